@@ -176,7 +176,7 @@ func (w *world) until(what string, holds func() bool) {
 // leader waits until one peer leads with a state that has been founded.
 func (w *world) leader() (l *member) {
 	w.t.Helper()
-	w.until("somebody leads", func() bool {
+	w.until("a leader", func() bool {
 		for _, m := range w.peers {
 			s := m.State()
 			if m.leads() && !s.Settings().Incarnation.IsZero() {
@@ -268,7 +268,7 @@ func TestAFollowerNamesTheLeader(t *testing.T) {
 			t.Fatalf("a follower answered %v, want that %s leads", err, l.name)
 		}
 		for _, m := range w.peers {
-			w.until("a peer knows who leads", func() bool {
+			w.until("a peer knows the leader", func() bool {
 				id, self := m.Leader()
 				return id == model.PeerID(l.name) && self == (m == l)
 			})

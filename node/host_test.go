@@ -109,7 +109,7 @@ func TestCloseRun(t *testing.T) {
 	}
 	CloseRun(run, 1)
 	if _, err := os.Stat(run.Path); err != nil {
-		t.Errorf("a folder was removed beside a living supervisor: %v", err)
+		t.Errorf("a folder was removed from under a living supervisor: %v", err)
 	}
 	CloseRun(run, 0)
 	if _, err := os.Stat(run.Path); !errors.Is(err, fs.ErrNotExist) {

@@ -49,7 +49,7 @@ func TestRecordsAreFound(t *testing.T) {
 		"all":      {Filter{Limit: 3}, 12},
 		"actor":    {Filter{Limit: 3, Actor: "ann"}, 12},
 		"whole":    {Filter{Limit: 3, Actor: "user:ann"}, 12},
-		"nobody":   {Filter{Limit: 3, Actor: "bob"}, 0},
+		"no match": {Filter{Limit: 3, Actor: "bob"}, 0},
 		"target":   {Filter{Limit: 1, Target: "job 3"}, 2},
 		"action":   {Filter{Limit: 100, Kind: "cancel"}, 5},
 		"refused":  {Filter{Limit: 100, Result: "refused"}, 1},

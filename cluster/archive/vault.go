@@ -41,7 +41,7 @@ var (
 // lockPatience is how long to wait for another process that has the file open.
 const lockPatience = time.Second
 
-// open opens the file if it is not open. It is for one goroutine; readers, who find no file meanwhile, do not
+// open opens the file if it is not open. It is for one goroutine; readers, which find no file meanwhile, do not
 // wait for it.
 func (v *vault) open() (*bolt.DB, error) {
 	v.mu.RLock()

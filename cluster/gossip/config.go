@@ -103,7 +103,7 @@ func (cfg *Config) validateAddresses() error {
 	case bind.Addr().IsUnspecified() && !adv.IsValid():
 		return fmt.Errorf("gossip: bind address %s does not say where others reach this host; set the advertise address", bind)
 	case adv.IsValid() && (adv.Port() == 0 || adv.Addr().IsUnspecified() || adv.Addr().Zone() != ""):
-		return fmt.Errorf("gossip: nobody can reach the advertise address %s; set this host's IP address and gossip port", adv)
+		return fmt.Errorf("gossip: no member can reach the advertise address %s; set this host's IP address and gossip port", adv)
 	}
 	return nil
 }

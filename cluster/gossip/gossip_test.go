@@ -100,7 +100,7 @@ func TestStartRefusals(t *testing.T) {
 		"no bind":        {func(c *Config) { c.Bind = netip.AddrPort{} }, "no bind address"},
 		"no own address": {func(c *Config) { c.Bind = netip.MustParseAddrPort("0.0.0.0:0") }, "set the advertise address"},
 		"zone":           {func(c *Config) { c.Bind = netip.MustParseAddrPort("[fe80::1%lo]:0") }, "has a zone"},
-		"advertised 0":   {func(c *Config) { c.Advertise = netip.MustParseAddrPort("127.0.0.1:0") }, "nobody can reach"},
+		"advertised 0":   {func(c *Config) { c.Advertise = netip.MustParseAddrPort("127.0.0.1:0") }, "no member can reach"},
 		"empty network":  {func(c *Config) { c.AllowedNets = make([]netip.Prefix, 1) }, "allowed network"},
 		"port in use":    {func(c *Config) { c.Bind = taken.Addr() }, "address already in use"},
 		"no id":          {func(c *Config) { c.Meta.ID = "" }, "no id"},
@@ -120,7 +120,7 @@ func TestStartRefusals(t *testing.T) {
 func TestStoppedGossip(t *testing.T) {
 	g := start(t, testConfig("a"))
 	if n, err := g.Join(t.Context(), []string{"127.0.0.1:1"}); n != 0 || err == nil {
-		t.Errorf("joined nobody: %d, %v", n, err)
+		t.Errorf("joined no member: %d, %v", n, err)
 	} else if strings.Contains(err.Error(), "\n") {
 		t.Errorf("an error of several lines: %v", err)
 	}

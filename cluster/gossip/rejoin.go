@@ -22,7 +22,7 @@ func (g *Gossip) rejoinLoop() {
 		if len(targets) > 0 {
 			_, err := g.Join(g.ctx, targets)
 			if alone && err != nil && !failed && g.ctx.Err() == nil {
-				g.notes.add(slog.LevelWarn, "alone: nobody answers yet, will keep trying", slog.Any("error", err))
+				g.notes.add(slog.LevelWarn, "alone: no member answers yet, retrying", slog.Any("error", err))
 			}
 			failed = err != nil
 		}

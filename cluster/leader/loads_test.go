@@ -33,7 +33,7 @@ func TestLoads(t *testing.T) {
 		t.Errorf("loads are %v", got)
 	}
 	if got := loads(&c.State, now, &Config{}); got != nil {
-		t.Errorf("nobody measures, and loads are %v", got)
+		t.Errorf("without measurements loads are %v", got)
 	}
 	c.Start(model.TaskKey{Job: 1}.Attempt(1)) // and measures nothing of its own yet
 	now = c.State.Settings().Clock

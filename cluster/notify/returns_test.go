@@ -164,7 +164,7 @@ func TestAReceiverDiesAndReturns(t *testing.T) {
 	d.later()
 	until(t, "a try that it dies of", func() bool { return d.delivery().Tries == 5 })
 	if row := d.delivery(); row.State != model.DeliveryPending || row.Status != 0 {
-		t.Errorf("what nobody confirmed is %+v", row)
+		t.Errorf("the unconfirmed delivery is %+v", row)
 	}
 	m.die()
 	m.dying(false)

@@ -215,7 +215,7 @@ func TestMalformedRequestsDoNotReachRaft(t *testing.T) {
 		"request of no term":       {heartbeat(leader, 0), true},
 		"unreadable configuration": {entries(7, &raft.Log{Index: 8, Term: 5, Type: raft.LogConfiguration, Data: []byte{0xc1}}), true},
 		"snapshot below zero":      {snapshot(-1, configuration), true},
-		"snapshot for nobody":      {snapshot(3, []byte{0xc1}), true},
+		"snapshot for no peer":     {snapshot(3, []byte{0xc1}), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			withRelay(t, 0, func(t *testing.T, r *rig) {
@@ -261,7 +261,7 @@ func TestHeard(t *testing.T) {
 	withRelay(t, 10*time.Second, func(t *testing.T, r *rig) {
 		time.Sleep(5 * time.Second)
 		if got := r.heard.since(); got != 5*time.Second {
-			t.Errorf("nobody was heard since the start, for %s", got)
+			t.Errorf("no leader was heard since the start, for %s", got)
 		}
 		r.send(&raft.RequestVoteRequest{})
 		if got := r.heard.since(); got != 5*time.Second {

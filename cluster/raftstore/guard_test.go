@@ -147,7 +147,7 @@ func TestHungDisk(t *testing.T) {
 			old, start := hang(c), time.Now()
 			next := c.leader(old, time.Minute)
 			if next == nil {
-				t.Fatal("nobody took over within a minute")
+				t.Fatal("no peer took over within a minute")
 			}
 			check(t, write(next, time.Second))
 			if took := time.Since(start); took < 2*time.Second || took > 4*time.Second {
@@ -186,7 +186,7 @@ func TestFailedSync(t *testing.T) {
 				kept := old.store.stores()
 				next := c.leader(nil, time.Minute)
 				if next == nil {
-					t.Fatal("nobody leads a minute after the failed fsync")
+					t.Fatal("no peer leads a minute after the failed fsync")
 				}
 				for range 100 {
 					check(t, write(next, time.Second))
@@ -223,7 +223,7 @@ func TestTermThatCannotBeWritten(t *testing.T) {
 			}
 		}
 		if ended == 0 {
-			t.Error("nobody ended, though no new term could be written")
+			t.Error("no peer ended, though no new term could be written")
 		}
 	})
 }

@@ -108,7 +108,7 @@ func TestTailsAreKept(t *testing.T) {
 		t.Errorf("kept %d bytes", len(v.Stdout))
 	}
 	if _, found := b.Get(key(3)); found {
-		t.Error("found what nobody kept")
+		t.Error("found a tail that was never stored")
 	}
 }
 

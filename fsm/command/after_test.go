@@ -40,9 +40,9 @@ func TestTurnsAreValidated(t *testing.T) {
 		"tasks in words":       {&Release{Job: 1, Task: AllTasks, Tasks: "all"}, false},
 		"the last task":        {&Requeue{Job: 1, Task: model.MaxIndex}, true},
 		"a task beyond":        {&Requeue{Job: 1, Task: model.MaxIndex + 1}, false},
-		"nobody is settled":    {&Settle{}, false},
+		"no job is settled":    {&Settle{}, false},
 		"too many are settled": {&Settle{Jobs: make([]model.JobID, MaxSettled+1)}, false},
-		"nobody is overdue":    {&Overdue{}, false},
+		"no job is overdue":    {&Overdue{}, false},
 		"too many are overdue": {&Overdue{Jobs: make([]model.JobID, MaxOverdue+1)}, false},
 		"dropped of no job":    {&DropDependencies{}, false},
 	} {

@@ -100,7 +100,7 @@ func (b *SetUser) Validate() error {
 }
 
 // RemoveUser removes a user, including tokens, webhooks, reservations and places in projects. The user's jobs
-// and allocations stay, for operators to end: a user who is made later under the same name does not own them.
+// and allocations stay, for operators to end: a later user of the same name does not own them.
 type RemoveUser struct {
 	User string `cbor:"1,keyasint,omitempty"`
 }

@@ -4,7 +4,7 @@ import "time"
 
 // Account is a scope's use of what it was given: GPU time of the present period if it has a quota of it, and
 // GPUs if it owns some. The work of a project that owns GPUs draws on the project's guarantee, otherwise on
-// that of a user who owns GPUs; the account of the cluster holds the work that draws on no guarantee, and the
+// that of a user with GPUs; the account of the cluster holds the work that draws on no guarantee, and the
 // sum of all guarantees.
 //
 //berth:row

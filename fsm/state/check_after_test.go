@@ -24,7 +24,7 @@ func TestCheckNamesBrokenTurns(t *testing.T) {
 		change func(*state.State)
 	}{
 		"a count of dependencies": {state.TotalsAgree, func(s *state.State) { put(&s.Jobs, 2, func(r *model.Job) { r.Waits = 2 }) }},
-		"a dependency of nobody": {state.References, func(s *state.State) {
+		"a dependency of no job": {state.References, func(s *state.State) {
 			put(&s.Dependencies, model.DependencyKey{Job: 9, On: 1}, func(r *model.Dependency) {
 				*r = model.Dependency{Key: model.DependencyKey{Job: 9, On: 1}, Kind: model.AfterOK, State: model.DependencyMet}
 			})

@@ -38,7 +38,7 @@ func TestFitGPUs(t *testing.T) {
 		want int64
 	}{
 		{func() {}, 6},
-		{func() { c.Place(c.Submit(2)) }, 6}, // who holds them does not matter
+		{func() { c.Place(c.Submit(2)) }, 6}, // their owner does not matter
 		{sick(model.HealthQuarantined), 5},
 		{gpuMode(model.ModeCordoned), 4},
 		{mode(model.ModeDraining), 2},
@@ -65,7 +65,7 @@ func TestPoolsAreOfWhatIsFit(t *testing.T) {
 	for _, v := range []struct {
 		mode  model.PoolMode
 		owned int64
-		gpus  uint32     // bob's, who owns none
+		gpus  uint32     // bob's, which owns none
 		want  model.Code // with 16 GPUs
 		less  model.Code // with half of them out of service
 	}{

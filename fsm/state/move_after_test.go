@@ -64,7 +64,7 @@ func TestADependencyIsMet(t *testing.T) {
 	}
 	ends(c, n, second, 3)
 	if r := c.Do(settle(job, 99)); r.Number != 1 || !inQueue(c, job) {
-		t.Fatal("it waits for nobody, and does not stand in the queue")
+		t.Fatal("the job waits for no other, and is not in the queue")
 	}
 	if got := tells(c, job); got[len(got)-1] != model.EventMet {
 		t.Errorf("its timeline tells %v", got)
@@ -90,7 +90,7 @@ func TestADependencyIsNeverMet(t *testing.T) {
 	c.Do(settle(second, other))
 	wantTask(t, c, second, model.TaskCanceled, model.ReasonDependency)
 	if !inQueue(c, other) || c.State.Settling.Has(first) || !c.State.Settling.Has(second) {
-		t.Fatal("a failure was not passed on to all who waited for it")
+		t.Fatal("a failure was not passed on to all dependent jobs")
 	}
 	c.Do(settle(third))
 	wantTask(t, c, third, model.TaskCanceled, model.ReasonDependency)
@@ -101,11 +101,11 @@ func TestADependencyIsNeverMet(t *testing.T) {
 		break
 	}
 	if c.State.Settling.Len()+c.State.Awaited.Len() != 0 {
-		t.Error("somebody still waits")
+		t.Error("a job still waits")
 	}
 }
 
-// Who can wait for whom is said at submission.
+// Dependencies are checked at submission.
 func TestWhatCannotBeAwaited(t *testing.T) {
 	c := statetest.New(t)
 	n := c.Node("n1", 4)
@@ -138,7 +138,7 @@ func TestWhatCannotBeAwaited(t *testing.T) {
 	}
 }
 
-// A job that others wait for is not forgotten before they have been told.
+// A job that others wait for stays until they have been notified.
 func TestRetentionWaits(t *testing.T) {
 	c := statetest.New(t)
 	n := c.Node("n1", 4)

@@ -13,14 +13,14 @@ import (
 
 func hashOf(n byte) model.Hash { return model.Hash{n, 1} }
 
-// guarded returns a cluster that asks who somebody is, with the first token hashOf(1).
+// guarded returns a cluster that authenticates callers, with the first token hashOf(1).
 func guarded(t *testing.T) *statetest.Cluster {
 	c := statetest.New(t)
 	c.Do(&command.FoundAuth{Secret: model.Secret{7}, Token: hashOf(1)})
 	return c
 }
 
-// The first token is good once, whoever of two comes first.
+// The first token is valid once, whichever of two callers comes first.
 func TestTheFirstTokenIsSpent(t *testing.T) {
 	c := guarded(t)
 	wantCode(t, c.Try(&command.FoundAuth{Secret: model.Secret{8}, Token: hashOf(2)}), model.CodeConflict)
@@ -42,12 +42,12 @@ func TestTheFirstTokenOutlivesARefusal(t *testing.T) {
 	c.Do(&command.MakeToken{Hash: hashOf(3), User: "ann", Role: model.RoleAdmin, Spend: hashOf(1)})
 }
 
-// Nobody locks everybody out, not even an admin who means to.
+// No caller can lock all users out, not even an admin that intends to.
 func TestAnAdminIsLeft(t *testing.T) {
 	c := guarded(t)
 	c.Do(&command.MakeToken{Hash: hashOf(2), User: "ann", Role: model.RoleAdmin, Spend: hashOf(1)})
 	c.Do(&command.MakeToken{Hash: hashOf(3), User: "ann", Role: model.RoleUser})
-	c.Do(&command.SetUser{User: "bob", Role: model.RoleAdmin}) // who has no token
+	c.Do(&command.SetUser{User: "bob", Role: model.RoleAdmin}) // without a token
 	last := []command.Body{
 		&command.DropTokens{Tokens: []model.Hash{hashOf(3), hashOf(2)}},
 		&command.SetUser{User: "ann", Role: model.RoleOperator},
@@ -61,7 +61,7 @@ func TestAnAdminIsLeft(t *testing.T) {
 	c.Do(&command.SetUser{User: "ann", Role: model.RoleOperator})
 	wantCode(t, c.Try(&command.RemoveUser{User: "bob"}), model.CodeConflict)
 	c.Wait(2 * time.Hour)
-	c.Do(&command.RemoveUser{User: "bob"}) // nobody is an admin any more whoever goes
+	c.Do(&command.RemoveUser{User: "bob"}) // without bob there is no admin any more
 }
 
 // A token is listed for a while after its end, and forgotten when another is made.
@@ -159,7 +159,7 @@ func TestTheFirstTokenExpires(t *testing.T) {
 	}
 	c.Do(&command.SetUser{User: "ann", Role: model.RoleAdmin})
 	if c.State.Tokens.Has(hashOf(2)) {
-		t.Error("it is there beside an admin's token")
+		t.Error("the first token exists together with an admin's token")
 	}
 	wantCode(t, c.Try(&command.FoundAuth{Secret: model.Secret{8}, Token: hashOf(4)}), model.CodeConflict)
 }
@@ -214,30 +214,30 @@ func TestWhatTokensAllow(t *testing.T) {
 	for _, v := range []struct{ token, user, want model.Role }{
 		{model.RoleNone, model.RoleOperator, model.RoleOperator},
 		{model.RoleViewer, model.RoleOperator, model.RoleViewer},
-		{model.RoleAdmin, model.RoleUser, model.RoleUser}, // who was an admin once
+		{model.RoleAdmin, model.RoleUser, model.RoleUser}, // a former admin
 		{model.RoleAgent, model.RoleNone, model.RoleAgent},
 	} {
 		if got := (&model.Token{Role: v.token}).Allows(v.user); got != v.want {
-			t.Errorf("a token for %s of a user who is %s allows %s, want %s", v.token, v.user, got, v.want)
+			t.Errorf("a token for %s of a user with role %s allows %s, want %s", v.token, v.user, got, v.want)
 		}
 	}
 }
 
-// Check names what is wrong about who is known.
+// Check names what is wrong about users and tokens.
 func TestCheckNamesBrokenPeople(t *testing.T) {
 	for name, change := range map[string]func(*state.State){
 		"a secret without a beginning": func(s *state.State) {
 			put(&s.Globals, state.Only{}, func(r *model.Settings) { r.Auth.Since = 0 })
 		},
-		"a token of nobody":    func(s *state.State) { put(&s.Tokens, hashOf(2), func(r *model.Token) { r.User = "eve" }) },
+		"a token of no user":   func(s *state.State) { put(&s.Tokens, hashOf(2), func(r *model.Token) { r.User = "eve" }) },
 		"a token of no role":   func(s *state.State) { put(&s.Tokens, hashOf(2), func(r *model.Token) { r.Role = 9 }) },
 		"two first tokens":     func(s *state.State) { put(&s.Tokens, hashOf(2), func(r *model.Token) { r.First = true }) },
 		"a user of no role":    func(s *state.State) { put(&s.Users, "ann", func(r *model.User) { r.Role = model.RoleAgent }) },
 		"a user under another": func(s *state.State) { put(&s.Users, "ann", func(r *model.User) { r.Name = "bob" }) },
-		"a member who is nobody": func(s *state.State) {
+		"a member but no user": func(s *state.State) {
 			put(&s.Members, model.MemberKey{User: "ann", Project: "vision"}, func(r *model.Member) { r.Key.User = "eve" })
 		},
-		"a place of nobody": func(s *state.State) {
+		"a place of no user": func(s *state.State) {
 			d := s.Members.Fork()
 			d.Put(model.MemberKey{User: "eve", Project: "vision"}, model.Member{Key: model.MemberKey{User: "eve", Project: "vision"}})
 			s.Members = d.Table()

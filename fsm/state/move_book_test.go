@@ -202,8 +202,7 @@ func TestBookedGPUsAreLeft(t *testing.T) {
 	}
 }
 
-// What the owner uses counts to what is booked, and what is used beyond is as
-// everybody's.
+// The owner's use counts to the booking, and use beyond that like any other user's.
 func TestOwnersUseWhatIsBooked(t *testing.T) {
 	c := two(t)
 	c.Do(booked(c, 6))
@@ -254,8 +253,8 @@ func TestGrantsAndExtensionsHeedBookings(t *testing.T) {
 	wantCode(t, c.Try(grant), model.CodeOK)
 }
 
-// A booking that others were quicker than is short; it gets no shorter, and is over at
-// its end, whether or not anybody has said so.
+// A booking whose GPUs others have taken first is short; it gets no shorter, and is over at its end, whether
+// or not an entry has ended it.
 func TestBookingsThatAreShort(t *testing.T) {
 	c := two(t)
 	a := c.Place(c.Submit(5))
@@ -324,7 +323,7 @@ func TestMaintenance(t *testing.T) {
 	}
 }
 
-// What an operator has said of a node meanwhile, or before, is not unsaid.
+// An operator's changes of a node before or during a maintenance stay.
 func TestMaintenanceLeavesOperatorsAlone(t *testing.T) {
 	for name, v := range map[string]struct {
 		before, meanwhile model.NodeMode

@@ -10,8 +10,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 )
 
-// A preempted victim's GPUs are kept for the one for whom it was preempted, until
-// that one is placed, ends, is held, or the claim's time is over.
+// A preempted victim's GPUs are claimed for the beneficiary of the preemption, until that is placed, ends, is
+// held, or the claim's time is over.
 func TestClaims(t *testing.T) {
 	for name, v := range map[string]struct {
 		do   func(l *life, to model.JobID)
@@ -48,8 +48,8 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// GPUs are kept for a service as for a job: nobody else gets them, it does, and they are
-// let go when it waits no longer.
+// GPUs are claimed for a service as for a job: only that service gets them, and the claims are removed when
+// it no longer waits.
 func TestClaimsOfAService(t *testing.T) {
 	for name, do := range map[string]func(l *life){
 		"granted": func(l *life) {
@@ -93,7 +93,7 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// Who preempts names a task that waits, victims that live, and a time to come.
+// A preemption names a waiting task, victims that live, and a time to come.
 func TestPreemptRefusals(t *testing.T) {
 	l := running(t, 4)
 	to := model.TaskKey{Job: l.Submit(4)}

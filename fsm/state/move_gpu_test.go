@@ -43,8 +43,7 @@ func TestGPUFaultStops(t *testing.T) {
 	}
 }
 
-// A job that dies of a GPU's fault before anybody has asked it to stop is not
-// charged either.
+// A job that dies of a GPU's fault before its stop was requested is not charged either.
 func TestDeathByGPUFault(t *testing.T) {
 	l := running(t, 4)
 	l.Report(exited(l.a.Rank(0), model.Exit{Code: 1, GPUFault: true, Ran: time.Minute}))
@@ -168,8 +167,8 @@ func TestWastedOfTheLost(t *testing.T) {
 	}
 }
 
-// What GPUs were measured to do is summed up over the ranks of an attempt, also when one
-// that was given up tells its end after all.
+// Measurements of GPUs are summed up over the ranks of an attempt, also when one that was given up reports
+// its end after all.
 func TestIdleTimeIsSummedUp(t *testing.T) {
 	seen := func(l *life, watched, idle uint64) {
 		t.Helper()
@@ -252,7 +251,7 @@ func TestLostGPUsCordonTheNode(t *testing.T) {
 	l.wantMode(t, "after a restart", model.ModeCordoned)
 }
 
-// Losses count under one boot only, and what an operator wants is not softened.
+// Losses count under one boot only, and an operator's stricter setting stays.
 func TestLossesOfTwoBoots(t *testing.T) {
 	l := running(t, 1)
 	l.lose("n1-2")
@@ -266,8 +265,8 @@ func TestLossesOfTwoBoots(t *testing.T) {
 	}
 }
 
-// GPUs that a node no longer lists are lost, unless it was told so at a registration,
-// when they may have been taken out, or something else is in their place.
+// GPUs that a node no longer lists are lost, unless a registration reported it, when they may have been taken
+// out, or something else is in their place.
 func TestUnlistedGPUs(t *testing.T) {
 	without := func(l *life, more ...model.Device) []model.Device {
 		var list []model.Device

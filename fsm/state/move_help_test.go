@@ -65,7 +65,7 @@ func wantCode(t *testing.T, r command.Result, code model.Code) {
 	}
 }
 
-// tells lists a task's timeline.
+// tells returns a task's timeline.
 func tells(c *statetest.Cluster, job model.JobID) (out []model.EventKind) {
 	for k, e := range c.State.Events.From(model.EventKey{Job: job}) {
 		if k.Job == job && k.Task == 0 {

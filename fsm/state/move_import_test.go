@@ -61,7 +61,7 @@ func TestAnImport(t *testing.T) {
 	}
 }
 
-// Whoever sends a part, a begin or an end again changes nothing, also after the end.
+// A repeated part, begin or end changes nothing, also after the end.
 func TestAnImportIsRepeated(t *testing.T) {
 	c := statetest.New(t)
 	send := func() {

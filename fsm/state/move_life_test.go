@@ -9,7 +9,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 )
 
-// A good life, state by state, and the timeline that tells it.
+// A normal life, state by state, with its timeline.
 func TestAGoodLife(t *testing.T) {
 	c := statetest.New(t)
 	n := c.Node("n1", 4)
@@ -42,7 +42,7 @@ func TestAGoodLife(t *testing.T) {
 	}
 }
 
-// An agent may report the end first; what came before is taken as said.
+// An agent may report the end first; the earlier phases are implied.
 func TestAnEndAloneTellsTheStart(t *testing.T) {
 	l := placed(t, 2)
 	l.Exit(l.a, 0)

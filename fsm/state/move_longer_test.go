@@ -10,8 +10,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 )
 
-// Who is in the way of a booking already is not extended, unless it is over before, has
-// what it needs, or is their own.
+// An attempt that is in the way of a booking already is not extended, unless the booking is over before, has
+// what it needs, or is its own.
 func TestExtensionsLengthenNoShortage(t *testing.T) {
 	for name, v := range map[string]struct {
 		book func(*statetest.Cluster) *command.Book
@@ -46,7 +46,7 @@ func TestExtensionsLengthenNoShortage(t *testing.T) {
 	}
 }
 
-// A longest run time that was set after a job was submitted bounds it beside bookings.
+// A longest run time that was set after a job was submitted bounds the job with regard to bookings.
 func TestBoundedBesideBookings(t *testing.T) {
 	c := two(t)
 	job := c.Submit(4)

@@ -9,8 +9,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 )
 
-// A loss is the leader's word on a node that is suspect and has said nothing
-// since; whatever was heard meanwhile voids it.
+// A loss is the leader's decision on a node that is suspect and has been silent since; any message from it
+// meanwhile voids the loss.
 func TestLossNeedsSilence(t *testing.T) {
 	l := running(t, 4)
 	lost := &command.RankLost{Rank: l.a.Rank(0), Epoch: l.n1.Epoch(), Seq: l.n1.Seq()}

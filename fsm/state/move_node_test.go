@@ -105,7 +105,7 @@ func TestNodesThatTakeNoWork(t *testing.T) {
 	}
 }
 
-// A slot is free on the word of its own node that names the slot and who had it.
+// A slot is freed by a confirmation of its own node that names the slot and its former owner.
 func TestCleaning(t *testing.T) {
 	l := running(t, 4)
 	word := model.Cleaned{Slot: model.SlotKey{GPU: "n1-0"}, Rank: l.a.Rank(0)}
@@ -130,8 +130,8 @@ func TestCleaning(t *testing.T) {
 	wantOwners(t, l.Cluster, "n1", model.OwnerCleaning, 1)
 }
 
-// After a restore nothing is placed, agents register anew, and attempts that the
-// state does not know keep their GPUs until an operator wants them gone.
+// After a restore nothing is placed, agents register again, and attempts that the state does not know keep
+// their GPUs until an operator removes them.
 func TestRestore(t *testing.T) {
 	l := placed(t, 2)
 	b := l.Placement(model.TaskKey{Job: l.Submit(1)})

@@ -144,11 +144,11 @@ func TestNoticesOfAnAllocation(t *testing.T) {
 	c.Do(&command.ReleaseAllocation{ID: "svc-1"})
 	wants(t, told, "allocation.queued", "allocation.granted", "allocation.released")
 	if c.State.Outgoing.Len() != 1 {
-		t.Errorf("%d deliveries wait: who gave GPUs back is not told so", c.State.Outgoing.Len())
+		t.Errorf("%d deliveries wait: the release of GPUs is not notified", c.State.Outgoing.Len())
 	}
 }
 
-// The first entry of another term says who leads.
+// The first entry of another term announces the leader.
 func TestNoticeOfALeader(t *testing.T) {
 	s := statetest.New(t).State
 	c, err := command.New("user:alice", &command.SetRunning{Running: true})
@@ -167,7 +167,7 @@ func TestNoticeOfALeader(t *testing.T) {
 	}
 }
 
-// A queue that goes up and down about the threshold is told of once each way.
+// A queue that goes up and down about the threshold is announced once each way.
 func TestNoticeOfABacklog(t *testing.T) {
 	c := statetest.New(t)
 	told := listen(c)
@@ -199,7 +199,7 @@ func TestNoticeOfABacklog(t *testing.T) {
 	only()
 }
 
-// That a time limit is near is told once an attempt.
+// A near time limit is announced once for each attempt.
 func TestNearLimit(t *testing.T) {
 	c := statetest.New(t)
 	told := listen(c)

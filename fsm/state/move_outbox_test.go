@@ -86,7 +86,7 @@ func TestWhoIsTold(t *testing.T) {
 	equal(t, outgoing(&c.State)[2:], "webhook:all job.queued", "job:2 job.canceled", "webhook:vision job.canceled")
 }
 
-// Of an array the whole is told, not every task.
+// Of an array the whole is announced, not every task.
 func TestArraysAreToldAsAWhole(t *testing.T) {
 	c := statetest.New(t)
 	c.Do(hook("all", everyone()))

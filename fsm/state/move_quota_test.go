@@ -44,7 +44,7 @@ func limited(d time.Duration) func(*command.Submit) {
 	return func(b *command.Submit) { b.Spec.TimeLimit = d }
 }
 
-// Who changes one value leaves the others; what is lifted goes, and with the last the row.
+// A change of one value leaves the others; a removed value goes, and with the last one the row.
 func TestAdjustLimit(t *testing.T) {
 	l := running(t, 1)
 	ann := theUser("ann")
@@ -69,8 +69,8 @@ func TestAdjustLimit(t *testing.T) {
 	}
 }
 
-// Each user for whom no GPUs are set is bound by the cluster's default, who has other
-// limits, too; an own limit counts instead, and once either is lifted the other does.
+// Each user without a number of GPUs is bound by the cluster's default, also with other limits; an own limit
+// counts instead, and once either is removed the other does.
 func TestDefaultOfUsers(t *testing.T) {
 	l := running(t, 2)
 	l.Node("n3", 8)
@@ -121,8 +121,8 @@ func TestCheckNamesWhatIsBeyondTheDefault(t *testing.T) {
 	}
 }
 
-// A job that asks for more time than is allowed is refused; one that asks for none gets
-// what is allowed, also if it came before the limit; nobody extends beyond it.
+// A job that asks for more time than is allowed is refused; one that asks for none gets what is allowed, also
+// if it came before the limit; no job is extended beyond it.
 func TestRunTime(t *testing.T) {
 	l := running(t, 1)
 	before, long := l.Submit(1), l.Submit(1, limited(3*time.Hour))
@@ -178,7 +178,7 @@ func TestGPUHours(t *testing.T) {
 	wantCode(t, l.Try(l.Placement(model.TaskKey{Job: third})), model.CodeOK)
 }
 
-// A change of a quota leaves what was used; another period begins anew.
+// A change of a quota leaves the used time; another period restarts it.
 func TestAnotherPeriodCountsAnew(t *testing.T) {
 	l := running(t, 2)
 	l.Do(quota("alice", 3600))
@@ -198,7 +198,7 @@ func TestAnotherPeriodCountsAnew(t *testing.T) {
 	}
 }
 
-// Who draws on whose guarantee, and what is then bounded.
+// Which guarantee work draws on, and what is then bounded.
 func TestPools(t *testing.T) {
 	l := running(t, 3, by("alice", "")) // the cluster has 16 GPUs
 	l.Node("n3", 8)
@@ -206,7 +206,7 @@ func TestPools(t *testing.T) {
 	l.Do(owns(theUser("alice"), 2))
 	within := func(project, user string, gpus uint32) bool { return l.State.Within(project, user, gpus) }
 	if !within("vision", "alice", 8) || within("vision", "bob", 9) || within("", "alice", 1) || within("", "bob", 1) {
-		t.Error("it is not known who is within a guarantee")
+		t.Error("work within a guarantee is not recognized")
 	}
 	ofVision := l.Place(l.Submit(4, by("alice", "vision")))
 	ofBob := l.Place(l.Submit(1, by("bob", "speech")))
@@ -290,7 +290,7 @@ func TestCheckNamesBrokenAccounts(t *testing.T) {
 	}
 	for name, change := range map[string]func(*state.State){
 		"own":      func(s *state.State) { put(&s.Accounts, theUser("alice"), func(a *model.Account) { a.Own++ }) },
-		"nobody's": func(s *state.State) { put(&s.Accounts, cluster, func(a *model.Account) { a.Own = 99 }) },
+		"no owner": func(s *state.State) { put(&s.Accounts, cluster, func(a *model.Account) { a.Own = 99 }) },
 		"used":     func(s *state.State) { put(&s.Accounts, theUser("alice"), func(a *model.Account) { a.Used++ }) },
 		"started": func(s *state.State) {
 			k := model.AttemptKey{Job: 1, N: 7}

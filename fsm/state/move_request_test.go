@@ -72,8 +72,8 @@ func TestRefusedRequestsAreNotRemembered(t *testing.T) {
 	}
 }
 
-// An actor who uses more ids than its share forgets its own oldest ones. They are refused
-// from then on and never carried out again, and no other actor is affected.
+// An actor with more ids than its share forgets its own oldest ones. They are refused from then on and never
+// carried out again, and no other actor is affected.
 func TestARequestShareIsTheActorsOwn(t *testing.T) {
 	t.Parallel()
 	l := placed(t, 1)

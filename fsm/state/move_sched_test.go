@@ -87,7 +87,7 @@ func TestWeights(t *testing.T) {
 	}
 }
 
-// Of two who change different values at a time neither loses; what is changed together is
+// Two commands for different values at the same time both take effect; values that are changed together are
 // changed as a whole or not at all.
 func TestAdjustPolicy(t *testing.T) {
 	l := statetest.New(t)
@@ -148,8 +148,8 @@ func TestExpect(t *testing.T) {
 	}
 }
 
-// Runs without a name are told apart by what they run: short ones say nothing of others, and
-// runs of the same thing predict each other.
+// Runs without a name are grouped by their command: short ones do not predict others, and runs of the same
+// thing predict each other.
 func TestUnnamedRunsAreToldApart(t *testing.T) {
 	t.Parallel()
 	unnamed := func(text, script string) *command.Submit {

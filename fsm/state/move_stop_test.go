@@ -19,8 +19,8 @@ var asks = map[string]func(*life) command.Body{
 	"none": nil,
 }
 
-// A stop whose signal was delivered decides how it ends, also at exit 0; one that
-// was not leaves it to the exit. The stop is only a wish until the node has spoken.
+// A stop whose signal was delivered decides how the attempt ends, also at exit 0; one that was not leaves it
+// to the exit. The stop is only a request until the node has reported.
 func TestDeliveredStopsDecide(t *testing.T) {
 	for _, v := range []struct {
 		ask       string

@@ -103,7 +103,7 @@ func TestPlacementsAreWhereTheJobWants(t *testing.T) {
 	wantTask(t, c, job, model.TaskRunning, model.ReasonNone)
 }
 
-// A service's GPUs are where it wants them.
+// A service's GPUs are where its request has them.
 func TestGrantsAreWhereTheServiceWants(t *testing.T) {
 	c := statetest.New(t)
 	c.Node("n1", 1)
@@ -132,7 +132,7 @@ func statetestClean(c *statetest.Cluster, id model.NodeID) {
 	c.Do(b)
 }
 
-// A job that takes fewer GPUs has what it got counted everywhere, and is told so.
+// A job that takes fewer GPUs has its granted number counted everywhere, also for its nodes.
 func TestFewerGPUs(t *testing.T) {
 	c, slots := threeNodes(t)
 	for _, v := range []struct {
@@ -200,7 +200,7 @@ func threeNodes(t *testing.T) (c *statetest.Cluster, slots func(id model.NodeID,
 	}
 }
 
-// wantCounted says that what an attempt got is what counts, and what its nodes are told.
+// wantCounted checks that the granted GPUs are counted, and sent to the attempt's nodes.
 func wantCounted(t *testing.T, c *statetest.Cluster, a model.AttemptKey, nodes uint32, at []command.Placement) {
 	t.Helper()
 	var got uint32

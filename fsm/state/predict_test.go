@@ -140,8 +140,8 @@ func TestQuantile(t *testing.T) {
 	})
 }
 
-// What users tell is held against what came of it: their own estimates first, and everybody's where
-// too few are known of theirs.
+// Users' estimates are compared with the run times: their own estimates first, and all users' where too few
+// are known.
 func TestEstimatesAreTakenForWhatTheyWereWorth(t *testing.T) {
 	c := statetest.New(t)
 	n := c.Node("n1", 4)
@@ -172,6 +172,6 @@ func TestEstimatesAreTakenForWhatTheyWereWorth(t *testing.T) {
 		}
 	}
 	if got := told("alice", 0); got != 0 {
-		t.Errorf("who told nothing: %s", got)
+		t.Errorf("without an estimate: %s", got)
 	}
 }

@@ -110,7 +110,7 @@ func drawInventory(g *gen) command.Body {
 	return &command.Inventory{Node: id, Incarnation: incarnationOf(g), Epoch: epochOf(g, id), Devices: inventory(g, id)}
 }
 
-// reports tells of ranks on the node, mostly the next step of each.
+// reports draws reports of ranks on the node, mostly the next step of each.
 func reports(g *gen, id model.NodeID, n int) (out []model.Progress) {
 	for k := range g.s.NodeRanks.From(NodeRankKey{Node: id}) {
 		if k.Node != id || len(out) == n {

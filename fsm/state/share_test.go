@@ -7,8 +7,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// Where as many users are remembered as may be, one makes room for the next who holds nothing: who holds GPUs is
-// remembered in any case, or what they use could not be told.
+// At the most remembered users, one without GPUs makes room for the next: a user with GPUs is remembered in any
+// case, or its use could not be counted.
 func TestWhoHoldsGPUsIsNotForgotten(t *testing.T) {
 	x := begin(&State{}, Meta{Index: 1, Term: 1, At: 1})
 	key := func(i int) model.ShareKey { return model.ShareKey{User: fmt.Sprintf("u%05d", i)} }

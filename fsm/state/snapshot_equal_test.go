@@ -18,8 +18,8 @@ func firstDifference(a, b *State) string {
 	return ""
 }
 
-// besideTheTrail is firstDifference but for the head of the audit trail, which tells of
-// what changed nothing else, too.
+// besideTheTrail is firstDifference except for the head of the audit trail, which also records commands
+// without other effects.
 func besideTheTrail(a, b *State) string {
 	cut := func(text string) string {
 		at := strings.Index(text, " Audit:{")

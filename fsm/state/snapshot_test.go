@@ -77,7 +77,7 @@ func forge(t *testing.T, edit func(out *snapshotWriter, h *header)) []byte {
 	return append(b.Bytes(), sum[:]...)
 }
 
-// What a newer program wrote is told apart from damage.
+// A newer program's snapshot is distinguished from damage.
 func TestSnapshotOfNewerProgram(t *testing.T) {
 	begin := func(out *snapshotWriter, version byte) {
 		out.bytes([]byte(snapshotMagic))

@@ -122,7 +122,7 @@ func TestCheckNamesBrokenTallies(t *testing.T) {
 		change func(*state.State)
 	}{
 		"a wait too many": {state.TotalsAgree, func(s *state.State) { put(&s.Tallies, wait, func(r *model.Tally) { r.Counts[3]++ }) }},
-		"an allocation that nobody asked for": {state.TotalsAgree, func(s *state.State) {
+		"an allocation without a request": {state.TotalsAgree, func(s *state.State) {
 			put(&s.Tallies, service, func(r *model.Tally) { r.Key, r.Counts[model.StepReleased] = service, 1 })
 		}},
 		"services without end": {state.References, func(s *state.State) {

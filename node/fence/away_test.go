@@ -54,7 +54,7 @@ func checkLeaderless(t *testing.T, cases map[string]awayCase) {
 
 func TestLeaderlessAtTimes(t *testing.T) {
 	checkLeaderless(t, map[string]awayCase{
-		"nobody asked": {},
+		"no answers":   {},
 		"one of three": {answers: []fence.Answer{answer("a", 9000, 9001, 5000)}},
 		"one of three, asked twice": {answers: []fence.Answer{
 			answer("a", 9000, 9001, 5000), answer("a", 9100, 9101, 5100),

@@ -18,7 +18,7 @@ func TestInquiry(t *testing.T) {
 	voters := []model.PeerID{"a", "b", "c"}
 	var q fence.Inquiry
 	if _, found := q.Learn(said("a", hour, time.Minute, voters...)); found || q.Ready() {
-		t.Error("an answer counts before anybody was told who votes")
+		t.Error("an answer counts before the voters are known")
 	}
 	q.Renewed(voters)
 	for _, a := range []fence.Answer{
@@ -28,11 +28,11 @@ func TestInquiry(t *testing.T) {
 		said("d", hour, time.Minute, "a", "b", "c", "d"),
 	} {
 		if at, found := q.Learn(a); found {
-			t.Errorf("%+v shows that nobody led at %s", a, at)
+			t.Errorf("%+v shows that no peer led at %s", a, at)
 		}
 	}
 	if at, found := q.Learn(said("b", hour+time.Second, time.Minute, voters...)); !found || at < fence.Boot(hour) {
-		t.Errorf("two of three are silent, and somebody led: %s", at)
+		t.Errorf("two of three are silent, and a peer led: %s", at)
 	}
 	q.Forget()
 	if _, found := q.Learn(said("b", hour+2*time.Second, time.Minute, voters...)); found {
@@ -47,6 +47,6 @@ func TestInquiry(t *testing.T) {
 		q.Learn(said("c", 2*hour+time.Duration(n)*time.Second, time.Minute, voters...))
 	}
 	if at, found := q.Learn(said("a", 2*hour+999*time.Second, time.Minute, voters...)); !found || at < fence.Boot(2*hour+990*time.Second) {
-		t.Errorf("after many answers nobody led at %s: %t", at, found)
+		t.Errorf("after many answers no peer led at %s: %t", at, found)
 	}
 }

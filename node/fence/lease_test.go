@@ -185,7 +185,7 @@ func TestLeaseRestart(t *testing.T) {
 	same := fence.Restore(mark, "boot-a")
 	wantStart(t, &same, at(10))
 	if _, ok := same.Send(at(20)); ok {
-		t.Error("an agent that starts anew renews without registering")
+		t.Error("a restarted agent renews without registering")
 	}
 	if same.Registered(registration(3)) {
 		t.Error("it took up the epoch of the process before it")

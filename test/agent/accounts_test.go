@@ -9,8 +9,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 )
 
-// An agent that runs jobs of one user only gives back those of others, uncharged and with the reason,
-// also if the cluster places them there: this one is not told of it.
+// An agent that runs jobs of one user only refuses those of others, uncharged and with the reason, also if
+// the cluster places them there: this one does not know it.
 func TestJobsOfOtherUsersAreGivenBack(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)

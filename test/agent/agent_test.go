@@ -95,8 +95,8 @@ func TestManyJobs(t *testing.T) {
 	c.free(t, 4)
 }
 
-// A supervisor outlives its agent; the next agent adopts it, and what ended while
-// no agent was there is told as it was.
+// A supervisor outlives its agent; the next agent adopts it, and reports true ends of ranks from the time
+// without an agent.
 func TestAgentRestarts(t *testing.T) {
 	c := newCluster(t)
 	h := newHost(t, c, "n1", 2)
@@ -126,7 +126,7 @@ func TestAgentRestarts(t *testing.T) {
 	c.free(t, 2)
 }
 
-// An agent that knows nothing of the epochs of its node registers all the same.
+// An agent that does not know the epochs of its node registers nevertheless.
 func TestAgentForgetsItsEpoch(t *testing.T) {
 	c := newCluster(t)
 	h := newHost(t, c, "n1", 1)
@@ -210,7 +210,7 @@ func TestSupervisorKilledAfterTheExit(t *testing.T) {
 	c.free(t, 1)
 }
 
-// While the cluster is away jobs go on, and their ends are told when it is back.
+// While the cluster is away jobs go on, and their ends are reported when it is back.
 func TestClusterAway(t *testing.T) {
 	c := newCluster(t)
 	h := newHost(t, c, "n1", 1)
@@ -244,7 +244,7 @@ func TestGang(t *testing.T) {
 	c.free(t, 2)
 }
 
-// What nobody wants any more is ended: the set does not name it.
+// A rank that the set does not name is ended.
 func TestLostRankIsEnded(t *testing.T) {
 	c := newCluster(t)
 	h := newHost(t, c, "n1", 1)
@@ -282,8 +282,7 @@ func TestEndedFoldersAreKept(t *testing.T) {
 	})
 }
 
-// A host that seems to have stood still freezes its ranks, and lets them go on once
-// the cluster has spoken.
+// A host with a clock gap freezes its ranks, and thaws them once the cluster has confirmed the lease.
 func TestStandstill(t *testing.T) {
 	c := newCluster(t)
 	h := newHost(t, c, "n1", 1)
@@ -326,8 +325,8 @@ func stateOf(c *cluster) state.State {
 	return c.c.State
 }
 
-// After a restore what runs is taken over, and what has ended since the backup is
-// told again, though the cluster had confirmed it.
+// After a restore running ranks are taken over, and ends since the backup are reported again, though the
+// cluster had confirmed them.
 func TestRestore(t *testing.T) {
 	c := newCluster(t)
 	h := newHost(t, c, "n1", 2)

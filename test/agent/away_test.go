@@ -11,7 +11,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/agentwire"
 )
 
-// mark returns what supervisors are told of the lease.
+// mark returns the lease that supervisors get.
 func (h *host) mark(t testing.TB) (m struct{ Start, Away time.Duration }) {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(h.run, "*", "lease"))
@@ -24,8 +24,8 @@ func (h *host) mark(t testing.TB) (m struct{ Start, Away time.Duration }) {
 	return m
 }
 
-// When no peer leads what runs may run on; while one may, and when those who are asked
-// are not the voters that the last leader told of, it may not.
+// When no peer leads, running ranks may run on; while one may, and when the answering peers are not the
+// voters that the last leader named, they may not.
 func TestNobodyLeads(t *testing.T) {
 	c := newCluster(t)
 	h := newHost(t, c, "n1", 1)

@@ -26,7 +26,7 @@ type cluster struct {
 	away    bool
 	tails   map[model.RankKey]*agentwire.Tail
 	board   *soft.Board                           // what GPUs measure
-	silence func(model.PeerID) *agentwire.Silence // nil: no peer can be asked
+	silence func(model.PeerID) *agentwire.Silence // nil: no peer answers
 }
 
 // voters returns the peers, whose addresses are their names.
@@ -38,7 +38,7 @@ func newCluster(t testing.TB) *cluster {
 	return c
 }
 
-// do carries out a command for somebody, and places what can be placed after it.
+// do carries out a command for a client, and places waiting tasks after it.
 func (c *cluster) do(b command.Body) (command.Result, uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -112,7 +112,7 @@ func (c *cluster) Renew(ctx context.Context, q *agentwire.Renew) (*agentwire.Ren
 
 func (c *cluster) SetPeers([]string) {}
 
-// Silence says of each peer what the test has laid down.
+// Silence returns each peer's answer as set by the test.
 func (c *cluster) Silence(_ context.Context, address string) (*agentwire.Silence, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -62,8 +62,8 @@ func (c *cluster) trouble(t *testing.T, what string, want bool) (trouble string)
 	return trouble
 }
 
-// A node whose disk is full says so and gets no work. A rank that waits to start there is given back
-// with the reason, uncharged, and starts once there is room; what runs goes on, and its end is told.
+// A node whose disk is full reports that and gets no work. A rank that waits to start there is returned with
+// the reason, uncharged, and starts once there is room; running ranks go on, and their ends are reported.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)

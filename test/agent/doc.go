@@ -1,3 +1,3 @@
-// Package agent tests the agent of a node as a whole: real supervisors and real
-// processes, simulated GPUs, and a cluster that is a real state without peers.
+// Package agent tests the agent of a node as a whole: with real supervisors and real processes, simulated
+// GPUs, and a cluster that is a real state without peers.
 package agent

@@ -72,8 +72,8 @@ func waiter(c *cluster, t testing.TB, dir string, code int) model.JobID {
 	})
 }
 
-// Whatever happens to the files of ranks while their agent is down, the next agent takes
-// over what lives, no rank is started again, and each end is told as it was.
+// Whatever happens to the files of ranks while their agent is down, the next agent takes over living ranks,
+// no rank is started again, and each end is reported as it was.
 func TestFilesOfARankAreLostWhileTheAgentIsDown(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -209,8 +209,8 @@ func TestFilesOfANodeAreLostWhileTheAgentIsDown(t *testing.T) {
 	c.free(t, 1)
 }
 
-// What a job does to its rank's files does not keep it from its end, nor its GPU from
-// being free, and its true exit code is told.
+// A job's changes of its rank's files prevent neither its end nor the freeing of its GPU, and its true exit
+// code is reported.
 func TestAJobRemovesItsFiles(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)

@@ -108,8 +108,8 @@ func TestGPUFailsUnderAJob(t *testing.T) {
 	}
 }
 
-// A process that is not Berth's is named; what a job has started is none, even when it
-// has left its session and its environment behind.
+// A process that is not Berth's is named; a process that a job has started is not foreign, even when it has
+// left its session and its environment behind.
 func TestStranger(t *testing.T) {
 	c := newCluster(t)
 	h := newHost(t, c, "n1", 2)
@@ -175,8 +175,8 @@ func TestAGPUWaitsUntilItIsClean(t *testing.T) {
 	}
 }
 
-// While a service has a GPU, the processes on it are the service's; once it has given
-// the GPU back they are strangers, and the GPU is nobody's until they are gone.
+// While a service has a GPU, the processes on it are the service's; once it has released the GPU they are
+// foreign, and the GPU stays free of owners until they are gone.
 func TestAServicesProcesses(t *testing.T) {
 	c := newCluster(t)
 	h := newHost(t, c, "n1", 1)

@@ -180,7 +180,7 @@ func appears(t testing.TB, path string) {
 	holds(t, path, func() bool { _, err := os.Stat(path); return err == nil })
 }
 
-// gone waits until a process is no more.
+// gone waits until a process has ended.
 func gone(t testing.TB, pid int) {
 	t.Helper()
 	holds(t, fmt.Sprintf("the end of process %d", pid), func() bool {

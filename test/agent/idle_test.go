@@ -13,7 +13,7 @@ import (
 	"github.com/berth-gpu/berth/node/runner/process"
 )
 
-// led is the cluster as the one who leads it sees it.
+// led is the cluster as its leader sees it.
 type led struct{ *cluster }
 
 func (c led) Barrier(context.Context) error { return nil }
@@ -30,7 +30,7 @@ func (c led) Propose(_ context.Context, commands ...command.Command) ([]command.
 
 func (c led) State() state.State { return stateOf(c.cluster) }
 
-func (c led) Changed(_ model.TopicSet, after uint64) <-chan struct{} { // which is more often than is asked for
+func (c led) Changed(_ model.TopicSet, after uint64) <-chan struct{} { // which is more often than requested
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.c.State.Index > after {
@@ -44,8 +44,7 @@ func (c led) Changed(_ model.TopicSet, after uint64) <-chan struct{} { // which 
 func (led) Boot() time.Duration { return time.Duration(process.Now().Boot) }
 func (led) Wall() time.Time     { return time.Now() }
 
-// lead has deciders work until the test ends, to whom idle GPUs are idle for rate times
-// as long as they are.
+// lead runs deciders until the test ends, for which idle GPUs are idle for rate times as long as they are.
 func (c led) lead(t *testing.T, rate time.Duration) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())

@@ -15,7 +15,7 @@ import (
 	"github.com/berth-gpu/berth/node/runner"
 )
 
-// What a job announces while it runs is told to the cluster, and outlasts its end.
+// A job's announcements while it runs are reported to the cluster, and outlast its end.
 func TestCheckpointsAreTold(t *testing.T) {
 	c := newCluster(t)
 	h := newHost(t, c, "n1", 1)
@@ -64,7 +64,7 @@ func TestExtendedLimit(t *testing.T) {
 	told(3 * time.Hour)
 }
 
-// A job that dies of its GPU while nobody else has noticed is not charged for it.
+// A job that dies of its GPU before any other sign of the fault is not charged for it.
 func TestTheGPUIsToBlame(t *testing.T) {
 	for name, v := range map[string]struct {
 		faults map[string]simgpu.Fault
@@ -82,7 +82,7 @@ func TestTheGPUIsToBlame(t *testing.T) {
 			key := c.running(t, c.submit(t, func(b *command.Submit) {
 				b.Spec.Command = fmt.Sprintf("while [ ! -e %s ]; do sleep 0.02; done; exit 1", end)
 			}))
-			c.cut(true) // nobody hears of an inventory first
+			c.cut(true) // no peer receives an inventory first
 			h.damage(t, v.faults)
 			if err := os.WriteFile(end, nil, 0o600); err != nil {
 				t.Fatal(err)
@@ -99,8 +99,7 @@ func TestTheGPUIsToBlame(t *testing.T) {
 	}
 }
 
-// A rank's end tells the most memory that its GPU had in use, and for how long it did
-// nothing.
+// A rank's end contains the most memory that its GPU had in use, and for how long it was idle.
 func TestUseOfGPUsIsTold(t *testing.T) {
 	c := led{newCluster(t)}
 	newHost(t, c.cluster, "n1", 1).start(t)

@@ -12,8 +12,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 )
 
-// A GPU that was replaced under a running job, while the agent was down, is let go once the job's
-// processes are gone, and forgotten. The job starts again on the one in its place, uncharged.
+// A GPU that was replaced under a running job, while the agent was down, is released once the job's processes
+// are gone, and removed. The job starts again on the one in its place, uncharged.
 func TestAGPUIsReplaced(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)

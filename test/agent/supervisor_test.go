@@ -59,7 +59,7 @@ func TestSupervisorsOfBothPrograms(t *testing.T) {
 	}
 }
 
-// runs says that a process runs a program.
+// runs reports whether a process runs a program.
 func runs(t *testing.T, pid int, program string) {
 	t.Helper()
 	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))

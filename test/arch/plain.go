@@ -20,13 +20,13 @@ type oddWord struct {
 func oddWords() []oddWord {
 	// Brackets keep a pattern from finding itself.
 	return []oddWord{
-		{regexp.MustCompile(`(?i)\bnobod[y]\b`), 189, "name what is absent: no user, no peer, no caller"},
-		{regexp.MustCompile(`(?i)\bsomebod[y]\b`), 48, "name the user, the peer or the caller"},
-		{regexp.MustCompile(`(?i)\bwho[m]\b`), 53, "name the user, the peer or the caller"},
-		{regexp.MustCompile(`(?i)\bwhoeve[r]\b`), 18, "name the user, the peer or the caller"},
-		{regexp.MustCompile(`(?i)\bwh[o]\b`), 428, "name the user, the peer or the caller, or write which or that"},
-		{regexp.MustCompile(`(?i)\bane[w]\b`), 28, "again"},
-		{regexp.MustCompile(`(?i)\bbesid[e]\b`), 111, "next to, in addition to, together with"},
+		{regexp.MustCompile(`(?i)\bnobod[y]\b`), 113, "name what is absent: no user, no peer, no caller"},
+		{regexp.MustCompile(`(?i)\bsomebod[y]\b`), 40, "name the user, the peer or the caller"},
+		{regexp.MustCompile(`(?i)\bwho[m]\b`), 45, "name the user, the peer or the caller"},
+		{regexp.MustCompile(`(?i)\bwhoeve[r]\b`), 10, "name the user, the peer or the caller"},
+		{regexp.MustCompile(`(?i)\bwh[o]\b`), 382, "name the user, the peer or the caller, or write which or that"},
+		{regexp.MustCompile(`(?i)\bane[w]\b`), 23, "again"},
+		{regexp.MustCompile(`(?i)\bbesid[e]\b`), 97, "next to, in addition to, together with"},
 	}
 }
 

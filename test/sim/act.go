@@ -8,15 +8,14 @@ import (
 	"github.com/berth-gpu/berth/node/fence"
 )
 
-// still is what was desired and there when nothing was left to do: the plan that
-// follows from the same again is as empty.
+// still is the desired set and the units when nothing was left to do: the plan that follows from the same
+// again is as empty.
 type still struct {
 	set   *model.Desired
 	local []fence.Local
 }
 
-// reconcile carries out the plan that follows from what is desired and what is
-// there.
+// reconcile carries out the plan that follows from the desired set and the existing units.
 func (a *agent) reconcile() {
 	if a.wanted.set == nil {
 		return
@@ -69,7 +68,7 @@ func (a *agent) act(step fence.Action) {
 	}
 }
 
-// order tells a unit's supervisor.
+// order changes a unit's orders for its supervisor.
 func (a *agent) order(step fence.Action, u *unit) {
 	a.h.mu.Lock()
 	defer a.h.mu.Unlock()
@@ -87,14 +86,14 @@ func (a *agent) order(step fence.Action, u *unit) {
 	case fence.DoRun:
 		u.orders.run = true
 	case fence.DoReport:
-		if u.told.index <= a.wanted.set.Index { // else the set is older than what was told
+		if u.told.index <= a.wanted.set.Index { // otherwise the set is older than the report
 			u.told.phase = min(u.told.phase, model.RankRunning)
 		}
 	case fence.DoRefuse, fence.DoClean, fence.DoAdopt, fence.DoStart, fence.DoPrepare:
 	}
 }
 
-// mayBegin asks the fence whether anything new may begin for a rank.
+// mayBegin reports whether the fence lets anything new begin for a rank.
 func (a *agent) mayBegin(r model.RankKey) bool {
 	now := a.h.clock.reading().Boot
 	for i := range a.wanted.set.Ranks {
@@ -144,8 +143,7 @@ func (a *agent) employ(u *unit) {
 	a.h.supervise(u, a.disk)
 }
 
-// recover takes a folder that could not be made, but may be there all the same:
-// no rank is ever started in it.
+// recover loads a folder that could not be made, but may exist nevertheless: no rank ever starts in it.
 func (a *agent) recover(u *unit) {
 	var there folder
 	if a.disk.get(folderName(u.Rank), &there) != nil {
@@ -157,7 +155,7 @@ func (a *agent) recover(u *unit) {
 	a.keep(u)
 }
 
-// refuse makes sure that a rank never starts here.
+// refuse ensures that a rank never starts here.
 func (a *agent) refuse(step fence.Action, u *unit) {
 	if u == nil {
 		u = &unit{folder: folder{Rank: step.Rank, Incarnation: step.Incarnation, Boot: a.names.boot}}
@@ -178,11 +176,11 @@ func (a *agent) refuse(step fence.Action, u *unit) {
 	case latch == latchNever:
 		u.phase = model.RankNever
 	case !u.alive:
-		u.phase = model.RankRunning // it was started, or was about to be, and nobody watches it
+		u.phase = model.RankRunning // it was started, or was about to be, and has no watcher
 	}
 }
 
-// show looks whether a slot is clean, and remembers to say so.
+// show verifies whether a slot is clean, and queues the report.
 func (a *agent) show(step fence.Action) {
 	a.h.mu.Lock()
 	defer a.h.mu.Unlock()

@@ -19,14 +19,14 @@ const (
 	patience       = 3 * time.Second // of a call
 )
 
-// agent is one agent process. One goroutine owns everything in it; calls run
-// beside it and hand their answers back to it.
+// agent is one agent process. One goroutine owns everything in it; calls run in goroutines of their own and
+// pass their answers back to it.
 type agent struct {
 	h      *host
 	disk   store
 	life   proc
 	calls  *client.Agent
-	peers  []string // that it was told of when it started
+	peers  []string // that it knew when it started
 	names  names
 	lease  fence.Lease
 	sets   fence.Sets
@@ -37,7 +37,7 @@ type agent struct {
 	due    due
 	grants []grant // the newest of them
 	inquiry
-	clean map[model.Cleaned]uint64 // shown clean; the index of a state that has it, 0 while none is known
+	clean map[model.Cleaned]uint64 // verified as clean; the index of a state that has it, 0 while none is known
 }
 
 // proc is an agent's process.
@@ -46,13 +46,13 @@ type proc struct {
 	kill   context.CancelFunc
 	ended  chan struct{}
 	inbox  chan func()
-	paused chan time.Duration // stands still for so long
+	paused chan time.Duration // stopped for so long
 }
 
-// names are what an agent calls itself.
+// names are an agent's identity.
 type names struct{ boot, lineage, session string }
 
-// wanted is the newest desired set, and when it was asked for.
+// wanted is the newest desired set, and when it was requested.
 type wanted struct {
 	set   *model.Desired
 	asked fence.Boot
@@ -64,8 +64,7 @@ type grant struct {
 	start fence.Boot
 }
 
-// due is when the agent does what it does again and again, and what of it is
-// under way.
+// due is when the agent repeats its actions, and which of them are under way.
 type due struct {
 	renew, inventory, register, poll time.Time
 	registering, polling, reporting  bool
@@ -132,7 +131,7 @@ func (a *agent) run() {
 	}
 }
 
-// open reads what the data folder remembers, and adopts what still lives.
+// open reads the data folder, and adopts the units that still live.
 func (a *agent) open() error {
 	if lineage, err := a.disk.files.Read(lineageFile); err == nil {
 		a.names.lineage = string(lineage)
@@ -166,7 +165,7 @@ func (a *agent) adopt(u *unit) {
 		live.told = told{}
 		u = live
 	case u.Boot != a.names.boot && u.phase == model.RankRunning:
-		u.phase, u.past = model.RankExited, true // the kernel that ran it is gone: nothing is known of its end
+		u.phase, u.past = model.RankExited, true // the kernel that ran it is gone: its end is not known
 	}
 	a.units.put(u)
 }
@@ -188,8 +187,7 @@ func (a *agent) step() {
 	a.inquire(now.Boot)
 }
 
-// watch freezes what runs if this machine seems to have stood still, and lets it
-// go on once the cluster has spoken.
+// watch freezes the running ranks after a clock gap, and thaws them once the cluster has confirmed the lease.
 func (a *agent) watch(now fence.Reading) {
 	a.h.mu.Lock()
 	defer a.h.mu.Unlock()
@@ -215,20 +213,20 @@ func (a *agent) watch(now fence.Reading) {
 	}
 }
 
-// wants reports whether a set that was asked for after a unit was frozen names it.
+// wants reports whether a set that was requested after a unit was frozen names it.
 func (a *agent) wants(u *unit) bool {
 	return a.wanted.set != nil && a.wanted.asked > u.frozen && a.wanted.set.Incarnation == u.Incarnation &&
 		slices.ContainsFunc(a.wanted.set.Ranks, func(r model.Assignment) bool { return r.Rank == u.Rank })
 }
 
-// start returns the start of the lease; the agent before this one may have known of a
-// later one than the mark on the disk.
+// start returns the start of the lease; the agent before this one may have had a later one than the mark on
+// the disk.
 func (a *agent) start() fence.Boot { return max(a.lease.Start(), a.disk.run.get(), a.due.counted) }
 
-// startFor returns the start of the lease as far as it may begin what a set of that
-// index names: by a renewal that the set's state holds. A newer one may have been
-// accepted after what the set names was given up, since the lease is the node's;
-// what runs already is safe from that by its guard, which has begun by then.
+// startFor returns the start of the lease as far as it may begin ranks of a set with that index: that of a
+// renewal which the set's state contains. A newer renewal may have been accepted after ranks of the set were
+// given up, since the lease belongs to the node; running ranks are protected by their guard, which has begun
+// by then.
 func (a *agent) startFor(index uint64) (start fence.Boot) {
 	if a.h.w.Twists.AnySet {
 		return a.start()
@@ -252,8 +250,7 @@ func (a *agent) startNow() fence.Boot {
 	return a.startFor(a.wanted.set.Index)
 }
 
-// bury ends what is left of ranks whose supervisors are gone, and writes down
-// that they were killed.
+// bury ends what is left of ranks whose supervisors have died, and records that they were killed.
 func (a *agent) bury() {
 	for _, u := range a.unwatched() {
 		a.h.mu.Lock()
@@ -274,7 +271,7 @@ func (a *agent) bury() {
 	}
 }
 
-// unwatched lists the units that run, as far as is known, without a supervisor.
+// unwatched returns the units that run, as far as known, without a supervisor.
 func (a *agent) unwatched() (out []*unit) {
 	a.h.mu.Lock()
 	defer a.h.mu.Unlock()
@@ -286,8 +283,8 @@ func (a *agent) unwatched() (out []*unit) {
 	return out
 }
 
-// ask makes a call beside the agent's goroutine. What then does with the answer
-// runs on it again; failed is what to do without one.
+// ask makes a call outside the agent's goroutine. then handles the answer in that goroutine again; failed is
+// the fallback without one.
 func ask[A any](a *agent, wait time.Duration, call func(context.Context) (A, error), then func(A), failed func()) {
 	a.h.w.work.Go(func() {
 		ctx, cancel := context.WithTimeout(a.life.ctx, wait)
@@ -308,7 +305,7 @@ func ask[A any](a *agent, wait time.Duration, call func(context.Context) (A, err
 	})
 }
 
-// heard takes the peers' addresses as an answer tells them.
+// heard takes the peers' addresses from an answer.
 func (a *agent) heard(peers []string) {
 	for _, p := range a.peers {
 		if !slices.Contains(peers, p) {

@@ -29,11 +29,11 @@ const (
 	idleLimit   = 2 * time.Minute
 )
 
-// pathCommand takes an encoded entry of one command: what users do for which the
-// API has no path. The request id is that of the command.
+// pathCommand takes an encoded entry of one command: users' commands for which the API has no path. The
+// request id is that of the command.
 const pathCommand = "/command"
 
-// door is the way in to one peer: the production API over HTTP, and one path more.
+// door is the entrance to one peer: the production API over HTTP, and one path more.
 type door struct {
 	*joint
 
@@ -50,7 +50,7 @@ type door struct {
 func apiAddress(machine string) string  { return machine + ":8000" }
 func raftAddress(machine string) string { return machine + ":7000" }
 
-// openDoor opens the way in.
+// openDoor opens the entrance.
 func openDoor(p *peer, net *simnet.Host, run *cluster.Peer) (*door, error) {
 	d := &door{joint: newJoint(p, run), out: &http.Transport{DialContext: dialer(net)}, keys: map[string]bool{}}
 	api := httpapi.New(httpapi.Config{
@@ -69,7 +69,7 @@ func openDoor(p *peer, net *simnet.Host, run *cluster.Peer) (*door, error) {
 	return d, nil
 }
 
-// routes returns the API, and beside it the path for all commands.
+// routes returns the API, and in addition the path for all commands.
 func (d *door) routes(self model.PeerID) http.Handler {
 	passes := forward.New(forward.Config{Self: self, Members: d, Transport: d.out, Refuse: refuse})
 	mux := http.NewServeMux()
@@ -84,7 +84,7 @@ func (d *door) routes(self model.PeerID) http.Handler {
 	return mux
 }
 
-// close ends the way in and every request under way.
+// close closes the entrance and ends every request under way.
 func (d *door) close() {
 	d.end()
 	_ = d.api.Shutdown(context.Background()) // it serves no listener: this ends its long polls and its connections
@@ -93,8 +93,7 @@ func (d *door) close() {
 	d.work.Wait()
 }
 
-// rename gives a submission that another peer sends again another key, as if that
-// peer had drawn it.
+// rename gives a submission that another peer sends again another key, as if that peer had drawn it.
 func (d *door) rename(r *http.Request) {
 	if r.Header.Get(wire.HeaderForwarded) == "" || r.URL.Path != "/queue/submit" {
 		return
@@ -108,7 +107,7 @@ func (d *door) rename(r *http.Request) {
 	d.keys[key] = true
 }
 
-// propose has the command of an encoded entry carried out.
+// propose carries out the command of an encoded entry.
 func (d *door) propose(w http.ResponseWriter, r *http.Request) {
 	data, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -134,8 +133,7 @@ func (d *door) propose(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// refuse answers with a code: one of the peer's own that says to try again, or one
-// of the state.
+// refuse answers with a code: one of the peer's own that asks for a retry, or one of the state.
 func refuse(w http.ResponseWriter, _ *http.Request, code, detail string) {
 	status := http.StatusConflict
 	switch code {

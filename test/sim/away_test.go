@@ -7,9 +7,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// A job goes on while the peers have lost each other for longer than its T, if its
-// agent asks them and they all say that nobody leads. Without the rule it is
-// stopped and starts again.
+// A job goes on while the peers have lost each other for longer than its T, if its agent asks them and all
+// answer that there is no leader. Without the rule it is stopped and starts again.
 func TestJobsGoOnWhileNobodyLeads(t *testing.T) {
 	parallel(t)
 	for _, away := range []bool{false, true} {

@@ -13,7 +13,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/state/table"
 )
 
-// What is promised of time after everything has been healed.
+// Time limits for the promises after everything has been healed.
 const (
 	progressWithin = 5 * time.Second
 	drainWithin    = 8 * time.Minute
@@ -48,9 +48,8 @@ func (w *World) checkExits(since state.State) state.State {
 	return s
 }
 
-// Settle heals everything and checks what must hold in the end: progress at once,
-// every job brought to its end, every GPU clean, everybody of one state, and all
-// that was acknowledged in it.
+// Settle heals everything and checks what must hold in the end: progress at once, every job brought to its
+// end, every GPU clean, all peers of one state, and all acknowledged requests in it.
 func (w *World) Settle() {
 	if w.trace.Broken() != nil {
 		return
@@ -75,8 +74,8 @@ func (w *World) checkProgress() {
 	}
 }
 
-// tidy does what an operator does after trouble: cancel what is reserved, open the
-// nodes, release what is held, and reboot a host on which a forgotten rank waits for its word.
+// tidy does what an operator does after trouble: cancel bookings, open the nodes, release held ranks, and
+// reboot a host on which a forgotten rank waits for its report.
 func (w *World) tidy(u *user) {
 	ctx, cancel := context.WithTimeout(w.ctx, time.Minute)
 	defer cancel()
@@ -134,8 +133,7 @@ func (w *World) checkDrained() {
 	}
 }
 
-// open says, by counts that are an invariant of their own, whether anything has not
-// come to its end.
+// open reports, by counts that are an invariant of their own, whether anything has not come to its end.
 func (w *World) open() bool {
 	s := w.oracle.now()
 	n := s.Settings().Totals
@@ -200,8 +198,7 @@ func (w *World) standing() string {
 	return out
 }
 
-// checkDeeds checks that what users were told is so, and that nothing was carried
-// out twice.
+// checkDeeds checks that answers to users are true, and that nothing was carried out twice.
 func (w *World) checkDeeds() {
 	s := w.oracle.now()
 	named := map[string]int{}

@@ -22,10 +22,10 @@ import (
 // answerWithin is how long a user waits for one peer.
 const answerWithin = 8 * time.Second
 
-// operator is the name under which jobs are changed for which nobody signs.
+// operator is the name under which jobs are changed without a user's signature.
 const operator = "user:anonymous"
 
-// deed is a request of a user, and what came of it.
+// deed is a request of a user, and its outcome.
 type deed struct {
 	actor, request string
 	kind           command.Kind
@@ -37,10 +37,9 @@ type deed struct {
 
 func (d *deed) ok() bool { return d.acked && d.code == model.CodeOK.String() }
 
-// user is someone who uses the cluster by way of any peer. A request that is not
-// answered, or whose outcome is unknown, is sent again under the same key: a
-// submission by the production client, and what that has no method or no key for
-// by hand.
+// user is a user that reaches the cluster by any peer. A request that is not answered, or whose outcome is
+// unknown, is sent again under the same key: a submission by the production client, and a request without a
+// method or a key there by hand.
 type user struct {
 	w     *World
 	name  string
@@ -49,8 +48,8 @@ type user struct {
 	turn  int
 	out   *http.Transport
 	front *client.Client // for submissions
-	peers []string       // that it knows
-	only  string         // address of the one peer that it asks; empty: it asks any
+	peers []string       // known to the user
+	only  string         // address of the one peer that it asks; empty: any
 	count int
 	jobs  []model.JobID
 }
@@ -76,8 +75,7 @@ func (u *user) newDeed(actor string, kind command.Kind) *deed {
 	return &deed{actor: actor, request: fmt.Sprintf("%s-%d", u.name, u.count), kind: kind}
 }
 
-// do asks, however often it takes; the deed is not acknowledged if the context
-// ends first.
+// do sends the request as often as necessary; the deed is not acknowledged if the context ends first.
 func (u *user) do(ctx context.Context, d *deed, ask func(context.Context) error) {
 	for ctx.Err() == nil {
 		if u.settled(d, ask(ctx)) {
@@ -89,8 +87,8 @@ func (u *user) do(ctx context.Context, d *deed, ask func(context.Context) error)
 	}
 }
 
-// settled reports whether the deed has an answer: it was carried out, or refused for
-// good. Any other answer says that nothing was done, or that nobody knows.
+// settled reports whether the deed has an answer: it was carried out, or refused for good. Any other answer
+// means that nothing was done, or that the outcome is unknown.
 func (u *user) settled(d *deed, err error) bool {
 	problem, refused := errors.AsType[*wire.Problem](err)
 	switch {
@@ -130,7 +128,7 @@ func (u *user) send(ctx context.Context, d *deed, method, path string, body []by
 	return err
 }
 
-// command has a command carried out for which the API has no path.
+// command carries out a command for which the API has no path.
 func (u *user) command(ctx context.Context, body command.Body) {
 	d := u.newDeed("user:"+u.name, body.Kind())
 	c, err := command.New(d.actor, body)
@@ -158,7 +156,7 @@ func (u *user) setPriority(ctx context.Context, job model.JobID, priority int) {
 	})
 }
 
-// remember keeps an acknowledged deed.
+// remember stores an acknowledged deed.
 func (w *World) remember(d *deed) {
 	w.trace.Note("%s %s %s: %s job %s", d.request, d.kind, d.job, d.code, d.id)
 	w.shared.mu.Lock()
@@ -192,7 +190,7 @@ func (u *user) submit(ctx context.Context, like *command.Submit) *deed {
 	return d
 }
 
-// known lists the peers that the user asks.
+// known returns the peers that the user asks.
 func (u *user) known() []string {
 	if u.only != "" {
 		return []string{u.only}
@@ -200,8 +198,7 @@ func (u *user) known() []string {
 	return u.w.apiAddresses()
 }
 
-// client returns a client of the peers that there are now; each user begins with
-// another one.
+// client returns a client of the present peers; each user begins with another one.
 func (u *user) client() (*client.Client, error) {
 	peers := u.known()
 	if slices.Equal(peers, u.peers) {

@@ -75,8 +75,7 @@ func (c *clock) restart() {
 	c.boot, c.offset, c.from = time.Second, time.Until(wall), time.Now()
 }
 
-// stand takes back so much of CLOCK_BOOTTIME, as a virtual machine's pause does
-// that the guest was not told of.
+// stand sets CLOCK_BOOTTIME back by so much, as a virtual machine's pause does without the guest's knowledge.
 func (c *clock) stand(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

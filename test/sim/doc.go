@@ -1,86 +1,78 @@
-// Package sim runs whole clusters of Berth in virtual time and tries to break
-// them: production peers over a simulated network and simulated disks, model
-// agents that decide by the production rules of node/fence, users, and a driver
-// of faults, all in one testing/synctest bubble. What is checked is the truth
-// that no program under test can see: which processes ran on which host and GPU,
-// and what the users were told.
+// Package sim runs whole clusters of Berth in virtual time and tries to break them: production peers over a
+// simulated network and simulated disks, model agents that decide by the production rules of node/fence, users, and
+// a driver of faults, all in one testing/synctest bubble. The checks use the truth that no program under test can
+// see: which processes ran on which host and GPU, and which answers the users got.
 //
 //	world.go       one simulated cluster, and the course of a run
 //	peer.go        a machine with a production peer on it
-//	api.go         the way in to a peer: the production API over HTTP; joint.go joins the two
+//	api.go         the entrance to a peer: the production API over HTTP; joint.go joins the two
 //	host.go        a machine with GPUs: its clock, disk, kernel, reboots
-//	process.go     its processes and who is on which GPU: the truth
+//	process.go     its processes and their GPUs: the truth
 //	unit.go        one rank on a host: its folder on disk and what supervisor and agent share
 //	supervisor.go  one a rank: starts, fences and ends it, outlives the agent
 //	agent.go       registers, renews, polls, reports (report.go), carries out plans (act.go)
-//	away.go        asks whether anybody leads, so that jobs go on while nobody does
-//	client.go      users: how they ask, and remember what they were told; wishes.go: for what
+//	away.go        asks whether there is a leader, so that jobs go on without one
+//	client.go      users: how they ask, and remember the answers; wishes.go: for what
 //	faults.go      what can go wrong (fault_peer.go, fault_host.go), drawn from the seed
 //	oracle.go      applies the log once more, entry by entry, and checks every state
 //	checks.go      what must always hold, and what must hold in the end
-//	rules.go       what users wish of where and when jobs run, and whether it is kept to;
-//	               rules_book.go: and what is reserved
-//	trace.go       what happened, for whoever has to find out why
+//	rules.go       users' requirements on where and when jobs run, and whether they are met;
+//	               rules_book.go: and bookings
+//	trace.go       what happened, for finding out why
 //
-// What is checked when:
+// The checks and their times:
 //
-//   - At every process that starts, and ten times a virtual second: no two attempts of
-//     a task run anywhere, no GPU has processes of two ranks (truth.go).
-//   - After every entry of the log, at the latest a tenth of a second later: the move
-//     from state to state (state.CheckMove), and of what it has changed that a task has
-//     one live attempt and a slot one owner, which lives (oracle.go).
-//   - At every placement in the log: it is not before the job's begin, nor before the end that
-//     it waits for, has as many GPUs as the job takes, and leaves alone what is reserved for
-//     others or to be maintained in its time (rules.go, rules_book.go).
-//   - At every process that starts: its node is one that the job wants; and ten times a second: no
-//     more tasks of an array run than it allows, no job beside one whose end it waits for, and
-//     once healed none long after its deadline.
+//   - At every process that starts, and ten times a virtual second: no two attempts of a task run anywhere, no GPU
+//     has processes of two ranks (truth.go).
+//   - After every entry of the log, at the latest a tenth of a second later: the move from state to state
+//     (state.CheckMove), and of what it has changed that a task has one live attempt and a slot one owner, which
+//     lives (oracle.go).
+//   - At every placement in the log: it is not before the job's begin, nor before the end that it waits for, has as
+//     many GPUs as the job takes, and leaves alone what is reserved for others or to be maintained in its time
+//     (rules.go, rules_book.go).
+//   - At every process that starts: its node is one that the job allows; and ten times a second: no more tasks of
+//     an array run than it allows, no job at the same time as one whose end it waits for, and once healed none long
+//     after its deadline.
 //   - Ten times a second: each peer's state has the digest that the log gives.
 //   - After every fiftieth entry and at the end: the whole state (state.Check).
 //   - Each second: the exits recorded since are the true ones.
-//   - At the end, healed: progress within seconds, every job at its end, every GPU clean,
-//     all peers of one state, and every request that was acknowledged in it, once.
+//   - At the end, healed: progress within seconds, every job at its end, every GPU clean, all peers of one state,
+//     and every request that was acknowledged in it, once.
 //
-// Three seeds in ten run with the usual timeouts of a good network, the others with
-// those of a wide one; all but one in ten say more rarely than in production how far
-// the log is committed. That is most of what a quiet minute costs.
+// Three seeds in ten run with the usual timeouts of a good network, the others with those of a wide one; all but
+// one in ten announce more rarely than in production how far the log is committed. That is most of what a quiet
+// minute costs.
 //
-// Without flags fifty seeds are played for about four virtual minutes each, and twelve
-// under the race detector, which makes a minute ten times as dear. What saves time
-// may not spare a check: a new check should look at what has changed since the last
-// one, and anything that polls should do so no more often than the run needs.
+// Without flags fifty seeds are played for about four virtual minutes each, and twelve under the race detector,
+// which makes a minute ten times as dear. What saves time may not spare a check: a new check should read what has
+// changed since the last one, and anything that polls should do so no more often than the run needs.
 //
-// Users and agents speak to peers as they do in production: HTTP over the
-// simulated network, by httpapi/client to httpapi, where httpapi/forward brings
-// writes to the leader. So the check that what was acknowledged stands in the log,
-// once, is a check of the retries of all three, too: a peer or a client that sends
-// an unknown outcome again must do so under the same key. Holds, releases,
-// requeues and nodes' modes, for which the API has no path, take one of the
-// simulator's own (POST /command) behind the same middleware.
+// Users and agents reach peers as they do in production: HTTP over the simulated network, by httpapi/client to
+// httpapi, where httpapi/forward brings writes to the leader. So the check that acknowledged requests are in the
+// log, once, is a check of the retries of all three, too: a peer or a client that sends an unknown outcome again
+// must do so under the same key. Holds, releases, requeues and nodes' modes, for which the API has no path, take
+// one of the simulator's own (POST /command) behind the same middleware.
 //
 // Run one seed, or many:
 //
 //	go test ./test/sim -run TestSim -sim.seed 7 -sim.seeds 1
 //	go test ./test/sim -run TestSim -sim.seeds 1000 -sim.minutes 10
 //
-// A run that fails prints its seed, the faults and the end of the command log,
-// and leaves both in files. The seed alone fixes the faults and the users' wishes
-// but not how goroutines interleave; for that the runtime must be built so that
-// it draws its choices from the seed, too. Then nearly every run of a seed goes the
-// same way (TestReplay and the trace's hash tell); try again if one does not:
+// A run that fails prints its seed, the faults and the end of the command log, and leaves both in files. The seed
+// alone fixes the faults and the users' requests but not how goroutines interleave; for that the runtime must be
+// built so that it draws its choices from the seed, too. Then nearly every run of a seed goes the same way
+// (TestReplay and the trace's hash show that); try again if one does not:
 //
 //	go run ./test/sim/overlay -out /tmp/overlay
 //	GOMAXPROCS=1 GODEBUG=asyncpreemptoff=1,randseednop=0 GOGC=off \
 //	    go test -tags simoverlay -overlay /tmp/overlay/overlay.json ./test/sim -run TestSim -sim.seed 7 -sim.seeds 1
 //
-// The tests of the tests are TestMutant, TestMutantMapOrder and TestRules: each breaks one
-// rule, in a course of events that passes with the rule whole, and a check must
-// find it by name. What is checked of users' wishes is what they remember of them, not
-// what the state says: in TestRules the cluster is not told of a wish, and what it then
-// does in good faith must be found by name. TestSim tells how many placements each such
-// rule had a say in, and fails if none had.
+// The tests of the tests are TestMutant, TestMutantMapOrder and TestRules: each breaks one rule, in a course of
+// events that passes with the rule whole, and a check must find it by name. The users' requirements are checked
+// against what the users remember of them, not against the state: in TestRules a requirement is kept from the
+// cluster, and the resulting breach must be found by name. TestSim reports how many placements each such rule
+// concerned, and fails if none.
 //
-// The model of the cluster's edges is simple where it may be: a paused machine's
-// traffic and agents stand still but its peer's goroutines do not, and there is
-// no restore from a backup.
+// The model of the cluster's edges is simple where it may be: a paused machine's traffic and agents stop but its
+// peer's goroutines do not, and there is no restore from a backup.
 package sim

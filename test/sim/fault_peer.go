@@ -55,7 +55,7 @@ func partPeers(w *World) string {
 	return fmt.Sprintf("all peers lose each other for %v", d)
 }
 
-// part cuts the peers off from each other, and from nobody else.
+// part cuts the peers off from each other, and from no other machine.
 func (w *World) part(d time.Duration) {
 	all := w.peers()
 	each := func(do func(a, b string)) {
@@ -121,8 +121,8 @@ func breakPeerDisk(w *World) string {
 	return fmt.Sprintf("disk of %s fails once: %v", p.name, op)
 }
 
-// loseSyncs makes one disk of a run a liar. It stands kill -9; at a power cut what
-// it holds can no longer be believed, and its peer must leave.
+// loseSyncs makes one disk of a run lose syncs. It survives kill -9; at a power cut its content can no longer
+// be trusted, and its peer must leave.
 func loseSyncs(w *World) string {
 	if l := w.liar.Load(); l != nil {
 		return w.loseDisk(l)
@@ -150,7 +150,7 @@ func (w *World) loseDisk(p *peer) string {
 	return fmt.Sprintf("power cut of %s, whose disk is lost; %s takes its place", p.name, w.newcomer().name)
 }
 
-// retire has the leader remove a peer that is gone.
+// retire makes the leader remove a peer that is gone.
 func (w *World) retire(p *peer) {
 	w.leaving.Add(1)
 	w.work.Go(func() {
@@ -194,9 +194,9 @@ func addPeer(w *World) string {
 	return fmt.Sprintf("%s joins", w.newcomer().name)
 }
 
-// removePeer takes a peer out in good order: it runs until the leader has had time to remove
-// it. If that takes longer it counts as a member that is down; of those a cluster stands but
-// one, so nobody leaves while another does, or while a disk may be lost.
+// removePeer removes a peer in good order: it runs until the leader has had time to remove it. If that takes
+// longer it counts as a member that is down; a cluster survives only one of those, so no peer leaves while
+// another does, or while a disk may be lost.
 func removePeer(w *World) string {
 	all := w.peers()
 	if len(all) <= 3 || w.leaving.Load() > 0 {

@@ -9,14 +9,14 @@ import (
 	"github.com/berth-gpu/berth/test/sim/simnet"
 )
 
-// fault is something that can go wrong. It says what it did, or "" if there was
-// nothing to do it to.
+// fault is something that can go wrong. It returns a description of what it did, or "" if there was nothing
+// to do it to.
 type fault struct {
 	weight int
 	do     func(*World) string
 }
 
-// faults lists everything that can go wrong.
+// faults returns everything that can go wrong.
 func faults() []fault {
 	return []fault{
 		{8, killPeer},

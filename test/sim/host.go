@@ -16,7 +16,7 @@ import (
 	"github.com/berth-gpu/berth/test/sim/simnet"
 )
 
-// identity is what a host is told to be, and what it is made of.
+// identity is a host's configured name, and its hardware.
 type identity struct {
 	node    model.NodeID
 	machine string
@@ -148,8 +148,8 @@ func (h *host) wipe() {
 	h.agent = h.startAgent(h.agent)
 }
 
-// killSupervisor kills one supervisor with its rank's process, as the kernel
-// does when it has been asked to; children of the process live on.
+// killSupervisor kills one supervisor with its rank's process, as the kernel does on request; children of the
+// process live on.
 func (h *host) killSupervisor(u *unit) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -165,8 +165,8 @@ func (h *host) killSupervisor(u *unit) {
 	}
 }
 
-// stand stops the machine as a hypervisor does, or lets it go on; with hidden,
-// its CLOCK_BOOTTIME knows nothing of the pause.
+// stand stops the machine as a hypervisor does, or lets it go on; with hidden, its CLOCK_BOOTTIME does not
+// count the pause.
 func (h *host) stand(on, hidden bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -186,8 +186,8 @@ func (h *host) stand(on, hidden bool) {
 	h.moved = make(chan struct{})
 }
 
-// pause lets time pass for a program of the host, and longer while the machine
-// stands still. It reports whether the program may go on.
+// pause lets time pass for a program of the host, and longer while the machine is stopped. It reports whether
+// the program may go on.
 func (h *host) pause(ctx context.Context, d time.Duration) bool {
 	if !sleep(ctx, d) {
 		return false
@@ -217,7 +217,7 @@ func (h *host) free(gpus []model.GPUID) bool {
 	return true
 }
 
-// freeze stops a unit's processes until the cluster has spoken. The lock is held.
+// freeze stops a unit's processes until the cluster has confirmed the lease. The lock is held.
 func (h *host) freeze(u *unit, now fence.Boot) {
 	if u.frozen == 0 && !u.phase.Ended() {
 		u.frozen = now

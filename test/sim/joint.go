@@ -12,8 +12,8 @@ import (
 	"github.com/berth-gpu/berth/httpapi/plug"
 )
 
-// lookEvery is how often a peer looks who leads: not as often as berth server does,
-// since this is much of what a quiet minute costs.
+// lookEvery is how often a peer reads which peer leads: not as often as berth server does, since this is much
+// of what a quiet minute costs.
 const lookEvery = 100 * time.Millisecond
 
 // joint is a peer as its API sees it, as in berth server; and what breaks rules
@@ -30,7 +30,7 @@ func newJoint(machine *peer, p *cluster.Peer) *joint {
 	return j
 }
 
-// pretend returns whom a peer that breaks a rule takes for the leader.
+// pretend returns the peer that a peer with a broken rule takes for the leader.
 func (j *joint) pretend(l forward.Leader) forward.Leader {
 	if j.machine.grants.Load() {
 		l.ID, l.Self = model.PeerID(j.machine.name), true

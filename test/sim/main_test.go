@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestMain lets garbage grow: the bubbles leave much of it and hold little. Who asks
-// for something else by GOGC has it.
+// TestMain lets garbage grow: the bubbles leave much of it and hold little. A GOGC in the environment
+// overrides that.
 func TestMain(m *testing.M) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(200)

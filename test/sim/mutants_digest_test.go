@@ -106,7 +106,7 @@ func propose(w *World, bodies ...command.Body) []command.Result {
 	failed := make([]command.Result, len(bodies))
 	l := w.leader()
 	if l == nil {
-		w.trace.Break("scenario", "nobody leads")
+		w.trace.Break("scenario", "no leader")
 		return failed
 	}
 	var all []command.Command

@@ -11,8 +11,8 @@ import (
 
 const short = model.MinDisconnectGrace
 
-// countFromAnswer: an agent comes to answers late, and then nothing arrives any
-// more. Who counts from an answer believes in a lease that began before it.
+// countFromAnswer: an agent receives answers late, and then none arrives any more. An agent that counts from
+// an answer trusts a lease that began before it.
 func countFromAnswer(w *World, _ bool) {
 	h := place(w, stubborn(1, 0, short, 0))[0]
 	h.lagBehind(14 * time.Second)
@@ -34,7 +34,7 @@ func noSeqCheck(w *World, broken bool) {
 	renewed(w, h)
 	w.cutHost(h, 12*time.Second, true, true)
 	if broken {
-		l = lease(w, h) // as if nobody compared
+		l = lease(w, h) // as if there were no comparison
 	}
 	giveUp(w, firstRank, l)
 	wait(w, 12*time.Second)
@@ -125,8 +125,8 @@ func caughtUp(w *World, p *peer) {
 	})
 }
 
-// oldSetNewLease: a node knows of a rank that it could not begin, and is cut off
-// until the rank has been given up. Then it renews its lease before it hears that.
+// oldSetNewLease: a node has a rank in its set that it could not begin, and is cut off until the rank has
+// been given up. Then it renews its lease before it receives that.
 func oldSetNewLease(w *World, _ bool) {
 	w.Until(10*time.Second, func() bool { s := w.oracle.now(); return s.Leases.Len() == w.Nodes })
 	for _, h := range w.hosts {
@@ -152,15 +152,15 @@ func oldSetNewLease(w *World, _ bool) {
 	wait(w, 20*time.Second)
 }
 
-// foreignBoot: a copy of a node's data folder speaks for the node from another
-// machine, whose boot id is another.
+// foreignBoot: an agent on a copy of a node's data folder acts for the node from another machine, whose boot
+// id is another.
 func foreignBoot(w *World, broken bool) {
 	h := place(w, stubborn(1, 0, short, 0))[0]
 	renewed(w, h)
 	w.cutHost(h, 15*time.Second, true, true)
 	machine := "another"
 	if broken {
-		machine = h.id.machine // as if nobody compared
+		machine = h.id.machine // as if there were no comparison
 	}
 	c := w.clone(h, machine)
 	wait(w, 15*time.Second)
@@ -191,9 +191,8 @@ func gangLostByOneRank(w *World, broken bool) {
 	wait(w, 20*time.Second)
 }
 
-// newKeys: a submission comes by way of a follower, the leader carries it out, and
-// its answer does not arrive. The follower, which hears its leader no more, sends
-// the submission again.
+// newKeys: a submission comes by way of a follower, the leader carries it out, and its answer does not
+// arrive. The follower, which hears its leader no more, sends the submission again.
 func newKeys(w *World, _ bool) {
 	w.Until(10*time.Second, func() bool { s := w.oracle.now(); return w.leader() != nil && s.Peers.Len() == w.Peers })
 	l := w.leader()

@@ -14,8 +14,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/state/table"
 )
 
-// oracle applies the log once more, beside the peers: it checks every state on
-// the way, and every peer's state against its own.
+// oracle applies the log once more, independently of the peers: it checks every state on the way, and every
+// peer's state against its own.
 type oracle struct {
 	w *World
 
@@ -210,7 +210,7 @@ func (w *World) entry(index uint64) (*raft.Log, bool) {
 	return nil, false
 }
 
-// differs reports a peer whose state is not what the log says.
+// differs reports a peer whose state is not what the log gives.
 func (w *World) differs(name string, index uint64) {
 	if !w.Quarantine {
 		w.trace.Break(BreachDivergence, "%s at index %d", name, index)

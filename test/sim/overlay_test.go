@@ -10,7 +10,7 @@ import (
 	_ "unsafe" // for go:linkname, by which the overlay provides runtimeSeed
 )
 
-// overlaid says that the runtime draws its choices from the seed.
+// overlaid is whether the runtime draws its choices from the seed.
 const overlaid = true
 
 // runtimeSeed is the overlay's.

@@ -117,7 +117,7 @@ func (p *peer) stop(power bool) {
 	run, way := p.run, p.door
 	p.net.Crash()
 	old := p.disk
-	if power || old.Forgot() { // after a failed sync only a reboot tells what the disk holds
+	if power || old.Forgot() { // after a failed sync only a reboot shows what the disk holds
 		p.disk = p.w.powerCut(old)
 	} else {
 		p.disk = old.Clone()
@@ -130,8 +130,8 @@ func (p *peer) stop(power bool) {
 	})
 }
 
-// halted is the peer's own way out. A service manager starts it again, but not if
-// it was told that its state is wrong.
+// halted is the peer's own way out. A service manager starts it again, but not after a report that its state
+// is wrong.
 func (p *peer) halted(run *cluster.Peer, reason error) {
 	if p.running() != run || run == nil {
 		return
@@ -157,7 +157,7 @@ func (p *peer) running() *cluster.Peer {
 	return p.run
 }
 
-// join has the peer ask to be taken into the cluster, until it is.
+// join makes the peer ask for admission to the cluster, until it is a member.
 func (p *peer) join() {
 	p.change(func(f *fate) { f.joining = true })
 	p.w.work.Go(func() {
@@ -185,7 +185,7 @@ func (p *peer) change(do func(*fate)) fate {
 	return p.fate
 }
 
-// settled reports whether the peer is a member that nobody is about to remove.
+// settled reports whether the peer is a member without a pending removal.
 func (p *peer) settled() bool {
 	f := p.change(func(*fate) {})
 	return !f.joining && !f.gone

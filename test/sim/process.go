@@ -34,8 +34,7 @@ func parseBehavior(command string) (b behavior) {
 	return b
 }
 
-// process is one process of a rank: a record that moves when it is looked at.
-// The kernel's lock guards it.
+// process is one process of a rank: a record that is updated when it is read. The kernel's lock guards it.
 type process struct {
 	rank   model.RankKey
 	gpus   []model.GPUID
@@ -44,19 +43,19 @@ type process struct {
 	ends   time.Time // by itself or by a signal
 	killed bool      // ends because of SIGKILL
 	asked  bool      // ends because of the stop signal
-	frozen time.Time // since then it stands still; zero: it runs
+	frozen time.Time // when it was frozen; zero: it runs
 	exit   model.Exit
 	gone   bool
 }
 
-// kernel knows what runs on a host. Its caller holds the host's lock.
+// kernel holds what runs on a host. Its caller holds the host's lock.
 type kernel struct {
 	procs   []*process
-	paused  time.Time // the machine stands still since then; zero: it runs
+	paused  time.Time // when the machine was stopped; zero: it runs
 	resumed time.Time // when it last went on
 }
 
-// now returns the time as processes have it: it stands still while the machine does.
+// now returns the time as processes have it: it stops while the machine does.
 func (k *kernel) now() time.Time {
 	if k.paused.IsZero() {
 		return time.Now()
@@ -179,9 +178,8 @@ func (k *kernel) has(rank model.RankKey) bool {
 	return slices.ContainsFunc(k.procs, func(p *process) bool { return p.rank == rank })
 }
 
-// executing lists the processes that run user code. A machine that stood still
-// may run for a second before its supervisors notice that time has passed: what
-// the manual tells of suspended virtual machines.
+// executing returns the processes that run user code. A machine that was stopped may run for a second before
+// its supervisors notice that time has passed: the manual describes that for suspended virtual machines.
 func (k *kernel) executing() (out []*process) {
 	k.settle()
 	if !k.paused.IsZero() || time.Since(k.resumed) < time.Second {

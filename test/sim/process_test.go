@@ -8,9 +8,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// Time stands still for the processes of a machine that does: one that is killed
-// meanwhile is gone when the machine goes on, one that is frozen has lost nothing,
-// and one that nobody touches has run no further.
+// Time stops for the processes of a machine that is stopped: one that is killed meanwhile is gone when the
+// machine goes on, one that is frozen has lost nothing, and an untouched one has run no further.
 func TestProcessesStandStillWithTheirMachine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const run, stood = time.Minute, 40 * time.Second

@@ -10,7 +10,7 @@ import (
 	"github.com/berth-gpu/berth/node/fence"
 )
 
-// register makes the agent known with everything that its folder knows.
+// register registers the agent with the state of its folder.
 func (a *agent) register() {
 	if a.due.registering || time.Now().Before(a.due.register) {
 		return
@@ -64,7 +64,7 @@ func (a *agent) addressed(p model.Progress) model.Progress {
 	return p
 }
 
-// confirm notes what the cluster has been told.
+// confirm notes the progress that the cluster has confirmed.
 func (a *agent) confirm(phases map[*unit]model.RankPhase, index uint64) {
 	a.h.mu.Lock()
 	defer a.h.mu.Unlock()
@@ -73,7 +73,7 @@ func (a *agent) confirm(phases map[*unit]model.RankPhase, index uint64) {
 	}
 }
 
-// saveMark writes down how the lease stands, for the next agent.
+// saveMark writes the lease's mark, for the next agent.
 func (a *agent) saveMark() {
 	m := a.lease.Mark(a.names.boot)
 	if err := a.disk.put(markFile, m); err != nil {
@@ -115,7 +115,7 @@ func (a *agent) renew(now fence.Boot) {
 	}, func() {})
 }
 
-// poll waits for what is desired to change.
+// poll waits for a change of the desired set.
 func (a *agent) poll(now fence.Boot) {
 	if a.due.polling || time.Now().Before(a.due.poll) {
 		return
@@ -150,7 +150,7 @@ func (a *agent) poll(now fence.Boot) {
 	})
 }
 
-// report tells what has changed, until the cluster has confirmed it.
+// report reports changes, until the cluster has confirmed them.
 func (a *agent) report() {
 	reg, ok := a.lease.Registration()
 	if a.due.reporting || !ok {
@@ -183,7 +183,7 @@ func (a *agent) report() {
 	}, func() { a.due.reporting = false })
 }
 
-// shown lists what was shown clean and is not known to be in any state.
+// shown returns the slots that were verified as clean without being in any known state.
 func (a *agent) shown() (out []model.Cleaned) {
 	for c, at := range a.clean {
 		if at == 0 {
@@ -194,13 +194,13 @@ func (a *agent) shown() (out []model.Cleaned) {
 	return out
 }
 
-// outdated reports whether the answer's code tells the agent to register again.
+// outdated reports whether the answer's code requires the agent to register again.
 func (a *agent) outdated(reg fence.Registration, code model.Code) bool {
 	a.lease.Refused(fence.Renewal{Registration: reg}, code, 0)
 	return code != model.CodeOK
 }
 
-// inventory tells what the GPUs look like every five seconds.
+// inventory reports the GPUs every five seconds.
 func (a *agent) inventory() {
 	reg, ok := a.lease.Registration()
 	if !ok || time.Now().Before(a.due.inventory) {

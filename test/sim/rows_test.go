@@ -80,8 +80,8 @@ func firstEnd(w *World) (r model.Rank) {
 	return r
 }
 
-// A leader that stands still is replaced, and finds out when it goes on; a node that
-// is cut off from the leader alone renews by way of any other peer.
+// A stopped leader is replaced, and finds out when it goes on; a node that is cut off from the leader alone
+// renews by way of any other peer.
 func TestTheLeaderIsAway(t *testing.T) {
 	rows(t,
 		course{"paused", nil, func(w *World, _ *host) {
@@ -91,7 +91,7 @@ func TestTheLeaderIsAway(t *testing.T) {
 			l.mu.Unlock()
 			w.later(20*time.Second, func() { l.mu.Lock(); l.net.Resume(); l.mu.Unlock() })
 			if !w.Until(15*time.Second, func() bool { now := w.leader(); return now != nil && now != l }) {
-				w.trace.Break("scenario", "nobody takes over from a paused leader")
+				w.trace.Break("scenario", "no peer takes over from a paused leader")
 			}
 		}, one},
 		course{"cut off from the node", nil, func(w *World, h *host) {
@@ -136,8 +136,8 @@ func TestAllClocksJumpAhead(t *testing.T) {
 	)
 }
 
-// A node that is back under another boot says at once that what it ran is dead: the
-// next attempt does not wait for the lease.
+// A node that is back under another boot reports at once that its ranks are dead: the next attempt does not
+// wait for the lease.
 func TestTheNodeReboots(t *testing.T) {
 	rows(t, course{"soon", nil, func(w *World, h *host) {
 		h.powerOff()
@@ -168,8 +168,8 @@ func TestTheAgentIsAway(t *testing.T) {
 	)
 }
 
-// A data folder that is gone, or as it was before the job came, says nothing of the
-// job: it is given up after its lease, however lively the node, and ended there.
+// A data folder that is gone, or as it was before the job came, knows nothing of the job: the job is given up
+// after its lease, however lively the node, and ended there.
 func TestTheDataFolderIsLost(t *testing.T) {
 	old := map[string]*simdisk.Disk{}
 	rows(t,
@@ -188,8 +188,8 @@ func TestTheDataFolderIsLost(t *testing.T) {
 	)
 }
 
-// A job that is canceled while its node is away is told so at once, is ended at the
-// latest when its lease is, and never starts again.
+// A cancel of a job whose node is away is acknowledged at once; the job is ended at the latest when its lease
+// is, and never starts again.
 func TestACancelWhileTheNodeIsAway(t *testing.T) {
 	rows(t, course{"for longer than the lease", nil, func(w *World, h *host) {
 		w.cutHost(h, 60*time.Second, true, true)
@@ -203,7 +203,7 @@ func TestACancelWhileTheNodeIsAway(t *testing.T) {
 	}, func(w *World, _ *host) string { return ends(w, model.TaskCanceled, 1) }})
 }
 
-// quiet has peers of a wide network, which say little and so cost little.
+// quiet gives peers of a wide network settings with few messages and so low costs.
 func quiet(s Setup) Setup {
 	s.Tuning.Timeouts, s.Tuning.CommitTimeout = cluster.WAN, 200*time.Millisecond
 	return s

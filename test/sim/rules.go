@@ -15,19 +15,19 @@ import (
 // healed: its nodes have to come back and its graces to pass.
 const deadlineSlack = time.Minute
 
-// rules holds what the cluster does against what users wish of where and when their
-// jobs run, as the users remember it: neither the state's rows nor the scheduler's
-// code say what is right. Its lock is taken last.
+// rules compares what the cluster does with the users' requirements on where and when their jobs run, as the
+// users remember them: neither the state's rows nor the scheduler's code decide what is right. Its lock is
+// taken last.
 type rules struct {
 	w *World
 
 	mu       sync.Mutex
 	wishes   map[string]*command.Submit // by the job's name; they do not change
 	booked   map[string]*model.Booking  // by its note; likewise
-	freed    map[model.JobID]bool       // somebody has ended its wait for its begin
+	freed    map[model.JobID]bool       // its wait for its begin was ended
 	soundAt  time.Time                  // when everything was healed; zero: not yet
 	overdues map[string]bool            // jobs beyond their deadline that were reported
-	asked    map[string]int             // how many placements each rule had a say in, by the name of its breach
+	asked    map[string]int             // how many placements each rule concerned, by the name of its breach
 }
 
 func newRules(w *World) *rules {
@@ -37,7 +37,7 @@ func newRules(w *World) *rules {
 	}
 }
 
-// wish remembers what a user asks of a job, and returns what the cluster is told.
+// wish stores a user's requirements on a job, and returns those that the cluster gets.
 func (r *rules) wish(c *command.Submit) *command.Submit {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -60,7 +60,7 @@ func (r *rules) wish(c *command.Submit) *command.Submit {
 	return &told
 }
 
-// book remembers what is to be kept from others, and returns what the cluster is told.
+// book stores a booking, and returns the one that the cluster gets.
 func (r *rules) book(b *model.Booking) *model.Booking {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -75,14 +75,14 @@ func (r *rules) book(b *model.Booking) *model.Booking {
 	return &told
 }
 
-// healed tells that nothing is broken from now on.
+// healed notes that nothing is broken from now on.
 func (r *rules) healed() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.soundAt = time.Now()
 }
 
-// said returns how many placements each rule had a say in.
+// said returns how many placements each rule concerned.
 func (r *rules) said() map[string]int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -126,7 +126,7 @@ func (c crowd) add(p *process) {
 	c[p.rank.Job].tasks[p.rank.Task] = true
 }
 
-// look checks what runs beside what.
+// look checks what runs at the same time.
 func (r *rules) look(all crowd) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -140,7 +140,7 @@ func (r *rules) look(all crowd) {
 		}
 		for _, a := range c.After {
 			if on := all[a.Job]; on != nil {
-				r.w.trace.Break(BreachDependency, "job %s runs beside job %s, for whose end it waits", id, a.Job)
+				r.w.trace.Break(BreachDependency, "job %s runs at the same time as job %s, for whose end it waits", id, a.Job)
 			}
 		}
 		r.inTime(c)
@@ -187,7 +187,7 @@ func (r *rules) placed(before, after *state.State, a *model.Attempt) {
 	}
 }
 
-// count notes the rules that have a say in a placement. The lock is held.
+// count counts the rules that concern a placement. The lock is held.
 func (r *rules) count(c *command.Submit, a *model.Attempt) {
 	for breach, is := range map[string]bool{
 		BreachThrottle: c.Throttle > 0, BreachBegin: c.Spec.Begin > 0, BreachDependency: len(c.After) > 0, BreachDeadline: c.Spec.Deadline > 0,
@@ -199,7 +199,7 @@ func (r *rules) count(c *command.Submit, a *model.Attempt) {
 	}
 }
 
-// unmet returns what is wrong with a dependency that is taken to be met; empty: nothing.
+// unmet returns what is wrong with a dependency that counts as met; empty: nothing.
 func unmet(s *state.State, on model.After) string {
 	well, badly := 0, 0
 	for k, t := range s.Tasks.From(model.TaskKey{Job: on.Job}) {

@@ -8,15 +8,15 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// placement is an attempt that has been placed, and by whom.
+// placement is an attempt that has been placed, and its user.
 type placement struct {
 	before, after *state.State
 	attempt       *model.Attempt
 	wish          *command.Submit
 }
 
-// beside checks that an attempt leaves alone what is kept from it. Whoever owns any
-// booking may be given what another lacks, so those are let be. The lock is held.
+// beside checks that an attempt leaves alone what is reserved for others. An owner of any booking may be
+// given what another lacks, so those are exempt. The lock is held.
 func (r *rules) beside(p *placement, b *model.Booking) {
 	if b.End <= p.attempt.Placed || r.heldUntil(p.after, p.attempt) <= b.Start {
 		return
@@ -89,7 +89,7 @@ func fit(s *state.State, gpu model.GPUID, node model.NodeID) bool {
 	return g.Usable() && n.Schedulable()
 }
 
-// holds is who has a GPU when a booking begins.
+// holds is which holder has a GPU when a booking begins.
 type holds uint8
 
 const (

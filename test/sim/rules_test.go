@@ -14,10 +14,9 @@ type unsaid struct {
 	script func(w *World, u *user)
 }
 
-// A cluster that does not keep to what users wish of where and when their jobs run is
-// found out, rule by rule: it is the production cluster, which is not told of the wish,
-// so that neither its scheduler nor its state knows that it does wrong. Where it is
-// told, nothing is found.
+// A cluster that violates users' requirements on where and when their jobs run is found out, rule by rule: it
+// is the production cluster, from which the requirement is kept, so that neither its scheduler nor its state
+// knows that it does wrong. Where it gets the requirement, nothing is found.
 func TestRules(t *testing.T) {
 	parallel(t)
 	for _, v := range unsaids() {

@@ -4,7 +4,7 @@ package sim
 
 import "testing"
 
-// overlaid says that the runtime draws its choices from the seed.
+// overlaid is whether the runtime draws its choices from the seed.
 const overlaid = false
 
 // seedRuntime does nothing: the runtime draws as it likes.

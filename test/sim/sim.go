@@ -11,7 +11,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 )
 
-// Report is what came of a run.
+// Report is the result of a run.
 type Report struct {
 	Broken  *Violation
 	Hash    string // of the trace
@@ -20,7 +20,7 @@ type Report struct {
 	Jobs    int
 	Lost    uint64 // attempts that were given up
 	Virtual time.Duration
-	Rules   map[string]int // how many placements each rule of users' wishes had a say in, by the name of its breach
+	Rules   map[string]int // how many placements each rule of users' requirements concerned, by the name of its breach
 	trace   *Trace
 	log     []logged
 }

@@ -111,7 +111,7 @@ func TestSim(t *testing.T) {
 	}
 }
 
-// tally counts the placements in which rules of users' wishes had a say.
+// tally counts the placements that rules of users' requirements concerned.
 type tally struct {
 	mu     sync.Mutex
 	counts map[string]int
@@ -139,7 +139,7 @@ func (c *tally) enough(t *testing.T, seeds int) {
 	}
 }
 
-// parallel lets a test run beside others, unless it is to be repeated or read.
+// parallel lets a test run in parallel with others, unless it is to be repeated or read.
 func parallel(t *testing.T) {
 	t.Helper()
 	if !overlaid && *logFlag == "" {

@@ -49,7 +49,7 @@ func (s *supervisor) live(ctx context.Context) {
 	s.finish(ctx)
 }
 
-// prepare gets everything ready and waits to be let run.
+// prepare gets everything ready and waits for the order to run.
 func (s *supervisor) prepare(ctx context.Context) bool {
 	if !s.h.pause(ctx, s.h.w.draw(50*time.Millisecond, 1500*time.Millisecond)) {
 		return false
@@ -87,7 +87,7 @@ func (s *supervisor) start(ctx context.Context) bool {
 	defer s.h.mu.Unlock()
 	now := s.h.clock.reading().Boot
 	if ctx.Err() != nil || !fence.MayStart(now, s.u.guard.Start, s.u.Frozen) {
-		return false // the disk was slow: the latch stays, and nobody starts this rank again
+		return false // the disk was slow: the latch stays, and no other supervisor starts this rank
 	}
 	s.began = s.h.clock.reading().Boot
 	s.u.proc = s.h.kernel.spawn(s.u.Rank, s.u.GPUs, parseBehavior(s.u.Command))
@@ -97,7 +97,7 @@ func (s *supervisor) start(ctx context.Context) bool {
 	return true
 }
 
-// watch looks once, and says whether the rank's process still lives.
+// watch looks once, and reports whether the rank's process still lives.
 func (s *supervisor) watch() bool {
 	start := s.disk.run.extent()
 	s.h.mu.Lock()
@@ -117,7 +117,7 @@ func (s *supervisor) watch() bool {
 	return !s.u.proc.gone
 }
 
-// obey carries out what the fence, the time limit and the agent ask for.
+// obey carries out the demands of the fence, the time limit and the agent.
 func (s *supervisor) obey(now fence.Boot) {
 	k, f := &s.h.kernel, s.u.Frozen
 	verdict := s.u.guard.Verdict(now)
@@ -142,7 +142,7 @@ func (s *supervisor) obey(now fence.Boot) {
 	}
 }
 
-// finish ends what the rank's process left behind, and writes down how it ended.
+// finish ends what the rank's process left behind, and records how it ended.
 func (s *supervisor) finish(ctx context.Context) {
 	for {
 		s.h.mu.Lock()

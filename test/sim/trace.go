@@ -18,7 +18,7 @@ type Violation struct {
 	At   time.Duration // since the run began
 }
 
-// Error names the promise and says how it was broken.
+// Error names the promise and how it was broken.
 func (v *Violation) Error() string { return fmt.Sprintf("%s at %v: %s", v.Name, v.At, v.What) }
 
 // The names of violations.
@@ -43,7 +43,7 @@ const (
 	BreachDeadline    = "a job outlived its deadline"
 	BreachWhere       = "a job started on a node that it does not want"
 	BreachGPUs        = "a job started with another number of GPUs than it takes"
-	BreachBooked      = "reserved GPUs were given to somebody else"
+	BreachBooked      = "reserved GPUs were given to another user"
 	BreachMaintenance = "work was placed into a maintenance"
 )
 

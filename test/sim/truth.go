@@ -15,7 +15,7 @@ type truth struct {
 	mu     sync.Mutex
 	starts map[model.RankKey]int
 	exits  map[model.RankKey]model.Exit
-	vague  map[model.RankKey]bool // nobody was there to see its end
+	vague  map[model.RankKey]bool // no witness saw its end
 }
 
 func newTruth(w *World) *truth {
@@ -37,8 +37,7 @@ func (t *truth) ended(r model.RankKey, exit model.Exit) {
 	t.exits[r] = exit
 }
 
-// unsure notes that whoever would have seen a rank's end is gone. The lock is
-// held.
+// unsure notes that the witness of a rank's end is gone. The lock is held.
 func (t *truth) unsure(r model.RankKey) { t.vague[r] = true }
 
 // look checks that no two attempts of a task run user code, on whichever hosts,

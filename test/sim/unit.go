@@ -14,7 +14,7 @@ import (
 	"github.com/berth-gpu/berth/test/sim/simdisk"
 )
 
-// folder is what a rank's folder on disk says of it.
+// folder is the content of a rank's folder on disk.
 type folder struct {
 	Rank        model.RankKey
 	Incarnation model.Incarnation
@@ -25,8 +25,8 @@ type folder struct {
 	Command     string
 }
 
-// A rank's files. The latch is made once and for ever, by whoever comes first:
-// the supervisor that starts the rank, or an agent that refuses it.
+// A rank's files. The latch is made once and for ever, by the first of two: the supervisor that starts the
+// rank, or an agent that refuses it.
 const (
 	folderPrefix = "attempts/"
 	latchSuffix  = ".latch"
@@ -42,8 +42,8 @@ func folderName(r model.RankKey) string {
 	return folderPrefix + strings.NewReplacer("/", "-", "#", "-").Replace(r.String())
 }
 
-// unit is a rank on a host: its folder, and what its supervisor and the agent
-// tell each other as long as the kernel lives. The host's lock guards it.
+// unit is a rank on a host: its folder, and the messages between its supervisor and the agent as long as the
+// kernel lives. The host's lock guards it.
 type unit struct {
 	folder
 	phase  model.RankPhase
@@ -56,7 +56,7 @@ type unit struct {
 	frozen fence.Boot // since then; 0: it is not
 
 	told told // the agent's memory
-	past bool // of an earlier boot: nothing is told of it
+	past bool // of an earlier boot: its end is not reported
 }
 
 // roster is units in the order of their ranks.
@@ -83,14 +83,13 @@ func (r *roster) put(u *unit) {
 	}
 }
 
-// told is the newest phase that the cluster has confirmed, and the index of a state
-// that holds it.
+// told is the newest phase that the cluster has confirmed, and the index of a state that contains it.
 type told struct {
 	phase model.RankPhase
 	index uint64
 }
 
-// orders is what the agent wants of a supervisor.
+// orders are the agent's orders for a supervisor.
 type orders struct {
 	run    bool
 	stop   model.Reason
@@ -116,14 +115,13 @@ type store struct {
 	run   *runFile
 }
 
-// runFile is the start of the lease, for supervisors. It is a file in memory
-// (tmpfs): a supervisor that had to read it from a disk that hangs would miss its
-// own fence. It goes with the kernel, and it is the file of one data folder: an
-// agent that starts with an empty folder must not extend what it knows nothing of.
+// runFile is the start of the lease, for supervisors. It is a file in memory (tmpfs): a supervisor that had
+// to read it from a disk that hangs would miss its own fence. It goes with the kernel, and it is the file of
+// one data folder: an agent that starts with an empty folder must not extend ranks that it does not know.
 type runFile struct {
 	mu    sync.Mutex
 	start fence.Boot
-	away  fence.Boot // a later instant at which nobody led; it begins nothing new
+	away  fence.Boot // a later instant without a leader; it begins nothing new
 }
 
 func (r *runFile) get() fence.Boot {
@@ -138,7 +136,7 @@ func (r *runFile) set(start fence.Boot) {
 	r.start = max(r.start, start)
 }
 
-// extent returns from when what runs has its time.
+// extent returns the instant from which running ranks have their time.
 func (r *runFile) extent() fence.Boot {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -211,8 +209,8 @@ func (s store) load() (out []*unit, err error) {
 	return out, nil
 }
 
-// loadPhase reads how far a rank got that nobody watches any more: running means
-// that it was started and has left no word of its end.
+// loadPhase returns the progress of a rank without a supervisor: running means that it was started and has
+// left no end.
 func (s store) loadPhase(u *unit) error {
 	name := folderName(u.Rank)
 	u.phase = model.RankAssigned

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// logger writes a peer's log where the setup wants it, and watches it.
+// logger writes a peer's log where the setup has it, and watches it.
 func (w *World) logger(name string) *slog.Logger {
 	to := slog.DiscardHandler
 	if w.Log != nil {
@@ -15,8 +15,8 @@ func (w *World) logger(name string) *slog.Logger {
 	return slog.New(watched{to, w.trace}).With("machine", name)
 }
 
-// watched breaks a run whose log tells of a defect: programs survive most of theirs, so
-// nothing else would show.
+// watched breaks a run whose log reports a defect: programs survive most of theirs, so nothing else would
+// show.
 type watched struct {
 	slog.Handler
 

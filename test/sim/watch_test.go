@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// A program that survives a defect of its own says so in its log alone; a run in which one does is broken.
+// A program that survives a defect of its own reports that in its log alone; a run in which one does is
+// broken.
 func TestDefectsInLogsAreSeen(t *testing.T) {
 	parallel(t)
 	for _, v := range []struct {

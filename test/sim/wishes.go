@@ -56,7 +56,7 @@ func (u *user) release(ctx context.Context, job model.JobID) {
 	u.command(ctx, &command.Release{Job: job, Task: command.AllTasks})
 }
 
-// plainJob is a job that asks for little and takes a second.
+// plainJob is a job with few requirements that takes a second.
 var plainJob = command.Submit{Spec: model.Spec{
 	User: "user", Class: model.ClassNormal, Command: behavior{Run: time.Second}.command(), GPUs: 1, OnLost: model.OnLostRequeue,
 	DisconnectGrace: model.MinDisconnectGrace,
@@ -103,11 +103,10 @@ func (u *user) randomJob() *command.Submit {
 	return c
 }
 
-// owned is the project whose jobs what is reserved is for.
+// owned is the project for whose jobs GPUs are reserved.
 const owned = "owned"
 
-// restrict adds to every other job a rule of where or when it runs, and returns what
-// its program does then.
+// restrict adds to every other job a rule of where or when it runs, and returns its program's behavior then.
 func (u *user) restrict(c *command.Submit, does behavior) behavior {
 	s, soon := &c.Spec, func(least, most int) model.Time {
 		return model.TimeOf(time.Now().Add(time.Duration(least+u.rng.IntN(most-least)) * time.Second).Truncate(time.Second))
@@ -146,7 +145,7 @@ func (u *user) small(s model.Spec) model.Spec {
 	return s
 }
 
-// randomBooking draws GPUs that are soon kept for a project, or a maintenance.
+// randomBooking draws GPUs that are soon reserved for a project, or a maintenance.
 func (u *user) randomBooking() *model.Booking {
 	start := time.Now().Add(time.Duration(2+u.rng.IntN(60)) * time.Second)
 	b := &model.Booking{
@@ -165,7 +164,7 @@ func (u *user) randomBooking() *model.Booking {
 	return b
 }
 
-// book has something kept from others, under a note of its own.
+// book makes a booking, under a note of its own.
 func (u *user) book(ctx context.Context, b *model.Booking) {
 	b.Note = fmt.Sprintf("booking-%s-%d", u.name, u.count+1)
 	u.command(ctx, &command.Book{Booking: *u.w.rules.book(b)})

@@ -16,7 +16,7 @@ import (
 	"github.com/berth-gpu/berth/test/sim/simnet"
 )
 
-// Setup says what to simulate.
+// Setup is the configuration of a simulation.
 type Setup struct {
 	Seed         uint64
 	Peers, Nodes int
@@ -29,11 +29,11 @@ type Setup struct {
 	Stores       func(machine string, s cluster.Stores) cluster.Stores // wraps a peer's stores
 	Log          io.Writer                                             // the peers' logs; nil: nowhere
 	Quarantine   bool                                                  // a peer is expected to leave because its state is wrong
-	Away         bool                                                  // agents let jobs go on while nobody leads at all
+	Away         bool                                                  // agents let jobs go on without any leader
 }
 
-// Twists break single rules on the simulated edge of the cluster, for tests of
-// the tests: with a twist, a check must fail.
+// Twists break single rules on the simulated edge of the cluster, for tests of the tests: with a twist, a
+// check must fail.
 type Twists struct {
 	CountFromAnswer bool          // agents count their lease from the answer
 	AbsenceKills    bool          // agents act on every desired set, however old
@@ -41,7 +41,7 @@ type Twists struct {
 	StalePolls      bool          // peers without a leader answer polls, which is slow but does no harm
 	PollPause       time.Duration // how long agents wait after a poll that failed at least; does no harm either
 	NewKeys         bool          // a submission that a peer passes on again gets another key
-	Unsaid          string        // a rule, by the name of its breach, of which the cluster is not told what users wish
+	Unsaid          string        // a rule, by the name of its breach, whose requirements are kept from the cluster
 }
 
 // World is one simulated cluster. It lives in a bubble.
@@ -50,17 +50,17 @@ type World struct {
 	ctx   context.Context
 	end   context.CancelFunc
 	work  sync.WaitGroup // every goroutine of the run
-	rng   *rand.Rand     // of the one who sets the world up and drives the faults
+	rng   *rand.Rand     // of the goroutine that sets the world up and drives the faults
 	net   *simnet.Net
 	trace *Trace
 	judges
 	hosts   []*host              // does not change after the start but by addHost
-	liar    atomic.Pointer[peer] // whose disk loses what it has synced; nil: none does
-	leaving atomic.Int32         // peers gone for good whom nobody has removed yet
+	liar    atomic.Pointer[peer] // the peer whose disk loses what it has synced; nil: none
+	leaving atomic.Int32         // peers gone for good whose removal is pending
 	shared  shared
 }
 
-// judges hold what happens against what should.
+// judges compare what happens with what should.
 type judges struct {
 	truth  *truth
 	oracle *oracle
@@ -132,14 +132,14 @@ func (w *World) founders() (out []cluster.Server) {
 	return out
 }
 
-// everyPeer lists all peers there have ever been.
+// everyPeer returns all peers there have ever been.
 func (w *World) everyPeer() []*peer {
 	w.shared.mu.Lock()
 	defer w.shared.mu.Unlock()
 	return slices.Clone(w.shared.peers)
 }
 
-// peers lists all peers but those gone for good.
+// peers returns all peers except for those gone for good.
 func (w *World) peers() []*peer {
 	return slices.DeleteFunc(w.everyPeer(), func(p *peer) bool { return p.change(func(*fate) {}).gone })
 }
@@ -200,7 +200,7 @@ func (w *World) powerCut(d *simdisk.Disk) *simdisk.Disk {
 	return d.PowerCut(newRNG(w.random(), 3))
 }
 
-// quarantined is told that a peer found its state to be wrong.
+// quarantined notes that a peer found its state to be wrong.
 func (w *World) quarantined(p *peer, reason error) {
 	p.change(func(f *fate) { f.gone = true })
 	if !w.Quarantine {

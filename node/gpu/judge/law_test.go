@@ -95,7 +95,7 @@ func TestNeighboursDoNotMatter(t *testing.T) {
 			neighbour, _ = c.Next(neighbour, now, readings().Draw(t, "neighbour's reading"))
 			beside, _ = c.Next(beside, now, in)
 			if a, b := alone.Verdict(), beside.Verdict(); a != b {
-				t.Fatalf("alone %+v, beside another %+v", a, b)
+				t.Fatalf("alone %+v, next to another %+v", a, b)
 			}
 		}
 	})

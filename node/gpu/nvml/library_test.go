@@ -80,7 +80,7 @@ func TestLibraryChild(t *testing.T) {
 	}()
 	go func() { seen <- p.Look("GPU-1", time.Now()) }()
 	if l := p.Look("GPU-0", time.Now()); l.Trouble != judge.TroubleNone {
-		t.Errorf("beside one that hangs: %+v", l.Reading)
+		t.Errorf("with another GPU hanging: %+v", l.Reading)
 	}
 	select {
 	case l := <-seen:

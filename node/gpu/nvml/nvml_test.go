@@ -87,7 +87,7 @@ func TestParts(t *testing.T) {
 		t.Fatalf("%+v", devices)
 	}
 	if devices[1].Link != "" || devices[2].Link != "" || devices[3].Link == "" || devices[3].Link != devices[0].Link {
-		t.Errorf("NVLink joins %q, %q, %q and %q: parts reach nobody by it", devices[0].Link, devices[1].Link, devices[2].Link, devices[3].Link)
+		t.Errorf("NVLink joins %q, %q, %q and %q: parts reach no GPU by it", devices[0].Link, devices[1].Link, devices[2].Link, devices[3].Link)
 	}
 	l := p.Look("MIG-a", time.Now())
 	if !l.Point.Unmeasured || l.Point.MemoryUsedMB != 3072 || l.Temperature != 61 || len(l.Processes) != 1 || l.Processes[0].MemoryMB != 2048 {

@@ -58,7 +58,7 @@ func TestOfAChild(t *testing.T) {
 	}
 	me := func(pid int) bool { return pid == os.Getpid() }
 	if !Below(child, me) || !Below(os.Getpid(), me) || Below(1, me) {
-		t.Error("who descends from whom")
+		t.Error("wrong descendants")
 	}
 }
 

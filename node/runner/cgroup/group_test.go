@@ -46,7 +46,7 @@ func TestClaim(t *testing.T) {
 		t.Errorf("%+v, %v", tree, err)
 	}
 	if _, err := os.Stat(filepath.Join(l.Own, leaf, "cgroup.procs")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("somebody was moved out of an empty group: %v", err)
+		t.Errorf("a process was moved out of an empty group: %v", err)
 	}
 }
 

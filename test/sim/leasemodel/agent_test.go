@@ -15,7 +15,7 @@ const renewal = 2 * time.Second
 type agent struct {
 	*world
 	clock clock
-	still bool          // the host stands still, and its clock with it
+	still bool          // the host is stopped, and its clock with it
 	since time.Duration // true time since when
 
 	lease fence.Lease
@@ -35,14 +35,14 @@ type process struct {
 	home    *peer
 	deaf    int    // sendings without an answer
 	lineage string // changes with the data folder
-	forgot  bool   // the rank's folder is gone: nobody extends its lease
+	forgot  bool   // the rank's folder is gone: no agent extends its lease
 	answers []fence.Answer
 }
 
 // supervisor is what holds the rank to its lease.
 type supervisor struct {
 	guard    fence.Guard
-	ended    bool // told to end
+	ended    bool // ordered to end
 	frozen   bool
 	frozenAt fence.Boot
 }
@@ -202,8 +202,8 @@ func (a *agent) register() {
 	})
 }
 
-// troubles are what happens to the node: its agent process stops or starts anew,
-// with or without its data folder, or the host stands still.
+// troubles are what happens to the node: its agent process stops or restarts, with or without its data
+// folder, or the host is stopped.
 func (a *agent) troubles() {
 	a.after(a.about(a.world.lease), func() {
 		long := a.about(a.world.lease / 2)
@@ -260,9 +260,8 @@ func (a *agent) restart(long time.Duration, empty bool) {
 	})
 }
 
-// sleep makes the host stand still without its CLOCK_BOOTTIME counting it, as a
-// paused virtual machine does. The first thing that runs afterwards is the check
-// of the clocks.
+// sleep stops the host without its CLOCK_BOOTTIME counting that, as with a paused virtual machine. The first
+// thing that runs afterwards is the check of the clocks.
 func (a *agent) sleep(long time.Duration) {
 	if a.still {
 		return

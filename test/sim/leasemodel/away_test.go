@@ -8,9 +8,8 @@ import (
 )
 
 const (
-	// awaySilence is for how long a majority must have heard no leader: longer than a
-	// leader goes on alone and then stands still without noticing it, with room for the
-	// agent's host to have done the same.
+	// awaySilence is for how long a majority must have heard no leader: longer than a leader goes on alone
+	// and then is stopped without noticing it, with room for the agent's host to have done the same.
 	awaySilence = 6 * time.Second
 	keepAnswers = 9
 )
@@ -54,7 +53,7 @@ func (a *agent) inquire() {
 	}
 }
 
-// learn takes an answer. If the answers show that nobody leads, the rank may go on.
+// learn takes an answer. If the answers prove that there is no leader, the rank may go on.
 func (a *agent) learn(answer fence.Answer) {
 	if answer.Silent == 0 {
 		return // it hears a leader, which proves nothing
@@ -66,11 +65,11 @@ func (a *agent) learn(answer fence.Answer) {
 	}
 	if a.guard.Extend(a.boot(), at) {
 		a.extends++
-		a.note("the rank may go on: nobody leads")
+		a.note("the rank may go on: no peer leads")
 	}
 }
 
-// leaderless returns when nobody led, as the agent finds out.
+// leaderless returns when there was no leader, as the agent finds out.
 func (a *agent) leaderless() (at fence.Boot, found bool) {
 	silence := awaySilence
 	if a.mutant == awayTooSoon {

@@ -2,5 +2,5 @@
 
 package leasemodel
 
-// usualSchedules is how many schedules are played unless a flag says otherwise.
+// usualSchedules is how many schedules are played unless a flag sets another number.
 const usualSchedules = 2000

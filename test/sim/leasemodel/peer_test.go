@@ -16,7 +16,7 @@ type peer struct {
 	clock clock
 	book  *liveness.Book
 
-	still  bool // it stands still
+	still  bool // it is stopped
 	buffer []func()
 
 	hears bool          // a leader, or it is the one
@@ -89,7 +89,7 @@ func (p *peer) deposed(lasting time.Duration) {
 	})
 }
 
-// stand makes the peer stand still; what arrives meanwhile waits.
+// stand stops the peer; what arrives meanwhile waits.
 func (p *peer) stand(lasting time.Duration) {
 	if p.still {
 		return
@@ -103,7 +103,7 @@ func (p *peer) stand(lasting time.Duration) {
 			p.book.Stalled(p.read())
 		}
 		if p.oneIn(2) {
-			p.listen() // what the other peers have said is read first
+			p.listen() // the other peers' messages are read first
 		}
 		waiting := p.buffer
 		p.buffer = nil
@@ -115,7 +115,7 @@ func (p *peer) stand(lasting time.Duration) {
 	})
 }
 
-// awake does something now, or when the peer stands still no more.
+// awake does something now, or when the peer is no longer stopped.
 func (p *peer) awake(do func()) {
 	if p.still {
 		p.buffer = append(p.buffer, do)

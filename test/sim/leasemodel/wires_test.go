@@ -4,7 +4,7 @@ import "time"
 
 const (
 	stickiness = 500 * time.Millisecond // a leader without a majority steps down within
-	beat       = 300 * time.Millisecond // a leader is heard at least so often
+	beat       = 300 * time.Millisecond // the longest interval between a leader's messages
 	// unnoticed is the longest standstill that a leader does not take for one.
 	unnoticed = 2250 * time.Millisecond
 )
@@ -46,8 +46,7 @@ func (w *world) leads() bool {
 	return false
 }
 
-// listen brings up to date who hears a leader. Call it after whatever may change
-// that.
+// listen updates which peers hear a leader. Call it after anything that may change that.
 func (w *world) listen() {
 	for _, p := range w.peers {
 		l := w.leader
@@ -85,7 +84,7 @@ func (w *world) stepDown(p *peer) {
 	})
 }
 
-// candidate has a peer elected soon that reaches another, if nobody leads.
+// candidate elects a peer that reaches another soon, if there is no leader.
 func (w *world) candidate() {
 	w.after(stickiness+w.upTo(2*time.Second), func() {
 		if w.leader != nil {
@@ -100,7 +99,7 @@ func (w *world) candidate() {
 	})
 }
 
-// silence is for how long a peer has heard no leader, as it says when it is asked.
+// silence returns for how long a peer has heard no leader, by its own answer.
 func (p *peer) silence() time.Duration {
 	if p.hears {
 		return 0
@@ -127,8 +126,8 @@ func (w *world) partings() {
 	})
 }
 
-// part does one of the things that make peers miss their leader, and says for how
-// long the agent is to see it.
+// part does one of the things that make peers miss their leader, and returns for how long the agent should
+// see it.
 func (w *world) part() time.Duration {
 	long := awaySilence + w.about(w.lease/4)
 	switch {

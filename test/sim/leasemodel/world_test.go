@@ -30,7 +30,7 @@ const node model.NodeID = "n1"
 
 var rankKey = model.RankKey{Job: 1, N: 1}
 
-// clock is a host's CLOCK_BOOTTIME: it runs at its own rate, and can stand still.
+// clock is a host's CLOCK_BOOTTIME: it runs at its own rate, and can stop.
 type clock struct {
 	offset time.Duration
 	ppm    int64
@@ -80,7 +80,7 @@ type world struct {
 
 	log    logbook
 	peers  []*peer
-	leader *peer // nil: nobody leads
+	leader *peer // nil: there is none
 	wires  wires
 	agent  *agent
 	net    weather
@@ -100,8 +100,8 @@ type course struct {
 type outcome struct {
 	lost    bool // the rank has been given up
 	overlap bool // and its processes still ran
-	extends int  // how often the rank could go on for want of any leader
-	told    bool // the schedule is to be told, line by line
+	extends int  // how often the rank could go on for lack of any leader
+	told    bool // the schedule is printed, line by line
 	trace   []string
 }
 
@@ -205,8 +205,7 @@ func (w *world) commit(e *entry) {
 	}
 }
 
-// uncheck turns off Apply's check that nothing was heard of the node since the
-// leader judged it.
+// uncheck turns off Apply's check that the node was silent since the leader judged it.
 func (w *world) uncheck(bodies []command.Body) []command.Body {
 	lost, isLoss := bodies[0].(*command.RankLost)
 	if !isLoss {

@@ -1,16 +1,14 @@
-// Command overlay writes a build overlay with which the Go runtime draws every
-// choice that it makes for goroutines of a testing/synctest bubble from a seed:
-// which case of a select goes first, where a map's iteration begins, which of two
-// timers of one instant fires first, who gets a contended semaphore. A run of the
+// Command overlay writes a build overlay with which the Go runtime draws every choice that it makes for goroutines
+// of a testing/synctest bubble from a seed: which case of a select goes first, where a map's iteration begins,
+// which of two timers of one instant fires first, which goroutine gets a contended semaphore. A run of the
 // simulator then depends on its seed only and can be repeated exactly:
 //
 //	go run ./test/sim/overlay -out /tmp/overlay
 //	GOMAXPROCS=1 GODEBUG=asyncpreemptoff=1,randseednop=0 GOGC=off \
 //	    go test -tags simoverlay -overlay /tmp/overlay/overlay.json ./test/sim -run TestSim -sim.seed 7 -sim.seeds 1
 //
-// One thread, no preemption and no garbage collection are part of it: both run by
-// real time. The overlay is made for one version of Go, and says so if the
-// runtime's files are not what it expects.
+// One thread, no preemption and no garbage collection are part of it: both run by real time. The overlay is made
+// for one version of Go, and fails with that message if the runtime's files are not what it expects.
 package main
 
 import (

@@ -73,7 +73,7 @@ type device struct {
 	changed chan struct{} // closed and replaced when a stall changes
 }
 
-// fault is what an operation answers.
+// fault is the error of an operation.
 type fault struct {
 	err   error
 	times int // how often yet; negative: always
@@ -82,7 +82,7 @@ type fault struct {
 func newDevice(seed uint64) *device {
 	return &device{
 		seed:   seed,
-		rng:    rand.New(rand.NewPCG(seed, 0x51d15c)), //nolint:gosec // a simulation wants to be repeated
+		rng:    rand.New(rand.NewPCG(seed, 0x51d15c)), //nolint:gosec // a simulation has to be repeatable
 		faults: map[Op]fault{}, changed: make(chan struct{}),
 	}
 }
@@ -96,7 +96,7 @@ func (d *device) clone() *device {
 	return c
 }
 
-// set changes the drive's condition and wakes those who wait for it.
+// set changes the drive's condition and wakes the operations that wait for it.
 func (d *device) set(change func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -141,7 +141,7 @@ func (d *device) newFolder() string {
 	return fmt.Sprintf("folder-%016x-%d", d.seed, d.folders)
 }
 
-// stall returns how long the drive still stands still.
+// stall returns how much longer the drive is stalled.
 func (d *device) stall() (time.Duration, <-chan struct{}) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -193,5 +193,5 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// errCRC is what raft's file snapshot store says of a damaged snapshot.
+// errCRC is the error of raft's file snapshot store for a damaged snapshot.
 var errCRC = errors.New("CRC mismatch")

@@ -59,7 +59,7 @@ func (d *Disk) derive(f func(*volume) *volume) *Disk {
 	return &Disk{dev: d.dev.clone(), vol: vol}
 }
 
-// with runs f on the folder while nobody writes to it.
+// with runs f on the folder without concurrent writes.
 func (d *Disk) with(f func(*volume)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -121,8 +121,8 @@ func (d *Disk) Fail(err error, times int, ops ...Op) {
 	})
 }
 
-// LoseSyncs lets syncs succeed without keeping anything but changes that are
-// older than the last 64. A cluster stands it on a minority of its disks.
+// LoseSyncs lets syncs succeed without keeping anything but changes that are older than the last 64. A
+// cluster survives it on a minority of its disks.
 func (d *Disk) LoseSyncs(on bool) { d.dev.set(func() { d.dev.lying = on }) }
 
 // Heal ends stalls, faults and lost syncs. What was lost stays so.
@@ -133,8 +133,8 @@ func (d *Disk) Heal() {
 	})
 }
 
-// Entry returns a log entry as reads would see it now. It is for whoever watches
-// from outside: it takes no time and knows no faults.
+// Entry returns a log entry as reads would see it now. It is for observers from outside: it takes no time and
+// has no faults.
 func (d *Disk) Entry(index uint64) (entry *raft.Log, found bool) {
 	d.with(func(v *volume) {
 		var at int

@@ -92,7 +92,7 @@ func last(t *testing.T, d *simdisk.Disk) uint64 {
 	return n
 }
 
-// TestZombies: what a killed process still does reaches nobody.
+// TestZombies: writes of a killed process have no effect.
 func TestZombies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := simdisk.New(1)

@@ -84,9 +84,8 @@ func (f Files) List(prefix string) (names []string, err error) {
 	return names, err
 }
 
-// Folder is a disk's data folder as peers know it: its id, and what it keeps of the
-// others' ids. Another process on the same disk finds the same; a wiped disk has
-// another id.
+// Folder is a disk's data folder as peers see it: its id, and the stored ids of the other peers' folders.
+// Another process on the same disk finds the same; a wiped disk has another id.
 type Folder struct {
 	files Files
 	id    string
@@ -117,10 +116,10 @@ func (h *Handle) Folder() *Folder {
 // FolderID returns the folder's id.
 func (f *Folder) FolderID() string { return f.id }
 
-// Peers returns what SetPeers kept last, as of the opening.
+// Peers returns the ids last stored by SetPeers, as of the opening.
 func (f *Folder) Peers() map[string]string { return f.peers }
 
-// SetPeers keeps the ids of the peers' folders.
+// SetPeers stores the ids of the peers' folders.
 func (f *Folder) SetPeers(peers map[string]string) error {
 	data, err := json.Marshal(peers)
 	if err != nil {

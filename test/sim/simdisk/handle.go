@@ -40,7 +40,7 @@ func (h *Handle) Stable() raft.StableStore { return stable{h} }
 // Snapshots returns the snapshot store.
 func (h *Handle) Snapshots() raft.SnapshotStore { return snapshots{h} }
 
-// Files returns the small files beside raft's stores.
+// Files returns the small files next to raft's stores.
 func (h *Handle) Files() Files { return Files{h} }
 
 // lend runs f on the disk's folder, unless the handle no longer has it.
@@ -110,7 +110,7 @@ func (h *Handle) sync(o Op, file string) error {
 	return err
 }
 
-// boltFile is where log and stable store are kept, as in raftstore: one file.
+// boltFile is the file of log and stable store, as in raftstore: one for both.
 const boltFile = "raft.db"
 
 // logs is a handle as raft's log store.

@@ -96,7 +96,7 @@ func checksum(body []byte) uint64 {
 	return crc64.Checksum(body, crc64.MakeTable(crc64.ECMA))
 }
 
-// cloneLog copies an entry so that nobody can reach what is on the disk.
+// cloneLog copies an entry so that no caller can reach the one on the disk.
 func cloneLog(l *raft.Log) *raft.Log {
 	c := *l
 	c.Data, c.Extensions = bytes.Clone(l.Data), bytes.Clone(l.Extensions)

@@ -56,8 +56,8 @@ func startRaft(t *testing.T, d *simdisk.Disk, fresh bool) (*raft.Raft, *counter,
 	return r, fsm, h
 }
 
-// TestRaftSurvivesCrashes kills a peer, or cuts its power, in the middle of a
-// command, and wants every acknowledged command back, through snapshots too.
+// TestRaftSurvivesCrashes kills a peer, or cuts its power, in the middle of a command, and expects every
+// acknowledged command back, through snapshots too.
 func TestRaftSurvivesCrashes(t *testing.T) {
 	for seed := range uint64(10) {
 		synctest.Test(t, func(t *testing.T) {

@@ -76,7 +76,7 @@ func (w *world) start(i int, change func(*gossip.Config)) *gossip.Gossip {
 	return g
 }
 
-// end closes everybody and lets the last deadlines pass.
+// end closes all members and lets the last deadlines pass.
 func (w *world) end() {
 	for _, g := range w.members {
 		if err := g.Close(); err != nil {
@@ -160,7 +160,7 @@ func TestCutMemberIsHintedSilentAndReturns(t *testing.T) {
 	})
 }
 
-// Neither half is alone here, and nobody has seeds.
+// Neither half is alone here, and no member has seeds.
 func TestHalvesFindEachOtherAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 0)

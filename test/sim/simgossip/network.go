@@ -26,7 +26,7 @@ const (
 	streamBacklog = 64   // streams that wait to be accepted
 )
 
-// Link is how traffic fares from one address to another.
+// Link is the quality of the way from one address to another.
 type Link struct {
 	// Latency is the least time under way; Jitter is the most that is added.
 	Latency, Jitter time.Duration
@@ -45,9 +45,8 @@ type Network struct {
 	hosts map[netip.AddrPort]*Transport
 }
 
-// New returns a network without hosts. It asks link about each packet and each
-// piece of a stream, so the answers may change at any time; [Links.Between]
-// is such a function.
+// New returns a network without hosts. It calls link for each packet and each piece of a stream, so the
+// results may change at any time; [Links.Between] is such a function.
 func New(seed uint64, link func(from, to netip.AddrPort) Link) *Network {
 	return &Network{
 		link:  link,
@@ -75,7 +74,7 @@ func (n *Network) Listen(addr netip.AddrPort) (*Transport, error) {
 	return t, nil
 }
 
-// host returns who listens at addr, or nil.
+// host returns the listener at addr, or nil.
 func (n *Network) host(addr netip.AddrPort) *Transport {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -198,7 +197,7 @@ func (t *Transport) DialTimeout(addr string, timeout time.Duration) (net.Conn, e
 	return conn, nil
 }
 
-// dialError has the shape by which memberlist knows that the other side failed.
+// dialError has the form by which memberlist detects that the other side failed.
 func (t *Transport) dialError(to netip.AddrPort, err error) error {
 	return &net.OpError{Op: "dial", Net: "tcp", Addr: net.TCPAddrFromAddrPort(to), Err: err}
 }
@@ -224,7 +223,7 @@ func (t *Transport) Shutdown() error {
 	return nil
 }
 
-// stopped tells whether Shutdown was called.
+// stopped reports whether Shutdown was called.
 func (t *Transport) stopped() bool {
 	select {
 	case <-t.done:

@@ -12,7 +12,7 @@ import (
 	"github.com/berth-gpu/berth/test/sim/simgossip"
 )
 
-// A host that stopped reading must not hold up anybody who sends to it.
+// A host that stopped reading must not block its senders.
 func TestNothingWaitsForAStoppedReceiver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := simgossip.New(1, new(simgossip.Links).Between)

@@ -28,7 +28,7 @@ type conn struct {
 	readBy        time.Time
 	writeBy       time.Time
 	closed        bool
-	broken        bool // the other side said that it does not know this connection
+	broken        bool // the other side reported that it does not know this connection
 }
 
 // connect makes the two ends of a new connection. The caller holds the lock.

@@ -47,8 +47,8 @@ func (h *Host) Listen(address string) (net.Listener, error) {
 	return l, nil
 }
 
-// Dial connects to an address. It fails at once where nobody listens, and by timeout where nothing answers;
-// a timeout of zero is two minutes.
+// Dial connects to an address. It fails at once without a listener, and by timeout without an answer; a
+// timeout of zero is two minutes.
 func (h *Host) Dial(address string, timeout time.Duration) (net.Conn, error) {
 	if timeout <= 0 {
 		timeout = longestDial
@@ -78,7 +78,7 @@ func (h *Host) Dial(address string, timeout time.Duration) (net.Conn, error) {
 	}
 }
 
-// shakeHands spends the time of a round trip and tells whether it got through. The lock is left meanwhile.
+// shakeHands spends the time of a round trip and reports whether it got through. The lock is left meanwhile.
 func (h *Host) shakeHands(address string, deadline time.Time) bool {
 	forth, back := h.net.path(h.name, hostOf(address)), h.net.path(hostOf(address), h.name)
 	if forth.cut || back.cut || forth.lost() || back.lost() || h.net.hosts[hostOf(address)] == nil {
@@ -127,8 +127,8 @@ func (h *Host) freePort() int {
 	return firstFreePort + h.port
 }
 
-// Crash ends the host as a power cut would: its connections vanish without a word, so that the others notice
-// by their deadlines only, and nothing that it still writes arrives. Its own calls fail from now on.
+// Crash ends the host as a power cut would: its connections vanish without notice, so that the others detect
+// it by their deadlines only, and nothing that it still writes arrives. Its own calls fail from now on.
 func (h *Host) Crash() {
 	h.net.mu.Lock()
 	defer h.net.mu.Unlock()
@@ -156,7 +156,7 @@ func (h *Host) crash() {
 }
 
 // Pause stops the host's process as SIGSTOP would: its kernel still takes data and connections, but nothing
-// is read, accepted or sent until Resume. Goroutines of the test go on; only their traffic stands still.
+// is read, accepted or sent until Resume. Goroutines of the test go on; only their traffic stops.
 func (h *Host) Pause() {
 	h.net.mu.Lock()
 	defer h.net.mu.Unlock()
@@ -215,7 +215,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// Close refuses further connections and drops those that nobody has accepted.
+// Close refuses further connections and drops those that were not accepted.
 func (l *listener) Close() error {
 	l.host.net.mu.Lock()
 	defer l.host.net.mu.Unlock()

@@ -62,8 +62,8 @@ type path struct {
 	random *rand.Rand
 }
 
-// New makes a network of no hosts whose delays and losses are drawn from the seed. A link has a latency of
-// half a millisecond, as much jitter and no loss until SetDefault or SetLink says otherwise.
+// New returns a network of no hosts whose delays and losses are drawn from the seed. A link has a latency of
+// half a millisecond, as much jitter and no loss until SetDefault or SetLink sets others.
 func New(seed uint64) *Net {
 	return &Net{
 		rng:   rand.New(rand.NewPCG(seed, 0x6e6574)), // #nosec G404 -- a simulation must be repeatable
@@ -210,8 +210,8 @@ func (p *path) lost() bool {
 	return p.link.Loss > 0 && p.random.Float64() < p.link.Loss
 }
 
-// resetOrphans tells those that still speak to a host's former life that nobody knows their connection: at
-// once where something waits to be sent, else when the next keep-alive asks.
+// resetOrphans notifies the ends of connections to a host's former life that their connection is unknown: at
+// once where something waits to be sent, otherwise at the next keep-alive.
 func (n *Net) resetOrphans(old *Host) {
 	for c := range old.conns {
 		if c.peer.out.size > 0 {
@@ -239,8 +239,8 @@ func (n *Net) wait(s *signal, until time.Time) {
 	}
 }
 
-// signal wakes all who wait for a change, through a channel because a bubble's clock stands still while
-// anyone waits for a lock. The network's lock guards it.
+// signal wakes all waiters for a change, through a channel because a bubble's clock stops while a goroutine
+// waits for a lock. The network's lock guards it.
 type signal struct{ ch chan struct{} }
 
 func (s *signal) listen() <-chan struct{} {

@@ -6,7 +6,7 @@ import (
 )
 
 // pipe is one direction of a connection. A segment is either on its way, with the time of its arrival, or
-// held behind a cut or a paused sender; those held stand behind all that are on the way.
+// held behind a cut or a paused sender; held ones are behind all that are on the way.
 type pipe struct {
 	path     *path
 	from, to *Host
@@ -98,7 +98,7 @@ func (p *pipe) resume(now time.Time) {
 	p.release(now)
 }
 
-// nextRetry tells when the next retransmission comes for data that has been lost for so long.
+// nextRetry returns when the next retransmission comes for data that has been lost for so long.
 func nextRetry(lost time.Duration) time.Duration {
 	if lost <= 0 {
 		return 0
@@ -135,7 +135,7 @@ func (p *pipe) take(b []byte, now time.Time) (count int, end bool) {
 	return count, false
 }
 
-// next tells when the next segment arrives; zero if none is on its way.
+// next returns when the next segment arrives; zero if none is on its way.
 func (p *pipe) next() time.Time {
 	if len(p.segments) == 0 || p.segments[0].held {
 		return time.Time{}
@@ -143,7 +143,7 @@ func (p *pipe) next() time.Time {
 	return p.segments[0].due
 }
 
-// finished tells whether the receiver can know by now that the sender has closed.
+// finished reports whether the receiver can know by now that the sender has closed.
 func (p *pipe) finished(now time.Time) bool {
 	n := len(p.segments)
 	if n == 0 {

@@ -64,7 +64,7 @@ func send(t *testing.T, c net.Conn, text string) {
 	}
 }
 
-// receive reads as many bytes as text has, wants them to be it, and returns how long that took.
+// receive reads as many bytes as text has, expects them to be it, and returns how long that took.
 func receive(t *testing.T, c net.Conn, text string) time.Duration {
 	t.Helper()
 	start := time.Now()
@@ -252,7 +252,7 @@ func TestWindowBlocksTheWriter(t *testing.T) {
 		}
 		sent, err := l.ca.Write(make([]byte, 1<<20))
 		if !errors.Is(err, os.ErrDeadlineExceeded) || sent == 0 || sent >= 1<<20 {
-			t.Fatalf("wrote %d bytes that nobody read, %v", sent, err)
+			t.Fatalf("wrote %d bytes without a reader, %v", sent, err)
 		}
 		drained := make(chan error)
 		go func() { _, err := io.CopyN(io.Discard, l.cb, int64(sent)); drained <- err }()

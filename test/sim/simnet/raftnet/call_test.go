@@ -144,7 +144,7 @@ func TestTooManyCalls(t *testing.T) {
 func TestNotSent(t *testing.T) {
 	inCallWorld(t, func(t *testing.T, w *callWorld) {
 		if _, err := w.client.Call(t.Context(), "b:9", methodEcho, nil); !errors.Is(err, raftnet.ErrNotSent) {
-			t.Error("nobody listens:", err)
+			t.Error("no listener:", err)
 		}
 		w.net.Cut("a", "b")
 		start := time.Now()
@@ -220,8 +220,8 @@ func TestOneConnectionServesManyCalls(t *testing.T) {
 	})
 }
 
-// TestUnusedConnectionIsNotTrusted: one that the server is about to close, having heard nothing for long,
-// would lose a call.
+// TestUnusedConnectionIsNotTrusted: one that the server is about to close, after a long silence, would lose a
+// call.
 func TestUnusedConnectionIsNotTrusted(t *testing.T) {
 	inCallWorld(t, func(t *testing.T, w *callWorld) {
 		for dials, pause := range []time.Duration{0, 90 * time.Second, 10 * time.Minute} {

@@ -76,7 +76,7 @@ func TestHalfASnapshotDoesNotHoldAFollower(t *testing.T) {
 			Configuration: raft.EncodeConfiguration(raft.Configuration{}),
 		})
 		time.Sleep(100 * ms)
-		c.net.Isolate(leader.id) // now nobody can lead without the victim
+		c.net.Isolate(leader.id) // now no peer can lead without the victim
 		start := time.Now()
 		for c.other(leader).apply("second") != nil {
 			time.Sleep(10 * ms)

@@ -150,7 +150,7 @@ func (c *cluster) differ() uint64 {
 	return 0
 }
 
-// leads tells whether a peer leads, and in which term it surely did.
+// leads reports whether a peer leads, and in which term it surely did.
 func (p *peer) leads() (term uint64, leads bool) {
 	term = p.raft.CurrentTerm()
 	return term, p.raft.State() == raft.Leader && p.raft.CurrentTerm() == term

@@ -50,7 +50,7 @@ func stallFollowers(t *testing.T, unguarded raftnet.Unguarded) (terms, answers u
 }
 
 // TestHungFollowersLoseTheirLeader: answers in place end, so that a leader whose followers hang for good
-// steps down instead of leading nobody for ever.
+// steps down instead of leading without followers for ever.
 func TestHungFollowersLoseTheirLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := startCluster(t, clusterConfig{seed: 1})
@@ -119,7 +119,7 @@ func wedged(t *testing.T, seed uint64, unguarded raftnet.Unguarded) (wedged bool
 }
 
 // TestFollowerCatchesUpAfterAStall bounds the time: the transport's two seconds are over before the disk is
-// back, so the leader's request has failed and is sent anew.
+// back, so the leader's request has failed and is sent again.
 func TestFollowerCatchesUpAfterAStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := startCluster(t, clusterConfig{seed: 1})
