@@ -5,6 +5,7 @@ import (
 	"log"
 
 	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
@@ -47,9 +48,9 @@ func ExampleExplain() {
 }
 
 // The queue is listed in the order in which a pass tries it.
-func ExampleOrder() {
+func Example_order() {
 	c := threeWait()
-	for e := range sched.Order(&c.State, c.Now, 0) {
+	for e := range queue.Order(&c.State, c.Now, 0) {
 		fmt.Println(e.Position, "job", e.Task.Job)
 	}
 }
