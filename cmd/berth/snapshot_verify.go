@@ -64,7 +64,7 @@ func newSnapshotVerify() *cobra.Command {
 // verifySnapshot reads the snapshot at a path and returns what it holds, or in which ways it is
 // damaged or breaks invariants.
 func verifySnapshot(path string) (v *verified, err error) {
-	index, folder, body, err := raftstore.OpenSnapshot(path)
+	_, folder, body, err := raftstore.OpenSnapshot(path)
 	if err != nil {
 		return nil, err
 	}
@@ -74,11 +74,11 @@ func verifySnapshot(path string) (v *verified, err error) {
 		return nil, fmt.Errorf("%s: %w", folder, err)
 	}
 	if err := state.Check(&s); err != nil {
-		return nil, fmt.Errorf("%s: the state at index %d breaks invariants: report this defect:\n%w", folder, index, err)
+		return nil, fmt.Errorf("%s: the state at index %d breaks invariants: report this defect:\n%w", folder, s.Index, err)
 	}
 	set := s.Settings()
 	return &verified{
-		Folder: folder, Index: index, Level: set.Level, Incarnation: fmt.Sprintf("%x", set.Incarnation), Digest: fmt.Sprintf("%x", s.Digest()),
+		Folder: folder, Index: s.Index, Level: set.Level, Incarnation: fmt.Sprintf("%x", set.Incarnation), Digest: fmt.Sprintf("%x", s.Digest()),
 		Jobs: s.Jobs.Len(), Tasks: s.Tasks.Len(), Nodes: s.Nodes.Len(), GPUs: s.GPUs.Len(),
 	}, nil
 }

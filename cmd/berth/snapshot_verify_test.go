@@ -8,33 +8,21 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hashicorp/raft"
-
-	"github.com/berth-gpu/berth/cluster/raftstore"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 )
 
-// snapshotFolder writes the snapshot of a cluster with a job and a node into a new data folder of a peer.
+// snapshotFolder returns the data folder of a peer with the snapshot of a cluster with a job and a node.
 func snapshotFolder(t *testing.T) (dir string, index uint64) {
 	t.Helper()
 	c := statetest.New(t)
 	c.Node("n1", 2)
 	c.Start(c.Place(c.Submit(1)))
+	var content strings.Builder
+	if err := c.State.WriteSnapshot(&content); err != nil {
+		t.Fatal(err)
+	}
 	dir = t.TempDir()
-	s, err := raftstore.Open(raftstore.Options{Dir: dir, PeerID: "p1", Ballast: -1, MinFree: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, trans := raft.NewInmemTransport("")
-	sink, err := s.Snapshots().Create(1, c.State.Index, c.State.Term, raft.Configuration{}, 0, trans)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, step := range []func() error{func() error { return c.State.WriteSnapshot(sink) }, sink.Close, s.Close} {
-		if err := step(); err != nil {
-			t.Fatal(err)
-		}
-	}
+	snapshotOf(t, dir, content.String())
 	return dir, c.State.Index
 }
 
