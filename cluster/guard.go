@@ -27,17 +27,9 @@ func (p guardian) guardStores(ctx context.Context) Stores {
 		dog.Arm()
 		p.life.watchd.Go(func() { dog.Watch(ctx, 100*time.Millisecond, p.leads, p.heed) })
 	}
-	if cache, err := raft.NewLogCache(recentEntries, s.Log); err == nil { // fails for a size of 0 only
-		s.Log = cache
-	}
 	s.Snapshots = raftstore.Pace(p.life.ctx, s.Snapshots, max(0, p.cfg.Tuning.SnapshotRate))
 	return s
 }
-
-// recentEntries is how many of the newest log entries a peer keeps in memory. A leader reads the last entry
-// for each follower after every CommitTimeout (5 ms), entries or not; from bbolt that is a third of an idle
-// leader's processor time.
-const recentEntries = 32
 
 // leads reports whether raft has notified this peer that it leads.
 func (p *Peer) leads() bool { return p.tenure.leads.Load() }
