@@ -86,7 +86,7 @@ func TestAdvisersAnswer(t *testing.T) {
 			asked <- r.Method + " " + r.URL.Path
 			text(200, `{"gpu_count": 3}`)(w, r)
 		}), body: `{"gpu_count": 3}`},
-		"an error":    {url: helper(t, text(500, "{}")), failure: "it answers 500"},
+		"an error":    {url: helper(t, text(500, "{}")), failure: "with status 500"},
 		"no JSON":     {url: helper(t, text(200, "hello")), failure: "not a JSON object"},
 		"a list":      {url: helper(t, text(200, "[]")), failure: "not a JSON object"},
 		"without end": {url: helper(t, text(200, `{"a": "`+strings.Repeat("x", maxAdvice)+`"}`)), failure: "more than"},

@@ -348,7 +348,7 @@ func TestConfigCommands(t *testing.T) {
 		{[]string{"config", "show"}, 0, "PORT"},
 		{[]string{"config", "show"}, 0, "127.0.0.1:8086"},
 		{[]string{"config", "show", "-o", "json"}, 0, `"where": "PORT"`},
-		{[]string{"config", "validate", os.Getenv("BERTH_CONFIG")}, 0, "berth.yaml is right."},
+		{[]string{"config", "validate", os.Getenv("BERTH_CONFIG")}, 0, "berth.yaml is valid."},
 		{[]string{"config", "validate", os.Getenv("BERTH_CONFIG")}, 0, "cluster.total_gpus has no effect"},
 		{[]string{"config", "validate", writeFile(t, "x: 1\ny: 2\n")}, exitUsage, "berth.yaml:2: there is no setting y\n"},
 		{[]string{"config", "validate"}, exitUsage, "one argument"},

@@ -20,7 +20,7 @@ func TestSimulateRefusesContradictions(t *testing.T) {
 		"--preempt off --set no_preemption=false": "--preempt off and --set no_preemption=false contradict each other",
 		"--set depth=5 --set depth=6":             "--set depth is given twice",
 		"--last 3":                                "--last needs --history: of a trace all jobs are simulated",
-		"--compare fcfs,sjf,fcfs":                 "--compare names fcfs twice",
+		"--compare fcfs,sjf,fcfs":                 "--compare contains fcfs twice",
 		"--restart-cost 1x":                       "must be seconds, or text such as",
 		"--restart-cost 400d":                     "must be at most 366 days",
 	} {

@@ -63,7 +63,7 @@ func TestQuotaCommands(t *testing.T) {
 		"quota set cluster --preemptible=none":   {`PUT /quotas/cluster {"preemptible":"none"}`, "cluster  preemptible           true  default of its jobs"},
 		"quota set cluster --gpus-per-user 2":    {`PUT /quotas/cluster {"gpus_per_user":2}`, "cluster  gpus_per_user          -/2  of each user without an own limit of gpus"},
 		"quota set user bob --gpus none":         {`PUT /quotas/user/bob {"gpus":"none"}`, "user bob  gpus         1/2  the default of users"},
-		"quota set user zed --gpus 0":            {`PUT /quotas/user/zed {"gpus":0}`, "user zed  gpus         0/0  nothing more starts; berth quota set user zed --gpus N raises it"},
+		"quota set user zed --gpus 0":            {`PUT /quotas/user/zed {"gpus":0}`, "user zed  gpus         0/0  no more jobs start; berth quota set user zed --gpus N raises it"},
 		"quota set user dan --over-quota stop":   {`PUT /quotas/user/dan {"over_quota":"stop"}`, "; once they are used up no more jobs start"},
 		"quota set user cyd --over-quota lower":  {`PUT /quotas/user/cyd {"over_quota":"lower"}`, "; once they are used up its jobs go last"},
 		"quota set cluster --max-queue-size 2":   {`PUT /quotas/cluster {"max_queue_size":2}`, "cluster  max_queue_size         0/2  -"},

@@ -52,9 +52,9 @@ func newReserveAPI(t *testing.T) *reserveAPI {
 func TestReserveLists(t *testing.T) {
 	f := newReserveAPI(t)
 	code, out, errs := f.berth(t, "reserve")
-	want := `ID  OWNER          GPUS  START             END               STATE               NODES      REASON
- 3  alice        8 H200  2031-05-01 09:00  2031-05-01 13:00  active, short by 3  -          -
- 4  maintenance     all  2031-05-01 09:00  2031-05-01 10:00  planned             gpu3,gpu4  new driver
+	want := `ID  OWNER          GPUS  START             END               STATE              NODES      REASON
+ 3  alice        8 H200  2031-05-01 09:00  2031-05-01 13:00  active, 3 missing  -          -
+ 4  maintenance     all  2031-05-01 09:00  2031-05-01 10:00  planned            gpu3,gpu4  new driver
 `
 	if code != 0 || out != want {
 		t.Errorf("exit code %d, %s\n%s\nwant\n%s", code, errs, out, want)

@@ -87,7 +87,7 @@ func TestAPeerWithoutItsFolderIsRefused(t *testing.T) {
 		return spawn(t, append([]string{"server", "--data-dir", filepath.Join(dir, id), "--id", id, "--listen", address(i), "--http", apiAddress(i)}, way...)...)
 	}
 	peers := map[string]*child{"p1": start(1, found...), "p2": start(2, found...)}
-	peers["p1"].line(t, "takes no part yet") // the third founder has not answered
+	peers["p1"].line(t, "waiting for the other founders") // the third founder has not answered
 	if _, err := dial(t, apiAddress(1)).Health(t.Context()); err == nil || !strings.Contains(err.Error(), "no answer yet of p3") {
 		t.Errorf("ready with two of three founders: %v", err)
 	}

@@ -17,7 +17,7 @@ func TestValidateHoldsSettingsAgainstEachOther(t *testing.T) {
 		"server:\n  http: 0.0.0.0:10000\n  data_dir: p1\n": {"berth.yaml:2: server.http: 0.0.0.0:10000 can be reached from other machines"},
 		"server:\n  http: here\n  listen: 10.0.0.1:7000\n  join: ['10.0.0.2:7000']\n  bootstrap: [p1]\n": {
 			"berth.yaml:2: server.http: \"here\" is not host:port", "berth.yaml:3: server.listen: 10.0.0.1:7000", "berth.yaml:4: server.join: 10.0.0.2:7000",
-			"berth.yaml:5: server.bootstrap founds a cluster and berth.yaml:4: server.join enters one", "berth.yaml:5: server.bootstrap: \"p1\" is not id=address",
+			"berth.yaml:5: server.bootstrap founds a cluster and berth.yaml:4: server.join joins one", "berth.yaml:5: server.bootstrap: \"p1\" is not id=address",
 		},
 		"server:\n  id: p3\n  bootstrap: [p1=127.0.0.1:7001, p2=127.0.0.1:7002]\n":              {"berth.yaml:3: server.bootstrap does not list this peer as p3="},
 		"server:\n  listen: 127.0.0.1:7003\n  bootstrap: [p1=127.0.0.1:7001]\n":                 {"berth.yaml:3: server.bootstrap does not list this peer as ID=127.0.0.1:7003"},

@@ -68,14 +68,24 @@ func moveRequests(m *mover) {
 	}
 }
 
-// wasRemoved reports whether an actor is a user that the move may have removed: it is gone, or was
-// created by the move.
+// wasRemoved reports whether an actor is a user that the move may have removed: the user is gone or was created
+// by the move, and of the actor's ids only those of the move are left.
 func wasRemoved(m *mover, actor string) bool {
 	name, human := strings.CutPrefix(actor, "user:")
 	old, _ := m.was.Users.Get(model.UserName(name))
 	user, found := m.s.Users.Get(model.UserName(name))
-	set := m.s.Settings()
-	return human && set.Auth.On() && (!found || user.Made != old.Made || user.Made == set.Clock)
+	if !human || found && user.Made == old.Made && user.Made != m.s.Settings().Clock {
+		return false
+	}
+	for k, r := range m.s.Requests.From(model.RequestKey{Actor: actor}) {
+		if k.Actor != actor {
+			break
+		}
+		if r.Index != m.s.Index {
+			return false
+		}
+	}
+	return true
 }
 
 // moveRequestUse: the end of an actor's forgotten ids never goes back.
