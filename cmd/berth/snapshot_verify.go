@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -69,7 +68,7 @@ func verifySnapshot(path string) (v *verified, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, body.Close()) }()
-	s, err := state.ReadSnapshot(io.Reader(body))
+	s, err := state.ReadSnapshot(body)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", folder, err)
 	}
