@@ -95,7 +95,7 @@ func TestWrongFields(t *testing.T) {
 	for field, bodies := range map[string][]string{
 		"memory_gb":                  {`"memory_gb":40,"gpu_memory_gb":80`},
 		"estimated_duration_seconds": {`"estimated_duration":"1h","estimated_duration_seconds":1`, `"estimated_duration_seconds":-1`},
-		"estimated_duration":         {`"estimated_duration":"soon"`, `"estimated_duration":true`, `"estimated_duration":1e300`},
+		"estimated_duration":         {`"estimated_duration":"soon"`, `"estimated_duration":0`, `"estimated_duration":"0s"`, `"estimated_duration":true`, `"estimated_duration":1e300`},
 		"time_limit":                 {`"time_limit":0`, `"time_limit":"-5s"`},
 		"time_limit_seconds":         {`"time_limit_seconds":"x"`, `"time_limit_seconds":1e999`},
 		"gpu_count":                  {`"gpu_count":0`, `"gpu_count":-1`, `"gpu_count":"2"`, `"gpu_count":1.5`, `"gpu_count":9223372036854775808`, `"gpu_count":3,"nodes":2`},

@@ -115,7 +115,7 @@ func startClaimants(p *pass, kept bool) {
 		if ranks, fits := p.pool.place(&w); fits {
 			p.add(t, ranks)
 		} else if !p.budget.Held[task] {
-			p.budget.Hold(t) // what its limits leave to it is nobody else's
+			p.budget.Hold(t) // no other job may use what its limits leave to it
 		}
 	}
 }

@@ -36,7 +36,7 @@ func stay(b *builder, job *model.Job, task *model.Task, a *model.Attempt, place 
 	}
 }
 
-// keepClaimed adds those for whom GPUs are kept, as if they ran there already: these are nobody else's.
+// keepClaimed adds those for whom GPUs are kept, as if they ran there already: no other job may have these.
 func keepClaimed(b *builder) {
 	s := b.pass.state
 	for task := range queue.Claimants(s) {

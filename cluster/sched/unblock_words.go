@@ -118,7 +118,7 @@ func summary(e *Explanation) string {
 // taken says what a plan takes for a task at once.
 func (u *Unblock) taken() string {
 	if len(u.Ends) == 0 {
-		return "the next pass gives it GPUs that are kept for those whom it may pass"
+		return "the next pass gives it GPUs that are reserved for jobs that it may pass"
 	}
 	return "the next pass stops " + u.who() + " for it"
 }

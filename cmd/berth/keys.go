@@ -117,7 +117,7 @@ func parseKeys(data []byte) (keys auth.Keys, err error) {
 	section := file.keySection
 	if file.Auth != nil {
 		if section.Enabled != nil || section.Header != "" || section.Keys != nil {
-			return keys, errors.New("some names stand below auth: and some at the top level: move all of them below auth:")
+			return keys, errors.New("some names stand below auth: and some at the top level: move all of them below auth")
 		}
 		section = *file.Auth
 	}

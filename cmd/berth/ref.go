@@ -70,24 +70,12 @@ func findRef(ctx context.Context, api *client.Client, text, user string) (ref, e
 	if len(list.Jobs) == 0 {
 		return r, notFound("user %s has no jobs, so that %s has no meaning", user, newest)
 	}
-	if since := userSince(ctx, api); list.Jobs[0].SubmittedAt.Before(since) {
-		return r, notFound("user %s, created %s, has no job that %s could stand for: job %s is of a former user of the name",
-			user, since.Local().Format(time.DateTime), newest, list.Jobs[0].ID)
+	if c := callerOf(ctx, api); c.Name == user && list.Jobs[0].SubmittedAt.Before(c.Since) {
+		return r, notFound("user %s, created %s, has no jobs, so that %s has no meaning: job %s is of a former user of the name",
+			user, c.Since.Local().Format(time.DateTime), newest, list.Jobs[0].ID)
 	}
 	r.job = list.Jobs[0].ID
 	return r, nil
-}
-
-// userSince returns when the user of this program's token was created; zero if there is none.
-func userSince(ctx context.Context, api *client.Client) time.Time {
-	if tokenOfEnvironment() == "" {
-		return time.Time{}
-	}
-	w, err := client.PeopleOf(api).Whoami(ctx)
-	if err != nil {
-		return time.Time{} // the request that follows returns what is wrong
-	}
-	return w.Since
 }
 
 // findRefs parses several refs.

@@ -85,14 +85,23 @@ func thisUser() string {
 // me returns the user that the cluster takes this program for: the token's user if a token is used
 // and authentication is on, else the operating system's user.
 func me(ctx context.Context, api *client.Client) string {
+	if caller := callerOf(ctx, api); caller.Authentication {
+		return caller.Name
+	}
+	return thisUser()
+}
+
+// callerOf returns what the cluster knows of this program's token: nothing without a token, or if the
+// cluster gives no answer; the next request returns the error then.
+func callerOf(ctx context.Context, api *client.Client) wire.Whoami {
 	if tokenOfEnvironment() == "" {
-		return thisUser()
+		return wire.Whoami{}
 	}
-	who, err := client.PeopleOf(api).Whoami(ctx)
-	if err != nil || !who.Authentication {
-		return thisUser() // the next request returns the error
+	caller, err := client.PeopleOf(api).Whoami(ctx)
+	if err != nil {
+		return wire.Whoami{}
 	}
-	return who.Name
+	return *caller
 }
 
 // optional returns the number of a flag if it was given, even if it is 0; nil if it was not.

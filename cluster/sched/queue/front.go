@@ -30,8 +30,8 @@ func (o *Ordering) boundOf(gpus uint32) time.Duration {
 	return bound - time.Duration(scale(uint64(bound/6), uint64(min(int64(gpus), all)), uint64(all))) //nolint:gosec // positive
 }
 
-// Urgent says that a waiting task is at the front of the line, or, in an order in which nobody comes
-// there, has waited for so long that it would.
+// Urgent reports whether a waiting task is at the head of the line or, under a policy without a head of the
+// line, has waited as long as a task at the head has.
 func (o *Ordering) Urgent(k state.QueueKey) bool {
 	if o.Policy.Bounded {
 		return o.Front[k.Task] > 0
@@ -62,9 +62,9 @@ func (o *Ordering) early(t *admission.Ticket) bool {
 // waits for as long as whoever estimated worst says; from then on for no longer than what is there runs.
 const drainAfter = 3
 
-// Drains says that nobody is to start any more on GPUs that are kept for a waiting task who could not
-// be suspended at once, however soon they are expected to end. Where run times have been right nothing
-// is to be gained by that; and only the time counts in which it could have run.
+// Drains reports whether the GPUs reserved for a waiting task are drained: no other task starts there unless
+// it can be suspended at once, however soon its expected end is. Where run times have been right, draining
+// gains nothing. Only time in which the task could have run counts as its wait.
 func (o *Ordering) Drains(k state.QueueKey) bool {
 	waited, after := o.waited(k), drainAfter*o.Tuning.WaitBound
 	if waited <= after || o.trust == fullTrust {
@@ -74,7 +74,7 @@ func (o *Ordering) Drains(k state.QueueKey) bool {
 	return waited-o.State.Eligible(&t.Job).Sub(k.Since) > after
 }
 
-// AnyUrgent says that some waiting task is urgent.
+// AnyUrgent reports whether some waiting task is urgent.
 func (o *Ordering) AnyUrgent() bool {
 	for _, head := range o.Heads() {
 		if o.Urgent(head) {

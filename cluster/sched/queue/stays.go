@@ -24,9 +24,8 @@ func EndsAfter(run *state.Run, strictly bool) time.Duration {
 }
 
 // Stay returns for how long a waiting task, once it runs, is in the way of gangs that wait for its GPUs.
-// Strictly taken, for those who are at the wait bound, nobody yields who may not be
-// suspended at once: they are in the way until they may be, or one of them after the other would be
-// for ever.
+// Strictly, for tasks at the wait bound, a task yields only if it can be suspended at once. Until then it is
+// in the way: one such task after the other could otherwise be in the way for ever.
 func (o *Ordering) Stay(k state.QueueKey, strictly bool) split.Stay {
 	run := k.Run.Value()
 	yields, ends := run.Preemptible && !o.Tuning.NoPreemption, EndsAfter(&run, strictly)

@@ -103,8 +103,8 @@ type Manner struct {
 	Shuns []Part // free GPUs that it keeps off
 	Least int32  // it takes so many GPUs if it must, and whole nodes fewer; 0: all or none
 	Whole bool   // fewer GPUs are fewer nodes
-	// Drains says that nobody starts on nodes that are kept for it who does not yield, or end, at once. They
-	// are those on which nothing has started for longest, whatever is expected of it.
+	// Drains reports whether its reserved nodes are drained: only jobs that yield, or end, at once start there.
+	// They are those on which nothing has started for longest, whatever is expected of it.
 	Drains bool
 }
 
