@@ -115,9 +115,7 @@ func (s *Store) open() error {
 	}
 	path := filepath.Join(dir, boltName)
 	s.logs, s.stable = SealLogs(s.bolt, path), SealStable(s.bolt, path)
-	if s.recent, err = raft.NewLogCache(recentEntries, s.logs); err != nil {
-		return err
-	}
+	s.recent = withRecent(s.logs)
 	if s.snaps, err = openSnapshots(dir, s.opts.Logger); err != nil {
 		return err
 	}
@@ -156,11 +154,6 @@ func (s *Store) adopt(id Identity) error {
 
 // Dir returns the data folder's path.
 func (s *Store) Dir() string { return s.opts.Dir }
-
-// recentEntries is how many of the newest log entries a store keeps in memory. A leader reads the last entry
-// for each follower after every CommitTimeout (5 ms), entries or not; from bbolt that is a third of an idle
-// leader's processor time.
-const recentEntries = 32
 
 // Logs returns the raft log, for raft.NewRaft. It stores a checksum with each entry, see SealLogs, and answers
 // reads of the newest entries from memory.
