@@ -124,7 +124,7 @@ func (t *tx) finish(results []command.Result) (State, Changes) {
 	if t.queue.draft != nil || t.due.draft != nil || t.waiting.draft != nil || t.settling.draft != nil || t.deadlines.draft != nil {
 		c.wakes = c.wakes.With(model.TopicQueue)
 	}
-	for _, cell := range t.all() {
+	for _, cell := range t.list {
 		if cell == anyCell(&t.globals) {
 			t.stamp(c, &before)
 		}

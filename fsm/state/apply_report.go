@@ -224,7 +224,7 @@ func (s *State) Redundant(b *command.Inventory) (redundant bool) {
 		return false
 	}
 	c := newCommit(s.digest, model.Hash{})
-	for _, cell := range t.all() {
+	for _, cell := range t.list {
 		cell.commit(c)
 	}
 	return c.digest.sums == s.digest.sums && t.settings == s.Settings() && len(t.news.list) == 0

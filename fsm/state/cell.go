@@ -11,11 +11,12 @@ import (
 
 // cell is one stored table within a transaction.
 type cell[K table.Key[K], R comparable] struct {
+	t      *tx
 	number uint8  // in digests and snapshots, for ever
 	name   string // for messages
 	wakes  model.TopicSet
 	key    func(R) K
-	hook   func(old, next *R) // updates indexes and counts; nil stands for no row
+	hook   func(t *tx, old, next *R) // updates indexes and counts; nil stands for no row
 
 	base    table.Table[K, R]
 	draft   *table.Draft[K, R]
@@ -94,9 +95,9 @@ func (c *cell[K, R]) tell(was *R, had bool, now *R) {
 	case c.hook == nil:
 	case had:
 		old := *was
-		c.hook(&old, now)
+		c.hook(c.t, &old, now)
 	default:
-		c.hook(nil, now)
+		c.hook(c.t, nil, now)
 	}
 }
 
@@ -147,7 +148,7 @@ func (c *cell[K, R]) load(to *commit, decode func(any) error) error {
 	}
 	to.add(c.number, row)
 	if c.hook != nil {
-		c.hook(nil, row)
+		c.hook(c.t, nil, row)
 	}
 	return nil
 }

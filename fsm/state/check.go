@@ -125,7 +125,7 @@ func (f *findings) hold(so bool, i Invariant, format string, args ...any) {
 
 // checkEmpty: before its bootstrap a state has no rows.
 func checkEmpty(c *checker) {
-	for _, cell := range begin(c.s, Meta{}).all() {
+	for _, cell := range begin(c.s, Meta{}).list {
 		_, name := cell.info()
 		c.hold(cell.size() == 0, References, "table %s has rows before the bootstrap", name)
 	}

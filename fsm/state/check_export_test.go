@@ -15,8 +15,8 @@ func Reseal(s State) (State, error) {
 	t := begin(&State{}, Meta{Index: s.Index, Term: s.Term})
 	t.restoring = true
 	c := newCommit(digest{chain: s.digest.chain}, model.Hash{})
-	from := begin(&s, Meta{}).all()
-	for i, cell := range t.all() {
+	from := begin(&s, Meta{}).list
+	for i, cell := range t.list {
 		for row := range from[i].rows() {
 			err := cell.load(c, func(into any) error {
 				reflect.ValueOf(into).Elem().Set(reflect.ValueOf(row).Elem())

@@ -50,7 +50,7 @@ func (s *State) WriteSnapshot(w io.Writer) error {
 	out.bytes([]byte{snapshotVersion})
 	out.frame(header{set.Level, set.Incarnation, s.Index, s.Term, s.digest.chain, s.Digest()})
 	t := begin(s, Meta{})
-	for _, cell := range t.all() {
+	for _, cell := range t.list {
 		number, _ := cell.info()
 		out.bytes([]byte{number})
 		for row := range cell.rows() {
@@ -205,7 +205,7 @@ func (i *snapshotReader) tables(h header, c *commit) (*tx, error) {
 	t := begin(&State{}, Meta{Index: h.Index, Term: h.Term})
 	t.restoring = true
 	cells := map[uint8]anyCell{}
-	for _, cell := range t.all() {
+	for _, cell := range t.list {
 		number, _ := cell.info()
 		cells[number] = cell
 	}
