@@ -13,6 +13,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/fsm/state/ledger"
 	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -81,7 +82,7 @@ func (a reservations) list(s *state.State) *wire.Reservations {
 	return out
 }
 
-func reservationOf(books *state.Books, b *model.Booking, now model.Time) wire.Reservation {
+func reservationOf(books *ledger.Books, b *model.Booking, now model.Time) wire.Reservation {
 	out := wire.Reservation{
 		ID: b.ID.String(), Kind: b.Kind.String(), GPUs: int64(b.GPUs), GPUType: b.Model, Start: b.Start.Time(), End: b.End.Time(),
 		State: "planned", Short: int64(books.Short(b.ID)), Reason: b.Note, CreatedBy: b.By, CreatedAt: b.Made.Time(),
@@ -106,7 +107,7 @@ func reservationOf(books *state.Books, b *model.Booking, now model.Time) wire.Re
 }
 
 // onNode returns the reservations that name a node, by their start.
-func onNode(s *state.State, id model.NodeID, books *state.Books, now model.Time) (out []wire.Reservation) {
+func onNode(s *state.State, id model.NodeID, books *ledger.Books, now model.Time) (out []wire.Reservation) {
 	for _, b := range s.Bookings.All() {
 		if slices.Contains(b.NodeIDs(), id) {
 			out = append(out, reservationOf(books, &b, now))

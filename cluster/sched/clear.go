@@ -7,12 +7,13 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/fsm/state/ledger"
 )
 
 // beside is what a pass heeds of bookings.
 type beside struct {
 	pass    *pass
-	books   *state.Books              // nil: nothing is booked
+	books   *ledger.Books             // nil: nothing is booked
 	cleared map[model.AttemptKey]bool // suspended for those who have booked GPUs
 }
 

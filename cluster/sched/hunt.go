@@ -9,6 +9,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/fsm/state/ledger"
 )
 
 // hunt looks for GPUs for one task.
@@ -148,7 +149,7 @@ func (h *hunt) suits(slot model.SlotKey) bool {
 		return false
 	}
 	if k := h.want.keep; k != nil {
-		k.stake.At = []state.Lot{{Node: g.Node, Model: g.Model, GPUs: 1}}
+		k.stake.At = []ledger.Lot{{Node: g.Node, Model: g.Model, GPUs: 1}}
 		if _, shut := k.books.Closed(&k.stake); shut {
 			return false
 		}

@@ -7,17 +7,18 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/fsm/state/ledger"
 )
 
 // keep is what bookings leave to one task.
 type keep struct {
-	books *state.Books
-	stake state.Stake // At is set as it is asked about
-	need  uint32      // GPUs on each node
+	books *ledger.Books
+	stake ledger.Stake // At is set as it is asked about
+	need  uint32       // GPUs on each node
 	way   way
-	caps  map[state.Lot]capped // how many GPUs of a place it may take, by places with GPUs 0
-	shut  map[joint]bool       // places that are not allowed beside the parts that were found
-	why   []model.Booking      // that were in the way
+	caps  map[ledger.Lot]capped // how many GPUs of a place it may take, by places with GPUs 0
+	shut  map[joint]bool        // places that are not allowed beside the parts that were found
+	why   []model.Booking       // that were in the way
 }
 
 // way is how places are left out. A task tries one after the other: the first that
@@ -31,21 +32,21 @@ const (
 )
 
 // keepFor is what bookings leave to somebody who asks for GPUs; nil: everything.
-func keepFor(b *state.Books, user, project string, ends model.Time, w *want) *keep {
+func keepFor(b *ledger.Books, user, project string, ends model.Time, w *want) *keep {
 	if b == nil {
 		return nil
 	}
 	return &keep{
-		books: b, stake: state.Stake{User: user, Project: project, Ends: ends}, need: w.need,
+		books: b, stake: ledger.Stake{User: user, Project: project, Ends: ends}, need: w.need,
 	}
 }
 
 // turn goes on to a way to leave places out.
-func (k *keep) turn(to way) { k.way, k.caps, k.shut = to, map[state.Lot]capped{}, map[joint]bool{} }
+func (k *keep) turn(to way) { k.way, k.caps, k.shut = to, map[ledger.Lot]capped{}, map[joint]bool{} }
 
 // joint is a place beside so many parts.
 type joint struct {
-	at     state.Lot
+	at     ledger.Lot
 	beside int
 }
 
@@ -58,7 +59,7 @@ type capped struct {
 // cap is how many of so many GPUs of a type a task may take on a node, as far as this way
 // goes. Nothing is in its way that would only leave it fewer than it finds there.
 func (k *keep) cap(node model.NodeID, name string, open uint32) uint32 {
-	at := state.Lot{}
+	at := ledger.Lot{}
 	at.Node, at.Model = k.books.Place(node, name)
 	most, known := k.caps[at]
 	if !known {
@@ -72,10 +73,10 @@ func (k *keep) cap(node model.NodeID, name string, open uint32) uint32 {
 }
 
 // most is the most GPUs of a place that a task may take.
-func (k *keep) most(at state.Lot) (out capped) {
+func (k *keep) most(at ledger.Lot) (out capped) {
 	fine := func(n uint32) bool {
 		at.GPUs = n
-		k.stake.At = []state.Lot{at}
+		k.stake.At = []ledger.Lot{at}
 		if k.way == wayOwn {
 			_, shut := k.books.Closed(&k.stake)
 			return !shut && k.books.Free(&k.stake)
@@ -101,7 +102,7 @@ func (k *keep) blame(by model.Booking) {
 }
 
 // allows says that GPUs may be given to the task.
-func (k *keep) allows(at ...state.Lot) bool {
+func (k *keep) allows(at ...ledger.Lot) bool {
 	k.stake.At = at
 	by, ok := k.books.Allows(&k.stake)
 	if !ok {
@@ -182,7 +183,7 @@ func (w *want) joins(taken, parts []part, more part) bool {
 	if k == nil {
 		return true
 	}
-	at := joint{state.Lot{GPUs: more.n}, len(taken) + len(parts)}
+	at := joint{ledger.Lot{GPUs: more.n}, len(taken) + len(parts)}
 	at.at.Node, at.at.Model = k.books.Place(more.host.id, more.host.gpus[0].model)
 	if k.shut[at] {
 		return false
@@ -201,12 +202,12 @@ func mixed(h *host) bool {
 }
 
 // lots is what a task would take.
-func (w *want) lots(parts []part) (out []state.Lot) {
+func (w *want) lots(parts []part) (out []ledger.Lot) {
 	for _, v := range parts {
 		for _, g := range choose(w.keep.from(v.host, w), w, int(v.n)) {
 			i := len(out) - 1
 			if i < 0 || out[i].Node != v.host.id || out[i].Model != g.model {
-				out = append(out, state.Lot{Node: v.host.id, Model: g.model})
+				out = append(out, ledger.Lot{Node: v.host.id, Model: g.model})
 				i++
 			}
 			out[i].GPUs++
@@ -224,7 +225,7 @@ func (k *keep) put(s *state.State, ranks []command.Placement) {
 	for i := range ranks {
 		for _, key := range ranks[i].Slots {
 			g, _ := s.GPUs.Get(key.GPU)
-			k.stake.At = append(k.stake.At, state.Lot{Node: ranks[i].Node, Model: g.Model, GPUs: 1})
+			k.stake.At = append(k.stake.At, ledger.Lot{Node: ranks[i].Node, Model: g.Model, GPUs: 1})
 		}
 	}
 	k.books.Put(&k.stake)
@@ -243,10 +244,10 @@ func (b *beside) leaves(w *want, slots []model.SlotKey, victims []*victim) bool 
 		stake := state.StakeOf(p.state, &a)
 		after.books.Give(&stake)
 	}
-	at := make([]state.Lot, 0, len(slots))
+	at := make([]ledger.Lot, 0, len(slots))
 	for _, key := range slots {
 		g, _ := p.state.GPUs.Get(key.GPU)
-		at = append(at, state.Lot{Node: g.Node, Model: g.Model, GPUs: 1})
+		at = append(at, ledger.Lot{Node: g.Node, Model: g.Model, GPUs: 1})
 	}
 	return after.allows(at...)
 }

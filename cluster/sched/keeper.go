@@ -8,6 +8,7 @@ import (
 	"github.com/berth-gpu/berth/cluster/sched/split"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/fsm/state/ledger"
 )
 
 // keeper tells a layout what bookings leave to whom. A job that runs and may be
@@ -17,22 +18,22 @@ import (
 type keeper struct {
 	*builder
 
-	base, now *state.Books
-	fresh     *state.Books  // now, as who starts finds it; nil: not opened yet
-	stakes    []state.Stake // by tag; At is set as it is asked about
+	base, now *ledger.Books
+	fresh     *ledger.Books  // now, as who starts finds it; nil: not opened yet
+	stakes    []ledger.Stake // by tag; At is set as it is asked about
 	numbers   map[kin]int32
-	places    [][]state.Lot // of each node and kind, with GPUs 0: as far as bookings tell them apart
-	plain     []bool        // nodes about which bookings say nothing
+	places    [][]ledger.Lot // of each node and kind, with GPUs 0: as far as bookings tell them apart
+	plain     []bool         // nodes about which bookings say nothing
 	rooms     map[room]int32
 	own       bool // only what is booked for a job itself counts
 	tag       int32
-	shut      []state.Lot // places that the job of tag was refused, as things stand
+	shut      []ledger.Lot // places that the job of tag was refused, as things stand
 }
 
 // room is what a job finds at places that are alike.
 type room struct {
 	tag, most int32
-	at        state.Lot
+	at        ledger.Lot
 	own       bool
 	stays     bool
 }
@@ -50,14 +51,14 @@ func (k *keeper) orNone() split.Keeper {
 	if k == nil {
 		return nil
 	}
-	k.places, k.plain = make([][]state.Lot, len(k.nodes)), make([]bool, len(k.nodes))
+	k.places, k.plain = make([][]ledger.Lot, len(k.nodes)), make([]bool, len(k.nodes))
 	for i, id := range k.nodes {
 		k.plain[i] = true
 		for kind := range k.kinds {
-			at := state.Lot{}
+			at := ledger.Lot{}
 			at.Node, at.Model = k.pass.beside.books.Place(id, k.kinds[kind].model)
 			k.places[i] = append(k.places[i], at)
-			k.plain[i] = k.plain[i] && (at == state.Lot{} || k.room[i][kind] == 0)
+			k.plain[i] = k.plain[i] && (at == ledger.Lot{} || k.room[i][kind] == 0)
 		}
 	}
 	return k
@@ -76,7 +77,7 @@ func (k *keeper) kindFor(node int32, j *split.Job) (best int) {
 }
 
 // lotFor is where a job is on a node, as far as bookings tell that apart.
-func (k *keeper) lotFor(node int32, j *split.Job) state.Lot {
+func (k *keeper) lotFor(node int32, j *split.Job) ledger.Lot {
 	return k.places[node][k.kindFor(node, j)]
 }
 
@@ -98,7 +99,7 @@ func (k *keeper) waiting(key state.QueueKey) {
 		return
 	}
 	t := admission.TicketOf(k.pass.state, key.Task)
-	k.stakes = append(k.stakes, state.Stake{User: t.Job.Spec.User, Project: t.Job.Spec.Project, Ends: t.SpecAsPlaced(k.pass.state).CertainEnd(k.pass.now)})
+	k.stakes = append(k.stakes, ledger.Stake{User: t.Job.Spec.User, Project: t.Job.Spec.Project, Ends: t.SpecAsPlaced(k.pass.state).CertainEnd(k.pass.now)})
 }
 
 // alike numbers tasks that find room in the same places: of one shape, if nothing is
@@ -151,7 +152,7 @@ func (k *keeper) Own(only bool) { k.own = only }
 
 // Allows says that bookings leave a place to a job.
 func (k *keeper) Allows(j *split.Job, at []split.Part) bool {
-	alike := make([]state.Lot, 0, len(at))
+	alike := make([]ledger.Lot, 0, len(at))
 	for _, v := range at {
 		lot := k.lotFor(v.Node, j)
 		lot.GPUs = uint32(v.GPUs) //nolint:gosec // positive
@@ -171,7 +172,7 @@ func (k *keeper) Allows(j *split.Job, at []split.Part) bool {
 }
 
 // allows says that bookings leave a place to a job that stays there or starts there.
-func (k *keeper) allows(j *split.Job, stays bool, at ...state.Lot) bool {
+func (k *keeper) allows(j *split.Job, stays bool, at ...ledger.Lot) bool {
 	books := k.now
 	if !stays {
 		if k.fresh == nil {
@@ -195,10 +196,10 @@ func (k *keeper) Put(j *split.Job, at []split.Part) {
 	k.shut = nil
 }
 
-func (k *keeper) lots(j *split.Job, at []split.Part) (out []state.Lot) {
+func (k *keeper) lots(j *split.Job, at []split.Part) (out []ledger.Lot) {
 	for _, v := range at {
 		name := k.kinds[k.kindFor(v.Node, j)].model
-		out = append(out, state.Lot{Node: k.nodes[v.Node], Model: name, GPUs: uint32(v.GPUs)}) //nolint:gosec // positive
+		out = append(out, ledger.Lot{Node: k.nodes[v.Node], Model: name, GPUs: uint32(v.GPUs)}) //nolint:gosec // positive
 	}
 	return slices.Clip(out)
 }

@@ -1,8 +1,6 @@
 package state
 
 import (
-	"slices"
-
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state/table"
 )
@@ -17,32 +15,14 @@ func checkBookings(c *checker) {
 		c.hold(asked.Validate() == nil, References, "booking %+v is none: %v", b, asked.Validate())
 	}
 	c.hold(c.s.Bookings.Len() <= model.MaxBookings, References, "%d bookings are kept", c.s.Bookings.Len())
-	t := begin(c.s, Meta{})
-	ground := groundOf(t)
-	want, got := ground.ledger(), c.s.ledger
+	want, got := groundOf(begin(c.s, Meta{})).ledger(), c.s.ledger
 	c.hold((want == nil) == (got == nil), SameOnReplay, "there is a ledger: %t, there are %d bookings", got != nil, c.s.Bookings.Len())
-	if want == nil || got == nil || len(want.moments) != len(got.moments) {
+	if want == nil || got == nil {
 		return
 	}
-	for i := range want.moments {
-		a, b := want.moments[i], got.moments[i]
-		c.hold(a.Booking == b.Booking && a.all == b.all && a.kind == b.kind && slices.Equal(a.named, b.named) &&
-			sameUsed(want, got, i) && sameUsed(got, want, i), SameOnReplay, "the ledger of booking %s is %+v, its rows give %+v", a.ID, b, a)
+	for _, id := range want.Differences(got) {
+		c.hold(false, SameOnReplay, "the ledger of booking %s is not that of the rows", id)
 	}
-}
-
-// sameUsed: two ledgers agree on each class at a moment.
-func sameUsed(a, b *ledger, i int) bool {
-	for j, c := range a.classes {
-		var other int32
-		if k := slices.Index(b.classes, c); k >= 0 {
-			other = b.moments[i].used[k]
-		}
-		if a.moments[i].used[j] != other {
-			return false
-		}
-	}
-	return true
 }
 
 // moveBookings: numbers are not used again, and a command that gives GPUs to a holder leaves no booking with
@@ -57,7 +37,9 @@ func moveBookings(m *mover) {
 		m.hold(!d.Was || !d.Is || x == y && (d.After.Begun || !d.Before.Begun), OnlyForward, "booking %s goes from %+v to %+v", id, d.Before, d.After)
 	}
 	if m.one && m.was.ledger != nil && m.s.ledger != nil && gives(m) {
-		moveLedger(m)
+		for _, id := range m.s.ledger.Worse(m.was.ledger, m.s.Settings().Clock) {
+			m.hold(false, WithinLimits, "booking %s lacks more than before GPUs were given away", id)
+		}
 	}
 }
 
@@ -69,14 +51,4 @@ func gives(m *mover) bool {
 		}
 	}
 	return false
-}
-
-func moveLedger(m *mover) {
-	now := m.s.Settings().Clock
-	for i := range m.s.ledger.moments {
-		at := &m.s.ledger.moments[i]
-		before, after := m.was.ledger.lackAt(i, now), m.s.ledger.lackAt(i, now)
-		m.hold(at.End <= now || !after.exceeds(&before, at), WithinLimits, "booking %s lacks %+v, and lacked %+v before GPUs were given away", at.ID,
-			after, before)
-	}
 }

@@ -2,14 +2,15 @@ package state
 
 import (
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state/ledger"
 	"github.com/berth-gpu/berth/fsm/state/table"
 )
 
 // bookkeeper updates the ledger of bookings within a transaction.
 type bookkeeper struct {
-	base  *ledger // of the state before; never changed
-	draft *ledger // nil: as base
-	stale bool    // bookings have changed: it has to be recomputed
+	base  *ledger.Ledger // of the state before; never changed
+	draft *ledger.Ledger // nil: as base
+	stale bool           // bookings have changed: it has to be recomputed
 }
 
 // idle reports whether no row needs to be counted: nothing is booked, or all will be counted later.
@@ -18,15 +19,15 @@ func (k *bookkeeper) idle(t *tx) bool {
 }
 
 // count counts a GPU, or with -1 subtracts it.
-func (k *bookkeeper) count(h *hold, by int32) {
+func (k *bookkeeper) count(h *ledger.Hold, by int32) {
 	if k.draft == nil {
-		k.draft = k.base.clone()
+		k.draft = k.base.Clone()
 	}
-	k.draft.add(h, by)
+	k.draft.Add(h, by)
 }
 
 // now returns the current ledger; it must not be changed.
-func (k *bookkeeper) now(t *tx) *ledger {
+func (k *bookkeeper) now(t *tx) *ledger.Ledger {
 	if k.stale {
 		k.stale, k.draft = false, groundOf(t).ledger()
 		k.base = k.draft
@@ -38,7 +39,7 @@ func (k *bookkeeper) now(t *tx) *ledger {
 }
 
 // close publishes the ledger.
-func (k *bookkeeper) close(t *tx) *ledger {
+func (k *bookkeeper) close(t *tx) *ledger.Ledger {
 	if t.restoring {
 		k.stale = t.bookings.size() > 0
 	}
@@ -46,12 +47,12 @@ func (k *bookkeeper) close(t *tx) *ledger {
 }
 
 // openBooks returns the books of the present state; nil: nothing is booked.
-func (t *tx) openBooks() *Books {
+func (t *tx) openBooks() *ledger.Books {
 	l := t.book.now(t)
 	if l == nil {
 		return nil
 	}
-	return newBooks(l.clone(), t.clock)
+	return ledger.NewBooks(l.Clone(), t.clock, false)
 }
 
 // ground is the rows that a ledger follows from.
@@ -72,7 +73,7 @@ func groundOf(t *tx) ground {
 }
 
 // ledger counts every GPU; nil if nothing is booked.
-func (g ground) ledger() *ledger {
+func (g ground) ledger() *ledger.Ledger {
 	if g.bookings.Len() == 0 {
 		return nil
 	}
@@ -80,28 +81,28 @@ func (g ground) ledger() *ledger {
 	for _, b := range g.bookings.All() {
 		rows = append(rows, b)
 	}
-	l := newLedger(rows)
+	l := ledger.New(rows)
 	for _, slot := range g.slots.All() {
 		gpu, _ := g.gpus.Get(slot.Key.GPU)
 		node, _ := g.nodes.Get(slot.Node)
 		attempt, _ := g.attempts.Get(slot.Rank.Attempt())
-		l.add(g.hold(&slot, &gpu, &node, &attempt), 1)
+		l.Add(g.hold(&slot, &gpu, &node, &attempt), 1)
 	}
 	return l
 }
 
 // hold returns a slot as bookings count it, with the rows that it names.
-func (g ground) hold(s *model.Slot, gpu *model.GPU, node *model.Node, a *model.Attempt) *hold {
-	h := &hold{node: s.Node, model: gpu.Model, open: gpu.Usable() && node.Schedulable()}
+func (g ground) hold(s *model.Slot, gpu *model.GPU, node *model.Node, a *model.Attempt) *ledger.Hold {
+	h := &ledger.Hold{Node: s.Node, Model: gpu.Model, Open: gpu.Usable() && node.Schedulable()}
 	switch s.Owner {
 	case model.OwnerAttempt:
 		job, _ := g.jobs.Get(s.Rank.Job)
-		h.user, h.project, h.ends = job.Spec.User, job.Spec.Project, a.CertainEnd()
+		h.User, h.Project, h.Ends = job.Spec.User, job.Spec.Project, a.CertainEnd()
 	case model.OwnerAllocation:
 		v, _ := g.allocations.Get(s.Allocation)
-		h.user, h.project, h.ends = v.User, v.Project, model.Never
+		h.User, h.Project, h.Ends = v.User, v.Project, model.Never
 	case model.OwnerForeign:
-		h.ends = model.Never
+		h.Ends = model.Never
 	case model.OwnerNone, model.OwnerCleaning:
 	}
 	return h

@@ -5,6 +5,7 @@ import (
 	"unique"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state/ledger"
 	"github.com/berth-gpu/berth/fsm/state/table"
 )
 
@@ -22,7 +23,7 @@ type State struct {
 	FitGPUs int64
 
 	digest digest
-	ledger *ledger // nil: nothing is booked
+	ledger *ledger.Ledger // nil: nothing is booked
 }
 
 // Tables are the stored rows: the content of snapshots and digests.

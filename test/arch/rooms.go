@@ -19,7 +19,7 @@ const TestLevel = 14
 
 // stateRooms returns the imports of a room that reads the state and writes commands.
 func stateRooms(more ...string) []string {
-	return append([]string{"fsm/model", "fsm/command", "fsm/state"}, more...)
+	return append([]string{"fsm/model", "fsm/command", "fsm/state", "fsm/state/ledger"}, more...)
 }
 
 // Rooms returns the packages of the repository from the lowest level up.
@@ -34,7 +34,8 @@ func stateFloor() []Room {
 		{Path: "fsm/private", Level: 0, Bare: true},
 		{Path: "fsm/command", Level: 1, May: []string{"fsm/model"}},
 		{Path: "fsm/state/table", Level: 1},
-		{Path: "fsm/state", Level: 2, May: []string{"fsm/model", "fsm/command", "fsm/state/table"}},
+		{Path: "fsm/state/ledger", Level: 1, May: []string{"fsm/model"}},
+		{Path: "fsm/state", Level: 2, May: []string{"fsm/model", "fsm/command", "fsm/state/table", "fsm/state/ledger"}},
 		{Path: "fsm/state/statetest", Level: 4, May: stateRooms()},
 		{Path: "fsm", Level: 8, May: stateRooms("fsm/state/table")},
 	}

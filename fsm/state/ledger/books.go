@@ -1,4 +1,4 @@
-package state
+package ledger
 
 import (
 	"slices"
@@ -9,7 +9,7 @@ import (
 // Books decides what may be placed in addition to the bookings of a state, for Apply and the scheduler alike.
 // It belongs to one goroutine; nil is that of a state without bookings.
 type Books struct {
-	ledger *ledger
+	ledger *Ledger
 	now    model.Time
 	needs  []*lack // of each moment, as of needAt; nil: to be added up. What it points to does not change
 	floor  []lack  // what was lacking already
@@ -30,35 +30,10 @@ type Lot struct {
 	GPUs  uint32
 }
 
-// StakeOf returns an attempt's GPUs that others could be given.
-func StakeOf(s *State, a *model.Attempt) Stake {
-	job, _ := s.Jobs.Get(a.Key.Job)
-	out := Stake{User: job.Spec.User, Project: job.Spec.Project, Ends: a.CertainEnd()}
-	for _, r := range s.RanksOf(a.Key) {
-		node, _ := s.Nodes.Get(r.Node)
-		for _, key := range s.SlotsOf(r.Key) {
-			if g, _ := s.GPUs.Get(key.GPU); g.Usable() && node.Schedulable() {
-				out.add(r.Node, g.Model)
-			}
-		}
-	}
-	return out
-}
-
-// OpenBooks returns the books of a state at the time now; nil if nothing is booked. A maintenance keeps its
-// nodes until an entry has ended it, though Apply would not insist: only from then on their GPUs count for
-// reservations, which would otherwise lack GPUs that are given away in between.
-func OpenBooks(s *State, now model.Time) *Books {
-	if s.ledger == nil {
-		return nil
-	}
-	b := newBooks(s.ledger.clone(), now)
-	b.ended = true
-	return b
-}
-
-func newBooks(l *ledger, now model.Time) *Books {
-	b := &Books{ledger: l, now: now, needs: make([]*lack, len(l.moments))}
+// NewBooks returns the books on a ledger, which is theirs from here on, at the time now. With untilEnded a
+// maintenance closes its nodes until an entry has ended it, otherwise until its time is up.
+func NewBooks(l *Ledger, now model.Time, untilEnded bool) *Books {
+	b := &Books{ledger: l, now: now, needs: make([]*lack, len(l.moments)), ended: untilEnded}
 	b.Reopen()
 	return b
 }
@@ -97,7 +72,7 @@ func (b *Books) Copy() *Books {
 	if b == nil {
 		return nil
 	}
-	return &Books{b.ledger.clone(), b.now, slices.Clone(b.needs), b.floor, b.ended}
+	return &Books{b.ledger.Clone(), b.now, slices.Clone(b.needs), b.floor, b.ended}
 }
 
 // Put counts free GPUs as a holder's.
@@ -111,18 +86,18 @@ func (b *Books) move(s *Stake, by int32) {
 		return
 	}
 	for _, v := range s.At {
-		free := hold{node: v.Node, model: v.Model, open: true}
+		free := Hold{Node: v.Node, Model: v.Model, Open: true}
 		held := free
-		held.user, held.project, held.ends = s.User, s.Project, s.Ends
-		b.ledger.add(&free, -by*int32(v.GPUs))                     //nolint:gosec // bounded
-		if owned := b.ledger.add(&held, by*int32(v.GPUs)); owned { //nolint:gosec // bounded
+		held.User, held.Project, held.Ends = s.User, s.Project, s.Ends
+		b.ledger.Add(&free, -by*int32(v.GPUs))                     //nolint:gosec // bounded
+		if owned := b.ledger.Add(&held, by*int32(v.GPUs)); owned { //nolint:gosec // bounded
 			b.forget(&held)
 		}
 	}
 }
 
 // forget drops the cached needs to which an owner's GPU counts. A former result keeps the old ones.
-func (b *Books) forget(h *hold) {
+func (b *Books) forget(h *Hold) {
 	b.needs = slices.Clone(b.needs)
 	for i := range b.needs {
 		if !b.ledger.moments[i].frees(h) {
@@ -168,10 +143,10 @@ func (b *Books) MayProlong(from, to *Stake) (by model.Booking, ok bool) {
 	return by, ok
 }
 
-// hinders reports whether a booking lacks GPUs at its start, or now, that a holder has then, and still would
+// Hinders reports whether a booking lacks GPUs at its start, or now, that a holder has then, and still would
 // at an instant; if so, by is the first such booking. A lack at the start counts from then on, though others
 // may be gone sooner.
-func (b *Books) hinders(s *Stake, at model.Time) (by model.Booking, lacks bool) {
+func (b *Books) Hinders(s *Stake, at model.Time) (by model.Booking, lacks bool) {
 	with, without := b.lacks(), []lack(nil)
 	b.tentative(s, -1, func() { without = b.lacks() })
 	for i := range b.ledger.moments {
@@ -262,4 +237,15 @@ func (b *Books) Short(id model.BookingID) uint32 {
 		}
 	}
 	return 0
+}
+
+// Add adds a GPU.
+func (s *Stake) Add(node model.NodeID, name string) {
+	for i := range s.At {
+		if v := &s.At[i]; v.Node == node && v.Model == name {
+			v.GPUs++
+			return
+		}
+	}
+	s.At = append(s.At, Lot{node, name, 1})
 }

@@ -1,4 +1,6 @@
-package state
+// Package ledger counts the GPUs that bookings need: a [Ledger] how many are free or held when each booking
+// begins, and [Books] decide from one what may be placed in addition to the bookings.
+package ledger
 
 import (
 	"cmp"
@@ -7,12 +9,12 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// ledger is the basis of bookings: for the moment at which each of them begins, how many GPUs are free then
+// Ledger is the basis of bookings: for the moment at which each of them begins, how many GPUs are free then
 // or certainly free by then, and how many their owners hold. It follows from the rows, and costs as much as
 // there are bookings: a change of one GPU changes some numbers of each.
 //
 // A ledger that was published does not change.
-type ledger struct {
+type Ledger struct {
 	moments []moment
 	closed  []shut
 	order   []int // moments in the order in which what owners hold is counted to them
@@ -85,17 +87,17 @@ type class struct {
 // shared reports whether it may count to bookings of a user and of a project.
 func (c *class) shared() bool { return c.user != "" && c.project != "" }
 
-// hold is one GPU as bookings count it.
-type hold struct {
-	node          model.NodeID
-	model         string
-	open          bool // its node takes work and it is fit for it
-	user, project string
-	ends          model.Time // it is certainly free by then; 0: it is free, or about to be
+// Hold is one GPU as bookings count it.
+type Hold struct {
+	Node          model.NodeID
+	Model         string
+	Open          bool // its node takes work and it is fit for it
+	User, Project string
+	Ends          model.Time // it is certainly free by then; 0: it is free, or about to be
 }
 
-func newLedger(bookings []model.Booking) *ledger {
-	l := &ledger{}
+func New(bookings []model.Booking) *Ledger {
+	l := &Ledger{}
 	for _, b := range bookings {
 		if b.Kind == model.BookMaintenance {
 			l.closed = append(l.closed, shut{b, placesOf(&b)})
@@ -137,8 +139,8 @@ func (m *moment) compare(o *moment) int {
 	return cmp.Or(cmp.Compare(rank(m), rank(o)), -cmp.Compare(m.Owner.Kind, o.Owner.Kind))
 }
 
-// clone returns a ledger that may be changed.
-func (l *ledger) clone() *ledger {
+// Clone returns a ledger that may be changed.
+func (l *Ledger) Clone() *Ledger {
 	c := *l
 	c.classes = slices.Clone(l.classes)
 	c.moments = slices.Clone(l.moments)
@@ -150,21 +152,21 @@ func (l *ledger) clone() *ledger {
 }
 
 // frees reports whether a GPU is certainly free at a moment.
-func (m *moment) frees(h *hold) bool { return h.ends == 0 || !m.Begun && h.ends <= m.Start }
+func (m *moment) frees(h *Hold) bool { return h.Ends == 0 || !m.Begun && h.Ends <= m.Start }
 
-// add counts a GPU, or with -1 subtracts it, and reports whether its holder has a booking.
-func (l *ledger) add(h *hold, by int32) (owned bool) {
+// Add counts a GPU, or with -1 subtracts it, and reports whether its holder has a booking.
+func (l *Ledger) Add(h *Hold, by int32) (owned bool) {
 	c := -1
 	for i := range l.moments {
 		m := &l.moments[i]
 		free := m.frees(h)
 		switch {
-		case l.closes(h.node, &m.Booking):
-		case free && h.open:
+		case l.closes(h.Node, &m.Booking):
+		case free && h.Open:
 			m.all += by
-			if m.Model == "" || m.Model == h.model {
+			if m.Model == "" || m.Model == h.Model {
 				m.kind += by
-				if at, is := m.nodes[h.node]; is {
+				if at, is := m.nodes[h.Node]; is {
 					m.named[at] += by
 				}
 			}
@@ -181,25 +183,25 @@ func (l *ledger) add(h *hold, by int32) (owned bool) {
 }
 
 // closes reports whether a node has a maintenance in the time of a booking.
-func (l *ledger) closes(id model.NodeID, b *model.Booking) bool {
+func (l *Ledger) closes(id model.NodeID, b *model.Booking) bool {
 	return slices.ContainsFunc(l.closed, func(c shut) bool { return c.Overlaps(b) && c.nodes.has(id) })
 }
 
 // classOf returns the class of a held GPU; beyond the last: its holder has no booking.
-func (l *ledger) classOf(h *hold) int {
+func (l *Ledger) classOf(h *Hold) int {
 	c := class{}
 	for i := range l.moments {
 		switch o := l.moments[i].Owner; {
-		case o.Kind == model.ScopeUser && o.Name == h.user:
-			c.user = h.user
-		case o.Kind == model.ScopeProject && o.Name == h.project:
-			c.project = h.project
+		case o.Kind == model.ScopeUser && o.Name == h.User:
+			c.user = h.User
+		case o.Kind == model.ScopeProject && o.Name == h.Project:
+			c.project = h.Project
 		}
 	}
 	if c.user == "" && c.project == "" {
 		return len(l.classes)
 	}
-	c.node, c.model = l.place(h.node, h.model)
+	c.node, c.model = l.place(h.Node, h.Model)
 	at := slices.Index(l.classes, c)
 	if at < 0 {
 		at = len(l.classes)
@@ -228,7 +230,7 @@ func (m *moment) own(at int, classes []class) {
 }
 
 // place returns a node and a model as far as bookings name them.
-func (l *ledger) place(id model.NodeID, name string) (node model.NodeID, kind string) {
+func (l *Ledger) place(id model.NodeID, name string) (node model.NodeID, kind string) {
 	for i := range l.moments {
 		m := &l.moments[i]
 		if m.nodes.has(id) {
@@ -249,7 +251,7 @@ type lack struct {
 }
 
 // lackAt returns what bookings that are not over lack at a moment.
-func (l *ledger) lackAt(i int, now model.Time) lack {
+func (l *Ledger) lackAt(i int, now model.Time) lack {
 	need := l.needAt(i, now)
 	return l.moments[i].lacks(&need)
 }
@@ -264,7 +266,7 @@ func (m *moment) lacks(need *lack) lack {
 }
 
 // needAt returns the sum of what bookings that are not over need at a moment beyond what their owners hold.
-func (l *ledger) needAt(i int, now model.Time) lack {
+func (l *Ledger) needAt(i int, now model.Time) lack {
 	m := &l.moments[i]
 	out := lack{named: make([]int32, len(m.named))}
 	used := slices.Clone(m.used)
@@ -329,4 +331,49 @@ func (k *lack) exceeds(o *lack, m *moment) bool {
 		}
 	}
 	return false
+}
+
+// Differences returns the numbers of the bookings that two ledgers of the same bookings count differently,
+// or all of them if the bookings are not the same.
+func (l *Ledger) Differences(o *Ledger) (ids []model.BookingID) {
+	for i := range l.moments {
+		a := &l.moments[i]
+		if len(l.moments) != len(o.moments) {
+			ids = append(ids, a.ID)
+			continue
+		}
+		b := &o.moments[i]
+		if a.Booking != b.Booking || a.all != b.all || a.kind != b.kind || !slices.Equal(a.named, b.named) ||
+			!l.sameUse(o, i) || !o.sameUse(l, i) {
+			ids = append(ids, a.ID)
+		}
+	}
+	return ids
+}
+
+// sameUse reports whether another ledger counts as much for each class of this one at a moment.
+func (l *Ledger) sameUse(o *Ledger, i int) bool {
+	for j, c := range l.classes {
+		var other int32
+		if k := slices.Index(o.classes, c); k >= 0 {
+			other = o.moments[i].used[k]
+		}
+		if l.moments[i].used[j] != other {
+			return false
+		}
+	}
+	return true
+}
+
+// Worse returns the numbers of the bookings that are not over now and lack more than in an earlier ledger of
+// the same bookings.
+func (l *Ledger) Worse(before *Ledger, now model.Time) (ids []model.BookingID) {
+	for i := range l.moments {
+		at := &l.moments[i]
+		is, was := l.lackAt(i, now), before.lackAt(i, now)
+		if at.End > now && is.exceeds(&was, at) {
+			ids = append(ids, at.ID)
+		}
+	}
+	return ids
 }
