@@ -14,6 +14,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/fsm/state/check"
 )
 
 // Outcome is raft's response to the proposer of an entry.
@@ -42,7 +43,7 @@ type Config struct {
 	Apply func(state.State, state.Meta, []command.Command) (state.State, []command.Result, state.Changes)
 	GoOn  bool
 
-	// Check returns the invariants that a restored state breaks; nil: state.Check.
+	// Check returns the invariants that a restored state breaks; nil: check.State.
 	Check func(*state.State) error
 }
 
@@ -79,7 +80,7 @@ func New(cfg Config) *FSM {
 		cfg.Apply = state.Apply
 	}
 	if cfg.Check == nil {
-		cfg.Check = state.Check
+		cfg.Check = check.State
 	}
 	f := &FSM{cfg: cfg, log: cfg.Logger, wakes: newWakes()}
 	f.now.Store(&state.State{})

@@ -11,7 +11,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
-	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/fsm/state/check"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -111,7 +111,7 @@ func anyRequests(t *testing.T, random *rand.Rand, n, tries int, reached map[stri
 		}
 	}
 	now := s.State()
-	if err := state.Check(&now); err != nil {
+	if err := check.State(&now); err != nil {
 		t.Fatal(err)
 	}
 	for _, id := range known {

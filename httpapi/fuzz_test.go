@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/fsm/model"
-	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/fsm/state/check"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 	"github.com/berth-gpu/berth/httpapi/agentwire"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -93,11 +93,11 @@ func FuzzAgents(f *testing.F) {
 			t.Fatalf("%s is answered %d with no problem: %s", path, w.Code, w.Body)
 		}
 		now := s.State()
-		if err := state.Check(&now); err != nil {
+		if err := check.State(&now); err != nil {
 			t.Fatal(err)
 		}
 		if now.Index > begin.State.Index {
-			if err := state.CheckMove(&begin.State, &now); err != nil {
+			if err := check.Move(&begin.State, &now); err != nil {
 				t.Fatal(err)
 			}
 		}

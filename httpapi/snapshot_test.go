@@ -14,6 +14,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/fsm/state/check"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -69,7 +70,7 @@ func (s *site) bring(from *wire.Snapshot, each int) {
 	}
 	post("/end", wire.EndImport{ImportID: importName})
 	s.with(func(c *statetest.Cluster) {
-		if err := state.Check(&c.State); err != nil {
+		if err := check.State(&c.State); err != nil {
 			s.t.Error(err)
 		}
 	})
@@ -387,7 +388,7 @@ func FuzzImport(f *testing.F) {
 			t.Fatalf("%d %s", got.status, got.body)
 		}
 		after := s.State()
-		if err := state.Check(&after); err != nil {
+		if err := check.State(&after); err != nil {
 			t.Fatal(err)
 		}
 	})

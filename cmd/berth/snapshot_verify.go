@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-gpu/berth/cluster/raftstore"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/fsm/state/check"
 )
 
 const verifyLong = `Read a snapshot of a peer's state, and check that the snapshot is whole and that its state
@@ -72,7 +73,7 @@ func verifySnapshot(path string) (v *verified, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", folder, err)
 	}
-	if err := state.Check(&s); err != nil {
+	if err := check.State(&s); err != nil {
 		return nil, fmt.Errorf("%s: the state at index %d breaks invariants: report this defect:\n%w", folder, s.Index, err)
 	}
 	set := s.Settings()

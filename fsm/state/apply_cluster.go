@@ -5,8 +5,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// jumpAfterRestore keeps numbers that the lost past may have assigned from being assigned again.
-const jumpAfterRestore = 1000
+// JumpAfterRestore keeps numbers that the lost past may have assigned from being assigned again.
+const JumpAfterRestore = 1000
 
 func applyBootstrap(t *tx, b *command.Bootstrap) command.Result {
 	if !t.settings.Incarnation.IsZero() {
@@ -32,10 +32,10 @@ func applyRestored(t *tx, b *command.Restored) command.Result {
 		return refuse(model.CodeConflict, "the cluster lives in that incarnation already: draw a new one")
 	}
 	t.settings.Incarnation, t.settings.Standstill = b.Incarnation, true
-	t.settings.NextJob += jumpAfterRestore
+	t.settings.NextJob += JumpAfterRestore
 	for _, id := range keysOf(t.nodes.now().All(), func(model.NodeID) bool { return true }) {
 		n, _ := t.nodes.get(id)
-		n.Epoch += jumpAfterRestore
+		n.Epoch += JumpAfterRestore
 		n.Status = model.NodeSuspect
 		t.nodes.put(n)
 		t.leases.put(model.Lease{Node: id, Epoch: n.Epoch, Index: t.meta.Index, At: t.clock})

@@ -76,17 +76,17 @@ func admits(t *tx, b *command.Submit) command.Result {
 	if r := withinShares(t, b); !r.OK() {
 		return r
 	}
-	for _, scope := range scopes(b.Spec.Project, b.Spec.User) {
+	for _, scope := range ScopesOf(b.Spec.Project, b.Spec.User) {
 		limit, found := t.limits.get(scope)
 		if !found {
 			continue
 		}
 		use, _ := t.usage.get(scope)
-		if over(limit.Queued, use.Queued, b.Tasks) {
+		if Exceeds(limit.Queued, use.Queued, b.Tasks) {
 			return refuse(model.CodeLimit, "%s may have %d tasks waiting and has %d, this adds %d: wait until some have "+
 				"started, or have queued (max_queue_size of the cluster) raised", scope, limit.Queued, use.Queued, b.Tasks)
 		}
-		if over(limit.GPUsPerJob, 0, b.Spec.Least()) {
+		if Exceeds(limit.GPUsPerJob, 0, b.Spec.Least()) {
 			return refuse(model.CodeLimit, "%s may use %d GPUs for one job, this one asks for %d: ask for fewer, or have gpus_per_job "+
 				"raised", scope, limit.GPUsPerJob, b.Spec.Least())
 		}
@@ -94,8 +94,8 @@ func admits(t *tx, b *command.Submit) command.Result {
 	return withinTime(t, &b.Spec, b.Spec.TimeLimit)
 }
 
-// over reports whether an addition to the use would exceed a limit.
-func over(limit int64, used, add uint32) bool {
+// Exceeds reports whether an addition to the use would exceed a limit.
+func Exceeds(limit int64, used, add uint32) bool {
 	return limit != model.Unlimited && int64(used)+int64(add) > limit
 }
 
@@ -126,18 +126,18 @@ func dropBlob(t *tx, h model.Hash) {
 
 // Timelines are bounded: the beginning and the latest lines stay, the lines between are folded into a number.
 const (
-	timelineMax  = 64 // lines of a job
-	timelineHead = 8  // of them from the beginning
-	arrayMax     = 8  // lines of an array's task
-	arrayHead    = 2
+	TimelineMax  = 64 // lines of a job
+	TimelineHead = 8  // of them from the beginning
+	ArrayMax     = 8  // lines of an array's task
+	ArrayHead    = 2
 )
 
 // event adds a line to a task's timeline; the caller puts the task.
 func event(t *tx, task *model.Task, e model.Event) {
-	limit, head := uint32(timelineMax), uint32(timelineHead)
+	limit, head := uint32(TimelineMax), uint32(TimelineHead)
 	job, _ := t.jobs.get(task.Key.Job)
 	if job.Array() {
-		limit, head = arrayMax, arrayHead
+		limit, head = ArrayMax, ArrayHead
 	}
 	e.Key = model.EventKey{Job: task.Key.Job, Task: task.Key.Task, Seq: task.Events}
 	e.At, e.Actor = t.clock, t.actor

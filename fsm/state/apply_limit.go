@@ -73,23 +73,23 @@ func applySetPools(t *tx, b *command.SetPools) command.Result {
 
 // withinLimits reports whether live tasks and GPUs may be added to the use.
 func withinLimits(t *tx, spec *model.Spec, gpus, live uint32) command.Result {
-	for _, scope := range scopes(spec.Project, spec.User) {
+	for _, scope := range ScopesOf(spec.Project, spec.User) {
 		limit, found := limitOf(t.limits.get, scope)
 		if !found {
 			continue
 		}
 		use, _ := t.usage.get(scope)
 		switch {
-		case limit.ByDefault() && over(limit.GPUs, use.GPUs, gpus):
+		case limit.ByDefault() && Exceeds(limit.GPUs, use.GPUs, gpus):
 			return refuse(model.CodeLimit, "%s may use %d GPUs, the default of users (gpus_per_user of the cluster), uses %d, and this needs %d: "+
 				"wait until some are given back, or have gpus of %s set", scope, limit.GPUs, use.GPUs, gpus, scope)
-		case over(limit.GPUs, use.GPUs, gpus):
+		case Exceeds(limit.GPUs, use.GPUs, gpus):
 			return refuse(model.CodeLimit, "%s may use %d GPUs, uses %d, and this needs %d: wait until some are given back, or have "+
 				"gpus raised", scope, limit.GPUs, use.GPUs, gpus)
-		case live > 0 && over(limit.Live, use.Live, live):
+		case live > 0 && Exceeds(limit.Live, use.Live, live):
 			return refuse(model.CodeLimit, "%s may have %d jobs running and has %d: wait until one ends, or have running raised", scope,
 				limit.Live, use.Live)
-		case over(limit.GPUsPerJob, 0, gpus):
+		case Exceeds(limit.GPUsPerJob, 0, gpus):
 			return refuse(model.CodeLimit, "%s may use %d GPUs for one job, this one asks for %d: ask for fewer, or have gpus_per_job "+
 				"raised", scope, limit.GPUsPerJob, gpus)
 		}
@@ -114,7 +114,7 @@ func withinPool(t *tx, spec *model.Spec, gpus uint32) command.Result {
 
 // longest returns the longest time limit that a job may have, and the scope that bounds it; 0: any.
 func longest(get func(model.ScopeKey) (model.Limit, bool), spec *model.Spec) (most time.Duration, scope model.ScopeKey) {
-	for _, k := range scopes(spec.Project, spec.User) {
+	for _, k := range ScopesOf(spec.Project, spec.User) {
 		if l, _ := get(k); l.RunTime > 0 && (most == 0 || l.RunTime < most) {
 			most, scope = l.RunTime, k
 		}

@@ -7,8 +7,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// keepAttempts is how many attempts of a task stay in full.
-const keepAttempts = 100
+// KeepAttempts is how many attempts of a task stay in full.
+const KeepAttempts = 100
 
 func applyPlace(t *tx, b *command.Place) command.Result {
 	task, job, r := placeable(t, b)
@@ -172,10 +172,10 @@ func makeAttempt(t *tx, b *command.Place, task *model.Task, job *model.Job) {
 // foldAttempts removes attempts that are too old to be kept, except for those with a GPU that still has to be
 // verified as clean.
 func foldAttempts(t *tx, task *model.Task) {
-	if task.Attempts <= keepAttempts {
+	if task.Attempts <= KeepAttempts {
 		return
 	}
-	first, kept := task.Key.Attempt(0), task.Key.Attempt(task.Attempts-keepAttempts+1)
+	first, kept := task.Key.Attempt(0), task.Key.Attempt(task.Attempts-KeepAttempts+1)
 	old := keysOf(t.attempts.now().From(first), func(k model.AttemptKey) bool { return k.Compare(kept) < 0 })
 	for _, a := range old {
 		if len(slotsOf(t, a)) > 0 {

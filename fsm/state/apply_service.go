@@ -16,8 +16,8 @@ func applyAllocate(t *tx, b *command.Allocate) command.Result {
 	if r := mayAllocate(t, b); !r.OK() {
 		return r
 	}
-	for _, scope := range scopes(b.Project, b.User) {
-		if limit, found := t.limits.get(scope); found && over(limit.GPUsPerJob, 0, b.GPUs) {
+	for _, scope := range ScopesOf(b.Project, b.User) {
+		if limit, found := t.limits.get(scope); found && Exceeds(limit.GPUsPerJob, 0, b.GPUs) {
 			return refuse(model.CodeLimit, "%s may use %d GPUs for one job or service, this asks for %d: ask for fewer, or have "+
 				"gpus_per_job raised", scope, limit.GPUsPerJob, b.GPUs)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/fsm/state/check"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 )
 
@@ -43,7 +44,7 @@ func (r *trail) do(actor string, bodies ...command.Body) []command.Result {
 func (r *trail) entry(list ...command.Command) []command.Result {
 	m := state.Meta{Index: r.s.Index + 1, Term: 1, At: model.Time(r.s.Index+1) * 1e9, By: "p1"}
 	next, results, changes := state.Apply(r.s, m, list)
-	if err := state.CheckStep(&r.s, &next); r.s.Index > 0 && len(list) == 1 && err != nil {
+	if err := check.Step(&r.s, &next); r.s.Index > 0 && len(list) == 1 && err != nil {
 		r.t.Error(err)
 	}
 	r.s, r.links = next, append(r.links, changes.Audit...)

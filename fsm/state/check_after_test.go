@@ -7,6 +7,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/fsm/state/check"
 )
 
 // inTurn returns a state in which job 1 runs, and job 2, an array with a deadline, waits for it.
@@ -20,28 +21,28 @@ func inTurn(t *testing.T) state.State {
 func TestCheckNamesBrokenTurns(t *testing.T) {
 	key := model.DependencyKey{Job: 2, On: 1}
 	for name, v := range map[string]struct {
-		want   state.Invariant
+		want   check.Invariant
 		change func(*state.State)
 	}{
-		"a count of dependencies": {state.TotalsAgree, func(s *state.State) { put(&s.Jobs, 2, func(r *model.Job) { r.Waits = 2 }) }},
-		"a dependency of no job": {state.References, func(s *state.State) {
+		"a count of dependencies": {check.TotalsAgree, func(s *state.State) { put(&s.Jobs, 2, func(r *model.Job) { r.Waits = 2 }) }},
+		"a dependency of no job": {check.References, func(s *state.State) {
 			put(&s.Dependencies, model.DependencyKey{Job: 9, On: 1}, func(r *model.Dependency) {
 				*r = model.Dependency{Key: model.DependencyKey{Job: 9, On: 1}, Kind: model.AfterOK, State: model.DependencyMet}
 			})
 		}},
-		"a kind that is none": {state.References, func(s *state.State) { put(&s.Dependencies, key, func(r *model.Dependency) { r.Kind = 9 }) }},
-		"a later job": {state.InTurn, func(s *state.State) {
+		"a kind that is none": {check.References, func(s *state.State) { put(&s.Dependencies, key, func(r *model.Dependency) { r.Kind = 9 }) }},
+		"a later job": {check.InTurn, func(s *state.State) {
 			put(&s.Dependencies, model.DependencyKey{Job: 1, On: 2}, func(r *model.Dependency) {
 				*r = model.Dependency{Key: model.DependencyKey{Job: 1, On: 2}, Kind: model.AfterOK, State: model.DependencyMet}
 			})
 		}},
-		"a job that is forgotten": {state.References, func(s *state.State) { drop(&s.Jobs, 1) }},
-		"a job that runs": {state.InTurn, func(s *state.State) {
+		"a job that is forgotten": {check.References, func(s *state.State) { drop(&s.Jobs, 1) }},
+		"a job that runs": {check.InTurn, func(s *state.State) {
 			a, _ := s.Attempts.Get(model.AttemptKey{Job: 1, N: 1})
 			a.Key = model.AttemptKey{Job: 2, Task: 3, N: 1}
 			put(&s.Attempts, a.Key, func(r *model.Attempt) { *r = a })
 		}},
-		"another number": {state.References, func(s *state.State) {
+		"another number": {check.References, func(s *state.State) {
 			put(&s.Jobs, 2, func(r *model.Job) { r.Spec.Array = "3,8" })
 		}},
 	} {
@@ -52,7 +53,7 @@ func TestCheckNamesBrokenTurns(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := state.Check(&s); !names(err, v.want) {
+			if err := check.State(&s); !names(err, v.want) {
 				t.Errorf("Check says %v, want %q", err, v.want)
 			}
 		})
@@ -70,11 +71,11 @@ func TestCheckNamesBrokenTurnIndexes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := inTurn(t)
-			if err := state.Check(&s); err != nil {
+			if err := check.State(&s); err != nil {
 				t.Fatal(err)
 			}
 			change(&s)
-			if err := state.Check(&s); !names(err, state.SameOnReplay) {
+			if err := check.State(&s); !names(err, check.SameOnReplay) {
 				t.Errorf("Check says %v", err)
 			}
 		})
@@ -85,23 +86,23 @@ func TestCheckNamesBrokenTurnIndexes(t *testing.T) {
 func TestCheckMoveNamesBrokenTurns(t *testing.T) {
 	key := model.DependencyKey{Job: 2, On: 1}
 	for name, v := range map[string]struct {
-		want   state.Invariant
+		want   check.Invariant
 		change func(*state.State)
 	}{
-		"another kind": {state.OnlyForward, func(s *state.State) {
+		"another kind": {check.OnlyForward, func(s *state.State) {
 			put(&s.Dependencies, key, func(r *model.Dependency) { r.Kind = model.AfterAny })
 		}},
-		"a new one": {state.NothingLost, func(s *state.State) {
+		"a new one": {check.NothingLost, func(s *state.State) {
 			put(&s.Dependencies, model.DependencyKey{Job: 1, On: 0}, func(r *model.Dependency) { r.Kind = model.AfterAny })
 		}},
-		"one is gone": {state.NothingLost, func(s *state.State) { drop(&s.Dependencies, key) }},
+		"one is gone": {check.NothingLost, func(s *state.State) { drop(&s.Dependencies, key) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := inTurn(t)
 			after := before
 			after.Index++
 			v.change(&after)
-			if err := state.CheckMove(&before, &after); !names(err, v.want) {
+			if err := check.Move(&before, &after); !names(err, v.want) {
 				t.Errorf("CheckMove says %v, want %q", err, v.want)
 			}
 		})

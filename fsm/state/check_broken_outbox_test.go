@@ -5,6 +5,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/fsm/state/check"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 )
 
@@ -18,27 +19,27 @@ func TestCheckNamesABrokenOutbox(t *testing.T) {
 	}
 	all := model.WebhookID("all")
 	for name, v := range map[string]struct {
-		want   state.Invariant
+		want   check.Invariant
 		change func(*state.State)
 	}{
-		"a count":    {state.TotalsAgree, func(s *state.State) { put(&s.Outlets, all.Outlet(), func(r *model.Outlet) { r.Pending++ }) }},
-		"no outlet":  {state.References, func(s *state.State) { drop(&s.Outlets, all.Outlet()) }},
-		"no webhook": {state.References, func(s *state.State) { drop(&s.Webhooks, all) }},
-		"a webhook":  {state.References, func(s *state.State) { put(&s.Webhooks, all, func(r *model.Webhook) { r.URL = "ftp://x" }) }},
-		"a notice": {state.References, func(s *state.State) {
+		"a count":    {check.TotalsAgree, func(s *state.State) { put(&s.Outlets, all.Outlet(), func(r *model.Outlet) { r.Pending++ }) }},
+		"no outlet":  {check.References, func(s *state.State) { drop(&s.Outlets, all.Outlet()) }},
+		"no webhook": {check.References, func(s *state.State) { drop(&s.Webhooks, all) }},
+		"a webhook":  {check.References, func(s *state.State) { put(&s.Webhooks, all, func(r *model.Webhook) { r.URL = "ftp://x" }) }},
+		"a notice": {check.References, func(s *state.State) {
 			put(&s.Deliveries, key(s), func(r *model.Delivery) { r.Notice.Ordinal++ })
 		}},
-		"a notice to come": {state.References, func(s *state.State) {
+		"a notice to come": {check.References, func(s *state.State) {
 			k := key(s)
 			k.Index = s.Index + 1
 			put(&s.Deliveries, k, func(r *model.Delivery) {
 				*r = model.Delivery{Key: k, Notice: model.Notice{Index: k.Index, Ordinal: k.Ordinal}, State: model.DeliveryDead}
 			})
 		}},
-		"an address without use": {state.References, func(s *state.State) {
+		"an address without use": {check.References, func(s *state.State) {
 			put(&s.Outlets, "job:1", func(r *model.Outlet) { *r = model.Outlet{ID: "job:1", URL: "https://example.com"} })
 		}},
-		"a warning": {state.References, func(s *state.State) {
+		"a warning": {check.References, func(s *state.State) {
 			k := model.AttemptKey{Job: 1, N: 1}
 			put(&s.Warned, k, func(r *model.Warned) { r.Attempt = k })
 		}},
@@ -53,7 +54,7 @@ func TestCheckNamesABrokenOutbox(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := state.Check(&s); !names(err, v.want) || names(err, state.SameOnReplay) {
+			if err := check.State(&s); !names(err, v.want) || names(err, check.SameOnReplay) {
 				t.Errorf("Check says %v, want %q", err, v.want)
 			}
 		})

@@ -5,6 +5,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/fsm/state/check"
 	"github.com/berth-gpu/berth/fsm/state/table"
 )
 
@@ -23,8 +24,8 @@ func drop[K table.Key[K], R any](t *table.Table[K, R], k K) {
 	*t = d.Table()
 }
 
-func names(err error, i state.Invariant) bool {
-	for _, v := range state.Violations(err) {
+func names(err error, i check.Invariant) bool {
+	for _, v := range check.Violations(err) {
 		if v.Invariant == i {
 			return true
 		}
@@ -38,55 +39,55 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 	job, key, a := model.JobID(1), model.TaskKey{Job: 1}, model.AttemptKey{Job: 1, N: 1}
 	owned, free := model.SlotKey{GPU: "n1-0"}, model.SlotKey{GPU: "n2-3"}
 	for name, v := range map[string]struct {
-		want   state.Invariant
+		want   check.Invariant
 		change func(*state.State)
 	}{
-		"owner without a rank": {state.SingleOwner, func(s *state.State) {
+		"owner without a rank": {check.SingleOwner, func(s *state.State) {
 			put(&s.Slots, free, func(r *model.Slot) { r.Rank = model.RankKey{} })
 		}},
-		"two owners": {state.SingleOwner, func(s *state.State) {
+		"two owners": {check.SingleOwner, func(s *state.State) {
 			put(&s.Slots, owned, func(r *model.Slot) { r.Allocation = "x" })
 		}},
-		"ended allocation owns": {state.SingleOwner, func(s *state.State) {
+		"ended allocation owns": {check.SingleOwner, func(s *state.State) {
 			put(&s.Slots, free, func(r *model.Slot) { r.Owner, r.Allocation = model.OwnerAllocation, "gone" })
 		}},
-		"half a gang": {state.WholeGang, func(s *state.State) {
+		"half a gang": {check.WholeGang, func(s *state.State) {
 			put(&s.Slots, owned, func(r *model.Slot) { r.Owner, r.Rank = model.OwnerNone, model.RankKey{} })
 		}},
-		"a counter of ranks": {state.WholeGang, func(s *state.State) { put(&s.Attempts, a, func(r *model.Attempt) { r.Gone = 1 }) }},
-		"task and attempt":   {state.WholeGang, func(s *state.State) { put(&s.Tasks, key, func(r *model.Task) { r.State = model.TaskAllocating }) }},
-		"a live attempt of a queued task": {state.OneAttempt, func(s *state.State) {
+		"a counter of ranks": {check.WholeGang, func(s *state.State) { put(&s.Attempts, a, func(r *model.Attempt) { r.Gone = 1 }) }},
+		"task and attempt":   {check.WholeGang, func(s *state.State) { put(&s.Tasks, key, func(r *model.Task) { r.State = model.TaskAllocating }) }},
+		"a live attempt of a queued task": {check.OneAttempt, func(s *state.State) {
 			put(&s.Tasks, key, func(r *model.Task) { r.State = model.TaskQueued })
 		}},
-		"an ended rank owns": {state.ShownClean, func(s *state.State) {
+		"an ended rank owns": {check.ShownClean, func(s *state.State) {
 			put(&s.Ranks, a.Rank(0), func(r *model.Rank) { r.Phase = model.RankLost })
 		}},
-		"a job out of numbers": {state.NothingLost, func(s *state.State) {
+		"a job out of numbers": {check.NothingLost, func(s *state.State) {
 			put(&s.Globals, state.Only{}, func(r *model.Settings) { r.NextJob = 1 })
 		}},
-		"over its throttle": {state.WithinLimits, func(s *state.State) {
+		"over its throttle": {check.WithinLimits, func(s *state.State) {
 			put(&s.Jobs, job, func(r *model.Job) { r.Throttle, r.Live = 1, 2 })
 		}},
-		"node counts": {state.TotalsAgree, func(s *state.State) { put(&s.NodeUse, "n1", func(r *model.NodeUse) { r.Free++ }) }},
-		"share": {state.TotalsAgree, func(s *state.State) {
+		"node counts": {check.TotalsAgree, func(s *state.State) { put(&s.NodeUse, "n1", func(r *model.NodeUse) { r.Free++ }) }},
+		"share": {check.TotalsAgree, func(s *state.State) {
 			for k := range s.Shares.All() {
 				put(&s.Shares, k, func(r *model.Share) { r.GPUs++ })
 				return
 			}
 		}},
-		"usage": {state.TotalsAgree, func(s *state.State) {
+		"usage": {check.TotalsAgree, func(s *state.State) {
 			put(&s.Usage, model.ScopeKey{Kind: model.ScopeCluster}, func(r *model.Usage) { r.GPUs++ })
 		}},
-		"lifetime": {state.TotalsAgree, func(s *state.State) { put(&s.Globals, state.Only{}, func(r *model.Settings) { r.Totals.Submitted++ }) }},
-		"predictions": {state.TotalsAgree, func(s *state.State) {
+		"lifetime": {check.TotalsAgree, func(s *state.State) { put(&s.Globals, state.Only{}, func(r *model.Settings) { r.Totals.Submitted++ }) }},
+		"predictions": {check.TotalsAgree, func(s *state.State) {
 			put(&s.Globals, state.Only{}, func(r *model.Settings) { r.Totals.HistoriesNear++ })
 		}},
-		"defaults": {state.References, func(s *state.State) {
+		"defaults": {check.References, func(s *state.State) {
 			put(&s.Globals, state.Only{}, func(r *model.Settings) { r.Defaults.IdleStop = 1 })
 		}},
-		"a task that is no": {state.References, func(s *state.State) { drop(&s.Tasks, key) }},
-		"a node that is no": {state.References, func(s *state.State) { drop(&s.Nodes, "n1") }},
-		"a claim for a live task": {state.References, func(s *state.State) {
+		"a task that is no": {check.References, func(s *state.State) { drop(&s.Tasks, key) }},
+		"a node that is no": {check.References, func(s *state.State) { drop(&s.Nodes, "n1") }},
+		"a claim for a live task": {check.References, func(s *state.State) {
 			put(&s.Claims, owned, func(r *model.Claim) { *r = model.Claim{Slot: owned, Node: "n1", Beneficiary: key} })
 		}},
 	} {
@@ -95,10 +96,10 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 }
 
 // checkNames breaks a state of a running gang and array by hand.
-func checkNames(t *testing.T, want state.Invariant, change func(*state.State)) {
+func checkNames(t *testing.T, want check.Invariant, change func(*state.State)) {
 	t.Helper()
 	s := running(t, 8, onTwoNodes, array(2, 1)).State
-	if err := state.Check(&s); err != nil {
+	if err := check.State(&s); err != nil {
 		t.Fatalf("before: %v", err)
 	}
 	change(&s)
@@ -106,7 +107,7 @@ func checkNames(t *testing.T, want state.Invariant, change func(*state.State)) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := state.Check(&s); !names(err, want) || names(err, state.SameOnReplay) {
+	if err := check.State(&s); !names(err, want) || names(err, check.SameOnReplay) {
 		t.Errorf("Check says %v, want %q", err, want)
 	}
 }
@@ -121,7 +122,7 @@ func TestCheckNamesWhatWouldNotReplay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := running(t, 4).State
 			change(&s)
-			if err := state.Check(&s); !names(err, state.SameOnReplay) {
+			if err := check.State(&s); !names(err, check.SameOnReplay) {
 				t.Errorf("Check says %v", err)
 			}
 		})
@@ -133,29 +134,29 @@ func TestCheckStepNamesWhatIsBroken(t *testing.T) {
 	key := model.TaskKey{Job: 1}
 	owned := model.SlotKey{GPU: "n1-0"}
 	for name, v := range map[string]struct {
-		want   state.Invariant
+		want   check.Invariant
 		change func(*state.State)
 	}{
-		"attempt numbers": {state.OneAttempt, func(s *state.State) { put(&s.Tasks, key, func(r *model.Task) { r.Attempts = 0 }) }},
-		"freed unseen": {state.ShownClean, func(s *state.State) {
+		"attempt numbers": {check.OneAttempt, func(s *state.State) { put(&s.Tasks, key, func(r *model.Task) { r.Attempts = 0 }) }},
+		"freed unseen": {check.ShownClean, func(s *state.State) {
 			put(&s.Ranks, key.Attempt(1).Rank(0), func(r *model.Rank) { r.Phase = model.RankLost })
 			put(&s.Slots, owned, func(r *model.Slot) { r.Owner, r.Rank = model.OwnerNone, model.RankKey{} })
 		}},
-		"job gone":  {state.NothingLost, func(s *state.State) { drop(&s.Jobs, 1) }},
-		"job twice": {state.NothingLost, func(s *state.State) { put(&s.Jobs, 0, func(r *model.Job) { r.ID = 0 }) }},
-		"limit": {state.WithinLimits, func(s *state.State) {
+		"job gone":  {check.NothingLost, func(s *state.State) { drop(&s.Jobs, 1) }},
+		"job twice": {check.NothingLost, func(s *state.State) { put(&s.Jobs, 0, func(r *model.Job) { r.ID = 0 }) }},
+		"limit": {check.WithinLimits, func(s *state.State) {
 			put(&s.Usage, model.ScopeKey{Kind: model.ScopeCluster}, func(r *model.Usage) { r.GPUs = 9 })
 		}},
-		"totals": {state.TotalsAgree, func(s *state.State) { put(&s.Globals, state.Only{}, func(r *model.Settings) { r.Totals.Attempts = 0 }) }},
-		"clock":  {state.OnlyForward, func(s *state.State) { put(&s.Globals, state.Only{}, func(r *model.Settings) { r.Clock-- }) }},
-		"epoch":  {state.OnlyForward, func(s *state.State) { put(&s.Nodes, "n1", func(r *model.Node) { r.Epoch = 0 }) }},
-		"audit": {state.OnlyForward, func(s *state.State) {
+		"totals": {check.TotalsAgree, func(s *state.State) { put(&s.Globals, state.Only{}, func(r *model.Settings) { r.Totals.Attempts = 0 }) }},
+		"clock":  {check.OnlyForward, func(s *state.State) { put(&s.Globals, state.Only{}, func(r *model.Settings) { r.Clock-- }) }},
+		"epoch":  {check.OnlyForward, func(s *state.State) { put(&s.Nodes, "n1", func(r *model.Node) { r.Epoch = 0 }) }},
+		"audit": {check.OnlyForward, func(s *state.State) {
 			put(&s.Globals, state.Only{}, func(r *model.Settings) { r.Audit.Hash[5]++ })
 		}},
-		"audit ahead": {state.OnlyForward, func(s *state.State) {
+		"audit ahead": {check.OnlyForward, func(s *state.State) {
 			put(&s.Globals, state.Only{}, func(r *model.Settings) { r.Audit.Seq, r.Audit.Index = r.Audit.Seq+1, s.Index+1 })
 		}},
-		"incarnation": {state.OnlyForward, func(s *state.State) {
+		"incarnation": {check.OnlyForward, func(s *state.State) {
 			put(&s.Globals, state.Only{}, func(r *model.Settings) { r.Incarnation[3]++ })
 		}},
 	} {
@@ -166,11 +167,11 @@ func TestCheckStepNamesWhatIsBroken(t *testing.T) {
 			})
 			after := before
 			after.Index++
-			if err := state.CheckStep(&before, &after); err != nil {
+			if err := check.Step(&before, &after); err != nil {
 				t.Fatalf("unbroken: %v", err)
 			}
 			v.change(&after)
-			if err := state.CheckStep(&before, &after); !names(err, v.want) {
+			if err := check.Step(&before, &after); !names(err, v.want) {
 				t.Errorf("CheckStep says %v, want %q", err, v.want)
 			}
 		})

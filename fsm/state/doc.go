@@ -13,5 +13,5 @@
 // the derived indexes and the counting rows (Usage, NodeUse, the counters of Job and Attempt) by hooks, and
 // remembers which keys were touched, from which the digest is made when the transaction commits.
 //
-// [Check] tests the invariants of one state, [CheckMove] those of two that follow each other.
+// Package check tests the invariants of states and of moves between them.
 package state

@@ -40,14 +40,3 @@ func onNode(t *tx, old, next *model.Node) {
 	}
 	bookNode(t, old, next)
 }
-
-// checkFit: the GPUs that are fit for work are counted.
-func checkFit(c *checker) {
-	var fit int64
-	for _, g := range c.s.GPUs.All() {
-		if n, _ := c.s.Nodes.Get(g.Node); n.Schedulable() && g.Usable() {
-			fit += int64(g.Slots)
-		}
-	}
-	c.hold(fit == c.s.FitGPUs, SameOnReplay, "%d GPUs are fit for work, %d are counted", fit, c.s.FitGPUs)
-}

@@ -6,6 +6,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/fsm/state/check"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 )
 
@@ -55,7 +56,7 @@ func TestFitGPUs(t *testing.T) {
 	}
 	s := c.State
 	state.Miscount(&s)
-	if err := state.Check(&s); !names(err, state.SameOnReplay) {
+	if err := check.State(&s); !names(err, check.SameOnReplay) {
 		t.Errorf("of one that is counted too often Check says %v", err)
 	}
 }

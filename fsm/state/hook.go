@@ -147,7 +147,7 @@ func use(t *tx, spec *model.Spec, change func(*model.Usage)) {
 
 // useOf changes the use of the cluster, a project and a user.
 func useOf(t *tx, project, user string, change func(*model.Usage)) {
-	for _, scope := range scopes(project, user) {
+	for _, scope := range ScopesOf(project, user) {
 		u, _ := t.usage.get(scope)
 		u.Scope = scope
 		change(&u)
@@ -159,8 +159,8 @@ func useOf(t *tx, project, user string, change func(*model.Usage)) {
 	}
 }
 
-// scopes returns the scopes whose limits and use concern a user of a project.
-func scopes(project, user string) []model.ScopeKey {
+// ScopesOf returns the scopes whose limits and use concern a user of a project.
+func ScopesOf(project, user string) []model.ScopeKey {
 	s := make([]model.ScopeKey, 0, 3)
 	s = append(s, model.ScopeKey{Kind: model.ScopeCluster}, model.ScopeKey{Kind: model.ScopeUser, Name: user})
 	if project != "" {

@@ -8,6 +8,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/fsm/state/check"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 )
 
@@ -249,7 +250,7 @@ func TestCheckNamesBrokenPeople(t *testing.T) {
 			c.Do(&command.MakeToken{Hash: hashOf(2), User: "ann"})
 			s := c.State
 			change(&s)
-			if err := state.Check(&s); !names(err, state.References) {
+			if err := check.State(&s); !names(err, check.References) {
 				t.Errorf("Check says %v", err)
 			}
 		})

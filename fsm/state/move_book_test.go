@@ -8,6 +8,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/fsm/state/check"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 )
 
@@ -366,21 +367,21 @@ func TestMaintenanceHeedsBookings(t *testing.T) {
 // Check names a booking that is none, and a ledger that does not follow from the rows.
 func TestCheckNamesBrokenBookings(t *testing.T) {
 	for name, v := range map[string]struct {
-		want   state.Invariant
+		want   check.Invariant
 		change func(*state.State)
 	}{
-		"a number that is to come": {state.References, func(s *state.State) {
+		"a number that is to come": {check.References, func(s *state.State) {
 			put(&s.Globals, state.Only{}, func(r *model.Settings) { r.Booking.Next = 0 })
 		}},
-		"one without an owner": {state.References, func(s *state.State) { put(&s.Bookings, 1, func(r *model.Booking) { r.Owner.Name = "" }) }},
-		"a ledger":             {state.SameOnReplay, func(s *state.State) { put(&s.Bookings, 1, func(r *model.Booking) { r.Start++ }) }},
+		"one without an owner": {check.References, func(s *state.State) { put(&s.Bookings, 1, func(r *model.Booking) { r.Owner.Name = "" }) }},
+		"a ledger":             {check.SameOnReplay, func(s *state.State) { put(&s.Bookings, 1, func(r *model.Booking) { r.Start++ }) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := two(t)
 			c.Do(booked(c, 4))
 			s := c.State
 			v.change(&s)
-			if err := state.Check(&s); !names(err, v.want) {
+			if err := check.State(&s); !names(err, v.want) {
 				t.Errorf("Check says %v, want %q", err, v.want)
 			}
 		})

@@ -9,7 +9,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 )
 
-// Every step of these tests also goes through state.Check and state.CheckStep:
+// Every step of these tests also goes through check.State and check.Step:
 // statetest sees to that.
 
 func task(c *statetest.Cluster, job model.JobID) model.Task {

@@ -7,6 +7,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/fsm/state/check"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 )
 
@@ -145,20 +146,20 @@ func TestAnImportOutOfOrder(t *testing.T) {
 // Check and CheckMove name what is wrong about an import.
 func TestCheckNamesBrokenImports(t *testing.T) {
 	for name, v := range map[string]struct {
-		want   state.Invariant
+		want   check.Invariant
 		change func(*model.Settings)
 	}{
-		"open, and jobs may be placed": {state.InTurn, func(s *model.Settings) { s.Standstill = false }},
-		"no id":                        {state.References, func(s *model.Settings) { s.Import.ID = model.Hash{} }},
-		"more parts than there are":    {state.TotalsAgree, func(s *model.Settings) { s.Import.Next = 3 }},
-		"more jobs than there were":    {state.TotalsAgree, func(s *model.Settings) { s.Import.Jobs = 3 }},
-		"jobs of the future":           {state.OnlyForward, func(s *model.Settings) { s.Import.Since = s.Clock + 1 }},
+		"open, and jobs may be placed": {check.InTurn, func(s *model.Settings) { s.Standstill = false }},
+		"no id":                        {check.References, func(s *model.Settings) { s.Import.ID = model.Hash{} }},
+		"more parts than there are":    {check.TotalsAgree, func(s *model.Settings) { s.Import.Next = 3 }},
+		"more jobs than there were":    {check.TotalsAgree, func(s *model.Settings) { s.Import.Jobs = 3 }},
+		"jobs of the future":           {check.OnlyForward, func(s *model.Settings) { s.Import.Since = s.Clock + 1 }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := halfImported(t)
 			s := c.State
 			put(&s.Globals, state.Only{}, v.change)
-			if err := state.Check(&s); !names(err, v.want) {
+			if err := check.State(&s); !names(err, v.want) {
 				t.Errorf("Check says %v", err)
 			}
 		})
@@ -174,7 +175,7 @@ func TestCheckNamesBrokenImports(t *testing.T) {
 			before, after := c.State, c.State
 			after.Index++
 			put(&after.Globals, state.Only{}, change)
-			if err := state.CheckMove(&before, &after); !names(err, state.OnlyForward) {
+			if err := check.Move(&before, &after); !names(err, check.OnlyForward) {
 				t.Errorf("CheckMove says %v", err)
 			}
 		})

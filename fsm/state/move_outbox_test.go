@@ -8,6 +8,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/fsm/state/check"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 )
 
@@ -151,7 +152,7 @@ func TestTheOutboxIsBounded(t *testing.T) {
 	if r := c.Try(&command.TestWebhook{ID: "away"}); r.Code != model.CodeLimit {
 		t.Errorf("a trial on top of that: %s", r.Code)
 	}
-	if err := state.Check(&c.State); err != nil {
+	if err := check.State(&c.State); err != nil {
 		t.Error(err)
 	}
 	for range model.MaxPendingOf {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
-	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/fsm/state/check"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 )
 
@@ -40,7 +40,7 @@ func TestANodeOfOneUser(t *testing.T) {
 		t.Errorf("the node is shared again, and users are told apart: %q", got)
 	}
 	c.Start(c.Place(other))
-	if err := state.Check(&c.State); err != nil {
+	if err := check.State(&c.State); err != nil {
 		t.Error(err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/fsm/state/check"
 )
 
 func theUser(name string) model.ScopeKey {
@@ -116,7 +117,7 @@ func TestCheckNamesWhatIsBeyondTheDefault(t *testing.T) {
 	after := before
 	after.Index++
 	put(&after.Usage, theUser("alice"), func(u *model.Usage) { u.GPUs++ })
-	if err := state.CheckStep(&before, &after); !names(err, state.WithinLimits) {
+	if err := check.Step(&before, &after); !names(err, check.WithinLimits) {
 		t.Errorf("CheckStep says %v", err)
 	}
 }
@@ -284,7 +285,7 @@ func TestCheckNamesBrokenAccounts(t *testing.T) {
 	} {
 		s := broken().State
 		put(&s.Accounts, theUser("alice"), change)
-		if err := state.Check(&s); !names(err, state.TotalsAgree) {
+		if err := check.State(&s); !names(err, check.TotalsAgree) {
 			t.Errorf("%s: Check says %v", name, err)
 		}
 	}
@@ -301,7 +302,7 @@ func TestCheckNamesBrokenAccounts(t *testing.T) {
 		after := before
 		after.Index++
 		change(&after)
-		if err := state.CheckStep(&before, &after); !names(err, state.WithinLimits) {
+		if err := check.Step(&before, &after); !names(err, check.WithinLimits) {
 			t.Errorf("%s: CheckStep says %v", name, err)
 		}
 	}

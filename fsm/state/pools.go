@@ -128,7 +128,7 @@ func (s *State) Borrowing() iter.Seq[model.AttemptKey] {
 
 // draw counts GPUs that work begins or ceases to hold in the accounts of its scopes.
 func draw(t *tx, project, user string, by int32) {
-	for _, scope := range scopes(project, user) {
+	for _, scope := range ScopesOf(project, user) {
 		if a, found := t.accounts.get(scope); found && a.Began > 0 {
 			l, _ := t.limits.get(scope)
 			a.Hold(a.GPUs+uint32(by), t.clock, l.Period) //nolint:gosec // wrap-around subtracts

@@ -8,6 +8,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/fsm/state/check"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 )
 
@@ -118,20 +119,20 @@ func TestCheckNamesBrokenTallies(t *testing.T) {
 	wait := model.TallyKey{Kind: model.TallyWait}
 	service := model.TallyKey{Kind: model.TallyService, Name: "ocr"}
 	for name, v := range map[string]struct {
-		want   state.Invariant
+		want   check.Invariant
 		change func(*state.State)
 	}{
-		"a wait too many": {state.TotalsAgree, func(s *state.State) { put(&s.Tallies, wait, func(r *model.Tally) { r.Counts[3]++ }) }},
-		"an allocation without a request": {state.TotalsAgree, func(s *state.State) {
+		"a wait too many": {check.TotalsAgree, func(s *state.State) { put(&s.Tallies, wait, func(r *model.Tally) { r.Counts[3]++ }) }},
+		"an allocation without a request": {check.TotalsAgree, func(s *state.State) {
 			put(&s.Tallies, service, func(r *model.Tally) { r.Key, r.Counts[model.StepReleased] = service, 1 })
 		}},
-		"services without end": {state.References, func(s *state.State) {
+		"services without end": {check.References, func(s *state.State) {
 			for i := range model.MaxTallied + 1 {
 				k := model.TallyKey{Kind: model.TallyService, Name: fmt.Sprint(i)}
 				put(&s.Tallies, k, func(r *model.Tally) { r.Key = k })
 			}
 		}},
-		"a peak of no run": {state.References, func(s *state.State) {
+		"a peak of no run": {check.References, func(s *state.State) {
 			k := model.SketchKey{User: "u", Name: "n", GPUs: 1}
 			put(&s.Sketches, k, func(r *model.Sketch) { r.Key, r.PeakMB = k, 7 })
 		}},
@@ -142,7 +143,7 @@ func TestCheckNamesBrokenTallies(t *testing.T) {
 	after := before
 	after.Index++
 	put(&after.Tallies, wait, func(r *model.Tally) { r.Counts[0] = 0 })
-	if err := state.CheckMove(&before, &after); !names(err, state.TotalsAgree) {
+	if err := check.Move(&before, &after); !names(err, check.TotalsAgree) {
 		t.Errorf("a tally that falls: %v", err)
 	}
 }

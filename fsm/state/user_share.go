@@ -60,10 +60,10 @@ func withinShares(t *tx, b *command.Submit) command.Result {
 		mayHave = model.Unlimited
 	}
 	switch {
-	case over(mayHave, own.Queued, b.Tasks):
+	case Exceeds(mayHave, own.Queued, b.Tasks):
 		return refuse(model.CodeLimit, "user %s has %d tasks waiting, this adds %d, and one user may have half of the %d that the cluster may have: "+
 			"wait until some have started, or have queued set for the user", b.Spec.User, own.Queued, b.Tasks, limit.Queued)
-	case over(mayAll, all.Queued, b.Tasks):
+	case Exceeds(mayAll, all.Queued, b.Tasks):
 		return refuse(model.CodeLimit, "%d tasks wait in the cluster, this adds %d, and of the %d that may wait a tenth is kept for operators: "+
 			"wait until some have started, or have max_queue_size of the cluster raised", all.Queued, b.Tasks, limit.Queued)
 	}

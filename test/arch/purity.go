@@ -9,7 +9,7 @@ import (
 // pureRooms lists the packages whose functions depend on their arguments alone.
 func pureRooms() []string {
 	return []string{
-		"fsm/model", "fsm/command", "fsm/state", "fsm/state/ledger", "fsm/state/table",
+		"fsm/model", "fsm/command", "fsm/state", "fsm/state/ledger", "fsm/state/check", "fsm/state/table",
 		"cluster/sched", "cluster/sched/blocker", "cluster/sched/admission", "cluster/sched/queue",
 		"cluster/liveness", "node/fence", "node/gpu/judge",
 	}

@@ -36,8 +36,9 @@ func stateFloor() []Room {
 		{Path: "fsm/state/table", Level: 1},
 		{Path: "fsm/state/ledger", Level: 1, May: []string{"fsm/model"}},
 		{Path: "fsm/state", Level: 2, May: []string{"fsm/model", "fsm/command", "fsm/state/table", "fsm/state/ledger"}},
-		{Path: "fsm/state/statetest", Level: 4, May: stateRooms()},
-		{Path: "fsm", Level: 8, May: stateRooms("fsm/state/table")},
+		{Path: "fsm/state/check", Level: 3, May: stateRooms("fsm/state/table")},
+		{Path: "fsm/state/statetest", Level: 4, May: stateRooms("fsm/state/check")},
+		{Path: "fsm", Level: 8, May: stateRooms("fsm/state/table", "fsm/state/check")},
 	}
 }
 

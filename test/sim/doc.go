@@ -25,7 +25,7 @@
 //   - At every process that starts, and ten times a virtual second: no two attempts of a task run anywhere, no GPU
 //     has processes of two ranks (truth.go).
 //   - After every entry of the log, at the latest a tenth of a second later: the move from state to state
-//     (state.CheckMove), and of what it has changed that a task has one live attempt and a slot one owner, which
+//     (check.Move), and of what it has changed that a task has one live attempt and a slot one owner, which
 //     lives (oracle.go).
 //   - At every placement in the log: it is not before the job's begin, nor before the end that it waits for, has as
 //     many GPUs as the job takes, and leaves alone what is reserved for others or to be maintained in its time
@@ -34,7 +34,7 @@
 //     an array run than it allows, no job at the same time as one whose end it waits for, and once healed none long
 //     after its deadline.
 //   - Ten times a second: each peer's state has the digest that the log gives.
-//   - After every fiftieth entry and at the end: the whole state (state.Check).
+//   - After every fiftieth entry and at the end: the whole state (check.State).
 //   - Each second: the exits recorded since are the true ones.
 //   - At the end, healed: progress within seconds, every job at its end, every GPU clean, all peers of one state,
 //     and every request that was acknowledged in it, once.

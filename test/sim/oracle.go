@@ -11,6 +11,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/fsm/state/check"
 	"github.com/berth-gpu/berth/fsm/state/table"
 )
 
@@ -108,7 +109,7 @@ func (o *oracle) apply(l *raft.Log) {
 	for _, i := range changes.Panics {
 		o.w.trace.Break(BreachDefect, "command %d of entry %d (%s) panicked", i, l.Index, e.Commands[i].Kind())
 	}
-	if err := errors.Join(state.CheckMove(&before, &next), checkOwners(&before, &next)); err != nil {
+	if err := errors.Join(check.Move(&before, &next), checkOwners(&before, &next)); err != nil {
 		o.w.trace.Break(BreachInvariant, "by entry %d: %v", l.Index, err)
 	}
 	for i := range e.Commands {
@@ -131,13 +132,13 @@ func (o *oracle) apply(l *raft.Log) {
 func checkOwners(before, after *state.State) error {
 	for k, d := range table.Diffs(before.Attempts, after.Attempts) {
 		if d.Is && d.After.Live() && liveAttempts(after, k.TaskKey()) > 1 {
-			return fmt.Errorf("%s: task %s has two", state.OneAttempt, k.TaskKey())
+			return fmt.Errorf("%s: task %s has two", check.OneAttempt, k.TaskKey())
 		}
 	}
 	for k, d := range table.Diffs(before.Slots, after.Slots) {
 		r, found := after.Ranks.Get(d.After.Rank)
 		if d.After.Owner == model.OwnerAttempt && (!found || r.Phase.Ended() || r.Node != d.After.Node || d.After.Allocation != "") {
-			return fmt.Errorf("%s: %v is %+v, the rank %+v", state.SingleOwner, k, d.After, r)
+			return fmt.Errorf("%s: %v is %+v, the rank %+v", check.SingleOwner, k, d.After, r)
 		}
 	}
 	for k, d := range table.Diffs(before.Ranks, after.Ranks) {
@@ -146,7 +147,7 @@ func checkOwners(before, after *state.State) error {
 		}
 		for _, at := range after.SlotsOf(k) {
 			if slot, _ := after.Slots.Get(at); slot.Owner == model.OwnerAttempt {
-				return fmt.Errorf("%s: %v is owned by rank %s, which has ended", state.SingleOwner, at, k)
+				return fmt.Errorf("%s: %v is owned by rank %s, which has ended", check.SingleOwner, at, k)
 			}
 		}
 	}
@@ -168,7 +169,7 @@ func liveAttempts(s *state.State, t model.TaskKey) (n int) {
 // check checks the whole state.
 func (o *oracle) check() {
 	o.skipped = 0
-	if err := state.Check(&o.state); err != nil {
+	if err := check.State(&o.state); err != nil {
 		o.w.trace.Break(BreachInvariant, "at %d: %v", o.state.Index, err)
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/fsm/state/check"
 )
 
 // TB is the part of a test that a Cluster needs: *testing.T, *testing.B and *rapid.T have it.
@@ -138,11 +139,11 @@ func (c *Cluster) Log(data []byte) []command.Result {
 
 func (c *Cluster) check(before *state.State, commands []command.Command) {
 	c.tb.Helper()
-	move := state.CheckMove
+	move := check.Move
 	if len(commands) == 1 {
-		move = state.CheckStep
+		move = check.Step
 	}
-	if err := errors.Join(state.Check(&c.State), move(before, &c.State)); err != nil {
+	if err := errors.Join(check.State(&c.State), move(before, &c.State)); err != nil {
 		c.tb.Fatalf("after entry %d, which begins with %+v:\n%v", c.State.Index, commands[0].Body, err)
 	}
 }

@@ -1,22 +1,24 @@
-package state
+package check
 
 import (
 	"errors"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/table"
 )
 
-// CheckMove returns the ways in which the move from one state to the next, by one log entry, breaks the
+// Move returns the ways in which the move from one state to the next, by one log entry, breaks the
 // invariants: nil, or a joined error of [Violation] values. Properties of each state by itself are for
-// [Check]. It reads the rows that were written on the way; equal rows need no check.
-func CheckMove(before, after *State) error { return checkMove(before, after, false) }
+// [State]. It reads the rows that were written on the way; equal rows need no check.
+func Move(before, after *state.State) error { return violations(before, after, false) }
 
-// CheckStep is CheckMove for an entry of one command, which allows stricter checks: several may take a slot
+// Step is Move for an entry of one command, which allows stricter checks: several may take a slot
 // through several owners at once.
-func CheckStep(before, after *State) error { return checkMove(before, after, true) }
+func Step(before, after *state.State) error { return violations(before, after, true) }
 
-func checkMove(before, after *State, one bool) error {
+// violations joins the violations of a move, by one command or more.
+func violations(before, after *state.State, one bool) error {
 	m := &mover{was: before, s: after, one: one}
 	m.hold(after.Index > before.Index, OnlyForward, "index %d follows %d", after.Index, before.Index)
 	if before.Settings().Incarnation.IsZero() {
@@ -44,7 +46,7 @@ func checkMove(before, after *State, one bool) error {
 // mover is a check of a move.
 type mover struct {
 	findings
-	was, s *State
+	was, s *state.State
 	one    bool // by one command
 }
 
@@ -143,7 +145,7 @@ func moveAttempts(m *mover) {
 		}
 		if !d.Is {
 			task, _ := m.s.Tasks.Get(k.TaskKey())
-			folded := k.N+keepAttempts <= task.Attempts && !a.Live()
+			folded := k.N+state.KeepAttempts <= task.Attempts && !a.Live()
 			m.hold(folded || !m.s.Jobs.Has(k.Job), OneAttempt, "attempt %s is gone", k)
 			continue
 		}

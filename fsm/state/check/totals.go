@@ -1,4 +1,4 @@
-package state
+package check
 
 import (
 	"github.com/berth-gpu/berth/fsm/model"
@@ -174,5 +174,59 @@ func same[K table.Key[K], R comparable](c *checker, i Invariant, what string, go
 	}
 	for k, g := range got.All() {
 		c.hold(want.Has(k), i, "%s %v is %+v, no rows give it", what, k, g)
+	}
+}
+
+// checkFit: the GPUs that are fit for work are counted.
+func checkFit(c *checker) {
+	var fit int64
+	for _, g := range c.s.GPUs.All() {
+		if n, _ := c.s.Nodes.Get(g.Node); n.Schedulable() && g.Usable() {
+			fit += int64(g.Slots)
+		}
+	}
+	c.hold(fit == c.s.FitGPUs, SameOnReplay, "%d GPUs are fit for work, %d are counted", fit, c.s.FitGPUs)
+}
+
+// checkTallies: the counted waits are those that have started, and every allocation that has not ended was
+// counted as requested.
+func checkTallies(c *checker) {
+	var open, asked, granted, over, waits uint64
+	tallied := 0
+	for k, n := range c.s.Tallies.All() {
+		switch k.Kind {
+		case model.TallyService:
+			if k.Name != model.OtherService {
+				tallied++
+			}
+			asked += n.Counts[model.StepAsked]
+			granted += n.Counts[model.StepGranted]
+			gone := n.Counts[model.StepReleased] + n.Counts[model.StepExpired] + n.Counts[model.StepLost]
+			over += gone + n.Counts[model.StepWithdrawn]
+		case model.TallyWait:
+			waits += n.Total()
+		case model.TallyRun:
+		}
+	}
+	for _, a := range c.s.Allocations.All() {
+		if !a.State.Terminal() {
+			open++
+		}
+	}
+	started := c.s.Settings().Totals.Started
+	c.hold(tallied <= model.MaxTallied, References, "%d services are counted by themselves", tallied)
+	c.hold(waits == started+granted, TotalsAgree, "%d waits were counted of %d tasks and %d allocations", waits, started, granted)
+	c.hold(asked == over+open, TotalsAgree, "%d allocations were asked for, %d have ended and %d have not", asked, over, open)
+}
+
+// moveTallies: they only grow.
+func moveTallies(m *mover) {
+	for k, n := range m.was.Tallies.All() {
+		next, found := m.s.Tallies.Get(k)
+		grown := found && next.Sum >= n.Sum
+		for i := range n.Counts {
+			grown = grown && next.Counts[i] >= n.Counts[i]
+		}
+		m.hold(grown, TotalsAgree, "the tally %s %s goes from %+v to %+v", k.Kind, k.Name, n, next)
 	}
 }

@@ -1,4 +1,4 @@
-package state
+package check
 
 // checkImport: an open import has an id, stops all placements, and has had no more parts than there are.
 func checkImport(c *checker) {

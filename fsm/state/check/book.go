@@ -1,4 +1,4 @@
-package state
+package check
 
 import (
 	"github.com/berth-gpu/berth/fsm/model"
@@ -15,7 +15,7 @@ func checkBookings(c *checker) {
 		c.hold(asked.Validate() == nil, References, "booking %+v is none: %v", b, asked.Validate())
 	}
 	c.hold(c.s.Bookings.Len() <= model.MaxBookings, References, "%d bookings are kept", c.s.Bookings.Len())
-	want, got := groundOf(begin(c.s, Meta{})).ledger(), c.s.ledger
+	want, got := c.s.CountLedger(), c.s.Ledger()
 	c.hold((want == nil) == (got == nil), SameOnReplay, "there is a ledger: %t, there are %d bookings", got != nil, c.s.Bookings.Len())
 	if want == nil || got == nil {
 		return
@@ -36,8 +36,8 @@ func moveBookings(m *mover) {
 		m.hold(d.Was || id > a, NothingLost, "booking %s is new under an old number", id)
 		m.hold(!d.Was || !d.Is || x == y && (d.After.Begun || !d.Before.Begun), OnlyForward, "booking %s goes from %+v to %+v", id, d.Before, d.After)
 	}
-	if m.one && m.was.ledger != nil && m.s.ledger != nil && gives(m) {
-		for _, id := range m.s.ledger.Worse(m.was.ledger, m.s.Settings().Clock) {
+	if m.one && m.was.Ledger() != nil && m.s.Ledger() != nil && gives(m) {
+		for _, id := range m.s.Ledger().Worse(m.was.Ledger(), m.s.Settings().Clock) {
 			m.hold(false, WithinLimits, "booking %s lacks more than before GPUs were given away", id)
 		}
 	}

@@ -1,15 +1,15 @@
-package state
+package check
 
 import "github.com/berth-gpu/berth/fsm/model"
 
 // checkAuth: tokens and memberships are those of existing users, and there is only one first token.
 func checkAuth(c *checker) {
 	auth := c.s.Settings().Auth
-	c.hold(auth.On() == !auth.Secret.IsZero(), References, "the cluster asks who somebody is since %d, and its secret does not fit", auth.Since)
+	c.hold(auth.On() == !auth.Secret.IsZero(), References, "authentication is required since %d, and the secret does not fit", auth.Since)
 	first := 0
 	for hash, token := range c.s.Tokens.All() {
 		user, human := token.Of()
-		c.hold(!human || c.s.Users.Has(model.UserName(user)), References, "token %x is that of user %q, who is not there", hash[:4], user)
+		c.hold(!human || c.s.Users.Has(model.UserName(user)), References, "token %x is that of user %q, which does not exist", hash[:4], user)
 		c.hold(token.Role == model.RoleNone || token.Role.Valid(), References, "token %x has role %d", hash[:4], token.Role)
 		if token.First {
 			first++

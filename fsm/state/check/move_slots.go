@@ -1,4 +1,4 @@
-package state
+package check
 
 import (
 	"github.com/berth-gpu/berth/fsm/model"

@@ -1,25 +1,26 @@
-package state
+package check
 
 import (
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/table"
 )
 
 // checkOutbox: pending deliveries are counted at their outlet, are bounded, and have an address; an attempt
 // with a warning of its time limit runs.
 func checkOutbox(c *checker) {
-	outgoing, delivered := table.Table[OutgoingKey, None]{}.Fork(), table.Table[model.DeliveryKey, None]{}.Fork()
+	outgoing, delivered := table.Table[state.OutgoingKey, state.None]{}.Fork(), table.Table[model.DeliveryKey, state.None]{}.Fork()
 	pending := map[model.OutletID]uint32{}
 	for k, d := range c.s.Deliveries.All() {
 		n := &d.Notice
 		c.hold(n.Index == k.Index && n.Ordinal == k.Ordinal && n.Ordinal > 0 && n.Index <= c.s.Index, References,
 			"delivery %+v is of notice %d.%d", k, n.Index, n.Ordinal)
 		if d.State == model.DeliveryPending {
-			outgoing.Put(OutgoingKey{d.Next, k}, None{})
+			outgoing.Put(state.OutgoingKey{Next: d.Next, Delivery: k}, state.None{})
 			pending[k.Outlet]++
 			c.hold(c.s.Outlets.Has(k.Outlet), References, "delivery %+v goes nowhere", k)
 		} else {
-			delivered.Put(k, None{})
+			delivered.Put(k, state.None{})
 		}
 	}
 	same(c, SameOnReplay, "index Outgoing at", c.s.Outgoing, outgoing.Table())

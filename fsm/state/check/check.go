@@ -1,10 +1,13 @@
-package state
+// Package check tests the invariants of the replicated state: [State] those of one state, [Move] and [Step]
+// those of two that follow each other. It reads rows only, and computes what is derived in its own way.
+package check
 
 import (
 	"errors"
 	"fmt"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
 )
 
 // Invariant is a property of every state, or of every move from one state to the next, whatever the commands
@@ -63,10 +66,10 @@ type Violation struct {
 // Error returns "invariant: what".
 func (v *Violation) Error() string { return v.Invariant.String() + ": " + v.What }
 
-// Check returns the ways in which a state breaks the invariants: nil, or a joined error of [Violation]
+// State returns the ways in which a state breaks the invariants: nil, or a joined error of [Violation]
 // values. It reads every row and recomputes all that is derived, so it is for tests, simulations and
 // restores, not for every entry.
-func Check(s *State) error {
+func State(s *state.State) error {
 	c := &checker{s: s}
 	if s.Settings().Incarnation.IsZero() {
 		checkEmpty(c)
@@ -95,7 +98,7 @@ func Check(s *State) error {
 	return errors.Join(c.found...)
 }
 
-// Violations returns the violations in an error of [Check] or [CheckMove].
+// Violations returns the violations in an error of [State] or [Move].
 func Violations(err error) (out []*Violation) {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // of this error, not of its causes
 		for _, e := range joined.Unwrap() {
@@ -110,7 +113,7 @@ func Violations(err error) (out []*Violation) {
 // checker is a check of a state.
 type checker struct {
 	findings
-	s *State
+	s *state.State
 }
 
 // findings collects violations.
@@ -125,9 +128,8 @@ func (f *findings) hold(so bool, i Invariant, format string, args ...any) {
 
 // checkEmpty: before its bootstrap a state has no rows.
 func checkEmpty(c *checker) {
-	for _, cell := range begin(c.s, Meta{}).list {
-		_, name := cell.info()
-		c.hold(cell.size() == 0, References, "table %s has rows before the bootstrap", name)
+	for name, n := range c.s.RowCounts() {
+		c.hold(n == 0, References, "table %s has %d rows before the bootstrap", name, n)
 	}
 }
 

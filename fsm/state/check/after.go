@@ -1,9 +1,10 @@
-package state
+package check
 
 import (
 	"slices"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/table"
 )
 
@@ -48,20 +49,20 @@ func checkNumbers(c *checker, j *model.Job) {
 }
 
 func checkTurnIndexes(c *checker) {
-	awaited, settling := table.Table[AwaitedKey, None]{}.Fork(), table.Table[model.JobID, None]{}.Fork()
-	deadlines := table.Table[DeadlineKey, None]{}.Fork()
+	awaited, settling := table.Table[state.AwaitedKey, state.None]{}.Fork(), table.Table[model.JobID, state.None]{}.Fork()
+	deadlines := table.Table[state.DeadlineKey, state.None]{}.Fork()
 	for k, d := range c.s.Dependencies.All() {
 		if d.State != model.DependencyWaits {
 			continue
 		}
-		awaited.Put(AwaitedKey{k.On, k.Job}, None{})
+		awaited.Put(state.AwaitedKey{On: k.On, Job: k.Job}, state.None{})
 		if on, _ := c.s.Jobs.Get(k.On); on.EndIndex > 0 {
-			settling.Put(k.On, None{})
+			settling.Put(k.On, state.None{})
 		}
 	}
 	for id, j := range c.s.Jobs.All() {
 		if j.Open > 0 && j.Spec.Deadline > 0 {
-			deadlines.Put(DeadlineKey{j.Spec.Deadline, id}, None{})
+			deadlines.Put(state.DeadlineKey{At: j.Spec.Deadline, Job: id}, state.None{})
 		}
 	}
 	same(c, SameOnReplay, "index Awaited at", c.s.Awaited, awaited.Table())

@@ -1,10 +1,11 @@
-package state
+package check
 
 import (
 	"strings"
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/table"
 )
 
@@ -35,7 +36,7 @@ func moveJobs(m *mover) {
 	// A restore skips numbers, and an entry may hold several; an imported job keeps its own.
 	gap := to.NextJob - from.NextJob - jobs
 	restored := to.Incarnation != from.Incarnation || !m.one
-	m.hold(gap == 0 || to.Import.Next > from.Import.Next || (restored && gap%jumpAfterRestore == 0), NothingLost, "%d jobs are new, the next goes from %s to %s",
+	m.hold(gap == 0 || to.Import.Next > from.Import.Next || (restored && gap%state.JumpAfterRestore == 0), NothingLost, "%d jobs are new, the next goes from %s to %s",
 		jobs, from.NextJob, to.NextJob)
 	m.hold(to.Totals.Submitted == from.Totals.Submitted+tasks, TotalsAgree, "%d tasks are new, counted are %d", tasks,
 		to.Totals.Submitted-from.Totals.Submitted)
@@ -110,8 +111,8 @@ func moveLimits(m *mover) {
 }
 
 func moveLimit(m *mover, scope model.ScopeKey) {
-	was, had := LimitOf(m.was, scope)
-	limit, has := LimitOf(m.s, scope)
+	was, had := state.LimitOf(m.was, scope)
+	limit, has := state.LimitOf(m.s, scope)
 	if had && has {
 		limit.GPUs, limit.Live = loosest(limit.GPUs, was.GPUs), loosest(limit.Live, was.Live)
 		limit.Queued, limit.GPUsPerJob = loosest(limit.Queued, was.Queued), loosest(limit.GPUsPerJob, was.GPUsPerJob)
@@ -129,13 +130,13 @@ func loosest(a, b int64) int64 {
 func moveWithin(m *mover, l *model.Limit) {
 	a, _ := m.was.Usage.Get(l.Scope)
 	b, _ := m.s.Usage.Get(l.Scope)
-	m.hold(!over(l.GPUs, b.GPUs, 0) || b.GPUs <= a.GPUs, WithinLimits, "%s may use %d GPUs and goes from %d to %d", l.Scope, l.GPUs,
+	m.hold(!state.Exceeds(l.GPUs, b.GPUs, 0) || b.GPUs <= a.GPUs, WithinLimits, "%s may use %d GPUs and goes from %d to %d", l.Scope, l.GPUs,
 		a.GPUs, b.GPUs)
-	m.hold(!over(l.Live, b.Live, 0) || b.Live <= a.Live, WithinLimits, "%s may have %d live tasks and goes from %d to %d", l.Scope,
+	m.hold(!state.Exceeds(l.Live, b.Live, 0) || b.Live <= a.Live, WithinLimits, "%s may have %d live tasks and goes from %d to %d", l.Scope,
 		l.Live, a.Live, b.Live)
 	for k, n := range m.s.Attempts.All() {
 		if j, _ := m.s.Jobs.Get(k.Job); !m.was.Attempts.Has(k) && concerns(&j.Spec, l.Scope) {
-			m.hold(!over(l.GPUsPerJob, n.GPUs, 0), WithinLimits, "%s may use %d GPUs for a job, attempt %s has %d", l.Scope,
+			m.hold(!state.Exceeds(l.GPUsPerJob, n.GPUs, 0), WithinLimits, "%s may use %d GPUs for a job, attempt %s has %d", l.Scope,
 				l.GPUsPerJob, k, n.GPUs)
 		}
 	}
@@ -144,7 +145,7 @@ func moveWithin(m *mover, l *model.Limit) {
 	}
 	for id, j := range m.s.Jobs.From(m.was.Settings().NextJob) {
 		if concerns(&j.Spec, l.Scope) {
-			m.hold(!over(l.GPUsPerJob, j.Spec.Least(), 0), WithinLimits, "%s may use %d GPUs for a job, job %s asks for %d", l.Scope,
+			m.hold(!state.Exceeds(l.GPUsPerJob, j.Spec.Least(), 0), WithinLimits, "%s may use %d GPUs for a job, job %s asks for %d", l.Scope,
 				l.GPUsPerJob, id, j.Spec.Least())
 			moveQueued(m, l, id)
 		}
@@ -163,7 +164,7 @@ func moveQueued(m *mover, l *model.Limit, newest model.JobID) {
 			waiting++
 		}
 	}
-	m.hold(!over(l.Queued, waiting, 0), WithinLimits, "%s may have %d tasks waiting and has %d with job %s", l.Scope, l.Queued,
+	m.hold(!state.Exceeds(l.Queued, waiting, 0), WithinLimits, "%s may have %d tasks waiting and has %d with job %s", l.Scope, l.Queued,
 		waiting, newest)
 }
 

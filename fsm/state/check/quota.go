@@ -1,7 +1,8 @@
-package state
+package check
 
 import (
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/table"
 )
 
@@ -9,7 +10,6 @@ import (
 func checkAccounts(c *checker) {
 	want := table.Table[model.ScopeKey, model.Account]{}.Fork()
 	cluster := model.ScopeKey{Kind: model.ScopeCluster}
-	b := c.s.books()
 	var all model.Account
 	for scope, l := range c.s.Limits.All() {
 		c.hold(l.Validate() == nil, References, "the limit %+v is not allowed: %v", l, l.Validate())
@@ -23,14 +23,14 @@ func checkAccounts(c *checker) {
 	}
 	if all.Reserved > 0 {
 		for k, share := range c.s.Shares.All() {
-			owner, _ := b.owner(k.Project, k.User)
+			owner := c.s.PoolOf(k.Project, k.User).Owner
 			a, _ := want.Get(owner)
 			a.Scope, a.Own = owner, a.Own+share.GPUs
 			want.Put(owner, a)
 		}
 		for scope, a := range want.Table().All() {
 			l, _ := c.s.Limits.Get(scope)
-			all.Borrowed += borrowed(a.Own, l.Reserved)
+			all.Borrowed += uint32(max(int64(a.Own)-l.Reserved, 0)) //nolint:gosec // not negative
 		}
 	}
 	a, _ := want.Get(cluster)
@@ -52,7 +52,7 @@ func moveAccounts(m *mover) {
 	started := map[model.ScopeKey]model.AttemptKey{}
 	for k, d := range table.Diffs(m.was.Attempts, m.s.Attempts) {
 		if job, _ := m.s.Jobs.Get(k.Job); !d.Was {
-			for _, scope := range scopes(job.Spec.Project, job.Spec.User) {
+			for _, scope := range state.ScopesOf(job.Spec.Project, job.Spec.User) {
 				started[scope] = k
 			}
 			moveTime(m, k, &d.After, &job)
@@ -74,7 +74,7 @@ func moveAccounts(m *mover) {
 
 // moveTime: a new attempt has no more time than its scopes allow.
 func moveTime(m *mover, k model.AttemptKey, a *model.Attempt, job *model.Job) {
-	for _, scope := range scopes(job.Spec.Project, job.Spec.User) {
+	for _, scope := range state.ScopesOf(job.Spec.Project, job.Spec.User) {
 		was, had := m.was.Limits.Get(scope)
 		is, _ := m.s.Limits.Get(scope)
 		if had && was == is && is.RunTime > 0 {
@@ -86,7 +86,7 @@ func moveTime(m *mover, k model.AttemptKey, a *model.Attempt, job *model.Job) {
 
 // movePools: as long as guarantees stay the same, no scope takes more beyond its own than is left for that.
 func movePools(m *mover) {
-	b, was := m.s.books(), m.was.books()
+	pools, gpus := m.s.Settings().Pools, m.s.FitGPUs
 	cluster := model.ScopeKey{Kind: model.ScopeCluster}
 	all, _ := m.s.Accounts.Get(cluster)
 	before, _ := m.was.Accounts.Get(cluster)
@@ -94,11 +94,11 @@ func movePools(m *mover) {
 	for range table.Diffs(m.was.Limits, m.s.Limits) {
 		changed = true
 	}
-	if changed || b.pools != was.pools || b.gpus != was.gpus || all.Reserved == 0 || all.Reserved != before.Reserved {
+	if changed || pools != m.was.Settings().Pools || gpus != m.was.FitGPUs || all.Reserved == 0 || all.Reserved != before.Reserved {
 		return
 	}
-	open := max(b.gpus-b.pools.Kept(b.gpus, all.Reserved), 0)
-	switch b.pools.Mode {
+	open := max(gpus-pools.Kept(gpus, all.Reserved), 0)
+	switch pools.Mode {
 	case model.PoolHybrid:
 		m.hold(int64(all.Borrowed) <= open || all.Borrowed <= before.Borrowed, WithinLimits,
 			"%d GPUs may be held beyond guarantees, those that are go from %d to %d", open, before.Borrowed, all.Borrowed)

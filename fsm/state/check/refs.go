@@ -1,10 +1,11 @@
-package state
+package check
 
 import (
 	"crypto/sha256"
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/table"
 )
 
@@ -22,7 +23,7 @@ func checkReferences(c *checker) {
 	set := c.s.Settings()
 	c.hold(set.Level > 0 && set.Level <= command.Level, References, "the feature level is %d", set.Level)
 	c.hold(set.Defaults.Validate() == nil, References, "the defaults %+v are not allowed: %v", set.Defaults, set.Defaults.Validate())
-	c.hold(c.s.Sketches.Len() <= MaxSketches, References, "%d sketches are kept", c.s.Sketches.Len())
+	c.hold(c.s.Sketches.Len() <= state.MaxSketches, References, "%d sketches are kept", c.s.Sketches.Len())
 	for k, r := range c.s.Sketches.All() {
 		c.hold(r.Peaks <= r.Count && (r.PeakMB > 0) == (r.Peaks > 0) && r.PeakMB <= model.MaxPeakMB, References, "the sketch of %+v is %+v", k, r)
 	}
@@ -110,9 +111,9 @@ func checkTimelines(c *checker) {
 
 func timelineBounds(c *checker, id model.JobID) (limit, head uint32) {
 	if j, _ := c.s.Jobs.Get(id); j.Array() {
-		return arrayMax, arrayHead
+		return state.ArrayMax, state.ArrayHead
 	}
-	return timelineMax, timelineHead
+	return state.TimelineMax, state.TimelineHead
 }
 
 func checkBlobs(c *checker) {
@@ -198,7 +199,7 @@ func checkRequestRefs(c *checker) {
 			brought[r.Job] = true
 		}
 	}
-	c.hold(c.s.Requests.Len() <= MaxRequests, References, "%d request ids are kept", c.s.Requests.Len())
+	c.hold(c.s.Requests.Len() <= state.MaxRequests, References, "%d request ids are kept", c.s.Requests.Len())
 	checkRequestUse(c)
 }
 
@@ -222,7 +223,7 @@ func checkRequestUse(c *checker) {
 		if found || use.From > c.s.Settings().RequestsFrom {
 			want.Put(name, n)
 		}
-		c.hold(use.Timed+use.Untimed <= MaxRequestsOf, WithinLimits, "%d request ids of %s are kept", use.Timed+use.Untimed, name)
+		c.hold(use.Timed+use.Untimed <= state.MaxRequestsOf, WithinLimits, "%d request ids of %s are kept", use.Timed+use.Untimed, name)
 	}
 	same(c, TotalsAgree, "the count of request ids of", c.s.RequestUse, want.Table())
 	c.hold(untimed == c.s.Settings().Requests.Untimed, TotalsAgree, "%d request ids without a time are kept, %d are counted", untimed,
