@@ -12,7 +12,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/cluster/sched/explain"
 	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -203,7 +203,7 @@ func (a services) granted(ctx context.Context, id model.AllocationID) state.Stat
 		if one.State != model.AllocationQueued {
 			return s
 		}
-		if e, waits := sched.ExplainAllocation(&s, a.now(&s), id); waits && len(e.Blockers) > 0 {
+		if e, waits := explain.Allocation(&s, a.now(&s), id); waits && len(e.Blockers) > 0 {
 			return s
 		}
 		select {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/cluster/sched/explain"
 	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
@@ -182,7 +182,7 @@ func (a allocations) one(ctx context.Context, in *allocationInput) (*answer[wire
 	list := []wire.ServiceAllocation{v.allocation(&one)}
 	hideAddresses(ctx, list)
 	out := list[0]
-	if e, waits := sched.ExplainAllocation(&s, v.now, id); waits {
+	if e, waits := explain.Allocation(&s, v.now, id); waits {
 		out.Explanation, out.Position = explanation(&e), e.Position
 		out.PlannedStart, _ = startOf(a.places.foresee(&s, v.now), one.Turn)
 		out.Explanation.PlannedStart = out.PlannedStart

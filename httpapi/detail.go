@@ -12,7 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/berth-gpu/berth/cluster/archive"
-	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/cluster/sched/explain"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -190,7 +190,7 @@ func (v *view) about(j *model.Job, t *model.Task, n int64) *wire.Detail {
 
 // explain adds why a task waits, if it does.
 func (v *view) explain(t *model.Task, out *wire.Detail) {
-	e, waits := sched.Explain(v.s, v.now, t.Key)
+	e, waits := explain.Task(v.s, v.now, t.Key)
 	if !waits {
 		return
 	}
@@ -262,7 +262,7 @@ func (v *view) attempt(a *model.Attempt) wire.Attempt {
 }
 
 // explanation converts the scheduler's explanation to the API's form.
-func explanation(e *sched.Explanation) *wire.Explanation {
+func explanation(e *explain.Explanation) *wire.Explanation {
 	out := &wire.Explanation{
 		Summary: e.Summary, Policy: e.Policy, Position: e.Position, Exact: e.Exact, AheadN: e.AheadN, At: e.At.Time(),
 		Blockers: []wire.Blocker{}, Ahead: []wire.Ahead{}, Unblock: []wire.Unblock{},

@@ -8,6 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/cluster/sched/explain"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
@@ -230,7 +231,7 @@ func (a submissions) dryRun(body *command.Submit) (*answer[wire.Submitted], erro
 	v := view{s: &next, now: now}
 	out := &wire.Submitted{Success: true, DryRun: true, Job: v.job(&job), Warnings: warnings(&next, &job)}
 	out.Job.ID = ""
-	if e, waits := sched.Explain(&next, now, key); waits {
+	if e, waits := explain.Task(&next, now, key); waits {
 		out.Explanation = explanation(&e)
 		out.QueuePosition, out.PositionExact = e.Position, e.Exact
 		out.Job.Position, out.Job.PositionExact = e.Position, e.Exact

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/cluster/sched/explain"
 	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -234,7 +235,7 @@ func BenchmarkExplain(b *testing.B) {
 		c := queued(b, nodes, jobs)
 		fill(c, 5)
 		for b.Loop() {
-			sched.Explain(&c.s, c.now, newest(c))
+			explain.Task(&c.s, c.now, newest(c))
 		}
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/cluster/sched/explain"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 )
@@ -90,7 +91,7 @@ func TestExplanationsAgreeWithThePlanBesideBookings(t *testing.T) {
 			mixed(t, c, nodes)
 			placed := c.copied().plan()
 			for _, key := range waiting(c) {
-				e, _ := sched.Explain(&c.s, c.now, key)
+				e, _ := explain.Task(&c.s, c.now, key)
 				if slices.Contains(placed, key) != (len(e.Blockers) == 0) {
 					t.Fatalf("the plan places %v; task %s is blocked by %+v", placed, key, e.Blockers)
 				}

@@ -251,7 +251,7 @@ func TestAMaintenanceIsEndedBeforeItsNodesAreUsed(t *testing.T) {
 }
 
 func TestExplainBookings(t *testing.T) {
-	explain(t, []explained{
+	checkExplained(t, []explained{
 		{
 			"GPUs that are booked", func(c *cluster) {
 				c.book("bob", 8, 3*time.Hour, time.Hour)

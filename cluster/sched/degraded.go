@@ -12,7 +12,7 @@ import (
 
 // degraded names the nodes that a task may be on and that would take work if their agents
 // could start jobs, by what is wrong with them.
-func (v *verdict) degraded() []blocker.Blocker {
+func (v *Verdict) degraded() []blocker.Blocker {
 	nodes, all := map[string][]string{}, int64(0)
 	for id, n := range v.pass.state.Nodes.All() {
 		if n.Degraded() && n.Mode == model.ModeOpen && v.want.sites.has(id) {

@@ -21,7 +21,7 @@ func TestExplainDegradedNodes(t *testing.T) {
 		}
 		c.must(b)
 	}
-	explain(t, []explained{
+	checkExplained(t, []explained{
 		{
 			"one of two", func(c *cluster) {
 				trouble(c, "n2", "the disk of the data folder is full")

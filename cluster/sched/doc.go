@@ -1,4 +1,4 @@
-// Package sched decides which job runs where, and says why one does not run yet.
+// Package sched decides which job runs where, and when.
 // It is pure: the same state and the same time give the same plan on every peer.
 //
 // # A pass
@@ -16,12 +16,12 @@
 //     A job that leaves the number of nodes open waits for one node if any node is
 //     large enough, and is spread over as few as possible if none is.
 //     What is reserved for others, or to be maintained, is left alone in time: Apply
-//     asks the same [state.Books].
+//     asks the same [ledger.Books].
 //  4. Reserve. For the first tasks that find nothing GPUs are kept from when they
 //     are expected to be free; others may pass if they leave as many of those
 //     that are free by then.
-//  5. Explain. Explain makes the same pass up to one task's turn and tells all that
-//     keeps it: the plan places a task exactly if nothing does.
+//  5. Judge. [Judge] runs the same pass up to one task's turn and returns all that
+//     keeps the task: the plan places a task exactly if nothing does.
 //
 // Under fair share, and where jobs may be suspended, steps 2 to 4 are one search
 // instead: package split lays out what runs and waits together (search.go).
@@ -32,7 +32,7 @@
 // What Plan proposes is a proposal still: [state.Apply] checks every part again.
 //
 // Package queue has the order of what waits, package admission the limits, package blocker what can keep a
-// task from starting. [Possible] reports whether a job could run on the cluster's nodes at all.
+// task from starting, package explain why one waits and which changes would let it start. [Possible] reports whether a job could run on the cluster's nodes at all.
 //
 // # What a pass costs
 //
@@ -63,10 +63,4 @@
 // of the state that package virtual moves on, with runs as short, as likely and as long
 // as they may be (future.go). Where that would cost too much it goes on in order
 // (forecast.go). When jobs are suspended meanwhile is noted in pause.go.
-//
-// # What would unblock a task
-//
-// Changes that [Explain] offers were tried: each was carried out on a copy of the
-// state by the commands that would bring it about, and the plan for that state
-// places the task. A state is a value, so nothing has to be undone.
 package sched

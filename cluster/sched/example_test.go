@@ -7,7 +7,6 @@ import (
 	"github.com/berth-gpu/berth/cluster/sched"
 	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/fsm/command"
-	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 )
 
@@ -36,15 +35,9 @@ func ExamplePlan() {
 			fmt.Printf("job %s gets %d GPUs of %s\n", place.Attempt.Job, len(place.Ranks[0].Slots), place.Ranks[0].Node)
 		}
 	}
-}
-
-// An explanation says of one task what keeps it from starting.
-func ExampleExplain() {
-	c := threeWait()
-	why, waits := sched.Explain(&c.State, c.Now, model.TaskKey{Job: 2})
-	if waits {
-		fmt.Println("job 2 waits:", why.Summary)
-	}
+	// Output:
+	// job 1 gets 6 GPUs of n1
+	// job 3 gets 2 GPUs of n1
 }
 
 // The queue is listed in the order in which a pass tries it.
@@ -53,4 +46,8 @@ func Example_order() {
 	for e := range queue.Order(&c.State, c.Now, 0) {
 		fmt.Println(e.Position, "job", e.Task.Job)
 	}
+	// Output:
+	// 1 job 1
+	// 2 job 2
+	// 3 job 3
 }

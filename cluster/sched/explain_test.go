@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/cluster/sched/explain"
 	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -25,7 +26,7 @@ func TestExplanationsAgreeWithThePlan(t *testing.T) {
 			step(t, c, nodes)
 			placed := c.copied().plan()
 			for _, key := range waiting(c) {
-				e, waits := sched.Explain(&c.s, c.now, key)
+				e, waits := explain.Task(&c.s, c.now, key)
 				if !waits {
 					t.Fatalf("task %s waits and is not explained", key)
 				}
@@ -42,13 +43,13 @@ func TestExplanationsAgreeWithThePlan(t *testing.T) {
 }
 
 // checkUnblock carries out each change alone and looks for the task in the plan.
-func checkUnblock(t rapid.TB, c *cluster, e *sched.Explanation) {
+func checkUnblock(t rapid.TB, c *cluster, e *explain.Explanation) {
 	for _, u := range e.Unblock {
 		switch u.Kind { //nolint:exhaustive // all others are made to the task itself
-		case sched.UnblockTime, sched.UnblockFewer, sched.UnblockYield:
+		case explain.UnblockTime, explain.UnblockFewer, explain.UnblockYield:
 			checkAgain(t, c.copied(), e, &u)
 			continue
-		case sched.UnblockPreempt:
+		case explain.UnblockPreempt:
 			checkPreempts(t, c.copied(), e, &u)
 			continue
 		}
@@ -59,14 +60,14 @@ func checkUnblock(t rapid.TB, c *cluster, e *sched.Explanation) {
 }
 
 // checkAgain submits a task again with what is offered.
-func checkAgain(t rapid.TB, c *cluster, e *sched.Explanation, u *sched.Unblock) {
+func checkAgain(t rapid.TB, c *cluster, e *explain.Explanation, u *explain.Unblock) {
 	job, _ := c.s.Jobs.Get(e.Task.Job)
 	switch u.Kind { //nolint:exhaustive // all others are no change of what is asked for
-	case sched.UnblockTime:
+	case explain.UnblockTime:
 		job.Spec.TimeLimit = u.TimeLimit
-	case sched.UnblockFewer:
+	case explain.UnblockFewer:
 		job.Spec.MinGPUs = u.MinGPUs
-	case sched.UnblockYield:
+	case explain.UnblockYield:
 		job.Spec.Preemptible = true
 	}
 	c.must(&command.Cancel{Job: job.ID, Task: command.AllTasks})
@@ -77,7 +78,7 @@ func checkAgain(t rapid.TB, c *cluster, e *sched.Explanation, u *sched.Unblock) 
 }
 
 // checkPreempts has the time come when others may be stopped for a task.
-func checkPreempts(t rapid.TB, c *cluster, e *sched.Explanation, u *sched.Unblock) {
+func checkPreempts(t rapid.TB, c *cluster, e *explain.Explanation, u *explain.Unblock) {
 	if u.At > 0 {
 		c.now = u.At
 		c.must(&command.AdvanceClock{})
@@ -92,28 +93,28 @@ func checkPreempts(t rapid.TB, c *cluster, e *sched.Explanation, u *sched.Unbloc
 }
 
 // unblocked makes a change, and plans.
-func unblocked(c *cluster, key model.TaskKey, u *sched.Unblock) []model.TaskKey {
+func unblocked(c *cluster, key model.TaskKey, u *explain.Unblock) []model.TaskKey {
 	switch u.Kind {
-	case sched.UnblockStart:
+	case explain.UnblockStart:
 		c.must(&command.SetRunning{Running: true})
-	case sched.UnblockResume:
+	case explain.UnblockResume:
 		c.must(&command.Resume{})
-	case sched.UnblockRelease:
+	case explain.UnblockRelease:
 		c.must(&command.Release{Job: key.Job, Task: int64(key.Task)})
-	case sched.UnblockTurn, sched.UnblockDrop:
+	case explain.UnblockTurn, explain.UnblockDrop:
 		c.must(&command.DropDependencies{Job: key.Job})
-	case sched.UnblockPool:
+	case explain.UnblockPool:
 		c.must(&command.SetPools{Mode: model.PoolDynamic})
-	case sched.UnblockCancel:
+	case explain.UnblockCancel:
 		c.must(&command.CancelBooking{ID: u.Booking.ID})
-	case sched.UnblockTime, sched.UnblockFewer, sched.UnblockYield, sched.UnblockPreempt: // see above
-	case sched.UnblockWait, sched.UnblockBegin, sched.UnblockOver, sched.UnblockPeriod:
+	case explain.UnblockTime, explain.UnblockFewer, explain.UnblockYield, explain.UnblockPreempt: // see above
+	case explain.UnblockWait, explain.UnblockBegin, explain.UnblockOver, explain.UnblockPeriod:
 		c.now = u.At
 		c.must(&command.AdvanceClock{})
 		endBookings(c)
-	case sched.UnblockLimit:
+	case explain.UnblockLimit:
 		c.must(&command.SetLimit{Limit: u.Limit})
-	case sched.UnblockEnd:
+	case explain.UnblockEnd:
 		for _, h := range u.Ends {
 			if h.Allocation != "" {
 				c.release(h.Allocation)
@@ -121,7 +122,7 @@ func unblocked(c *cluster, key model.TaskKey, u *sched.Unblock) []model.TaskKey 
 				c.end(h.Task, 0)
 			}
 		}
-	case sched.UnblockNode:
+	case explain.UnblockNode:
 		for n := range u.Nodes {
 			c.labeled(fmt.Sprint("new", n), u.Labels, int(u.GPUs), u.Model, func(d *model.Device) { d.MemoryMB = u.MemoryMB })
 		}
@@ -130,7 +131,7 @@ func unblocked(c *cluster, key model.TaskKey, u *sched.Unblock) []model.TaskKey 
 }
 
 // said is an explanation's blockers and changes in words.
-func said(e *sched.Explanation) (blockers, unblock string) {
+func said(e *explain.Explanation) (blockers, unblock string) {
 	var b, u []string
 	for _, v := range e.Blockers {
 		b = append(b, string(v.Code)+": "+v.Message())
@@ -149,7 +150,7 @@ type explained struct {
 	blockers, unblock string
 }
 
-func explain(t *testing.T, tests []explained) {
+func checkExplained(t *testing.T, tests []explained) {
 	t.Helper()
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -158,7 +159,7 @@ func explain(t *testing.T, tests []explained) {
 			c.node("n2", 4, "H200")
 			test.make(c)
 			waits := waiting(c)
-			e, found := sched.Explain(&c.s, c.now, waits[len(waits)-1])
+			e, found := explain.Task(&c.s, c.now, waits[len(waits)-1])
 			blockers, unblock := said(&e)
 			if !found || blockers != test.blockers || unblock != test.unblock {
 				t.Errorf("blockers:\n%s\nunblock:\n%s\nwant blockers:\n%s\nunblock:\n%s", blockers, unblock, test.blockers, test.unblock)
@@ -169,7 +170,7 @@ func explain(t *testing.T, tests []explained) {
 }
 
 func TestExplainWhatIsItsOwn(t *testing.T) {
-	explain(t, []explained{
+	checkExplained(t, []explained{
 		{"nothing", func(c *cluster) { c.submit(spec("amy", 4, 0), 1, 0) }, "", ""},
 		{
 			"stopped", func(c *cluster) {
@@ -229,7 +230,7 @@ func TestExplainWhatIsItsOwn(t *testing.T) {
 }
 
 func TestExplainShortage(t *testing.T) {
-	explain(t, []explained{
+	checkExplained(t, []explained{
 		{
 			"GPUs on one node", func(c *cluster) {
 				c.submit(spec("amy", 3, 0), 2, 0)
@@ -279,7 +280,7 @@ func TestExplainShortage(t *testing.T) {
 }
 
 func TestExplainOthers(t *testing.T) {
-	explain(t, []explained{
+	checkExplained(t, []explained{
 		{
 			"others first", func(c *cluster) {
 				c.submit(spec("amy", 4, 0), 2, 0)
@@ -308,7 +309,7 @@ func TestExplainSaysWhereItStands(t *testing.T) {
 		c.submit(spec(user, 2, 0, func(s *model.Spec) { s.Name, s.Priority = "of-"+user, 5 }), 2, 0)
 	}
 	c.submit(spec("eve", 1, 0, class(model.ClassCritical)), 1, 0)
-	e, _ := sched.Explain(&c.s, c.now, model.TaskKey{Job: 2, Task: 1})
+	e, _ := explain.Task(&c.s, c.now, model.TaskKey{Job: 2, Task: 1})
 	if e.Policy != "priority" || e.Position != 5 || !e.Exact || e.AheadN != 4 {
 		t.Errorf("position %d (exact: %t) with %d ahead under %s", e.Position, e.Exact, e.AheadN, e.Policy)
 	}
@@ -316,7 +317,7 @@ func TestExplainSaysWhereItStands(t *testing.T) {
 	if !slices.Equal(e.Factors, want2) {
 		t.Errorf("factors are %v", e.Factors)
 	}
-	want := []sched.Ahead{
+	want := []explain.Ahead{
 		{Job: 3, Tasks: 1, Name: "true", User: "eve", GPUs: 1, Class: model.ClassCritical},
 		{Job: 1, Tasks: 2, Name: "of-amy", User: "amy", GPUs: 2, Class: model.ClassNormal, Priority: 5},
 		{Job: 2, Tasks: 1, Name: "of-bob", User: "bob", GPUs: 2, Class: model.ClassNormal, Priority: 5},
@@ -327,11 +328,11 @@ func TestExplainSaysWhereItStands(t *testing.T) {
 	if want := "It waits: it would fit, but the GPUs go to 1 other before it."; e.Summary != want {
 		t.Errorf("the summary is %q", e.Summary)
 	}
-	if _, waits := sched.Explain(&c.s, c.now, model.TaskKey{Job: 9}); waits {
+	if _, waits := explain.Task(&c.s, c.now, model.TaskKey{Job: 9}); waits {
 		t.Error("a job that does not exist is explained")
 	}
 	c.plan()
-	if _, waits := sched.Explain(&c.s, c.now, model.TaskKey{Job: 3}); waits {
+	if _, waits := explain.Task(&c.s, c.now, model.TaskKey{Job: 3}); waits {
 		t.Error("a job that has its GPUs is explained")
 	}
 }
@@ -344,7 +345,7 @@ func TestExplainKnowsWhereThePlanEnds(t *testing.T) {
 	}
 	c.submit(spec("amy", 1, 0), 300, 0)
 	for task, want := range map[uint32]bool{0: true, 255: true, 256: false, 299: false} {
-		e, _ := sched.Explain(&c.s, c.now, model.TaskKey{Job: 1, Task: task})
+		e, _ := explain.Task(&c.s, c.now, model.TaskKey{Job: 1, Task: task})
 		if (len(e.Blockers) == 0) != want {
 			t.Errorf("task %d is blocked by %+v", task, e.Blockers)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-gpu/berth/cluster/sched"
 	"github.com/berth-gpu/berth/cluster/sched/blocker"
+	"github.com/berth-gpu/berth/cluster/sched/explain"
 	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -47,7 +48,7 @@ func TestFewer(t *testing.T) {
 			for _, line := range c.drawn() {
 				_, got, _ = strings.Cut(line, ": ")
 			}
-			e, _ := sched.Explain(&c.s, c.now, model.TaskKey{Job: job})
+			e, _ := explain.Task(&c.s, c.now, model.TaskKey{Job: job})
 			if !sameRanks(got, v.want) || (len(e.Blockers) == 0) != (v.want != "") {
 				t.Errorf("%s: %q, want %q; blocked by %+v", v.name, got, v.want, e.Blockers)
 			}
@@ -80,7 +81,7 @@ func TestFewerWithinLimits(t *testing.T) {
 		}
 		c.plan()
 		c.submit(spec("amy", 4, 0, atLeast(1)), 1, 0)
-		e, _ := sched.Explain(&c.s, c.now, model.TaskKey{Job: 3})
+		e, _ := explain.Task(&c.s, c.now, model.TaskKey{Job: 3})
 		if b := e.Blockers[0]; b.Code != blocker.CodeLimit || b.Need != 1 {
 			t.Errorf("blocked by %+v", e.Blockers)
 		}
@@ -110,7 +111,7 @@ func TestFewerInASearch(t *testing.T) {
 }
 
 func TestExplainFewer(t *testing.T) {
-	explain(t, []explained{
+	checkExplained(t, []explained{
 		{
 			"on one node", func(c *cluster) {
 				c.submit(spec("amy", 3, 0), 2, 0)
@@ -153,7 +154,7 @@ func TestWhoTakesFewerIsNotKeptFromThem(t *testing.T) {
 		c.plan()
 		job := c.submit(spec("amy", 4, 0, atLeast(1), long), 1, 0)
 		if got := jobs(c.plan()); !slices.Equal(got, []model.JobID{job}) {
-			e, _ := sched.Explain(&c.s, c.now, model.TaskKey{Job: job})
+			e, _ := explain.Task(&c.s, c.now, model.TaskKey{Job: job})
 			t.Errorf("placed are %v; kept by %+v", got, e.Blockers)
 		}
 	})
@@ -170,7 +171,7 @@ func TestWhoTakesFewerIsNotKeptFromThem(t *testing.T) {
 		c.now = c.now.Add(time.Hour)
 		c.must(&command.AdvanceClock{})
 		if got := c.plan(); !slices.Equal(got, []model.TaskKey{key}) {
-			e, _ := sched.Explain(&c.s, c.now, key)
+			e, _ := explain.Task(&c.s, c.now, key)
 			t.Errorf("placed are %v; kept by %+v", got, e.Blockers)
 		}
 	})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-gpu/berth/cluster/sched"
 	"github.com/berth-gpu/berth/cluster/sched/blocker"
+	"github.com/berth-gpu/berth/cluster/sched/explain"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 )
@@ -127,7 +128,7 @@ func planned(c *cluster) map[model.TaskKey][]command.Placement {
 // within says that nothing but a want of GPUs keeps tasks back.
 func within(c *cluster, tasks []model.TaskKey) bool {
 	for _, key := range tasks {
-		e, _ := sched.Explain(&c.s, c.now, key)
+		e, _ := explain.Task(&c.s, c.now, key)
 		if slices.ContainsFunc(e.Blockers, func(b blocker.Blocker) bool { return slices.Contains(byItself, b.Code) }) {
 			return false
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-gpu/berth/cluster/sched"
 	"github.com/berth-gpu/berth/cluster/sched/blocker"
+	"github.com/berth-gpu/berth/cluster/sched/explain"
 	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -150,7 +151,7 @@ func stopping(c *cluster, task *model.Task) bool {
 // suspendedFor lists the tasks that others are being suspended for.
 func suspendedFor(c *cluster) (out []model.TaskKey) {
 	for _, key := range waiting(c) {
-		e, _ := sched.Explain(&c.s, c.now, key)
+		e, _ := explain.Task(&c.s, c.now, key)
 		if slices.ContainsFunc(e.Blockers, func(b blocker.Blocker) bool { return b.Code == blocker.CodeSuspending }) {
 			out = append(out, key)
 		}

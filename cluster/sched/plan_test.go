@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-gpu/berth/cluster/sched"
 	"github.com/berth-gpu/berth/cluster/sched/blocker"
+	"github.com/berth-gpu/berth/cluster/sched/explain"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 )
@@ -357,11 +358,11 @@ func TestRetryWaitsForOtherGPUs(t *testing.T) {
 	c.plan()
 	c.end(key, 1)
 	c.now = c.now.Add(time.Minute)
-	e, _ := sched.Explain(&c.s, c.now, key)
+	e, _ := explain.Task(&c.s, c.now, key)
 	if len(c.plan()) > 0 || len(e.Blockers) != 2 || e.Blockers[0].Code != blocker.CodeAvoid || !strings.Contains(e.Summary, "failed it") {
 		t.Fatalf("it is explained by %+v: %s", e.Blockers, e.Summary)
 	}
-	if i := slices.IndexFunc(e.Unblock, func(u sched.Unblock) bool { return u.Kind == sched.UnblockEnd }); i < 0 || e.Unblock[i].Ends[0].Task.Job != 2 {
+	if i := slices.IndexFunc(e.Unblock, func(u explain.Unblock) bool { return u.Kind == explain.UnblockEnd }); i < 0 || e.Unblock[i].Ends[0].Task.Job != 2 {
 		t.Errorf("offered are %+v", e.Unblock)
 	}
 	c.must(&command.Release{Job: key.Job, Task: command.AllTasks})

@@ -80,7 +80,7 @@ const remedy = " would suit, but jobs run there under the account of the node's 
 	"start the agent as root with --run-as-users, or with --shared-account"
 
 func TestExplainPrivateNodes(t *testing.T) {
-	explain(t, []explained{
+	checkExplained(t, []explained{
 		{
 			"all nodes", func(c *cluster) {
 				c.private("n1", "amy")

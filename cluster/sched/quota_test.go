@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/cluster/sched/explain"
 	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -65,7 +66,7 @@ func TestExplainQuotas(t *testing.T) {
 	hours := func(c *cluster, over model.OverQuota) {
 		c.adjust(user("amy"), int64(model.LimitGPUTime), 3600, int64(model.LimitPeriod), int64(24*time.Hour), int64(model.LimitOver), int64(over))
 	}
-	explain(t, []explained{
+	checkExplained(t, []explained{
 		{
 			"a quota of GPU time", func(c *cluster) {
 				hours(c, model.OverStop)
@@ -146,7 +147,7 @@ func TestASearchNamesTheQuotaAlone(t *testing.T) {
 	c.node("n1", 4, "H200")
 	c.limit("amy", 1, model.Unlimited)
 	c.submit(spec("amy", 2, 0), 1, 0)
-	e, _ := sched.Explain(&c.s, c.now, model.TaskKey{Job: 1})
+	e, _ := explain.Task(&c.s, c.now, model.TaskKey{Job: 1})
 	if got, _ := said(&e); got != "limit: user amy may use 1 GPU, uses 0, and this needs 2: it never starts unless that is raised, or it takes fewer (--min-gpus 1)" {
 		t.Errorf("it is said: %s", got)
 	}
@@ -159,7 +160,7 @@ func own(c *cluster, mode model.PoolMode, gpus int64) {
 }
 
 func TestExplainPools(t *testing.T) {
-	explain(t, []explained{
+	checkExplained(t, []explained{
 		{
 			"dynamic", func(c *cluster) { own(c, model.PoolDynamic, 8); c.submit(spec("bob", 4, 0), 2, 0) }, "", "",
 		},
@@ -194,7 +195,7 @@ func TestExplainPools(t *testing.T) {
 }
 
 func TestExplainHybridPools(t *testing.T) {
-	explain(t, []explained{
+	checkExplained(t, []explained{
 		{
 			"hybrid, within the guarantee", func(c *cluster) {
 				own(c, model.PoolHybrid, 4)

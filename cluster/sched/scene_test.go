@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/cluster/sched/explain"
 	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -308,9 +309,9 @@ func (s *scene) inOrder(words) (out []string) {
 
 func (s *scene) explained(w words) []string {
 	a, service := s.s.Allocations.Get(model.AllocationID(w.names[0]))
-	e, waits := sched.ExplainAllocation(&s.s, s.now, a.ID)
+	e, waits := explain.Allocation(&s.s, s.now, a.ID)
 	if !service {
-		e, waits = sched.Explain(&s.s, s.now, s.tasks(w)[0])
+		e, waits = explain.Task(&s.s, s.now, s.tasks(w)[0])
 	}
 	if !waits {
 		return []string{"does not wait"}

@@ -7,10 +7,13 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
+// maxTried bounds the maintenances without which a task is tried.
+const maxTried = 24
+
 // shut lists the maintenances that have begun and have taken nodes out of service without which
 // a task finds too few: GPUs that are free, or nodes at all, however empty. They are each to
 // blame, or all together.
-func (v *verdict) shut() (out []blocker.Blocker) {
+func (v *Verdict) shut() (out []blocker.Blocker) {
 	s := v.pass.state
 	var begun []model.Booking
 	for _, b := range s.Bookings.All() {
@@ -24,7 +27,7 @@ func (v *verdict) shut() (out []blocker.Blocker) {
 			out = append(out, blocker.Blocker{Code: blocker.CodeClosed, Need: int64(v.want.need), Nodes: int64(v.want.nodes), Turn: blocker.Turn{Until: b.End, Booking: b, Shut: blocker.ListSome(names)}})
 		}
 	}
-	for i := range begun[:min(len(begun), maxTrials)] {
+	for i := range begun[:min(len(begun), maxTried)] {
 		if v.served(begun[i : i+1]) {
 			blame(begun[i])
 		}
@@ -37,15 +40,14 @@ func (v *verdict) shut() (out []blocker.Blocker) {
 	return out
 }
 
-// served says that a task would find what it finds too little of if maintenances had not begun.
-func (v *verdict) served(without []model.Booking) bool {
+// served reports whether a task would find what is too little if maintenances had not begun.
+func (v *Verdict) served(without []model.Booking) bool {
 	bodies := make([]command.Body, 0, len(without))
 	for _, b := range without {
 		bodies = append(bodies, &command.CancelBooking{ID: b.ID})
 	}
 	s := v.pass.state
-	t := trial{question: question{state: s}, left: 1}
-	next, done := t.carry(bodies...)
+	next, done := After(s, bodies...)
 	if !done {
 		return false
 	}
@@ -57,7 +59,7 @@ func (v *verdict) served(without []model.Booking) bool {
 	return !w.hosted(s) && w.hosted(&next)
 }
 
-// hosted says that the nodes that take work on s could hold it if they were empty.
+// hosted reports whether the nodes that take work on s could hold the task if they were empty.
 func (w *want) hosted(s *state.State) bool {
 	there := *w
 	there.state = s

@@ -20,7 +20,7 @@ const over = "from 2023-11-14T22:13:20Z to 2023-11-14T23:13:20Z"
 
 // A maintenance that has begun is named to whom its nodes are missing, with its end.
 func TestExplainMaintenanceThatHasBegun(t *testing.T) {
-	explain(t, []explained{
+	checkExplained(t, []explained{
 		{
 			"a gang lacks a node", func(c *cluster) {
 				maintain(c, "n2")
@@ -58,7 +58,7 @@ func TestExplainMaintenanceThatHasBegun(t *testing.T) {
 
 // It is not where others are in the way, too, as a way out, nor at all where its nodes are too small.
 func TestExplainMaintenanceBesideOthers(t *testing.T) {
-	explain(t, []explained{
+	checkExplained(t, []explained{
 		{
 			"a gang lacks a node, and others run", func(c *cluster) {
 				c.submit(spec("bob", 4, 0), 1, 0)

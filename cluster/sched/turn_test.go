@@ -11,7 +11,7 @@ import (
 )
 
 func TestExplainTurns(t *testing.T) {
-	explain(t, []explained{
+	checkExplained(t, []explained{
 		{
 			"a begin", func(c *cluster) {
 				c.submit(spec("amy", 1, 0, func(s *model.Spec) { s.Begin = c.now.Add(4 * time.Second) }), 1, 0)

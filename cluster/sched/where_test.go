@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-gpu/berth/cluster/sched"
 	"github.com/berth-gpu/berth/cluster/sched/blocker"
+	"github.com/berth-gpu/berth/cluster/sched/explain"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 )
@@ -87,7 +88,7 @@ func TestReservationsAreWhereJobsMayBe(t *testing.T) {
 	if got := c.drawn(); !slices.Equal(got, []string{"4: n3[0 1 2 3]"}) {
 		t.Errorf("drawn %v", got)
 	}
-	e, _ := sched.Explain(&c.s, c.now, model.TaskKey{Job: 3})
+	e, _ := explain.Task(&c.s, c.now, model.TaskKey{Job: 3})
 	if len(e.Blockers) != 1 || e.Blockers[0].Code != blocker.CodeReserved {
 		t.Errorf("blocked by %+v", e.Blockers)
 	}
@@ -103,7 +104,7 @@ func TestServicesSayWhere(t *testing.T) {
 }
 
 func TestExplainWhere(t *testing.T) {
-	explain(t, []explained{
+	checkExplained(t, []explained{
 		{
 			"a label of a full node", func(c *cluster) {
 				c.must(&command.SetNodeLabels{Node: "n1", Changes: "zone=a"})

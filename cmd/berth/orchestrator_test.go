@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/cluster/sched/explain"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -51,7 +51,7 @@ func TestOrchestrator(t *testing.T) {
 // The reason of a job that waits for the orchestrator contains the command that starts it, which exists.
 func TestExplainNamesTheCommand(t *testing.T) {
 	var out strings.Builder
-	start := sched.Unblock{Kind: sched.UnblockStart}
+	start := explain.Unblock{Kind: explain.UnblockStart}
 	e := &wire.Explanation{Unblock: []wire.Unblock{{Message: start.Message()}}}
 	const line = "  - start the orchestrator (berth orchestrator start)\n"
 	if err := showExplanation(&out, &wire.Detail{Explanation: e}); err != nil || !strings.Contains(out.String(), line) {

@@ -69,10 +69,10 @@ func judgeRoom(r Room, f *File, imported string) (what, do string) {
 	return "", ""
 }
 
-// judgeTest checks an import by a room's test, which may import itself, statetest and all rooms
-// below.
+// judgeTest checks an import by a room's test, which may import itself, the rooms in its folder,
+// statetest and all rooms below.
 func judgeTest(r, target Room, what string) (problem, do string) {
-	if target.Path == r.Path || target.Path == statetest || target.Level < r.Level {
+	if below(target.Path, r.Path) || target.Path == statetest || target.Level < r.Level {
 		return "", ""
 	}
 	return fmt.Sprintf("%s, upwards or sideways, in a test: level %d to level %d", what, r.Level, target.Level),

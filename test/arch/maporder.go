@@ -15,7 +15,7 @@ import (
 // state, its digest or a plan.
 func orderedRooms() []string {
 	return []string{
-		"fsm/state", "fsm/state/ledger", "fsm/state/check", "fsm/command", "cluster/sched", "cluster/sched/blocker", "cluster/sched/admission", "cluster/sched/queue",
+		"fsm/state", "fsm/state/ledger", "fsm/state/check", "fsm/command", "cluster/sched", "cluster/sched/blocker", "cluster/sched/admission", "cluster/sched/queue", "cluster/sched/explain",
 		"cluster/liveness",
 	}
 }

@@ -53,6 +53,8 @@ func clusterFloor() []Room {
 		{Path: "cluster/sched", Level: 6, May: stateRooms("cluster/sched/blocker", "cluster/sched/admission", "cluster/sched/queue",
 			"cluster/sched/split", "cluster/sched/virtual")},
 		{Path: "cluster/sched/split", Level: 3, Bare: true},
+		{Path: "cluster/sched/explain", Level: 7, May: stateRooms("cluster/sched/blocker", "cluster/sched/admission", "cluster/sched/queue",
+			"cluster/sched/virtual", "cluster/sched")},
 		{Path: "cluster/liveness", Level: 6, May: stateRooms()},
 		{Path: "cluster/leader", Level: 8, May: stateRooms("cluster/sched", "cluster/liveness")},
 		{Path: "cluster/archive", Level: 8, May: stateRooms("fsm/private")},
@@ -78,7 +80,7 @@ func apiFloor() []Room {
 		{Path: "httpapi/workload", Level: 8, May: []string{"fsm/model", "httpapi/wire"}},
 		{Path: "httpapi", Level: 9, May: stateRooms("httpapi/wire", "httpapi/agentwire", "httpapi/endpoint", "httpapi/auth", "httpapi/forward",
 			"httpapi/client", "httpapi/dashboard", "httpapi/workload", "cluster/sched", "cluster/sched/admission", "cluster/sched/queue",
-			"cluster/soft", "cluster/archive", "cluster/notify")},
+			"cluster/sched/explain", "cluster/soft", "cluster/archive", "cluster/notify")},
 		{Path: "httpapi/plug", Level: 10, May: stateRooms("cluster", "httpapi", "httpapi/forward", "httpapi/wire")},
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/cluster/sched/explain"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
@@ -146,7 +146,7 @@ func (w *World) unfinished() string {
 	for k, t := range s.Tasks.All() {
 		if !t.State.Terminal() {
 			a, _ := s.Attempts.Get(t.Newest())
-			why, _ := sched.Explain(&s, s.Settings().Clock, k)
+			why, _ := explain.Task(&s, s.Settings().Clock, k)
 			return fmt.Sprintf("task %s is %s: %+v; for %+v; attempt %+v; ranks %+v", k, t.State, t, why.Blockers, a, s.RanksOf(a.Key))
 		}
 	}

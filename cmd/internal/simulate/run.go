@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/cluster/sched/explain"
 	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/cluster/sched/virtual"
 	"github.com/berth-gpu/berth/fsm/command"
@@ -194,7 +195,7 @@ func (r *Run) step() error {
 
 func (r *Run) waiting() string {
 	for k := range r.cluster.State.Queue.All() {
-		if e, waits := sched.Explain(&r.cluster.State, r.cluster.Now, k.Task); waits {
+		if e, waits := explain.Task(&r.cluster.State, r.cluster.Now, k.Task); waits {
 			return k.Task.String() + ": " + e.Summary
 		}
 	}

@@ -1,4 +1,4 @@
-package sched
+package explain
 
 import (
 	"fmt"
@@ -7,7 +7,7 @@ import (
 	"github.com/berth-gpu/berth/cluster/sched/blocker"
 )
 
-// Message says the change in words.
+// Message returns the change in words.
 func (u *Unblock) Message() string {
 	switch u.Kind {
 	case UnblockStart:
@@ -115,7 +115,7 @@ func summary(e *Explanation) string {
 	return line + "."
 }
 
-// taken says what a plan takes for a task at once.
+// taken returns in words what the next plan takes for a task.
 func (u *Unblock) taken() string {
 	if len(u.Ends) == 0 {
 		return "the next pass gives it GPUs that are reserved for jobs that it may pass"

@@ -1,9 +1,10 @@
-package sched
+package explain
 
 import (
 	"cmp"
 	"slices"
 
+	"github.com/berth-gpu/berth/cluster/sched"
 	"github.com/berth-gpu/berth/cluster/sched/admission"
 	"github.com/berth-gpu/berth/cluster/sched/blocker"
 	"github.com/berth-gpu/berth/cluster/sched/virtual"
@@ -34,7 +35,7 @@ type question struct {
 	why   []blocker.Blocker
 }
 
-// blockedBy says that one of the codes keeps the task.
+// blockedBy reports whether one of the codes keeps the task.
 func (q *question) blockedBy(codes ...blocker.Code) bool {
 	return slices.ContainsFunc(q.why, func(b blocker.Blocker) bool { return slices.Contains(codes, b.Code) })
 }
@@ -85,7 +86,7 @@ func (q *question) holdings() (all []holding) {
 	return all
 }
 
-// ofScopes lists who holds GPUs for whom keep says so: tasks, then services.
+// ofScopes returns the holders of GPUs whose project and user keep accepts: tasks, then services.
 func (q *question) ofScopes(keep func(project, user string) bool) []holding {
 	all := q.ofTasks(func(_ model.TaskKey, job *model.Job) bool { return keep(job.Spec.Project, job.Spec.User) })
 	seen := 0
@@ -120,12 +121,9 @@ func (q *question) ofTasks(keep func(model.TaskKey, *model.Job) bool) (all []hol
 // ofNodes lists who holds GPUs of the nodes that have most free ones, on each of
 // which the task's needs may be met.
 func (q *question) ofNodes() (all []holding) {
-	job := &admission.TicketOf(q.state, q.task).Job
-	asked := wantOf(q.state, &job.Spec, q.task)
-	w := asked.few()
-	p := newPool(q.state)
+	demand := sched.DemandOf(q.state, q.task)
 	visit := func(id model.NodeID) bool {
-		all = append(all, q.onNode(p, &host{id: id}, &w)...)
+		all = append(all, q.onNode(id, demand)...)
 		return len(all) < maxHolders
 	}
 	for k := range q.state.ByFree.All() {
@@ -142,34 +140,31 @@ func (q *question) ofNodes() (all []holding) {
 }
 
 // onNode lists who holds GPUs of one node that suit.
-func (q *question) onNode(p *pool, h *host, w *want) (all []holding) {
-	node, _ := q.state.Nodes.Get(h.id)
-	if !node.Schedulable() || !w.sites.has(h.id) {
+func (q *question) onNode(id model.NodeID, demand *sched.Demand) (all []holding) {
+	node, _ := q.state.Nodes.Get(id)
+	if !node.Schedulable() {
 		return nil
 	}
-	for k := range q.state.NodeGPUs.From(model.AddressKey{Node: h.id}) {
-		if k.Node != h.id {
+	for k := range q.state.NodeGPUs.From(model.AddressKey{Node: id}) {
+		if k.Node != id {
 			break
 		}
 		slot, _ := q.state.Slots.Get(model.SlotKey{GPU: k.GPU})
 		g, _ := q.state.GPUs.Get(k.GPU)
 		live := slot.Owner == model.OwnerAttempt || slot.Owner == model.OwnerAllocation
-		if !live || !g.Usable() || !w.suits(g.Model, g.MemoryMB) || w.shuns(g.ID) {
+		if !live || !demand.MayUse(id, &g) {
 			continue
 		}
 		who := blocker.Holder{Task: slot.Rank.Attempt().TaskKey(), Allocation: slot.Allocation}
 		i := slices.IndexFunc(all, func(v holding) bool { return v.Holder == who })
 		if i < 0 {
 			i = len(all)
-			all = append(all, holding{Holder: who, node: h.id})
+			all = append(all, holding{Holder: who, node: id})
 		}
 		all[i].gpus++
 	}
-	free := p.count(h, w)
 	for i := range all {
-		if w.nodes > 0 || p.oneHolds(w) {
-			all[i].short = w.need - min(free, w.need)
-		}
+		all[i].short = demand.Short(id)
 	}
 	return all
 }

@@ -1,46 +1,14 @@
-package sched
+package explain
 
 import (
 	"slices"
 
+	"github.com/berth-gpu/berth/cluster/sched"
 	"github.com/berth-gpu/berth/cluster/sched/admission"
 	"github.com/berth-gpu/berth/cluster/sched/blocker"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
-	"github.com/berth-gpu/berth/fsm/state"
 )
-
-// maxBars bounds the bookings that an explanation names.
-const maxBars = 3
-
-// explain lists the bookings because of which a task finds no GPUs, though nothing was
-// placed yet; none if they are not to blame, or not alone.
-func (b *beside) explain(fresh *pool, w want) (out []blocker.Blocker) {
-	if w.keep == nil {
-		return nil
-	}
-	k := *w.keep
-	w.keep = nil
-	if _, fits := fresh.find(&w); !fits {
-		return nil
-	}
-	k.books, k.why = state.OpenBooks(b.pass.state, b.pass.now), nil
-	w.keep = &k
-	if _, fits := w.seek(fresh); fits {
-		return nil
-	}
-	slices.SortFunc(k.why, func(a, b model.Booking) int { return a.ID.Compare(b.ID) })
-	for _, v := range k.why {
-		code := blocker.CodeBooked
-		if v.Kind == model.BookMaintenance {
-			code = blocker.CodeClosed
-		}
-		if out = append(out, blocker.Blocker{Code: code, Need: int64(w.need), Nodes: int64(w.nodes), Turn: blocker.Turn{Until: v.End, Booking: v}}); len(out) == maxBars {
-			break
-		}
-	}
-	return out
-}
 
 // unbook tries what takes a booking out of a task's way: a time limit with which it
 // certainly ends before, the booking's end, and that it is canceled.
@@ -53,7 +21,7 @@ func (t *trial) unbook(b *blocker.Blocker) {
 	t.offer(Unblock{Kind: UnblockCancel, Booking: b.Booking}, &command.CancelBooking{ID: b.Booking.ID})
 }
 
-// placedAt says that the task is placed at a later time, when bookings that are over then have
+// placedAt reports whether the task is placed at a later time, when bookings that are over then have
 // been ended.
 func (t *trial) placedAt(at model.Time) bool {
 	s := t.state
@@ -70,8 +38,8 @@ func (t *trial) placedAt(at model.Time) bool {
 		}
 		s = &next
 	}
-	v := judge(s, at, admission.TicketOf(s, t.task))
-	return v.placed()
+	v := sched.Judge(s, at, admission.TicketOf(s, t.task))
+	return v.Placed()
 }
 
 // shorten tries the longest time limit with which a job of one task would certainly

@@ -1,29 +1,14 @@
-package sched
+package explain
 
 import (
 	"time"
 
+	"github.com/berth-gpu/berth/cluster/sched"
 	"github.com/berth-gpu/berth/cluster/sched/admission"
 	"github.com/berth-gpu/berth/cluster/sched/blocker"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 )
-
-// barred says for whom a search keeps the nodes on which a task would fit.
-func barred(p *pass, w *want) blocker.Blocker {
-	b := blocker.Blocker{Code: blocker.CodeBarred, Need: int64(w.need), Nodes: int64(w.nodes)}
-	for _, v := range p.found.owed {
-		if v.gpus != everyGPU {
-			continue
-		}
-		b.Have++
-		b.Until, b.Task, b.Service = v.from, v.to.Task, admission.TicketOf(p.state, v.to.Task).Service
-		if p.order.Drains(v.to) {
-			b.Until = 0 // whatever is expected
-		}
-	}
-	return b
-}
 
 // pass tries whether a job of one task that is kept off a gang's nodes starts if it ends in time, or
 // may be suspended.
@@ -54,13 +39,13 @@ func (t *trial) pass(b *blocker.Blocker) {
 	}
 }
 
-// again says that a job of one task is placed if it is canceled and submitted anew.
+// again reports whether a job of one task is placed if the job is canceled and submitted again.
 func (t *trial) again(job model.JobID, spec *model.Spec) bool {
 	next, done := t.carry(&command.Cancel{Job: job, Task: command.AllTasks}, &command.Submit{Spec: *spec, Tasks: 1})
 	if !done {
 		return false
 	}
 	task := model.TaskKey{Job: t.state.Settings().NextJob}
-	v := judge(&next, t.now, admission.TicketOf(&next, task))
-	return v.placed()
+	v := sched.Judge(&next, t.now, admission.TicketOf(&next, task))
+	return v.Placed()
 }

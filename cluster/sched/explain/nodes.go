@@ -1,8 +1,9 @@
-package sched
+package explain
 
 import (
 	"fmt"
 
+	"github.com/berth-gpu/berth/cluster/sched"
 	"github.com/berth-gpu/berth/cluster/sched/admission"
 	"github.com/berth-gpu/berth/cluster/sched/blocker"
 	"github.com/berth-gpu/berth/fsm/command"
@@ -15,32 +16,17 @@ func (t *trial) addNodes() {
 	if job.Spec.Nodelist != "" {
 		return // it goes to no other
 	}
-	all := wantOf(t.state, &job.Spec, t.task)
-	w := all.few()
-	p := newPool(t.state)
-	u := Unblock{Kind: UnblockNode, Come: Come{Nodes: 1, GPUs: w.need, Model: w.model, MemoryMB: w.memory}}
+	lack := sched.DemandOf(t.state, t.task).Lack(t.blockedBy(blocker.CodeGPUs))
+	u := Unblock{Kind: UnblockNode, Come: Come{Nodes: lack.Nodes, GPUs: lack.GPUs, Model: lack.Model, MemoryMB: lack.MemoryMB}}
 	if c, err := model.ParseConstraint(job.Spec.Constraint); err == nil {
 		u.Labels = c.Least().String()
-	}
-	if w.nodes > 1 && t.blockedBy(blocker.CodeGPUs) {
-		u.Nodes = w.nodes
-		for u.Nodes > 1 {
-			if _, fits := p.snug(&w, w.need, int(w.nodes-u.Nodes+1), nil); !fits {
-				break
-			}
-			u.Nodes--
-		}
-	}
-	if w.nodes == 0 && w.need > 1 && !p.oneHolds(&w) {
-		free, _ := p.suiting(&w)
-		u.GPUs = max(w.need-min(free, w.need), 1)
 	}
 	if u.GPUs > model.MaxDevices {
 		return
 	}
 	// What nodes will be called is not known, and between equals the first name decides:
 	// they must do both as the first and as the last.
-	if v, done := t.after(u.nodes("~")...); done && v.placed() {
+	if v, done := t.after(u.nodes("~")...); done && v.Placed() {
 		t.offer(u, u.nodes("!")...)
 	}
 }

@@ -1,9 +1,10 @@
-package sched
+package explain
 
 import (
 	"slices"
 	"time"
 
+	"github.com/berth-gpu/berth/cluster/sched"
 	"github.com/berth-gpu/berth/cluster/sched/admission"
 	"github.com/berth-gpu/berth/cluster/sched/blocker"
 	"github.com/berth-gpu/berth/fsm/command"
@@ -167,41 +168,31 @@ func (t *trial) turn(at *blocker.Blocker) {
 // offer notes a change if it lets the task start.
 func (t *trial) offer(u Unblock, bodies ...command.Body) bool {
 	v, done := t.after(bodies...)
-	if !done || !v.placed() {
+	if !done || !v.Placed() {
 		return false
 	}
 	t.found = append(t.found, u)
 	return true
 }
 
-// after says what becomes of the task once commands were carried out; false if
+// after returns the verdict on the task after commands; false if
 // they are not, or if too many changes were tried already.
-func (t *trial) after(bodies ...command.Body) (v verdict, done bool) {
+func (t *trial) after(bodies ...command.Body) (v sched.Verdict, done bool) {
 	next, done := t.carry(bodies...)
 	if !done {
 		return v, false
 	}
-	return judge(&next, t.now, admission.TicketOf(&next, t.task)), true
+	return sched.Judge(&next, t.now, admission.TicketOf(&next, t.task)), true
 }
 
-// carry carries out commands on a copy of the state; false if it cannot be.
+// carry carries out commands on a copy of the state; false if that cannot be done, or if too many changes
+// were tried already.
 func (t *trial) carry(bodies ...command.Body) (next state.State, done bool) {
 	if t.left == 0 {
 		return next, false
 	}
 	t.left--
-	commands := make([]command.Command, 0, len(bodies))
-	for _, b := range bodies {
-		c, err := command.New("explain", b)
-		if err != nil {
-			return next, false
-		}
-		commands = append(commands, c)
-	}
-	s := t.state
-	meta := state.Meta{Index: s.Index + 1, Term: s.Term, At: s.Settings().Clock, By: "explain"}
-	next, results, _ := state.Apply(*s, meta, commands)
-	return next, !slices.ContainsFunc(results, func(r command.Result) bool { return !r.OK() })
+	return sched.After(t.state, bodies...)
 }
 
 func (t *trial) wait(b *blocker.Blocker) {
@@ -238,14 +229,14 @@ func (t *trial) raise(b blocker.Blocker) {
 			limit.GPUTime = (b.Used/3_600_000 + 1) * 3600 // the next whole hour
 		}
 		v, done := t.after(&command.SetLimit{Limit: limit})
-		if done && v.placed() {
+		if done && v.Placed() {
 			t.found = append(t.found, Unblock{Kind: UnblockLimit, Limit: limit, Of: b.Of})
 			return
 		}
-		i := slices.IndexFunc(v.bars, func(v blocker.Blocker) bool { return v.Scope == b.Scope && v.Of == b.Of })
-		if i < 0 || len(v.bars) > 1 {
+		i := slices.IndexFunc(v.Bars, func(v blocker.Blocker) bool { return v.Scope == b.Scope && v.Of == b.Of })
+		if i < 0 || len(v.Bars) > 1 {
 			return
 		}
-		b = v.bars[i]
+		b = v.Bars[i]
 	}
 }

@@ -1,4 +1,4 @@
-package sched
+package explain
 
 import (
 	"github.com/berth-gpu/berth/cluster/sched/admission"

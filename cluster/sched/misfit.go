@@ -1,0 +1,195 @@
+package sched
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/berth-gpu/berth/cluster/sched/admission"
+	"github.com/berth-gpu/berth/cluster/sched/blocker"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+)
+
+// barred returns the blocker of a task for which a search leaves no node, since the nodes on which the task
+// would fit are kept for others.
+func barred(p *pass, w *want) blocker.Blocker {
+	b := blocker.Blocker{Code: blocker.CodeBarred, Need: int64(w.need), Nodes: int64(w.nodes)}
+	for _, v := range p.found.owed {
+		if v.gpus != everyGPU {
+			continue
+		}
+		b.Have++
+		b.Until, b.Task, b.Service = v.from, v.to.Task, admission.TicketOf(p.state, v.to.Task).Service
+		if p.order.Drains(v.to) {
+			b.Until = 0 // whatever is expected
+		}
+	}
+	return b
+}
+
+// misfit returns why a task has found no GPUs: there are too few free ones, or the
+// plan gives them to those before it. Fresh is a pool of which nothing was given away.
+func (p *pass) misfit(w *want, fresh *pool) []blocker.Blocker {
+	free := *w
+	free.until = 0
+	if p.found.plans(w.who) || len(p.pool.kept[w.who]) > 0 {
+		b := blocker.Blocker{Code: blocker.CodeSuspending, Need: int64(w.need), Nodes: int64(w.nodes), Have: int64(p.found.stops)}
+		b.Whom, b.GPUs, b.Until = makeWay(p.state, w.who)
+		return []blocker.Blocker{b}
+	}
+	if bars := p.beside.explain(fresh, free); len(bars) > 0 {
+		return bars
+	}
+	if _, fits := free.seek(p.pool); fits && len(p.times.reserved) > 0 && !p.stopped {
+		first := p.times.reserved[0]
+		t := admission.TicketOf(p.state, first.Task)
+		if p.order.Drains(t.QueueKey(p.state)) {
+			first.At = 0 // whatever is expected
+		}
+		return []blocker.Blocker{{
+			Code: blocker.CodeReserved, Need: int64(w.need), Nodes: int64(w.nodes), Have: int64(len(p.times.reserved)),
+			Turn: blocker.Turn{Until: first.At, Task: first.Task, Service: t.Service},
+		}}
+	}
+	if _, fits := free.seek(p.pool); fits && p.found.planned != nil {
+		return []blocker.Blocker{barred(p, w)}
+	}
+	free.keep = nil
+	if _, fits := fresh.find(&free); fits {
+		return []blocker.Blocker{{Code: blocker.CodeAhead, Need: int64(w.need), Nodes: int64(w.nodes), Have: int64(len(p.commands))}}
+	}
+	return fresh.shortage(&free)
+}
+
+// shortage returns what of a gang's GPUs there is too little of, though nothing was
+// placed yet.
+func (p *pool) shortage(w *want) (out []blocker.Blocker) {
+	note := func(c blocker.Code, have uint32) {
+		out = append(out, blocker.Blocker{
+			Code: c, Need: int64(w.need), Nodes: int64(w.nodes), Have: int64(have),
+			Asked: blocker.Asked{Model: w.model, Found: blocker.SeveralModels(p.state, w.model), MemoryMB: w.memory, Where: w.sites.text(), Least: int64(w.least), Private: w.sites.private()},
+		})
+	}
+	free, best := p.suiting(w)
+	anyType, anySize, anyNode, anyUser := *w, *w, *w, *w
+	anyType.model, anySize.memory = "", 0
+	var says, private bool
+	anyNode.sites, says = w.sites.whatever()
+	anyUser.sites, private = w.sites.ofAnyUser()
+	never := p.state.Nodes.Len() > 0 && !w.holds(w.sizes(listed))
+	if _, fits := p.find(&anyUser); private && (fits || never && anyUser.holds(anyUser.sizes(listed))) {
+		note(blocker.CodeAccounts, free)
+	} else if never {
+		note(blocker.CodeNever, 0)
+	}
+	anyGPU := *w
+	anyGPU.avoid = model.RankKey{}
+	if _, fits := p.find(&anyType); fits && w.model != "" {
+		note(blocker.CodeGPUType, free)
+	}
+	if _, fits := p.find(&anySize); fits && w.memory > 0 {
+		note(blocker.CodeGPUMemory, free)
+	}
+	if _, fits := p.find(&anyNode); fits && says {
+		note(blocker.CodeConstraint, free)
+	}
+	if _, fits := p.find(&anyGPU); fits && w.avoid.Job > 0 {
+		note(blocker.CodeAvoid, free)
+	}
+	if open, few := p.open(), w.few(); open < max(few.nodes, 1) {
+		note(blocker.CodeNodes, open)
+	}
+	note(blocker.CodeGPUs, free)
+	out[len(out)-1].Best = int64(best)
+	return out
+}
+
+// suiting counts the free GPUs that suit, in all and on the node that has most.
+func (p *pool) suiting(w *want) (all, most uint32) {
+	for free := p.most(w); free > 0; free-- {
+		for _, h := range p.with(free, w) {
+			n := p.count(h, w)
+			all += n
+			most = max(most, n)
+		}
+	}
+	return all, most
+}
+
+// open counts the nodes that take work.
+func (p *pool) open() (n uint32) {
+	for _, node := range p.state.Nodes.All() {
+		if node.Schedulable() {
+			n++
+		}
+	}
+	return n
+}
+
+// maxWhom bounds the jobs that are named as making way.
+const maxWhom = 3
+
+// makeWay is who is being stopped so that their GPUs are a task's, how many of these are
+// kept for it, and when they are free at the latest if all goes well.
+func makeWay(s *state.State, who model.TaskKey) (whom string, gpus uint32, until model.Time) {
+	var names []string
+	for k := range s.ClaimedFor.From(state.ClaimKey{Task: who}) {
+		if k.Task != who {
+			break
+		}
+		slot, _ := s.Slots.Get(k.Slot)
+		a, _ := s.Attempts.Get(slot.Rank.Attempt())
+		if slot.Owner != model.OwnerAttempt || a.Stop == model.ReasonNone {
+			continue
+		}
+		gpus++
+		until = max(until, a.StopAt.Add(a.Frozen.FenceLead()+soon))
+		if name := (blocker.Holder{Task: a.Key.TaskKey()}).String(); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	verb := " have"
+	if len(names) == 1 {
+		verb = " has"
+	}
+	if more := len(names) - maxWhom; more > 0 {
+		names = append(names[:maxWhom], fmt.Sprintf("%d more", more))
+	}
+	if len(names) > 0 {
+		whom = strings.Join(names, " and ") + verb
+	}
+	return whom, gpus, until
+}
+
+// maxBars bounds the bookings that an explanation names.
+const maxBars = 3
+
+// explain lists the bookings because of which a task finds no GPUs, though nothing was
+// placed yet; none if they are not to blame, or not alone.
+func (b *beside) explain(fresh *pool, w want) (out []blocker.Blocker) {
+	if w.keep == nil {
+		return nil
+	}
+	k := *w.keep
+	w.keep = nil
+	if _, fits := fresh.find(&w); !fits {
+		return nil
+	}
+	k.books, k.why = state.OpenBooks(b.pass.state, b.pass.now), nil
+	w.keep = &k
+	if _, fits := w.seek(fresh); fits {
+		return nil
+	}
+	slices.SortFunc(k.why, func(a, b model.Booking) int { return a.ID.Compare(b.ID) })
+	for _, v := range k.why {
+		code := blocker.CodeBooked
+		if v.Kind == model.BookMaintenance {
+			code = blocker.CodeClosed
+		}
+		if out = append(out, blocker.Blocker{Code: code, Need: int64(w.need), Nodes: int64(w.nodes), Turn: blocker.Turn{Until: v.End, Booking: v}}); len(out) == maxBars {
+			break
+		}
+	}
+	return out
+}

@@ -1,0 +1,112 @@
+package sched
+
+import (
+	"slices"
+
+	"github.com/berth-gpu/berth/cluster/sched/admission"
+	"github.com/berth-gpu/berth/cluster/sched/blocker"
+	"github.com/berth-gpu/berth/cluster/sched/queue"
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+)
+
+// Verdict is the outcome of a pass for one task.
+type Verdict struct {
+	pass *pass
+	want want
+	Bars []blocker.Blocker // other than that it finds no GPUs
+	fits bool
+}
+
+// Judge runs the pass for s at the time now up to a waiting task's turn.
+func Judge(s *state.State, now model.Time, t *admission.Ticket) Verdict {
+	v := Verdict{pass: newPass(s, now)}
+	v.want = v.pass.wantOf(t)
+	set := s.Settings()
+	if !set.Running {
+		v.Bars = append(v.Bars, blocker.Blocker{Code: blocker.CodeStopped})
+	}
+	if set.Standstill {
+		v.Bars = append(v.Bars, blocker.Blocker{Code: blocker.CodeStandstill})
+	}
+	p := v.pass
+	p.beside.clear()
+	p.claimed()
+	if v.fits = p.done[t.Task.Key]; v.fits {
+		return v
+	}
+	if p.searches() {
+		p.search()
+		if v.fits = p.done[t.Task.Key]; !v.fits {
+			v.Bars = slices.AppendSeq(v.Bars, p.admit(t))
+		}
+		return v
+	}
+	at := p.order.SortKey(t.QueueKey(s))
+	p.jobs(&at)
+	v.want = p.wantOf(t)
+	v.Bars = slices.AppendSeq(v.Bars, p.admit(t))
+	if _, v.fits = v.want.seek(p.pool); !v.fits && p.times.shift(&v.want) {
+		_, v.fits = v.want.seek(p.pool)
+	}
+	v.fits = v.fits && len(p.commands) < maxPlan && !p.stopped
+	return v
+}
+
+// Order returns the order of the queue in which the pass went.
+func (v *Verdict) Order() *queue.Ordering { return v.pass.order }
+
+// Placed reports whether the plan places the task.
+func (v *Verdict) Placed() bool { return v.fits && len(v.Bars) == 0 }
+
+// Blockers returns all that keeps the task from being placed.
+func (v *Verdict) Blockers() []blocker.Blocker {
+	if v.fits {
+		return v.Bars
+	}
+	misfit := v.pass.misfit(&v.want, newPool(v.pass.state))
+	if first := &misfit[0]; len(v.Bars) > 0 && (first.Code == blocker.CodeBarred || first.Code == blocker.CodeAhead && first.Have == 0) {
+		return v.Bars // they are why a search has not placed the task: GPUs are free, and no task goes first
+	}
+	if misfit[len(misfit)-1].Code == blocker.CodeGPUs {
+		misfit = append(append(misfit, v.shut()...), v.degraded()...)
+	}
+	return append(v.Bars, misfit...)
+}
+
+// After returns a state after commands; false if one of them is refused.
+func After(s *state.State, bodies ...command.Body) (next state.State, done bool) {
+	commands := make([]command.Command, 0, len(bodies))
+	for _, b := range bodies {
+		c, err := command.New("explain", b)
+		if err != nil {
+			return next, false
+		}
+		commands = append(commands, c)
+	}
+	meta := state.Meta{Index: s.Index + 1, Term: s.Term, At: s.Settings().Clock, By: "explain"}
+	next, results, _ := state.Apply(*s, meta, commands)
+	return next, !slices.ContainsFunc(results, func(r command.Result) bool { return !r.OK() })
+}
+
+// VictimsOf returns the tasks that the plan of an instant stops so that their GPUs are a task's; none if GPUs
+// that are kept for others suffice. If the plan does not provide for the task, planned is false, and next is
+// when others may be stopped for it, or 0 for never.
+func VictimsOf(s *state.State, at model.Time, task model.TaskKey) (victims []blocker.Holder, planned bool, next model.Time) {
+	p := newPass(s, at)
+	p.run()
+	for _, b := range p.commands {
+		if b, is := b.(*command.Preempt); is && b.Beneficiary == task {
+			for _, v := range b.Victims {
+				victims = append(victims, blocker.Holder{Task: v.TaskKey()})
+			}
+			slices.SortFunc(victims, blocker.Holder.Compare)
+			return victims, true, 0
+		}
+	}
+	if p.found.prey != nil && p.found.prey.wake != 0 {
+		next = due(p)
+	}
+	return nil, false, next
+}
