@@ -98,26 +98,6 @@ func TestReadRules(t *testing.T) {
 	}
 }
 
-func TestTokensOfTheEnvironmentAndOfFiles(t *testing.T) {
-	t.Setenv("BERTH_TOKEN", "")
-	t.Setenv("RESEARCH_AGENT_USER_AUTH_TOKEN", "berth_b")
-	if got := tokenOfEnvironment(); got != "berth_b" {
-		t.Errorf("got %q", got)
-	}
-	t.Setenv("BERTH_TOKEN", " berth_a\n")
-	if got := tokenOfEnvironment(); got != "berth_a" {
-		t.Errorf("got %q", got)
-	}
-	if got, err := readTokenFile(written(t, "berth_c\n")); got != "berth_c" || err != nil {
-		t.Errorf("got %q, %v", got, err)
-	}
-	for _, text := range []string{"", "\n", "a b", "a\nb"} {
-		if _, err := readTokenFile(written(t, text)); err == nil {
-			t.Errorf("%q is a token", text)
-		}
-	}
-}
-
 // With callers asked the API may listen anywhere; without, on loopback only.
 func TestWhereTheAPIListens(t *testing.T) {
 	base := map[string]string{"data-dir": "d", "id": "p1"}

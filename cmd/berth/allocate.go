@@ -191,7 +191,7 @@ func showAllocation(w io.Writer, a *wire.ServiceAllocation) error {
 	if err := showAllocations(w, &wire.ServiceAllocations{Allocations: []wire.ServiceAllocation{*a}}); err != nil || a.Explanation == nil {
 		return err
 	}
-	s, e := &sheet{}, a.Explanation
+	s, e := &details{}, a.Explanation
 	s.line("Why", "%s", local(e.Summary))
 	if e.PlannedStart != nil {
 		s.line("Start", "expected %s", rangeText(e.PlannedStart, e.At))

@@ -44,7 +44,7 @@ func showShown(w io.Writer, v *shown) error {
 	if v.tasks == nil {
 		return showJob(w, v.Detail)
 	}
-	d, s := v.Detail, &sheet{}
+	d, s := v.Detail, &details{}
 	s.line("Job", "%s %s", d.ID, jobName(&d.Job))
 	s.line("State", "%s", stateLine(d))
 	s.line("User", "%s", d.User)
@@ -65,7 +65,7 @@ func showShown(w io.Writer, v *shown) error {
 	return err
 }
 
-func (s *sheet) array(a *wire.Array) {
+func (s *details) array(a *wire.Array) {
 	s.line("Array", "%d tasks (%s): %d queued, %d running, %d completed, %d failed, %d canceled",
 		a.Size, table.Clean(a.Indices), a.Queued, a.Running, a.Completed, a.Failed, a.Canceled)
 	if a.Limit > 0 {
@@ -75,7 +75,7 @@ func (s *sheet) array(a *wire.Array) {
 }
 
 // dates prints the earliest start and the deadline of a job.
-func (s *sheet) dates(j *wire.Job) {
+func (s *details) dates(j *wire.Job) {
 	if !j.BeginAt.IsZero() {
 		s.line("Begin", "%s", table.Clock(j.BeginAt, time.Now()))
 	}
@@ -85,7 +85,7 @@ func (s *sheet) dates(j *wire.Job) {
 }
 
 // after prints the jobs that a job waits for or has waited for.
-func (s *sheet) after(list []wire.Dependency) {
+func (s *details) after(list []wire.Dependency) {
 	for _, d := range list {
 		text := d.Kind + " of job " + d.JobID
 		if d.JobState != "" {

@@ -2,11 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,7 +15,6 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/build"
 	"github.com/berth-gpu/berth/cmd/internal/config"
 	"github.com/berth-gpu/berth/httpapi/client"
-	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
 // connection is how a command reaches the cluster, and how the command prints answers.
@@ -95,54 +91,6 @@ func splitList(s string) (out []string) {
 	}
 	return out
 }
-
-// exitCode returns the exit code of a failed command: 1, or a more specific one.
-func exitCode(err error) int {
-	if _, is := errors.AsType[*usageError](err); is {
-		return exitUsage
-	}
-	if e, is := errors.AsType[exitError](err); is {
-		return int(e)
-	}
-	if p, is := errors.AsType[*wire.Problem](err); is {
-		switch p.Status {
-		case http.StatusNotFound:
-			return exitNotFound
-		case http.StatusUnauthorized, http.StatusForbidden:
-			return exitDenied
-		case http.StatusServiceUnavailable:
-			return exitUnreachable
-		}
-		return exitFailure
-	}
-	if errors.Is(err, client.ErrUnreachable) || isDialError(err) {
-		return exitUnreachable
-	}
-	return exitFailure
-}
-
-// advise adds a remedy to the error of a cluster that cannot be reached.
-func advise(err error) error {
-	if exitCode(err) != exitUnreachable || !errors.Is(err, client.ErrUnreachable) {
-		return err
-	}
-	return fmt.Errorf("%w; is the cluster running? give its peers with --address or BERTH_ADDRESS", err)
-}
-
-// notFound returns an error like the cluster's own for an object that does not exist.
-func notFound(format string, args ...any) error {
-	return &wire.Problem{Status: http.StatusNotFound, Code: wire.CodeNotFound, Detail: fmt.Sprintf(format, args...)}
-}
-
-func isDialError(err error) bool {
-	op, is := errors.AsType[*net.OpError](err)
-	return is && op.Op == "dial"
-}
-
-// exitError ends the program with a job's exit code, without an error message.
-type exitError int
-
-func (e exitError) Error() string { return fmt.Sprintf("the job ended with exit code %d", int(e)) }
 
 // reading returns the body of a command that requests one answer and prints it.
 func reading[T any](c *connection, ask func(context.Context, *client.Client) (T, error), show func(io.Writer, T) error) func(*cobra.Command, []string) error {

@@ -140,16 +140,3 @@ func newExtend() *cobra.Command {
 	cmd.Flags().StringVar(&limit, "to", "", "the new limit, a `time` from the start of an attempt")
 	return cmd
 }
-
-// timeFlag parses a flag that holds a time; empty text gives nil.
-func timeFlag(name, text string) (*wire.Duration, error) {
-	if text == "" {
-		return nil, nil
-	}
-	v, err := wire.ParseDuration(text)
-	if err != nil {
-		return nil, usage("%s %w", name, err)
-	}
-	d := wire.Duration(v)
-	return &d, nil
-}

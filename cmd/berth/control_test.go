@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -28,19 +27,6 @@ func TestErrorsOfSeveralJobs(t *testing.T) {
 	code, out, errs := f.berth(t, "cancel", "1", "2", "3")
 	if code != exitFailure || out != "Job 1: canceled\nCanceled 1 of 3 jobs\n" || errs != "berth: job 2 has ended; job 3: its owner is another user\n" {
 		t.Errorf("exit code %d\n%s%s", code, out, errs)
-	}
-}
-
-func TestOneLine(t *testing.T) {
-	for text, want := range map[string]string{
-		"one":                    "one",
-		"one\n  two\n\nthree":    "one; two; three",
-		"all of these:\n one,\n": "all of these: one,",
-		"It ended.\nOnce.":       "It ended. Once.",
-	} {
-		if got := oneLine(errors.New(text)); got != want {
-			t.Errorf("%q is %q, not %q", text, got, want)
-		}
 	}
 }
 

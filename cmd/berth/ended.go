@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -87,17 +86,6 @@ func showEnded(w io.Writer, all *wire.History) error {
 	return showArchive(w, &all.ArchiveStanding)
 }
 
-// showArchive prints which part of the history an archive lacks.
-func showArchive(w io.Writer, a *wire.ArchiveStanding) (err error) {
-	switch {
-	case a.Failing:
-		_, err = fmt.Fprintln(w, "This peer's archive cannot be written at the moment: the newest records may be missing. The cause is in the peer's log.")
-	case a.CompleteTo == 0:
-		_, err = fmt.Fprintln(w, "This peer has not yet got all records from other peers.")
-	}
-	return err
-}
-
 // exitCodeOf returns how a job's processes ended, in one word.
 func exitCodeOf(j *wire.Job) string {
 	switch {
@@ -109,14 +97,6 @@ func exitCodeOf(j *wire.Job) string {
 		return strconv.FormatInt(j.Array.Failed, 10) + " failed"
 	}
 	return ""
-}
-
-// tenths formats a number with one digit after the point, and numbers below 0.1 with up to four.
-func tenths(v float64) string {
-	if v > 0 && v < 0.1 {
-		return strings.TrimRight(strconv.FormatFloat(v, 'f', 4, 64), "0")
-	}
-	return strconv.FormatFloat(v, 'f', 1, 64)
 }
 
 func percentOf(v *float64) string {
@@ -153,5 +133,3 @@ func utc(t time.Time) string {
 	}
 	return t.UTC().Format(time.RFC3339)
 }
-
-func decimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }

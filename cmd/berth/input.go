@@ -8,6 +8,9 @@ import (
 	"time"
 )
 
+// waitQuietly is how long a command waits before its user sees the reason.
+const waitQuietly = 2 * time.Second
+
 // readInput reads a file that a user names, and of a larger one no more than limit+1 bytes. A pipe
 // can block for any time: the end of the context ends the wait, and after a while a notice goes to
 // say.

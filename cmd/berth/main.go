@@ -55,15 +55,6 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/terminal"
 )
 
-// The exit codes.
-const (
-	exitFailure     = 1
-	exitUsage       = 2
-	exitNotFound    = 3
-	exitDenied      = 4
-	exitUnreachable = 5
-)
-
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
 // run carries out a command line and returns the exit code. The first SIGINT or SIGTERM requests an
@@ -136,35 +127,4 @@ func addGroup(root *cobra.Command, id string, commands ...*cobra.Command) {
 		c.GroupID = id
 		root.AddCommand(c)
 	}
-}
-
-// usageError is the error of a command line that is not valid.
-type usageError struct{ err error }
-
-func (e *usageError) Error() string { return e.err.Error() }
-func (e *usageError) Unwrap() error { return e.err }
-
-func usage(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
-
-// noArgs refuses positional arguments.
-func noArgs(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usage("%s takes no argument %q; see %s --help", cmd.CommandPath(), args[0], cmd.CommandPath())
-	}
-	return nil
-}
-
-// oneLine returns an error's text without line breaks; its lines are joined by semicolons.
-func oneLine(err error) string {
-	text := ""
-	for line := range strings.Lines(err.Error()) {
-		switch words := strings.Join(strings.Fields(line), " "); {
-		case words == "":
-		case text == "" || strings.ContainsRune(":;,.", rune(text[len(text)-1])):
-			text = strings.TrimSpace(text + " " + words)
-		default:
-			text += "; " + words
-		}
-	}
-	return text
 }

@@ -84,25 +84,3 @@ func instant(text string, now time.Time) (time.Time, error) {
 	}
 	return time.Time{}, errMoment
 }
-
-// late returns by how much a job with an estimated run time would miss its deadline if it started
-// now or at its earliest start; 0: it would not, or has no estimate or deadline.
-func late(r *wire.Submit, now time.Time) time.Duration {
-	at := func(text string) (time.Time, bool) {
-		if ahead, relative := strings.CutPrefix(text, "+"); relative {
-			d, err := wire.ParseDuration(ahead)
-			return now.Add(d), err == nil
-		}
-		t, err := time.Parse(time.RFC3339, text)
-		return t, err == nil
-	}
-	deadline, given := at(r.Deadline)
-	if r.Estimate == nil || !given {
-		return 0
-	}
-	start := now
-	if begin, given := at(r.Begin); given && begin.After(now) {
-		start = begin
-	}
-	return max(0, start.Add(time.Duration(*r.Estimate)).Sub(deadline))
-}

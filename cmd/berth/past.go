@@ -216,8 +216,6 @@ func endedOf(j *wire.Job, id string, ran float64, done time.Time, granted int64)
 	}
 }
 
-func ofSeconds(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }
-
 // labelsText formats labels as nodes report them.
 func labelsText(given wire.Labels) string {
 	var labels model.Labels

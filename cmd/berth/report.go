@@ -1,7 +1,10 @@
 package main
 
 import (
+	"fmt"
 	"io"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -91,3 +94,24 @@ func ago(flag, text string, now time.Time) (time.Time, error) {
 	}
 	return t, nil
 }
+
+// showArchive prints which part of the history an archive lacks.
+func showArchive(w io.Writer, a *wire.ArchiveStanding) (err error) {
+	switch {
+	case a.Failing:
+		_, err = fmt.Fprintln(w, "This peer's archive cannot be written at the moment: the newest records may be missing. The cause is in the peer's log.")
+	case a.CompleteTo == 0:
+		_, err = fmt.Fprintln(w, "This peer has not yet got all records from other peers.")
+	}
+	return err
+}
+
+// tenths formats a number with one digit after the point, and numbers below 0.1 with up to four.
+func tenths(v float64) string {
+	if v > 0 && v < 0.1 {
+		return strings.TrimRight(strconv.FormatFloat(v, 'f', 4, 64), "0")
+	}
+	return strconv.FormatFloat(v, 'f', 1, 64)
+}
+
+func decimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }

@@ -100,9 +100,6 @@ func runAttached(cmd *cobra.Command, api *client.Client, request *wire.Submit) e
 	return endOf(job)
 }
 
-// waitQuietly is how long a job may wait before its user sees the reason.
-const waitQuietly = 2 * time.Second
-
 // sayWhy prints why a job waits, if it does.
 func sayWhy(ctx context.Context, api *client.Client, id string, say io.Writer) {
 	d, _, err := api.Job(ctx, id, client.JobQuery{})

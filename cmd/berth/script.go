@@ -86,3 +86,32 @@ func lacks(path string) bool {
 	_, err := os.Stat(path)
 	return filepath.IsAbs(path) && errors.Is(err, fs.ErrNotExist)
 }
+
+func (s *submission) fillEnv(r *wire.Submit) error {
+	for _, e := range s.env {
+		name, value, given := strings.Cut(e, "=")
+		if !given {
+			var found bool
+			if value, found = os.LookupEnv(name); !found {
+				return usage("--env %s: this shell has no such variable; give it a value", name)
+			}
+			if err := utf8Text(value); err != nil {
+				return usage("--env %s: this shell's value %w", name, err)
+			}
+		}
+		if r.Env == nil {
+			r.Env = map[string]string{}
+		}
+		r.Env[name] = value
+	}
+	return nil
+}
+
+// shellJoin quotes words for a shell.
+func shellJoin(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+	}
+	return strings.Join(quoted, " ")
+}

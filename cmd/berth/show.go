@@ -74,19 +74,11 @@ func askRef(ctx context.Context, api *client.Client, r ref) (*wire.Detail, error
 	return detail, nil
 }
 
-// sheet collects lines of a name and a value.
-type sheet struct{ strings.Builder }
-
-func (s *sheet) line(name, format string, args ...any) {
-	if value := table.Clean(fmt.Sprintf(format, args...)); value != "" {
-		fmt.Fprintf(s, "%-12s %s\n", name, value)
-	}
-}
-
-func (s *sheet) head(title string) { fmt.Fprintf(s, "\n%s\n", title) }
+// details is the sheet of a job, or of a service's allocation.
+type details struct{ sheet }
 
 func showJob(w io.Writer, d *wire.Detail) error {
-	s := &sheet{}
+	s := &details{}
 	s.line("Job", "%s %s", d.ID, jobName(&d.Job))
 	s.line("State", "%s", stateLine(d))
 	if d.Archived {
@@ -139,7 +131,7 @@ func showJob(w io.Writer, d *wire.Detail) error {
 }
 
 // why prints why a job, or a task of an array, waits.
-func (s *sheet) why(d *wire.Detail) {
+func (s *details) why(d *wire.Detail) {
 	e := d.Explanation
 	if e == nil {
 		return
@@ -180,7 +172,7 @@ func wants(j *wire.Job) string {
 }
 
 // idle prints for how long the GPUs of ended attempts were idle.
-func (s *sheet) idle(attempts []wire.Attempt) {
+func (s *details) idle(attempts []wire.Attempt) {
 	var measured, idle float64
 	for i := range attempts {
 		measured += attempts[i].MeasuredGPUHours
@@ -191,7 +183,7 @@ func (s *sheet) idle(attempts []wire.Attempt) {
 	}
 }
 
-func (s *sheet) timeline(d *wire.Detail) {
+func (s *details) timeline(d *wire.Detail) {
 	if len(d.Timeline) == 0 {
 		return
 	}
@@ -216,7 +208,7 @@ func becauseOf(reason, detail string) string {
 	return reason + ": " + detail
 }
 
-func (s *sheet) attempts(d *wire.Detail) {
+func (s *details) attempts(d *wire.Detail) {
 	if len(d.History) == 0 {
 		return
 	}
@@ -260,7 +252,7 @@ func exitText(r wire.Rank) string {
 }
 
 func showExplanation(w io.Writer, d *wire.Detail) error {
-	s := &sheet{}
+	s := &details{}
 	e := d.Explanation
 	if e == nil {
 		s.line("Job", "%s does not wait: it is %s", d.ID, stateLine(d))
@@ -287,7 +279,7 @@ func showExplanation(w io.Writer, d *wire.Detail) error {
 }
 
 // causes prints what blocks a job or a service, what goes before it, and what would help.
-func (s *sheet) causes(e *wire.Explanation) {
+func (s *details) causes(e *wire.Explanation) {
 	s.list("Blocked by", texts(e.Blockers, func(b wire.Blocker) string { return local(b.Message) }))
 	if len(e.Ahead) > 0 {
 		s.head("Ahead of it (" + plural(int64(e.AheadN), "task") + ")")
@@ -314,17 +306,6 @@ func orderLine(e *wire.Explanation) string {
 		position = "about " + position
 	}
 	return strings.Join(append(parts, position), ", ")
-}
-
-// list prints points under a title; nothing if there are none.
-func (s *sheet) list(title string, lines []string) {
-	if len(lines) == 0 {
-		return
-	}
-	s.head(title)
-	for _, l := range lines {
-		fmt.Fprintf(s, "  - %s\n", table.Clean(l))
-	}
 }
 
 func texts[T any](list []T, text func(T) string) []string {

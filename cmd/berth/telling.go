@@ -1,6 +1,8 @@
 package main
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -23,5 +25,24 @@ func (s *submission) fillTelling(_ *cobra.Command, r *wire.Submit) error {
 		return usage("--notify needs --webhook URL; for the events of all your jobs: berth webhook add URL --user %s", thisUser())
 	}
 	r.WebhookURL, r.Notify = s.webhook, s.notify
+	return nil
+}
+
+// fillWarning parses "USR1@300", or Slurm's "B:USR1@300".
+func (s *submission) fillWarning(r *wire.Submit) error {
+	if s.warn == "" {
+		return nil
+	}
+	name, before, timed := strings.Cut(strings.TrimPrefix(s.warn, "B:"), "@")
+	r.WarnSignal = name
+	if !timed {
+		return nil
+	}
+	v, err := wire.ParseDuration(before)
+	if err != nil {
+		return usage("--signal %s: the time after @ %w", s.warn, err)
+	}
+	d := wire.Duration(v)
+	r.WarnBefore = &d
 	return nil
 }

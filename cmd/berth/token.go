@@ -4,43 +4,15 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/berth-gpu/berth/cmd/internal/config"
 	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
-
-// tokenVariables are the environment variables of the token; the first that is set counts.
-func tokenVariables() []string { return []string{"BERTH_TOKEN", "RESEARCH_AGENT_USER_AUTH_TOKEN"} }
-
-func tokenOfEnvironment() string {
-	for _, name := range tokenVariables() {
-		if token := strings.TrimSpace(os.Getenv(name)); token != "" {
-			return token
-		}
-	}
-	return ""
-}
-
-// readTokenFile reads a token from a file without other content.
-func readTokenFile(path string) (string, error) {
-	data, err := config.ReadPrivate(path)
-	if err != nil {
-		return "", fmt.Errorf("cannot read the token: %w", err)
-	}
-	token := strings.TrimSpace(string(data))
-	if token == "" || strings.ContainsAny(token, " \n\t") {
-		return "", fmt.Errorf("%s does not hold one token and nothing else", path)
-	}
-	return token, nil
-}
 
 func newToken() *cobra.Command {
 	cmd := &cobra.Command{

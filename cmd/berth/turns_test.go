@@ -9,72 +9,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
-
-func TestRefs(t *testing.T) {
-	for text, want := range map[string]struct {
-		ref
-		said string
-	}{
-		"17":            {ref{"17", ""}, "17"},
-		"17.3":          {ref{"17", "3"}, "17.3"},
-		"17_3":          {ref{"17", "3"}, "17.3"},
-		"17.[3-9]":      {ref{"17", "3-9"}, "17.[3-9]"},
-		"17_[12,9-11]":  {ref{"17", "9-12"}, "17.[9-12]"},
-		"@":             {ref{"@", ""}, "@"},
-		"@.0":           {ref{"@", "0"}, "@.0"},
-		"what":          {ref{"what", ""}, "what"},
-		"17.[0-9:3,40]": {ref{"17", "0-9:3,40"}, "17.[0-9:3,40]"},
-	} {
-		if got, err := parseRef(text); err != nil || got != want.ref || got.String() != want.said {
-			t.Errorf("%s is %+v, said as %s (%v)", text, got, got, err)
-		}
-	}
-	for _, text := range []string{"17.", "17.x", "17.[3", "17.[]", "17.[a-b]", "17.3-9", "17.-1", "17.1.2", "17.[9-3]", "17.9999999", "", " ", ".3", "_3"} {
-		if got, err := parseRef(text); exitCode(err) != exitUsage {
-			t.Errorf("%s was read as %+v (%v)", text, got, err)
-		}
-	}
-}
-
-func TestMoments(t *testing.T) {
-	zone := time.FixedZone("here", 2*3600)
-	now := time.Date(2026, 3, 4, 15, 30, 0, 0, zone)
-	for text, want := range map[string]string{
-		"":                          "",
-		"+2h":                       "+7200",
-		"now+2h":                    "+7200",
-		"now+1hour":                 "+3600",
-		"now+3days":                 "+259200",
-		"+90":                       "+90",
-		"+2weeks":                   "+1209600",
-		"16:00":                     "2026-03-04T14:00:00Z",
-		"15:30":                     "2026-03-05T13:30:00Z",
-		"01:02:03":                  "2026-03-04T23:02:03Z",
-		"noon":                      "2026-03-05T10:00:00Z",
-		"midnight":                  "2026-03-04T22:00:00Z",
-		"Tomorrow":                  "2026-03-04T22:00:00Z",
-		"today":                     "2026-03-03T22:00:00Z",
-		"now":                       "2026-03-04T13:30:00Z",
-		"2026-12-24":                "2026-12-23T22:00:00Z",
-		"2026-12-24T18:00":          "2026-12-24T16:00:00Z",
-		"2026-12-24 18:00:05":       "2026-12-24T16:00:05Z",
-		"2026-12-24T18:00:05Z":      "2026-12-24T18:00:05Z",
-		"2026-12-24T18:00:05-05:00": "2026-12-24T23:00:05Z",
-	} {
-		if got, err := moment("--begin", text, now); err != nil || got != want {
-			t.Errorf("%q is %q (%v), want %q", text, got, err, want)
-		}
-	}
-	for _, text := range []string{"soon", "+", "+x", "now-1h", "25:00", "2026-13-01", "+5fortnights", "+99999999weeks"} {
-		if got, err := moment("--begin", text, now); exitCode(err) != exitUsage {
-			t.Errorf("%q was read as %q (%v)", text, got, err)
-		}
-	}
-}
 
 // fakeAPI answers submissions, and knows one job of everybody.
 type fakeAPI struct {
