@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -20,7 +21,7 @@ import (
 const allocateWait = 30 * time.Second
 
 func newAllocate() *cobra.Command {
-	c := &connection{}
+	c := &cli.Connection{}
 	r := &wire.Allocate{}
 	var gpus int64
 	var priority, ttl string
@@ -33,7 +34,7 @@ func newAllocate() *cobra.Command {
 			"and released by berth release.",
 		Example: "  berth allocate web -g 2 --ttl 8h --wait\n  berth renew web-1200000\n  berth release web-1200000",
 	}
-	c.bindReading(cmd)
+	c.BindReading(cmd)
 	f := cmd.Flags()
 	f.Int64VarP(&gpus, "gpus", "g", 1, "`number` of GPUs, all on one node")
 	f.StringVar(&r.GPUType, "model", "", "`type` of the GPUs; any by default")
@@ -47,7 +48,7 @@ func newAllocate() *cobra.Command {
 	f.BoolVar(&wait, "wait", false, "end when they are allocated")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 {
-			return usage("%s takes the name of a service; see %s --help", cmd.CommandPath(), cmd.CommandPath())
+			return cli.Usage("%s takes the name of a service; see %s --help", cmd.CommandPath(), cmd.CommandPath())
 		}
 		r.Service, r.GPUs = args[0], &gpus
 		if f.Changed("gpu-mem") {
@@ -57,15 +58,15 @@ func newAllocate() *cobra.Command {
 			return err
 		}
 		ask := func(ctx context.Context, api *client.Client) (*wire.Allocated, error) {
-			r.User = me(ctx, api)
+			r.User = cli.Me(ctx, api)
 			out, err := client.ServicesOf(api).Allocate(ctx, r)
 			if err != nil || !wait {
 				return out, err
 			}
 			err = awaitGrant(ctx, api, out)
-			return out, goesOn(cmd, "The request "+out.AllocationID, "to end it: berth release "+out.AllocationID, err)
+			return out, cli.GoesOn(cmd, "The request "+out.AllocationID, "to end it: berth release "+out.AllocationID, err)
 		}
-		return reading(c, ask, showAllocated)(cmd, nil)
+		return cli.Reading(c, ask, showAllocated)(cmd, nil)
 	}
 	return cmd
 }
@@ -75,7 +76,7 @@ func allocateFlags(r *wire.Allocate, priority, ttl string) error {
 	if priority != "" {
 		n, err := strconv.ParseInt(priority, 10, 64)
 		if err != nil {
-			return usage("--priority must be 1 to 10, not %q", priority)
+			return cli.Usage("--priority must be 1 to 10, not %q", priority)
 		}
 		r.Priority = &n
 	}
@@ -91,7 +92,7 @@ func ttlOf(text string) (*wire.Duration, error) {
 	}
 	d, err := wire.ParseDuration(text)
 	if err != nil {
-		return nil, usage("--ttl must be a time such as 90m or 8h, not %q", text)
+		return nil, cli.Usage("--ttl must be a time such as 90m or 8h, not %q", text)
 	}
 	v := wire.Duration(d)
 	return &v, nil
@@ -140,7 +141,7 @@ func gpuPlaces(list []int64) string {
 }
 
 func newAllocations() *cobra.Command {
-	c := &connection{}
+	c := &cli.Connection{}
 	var q client.AllocationsQuery
 	cmd := &cobra.Command{
 		Use:     "allocations [ID]",
@@ -148,7 +149,7 @@ func newAllocations() *cobra.Command {
 		Example: "  berth allocations\n  berth allocations --status queued\n  berth allocations web-1200000",
 		Args:    cobra.MaximumNArgs(1),
 	}
-	c.bindReading(cmd)
+	c.BindReading(cmd)
 	cmd.Flags().StringVar(&q.Service, "service", "", "of this `service` only")
 	cmd.Flags().StringVarP(&q.User, "user", "u", "", "of this `user` only")
 	cmd.Flags().StringVarP(&q.Status, "status", "s", "", "queued, allocated, released, expired or lost only")
@@ -158,12 +159,12 @@ func newAllocations() *cobra.Command {
 				one, _, err := client.ServicesOf(api).Allocation(ctx, args[0], client.JobQuery{})
 				return one, err
 			}
-			return reading(c, ask, showAllocation)(cmd, nil)
+			return cli.Reading(c, ask, showAllocation)(cmd, nil)
 		}
 		ask := func(ctx context.Context, api *client.Client) (*wire.ServiceAllocations, error) {
 			return client.ServicesOf(api).Allocations(ctx, q)
 		}
-		return reading(c, ask, showAllocations)(cmd, nil)
+		return cli.Reading(c, ask, showAllocations)(cmd, nil)
 	}
 	return cmd
 }
@@ -192,11 +193,11 @@ func showAllocation(w io.Writer, a *wire.ServiceAllocation) error {
 		return err
 	}
 	s, e := &details{}, a.Explanation
-	s.line("Why", "%s", local(e.Summary))
+	s.Line("Why", "%s", local(e.Summary))
 	if e.PlannedStart != nil {
-		s.line("Start", "expected %s", rangeText(e.PlannedStart, e.At))
+		s.Line("Start", "expected %s", rangeText(e.PlannedStart, e.At))
 	}
-	s.line("Order", "%s", orderLine(e))
+	s.Line("Order", "%s", orderLine(e))
 	s.causes(e)
 	_, err := fmt.Fprintf(w, "\n%s", s.String())
 	return err
@@ -215,7 +216,7 @@ func releasing(cmd *cobra.Command) *cobra.Command {
 				rest = append(rest, arg)
 			}
 		}
-		c, err := connectionOf(cmd)
+		c, err := cli.ConnectionOf(cmd)
 		if err == nil && len(ids) > 0 {
 			err = onEach(cmd, c, ids, func(ctx context.Context, api *client.Client, id string) (*wire.Allocated, error) {
 				return client.ServicesOf(api).Release(ctx, id)
@@ -254,20 +255,20 @@ func newRenew() *cobra.Command {
 
 // eachAllocation returns a command that changes the allocations named in its arguments.
 func eachAllocation(use, short string, do func(context.Context, *client.Client, string) (*wire.Allocated, error)) *cobra.Command {
-	c := &connection{}
+	c := &cli.Connection{}
 	cmd := &cobra.Command{Use: use, Short: short}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
-			return usage("%s takes the ids of allocations; see berth allocations", cmd.CommandPath())
+			return cli.Usage("%s takes the ids of allocations; see berth allocations", cmd.CommandPath())
 		}
 		return onEach(cmd, c, args, do)
 	}
-	c.bind(cmd)
+	c.Bind(cmd)
 	return cmd
 }
 
-func onEach(cmd *cobra.Command, c *connection, ids []string, do func(context.Context, *client.Client, string) (*wire.Allocated, error)) error {
-	api, err := c.dial()
+func onEach(cmd *cobra.Command, c *cli.Connection, ids []string, do func(context.Context, *client.Client, string) (*wire.Allocated, error)) error {
+	api, err := c.Dial()
 	if err != nil {
 		return err
 	}

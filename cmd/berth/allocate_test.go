@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -66,7 +67,7 @@ func TestWhoseAnAllocationIs(t *testing.T) {
 	f, asked := allocateAPI(t, "allocated")
 	t.Setenv("BERTH_TOKEN", "")
 	t.Setenv("RESEARCH_AGENT_USER_AUTH_TOKEN", "")
-	if code, _, errs := f.berth(t, "allocate", "web"); code != 0 || asked.User != thisUser() {
+	if code, _, errs := f.berth(t, "allocate", "web"); code != 0 || asked.User != cli.ThisUser() {
 		t.Errorf("exit code %d, %s, in the name of %q", code, errs, asked.User)
 	}
 	t.Setenv("BERTH_TOKEN", "berth_x")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -28,7 +29,7 @@ type analyzeFlags struct {
 }
 
 func newAnalyze() *cobra.Command {
-	c, f := &connection{}, &analyzeFlags{}
+	c, f := &cli.Connection{}, &analyzeFlags{}
 	cmd := &cobra.Command{
 		Use:     "analyze [TYPE]",
 		Short:   "Estimate the GPUs that a workload needs",
@@ -44,9 +45,9 @@ func newAnalyze() *cobra.Command {
 		ask := func(ctx context.Context, api *client.Client) (*wire.WorkloadPlan, error) {
 			return api.Lists().Analyze(ctx, body)
 		}
-		return reading(c, ask, showAnalysis)(cmd, nil)
+		return cli.Reading(c, ask, showAnalysis)(cmd, nil)
 	}
-	c.bindReading(cmd)
+	c.BindReading(cmd)
 	to := cmd.Flags()
 	to.StringVarP(&f.name, "name", "J", "", "`name` of the service, or of jobs like it that have run before")
 	to.StringVarP(&f.user, "user", "u", "", "only this `user`'s earlier runs count")
@@ -69,7 +70,7 @@ func (f *analyzeFlags) body(kind string) (*wire.Workload, error) {
 	}
 	for name, v := range map[string]float64{"batch_size": f.batch, "sequence_length": f.sequence, "tokens": f.tokens} {
 		if v < 0 {
-			return nil, usage("%s must not be negative", strings.ReplaceAll(name, "_", " "))
+			return nil, cli.Usage("%s must not be negative", strings.ReplaceAll(name, "_", " "))
 		}
 		if v > 0 {
 			out.Data[name] = v
@@ -86,7 +87,7 @@ func showAnalysis(w io.Writer, p *wire.WorkloadPlan) error {
 	}
 	t.Add("GPUs", strconv.FormatInt(p.GPUs, 10)+of, p.Sources["gpu_count"])
 	t.Add("Memory", fmt.Sprintf("%d MB of each (%.1f GB)", p.MemoryMB, p.MemoryGB), p.Sources["memory_mb"])
-	t.Add("Duration", table.Span(ofSeconds(p.Duration).Round(time.Second)), p.Sources["estimated_duration_seconds"])
+	t.Add("Duration", table.Span(cli.OfSeconds(p.Duration).Round(time.Second)), p.Sources["estimated_duration_seconds"])
 	t.Add("Priority", strconv.FormatInt(p.Priority, 10), p.Sources["priority"])
 	if !p.Fits {
 		t.Add("Fits", "no", "")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/cmd/internal/terminal"
 	"github.com/berth-gpu/berth/httpapi/client"
@@ -27,15 +28,15 @@ type shown struct {
 
 func askShown(name string) func(context.Context, *client.Client) (*shown, error) {
 	return func(ctx context.Context, api *client.Client) (*shown, error) {
-		r, err := findOne(ctx, api, name)
+		r, err := cli.FindOne(ctx, api, name)
 		if err != nil {
 			return nil, err
 		}
 		d, err := askRef(ctx, api, r)
-		if err != nil || d.Array == nil || d.Archived || r.tasks != "" {
+		if err != nil || d.Array == nil || d.Archived || r.Tasks != "" {
 			return &shown{Detail: d}, err
 		}
-		list, err := api.Lists().Tasks(ctx, r.job, client.TasksQuery{Limit: tasksShown})
+		list, err := api.Lists().Tasks(ctx, r.Job, client.TasksQuery{Limit: tasksShown})
 		return &shown{d, list}, err
 	}
 }
@@ -45,17 +46,17 @@ func showShown(w io.Writer, v *shown) error {
 		return showJob(w, v.Detail)
 	}
 	d, s := v.Detail, &details{}
-	s.line("Job", "%s %s", d.ID, jobName(&d.Job))
-	s.line("State", "%s", stateLine(d))
-	s.line("User", "%s", d.User)
-	s.line("Project", "%s", d.Project)
-	s.line("Priority", "%s", className(d.Priority))
-	s.line("GPUs", "%s", wants(&d.Job))
-	s.line("Command", "%s", table.Short(d.Command, 200))
+	s.Line("Job", "%s %s", d.ID, jobName(&d.Job))
+	s.Line("State", "%s", stateLine(d))
+	s.Line("User", "%s", d.User)
+	s.Line("Project", "%s", d.Project)
+	s.Line("Priority", "%s", className(d.Priority))
+	s.Line("GPUs", "%s", wants(&d.Job))
+	s.Line("Command", "%s", table.Short(d.Command, 200))
 	s.dates(&d.Job)
 	s.array(d.Array)
 	s.after(d.After)
-	s.head("Tasks")
+	s.Head("Tasks")
 	fmt.Fprint(s, taskTable(d.Array, v.tasks.Tasks).Fit(terminal.Columns(w)))
 	if more := d.Array.Size - int64(len(v.tasks.Tasks)); more > 0 && len(v.tasks.Tasks) > 0 {
 		fmt.Fprintf(s, "and %d more: berth tasks %s; one of them: berth show %s.%d\n", more, d.ID, d.ID, v.tasks.Tasks[0].Index)
@@ -66,21 +67,21 @@ func showShown(w io.Writer, v *shown) error {
 }
 
 func (s *details) array(a *wire.Array) {
-	s.line("Array", "%d tasks (%s): %d queued, %d running, %d completed, %d failed, %d canceled",
+	s.Line("Array", "%d tasks (%s): %d queued, %d running, %d completed, %d failed, %d canceled",
 		a.Size, table.Clean(a.Indices), a.Queued, a.Running, a.Completed, a.Failed, a.Canceled)
 	if a.Limit > 0 {
-		s.line("At once", "at most %s", plural(a.Limit, "task"))
+		s.Line("At once", "at most %s", cli.Plural(a.Limit, "task"))
 	}
-	s.line("Sweep", "%s", table.Short(strings.Join(a.Params, " "), 200))
+	s.Line("Sweep", "%s", table.Short(strings.Join(a.Params, " "), 200))
 }
 
 // dates prints the earliest start and the deadline of a job.
 func (s *details) dates(j *wire.Job) {
 	if !j.BeginAt.IsZero() {
-		s.line("Begin", "%s", table.Clock(j.BeginAt, time.Now()))
+		s.Line("Begin", "%s", table.Clock(j.BeginAt, time.Now()))
 	}
 	if !j.Deadline.IsZero() {
-		s.line("Deadline", "%s", table.Clock(j.Deadline, time.Now()))
+		s.Line("Deadline", "%s", table.Clock(j.Deadline, time.Now()))
 	}
 }
 
@@ -91,7 +92,7 @@ func (s *details) after(list []wire.Dependency) {
 		if d.JobState != "" {
 			text += ", which is " + d.JobState
 		}
-		s.line("After", "%s (%s)", text, d.State)
+		s.Line("After", "%s (%s)", text, d.State)
 	}
 }
 
@@ -114,19 +115,19 @@ func paramsLine(a *wire.Array, values map[string]string) string {
 }
 
 func newTasks() *cobra.Command {
-	c := &connection{}
+	c := &cli.Connection{}
 	var state string
 	cmd := &cobra.Command{
 		Use:   "tasks JOB",
 		Short: "List the tasks of an array, with the values that a sweep gives them",
 		Args:  oneJob,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return reading(c, func(ctx context.Context, api *client.Client) (*taskList, error) {
+			return cli.Reading(c, func(ctx context.Context, api *client.Client) (*taskList, error) {
 				return askTasks(ctx, api, args[0], state)
 			}, showTasks)(cmd, args)
 		},
 	}
-	c.bindReading(cmd)
+	c.BindReading(cmd)
 	cmd.Flags().StringVarP(&state, "state", "s", "", "only tasks in this `state`; several are separated by commas")
 	return cmd
 }
@@ -138,11 +139,11 @@ type taskList struct {
 }
 
 func askTasks(ctx context.Context, api *client.Client, name, state string) (*taskList, error) {
-	id, err := findJob(ctx, api, name, me(ctx, api))
+	id, err := cli.FindJob(ctx, api, name, cli.Me(ctx, api))
 	if err != nil {
 		return nil, err
 	}
-	d, err := askRef(ctx, api, ref{job: id})
+	d, err := askRef(ctx, api, cli.Ref{Job: id})
 	if err != nil {
 		return nil, err
 	}

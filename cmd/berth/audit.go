@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -26,7 +27,7 @@ reads of other users' data at the answering peer: output and commands of jobs, a
 
 // auditFlags are the flags of audit.
 type auditFlags struct {
-	report
+	cli.Report
 
 	query    client.AuditQuery
 	verify   bool
@@ -41,16 +42,16 @@ func newAudit() *cobra.Command {
 		Short:   "Show the record of all changes: actor, action, target, result",
 		Long:    auditLong,
 		Example: "  berth audit --target \"job 17\"\n  berth audit --actor alice --result refused --since 24h\n  berth audit --verify\n  berth audit --refusals --result denied",
-		Args:    noArgs,
+		Args:    cli.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
-	f.bind(cmd)
+	f.Bind(cmd)
 	to := cmd.Flags()
 	to.StringVar(&f.query.Actor, "actor", "", "only actions of this `name`: alice, user:alice, node:gpu1, peer:p2")
 	to.StringVar(&f.query.Target, "target", "", "only actions on this `thing`: \"job 17\", \"node gpu1\", \"user alice\"")
 	to.StringVar(&f.query.Action, "action", "", "only this `action`, such as submit, cancel or set_policy")
 	to.StringVar(&f.query.Result, "result", "", "only this `result`: ok, refused, or a code")
-	f.bindLimit(cmd)
+	f.BindLimit(cmd)
 	to.BoolVar(&f.verify, "verify", false, "have the peer recompute the hashes of the whole trail")
 	to.BoolVar(&f.refusals, "refusals", false, "show requests that the answering peer refused before they reached the log")
 	to.BoolVar(&f.reads, "reads", false, "show reads of other users' data at the answering peer")
@@ -65,7 +66,7 @@ func newAudit() *cobra.Command {
 }
 
 func (f *auditFlags) run(cmd *cobra.Command) (err error) {
-	api, err := f.begin(&f.query.Since, &f.query.Until)
+	api, err := f.Begin(&f.query.Since, &f.query.Until)
 	if err != nil {
 		return err
 	}
@@ -79,7 +80,7 @@ func (f *auditFlags) run(cmd *cobra.Command) (err error) {
 		return f.requests(cmd, api.Operator().Reads)
 	}
 	all := &wire.Audit{Records: []wire.AuditRecord{}}
-	err = f.pages(func(most int) (int, bool, error) {
+	err = f.Pages(func(most int) (int, bool, error) {
 		f.query.Limit = most
 		page, err := api.Operator().Audit(cmd.Context(), f.query)
 		if err != nil {
@@ -92,7 +93,7 @@ func (f *auditFlags) run(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
-	return f.write(cmd.OutOrStdout(), all, func() [][]string { return auditLines(all.Records) }, func(w io.Writer) error { return showAudit(w, all) })
+	return f.Write(cmd.OutOrStdout(), all, func() [][]string { return auditLines(all.Records) }, func(w io.Writer) error { return showAudit(w, all) })
 }
 
 func showAudit(w io.Writer, all *wire.Audit) error {
@@ -113,7 +114,7 @@ func showAudit(w io.Writer, all *wire.Audit) error {
 		_, err := fmt.Fprintf(w, "%d records are in no peer's archive.\n", all.Lost)
 		return err
 	}
-	return showArchive(w, &all.ArchiveStanding)
+	return cli.ShowArchive(w, &all.ArchiveStanding)
 }
 
 func auditLines(records []wire.AuditRecord) [][]string {
@@ -135,28 +136,28 @@ func (f *auditFlags) check(cmd *cobra.Command, api *client.Client) error {
 		return err
 	}
 	show := showVerdict
-	if f.output == "csv" {
-		return usage("--verify prints no csv")
+	if f.Output == "csv" {
+		return cli.Usage("--verify prints no csv")
 	}
 	whole := v.OK && (v.Refusals == nil || v.Refusals.OK) && (v.Reads == nil || v.Reads.OK)
-	if err := f.print(cmd.OutOrStdout(), v, func(w io.Writer) error { return show(w, v) }); err != nil || whole {
+	if err := f.Print(cmd.OutOrStdout(), v, func(w io.Writer) error { return show(w, v) }); err != nil || whole {
 		return err
 	}
-	return exitError(exitFailure)
+	return cli.ExitError(cli.ExitFailure)
 }
 
 func showVerdict(w io.Writer, v *wire.AuditVerdict) error {
-	s := &sheet{}
-	s.line("Peer", "%s", v.Peer)
-	s.line("Records", "%d verified, %d missing", v.Records, v.Missing)
-	s.line("Head", "record %d of log entry %d, %s", v.Head.Seq, v.Head.Index, v.Head.Hash)
+	s := &cli.Sheet{}
+	s.Line("Peer", "%s", v.Peer)
+	s.Line("Records", "%d verified, %d missing", v.Records, v.Missing)
+	s.Line("Head", "record %d of log entry %d, %s", v.Head.Seq, v.Head.Index, v.Head.Hash)
 	switch {
 	case v.OK:
-		s.line("Verdict", "the trail is complete and unchanged")
+		s.Line("Verdict", "the trail is complete and unchanged")
 	case v.FirstBad > 0:
-		s.line("Verdict", "record %d differs: %s", v.FirstBad, v.What)
+		s.Line("Verdict", "record %d differs: %s", v.FirstBad, v.What)
 	default:
-		s.line("Verdict", "%s", v.What)
+		s.Line("Verdict", "%s", v.What)
 	}
 	for _, kept := range []struct {
 		name string
@@ -165,9 +166,9 @@ func showVerdict(w io.Writer, v *wire.AuditVerdict) error {
 		switch {
 		case kept.v == nil:
 		case kept.v.OK:
-			s.line(kept.name, "%d, unchanged", kept.v.Records)
+			s.Line(kept.name, "%d, unchanged", kept.v.Records)
 		default:
-			s.line(kept.name, "record %d: %s", kept.v.FirstBad, kept.v.What)
+			s.Line(kept.name, "record %d: %s", kept.v.FirstBad, kept.v.What)
 		}
 	}
 	_, err := io.WriteString(w, s.String())

@@ -6,13 +6,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
 // cancellation holds the flags of cancel.
 type cancellation struct {
-	connection
+	cli.Connection
 
 	name   string
 	mine   bool
@@ -27,24 +28,24 @@ func newCancel() *cobra.Command {
 		Long:  "End jobs: at once if they wait, by signal, grace and kill if they run" + tasksHelp,
 		RunE:  c.run,
 	}
-	c.bind(cmd)
+	c.Bind(cmd)
 	f := cmd.Flags()
 	f.StringVar(&c.name, "name", "", "all open jobs of this user with this `name`")
 	f.BoolVar(&c.mine, "all-mine", false, "all open jobs of this user")
 	f.StringVar(&c.reason, "reason", "", "`text` for the job's timeline")
-	allowEmpty(f, "reason")
+	cli.AllowEmpty(f, "reason")
 	return cmd
 }
 
 func (c *cancellation) run(cmd *cobra.Command, args []string) error {
 	if (len(args) == 0) == (c.name == "" && !c.mine) {
-		return usage("name the jobs to cancel, or give --name or --all-mine; see berth cancel --help")
+		return cli.Usage("name the jobs to cancel, or give --name or --all-mine; see berth cancel --help")
 	}
-	api, err := c.dial()
+	api, err := c.Dial()
 	if err != nil {
 		return err
 	}
-	refs, err := findRefs(cmd.Context(), api, args)
+	refs, err := cli.FindRefs(cmd.Context(), api, args)
 	if err == nil && len(args) == 0 {
 		refs, err = c.find(cmd.Context(), api)
 	}
@@ -52,8 +53,8 @@ func (c *cancellation) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	done := 0
-	err = changeAll(cmd, api, refs, func(ctx context.Context, api *client.Client, r ref) (*wire.Done, error) {
-		answer, err := api.Cancel(ctx, r.job, r.tasks, c.reason)
+	err = changeAll(cmd, api, refs, func(ctx context.Context, api *client.Client, r cli.Ref) (*wire.Done, error) {
+		answer, err := api.Cancel(ctx, r.Job, r.Tasks, c.reason)
 		if err == nil {
 			done++
 		}
@@ -66,14 +67,14 @@ func (c *cancellation) run(cmd *cobra.Command, args []string) error {
 }
 
 // find lists this user's open jobs, or those with a given name.
-func (c *cancellation) find(ctx context.Context, api *client.Client) (refs []ref, err error) {
-	q, err := api.Queue(ctx, client.QueueQuery{User: me(ctx, api)})
+func (c *cancellation) find(ctx context.Context, api *client.Client) (refs []cli.Ref, err error) {
+	q, err := api.Queue(ctx, client.QueueQuery{User: cli.Me(ctx, api)})
 	if err != nil {
 		return nil, err
 	}
 	for _, j := range append(q.Running, q.Queued...) {
 		if c.mine || j.Name == c.name {
-			refs = append(refs, ref{job: j.ID})
+			refs = append(refs, cli.Ref{Job: j.ID})
 		}
 	}
 	return refs, nil

@@ -8,24 +8,25 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
 // change changes one job, or some tasks of it.
-type change func(ctx context.Context, api *client.Client, r ref) (*wire.Done, error)
+type change func(ctx context.Context, api *client.Client, r cli.Ref) (*wire.Done, error)
 
 // eachJob applies a change to every job that is named, and prints the result of each.
-func eachJob(c *connection, do change) func(*cobra.Command, []string) error {
+func eachJob(c *cli.Connection, do change) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, names []string) error {
 		if len(names) == 0 {
-			return usage("%s takes the ids of jobs; see %s --help", cmd.CommandPath(), cmd.CommandPath())
+			return cli.Usage("%s takes the ids of jobs; see %s --help", cmd.CommandPath(), cmd.CommandPath())
 		}
-		api, err := c.dial()
+		api, err := c.Dial()
 		if err != nil {
 			return err
 		}
-		refs, err := findRefs(cmd.Context(), api, names)
+		refs, err := cli.FindRefs(cmd.Context(), api, names)
 		if err != nil {
 			return err
 		}
@@ -33,7 +34,7 @@ func eachJob(c *connection, do change) func(*cobra.Command, []string) error {
 	}
 }
 
-func changeAll(cmd *cobra.Command, api *client.Client, refs []ref, do change) error {
+func changeAll(cmd *cobra.Command, api *client.Client, refs []cli.Ref, do change) error {
 	var errs []error
 	for _, r := range refs {
 		answer, err := do(cmd.Context(), api, r)
@@ -47,7 +48,7 @@ func changeAll(cmd *cobra.Command, api *client.Client, refs []ref, do change) er
 }
 
 // ofJob adds the job's id to an error that does not begin with that.
-func ofJob(r ref, err error) error {
+func ofJob(r cli.Ref, err error) error {
 	if name := "job " + r.String(); !strings.HasPrefix(err.Error(), name+" ") {
 		return fmt.Errorf("%s: %w", name, err)
 	}
@@ -62,19 +63,19 @@ const (
 
 // newControl returns a command that changes jobs, or some tasks of arrays.
 func newControl(use, short string, call func(*client.Client) func(ctx context.Context, id, tasks, note string) (*wire.Done, error)) *cobra.Command {
-	c := &connection{}
+	c := &cli.Connection{}
 	var reason string
 	cmd := &cobra.Command{
 		Use:   use,
 		Short: short,
 		Long:  short + tasksHelp,
-		RunE: eachJob(c, func(ctx context.Context, api *client.Client, r ref) (*wire.Done, error) {
-			return call(api)(ctx, r.job, r.tasks, reason)
+		RunE: eachJob(c, func(ctx context.Context, api *client.Client, r cli.Ref) (*wire.Done, error) {
+			return call(api)(ctx, r.Job, r.Tasks, reason)
 		}),
 	}
-	c.bind(cmd)
+	c.Bind(cmd)
 	cmd.Flags().StringVar(&reason, "reason", "", "`text` for the job's timeline")
-	allowEmpty(cmd.Flags(), "reason")
+	cli.AllowEmpty(cmd.Flags(), "reason")
 	return cmd
 }
 
@@ -94,7 +95,7 @@ func newRelease() *cobra.Command {
 			}
 			return func(ctx context.Context, id, tasks, note string) (*wire.Done, error) {
 				if tasks != "" {
-					return nil, usage("--dependencies: a job waits for others as a whole: give the job without tasks")
+					return nil, cli.Usage("--dependencies: a job waits for others as a whole: give the job without tasks")
 				}
 				return c.Controls().DropDependencies(ctx, id, note)
 			}
@@ -111,7 +112,7 @@ func newRequeue() *cobra.Command {
 }
 
 func newExtend() *cobra.Command {
-	c := &connection{}
+	c := &cli.Connection{}
 	var limit, by string
 	body := &wire.Extend{}
 	cmd := &cobra.Command{
@@ -119,23 +120,23 @@ func newExtend() *cobra.Command {
 		Short: "Raise the time limit of jobs, also while they run",
 		PreRunE: func(*cobra.Command, []string) error {
 			if (limit == "") == (by == "") {
-				return usage("give --by, such as --by 2h, or --to, the new limit; see berth extend --help")
+				return cli.Usage("give --by, such as --by 2h, or --to, the new limit; see berth extend --help")
 			}
 			var err error
-			if body.TimeLimit, err = timeFlag("--to", limit); err != nil {
+			if body.TimeLimit, err = cli.TimeFlag("--to", limit); err != nil {
 				return err
 			}
-			body.By, err = timeFlag("--by", by)
+			body.By, err = cli.TimeFlag("--by", by)
 			return err
 		},
-		RunE: eachJob(c, func(ctx context.Context, api *client.Client, r ref) (*wire.Done, error) {
-			if r.tasks != "" {
-				return nil, usage("the tasks of an array have one time limit: name the job as a whole")
+		RunE: eachJob(c, func(ctx context.Context, api *client.Client, r cli.Ref) (*wire.Done, error) {
+			if r.Tasks != "" {
+				return nil, cli.Usage("the tasks of an array have one time limit: name the job as a whole")
 			}
-			return api.Controls().Extend(ctx, r.job, body)
+			return api.Controls().Extend(ctx, r.Job, body)
 		}),
 	}
-	c.bind(cmd)
+	c.Bind(cmd)
 	cmd.Flags().StringVar(&by, "by", "", "additional `time`")
 	cmd.Flags().StringVar(&limit, "to", "", "the new limit, a `time` from the start of an attempt")
 	return cmd

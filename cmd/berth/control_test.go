@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -25,7 +26,7 @@ func TestErrorsOfSeveralJobs(t *testing.T) {
 	}))}
 	t.Cleanup(f.Close)
 	code, out, errs := f.berth(t, "cancel", "1", "2", "3")
-	if code != exitFailure || out != "Job 1: canceled\nCanceled 1 of 3 jobs\n" || errs != "berth: job 2 has ended; job 3: its owner is another user\n" {
+	if code != cli.ExitFailure || out != "Job 1: canceled\nCanceled 1 of 3 jobs\n" || errs != "berth: job 2 has ended; job 3: its owner is another user\n" {
 		t.Errorf("exit code %d\n%s%s", code, out, errs)
 	}
 }

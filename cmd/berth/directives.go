@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 )
 
 // sbatchNames maps options of Slurm's sbatch to flags of submit.
@@ -38,7 +40,7 @@ func applyDirectives(cmd *cobra.Command, script string, given map[string]bool) e
 			err = applySbatch(cmd, rest, given)
 		}
 		if err != nil {
-			return usage("line %d of the script: %w", number+1, err)
+			return cli.Usage("line %d of the script: %w", number+1, err)
 		}
 	}
 	return nil
@@ -150,5 +152,5 @@ func setFlag(cmd *cobra.Command, f *pflag.Flag, value string, given map[string]b
 	if err := cmd.Flags().Set(f.Name, value); err != nil {
 		return fmt.Errorf("--%s: %w", f.Name, err)
 	}
-	return checkFlag(f)
+	return cli.CheckFlag(f)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -30,7 +31,7 @@ func TestRefusedCommandLines(t *testing.T) {
 		if before, after, dashed := strings.Cut(line, " -- "); dashed {
 			args = append(append(strings.Fields(before), "--address", "127.0.0.1:1", "--"), after)
 		}
-		if code := run(args, &out, &wrong); code != exitUsage || !strings.Contains(wrong.String(), says) || strings.Contains(wrong.String(), "strconv") {
+		if code := run(args, &out, &wrong); code != cli.ExitUsage || !strings.Contains(wrong.String(), says) || strings.Contains(wrong.String(), "strconv") {
 			t.Errorf("%s: %d, %s", line, code, wrong.String())
 		}
 	}

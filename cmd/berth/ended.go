@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -21,7 +22,7 @@ the work of an attempt that did not complete is lost after its last checkpoint.`
 
 // historyFlags are the flags of history.
 type historyFlags struct {
-	report
+	cli.Report
 
 	query client.HistoryQuery
 }
@@ -33,26 +34,26 @@ func newHistory() *cobra.Command {
 		Short:   "Show jobs that have ended",
 		Long:    historyLong,
 		Example: "  berth history -u alice --since 7d\n  berth history --state failed,canceled -o csv",
-		Args:    noArgs,
+		Args:    cli.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
-	f.bind(cmd)
+	f.Bind(cmd)
 	to := cmd.Flags()
 	to.StringVarP(&f.query.User, "user", "u", "", "only jobs of this `user`")
 	to.StringVarP(&f.query.Project, "project", "A", "", "only jobs of this `project`")
 	to.StringVar(&f.query.Name, "name", "", "only jobs of this `name`")
 	to.StringSliceVar(&f.query.States, "state", nil, "only jobs in these `states`: completed, failed, canceled")
-	f.bindLimit(cmd)
+	f.BindLimit(cmd)
 	return cmd
 }
 
 func (f *historyFlags) run(cmd *cobra.Command) error {
-	api, err := f.begin(&f.query.Since, &f.query.Until)
+	api, err := f.Begin(&f.query.Since, &f.query.Until)
 	if err != nil {
 		return err
 	}
 	all := &wire.History{Jobs: []wire.EndedJob{}}
-	err = f.pages(func(most int) (int, bool, error) {
+	err = f.Pages(func(most int) (int, bool, error) {
 		f.query.Limit = most
 		page, err := api.Operator().History(cmd.Context(), f.query)
 		if err != nil {
@@ -65,7 +66,7 @@ func (f *historyFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	return f.write(cmd.OutOrStdout(), all, func() [][]string { return endedLines(all.Jobs) }, func(w io.Writer) error { return showEnded(w, all) })
+	return f.Write(cmd.OutOrStdout(), all, func() [][]string { return endedLines(all.Jobs) }, func(w io.Writer) error { return showEnded(w, all) })
 }
 
 func showEnded(w io.Writer, all *wire.History) error {
@@ -74,7 +75,7 @@ func showEnded(w io.Writer, all *wire.History) error {
 	for i := range all.Jobs {
 		j := &all.Jobs[i]
 		t.Add(j.ID, jobName(&j.Job), j.User, j.Project, strconv.FormatInt(j.GPUs, 10), j.State, exitCodeOf(&j.Job), table.Clock(j.EndedAt, now),
-			table.Seconds(j.WaitSeconds), table.Seconds(j.RunSeconds), tenths(j.GPUHours), percentOf(j.Efficiency))
+			table.Seconds(j.WaitSeconds), table.Seconds(j.RunSeconds), cli.Tenths(j.GPUHours), percentOf(j.Efficiency))
 	}
 	if t.Len() == 0 {
 		_, err := fmt.Fprintln(w, "No ended job matches.")
@@ -83,7 +84,7 @@ func showEnded(w io.Writer, all *wire.History) error {
 	if _, err := t.WriteTo(w); err != nil {
 		return err
 	}
-	return showArchive(w, &all.ArchiveStanding)
+	return cli.ShowArchive(w, &all.ArchiveStanding)
 }
 
 // exitCodeOf returns how a job's processes ended, in one word.
@@ -120,7 +121,7 @@ func endedLines(jobs []wire.EndedJob) [][]string {
 		lines = append(lines, []string{
 			j.ID, jobName(&j.Job), j.User, j.Project, strconv.FormatInt(j.Priority, 10), strconv.FormatInt(j.GPUs, 10), strconv.FormatInt(j.Nodes, 10),
 			j.State, j.Reason, code, utc(j.SubmittedAt), utc(j.StartedAt), utc(j.EndedAt),
-			decimal(j.WaitSeconds), decimal(j.RunSeconds), decimal(j.GPUHours), decimal(j.MeasuredGPUHours), decimal(j.IdleGPUHours), decimal(j.LostGPUHours),
+			cli.Decimal(j.WaitSeconds), cli.Decimal(j.RunSeconds), cli.Decimal(j.GPUHours), cli.Decimal(j.MeasuredGPUHours), cli.Decimal(j.IdleGPUHours), cli.Decimal(j.LostGPUHours),
 		})
 	}
 	return lines

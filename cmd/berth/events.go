@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/cmd/internal/terminal"
 	"github.com/berth-gpu/berth/httpapi/client"
@@ -22,7 +23,7 @@ from any peer that can be reached. docs/notifications.md lists the types.`
 
 // eventsView holds the flags of events.
 type eventsView struct {
-	connection
+	cli.Connection
 
 	query  client.EventQuery
 	follow bool
@@ -35,12 +36,12 @@ func newEvents() *cobra.Command {
 		Short:   "Show events, and follow new ones",
 		Long:    eventsLong,
 		Example: "  berth events -f\n  berth events -f --type failed,node.* -o json\n  berth events --job 17\n  berth events -f --actor alice",
-		Args:    noArgs,
+		Args:    cli.NoArgs,
 		RunE:    v.run,
 	}
-	v.bind(cmd)
+	v.Bind(cmd)
 	f := cmd.Flags()
-	f.StringVarP(&v.output, "output", "o", "", "json for a line of JSON each, wide for lines that are not cut to the terminal's width, or a table if it is not given")
+	f.StringVarP(&v.Output, "output", "o", "", "json for a line of JSON each, wide for lines that are not cut to the terminal's width, or a table if it is not given")
 	f.StringSliceVar(&v.query.Types, "type", nil, "only these `types`, such as job.started, failed or node.*")
 	f.StringVar(&v.query.Job, "job", "", "only of the job with this `id`")
 	f.StringVarP(&v.query.User, "user", "u", "", "only of this `user`'s jobs and services")
@@ -53,23 +54,23 @@ func newEvents() *cobra.Command {
 }
 
 func (v *eventsView) run(cmd *cobra.Command, _ []string) error {
-	switch v.output {
+	switch v.Output {
 	case "", "json", "table", "wide":
 	default:
-		return usage("--output must be table, wide or json, not %q", v.output)
+		return cli.Usage("--output must be table, wide or json, not %q", v.Output)
 	}
 	if v.query.Last < 0 || v.query.Last > 10_000 {
-		return usage("--last must be 0 to 10000")
+		return cli.Usage("--last must be 0 to 10000")
 	}
-	api, err := v.dial()
+	api, err := v.Dial()
 	if err != nil {
 		return err
 	}
 	out := cmd.OutOrStdout()
-	if v.output == "wide" {
+	if v.Output == "wide" {
 		out = terminal.Whole(out)
 	}
-	if v.output != "json" {
+	if v.Output != "json" {
 		if err := writeCut(out, fmt.Sprintf(eventLine, "TIME", "ACTOR", "ACTION", "TARGET", "RESULT")); err != nil {
 			return err
 		}
@@ -82,7 +83,7 @@ func (v *eventsView) run(cmd *cobra.Command, _ []string) error {
 const eventLine = "%-19s  %-18s  %-20s  %-24s  %s\n"
 
 func (v *eventsView) show(w io.Writer, e *wire.Notice) error {
-	if v.output == "json" {
+	if v.Output == "json" {
 		return json.NewEncoder(w).Encode(e)
 	}
 	line := fmt.Sprintf(eventLine, e.Timestamp.Local().Format("2006-01-02 15:04:05"), table.Clean(cmp.Or(e.Actor, "-")), e.Type,

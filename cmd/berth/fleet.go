@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/client"
@@ -19,22 +20,22 @@ import (
 )
 
 func newNodes() *cobra.Command {
-	c := &connection{}
+	c := &cli.Connection{}
 	var gpus bool
 	cmd := &cobra.Command{
 		Use:   "nodes",
 		Short: "List the GPU hosts, or with --gpus every GPU",
-		Args:  noArgs,
+		Args:  cli.NoArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			show := showNodes
 			if gpus {
 				show = showGPUs
 			}
 			ask := func(ctx context.Context, api *client.Client) (*wire.Nodes, error) { return api.Nodes(ctx) }
-			return reading(c, ask, show)(cmd, args)
+			return cli.Reading(c, ask, show)(cmd, args)
 		},
 	}
-	c.bindReading(cmd)
+	c.BindReading(cmd)
 	cmd.Flags().BoolVar(&gpus, "gpus", false, "every GPU with its holder and telemetry")
 	return cmd
 }
@@ -89,17 +90,17 @@ func showGPUs(w io.Writer, n *wire.Nodes) error {
 }
 
 func newPeers() *cobra.Command {
-	c := &connection{}
+	c := &cli.Connection{}
 	cmd := &cobra.Command{
 		Use:   "peers",
 		Short: "List the peers and the leader",
-		Args:  noArgs,
+		Args:  cli.NoArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ask := func(ctx context.Context, api *client.Client) (*wire.Peers, error) { return api.Peers(ctx) }
-			return reading(c, ask, showPeers)(cmd, args)
+			return cli.Reading(c, ask, showPeers)(cmd, args)
 		},
 	}
-	c.bindReading(cmd)
+	c.BindReading(cmd)
 	return cmd
 }
 

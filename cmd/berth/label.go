@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -16,7 +17,7 @@ These labels win over those that the node's agent reports (berth agent --label),
 when the node registers again. Jobs ask for labels by --constraint; running jobs continue.`
 
 func newLabel() *cobra.Command {
-	c := &connection{}
+	c := &cli.Connection{}
 	cmd := &cobra.Command{
 		Use:     "label NODE KEY=VALUE|KEY|KEY-...",
 		Short:   "Label a node, for jobs that ask for labels",
@@ -24,13 +25,13 @@ func newLabel() *cobra.Command {
 		Example: "  berth node label gpu1 zone=a ssd\n  berth node label gpu1 spot-",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 2 {
-				return usage("%s takes a node, and labels such as zone=a or zone-", cmd.CommandPath())
+				return cli.Usage("%s takes a node, and labels such as zone=a or zone-", cmd.CommandPath())
 			}
 			body, err := labelsBody(args[1:])
 			if err != nil {
 				return err
 			}
-			api, err := c.dial()
+			api, err := c.Dial()
 			if err != nil {
 				return err
 			}
@@ -42,14 +43,14 @@ func newLabel() *cobra.Command {
 			return err
 		},
 	}
-	c.bind(cmd)
+	c.Bind(cmd)
 	return cmd
 }
 
 func labelsBody(args []string) (*wire.SetLabels, error) {
 	all, err := model.ParseLabels(strings.Join(args, ","))
 	if err != nil {
-		return nil, usage("labels %w", err)
+		return nil, cli.Usage("labels %w", err)
 	}
 	body := &wire.SetLabels{Set: map[string]string{}}
 	for _, v := range all {

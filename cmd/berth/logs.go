@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -24,7 +25,7 @@ Output to a file or a pipe is never changed.`
 
 // logsView holds the flags of logs.
 type logsView struct {
-	connection
+	cli.Connection
 
 	query               client.LogQuery
 	tail                int
@@ -40,7 +41,7 @@ func newLogs() *cobra.Command {
 		Args:  oneJob,
 		RunE:  v.run,
 	}
-	v.connection.bind(cmd)
+	v.Connection.Bind(cmd)
 	v.bindQuery(cmd.Flags())
 	return cmd
 }
@@ -59,20 +60,20 @@ func (v *logsView) run(cmd *cobra.Command, args []string) error {
 	if err := v.check(cmd); err != nil {
 		return err
 	}
-	api, err := v.dial()
+	api, err := v.Dial()
 	if err != nil {
 		return err
 	}
-	r, err := findOne(cmd.Context(), api, args[0])
+	r, err := cli.FindOne(cmd.Context(), api, args[0])
 	if err != nil {
 		return err
 	}
-	v.query.Task = r.tasks
+	v.query.Task = r.Tasks
 	if v.query.Follow {
-		return jobGoesOn(cmd, r.String(), v.follow(cmd, api, r))
+		return cli.JobGoesOn(cmd, r.String(), v.follow(cmd, api, r))
 	}
 	for _, s := range v.streams(cmd) {
-		if err := showLog(cmd.Context(), api, r.job, v.query, s); err != nil {
+		if err := showLog(cmd.Context(), api, r.Job, v.query, s); err != nil {
 			return err
 		}
 	}
@@ -82,13 +83,13 @@ func (v *logsView) run(cmd *cobra.Command, args []string) error {
 func (v *logsView) check(cmd *cobra.Command) error {
 	switch {
 	case v.stderr && v.stdout:
-		return usage("--out and --err exclude each other; without them both outputs are shown")
+		return cli.Usage("--out and --err exclude each other; without them both outputs are shown")
 	case v.tail < 0:
-		return usage("--tail must be at least 0, not %d", v.tail)
+		return cli.Usage("--tail must be at least 0, not %d", v.tail)
 	case cmd.Flags().Changed("attempt") && v.query.Attempt < 1:
-		return usage("--attempt must be at least 1, not %d; leave it out for the newest", v.query.Attempt)
+		return cli.Usage("--attempt must be at least 1, not %d; leave it out for the newest", v.query.Attempt)
 	case v.query.Rank < 0:
-		return usage("--rank must be at least 0, not %d", v.query.Rank)
+		return cli.Usage("--rank must be at least 0, not %d", v.query.Rank)
 	}
 	if cmd.Flags().Changed("tail") {
 		v.query.Tail = &v.tail
@@ -110,20 +111,20 @@ func (v *logsView) streams(cmd *cobra.Command) []stream {
 }
 
 // follow shows output as it comes.
-func (v *logsView) follow(cmd *cobra.Command, api *client.Client, r ref) error {
-	f := follower{api: api, id: r.job, task: v.query.Task, tail: v.query.Tail, say: cmd.ErrOrStderr()}
+func (v *logsView) follow(cmd *cobra.Command, api *client.Client, r cli.Ref) error {
+	f := follower{api: api, id: r.Job, task: v.query.Task, tail: v.query.Tail, say: cmd.ErrOrStderr()}
 	streams := v.streams(cmd)
 	whole := v.query.Attempt == 0 && !cmd.Flags().Changed("rank")
-	if r.tasks == "" {
+	if r.Tasks == "" {
 		d, err := askRef(cmd.Context(), api, r)
 		switch {
 		case err != nil:
 			return err
 		case d.Array == nil:
 		case !whole:
-			return usage("job %s is an array: --attempt and --rank need one task, such as %s.%s", r.job, r.job, firstIndex(d.Array))
+			return cli.Usage("job %s is an array: --attempt and --rank need one task, such as %s.%s", r.Job, r.Job, firstIndex(d.Array))
 		default:
-			return followTasks(cmd.Context(), api, r.job, streams, v.query.Tail, cmd.ErrOrStderr())
+			return followTasks(cmd.Context(), api, r.Job, streams, v.query.Tail, cmd.ErrOrStderr())
 		}
 	}
 	if whole {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/client"
@@ -18,7 +19,7 @@ import (
 
 // newMode returns a command that opens, cordons or drains nodes or single GPUs.
 func newMode(name string, mode model.NodeMode, short string) *cobra.Command {
-	c := &connection{}
+	c := &cli.Connection{}
 	var reason string
 	cmd := &cobra.Command{
 		Use:   name + " NODE[:GPU]...",
@@ -26,9 +27,9 @@ func newMode(name string, mode model.NodeMode, short string) *cobra.Command {
 		Long:  short + ".\n\nNODE:GPU is one GPU of a node, by the number that berth nodes --gpus shows, or by its UUID.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usage("%s takes nodes, or GPUs as NODE:GPU; see %s --help", cmd.CommandPath(), cmd.CommandPath())
+				return cli.Usage("%s takes nodes, or GPUs as NODE:GPU; see %s --help", cmd.CommandPath(), cmd.CommandPath())
 			}
-			api, err := c.dial()
+			api, err := c.Dial()
 			if err != nil {
 				return err
 			}
@@ -44,9 +45,9 @@ func newMode(name string, mode model.NodeMode, short string) *cobra.Command {
 			return nil
 		},
 	}
-	c.bind(cmd)
+	c.Bind(cmd)
 	cmd.Flags().StringVar(&reason, "reason", "", "`text` that berth nodes shows")
-	allowEmpty(cmd.Flags(), "reason")
+	cli.AllowEmpty(cmd.Flags(), "reason")
 	return cmd
 }
 
@@ -89,9 +90,9 @@ func findGPU(list *wire.Nodes, node, gpu string) (string, error) {
 				return g.UUID, nil
 			}
 		}
-		return "", notFound("node %s has no GPU %s; see berth nodes --gpus", node, gpu)
+		return "", cli.NotFound("node %s has no GPU %s; see berth nodes --gpus", node, gpu)
 	}
-	return "", notFound("there is no node %s; see berth nodes", node)
+	return "", cli.NotFound("there is no node %s; see berth nodes", node)
 }
 
 func tellMode(w io.Writer, what string, done *wire.NodeDone) error {
@@ -108,7 +109,7 @@ func newNode() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "node",
 		Short: "Show or label a node, confirm that an unreachable one is dead, or remove one",
-		Args:  noArgs,
+		Args:  cli.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newNodeShow(), newLabel(), newConfirmDead(), newRetire())
@@ -116,7 +117,7 @@ func newNode() *cobra.Command {
 }
 
 func newNodeShow() *cobra.Command {
-	c := &connection{}
+	c := &cli.Connection{}
 	history := false
 	cmd := &cobra.Command{
 		Use:   "show NODE",
@@ -127,13 +128,13 @@ func newNodeShow() *cobra.Command {
 				ask := func(ctx context.Context, api *client.Client) (*wire.NodeHistory, error) {
 					return api.Lists().GPUHistory(ctx, args[0], historySteps)
 				}
-				return reading(c, ask, showHistory)(cmd, args)
+				return cli.Reading(c, ask, showHistory)(cmd, args)
 			}
 			ask := func(ctx context.Context, api *client.Client) (*wire.Node, error) { return findNode(ctx, api, args[0]) }
-			return reading(c, ask, showNode)(cmd, args)
+			return cli.Reading(c, ask, showNode)(cmd, args)
 		},
 	}
-	c.bindReading(cmd)
+	c.BindReading(cmd)
 	cmd.Flags().BoolVar(&history, "history", false, "what its GPUs measured in the last quarter of an hour")
 	return cmd
 }
@@ -148,24 +149,24 @@ func findNode(ctx context.Context, api *client.Client, id string) (*wire.Node, e
 			return &list.Nodes[i], nil
 		}
 	}
-	return nil, notFound("there is no node %s; see berth nodes", id)
+	return nil, cli.NotFound("there is no node %s; see berth nodes", id)
 }
 
 func showNode(w io.Writer, n *wire.Node) error {
-	s := &sheet{}
-	s.line("Node", "%s", n.ID)
-	s.line("State", "%s", strings.TrimSpace(n.State+" "+n.Reason))
-	s.line("Host", "%s, %d CPUs, %.0f GB", n.Hostname, n.CPUs, n.MemoryGB)
-	s.line("Labels", "%s", labelsOf(n))
-	s.line("Isolation", "%s", n.Features)
-	s.line("Jobs run as", "%s", accountsOf(n))
-	s.line("Version", "%s", n.Version)
-	s.line("Epoch", "%d, registered %s, last seen %s", n.Epoch, table.Clock(n.Registered, time.Now()), table.Clock(n.LastSeen, time.Now()))
-	s.line("GPUs", "%d free of %d, %s", n.FreeGPUs, n.GPUCount, n.Health)
+	s := &cli.Sheet{}
+	s.Line("Node", "%s", n.ID)
+	s.Line("State", "%s", strings.TrimSpace(n.State+" "+n.Reason))
+	s.Line("Host", "%s, %d CPUs, %.0f GB", n.Hostname, n.CPUs, n.MemoryGB)
+	s.Line("Labels", "%s", labelsOf(n))
+	s.Line("Isolation", "%s", n.Features)
+	s.Line("Jobs run as", "%s", accountsOf(n))
+	s.Line("Version", "%s", n.Version)
+	s.Line("Epoch", "%d, registered %s, last seen %s", n.Epoch, table.Clock(n.Registered, time.Now()), table.Clock(n.LastSeen, time.Now()))
+	s.Line("GPUs", "%d free of %d, %s", n.FreeGPUs, n.GPUCount, n.Health)
 	if p := plans(n); p != "" {
-		s.line("Reserved", "%s", p)
+		s.Line("Reserved", "%s", p)
 	}
-	s.head("GPUs")
+	s.Head("GPUs")
 	if _, err := io.WriteString(w, s.String()); err != nil {
 		return err
 	}
@@ -190,7 +191,7 @@ wait for the node (on_lost hold) are then started again elsewhere. If the node i
 after all, two attempts of a job may run at the same time.`
 
 func newConfirmDead() *cobra.Command {
-	c := &connection{}
+	c := &cli.Connection{}
 	var reason string
 	var yes bool
 	cmd := &cobra.Command{
@@ -200,9 +201,9 @@ func newConfirmDead() *cobra.Command {
 		Args:  oneNode,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !yes {
-				return usage("this cannot be undone; check the machine first, then repeat the command with --yes")
+				return cli.Usage("this cannot be undone; check the machine first, then repeat the command with --yes")
 			}
-			api, err := c.dial()
+			api, err := c.Dial()
 			if err != nil {
 				return err
 			}
@@ -217,21 +218,21 @@ func newConfirmDead() *cobra.Command {
 			return tellMode(cmd.OutOrStdout(), n.ID, done)
 		},
 	}
-	c.bind(cmd)
+	c.Bind(cmd)
 	cmd.Flags().StringVar(&reason, "reason", "", "`text` for the record")
-	allowEmpty(cmd.Flags(), "reason")
+	cli.AllowEmpty(cmd.Flags(), "reason")
 	cmd.Flags().BoolVar(&yes, "yes", false, "confirm that the node is dead")
 	return cmd
 }
 
 func newRetire() *cobra.Command {
-	c := &connection{}
+	c := &cli.Connection{}
 	cmd := &cobra.Command{
 		Use:   "retire NODE",
 		Short: "Remove a node that is empty or dead",
 		Args:  oneNode,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			api, err := c.dial()
+			api, err := c.Dial()
 			if err != nil {
 				return err
 			}
@@ -242,14 +243,14 @@ func newRetire() *cobra.Command {
 			return tellMode(cmd.OutOrStdout(), args[0], done)
 		},
 	}
-	c.bind(cmd)
+	c.Bind(cmd)
 	return cmd
 }
 
 // oneNode accepts exactly one argument, a node's id.
 func oneNode(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return usage("%s takes the id of one node; see berth nodes", cmd.CommandPath())
+		return cli.Usage("%s takes the id of one node; see berth nodes", cmd.CommandPath())
 	}
 	return nil
 }

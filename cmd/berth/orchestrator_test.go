@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -43,7 +44,7 @@ func TestOrchestrator(t *testing.T) {
 			t.Errorf("%s: exit code %d, %s%s\nwant %s", v.line, code, out, errs, v.says)
 		}
 	}
-	if code, _, errs := f.berth(t, "orchestrator", "pause"); code != exitUsage || !running {
+	if code, _, errs := f.berth(t, "orchestrator", "pause"); code != cli.ExitUsage || !running {
 		t.Errorf("exit code %d, %s", code, errs)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
@@ -16,7 +17,7 @@ func gigabytes(flag, text string) (*float64, error) {
 	number := strings.TrimSuffix(strings.TrimSuffix(strings.ToUpper(text), "B"), "G")
 	v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
 	if err != nil || v <= 0 {
-		return nil, usage("%s must be a number of GB, not %q", flag, text)
+		return nil, cli.Usage("%s must be a number of GB, not %q", flag, text)
 	}
 	return &v, nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-gpu/berth/cluster/sched/queue"
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/simulate"
 	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -22,7 +23,7 @@ import (
 
 // past is the part of a cluster's history that berth simulate uses.
 type past struct {
-	connection
+	cli.Connection
 
 	history bool
 	last    int
@@ -36,12 +37,12 @@ func (p *past) bind(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.BoolVar(&p.history, "history", false, "simulate the jobs that the cluster has run and still knows")
 	f.IntVar(&p.last, "last", 2000, "with --history: the `number` of tasks that ended last")
-	p.connection.bind(cmd)
+	p.Connection.Bind(cmd)
 }
 
 func (p *past) check() error {
 	if p.last < 1 || p.last > mostPast {
-		return usage("--last must be 1 to %d, not %d", mostPast, p.last)
+		return cli.Usage("--last must be 1 to %d, not %d", mostPast, p.last)
 	}
 	return nil
 }
@@ -49,7 +50,7 @@ func (p *past) check() error {
 // recall reads a history from the cluster, and plays it with the cluster's own settings, except
 // those that flags override.
 func (s *simulation) recall(ctx context.Context, out io.Writer) (*simulate.History, error) {
-	api, err := s.dial()
+	api, err := s.Dial()
 	if err != nil {
 		return nil, err
 	}
@@ -76,12 +77,12 @@ func (s *simulation) recall(ctx context.Context, out io.Writer) (*simulate.Histo
 		return nil, err
 	}
 	if s.output == "" {
-		fmt.Fprintf(out, "%s since %s, on %s", plural(int64(h.Measured), "task"), table.Clock(h.Begin.Add(h.From), time.Now()), plural(int64(len(hosts)), "node"))
+		fmt.Fprintf(out, "%s since %s, on %s", cli.Plural(int64(h.Measured), "task"), table.Clock(h.Begin.Add(h.From), time.Now()), cli.Plural(int64(len(hosts)), "node"))
 		if n := len(h.Jobs) - h.Measured; n > 0 {
-			fmt.Fprintf(out, "; %s that came before and ended since, simulated and not measured", plural(int64(n), "task"))
+			fmt.Fprintf(out, "; %s that came before and ended since, simulated and not measured", cli.Plural(int64(n), "task"))
 		}
 		if h.Left > 0 {
-			fmt.Fprintf(out, "; without %s that these nodes could not run", plural(int64(h.Left), "task"))
+			fmt.Fprintf(out, "; without %s that these nodes could not run", cli.Plural(int64(h.Left), "task"))
 		}
 		fmt.Fprint(out, "\n\n")
 	}
@@ -205,10 +206,10 @@ func endedOf(j *wire.Job, id string, ran float64, done time.Time, granted int64)
 	return simulate.Ended{
 		Eligible: eligible, Done: done,
 		Job: simulate.Job{
-			ID: id, User: j.User, GPUs: uint32(gpus), Nodes: uint32(nodes), Duration: ofSeconds(ran), //nolint:gosec // the API's
+			ID: id, User: j.User, GPUs: uint32(gpus), Nodes: uint32(nodes), Duration: cli.OfSeconds(ran), //nolint:gosec // the API's
 			Told: simulate.Told{
-				Name: j.Name, Project: j.Project, Class: model.JobClass(uint8(j.Priority)), Estimate: ofSeconds(j.EstimateSeconds), //nolint:gosec // the API's
-				TimeLimit: ofSeconds(j.TimeLimitSeconds), Preemptible: j.Yields, Model: j.GPUType,
+				Name: j.Name, Project: j.Project, Class: model.JobClass(uint8(j.Priority)), Estimate: cli.OfSeconds(j.EstimateSeconds), //nolint:gosec // the API's
+				TimeLimit: cli.OfSeconds(j.TimeLimitSeconds), Preemptible: j.Yields, Model: j.GPUType,
 				MemoryMB: uint32(math.Round(j.GPUMemoryGB * 1000)), //nolint:gosec // the API's
 				Where:    model.Where{Constraint: j.Constraint, Nodelist: strings.Join(j.Nodelist, ","), Exclude: strings.Join(j.Exclude, ",")}, Placement: j.Placement,
 			},

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -28,16 +29,16 @@ func (p *placing) bindPlacing(cmd *cobra.Command) {
 // fillPlacing copies the flags into a submission.
 func (p *placing) fillPlacing(cmd *cobra.Command, r *wire.Submit) error {
 	if _, err := model.ParseConstraint(p.constraint); err != nil {
-		return usage("--constraint %w", err)
+		return cli.Usage("--constraint %w", err)
 	}
-	r.Constraint, r.Placement, r.MinGPUs = p.constraint, p.placement, optional(cmd, "min-gpus", &p.minGPUs)
+	r.Constraint, r.Placement, r.MinGPUs = p.constraint, p.placement, cli.Optional(cmd, "min-gpus", &p.minGPUs)
 	for _, v := range []struct {
 		flag, text string
 		to         *[]string
 	}{{"--nodelist", p.nodelist, &r.Nodelist}, {"--exclude", p.exclude, &r.Exclude}} {
 		list, err := model.ParseNodes(v.text)
 		if err != nil {
-			return usage("%s %w", v.flag, err)
+			return cli.Usage("%s %w", v.flag, err)
 		}
 		*v.to = list
 	}

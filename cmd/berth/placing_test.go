@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -39,7 +40,7 @@ func TestSubmitPlacing(t *testing.T) {
 		}
 	}
 	for _, bad := range [][]string{{"-C", "zone in a"}, {"-w", "n[2-1]"}, {"-x", "a b"}} {
-		if code, _, errs := f.berth(t, append(append([]string{"submit"}, bad...), "--", "x")...); code != exitUsage || !strings.Contains(errs, "must be") {
+		if code, _, errs := f.berth(t, append(append([]string{"submit"}, bad...), "--", "x")...); code != cli.ExitUsage || !strings.Contains(errs, "must be") {
 			t.Errorf("%q: exit %d, %s", bad, code, errs)
 		}
 	}
@@ -68,13 +69,13 @@ func TestLabelBodies(t *testing.T) {
 	if err != nil || !maps.Equal(body.Set, map[string]string{"zone": "a", "ssd": ""}) || !slices.Equal(body.Remove, []string{"spot"}) {
 		t.Errorf("asks for %+v (%v)", body, err)
 	}
-	if _, err := labelsBody([]string{"a b"}); exitCode(err) != exitUsage {
+	if _, err := labelsBody([]string{"a b"}); cli.ExitCode(err) != cli.ExitUsage {
 		t.Errorf("taken: %v", err)
 	}
 	if got := labelsOf(&wire.Node{Labels: wire.Labels{"zone": "a", "ssd": ""}}); got != "ssd, zone=a" {
 		t.Errorf("shown as %q", got)
 	}
-	if _, err := nodeLabels([]string{"zone-"}); exitCode(err) != exitUsage {
+	if _, err := nodeLabels([]string{"zone-"}); cli.ExitCode(err) != cli.ExitUsage {
 		t.Errorf("an agent may take a label away: %v", err)
 	}
 }

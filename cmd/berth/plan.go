@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -26,17 +27,17 @@ In the timeline = is where a job is expected to run, - where it may already run,
 where it waits, or is suspended for others.`
 
 func newPlan() *cobra.Command {
-	c := &connection{}
+	c := &cli.Connection{}
 	cmd := &cobra.Command{
 		Use:   "plan",
 		Short: "Show when and where jobs are expected to run",
 		Long:  planLong,
-		Args:  noArgs,
-		RunE: reading(c, func(ctx context.Context, api *client.Client) (*wire.Plan, error) {
+		Args:  cli.NoArgs,
+		RunE: cli.Reading(c, func(ctx context.Context, api *client.Client) (*wire.Plan, error) {
 			return api.Lists().Plan(ctx)
 		}, showPlan),
 	}
-	c.bindReading(cmd)
+	c.BindReading(cmd)
 	return cmd
 }
 

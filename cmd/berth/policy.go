@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/config"
 	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/httpapi/client"
@@ -19,7 +20,7 @@ const policyLong = `Without arguments: show the order of the queue, the alternat
 With a name: order the queue by that policy from now on, on every peer and across restarts.`
 
 func newPolicy() *cobra.Command {
-	c := &connection{}
+	c := &cli.Connection{}
 	var set []string
 	cmd := &cobra.Command{
 		Use:     "policy [NAME]",
@@ -34,7 +35,7 @@ func newPolicy() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			api, err := c.dial()
+			api, err := c.Dial()
 			if err != nil {
 				return err
 			}
@@ -43,9 +44,9 @@ func newPolicy() *cobra.Command {
 			}
 		}
 		ask := func(ctx context.Context, api *client.Client) (*wire.Policies, error) { return api.Policies(ctx) }
-		return reading(c, ask, showPolicies)(cmd, nil)
+		return cli.Reading(c, ask, showPolicies)(cmd, nil)
 	}
-	c.bindReading(cmd)
+	c.BindReading(cmd)
 	cmd.Flags().StringArrayVar(&set, "set", nil, "tune a parameter, `name=value`; may repeat")
 	return cmd
 }
@@ -58,10 +59,10 @@ func policyBody(args, set []string) (*wire.SetPolicy, error) {
 	for _, pair := range set {
 		name, value, found := strings.Cut(pair, "=")
 		if !found {
-			return nil, usage("--set %s must be name=value; see berth policy for the names", pair)
+			return nil, cli.Usage("--set %s must be name=value; see berth policy for the names", pair)
 		}
 		if _, twice := body.Parameters[name]; twice {
-			return nil, usage("--set %s is given twice: give one value", name)
+			return nil, cli.Usage("--set %s is given twice: give one value", name)
 		}
 		if body.Parameters == nil {
 			body.Parameters = map[string]string{}

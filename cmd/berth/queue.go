@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/client"
@@ -18,7 +19,7 @@ import (
 
 // queueView holds the flags of queue.
 type queueView struct {
-	connection
+	cli.Connection
 
 	me       bool
 	user     string
@@ -34,10 +35,10 @@ func newQueue() *cobra.Command {
 		Use:     "queue",
 		Aliases: []string{"q"},
 		Short:   "List the waiting and the running jobs",
-		Args:    noArgs,
+		Args:    cli.NoArgs,
 		RunE:    q.run,
 	}
-	q.bindReading(cmd)
+	q.BindReading(cmd)
 	f := cmd.Flags()
 	f.BoolVar(&q.me, "me", false, "only this user's jobs")
 	f.StringVarP(&q.user, "user", "u", "", "only this `user`'s jobs")
@@ -49,19 +50,19 @@ func newQueue() *cobra.Command {
 }
 
 func (q *queueView) run(cmd *cobra.Command, args []string) error {
-	once := reading(&q.connection, q.ask, showQueue)
+	once := cli.Reading(&q.Connection, q.ask, showQueue)
 	if cmd.Flags().Changed("limit") && q.limit < 1 {
-		return usage("--limit must be at least 1, not %d; leave it out for all", q.limit)
+		return cli.Usage("--limit must be at least 1, not %d; leave it out for all", q.limit)
 	}
 	if !q.watching {
 		return once(cmd, args)
 	}
-	return q.again(cmd, args, 2*time.Second, once)
+	return q.Again(cmd, args, 2*time.Second, once)
 }
 
 func (q *queueView) ask(ctx context.Context, api *client.Client) (*wire.Queue, error) {
 	if q.me {
-		q.user = me(ctx, api)
+		q.user = cli.Me(ctx, api)
 	}
 	return api.Queue(ctx, client.QueueQuery{Limit: q.limit, Ended: q.ended, User: q.user, State: q.state})
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -31,22 +32,22 @@ preemptible   default of whether jobs may be stopped and queued again for others
               signal may be stopped`
 
 func newQuota() *cobra.Command {
-	c := &connection{}
+	c := &cli.Connection{}
 	var all bool
 	cmd := &cobra.Command{
 		Use:     "quota",
 		Short:   "Show and set the limits of the cluster, projects and users",
 		Long:    quotaLong,
 		Example: "  berth quota\n  berth quota set user alice --gpus 8 --running 10\n  berth quota set project vision --gpu-hours 500 --period 168h --over-quota lower",
-		Args:    noArgs,
+		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ask := func(ctx context.Context, api *client.Client) (*wire.Quotas, error) {
 				return api.Operator().Quotas().List(ctx, all)
 			}
-			return reading(c, ask, showQuotas)(cmd, args)
+			return cli.Reading(c, ask, showQuotas)(cmd, args)
 		},
 	}
-	c.bindReading(cmd)
+	c.BindReading(cmd)
 	cmd.Flags().BoolVar(&all, "all", false, "also projects and users with use but without limits")
 	cmd.AddCommand(newQuotaSet(), newQuotaPool())
 	return cmd
@@ -88,7 +89,7 @@ func (f flagOf[T]) Set(text string) error {
 }
 
 func newQuotaSet() *cobra.Command {
-	c := &connection{}
+	c := &cli.Connection{}
 	body := &wire.SetQuota{}
 	var period string
 	cmd := &cobra.Command{
@@ -101,13 +102,13 @@ func newQuotaSet() *cobra.Command {
 				return err
 			}
 			if len(args) > 2 {
-				return usage("unexpected argument %q; values are given as in --gpus 8 and --preemptible=false", args[2])
+				return cli.Usage("unexpected argument %q; values are given as in --gpus 8 and --preemptible=false", args[2])
 			}
-			if body.Period, err = timeFlag("--period", period); err != nil {
+			if body.Period, err = cli.TimeFlag("--period", period); err != nil {
 				return err
 			}
 			if *body == (wire.SetQuota{}) {
-				return usage("no limit is given, such as --gpus 8; see %s --help", cmd.CommandPath())
+				return cli.Usage("no limit is given, such as --gpus 8; see %s --help", cmd.CommandPath())
 			}
 			set := func(ctx context.Context, api *client.Client) (*wire.Quotas, error) {
 				q, err := api.Operator().Quotas().Set(ctx, scope, name, body)
@@ -116,10 +117,10 @@ func newQuotaSet() *cobra.Command {
 				}
 				return &wire.Quotas{Quotas: []wire.Quota{*q}}, nil
 			}
-			return reading(c, set, showQuotas)(cmd, nil)
+			return cli.Reading(c, set, showQuotas)(cmd, nil)
 		},
 	}
-	c.bindReading(cmd)
+	c.BindReading(cmd)
 	f := cmd.Flags()
 	for _, v := range []struct {
 		at   setting
@@ -154,7 +155,7 @@ func scopeArgs(cmd *cobra.Command, args []string, cluster bool) (scope, name str
 	case len(args) >= 2 && (args[0] == "user" || args[0] == "project"):
 		return args[0], args[1], nil
 	}
-	return "", "", usage("the scope must be user NAME or project NAME, not %q; see %s --help", strings.Join(args, " "), cmd.CommandPath())
+	return "", "", cli.Usage("the scope must be user NAME or project NAME, not %q; see %s --help", strings.Join(args, " "), cmd.CommandPath())
 }
 
 func showQuotas(w io.Writer, q *wire.Quotas) error {
@@ -204,7 +205,7 @@ func addQuota(t *table.Table, q *wire.Quota) {
 		t.Add(who, "gpus_per_job", fmt.Sprintf("-/%d", *q.GPUsPerJob), "")
 	}
 	if q.MaxRunTime != nil {
-		t.Add(who, "max_run_time", "-/"+table.Span(ofSeconds(*q.MaxRunTime)), "")
+		t.Add(who, "max_run_time", "-/"+table.Span(cli.OfSeconds(*q.MaxRunTime)), "")
 	}
 	if q.GPUHours != nil && q.Used.GPUHours != nil {
 		t.Add(who, "gpu_hours", fmt.Sprintf("%s/%s", hours(*q.Used.GPUHours), hours(*q.GPUHours)), quotaNote(who, q))
@@ -228,7 +229,7 @@ func addQuota(t *table.Table, q *wire.Quota) {
 }
 
 func quotaNote(who string, q *wire.Quota) string {
-	note := fmt.Sprintf("of %s, until %s", table.Span(ofSeconds(*q.Period)), table.Clock(q.Used.PeriodEnds, time.Now()))
+	note := fmt.Sprintf("of %s, until %s", table.Span(cli.OfSeconds(*q.Period)), table.Clock(q.Used.PeriodEnds, time.Now()))
 	switch {
 	case *q.Used.GPUHours < *q.GPUHours && q.OverQuota == "lower":
 		return note + "; once they are used up its jobs go last"
@@ -257,7 +258,7 @@ hybrid   a part of the cluster (--ratio, at most the sum of guarantees) is reser
          their guarantees even while it is idle; the rest is for all users`
 
 func newQuotaPool() *cobra.Command {
-	c := &connection{}
+	c := &cli.Connection{}
 	var ratio float64
 	cmd := &cobra.Command{
 		Use:     "pool [dynamic | static | hybrid]",
@@ -276,20 +277,20 @@ func newQuotaPool() *cobra.Command {
 				}
 				return api.Operator().Quotas().SetAllocation(ctx, body)
 			}
-			return reading(c, ask, showPools)(cmd, nil)
+			return cli.Reading(c, ask, showPools)(cmd, nil)
 		},
 	}
-	c.bindReading(cmd)
+	c.BindReading(cmd)
 	cmd.Flags().Float64Var(&ratio, "ratio", 0, "the `part` of the cluster that hybrid reserves for guarantees, above 0 and at most 1")
 	return cmd
 }
 
 func showPools(w io.Writer, a *wire.Allocation) error {
-	s := &sheet{}
-	s.line("Allocation", "%s", a.Mode)
-	s.line("Ratio", "%g of the cluster, reserved for guarantees under hybrid", a.Ratio)
-	s.line("GPUs", "%d, of which %d are usable; %d are guaranteed and %d reserved for their owners", a.GPUs, a.Fit, a.Owned, a.Kept)
-	s.line("Borrowed", "%d", a.Lent)
+	s := &cli.Sheet{}
+	s.Line("Allocation", "%s", a.Mode)
+	s.Line("Ratio", "%g of the cluster, reserved for guarantees under hybrid", a.Ratio)
+	s.Line("GPUs", "%d, of which %d are usable; %d are guaranteed and %d reserved for their owners", a.GPUs, a.Fit, a.Owned, a.Kept)
+	s.Line("Borrowed", "%d", a.Lent)
 	_, err := io.WriteString(w, s.String())
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -86,7 +87,7 @@ func TestQuotaCommandsThatMakeNoSense(t *testing.T) {
 		"quota set user ann --gpus 1.5", "share set cluster x 3", "share set user ann", "share set user ann many", "quota now",
 	} {
 		var out, errs strings.Builder
-		if code := run(strings.Fields(line), &out, &errs); code != exitUsage || f.asked != "" {
+		if code := run(strings.Fields(line), &out, &errs); code != cli.ExitUsage || f.asked != "" {
 			t.Errorf("%s: exit code %d, asked %q: %s%s", line, code, f.asked, out.String(), errs.String())
 		}
 	}

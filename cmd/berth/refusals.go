@@ -22,7 +22,7 @@ func (f *auditFlags) requests(cmd *cobra.Command, ask func(context.Context, clie
 		q.Result = ""
 	}
 	all := &wire.Refusals{Refusals: []wire.Refusal{}}
-	err := f.pages(func(most int) (int, bool, error) {
+	err := f.Pages(func(most int) (int, bool, error) {
 		q.Limit = most
 		page, err := ask(cmd.Context(), q)
 		if err != nil {
@@ -38,7 +38,7 @@ func (f *auditFlags) requests(cmd *cobra.Command, ask func(context.Context, clie
 	if err != nil {
 		return err
 	}
-	return f.write(cmd.OutOrStdout(), all, func() [][]string { return refusalLines(all.Refusals) }, func(w io.Writer) error { return showRefusals(w, all) })
+	return f.Write(cmd.OutOrStdout(), all, func() [][]string { return refusalLines(all.Refusals) }, func(w io.Writer) error { return showRefusals(w, all) })
 }
 
 func showRefusals(w io.Writer, all *wire.Refusals) error {

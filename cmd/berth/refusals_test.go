@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -65,7 +66,7 @@ func TestRefusalsArePaged(t *testing.T) {
 		t.Errorf("it shows %s", out)
 	}
 	other = true
-	if code, out, errs = called(args...); code != exitFailure || !strings.Contains(errs, "peer p1 does not answer any more") {
+	if code, out, errs = called(args...); code != cli.ExitFailure || !strings.Contains(errs, "peer p1 does not answer any more") {
 		t.Errorf("exit code %d, %s%s", code, out, errs)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/client"
@@ -39,7 +40,7 @@ type reservation struct {
 }
 
 func newReserve() *cobra.Command {
-	c := &connection{}
+	c := &cli.Connection{}
 	v := &reservation{}
 	cmd := &cobra.Command{
 		Use:   "reserve",
@@ -49,18 +50,18 @@ func newReserve() *cobra.Command {
 			"  berth reserve --nodes gpu1,gpu2 --start tomorrow --duration 1d --project vision --reason course\n" +
 			"  berth reserve --maintenance --nodes gpu3 --start 22:00 --duration 2h --reason \"new driver\"\n" +
 			"  berth reserve\n  berth reserve cancel 3",
-		Args: noArgs,
+		Args: cli.NoArgs,
 	}
-	c.bindReading(cmd)
+	c.BindReading(cmd)
 	v.bind(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if !v.given(cmd) {
 			ask := func(ctx context.Context, api *client.Client) (*wire.Reservations, error) {
 				return api.Operator().Reservations(ctx)
 			}
-			return reading(c, ask, showReservations)(cmd, args)
+			return cli.Reading(c, ask, showReservations)(cmd, args)
 		}
-		v.wanted = optional(cmd, "gpus", &v.gpus)
+		v.wanted = cli.Optional(cmd, "gpus", &v.gpus)
 		body, err := v.body(time.Now())
 		if err != nil {
 			return err
@@ -68,7 +69,7 @@ func newReserve() *cobra.Command {
 		ask := func(ctx context.Context, api *client.Client) (*wire.Reserved, error) {
 			return api.Operator().Reserve(ctx, body)
 		}
-		return reading(c, ask, showReserved)(cmd, args)
+		return cli.Reading(c, ask, showReserved)(cmd, args)
 	}
 	cmd.AddCommand(newUnreserve(), newReserveLimits())
 	return cmd
@@ -86,7 +87,7 @@ func (v *reservation) bind(cmd *cobra.Command) {
 	f.StringVarP(&v.duration, "duration", "d", "", "length, a `time` such as 4h or 2d")
 	f.BoolVar(&v.maintenance, "maintenance", false, "the nodes get no work, and are drained at the start")
 	f.StringVar(&v.reason, "reason", "", "`text` that berth reserve and berth nodes show")
-	allowEmpty(f, "reason")
+	cli.AllowEmpty(f, "reason")
 }
 
 // given reports whether the flags describe a new reservation.
@@ -102,38 +103,38 @@ func (v *reservation) given(cmd *cobra.Command) bool {
 func (v *reservation) body(now time.Time) (*wire.Reserve, error) {
 	nodes, err := model.ParseNodes(strings.Join(v.nodes, ","))
 	if err != nil {
-		return nil, usage("--nodes %w", err)
+		return nil, cli.Usage("--nodes %w", err)
 	}
 	r := &wire.Reserve{GPUs: v.wanted, GPUType: v.model, Nodes: nodes, User: v.user, Project: v.project, Reason: v.reason}
 	switch {
 	case v.wanted != nil && v.gpus < 1:
-		return nil, usage("--gpus must be at least 1, not %d", v.gpus)
+		return nil, cli.Usage("--gpus must be at least 1, not %d", v.gpus)
 	case v.maintenance && (v.gpus > 0 || v.model != "" || v.user != "" || v.project != ""):
-		return nil, usage("--maintenance takes whole nodes out of service: leave out --gpus, --model, --user and --project")
+		return nil, cli.Usage("--maintenance takes whole nodes out of service: leave out --gpus, --model, --user and --project")
 	case v.maintenance && len(v.nodes) == 0:
-		return nil, usage("--maintenance needs --nodes")
+		return nil, cli.Usage("--maintenance needs --nodes")
 	case !v.maintenance && v.gpus == 0 && len(v.nodes) == 0:
-		return nil, usage("the number of GPUs is missing: give --gpus, or --nodes for all GPUs of those")
+		return nil, cli.Usage("the number of GPUs is missing: give --gpus, or --nodes for all GPUs of those")
 	case v.user != "" && v.project != "":
-		return nil, usage("give --user or --project, not both")
+		return nil, cli.Usage("give --user or --project, not both")
 	case (v.end == "") == (v.duration == ""):
-		return nil, usage("give --duration or --end")
+		return nil, cli.Usage("give --duration or --end")
 	}
 	if v.maintenance {
 		r.Maintenance = &v.maintenance
-	} else if r.User == "" && r.Project == "" && tokenOfEnvironment() == "" { // a token identifies its user
-		r.User = thisUser()
+	} else if r.User == "" && r.Project == "" && cli.TokenOfEnvironment() == "" { // a token identifies its user
+		r.User = cli.ThisUser()
 	}
 	if v.duration != "" {
-		d, err := span(v.duration)
+		d, err := cli.Span(v.duration)
 		if err != nil || d <= 0 {
-			return nil, usage("--duration must be a time such as 90m, 4h or 2d, not %q", v.duration)
+			return nil, cli.Usage("--duration must be a time such as 90m, 4h or 2d, not %q", v.duration)
 		}
 		duration := wire.Duration(d)
 		r.Duration = &duration
 	}
-	if r.Start, err = moment("--start", v.start, now); err == nil {
-		r.End, err = moment("--end", v.end, now)
+	if r.Start, err = cli.Moment("--start", v.start, now); err == nil {
+		r.End, err = cli.Moment("--end", v.end, now)
 	}
 	if v.start == "now" {
 		r.Start = ""
@@ -142,16 +143,16 @@ func (v *reservation) body(now time.Time) (*wire.Reserve, error) {
 }
 
 func newUnreserve() *cobra.Command {
-	c := &connection{}
+	c := &cli.Connection{}
 	var reason string
 	cmd := &cobra.Command{
 		Use:   "cancel ID...",
 		Short: "Cancel reservations or maintenances",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usage("%s takes the numbers of reservations; see berth reserve", cmd.CommandPath())
+				return cli.Usage("%s takes the numbers of reservations; see berth reserve", cmd.CommandPath())
 			}
-			api, err := c.dial()
+			api, err := c.Dial()
 			if err != nil {
 				return err
 			}
@@ -166,23 +167,23 @@ func newUnreserve() *cobra.Command {
 			return nil
 		},
 	}
-	c.bind(cmd)
+	c.Bind(cmd)
 	cmd.Flags().StringVar(&reason, "reason", "", "`text` for the record")
-	allowEmpty(cmd.Flags(), "reason")
+	cli.AllowEmpty(cmd.Flags(), "reason")
 	return cmd
 }
 
 func newReserveLimits() *cobra.Command {
-	c := &connection{}
+	c := &cli.Connection{}
 	var percent, perUser, userPercent int64
 	var ahead, longest string
 	cmd := &cobra.Command{
 		Use:     "limits",
 		Short:   "Show or set the limits of reservations",
 		Example: "  berth reserve limits\n  berth reserve limits --percent 75 --longest 7d",
-		Args:    noArgs,
+		Args:    cli.NoArgs,
 	}
-	c.bindReading(cmd)
+	c.BindReading(cmd)
 	f := cmd.Flags()
 	f.Int64Var(&percent, "percent", 0, "`part` of the cluster's GPUs that may be reserved at once, 1 to 100")
 	f.StringVar(&ahead, "ahead", "", "how far ahead a reservation may begin, a `time` such as 90d")
@@ -195,9 +196,9 @@ func newReserveLimits() *cobra.Command {
 			flag, text string
 			to         **wire.Duration
 		}{{"ahead", ahead, &body.Ahead}, {"longest", longest, &body.Longest}} {
-			d, err := span(v.text)
+			d, err := cli.Span(v.text)
 			if v.text != "" && err != nil {
-				return usage("--%s must be a time such as 12h or 30d, not %q", v.flag, v.text)
+				return cli.Usage("--%s must be a time such as 12h or 30d, not %q", v.flag, v.text)
 			} else if v.text != "" {
 				duration := wire.Duration(d)
 				*v.to = &duration
@@ -218,7 +219,7 @@ func newReserveLimits() *cobra.Command {
 			}
 			return api.Operator().SetReservationLimits(ctx, body)
 		}
-		return reading(c, ask, showReserveLimits)(cmd, args)
+		return cli.Reading(c, ask, showReserveLimits)(cmd, args)
 	}
 	return cmd
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -43,7 +44,7 @@ func newRun() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if request.Attached, err = timeFlag("--linger", linger); err != nil {
+			if request.Attached, err = cli.TimeFlag("--linger", linger); err != nil {
 				return err
 			}
 			if len(args) > 0 && !fromStdin(cmd, args) {
@@ -51,7 +52,7 @@ func newRun() *cobra.Command {
 					return err
 				}
 			}
-			api, err := s.dial()
+			api, err := s.Dial()
 			if err != nil {
 				return err
 			}
@@ -61,7 +62,7 @@ func newRun() *cobra.Command {
 			return runAttached(cmd, api, request)
 		},
 	}
-	s.bind(cmd)
+	s.Bind(cmd)
 	s.bindJob(cmd)
 	in.bind(cmd)
 	cmd.Flags().StringVar(&linger, "linger", "1m", "`time` for which the job goes on after this program has ended")
@@ -82,7 +83,7 @@ func runAttached(cmd *cobra.Command, api *client.Client, request *wire.Submit) e
 	id, say := answer.JobID, cmd.ErrOrStderr()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(cmd.Context()))
 	defer cancel()
-	waits := time.AfterFunc(waitQuietly, func() { sayWhy(ctx, api, id, say) })
+	waits := time.AfterFunc(cli.WaitQuietly, func() { sayWhy(ctx, api, id, say) })
 	defer waits.Stop()
 	go keepAttached(ctx, api, id, time.Duration(*request.Attached)/4)
 	stop := context.AfterFunc(cmd.Context(), func() { cancelOnInterrupt(ctx, api, id, say) })
@@ -95,7 +96,7 @@ func runAttached(cmd *cobra.Command, api *client.Client, request *wire.Submit) e
 	case err != nil:
 		return err
 	case cmd.Context().Err() != nil:
-		return signaled(cmd.Context())
+		return cli.Signaled(cmd.Context())
 	}
 	return endOf(job)
 }
@@ -126,6 +127,6 @@ func keepAttached(ctx context.Context, api *client.Client, id string, every time
 func cancelOnInterrupt(ctx context.Context, api *client.Client, id string, say io.Writer) {
 	fmt.Fprintf(say, "Canceling job %s; another Ctrl-C ends this program at once\n", id)
 	if _, err := api.Cancel(ctx, id, client.AllTasks, "interrupted by its user"); err != nil {
-		fmt.Fprintf(say, "berth: job %s: %s\n", id, oneLine(err))
+		fmt.Fprintf(say, "berth: job %s: %s\n", id, cli.OneLine(err))
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -18,7 +19,7 @@ import (
 // program reads what to run from the arguments: a command after --, or a script.
 func (s *submission) program(cmd *cobra.Command, args []string, r *wire.Submit) error {
 	if len(args) == 0 {
-		return usage("nothing to run: name a script, - for one on standard input, or a command after --; see %s --help", cmd.CommandPath())
+		return cli.Usage("nothing to run: name a script, - for one on standard input, or a command after --; see %s --help", cmd.CommandPath())
 	}
 	if cmd.ArgsLenAtDash() == 0 {
 		r.Args = args
@@ -50,17 +51,17 @@ func fromStdin(cmd *cobra.Command, args []string) bool {
 }
 
 func readScript(cmd *cobra.Command, path string) (string, error) {
-	data, err := readInput(cmd.Context(), path, model.MaxScript, cmd.ErrOrStderr())
+	data, err := cli.ReadInput(cmd.Context(), path, model.MaxScript, cmd.ErrOrStderr())
 	switch {
 	case os.IsNotExist(err):
-		return "", usage("there is no script %s; a command is given after --, as in: berth submit -g 1 -- %s", path, path)
+		return "", cli.Usage("there is no script %s; a command is given after --, as in: berth submit -g 1 -- %s", path, path)
 	case err != nil:
 		return "", fmt.Errorf("cannot read the script: %w", err)
 	case len(data) > model.MaxScript:
-		return "", usage("%s is larger than %d bytes, which a script may have: call a larger program from it", path, model.MaxScript)
+		return "", cli.Usage("%s is larger than %d bytes, which a script may have: call a larger program from it", path, model.MaxScript)
 	}
 	if fault := model.ProgramFault(string(data)); fault != "" {
-		return "", usage("%s %s", path, fault)
+		return "", cli.Usage("%s %s", path, fault)
 	}
 	return string(data), nil
 }
@@ -93,10 +94,10 @@ func (s *submission) fillEnv(r *wire.Submit) error {
 		if !given {
 			var found bool
 			if value, found = os.LookupEnv(name); !found {
-				return usage("--env %s: this shell has no such variable; give it a value", name)
+				return cli.Usage("--env %s: this shell has no such variable; give it a value", name)
 			}
-			if err := utf8Text(value); err != nil {
-				return usage("--env %s: this shell's value %w", name, err)
+			if err := cli.UTF8Text(value); err != nil {
+				return cli.Usage("--env %s: this shell's value %w", name, err)
 			}
 		}
 		if r.Env == nil {

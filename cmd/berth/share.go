@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -22,27 +23,27 @@ and under fair_share such jobs are moved back. LEAD is the factor by which waiti
 use below the fair share (x4: they are worth four times as much), or moved back meanwhile (x0.5).`
 
 func newShare() *cobra.Command {
-	c := &connection{}
+	c := &cli.Connection{}
 	cmd := &cobra.Command{
 		Use:     "share",
 		Short:   "Show use relative to the fair share, and set shares",
 		Long:    shareLong,
 		Example: "  berth share\n  berth share set user alice 200",
-		Args:    noArgs,
+		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ask := func(ctx context.Context, api *client.Client) (*wire.Shares, error) {
 				return api.Operator().Quotas().Shares(ctx)
 			}
-			return reading(c, ask, showShares)(cmd, args)
+			return cli.Reading(c, ask, showShares)(cmd, args)
 		},
 	}
-	c.bindReading(cmd)
+	c.BindReading(cmd)
 	cmd.AddCommand(newShareSet())
 	return cmd
 }
 
 func newShareSet() *cobra.Command {
-	c := &connection{}
+	c := &cli.Connection{}
 	cmd := &cobra.Command{
 		Use:   "set (project | user) NAME SHARES",
 		Short: "Set the share of a project or user, relative to the 100 of every other",
@@ -52,22 +53,22 @@ func newShareSet() *cobra.Command {
 				return err
 			}
 			if len(args) != 3 {
-				return usage("%s takes a scope, a name and shares, such as user alice 200", cmd.CommandPath())
+				return cli.Usage("%s takes a scope, a name and shares, such as user alice 200", cmd.CommandPath())
 			}
 			shares, err := strconv.ParseInt(args[2], 10, 64)
 			if err != nil {
-				return usage("the shares must be 1 to 10000, not %q", args[2])
+				return cli.Usage("the shares must be 1 to 10000, not %q", args[2])
 			}
 			set := func(ctx context.Context, api *client.Client) (*wire.Weight, error) {
 				return api.Operator().Quotas().SetShares(ctx, scope, name, shares)
 			}
-			return reading(c, set, func(w io.Writer, v *wire.Weight) error {
+			return cli.Reading(c, set, func(w io.Writer, v *wire.Weight) error {
 				_, err := fmt.Fprintf(w, "%s %s: %d shares\n", v.Scope, v.Name, v.Shares)
 				return err
 			})(cmd, nil)
 		},
 	}
-	c.bindReading(cmd)
+	c.BindReading(cmd)
 	return cmd
 }
 

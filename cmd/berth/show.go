@@ -11,45 +11,46 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
 func newShow() *cobra.Command {
-	c := &connection{}
+	c := &cli.Connection{}
 	cmd := &cobra.Command{
 		Use:   "show JOB",
 		Short: "Show a job: its request, its nodes, and its timeline",
 		Long:  "Show a job: its request, its nodes, and its timeline" + taskHelp,
 		Args:  oneJob,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return reading(c, askShown(args[0]), showShown)(cmd, args)
+			return cli.Reading(c, askShown(args[0]), showShown)(cmd, args)
 		},
 	}
-	c.bindReading(cmd)
+	c.BindReading(cmd)
 	return cmd
 }
 
 func newExplain() *cobra.Command {
-	c := &connection{}
+	c := &cli.Connection{}
 	cmd := &cobra.Command{
 		Use:   "explain JOB",
 		Short: "Explain why a job waits, and what would let it start",
 		Long:  "Explain why a job waits, and what would let it start" + taskHelp,
 		Args:  oneJob,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return reading(c, askWaiting(args[0]), showExplanation)(cmd, args)
+			return cli.Reading(c, askWaiting(args[0]), showExplanation)(cmd, args)
 		},
 	}
-	c.bindReading(cmd)
+	c.BindReading(cmd)
 	return cmd
 }
 
 // oneJob accepts exactly one argument, a job's id.
 func oneJob(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return usage("%s needs the id of one job; see %s --help", cmd.CommandPath(), cmd.CommandPath())
+		return cli.Usage("%s needs the id of one job; see %s --help", cmd.CommandPath(), cmd.CommandPath())
 	}
 	return nil
 }
@@ -58,7 +59,7 @@ func oneJob(cmd *cobra.Command, args []string) error {
 // waits.
 func askWaiting(name string) func(context.Context, *client.Client) (*wire.Detail, error) {
 	return func(ctx context.Context, api *client.Client) (*wire.Detail, error) {
-		r, err := findOne(ctx, api, name)
+		r, err := cli.FindOne(ctx, api, name)
 		if err != nil {
 			return nil, err
 		}
@@ -66,8 +67,8 @@ func askWaiting(name string) func(context.Context, *client.Client) (*wire.Detail
 	}
 }
 
-func askRef(ctx context.Context, api *client.Client, r ref) (*wire.Detail, error) {
-	detail, _, err := api.Job(ctx, r.job, client.JobQuery{Task: r.tasks})
+func askRef(ctx context.Context, api *client.Client, r cli.Ref) (*wire.Detail, error) {
+	detail, _, err := api.Job(ctx, r.Job, client.JobQuery{Task: r.Tasks})
 	if err != nil {
 		return nil, fmt.Errorf("job %s: %w", r, err)
 	}
@@ -75,54 +76,54 @@ func askRef(ctx context.Context, api *client.Client, r ref) (*wire.Detail, error
 }
 
 // details is the sheet of a job, or of a service's allocation.
-type details struct{ sheet }
+type details struct{ cli.Sheet }
 
 func showJob(w io.Writer, d *wire.Detail) error {
 	s := &details{}
-	s.line("Job", "%s %s", d.ID, jobName(&d.Job))
-	s.line("State", "%s", stateLine(d))
+	s.Line("Job", "%s %s", d.ID, jobName(&d.Job))
+	s.Line("State", "%s", stateLine(d))
 	if d.Archived {
-		s.line("From", "the archive")
+		s.Line("From", "the archive")
 	}
-	s.line("User", "%s", d.User)
-	s.line("Project", "%s", d.Project)
-	s.line("Run", "%s", d.RunID)
-	s.line("Priority", "%s", className(d.Priority))
-	s.line("GPUs", "%s", wants(&d.Job))
-	s.line("Where", "%s", whereOf(&d.Job))
-	s.line("Placement", "%s", d.Placement)
+	s.Line("User", "%s", d.User)
+	s.Line("Project", "%s", d.Project)
+	s.Line("Run", "%s", d.RunID)
+	s.Line("Priority", "%s", className(d.Priority))
+	s.Line("GPUs", "%s", wants(&d.Job))
+	s.Line("Where", "%s", whereOf(&d.Job))
+	s.Line("Placement", "%s", d.Placement)
 	if d.CommandHidden {
-		s.line("Command", "hidden: the job is another user's (jobs.show_commands)")
+		s.Line("Command", "hidden: the job is another user's (jobs.show_commands)")
 	}
-	s.line("Command", "%s", table.Short(d.Command, 200))
-	s.line("Folder", "%s", d.WorkDir)
-	s.line("Places", "%s", placeOf(d.AllocatedGPUs))
+	s.Line("Command", "%s", table.Short(d.Command, 200))
+	s.Line("Folder", "%s", d.WorkDir)
+	s.Line("Places", "%s", placeOf(d.AllocatedGPUs))
 	if d.TimeLimitSeconds > 0 {
-		s.line("Time limit", "%s", table.Seconds(d.TimeLimitSeconds))
+		s.Line("Time limit", "%s", table.Seconds(d.TimeLimitSeconds))
 	}
 	if r := d.Similar; r != nil {
-		s.line("Like it", "%d runs: a quarter took up to %s, half %s, three quarters %s", r.Runs,
+		s.Line("Like it", "%d runs: a quarter took up to %s, half %s, three quarters %s", r.Runs,
 			table.Seconds(r.P25Seconds), table.Seconds(r.P50Seconds), table.Seconds(r.P75Seconds))
 	}
 	if d.IdleStopSeconds > 0 {
-		s.line("Idle stop", "%s at 0 %%", table.Seconds(d.IdleStopSeconds))
+		s.Line("Idle stop", "%s at 0 %%", table.Seconds(d.IdleStopSeconds))
 	}
 	s.dates(&d.Job)
-	s.line("Times", "waited %s, ran %s", table.Seconds(d.WaitSeconds), table.Seconds(d.RunSeconds))
-	s.line("Retries", "%d of %d", d.Retries, d.MaxRetries)
+	s.Line("Times", "waited %s, ran %s", table.Seconds(d.WaitSeconds), table.Seconds(d.RunSeconds))
+	s.Line("Retries", "%d of %d", d.Retries, d.MaxRetries)
 	if d.Array != nil {
 		if d.Task != nil {
-			s.line("Task", "%d", *d.Task)
-			s.line("Params", "%s", paramsLine(d.Array, d.Params))
+			s.Line("Task", "%d", *d.Task)
+			s.Line("Params", "%s", paramsLine(d.Array, d.Params))
 		}
 		s.array(d.Array)
 	}
 	s.after(d.After)
 	if d.LostGPUHours > 0 {
-		s.line("Lost", "%.2f GPU-hours of attempts that did not complete, after their last checkpoint", d.LostGPUHours)
+		s.Line("Lost", "%.2f GPU-hours of attempts that did not complete, after their last checkpoint", d.LostGPUHours)
 	}
 	s.idle(d.History)
-	s.list("Warnings", texts(d.Warnings, local))
+	s.List("Warnings", texts(d.Warnings, local))
 	s.timeline(d)
 	s.attempts(d)
 	s.why(d)
@@ -136,11 +137,11 @@ func (s *details) why(d *wire.Detail) {
 	if e == nil {
 		return
 	}
-	r := ref{job: d.ID}
+	r := cli.Ref{Job: d.ID}
 	if e.Task != nil {
-		r.tasks = strconv.FormatInt(*e.Task, 10)
+		r.Tasks = strconv.FormatInt(*e.Task, 10)
 	}
-	s.head(local(table.Clean(e.Summary)) + "  (more: berth explain " + r.String() + ")")
+	s.Head(local(table.Clean(e.Summary)) + "  (more: berth explain " + r.String() + ")")
 }
 
 func stateLine(d *wire.Detail) string {
@@ -166,7 +167,7 @@ func wants(j *wire.Job) string {
 		text += fmt.Sprintf(", %g GB each", j.GPUMemoryGB)
 	}
 	if j.Nodes > 0 {
-		text += ", on " + plural(j.Nodes, "node")
+		text += ", on " + cli.Plural(j.Nodes, "node")
 	}
 	return text
 }
@@ -179,7 +180,7 @@ func (s *details) idle(attempts []wire.Attempt) {
 		idle += attempts[i].IdleGPUHours
 	}
 	if idle >= 0.005 {
-		s.line("Idle", "%.2f of %.2f measured GPU-hours of ended attempts", idle, measured)
+		s.Line("Idle", "%.2f of %.2f measured GPU-hours of ended attempts", idle, measured)
 	}
 }
 
@@ -187,7 +188,7 @@ func (s *details) timeline(d *wire.Detail) {
 	if len(d.Timeline) == 0 {
 		return
 	}
-	s.head("Timeline")
+	s.Head("Timeline")
 	t := table.New("TIME", "EVENT", ">ATTEMPT", "ACTOR", "REASON")
 	now := time.Now()
 	for _, e := range d.Timeline {
@@ -212,7 +213,7 @@ func (s *details) attempts(d *wire.Detail) {
 	if len(d.History) == 0 {
 		return
 	}
-	s.head("Attempts")
+	s.Head("Attempts")
 	t := table.New(">ATTEMPT", ">RANK", "NODE", "GPUS", "PHASE", ">RAN", "EXIT")
 	for _, a := range d.History {
 		for _, r := range a.Ranks {
@@ -255,24 +256,24 @@ func showExplanation(w io.Writer, d *wire.Detail) error {
 	s := &details{}
 	e := d.Explanation
 	if e == nil {
-		s.line("Job", "%s does not wait: it is %s", d.ID, stateLine(d))
+		s.Line("Job", "%s does not wait: it is %s", d.ID, stateLine(d))
 		_, err := io.WriteString(w, s.String())
 		return err
 	}
-	s.line("Job", "%s", strings.TrimSpace(d.ID+" "+jobName(&d.Job)))
+	s.Line("Job", "%s", strings.TrimSpace(d.ID+" "+jobName(&d.Job)))
 	if e.Task != nil {
-		s.line("Task", "%d", *e.Task)
+		s.Line("Task", "%d", *e.Task)
 	}
-	s.line("GPUs", "%s", wants(&d.Job))
-	s.line("Where", "%s", whereOf(&d.Job))
-	s.line("Why", "%s", local(e.Summary))
+	s.Line("GPUs", "%s", wants(&d.Job))
+	s.Line("Where", "%s", whereOf(&d.Job))
+	s.Line("Why", "%s", local(e.Summary))
 	if e.PlannedStart != nil {
-		s.line("Start", "expected %s", rangeText(e.PlannedStart, e.At))
+		s.Line("Start", "expected %s", rangeText(e.PlannedStart, e.At))
 	}
 	if e.Late {
-		s.line("Start", "%s, by the forecast: the job fails then", notBeforeDeadline)
+		s.Line("Start", "%s, by the forecast: the job fails then", notBeforeDeadline)
 	}
-	s.line("Order", "%s", orderLine(e))
+	s.Line("Order", "%s", orderLine(e))
 	s.causes(e)
 	_, err := io.WriteString(w, s.String())
 	return err
@@ -280,9 +281,9 @@ func showExplanation(w io.Writer, d *wire.Detail) error {
 
 // causes prints what blocks a job or a service, what goes before it, and what would help.
 func (s *details) causes(e *wire.Explanation) {
-	s.list("Blocked by", texts(e.Blockers, func(b wire.Blocker) string { return local(b.Message) }))
+	s.List("Blocked by", texts(e.Blockers, func(b wire.Blocker) string { return local(b.Message) }))
 	if len(e.Ahead) > 0 {
-		s.head("Ahead of it (" + plural(int64(e.AheadN), "task") + ")")
+		s.Head("Ahead of it (" + cli.Plural(int64(e.AheadN), "task") + ")")
 		t := table.New("ID", "NAME", "USER", "PRI", ">TASKS", ">GPUS EACH")
 		for _, a := range e.Ahead {
 			class := className(a.Priority)
@@ -293,7 +294,7 @@ func (s *details) causes(e *wire.Explanation) {
 		}
 		fmt.Fprint(s, t)
 	}
-	s.list("To let it start", texts(e.Unblock, func(u wire.Unblock) string { return local(u.Message) }))
+	s.List("To let it start", texts(e.Unblock, func(u wire.Unblock) string { return local(u.Message) }))
 }
 
 func orderLine(e *wire.Explanation) string {

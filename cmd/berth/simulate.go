@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-gpu/berth/cluster/sched/queue"
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/simulate"
 	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -84,7 +85,7 @@ func newSimulate() *cobra.Command {
 	f.StringVar(&s.estimates, "estimates", "history", "estimates of users: exact, none, history or xLOW..HIGH")
 	f.StringVar(&s.preempt, "preempt", "on", "on or off: whether jobs that allow it are suspended for others")
 	f.Float64Var(&s.Preemptible, "preemptible-fraction", 1, "part of the jobs that allow it, 0 to 1")
-	timeVar(f, &s.RestartCost, "restart-cost", time.Minute, "`time` that the next start of a suspended job costs")
+	cli.TimeVar(f, &s.RestartCost, "restart-cost", time.Minute, "`time` that the next start of a suspended job costs")
 	f.StringArrayVar(&s.set, "set", nil, "tune the scheduler, `name=value` as in berth policy; may repeat")
 	f.Uint64Var(&s.Seed, "seed", 1, "seed of random numbers")
 	f.StringVar(&s.log, "log", "", "write the events to a `file`: time, event, job, GPUs, node:GPUs")
@@ -104,22 +105,22 @@ func (s *simulation) options() error {
 	var err error
 	switch {
 	case s.Nodes < 1 || s.Nodes > 10_000 || s.GPUs < 1 || s.GPUs > model.MaxDevices:
-		return usage("--nodes must be 1 to 10000 and --gpus-per-node 1 to %d", model.MaxDevices)
+		return cli.Usage("--nodes must be 1 to 10000 and --gpus-per-node 1 to %d", model.MaxDevices)
 	case s.preempt != "on" && s.preempt != "off":
-		return usage("--preempt must be on or off, not %q", s.preempt)
+		return cli.Usage("--preempt must be on or off, not %q", s.preempt)
 	case !(s.Preemptible >= 0 && s.Preemptible <= 1): // false for NaN, too
-		return usage("--preemptible-fraction must be 0 to 1, not %g", s.Preemptible)
+		return cli.Usage("--preemptible-fraction must be 0 to 1, not %g", s.Preemptible)
 	case s.given("last") && !s.history:
-		return usage("--last needs --history: of a trace all jobs are simulated")
+		return cli.Usage("--last needs --history: of a trace all jobs are simulated")
 	case s.output != "" && s.output != "json":
-		return usage("--output must be json or be left out, not %q", s.output)
+		return cli.Usage("--output must be json or be left out, not %q", s.output)
 	case s.plot != "" && s.drawing() != ".svg" && !s.page():
-		return usage("--plot draws a picture into FILE.svg, or a page into FILE.html; not %q", s.plot)
+		return cli.Usage("--plot draws a picture into FILE.svg, or a page into FILE.html; not %q", s.plot)
 	case len(s.compare) > 1 && (s.log != "" || s.plot != "" && !s.page()):
-		return usage("--log and --plot are of one policy: leave out --compare, or plot a page (--plot FILE.html)")
+		return cli.Usage("--log and --plot are of one policy: leave out --compare, or plot a page (--plot FILE.html)")
 	}
 	if s.Estimates, err = simulate.ParseEstimates(s.estimates); err != nil {
-		return usage("%v", err)
+		return cli.Usage("%v", err)
 	}
 	if err := s.policies(); err != nil {
 		return err
@@ -134,12 +135,12 @@ func (s *simulation) options() error {
 func (s *simulation) policies() error {
 	for _, name := range append([]string{s.Policy}, s.compare...) {
 		if !slices.Contains(playable(), name) {
-			return usage("there is no policy %q: there are %s", name, strings.Join(playable(), ", "))
+			return cli.Usage("there is no policy %q: there are %s", name, strings.Join(playable(), ", "))
 		}
 	}
 	for i, name := range s.compare {
 		if slices.Contains(s.compare[:i], name) {
-			return usage("--compare contains %s twice: leave one out", name)
+			return cli.Usage("--compare contains %s twice: leave one out", name)
 		}
 	}
 	return nil
@@ -152,7 +153,7 @@ func (s *simulation) tune(t model.Tuning, counts func(flag string) bool) error {
 		"none": model.BackfillNone, "skip": model.BackfillSkip, "easy": model.BackfillReserve, "conservative": model.BackfillReserve,
 	}
 	if modes[s.backfill] == 0 {
-		return usage("--backfill must be none, skip, easy or conservative, not %q", s.backfill)
+		return cli.Usage("--backfill must be none, skip, easy or conservative, not %q", s.backfill)
 	}
 	if s.Tuning = t; counts("backfill") {
 		s.Tuning.Backfill, s.Tuning.Depth = modes[s.backfill], depth[s.backfill]
@@ -161,15 +162,15 @@ func (s *simulation) tune(t model.Tuning, counts func(flag string) bool) error {
 		s.Tuning.NoPreemption = s.preempt == "off"
 	}
 	if err := set(&s.Tuning, s.set); err != nil {
-		return usage("%w", err)
+		return cli.Usage("%w", err)
 	}
 	switch t := &s.Tuning; {
 	case s.given("backfill") && t.Backfill != modes[s.backfill]:
-		return usage("--backfill %s and --set backfill=%s contradict each other: leave one out", s.backfill, t.Backfill)
+		return cli.Usage("--backfill %s and --set backfill=%s contradict each other: leave one out", s.backfill, t.Backfill)
 	case s.given("backfill") && s.backfill == "easy" && t.Depth != 1:
-		return usage("--backfill easy makes one reservation, and --set depth=%d asks for more: leave one out", t.Depth)
+		return cli.Usage("--backfill easy makes one reservation, and --set depth=%d asks for more: leave one out", t.Depth)
 	case s.given("preempt") && t.NoPreemption != (s.preempt == "off"):
-		return usage("--preempt %s and --set no_preemption=%t contradict each other: leave one out", s.preempt, t.NoPreemption)
+		return cli.Usage("--preempt %s and --set no_preemption=%t contradict each other: leave one out", s.preempt, t.NoPreemption)
 	}
 	return nil
 }
@@ -237,7 +238,7 @@ func (s *simulation) nodes() ([]simulate.Host, error) {
 	defer file.Close() //nolint:errcheck // only read
 	hosts, err := simulate.ReadHosts(file)
 	if err != nil {
-		return nil, usage("--cluster: %s is not valid: %w", s.cluster, err)
+		return nil, cli.Usage("--cluster: %s is not valid: %w", s.cluster, err)
 	}
 	return hosts, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/httpapi/client"
 )
 
@@ -24,7 +25,7 @@ func newSnapshot() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "snapshot", Short: "Export the cluster to state files, import such files into an empty one, verify a peer's snapshot", Long: snapshotLong,
 		Example: "  berth snapshot export --json backup\n  berth snapshot import --json backup --dry-run\n  berth snapshot import --json backup",
-		Args:    noArgs,
+		Args:    cli.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newSnapshotExport(), newSnapshotImport(), newSnapshotVerify())
@@ -40,17 +41,17 @@ type exported struct {
 }
 
 func newSnapshotExport() *cobra.Command {
-	c := &connection{}
+	c := &cli.Connection{}
 	var folder string
 	var replace bool
 	cmd := &cobra.Command{
 		Use: "export --json FOLDER", Short: "Export the cluster, at one place of its log, to four state files",
 		Long:    "Write the cluster, at one place of its log, to four state files.\n\nThe folder is created if it does not exist. Its files are replaced once all new ones are on disk.",
 		Example: "  berth snapshot export --json backup\n  berth snapshot export --json backup --replace",
-		Args:    noArgs,
+		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if folder == "" {
-				return usage("the folder is missing: give --json FOLDER")
+				return cli.Usage("the folder is missing: give --json FOLDER")
 			}
 			export := func(ctx context.Context, api *client.Client) (*exported, error) {
 				if err := prepare(folder, replace); err != nil {
@@ -62,13 +63,13 @@ func newSnapshotExport() *cobra.Command {
 				}
 				return writeSnapshot(folder, snapshot)
 			}
-			return reading(c, export, func(w io.Writer, e *exported) error {
+			return cli.Reading(c, export, func(w io.Writer, e *exported) error {
 				_, err := fmt.Fprintf(w, "%s holds the cluster at index %d: %d jobs in %s\n", e.Folder, e.Index, e.Jobs, strings.Join(e.Files, ", "))
 				return err
 			})(cmd, nil)
 		},
 	}
-	c.bindReading(cmd)
+	c.BindReading(cmd)
 	cmd.Flags().StringVar(&folder, "json", "", "the `folder` for the files")
 	cmd.Flags().BoolVar(&replace, "replace", false, "replace files of an earlier export")
 	return cmd
@@ -87,7 +88,7 @@ their RUN_ID and JOB_ID in the environment.`
 
 // importFlags are the flags of snapshot import.
 type importFlags struct {
-	connection
+	cli.Connection
 
 	folder  string
 	dry     bool
@@ -100,13 +101,13 @@ func newSnapshotImport() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "import --json FOLDER", Short: "Import state files into an empty cluster", Long: importLong,
 		Example: "  berth snapshot import --json backup --dry-run\n  berth snapshot import --json .agents --command 'python launch.py \"$RUN_ID\"'",
-		Args:    noArgs,
+		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.short {
-				return reading(&f.connection, cutShort, showImport)(cmd, nil)
+				return cli.Reading(&f.Connection, cutShort, showImport)(cmd, nil)
 			}
 			if f.folder == "" {
-				return usage("the folder is missing: give --json FOLDER with the files")
+				return cli.Usage("the folder is missing: give --json FOLDER with the files")
 			}
 			plan, err := readSnapshot(f.folder, f.command)
 			if err != nil {
@@ -115,10 +116,10 @@ func newSnapshotImport() *cobra.Command {
 			run := func(ctx context.Context, api *client.Client) (*importReport, error) {
 				return (&importer{api: client.SnapshotsOf(api), plan: plan}).run(ctx, f.dry)
 			}
-			return reading(&f.connection, run, showImport)(cmd, nil)
+			return cli.Reading(&f.Connection, run, showImport)(cmd, nil)
 		},
 	}
-	f.bindReading(cmd)
+	f.BindReading(cmd)
 	to := cmd.Flags()
 	to.StringVar(&f.folder, "json", "", "the `folder` with the files")
 	to.BoolVar(&f.dry, "dry-run", false, "only check everything, and print what would be imported")
@@ -143,32 +144,32 @@ type importReport struct {
 }
 
 func showImport(w io.Writer, r *importReport) error {
-	s := &sheet{}
+	s := &cli.Sheet{}
 	switch {
 	case r.Before:
-		s.line("Import", "these files were imported before: nothing was changed")
+		s.Line("Import", "these files were imported before: nothing was changed")
 	case r.DryRun:
-		s.line("Import", "nothing was changed; all of this is allowed")
+		s.Line("Import", "nothing was changed; all of this is allowed")
 	default:
-		s.line("Import", "done")
+		s.Line("Import", "done")
 	}
-	s.line("Jobs", "%d queued, of which %d ran", r.Jobs, r.Again)
+	s.Line("Jobs", "%d queued, of which %d ran", r.Jobs, r.Again)
 	if r.Ended > 0 {
-		s.line("Ended", "%d jobs, which are not imported", r.Ended)
+		s.Line("Ended", "%d jobs, which are not imported", r.Ended)
 	}
 	if r.Left > 0 {
-		s.line("Left out", "%d jobs: their deadline has passed, or they waited for the success of a job that was not imported", r.Left)
+		s.Line("Left out", "%d jobs: their deadline has passed, or they waited for the success of a job that was not imported", r.Left)
 	}
 	if r.Services > 0 && !r.Before {
-		s.line("Services", "%d wait for GPUs", r.Services)
+		s.Line("Services", "%d wait for GPUs", r.Services)
 	}
 	settings := "none"
 	if r.Settings {
 		settings = "policy, parameters, users, quotas and shares as in orchestrator_state.json"
 	}
-	s.line("Settings", "%s", settings)
+	s.Line("Settings", "%s", settings)
 	for _, what := range r.Ignored {
-		s.line("Ignored", "%s", what)
+		s.Line("Ignored", "%s", what)
 	}
 	_, err := io.WriteString(w, s.String())
 	return err

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-gpu/berth/cluster/raftstore"
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
@@ -40,7 +41,7 @@ func newSnapshotVerify() *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if output != "" && output != "json" {
-				return usage("-o %s: must be json or left out", output)
+				return cli.Usage("-o %s: must be json or left out", output)
 			}
 			v, err := verifySnapshot(args[0])
 			if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
@@ -40,7 +41,7 @@ func (i *input) read(ctx context.Context, from *os.File, say io.Writer) (string,
 	case err != nil:
 		return "", fmt.Errorf("cannot read standard input: %w", err)
 	case len(data) > model.MaxStdin:
-		return "", usage("standard input is larger than the %d bytes that are passed on: put it into a file that the nodes have, "+
+		return "", cli.Usage("standard input is larger than the %d bytes that are passed on: put it into a file that the nodes have, "+
 			"as with -D \"$PWD\" -- sh -c 'program < file', or leave it out with --no-stdin", model.MaxStdin)
 	}
 	return base64.StdEncoding.EncodeToString(data), nil

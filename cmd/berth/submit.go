@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/client"
@@ -33,7 +34,7 @@ submitted from. With -D "$PWD" it starts in the latter, if the nodes have that f
 
 // submission holds the flags of submit.
 type submission struct {
-	connection
+	cli.Connection
 	sizes
 	times
 	labels
@@ -84,7 +85,7 @@ func newSubmit() *cobra.Command {
 		Long:  submitLong,
 		RunE:  s.run,
 	}
-	s.bindReading(cmd)
+	s.BindReading(cmd)
 	s.bindJob(cmd)
 	f := cmd.Flags()
 	f.StringVar(&s.key, "idempotency-key", "", "`id` under which the same submission may be sent again without a second job")
@@ -98,7 +99,7 @@ func newSubmit() *cobra.Command {
 // bindJob binds the flags that describe what to run.
 func (s *submission) bindJob(cmd *cobra.Command) {
 	cmd.Flags().SetInterspersed(false) // the words after the script belong to it
-	cmd.Annotations = map[string]string{programs: "a script's or a command's"}
+	cmd.Annotations = map[string]string{cli.Programs: "a script's or a command's"}
 	s.bindSize(cmd)
 	s.bindLife(cmd)
 	s.bindTurns(cmd)
@@ -146,17 +147,17 @@ func (s *submission) bindLife(cmd *cobra.Command) {
 }
 
 func (s *submission) run(cmd *cobra.Command, args []string) error {
-	if err := s.checkOutput(); err != nil {
+	if err := s.CheckOutput(); err != nil {
 		return err
 	}
 	if s.after.dryRun && s.after.parsable {
-		return usage("--dry-run and --parsable exclude each other: nothing is queued, so that there is no id; -o json prints the whole answer")
+		return cli.Usage("--dry-run and --parsable exclude each other: nothing is queued, so that there is no id; -o json prints the whole answer")
 	}
 	request, err := s.request(cmd, args)
 	if err != nil {
 		return err
 	}
-	api, err := s.dial()
+	api, err := s.Dial()
 	if err != nil {
 		return err
 	}
@@ -201,7 +202,7 @@ func (s *submission) report(w io.Writer, answer *wire.Submitted) error {
 		_, err := fmt.Fprintln(w, answer.JobID)
 		return err
 	}
-	return s.print(w, answer, func(w io.Writer) error {
+	return s.Print(w, answer, func(w io.Writer) error {
 		where := "starts at once"
 		if answer.QueuePosition > 0 {
 			where = placeAndStart(answer)
@@ -220,7 +221,7 @@ func (s *submission) tryOut(cmd *cobra.Command, api *client.Client, request *wir
 		return err
 	}
 	warn(cmd, answer)
-	return s.print(cmd.OutOrStdout(), answer, func(w io.Writer) error {
+	return s.Print(cmd.OutOrStdout(), answer, func(w io.Writer) error {
 		fmt.Fprintf(w, "Nothing was submitted. A submission would have this result: %s.\n", placeAndStart(answer))
 		if a := answer.Job.Array; a != nil {
 			fmt.Fprintf(w, "It would have %d tasks: %s.\n", a.Size, cmp.Or(strings.Join(a.Params, " × "), a.Indices))
@@ -238,7 +239,7 @@ func (s *submission) stay(cmd *cobra.Command, api *client.Client, submitted *wir
 	id := submitted.ID
 	if s.after.follow {
 		if err := followJob(cmd.Context(), cmd, api, submitted); err != nil {
-			return jobGoesOn(cmd, id, err)
+			return cli.JobGoesOn(cmd, id, err)
 		}
 	}
 	if !s.after.wait && !s.after.follow {
@@ -246,7 +247,7 @@ func (s *submission) stay(cmd *cobra.Command, api *client.Client, submitted *wir
 	}
 	job, err := awaitEnd(cmd.Context(), api, id)
 	if err != nil {
-		return jobGoesOn(cmd, id, err)
+		return cli.JobGoesOn(cmd, id, err)
 	}
 	return endOf(job)
 }
@@ -274,9 +275,9 @@ func (s *submission) fillSize(cmd *cobra.Command, r *wire.Submit) error {
 	n, err := strconv.ParseInt(count, 10, 32)
 	switch {
 	case err != nil:
-		return usage("--gpus must be a number, or a model and a number such as H100:4, not %q", s.gpus)
-	case found && blank(kind):
-		return usage("--gpus %q has no model before the colon: write %d for any model, or a model such as H100:%d", s.gpus, n, n)
+		return cli.Usage("--gpus must be a number, or a model and a number such as H100:4, not %q", s.gpus)
+	case found && cli.Blank(kind):
+		return cli.Usage("--gpus %q has no model before the colon: write %d for any model, or a model such as H100:%d", s.gpus, n, n)
 	}
 	r.GPUs, r.GPUType = &n, kind
 	if cmd.Flags().Changed("gpus-per-node") {
@@ -285,7 +286,7 @@ func (s *submission) fillSize(cmd *cobra.Command, r *wire.Submit) error {
 			r.GPUs = nil
 		}
 	}
-	r.Nodes, r.CPUs = optional(cmd, "nodes", &s.nodes), optional(cmd, "cpus", &s.cpus)
+	r.Nodes, r.CPUs = cli.Optional(cmd, "nodes", &s.nodes), cli.Optional(cmd, "cpus", &s.cpus)
 	if r.GPUMemory, err = gigabytes("--gpu-mem", s.gpuMemory); err != nil {
 		return err
 	}
@@ -301,12 +302,12 @@ func (s *submission) fillArray(r *wire.Submit) error {
 	r.Params, r.Indices = s.params, span
 	switch {
 	case s.array != "" && span == "" && len(s.params) == 0:
-		return usage("--array: the tasks are missing; give them as in 0-99%%8")
+		return cli.Usage("--array: the tasks are missing; give them as in 0-99%%8")
 	case span != "" && len(s.params) > 0:
-		return usage("--array: the tasks of a sweep follow from --param; give %%%s alone, or none", cmp.Or(limit, "8"))
+		return cli.Usage("--array: the tasks of a sweep follow from --param; give %%%s alone, or none", cmp.Or(limit, "8"))
 	case span != "":
 		if _, err := model.ParseIndices(span); err != nil {
-			return usage("--array %w", err)
+			return cli.Usage("--array %w", err)
 		}
 	}
 	if !limited {
@@ -314,7 +315,7 @@ func (s *submission) fillArray(r *wire.Submit) error {
 	}
 	most, err := strconv.ParseInt(limit, 10, 32)
 	if err != nil || most < 1 {
-		return usage("--array: after %% must be the number of tasks that may run at once, not %q", limit)
+		return cli.Usage("--array: after %% must be the number of tasks that may run at once, not %q", limit)
 	}
 	r.MaxRunning = &most
 	return nil
@@ -334,7 +335,7 @@ func (s *submission) fillTimes(_ *cobra.Command, r *wire.Submit) error {
 		{"--idle-stop", s.idle, &r.IdleStop},
 	} {
 		var err error
-		if *t.to, err = timeFlag(t.flag, t.text); err != nil {
+		if *t.to, err = cli.TimeFlag(t.flag, t.text); err != nil {
 			return err
 		}
 	}
@@ -343,13 +344,13 @@ func (s *submission) fillTimes(_ *cobra.Command, r *wire.Submit) error {
 
 func (s *submission) fillRest(cmd *cobra.Command, r *wire.Submit) error {
 	r.Name, r.Project, r.RunID, r.User = s.name, s.project, s.runID, s.user
-	if r.User == "" && tokenOfEnvironment() == "" { // a token identifies its user
-		r.User = thisUser()
+	if r.User == "" && cli.TokenOfEnvironment() == "" { // a token identifies its user
+		r.User = cli.ThisUser()
 	}
 	if s.priority != "" {
 		n, err := parsePriority(s.priority)
 		if err != nil {
-			return usage("--priority: %w", err)
+			return cli.Usage("--priority: %w", err)
 		}
 		r.Priority = &n
 	}

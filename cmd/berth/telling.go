@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -22,7 +23,7 @@ func (s *submission) bindTelling(cmd *cobra.Command) {
 
 func (s *submission) fillTelling(_ *cobra.Command, r *wire.Submit) error {
 	if len(s.notify) > 0 && s.webhook == "" {
-		return usage("--notify needs --webhook URL; for the events of all your jobs: berth webhook add URL --user %s", thisUser())
+		return cli.Usage("--notify needs --webhook URL; for the events of all your jobs: berth webhook add URL --user %s", cli.ThisUser())
 	}
 	r.WebhookURL, r.Notify = s.webhook, s.notify
 	return nil
@@ -40,7 +41,7 @@ func (s *submission) fillWarning(r *wire.Submit) error {
 	}
 	v, err := wire.ParseDuration(before)
 	if err != nil {
-		return usage("--signal %s: the time after @ %w", s.warn, err)
+		return cli.Usage("--signal %s: the time after @ %w", s.warn, err)
 	}
 	d := wire.Duration(v)
 	r.WarnBefore = &d

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -20,7 +21,7 @@ func newToken() *cobra.Command {
 		Short: "Create, list and revoke tokens",
 		Example: "  berth token create --user alice --role user\n  berth token create --user nightly --role user --expires never\n  berth token create --role agent --node gpu1\n" +
 			"  berth token list\n  berth token revoke 3f2a9c0d1e4b5a67",
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newTokenCreate(), newTokenList(), newTokenRevoke())
@@ -28,23 +29,23 @@ func newToken() *cobra.Command {
 }
 
 func newTokenCreate() *cobra.Command {
-	c := &connection{}
+	c := &cli.Connection{}
 	body, expires := &wire.MakeToken{}, ""
 	cmd := &cobra.Command{
 		Use:   "create (--user NAME | --role agent --node NODE)",
 		Short: "Create a token and print it once",
-		Args:  noArgs,
+		Args:  cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case body.User == "" && body.Role != "agent":
-				return usage("--user is missing: give the token's user, or --role agent for a node's token")
+				return cli.Usage("--user is missing: give the token's user, or --role agent for a node's token")
 			case body.Node == "" && body.Role == "agent":
-				return usage("--node is missing: a token of the role agent is good for one node")
+				return cli.Usage("--node is missing: a token of the role agent is good for one node")
 			}
 			if cmd.Flags().Changed("expires") {
 				var in wire.Lifetime
 				if err := in.UnmarshalJSON([]byte(strconv.Quote(expires))); err != nil {
-					return usage("--expires must be a time such as 90d or 12h, or never, not %q", expires)
+					return cli.Usage("--expires must be a time such as 90d or 12h, or never, not %q", expires)
 				}
 				body.ExpiresIn = &in
 			}
@@ -52,7 +53,7 @@ func newTokenCreate() *cobra.Command {
 				return client.PeopleOf(api).MakeToken(ctx, body)
 			}
 			errs := cmd.ErrOrStderr()
-			return reading(c, draw, func(w io.Writer, v *wire.MadeToken) error {
+			return cli.Reading(c, draw, func(w io.Writer, v *wire.MadeToken) error {
 				until := wire.Never
 				if !v.ExpiresAt.IsZero() {
 					until = v.ExpiresAt.Local().Format(time.DateTime)
@@ -63,7 +64,7 @@ func newTokenCreate() *cobra.Command {
 			})(cmd, nil)
 		},
 	}
-	c.bindReading(cmd)
+	c.BindReading(cmd)
 	to := cmd.Flags()
 	to.StringVar(&body.User, "user", "", "the token's user; a `NAME` that is not known becomes a user with the role of --role")
 	to.StringVar(&body.Role, "role", "", "highest role, viewer, user, operator or admin (default: the user's), or agent for nodes")
@@ -74,13 +75,13 @@ func newTokenCreate() *cobra.Command {
 }
 
 func newTokenList() *cobra.Command {
-	c := &connection{}
+	c := &cli.Connection{}
 	list := func(ctx context.Context, api *client.Client) (*wire.Tokens, error) {
 		return client.PeopleOf(api).Tokens(ctx)
 	}
 	cmd := &cobra.Command{
-		Use: "list", Short: "List all tokens, without their secrets", Args: noArgs,
-		RunE: reading(c, list, func(w io.Writer, v *wire.Tokens) error {
+		Use: "list", Short: "List all tokens, without their secrets", Args: cli.NoArgs,
+		RunE: cli.Reading(c, list, func(w io.Writer, v *wire.Tokens) error {
 			t := table.New("ID", "USER", "NODE", "ROLE", "NAME", "CREATED", "BY", "EXPIRES")
 			for _, k := range v.Tokens {
 				until := "never"
@@ -96,27 +97,27 @@ func newTokenList() *cobra.Command {
 			return err
 		}),
 	}
-	c.bindReading(cmd)
+	c.BindReading(cmd)
 	return cmd
 }
 
 func newTokenRevoke() *cobra.Command {
-	c := &connection{}
+	c := &cli.Connection{}
 	cmd := &cobra.Command{
 		Use: "revoke ID", Short: "Revoke a token by its id, at once",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usage("%s takes the id of one token, as berth token list prints it", cmd.CommandPath())
+				return cli.Usage("%s takes the id of one token, as berth token list prints it", cmd.CommandPath())
 			}
 			drop := func(ctx context.Context, api *client.Client) (*wire.Gone, error) {
 				return client.PeopleOf(api).DropToken(ctx, args[0])
 			}
-			return reading(c, drop, func(w io.Writer, v *wire.Gone) error {
+			return cli.Reading(c, drop, func(w io.Writer, v *wire.Gone) error {
 				_, err := fmt.Fprintf(w, "token %s: %s\n", args[0], v.Message)
 				return err
 			})(cmd, nil)
 		},
 	}
-	c.bindReading(cmd)
+	c.BindReading(cmd)
 	return cmd
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -34,14 +35,14 @@ func (t *turns) bindTurns(cmd *cobra.Command) {
 // fillTurns copies the flags into a submission. @ stands for the newest job of user.
 func (t *turns) fillTurns(ctx context.Context, api *client.Client, user string, r *wire.Submit) (err error) {
 	if user == "" {
-		user = me(ctx, api)
+		user = cli.Me(ctx, api)
 		r.User = user
 	}
 	now := time.Now()
-	if r.Begin, err = moment("--begin", t.begin, now); err != nil {
+	if r.Begin, err = cli.Moment("--begin", t.begin, now); err != nil {
 		return err
 	}
-	if r.Deadline, err = moment("--deadline", t.deadline, now); err != nil {
+	if r.Deadline, err = cli.Moment("--deadline", t.deadline, now); err != nil {
 		return err
 	}
 	list, err := t.awaited()
@@ -50,7 +51,7 @@ func (t *turns) fillTurns(ctx context.Context, api *client.Client, user string, 
 	}
 	for _, a := range list {
 		for i, text := range a.jobs {
-			if a.jobs[i], err = findJob(ctx, api, strings.TrimSpace(text), user); err != nil {
+			if a.jobs[i], err = cli.FindJob(ctx, api, strings.TrimSpace(text), user); err != nil {
 				return err
 			}
 		}
@@ -75,15 +76,15 @@ func (t *turns) awaited() (list []awaited, err error) {
 		return list, nil
 	}
 	if strings.Contains(t.dependency, "?") {
-		return nil, usage("--dependency: all jobs must end as asked; one of several (?) cannot be waited for")
+		return nil, cli.Usage("--dependency: all jobs must end as asked; one of several (?) cannot be waited for")
 	}
 	for part := range strings.SplitSeq(t.dependency, ",") {
 		kind, jobs, found := strings.Cut(strings.TrimSpace(part), ":")
 		switch {
 		case kind != "afterok" && kind != "afterany" && kind != "afternotok":
-			return nil, usage("--dependency: %s is not supported; use afterok, afterany or afternotok", strconv.Quote(kind))
+			return nil, cli.Usage("--dependency: %s is not supported; use afterok, afterany or afternotok", strconv.Quote(kind))
 		case !found || jobs == "":
-			return nil, usage("--dependency: %s needs jobs, as in %s:12:13", kind, kind)
+			return nil, cli.Usage("--dependency: %s needs jobs, as in %s:12:13", kind, kind)
 		}
 		list = append(list, awaited{kind, strings.Split(jobs, ":")})
 	}

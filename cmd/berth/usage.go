@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -23,7 +24,7 @@ GPUs that services hold without a job do not count; berth share includes them.`
 
 // usageFlags are the flags of usage.
 type usageFlags struct {
-	report
+	cli.Report
 
 	query client.UsageQuery
 }
@@ -35,10 +36,10 @@ func newUsage() *cobra.Command {
 		Short:   "Show the GPU-hours of users, projects or jobs",
 		Long:    usageLong,
 		Example: "  berth usage --since 7d\n  berth usage --by project,user -S 2026-01-01 -E 2026-02-01 -o csv",
-		Args:    noArgs,
+		Args:    cli.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
-	f.bind(cmd)
+	f.Bind(cmd)
 	to := cmd.Flags()
 	to.StringSliceVar(&f.query.By, "by", []string{"user"}, "columns to group by: `user`, project, name, or several of them")
 	to.StringVarP(&f.query.User, "user", "u", "", "only this `user`")
@@ -47,7 +48,7 @@ func newUsage() *cobra.Command {
 }
 
 func (f *usageFlags) run(cmd *cobra.Command) error {
-	api, err := f.begin(&f.query.Since, &f.query.Until)
+	api, err := f.Begin(&f.query.Since, &f.query.Until)
 	if err != nil {
 		return err
 	}
@@ -55,7 +56,7 @@ func (f *usageFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	return f.write(cmd.OutOrStdout(), u, func() [][]string { return usageLines(u) }, func(w io.Writer) error { return showUsage(w, u) })
+	return f.Write(cmd.OutOrStdout(), u, func() [][]string { return usageLines(u) }, func(w io.Writer) error { return showUsage(w, u) })
 }
 
 // payers returns the columns by which rows are grouped.
@@ -82,7 +83,7 @@ func showUsage(w io.Writer, u *wire.Usage) error {
 	}
 	t := table.New(append(heads, ">GPU-H", ">SHARE", ">USED", ">IDLE-H", ">LOST-H", ">JOBS", ">FAILED", ">CANCELED", ">WAIT-P50", ">WAIT-P95", ">GPUS NOW")...)
 	add := func(who []string, r *wire.UsageRow) {
-		t.Add(append(who, tenths(r.GPUHours), percents(r.Share), percents(r.OfCluster), tenths(r.Idle), tenths(r.LostHours), strconv.FormatInt(r.Jobs, 10),
+		t.Add(append(who, cli.Tenths(r.GPUHours), percents(r.Share), percents(r.OfCluster), cli.Tenths(r.Idle), cli.Tenths(r.LostHours), strconv.FormatInt(r.Jobs, 10),
 			strconv.FormatInt(r.Failed, 10), strconv.FormatInt(r.Canceled, 10), waitOf(r.WaitMedian), waitOf(r.WaitMost), strconv.FormatInt(r.GPUs, 10))...)
 	}
 	for i := range u.Rows {
@@ -102,7 +103,7 @@ func showUsage(w io.Writer, u *wire.Usage) error {
 		u.Since.Local().Format("2006-01-02 15:04"), u.Until.Local().Format("2006-01-02 15:04"), u.GPUs); err != nil {
 		return err
 	}
-	return showArchive(w, &u.ArchiveStanding)
+	return cli.ShowArchive(w, &u.ArchiveStanding)
 }
 
 func percents(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) + "%" }
@@ -131,7 +132,7 @@ func usageLines(u *wire.Usage) [][]string {
 				line = append(line, "")
 				continue
 			}
-			line = append(line, decimal(*v))
+			line = append(line, cli.Decimal(*v))
 		}
 		lines = append(lines, line)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -20,7 +21,7 @@ func newUser() *cobra.Command {
 		Use:     "user",
 		Short:   "List, set and remove users, their roles and projects",
 		Example: "  berth user set alice --role user --join vision\n  berth user list\n  berth user remove alice",
-		Args:    noArgs,
+		Args:    cli.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newUserList(), newUserSet(), newUserRemove())
@@ -28,15 +29,15 @@ func newUser() *cobra.Command {
 }
 
 func newUserList() *cobra.Command {
-	c := &connection{}
+	c := &cli.Connection{}
 	list := func(ctx context.Context, api *client.Client) (*wire.Users, error) {
 		return client.PeopleOf(api).Users(ctx)
 	}
 	cmd := &cobra.Command{
-		Use: "list", Short: "List the users and their roles", Args: noArgs,
-		RunE: reading(c, list, func(w io.Writer, v *wire.Users) error { return showUsers(w, v.Users) }),
+		Use: "list", Short: "List the users and their roles", Args: cli.NoArgs,
+		RunE: cli.Reading(c, list, func(w io.Writer, v *wire.Users) error { return showUsers(w, v.Users) }),
 	}
-	c.bindReading(cmd)
+	c.BindReading(cmd)
 	return cmd
 }
 
@@ -50,20 +51,20 @@ func showUsers(w io.Writer, users []wire.User) error {
 }
 
 func newUserSet() *cobra.Command {
-	c, body := &connection{}, &wire.SetUser{}
+	c, body := &cli.Connection{}, &wire.SetUser{}
 	cmd := &cobra.Command{
 		Use: "set NAME", Short: "Add a user, or change their role and projects",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usage("%s takes one user's name", cmd.CommandPath())
+				return cli.Usage("%s takes one user's name", cmd.CommandPath())
 			}
 			set := func(ctx context.Context, api *client.Client) (*wire.User, error) {
 				return client.PeopleOf(api).SetUser(ctx, args[0], body)
 			}
-			return reading(c, set, func(w io.Writer, v *wire.User) error { return showUsers(w, []wire.User{*v}) })(cmd, nil)
+			return cli.Reading(c, set, func(w io.Writer, v *wire.User) error { return showUsers(w, []wire.User{*v}) })(cmd, nil)
 		},
 	}
-	c.bindReading(cmd)
+	c.BindReading(cmd)
 	to := cmd.Flags()
 	to.StringVar(&body.Role, "role", "", "viewer, user, operator or admin")
 	to.StringSliceVar(&body.Join, "join", nil, "`project,...` to join")
@@ -72,34 +73,34 @@ func newUserSet() *cobra.Command {
 }
 
 func newUserRemove() *cobra.Command {
-	c := &connection{}
+	c := &cli.Connection{}
 	cmd := &cobra.Command{
 		Use: "remove NAME", Short: "Remove a user with their tokens, webhooks and reservations; their jobs stay",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usage("%s takes one user's name", cmd.CommandPath())
+				return cli.Usage("%s takes one user's name", cmd.CommandPath())
 			}
 			remove := func(ctx context.Context, api *client.Client) (*wire.Gone, error) {
 				return client.PeopleOf(api).RemoveUser(ctx, args[0])
 			}
-			return reading(c, remove, func(w io.Writer, v *wire.Gone) error {
+			return cli.Reading(c, remove, func(w io.Writer, v *wire.Gone) error {
 				_, err := fmt.Fprintln(w, v.Message)
 				return err
 			})(cmd, nil)
 		},
 	}
-	c.bindReading(cmd)
+	c.BindReading(cmd)
 	return cmd
 }
 
 func newWhoami() *cobra.Command {
-	c := &connection{}
+	c := &cli.Connection{}
 	ask := func(ctx context.Context, api *client.Client) (*wire.Whoami, error) {
 		return client.PeopleOf(api).Whoami(ctx)
 	}
 	cmd := &cobra.Command{
-		Use: "whoami", Short: "Show the user and the role of your token", Args: noArgs,
-		RunE: reading(c, ask, func(w io.Writer, v *wire.Whoami) error {
+		Use: "whoami", Short: "Show the user and the role of your token", Args: cli.NoArgs,
+		RunE: cli.Reading(c, ask, func(w io.Writer, v *wire.Whoami) error {
 			if !v.Authentication {
 				_, err := fmt.Fprintln(w, "Authentication is off: every caller may do everything.")
 				return err
@@ -115,6 +116,6 @@ func newWhoami() *cobra.Command {
 			return err
 		}),
 	}
-	c.bindReading(cmd)
+	c.BindReading(cmd)
 	return cmd
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/devcluster"
 	"github.com/berth-gpu/berth/cmd/internal/terminal"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -104,9 +105,9 @@ func endOf(d *wire.Detail) error {
 	case d.State == model.TaskCanceled.String():
 		return fmt.Errorf("job %s was canceled", d.ID)
 	case d.Signal > 0:
-		return exitError(128 + d.Signal)
+		return cli.ExitError(128 + d.Signal)
 	case d.ExitCode != nil && *d.ExitCode > 0:
-		return exitError(*d.ExitCode)
+		return cli.ExitError(*d.ExitCode)
 	}
 	return fmt.Errorf("job %s failed: %s", d.ID, d.Reason)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/devcluster"
 	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/httpapi/client"
@@ -29,7 +30,7 @@ func newWebhook() *cobra.Command {
 		Short:   "Send events to an address",
 		Long:    webhookLong,
 		Example: "  berth webhook add https://example.com/hook --event failed,lost --user alice\n  berth webhook test wh_1f0c\n  berth webhook log wh_1f0c",
-		Args:    noArgs,
+		Args:    cli.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newWebhookAdd(), newWebhookList(), newWebhookRemove(), newWebhookTest(), newWebhookLog(), newWebhookSettings())
@@ -40,7 +41,7 @@ func newWebhook() *cobra.Command {
 const maxTemplate = 1 << 20
 
 func newWebhookAdd() *cobra.Command {
-	c := &connection{}
+	c := &cli.Connection{}
 	body := &wire.SetWebhook{}
 	var template string
 	cmd := &cobra.Command{
@@ -48,13 +49,13 @@ func newWebhookAdd() *cobra.Command {
 		Short: "Send events to an address; the answer holds the secret, which is shown only once",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usage("%s takes one URL", cmd.CommandPath())
+				return cli.Usage("%s takes one URL", cmd.CommandPath())
 			}
 			body.URL = args[0]
 			if template != "" {
-				text, err := readInput(cmd.Context(), template, maxTemplate, cmd.ErrOrStderr())
+				text, err := cli.ReadInput(cmd.Context(), template, maxTemplate, cmd.ErrOrStderr())
 				if err == nil {
-					err = utf8Text(string(text))
+					err = cli.UTF8Text(string(text))
 				}
 				if err != nil {
 					return fmt.Errorf("cannot take the template %s: %w", template, err)
@@ -64,13 +65,13 @@ func newWebhookAdd() *cobra.Command {
 			add := func(ctx context.Context, api *client.Client) (*wire.WebhookMade, error) {
 				return api.Operator().Webhooks().Add(ctx, body)
 			}
-			return reading(c, add, func(w io.Writer, v *wire.WebhookMade) error {
+			return cli.Reading(c, add, func(w io.Writer, v *wire.WebhookMade) error {
 				_, err := fmt.Fprintf(w, "Webhook %s gets %d types of events.\nIts secret, which is shown only once: %s\n", v.Webhook.ID, len(v.Webhook.Events), v.Secret)
 				return err
 			})(cmd, nil)
 		},
 	}
-	c.bindReading(cmd)
+	c.BindReading(cmd)
 	f := cmd.Flags()
 	f.StringSliceVar(&body.Events, "event", nil, "`types` of events, such as failed, job.*, gpu.quarantined (default: all)")
 	f.StringVarP(&body.User, "user", "u", "", "only of this `user`'s jobs and services")
@@ -78,19 +79,19 @@ func newWebhookAdd() *cobra.Command {
 	f.StringVar(&body.Secret, "secret", "", "sign with this `secret` in place of a new one: whsec_ and base64")
 	f.StringVar(&template, "template", "", "make the body by the template in this `file` (default: the event as JSON)")
 	f.StringVar(&body.Note, "note", "", "a `text` that is shown in lists")
-	allowEmpty(f, "note")
+	cli.AllowEmpty(f, "note")
 	return cmd
 }
 
 func newWebhookList() *cobra.Command {
-	c := &connection{}
+	c := &cli.Connection{}
 	cmd := &cobra.Command{
-		Use: "list", Aliases: []string{"ls"}, Short: "List webhooks and their deliveries", Args: noArgs,
-		RunE: reading(c, func(ctx context.Context, api *client.Client) (*wire.Webhooks, error) {
+		Use: "list", Aliases: []string{"ls"}, Short: "List webhooks and their deliveries", Args: cli.NoArgs,
+		RunE: cli.Reading(c, func(ctx context.Context, api *client.Client) (*wire.Webhooks, error) {
 			return api.Operator().Webhooks().List(ctx)
 		}, showWebhooks),
 	}
-	c.bindReading(cmd)
+	c.BindReading(cmd)
 	return cmd
 }
 
@@ -177,33 +178,33 @@ func trial(ctx context.Context, api *client.Client, id, event string) (*wire.Del
 
 // hookCommand returns a command about one webhook.
 func hookCommand(name, short string, do func(*cobra.Command, *client.Client, string) error) *cobra.Command {
-	c := &connection{}
+	c := &cli.Connection{}
 	cmd := &cobra.Command{
 		Use: name + " ID", Short: short,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usage("%s takes the id of one webhook, as berth webhook list shows it", cmd.CommandPath())
+				return cli.Usage("%s takes the id of one webhook, as berth webhook list shows it", cmd.CommandPath())
 			}
-			api, err := c.dial()
+			api, err := c.Dial()
 			if err != nil {
 				return err
 			}
 			return do(cmd, api, args[0])
 		},
 	}
-	c.bind(cmd)
+	c.Bind(cmd)
 	return cmd
 }
 
 func newWebhookLog() *cobra.Command {
-	c := &connection{}
+	c := &cli.Connection{}
 	query := client.DeliveryQuery{}
 	cmd := &cobra.Command{
 		Use: "log [ID]", Short: "Show deliveries that wait, and the results of those that have ended",
 		Long: "Without a webhook's id: all deliveries, including those to the addresses of jobs and services.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return usage("%s takes the id of one webhook, or none", cmd.CommandPath())
+				return cli.Usage("%s takes the id of one webhook, or none", cmd.CommandPath())
 			}
 			if len(args) == 1 {
 				query.To = "webhook:" + args[0]
@@ -211,10 +212,10 @@ func newWebhookLog() *cobra.Command {
 			ask := func(ctx context.Context, api *client.Client) (*wire.Deliveries, error) {
 				return api.Operator().Webhooks().Deliveries(ctx, query)
 			}
-			return reading(c, ask, showDeliveries)(cmd, nil)
+			return cli.Reading(c, ask, showDeliveries)(cmd, nil)
 		},
 	}
-	c.bindReading(cmd)
+	c.BindReading(cmd)
 	cmd.Flags().StringVarP(&query.State, "state", "s", "", "only pending, delivered or dead")
 	cmd.Flags().IntVarP(&query.Limit, "limit", "n", 50, "the most deliveries, the newest first")
 	return cmd
@@ -246,11 +247,11 @@ func showDeliveries(w io.Writer, v *wire.Deliveries) error {
 }
 
 func newWebhookSettings() *cobra.Command {
-	c := &connection{}
+	c := &cli.Connection{}
 	var allow, secret string
 	var backlog int64
 	cmd := &cobra.Command{
-		Use: "settings", Short: "Show or change the allowed addresses of webhooks, and the threshold of the backlog event", Args: noArgs,
+		Use: "settings", Short: "Show or change the allowed addresses of webhooks, and the threshold of the backlog event", Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			body, changed := &wire.SetWebhookSettings{}, false
 			if changed = cmd.Flags().Changed("allow"); changed {
@@ -266,7 +267,7 @@ func newWebhookSettings() *cobra.Command {
 				body.Secret, changed = &secret, true
 			}
 			if changed {
-				api, err := c.dial()
+				api, err := c.Dial()
 				if err != nil {
 					return err
 				}
@@ -281,10 +282,10 @@ func newWebhookSettings() *cobra.Command {
 			ask := func(ctx context.Context, api *client.Client) (*wire.Webhooks, error) {
 				return api.Operator().Webhooks().List(ctx)
 			}
-			return reading(c, ask, showWebhookSettings)(cmd, nil)
+			return cli.Reading(c, ask, showWebhookSettings)(cmd, nil)
 		},
 	}
-	c.bindReading(cmd)
+	c.BindReading(cmd)
 	f := cmd.Flags()
 	f.StringVar(&allow, "allow", "", "allowed `hosts`, *.domain and networks of webhooks, separated by commas; public: public addresses (the default)")
 	f.Int64Var(&backlog, "backlog", 0, "`number` of waiting tasks from which on the backlog event is sent; 0: never")

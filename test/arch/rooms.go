@@ -114,6 +114,7 @@ func cmdFloor() []Room {
 		{Path: "cmd/internal/loglimit", Level: 8},
 		{Path: "cmd/internal/table", Level: 9, Any: true},
 		{Path: "cmd/internal/simulate", Level: 10, Any: true},
+		{Path: "cmd/internal/cli", Level: 11, Any: true},
 		{Path: "cmd/internal/devcluster", Level: 11, Any: true},
 		{Path: "cmd/internal/demo", Level: 12, Any: true},
 		{Path: "cmd/internal/bench", Level: 12, Any: true},

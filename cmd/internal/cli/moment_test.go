@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"testing"
@@ -30,12 +30,12 @@ func TestMoments(t *testing.T) {
 		"2026-12-24T18:00:05Z":      "2026-12-24T18:00:05Z",
 		"2026-12-24T18:00:05-05:00": "2026-12-24T23:00:05Z",
 	} {
-		if got, err := moment("--begin", text, now); err != nil || got != want {
+		if got, err := Moment("--begin", text, now); err != nil || got != want {
 			t.Errorf("%q is %q (%v), want %q", text, got, err, want)
 		}
 	}
 	for _, text := range []string{"soon", "+", "+x", "now-1h", "25:00", "2026-13-01", "+5fortnights", "+99999999weeks"} {
-		if got, err := moment("--begin", text, now); exitCode(err) != exitUsage {
+		if got, err := Moment("--begin", text, now); ExitCode(err) != ExitUsage {
 			t.Errorf("%q was read as %q (%v)", text, got, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"errors"
@@ -15,70 +15,70 @@ import (
 
 // The exit codes.
 const (
-	exitFailure     = 1
-	exitUsage       = 2
-	exitNotFound    = 3
-	exitDenied      = 4
-	exitUnreachable = 5
+	ExitFailure     = 1
+	ExitUsage       = 2
+	ExitNotFound    = 3
+	ExitDenied      = 4
+	ExitUnreachable = 5
 )
 
 // usageError is the error of a command line that is not valid.
 type usageError struct{ err error }
 
 func (e *usageError) Error() string { return e.err.Error() }
-
 func (e *usageError) Unwrap() error { return e.err }
 
-func usage(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
+// Usage returns the error of a command line that is not valid.
+func Usage(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
 
-// noArgs refuses positional arguments.
-func noArgs(cmd *cobra.Command, args []string) error {
+// NoArgs refuses positional arguments.
+func NoArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usage("%s takes no argument %q; see %s --help", cmd.CommandPath(), args[0], cmd.CommandPath())
+		return Usage("%s takes no argument %q; see %s --help", cmd.CommandPath(), args[0], cmd.CommandPath())
 	}
 	return nil
 }
 
-// exitError ends the program with a job's exit code, without an error message.
-type exitError int
+// ExitError ends the program with a job's exit code, without an error message.
+type ExitError int
 
-func (e exitError) Error() string { return fmt.Sprintf("the job ended with exit code %d", int(e)) }
+func (e ExitError) Error() string { return fmt.Sprintf("the job ended with exit code %d", int(e)) }
 
-// exitCode returns the exit code of a failed command: 1, or a more specific one.
-func exitCode(err error) int {
+// ExitCode returns the exit code of a failed command: 1, or a more specific one.
+func ExitCode(err error) int {
 	if _, is := errors.AsType[*usageError](err); is {
-		return exitUsage
+		return ExitUsage
 	}
-	if e, is := errors.AsType[exitError](err); is {
+	if e, is := errors.AsType[ExitError](err); is {
 		return int(e)
 	}
 	if p, is := errors.AsType[*wire.Problem](err); is {
 		switch p.Status {
 		case http.StatusNotFound:
-			return exitNotFound
+			return ExitNotFound
 		case http.StatusUnauthorized, http.StatusForbidden:
-			return exitDenied
+			return ExitDenied
 		case http.StatusServiceUnavailable:
-			return exitUnreachable
+			return ExitUnreachable
 		}
-		return exitFailure
+		return ExitFailure
 	}
 	if errors.Is(err, client.ErrUnreachable) || isDialError(err) {
-		return exitUnreachable
+		return ExitUnreachable
 	}
-	return exitFailure
+	return ExitFailure
 }
 
-// advise adds a remedy to the error of a cluster that cannot be reached.
-func advise(err error) error {
-	if exitCode(err) != exitUnreachable || !errors.Is(err, client.ErrUnreachable) {
+// Advise adds a remedy to the error of a cluster that cannot be reached.
+func Advise(err error) error {
+	if ExitCode(err) != ExitUnreachable || !errors.Is(err, client.ErrUnreachable) {
 		return err
 	}
 	return fmt.Errorf("%w; is the cluster running? give its peers with --address or BERTH_ADDRESS", err)
 }
 
-// notFound returns an error like the cluster's own for an object that does not exist.
-func notFound(format string, args ...any) error {
+// NotFound returns an error like the cluster's own for an object that does not exist.
+func NotFound(format string, args ...any) error {
 	return &wire.Problem{Status: http.StatusNotFound, Code: wire.CodeNotFound, Detail: fmt.Sprintf(format, args...)}
 }
 
@@ -87,8 +87,8 @@ func isDialError(err error) bool {
 	return is && op.Op == "dial"
 }
 
-// oneLine returns an error's text without line breaks; its lines are joined by semicolons.
-func oneLine(err error) string {
+// OneLine returns an error's text without line breaks; its lines are joined by semicolons.
+func OneLine(err error) string {
 	text := ""
 	for line := range strings.Lines(err.Error()) {
 		switch words := strings.Join(strings.Fields(line), " "); {

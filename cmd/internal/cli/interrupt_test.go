@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -21,7 +21,7 @@ func TestWithoutCancel(t *testing.T) {
 		{other, other},
 		{errors.Join(canceled, other), other},
 	} {
-		if got := withoutCancel(v.err); (got == nil) != (v.want == nil) || got != nil && got.Error() != v.want.Error() {
+		if got := WithoutCancel(v.err); (got == nil) != (v.want == nil) || got != nil && got.Error() != v.want.Error() {
 			t.Errorf("%v: %v", v.err, got)
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"fmt"
@@ -11,7 +11,8 @@ import (
 // tokenVariables are the environment variables of the token; the first that is set counts.
 func tokenVariables() []string { return []string{"BERTH_TOKEN", "RESEARCH_AGENT_USER_AUTH_TOKEN"} }
 
-func tokenOfEnvironment() string {
+// TokenOfEnvironment returns the token of the environment; empty: none is set.
+func TokenOfEnvironment() string {
 	for _, name := range tokenVariables() {
 		if token := strings.TrimSpace(os.Getenv(name)); token != "" {
 			return token
@@ -20,8 +21,8 @@ func tokenOfEnvironment() string {
 	return ""
 }
 
-// readTokenFile reads a token from a file without other content.
-func readTokenFile(path string) (string, error) {
+// ReadTokenFile reads a token from a file without other content.
+func ReadTokenFile(path string) (string, error) {
 	data, err := config.ReadPrivate(path)
 	if err != nil {
 		return "", fmt.Errorf("cannot read the token: %w", err)

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"errors"
@@ -11,32 +11,32 @@ import (
 
 var errMoment = errors.New("must be a time such as +2h, 20:00, tomorrow, 2026-01-31 or 2026-01-31T20:00")
 
-// moment parses an instant as users and Slurm write it, and formats it for the API. "+2h" and
+// Moment parses an instant as users and Slurm write it, and formats it for the API. "+2h" and
 // "now+2hours" stay relative: the cluster's clock counts. Empty text stays empty.
-func moment(flag, text string, now time.Time) (string, error) {
+func Moment(flag, text string, now time.Time) (string, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
 		return "", nil
 	}
 	if ahead, relative := strings.CutPrefix(strings.TrimPrefix(text, "now"), "+"); relative {
-		d, err := span(ahead)
+		d, err := Span(ahead)
 		if errors.Is(err, wire.ErrTooLong) || d > wire.MaxSeconds*time.Second {
-			return "", usage("%s must be at most %d days ahead, not %q", flag, wire.MaxSeconds/86400, text)
+			return "", Usage("%s must be at most %d days ahead, not %q", flag, wire.MaxSeconds/86400, text)
 		}
 		if err != nil {
-			return "", usage("%s %w, not %q", flag, errMoment, text)
+			return "", Usage("%s %w, not %q", flag, errMoment, text)
 		}
 		return "+" + strconv.FormatFloat(d.Seconds(), 'f', -1, 64), nil
 	}
 	t, err := instant(text, now)
 	if err != nil {
-		return "", usage("%s %w, not %q", flag, err, text)
+		return "", Usage("%s %w, not %q", flag, err, text)
 	}
 	return t.UTC().Format(time.RFC3339), nil
 }
 
-// span parses "2h", "90" for seconds, and Slurm's "1hour" or "3days".
-func span(text string) (time.Duration, error) {
+// Span parses "2h", "90" for seconds, and Slurm's "1hour" or "3days".
+func Span(text string) (time.Duration, error) {
 	digits := strings.TrimRight(text, "abcdefghijklmnopqrstuvwxyz")
 	unit, known := map[string]time.Duration{
 		"second": time.Second, "minute": time.Minute, "hour": time.Hour, "day": 24 * time.Hour, "week": 7 * 24 * time.Hour,

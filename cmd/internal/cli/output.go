@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"encoding/json"
@@ -10,18 +10,18 @@ import (
 // outputMeans is the help text of the output formats.
 const outputMeans = "json, yaml, wide for a table that is not cut to the terminal's width, or a table if it is not given"
 
-// checkOutput refuses an unknown output format before any request is sent.
-func (c *connection) checkOutput() error {
-	switch c.output {
+// CheckOutput refuses an unknown output format before any request is sent.
+func (c *Connection) CheckOutput() error {
+	switch c.Output {
 	case "", "table", "wide", "json", "yaml":
 		return nil
 	}
-	return usage("--output must be table, wide, json or yaml, not %q", c.output)
+	return Usage("--output must be table, wide, json or yaml, not %q", c.Output)
 }
 
-// print writes an answer in the requested format.
-func (c *connection) print(w io.Writer, answer any, asTable func(io.Writer) error) error {
-	switch c.output {
+// Print writes an answer in the requested format.
+func (c *Connection) Print(w io.Writer, answer any, asTable func(io.Writer) error) error {
+	switch c.Output {
 	case "json":
 		e := json.NewEncoder(w)
 		if !c.repeated {

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// waitQuietly is how long a command waits before its user sees the reason.
-const waitQuietly = 2 * time.Second
+// WaitQuietly is how long a command waits before its user sees the reason.
+const WaitQuietly = 2 * time.Second
 
-// readInput reads a file that a user names, and of a larger one no more than limit+1 bytes. A pipe
+// ReadInput reads a file that a user names, and of a larger one no more than limit+1 bytes. A pipe
 // can block for any time: the end of the context ends the wait, and after a while a notice goes to
 // say.
-func readInput(ctx context.Context, path string, limit int64, say io.Writer) ([]byte, error) {
+func ReadInput(ctx context.Context, path string, limit int64, say io.Writer) ([]byte, error) {
 	type content struct {
 		data []byte
 		err  error
@@ -24,7 +24,7 @@ func readInput(ctx context.Context, path string, limit int64, say io.Writer) ([]
 		data, err := readStart(path, limit)
 		done <- content{data, err}
 	}()
-	slow := time.NewTimer(waitQuietly)
+	slow := time.NewTimer(WaitQuietly)
 	defer slow.Stop()
 	for {
 		select {

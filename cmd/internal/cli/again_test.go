@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -15,19 +15,19 @@ import (
 // meant for a screen.
 func TestRoundsForPrograms(t *testing.T) {
 	for form, want := range map[string]string{"json": "{\"a\":1}\n", "yaml": "---\na: 1\n", "": "table\n"} {
-		c := &connection{output: form}
+		c := &Connection{Output: form}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		cmd := &cobra.Command{}
 		var out strings.Builder
 		cmd.SetContext(ctx)
 		cmd.SetOut(&out)
-		err := c.again(cmd, nil, time.Second, func(*cobra.Command, []string) error {
+		err := c.Again(cmd, nil, time.Second, func(*cobra.Command, []string) error {
 			if form == "" {
 				_, err := io.WriteString(cmd.OutOrStdout(), "table\n")
 				return err
 			}
-			return c.print(cmd.OutOrStdout(), map[string]int{"a": 1}, nil)
+			return c.Print(cmd.OutOrStdout(), map[string]int{"a": 1}, nil)
 		})
 		if !errors.Is(err, context.Canceled) || out.String() != want {
 			t.Errorf("%s: %q, %v", form, out.String(), err)

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -17,9 +17,9 @@ type signalError struct{ signal syscall.Signal }
 
 func (e signalError) Error() string { return "ended by signal " + e.signal.String() }
 
-// untilSignal returns a context that SIGINT or SIGTERM ends. The next such signal ends the process
+// UntilSignal returns a context that SIGINT or SIGTERM ends. The next such signal ends the process
 // at once, as without a handler.
-func untilSignal() (ctx context.Context, stop func()) {
+func UntilSignal() (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	caught := make(chan os.Signal, 1)
 	signal.Notify(caught, syscall.SIGINT, syscall.SIGTERM)
@@ -39,23 +39,23 @@ func untilSignal() (ctx context.Context, stop func()) {
 	}
 }
 
-// signaled returns the exit code of a program that a signal has ended, as shells have it: 130
+// Signaled returns the exit code of a program that a signal has ended, as shells have it: 130
 // after SIGINT, 143 after SIGTERM; 0: no signal has come.
-func signaled(ctx context.Context) exitError {
+func Signaled(ctx context.Context) ExitError {
 	if e, is := errors.AsType[signalError](context.Cause(ctx)); is {
-		return exitError(128 + int(e.signal))
+		return ExitError(128 + int(e.signal))
 	}
 	return 0
 }
 
-// withoutCancel returns an error, of which parts may be joined, without the parts that only report
+// WithoutCancel returns an error, of which parts may be joined, without the parts that only report
 // the end of the context.
-func withoutCancel(err error) error {
+func WithoutCancel(err error) error {
 	if joined, is := err.(interface{ Unwrap() []error }); is { //nolint:errorlint // the parts, not one of them
 		var rest []error
 		whole := true
 		for _, part := range joined.Unwrap() {
-			left := withoutCancel(part)
+			left := WithoutCancel(part)
 			whole = whole && left == part //nolint:errorlint // the same one
 			rest = append(rest, left)
 		}
@@ -70,16 +70,16 @@ func withoutCancel(err error) error {
 	return err
 }
 
-// goesOn returns the error of an interrupted wait, which says that the awaited job or allocation
+// GoesOn returns the error of an interrupted wait, which says that the awaited job or allocation
 // goes on, and how to end it.
-func goesOn(cmd *cobra.Command, what, remedy string, err error) error {
+func GoesOn(cmd *cobra.Command, what, remedy string, err error) error {
 	if err != nil && cmd.Context().Err() != nil {
 		fmt.Fprintf(cmd.ErrOrStderr(), "%s goes on; %s\n", what, remedy)
 	}
 	return err
 }
 
-// jobGoesOn is goesOn for a job.
-func jobGoesOn(cmd *cobra.Command, id string, err error) error {
-	return goesOn(cmd, "Job "+id, "to end it: berth cancel "+id, err)
+// JobGoesOn is GoesOn for a job.
+func JobGoesOn(cmd *cobra.Command, id string, err error) error {
+	return GoesOn(cmd, "Job "+id, "to end it: berth cancel "+id, err)
 }

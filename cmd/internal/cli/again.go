@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"bytes"
@@ -13,9 +13,9 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/terminal"
 )
 
-// again repeats a command until an interrupt: on a terminal's screen, which is redrawn when its
+// Again repeats a command until an interrupt: on a terminal's screen, which is redrawn when its
 // size changes, or for programs as one document after the other.
-func (c *connection) again(cmd *cobra.Command, args []string, every time.Duration, look func(*cobra.Command, []string) error) error {
+func (c *Connection) Again(cmd *cobra.Command, args []string, every time.Duration, look func(*cobra.Command, []string) error) error {
 	c.repeated = true
 	out := cmd.OutOrStdout()
 	defer cmd.SetOut(out)
@@ -30,7 +30,7 @@ func (c *connection) again(cmd *cobra.Command, args []string, every time.Duratio
 		if err := look(cmd, args); err != nil {
 			return err
 		}
-		if _, err := io.WriteString(terminal.Raw(out), round.text(c.output)); err != nil {
+		if _, err := io.WriteString(terminal.Raw(out), round.text(c.Output)); err != nil {
 			return err
 		}
 		select {

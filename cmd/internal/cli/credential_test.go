@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"os"
@@ -10,11 +10,11 @@ import (
 func TestTokensOfTheEnvironmentAndOfFiles(t *testing.T) {
 	t.Setenv("BERTH_TOKEN", "")
 	t.Setenv("RESEARCH_AGENT_USER_AUTH_TOKEN", "berth_b")
-	if got := tokenOfEnvironment(); got != "berth_b" {
+	if got := TokenOfEnvironment(); got != "berth_b" {
 		t.Errorf("got %q", got)
 	}
 	t.Setenv("BERTH_TOKEN", " berth_a\n")
-	if got := tokenOfEnvironment(); got != "berth_a" {
+	if got := TokenOfEnvironment(); got != "berth_a" {
 		t.Errorf("got %q", got)
 	}
 	written := func(text string) string {
@@ -24,11 +24,11 @@ func TestTokensOfTheEnvironmentAndOfFiles(t *testing.T) {
 		}
 		return path
 	}
-	if got, err := readTokenFile(written("berth_c\n")); got != "berth_c" || err != nil {
+	if got, err := ReadTokenFile(written("berth_c\n")); got != "berth_c" || err != nil {
 		t.Errorf("got %q, %v", got, err)
 	}
 	for _, text := range []string{"", "\n", "a b", "a\nb"} {
-		if _, err := readTokenFile(written(text)); err == nil {
+		if _, err := ReadTokenFile(written(text)); err == nil {
 			t.Errorf("%q is a token", text)
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"errors"
@@ -12,7 +12,7 @@ func TestOneLine(t *testing.T) {
 		"all of these:\n one,\n": "all of these: one,",
 		"It ended.\nOnce.":       "It ended. Once.",
 	} {
-		if got := oneLine(errors.New(text)); got != want {
+		if got := OneLine(errors.New(text)); got != want {
 			t.Errorf("%q is %q, not %q", text, got, want)
 		}
 	}

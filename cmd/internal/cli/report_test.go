@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"errors"
@@ -15,7 +15,7 @@ func TestPages(t *testing.T) {
 	for limit, want := range map[int]string{0: "[1000 1000 1000]", 1500: "[1000 500]", 3: "[3]", 9000: "[1000 1000 1000]"} {
 		var asked []int
 		have := 0
-		err := (&report{limit: limit}).pages(func(most int) (int, bool, error) {
+		err := (&Report{limit: limit}).Pages(func(most int) (int, bool, error) {
 			asked = append(asked, most)
 			have += min(most, 2200-have)
 			return have, have < 2200, nil
@@ -24,7 +24,7 @@ func TestPages(t *testing.T) {
 			t.Errorf("for %d it asks for %v, %v; want %s", limit, asked, err, want)
 		}
 	}
-	if err := (&report{}).pages(func(int) (int, bool, error) { return 0, true, io.EOF }); !errors.Is(err, io.EOF) {
+	if err := (&Report{}).Pages(func(int) (int, bool, error) { return 0, true, io.EOF }); !errors.Is(err, io.EOF) {
 		t.Errorf("a page that fails: %v", err)
 	}
 }
@@ -36,7 +36,7 @@ func TestShowArchive(t *testing.T) {
 		"cannot be written": {CompleteTo: 1, Failing: true},
 	} {
 		var out strings.Builder
-		if err := showArchive(&out, standing); err != nil || !strings.Contains(out.String(), want) {
+		if err := ShowArchive(&out, standing); err != nil || !strings.Contains(out.String(), want) {
 			t.Errorf("%v: %q", err, out.String())
 		}
 	}

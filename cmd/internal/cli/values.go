@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -18,8 +18,8 @@ import (
 // timeValue is a flag that holds a time.
 type timeValue struct{ at *time.Duration }
 
-// timeVar binds a flag that holds a time and has a default.
-func timeVar(f *pflag.FlagSet, at *time.Duration, name string, value time.Duration, what string) {
+// TimeVar binds a flag that holds a time and has a default.
+func TimeVar(f *pflag.FlagSet, at *time.Duration, name string, value time.Duration, what string) {
 	*at = value
 	f.Var(timeValue{at}, name, what)
 }
@@ -32,27 +32,27 @@ func (v timeValue) Set(text string) (err error) {
 	return err
 }
 
-// thisUser returns the name of the operating system's user of this program.
-func thisUser() string {
+// ThisUser returns the name of the operating system's user of this program.
+func ThisUser() string {
 	if u, err := user.Current(); err == nil && u.Username != "" {
 		return u.Username
 	}
 	return os.Getenv("USER")
 }
 
-// me returns the user that the cluster takes this program for: the token's user if a token is used
+// Me returns the user that the cluster takes this program for: the token's user if a token is used
 // and authentication is on, else the operating system's user.
-func me(ctx context.Context, api *client.Client) string {
+func Me(ctx context.Context, api *client.Client) string {
 	if caller := callerOf(ctx, api); caller.Authentication {
 		return caller.Name
 	}
-	return thisUser()
+	return ThisUser()
 }
 
 // callerOf returns what the cluster knows of this program's token: nothing without a token, or if the
 // cluster gives no answer; the next request returns the error then.
 func callerOf(ctx context.Context, api *client.Client) wire.Whoami {
-	if tokenOfEnvironment() == "" {
+	if TokenOfEnvironment() == "" {
 		return wire.Whoami{}
 	}
 	caller, err := client.PeopleOf(api).Whoami(ctx)
@@ -62,33 +62,34 @@ func callerOf(ctx context.Context, api *client.Client) wire.Whoami {
 	return *caller
 }
 
-// optional returns the number of a flag if it was given, even if it is 0; nil if it was not.
-func optional(cmd *cobra.Command, flag string, n *int64) *int64 {
+// Optional returns the number of a flag if it was given, even if it is 0; nil if it was not.
+func Optional(cmd *cobra.Command, flag string, n *int64) *int64 {
 	if !cmd.Flags().Changed(flag) {
 		return nil
 	}
 	return n
 }
 
-// plural formats "1 node" or "3 nodes".
-func plural(n int64, noun string) string {
+// Plural formats "1 node" or "3 nodes".
+func Plural(n int64, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
 	return strconv.FormatInt(n, 10) + " " + noun + "s"
 }
 
-// timeFlag parses a flag that holds a time; empty text gives nil.
-func timeFlag(name, text string) (*wire.Duration, error) {
+// TimeFlag parses a flag that holds a time; empty text gives nil.
+func TimeFlag(name, text string) (*wire.Duration, error) {
 	if text == "" {
 		return nil, nil
 	}
 	v, err := wire.ParseDuration(text)
 	if err != nil {
-		return nil, usage("%s %w", name, err)
+		return nil, Usage("%s %w", name, err)
 	}
 	d := wire.Duration(v)
 	return &d, nil
 }
 
-func ofSeconds(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }
+// OfSeconds returns a span of time given in seconds.
+func OfSeconds(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }
