@@ -1,4 +1,4 @@
-package main
+package sim
 
 import (
 	"bufio"
@@ -59,7 +59,8 @@ type simulation struct {
 // outputs names the files and the format of the results.
 type outputs struct{ log, plot, output string }
 
-func newSimulate() *cobra.Command {
+// New returns the command that simulates jobs.
+func New() *cobra.Command {
 	s := &simulation{}
 	cmd := &cobra.Command{
 		Use:   "simulate --trace FILE | --history",
