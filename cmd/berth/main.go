@@ -25,14 +25,13 @@
 //	allocate.go                                       GPUs for services, without a job
 //	analyze.go                                        estimates for a workload
 //	audit.go, refusals.go                             the record of changes, refusals and reads
-//	snapshot*.go                                      state files: exported, and imported into an empty cluster
 //	token.go, user.go, keys.go                        tokens, users, and the keys of a server's file
 //	events.go, webhook.go                             events, and webhooks that get them
 //	config.go, shared.go, reload.go                   settings of programs, and those of the whole cluster
 //	dev.go, demo.go, bench.go                         whole clusters on one machine
 //
 // What commands have in common is in cmd/internal/cli, and the commands of one subject each are in packages below:
-// cli/sim.
+// cli/sim, cli/snapshot.
 //
 // A failure is one line on standard error: what, where and what to do. The exit code is 0 after an
 // orderly end, 1 after a failure, 2 for a command line that is not valid, 3 for an object that does
@@ -51,6 +50,7 @@ import (
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/cli/sim"
+	"github.com/berth-gpu/berth/cmd/internal/cli/snapshot"
 	"github.com/berth-gpu/berth/cmd/internal/terminal"
 )
 
@@ -107,7 +107,7 @@ func newRoot() *cobra.Command {
 		newAllocate(), newAllocations(), newRenew(), newPeers(), newWhoami(),
 		newHistory(), newUsage(), newAudit(), newTop(), newEvents(), newWebhook())
 	addGroup(root, groupRun, newServer(), newAgent(), newDev(), newDemo(), newBench(), sim.New(), newOrchestrator(), newPolicy(), newConfig(),
-		newQuota(), newShare(), newToken(), newUser(), newSnapshot())
+		newQuota(), newShare(), newToken(), newUser(), snapshot.New())
 	root.AddCommand(newSupervise(), newVersion())
 	root.InitDefaultHelpCmd() // now, so that strictly also covers the library's own commands
 	root.InitDefaultCompletionCmd()

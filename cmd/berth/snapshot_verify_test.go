@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli/snapshot"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 )
 
@@ -32,7 +33,7 @@ func TestSnapshotVerify(t *testing.T) {
 	dir, index := snapshotFolder(t)
 	run := func(args ...string) (string, error) {
 		var out bytes.Buffer
-		cmd := newSnapshot()
+		cmd := snapshot.New()
 		cmd.SetOut(&out)
 		cmd.SetArgs(append([]string{"verify"}, args...))
 		cmd.SilenceErrors, cmd.SilenceUsage = true, true

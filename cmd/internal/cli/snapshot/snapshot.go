@@ -1,4 +1,4 @@
-package main
+package snapshot
 
 import (
 	"context"
@@ -21,7 +21,8 @@ gpu_allocation.json. They contain users' commands, scripts and environments: kee
 safe as the cluster. Nodes, GPUs, tokens, webhooks, reservations and jobs that have ended are
 not imported.`
 
-func newSnapshot() *cobra.Command {
+// New returns the command of snapshots, with those below.
+func New() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "snapshot", Short: "Export the cluster to state files, import such files into an empty one, verify a peer's snapshot", Long: snapshotLong,
 		Example: "  berth snapshot export --json backup\n  berth snapshot import --json backup --dry-run\n  berth snapshot import --json backup",
