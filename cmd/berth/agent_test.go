@@ -107,3 +107,9 @@ func TestAgentIsSpared(t *testing.T) {
 		t.Errorf("its score is %s", got)
 	}
 }
+
+func TestAnAgentTakesNoLabelAway(t *testing.T) {
+	if _, err := nodeLabels([]string{"zone-"}); cli.ExitCode(err) != cli.ExitUsage {
+		t.Errorf("taken: %v", err)
+	}
+}

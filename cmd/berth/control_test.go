@@ -30,11 +30,3 @@ func TestErrorsOfSeveralJobs(t *testing.T) {
 		t.Errorf("exit code %d\n%s%s", code, out, errs)
 	}
 }
-
-func TestBecause(t *testing.T) {
-	for _, v := range [][3]string{{"", "", ""}, {"exited", "", "exited"}, {"", "as asked", "as asked"}, {"deadline", "the deadline has come", "deadline: the deadline has come"}} {
-		if got := becauseOf(v[0], v[1]); got != v[2] {
-			t.Errorf("%q and %q are %q, not %q", v[0], v[1], got, v[2])
-		}
-	}
-}

@@ -102,12 +102,11 @@ func newRoot() *cobra.Command {
 		return cli.Usage("%w; see %s --help", err, cmd.CommandPath())
 	})
 	root.AddGroup(&cobra.Group{ID: groupUse, Title: "Jobs and the cluster:"}, &cobra.Group{ID: groupRun, Title: "Running Berth:"})
-	addGroup(root, groupUse, newSubmit(), newRun(), newQueue(), newShow(), newTasks(), newExplain(), newPlan(), newAnalyze(), newLogs(), newCancel(),
-		newHold(), newRelease(), newRequeue(), newExtend(), newNodes(), newDrain(), newCordon(), newUndrain(), newNode(), newReserve(),
-		newAllocate(), newAllocations(), newRenew(), newPeers(), newWhoami(),
-		newHistory(), newUsage(), newAudit(), newTop(), newEvents(), newWebhook())
-	addGroup(root, groupRun, newServer(), newAgent(), newDev(), newDemo(), newBench(), sim.New(), newOrchestrator(), newPolicy(), newConfig(),
-		newQuota(), newShare(), newToken(), newUser(), snapshot.New())
+	addGroup(root, groupUse, jobsCommands()...)
+	addGroup(root, groupUse, fleetCommands(showQueue)...)
+	addGroup(root, groupUse, forUsers()...)
+	addGroup(root, groupRun, newServer(), newAgent(), newDev(), newDemo(), newBench(), sim.New(), newConfig(), snapshot.New())
+	addGroup(root, groupRun, forOperators()...)
 	root.AddCommand(newSupervise(), newVersion())
 	root.InitDefaultHelpCmd() // now, so that strictly also covers the library's own commands
 	root.InitDefaultCompletionCmd()

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"os"
 	"strings"
 	"testing"
 
@@ -22,18 +21,5 @@ func TestShowPredictions(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(with.String()), "\n")
 	if got := strings.Join(strings.Fields(lines[len(lines)-1]), " "); got != "history 8 75 % 1.70" {
 		t.Errorf("%q", with.String())
-	}
-}
-
-// The table of metrics names the label that these series have.
-func TestShadowIsInTheTableOfMetrics(t *testing.T) {
-	table, err := os.ReadFile("../../docs/metrics.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"berth_policy_tasks", "berth_policy_wait_seconds", "berth_policy_utilization_ratio"} {
-		if !strings.Contains(string(table), "| `"+name+"` | gauge, cluster | policy |") {
-			t.Errorf("docs/metrics.md does not say that %s has the label policy", name)
-		}
 	}
 }

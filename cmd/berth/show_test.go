@@ -88,22 +88,6 @@ func TestTimesAreThoseOfThisPlace(t *testing.T) {
 	}
 }
 
-// Lengths of time are written as the command line takes them, in every text of this program.
-func TestSpansAreWrittenAlike(t *testing.T) {
-	week, day := 7*24*3600.0, 36*3600.0
-	hours, used := 5.0, 1.0
-	var out strings.Builder
-	q := wire.Quota{Scope: "user", Name: "ann", MaxRunTime: &day, GPUHours: &hours, Period: &week, Used: wire.QuotaUse{GPUHours: &used}}
-	err := showQuotas(&out, &wire.Quotas{Quotas: []wire.Quota{q}})
-	if text := out.String(); err != nil || !strings.Contains(text, "-/1d12h") || !strings.Contains(text, "of 7d, until") {
-		t.Errorf("%v\n%s", err, text)
-	}
-	out.Reset()
-	if err := showAnalysis(&out, &wire.WorkloadPlan{Duration: 480 * 3600}); err != nil || !strings.Contains(out.String(), "Duration  20d ") {
-		t.Errorf("%v\n%s", err, out.String())
-	}
-}
-
 // An array's row shows the states of its tasks, without their total run time next to the limit of one.
 func TestRowsOfArrays(t *testing.T) {
 	began := time.Now().Add(-time.Minute)
@@ -121,5 +105,13 @@ func TestRowsOfArrays(t *testing.T) {
 	j.Array = nil
 	if got := elapsed(&j); got != "8:20/2:00" {
 		t.Errorf("a job of one task took %q", got)
+	}
+}
+
+func TestBecause(t *testing.T) {
+	for _, v := range [][3]string{{"", "", ""}, {"exited", "", "exited"}, {"", "as asked", "as asked"}, {"deadline", "the deadline has come", "deadline: the deadline has come"}} {
+		if got := becauseOf(v[0], v[1]); got != v[2] {
+			t.Errorf("%q and %q are %q, not %q", v[0], v[1], got, v[2])
+		}
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// newTop returns the command that shows GPUs with telemetry, holder and health at an interval.
-func newTop() *cobra.Command {
+// newTop returns the command that shows GPUs with telemetry, holder and health, or the queue, at an interval.
+func newTop(showQueue func(io.Writer, *wire.Queue) error) *cobra.Command {
 	c := &cli.Connection{}
 	var nodes, jobs, once bool
 	var every time.Duration
@@ -28,7 +28,7 @@ func newTop() *cobra.Command {
 			if every < time.Second || every > time.Hour {
 				return cli.Usage("--interval must be 1s to 1h")
 			}
-			look := topOf(c, nodes, jobs)
+			look := topOf(c, nodes, jobs, showQueue)
 			if once {
 				return look(cmd, args)
 			}
@@ -45,7 +45,7 @@ func newTop() *cobra.Command {
 }
 
 // topOf returns the body of one round.
-func topOf(c *cli.Connection, nodes, jobs bool) func(*cobra.Command, []string) error {
+func topOf(c *cli.Connection, nodes, jobs bool, showQueue func(io.Writer, *wire.Queue) error) func(*cobra.Command, []string) error {
 	if jobs {
 		return cli.Reading(c, func(ctx context.Context, api *client.Client) (*wire.Queue, error) {
 			return api.Queue(ctx, client.QueueQuery{Limit: topJobs})
