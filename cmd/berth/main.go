@@ -18,8 +18,6 @@
 //	run.go, watch.go, logs.go, logs_tasks.go          how commands follow a job and its output
 //	queue.go, show.go, plan.go, ended.go              the queue, one job, the forecast, jobs that have ended
 //	cancel.go, control.go                             changes of jobs
-//	fleet.go, operate.go, label.go, reserve.go, top.go    nodes and peers, their changes, reservations, a live view
-//	history.go                                        graphs of what GPUs measured
 //	quota.go, share.go, usage.go                      limits, shares, use over a span of time
 //	policy.go, orchestrator.go                        the order of the queue; whether jobs are started
 //	allocate.go                                       GPUs for services, without a job
@@ -31,7 +29,7 @@
 //	dev.go, demo.go, bench.go                         whole clusters on one machine
 //
 // What commands have in common is in cmd/internal/cli, and the commands of one subject each are in packages below:
-// cli/sim, cli/snapshot.
+// cli/fleet, cli/sim, cli/snapshot.
 //
 // A failure is one line on standard error: what, where and what to do. The exit code is 0 after an
 // orderly end, 1 after a failure, 2 for a command line that is not valid, 3 for an object that does
@@ -49,6 +47,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
+	"github.com/berth-gpu/berth/cmd/internal/cli/fleet"
 	"github.com/berth-gpu/berth/cmd/internal/cli/sim"
 	"github.com/berth-gpu/berth/cmd/internal/cli/snapshot"
 	"github.com/berth-gpu/berth/cmd/internal/terminal"
@@ -103,7 +102,7 @@ func newRoot() *cobra.Command {
 	})
 	root.AddGroup(&cobra.Group{ID: groupUse, Title: "Jobs and the cluster:"}, &cobra.Group{ID: groupRun, Title: "Running Berth:"})
 	addGroup(root, groupUse, jobsCommands()...)
-	addGroup(root, groupUse, fleetCommands(showQueue)...)
+	addGroup(root, groupUse, fleet.Commands(showQueue)...)
 	addGroup(root, groupUse, forUsers()...)
 	addGroup(root, groupRun, newServer(), newAgent(), newDev(), newDemo(), newBench(), sim.New(), newConfig(), snapshot.New())
 	addGroup(root, groupRun, forOperators()...)
