@@ -18,18 +18,14 @@
 //	run.go, watch.go, logs.go, logs_tasks.go          how commands follow a job and its output
 //	queue.go, show.go, plan.go, ended.go              the queue, one job, the forecast, jobs that have ended
 //	cancel.go, control.go                             changes of jobs
-//	quota.go, share.go, usage.go                      limits, shares, use over a span of time
-//	policy.go, orchestrator.go                        the order of the queue; whether jobs are started
 //	allocate.go                                       GPUs for services, without a job
 //	analyze.go                                        estimates for a workload
-//	audit.go, refusals.go                             the record of changes, refusals and reads
-//	token.go, user.go, keys.go                        tokens, users, and the keys of a server's file
-//	events.go, webhook.go                             events, and webhooks that get them
+//	keys.go            the keys of a server's file
 //	config.go, shared.go, reload.go                   settings of programs, and those of the whole cluster
 //	dev.go, demo.go, bench.go                         whole clusters on one machine
 //
 // What commands have in common is in cmd/internal/cli, and the commands of one subject each are in packages below:
-// cli/fleet, cli/sim, cli/snapshot.
+// cli/fleet, cli/admin, cli/sim, cli/snapshot.
 //
 // A failure is one line on standard error: what, where and what to do. The exit code is 0 after an
 // orderly end, 1 after a failure, 2 for a command line that is not valid, 3 for an object that does
@@ -47,6 +43,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
+	"github.com/berth-gpu/berth/cmd/internal/cli/admin"
 	"github.com/berth-gpu/berth/cmd/internal/cli/fleet"
 	"github.com/berth-gpu/berth/cmd/internal/cli/sim"
 	"github.com/berth-gpu/berth/cmd/internal/cli/snapshot"
@@ -103,9 +100,9 @@ func newRoot() *cobra.Command {
 	root.AddGroup(&cobra.Group{ID: groupUse, Title: "Jobs and the cluster:"}, &cobra.Group{ID: groupRun, Title: "Running Berth:"})
 	addGroup(root, groupUse, jobsCommands()...)
 	addGroup(root, groupUse, fleet.Commands(showQueue)...)
-	addGroup(root, groupUse, forUsers()...)
+	addGroup(root, groupUse, admin.ForUsers()...)
 	addGroup(root, groupRun, newServer(), newAgent(), newDev(), newDemo(), newBench(), sim.New(), newConfig(), snapshot.New())
-	addGroup(root, groupRun, forOperators()...)
+	addGroup(root, groupRun, admin.ForOperators()...)
 	root.AddCommand(newSupervise(), newVersion())
 	root.InitDefaultHelpCmd() // now, so that strictly also covers the library's own commands
 	root.InitDefaultCompletionCmd()
