@@ -13,19 +13,12 @@
 //	log.go             a log that never blocks the program
 //	clock.go           the machine's clocks
 //	agent.go, gpus.go, supervise.go, supervisor.go    the programs of a GPU host
-//	submit.go, parse.go, script.go, directives.go, stdin.go    a submission: the program to run and its input
-//	placing.go, turns.go, array.go, telling.go        a submission: nodes, order, arrays, notifications
-//	run.go, watch.go, logs.go, logs_tasks.go          how commands follow a job and its output
-//	queue.go, show.go, plan.go, ended.go              the queue, one job, the forecast, jobs that have ended
-//	cancel.go, control.go                             changes of jobs
-//	allocate.go                                       GPUs for services, without a job
-//	analyze.go                                        estimates for a workload
 //	keys.go            the keys of a server's file
 //	config.go, shared.go, reload.go                   settings of programs, and those of the whole cluster
 //	dev.go, demo.go, bench.go                         whole clusters on one machine
 //
 // What commands have in common is in cmd/internal/cli, and the commands of one subject each are in packages below:
-// cli/fleet, cli/admin, cli/sim, cli/snapshot.
+// cli/jobs, cli/fleet, cli/admin, cli/sim, cli/snapshot.
 //
 // A failure is one line on standard error: what, where and what to do. The exit code is 0 after an
 // orderly end, 1 after a failure, 2 for a command line that is not valid, 3 for an object that does
@@ -45,6 +38,7 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/cli/admin"
 	"github.com/berth-gpu/berth/cmd/internal/cli/fleet"
+	"github.com/berth-gpu/berth/cmd/internal/cli/jobs"
 	"github.com/berth-gpu/berth/cmd/internal/cli/sim"
 	"github.com/berth-gpu/berth/cmd/internal/cli/snapshot"
 	"github.com/berth-gpu/berth/cmd/internal/terminal"
@@ -98,8 +92,8 @@ func newRoot() *cobra.Command {
 		return cli.Usage("%w; see %s --help", err, cmd.CommandPath())
 	})
 	root.AddGroup(&cobra.Group{ID: groupUse, Title: "Jobs and the cluster:"}, &cobra.Group{ID: groupRun, Title: "Running Berth:"})
-	addGroup(root, groupUse, jobsCommands()...)
-	addGroup(root, groupUse, fleet.Commands(showQueue)...)
+	addGroup(root, groupUse, jobs.Commands()...)
+	addGroup(root, groupUse, fleet.Commands(jobs.ShowQueue)...)
 	addGroup(root, groupUse, admin.ForUsers()...)
 	addGroup(root, groupRun, newServer(), newAgent(), newDev(), newDemo(), newBench(), sim.New(), newConfig(), snapshot.New())
 	addGroup(root, groupRun, admin.ForOperators()...)

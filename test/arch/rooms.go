@@ -118,6 +118,7 @@ func cmdFloor() []Room {
 		{Path: "cmd/internal/devcluster", Level: 11, Any: true},
 		{Path: "cmd/internal/cli/fleet", Level: 12, Any: true},
 		{Path: "cmd/internal/cli/admin", Level: 12, Any: true},
+		{Path: "cmd/internal/cli/jobs", Level: 12, Any: true},
 		{Path: "cmd/internal/cli/sim", Level: 12, Any: true},
 		{Path: "cmd/internal/cli/snapshot", Level: 12, Any: true},
 		{Path: "cmd/internal/demo", Level: 12, Any: true},
