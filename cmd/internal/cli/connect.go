@@ -19,8 +19,9 @@ import (
 
 // Connection is how a command reaches the cluster, and how the command prints answers.
 type Connection struct {
+	Output string // the format of answers; empty: a table
+
 	flags    *config.Flags
-	Output   string
 	repeated bool // several answers follow each other, in JSON one a line
 	cmd      *cobra.Command
 }
