@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/auth"
 )
@@ -63,7 +64,7 @@ func TestKeysThatAreNone(t *testing.T) {
 		"api_keys: {SECRET-SECRET-SECRET: a}\n---\nb: 1\na: [}\n":             "second document",
 	} {
 		_, err := readKeys(written(t, text))
-		if err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "SECRET") || exitCode(err) != exitUsage {
+		if err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "SECRET") || cli.ExitCode(err) != cli.ExitUsage {
 			t.Errorf("%q: %v, want %q", text, err, says)
 		}
 	}
@@ -92,28 +93,8 @@ func TestReadRules(t *testing.T) {
 		"max_cpus: 1\n---\nmax_gpu_count: 1\n":       "second document",
 		"max_cpus: 1\n---\nb: 1\na: [}\n":            "second document",
 	} {
-		if _, err := readRules(written(t, text)); err == nil || !strings.Contains(err.Error(), says) || exitCode(err) != exitUsage {
+		if _, err := readRules(written(t, text)); err == nil || !strings.Contains(err.Error(), says) || cli.ExitCode(err) != cli.ExitUsage {
 			t.Errorf("%q: %v, want %q", text, err, says)
-		}
-	}
-}
-
-func TestTokensOfTheEnvironmentAndOfFiles(t *testing.T) {
-	t.Setenv("BERTH_TOKEN", "")
-	t.Setenv("RESEARCH_AGENT_USER_AUTH_TOKEN", "berth_b")
-	if got := tokenOfEnvironment(); got != "berth_b" {
-		t.Errorf("got %q", got)
-	}
-	t.Setenv("BERTH_TOKEN", " berth_a\n")
-	if got := tokenOfEnvironment(); got != "berth_a" {
-		t.Errorf("got %q", got)
-	}
-	if got, err := readTokenFile(written(t, "berth_c\n")); got != "berth_c" || err != nil {
-		t.Errorf("got %q, %v", got, err)
-	}
-	for _, text := range []string{"", "\n", "a b", "a\nb"} {
-		if _, err := readTokenFile(written(t, text)); err == nil {
-			t.Errorf("%q is a token", text)
 		}
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/berth-gpu/berth/cmd/internal/build"
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/config"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/client"
@@ -56,7 +57,7 @@ type agent struct {
 }
 
 func newAgent() *cobra.Command {
-	cmd := &cobra.Command{Use: "agent", Short: "Run the agent of a GPU host", Long: agentLong, Args: noArgs}
+	cmd := &cobra.Command{Use: "agent", Short: "Run the agent of a GPU host", Long: agentLong, Args: cli.NoArgs}
 	cmd.Flags().SetNormalizeFunc(flagName)
 	flags := config.Bind(config.OfAgent, cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -152,7 +153,7 @@ func (a *agent) serve(ctx context.Context, stderr io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	l, err := network{}.Listen(a.Listen)
+	l, err := cli.Network{}.Listen(a.Listen)
 	if err != nil {
 		return explainListen(a.Listen, err)
 	}
@@ -211,9 +212,9 @@ func (a *agent) openRun(j *journal.Journal, boot string, log *slog.Logger) (runn
 // token returns the agent's token: that of its file, or of the environment.
 func (h *holding) token() string {
 	if h.Agent.TokenFile == "" {
-		return tokenOfEnvironment()
+		return cli.TokenOfEnvironment()
 	}
-	token, err := readTokenFile(h.Agent.TokenFile)
+	token, err := cli.ReadTokenFile(h.Agent.TokenFile)
 	if err != nil {
 		h.refuse("%s: %w", h.At("agent.token_file"), err)
 	}
@@ -272,7 +273,7 @@ func nodeLabels(list []string) (model.Labels, error) {
 		err = model.ErrLabels
 	}
 	if err != nil {
-		return nil, usage("%w", err)
+		return nil, cli.Usage("%w", err)
 	}
 	return all, nil
 }
@@ -280,11 +281,11 @@ func nodeLabels(list []string) (model.Labels, error) {
 // live runs the agent and its server together until one of them ends.
 func (a *agent) live(ctx context.Context, c node.Config, past node.History, l net.Listener) error {
 	calls, err := client.NewAgent(client.Options{
-		Addresses: a.Peers, Token: a.token, Dial: network{}.DialContext, UserAgent: "berth/" + build.Version(),
+		Addresses: a.Peers, Token: a.token, Dial: cli.Network{}.DialContext, UserAgent: "berth/" + build.Version(),
 		Expiring: func(at time.Time) { c.Log.Warn("token_expires", "at", at) },
 	})
 	if err != nil {
-		return errors.Join(usage("%s: %w", a.settings.At("agent.peers"), err), l.Close())
+		return errors.Join(cli.Usage("%s: %w", a.settings.At("agent.peers"), err), l.Close())
 	}
 	defer calls.Close()
 	c.Cluster = calls

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 )
 
 // agentOf is a command line of an agent whose peers are not there.
@@ -37,19 +39,19 @@ func TestAgentCommandLines(t *testing.T) {
 		code int
 		says string
 	}{
-		"no folder":        {[]string{"agent", "--node", "n1", "--peers", address(9)}, exitUsage, "--data-dir"},
-		"no name":          {[]string{"agent", "--data-dir", "x", "--peers", address(9)}, exitUsage, "--node"},
-		"no peers":         {[]string{"agent", "--data-dir", "x", "--node", "n1"}, exitUsage, "--peers"},
-		"a distant peer":   {agentOf(t, "--peers", "10.0.0.1:10000"), exitUsage, "not encrypted"},
-		"an open address":  {agentOf(t, "--listen", "0.0.0.0:0"), exitUsage, "not encrypted"},
-		"no address":       {agentOf(t, "--listen", "here"), exitUsage, "--listen"},
-		"too many GPUs":    {agentOf(t, "--simulate-gpus", "65"), exitUsage, "--simulate-gpus"},
-		"an unknown level": {agentOf(t, "--log-level", "loud"), exitUsage, "loud"},
-		"no such source":   {agentOf(t, "--gpus", "amd"), exitUsage, "--gpus"},
-		"no number":        {agentOf(t, "--gpus", "sim:0"), exitUsage, "--gpus sim:N"},
-		"both sources":     {agentOf(t, "--gpus", "nvml"), exitUsage, "contradict"},
-		"no class":         {agentOf(t, "--xid", "63=odd"), exitUsage, "--xid 63=odd"},
-		"no temperature":   {agentOf(t, "--gpu-hot", "0"), exitUsage, "--gpu-hot"},
+		"no folder":        {[]string{"agent", "--node", "n1", "--peers", address(9)}, cli.ExitUsage, "--data-dir"},
+		"no name":          {[]string{"agent", "--data-dir", "x", "--peers", address(9)}, cli.ExitUsage, "--node"},
+		"no peers":         {[]string{"agent", "--data-dir", "x", "--node", "n1"}, cli.ExitUsage, "--peers"},
+		"a distant peer":   {agentOf(t, "--peers", "10.0.0.1:10000"), cli.ExitUsage, "not encrypted"},
+		"an open address":  {agentOf(t, "--listen", "0.0.0.0:0"), cli.ExitUsage, "not encrypted"},
+		"no address":       {agentOf(t, "--listen", "here"), cli.ExitUsage, "--listen"},
+		"too many GPUs":    {agentOf(t, "--simulate-gpus", "65"), cli.ExitUsage, "--simulate-gpus"},
+		"an unknown level": {agentOf(t, "--log-level", "loud"), cli.ExitUsage, "loud"},
+		"no such source":   {agentOf(t, "--gpus", "amd"), cli.ExitUsage, "--gpus"},
+		"no number":        {agentOf(t, "--gpus", "sim:0"), cli.ExitUsage, "--gpus sim:N"},
+		"both sources":     {agentOf(t, "--gpus", "nvml"), cli.ExitUsage, "contradict"},
+		"no class":         {agentOf(t, "--xid", "63=odd"), cli.ExitUsage, "--xid 63=odd"},
+		"no temperature":   {agentOf(t, "--gpu-hot", "0"), cli.ExitUsage, "--gpu-hot"},
 	} {
 		t.Run(name, func(t *testing.T) { oneLineOf(t, spawn(t, c.args...), c.code, c.says) })
 	}
@@ -60,7 +62,7 @@ func TestAgentLocksItsFolder(t *testing.T) {
 	args := agentOf(t)
 	first := spawn(t, args...)
 	first.line(t, "agent started")
-	oneLineOf(t, spawn(t, args...), exitFailure, "another agent uses this data folder")
+	oneLineOf(t, spawn(t, args...), cli.ExitFailure, "another agent uses this data folder")
 	first.signal(t, syscall.SIGTERM)
 	if code := first.exit(t); code != 0 {
 		t.Errorf("exit code %d", code)
@@ -74,7 +76,7 @@ func TestAgentCannotListen(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = l.Close() }()
-	oneLineOf(t, spawn(t, agentOf(t, "--listen", l.Addr().String())...), exitFailure, "another process listens")
+	oneLineOf(t, spawn(t, agentOf(t, "--listen", l.Addr().String())...), cli.ExitFailure, "another process listens")
 }
 
 func TestAgentFolderIsAFile(t *testing.T) {
@@ -82,7 +84,7 @@ func TestAgentFolderIsAFile(t *testing.T) {
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	oneLineOf(t, spawn(t, agentOf(t, "--data-dir", path)...), exitFailure, "cannot be used")
+	oneLineOf(t, spawn(t, agentOf(t, "--data-dir", path)...), cli.ExitFailure, "cannot be used")
 }
 
 // An agent that may ask for it goes last when memory runs out.
@@ -103,5 +105,11 @@ func TestAgentIsSpared(t *testing.T) {
 	}
 	if got := strings.TrimSpace(string(data)); got != "-900" {
 		t.Errorf("its score is %s", got)
+	}
+}
+
+func TestAnAgentTakesNoLabelAway(t *testing.T) {
+	if _, err := nodeLabels([]string{"zone-"}); cli.ExitCode(err) != cli.ExitUsage {
+		t.Errorf("taken: %v", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-gpu/berth/cmd/internal/bench"
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 )
 
 const benchLong = `Measure a whole cluster on this machine: three peers and two agents as processes, HTTP
@@ -33,7 +34,7 @@ func newBench() *cobra.Command {
 			}
 			for _, a := range args {
 				if !slices.Contains(bench.Parts(), a) {
-					return usage("there is no part %q: give parts of %s, or all", a, strings.Join(bench.Parts(), ", "))
+					return cli.Usage("there is no part %q: give parts of %s, or all", a, strings.Join(bench.Parts(), ", "))
 				}
 			}
 			c.Parts, c.Out, c.Progress = args, cmd.OutOrStdout(), cmd.ErrOrStderr()
@@ -43,8 +44,8 @@ func newBench() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&c.Dir, "dir", ".", "`folder` on the disk to measure")
 	f.IntSliceVar(&c.Clients, "clients", []int{1, 16, 64, 256}, "`numbers` of clients of submit and access")
-	timeVar(f, &c.Time, "time", 3*time.Second, "measured time of a run of submit and access")
-	timeVar(f, &c.Warm, "warm", time.Second, "time before a run of submit and access is measured")
+	cli.TimeVar(f, &c.Time, "time", 3*time.Second, "measured time of a run of submit and access")
+	cli.TimeVar(f, &c.Warm, "warm", time.Second, "time before a run of submit and access is measured")
 	f.IntVar(&c.Runs, "runs", 3, "runs of each point of submit, access and run")
 	f.IntVar(&c.Jobs, "jobs", 500, "jobs of run")
 	f.IntVar(&c.Trials, "trials", 30, "trials of failover and start")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/config"
 	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -26,7 +27,7 @@ func newConfig() *cobra.Command {
 		Use:   "config",
 		Short: "Show, check and explain settings, and change those of the whole cluster",
 		Long:  configLong,
-		Args:  noArgs,
+		Args:  cli.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newConfigShow(), newConfigSet(), newConfigValidate(), newConfigExplain(), newConfigExample())
@@ -37,7 +38,7 @@ func newConfig() *cobra.Command {
 func oneArg(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 {
-			return usage("%s takes one argument, %s; see %s --help", cmd.CommandPath(), what, cmd.CommandPath())
+			return cli.Usage("%s takes one argument, %s; see %s --help", cmd.CommandPath(), what, cmd.CommandPath())
 		}
 		return nil
 	}
@@ -52,7 +53,7 @@ func newConfigValidate() *cobra.Command {
 			settings, err := config.Load(config.Source{File: args[0]})
 			if err = config.InOrder(err, unusable(settings)); err != nil {
 				fmt.Fprintln(cmd.ErrOrStderr(), strings.TrimRight(err.Error(), "\n"))
-				return usage("%s cannot be used", args[0])
+				return cli.Usage("%s cannot be used", args[0])
 			}
 			for _, note := range settings.Notes {
 				fmt.Fprintln(cmd.OutOrStdout(), note)
@@ -81,7 +82,7 @@ func newConfigExplain() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text, err := config.Explain(args[0])
 			if err != nil {
-				return notFound("%v; berth config show lists all", err)
+				return cli.NotFound("%v; berth config show lists all", err)
 			}
 			_, err = fmt.Fprint(cmd.OutOrStdout(), text)
 			return err
@@ -93,7 +94,7 @@ func newConfigExample() *cobra.Command {
 	return &cobra.Command{
 		Use:   "example",
 		Short: "Print a file that holds every setting, commented out",
-		Args:  noArgs,
+		Args:  cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := fmt.Fprint(cmd.OutOrStdout(), config.Example())
 			return err
@@ -102,7 +103,7 @@ func newConfigExample() *cobra.Command {
 }
 
 func newConfigSet() *cobra.Command {
-	c := &connection{}
+	c := &cli.Connection{}
 	cmd := &cobra.Command{
 		Use:     "set NAME=VALUE...",
 		Short:   "Change settings of the whole cluster",
@@ -113,17 +114,17 @@ func newConfigSet() *cobra.Command {
 		for _, pair := range args {
 			name, value, found := strings.Cut(pair, "=")
 			if _, twice := body.Settings[name]; twice || !found {
-				return usage("%s must be NAME=VALUE, each name once", pair)
+				return cli.Usage("%s must be NAME=VALUE, each name once", pair)
 			}
 			body.Settings[name] = value
 		}
 		if len(args) == 0 {
-			return usage("give at least one NAME=VALUE; berth config show --cluster lists the names")
+			return cli.Usage("give at least one NAME=VALUE; berth config show --cluster lists the names")
 		}
-		if err := c.checkOutput(); err != nil {
+		if err := c.CheckOutput(); err != nil {
 			return err
 		}
-		api, err := c.dial()
+		api, err := c.Dial()
 		if err != nil {
 			return err
 		}
@@ -131,7 +132,7 @@ func newConfigSet() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return c.print(cmd.OutOrStdout(), answer, func(w io.Writer) error {
+		return c.Print(cmd.OutOrStdout(), answer, func(w io.Writer) error {
 			t := table.New("SETTING", "VALUE")
 			for _, v := range answer.Settings {
 				if _, named := body.Settings[v.Name]; named {
@@ -142,7 +143,7 @@ func newConfigSet() *cobra.Command {
 			return err
 		})
 	}
-	c.bindReading(cmd)
+	c.BindReading(cmd)
 	return cmd
 }
 
@@ -154,7 +155,7 @@ value or was changed since.`
 
 // configShow holds the flags of berth config show.
 type configShow struct {
-	connection
+	cli.Connection
 
 	file                string
 	cluster, diff, mine bool
@@ -162,14 +163,14 @@ type configShow struct {
 
 func newConfigShow() *cobra.Command {
 	c := &configShow{}
-	cmd := &cobra.Command{Use: "show", Short: "Show each setting's value, and where it comes from", Long: showLong, Args: noArgs}
+	cmd := &cobra.Command{Use: "show", Short: "Show each setting's value, and where it comes from", Long: showLong, Args: cli.NoArgs}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := c.checkOutput(); err != nil {
+		if err := c.CheckOutput(); err != nil {
 			return err
 		}
 		return c.run(cmd)
 	}
-	c.bindReading(cmd)
+	c.BindReading(cmd)
 	cmd.Flags().StringVar(&c.file, "config", "", "YAML `file` with settings (default: $BERTH_CONFIG, $CONFIG_PATH, or config.yaml here if it is there)")
 	cmd.Flags().BoolVar(&c.cluster, "cluster", false, "the values in force in the cluster")
 	cmd.Flags().BoolVar(&c.diff, "diff", false, "only settings that are given here and differ from the values in force in the cluster")
@@ -191,11 +192,11 @@ func (c *configShow) run(cmd *cobra.Command) error {
 		Program: config.OfServer | config.OfAgent | config.OfClient, File: c.file, Environ: os.Environ(),
 	})
 	if err != nil {
-		return usage("%w", err)
+		return cli.Usage("%w", err)
 	}
 	force := map[string]string{}
 	if c.cluster || c.diff {
-		api, err := c.dial()
+		api, err := c.Dial()
 		if err != nil {
 			return err
 		}
@@ -217,7 +218,7 @@ func (c *configShow) run(cmd *cobra.Command) error {
 			rows = append(rows, shownSetting{row.Name, row.Shown(), from.Layer.String(), from.Where, now})
 		}
 	}
-	return c.print(cmd.OutOrStdout(), rows, func(w io.Writer) error { return showSettings(w, rows, len(force) > 0, settings.Notes) })
+	return c.Print(cmd.OutOrStdout(), rows, func(w io.Writer) error { return showSettings(w, rows, len(force) > 0, settings.Notes) })
 }
 
 func showSettings(w io.Writer, rows []shownSetting, force bool, notes []string) error {

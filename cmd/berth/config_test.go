@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -129,7 +130,7 @@ func TestWrongPartsOfAFile(t *testing.T) {
 		"services:\n  deepagents_url: localhost:9004\n":                                            "berth.yaml:2: services.deepagents_url must be an address",
 	} {
 		path := writeFile(t, text)
-		if code, out, errs := called("config", "validate", path); code != exitUsage || !strings.Contains(errs, says) || strings.Contains(out+errs, "SECRET") {
+		if code, out, errs := called("config", "validate", path); code != cli.ExitUsage || !strings.Contains(errs, says) || strings.Contains(out+errs, "SECRET") {
 			t.Errorf("%q: exit code %d, %s%s\nwant %s", text, code, out, errs, says)
 		}
 	}
@@ -323,10 +324,10 @@ func TestWrongSettings(t *testing.T) {
 		"of a flag":     {"", "--raft-timeouts must be lan or wan, not \"far\"", []string{"--raft-timeouts", "far"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			oneLineOf(t, spawn(t, append([]string{"server", "--config", writeFile(t, c.text)}, c.args...)...), exitUsage, c.says)
+			oneLineOf(t, spawn(t, append([]string{"server", "--config", writeFile(t, c.text)}, c.args...)...), cli.ExitUsage, c.says)
 		})
 	}
-	oneLineOf(t, spawn(t, "server", "--config", "none.yaml"), exitUsage, "none.yaml: no such file")
+	oneLineOf(t, spawn(t, "server", "--config", "none.yaml"), cli.ExitUsage, "none.yaml: no such file")
 }
 
 // called runs a command in this process.
@@ -350,15 +351,15 @@ func TestConfigCommands(t *testing.T) {
 		{[]string{"config", "show", "-o", "json"}, 0, `"where": "PORT"`},
 		{[]string{"config", "validate", os.Getenv("BERTH_CONFIG")}, 0, "berth.yaml is valid."},
 		{[]string{"config", "validate", os.Getenv("BERTH_CONFIG")}, 0, "cluster.total_gpus has no effect"},
-		{[]string{"config", "validate", writeFile(t, "x: 1\ny: 2\n")}, exitUsage, "berth.yaml:2: there is no setting y\n"},
-		{[]string{"config", "validate"}, exitUsage, "one argument"},
+		{[]string{"config", "validate", writeFile(t, "x: 1\ny: 2\n")}, cli.ExitUsage, "berth.yaml:2: there is no setting y\n"},
+		{[]string{"config", "validate"}, cli.ExitUsage, "one argument"},
 		{[]string{"config", "explain", "PORT"}, 0, "server.http"},
 		{[]string{"config", "explain", "CONFIG_PATH"}, 0, "names the file with settings"},
 		{[]string{"config", "explain", "RESEARCH_AGENT_USER_AUTH_TOKEN"}, 0, "token"},
-		{[]string{"config", "explain", "server.htp"}, exitNotFound, "did you mean server.http?"},
+		{[]string{"config", "explain", "server.htp"}, cli.ExitNotFound, "did you mean server.http?"},
 		{[]string{"config", "example"}, 0, "#http: \"127.0.0.1:10000\""},
-		{[]string{"config", "set"}, exitUsage, "at least one"},
-		{[]string{"config", "set", "x"}, exitUsage, "NAME=VALUE"},
+		{[]string{"config", "set"}, cli.ExitUsage, "at least one"},
+		{[]string{"config", "set", "x"}, cli.ExitUsage, "NAME=VALUE"},
 	} {
 		code, out, errs := called(c.args...)
 		if code != c.code || !strings.Contains(out+errs, c.says) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/simulate"
 )
 
@@ -25,7 +26,7 @@ func TestSimulateRefusesContradictions(t *testing.T) {
 		"--restart-cost 400d":                     "must be at most 366 days",
 	} {
 		code, out, errs := f.berth(t, append([]string{"simulate", "--trace", trace}, strings.Fields(line)...)...)
-		if code != exitUsage || out != "" || !strings.Contains(errs, says) {
+		if code != cli.ExitUsage || out != "" || !strings.Contains(errs, says) {
 			t.Errorf("%s: exit code %d, %s%s\nwant %s", line, code, out, errs, says)
 		}
 	}
@@ -51,7 +52,7 @@ func TestTimesAreWrittenAsEverywhere(t *testing.T) {
 			t.Errorf("%s: exit code %d, %v, it lasts %.0f s, not %.0f\n%s", text, code, err, r.Makespan, makespan, errs)
 		}
 	}
-	if code, _, errs := called("top", "--interval", "1:00:01"); code != exitUsage || !strings.Contains(errs, "--interval must be 1s to 1h") {
+	if code, _, errs := called("top", "--interval", "1:00:01"); code != cli.ExitUsage || !strings.Contains(errs, "--interval must be 1s to 1h") {
 		t.Errorf("top: exit code %d, %s", code, errs)
 	}
 }

@@ -1,13 +1,13 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -26,28 +26,7 @@ func TestErrorsOfSeveralJobs(t *testing.T) {
 	}))}
 	t.Cleanup(f.Close)
 	code, out, errs := f.berth(t, "cancel", "1", "2", "3")
-	if code != exitFailure || out != "Job 1: canceled\nCanceled 1 of 3 jobs\n" || errs != "berth: job 2 has ended; job 3: its owner is another user\n" {
+	if code != cli.ExitFailure || out != "Job 1: canceled\nCanceled 1 of 3 jobs\n" || errs != "berth: job 2 has ended; job 3: its owner is another user\n" {
 		t.Errorf("exit code %d\n%s%s", code, out, errs)
-	}
-}
-
-func TestOneLine(t *testing.T) {
-	for text, want := range map[string]string{
-		"one":                    "one",
-		"one\n  two\n\nthree":    "one; two; three",
-		"all of these:\n one,\n": "all of these: one,",
-		"It ended.\nOnce.":       "It ended. Once.",
-	} {
-		if got := oneLine(errors.New(text)); got != want {
-			t.Errorf("%q is %q, not %q", text, got, want)
-		}
-	}
-}
-
-func TestBecause(t *testing.T) {
-	for _, v := range [][3]string{{"", "", ""}, {"exited", "", "exited"}, {"", "as asked", "as asked"}, {"deadline", "the deadline has come", "deadline: the deadline has come"}} {
-		if got := becauseOf(v[0], v[1]); got != v[2] {
-			t.Errorf("%q and %q are %q, not %q", v[0], v[1], got, v[2])
-		}
 	}
 }

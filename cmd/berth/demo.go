@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/demo"
 	"github.com/berth-gpu/berth/cmd/internal/terminal"
 )
@@ -20,7 +21,7 @@ func newDemo() *cobra.Command {
 		Use:   "demo",
 		Short: "Show a cluster at work, with a leader that is killed in the middle",
 		Long:  demoLong,
-		Args:  noArgs,
+		Args:  cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c.Out = terminal.Raw(cmd.OutOrStdout())
 			c.Terminal = terminal.Columns(cmd.OutOrStdout()) > 0 && os.Getenv("TERM") != "dumb"

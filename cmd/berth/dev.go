@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/config"
 	"github.com/berth-gpu/berth/cmd/internal/devcluster"
 	"github.com/berth-gpu/berth/cmd/internal/table"
@@ -40,7 +41,7 @@ func newDev() *cobra.Command {
 		Use:   "dev",
 		Short: "Run a whole cluster on this machine, with simulated GPUs",
 		Long:  devLong,
-		Args:  noArgs,
+		Args:  cli.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context(), cmd.OutOrStdout()) },
 	}
 	bindCluster(cmd, &f.Config)
@@ -60,12 +61,12 @@ func bindCluster(cmd *cobra.Command, c *devcluster.Config) {
 
 func (f *devFlags) run(ctx context.Context, out io.Writer) error {
 	if err := onLoopback(f.HTTP); err != nil {
-		return usage("--http: %w", err)
+		return cli.Usage("--http: %w", err)
 	}
 	if f.Data == "" {
 		cache, err := os.UserCacheDir()
 		if err != nil {
-			return usage("this user has no cache folder: name one with --data")
+			return cli.Usage("this user has no cache folder: name one with --data")
 		}
 		f.Data = filepath.Join(cache, "berth-dev")
 	}

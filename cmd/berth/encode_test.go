@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/berth-gpu/berth/httpapi/wire"
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 )
 
 // Text that no request can carry is refused with its place, in every word of a command line.
@@ -39,7 +39,7 @@ func TestTextThatIsNotUTF8IsRefused(t *testing.T) {
 		{[]string{"events", "--type", "failed,\xe9"}, "--type is not valid UTF-8"},
 		{[]string{"server", "--http", "\xe9"}, "--http is not valid UTF-8"},
 	} {
-		if code, out, errs := f.berth(t, v.args...); code != exitUsage || out != "" || !strings.Contains(errs, v.says) {
+		if code, out, errs := f.berth(t, v.args...); code != cli.ExitUsage || out != "" || !strings.Contains(errs, v.says) {
 			t.Errorf("%q: exit code %d, %s%s\nwant %s", v.args, code, out, errs, v.says)
 		}
 	}
@@ -64,29 +64,8 @@ func TestScriptsThatCannotRunAreRefused(t *testing.T) {
 		if err := os.WriteFile(script, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if code, out, errs := f.berth(t, "submit", script); code != exitUsage || out != "" || !strings.Contains(errs, "train.sh "+says) {
+		if code, out, errs := f.berth(t, "submit", script); code != cli.ExitUsage || out != "" || !strings.Contains(errs, "train.sh "+says) {
 			t.Errorf("%q: exit code %d, %s%s", text, code, out, errs)
-		}
-	}
-}
-
-// What this machine lacks of what a job names is a warning: its nodes may have it.
-func TestPlacesThatThisMachineLacks(t *testing.T) {
-	t.Parallel()
-	folder := t.TempDir()
-	for _, v := range []struct {
-		job  wire.Submit
-		says string
-	}{
-		{wire.Submit{Script: "#!/bin/sh -e\ntrue\n", WorkDir: folder}, ""},
-		{wire.Submit{Script: "#! /no/such/python3 -u\n"}, "run by /no/such/python3, which does not exist on this machine"},
-		{wire.Submit{Script: "echo\n", WorkDir: folder + "/typo"}, "no such folder in " + folder},
-		{wire.Submit{WorkDir: "/no/such/place"}, ""},
-	} {
-		var out strings.Builder
-		warnOfPlaces(&out, &v.job)
-		if !strings.Contains(out.String(), v.says) || v.says == "" && out.Len() > 0 {
-			t.Errorf("%+v: %q", v.job, out.String())
 		}
 	}
 }
@@ -100,7 +79,7 @@ func TestEmptyValuesAreRefused(t *testing.T) {
 			if f.Value.Type() == "bool" || f.Value.Set("") != nil {
 				return // the value itself is refused
 			}
-			if err := checkFlag(f); (err == nil) != may[f.Name] {
+			if err := cli.CheckFlag(f); (err == nil) != may[f.Name] {
 				t.Errorf("%s --%s '': %v", cmd.CommandPath(), f.Name, err)
 			}
 		})
@@ -111,7 +90,7 @@ func TestEmptyValuesAreRefused(t *testing.T) {
 		"allocations --service ", "cancel --name ", "webhook add --user  http://x", "webhook settings --allow ", "server --http ",
 	} {
 		code, out, errs := called(strings.Split(line, " ")...)
-		if code != exitUsage || out != "" || !strings.Contains(errs, "is empty: leave it out, or check whether a shell variable is unset") {
+		if code != cli.ExitUsage || out != "" || !strings.Contains(errs, "is empty: leave it out, or check whether a shell variable is unset") {
 			t.Errorf("berth %s: exit code %d, %s%s", line, code, out, errs)
 		}
 	}

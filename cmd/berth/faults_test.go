@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/berth-gpu/berth/cluster/raftstore"
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 )
 
 // openStore makes a data folder of peer p1, and lets go of it at the end of the
@@ -138,8 +139,8 @@ func TestFaultsAtStart(t *testing.T) {
 				args = append(args, "--bootstrap", "p1="+address(0))
 			}
 			p := spawn(t, append(args, c.args...)...)
-			if code := p.exit(t); code != exitFailure {
-				t.Errorf("exit code %d, want %d", code, exitFailure)
+			if code := p.exit(t); code != cli.ExitFailure {
+				t.Errorf("exit code %d, want %d", code, cli.ExitFailure)
 			}
 			lines := p.said()
 			if len(lines) == 0 {
@@ -179,8 +180,8 @@ func TestUsageErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := spawn(t, c.args...)
-			if code := p.exit(t); code != exitUsage {
-				t.Errorf("exit code %d, want %d", code, exitUsage)
+			if code := p.exit(t); code != cli.ExitUsage {
+				t.Errorf("exit code %d, want %d", code, cli.ExitUsage)
 			}
 			if said := strings.Join(p.said(), "\n"); !strings.Contains(said, c.says) || strings.Count(said, "\n") > 0 {
 				t.Errorf("it said %q, want one line with %q", said, c.says)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/node/gpu/nvml"
 )
 
@@ -12,7 +13,7 @@ func TestAgentWithoutADriver(t *testing.T) {
 	if _, err := nvml.New(nvml.Options{}).List(); !errors.Is(err, nvml.ErrMissing) {
 		t.Skip("this host has an NVIDIA driver")
 	}
-	oneLineOf(t, spawn(t, agentOf(t, "--simulate-gpus", "0")...), exitFailure, "NVML")
+	oneLineOf(t, spawn(t, agentOf(t, "--simulate-gpus", "0")...), cli.ExitFailure, "NVML")
 }
 
 // GPUs can be asked for in two ways, and judged otherwise than by default.

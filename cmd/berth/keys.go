@@ -14,6 +14,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/config"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi"
@@ -97,7 +98,7 @@ func readKeys(path string) (keys auth.Keys, err error) {
 func inFile(path string, err error) error {
 	all := config.Each(err)
 	for i, one := range all {
-		all[i] = usage("%s: %w", path, one)
+		all[i] = cli.Usage("%s: %w", path, one)
 	}
 	return errors.Join(all...)
 }

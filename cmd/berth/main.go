@@ -2,8 +2,6 @@
 //
 //	main.go            from the command line to an exit code
 //	version.go         berth version
-//	interrupt.go       how commands end that a signal interrupts
-//	strict.go          what every command refuses: surplus and empty arguments, flags that exclude each other
 //	server.go          berth server: its flags
 //	options.go         the settings of a server, and which of them contradict each other
 //	advice.go          the settings of the analysis of workloads
@@ -14,28 +12,13 @@
 //	shadow.go          how the policy compares with the order of arrival, as metrics
 //	log.go             a log that never blocks the program
 //	clock.go           the machine's clocks
-//	network.go         how every part listens and dials
 //	agent.go, gpus.go, supervise.go, supervisor.go    the programs of a GPU host
-//	submit.go, script.go, directives.go, stdin.go     a submission: the program to run and its input
-//	placing.go, turns.go, array.go, telling.go        a submission: nodes, order, arrays, notifications
-//	run.go, watch.go, logs.go, logs_tasks.go          how commands follow a job and its output
-//	queue.go, show.go, plan.go, ended.go              the queue, one job, the forecast, jobs that have ended
-//	cancel.go, control.go, ref.go                     changes of jobs, and how jobs are named
-//	fleet.go, operate.go, reserve.go, top.go          nodes and peers, their changes, reservations, a live view
-//	history.go                                        graphs of what GPUs measured
-//	quota.go, share.go, usage.go, report.go           limits, shares, use over a span of time
-//	policy.go, orchestrator.go                        the order of the queue; whether jobs are started
-//	allocate.go                                       GPUs for services, without a job
-//	analyze.go                                        estimates for a workload
-//	audit.go, refusals.go                             the record of changes, refusals and reads
-//	snapshot*.go                                      state files: exported, and imported into an empty cluster
-//	token.go, user.go, keys.go                        tokens, users, and the keys of a server's file
-//	events.go, webhook.go                             events, and webhooks that get them
-//	simulate.go, past.go, textbook.go                 a trace or the cluster's history under a policy
+//	keys.go            the keys of a server's file
 //	config.go, shared.go, reload.go                   settings of programs, and those of the whole cluster
-//	connect.go, output.go, yaml.go                    how commands reach a cluster and print
-//	values.go, moment.go, input.go                    how values, times and files of the command line are read
 //	dev.go, demo.go, bench.go                         whole clusters on one machine
+//
+// What commands have in common is in cmd/internal/cli, and the commands of one subject each are in packages below:
+// cli/jobs, cli/fleet, cli/admin, cli/sim, cli/snapshot.
 //
 // A failure is one line on standard error: what, where and what to do. The exit code is 0 after an
 // orderly end, 1 after a failure, 2 for a command line that is not valid, 3 for an object that does
@@ -52,16 +35,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli"
+	"github.com/berth-gpu/berth/cmd/internal/cli/admin"
+	"github.com/berth-gpu/berth/cmd/internal/cli/fleet"
+	"github.com/berth-gpu/berth/cmd/internal/cli/jobs"
+	"github.com/berth-gpu/berth/cmd/internal/cli/sim"
+	"github.com/berth-gpu/berth/cmd/internal/cli/snapshot"
 	"github.com/berth-gpu/berth/cmd/internal/terminal"
-)
-
-// The exit codes.
-const (
-	exitFailure     = 1
-	exitUsage       = 2
-	exitNotFound    = 3
-	exitDenied      = 4
-	exitUnreachable = 5
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
@@ -69,7 +49,7 @@ func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 // run carries out a command line and returns the exit code. The first SIGINT or SIGTERM requests an
 // orderly end; the next one ends the process at once.
 func run(args []string, stdout, stderr io.Writer) int {
-	ctx, stop := untilSignal()
+	ctx, stop := cli.UntilSignal()
 	defer stop()
 	root := newRoot()
 	root.SetArgs(args)
@@ -80,15 +60,15 @@ func run(args []string, stdout, stderr io.Writer) int {
 	if err == nil {
 		return 0
 	}
-	if code := signaled(ctx); code != 0 {
-		if err = withoutCancel(err); err == nil {
+	if code := cli.Signaled(ctx); code != 0 {
+		if err = cli.WithoutCancel(err); err == nil {
 			err = code
 		}
 	}
-	if _, silent := errors.AsType[exitError](err); !silent {
-		fmt.Fprintf(stderr, "berth: %s\n", oneLine(advise(err)))
+	if _, silent := errors.AsType[cli.ExitError](err); !silent {
+		fmt.Fprintf(stderr, "berth: %s\n", cli.OneLine(cli.Advise(err)))
 	}
-	return exitCode(err)
+	return cli.ExitCode(err)
 }
 
 func newRoot() *cobra.Command {
@@ -100,28 +80,27 @@ func newRoot() *cobra.Command {
 		Args:          cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usage("there is no command %q; see berth --help", args[0])
+				return cli.Usage("there is no command %q; see berth --help", args[0])
 			}
 			return cmd.Help()
 		},
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if text, _, parsed := strings.Cut(err.Error(), ": strconv."); parsed {
-			return usage("%s: it must be a number within bounds; see %s --help", text, cmd.CommandPath())
+			return cli.Usage("%s: it must be a number within bounds; see %s --help", text, cmd.CommandPath())
 		}
-		return usage("%w; see %s --help", err, cmd.CommandPath())
+		return cli.Usage("%w; see %s --help", err, cmd.CommandPath())
 	})
 	root.AddGroup(&cobra.Group{ID: groupUse, Title: "Jobs and the cluster:"}, &cobra.Group{ID: groupRun, Title: "Running Berth:"})
-	addGroup(root, groupUse, newSubmit(), newRun(), newQueue(), newShow(), newTasks(), newExplain(), newPlan(), newAnalyze(), newLogs(), newCancel(),
-		newHold(), newRelease(), newRequeue(), newExtend(), newNodes(), newDrain(), newCordon(), newUndrain(), newNode(), newReserve(),
-		newAllocate(), newAllocations(), newRenew(), newPeers(), newWhoami(),
-		newHistory(), newUsage(), newAudit(), newTop(), newEvents(), newWebhook())
-	addGroup(root, groupRun, newServer(), newAgent(), newDev(), newDemo(), newBench(), newSimulate(), newOrchestrator(), newPolicy(), newConfig(),
-		newQuota(), newShare(), newToken(), newUser(), newSnapshot())
+	addGroup(root, groupUse, jobs.Commands()...)
+	addGroup(root, groupUse, fleet.Commands(jobs.ShowQueue)...)
+	addGroup(root, groupUse, admin.ForUsers()...)
+	addGroup(root, groupRun, newServer(), newAgent(), newDev(), newDemo(), newBench(), sim.New(), newConfig(), snapshot.New())
+	addGroup(root, groupRun, admin.ForOperators()...)
 	root.AddCommand(newSupervise(), newVersion())
 	root.InitDefaultHelpCmd() // now, so that strictly also covers the library's own commands
 	root.InitDefaultCompletionCmd()
-	strictly(root)
+	cli.Strictly(root)
 	return root
 }
 
@@ -136,35 +115,4 @@ func addGroup(root *cobra.Command, id string, commands ...*cobra.Command) {
 		c.GroupID = id
 		root.AddCommand(c)
 	}
-}
-
-// usageError is the error of a command line that is not valid.
-type usageError struct{ err error }
-
-func (e *usageError) Error() string { return e.err.Error() }
-func (e *usageError) Unwrap() error { return e.err }
-
-func usage(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
-
-// noArgs refuses positional arguments.
-func noArgs(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usage("%s takes no argument %q; see %s --help", cmd.CommandPath(), args[0], cmd.CommandPath())
-	}
-	return nil
-}
-
-// oneLine returns an error's text without line breaks; its lines are joined by semicolons.
-func oneLine(err error) string {
-	text := ""
-	for line := range strings.Lines(err.Error()) {
-		switch words := strings.Join(strings.Fields(line), " "); {
-		case words == "":
-		case text == "" || strings.ContainsRune(":;,.", rune(text[len(text)-1])):
-			text = strings.TrimSpace(text + " " + words)
-		default:
-			text += "; " + words
-		}
-	}
-	return text
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/berth-gpu/berth/cluster"
 	"github.com/berth-gpu/berth/cluster/archive"
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/config"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi"
@@ -61,7 +62,7 @@ type holding struct {
 
 // refuse adds a usage error.
 func (h *holding) refuse(format string, args ...any) {
-	h.wrong = append(h.wrong, usage(format, args...))
+	h.wrong = append(h.wrong, cli.Usage(format, args...))
 }
 
 // open reports whether another value than the present one may apply to a setting.

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/config"
 )
 
@@ -50,7 +51,7 @@ func reloading(ctx context.Context, settings *config.Loaded, check func(*config.
 func reload(again *config.Reloader, log *slog.Logger) {
 	taken, left, err := again.Reload()
 	if err != nil {
-		log.Error("the configuration is not valid and was not taken over", "err", oneLine(err))
+		log.Error("the configuration is not valid and was not taken over", "err", cli.OneLine(err))
 		return
 	}
 	for _, why := range left {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -65,7 +66,7 @@ func TestReserveLists(t *testing.T) {
 	if code, out, _ := f.berth(t, "reserve", "cancel", "3"); code != 0 || out != "Canceled 3\n" {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
-	if code, _, _ := f.berth(t, "reserve", "cancel", "9"); code != exitNotFound {
+	if code, _, _ := f.berth(t, "reserve", "cancel", "9"); code != cli.ExitNotFound {
 		t.Errorf("exit code %d for what is not there", code)
 	}
 	if code, out, _ := f.berth(t, "reserve", "limits", "--percent", "75", "--longest", "7d"); code != 0 || !strings.Contains(out, "ahead             1d") || !strings.Contains(out, "longest           1h") {
@@ -91,7 +92,7 @@ func TestReserve(t *testing.T) {
 			[]string{"--nodes", "gpu1,gpu2", "--end", "2031-05-01T09:00:00Z", "-p", "vision", "--reason", "course"},
 			wire.Reserve{Nodes: []string{"gpu1", "gpu2"}, Project: "vision", End: "2031-05-01T09:00:00Z", Reason: "course"},
 		},
-		{[]string{"-g", "8", "-d", "24h", "--start", "now"}, wire.Reserve{GPUs: &eight, User: thisUser(), Duration: &day}},
+		{[]string{"-g", "8", "-d", "24h", "--start", "now"}, wire.Reserve{GPUs: &eight, User: cli.ThisUser(), Duration: &day}},
 		{[]string{"--maintenance", "--nodes", "gpu3", "-d", "1d"}, wire.Reserve{Nodes: []string{"gpu3"}, Duration: &day, Maintenance: &yes}},
 	} {
 		f.got = wire.Reserve{}
@@ -113,7 +114,7 @@ func TestReserve(t *testing.T) {
 		{"limits", "--ahead", "soon"},
 		{"all"},
 	} {
-		if code, out, errs := f.berth(t, append([]string{"reserve"}, args...)...); code != exitUsage || out != "" {
+		if code, out, errs := f.berth(t, append([]string{"reserve"}, args...)...); code != cli.ExitUsage || out != "" {
 			t.Errorf("%v: exit code %d, %s\n%s", args, code, errs, out)
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/berth-gpu/berth/cluster/notify"
 	"github.com/berth-gpu/berth/cluster/raftstore"
 	"github.com/berth-gpu/berth/cmd/internal/build"
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/config"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -111,7 +112,7 @@ func (s *service) open() error {
 	if s.o.cluster = store.Identity().ClusterID; s.o.cluster != "" || len(s.o.seeds) > 0 {
 		return nil
 	}
-	return errors.Join(usage("%s belongs to no cluster yet: found one with --bootstrap, or join one with --join", s.o.data), store.Close())
+	return errors.Join(cli.Usage("%s belongs to no cluster yet: found one with --bootstrap, or join one with --join", s.o.data), store.Close())
 }
 
 func (s *service) start() error {
@@ -120,12 +121,12 @@ func (s *service) start() error {
 			ID: s.o.id, RaftAddress: s.o.advertise, APIAddress: s.o.http, Level: command.Level, Version: build.Version(),
 		},
 		Cluster: s.o.cluster, Bind: s.o.listen,
-		Network: network{},
+		Network: cli.Network{},
 		Stores:  cluster.Stores{Log: s.store.Logs(), Stable: s.store.Stable(), Snapshots: s.store.Snapshots(), Space: s.store.FreeSpace, Folder: s.store},
 		Clock:   clock{}, Logger: s.log,
 		Halt: s.halt, Joined: s.store.SetCluster,
 		Tuning: cluster.Tuning{
-			Timeouts: s.o.timeouts, Founding: s.o.shared.Founding(), Webhooks: &notify.World{Dial: (&net.Dialer{Timeout: httpDialLimit}).DialContext},
+			Timeouts: s.o.timeouts, Founding: s.o.shared.Founding(), Webhooks: &notify.World{Dial: (&net.Dialer{Timeout: cli.HTTPDialLimit}).DialContext},
 		},
 		Archive: archive.New(archive.Config{
 			Path: filepath.Join(s.o.data, "archive", "archive.db"), Log: s.log, Verify: raftstore.VerifyBolt, Export: s.o.audit,
@@ -210,6 +211,6 @@ func (s *service) handOver(ctx context.Context) error {
 //
 //berth:halt
 func (s *service) halt(reason error) {
-	s.out.last(fmt.Sprintf("berth: %s\n", oneLine(explainHalt(&s.o, reason))), flushLimit)
-	os.Exit(exitFailure)
+	s.out.last(fmt.Sprintf("berth: %s\n", cli.OneLine(explainHalt(&s.o, reason))), flushLimit)
+	os.Exit(cli.ExitFailure)
 }

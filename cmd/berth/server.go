@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/config"
 )
 
@@ -35,7 +36,7 @@ SIGTERM and SIGINT hand over leadership, if this peer leads, and end the peer. S
 reads the file again and takes over settings that can change while the peer runs.`
 
 func newServer() *cobra.Command {
-	cmd := &cobra.Command{Use: "server", Short: "Run one peer of a cluster", Long: serverLong, Args: noArgs}
+	cmd := &cobra.Command{Use: "server", Short: "Run one peer of a cluster", Long: serverLong, Args: cli.NoArgs}
 	cmd.Flags().SetNormalizeFunc(flagName)
 	flags := config.Bind(config.OfServer, cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -58,7 +59,7 @@ func newServer() *cobra.Command {
 func load(flags *config.Flags) (*config.Loaded, error) {
 	settings, err := config.Load(flags.Source(os.Environ()))
 	if err != nil {
-		return nil, usage("%w", err)
+		return nil, cli.Usage("%w", err)
 	}
 	return settings, nil
 }

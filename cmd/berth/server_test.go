@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/cluster"
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -105,8 +106,8 @@ func TestAPeerWithoutItsFolderIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		peers["p2"] = start(2, way...)
-		if code := peers["p2"].exit(t); code != exitFailure {
-			t.Errorf("%v: exit code %d, want %d", way, code, exitFailure)
+		if code := peers["p2"].exit(t); code != cli.ExitFailure {
+			t.Errorf("%v: exit code %d, want %d", way, code, cli.ExitFailure)
 		}
 		said := peers["p2"].said()
 		if last := said[len(said)-1]; !strings.Contains(last, "berth: ") || !strings.Contains(last, "a new --id and --join") {

@@ -6,7 +6,9 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -98,4 +100,17 @@ func TestShadow(t *testing.T) {
 			t.Errorf("looked %d times", n)
 		}
 	})
+}
+
+// The table of metrics names the label that these series have.
+func TestShadowIsInTheTableOfMetrics(t *testing.T) {
+	table, err := os.ReadFile("../../docs/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"berth_policy_tasks", "berth_policy_wait_seconds", "berth_policy_utilization_ratio"} {
+		if !strings.Contains(string(table), "| `"+name+"` | gauge, cluster | policy |") {
+			t.Errorf("docs/metrics.md does not say that %s has the label policy", name)
+		}
+	}
 }

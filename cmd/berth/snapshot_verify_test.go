@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli/snapshot"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 )
 
@@ -32,15 +33,20 @@ func TestSnapshotVerify(t *testing.T) {
 	dir, index := snapshotFolder(t)
 	run := func(args ...string) (string, error) {
 		var out bytes.Buffer
-		cmd := newSnapshotVerify()
+		cmd := snapshot.New()
 		cmd.SetOut(&out)
-		cmd.SetArgs(args)
+		cmd.SetArgs(append([]string{"verify"}, args...))
 		cmd.SilenceErrors, cmd.SilenceUsage = true, true
 		err := cmd.Execute()
 		return out.String(), err
 	}
 	out, err := run(dir, "-o", "json")
-	var v verified
+	var v struct {
+		Folder            string
+		Index             uint64
+		Level             uint32 `json:"feature_level"`
+		Jobs, Nodes, GPUs int
+	}
 	if err != nil || json.Unmarshal([]byte(out), &v) != nil || v.Index != index || v.Jobs != 1 || v.Nodes != 1 || v.GPUs != 2 || v.Level == 0 {
 		t.Fatalf("verified %s: %v", out, err)
 	}

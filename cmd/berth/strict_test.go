@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 )
 
 // What the library finds wrong with a command line is said in plain words, and ends as
@@ -35,7 +37,7 @@ func TestWhatNoCommandTakes(t *testing.T) {
 			args[i] = strings.ReplaceAll(strings.ReplaceAll(args[i], "''", ""), "\t", " ")
 		}
 		code, out, errs := called(args...)
-		if code != exitUsage || out != "" || !strings.Contains(errs, says) {
+		if code != cli.ExitUsage || out != "" || !strings.Contains(errs, says) {
 			t.Errorf("berth %s: exit code %d, %s%s\nwant %s", line, code, out, errs, says)
 		}
 	}
@@ -54,11 +56,11 @@ func TestArgumentsOfPrograms(t *testing.T) {
 func TestEveryCommandIsStrict(t *testing.T) {
 	eachCommand(newRoot(), func(cmd *cobra.Command) {
 		for _, args := range [][]string{{}, {"x"}, {"x", "x", "x", "x", "x", "x"}, {""}} {
-			if err := cmd.ValidateArgs(args); err != nil && exitCode(err) != exitUsage {
+			if err := cmd.ValidateArgs(args); err != nil && cli.ExitCode(err) != cli.ExitUsage {
 				t.Errorf("%s %q: %v", cmd.CommandPath(), args, err)
 			}
 		}
-		if cmd.Annotations[programs] == "" && cmd.ValidateArgs([]string{""}) == nil {
+		if cmd.Annotations[cli.Programs] == "" && cmd.ValidateArgs([]string{""}) == nil {
 			t.Errorf("%s takes an empty argument", cmd.CommandPath())
 		}
 	})

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 )
 
 // What only a start would refuse is told before it, all of it at once and by its lines,
@@ -33,7 +35,7 @@ func TestValidateHoldsSettingsAgainstEachOther(t *testing.T) {
 	} {
 		code, out, errs := called("config", "validate", writeFile(t, text))
 		lines := strings.Split(strings.TrimSuffix(folders.ReplaceAllString(errs, ""), "\n"), "\n")
-		told := len(lines) == len(says)+1 && code == exitUsage && !strings.Contains(out+errs, "SECRET")
+		told := len(lines) == len(says)+1 && code == cli.ExitUsage && !strings.Contains(out+errs, "SECRET")
 		for i, want := range says {
 			told = told && strings.Contains(lines[i], want)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/berth-gpu/berth/cluster/archive"
 	"github.com/berth-gpu/berth/cluster/soft"
 	"github.com/berth-gpu/berth/cmd/internal/build"
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/httpapi"
 	"github.com/berth-gpu/berth/httpapi/plug"
 )
@@ -33,7 +34,7 @@ type web struct {
 
 // listen binds the address, before other parts are started.
 func (w *web) listen(o *options) (err error) {
-	w.listener, err = network{}.Listen(o.http)
+	w.listener, err = cli.Network{}.Listen(o.http)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return fmt.Errorf("%s: another process listens on this address; stop it, or choose another with --http", o.http)
@@ -54,7 +55,7 @@ func (w *web) serve(s *service) error {
 	joint := plug.New(plug.Config{Peer: s.peer, Log: s.log})
 	effect := &shadow{state: joint.State, log: s.log}
 	api := httpapi.New(httpapi.Config{
-		Self: s.o.id, Version: build.Version(), Dial: network{}.DialContext, Log: s.log, Settings: shared{},
+		Self: s.o.id, Version: build.Version(), Dial: cli.Network{}.DialContext, Log: s.log, Settings: shared{},
 		Metrics: []prometheus.Collector{effect}, Asks: s.o.api.asks, Terms: s.o.api.terms, Own: []string{s.o.http}, Hosts: s.o.api.hosts,
 		Peer: httpapi.Peer{
 			Proposer: joint, Reader: joint, Members: joint, Telemetry: s.peer.Soft().Board, Tails: tails, Beats: joint,

@@ -1,0 +1,123 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-gpu/berth/cmd/internal/cli"
+	"github.com/berth-gpu/berth/cmd/internal/table"
+	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+func newToken() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "token",
+		Short: "Create, list and revoke tokens",
+		Example: "  berth token create --user alice --role user\n  berth token create --user nightly --role user --expires never\n  berth token create --role agent --node gpu1\n" +
+			"  berth token list\n  berth token revoke 3f2a9c0d1e4b5a67",
+		Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newTokenCreate(), newTokenList(), newTokenRevoke())
+	return cmd
+}
+
+func newTokenCreate() *cobra.Command {
+	c := &cli.Connection{}
+	body, expires := &wire.MakeToken{}, ""
+	cmd := &cobra.Command{
+		Use:   "create (--user NAME | --role agent --node NODE)",
+		Short: "Create a token and print it once",
+		Args:  cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch {
+			case body.User == "" && body.Role != "agent":
+				return cli.Usage("--user is missing: give the token's user, or --role agent for a node's token")
+			case body.Node == "" && body.Role == "agent":
+				return cli.Usage("--node is missing: a token of the role agent is good for one node")
+			}
+			if cmd.Flags().Changed("expires") {
+				var in wire.Lifetime
+				if err := in.UnmarshalJSON([]byte(strconv.Quote(expires))); err != nil {
+					return cli.Usage("--expires must be a time such as 90d or 12h, or never, not %q", expires)
+				}
+				body.ExpiresIn = &in
+			}
+			draw := func(ctx context.Context, api *client.Client) (*wire.MadeToken, error) {
+				return client.PeopleOf(api).MakeToken(ctx, body)
+			}
+			errs := cmd.ErrOrStderr()
+			return cli.Reading(c, draw, func(w io.Writer, v *wire.MadeToken) error {
+				until := wire.Never
+				if !v.ExpiresAt.IsZero() {
+					until = v.ExpiresAt.Local().Format(time.DateTime)
+				}
+				fmt.Fprintf(errs, "This is the only time that the token is shown (id %s, role %s, expires: %s):\n", v.ID, v.Role, until)
+				_, err := fmt.Fprintln(w, v.Secret)
+				return err
+			})(cmd, nil)
+		},
+	}
+	c.BindReading(cmd)
+	to := cmd.Flags()
+	to.StringVar(&body.User, "user", "", "the token's user; a `NAME` that is not known becomes a user with the role of --role")
+	to.StringVar(&body.Role, "role", "", "highest role, viewer, user, operator or admin (default: the user's), or agent for nodes")
+	to.StringVar(&body.Node, "node", "", "with --role agent, and required there: the `NODE` of the agent")
+	to.StringVar(&body.Name, "name", "", "`text` that describes it")
+	to.StringVar(&expires, "expires", "", "lifetime, a `time` such as 12h or 365d, or never, for accounts of services (default: 90d; of nodes: never)")
+	return cmd
+}
+
+func newTokenList() *cobra.Command {
+	c := &cli.Connection{}
+	list := func(ctx context.Context, api *client.Client) (*wire.Tokens, error) {
+		return client.PeopleOf(api).Tokens(ctx)
+	}
+	cmd := &cobra.Command{
+		Use: "list", Short: "List all tokens, without their secrets", Args: cli.NoArgs,
+		RunE: cli.Reading(c, list, func(w io.Writer, v *wire.Tokens) error {
+			t := table.New("ID", "USER", "NODE", "ROLE", "NAME", "CREATED", "BY", "EXPIRES")
+			for _, k := range v.Tokens {
+				until := "never"
+				switch {
+				case k.Expired:
+					until = "expired"
+				case !k.ExpiresAt.IsZero():
+					until = k.ExpiresAt.Format(time.DateTime)
+				}
+				t.Add(k.ID, k.User, k.Node, k.Role, k.Name, k.CreatedAt.Format(time.DateTime), k.CreatedBy, until)
+			}
+			_, err := t.WriteTo(w)
+			return err
+		}),
+	}
+	c.BindReading(cmd)
+	return cmd
+}
+
+func newTokenRevoke() *cobra.Command {
+	c := &cli.Connection{}
+	cmd := &cobra.Command{
+		Use: "revoke ID", Short: "Revoke a token by its id, at once",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return cli.Usage("%s takes the id of one token, as berth token list prints it", cmd.CommandPath())
+			}
+			drop := func(ctx context.Context, api *client.Client) (*wire.Gone, error) {
+				return client.PeopleOf(api).DropToken(ctx, args[0])
+			}
+			return cli.Reading(c, drop, func(w io.Writer, v *wire.Gone) error {
+				_, err := fmt.Fprintf(w, "token %s: %s\n", args[0], v.Message)
+				return err
+			})(cmd, nil)
+		},
+	}
+	c.BindReading(cmd)
+	return cmd
+}

@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// The exit codes.
+const (
+	ExitFailure     = 1
+	ExitUsage       = 2
+	ExitNotFound    = 3
+	ExitDenied      = 4
+	ExitUnreachable = 5
+)
+
+// usageError is the error of a command line that is not valid.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+// Usage returns the error of a command line that is not valid.
+func Usage(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
+
+// NoArgs refuses positional arguments.
+func NoArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return Usage("%s takes no argument %q; see %s --help", cmd.CommandPath(), args[0], cmd.CommandPath())
+	}
+	return nil
+}
+
+// ExitError ends the program with a job's exit code, without an error message.
+type ExitError int
+
+func (e ExitError) Error() string { return fmt.Sprintf("the job ended with exit code %d", int(e)) }
+
+// ExitCode returns the exit code of a failed command: 1, or a more specific one.
+func ExitCode(err error) int {
+	if _, is := errors.AsType[*usageError](err); is {
+		return ExitUsage
+	}
+	if e, is := errors.AsType[ExitError](err); is {
+		return int(e)
+	}
+	if p, is := errors.AsType[*wire.Problem](err); is {
+		switch p.Status {
+		case http.StatusNotFound:
+			return ExitNotFound
+		case http.StatusUnauthorized, http.StatusForbidden:
+			return ExitDenied
+		case http.StatusServiceUnavailable:
+			return ExitUnreachable
+		}
+		return ExitFailure
+	}
+	if errors.Is(err, client.ErrUnreachable) || isDialError(err) {
+		return ExitUnreachable
+	}
+	return ExitFailure
+}
+
+// Advise adds a remedy to the error of a cluster that cannot be reached.
+func Advise(err error) error {
+	if ExitCode(err) != ExitUnreachable || !errors.Is(err, client.ErrUnreachable) {
+		return err
+	}
+	return fmt.Errorf("%w; is the cluster running? give its peers with --address or BERTH_ADDRESS", err)
+}
+
+// NotFound returns an error like the cluster's own for an object that does not exist.
+func NotFound(format string, args ...any) error {
+	return &wire.Problem{Status: http.StatusNotFound, Code: wire.CodeNotFound, Detail: fmt.Sprintf(format, args...)}
+}
+
+func isDialError(err error) bool {
+	op, is := errors.AsType[*net.OpError](err)
+	return is && op.Op == "dial"
+}
+
+// OneLine returns an error's text without line breaks; its lines are joined by semicolons.
+func OneLine(err error) string {
+	text := ""
+	for line := range strings.Lines(err.Error()) {
+		switch words := strings.Join(strings.Fields(line), " "); {
+		case words == "":
+		case text == "" || strings.ContainsRune(":;,.", rune(text[len(text)-1])):
+			text = strings.TrimSpace(text + " " + words)
+		default:
+			text += "; " + words
+		}
+	}
+	return text
+}

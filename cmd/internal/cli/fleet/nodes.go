@@ -1,0 +1,146 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-gpu/berth/cmd/internal/cli"
+	"github.com/berth-gpu/berth/cmd/internal/table"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+func newNodes() *cobra.Command {
+	c := &cli.Connection{}
+	var gpus bool
+	cmd := &cobra.Command{
+		Use:   "nodes",
+		Short: "List the GPU hosts, or with --gpus every GPU",
+		Args:  cli.NoArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			show := showNodes
+			if gpus {
+				show = showGPUs
+			}
+			ask := func(ctx context.Context, api *client.Client) (*wire.Nodes, error) { return api.Nodes(ctx) }
+			return cli.Reading(c, ask, show)(cmd, args)
+		},
+	}
+	c.BindReading(cmd)
+	cmd.Flags().BoolVar(&gpus, "gpus", false, "every GPU with its holder and telemetry")
+	return cmd
+}
+
+func showNodes(w io.Writer, n *wire.Nodes) error {
+	if len(n.Nodes) == 0 {
+		_, err := fmt.Fprintln(w, "No node has registered yet: start berth agent on the GPU hosts.")
+		return err
+	}
+	t := table.New("NODE", "STATE", ">GPUS(FREE/ALL)", "MODEL", ">JOBS", "HEALTH", "LAST SEEN", "REASON")
+	for i := range n.Nodes {
+		v := &n.Nodes[i]
+		t.Add(v.ID, v.State, fmt.Sprintf("%d/%d", v.FreeGPUs, v.GPUCount), v.GPUType, strconv.FormatInt(v.Jobs, 10), v.Health,
+			table.Clock(v.LastSeen, time.Now()), joined(v.Reason, whose(v), plans(v)))
+	}
+	_, err := t.WriteTo(w)
+	return err
+}
+
+// whose returns the only user whose jobs a node runs; empty: it runs those of all users.
+func whose(n *wire.Node) string {
+	if n.Accounts != model.AccountsOwn.String() {
+		return ""
+	}
+	return "jobs of user " + n.Account + " only"
+}
+
+// joined joins the texts that are not empty into one line.
+func joined(texts ...string) string {
+	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), "; ")
+}
+
+func showGPUs(w io.Writer, n *wire.Nodes) error {
+	t := table.New("NODE", ">GPU", "MODEL", ">UTIL", ">MEM GB", ">TEMP", ">POWER", "STATE", "JOB", "USER", "HEALTH")
+	for i := range n.Nodes {
+		for _, g := range n.Nodes[i].GPUs {
+			util, mem, temp, power := "", fmt.Sprintf("-/%.0f", g.MemoryGB), "", ""
+			if g.AgeSeconds != nil {
+				util, mem = fmt.Sprintf("%.0f%%", g.UtilizationPercent), fmt.Sprintf("%.1f/%.0f", g.MemoryUsedGB, g.MemoryGB)
+				temp, power = fmt.Sprintf("%.0f°C", g.TemperatureCelsius), fmt.Sprintf("%.0f W", g.PowerWatts)
+			}
+			state := g.State
+			if g.Mode != "" && g.Mode != state {
+				state += ", " + g.Mode
+			}
+			t.Add(n.Nodes[i].ID, strconv.FormatInt(g.Index, 10), g.Type, util, mem, temp, power, state, g.AllocatedTo, g.User,
+				strings.Join(slices.DeleteFunc([]string{g.Health, g.Reason, g.Warning}, func(s string) bool { return s == "" }), ": "))
+		}
+	}
+	_, err := t.WriteTo(w)
+	return err
+}
+
+func newPeers() *cobra.Command {
+	c := &cli.Connection{}
+	cmd := &cobra.Command{
+		Use:   "peers",
+		Short: "List the peers and the leader",
+		Args:  cli.NoArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ask := func(ctx context.Context, api *client.Client) (*wire.Peers, error) { return api.Peers(ctx) }
+			return cli.Reading(c, ask, showPeers)(cmd, args)
+		},
+	}
+	c.BindReading(cmd)
+	return cmd
+}
+
+func showPeers(w io.Writer, p *wire.Peers) error {
+	t := table.New("PEER", "ROLE", "STATE", ">TERM", ">APPLIED", ">LAG", ">CLOCK", "ADDRESS", "VERSION")
+	var newest uint64
+	for _, v := range p.Peers {
+		newest = max(newest, v.AppliedIndex)
+	}
+	for _, v := range p.Peers {
+		state, applied, lag := "up", strconv.FormatUint(v.AppliedIndex, 10), strconv.FormatUint(newest-v.AppliedIndex, 10)
+		if !v.Reachable {
+			state, lag = "unreachable", ""
+		}
+		t.Add(v.Name, v.Role, state, strconv.FormatUint(p.Term, 10), applied, lag, clockOffset(v.ClockOffset), v.Address, v.Version)
+	}
+	if _, err := t.WriteTo(w); err != nil {
+		return err
+	}
+	if p.ClocksDisagree {
+		if _, err := fmt.Fprintln(w, "The clocks of the peers differ by more than 2 s, without a majority that agrees: changes may be refused (clock_ahead). Repair the time synchronisation."); err != nil {
+			return err
+		}
+	}
+	if p.Leader != "" {
+		return nil
+	}
+	_, err := fmt.Fprintln(w, "There is no leader at the moment.")
+	return err
+}
+
+// clockOffset formats a peer's wall clock minus that of the peer that answered.
+func clockOffset(seconds *float64) string {
+	switch {
+	case seconds == nil:
+		return "-"
+	case math.Abs(*seconds) < 0.1:
+		return "0.0s"
+	case math.Abs(*seconds) < 600:
+		return fmt.Sprintf("%+.1fs", *seconds)
+	}
+	return fmt.Sprintf("%+.0fs", *seconds)
+}

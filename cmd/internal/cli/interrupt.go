@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// signalError is the cause of a context that a signal has ended. A request that was under way when
+// the signal came returns this error, not context.Canceled.
+type signalError struct{ signal syscall.Signal }
+
+func (e signalError) Error() string { return "ended by signal " + e.signal.String() }
+
+// UntilSignal returns a context that SIGINT or SIGTERM ends. The next such signal ends the process
+// at once, as without a handler.
+func UntilSignal() (ctx context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, syscall.SIGINT, syscall.SIGTERM)
+	go func() {
+		select {
+		case s := <-caught:
+			signal.Stop(caught)
+			if number, is := s.(syscall.Signal); is {
+				cancel(signalError{number})
+			}
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(caught)
+		cancel(nil)
+	}
+}
+
+// Signaled returns the exit code of a program that a signal has ended, as shells have it: 130
+// after SIGINT, 143 after SIGTERM; 0: no signal has come.
+func Signaled(ctx context.Context) ExitError {
+	if e, is := errors.AsType[signalError](context.Cause(ctx)); is {
+		return ExitError(128 + int(e.signal))
+	}
+	return 0
+}
+
+// WithoutCancel returns an error, of which parts may be joined, without the parts that only report
+// the end of the context.
+func WithoutCancel(err error) error {
+	if joined, is := err.(interface{ Unwrap() []error }); is { //nolint:errorlint // the parts, not one of them
+		var rest []error
+		whole := true
+		for _, part := range joined.Unwrap() {
+			left := WithoutCancel(part)
+			whole = whole && left == part //nolint:errorlint // the same one
+			rest = append(rest, left)
+		}
+		if whole {
+			return err
+		}
+		return errors.Join(rest...)
+	}
+	if _, is := errors.AsType[signalError](err); is || errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// GoesOn returns the error of an interrupted wait, which says that the awaited job or allocation
+// goes on, and how to end it.
+func GoesOn(cmd *cobra.Command, what, remedy string, err error) error {
+	if err != nil && cmd.Context().Err() != nil {
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s goes on; %s\n", what, remedy)
+	}
+	return err
+}
+
+// JobGoesOn is GoesOn for a job.
+func JobGoesOn(cmd *cobra.Command, id string, err error) error {
+	return GoesOn(cmd, "Job "+id, "to end it: berth cancel "+id, err)
+}

@@ -1,0 +1,118 @@
+package jobs
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-gpu/berth/cmd/internal/cli"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// program reads what to run from the arguments: a command after --, or a script.
+func (s *submission) program(cmd *cobra.Command, args []string, r *wire.Submit) error {
+	if len(args) == 0 {
+		return cli.Usage("nothing to run: name a script, - for one on standard input, or a command after --; see %s --help", cmd.CommandPath())
+	}
+	if cmd.ArgsLenAtDash() == 0 {
+		r.Args = args
+		return nil
+	}
+	path := args[0]
+	if fromStdin(cmd, args) {
+		path = "/dev/stdin"
+	}
+	script, err := readScript(cmd, path)
+	if err != nil {
+		return err
+	}
+	given := changedFlags(cmd)
+	if err := applyDirectives(cmd, script, given); err != nil {
+		return err
+	}
+	r.Script = script
+	r.Command = shellJoin(args[1:])
+	if s.name == "" {
+		s.name = filepath.Base(path)
+	}
+	return nil
+}
+
+// fromStdin reports whether the script is read from standard input.
+func fromStdin(cmd *cobra.Command, args []string) bool {
+	return args[0] == "-" && cmd.ArgsLenAtDash() != 0
+}
+
+func readScript(cmd *cobra.Command, path string) (string, error) {
+	data, err := cli.ReadInput(cmd.Context(), path, model.MaxScript, cmd.ErrOrStderr())
+	switch {
+	case os.IsNotExist(err):
+		return "", cli.Usage("there is no script %s; a command is given after --, as in: berth submit -g 1 -- %s", path, path)
+	case err != nil:
+		return "", fmt.Errorf("cannot read the script: %w", err)
+	case len(data) > model.MaxScript:
+		return "", cli.Usage("%s is larger than %d bytes, which a script may have: call a larger program from it", path, model.MaxScript)
+	}
+	if fault := model.ProgramFault(string(data)); fault != "" {
+		return "", cli.Usage("%s %s", path, fault)
+	}
+	return string(data), nil
+}
+
+// warnOfPlaces warns on standard error of paths in a job that this machine lacks. That is no error:
+// the job's nodes may have them.
+func warnOfPlaces(w io.Writer, r *wire.Submit) {
+	first, _, _ := strings.Cut(r.Script, "\n")
+	if line, is := strings.CutPrefix(first, "#!"); is {
+		words := strings.Fields(line)
+		if len(words) > 0 && lacks(words[0]) {
+			fmt.Fprintf(w, "Warning: the script is run by %s, which does not exist on this machine: the job cannot start on a node without that program\n", words[0])
+		}
+	}
+	if r.WorkDir != "" && lacks(r.WorkDir) && !lacks(filepath.Dir(r.WorkDir)) { // without shared storage the parent is missing, too
+		fmt.Fprintf(w, "Warning: --workdir %s: there is no such folder in %s on this machine; the job fails unless its node has it\n",
+			r.WorkDir, filepath.Dir(r.WorkDir))
+	}
+}
+
+// lacks reports whether nothing exists at an absolute path.
+func lacks(path string) bool {
+	_, err := os.Stat(path)
+	return filepath.IsAbs(path) && errors.Is(err, fs.ErrNotExist)
+}
+
+func (s *submission) fillEnv(r *wire.Submit) error {
+	for _, e := range s.env {
+		name, value, given := strings.Cut(e, "=")
+		if !given {
+			var found bool
+			if value, found = os.LookupEnv(name); !found {
+				return cli.Usage("--env %s: this shell has no such variable; give it a value", name)
+			}
+			if err := cli.UTF8Text(value); err != nil {
+				return cli.Usage("--env %s: this shell's value %w", name, err)
+			}
+		}
+		if r.Env == nil {
+			r.Env = map[string]string{}
+		}
+		r.Env[name] = value
+	}
+	return nil
+}
+
+// shellJoin quotes words for a shell.
+func shellJoin(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+	}
+	return strings.Join(quoted, " ")
+}

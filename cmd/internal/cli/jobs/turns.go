@@ -1,0 +1,114 @@
+package jobs
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-gpu/berth/cmd/internal/cli"
+	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// turns holds the flags for the start of a job: dependencies, earliest start, deadline.
+type turns struct {
+	after, ok, any, notOK []string
+	dependency            string // in Slurm's form
+	begin, deadline       string
+}
+
+func (t *turns) bindTurns(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringSliceVarP(&t.after, "after", "d", nil, "start after these `jobs` have completed; @ is the newest of this user's")
+	f.StringSliceVar(&t.ok, "afterok", nil, "the same as --after")
+	f.StringSliceVar(&t.any, "afterany", nil, "start after these `jobs` have ended, with any result")
+	f.StringSliceVar(&t.notOK, "afternotok", nil, "start after these `jobs` have failed or been canceled")
+	f.StringVar(&t.dependency, "dependency", "", "dependencies in Slurm's `form`, such as afterok:12:13,afterany:14")
+	f.StringVar(&t.begin, "begin", "", "earliest start, a `time`: +2h, 20:00, 2026-01-31T20:00")
+	f.StringVar(&t.deadline, "deadline", "", "deadline, a `time`: the job fails if it has not ended by then")
+}
+
+// fillTurns copies the flags into a submission. @ stands for the newest job of user.
+func (t *turns) fillTurns(ctx context.Context, api *client.Client, user string, r *wire.Submit) (err error) {
+	if user == "" {
+		user = cli.Me(ctx, api)
+		r.User = user
+	}
+	now := time.Now()
+	if r.Begin, err = cli.Moment("--begin", t.begin, now); err != nil {
+		return err
+	}
+	if r.Deadline, err = cli.Moment("--deadline", t.deadline, now); err != nil {
+		return err
+	}
+	list, err := t.awaited()
+	if err != nil {
+		return err
+	}
+	for _, a := range list {
+		for i, text := range a.jobs {
+			if a.jobs[i], err = cli.FindJob(ctx, api, strings.TrimSpace(text), user); err != nil {
+				return err
+			}
+		}
+		r.Dependencies = append(r.Dependencies, a.kind+":"+strings.Join(a.jobs, ":"))
+	}
+	return nil
+}
+
+// awaited is a list of jobs and the kind of the dependency on them.
+type awaited struct {
+	kind string
+	jobs []string
+}
+
+func (t *turns) awaited() (list []awaited, err error) {
+	for _, a := range []awaited{{"afterok", slices.Concat(t.after, t.ok)}, {"afterany", t.any}, {"afternotok", t.notOK}} {
+		if len(a.jobs) > 0 {
+			list = append(list, a)
+		}
+	}
+	if t.dependency == "" {
+		return list, nil
+	}
+	if strings.Contains(t.dependency, "?") {
+		return nil, cli.Usage("--dependency: all jobs must end as asked; one of several (?) cannot be waited for")
+	}
+	for part := range strings.SplitSeq(t.dependency, ",") {
+		kind, jobs, found := strings.Cut(strings.TrimSpace(part), ":")
+		switch {
+		case kind != "afterok" && kind != "afterany" && kind != "afternotok":
+			return nil, cli.Usage("--dependency: %s is not supported; use afterok, afterany or afternotok", strconv.Quote(kind))
+		case !found || jobs == "":
+			return nil, cli.Usage("--dependency: %s needs jobs, as in %s:12:13", kind, kind)
+		}
+		list = append(list, awaited{kind, strings.Split(jobs, ":")})
+	}
+	return list, nil
+}
+
+// late returns by how much a job with an estimated run time would miss its deadline if it started
+// now or at its earliest start; 0: it would not, or has no estimate or deadline.
+func late(r *wire.Submit, now time.Time) time.Duration {
+	at := func(text string) (time.Time, bool) {
+		if ahead, relative := strings.CutPrefix(text, "+"); relative {
+			d, err := wire.ParseDuration(ahead)
+			return now.Add(d), err == nil
+		}
+		t, err := time.Parse(time.RFC3339, text)
+		return t, err == nil
+	}
+	deadline, given := at(r.Deadline)
+	if r.Estimate == nil || !given {
+		return 0
+	}
+	start := now
+	if begin, given := at(r.Begin); given && begin.After(now) {
+		start = begin
+	}
+	return max(0, start.Add(time.Duration(*r.Estimate)).Sub(deadline))
+}

@@ -1,0 +1,311 @@
+package jobs
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-gpu/berth/cmd/internal/cli"
+	"github.com/berth-gpu/berth/cmd/internal/devcluster"
+	"github.com/berth-gpu/berth/cmd/internal/terminal"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// pollWait is how long one request for changes of a job may stay open.
+const pollWait = 30 * time.Second
+
+// isTerminal reports whether a state is final.
+func isTerminal(state string) bool {
+	return state == model.TaskCompleted.String() || state == model.TaskFailed.String() || state == model.TaskCanceled.String()
+}
+
+// watchJob reads a job at each change until done returns true. While no peer can be reached it
+// tries again: the job goes on, too.
+func watchJob(ctx context.Context, api *client.Client, id string, done func(*wire.Detail) (bool, error)) (*wire.Detail, error) {
+	return watchTask(ctx, api, id, "", done)
+}
+
+func watchTask(ctx context.Context, api *client.Client, id, task string, done func(*wire.Detail) (bool, error)) (*wire.Detail, error) {
+	query := client.JobQuery{Task: task}
+	for {
+		detail, index, err := api.Job(ctx, id, query)
+		switch {
+		case err == nil:
+			over, err := done(detail)
+			if over || err != nil {
+				return detail, err
+			}
+			query.Index, query.Wait = index, pollWait
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case !passing(err):
+			return nil, err
+		default:
+			query.Wait = 0
+			if err := devcluster.Pause(ctx, time.Second); err != nil {
+				return nil, err
+			}
+		}
+	}
+}
+
+// awaitEnd waits until a job has ended, an array with all its tasks, even if peers fail meanwhile.
+func awaitEnd(ctx context.Context, api *client.Client, id string) (*wire.Detail, error) {
+	return watchJob(ctx, api, id, func(d *wire.Detail) (bool, error) {
+		return isTerminal(d.State), nil
+	})
+}
+
+// passing reports whether an error is temporary. An error of writing to this program's own output is
+// not: no later try can succeed.
+func passing(err error) bool {
+	if _, is := errors.AsType[*outputError](err); is {
+		return false
+	}
+	if p, is := errors.AsType[*wire.Problem](err); is {
+		return p.Status == http.StatusServiceUnavailable || p.Status == http.StatusTooManyRequests
+	}
+	return true
+}
+
+// outputError is an error of writing to this program's own output, such as a full disk.
+type outputError struct{ err error }
+
+func (e *outputError) Error() string { return "writing the output of the job: " + e.err.Error() }
+
+func (e *outputError) Unwrap() error { return e.err }
+
+// output marks errors of the writer that it wraps.
+type output struct{ to io.Writer }
+
+func (o output) Write(b []byte) (int, error) {
+	n, err := o.to.Write(b)
+	if err != nil {
+		err = &outputError{err}
+	}
+	return n, err
+}
+
+// endOf turns a job's end into this program's.
+func endOf(d *wire.Detail) error {
+	switch a := d.Array; {
+	case a != nil && a.Completed < a.Size:
+		return fmt.Errorf("%d of %d tasks of job %s failed, %d were canceled; see berth tasks %s", a.Failed, a.Size, d.ID, a.Canceled, d.ID)
+	case d.State == model.TaskCompleted.String():
+		return nil
+	case d.State == model.TaskCanceled.String():
+		return fmt.Errorf("job %s was canceled", d.ID)
+	case d.Signal > 0:
+		return cli.ExitError(128 + d.Signal)
+	case d.ExitCode != nil && *d.ExitCode > 0:
+		return cli.ExitError(*d.ExitCode)
+	}
+	return fmt.Errorf("job %s failed: %s", d.ID, d.Reason)
+}
+
+// stream is one output of one rank, and where it is shown.
+type stream struct {
+	name string
+	rank int64
+	to   io.Writer
+	skip int64 // bytes of the present attempt that were shown
+
+	begun bool // some output of the present attempt was shown
+}
+
+// jobStreams returns a job's outputs as this program's own; on a terminal without control
+// characters other than those of text, unless --raw is given.
+func jobStreams(cmd *cobra.Command, raw bool) []stream {
+	out, errs := cmd.OutOrStdout(), cmd.ErrOrStderr()
+	if raw {
+		out, errs = terminal.Raw(out), terminal.Raw(errs)
+	}
+	return []stream{{name: "stdout", to: out}, {name: "stderr", to: errs}}
+}
+
+// followJob copies a job's output to this program's until the job has ended; that of an array for
+// all tasks, each line with the task's number.
+func followJob(ctx context.Context, cmd *cobra.Command, api *client.Client, job *wire.Job) error {
+	streams := jobStreams(cmd, false)
+	if job.Array != nil {
+		return followTasks(ctx, api, job.ID, streams, nil, cmd.ErrOrStderr())
+	}
+	f := follower{api: api, id: job.ID, say: cmd.ErrOrStderr()}
+	return f.all(ctx, streams)
+}
+
+// ranksOf returns how many ranks an attempt has, and reports whether it has output, or never will
+// have.
+func ranksOf(d *wire.Detail, n int64) (ranks int, started bool) {
+	for _, a := range d.History {
+		if a.Number == n {
+			return len(a.Ranks), !a.StartedAt.IsZero() || !a.EndedAt.IsZero()
+		}
+	}
+	return 1, true
+}
+
+// forRanks returns the streams of each rank. Streams of several ranks to one place are interleaved
+// by the line.
+func forRanks(streams []stream, ranks int) (out []stream) {
+	turns := &sync.Mutex{}
+	for rank := range int64(max(ranks, 1)) {
+		for _, s := range streams {
+			if s.rank = rank; ranks > 1 {
+				s.to = &lined{to: s.to, head: fmt.Sprintf("[%d] ", rank), turns: turns}
+			}
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// lined writes whole lines, each with a prefix.
+type lined struct {
+	to    io.Writer
+	head  string
+	turns *sync.Mutex
+	rest  []byte // of a line that is not complete yet
+}
+
+// maxLine bounds what is kept of a line without an end, in bytes.
+const maxLine = 64 << 10
+
+// Write keeps an incomplete line for later.
+func (l *lined) Write(data []byte) (int, error) {
+	l.rest = append(l.rest, data...)
+	end := bytes.LastIndexByte(l.rest, '\n') + 1
+	if end == 0 && len(l.rest) > maxLine {
+		end = len(l.rest)
+	}
+	if err := l.write(l.rest[:end]); err != nil {
+		return 0, err
+	}
+	l.rest = l.rest[end:]
+	return len(data), nil
+}
+
+// flush writes a last line without a line break.
+func (l *lined) flush() error {
+	defer func() { l.rest = nil }()
+	if len(l.rest) == 0 {
+		return nil
+	}
+	return l.write(append(l.rest, '\n'))
+}
+
+func (l *lined) write(lines []byte) error {
+	l.turns.Lock()
+	defer l.turns.Unlock()
+	for line := range bytes.Lines(lines) {
+		if _, err := fmt.Fprintf(l.to, "%s%s", l.head, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// follower shows the output of one attempt after the other.
+type follower struct {
+	api   *client.Client
+	id    string
+	task  string
+	tail  *int      // only the last lines at the beginning; nil: all
+	say   io.Writer // for messages that are not the job's output
+	shown int64     // attempts that were shown to their end
+}
+
+// all copies a task's output of each attempt from its start to its end, until the task has ended;
+// that of a gang line by line, each with its rank. After a broken stream it continues behind the
+// last byte shown.
+func (f *follower) all(ctx context.Context, streams []stream) error {
+	_, err := watchTask(ctx, f.api, f.id, f.task, func(d *wire.Detail) (bool, error) {
+		if f.tail != nil && f.shown == 0 { // the ends of earlier attempts are not wanted
+			f.shown = max(0, d.Attempts-1)
+		}
+		for n := f.shown + 1; n <= d.Attempts; n++ {
+			ranks, started := ranksOf(d, n)
+			if !started {
+				return isTerminal(d.State), nil
+			}
+			if err := f.attempt(ctx, n, forRanks(streams, ranks)); err != nil {
+				return false, err
+			}
+			f.shown, f.tail = n, nil
+		}
+		return isTerminal(d.State), nil
+	})
+	return err
+}
+
+// attempt shows the streams of one attempt in parallel.
+func (f *follower) attempt(ctx context.Context, n int64, streams []stream) error {
+	errs := make([]error, len(streams))
+	var work sync.WaitGroup
+	for i := range streams {
+		work.Go(func() { errs[i] = f.follow(ctx, n, &streams[i]) })
+	}
+	work.Wait()
+	return errors.Join(errs...)
+}
+
+func (f *follower) follow(ctx context.Context, attempt int64, s *stream) error {
+	for {
+		err := f.copy(ctx, attempt, s)
+		switch {
+		case err == nil || isGone(err):
+			if l, is := s.to.(*lined); is {
+				return l.flush()
+			}
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case !passing(err):
+			return err
+		}
+		if err := devcluster.Pause(ctx, time.Second); err != nil {
+			return err
+		}
+	}
+}
+
+// isGone reports whether an error means that no output will come, such as that of an attempt that
+// never started.
+func isGone(err error) bool {
+	p, is := errors.AsType[*wire.Problem](err)
+	return is && p.Status == http.StatusNotFound
+}
+
+// copy shows the output behind the bytes that were shown.
+func (f *follower) copy(ctx context.Context, attempt int64, s *stream) error {
+	q := client.LogQuery{Task: f.task, Attempt: attempt, Rank: s.rank, Follow: true, Stream: s.name, Tail: f.tail}
+	if f.tail != nil && s.begun { // where it broke off is not known
+		q.Tail = new(0)
+		fmt.Fprintf(f.say, "berth: the connection broke: lines of %s may be missing\n", s.name)
+	}
+	body, err := f.api.Logs(ctx, f.id, q)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = body.Close() }()
+	s.begun = true
+	if f.tail != nil {
+		_, err = io.Copy(output{s.to}, body)
+		return err
+	}
+	if _, err := io.CopyN(io.Discard, body, s.skip); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	n, err := io.Copy(output{s.to}, body)
+	s.skip += n
+	return err
+}
