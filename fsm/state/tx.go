@@ -116,9 +116,8 @@ func begin(s *State, m Meta) *tx {
 	t := &tx{meta: m, from: s, settings: s.Settings(), book: bookkeeper{base: s.ledger}, counts: counts{fit: s.FitGPUs}, bounds: standardBounds()}
 	t.list = make([]anyCell, 0, tableCount)
 	walk := tableWalk{t: t}
-	tables, indexes := s.Tables, s.Indexes
-	walk.tables(&tables)
-	walk.indexes(&indexes)
+	walk.tables(&s.Tables)
+	walk.indexes(&s.Indexes)
 	return t
 }
 
