@@ -28,7 +28,7 @@ const (
 )
 
 // agents answers nodes' agents, in CBOR, and other peers.
-type agents struct{ *API }
+type agents struct{ api *API }
 
 func (a agents) route() {
 	rule := forward.Rule{MaxBody: agentwire.MaxBody}
@@ -48,12 +48,12 @@ func post[Q, A any](a agents, path string, rule *forward.Rule, do func(context.C
 	h := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		out, index, err := question(w, r, do)
 		if err != nil {
-			problemOf(a.log, err).write(w)
+			problemOf(a.api.log, err).write(w)
 			return
 		}
 		data, err := agentwire.Encode(out)
 		if err != nil {
-			problemOf(a.log, err).write(w)
+			problemOf(a.api.log, err).write(w)
 			return
 		}
 		w.Header().Set("Content-Type", agentwire.MediaType)
@@ -61,9 +61,9 @@ func post[Q, A any](a agents, path string, rule *forward.Rule, do func(context.C
 		_, _ = w.Write(data) //nolint:gosec // CBOR under its own type, and no answer is a page; a client that has left needs none
 	}))
 	if rule != nil {
-		h = write{a.forward.Wrap(a.gate.confirm(http.MethodPost, path, h), *rule)}
+		h = write{a.api.forward.Wrap(a.api.gate.confirm(http.MethodPost, path, h), *rule)}
 	}
-	a.router.Path(path).Methods(http.MethodPost).Handler(a.around(http.MethodPost, path, h))
+	a.api.router.Path(path).Methods(http.MethodPost).Handler(a.api.around(http.MethodPost, path, h))
 }
 
 // question parses a request, calls its handler and writes the answer.
@@ -104,9 +104,9 @@ func (a agents) have(ctx context.Context, node model.NodeID, body command.Body) 
 	if err := forNode(ctx, node); err != nil {
 		return command.Result{}, 0, err
 	}
-	r, index, err := a.proposeAs(ctx, nodeActor(node), "", body)
+	r, index, err := a.api.proposeAs(ctx, nodeActor(node), "", body)
 	if problem, is := errors.AsType[*model.Problem](err); is {
-		return command.Result{Code: model.CodeInvalid, Detail: problem.Error()}, a.peer.Reader.State().Index, nil
+		return command.Result{Code: model.CodeInvalid, Detail: problem.Error()}, a.api.peer.Reader.State().Index, nil
 	}
 	if _, is := errors.AsType[*failure](err); is && r.Code != model.CodeOK && r.Code != model.CodeNotBootstrapped && r.Code != model.CodeClock {
 		return r, index, nil
@@ -140,7 +140,7 @@ func (a agents) register(ctx context.Context, q *agentwire.Register) (*agentwire
 	c := command.Register(*q)
 	address, err := reachable(c.Address, callerOf(ctx).from)
 	if err != nil {
-		s := a.peer.Reader.State()
+		s := a.api.peer.Reader.State()
 		return &agentwire.Registered{Code: model.CodeInvalid, Detail: err.Error(), Index: s.Index}, s.Index, nil
 	}
 	c.Address = address
@@ -148,7 +148,7 @@ func (a agents) register(ctx context.Context, q *agentwire.Register) (*agentwire
 	if err != nil {
 		return nil, 0, err
 	}
-	s := a.peer.Reader.State()
+	s := a.api.peer.Reader.State()
 	return &agentwire.Registered{
 		Code: r.Code, Detail: r.Detail, Incarnation: s.Settings().Incarnation, Epoch: r.Number, Index: index,
 		Verdicts: r.Verdicts, Peers: addresses(&s),
@@ -159,24 +159,24 @@ func (a agents) renew(ctx context.Context, q *agentwire.Renew) (*agentwire.Renew
 	if err := forNode(ctx, q.Node); err != nil {
 		return nil, 0, err
 	}
-	code, err := a.peer.Proposer.Renew(ctx, command.Renewal{Node: q.Node, Incarnation: q.Incarnation, Epoch: q.Epoch, Seq: q.Seq}, q.Urgent)
+	code, err := a.api.peer.Proposer.Renew(ctx, command.Renewal{Node: q.Node, Incarnation: q.Incarnation, Epoch: q.Epoch, Seq: q.Seq}, q.Urgent)
 	if err != nil {
 		return nil, 0, unsure(err)
 	}
 	if n := len(q.Samples); code == model.CodeOK && n > 0 && n <= maxSamples { // only of a registered node
-		a.peer.Telemetry.Put(q.Node, q.Samples)
+		a.api.peer.Telemetry.Put(q.Node, q.Samples)
 	}
-	s := a.peer.Reader.State()
+	s := a.api.peer.Reader.State()
 	lease, _ := s.Leases.Get(q.Node)
 	return &agentwire.Renewed{
-		Code: code, Newest: lease.Seq, Index: s.Index, Peers: addresses(&s), Voters: a.peer.Members.Standing().Voters,
+		Code: code, Newest: lease.Seq, Index: s.Index, Peers: addresses(&s), Voters: a.api.peer.Members.Standing().Voters,
 	}, s.Index, nil
 }
 
 // silence returns what this peer itself knows, and asks no other peer.
 func (a agents) silence(context.Context, *struct{}) (*agentwire.Silence, uint64, error) {
-	st := a.peer.Members.Standing()
-	return &agentwire.Silence{Peer: a.cfg.Self, For: st.Silent, Voters: st.Voters}, st.Applied, nil
+	st := a.api.peer.Members.Standing()
+	return &agentwire.Silence{Peer: a.api.cfg.Self, For: st.Silent, Voters: st.Voters}, st.Applied, nil
 }
 
 func (a agents) report(ctx context.Context, q *agentwire.Report) (*agentwire.Reported, uint64, error) {
@@ -192,7 +192,7 @@ func (a agents) inventory(ctx context.Context, q *agentwire.Inventory) (*agentwi
 	// Agents repeat their inventory each minute, mostly unchanged. The repetition also corrects an
 	// answer by a former leader, so the state is read without a barrier.
 	if c.Validate() == nil {
-		if s, err := a.fresh(ctx, Default); err == nil && s.Redundant(&c) {
+		if s, err := a.api.fresh(ctx, Default); err == nil && s.Redundant(&c) {
 			return &agentwire.Reported{Index: s.Index}, s.Index, nil
 		}
 	}
@@ -215,7 +215,7 @@ func (a agents) desired(ctx context.Context, q *agentwire.Poll) (*model.Desired,
 	}
 	wait, cancel := context.WithTimeout(ctx, max(0, min(q.Wait, pollMost)))
 	defer cancel()
-	stop := context.AfterFunc(a.life.ctx, cancel)
+	stop := context.AfterFunc(a.api.life.ctx, cancel)
 	defer stop()
 	level := Default
 	if q.Fresh {
@@ -224,13 +224,13 @@ func (a agents) desired(ctx context.Context, q *agentwire.Poll) (*model.Desired,
 			return nil, 0, err
 		}
 	}
-	s, err := a.fresh(ctx, level)
+	s, err := a.api.fresh(ctx, level)
 	for err == nil && s.DesiredIndex(q.Node) <= q.After && wait.Err() == nil {
 		select {
-		case <-a.wakes.changed(topics(model.TopicNode, model.TopicJob, model.TopicFleet), s.Index):
+		case <-a.api.wakes.changed(topics(model.TopicNode, model.TopicJob, model.TopicFleet), s.Index):
 		case <-wait.Done():
 		}
-		s, err = a.fresh(ctx, Default)
+		s, err = a.api.fresh(ctx, Default)
 	}
 	if err != nil {
 		return nil, 0, err
@@ -244,14 +244,14 @@ func (a agents) desired(ctx context.Context, q *agentwire.Poll) (*model.Desired,
 
 // led returns an error if this peer has no contact to a leader.
 func (a agents) led() error {
-	if leader, _ := a.peer.Members.Leader(); leader.ID == "" {
-		return refuse(wire.CodeNoLeader, said[wire.CodeNoLeader])
+	if leader, _ := a.api.peer.Members.Leader(); leader.ID == "" {
+		return usual(wire.CodeNoLeader)
 	}
 	return nil
 }
 
 func (a agents) blob(ctx context.Context, q *agentwire.Fetch) (*agentwire.Content, uint64, error) {
-	s, err := a.fresh(ctx, Default)
+	s, err := a.api.fresh(ctx, Default)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -268,14 +268,14 @@ func (a agents) tail(ctx context.Context, q *agentwire.Tail) (*struct{}, uint64,
 	if err := forNode(ctx, q.Node); err != nil {
 		return nil, 0, err
 	}
-	s, err := a.fresh(ctx, Default)
+	s, err := a.api.fresh(ctx, Default)
 	if err != nil {
 		return nil, 0, err
 	}
 	if r, found := s.Ranks.Get(q.Rank); !found || r.Node != q.Node {
 		return nil, 0, refuse(wire.CodeNotFound, "the node has no such rank")
 	}
-	if err := a.peer.Tails.Put(q.Rank, soft.Tail{Stdout: q.Stdout, Stderr: q.Stderr}); err != nil {
+	if err := a.api.peer.Tails.Put(q.Rank, soft.Tail{Stdout: q.Stdout, Stderr: q.Stderr}); err != nil {
 		return nil, 0, &Fault{Code: wire.CodeInternal, Err: err}
 	}
 	if !q.Copied {
@@ -286,19 +286,19 @@ func (a agents) tail(ctx context.Context, q *agentwire.Tail) (*struct{}, uint64,
 
 // passOn sends a tail to the other peers, once; a peer that does not accept it goes without.
 func (a agents) passOn(s *state.State, q *agentwire.Tail) {
-	ctx, cancel := context.WithTimeout(a.life.ctx, tailLimit)
+	ctx, cancel := context.WithTimeout(a.api.life.ctx, tailLimit)
 	defer cancel()
 	copied := *q
 	copied.Copied = true
 	var passing sync.WaitGroup
 	for id, p := range s.Peers.All() {
-		if id == a.cfg.Self || p.APIAddress == "" {
+		if id == a.api.cfg.Self || p.APIAddress == "" {
 			continue
 		}
 		to := forward.Leader{ID: id, Address: p.APIAddress}
 		passing.Go(func() {
-			if err := a.askPeer(ctx, to, agentwire.PathTail, &copied, nil); err != nil {
-				a.log.Debug("a peer did not accept the end of a rank's output", "to", to.ID, "rank", q.Rank, "err", err)
+			if err := a.api.askPeer(ctx, to, agentwire.PathTail, &copied, nil); err != nil {
+				a.api.log.Debug("a peer did not accept the end of a rank's output", "to", to.ID, "rank", q.Rank, "err", err)
 			}
 		})
 	}
@@ -307,6 +307,6 @@ func (a agents) passOn(s *state.State, q *agentwire.Tail) {
 
 // readings returns the telemetry that this peer holds as the leader, for another peer.
 func (a agents) readings(context.Context, *struct{}) (*agentwire.Samples, uint64, error) {
-	out := a.ownSamples()
-	return &out, a.peer.Reader.State().Index, nil
+	out := a.api.ownSamples()
+	return &out, a.api.peer.Reader.State().Index, nil
 }

@@ -28,7 +28,7 @@ const (
 )
 
 // services allocates GPUs to services, and releases them.
-type services struct{ *API }
+type services struct{ api *API }
 
 // bodyInput is the input of a change with a body.
 type bodyInput struct {
@@ -48,11 +48,11 @@ func (a services) route(doc huma.API) {
 	o.Description = "If none are free the allocation waits in the same queue as jobs, in the policy's order. It ends when it is released, " +
 		"or when its time is over without a renewal."
 	change(a, doc, o, func(ctx context.Context, key string, b *wire.Allocate) (*answer[wire.Allocated], error) {
-		body, err := a.ask(b)
+		body, err := allocation(b)
 		if err != nil {
 			return nil, err
 		}
-		s := a.peer.Reader.State()
+		s := a.api.peer.Reader.State()
 		if err := a.mayAllocate(ctx, &s, b.User, body); err != nil {
 			return nil, err
 		}
@@ -75,7 +75,7 @@ func (a services) route(doc huma.API) {
 	change(a, doc, op("release-for-job", http.MethodPost, "/cluster/gpu-release", "Release the GPUs that were allocated for a job"), a.releaseFor)
 	renew := newStrict[wire.RenewAllocation]()
 	o = op("renew-allocation", http.MethodPost, "/gpu/allocations/{allocation_id}/renew", "Renew an allocation: its time starts again from now on")
-	handleMaybeBody[wire.RenewAllocation](a.API, doc, o, false, func(ctx context.Context, in *renewInput) (*answer[wire.Allocated], error) {
+	handleMaybeBody[wire.RenewAllocation](a.api, doc, o, false, func(ctx context.Context, in *renewInput) (*answer[wire.Allocated], error) {
 		body := &wire.RenewAllocation{}
 		if len(bytes.TrimSpace(in.RawBody)) > 0 {
 			var err error
@@ -90,7 +90,7 @@ func (a services) route(doc huma.API) {
 // change routes an operation whose only input is a body.
 func change[B any](a services, doc huma.API, o huma.Operation, do func(context.Context, string, *B) (*answer[wire.Allocated], error)) {
 	body := newStrict[B]()
-	handleBody[B](a.API, doc, o, func(ctx context.Context, in *bodyInput) (*answer[wire.Allocated], error) {
+	handleBody[B](a.api, doc, o, func(ctx context.Context, in *bodyInput) (*answer[wire.Allocated], error) {
 		b, err := body.decode(in.RawBody)
 		if err != nil {
 			return nil, err
@@ -99,8 +99,8 @@ func change[B any](a services, doc huma.API, o huma.Operation, do func(context.C
 	})
 }
 
-// ask converts a service's request to a command.
-func (a services) ask(r *wire.Allocate) (*command.Allocate, error) {
+// allocation converts a service's request to a command.
+func allocation(r *wire.Allocate) (*command.Allocate, error) {
 	c := &command.Allocate{
 		Service: r.Service, Workload: cmp.Or(strings.ReplaceAll(r.Workload, "-", "_"), model.WorkloadGeneric), Project: r.Project,
 		GPUModel: model.SortModels(r.GPUType), Webhook: r.WebhookURL,
@@ -169,12 +169,12 @@ func compact(data json.RawMessage) (string, error) {
 
 // allocate makes an allocation, and answers with its GPUs if it gets them soon.
 func (a services) allocate(ctx context.Context, key string, c *command.Allocate) (*answer[wire.Allocated], error) {
-	s := a.peer.Reader.State()
-	if fits, why := a.places.possible(&s, placed(c)); !fits {
+	s := a.api.peer.Reader.State()
+	if fits, why := a.api.places.possible(&s, placed(c)); !fits {
 		return nil, refuse(wire.CodeNeverFits, why)
 	}
 	c.Capped = !isOperator(ctx)
-	r, index, err := a.proposeAs(ctx, submitter(ctx, c.User), key, c)
+	r, index, err := a.api.proposeAs(ctx, submitter(ctx, c.User), key, c)
 	if err != nil {
 		return nil, err
 	}
@@ -198,18 +198,18 @@ func (a services) granted(ctx context.Context, id model.AllocationID) state.Stat
 	ctx, cancel := context.WithTimeout(ctx, grantWait)
 	defer cancel()
 	for {
-		s := a.peer.Reader.State()
+		s := a.api.peer.Reader.State()
 		one, _ := s.Allocations.Get(id)
 		if one.State != model.AllocationQueued {
 			return s
 		}
-		if e, waits := sched.ExplainAllocation(&s, a.now(&s), id); waits && len(e.Blockers) > 0 {
+		if e, waits := sched.ExplainAllocation(&s, a.api.now(&s), id); waits && len(e.Blockers) > 0 {
 			return s
 		}
 		select {
-		case <-a.wakes.changed(topics(model.TopicFleet), s.Settings().Topics[model.TopicFleet]):
+		case <-a.api.wakes.changed(topics(model.TopicFleet), s.Settings().Topics[model.TopicFleet]):
 		case <-ctx.Done():
-			return a.peer.Reader.State()
+			return a.api.peer.Reader.State()
 		}
 	}
 }
@@ -220,7 +220,7 @@ func (a services) told(s *state.State, id model.AllocationID) (*wire.Allocated, 
 	if !found {
 		return nil, noAllocation()
 	}
-	v := view{s: s, now: a.now(s)}
+	v := view{s: s, now: a.api.now(s)}
 	w := v.allocation(&one)
 	if one.State == model.AllocationQueued {
 		w.Position, _ = queue.Position(s, v.now, one.Turn)
@@ -239,7 +239,7 @@ func (a services) release(ctx context.Context, key string, id model.AllocationID
 	if err := a.mayGiveUp(ctx, id); err != nil {
 		return nil, err
 	}
-	_, index, err := a.propose(ctx, key, &command.ReleaseAllocation{ID: id})
+	_, index, err := a.api.propose(ctx, key, &command.ReleaseAllocation{ID: id})
 	return a.changed(index, id, err)
 }
 
@@ -255,7 +255,7 @@ func (a services) renew(ctx context.Context, in *renewInput, b *wire.RenewAlloca
 	if err := a.mayGiveUp(ctx, id); err != nil {
 		return nil, err
 	}
-	_, index, err := a.propose(ctx, in.Key, &command.RenewAllocation{ID: id, TTL: or(ttl, 0)})
+	_, index, err := a.api.propose(ctx, in.Key, &command.RenewAllocation{ID: id, TTL: or(ttl, 0)})
 	return a.changed(index, id, err)
 }
 
@@ -263,7 +263,7 @@ func (a services) changed(index uint64, id model.AllocationID, err error) (*answ
 	if err != nil {
 		return nil, err
 	}
-	s := a.peer.Reader.State()
+	s := a.api.peer.Reader.State()
 	out, err := a.told(&s, id)
 	return &answer[wire.Allocated]{Index: index, Body: out}, err
 }
@@ -278,7 +278,7 @@ func (a services) allocateFor(ctx context.Context, key string, b *wire.AllocateF
 		Service: forJobs, Workload: model.WorkloadGeneric, For: b.JobID, TTL: foreignTTL,
 		Priority: model.DefaultPriority, Class: model.ServiceClass(model.DefaultPriority),
 	}
-	s := a.peer.Reader.State()
+	s := a.api.peer.Reader.State()
 	user := ""
 	if id, err := jobID(b.JobID); err == nil {
 		if job, found := s.Jobs.Get(id); found {
@@ -299,7 +299,7 @@ func (a services) allocateFor(ctx context.Context, key string, b *wire.AllocateF
 }
 
 func (a services) releaseFor(ctx context.Context, key string, b *wire.ReleaseForJob) (*answer[wire.Allocated], error) {
-	s := a.peer.Reader.State()
+	s := a.api.peer.Reader.State()
 	one, found := state.AllocatedFor(&s, b.JobID)
 	switch {
 	case b.JobID == "":

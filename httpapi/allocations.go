@@ -16,7 +16,7 @@ import (
 )
 
 // allocations lists the GPUs that services hold or wait for.
-type allocations struct{ *API }
+type allocations struct{ api *API }
 
 // allocationsInput is the input of GET /gpu/allocations.
 type allocationsInput struct {
@@ -35,16 +35,16 @@ type allocationInput struct {
 }
 
 func (a allocations) route(doc huma.API) {
-	handle(a.API, doc, op("gpu-list", http.MethodGet, "/gpu/list", "Every GPU, the allocations of services, and the waiting ones"),
+	handle(a.api, doc, op("gpu-list", http.MethodGet, "/gpu/list", "Every GPU, the allocations of services, and the waiting ones"),
 		func(ctx context.Context, in *watchInput) (*answer[wire.GPUList], error) {
-			s, err := a.read(ctx, &in.Watch, topics(model.TopicFleet, model.TopicNode), nil)
+			s, err := a.api.read(ctx, &in.Watch, topics(model.TopicFleet, model.TopicNode), nil)
 			if err != nil {
 				return nil, err
 			}
 			return &answer[wire.GPUList]{Index: s.Index, Body: a.everything(ctx, &s)}, nil
 		})
-	handle(a.API, doc, op("service-allocations", http.MethodGet, "/gpu/allocations", "The allocations that services hold, wait for, or held in the last hour"), a.list)
-	handle(a.API, doc, op("service-allocation", http.MethodGet, "/gpu/allocations/{allocation_id}", "Everything about one allocation, and why it waits"), a.one)
+	handle(a.api, doc, op("service-allocations", http.MethodGet, "/gpu/allocations", "The allocations that services hold, wait for, or held in the last hour"), a.list)
+	handle(a.api, doc, op("service-allocation", http.MethodGet, "/gpu/allocations/{allocation_id}", "Everything about one allocation, and why it waits"), a.one)
 }
 
 // status returns an allocation's state in the API's terms.
@@ -123,9 +123,9 @@ func (v *view) waits(e *queue.Entry) wire.ServiceAllocation {
 }
 
 func (a allocations) everything(ctx context.Context, s *state.State) *wire.GPUList {
-	v := view{s: s, now: a.now(s)}
+	v := view{s: s, now: a.api.now(s)}
 	out := &wire.GPUList{GPUs: []wire.ListedGPU{}, Allocations: []wire.ServiceAllocation{}, Queue: v.waiting()}
-	nodes, _ := fleet(a).nodes(ctx, s)
+	nodes, _ := nodesOf(s, a.api.now(s), a.api.samples.get(ctx).Readings)
 	for i := range nodes {
 		for _, g := range nodes[i].GPUs {
 			out.GPUs = append(out.GPUs, wire.ListedGPU{NodeID: nodes[i].ID, Hostname: nodes[i].Hostname, GPU: g})
@@ -142,11 +142,11 @@ func (a allocations) everything(ctx context.Context, s *state.State) *wire.GPULi
 }
 
 func (a allocations) list(ctx context.Context, in *allocationsInput) (*answer[wire.ServiceAllocations], error) {
-	s, err := a.read(ctx, &in.Watch, topics(model.TopicFleet), nil)
+	s, err := a.api.read(ctx, &in.Watch, topics(model.TopicFleet), nil)
 	if err != nil {
 		return nil, err
 	}
-	v := view{s: &s, now: a.now(&s)}
+	v := view{s: &s, now: a.api.now(&s)}
 	out := &wire.ServiceAllocations{Allocations: []wire.ServiceAllocation{}}
 	for id, one := range s.Allocations.From(model.AllocationID(in.After)) {
 		if string(id) == in.After || in.Service != "" && one.Service != in.Service || in.User != "" && one.User != in.User ||
@@ -170,7 +170,7 @@ func (a allocations) one(ctx context.Context, in *allocationInput) (*answer[wire
 		y, _ := is.Allocations.Get(id)
 		return x != y
 	}
-	s, err := a.read(ctx, &in.Watch, topics(model.TopicFleet), changed)
+	s, err := a.api.read(ctx, &in.Watch, topics(model.TopicFleet), changed)
 	if err != nil {
 		return nil, err
 	}
@@ -178,13 +178,13 @@ func (a allocations) one(ctx context.Context, in *allocationInput) (*answer[wire
 	if !found {
 		return nil, noAllocation()
 	}
-	v := view{s: &s, now: a.now(&s)}
+	v := view{s: &s, now: a.api.now(&s)}
 	list := []wire.ServiceAllocation{v.allocation(&one)}
 	hideAddresses(ctx, list)
 	out := list[0]
 	if e, waits := sched.ExplainAllocation(&s, v.now, id); waits {
 		out.Explanation, out.Position = explanation(&e), e.Position
-		out.PlannedStart, _ = startOf(a.places.foresee(&s, v.now), one.Turn)
+		out.PlannedStart, _ = startOf(a.api.places.foresee(&s, v.now), one.Turn)
 		out.Explanation.PlannedStart = out.PlannedStart
 	}
 	return &answer[wire.ServiceAllocation]{Index: s.Index, Body: &out}, nil

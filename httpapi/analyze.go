@@ -14,7 +14,7 @@ import (
 )
 
 // workloads estimates what workloads need.
-type workloads struct{ *API }
+type workloads struct{ api *API }
 
 // workloadInput is the input of an analysis.
 type workloadInput struct{ RawBody []byte }
@@ -23,12 +23,12 @@ func (a workloads) route(doc huma.API) {
 	body := newStrict[wire.Workload]()
 	o := op("workload", http.MethodPost, "/gpu/workload", "How many GPUs a workload needs, with how much memory, for how long, and why")
 	o.Metadata = map[string]any{answeredHere: true}
-	handleBody[wire.Workload](a.API, doc, o, func(ctx context.Context, in *workloadInput) (*answer[wire.WorkloadPlan], error) {
+	handleBody[wire.Workload](a.api, doc, o, func(ctx context.Context, in *workloadInput) (*answer[wire.WorkloadPlan], error) {
 		b, err := body.decode(in.RawBody)
 		if err != nil {
 			return nil, err
 		}
-		s := a.peer.Reader.State()
+		s := a.api.peer.Reader.State()
 		out, err := a.analyze(ctx, &s, b)
 		if err != nil {
 			return nil, err
@@ -46,7 +46,7 @@ func (a workloads) analyze(ctx context.Context, s *state.State, w *wire.Workload
 	if err := workload.Check(w); err != nil {
 		return nil, workloadProblem(err)
 	}
-	by := a.gate.terms()
+	by := a.api.gate.terms()
 	k := workload.Knowledge{Fleet: fleetKinds(s), Past: pastRuns(s, w.User, w.ServiceName), Defaults: by.Workloads, Priority: mostPriority(ctx)}
 	k.Advice = by.advisers.ask(ctx, w)
 	out, err := workload.Analyze(w, &k)

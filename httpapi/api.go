@@ -102,7 +102,7 @@ func New(c Config) *API {
 		},
 	}
 	a.samples = newMirror(a.fetchSamples)
-	a.meter = newMeter(a)
+	a.meter = newMeter(sources{c.Peer.Reader, c.Peer.Members, a.places, a.samples, c.Now}, c.Metrics...)
 	a.gate = newGate(&c)
 	a.open = newOpenRequests()
 	a.life.conns.proxy = a.gate.trusts
@@ -111,7 +111,7 @@ func New(c Config) *API {
 		Self: c.Self, Members: c.Peer.Members, Transport: a.out, Sign: a.gate.prover.Sign,
 		Refuse: func(w http.ResponseWriter, r *http.Request, code, detail string) {
 			f := refuse(code, detail)
-			refusing{a}.noteRefusal(w, r, f.Status, code)
+			a.noteRefusal(w, r, f.Status, code)
 			f.write(w)
 		},
 	})
@@ -223,7 +223,7 @@ func (a *API) document() huma.API {
 			if op.RequestBody == nil {
 				h = bodiless(a.log, h)
 			}
-			h = write{a.forward.Wrap(refusing{a}.noting(a.gate.confirm(op.Method, op.Path, h)), forward.Rule{MaxBody: maxBody, Keyed: true})}
+			h = write{a.forward.Wrap(a.noting(a.gate.confirm(op.Method, op.Path, h)), forward.Rule{MaxBody: maxBody, Keyed: true})}
 		}
 		route.Handler(a.around(op.Method, op.Path, h))
 	})

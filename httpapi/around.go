@@ -67,11 +67,11 @@ func (a *API) around(method, route string, next http.Handler) http.Handler {
 		}
 		defer drain(w)
 		if f != nil {
-			refusing{a}.turnAway(rec, entered, f)
+			a.turnAway(rec, entered, f)
 			return
 		}
 		entered = withCaller(entered)
-		reading{a}.note(entered, rule)
+		a.noteRead(entered, rule)
 		if !changes {
 			if rec.held = a.held.hold(entered, rule); rec.held != nil {
 				defer rec.held.release()
@@ -112,7 +112,7 @@ func drain(w http.ResponseWriter) {
 
 // turnAway refuses a request before its handler. A caller that exceeds its rate is not recorded, so
 // that a flood cannot displace other records.
-func (a refusing) turnAway(w http.ResponseWriter, r *http.Request, f *failure) {
+func (a *API) turnAway(w http.ResponseWriter, r *http.Request, f *failure) {
 	if f.Code != wire.CodeRateLimited && f.Code != wire.CodeOverloaded {
 		a.noteRefusal(w, withCaller(r), f.Status, f.Code)
 	}
@@ -129,7 +129,7 @@ func (a *API) rescue(w *recorder, r *http.Request, reason any) {
 	a.log.Error("a handler panicked; this is a defect", "method", r.Method, "path", r.URL.Path, "reason", reason,
 		"stack", string(debug.Stack()))
 	if w.status == 0 {
-		refuse(wire.CodeInternal, said[wire.CodeInternal]).write(w)
+		usual(wire.CodeInternal).write(w)
 		return
 	}
 	cut(w)

@@ -15,7 +15,7 @@ import (
 )
 
 // lists returns jobs by their age, and the tasks of an array.
-type lists struct{ *API }
+type lists struct{ api *API }
 
 // jobsInput is the input of GET /jobs.
 type jobsInput struct {
@@ -34,16 +34,16 @@ type tasksInput struct {
 }
 
 func (a lists) route(doc huma.API) {
-	handle(a.API, doc, op("jobs", http.MethodGet, "/jobs", "Jobs, newest first"), a.jobs)
-	handle(a.API, doc, op("tasks", http.MethodGet, "/jobs/{job_id}/tasks", "The tasks of an array, with the values that a sweep gives them"), a.tasks)
+	handle(a.api, doc, op("jobs", http.MethodGet, "/jobs", "Jobs, newest first"), a.jobs)
+	handle(a.api, doc, op("tasks", http.MethodGet, "/jobs/{job_id}/tasks", "The tasks of an array, with the values that a sweep gives them"), a.tasks)
 }
 
 func (a lists) jobs(ctx context.Context, in *jobsInput) (*answer[wire.Jobs], error) {
-	s, err := a.read(ctx, &in.Watch, topics(model.TopicJob), nil)
+	s, err := a.api.read(ctx, &in.Watch, topics(model.TopicJob), nil)
 	if err != nil {
 		return nil, err
 	}
-	v := a.viewFor(ctx, &s, &s, a.now(&s))
+	v := a.api.viewFor(ctx, &s, &s, a.api.now(&s))
 	out := &wire.Jobs{Jobs: []wire.Job{}}
 	for _, j := range s.Jobs.Back() {
 		if len(out.Jobs) == in.Limit {
@@ -71,7 +71,7 @@ func (a lists) tasks(ctx context.Context, in *tasksInput) (*answer[wire.Tasks], 
 	if err != nil {
 		return nil, err
 	}
-	s, err := a.read(ctx, &in.Watch, topics(model.TopicJob), nil)
+	s, err := a.api.read(ctx, &in.Watch, topics(model.TopicJob), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func (a lists) tasks(ctx context.Context, in *tasksInput) (*answer[wire.Tasks], 
 	if !found {
 		return nil, noJob()
 	}
-	v := a.viewFor(ctx, &s, &s, a.now(&s))
+	v := a.api.viewFor(ctx, &s, &s, a.api.now(&s))
 	return &answer[wire.Tasks]{Index: s.Index, Body: v.tasks(&job, uint32(from), in.Limit, states)}, nil
 }
 

@@ -18,7 +18,7 @@ import (
 )
 
 // audits returns the audit trail from this peer's archive.
-type audits struct{ *API }
+type audits struct{ api *API }
 
 // Bounds of the audit trail's answers.
 const (
@@ -41,19 +41,19 @@ type auditInput struct {
 func (a audits) route(doc huma.API) {
 	o := op("audit", http.MethodGet, "/audit", "The record of all changes: actor, action, target, result; newest first")
 	o.Description = "From the archive of the answering peer, which is complete up to complete_to."
-	handle(a.API, doc, o, a.list)
+	handle(a.api, doc, o, a.list)
 	o = op("audit-refusals", http.MethodGet, "/audit/refusals", "Requests that the answering peer refused before they reached the log; newest first")
 	o.Description = "Each peer keeps its own refusals: other peers do not have them, and next is valid at the same peer only."
-	handle(a.API, doc, o, func(ctx context.Context, in *refusalsInput) (*answer[wire.Refusals], error) {
-		return a.requests(ctx, in, a.peer.Refusals)
+	handle(a.api, doc, o, func(ctx context.Context, in *refusalsInput) (*answer[wire.Refusals], error) {
+		return a.requests(ctx, in, a.api.peer.Refusals)
 	})
 	o = op("audit-reads", http.MethodGet, "/audit/reads", "Reads of other users' data at the answering peer; newest first")
 	o.Description = "Output and commands of other users' jobs, and snapshots, with authentication. Each peer keeps the reads that it answered."
-	handle(a.API, doc, o, func(ctx context.Context, in *refusalsInput) (*answer[wire.Refusals], error) {
-		return a.requests(ctx, in, a.peer.Reads)
+	handle(a.api, doc, o, func(ctx context.Context, in *refusalsInput) (*answer[wire.Refusals], error) {
+		return a.requests(ctx, in, a.api.peer.Reads)
 	})
 	o = op("audit-verify", http.MethodGet, "/audit/verify", "Recompute the hashes of the audit trail and compare them with the cluster's state")
-	handle(a.API, doc, o, func(ctx context.Context, _ *struct{}) (*answer[wire.AuditVerdict], error) { return a.verify(ctx) })
+	handle(a.api, doc, o, func(ctx context.Context, _ *struct{}) (*answer[wire.AuditVerdict], error) { return a.verify(ctx) })
 }
 
 // archived waits until this peer's archive is complete up to the log index that last returns, and
@@ -82,7 +82,7 @@ func archiveFault(err error) error {
 }
 
 func (a audits) list(ctx context.Context, in *auditInput) (*answer[wire.Audit], error) {
-	s, stand, err := archived(ctx, a.API, lastRecord)
+	s, stand, err := archived(ctx, a.api, lastRecord)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func (a audits) list(ctx context.Context, in *auditInput) (*answer[wire.Audit], 
 		Actor: in.Actor, Target: in.Target, Kind: in.Action, Result: in.Result, Before: in.Before, Limit: in.Limit,
 		Since: timeOf(in.Since), Until: timeOf(in.Until),
 	}
-	found, err := a.peer.Archive.Find(f)
+	found, err := a.api.peer.Archive.Find(f)
 	if err != nil {
 		return nil, archiveFault(err)
 	}
@@ -123,11 +123,11 @@ func (a audits) requests(ctx context.Context, in *refusalsInput, kept Refusals) 
 	if err != nil {
 		return nil, archiveFault(err)
 	}
-	out := &wire.Refusals{Peer: string(a.cfg.Self), Refusals: make([]wire.Refusal, len(list)), Next: next}
+	out := &wire.Refusals{Peer: string(a.api.cfg.Self), Refusals: make([]wire.Refusal, len(list)), Next: next}
 	for i := range list {
 		out.Refusals[i] = wire.Refusal(list[i])
 	}
-	s := a.peer.Reader.State()
+	s := a.api.peer.Reader.State()
 	return &answer[wire.Refusals]{Index: s.Index, Body: out}, nil
 }
 
@@ -219,28 +219,28 @@ func verdictOf(ctx context.Context, kept Refusals) (*wire.RequestsVerdict, error
 }
 
 func (a audits) verify(ctx context.Context) (*answer[wire.AuditVerdict], error) {
-	s, _, err := archived(ctx, a.API, lastRecord)
+	s, _, err := archived(ctx, a.api, lastRecord)
 	if err != nil {
 		return nil, err
 	}
 	head := s.Settings().Audit
 	ctx, cancel := context.WithTimeout(ctx, verifyLimit)
 	defer cancel()
-	v, err := a.peer.Archive.Verify(ctx, head)
+	v, err := a.api.peer.Archive.Verify(ctx, head)
 	if err != nil {
 		return nil, archiveFault(err)
 	}
 	out := &wire.AuditVerdict{
 		OK: v.Bad == 0 && v.What == "" && v.Missing == 0, Records: v.Records, Missing: v.Missing, FirstBad: v.Bad, What: v.What,
-		Head: wire.AuditHead{Seq: head.Seq, Index: head.Index, Hash: head.Hash.String()}, Peer: string(a.cfg.Self),
+		Head: wire.AuditHead{Seq: head.Seq, Index: head.Index, Hash: head.Hash.String()}, Peer: string(a.api.cfg.Self),
 	}
 	if out.What == "" && v.Missing > 0 {
 		out.What = "the records here are unchanged, but some of the trail is missing here"
 	}
-	if out.Refusals, err = verdictOf(ctx, a.peer.Refusals); err != nil {
+	if out.Refusals, err = verdictOf(ctx, a.api.peer.Refusals); err != nil {
 		return nil, archiveFault(err)
 	}
-	if out.Reads, err = verdictOf(ctx, a.peer.Reads); err != nil {
+	if out.Reads, err = verdictOf(ctx, a.api.peer.Reads); err != nil {
 		return nil, archiveFault(err)
 	}
 	return &answer[wire.AuditVerdict]{Index: s.Index, Body: out}, nil

@@ -50,12 +50,9 @@ func proposing(ctx context.Context) (from string) {
 	return c.from
 }
 
-// refusing records requests that are refused before they reach the log.
-type refusing struct{ *API }
-
 // noting wraps a handler of writes and the check of its caller: their own refusals are recorded,
 // since they do not reach the log.
-func (a refusing) noting(next http.Handler) http.Handler {
+func (a *API) noting(next http.Handler) http.Handler {
 	if a.peer.Refusals == nil {
 		return next
 	}
@@ -73,7 +70,7 @@ const maxNotedPath = 512
 
 // noteRefusal records a refusal. Code that refuses a request before its handler calls this function
 // before it answers: a request without an id gets one, which the answer contains.
-func (a refusing) noteRefusal(w http.ResponseWriter, r *http.Request, status int, code string) {
+func (a *API) noteRefusal(w http.ResponseWriter, r *http.Request, status int, code string) {
 	if a.peer.Refusals == nil {
 		return
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // changes changes existing jobs, and how the cluster schedules.
-type changes struct{ *API }
+type changes struct{ api *API }
 
 // targetInput is the input of a change of a job, or of one of its tasks.
 type targetInput struct {
@@ -47,9 +47,9 @@ type switchInput struct {
 }
 
 func (a changes) route(doc huma.API) {
-	handle(a.API, doc, op("cancel", http.MethodDelete, "/queue/{job_id}", "Cancel a job, whether it waits or runs"), a.cancel)
+	handle(a.api, doc, op("cancel", http.MethodDelete, "/queue/{job_id}", "Cancel a job, whether it waits or runs"), a.cancel)
 	priority := newStrict[wire.SetPriority]()
-	handleBody[wire.SetPriority](a.API, doc,
+	handleBody[wire.SetPriority](a.api, doc,
 		op("set-priority", http.MethodPatch, "/queue/{job_id}/priority", "Change the priority of a job"),
 		func(ctx context.Context, in *jobBodyInput) (*answer[wire.Done], error) {
 			body, err := priority.decode(in.RawBody)
@@ -64,7 +64,7 @@ func (a changes) route(doc huma.API) {
 			name, what = "start", "Start placements again"
 		}
 		o := op(name, http.MethodPost, "/orchestrator/"+name, what)
-		handle(a.API, doc, o, func(ctx context.Context, in *switchInput) (*answer[wire.Switched], error) {
+		handle(a.api, doc, o, func(ctx context.Context, in *switchInput) (*answer[wire.Switched], error) {
 			return a.turn(ctx, in.Key, running)
 		})
 	}
@@ -131,7 +131,7 @@ func (a changes) cancel(ctx context.Context, in *targetInput) (*answer[wire.Done
 	if err != nil {
 		return nil, err
 	}
-	r, index, err := a.propose(ctx, in.Key, &command.Cancel{Job: id, Task: command.AllTasks, Tasks: some, Note: in.Note})
+	r, index, err := a.api.propose(ctx, in.Key, &command.Cancel{Job: id, Task: command.AllTasks, Tasks: some, Note: in.Note})
 	if err != nil {
 		return nil, err
 	}
@@ -140,10 +140,10 @@ func (a changes) cancel(ctx context.Context, in *targetInput) (*answer[wire.Done
 
 // done returns the state of a job after a change.
 func (a changes) done(id model.JobID, what string) *wire.Done {
-	s := a.peer.Reader.State()
+	s := a.api.peer.Reader.State()
 	out := &wire.Done{Success: true, JobID: id.String(), Message: what}
 	if job, found := s.Jobs.Get(id); found {
-		v := view{s: &s, now: a.now(&s)}
+		v := view{s: &s, now: a.api.now(&s)}
 		stand, stopping := v.stand(&job)
 		switch why := v.awaits(&job); {
 		case stopping != nil:
@@ -173,7 +173,7 @@ func (a changes) setPriority(ctx context.Context, in *jobBodyInput, body *wire.S
 		return nil, err
 	}
 	c := &command.SetPriority{Job: id, Class: class, Priority: uint8(n)} //nolint:gosec // at most 10
-	_, index, err := a.propose(ctx, in.Key, c)
+	_, index, err := a.api.propose(ctx, in.Key, c)
 	if err != nil {
 		return nil, err
 	}
@@ -181,12 +181,12 @@ func (a changes) setPriority(ctx context.Context, in *jobBodyInput, body *wire.S
 }
 
 func (a changes) turn(ctx context.Context, key string, running bool) (*answer[wire.Switched], error) {
-	_, index, err := a.propose(ctx, key, &command.SetRunning{Running: running})
+	_, index, err := a.api.propose(ctx, key, &command.SetRunning{Running: running})
 	if err != nil {
 		return nil, err
 	}
 	out := &wire.Switched{
-		Success: true, Running: running, At: a.cfg.Now().UTC(),
+		Success: true, Running: running, At: a.api.cfg.Now().UTC(),
 		Message: "no jobs are started until the orchestrator is started; running jobs continue",
 	}
 	if running {

@@ -15,12 +15,12 @@ import (
 
 // clusterStates shows the fleet in the terms of experiment trackers, and answers their requests to
 // initialize a cluster.
-type clusterStates struct{ *API }
+type clusterStates struct{ api *API }
 
 func (a clusterStates) route(doc huma.API) {
-	handle(a.API, doc, op("cluster-state", http.MethodGet, "/cluster/state", "Every GPU by node, in camelCase"),
+	handle(a.api, doc, op("cluster-state", http.MethodGet, "/cluster/state", "Every GPU by node, in camelCase"),
 		func(ctx context.Context, in *watchInput) (*answer[wire.ClusterState], error) {
-			s, err := a.read(ctx, &in.Watch, topics(model.TopicFleet, model.TopicNode), nil)
+			s, err := a.api.read(ctx, &in.Watch, topics(model.TopicFleet, model.TopicNode), nil)
 			if err != nil {
 				return nil, err
 			}
@@ -30,7 +30,7 @@ func (a clusterStates) route(doc huma.API) {
 	o := op("initialize", http.MethodPost, "/gpu/initialize", "Confirm the size of a cluster of simulated GPUs")
 	o.Description = "Nodes come with their agents, so this creates none: it compares the size of a cluster of simulated GPUs with the given one. " +
 		"A cluster with real GPUs refuses it."
-	handleBody[wire.Initialize](a.API, doc, o, func(_ context.Context, in *bodyInput) (*answer[wire.Initialized], error) {
+	handleBody[wire.Initialize](a.api, doc, o, func(_ context.Context, in *bodyInput) (*answer[wire.Initialized], error) {
 		body, err := initialize.decode(in.RawBody)
 		if err != nil {
 			return nil, err
@@ -44,7 +44,7 @@ func (a clusterStates) state(ctx context.Context, s *state.State) *wire.ClusterS
 	out := &wire.ClusterState{GPUs: wire.GPUResources{
 		Total: r.TotalGPUs, Available: r.AvailableGPUs, Allocated: r.AllocatedGPUs, Nodes: []wire.NodeResources{},
 	}}
-	nodes, _ := fleet(a).nodes(ctx, s)
+	nodes, _ := nodesOf(s, a.api.now(s), a.api.samples.get(ctx).Readings)
 	for i := range nodes {
 		n := &nodes[i]
 		to := wire.NodeResources{NodeID: n.ID, Hostname: n.Hostname, GPUCount: n.GPUCount, GPUType: n.GPUType, GPUs: []wire.GPUResource{}}
@@ -62,7 +62,7 @@ func (a clusterStates) state(ctx context.Context, s *state.State) *wire.ClusterS
 
 // initialize compares the request with the cluster, and changes nothing.
 func (a clusterStates) initialize(b *wire.Initialize) (*answer[wire.Initialized], error) {
-	s := a.peer.Reader.State()
+	s := a.api.peer.Reader.State()
 	nodes, err := count("node_count", b.Nodes, 1, 1<<16, int64(s.Nodes.Len()))
 	if err != nil {
 		return nil, err

@@ -13,7 +13,7 @@ import (
 )
 
 // controls hold, release, requeue and extend jobs, and keep attached ones alive.
-type controls struct{ *API }
+type controls struct{ api *API }
 
 // attachInput is the input of POST /jobs/{job_id}/attach.
 type attachInput struct {
@@ -51,23 +51,23 @@ func (a controls) route(doc huma.API) {
 			},
 		},
 	} {
-		handle(a.API, doc, op(v.name, http.MethodPost, "/queue/{job_id}/"+v.name, v.what),
+		handle(a.api, doc, op(v.name, http.MethodPost, "/queue/{job_id}/"+v.name, v.what),
 			func(ctx context.Context, in *targetInput) (*answer[wire.Done], error) {
 				id, some, err := in.target()
 				if err != nil {
 					return nil, err
 				}
-				r, index, err := a.propose(ctx, in.Key, v.body(id, some, in.Note))
+				r, index, err := a.api.propose(ctx, in.Key, v.body(id, some, in.Note))
 				if err != nil {
 					return nil, err
 				}
 				return &answer[wire.Done]{Index: index, Body: changes(a).done(id, in.changed(v.done, r.Number, v.others))}, nil
 			})
 	}
-	handle(a.API, doc, op("drop-dependencies", http.MethodDelete, "/queue/{job_id}/dependencies", "Remove the dependencies of a job"),
+	handle(a.api, doc, op("drop-dependencies", http.MethodDelete, "/queue/{job_id}/dependencies", "Remove the dependencies of a job"),
 		a.dropDependencies)
 	extend := newStrict[wire.Extend]()
-	handleBody[wire.Extend](a.API, doc, op("extend", http.MethodPost, "/queue/{job_id}/extend", "Raise a job's time limit, even while it runs"),
+	handleBody[wire.Extend](a.api, doc, op("extend", http.MethodPost, "/queue/{job_id}/extend", "Raise a job's time limit, even while it runs"),
 		func(ctx context.Context, in *jobBodyInput) (*answer[wire.Done], error) {
 			body, err := extend.decode(in.RawBody)
 			if err != nil {
@@ -77,7 +77,7 @@ func (a controls) route(doc huma.API) {
 		})
 	o := op("attach", http.MethodPost, "/jobs/{job_id}/attach", "Report that the client of an attached job is alive")
 	o.Description = "A job that was submitted with attached is canceled after that time without such a call."
-	handle(a.API, doc, o, a.attach)
+	handle(a.api, doc, o, a.attach)
 }
 
 // target returns the job, and the tasks that are named; empty: all.
@@ -95,7 +95,7 @@ func (a controls) dropDependencies(ctx context.Context, in *noteInput) (*answer[
 	if err != nil {
 		return nil, err
 	}
-	_, index, err := a.propose(ctx, in.Key, &command.DropDependencies{Job: id, Note: in.Note})
+	_, index, err := a.api.propose(ctx, in.Key, &command.DropDependencies{Job: id, Note: in.Note})
 	if err != nil {
 		return nil, err
 	}
@@ -108,16 +108,16 @@ func (a controls) extend(ctx context.Context, in *jobBodyInput, body *wire.Exten
 		return nil, err
 	}
 	c := &command.Extend{Job: id, TimeLimit: time.Duration(or(body.TimeLimit, 0)), By: time.Duration(or(body.By, 0))}
-	s := a.peer.Reader.State()
+	s := a.api.peer.Reader.State()
 	job, _ := s.Jobs.Get(id)
-	if err := a.gate.terms().Rules.longer(max(c.TimeLimit, job.Spec.TimeLimit+c.By)); err != nil {
+	if err := a.api.gate.terms().Rules.longer(max(c.TimeLimit, job.Spec.TimeLimit+c.By)); err != nil {
 		return nil, err
 	}
-	_, index, err := a.propose(ctx, in.Key, c)
+	_, index, err := a.api.propose(ctx, in.Key, c)
 	if err != nil {
 		return nil, err
 	}
-	s = a.peer.Reader.State()
+	s = a.api.peer.Reader.State()
 	job, _ = s.Jobs.Get(id)
 	return &answer[wire.Done]{Index: index, Body: changes(a).done(id, "may run "+job.Spec.TimeLimit.String())}, nil
 }
@@ -128,7 +128,7 @@ func (a controls) attach(ctx context.Context, in *attachInput) (*answer[wire.Don
 	if err != nil {
 		return nil, err
 	}
-	s, err := a.fresh(ctx, Default)
+	s, err := a.api.fresh(ctx, Default)
 	if err != nil {
 		return nil, err
 	}
@@ -139,6 +139,6 @@ func (a controls) attach(ctx context.Context, in *attachInput) (*answer[wire.Don
 	case job.Spec.Attached == 0:
 		return nil, refuse(model.CodeConflict.String(), "job "+id.String()+" was not submitted as attached: it needs no client")
 	}
-	a.peer.Beats.Hear(id)
+	a.api.peer.Beats.Hear(id)
 	return &answer[wire.Done]{Index: s.Index, Body: changes(a).done(id, "heard")}, nil
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // deliveries returns the results of notifications.
-type deliveries struct{ *API }
+type deliveries struct{ api *API }
 
 // deliveriesInput is the input of GET /deliveries.
 type deliveriesInput struct {
@@ -36,13 +36,13 @@ type webhookDeliveriesInput struct {
 func (a deliveries) route(doc huma.API) {
 	o := op("deliveries", http.MethodGet, "/deliveries", "Deliveries to webhooks, and their results")
 	o.Description = "All waiting deliveries, and the newest thousand that have ended."
-	handle(a.API, doc, o, func(ctx context.Context, in *deliveriesInput) (*answer[wire.Deliveries], error) {
+	handle(a.api, doc, o, func(ctx context.Context, in *deliveriesInput) (*answer[wire.Deliveries], error) {
 		return a.list(ctx, &in.Watch, in.To, in.State, in.Limit)
 	})
-	handle(a.API, doc, op("webhook-deliveries", http.MethodGet, "/webhooks/{webhook_id}/deliveries", "Deliveries to one webhook, and their results"),
+	handle(a.api, doc, op("webhook-deliveries", http.MethodGet, "/webhooks/{webhook_id}/deliveries", "Deliveries to one webhook, and their results"),
 		func(ctx context.Context, in *webhookDeliveriesInput) (*answer[wire.Deliveries], error) {
 			id := model.WebhookID(in.ID)
-			s := a.peer.Reader.State()
+			s := a.api.peer.Reader.State()
 			if _, err := findHook(ctx, &s, id); err != nil {
 				return nil, err
 			}
@@ -51,7 +51,7 @@ func (a deliveries) route(doc huma.API) {
 }
 
 func (a deliveries) list(ctx context.Context, watch *Watch, to, in string, limit int) (*answer[wire.Deliveries], error) {
-	s, err := a.read(ctx, watch, topics(model.TopicJob), nil)
+	s, err := a.api.read(ctx, watch, topics(model.TopicJob), nil)
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ import (
 )
 
 // details returns everything about one job.
-type details struct{ *API }
+type details struct{ api *API }
 
 // jobInput is the input of GET /jobs/{job_id}.
 type jobInput struct {
@@ -39,8 +39,8 @@ func (a details) route(doc huma.API) {
 	o := op("job", http.MethodGet, "/jobs/{job_id}", "Everything about a job, an array as a whole, or one task of it")
 	o.Description = "Without task the state, the times and the counts of an array are of all its tasks together, see array; " +
 		"exit_code, timeline and attempt_history are of single tasks: ask for one, or GET /jobs/{job_id}/tasks."
-	handle(a.API, doc, o, a.detail)
-	handle(a.API, doc, op("job-explanation", http.MethodGet, "/jobs/{job_id}/explain", "Why a job waits, and what would let it start"), a.explain)
+	handle(a.api, doc, o, a.detail)
+	handle(a.api, doc, op("job-explanation", http.MethodGet, "/jobs/{job_id}/explain", "Why a job waits, and what would let it start"), a.explain)
 }
 
 func (a details) explain(ctx context.Context, in *waitInput) (*answer[wire.Explanation], error) {
@@ -72,7 +72,7 @@ func (a details) about(ctx context.Context, in *jobInput, meant int64) (*answer[
 		n = meant
 	}
 	set := topics(model.TopicJob)
-	s, err := a.read(ctx, &in.Watch, set, func(was, is *state.State) bool { return traceOf(was, id, n) != traceOf(is, id, n) })
+	s, err := a.api.read(ctx, &in.Watch, set, func(was, is *state.State) bool { return traceOf(was, id, n) != traceOf(is, id, n) })
 	if err != nil {
 		return nil, err
 	}
@@ -81,13 +81,13 @@ func (a details) about(ctx context.Context, in *jobInput, meant int64) (*answer[
 		return a.recall(ctx, &s, id, n)
 	}
 	job, _ := s.Jobs.Get(id)
-	v := a.viewFor(ctx, &s, &s, a.now(&s))
+	v := a.api.viewFor(ctx, &s, &s, a.api.now(&s))
 	out := v.about(&job, &task, n)
 	if out.Explanation != nil {
 		if job.Array() && n == wholeJob {
 			task, _ = firstWaiting(&s, id)
 		}
-		out.Explanation.PlannedStart, out.Explanation.Late = startOf(a.places.foresee(&s, v.now), task.Key)
+		out.Explanation.PlannedStart, out.Explanation.Late = startOf(a.api.places.foresee(&s, v.now), task.Key)
 		out.PlannedStart = out.Explanation.PlannedStart
 	}
 	out.Warnings = a.warnings(ctx, out.AllocatedGPUs)
@@ -99,7 +99,7 @@ func (a details) warnings(ctx context.Context, gpus []wire.GPURef) (out []string
 	if len(gpus) == 0 {
 		return nil
 	}
-	for _, r := range a.samples.get(ctx).Readings {
+	for _, r := range a.api.samples.get(ctx).Readings {
 		i := slices.IndexFunc(gpus, func(g wire.GPURef) bool { return g.UUID == string(r.Sample.GPU) })
 		if i >= 0 && r.Sample.Warning != "" {
 			out = append(out, fmt.Sprintf("GPU %d of %s: %s", gpus[i].Index, gpus[i].NodeID, r.Sample.Warning))
@@ -111,11 +111,11 @@ func (a details) warnings(ctx context.Context, gpus []wire.GPURef) (out []string
 
 // recall returns what the archive has of a job that has left the state.
 func (a details) recall(ctx context.Context, now *state.State, id model.JobID, n int64) (*answer[wire.Detail], error) {
-	if a.peer.Archive == nil || id >= now.Settings().NextJob { // no job has had that number
+	if a.api.peer.Archive == nil || id >= now.Settings().NextJob { // no job has had that number
 		return nil, noJob()
 	}
 	stand := a.complete(ctx, now)
-	s, found, err := a.peer.Archive.Past(id, uint32(max(n, 0))) //nolint:gosec // bounded by taskOf
+	s, found, err := a.api.peer.Archive.Past(id, uint32(max(n, 0))) //nolint:gosec // bounded by taskOf
 	task, has := taskAt(&s, id, n)
 	switch {
 	case err == nil && has:
@@ -129,7 +129,7 @@ func (a details) recall(ctx context.Context, now *state.State, id model.JobID, n
 		return nil, noJob()
 	}
 	job, _ := s.Jobs.Get(id)
-	v := a.viewFor(ctx, &s, now, a.now(now))
+	v := a.api.viewFor(ctx, &s, now, a.api.now(now))
 	out := v.about(&job, &task, n)
 	out.Archived = true
 	return &answer[wire.Detail]{Index: now.Index, Body: out}, nil
@@ -138,11 +138,11 @@ func (a details) recall(ctx context.Context, now *state.State, id model.JobID, n
 // complete waits until the archive has all that has left the state, if it can, and returns the
 // archive's status.
 func (a details) complete(ctx context.Context, s *state.State) archive.Standing {
-	if stand := a.peer.Archive.Standing(); stand.Failure != "" {
+	if stand := a.api.peer.Archive.Standing(); stand.Failure != "" {
 		return stand
 	}
-	a.peer.Archive.Reach(ctx, max(s.Settings().ArchivedTo, 1), archivePatience)
-	return a.peer.Archive.Standing()
+	a.api.peer.Archive.Reach(ctx, max(s.Settings().ArchivedTo, 1), archivePatience)
+	return a.api.peer.Archive.Standing()
 }
 
 func noJob() error {

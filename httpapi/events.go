@@ -24,7 +24,7 @@ const (
 )
 
 // events streams events.
-type events struct{ *API }
+type events struct{ api *API }
 
 // eventsInput is the input of GET /events.
 type eventsInput struct {
@@ -74,7 +74,7 @@ func (a events) route(doc huma.API) {
 	huma.Register(doc, o, func(ctx context.Context, in *eventsInput) (*logOutput, error) {
 		q, err := a.parse(ctx, in)
 		if err != nil {
-			return nil, problemOf(a.log, err)
+			return nil, problemOf(a.api.log, err)
 		}
 		return &logOutput{func(c huma.Context) {
 			r, w := humamux.Unwrap(c)
@@ -99,7 +99,7 @@ func (a events) parse(ctx context.Context, in *eventsInput) (*eventStream, error
 			return nil, err
 		}
 	}
-	s, err := a.fresh(ctx, Default)
+	s, err := a.api.fresh(ctx, Default)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +107,7 @@ func (a events) parse(ctx context.Context, in *eventsInput) (*eventStream, error
 	if id == "" {
 		id = in.After
 	}
-	feed := a.peer.Feed
+	feed := a.api.peer.Feed
 	if id == "" {
 		q.at = feed.Before(in.Last, q.wants)
 		return q, nil
@@ -117,7 +117,7 @@ func (a events) parse(ctx context.Context, in *eventsInput) (*eventStream, error
 		return nil, invalid(wire.HeaderLastEvent, "must be the id of an event")
 	}
 	if here && at.Index > s.Index { // another peer may be ahead of this one, but no id is ahead of the log
-		if s, err = a.fresh(ctx, Linearizable); err != nil {
+		if s, err = a.api.fresh(ctx, Linearizable); err != nil {
 			return nil, err
 		}
 		here = at.Index <= s.Index
@@ -145,7 +145,7 @@ func (a events) send(w http.ResponseWriter, r *http.Request, q *eventStream) {
 func (a events) follow(w http.ResponseWriter, r *http.Request, q *eventStream) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	stop := context.AfterFunc(a.life.ctx, cancel)
+	stop := context.AfterFunc(a.api.life.ctx, cancel)
 	defer stop()
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream; charset=utf-8")
@@ -155,7 +155,7 @@ func (a events) follow(w http.ResponseWriter, r *http.Request, q *eventStream) {
 	out := subscriber{w, http.NewResponseController(w)}
 	greeting := ": events follow\n\n"
 	if q.reset != "" {
-		greeting = resetFrame(q.reset, a.cfg.Now())
+		greeting = resetFrame(q.reset, a.api.cfg.Now())
 	}
 	if out.write([]byte(greeting)) != nil {
 		return
@@ -181,7 +181,7 @@ func (a events) follow(w http.ResponseWriter, r *http.Request, q *eventStream) {
 // next returns what must be sent now; empty once there is nothing more.
 func (a events) next(q *eventStream) (data []byte, gone bool) {
 	for len(data) == 0 {
-		list, gone := a.peer.Feed.After(q.at, eventsAtOnce)
+		list, gone := a.api.peer.Feed.After(q.at, eventsAtOnce)
 		if gone || len(list) == 0 {
 			return nil, gone
 		}
@@ -200,7 +200,7 @@ func (a events) next(q *eventStream) (data []byte, gone bool) {
 func (a events) await(ctx context.Context, q *eventStream, out *subscriber) bool {
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
-	news := a.peer.Feed.Changed(q.at)
+	news := a.api.peer.Feed.Changed(q.at)
 	for {
 		select {
 		case <-news:

@@ -17,13 +17,13 @@ import (
 )
 
 // exports exports the cluster as state files.
-type exports struct{ *API }
+type exports struct{ api *API }
 
 func (a exports) route(doc huma.API) {
 	o := op("snapshot", http.MethodGet, "/snapshot", "The cluster as state files, at one place of its log")
 	o.Description = "It contains users' commands and environments, and is for administrators only."
-	handle(a.API, doc, o, func(ctx context.Context, _ *struct{}) (*answer[wire.Snapshot], error) {
-		s, err := a.fresh(ctx, Linearizable)
+	handle(a.api, doc, o, func(ctx context.Context, _ *struct{}) (*answer[wire.Snapshot], error) {
+		s, err := a.api.fresh(ctx, Linearizable)
 		if err != nil {
 			return nil, err
 		}
@@ -53,9 +53,9 @@ func (a exports) all(ctx context.Context, s *state.State) (*wire.Snapshot, error
 	jobs.Saved = saved
 	out := &wire.Snapshot{
 		ClusterState: wire.ClusterStateFile{ClusterState: *clusterStates(a).state(ctx, s), Saved: saved},
-		JobQueue:     wire.JobQueueFile{QueuedJobs: p.brief(queued), Statistics: queues(a).statistics(s, places), Saved: *jobs},
+		JobQueue:     wire.JobQueueFile{QueuedJobs: p.brief(queued), Statistics: statisticsOf(s, places.rate(s)), Saved: *jobs},
 		Orchestrator: wire.OrchestratorStateFile{
-			Orchestrator: *queues(a).orchestrator(ctx, s), Policies: *policiesOf(s),
+			Orchestrator: *a.api.orchestrator(ctx, s), Policies: *policiesOf(s),
 			Saved: wire.SavedSettings{Saved: saved, Arrangement: *savedSettings(s)},
 		},
 		Allocation: wire.GPUAllocationFile{

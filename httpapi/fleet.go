@@ -17,30 +17,30 @@ import (
 )
 
 // fleet lists GPUs and nodes.
-type fleet struct{ *API }
+type fleet struct{ api *API }
 
 func (a fleet) route(doc huma.API) {
 	set := topics(model.TopicFleet, model.TopicNode, model.TopicSettings)
 	for id, path := range map[string]string{"gpu-status": "/gpu/status", "cluster-gpu-status": "/cluster/gpu-status"} {
-		handle(a.API, doc, op(id, http.MethodGet, path, "Every GPU with its holder and telemetry"),
+		handle(a.api, doc, op(id, http.MethodGet, path, "Every GPU with its holder and telemetry"),
 			func(ctx context.Context, in *watchInput) (*answer[wire.GPUStatus], error) {
-				s, err := a.read(ctx, &in.Watch, set, nil)
+				s, err := a.api.read(ctx, &in.Watch, set, nil)
 				if err != nil {
 					return nil, err
 				}
-				nodes, busy := a.nodes(ctx, &s)
+				nodes, busy := nodesOf(&s, a.api.now(&s), a.api.samples.get(ctx).Readings)
 				out := &wire.GPUStatus{Nodes: nodes, ClusterStatus: clusterStatus(&s)}
 				out.ClusterStatus.BusyPercent = busy
 				return &answer[wire.GPUStatus]{Index: s.Index, Body: out}, nil
 			})
 	}
-	handle(a.API, doc, op("nodes", http.MethodGet, "/nodes", "Every GPU host"),
+	handle(a.api, doc, op("nodes", http.MethodGet, "/nodes", "Every GPU host"),
 		func(ctx context.Context, in *watchInput) (*answer[wire.Nodes], error) {
-			s, err := a.read(ctx, &in.Watch, set, nil)
+			s, err := a.api.read(ctx, &in.Watch, set, nil)
 			if err != nil {
 				return nil, err
 			}
-			nodes, _ := a.nodes(ctx, &s)
+			nodes, _ := nodesOf(&s, a.api.now(&s), a.api.samples.get(ctx).Readings)
 			return &answer[wire.Nodes]{Index: s.Index, Body: &wire.Nodes{Nodes: nodes}}, nil
 		})
 }
@@ -82,10 +82,10 @@ func clusterStatus(s *state.State) wire.ClusterStatus {
 // tenths rounds to one digit.
 func tenths(v float64) float64 { return math.Round(v*10) / 10 }
 
-// nodes returns every node, and how busy the measured GPUs are.
-func (a fleet) nodes(ctx context.Context, s *state.State) (list []wire.Node, busy float64) {
+// nodesOf returns every node with what was measured there, and how busy the measured GPUs are.
+func nodesOf(s *state.State, now model.Time, readings []agentwire.Reading) (list []wire.Node, busy float64) {
 	measured := map[model.GPUID]agentwire.Reading{}
-	for _, r := range a.samples.get(ctx).Readings {
+	for _, r := range readings {
 		measured[r.Sample.GPU] = r
 		busy += float64(r.Sample.Utilization)
 	}
@@ -97,7 +97,6 @@ func (a fleet) nodes(ctx context.Context, s *state.State) (list []wire.Node, bus
 		jobs[k.Node]++
 	}
 	list = make([]wire.Node, 0, s.Nodes.Len())
-	now := a.now(s)
 	books := state.OpenBooks(s, now)
 	for id, n := range s.Nodes.All() {
 		list = append(list, nodeOf(s, &n, measured))

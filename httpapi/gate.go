@@ -165,7 +165,7 @@ func (g *gate) newer(ctx context.Context, c Consistency, credential model.Hash) 
 		return &auth.Caller{}, problemOf(g.log, err)
 	}
 	if s.Settings().Incarnation.IsZero() {
-		return &auth.Caller{}, refuse(wire.CodeNoLeader, said[wire.CodeNoLeader])
+		return &auth.Caller{}, usual(wire.CodeNoLeader)
 	}
 	if c == Linearizable {
 		g.whole.Store(true)
@@ -308,7 +308,7 @@ func (g *gate) confirm(method, route string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s := g.peer.State()
 		if set := s.Settings(); set.Incarnation.IsZero() { // its defaults are not the founders' yet
-			refuse(wire.CodeNoLeader, said[wire.CodeNoLeader]).write(w)
+			usual(wire.CodeNoLeader).write(w)
 			return
 		}
 		c := auth.From(r.Context())

@@ -17,7 +17,7 @@ import (
 const maxHistory = 4 << 20
 
 // histories passes on the telemetry that nodes keep.
-type histories struct{ *API }
+type histories struct{ api *API }
 
 // historyInput is the input of GET /nodes/{node_id}/gpus/history.
 type historyInput struct {
@@ -29,8 +29,8 @@ type historyInput struct {
 func (a histories) route(doc huma.API) {
 	o := op("gpu-history", http.MethodGet, "/nodes/{node_id}/gpus/history", "What a node's GPUs measured in the last quarter of an hour")
 	o.Description = "The node itself answers, by way of any peer; its memory is empty after a start of its agent."
-	handle(a.API, doc, o, func(ctx context.Context, in *historyInput) (*answer[wire.NodeHistory], error) {
-		s, err := a.fresh(ctx, Default)
+	handle(a.api, doc, o, func(ctx context.Context, in *historyInput) (*answer[wire.NodeHistory], error) {
+		s, err := a.api.fresh(ctx, Default)
 		if err != nil {
 			return nil, err
 		}
@@ -40,7 +40,7 @@ func (a histories) route(doc huma.API) {
 		}
 		past, err := a.ask(ctx, n.Address, in)
 		if err != nil {
-			a.log.Debug("the telemetry of a node cannot be read", "node", n.ID, "err", err)
+			a.api.log.Debug("the telemetry of a node cannot be read", "node", n.ID, "err", err)
 			return nil, refuse(wire.CodeUnreachable, "the node cannot be reached, or its agent is too old: the telemetry is kept on the node only")
 		}
 		return &answer[wire.NodeHistory]{Index: s.Index, Body: past}, nil
@@ -58,7 +58,7 @@ func (a histories) ask(ctx context.Context, node string, in *historyInput) (*wir
 	if err != nil {
 		return nil, err
 	}
-	got, err := a.out.RoundTrip(r)
+	got, err := a.api.out.RoundTrip(r)
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ import (
 
 // imports fills an empty cluster from state files, step by step: begin, its jobs in parts, its
 // settings, the end. Each step may be sent again, to any peer.
-type imports struct{ *API }
+type imports struct{ api *API }
 
 // importInput is the input of a step of an import.
 type importInput struct {
@@ -40,7 +40,7 @@ func importStep[B any](a imports, doc huma.API, path, what string, do func(conte
 	if path != "" {
 		name += "-" + path[1:]
 	}
-	handleBody[B](a.API, doc, op(name, http.MethodPost, "/snapshot/import"+path, what),
+	handleBody[B](a.api, doc, op(name, http.MethodPost, "/snapshot/import"+path, what),
 		func(ctx context.Context, in *importInput) (*answer[wire.Imported], error) {
 			b, err := body.decode(in.RawBody)
 			if err != nil {
@@ -73,19 +73,19 @@ func (a imports) begin(ctx context.Context, in *importInput, b *wire.BeginImport
 // carry carries out a command; that of a dry run on a copy of the state only.
 func (a imports) carry(ctx context.Context, in *importInput, body command.Body) (*answer[wire.Imported], error) {
 	if !in.DryRun {
-		_, index, err := a.propose(ctx, in.Key, body)
+		_, index, err := a.api.propose(ctx, in.Key, body)
 		if err != nil {
 			return nil, err
 		}
-		s := a.peer.Reader.State()
+		s := a.api.peer.Reader.State()
 		return &answer[wire.Imported]{Index: index, Body: importOf(&s)}, nil
 	}
 	c, err := command.New(clipActor(auth.From(ctx).Actor()), body)
 	if err != nil {
 		return nil, err
 	}
-	s := a.peer.Reader.State()
-	at := state.Meta{Index: s.Index + 1, Term: s.Term, At: s.Settings().Clock, By: string(a.cfg.Self)}
+	s := a.api.peer.Reader.State()
+	at := state.Meta{Index: s.Index + 1, Term: s.Term, At: s.Settings().Clock, By: string(a.api.cfg.Self)}
 	_, results, _ := state.Apply(s, at, []command.Command{c})
 	if !results[0].OK() {
 		return nil, refused(&results[0])
@@ -119,8 +119,8 @@ func (a imports) jobs(ctx context.Context, in *importInput, b *wire.ImportJobs) 
 	if err != nil {
 		return nil, err
 	}
-	s := a.peer.Reader.State()
-	r := newReader(b, a.now(&s), &a.gate.terms().Rules)
+	s := a.api.peer.Reader.State()
+	r := newReader(b, a.api.now(&s), &a.api.gate.terms().Rules)
 	if err := r.all(b); err != nil {
 		return nil, err
 	}
@@ -132,10 +132,10 @@ func (a imports) jobs(ctx context.Context, in *importInput, b *wire.ImportJobs) 
 			return nil, a.tooLarge(err)
 		}
 	} else {
-		if _, index, err = a.propose(ctx, in.Key, body); err != nil {
+		if _, index, err = a.api.propose(ctx, in.Key, body); err != nil {
 			return nil, a.tooLarge(err)
 		}
-		s = a.peer.Reader.State()
+		s = a.api.peer.Reader.State()
 		out = importOf(&s)
 	}
 	out.Again, out.Ended = r.again, r.ended
@@ -152,7 +152,7 @@ func (imports) tooLarge(err error) error {
 func (a imports) end(ctx context.Context, in *importInput, b *wire.EndImport) (*answer[wire.Imported], error) {
 	short := or(b.Short, false)
 	if b.ImportID == "" && short {
-		s := a.peer.Reader.State()
+		s := a.api.peer.Reader.State()
 		return a.endOpen(ctx, in, &s)
 	}
 	id, err := importID(b.ImportID)
@@ -181,7 +181,7 @@ func (a imports) settings(ctx context.Context, in *importInput, b *wire.ImportSe
 	if err != nil {
 		return nil, under("settings", err)
 	}
-	s := a.peer.Reader.State()
+	s := a.api.peer.Reader.State()
 	bodies, err := changesOf(&s, set)
 	if err != nil {
 		return nil, under("settings", err)
@@ -193,7 +193,7 @@ func (a imports) settings(ctx context.Context, in *importInput, b *wire.ImportSe
 	for _, body := range bodies {
 		c, err := command.New(clipActor(auth.From(ctx).Actor()), body)
 		if err != nil {
-			return nil, under("settings", problemOf(a.log, err))
+			return nil, under("settings", problemOf(a.api.log, err))
 		}
 		commands = append(commands, c.FromClient(proposing(ctx)))
 	}
@@ -201,7 +201,7 @@ func (a imports) settings(ctx context.Context, in *importInput, b *wire.ImportSe
 	if out.Body.DryRun = in.DryRun; in.DryRun || len(commands) == 0 {
 		return out, nil
 	}
-	results, index, err := a.peer.Proposer.Propose(ctx, commands...)
+	results, index, err := a.api.peer.Proposer.Propose(ctx, commands...)
 	if err != nil {
 		return nil, unsure(err)
 	}

@@ -31,7 +31,7 @@ const (
 )
 
 // outputs serves the output of jobs, from the nodes that run them.
-type outputs struct{ *API }
+type outputs struct{ api *API }
 
 // logInput is the input of GET /jobs/{job_id}/logs.
 type logInput struct {
@@ -69,7 +69,7 @@ func (a outputs) route(doc huma.API) {
 	huma.Register(doc, o, func(ctx context.Context, in *logInput) (*logOutput, error) {
 		rank, node, err := a.find(ctx, in)
 		if err != nil {
-			return nil, problemOf(a.log, err)
+			return nil, problemOf(a.api.log, err)
 		}
 		return &logOutput{func(c huma.Context) {
 			r, w := humamux.Unwrap(c)
@@ -88,7 +88,7 @@ func (a outputs) find(ctx context.Context, in *logInput) (k model.RankKey, addre
 	if err != nil {
 		return k, "", err
 	}
-	s, err := a.fresh(ctx, Default)
+	s, err := a.api.fresh(ctx, Default)
 	if err != nil {
 		return k, "", err
 	}
@@ -127,11 +127,11 @@ func nodeAddress(s *state.State, k model.RankKey) string {
 func (a outputs) send(w http.ResponseWriter, r *http.Request, k model.RankKey, node string, in *logInput) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	stop := context.AfterFunc(a.life.ctx, cancel)
+	stop := context.AfterFunc(a.api.life.ctx, cancel)
 	defer stop()
 	answer, err := a.ask(ctx, k, node, in)
 	if err != nil {
-		a.log.Debug("a log cannot be read from its node", "rank", k, "err", err)
+		a.api.log.Debug("a log cannot be read from its node", "rank", k, "err", err)
 		a.sendTail(w, k, in)
 		return
 	}
@@ -191,7 +191,7 @@ func (a outputs) ask(ctx context.Context, k model.RankKey, node string, in *logI
 		cancel()
 		return nil, err
 	}
-	answer, err := a.out.RoundTrip(r)
+	answer, err := a.api.out.RoundTrip(r)
 	if !late.Stop() || err != nil {
 		cancel()
 		if err == nil {
@@ -247,7 +247,7 @@ func stream(w http.ResponseWriter, from io.Reader) error {
 
 // sendTail sends the end of the output that this peer keeps.
 func (a outputs) sendTail(w http.ResponseWriter, k model.RankKey, in *logInput) {
-	t, found := a.peer.Tails.Get(k)
+	t, found := a.api.peer.Tails.Get(k)
 	if !found {
 		refuse(wire.CodeUnreachable, "the node that has the output cannot be reached, and the end of it is not kept here: "+
 			"try again when the node can be reached").write(w)

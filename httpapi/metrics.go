@@ -26,7 +26,17 @@ type meter struct {
 	proposals *prometheus.CounterVec
 }
 
-func newMeter(a *API) *meter {
+// sources are what the metrics of a peer are read from.
+type sources struct {
+	reader  Reader
+	members Members
+	places  *places
+	samples *mirror
+	now     func() time.Time
+}
+
+// newMeter returns a meter that exposes others' metrics, too.
+func newMeter(from sources, others ...prometheus.Collector) *meter {
 	m := &meter{
 		registry: prometheus.NewRegistry(), named: prometheus.NewRegistry(), nameless: prometheus.NewRegistry(),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -40,11 +50,11 @@ func newMeter(a *API) *meter {
 			Name: "berth_proposals_total", Help: "Commands proposed by this API, by kind and outcome.",
 		}, []string{"kind", "outcome"}),
 	}
-	m.named.MustRegister(&standings{API: a, names: true})
-	m.nameless.MustRegister(&standings{API: a})
+	m.named.MustRegister(&standings{sources: from, names: true})
+	m.nameless.MustRegister(&standings{sources: from})
 	m.registry.MustRegister(m.requests, m.latency, m.proposals,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	m.registry.MustRegister(a.cfg.Metrics...)
+	m.registry.MustRegister(others...)
 	return m
 }
 
@@ -97,7 +107,7 @@ func (r *routeMeter) done(status int, took time.Duration) {
 
 // standings reads the state and the status of the peer.
 type standings struct {
-	*API
+	sources
 
 	names bool // with names of users and services
 }
@@ -107,7 +117,7 @@ func (*standings) Describe(chan<- *prometheus.Desc) {}
 
 // Collect reads one state and one status.
 func (c *standings) Collect(to chan<- prometheus.Metric) {
-	st, s := c.peer.Members.Standing(), c.peer.Reader.State()
+	st, s := c.members.Standing(), c.reader.State()
 	g := gauges{to: to, names: c.names}
 	leads := 0.0
 	if st.Role == "leader" {
@@ -161,7 +171,7 @@ func (g gauges) requestIDs(s *state.State) {
 }
 
 func (c *standings) jobs(g *gauges, s *state.State) {
-	n := queues{c.API}.statistics(s, c.places)
+	n := statisticsOf(s, c.places.rate(s))
 	const help = "Tasks by state; those that have ended over the cluster's life."
 	for _, v := range []struct {
 		state string
@@ -180,7 +190,7 @@ func (c *standings) waiting(g *gauges, s *state.State) {
 	oldest := 0.0
 	for k, d := range s.Deliveries.All() { // in the order of what happened; at most 1,000 have ended
 		if _, waits := s.Outgoing.Get(state.OutgoingKey{Next: d.Next, Delivery: k}); waits {
-			oldest = max(model.TimeOf(c.cfg.Now()).Sub(d.Notice.At), 0).Seconds()
+			oldest = max(model.TimeOf(c.now()).Sub(d.Notice.At), 0).Seconds()
 			break
 		}
 	}

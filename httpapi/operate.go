@@ -15,7 +15,7 @@ import (
 )
 
 // operations changes nodes and GPUs for operators.
-type operations struct{ *API }
+type operations struct{ api *API }
 
 // nodeInput is the input of changes of a node.
 type nodeInput struct {
@@ -39,7 +39,7 @@ type gpuInput struct {
 
 func (a operations) route(doc huma.API) {
 	mode := newStrict[wire.SetMode]()
-	handleBody[wire.SetMode](a.API, doc, op("set-node-mode", http.MethodPut, "/nodes/{node_id}/mode", "Open, cordon or drain a node"),
+	handleBody[wire.SetMode](a.api, doc, op("set-node-mode", http.MethodPut, "/nodes/{node_id}/mode", "Open, cordon or drain a node"),
 		func(ctx context.Context, in *nodeInput) (*answer[wire.NodeDone], error) {
 			body, err := mode.decode(in.RawBody)
 			if err != nil {
@@ -47,7 +47,7 @@ func (a operations) route(doc huma.API) {
 			}
 			return a.setNodeMode(ctx, in, body)
 		})
-	handleBody[wire.SetMode](a.API, doc, op("set-gpu-mode", http.MethodPut, "/gpus/{uuid}/mode", "Open, cordon or drain one GPU"),
+	handleBody[wire.SetMode](a.api, doc, op("set-gpu-mode", http.MethodPut, "/gpus/{uuid}/mode", "Open, cordon or drain one GPU"),
 		func(ctx context.Context, in *gpuInput) (*answer[wire.NodeDone], error) {
 			body, err := mode.decode(in.RawBody)
 			if err != nil {
@@ -56,7 +56,7 @@ func (a operations) route(doc huma.API) {
 			return a.setGPUMode(ctx, in, body)
 		})
 	labels := newStrict[wire.SetLabels]()
-	handleBody[wire.SetLabels](a.API, doc, op("set-node-labels", http.MethodPatch, "/nodes/{node_id}/labels", "Label a node, with precedence over its agent's labels"),
+	handleBody[wire.SetLabels](a.api, doc, op("set-node-labels", http.MethodPatch, "/nodes/{node_id}/labels", "Label a node, with precedence over its agent's labels"),
 		func(ctx context.Context, in *nodeInput) (*answer[wire.NodeDone], error) {
 			body, err := labels.decode(in.RawBody)
 			if err != nil {
@@ -68,16 +68,16 @@ func (a operations) route(doc huma.API) {
 	o := op("confirm-dead", http.MethodPost, "/nodes/{node_id}/confirm-dead", "Confirm that an unreachable node is dead, with all its processes")
 	o.Description = "This is an operator's confirmation of what no machine can detect: jobs that ran there, including those that wait " +
 		"for it (on_lost hold), are started again elsewhere or fail. If the node is alive after all, two attempts of a job may run."
-	handleBody[wire.ConfirmDead](a.API, doc, o, func(ctx context.Context, in *nodeInput) (*answer[wire.NodeDone], error) {
+	handleBody[wire.ConfirmDead](a.api, doc, o, func(ctx context.Context, in *nodeInput) (*answer[wire.NodeDone], error) {
 		body, err := dead.decode(in.RawBody)
 		if err != nil {
 			return nil, err
 		}
 		return a.confirmDead(ctx, in, body)
 	})
-	handle(a.API, doc, op("retire-node", http.MethodDelete, "/nodes/{node_id}", "Remove a node that is empty or dead"),
+	handle(a.api, doc, op("retire-node", http.MethodDelete, "/nodes/{node_id}", "Remove a node that is empty or dead"),
 		func(ctx context.Context, in *nodeOnlyInput) (*answer[wire.NodeDone], error) {
-			_, index, err := a.propose(ctx, in.Key, &command.RetireNode{Node: model.NodeID(in.Node)})
+			_, index, err := a.api.propose(ctx, in.Key, &command.RetireNode{Node: model.NodeID(in.Node)})
 			if err != nil {
 				return nil, err
 			}
@@ -102,11 +102,11 @@ func (a operations) setNodeMode(ctx context.Context, in *nodeInput, body *wire.S
 		return nil, err
 	}
 	id := model.NodeID(in.Node)
-	_, index, err := a.propose(ctx, in.Key, &command.SetNodeMode{Node: id, Mode: mode, Note: body.Reason})
+	_, index, err := a.api.propose(ctx, in.Key, &command.SetNodeMode{Node: id, Mode: mode, Note: body.Reason})
 	if err != nil {
 		return nil, err
 	}
-	s := a.peer.Reader.State()
+	s := a.api.peer.Reader.State()
 	out := &wire.NodeDone{Success: true, NodeID: in.Node, Message: told(mode), Jobs: tasksOn(&s, id)}
 	return &answer[wire.NodeDone]{Index: index, Body: out}, nil
 }
@@ -127,11 +127,11 @@ func (a operations) setNodeLabels(ctx context.Context, in *nodeInput, body *wire
 		return nil, invalid("set", model.ErrLabels.Error()+"; give at least one label to set or remove")
 	}
 	id := model.NodeID(in.Node)
-	_, index, err := a.propose(ctx, in.Key, &command.SetNodeLabels{Node: id, Changes: text})
+	_, index, err := a.api.propose(ctx, in.Key, &command.SetNodeLabels{Node: id, Changes: text})
 	if err != nil {
 		return nil, err
 	}
-	s := a.peer.Reader.State()
+	s := a.api.peer.Reader.State()
 	n, _ := s.Nodes.Get(id)
 	out := &wire.NodeDone{Success: true, NodeID: in.Node, Message: labelsNow(n.Is()), Jobs: tasksOn(&s, id)}
 	return &answer[wire.NodeDone]{Index: index, Body: out}, nil
@@ -166,11 +166,11 @@ func (a operations) setGPUMode(ctx context.Context, in *gpuInput, body *wire.Set
 		return nil, err
 	}
 	id := model.GPUID(strings.TrimSpace(in.GPU))
-	_, index, err := a.propose(ctx, in.Key, &command.SetGPUMode{GPU: id, Mode: mode, Note: body.Reason})
+	_, index, err := a.api.propose(ctx, in.Key, &command.SetGPUMode{GPU: id, Mode: mode, Note: body.Reason})
 	if err != nil {
 		return nil, err
 	}
-	s := a.peer.Reader.State()
+	s := a.api.peer.Reader.State()
 	g, _ := s.GPUs.Get(id)
 	out := &wire.NodeDone{Success: true, NodeID: string(g.Node), Message: told(mode), Jobs: []string{}}
 	if slot, _ := s.Slots.Get(model.SlotKey{GPU: id}); slot.Owner == model.OwnerAttempt {
@@ -183,10 +183,10 @@ func (a operations) confirmDead(ctx context.Context, in *nodeInput, body *wire.C
 	if body.Epoch == nil || *body.Epoch < 1 {
 		return nil, invalid("epoch", "must be given, see GET /nodes")
 	}
-	before := a.peer.Reader.State()
+	before := a.api.peer.Reader.State()
 	id := model.NodeID(in.Node)
 	out := &wire.NodeDone{Success: true, NodeID: in.Node, Message: "confirmed dead", Jobs: tasksOn(&before, id)}
-	_, index, err := a.propose(ctx, in.Key, &command.ConfirmDead{Node: id, Epoch: uint64(*body.Epoch), Note: body.Reason})
+	_, index, err := a.api.propose(ctx, in.Key, &command.ConfirmDead{Node: id, Epoch: uint64(*body.Epoch), Note: body.Reason})
 	if err != nil {
 		return nil, err
 	}

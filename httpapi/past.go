@@ -19,7 +19,7 @@ import (
 )
 
 // pasts returns jobs that have ended, from the archive.
-type pasts struct{ *API }
+type pasts struct{ api *API }
 
 // Bounds of the data that one answer reads.
 const (
@@ -43,11 +43,11 @@ type endedInput struct {
 func (a pasts) route(doc huma.API) {
 	o := op("history", http.MethodGet, "/history", "Jobs that have ended, the last one first")
 	o.Description = "From the archive of the answering peer, which keeps jobs after they have left the queue."
-	handle(a.API, doc, o, a.history)
+	handle(a.api, doc, o, a.history)
 	o = op("usage", http.MethodGet, "/usage", "GPU-hours of users, projects or jobs")
 	o.Description = "GPU time of jobs within a span of time, from the archive of the answering peer and from running jobs. " +
 		"GPUs that services hold without a job do not count."
-	handle(a.API, doc, o, a.usage)
+	handle(a.api, doc, o, a.usage)
 }
 
 // lastEnd returns the log entry that ended the job that ended last.
@@ -67,14 +67,14 @@ func (a pasts) history(ctx context.Context, in *endedInput) (*answer[wire.Histor
 	if err != nil {
 		return nil, err
 	}
-	s, stand, err := archived(ctx, a.API, lastEnd)
+	s, stand, err := archived(ctx, a.api, lastEnd)
 	if err != nil {
 		return nil, err
 	}
 	out := &wire.History{ArchiveStanding: standingOf(&stand), Jobs: []wire.EndedJob{}}
 	since, until, seen := timeOf(in.Since), timeOf(in.Until), 0
 	var last archive.HistoryKey
-	sees := a.sees(ctx, &s)
+	sees := a.api.sees(ctx, &s)
 	err = a.ended(ctx, &s, before, func(e *ended) bool {
 		job := &e.parts[0].Job
 		if job.Ended < since {
@@ -152,7 +152,7 @@ func (a pasts) ended(ctx context.Context, s *state.State, before archive.History
 		}
 		return more
 	}
-	err := a.peer.Archive.Ends(ctx, before, func(p archive.Ended) bool {
+	err := a.api.peer.Archive.Ends(ctx, before, func(p archive.Ended) bool {
 		if p.Key.Job != e.key.Job || p.Key.Index != e.key.Index {
 			if !flush() {
 				return false

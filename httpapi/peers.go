@@ -26,39 +26,39 @@ const (
 )
 
 // peers lists the cluster's peers, and reports whether this one can serve.
-type peers struct{ *API }
+type peers struct{ api *API }
 
 func (a peers) route(doc huma.API) {
-	handle(a.API, doc, op("peers", http.MethodGet, "/cluster/peers", "Every peer, as the answering one sees it"), a.list)
-	handle(a.API, doc, op("healthz", http.MethodGet, "/healthz", "This peer's process is alive"),
+	handle(a.api, doc, op("peers", http.MethodGet, "/cluster/peers", "Every peer, as the answering one sees it"), a.list)
+	handle(a.api, doc, op("healthz", http.MethodGet, "/healthz", "This peer's process is alive"),
 		func(context.Context, *struct{}) (*answer[wire.Health], error) {
 			h := a.health()
-			return &answer[wire.Health]{Index: a.peer.Members.Standing().Applied, Body: &h}, nil
+			return &answer[wire.Health]{Index: a.api.peer.Members.Standing().Applied, Body: &h}, nil
 		})
-	handle(a.API, doc, op("readyz", http.MethodGet, "/readyz", "This peer can serve: it knows a leader, is up to date and is not shutting down"), a.ready)
+	handle(a.api, doc, op("readyz", http.MethodGet, "/readyz", "This peer can serve: it knows a leader, is up to date and is not shutting down"), a.ready)
 }
 
 func (a peers) health() wire.Health {
-	st := a.peer.Members.Standing()
+	st := a.api.peer.Members.Standing()
 	return wire.Health{Status: "ok", Peer: string(st.ID), Role: st.Role, Leader: string(st.Leader)}
 }
 
 // ready fails while requests should go to another peer.
 func (a peers) ready(ctx context.Context, _ *struct{}) (*answer[wire.Health], error) {
 	h := a.health()
-	if a.ending() {
+	if a.api.ending() {
 		return nil, refuse(wire.CodeBehind, "this peer is shutting down")
 	}
-	st := a.peer.Members.Standing()
+	st := a.api.peer.Members.Standing()
 	switch {
 	case st.Waiting != "":
 		return nil, refuse(wire.CodeNoLeader, st.Waiting)
 	case h.Leader == "":
-		return nil, refuse(wire.CodeNoLeader, said[wire.CodeNoLeader])
+		return nil, usual(wire.CodeNoLeader)
 	case st.Behind != "":
 		return nil, refuse(wire.CodeBehind, st.Behind)
 	}
-	s, err := a.fresh(ctx, Default)
+	s, err := a.api.fresh(ctx, Default)
 	if err != nil {
 		return nil, err
 	}
@@ -70,11 +70,11 @@ func (a peers) ready(ctx context.Context, _ *struct{}) (*answer[wire.Health], er
 
 // list asks all peers at once for their progress.
 func (a peers) list(ctx context.Context, in *watchInput) (*answer[wire.Peers], error) {
-	s, err := a.read(ctx, &in.Watch, topics(model.TopicSettings), nil)
+	s, err := a.api.read(ctx, &in.Watch, topics(model.TopicSettings), nil)
 	if err != nil {
 		return nil, err
 	}
-	st := a.peer.Members.Standing()
+	st := a.api.peer.Members.Standing()
 	out := &wire.Peers{
 		Cluster: st.Cluster, Term: st.Term, Leader: string(st.Leader), ClocksDisagree: !st.ClocksAgree,
 		Peers: make([]wire.Peer, len(st.Servers)),
@@ -122,7 +122,7 @@ func (a peers) probe(ctx context.Context, peer model.Peer) (index uint64, err er
 	if err != nil {
 		return 0, err
 	}
-	got, err := a.out.RoundTrip(r)
+	got, err := a.api.out.RoundTrip(r)
 	if err != nil {
 		return 0, err
 	}

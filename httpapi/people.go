@@ -18,7 +18,7 @@ import (
 )
 
 // people lists and changes users and tokens.
-type people struct{ *API }
+type people struct{ api *API }
 
 // tokenInput is the input of a change of tokens with a body.
 type tokenInput struct {
@@ -46,22 +46,22 @@ type userBodyInput struct {
 }
 
 func (a people) route(doc huma.API) {
-	handle(a.API, doc, op("whoami", http.MethodGet, "/whoami", "The caller's user, role and rights"), a.whoami)
-	handle(a.API, doc, op("tokens", http.MethodGet, "/tokens", "Every token, without its secret"), a.tokens)
+	handle(a.api, doc, op("whoami", http.MethodGet, "/whoami", "The caller's user, role and rights"), a.whoami)
+	handle(a.api, doc, op("tokens", http.MethodGet, "/tokens", "Every token, without its secret"), a.tokens)
 	making := newStrict[wire.MakeToken]()
 	o := op("make-token", http.MethodPost, "/tokens", "Create a token")
 	o.Description = "The token is only in this answer. A request that is repeated under its key is refused."
-	handleBody[wire.MakeToken](a.API, doc, o, func(ctx context.Context, in *tokenInput) (*answer[wire.MadeToken], error) {
+	handleBody[wire.MakeToken](a.api, doc, o, func(ctx context.Context, in *tokenInput) (*answer[wire.MadeToken], error) {
 		body, err := making.decode(in.RawBody)
 		if err != nil {
 			return nil, err
 		}
 		return a.make(ctx, in.Key, body)
 	})
-	handle(a.API, doc, op("drop-token", http.MethodDelete, "/tokens/{token_id}", "Revoke a token"), a.drop)
-	handle(a.API, doc, op("users", http.MethodGet, "/users", "The users and their roles"), a.users)
+	handle(a.api, doc, op("drop-token", http.MethodDelete, "/tokens/{token_id}", "Revoke a token"), a.drop)
+	handle(a.api, doc, op("users", http.MethodGet, "/users", "The users and their roles"), a.users)
 	setting := newStrict[wire.SetUser]()
-	handleBody[wire.SetUser](a.API, doc, op("set-user", http.MethodPut, "/users/{user}", "Add a user, or change a user's rights"),
+	handleBody[wire.SetUser](a.api, doc, op("set-user", http.MethodPut, "/users/{user}", "Add a user, or change a user's rights"),
 		func(ctx context.Context, in *userBodyInput) (*answer[wire.User], error) {
 			body, err := setting.decode(in.RawBody)
 			if err != nil {
@@ -69,31 +69,31 @@ func (a people) route(doc huma.API) {
 			}
 			return a.set(ctx, in, body)
 		})
-	handle(a.API, doc, op("remove-user", http.MethodDelete, "/users/{user}", "Remove a user with their tokens, webhooks and reservations; their jobs stay"), a.remove)
+	handle(a.api, doc, op("remove-user", http.MethodDelete, "/users/{user}", "Remove a user with their tokens, webhooks and reservations; their jobs stay"), a.remove)
 }
 
 func (a people) whoami(ctx context.Context, _ *struct{}) (*answer[wire.Whoami], error) {
-	s := a.peer.Reader.State()
+	s := a.api.peer.Reader.State()
 	c := auth.From(ctx)
-	out := &wire.Whoami{Authentication: a.gate.asks(&s), Name: c.Name, Kind: c.Kind.String(), Role: c.Role.String(), Actor: c.Actor(), Projects: []string{}}
+	out := &wire.Whoami{Authentication: a.api.gate.asks(&s), Name: c.Name, Kind: c.Kind.String(), Role: c.Role.String(), Actor: c.Actor(), Projects: []string{}}
 	out.ExpiresAt = c.Expires.Time()
 	if c.Since > 0 && c.Since >= c.Founded {
 		out.Since = c.Since.Time()
 	}
 	if c.Name != "" {
-		out.Projects = append(out.Projects, a.gate.projects(&s, c)...)
+		out.Projects = append(out.Projects, a.api.gate.projects(&s, c)...)
 	}
 	return &answer[wire.Whoami]{Index: s.Index, Body: out}, nil
 }
 
 func (a people) tokens(ctx context.Context, _ *struct{}) (*answer[wire.Tokens], error) {
-	s, err := a.fresh(ctx, Default)
+	s, err := a.api.fresh(ctx, Default)
 	if err != nil {
 		return nil, err
 	}
 	out := &wire.Tokens{Tokens: []wire.Token{}}
 	for _, t := range s.Tokens.All() {
-		out.Tokens = append(out.Tokens, tokenOf(&s, &t, a.now(&s)))
+		out.Tokens = append(out.Tokens, tokenOf(&s, &t, a.api.now(&s)))
 	}
 	slices.SortStableFunc(out.Tokens, func(x, y wire.Token) int {
 		return cmp.Or(cmp.Compare(x.User, y.User), cmp.Compare(x.Node, y.Node), x.CreatedAt.Compare(y.CreatedAt))
@@ -158,7 +158,7 @@ func (a people) make(ctx context.Context, key string, body *wire.MakeToken) (*an
 		if in < time.Minute || in > 10*model.MaxDuration {
 			return nil, invalid("expires_in", "must be a minute to 10 years, or never")
 		}
-		c.Expires = model.TimeOf(a.cfg.Now()).Add(in)
+		c.Expires = model.TimeOf(a.api.cfg.Now()).Add(in)
 	}
 	if who := auth.From(ctx); who.Kind == auth.Once {
 		if c.Role != model.RoleAdmin {
@@ -168,21 +168,21 @@ func (a people) make(ctx context.Context, key string, body *wire.MakeToken) (*an
 	}
 	secret := auth.NewToken()
 	c.Hash = auth.HashOf(secret)
-	r, index, err := a.propose(ctx, key, c)
+	r, index, err := a.api.propose(ctx, key, c)
 	if r.Code == model.CodeIdempotency {
 		return nil, refuse(r.Code.String(), "a token was created under this Idempotency-Key and cannot be shown again: revoke that token, and create another")
 	}
 	if err != nil {
 		return nil, err
 	}
-	s := a.peer.Reader.State()
+	s := a.api.peer.Reader.State()
 	row, _ := s.Tokens.Get(c.Hash)
-	out := &wire.MadeToken{Success: true, Secret: secret, Token: tokenOf(&s, &row, a.now(&s))}
+	out := &wire.MadeToken{Success: true, Secret: secret, Token: tokenOf(&s, &row, a.api.now(&s))}
 	return &answer[wire.MadeToken]{Index: index, Body: out}, nil
 }
 
 func (a people) drop(ctx context.Context, in *dropTokenInput) (*answer[wire.Gone], error) {
-	s, err := a.fresh(ctx, Default)
+	s, err := a.api.fresh(ctx, Default)
 	if err != nil {
 		return nil, err
 	}
@@ -195,7 +195,7 @@ func (a people) drop(ctx context.Context, in *dropTokenInput) (*answer[wire.Gone
 	if len(c.Tokens) == 0 {
 		return nil, refuse(wire.CodeNotFound, "there is no such token; GET /tokens lists the ids of all")
 	}
-	_, index, err := a.propose(ctx, in.Key, c)
+	_, index, err := a.api.propose(ctx, in.Key, c)
 	if err != nil {
 		return nil, err
 	}
@@ -203,7 +203,7 @@ func (a people) drop(ctx context.Context, in *dropTokenInput) (*answer[wire.Gone
 }
 
 func (a people) users(ctx context.Context, _ *struct{}) (*answer[wire.Users], error) {
-	s, err := a.fresh(ctx, Default)
+	s, err := a.api.fresh(ctx, Default)
 	if err != nil {
 		return nil, err
 	}
@@ -237,11 +237,11 @@ func (a people) set(ctx context.Context, in *userBodyInput, body *wire.SetUser) 
 	if c.Role, err = roleOf(body.Role); err != nil {
 		return nil, err
 	}
-	_, index, err := a.propose(ctx, in.Key, c)
+	_, index, err := a.api.propose(ctx, in.Key, c)
 	if err != nil {
 		return nil, err
 	}
-	s := a.peer.Reader.State()
+	s := a.api.peer.Reader.State()
 	u, _ := s.Users.Get(model.UserName(in.User))
 	tokens := int64(0)
 	for _, t := range s.Tokens.All() {
@@ -254,7 +254,7 @@ func (a people) set(ctx context.Context, in *userBodyInput, body *wire.SetUser) 
 }
 
 func (a people) remove(ctx context.Context, in *userInput) (*answer[wire.Gone], error) {
-	_, index, err := a.propose(ctx, in.Key, &command.RemoveUser{User: in.User})
+	_, index, err := a.api.propose(ctx, in.Key, &command.RemoveUser{User: in.User})
 	if err != nil {
 		return nil, err
 	}

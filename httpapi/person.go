@@ -75,7 +75,7 @@ func (a services) mayAllocate(ctx context.Context, s *state.State, user string, 
 	if c.User, err = asUser(ctx, user); err != nil {
 		return err
 	}
-	if err = a.gate.inProject(ctx, s, c.Project); err != nil {
+	if err = a.api.gate.inProject(ctx, s, c.Project); err != nil {
 		return err
 	}
 	return inClass(ctx, c.Class)
@@ -89,11 +89,11 @@ func (a services) mayGiveUp(ctx context.Context, id model.AllocationID) error {
 	if c.Kind == auth.Open || c.Role.Covers(model.RoleOperator) {
 		return nil
 	}
-	s := a.peer.Reader.State()
+	s := a.api.peer.Reader.State()
 	one, found := s.Allocations.Get(id)
 	if !found {
 		var err error
-		if s, err = a.fresh(ctx, Linearizable); err != nil {
+		if s, err = a.api.fresh(ctx, Linearizable); err != nil {
 			return err
 		}
 		one, found = s.Allocations.Get(id)

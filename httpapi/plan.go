@@ -15,17 +15,17 @@ import (
 )
 
 // plans returns the forecast.
-type plans struct{ *API }
+type plans struct{ api *API }
 
 func (a plans) route(doc huma.API) {
-	handle(a.API, doc, op("plan", http.MethodGet, "/queue/plan", "When and where waiting jobs are expected to start"),
+	handle(a.api, doc, op("plan", http.MethodGet, "/queue/plan", "When and where waiting jobs are expected to start"),
 		func(ctx context.Context, in *watchInput) (*answer[wire.Plan], error) {
-			s, err := a.read(ctx, &in.Watch, topics(model.TopicQueue, model.TopicJob, model.TopicFleet), nil)
+			s, err := a.api.read(ctx, &in.Watch, topics(model.TopicQueue, model.TopicJob, model.TopicFleet), nil)
 			if err != nil {
 				return nil, err
 			}
-			v := view{s: &s, now: a.now(&s)}
-			f, index := a.places.foreseen(&s, v.now)
+			v := view{s: &s, now: a.api.now(&s)}
+			f, index := a.api.places.foreseen(&s, v.now)
 			return &answer[wire.Plan]{Index: index, Body: v.plan(f)}, nil
 		})
 }
@@ -149,8 +149,8 @@ func startOf(f *sched.Forecast, key model.TaskKey) (start *wire.Range, late bool
 // foreseen adds to a submission's answer when the job is expected to start, and when it would be if
 // it were preemptible. In a long queue, or a moment after another submission, it adds nothing.
 func (a submissions) foreseen(before *state.State, body *command.Submit, out *wire.Submitted) {
-	s := a.peer.Reader.State()
-	now := a.now(&s)
+	s := a.api.peer.Reader.State()
+	now := a.api.now(&s)
 	id, err := jobID(out.JobID)
 	task, found := s.FirstTask(id)
 	switch {
@@ -162,9 +162,9 @@ func (a submissions) foreseen(before *state.State, body *command.Submit, out *wi
 		out.Job, out.QueuePosition, out.PositionExact = v.job(&job), 0, false
 		return
 	}
-	f := a.places.foresee(&s, now)
-	if a.places.trials.begin(0) == 0 {
-		defer a.places.trials.end(time.Now())
+	f := a.api.places.foresee(&s, now)
+	if a.api.places.trials.begin(0) == 0 {
+		defer a.api.places.trials.end(time.Now())
 		planned(f, before, task.Key, body, out)
 		return
 	}
@@ -214,18 +214,18 @@ func tryOut(s *state.State, now model.Time, body *command.Submit) (next state.St
 
 // dryRun answers what a submission would result in, and queues nothing.
 func (a submissions) dryRun(body *command.Submit) (*answer[wire.Submitted], error) {
-	s := a.peer.Reader.State()
-	now := a.now(&s)
+	s := a.api.peer.Reader.State()
+	now := a.api.now(&s)
 	next, key, err := tryOut(&s, now, body)
 	if err != nil {
 		return nil, err
 	}
-	if wait := a.places.trials.begin(trialPatience); wait > 0 {
+	if wait := a.api.places.trials.begin(trialPatience); wait > 0 {
 		f := refuse(wire.CodeOverloaded, "this peer has reached its time limit for dry runs; nothing was queued: try again later, or submit the job")
 		f.after = int(wait/time.Second) + 1
 		return nil, f
 	}
-	defer a.places.trials.end(time.Now())
+	defer a.api.places.trials.end(time.Now())
 	job, _ := next.Jobs.Get(key.Job)
 	v := view{s: &next, now: now}
 	out := &wire.Submitted{Success: true, DryRun: true, Job: v.job(&job), Warnings: warnings(&next, &job)}

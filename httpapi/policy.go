@@ -17,7 +17,7 @@ import (
 )
 
 // policies shows and changes how the queue is ordered.
-type policies struct{ *API }
+type policies struct{ api *API }
 
 // policyInput is the input of a change of the policy.
 type policyInput struct {
@@ -26,9 +26,9 @@ type policyInput struct {
 }
 
 func (a policies) route(doc huma.API) {
-	handle(a.API, doc, op("policies", http.MethodGet, "/orchestrator/policies", "The order of the queue, the alternatives, and the parameters"),
+	handle(a.api, doc, op("policies", http.MethodGet, "/orchestrator/policies", "The order of the queue, the alternatives, and the parameters"),
 		func(ctx context.Context, in *watchInput) (*answer[wire.Policies], error) {
-			s, err := a.read(ctx, &in.Watch, topics(model.TopicSettings), nil)
+			s, err := a.api.read(ctx, &in.Watch, topics(model.TopicSettings), nil)
 			if err != nil {
 				return nil, err
 			}
@@ -36,7 +36,7 @@ func (a policies) route(doc huma.API) {
 		})
 	body := newStrict[wire.SetPolicy]()
 	for _, name := range []string{"policy", "policies"} {
-		handleBody[wire.SetPolicy](a.API, doc,
+		handleBody[wire.SetPolicy](a.api, doc,
 			op("set-"+name, http.MethodPut, "/orchestrator/"+name, "Choose or tune the order of the queue"),
 			func(ctx context.Context, in *policyInput) (*answer[wire.Orchestrator], error) {
 				b, err := body.decode(in.RawBody)
@@ -111,7 +111,7 @@ func retryParameter(b *wire.SetPolicy, now uint32) (change bool, to uint32, err 
 
 // set changes the values in the body; it changes nothing if any of them is not valid.
 func (a policies) set(ctx context.Context, key string, b *wire.SetPolicy) (*answer[wire.Orchestrator], error) {
-	s := a.peer.Reader.State()
+	s := a.api.peer.Reader.State()
 	tuning, names := s.Settings().Tuning, slices.Sorted(maps.Keys(b.Parameters))
 	for _, name := range names {
 		if err := tune(&tuning, name, b.Parameters[name]); err != nil {
@@ -138,12 +138,12 @@ func (a policies) set(ctx context.Context, key string, b *wire.SetPolicy) (*answ
 			return nil, err
 		}
 	}
-	_, index, err := a.propose(ctx, key, change)
+	_, index, err := a.api.propose(ctx, key, change)
 	if err != nil {
 		return nil, err
 	}
-	s = a.peer.Reader.State()
-	return &answer[wire.Orchestrator]{Index: index, Body: queues(a).orchestrator(ctx, &s)}, nil
+	s = a.api.peer.Reader.State()
+	return &answer[wire.Orchestrator]{Index: index, Body: a.api.orchestrator(ctx, &s)}, nil
 }
 
 var wholeCluster = model.ScopeKey{Kind: model.ScopeCluster}

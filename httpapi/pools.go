@@ -16,16 +16,16 @@ import (
 
 func (a quotas) routePools(doc huma.API) {
 	const path = "/orchestrator/allocation"
-	handle(a.API, doc, op("allocation", http.MethodGet, path, "How strictly GPUs are guaranteed to their owners, and the borrowed GPUs"),
+	handle(a.api, doc, op("allocation", http.MethodGet, path, "How strictly GPUs are guaranteed to their owners, and the borrowed GPUs"),
 		func(ctx context.Context, in *watchInput) (*answer[wire.Allocation], error) {
-			s, err := a.read(ctx, &in.Watch, topics(model.TopicSettings, model.TopicFleet), nil)
+			s, err := a.api.read(ctx, &in.Watch, topics(model.TopicSettings, model.TopicFleet), nil)
 			if err != nil {
 				return nil, err
 			}
 			return &answer[wire.Allocation]{Index: s.Index, Body: allocationOf(&s)}, nil
 		})
 	body := newStrict[wire.SetAllocation]()
-	handleBody[wire.SetAllocation](a.API, doc, op("set-allocation", http.MethodPut, path, "Set how strictly GPUs are guaranteed to their owners"),
+	handleBody[wire.SetAllocation](a.api, doc, op("set-allocation", http.MethodPut, path, "Set how strictly GPUs are guaranteed to their owners"),
 		func(ctx context.Context, in *policyInput) (*answer[wire.Allocation], error) {
 			b, err := body.decode(in.RawBody)
 			if err != nil {
@@ -40,11 +40,11 @@ func (a quotas) setAllocation(ctx context.Context, key string, b *wire.SetAlloca
 	if err != nil {
 		return nil, err
 	}
-	_, index, err := a.propose(ctx, key, c)
+	_, index, err := a.api.propose(ctx, key, c)
 	if err != nil {
 		return nil, err
 	}
-	s := a.peer.Reader.State()
+	s := a.api.peer.Reader.State()
 	return &answer[wire.Allocation]{Index: index, Body: allocationOf(&s)}, nil
 }
 

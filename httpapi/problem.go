@@ -92,6 +92,9 @@ func refuse(code, detail string, fields ...wire.FieldDetail) *failure {
 	return &failure{Problem: &wire.Problem{Title: http.StatusText(status), Status: status, Code: code, Detail: detail, Errors: fields}}
 }
 
+// usual returns the problem of a code with the text that clients usually get.
+func usual(code string) *failure { return refuse(code, said[code]) }
+
 // invalid returns the problem of one field.
 func invalid(field, message string) *failure {
 	return refuse(wire.CodeInvalid, "a value is not allowed", wire.FieldDetail{Field: field, Message: message})
@@ -100,7 +103,7 @@ func invalid(field, message string) *failure {
 // refused returns the problem of a command that was not carried out.
 func refused(r *command.Result) *failure {
 	if r.Code == model.CodePanic {
-		return refuse(wire.CodeInternal, said[wire.CodeInternal])
+		return usual(wire.CodeInternal)
 	}
 	return refuse(r.Code.String(), r.Detail)
 }
@@ -125,7 +128,7 @@ func problemOf(log *slog.Logger, err error) *failure {
 	} else {
 		log.Debug("a request was not carried out", "code", code, "err", err)
 	}
-	return refuse(code, said[code])
+	return usual(code)
 }
 
 // unsure converts the error of a proposal, which may have been carried out unless the error is a
@@ -176,7 +179,7 @@ func retell(_ huma.Context, _ string, v any) (any, error) {
 	f := refuse(wire.CodeInvalid, "a parameter is not allowed")
 	switch {
 	case theirs.Status >= http.StatusInternalServerError:
-		f = refuse(wire.CodeInternal, said[wire.CodeInternal])
+		f = usual(wire.CodeInternal)
 	case theirs.Status == http.StatusBadRequest:
 		f = refuse(wire.CodeMalformed, "the body is missing: send a JSON object")
 	}

@@ -18,7 +18,7 @@ import (
 )
 
 // queues shows the queue as a whole.
-type queues struct{ *API }
+type queues struct{ api *API }
 
 // queueInput is the input of GET /queue.
 type queueInput struct {
@@ -36,23 +36,23 @@ type queueInput struct {
 type watchInput struct{ Watch }
 
 func (a queues) route(doc huma.API) {
-	handle(a.API, doc, op("queue", http.MethodGet, "/queue", "The waiting jobs, in order, and the running ones"), a.queue)
-	handle(a.API, doc, op("queue-statistics", http.MethodGet, "/queue/statistics", "Counts over the cluster's life"),
+	handle(a.api, doc, op("queue", http.MethodGet, "/queue", "The waiting jobs, in order, and the running ones"), a.queue)
+	handle(a.api, doc, op("queue-statistics", http.MethodGet, "/queue/statistics", "Counts over the cluster's life"),
 		func(ctx context.Context, in *watchInput) (*answer[wire.Statistics], error) {
-			s, err := a.read(ctx, &in.Watch, topics(model.TopicJob, model.TopicQueue, model.TopicSettings), nil)
+			s, err := a.api.read(ctx, &in.Watch, topics(model.TopicJob, model.TopicQueue, model.TopicSettings), nil)
 			if err != nil {
 				return nil, err
 			}
-			out := a.statistics(&s, a.places)
+			out := statisticsOf(&s, a.api.places.rate(&s))
 			return &answer[wire.Statistics]{Index: s.Index, Body: &out}, nil
 		})
-	handle(a.API, doc, op("orchestrator", http.MethodGet, "/orchestrator/status", "Whether jobs are started, and the counts of the scheduler"),
+	handle(a.api, doc, op("orchestrator", http.MethodGet, "/orchestrator/status", "Whether jobs are started, and the counts of the scheduler"),
 		func(ctx context.Context, in *watchInput) (*answer[wire.Orchestrator], error) {
-			s, err := a.read(ctx, &in.Watch, topics(model.TopicSettings, model.TopicQueue, model.TopicFleet), nil)
+			s, err := a.api.read(ctx, &in.Watch, topics(model.TopicSettings, model.TopicQueue, model.TopicFleet), nil)
 			if err != nil {
 				return nil, err
 			}
-			return &answer[wire.Orchestrator]{Index: s.Index, Body: a.orchestrator(ctx, &s)}, nil
+			return &answer[wire.Orchestrator]{Index: s.Index, Body: a.api.orchestrator(ctx, &s)}, nil
 		})
 }
 
@@ -70,11 +70,11 @@ type page struct {
 }
 
 func (a queues) queue(ctx context.Context, in *queueInput) (*answer[wire.Queue], error) {
-	p := page{limit: in.Limit, user: in.User}
-	if err := p.parse(in); err != nil {
+	p, err := in.page()
+	if err != nil {
 		return nil, err
 	}
-	s, err := a.read(ctx, &in.Watch, topics(model.TopicQueue, model.TopicJob), nil)
+	s, err := a.api.read(ctx, &in.Watch, topics(model.TopicQueue, model.TopicJob), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -82,11 +82,11 @@ func (a queues) queue(ctx context.Context, in *queueInput) (*answer[wire.Queue],
 	if err := unchanged(in.IfNoneMatch, tag); err != nil {
 		return nil, err
 	}
-	p.view = a.viewFor(ctx, &s, &s, a.now(&s))
+	p.view = a.api.viewFor(ctx, &s, &s, a.api.now(&s))
 	if s.Queue.Len() > 0 {
-		p.starts, p.bars = startsOf(a.places.foresee(&s, p.now))
+		p.starts, p.bars = startsOf(a.api.places.foresee(&s, p.now))
 	}
-	out := &wire.Queue{Running: []wire.Job{}, Services: []wire.ServiceAllocation{}, Statistics: a.statistics(&s, a.places), Policy: s.Settings().Policy}
+	out := &wire.Queue{Running: []wire.Job{}, Services: []wire.ServiceAllocation{}, Statistics: statisticsOf(&s, a.api.places.rate(&s)), Policy: s.Settings().Policy}
 	out.Queued, out.Services, out.Next = p.queued()
 	hideAddresses(ctx, out.Services)
 	if p.skip == 0 {
@@ -123,17 +123,19 @@ func (p *page) brief(list []wire.Job) []wire.QueuedJob {
 	return out
 }
 
-func (p *page) parse(in *queueInput) error {
+// page returns the part of the queue that the request asks for, without its state.
+func (in *queueInput) page() (page, error) {
+	p := page{limit: in.Limit, user: in.User}
 	if in.After != "" {
 		n, err := strconv.ParseUint(in.After, 10, 32)
 		if err != nil {
-			return invalid("after", "must be the next of a page before")
+			return p, invalid("after", "must be the next of a page before")
 		}
 		p.skip = int(n) //nolint:gosec // 32 bits
 	}
 	var err error
 	p.states, err = statesOf(in.State)
-	return err
+	return p, err
 }
 
 // statesOf parses a list of states; empty: no states are picked.
@@ -272,15 +274,14 @@ func (p *page) ended(most int) (list []wire.Job) {
 	return list
 }
 
-// statistics counts what the cluster has done; places caches the rate.
-func (a queues) statistics(s *state.State, places *places) wire.Statistics {
+// statisticsOf counts what the cluster has done; rate is how many tasks ended in the last hour.
+func statisticsOf(s *state.State, rate float64) wire.Statistics {
 	n := s.Settings().Totals
 	use, _ := s.Usage.Get(model.ScopeKey{Kind: model.ScopeCluster})
 	wait := 0.0
 	if n.Started > 0 {
 		wait = seconds(n.Waited / time.Duration(n.Started)) //nolint:gosec // far below
 	}
-	rate := places.rate(s)
 	out := wire.Statistics{
 		Queued: int64(use.Queued), Running: int64(use.Live),
 		AverageWaitTime: wait, AverageWaitSeconds: wait, QueueThroughput: rate, JobsPerHour: rate,
@@ -295,8 +296,9 @@ func (a queues) statistics(s *state.State, places *places) wire.Statistics {
 	return out
 }
 
-func (a queues) orchestrator(ctx context.Context, s *state.State) *wire.Orchestrator {
-	set, n, known := s.Settings(), a.statistics(s, a.places), a.samples.get(ctx)
+// orchestrator returns whether jobs are started, and the counts of the scheduler.
+func (a *API) orchestrator(ctx context.Context, s *state.State) *wire.Orchestrator {
+	set, n, known := s.Settings(), statisticsOf(s, a.places.rate(s)), a.samples.get(ctx)
 	leader, _ := a.peer.Members.Leader()
 	out := &wire.Orchestrator{
 		Running: set.Running && !set.Standstill, Policy: set.Policy, Leader: string(leader.ID),

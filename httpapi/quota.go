@@ -19,7 +19,7 @@ import (
 
 // quotas shows and changes the limits and shares of the cluster, projects and users, and how
 // strictly GPUs are guaranteed.
-type quotas struct{ *API }
+type quotas struct{ api *API }
 
 // quotasInput is the input of GET /quotas.
 type quotasInput struct {
@@ -36,7 +36,7 @@ type scopeInput struct {
 }
 
 func (a quotas) route(doc huma.API) {
-	handle(a.API, doc, op("quotas", http.MethodGet, "/quotas", "The limits of the cluster, projects and users, and their use"), a.list)
+	handle(a.api, doc, op("quotas", http.MethodGet, "/quotas", "The limits of the cluster, projects and users, and their use"), a.list)
 	body := newStrict[wire.SetQuota]()
 	set := func(ctx context.Context, key string, scope model.ScopeKey, raw []byte) (*answer[wire.Quota], error) {
 		b, err := body.decode(raw)
@@ -45,11 +45,11 @@ func (a quotas) route(doc huma.API) {
 		}
 		return a.set(ctx, key, scope, b)
 	}
-	handleBody[wire.SetQuota](a.API, doc, op("set-cluster-quota", http.MethodPut, "/quotas/cluster", "Set limits of the cluster; limits that are left out stay unchanged"),
+	handleBody[wire.SetQuota](a.api, doc, op("set-cluster-quota", http.MethodPut, "/quotas/cluster", "Set limits of the cluster; limits that are left out stay unchanged"),
 		func(ctx context.Context, in *policyInput) (*answer[wire.Quota], error) {
 			return set(ctx, in.Key, model.ScopeKey{Kind: model.ScopeCluster}, in.RawBody)
 		})
-	handleBody[wire.SetQuota](a.API, doc, op("set-quota", http.MethodPut, "/quotas/{scope}/{name}", "Set limits of a project or user; limits that are left out stay unchanged"),
+	handleBody[wire.SetQuota](a.api, doc, op("set-quota", http.MethodPut, "/quotas/{scope}/{name}", "Set limits of a project or user; limits that are left out stay unchanged"),
 		func(ctx context.Context, in *scopeInput) (*answer[wire.Quota], error) {
 			scope, err := in.scope()
 			if err != nil {
@@ -72,12 +72,12 @@ func (in *scopeInput) scope() (model.ScopeKey, error) {
 }
 
 func (a quotas) list(ctx context.Context, in *quotasInput) (*answer[wire.Quotas], error) {
-	s, err := a.read(ctx, &in.Watch, topics(model.TopicSettings, model.TopicQueue, model.TopicFleet), nil)
+	s, err := a.api.read(ctx, &in.Watch, topics(model.TopicSettings, model.TopicQueue, model.TopicFleet), nil)
 	if err != nil {
 		return nil, err
 	}
 	cluster := model.ScopeKey{Kind: model.ScopeCluster}
-	now := a.now(&s)
+	now := a.api.now(&s)
 	out := &wire.Quotas{Quotas: []wire.Quota{quotaOf(&s, cluster, now)}}
 	for _, scope := range scopesOf(&s) {
 		if _, bound := state.LimitOf(&s, scope); bound || in.All {
@@ -106,16 +106,16 @@ func (a quotas) set(ctx context.Context, key string, scope model.ScopeKey, b *wi
 	if err != nil {
 		return nil, err
 	}
-	s := a.peer.Reader.State()
-	if q := s.QuotaOf(scope, a.now(&s)); b.OverQuota != "" && b.GPUHours == nil && q.Limit <= 0 {
+	s := a.api.peer.Reader.State()
+	if q := s.QuotaOf(scope, a.api.now(&s)); b.OverQuota != "" && b.GPUHours == nil && q.Limit <= 0 {
 		return nil, invalid("over_quota", "needs gpu_hours: give these, too")
 	}
-	_, index, err := a.propose(ctx, key, &command.AdjustLimit{Scope: scope, Set: list})
+	_, index, err := a.api.propose(ctx, key, &command.AdjustLimit{Scope: scope, Set: list})
 	if err != nil {
 		return nil, err
 	}
-	s = a.peer.Reader.State()
-	q := quotaOf(&s, scope, a.now(&s))
+	s = a.api.peer.Reader.State()
+	q := quotaOf(&s, scope, a.api.now(&s))
 	return &answer[wire.Quota]{Index: index, Body: &q}, nil
 }
 
@@ -258,14 +258,14 @@ func secondsOf(d time.Duration) *float64 {
 func hoursOf(ms int64) float64 { return math.Round(float64(ms)/100) / 36_000 }
 
 func (a quotas) routeShares(doc huma.API) {
-	handle(a.API, doc, op("shares", http.MethodGet, "/shares", "Recent use of projects and users, and their fair share"),
+	handle(a.api, doc, op("shares", http.MethodGet, "/shares", "Recent use of projects and users, and their fair share"),
 		func(ctx context.Context, in *watchInput) (*answer[wire.Shares], error) {
-			s, err := a.read(ctx, &in.Watch, topics(model.TopicSettings, model.TopicFleet), nil)
+			s, err := a.api.read(ctx, &in.Watch, topics(model.TopicSettings, model.TopicFleet), nil)
 			if err != nil {
 				return nil, err
 			}
 			out := &wire.Shares{HalfLife: s.Settings().Tuning.HalfLife.Seconds(), Shares: []wire.Share{}}
-			for _, p := range queue.Portions(&s, a.now(&s)) {
+			for _, p := range queue.Portions(&s, a.api.now(&s)) {
 				out.Shares = append(out.Shares, wire.Share{
 					Project: p.Key.Project, User: p.Key.User, Shares: p.Shares, GPUHours: hoursOf(p.Used * 1000),
 					OfFair: float64(p.Part), Lead: math.Round(p.Lead*100) / 100, GPUs: int64(p.GPUs),
@@ -274,7 +274,7 @@ func (a quotas) routeShares(doc huma.API) {
 			return &answer[wire.Shares]{Index: s.Index, Body: out}, nil
 		})
 	body := newStrict[wire.SetShares]()
-	handleBody[wire.SetShares](a.API, doc, op("set-shares", http.MethodPut, "/shares/{scope}/{name}", "Set the share of a project or user"),
+	handleBody[wire.SetShares](a.api, doc, op("set-shares", http.MethodPut, "/shares/{scope}/{name}", "Set the share of a project or user"),
 		func(ctx context.Context, in *scopeInput) (*answer[wire.Weight], error) {
 			b, err := body.decode(in.RawBody)
 			if err != nil {
@@ -288,7 +288,7 @@ func (a quotas) routeShares(doc huma.API) {
 			if err != nil {
 				return nil, err
 			}
-			_, index, err := a.propose(ctx, in.Key, &command.SetWeight{Weight: model.Weight{Scope: scope, Shares: n}})
+			_, index, err := a.api.propose(ctx, in.Key, &command.SetWeight{Weight: model.Weight{Scope: scope, Shares: n}})
 			if err != nil {
 				return nil, err
 			}

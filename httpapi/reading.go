@@ -43,15 +43,12 @@ func (r *readers) first(key string, now time.Time) bool {
 	return true
 }
 
-// reading records reads of other users' data. Reads change nothing and do not reach the log: the
+// noteRead records a request that reads another user's data, before it is answered: the output of a
+// job, a job with its command, or the whole state. Reads change nothing and do not reach the log: the
 // peer that answers keeps the records.
-type reading struct{ *API }
-
-// note records a request that reads another user's data, before it is answered: the output of a
-// job, a job with its command, or the whole state.
-func (a reading) note(r *http.Request, rule auth.Rule) {
+func (a *API) noteRead(r *http.Request, rule auth.Rule) {
 	c := auth.From(r.Context())
-	if a.peer.Reads == nil || rule.Method != http.MethodGet || c.Credential.IsZero() || !a.others(r, rule, c) {
+	if a.peer.Reads == nil || rule.Method != http.MethodGet || c.Credential.IsZero() || !a.readsOthers(r, rule, c) {
 		return
 	}
 	now := a.cfg.Now().UTC()
@@ -65,8 +62,8 @@ func (a reading) note(r *http.Request, rule auth.Rule) {
 	})
 }
 
-// others reports whether a request reads another user's data that is not public.
-func (a reading) others(r *http.Request, rule auth.Rule, c *auth.Caller) bool {
+// readsOthers reports whether a request reads another user's data that is not public.
+func (a *API) readsOthers(r *http.Request, rule auth.Rule, c *auth.Caller) bool {
 	switch rule.Path {
 	case "/snapshot":
 		return true

@@ -18,7 +18,7 @@ import (
 )
 
 // reservations reserves GPUs for users and projects, and nodes for maintenance.
-type reservations struct{ *API }
+type reservations struct{ api *API }
 
 // reserveInput is the input of changes of reservations with a body.
 type reserveInput struct {
@@ -35,9 +35,9 @@ type unreserveInput struct {
 
 func (a reservations) route(doc huma.API) {
 	set := topics(model.TopicSettings, model.TopicFleet)
-	handle(a.API, doc, op("reservations", http.MethodGet, "/reservations", "Reservations, and their limits"),
+	handle(a.api, doc, op("reservations", http.MethodGet, "/reservations", "Reservations, and their limits"),
 		func(ctx context.Context, in *watchInput) (*answer[wire.Reservations], error) {
-			s, err := a.read(ctx, &in.Watch, set, nil)
+			s, err := a.api.read(ctx, &in.Watch, set, nil)
 			if err != nil {
 				return nil, err
 			}
@@ -47,16 +47,16 @@ func (a reservations) route(doc huma.API) {
 	o := op("reserve", http.MethodPost, "/reservations", "Reserve GPUs for a span of time, or nodes for their maintenance")
 	o.Description = "Other jobs get these GPUs only if they end in time by their time limits. " +
 		"With maintenance the nodes get no work in that time, and are drained when it begins."
-	handleBody[wire.Reserve](a.API, doc, o, func(ctx context.Context, in *reserveInput) (*answer[wire.Reserved], error) {
+	handleBody[wire.Reserve](a.api, doc, o, func(ctx context.Context, in *reserveInput) (*answer[wire.Reserved], error) {
 		body, err := reserve.decode(in.RawBody)
 		if err != nil {
 			return nil, err
 		}
 		return a.reserve(ctx, in.Key, body)
 	})
-	handle(a.API, doc, op("cancel-reservation", http.MethodDelete, "/reservations/{reservation_id}", "Cancel a reservation or a maintenance"), a.cancel)
+	handle(a.api, doc, op("cancel-reservation", http.MethodDelete, "/reservations/{reservation_id}", "Cancel a reservation or a maintenance"), a.cancel)
 	limits := newStrict[wire.SetReservationLimits]()
-	handleBody[wire.SetReservationLimits](a.API, doc, op("set-reservation-limits", http.MethodPut, "/reservations/limits", "Set the limits of reservations"),
+	handleBody[wire.SetReservationLimits](a.api, doc, op("set-reservation-limits", http.MethodPut, "/reservations/limits", "Set the limits of reservations"),
 		func(ctx context.Context, in *reserveInput) (*answer[wire.Reservations], error) {
 			body, err := limits.decode(in.RawBody)
 			if err != nil {
@@ -67,7 +67,7 @@ func (a reservations) route(doc huma.API) {
 }
 
 func (a reservations) list(s *state.State) *wire.Reservations {
-	now := a.now(s)
+	now := a.api.now(s)
 	books := state.OpenBooks(s, now)
 	caps := s.Settings().Booking.OrDefault()
 	out := &wire.Reservations{Reservations: []wire.Reservation{}, Limits: wire.ReservationLimits{
@@ -117,24 +117,24 @@ func onNode(s *state.State, id model.NodeID, books *state.Books, now model.Time)
 }
 
 func (a reservations) reserve(ctx context.Context, key string, body *wire.Reserve) (*answer[wire.Reserved], error) {
-	s := a.peer.Reader.State()
+	s := a.api.peer.Reader.State()
 	if c := auth.From(ctx); c.Kind != auth.Open && body.User == "" && body.Project == "" && (body.Maintenance == nil || !*body.Maintenance) {
 		body.User = c.Name
 	}
-	b, err := bookingOf(body, a.now(&s))
+	b, err := bookingOf(body, a.api.now(&s))
 	if err != nil {
 		return nil, err
 	}
 	if err := a.mayReserve(ctx, &s, b); err != nil {
 		return nil, err
 	}
-	r, index, err := a.propose(ctx, key, &command.Book{Booking: *b, Capped: !isOperator(ctx)})
+	r, index, err := a.api.propose(ctx, key, &command.Book{Booking: *b, Capped: !isOperator(ctx)})
 	if err != nil {
 		return nil, err
 	}
-	s = a.peer.Reader.State()
+	s = a.api.peer.Reader.State()
 	out := &wire.Reserved{Success: true, Message: "reserved"}
-	now := a.now(&s)
+	now := a.api.now(&s)
 	if row, found := s.Bookings.Get(model.BookingID(r.Number)); found {
 		v := reservationOf(state.OpenBooks(&s, now), &row, now)
 		out.Reservation = &v
@@ -152,7 +152,7 @@ func (a reservations) mayReserve(ctx context.Context, s *state.State, b *model.B
 	case b.Kind == model.BookMaintenance:
 		return denied("maintenance needs the role " + model.RoleOperator.String() + "; you have " + c.Role.String())
 	case b.Owner.Kind == model.ScopeProject:
-		return a.gate.inProject(ctx, s, b.Owner.Name)
+		return a.api.gate.inProject(ctx, s, b.Owner.Name)
 	case b.Owner.Name != c.Name:
 		return denied("a reservation for another user needs the role " + model.RoleOperator.String() + "; you have " + c.Role.String())
 	}
@@ -163,11 +163,11 @@ func (a reservations) mayReserve(ctx context.Context, s *state.State, b *model.B
 // as an operator any.
 func (a reservations) mayUnreserve(ctx context.Context, id model.BookingID) error {
 	c := auth.From(ctx)
-	s := a.peer.Reader.State()
+	s := a.api.peer.Reader.State()
 	b, found := s.Bookings.Get(id)
 	if !found && c.Kind != auth.Open { // it may have been acknowledged by another peer
 		var err error
-		if s, err = a.fresh(ctx, Linearizable); err != nil {
+		if s, err = a.api.fresh(ctx, Linearizable); err != nil {
 			return err
 		}
 		b, found = s.Bookings.Get(id)
@@ -269,7 +269,7 @@ func (a reservations) cancel(ctx context.Context, in *unreserveInput) (*answer[w
 	if err := a.mayUnreserve(ctx, model.BookingID(n)); err != nil {
 		return nil, err
 	}
-	_, index, err := a.propose(ctx, in.Key, &command.CancelBooking{ID: model.BookingID(n), Note: in.Note})
+	_, index, err := a.api.propose(ctx, in.Key, &command.CancelBooking{ID: model.BookingID(n), Note: in.Note})
 	if err != nil {
 		return nil, err
 	}
@@ -277,16 +277,16 @@ func (a reservations) cancel(ctx context.Context, in *unreserveInput) (*answer[w
 }
 
 func (a reservations) limit(ctx context.Context, key string, body *wire.SetReservationLimits) (*answer[wire.Reservations], error) {
-	s := a.peer.Reader.State()
+	s := a.api.peer.Reader.State()
 	c, err := capsOf(&s, body)
 	if err != nil {
 		return nil, err
 	}
-	_, index, err := a.propose(ctx, key, c)
+	_, index, err := a.api.propose(ctx, key, c)
 	if err != nil {
 		return nil, err
 	}
-	s = a.peer.Reader.State()
+	s = a.api.peer.Reader.State()
 	return &answer[wire.Reservations]{Index: index, Body: a.list(&s)}, nil
 }
 

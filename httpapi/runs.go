@@ -12,7 +12,7 @@ import (
 )
 
 // runs returns jobs by their users' own run ids.
-type runs struct{ *API }
+type runs struct{ api *API }
 
 // maxRuns bounds the jobs of one run that are listed.
 const maxRuns = 1000
@@ -25,15 +25,15 @@ type runInput struct {
 }
 
 func (a runs) route(doc huma.API) {
-	handle(a.API, doc, op("run", http.MethodGet, "/runs/{run_id}", "The newest job of a run: its GPUs, its place and its scheduling"), a.one)
+	handle(a.api, doc, op("run", http.MethodGet, "/runs/{run_id}", "The newest job of a run: its GPUs, its place and its scheduling"), a.one)
 }
 
 func (a runs) one(ctx context.Context, in *runInput) (*answer[wire.Run], error) {
-	s, err := a.read(ctx, &in.Watch, topics(model.TopicJob, model.TopicQueue), nil)
+	s, err := a.api.read(ctx, &in.Watch, topics(model.TopicJob, model.TopicQueue), nil)
 	if err != nil {
 		return nil, err
 	}
-	v := a.viewFor(ctx, &s, &s, a.now(&s))
+	v := a.api.viewFor(ctx, &s, &s, a.api.now(&s))
 	most := 1
 	if in.All {
 		most = maxRuns
@@ -43,7 +43,7 @@ func (a runs) one(ctx context.Context, in *runInput) (*answer[wire.Run], error) 
 		if j.Spec.RunID != in.ID || in.ID == "" {
 			continue
 		}
-		if list = append(list, runOf(&v, &j, a.places)); len(list) == most {
+		if list = append(list, runOf(&v, &j, a.api.places)); len(list) == most {
 			break
 		}
 	}

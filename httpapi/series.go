@@ -151,7 +151,7 @@ func (c *standings) devices(g *gauges, s *state.State) {
 
 // leader exposes the leader, and the state of the nodes.
 func (c *standings) leader(g *gauges, s *state.State) {
-	if l, _ := c.peer.Members.Leader(); l.ID != "" {
+	if l, _ := c.members.Leader(); l.ID != "" {
 		g.put("berth_leader_info", "1 for the leader, as far as this peer knows.", 1, "leader", string(l.ID))
 	}
 	silent, degraded := 0, 0

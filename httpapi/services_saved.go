@@ -55,7 +55,7 @@ func servicesOf(s *state.State, set *wire.Arrangement) (list []command.Body, err
 		if s.Allocations.Has(id) {
 			continue
 		}
-		c, err := services{}.ask(&in.Request)
+		c, err := allocation(&in.Request)
 		if err != nil {
 			return nil, under(where+".request", err)
 		}

@@ -22,23 +22,23 @@ type Settings interface {
 }
 
 // settings shows and changes the settings of the whole cluster.
-type settings struct{ *API }
+type settings struct{ api *API }
 
 func (a settings) route(doc huma.API) {
 	const path = "/cluster/settings"
-	if a.cfg.Settings == nil {
+	if a.api.cfg.Settings == nil {
 		return
 	}
-	handle(a.API, doc, op("settings", http.MethodGet, path, "The settings of the whole cluster, and their allowed values"),
+	handle(a.api, doc, op("settings", http.MethodGet, path, "The settings of the whole cluster, and their allowed values"),
 		func(ctx context.Context, in *watchInput) (*answer[wire.Settings], error) {
-			s, err := a.read(ctx, &in.Watch, topics(model.TopicSettings), nil)
+			s, err := a.api.read(ctx, &in.Watch, topics(model.TopicSettings), nil)
 			if err != nil {
 				return nil, err
 			}
-			return &answer[wire.Settings]{Index: s.Index, Body: &wire.Settings{Settings: a.cfg.Settings.List(&s)}}, nil
+			return &answer[wire.Settings]{Index: s.Index, Body: &wire.Settings{Settings: a.api.cfg.Settings.List(&s)}}, nil
 		})
 	body := newStrict[wire.SetSettings]()
-	handleBody[wire.SetSettings](a.API, doc, op("set-settings", http.MethodPut, path, "Change settings of the whole cluster"),
+	handleBody[wire.SetSettings](a.api, doc, op("set-settings", http.MethodPut, path, "Change settings of the whole cluster"),
 		func(ctx context.Context, in *policyInput) (*answer[wire.Settings], error) {
 			b, err := body.decode(in.RawBody)
 			if err != nil {
@@ -54,8 +54,8 @@ func (a settings) set(ctx context.Context, key string, b *wire.SetSettings) (*an
 	if len(b.Settings) == 0 {
 		return nil, invalid("settings", "must contain at least one, see GET /cluster/settings")
 	}
-	s := a.peer.Reader.State()
-	bodies, err := a.cfg.Settings.Change(&s, b.Settings)
+	s := a.api.peer.Reader.State()
+	bodies, err := a.api.cfg.Settings.Change(&s, b.Settings)
 	if err != nil {
 		return nil, invalid("settings", err.Error())
 	}
@@ -65,10 +65,10 @@ func (a settings) set(ctx context.Context, key string, b *wire.SetSettings) (*an
 		if own != "" {
 			own += "/" + body.Kind().String()
 		}
-		if _, index, err = a.propose(ctx, own, body); err != nil {
+		if _, index, err = a.api.propose(ctx, own, body); err != nil {
 			return nil, err
 		}
 	}
-	s = a.peer.Reader.State()
-	return &answer[wire.Settings]{Index: index, Body: &wire.Settings{Settings: a.cfg.Settings.List(&s)}}, nil
+	s = a.api.peer.Reader.State()
+	return &answer[wire.Settings]{Index: index, Body: &wire.Settings{Settings: a.api.cfg.Settings.List(&s)}}, nil
 }

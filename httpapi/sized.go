@@ -23,7 +23,7 @@ func (a services) size(ctx context.Context, s *state.State, r *wire.Allocate, c 
 	past, _ := s.Request(actor, key)
 	was, again := s.Allocations.Get(model.AllocationOf(c.Service, past.Number))
 	again = again && past.Number > 0
-	usual := a.gate.terms().Workloads[c.Workload].Given()
+	usual := a.api.gate.terms().Workloads[c.Workload].Given()
 	if r.Workload == "" { // a request without a type has no defaults
 		usual = workload.Default{}
 	}
@@ -58,14 +58,14 @@ func (a services) usual(s *state.State, r *wire.Allocate, c *command.Allocate, u
 	with := *c
 	if r.GPUs == nil && usual.GPUs > 0 {
 		with.GPUs = uint32(min(usual.GPUs, model.MaxDevices)) //nolint:gosec // at most 64
-		if fits, _ := a.places.possible(s, placed(&with)); fits {
+		if fits, _ := a.api.places.possible(s, placed(&with)); fits {
 			c.GPUs = with.GPUs
 		}
 		with.GPUs = c.GPUs
 	}
 	if r.GPUMemory == nil && r.Memory == nil && usual.MemoryMB > 0 {
 		with.GPUMemoryMB = uint32(usual.MemoryMB) //nolint:gosec // at most 2^24
-		if fits, _ := a.places.possible(s, placed(&with)); fits {
+		if fits, _ := a.api.places.possible(s, placed(&with)); fits {
 			c.GPUMemoryMB = with.GPUMemoryMB
 		}
 	}
@@ -77,7 +77,7 @@ func (a services) analyzed(s *state.State, r *wire.Allocate, c *command.Allocate
 	if err := json.Unmarshal([]byte(c.Data), &w.Data); err != nil {
 		return invalid("workload_data", "must be JSON")
 	}
-	k := workload.Knowledge{Fleet: fleetKinds(s), Past: pastRuns(s, "", r.Service), Defaults: a.gate.terms().Workloads}
+	k := workload.Knowledge{Fleet: fleetKinds(s), Past: pastRuns(s, "", r.Service), Defaults: a.api.gate.terms().Workloads}
 	plan, err := workload.Analyze(w, &k)
 	if err != nil {
 		return workloadProblem(err)

@@ -16,7 +16,7 @@ import (
 )
 
 // submissions accepts jobs.
-type submissions struct{ *API }
+type submissions struct{ api *API }
 
 // submitInput is the input of POST /queue/submit.
 type submitInput struct {
@@ -28,7 +28,7 @@ type submitInput struct {
 func (a submissions) route(doc huma.API) {
 	body := newStrict[wire.Submit]()
 	o := op("submit", http.MethodPost, "/queue/submit", "Queue a job, or an array of them")
-	handleBody[wire.Submit](a.API, doc, o, func(ctx context.Context, in *submitInput) (*answer[wire.Submitted], error) {
+	handleBody[wire.Submit](a.api, doc, o, func(ctx context.Context, in *submitInput) (*answer[wire.Submitted], error) {
 		request, err := body.decode(in.RawBody)
 		if err != nil {
 			return nil, err
@@ -39,8 +39,8 @@ func (a submissions) route(doc huma.API) {
 
 // submit queues a job. A repeated submission gets the job that it made first.
 func (a submissions) submit(ctx context.Context, r *wire.Submit, in *submitInput) (*answer[wire.Submitted], error) {
-	s := a.peer.Reader.State()
-	body, err := ask(r, a.now(&s))
+	s := a.api.peer.Reader.State()
+	body, err := ask(r, a.api.now(&s))
 	if err != nil {
 		return nil, err
 	}
@@ -52,17 +52,17 @@ func (a submissions) submit(ctx context.Context, r *wire.Submit, in *submitInput
 		return nil, err
 	}
 	body.Spec.Preemptible = or(r.Preemptible, state.Yields(&s, &body.Spec))
-	if err := a.gate.terms().Rules.check(body); err != nil {
+	if err := a.api.gate.terms().Rules.check(body); err != nil {
 		return nil, err
 	}
-	if fits, why := a.places.possible(&s, &body.Spec); !fits {
+	if fits, why := a.api.places.possible(&s, &body.Spec); !fits {
 		return nil, refuse(wire.CodeNeverFits, why)
 	}
 	body.Capped = !isOperator(ctx)
 	if in.DryRun {
 		return a.dryRun(body)
 	}
-	result, index, err := a.proposeAs(ctx, submitter(ctx, body.Spec.User), in.Key, body)
+	result, index, err := a.api.proposeAs(ctx, submitter(ctx, body.Spec.User), in.Key, body)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func (a submissions) mayAsk(ctx context.Context, s *state.State, user string, sp
 	if spec.User, err = asUser(ctx, user); err != nil {
 		return err
 	}
-	if err = a.gate.inProject(ctx, s, spec.Project); err != nil {
+	if err = a.api.gate.inProject(ctx, s, spec.Project); err != nil {
 		return err
 	}
 	return inClass(ctx, spec.Class)
@@ -106,8 +106,8 @@ func byDefault(r *wire.Submit, spec *model.Spec, set model.Settings) {
 
 // submitted returns the answer about a job in the state.
 func (a submissions) submitted(id model.JobID) *wire.Submitted {
-	s := a.peer.Reader.State()
-	now := a.now(&s)
+	s := a.api.peer.Reader.State()
+	now := a.api.now(&s)
 	out := &wire.Submitted{Success: true, JobID: id.String()}
 	job, found := s.Jobs.Get(id)
 	if !found { // a repeated submission whose job has left the state since
@@ -117,7 +117,7 @@ func (a submissions) submitted(id model.JobID) *wire.Submitted {
 	v := view{s: &s, now: now}
 	out.Job, out.Warnings = v.job(&job), warnings(&s, &job)
 	if task, _ := s.FirstTask(id); task.State == model.TaskQueued && job.Waits == 0 {
-		out.QueuePosition, out.PositionExact = a.places.of(&s, now, task.Key, task.Class)
+		out.QueuePosition, out.PositionExact = a.api.places.of(&s, now, task.Key, task.Class)
 		out.Job.Position, out.Job.PositionExact = out.QueuePosition, out.PositionExact
 	}
 	return out

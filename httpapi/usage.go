@@ -31,11 +31,11 @@ func (a pasts) usage(ctx context.Context, in *usageInput) (*answer[wire.Usage], 
 	if err != nil {
 		return nil, err
 	}
-	s, stand, err := archived(ctx, a.API, lastEnd)
+	s, stand, err := archived(ctx, a.api, lastEnd)
 	if err != nil {
 		return nil, err
 	}
-	now := a.now(&s)
+	now := a.api.now(&s)
 	b := &bill{by: by, user: in.User, project: in.Project, until: now, rows: map[payer]*row{}}
 	if !in.Until.IsZero() {
 		b.until = min(timeOf(in.Until), now)

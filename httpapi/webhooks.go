@@ -21,7 +21,7 @@ import (
 )
 
 // webhooks lists and changes webhooks.
-type webhooks struct{ *API }
+type webhooks struct{ api *API }
 
 // webhookInput is the input of a change of a webhook with a body.
 type webhookInput struct {
@@ -39,9 +39,9 @@ type webhookTarget struct {
 func noticeType() reflect.Type { return reflect.TypeFor[wire.Notice]() }
 
 func (a webhooks) route(doc huma.API) {
-	handle(a.API, doc, op("webhooks", http.MethodGet, "/webhooks", "The webhooks and their settings"),
+	handle(a.api, doc, op("webhooks", http.MethodGet, "/webhooks", "The webhooks and their settings"),
 		func(ctx context.Context, in *watchInput) (*answer[wire.Webhooks], error) {
-			s, err := a.read(ctx, &in.Watch, topics(model.TopicSettings, model.TopicJob), nil)
+			s, err := a.api.read(ctx, &in.Watch, topics(model.TopicSettings, model.TopicJob), nil)
 			if err != nil {
 				return nil, err
 			}
@@ -50,7 +50,7 @@ func (a webhooks) route(doc huma.API) {
 	body := newStrict[wire.SetWebhook]()
 	o := op("add-webhook", http.MethodPost, "/webhooks", "Send events to an address")
 	o.Description = "Deliveries are signed by the standard-webhooks specification. The secret is only in this answer."
-	handleBody[wire.SetWebhook](a.API, doc, o, func(ctx context.Context, in *submitInput) (*answer[wire.WebhookMade], error) {
+	handleBody[wire.SetWebhook](a.api, doc, o, func(ctx context.Context, in *submitInput) (*answer[wire.WebhookMade], error) {
 		r, err := body.decode(in.RawBody)
 		if err != nil {
 			return nil, err
@@ -58,7 +58,7 @@ func (a webhooks) route(doc huma.API) {
 		return a.add(ctx, in.Key, r)
 	})
 	settings := newStrict[wire.SetWebhookSettings]()
-	handleBody[wire.SetWebhookSettings](a.API, doc, op("set-webhook-settings", http.MethodPut, "/webhooks/settings", "Set the allowed addresses of webhooks, and the threshold of the backlog event"),
+	handleBody[wire.SetWebhookSettings](a.api, doc, op("set-webhook-settings", http.MethodPut, "/webhooks/settings", "Set the allowed addresses of webhooks, and the threshold of the backlog event"),
 		func(ctx context.Context, in *switchBodyInput) (*answer[wire.WebhookMade], error) {
 			r, err := settings.decode(in.RawBody)
 			if err != nil {
@@ -66,7 +66,7 @@ func (a webhooks) route(doc huma.API) {
 			}
 			return a.set(ctx, in.Key, r)
 		})
-	handleBody[wire.SetWebhook](a.API, doc, op("replace-webhook", http.MethodPut, "/webhooks/{webhook_id}", "Change a webhook; its secret stays unless a new one is given"),
+	handleBody[wire.SetWebhook](a.api, doc, op("replace-webhook", http.MethodPut, "/webhooks/{webhook_id}", "Change a webhook; its secret stays unless a new one is given"),
 		func(ctx context.Context, in *webhookInput) (*answer[wire.WebhookMade], error) {
 			r, err := body.decode(in.RawBody)
 			if err != nil {
@@ -74,11 +74,11 @@ func (a webhooks) route(doc huma.API) {
 			}
 			return a.replace(ctx, in, r)
 		})
-	handle(a.API, doc, op("remove-webhook", http.MethodDelete, "/webhooks/{webhook_id}", "Remove a webhook and what waits for it"),
+	handle(a.api, doc, op("remove-webhook", http.MethodDelete, "/webhooks/{webhook_id}", "Remove a webhook and what waits for it"),
 		a.remove)
 	o = op("test-webhook", http.MethodPost, "/webhooks/{webhook_id}/test", "Send a test event to a webhook")
 	o.Description = "The result is in the list of deliveries."
-	handle(a.API, doc, o, a.test)
+	handle(a.api, doc, o, a.test)
 	deliveries(a).route(doc)
 }
 
@@ -136,7 +136,7 @@ func shortURL(text string) string {
 // ask converts a body to a webhook without id and secret.
 func (a webhooks) ask(ctx context.Context, r *wire.SetWebhook) (*model.Webhook, error) {
 	w := &model.Webhook{URL: r.URL, Secret: r.Secret, Template: r.Template, Note: r.Note}
-	s := a.peer.Reader.State()
+	s := a.api.peer.Reader.State()
 	if err := notify.CheckTarget(&s, r.URL); err != nil {
 		return nil, invalid("url", err.Error())
 	}
@@ -173,7 +173,7 @@ func (a webhooks) add(ctx context.Context, key string, r *wire.SetWebhook) (*ans
 	if err != nil {
 		return nil, err
 	}
-	s, err := a.fresh(ctx, Default)
+	s, err := a.api.fresh(ctx, Default)
 	if err != nil {
 		return nil, err
 	}
@@ -186,11 +186,11 @@ func (a webhooks) add(ctx context.Context, key string, r *wire.SetWebhook) (*ans
 			return nil, err
 		}
 	}
-	_, index, err := a.propose(ctx, key, &command.SetWebhook{Webhook: *w})
+	_, index, err := a.api.propose(ctx, key, &command.SetWebhook{Webhook: *w})
 	if err != nil {
 		return nil, err
 	}
-	s = a.peer.Reader.State()
+	s = a.api.peer.Reader.State()
 	return a.made(&s, index, "created; keep its secret, which is shown only once", w, w.Secret), nil
 }
 
@@ -224,7 +224,7 @@ func (a webhooks) remove(ctx context.Context, in *webhookTarget) (*answer[wire.W
 	if err := a.mayChange(ctx, in.ID); err != nil {
 		return nil, err
 	}
-	_, index, err := a.propose(ctx, in.Key, &command.DropWebhook{ID: model.WebhookID(in.ID)})
+	_, index, err := a.api.propose(ctx, in.Key, &command.DropWebhook{ID: model.WebhookID(in.ID)})
 	if err != nil {
 		return nil, err
 	}
@@ -233,7 +233,7 @@ func (a webhooks) remove(ctx context.Context, in *webhookTarget) (*answer[wire.W
 
 // mayChange returns an error if the caller may not change a webhook, if it exists.
 func (a webhooks) mayChange(ctx context.Context, id string) error {
-	s, err := a.fresh(ctx, Default)
+	s, err := a.api.fresh(ctx, Default)
 	if err != nil {
 		return err
 	}
@@ -248,7 +248,7 @@ func (a webhooks) made(s *state.State, index uint64, what string, w *model.Webho
 }
 
 func (a webhooks) replace(ctx context.Context, in *webhookInput, r *wire.SetWebhook) (*answer[wire.WebhookMade], error) {
-	s, err := a.fresh(ctx, Default)
+	s, err := a.api.fresh(ctx, Default)
 	if err != nil {
 		return nil, err
 	}
@@ -264,11 +264,11 @@ func (a webhooks) replace(ctx context.Context, in *webhookInput, r *wire.SetWebh
 	if w.Secret == "" {
 		w.Secret = old.Secret
 	}
-	_, index, err := a.propose(ctx, in.Key, &command.SetWebhook{Webhook: *w})
+	_, index, err := a.api.propose(ctx, in.Key, &command.SetWebhook{Webhook: *w})
 	if err != nil {
 		return nil, err
 	}
-	s = a.peer.Reader.State()
+	s = a.api.peer.Reader.State()
 	return a.made(&s, index, "changed", w, r.Secret), nil
 }
 
@@ -281,11 +281,11 @@ func (a webhooks) test(ctx context.Context, in *webhookTarget) (*answer[wire.Web
 	if err := a.mayChange(ctx, in.ID); err != nil {
 		return nil, err
 	}
-	r, index, err := a.propose(ctx, in.Key, &command.TestWebhook{ID: id})
+	r, index, err := a.api.propose(ctx, in.Key, &command.TestWebhook{ID: id})
 	if err != nil {
 		return nil, err
 	}
-	s := a.peer.Reader.State()
+	s := a.api.peer.Reader.State()
 	out := &wire.WebhookMade{Success: true, Message: "a test event is being sent", Webhook: webhookOf(&s, id)}
 	for k, d := range s.Deliveries.From(model.DeliveryKey{Index: r.Number}) {
 		if k.Index != r.Number {
@@ -300,7 +300,7 @@ func (a webhooks) test(ctx context.Context, in *webhookTarget) (*answer[wire.Web
 
 // set changes the cluster's settings of webhooks.
 func (a webhooks) set(ctx context.Context, key string, r *wire.SetWebhookSettings) (*answer[wire.WebhookMade], error) {
-	s, err := a.fresh(ctx, Default)
+	s, err := a.api.fresh(ctx, Default)
 	if err != nil {
 		return nil, err
 	}
@@ -326,7 +326,7 @@ func (a webhooks) set(ctx context.Context, key string, r *wire.SetWebhookSetting
 	default:
 		n.Secret = *r.Secret
 	}
-	_, index, err := a.propose(ctx, key, &command.SetNotify{Notify: n})
+	_, index, err := a.api.propose(ctx, key, &command.SetNotify{Notify: n})
 	if err != nil {
 		return nil, err
 	}
