@@ -27,6 +27,9 @@ const (
 	tailLimit  = 2 * time.Second // for another peer to take a tail
 )
 
+// routeAgents adds the paths for agents, and for other peers.
+func routeAgents(a *API) { agents{a}.route() }
+
 // agents answers nodes' agents, in CBOR, and other peers.
 type agents struct{ api *API }
 

@@ -2,12 +2,8 @@ package httpapi
 
 import (
 	"bytes"
-	"cmp"
 	"context"
-	"encoding/json"
 	"net/http"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -17,11 +13,11 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
 const (
-	defaultTTL = time.Hour
 	foreignTTL = 24 * time.Hour // of GPUs that are held for a job of another scheduler
 	grantWait  = time.Second    // for which an answer waits for GPUs that are free
 	forJobs    = "job"          // the service under which GPUs are held for jobs
@@ -29,12 +25,6 @@ const (
 
 // services allocates GPUs to services, and releases them.
 type services struct{ api *API }
-
-// bodyInput is the input of a change with a body.
-type bodyInput struct {
-	Key     string `header:"Idempotency-Key"`
-	RawBody []byte
-}
 
 // renewInput is the input of POST /gpu/allocations/{allocation_id}/renew.
 type renewInput struct {
@@ -97,74 +87,6 @@ func change[B any](a services, doc huma.API, o huma.Operation, do func(context.C
 		}
 		return do(ctx, in.Key, b)
 	})
-}
-
-// allocation converts a service's request to a command.
-func allocation(r *wire.Allocate) (*command.Allocate, error) {
-	c := &command.Allocate{
-		Service: r.Service, Workload: cmp.Or(strings.ReplaceAll(r.Workload, "-", "_"), model.WorkloadGeneric), Project: r.Project,
-		GPUModel: model.SortModels(r.GPUType), Webhook: r.WebhookURL,
-	}
-	switch {
-	case r.Service == "":
-		return nil, invalid("service_name", "must be given")
-	case !slices.Contains(model.Workloads(), c.Workload):
-		return nil, invalid("workload_type", "must be one of "+strings.Join(model.Workloads(), ", "))
-	}
-	priority, err := count("priority", r.Priority, 1, model.MaxPriority, model.DefaultPriority)
-	if err != nil {
-		return nil, err
-	}
-	c.Priority = uint8(priority) //nolint:gosec // at most 10
-	c.Class = model.ServiceClass(c.Priority)
-	if c.GPUs, err = count("gpu_count", r.GPUs, 1, model.MaxDevices, 1); err != nil {
-		return nil, err
-	}
-	if c.GPUMemoryMB, err = eitherMemory(r.GPUMemory, r.Memory); err != nil {
-		return nil, err
-	}
-	ttl, err := duration("ttl", "ttl_seconds", r.TTL, r.TTLS)
-	if err != nil {
-		return nil, err
-	}
-	c.TTL = or(ttl, defaultTTL)
-	if c.Data, err = compact(r.Data); err != nil {
-		return nil, err
-	}
-	terms, err := model.ParseConstraint(r.Constraint)
-	if err != nil {
-		return nil, invalid("constraint", err.Error())
-	}
-	c.Constraint = terms.String()
-	if c.Nodelist, err = nodes("nodelist", r.Nodelist); err != nil {
-		return nil, err
-	}
-	c.Exclude, err = nodes("exclude", r.Exclude)
-	return c, err
-}
-
-// eitherMemory returns the memory of each GPU, which has two names.
-func eitherMemory(gpu, plain *float64) (uint32, error) {
-	both, err := same("gpu_memory_gb", "memory_gb", gpu, plain)
-	if err != nil {
-		return 0, err
-	}
-	return megabytes("gpu_memory_gb", both)
-}
-
-// compact removes the white space of a service's JSON.
-func compact(data json.RawMessage) (string, error) {
-	if len(data) == 0 || string(data) == "null" {
-		return "", nil
-	}
-	var b bytes.Buffer
-	if err := json.Compact(&b, data); err != nil {
-		return "", invalid("workload_data", "must be JSON")
-	}
-	if b.Len() > model.MaxData {
-		return "", invalid("workload_data", "must be at most 8192 bytes")
-	}
-	return b.String(), nil
 }
 
 // allocate makes an allocation, and answers with its GPUs if it gets them soon.
@@ -308,4 +230,42 @@ func (a services) releaseFor(ctx context.Context, key string, b *wire.ReleaseFor
 		return nil, refuse(wire.CodeNotFound, "there is no allocation of /cluster/gpu-allocate for this job; DELETE /queue/{job_id} ends a job itself")
 	}
 	return a.release(ctx, key, one.ID)
+}
+
+// mayAllocate returns an error if the caller may not ask for GPUs without a job, and fills in the
+// user.
+func (a services) mayAllocate(ctx context.Context, s *state.State, user string, c *command.Allocate) (err error) {
+	if c.User, err = asUser(ctx, user); err != nil {
+		return err
+	}
+	if err = a.api.gate.inProject(ctx, s, c.Project); err != nil {
+		return err
+	}
+	return inClass(ctx, c.Class)
+}
+
+// mayGiveUp returns an error if the caller may not renew or release an allocation: their own, or as
+// an operator any. An allocation that this peer does not know may have been acknowledged by another
+// peer: it is looked up again in the newest state that can be read.
+func (a services) mayGiveUp(ctx context.Context, id model.AllocationID) error {
+	c := auth.From(ctx)
+	if c.Kind == auth.Open || c.Role.Covers(model.RoleOperator) {
+		return nil
+	}
+	s := a.api.peer.Reader.State()
+	one, found := s.Allocations.Get(id)
+	if !found {
+		var err error
+		if s, err = a.api.fresh(ctx, Linearizable); err != nil {
+			return err
+		}
+		one, found = s.Allocations.Get(id)
+	}
+	switch {
+	case !found:
+		return noAllocation()
+	case c.Owns(one.User, one.Asked):
+		return nil
+	}
+	return denied("allocation " + string(id) + " is another user's: this needs the role " + model.RoleOperator.String() + "; you have " + c.Role.String())
 }

@@ -37,10 +37,6 @@ func (a workloads) route(doc huma.API) {
 	})
 }
 
-// answeredHere marks operations that change nothing although their method is not GET: any peer
-// answers them itself.
-const answeredHere = "answered here"
-
 // analyze estimates what a workload needs, from the state and the advisers.
 func (a workloads) analyze(ctx context.Context, s *state.State, w *wire.Workload) (*wire.WorkloadPlan, error) {
 	if err := workload.Check(w); err != nil {

@@ -83,8 +83,8 @@ type API struct {
 	life    life
 }
 
-// New returns an API.
-func New(c Config) *API {
+// newAPI returns an API without paths.
+func newAPI(c Config) *API {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -102,7 +102,7 @@ func New(c Config) *API {
 		},
 	}
 	a.samples = newMirror(a.fetchSamples)
-	a.meter = newMeter(sources{c.Peer.Reader, c.Peer.Members, a.places, a.samples, c.Now}, c.Metrics...)
+	a.meter = newMeter(sources{c.Peer.Reader, c.Peer.Members, a.places, a.presentSamples, c.Now}, c.Metrics...)
 	a.gate = newGate(&c)
 	a.open = newOpenRequests()
 	a.life.conns.proxy = a.gate.trusts
@@ -115,45 +115,14 @@ func New(c Config) *API {
 			f.write(w)
 		},
 	})
-	a.routes()
-	return a
-}
-
-// routes adds all paths. The most frequent ones come first, since paths are tried in turn.
-func (a *API) routes() {
 	a.router.UseEncodedPath().Use(decoded) // names may hold a slash, which is written %2F
 	a.router.NotFoundHandler = a.around("", "", http.HandlerFunc(notFound))
 	a.router.MethodNotAllowedHandler = a.around("", "", http.HandlerFunc(a.wrongMethod))
-	doc := a.document()
-	submissions{a}.route(doc)
-	agents{a}.route()
-	services{a}.route(doc)
-	allocations{a}.route(doc)
-	runs{a}.route(doc)
-	clusterStates{a}.route(doc)
-	changes{a}.route(doc)
-	policies{a}.route(doc)
-	settings{a}.route(doc)
-	quotas{a}.route(doc)
-	controls{a}.route(doc)
-	operations{a}.route(doc)
-	reservations{a}.route(doc)
-	queues{a}.route(doc)
-	plans{a}.route(doc)
-	details{a}.route(doc)
-	lists{a}.route(doc)
-	outputs{a}.route(doc)
-	histories{a}.route(doc)
-	events{a}.route(doc)
-	webhooks{a}.route(doc)
-	fleet{a}.route(doc)
-	workloads{a}.route(doc)
-	peers{a}.route(doc)
-	people{a}.route(doc)
-	audits{a}.route(doc)
-	pasts{a}.route(doc)
-	exports{a}.route(doc)
-	imports{a}.route(doc)
+	return a
+}
+
+// Complete adds the paths of the metrics and of the OpenAPI document, after those of all operations.
+func (a *API) Complete(doc huma.API) {
 	a.router.Path("/metrics").Methods(http.MethodGet).Handler(a.around(http.MethodGet, "/metrics", a.meter.handler()))
 	delete(doc.OpenAPI().Components.Schemas.Map(), "ErrorModel") // the library's, which ours replaces
 	describe(a, doc.OpenAPI())
@@ -230,32 +199,6 @@ func (a *API) document() huma.API {
 	return humamux.New(a.router, config, customize)
 }
 
-// durationSchema describes wire.Duration.
-type durationSchema struct{}
-
-// Schema is a number of seconds or a text.
-func (durationSchema) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{
-		OneOf:       []*huma.Schema{{Type: huma.TypeNumber}, {Type: huma.TypeString}},
-		Description: `seconds, or text such as "90s", "1h30m", "2d" or "1:30:00"`,
-	}
-}
-
-// tuningSchema describes wire.Tuning.
-type tuningSchema struct{}
-
-// Schema is an object of texts, numbers and booleans.
-func (tuningSchema) Schema(huma.Registry) *huma.Schema {
-	value := &huma.Schema{OneOf: []*huma.Schema{{Type: huma.TypeString}, {Type: huma.TypeNumber}, {Type: huma.TypeBoolean}}}
-	return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: value}
-}
-
-// anySchema describes JSON of any kind.
-type anySchema struct{}
-
-// Schema allows everything.
-func (anySchema) Schema(huma.Registry) *huma.Schema { return &huma.Schema{} }
-
 // answer is a body and the index of the state that it shows.
 type answer[T any] struct {
 	Index uint64 `header:"X-Berth-Index" doc:"index of the state that the answer is about"`
@@ -309,4 +252,19 @@ func writeJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	return e.Encode(v)
+}
+
+// answeredHere marks operations that change nothing although their method is not GET: any peer
+// answers them itself.
+const answeredHere = "answered here"
+
+// logOutput is an answer that writes itself.
+type logOutput struct{ Body func(huma.Context) }
+
+// problemResponse describes every answer that is a problem.
+func problemResponse(doc huma.API) *huma.Response {
+	return &huma.Response{
+		Description: "an error: a problem with a stable code",
+		Content:     map[string]*huma.MediaType{wire.ProblemType: {Schema: problemSchema(doc)}},
+	}
 }

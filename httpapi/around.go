@@ -18,6 +18,9 @@ import (
 // it with each write.
 const writeLimit = 30 * time.Second
 
+// followerSlow bounds the time for the reader of a stream to read what was sent.
+const followerSlow = 10 * time.Second
+
 // otherRoutes is the route under which requests without a route are counted.
 const otherRoutes = "other"
 

@@ -2,17 +2,12 @@ package httpapi
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/berth-gpu/berth/cluster/archive"
-	"github.com/berth-gpu/berth/fsm/command"
-	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -20,11 +15,8 @@ import (
 // audits returns the audit trail from this peer's archive.
 type audits struct{ api *API }
 
-// Bounds of the audit trail's answers.
-const (
-	archivePatience = 2 * time.Second  // for the archive to hold what the state does
-	verifyLimit     = 25 * time.Second // for the whole trail; under that of an answer
-)
+// verifyLimit bounds the time for the whole trail; it is under that of an answer.
+const verifyLimit = 25 * time.Second
 
 // auditInput is the input of GET /audit.
 type auditInput struct {
@@ -56,30 +48,7 @@ func (a audits) route(doc huma.API) {
 	handle(a.api, doc, o, func(ctx context.Context, _ *struct{}) (*answer[wire.AuditVerdict], error) { return a.verify(ctx) })
 }
 
-// archived waits until this peer's archive is complete up to the log index that last returns, and
-// returns the state and the status of the archive.
-func archived(ctx context.Context, a *API, last func(*state.State) uint64) (s state.State, stand archive.Standing, err error) {
-	if a.peer.Archive == nil {
-		return s, stand, refuse(wire.CodeNoArchive, "this peer keeps no archive: ask another")
-	}
-	if s, err = a.fresh(ctx, Default); err != nil {
-		return s, stand, err
-	}
-	a.peer.Archive.Reach(ctx, last(&s), archivePatience)
-	return s, a.peer.Archive.Standing(), nil
-}
-
-// standingOf converts the status of an archive to the API's form.
-func standingOf(v *archive.Standing) wire.ArchiveStanding {
-	return wire.ArchiveStanding{CompleteTo: v.CompleteTo, Failing: v.Failure != ""}
-}
-
 func lastRecord(s *state.State) uint64 { return s.Settings().Audit.Index }
-
-// archiveFault returns the problem of an archive that cannot be read.
-func archiveFault(err error) error {
-	return &Fault{Code: wire.CodeNoArchive, Err: err}
-}
 
 func (a audits) list(ctx context.Context, in *auditInput) (*answer[wire.Audit], error) {
 	s, stand, err := archived(ctx, a.api, lastRecord)
@@ -129,93 +98,6 @@ func (a audits) requests(ctx context.Context, in *refusalsInput, kept Refusals) 
 	}
 	s := a.api.peer.Reader.State()
 	return &answer[wire.Refusals]{Index: s.Index, Body: out}, nil
-}
-
-func timeOf(t time.Time) model.Time {
-	if t.IsZero() {
-		return 0
-	}
-	return model.TimeOf(t)
-}
-
-func auditRecord(r *model.AuditRecord) wire.AuditRecord {
-	kind := command.Kind(r.Kind)
-	return wire.AuditRecord{
-		Seq: r.Seq, Index: r.Index, Time: r.At.Time(), Actor: r.Actor, From: r.From, Action: kind.String(), Target: r.Target,
-		Request: r.Request, Result: r.Code.String(), Detail: r.Detail, Repeated: r.Repeat, ByPeer: r.By, What: whatOf(kind, r.Body),
-	}
-}
-
-// whatOf converts a command's body to the API's form.
-func whatOf(kind command.Kind, raw []byte) map[string]any {
-	if len(raw) == 0 {
-		return nil
-	}
-	body, err := command.ShownBody(kind, raw)
-	if err != nil {
-		return nil
-	}
-	text, err := json.Marshal(body)
-	if err != nil {
-		return nil
-	}
-	var tree map[string]any
-	if err := json.Unmarshal(text, &tree); err != nil {
-		return nil
-	}
-	named, _ := snakes(tree).(map[string]any)
-	return named
-}
-
-// snakes converts the names in a tree to the API's, and leaves out what is not set.
-func snakes(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		out := map[string]any{}
-		for name, field := range v {
-			if field = snakes(field); field != nil {
-				out[snake(name)] = field
-			}
-		}
-		if len(out) == 0 {
-			return nil
-		}
-		return out
-	case []any:
-		for i := range v {
-			v[i] = snakes(v[i])
-		}
-		return v
-	case string:
-		if v == "" {
-			return nil
-		}
-	}
-	return v
-}
-
-// snake converts "GPUsPerJob" to "gpus_per_job".
-func snake(name string) string {
-	var out strings.Builder
-	runes := []rune(name)
-	for i, r := range runes {
-		inner := i > 0 && unicode.IsUpper(r) && (unicode.IsLower(runes[i-1]) ||
-			i+2 < len(runes) && unicode.IsLower(runes[i+1]) && unicode.IsLower(runes[i+2]))
-		if inner {
-			out.WriteByte('_')
-		}
-		out.WriteRune(unicode.ToLower(r))
-	}
-	return out.String()
-}
-
-// verdictOf verifies records that this peer keeps; nil: it keeps none.
-func verdictOf(ctx context.Context, kept Refusals) (*wire.RequestsVerdict, error) {
-	if kept == nil {
-		return nil, nil
-	}
-	v, err := kept.Verify(ctx)
-	return &wire.RequestsVerdict{OK: v.Bad == 0, Records: v.Records, FirstBad: v.Bad, What: v.What}, err
 }
 
 func (a audits) verify(ctx context.Context) (*answer[wire.AuditVerdict], error) {

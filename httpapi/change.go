@@ -10,7 +10,6 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
-	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -70,24 +69,6 @@ func (a changes) route(doc huma.API) {
 	}
 }
 
-// jobID parses a job's id. A text that is not valid is the id of no job.
-func jobID(text string) (model.JobID, error) {
-	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil || n == 0 || strconv.FormatUint(n, 10) != text {
-		return 0, refuse(wire.CodeNotFound, "there is no such job: ids are numbers, as in the answers to submissions and GET /queue")
-	}
-	return model.JobID(n), nil
-}
-
-// firstTask stands for the first task of a job.
-const firstTask = -1
-
-// wholeJob stands for a job as a whole, represented by its first task.
-const wholeJob = -3
-
-// waitingTask stands for the first waiting task of a job, or for the first one if no task waits.
-const waitingTask = -2
-
 // taskOf parses the number of a task; an empty text gives [firstTask].
 func taskOf(text string) (int64, error) {
 	if text == "" {
@@ -98,32 +79,6 @@ func taskOf(text string) (int64, error) {
 		return 0, invalid("task", "must be 0 to "+strconv.Itoa(model.MaxIndex))
 	}
 	return int64(n), nil //nolint:gosec // small
-}
-
-// taskAt returns a task of a job by its number.
-func taskAt(s *state.State, id model.JobID, n int64) (model.Task, bool) {
-	switch n {
-	case firstTask, wholeJob:
-		return s.FirstTask(id)
-	case waitingTask:
-		return firstWaiting(s, id)
-	}
-	return s.Tasks.Get(model.TaskKey{Job: id, Task: uint32(n)}) //nolint:gosec // bounded by taskOf
-}
-
-// firstWaiting returns the first waiting task of a job, or the first one if no task waits.
-func firstWaiting(s *state.State, id model.JobID) (model.Task, bool) {
-	if job, _ := s.Jobs.Get(id); job.Open > job.Live {
-		for k, t := range s.Tasks.From(model.TaskKey{Job: id}) {
-			if k.Job != id {
-				break
-			}
-			if t.State == model.TaskQueued {
-				return t, true
-			}
-		}
-	}
-	return s.FirstTask(id)
 }
 
 func (a changes) cancel(ctx context.Context, in *targetInput) (*answer[wire.Done], error) {

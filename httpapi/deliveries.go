@@ -2,15 +2,12 @@ package httpapi
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/berth-gpu/berth/cluster/notify"
 	"github.com/berth-gpu/berth/fsm/model"
-	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -64,57 +61,4 @@ func (a deliveries) list(ctx context.Context, watch *Watch, to, in string, limit
 	slices.Reverse(out.Deliveries)
 	out.Deliveries = out.Deliveries[:min(limit, len(out.Deliveries))]
 	return &answer[wire.Deliveries]{Index: s.Index, Body: out}, nil
-}
-
-func deliveryOf(d *model.Delivery) wire.Delivery {
-	e := notify.EventOf(&d.Notice)
-	return wire.Delivery{
-		ID: notify.MessageID(d), To: string(d.Key.Outlet), EventID: e.ID, Type: e.Type, Target: e.Target, At: e.Timestamp,
-		State: d.State.String(), Tries: int64(d.Tries), LastTry: d.Last.Time(), NextTry: d.Next.Time(), Status: int64(d.Status),
-		Error: d.Error, TookMilli: d.Took.Milliseconds(),
-	}
-}
-
-// notifyOf adds the events and the address of a job's own webhook.
-func notifyOf(out *wire.Detail, job *model.Job) {
-	if job.Spec.WebhookURL != "" {
-		out.Notify, out.WebhookURL = job.Spec.Notify.Names(), shortURL(job.Spec.WebhookURL)
-	}
-}
-
-// toTell parses the events and the address of a job's own webhook.
-func toTell(r *wire.Submit, to *model.Spec) error {
-	to.WebhookURL = r.WebhookURL
-	if r.WebhookURL == "" {
-		if len(r.Notify) > 0 {
-			return invalid("notify", "needs a webhook_url; use POST /webhooks for the events of all jobs of a user")
-		}
-		return nil
-	}
-	to.Notify = model.NoticeSet(0).With(model.NoticeJobCompleted).With(model.NoticeJobFailed).With(model.NoticeJobCanceled)
-	if len(r.Notify) == 0 {
-		return nil
-	}
-	var err error
-	to.Notify, err = model.ParseNotices(r.Notify, model.JobNotices())
-	return renamed("notify", err)
-}
-
-// mayTell returns an error if a job or a service may not name an address for notifications.
-func mayTell(s *state.State, address string) error {
-	if address == "" {
-		return nil
-	}
-	if err := notify.CheckTarget(s, address); err != nil {
-		return invalid("webhook_url", err.Error())
-	}
-	return nil
-}
-
-// renamed returns the problem of a value under the name that it has here.
-func renamed(field string, err error) error {
-	if p, is := errors.AsType[*model.Problem](err); is {
-		return invalid(field, "must be "+p.Want)
-	}
-	return err
 }

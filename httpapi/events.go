@@ -19,7 +19,6 @@ import (
 // Bounds of event streams.
 const (
 	heartbeat    = 15 * time.Second // between two heartbeats of a stream without events
-	followerSlow = 10 * time.Second // for a follower to read what was sent
 	eventsAtOnce = 256              // of one write
 )
 

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"net/http"
@@ -237,12 +236,6 @@ func (w *saver) environment(hash model.Hash) string {
 		w.out.Environments[name] = values
 	}
 	return name
-}
-
-// hashOf returns the hash by which [SavedJob] refers to a text.
-func hashOf(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:])
 }
 
 // savedSettings returns the cluster's settings, users and projects.

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -370,6 +369,3 @@ func ownJob(job *model.Job, c *auth.Caller) *failure {
 	}
 	return denied("job " + job.ID.String() + " is another user's: this needs the role " + model.RoleOperator.String() + "; you have " + c.Role.String())
 }
-
-// retryAfter returns how long to wait, for problems without a better value.
-func (f *failure) retryAfter() string { return strconv.Itoa(max(1, f.after)) }

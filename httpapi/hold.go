@@ -136,6 +136,13 @@ func (h *sessions) count() int {
 	return len(h.live)
 }
 
+// reviews reports whether the goroutine that reviews sessions runs.
+func (h *sessions) reviews() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.watching
+}
+
 // watch reviews all sessions until there are none.
 func (h *sessions) watch() {
 	timer := time.NewTimer(0)

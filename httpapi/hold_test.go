@@ -294,7 +294,7 @@ func TestSessionsAreForgotten(t *testing.T) {
 		s.with(func(c *statetest.Cluster) {
 			c.Do(&command.MakeToken{Hash: auth.HashOf(leaver), User: "lea", Role: model.RoleUser})
 		})
-		for s.api.held.count() > 0 || s.api.held.runs() {
+		for s.api.held.count() > 0 || s.api.held.reviews() {
 			select {
 			case <-t.Context().Done():
 				t.Fatal("sessions are left")
@@ -302,11 +302,4 @@ func TestSessionsAreForgotten(t *testing.T) {
 			}
 		}
 	}
-}
-
-// runs reports whether the goroutine runs that reviews sessions.
-func (h *sessions) runs() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.watching
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/auth"
-	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
 // hookScope returns the scope of the notices that a new webhook of the caller gets: the caller's
@@ -58,15 +57,6 @@ func ownDelivery(ctx context.Context, s *state.State, d *model.Delivery) bool {
 		return found && ownHook(ctx, &w)
 	}
 	return auth.From(ctx).Owns(d.Notice.User, cmp.Or(d.Notice.Since, d.Notice.At))
-}
-
-// hideAddresses reduces the addresses of services of other users to their hosts.
-func hideAddresses(ctx context.Context, list []wire.ServiceAllocation) {
-	for i := range list {
-		if w := &list[i]; w.WebhookURL != "" && !isOperator(ctx) && w.User != auth.From(ctx).Name {
-			w.WebhookURL = shortURL(w.WebhookURL)
-		}
-	}
 }
 
 func deniedHook(ctx context.Context, what string) error {

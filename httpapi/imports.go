@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"net/http"
-	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -213,24 +212,3 @@ func (a imports) settings(ctx context.Context, in *importInput, b *wire.ImportSe
 	out.Index = index
 	return out, nil
 }
-
-// under adds the path in a body to the fields that an error names.
-func under(path string, err error) error {
-	f, is := errors.AsType[*failure](err)
-	if p, wrong := errors.AsType[*model.Problem](err); wrong && !is {
-		f, is = invalid(apiField(p.Field), "must be "+p.Want), true
-	}
-	if !is {
-		return err
-	}
-	if len(f.Errors) == 0 {
-		f.Errors = []wire.FieldDetail{{Field: path, Message: f.Detail}}
-		return f
-	}
-	for i := range f.Errors {
-		f.Errors[i].Field = path + "." + f.Errors[i].Field
-	}
-	return f
-}
-
-func nth(list string, n int) string { return list + "[" + strconv.Itoa(n) + "]" }

@@ -21,9 +21,6 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// nodeLimit bounds how long a node may take to begin with a log.
-const nodeLimit = 3 * time.Second
-
 // Sources of a log, in wire.HeaderSource.
 const (
 	sourceNode = "node"
@@ -54,9 +51,6 @@ func (in *logInput) Resolve(ctx huma.Context) []error {
 	}
 	return nil
 }
-
-// logOutput is an answer that writes itself.
-type logOutput struct{ Body func(huma.Context) }
 
 func (a outputs) route(doc huma.API) {
 	o := op("logs", http.MethodGet, "/jobs/{job_id}/logs", "A job's output")
@@ -277,12 +271,4 @@ func lastLines(data []byte, n int64) []byte {
 		}
 	}
 	return data[at+1:]
-}
-
-// problemResponse describes every answer that is a problem.
-func problemResponse(doc huma.API) *huma.Response {
-	return &huma.Response{
-		Description: "an error: a problem with a stable code",
-		Content:     map[string]*huma.MediaType{wire.ProblemType: {Schema: problemSchema(doc)}},
-	}
 }

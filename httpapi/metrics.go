@@ -13,6 +13,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/agentwire"
 	"github.com/berth-gpu/berth/httpapi/auth"
 )
 
@@ -31,7 +32,7 @@ type sources struct {
 	reader  Reader
 	members Members
 	places  *places
-	samples *mirror
+	samples func() agentwire.Samples // of this moment
 	now     func() time.Time
 }
 

@@ -130,3 +130,37 @@ func (p *places) rate(s *state.State) float64 {
 	p.ended.at, p.ended.rate = now, float64(tasks)
 	return p.ended.rate
 }
+
+// foresee returns a forecast for the state, or for one of a moment ago where making one takes long:
+// while one is being made other callers get the one before. A forecast is not used after the
+// scheduler was started or stopped, or under another policy or tuning.
+func (p *places) foresee(s *state.State, now model.Time) *sched.Forecast {
+	f, _ := p.foreseen(s, now)
+	return f
+}
+
+// foreseen also returns the index of the state of the forecast, so that a reader that waits for the
+// next one gets it.
+func (p *places) foreseen(s *state.State, now model.Time) (*sched.Forecast, uint64) {
+	f, set := &p.forecast, s.Settings()
+	fits := func(last *forecastOf) bool {
+		return last != nil && last.Starts == (set.Running && !set.Standstill) && last.policy == set.Policy && last.tuning == set.Tuning
+	}
+	if last := f.made.Load(); !fits(last) {
+		f.mu.Lock()
+	} else if !f.mu.TryLock() {
+		return &last.Forecast, last.index
+	}
+	defer f.mu.Unlock()
+	began, last := time.Now(), f.made.Load()
+	if fits(last) && (last.index == s.Index || began.Sub(f.at) < foreseePart*f.took) {
+		return &last.Forecast, last.index
+	}
+	made := &forecastOf{Forecast: sched.Foresee(s, now), index: s.Index, policy: set.Policy, tuning: set.Tuning}
+	f.made.Store(made)
+	f.at, f.took = began, time.Since(began)
+	return &made.Forecast, made.index
+}
+
+// foreseePart is the inverse of the part of the time that is spent on forecasts at most.
+const foreseePart = 20

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"strconv"
@@ -15,15 +14,11 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
-	"github.com/berth-gpu/berth/httpapi/endpoint"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// Bounds of requests to other peers.
-const (
-	probeLimit    = time.Second
-	maxPeerAnswer = 16 << 20 // bytes
-)
+// probeLimit bounds the time of a request for another peer's progress.
+const probeLimit = time.Second
 
 // peers lists the cluster's peers, and reports whether this one can serve.
 type peers struct{ api *API }
@@ -135,18 +130,4 @@ func (a peers) probe(ctx context.Context, peer model.Peer) (index uint64, err er
 		return 0, errAnother
 	}
 	return strconv.ParseUint(got.Header.Get(wire.HeaderIndex), 10, 64)
-}
-
-// newRequest returns a request to a peer or an agent.
-func newRequest(ctx context.Context, method, address, target string, body []byte) (*http.Request, error) {
-	to, err := endpoint.URL(address, target)
-	if err != nil {
-		return nil, err
-	}
-	r, err := http.NewRequestWithContext(ctx, method, to.String(), bytes.NewReader(body))
-	if err != nil {
-		return nil, fmt.Errorf("address %q: %w", address, err)
-	}
-	r.Header.Set("User-Agent", "berth")
-	return r, nil
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
-	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -99,32 +98,6 @@ func (a people) tokens(ctx context.Context, _ *struct{}) (*answer[wire.Tokens], 
 		return cmp.Or(cmp.Compare(x.User, y.User), cmp.Compare(x.Node, y.Node), x.CreatedAt.Compare(y.CreatedAt))
 	})
 	return &answer[wire.Tokens]{Index: s.Index, Body: out}, nil
-}
-
-func tokenOf(s *state.State, t *model.Token, now model.Time) wire.Token {
-	out := wire.Token{
-		ID: auth.ID(t.Hash), Name: t.Name, CreatedAt: t.Made.Time(), CreatedBy: t.By, ExpiresAt: t.Expires.Time(), Expired: !t.Good(now),
-	}
-	user, human := t.Of()
-	switch {
-	case human:
-		u, _ := s.Users.Get(model.UserName(user))
-		out.User, out.Role = user, t.Allows(u.Role).String()
-	case t.First:
-		out.Role = model.RoleNone.String()
-	default:
-		out.Node, out.Role = user, t.Role.String()
-	}
-	return out
-}
-
-// roleOf parses a role; an empty text gives no role.
-func roleOf(name string) (model.Role, error) {
-	role, known := model.RoleNamed(name)
-	if !known && name != "" {
-		return role, invalid("role", "must be viewer, user, operator, admin or agent")
-	}
-	return role, nil
 }
 
 // tokenLife is the default lifetime of a token. A node's token has no end by default, since its end
@@ -218,17 +191,6 @@ func (a people) users(ctx context.Context, _ *struct{}) (*answer[wire.Users], er
 		out.Users = append(out.Users, userOf(&s, &u, tokens[u.Name]))
 	}
 	return &answer[wire.Users]{Index: s.Index, Body: out}, nil
-}
-
-func userOf(s *state.State, u *model.User, tokens int64) wire.User {
-	out := wire.User{Name: u.Name, Role: u.Role.String(), Projects: []string{}, Tokens: tokens, CreatedAt: u.Made.Time()}
-	for k := range s.Members.From(model.MemberKey{User: u.Name}) {
-		if k.User != u.Name {
-			break
-		}
-		out.Projects = append(out.Projects, k.Project)
-	}
-	return out
 }
 
 func (a people) set(ctx context.Context, in *userBodyInput, body *wire.SetUser) (*answer[wire.User], error) {

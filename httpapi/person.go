@@ -4,10 +4,11 @@ import (
 	"context"
 	"slices"
 
-	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/cluster/notify"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
 // asUser returns the user in whose name the caller makes a request: the caller, unless that is an
@@ -69,48 +70,69 @@ func mostPriority(ctx context.Context) int64 {
 	return int64(most)
 }
 
-// mayAllocate returns an error if the caller may not ask for GPUs without a job, and fills in the
-// user.
-func (a services) mayAllocate(ctx context.Context, s *state.State, user string, c *command.Allocate) (err error) {
-	if c.User, err = asUser(ctx, user); err != nil {
-		return err
-	}
-	if err = a.api.gate.inProject(ctx, s, c.Project); err != nil {
-		return err
-	}
-	return inClass(ctx, c.Class)
-}
-
-// mayGiveUp returns an error if the caller may not renew or release an allocation: their own, or as
-// an operator any. An allocation that this peer does not know may have been acknowledged by another
-// peer: it is looked up again in the newest state that can be read.
-func (a services) mayGiveUp(ctx context.Context, id model.AllocationID) error {
-	c := auth.From(ctx)
-	if c.Kind == auth.Open || c.Role.Covers(model.RoleOperator) {
-		return nil
-	}
-	s := a.api.peer.Reader.State()
-	one, found := s.Allocations.Get(id)
-	if !found {
-		var err error
-		if s, err = a.api.fresh(ctx, Linearizable); err != nil {
-			return err
-		}
-		one, found = s.Allocations.Get(id)
-	}
-	switch {
-	case !found:
-		return noAllocation()
-	case c.Owns(one.User, one.Asked):
-		return nil
-	}
-	return denied("allocation " + string(id) + " is another user's: this needs the role " + model.RoleOperator.String() + "; you have " + c.Role.String())
-}
-
 // forNode returns an error if the caller is not the agent of a node.
 func forNode(ctx context.Context, node model.NodeID) error {
 	if c := auth.From(ctx); c.Kind == auth.Node && c.Name != string(node) {
 		return denied("this token is good for the node " + c.Name + " only")
 	}
 	return nil
+}
+
+// mayTell returns an error if a job or a service may not name an address for notifications.
+func mayTell(s *state.State, address string) error {
+	if address == "" {
+		return nil
+	}
+	if err := notify.CheckTarget(s, address); err != nil {
+		return invalid("webhook_url", err.Error())
+	}
+	return nil
+}
+
+func noJob() error {
+	return refuse(wire.CodeNotFound, "there is no such job, or it has no such task; of jobs that ended long ago only GET /jobs/{job_id} is available")
+}
+
+// hideAddresses reduces the addresses of services of other users to their hosts.
+func hideAddresses(ctx context.Context, list []wire.ServiceAllocation) {
+	for i := range list {
+		if w := &list[i]; w.WebhookURL != "" && !isOperator(ctx) && w.User != auth.From(ctx).Name {
+			w.WebhookURL = shortURL(w.WebhookURL)
+		}
+	}
+}
+
+// viewFor returns a view of a state that hides what the caller may not see: what other users' jobs
+// run is for operators, and for the callers that jobs.show_commands names in the present state.
+func (a *API) viewFor(ctx context.Context, s, now *state.State, at model.Time) view {
+	return view{s: s, now: at, sees: a.sees(ctx, now)}
+}
+
+// sees returns whether the caller may see what a job runs: its command with its arguments,
+// its folder, and the values of a sweep, any of which may hold a secret.
+func (a *API) sees(ctx context.Context, now *state.State) func(*model.Job) bool {
+	c := auth.From(ctx)
+	if c.Kind == auth.Open || c.Role.Covers(model.RoleOperator) {
+		return func(*model.Job) bool { return true }
+	}
+	own := func(j *model.Job) bool {
+		return (c.Kind == auth.User || c.Kind == auth.Service) && c.Owns(j.Spec.User, j.Submitted)
+	}
+	switch now.Settings().Defaults.Commands {
+	case model.AudienceAll:
+		return func(*model.Job) bool { return true }
+	case model.AudienceProject:
+		projects := a.gate.projects(now, c)
+		return func(j *model.Job) bool {
+			return own(j) || c.Role.Covers(model.RoleUser) && j.Spec.Project != "" && slices.Contains(projects, j.Spec.Project)
+		}
+	case model.AudienceUser:
+	}
+	return own
+}
+
+// isOperator reports whether the caller is an operator or more. Without authentication every caller is.
+func isOperator(ctx context.Context) bool {
+	c := auth.From(ctx)
+	return c.Kind == auth.Open || c.Role.Covers(model.RoleOperator)
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
-	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -49,28 +48,6 @@ func (a policies) route(doc huma.API) {
 				return a.set(ctx, in.Key, b)
 			})
 	}
-}
-
-func policiesOf(s *state.State) *wire.Policies {
-	set := s.Settings()
-	out := &wire.Policies{Policy: set.Policy, Predictions: predictions(s)}
-	for _, name := range queue.Policies() {
-		out.Policies = append(out.Policies, wire.Policy{Name: name, What: queue.Describe(name)})
-	}
-	for _, p := range model.Parameters() {
-		out.Parameters = append(out.Parameters, wire.Parameter{Name: p.Name, Value: p.Value(&set.Tuning), Range: p.Range, What: p.What})
-	}
-	out.MaxRetries, out.AutoRetry = int64(set.Tuning.Retries), set.Tuning.Retries > 0
-	out.Config = wire.PolicyConfig{
-		Policy: set.Policy, Parameters: map[string]string{}, MaxConcurrent: &wire.OrNone[int64]{None: true}, AutoRetry: out.AutoRetry,
-	}
-	for _, p := range out.Parameters {
-		out.Config.Parameters[p.Name] = p.Value
-	}
-	if l, found := s.Limits.Get(model.ScopeKey{Kind: model.ScopeCluster}); found && l.Live != model.Unlimited {
-		out.MaxConcurrent, out.Config.MaxConcurrent = &l.Live, &wire.OrNone[int64]{Value: l.Live}
-	}
-	return out
 }
 
 // autoRetries is how often a failed job is retried on a cluster with automatic retries.

@@ -2,15 +2,11 @@ package httpapi
 
 import (
 	"context"
-	"math"
 	"net/http"
-	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
-	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -46,70 +42,4 @@ func (a quotas) setAllocation(ctx context.Context, key string, b *wire.SetAlloca
 	}
 	s := a.api.peer.Reader.State()
 	return &answer[wire.Allocation]{Index: index, Body: allocationOf(&s)}, nil
-}
-
-// poolsOf converts a body to a change of how GPUs are divided.
-func poolsOf(b *wire.SetAllocation) (*command.SetPools, error) {
-	c := &command.SetPools{Mode: model.PoolModeOf(b.Mode)}
-	if b.Mode != "" && c.Mode == model.PoolDefault {
-		return nil, invalid("mode", "must be dynamic, static or hybrid")
-	}
-	if b.Ratio != nil {
-		thousandths := math.Round(*b.Ratio * 1000)
-		if !(thousandths >= 1 && thousandths <= 1000) {
-			return nil, invalid("reserved_ratio", "must be above 0 and at most 1, such as 0.3")
-		}
-		c.Part = uint32(thousandths)
-	}
-	return c, nil
-}
-
-func allocationOf(s *state.State) *wire.Allocation {
-	pools := s.Settings().Pools
-	part := pools.Part
-	if part == 0 {
-		part = model.DefaultPart
-	}
-	all, _ := s.Accounts.Get(model.ScopeKey{Kind: model.ScopeCluster})
-	fit := s.FitGPUs
-	return &wire.Allocation{
-		Mode: pools.Mode.String(), Ratio: float64(part) / 1000, GPUs: int64(s.Slots.Len()), Fit: fit, Owned: all.Reserved,
-		Kept: min(pools.Kept(fit, all.Reserved), fit), Lent: int64(all.Borrowed),
-	}
-}
-
-// countSchema, amountSchema and switchSchema describe wire.OrNone.
-type (
-	countSchema  struct{}
-	amountSchema struct{}
-	switchSchema struct{}
-)
-
-// Schema returns that of a whole number or "none".
-func (countSchema) Schema(huma.Registry) *huma.Schema {
-	return orNone(huma.TypeInteger, "0 or more, or none")
-}
-
-// Schema returns that of a number or "none".
-func (amountSchema) Schema(huma.Registry) *huma.Schema {
-	return orNone(huma.TypeNumber, "0 or more, or none")
-}
-
-// Schema returns that of true, false or "none".
-func (switchSchema) Schema(huma.Registry) *huma.Schema {
-	return orNone(huma.TypeBoolean, "true, false or none")
-}
-
-func orNone(kind, what string) *huma.Schema {
-	return &huma.Schema{
-		OneOf:       []*huma.Schema{{Type: kind}, {Type: huma.TypeString, Enum: []any{wire.None}}},
-		Description: what,
-	}
-}
-
-// sortedScopes returns scopes in order of kind and name, without the cluster and duplicates.
-func sortedScopes(list []model.ScopeKey) []model.ScopeKey {
-	list = slices.DeleteFunc(list, func(k model.ScopeKey) bool { return k.Kind == model.ScopeCluster })
-	slices.SortFunc(list, model.ScopeKey.Compare)
-	return slices.Compact(list)
 }

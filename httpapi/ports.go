@@ -10,6 +10,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/forward"
+	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
 // Proposer carries out commands. Its errors are *[Fault]s; any other error leaves the outcome
@@ -146,15 +147,11 @@ type Standing struct {
 	Broken      uint64 // restored states that break invariants
 }
 
-// Fault is why a peer did not carry out a request: a code of the API, and the peer's own error,
-// which is logged and not sent.
-type Fault struct {
-	Code string
-	Err  error
+// Settings gives access by name to the settings of the whole cluster.
+type Settings interface {
+	// List returns all values in force.
+	List(*state.State) []wire.Setting
+	// Change returns the commands that give the named settings these values. Its error lists which
+	// may not have their value, and which may.
+	Change(*state.State, map[string]string) ([]command.Body, error)
 }
-
-// Error returns the code and the peer's error.
-func (f *Fault) Error() string { return f.Code + ": " + f.Err.Error() }
-
-// Unwrap returns the peer's error.
-func (f *Fault) Unwrap() error { return f.Err }

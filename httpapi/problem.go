@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -12,9 +13,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/wire"
-)
-
-// statuses is the one table from a stable code to an HTTP status. A code that is
+) // statuses is the one table from a stable code to an HTTP status. A code that is
 // not in it is a refusal of the state: 409.
 var statuses = map[string]int{
 	wire.CodeMalformed:       http.StatusBadRequest,
@@ -190,3 +189,48 @@ func retell(_ huma.Context, _ string, v any) (any, error) {
 	}
 	return f.Problem, nil
 }
+
+// renamed returns the problem of a value under the name that it has here.
+func renamed(field string, err error) error {
+	if p, is := errors.AsType[*model.Problem](err); is {
+		return invalid(field, "must be "+p.Want)
+	}
+	return err
+}
+
+// retryAfter returns how long to wait, for problems without a better value.
+func (f *failure) retryAfter() string { return strconv.Itoa(max(1, f.after)) }
+
+// under adds the path in a body to the fields that an error names.
+func under(path string, err error) error {
+	f, is := errors.AsType[*failure](err)
+	if p, wrong := errors.AsType[*model.Problem](err); wrong && !is {
+		f, is = invalid(apiField(p.Field), "must be "+p.Want), true
+	}
+	if !is {
+		return err
+	}
+	if len(f.Errors) == 0 {
+		f.Errors = []wire.FieldDetail{{Field: path, Message: f.Detail}}
+		return f
+	}
+	for i := range f.Errors {
+		f.Errors[i].Field = path + "." + f.Errors[i].Field
+	}
+	return f
+}
+
+func nth(list string, n int) string { return list + "[" + strconv.Itoa(n) + "]" }
+
+// Fault is why a peer did not carry out a request: a code of the API, and the peer's own error,
+// which is logged and not sent.
+type Fault struct {
+	Code string
+	Err  error
+}
+
+// Error returns the code and the peer's error.
+func (f *Fault) Error() string { return f.Code + ": " + f.Err.Error() }
+
+// Unwrap returns the peer's error.
+func (f *Fault) Unwrap() error { return f.Err }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/berth-gpu/berth/cluster/archive"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -119,4 +120,49 @@ func (a *API) fresh(ctx context.Context, level Consistency) (state.State, error)
 // now returns the time for answers: the cluster's clock lags behind when nothing happens.
 func (a *API) now(s *state.State) model.Time {
 	return max(model.TimeOf(a.cfg.Now()), s.Settings().Clock)
+}
+
+// archivePatience bounds the time for the archive to hold what the state does.
+const archivePatience = 2 * time.Second
+
+// archived waits until this peer's archive is complete up to the log index that last returns, and
+// returns the state and the status of the archive.
+func archived(ctx context.Context, a *API, last func(*state.State) uint64) (s state.State, stand archive.Standing, err error) {
+	if a.peer.Archive == nil {
+		return s, stand, refuse(wire.CodeNoArchive, "this peer keeps no archive: ask another")
+	}
+	if s, err = a.fresh(ctx, Default); err != nil {
+		return s, stand, err
+	}
+	a.peer.Archive.Reach(ctx, last(&s), archivePatience)
+	return s, a.peer.Archive.Standing(), nil
+}
+
+// archiveFault returns the problem of an archive that cannot be read.
+func archiveFault(err error) error {
+	return &Fault{Code: wire.CodeNoArchive, Err: err}
+}
+
+// watchInput is the input of a read without parameters of its own.
+type watchInput struct{ Watch }
+
+// orchestrator returns whether jobs are started, and the counts of the scheduler.
+func (a *API) orchestrator(ctx context.Context, s *state.State) *wire.Orchestrator {
+	set, n, known := s.Settings(), statisticsOf(s, a.places.rate(s)), a.samples.get(ctx)
+	leader, _ := a.peer.Members.Leader()
+	out := &wire.Orchestrator{
+		Running: set.Running && !set.Standstill, Policy: set.Policy, Leader: string(leader.ID),
+		Stats: wire.SchedStats{
+			JobsScheduled: n.Attempts, JobsCompleted: n.Completed, JobsFailed: n.Failed,
+			SchedulingCycles: int64(known.Passes), //nolint:gosec // a count
+		},
+		ResourceSummary: resources(s),
+		QueueSummary: wire.QueueSummary{
+			TotalJobs: n.TotalJobs, Queued: n.Queued, Running: n.Running, Completed: n.Completed, Failed: n.Failed, Canceled: n.Canceled,
+		},
+	}
+	if known.Passes > 0 {
+		out.AveragePassMicro = tenths(float64(known.PassesTook.Microseconds()) / float64(known.Passes))
+	}
+	return out
 }

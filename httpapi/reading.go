@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"context"
 	"net/http"
 	"sync"
 	"time"
@@ -84,39 +83,4 @@ func (a *API) readsOthers(r *http.Request, rule auth.Rule, c *auth.Caller) bool 
 		return false
 	}
 	return rule.Path == "/jobs/{job_id}/logs" || a.sees(r.Context(), &s)(&job)
-}
-
-// CheckRecords verifies once whether the records that this peer keeps are as they were written, and
-// logs an error for each kind that is not. It returns after that, or when the context ends.
-func (a *API) CheckRecords(ctx context.Context) {
-	for _, kept := range []struct {
-		name string
-		of   Refusals
-	}{{"refusals", a.peer.Refusals}, {"reads", a.peer.Reads}} {
-		if v, err := verdictOf(ctx, kept.of); err != nil {
-			a.log.Warn("records cannot be verified", "records", kept.name, "err", err)
-		} else if v != nil && !v.OK {
-			a.log.Error("records were changed", "records", kept.name, "first_bad", v.FirstBad, "what", v.What)
-		}
-	}
-	for ctx.Err() == nil && a.peer.Archive != nil {
-		if s := a.peer.Reader.State(); !s.Settings().Incarnation.IsZero() {
-			v, err := audits{a}.verify(ctx)
-			switch {
-			case ctx.Err() != nil:
-			case err != nil:
-				a.log.Warn("the audit trail cannot be verified", "err", err)
-			case v.Body.FirstBad > 0 || v.Body.What != "" && v.Body.Missing == 0:
-				a.log.Error("the audit trail was changed", "first_bad", v.Body.FirstBad, "what", v.Body.What)
-			default:
-				a.log.Info("the audit trail was verified", "records", v.Body.Records, "missing", v.Body.Missing)
-			}
-			return
-		}
-		select {
-		case <-a.wakes.changed(topics(model.TopicSettings), 0):
-		case <-time.After(foundAgain):
-		case <-ctx.Done():
-		}
-	}
 }

@@ -53,7 +53,7 @@ func TestRecordsAreCheckedAtTheStart(t *testing.T) {
 	var log bytes.Buffer
 	s.api.log = slog.New(slog.NewTextHandler(&log, nil))
 	s.api.peer.Refusals, s.api.peer.Reads = &refusals{bad: 7, what: "a record is missing, or was put in"}, &refusals{}
-	s.api.CheckRecords(t.Context())
+	CheckRecords(t.Context(), s.api)
 	if text := log.String(); !strings.Contains(text, "level=ERROR") || !strings.Contains(text, "records=refusals first_bad=7") || strings.Contains(text, "records=reads") {
 		t.Errorf("the log says %s", text)
 	}

@@ -1,12 +1,10 @@
 package httpapi
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -81,41 +79,6 @@ func (a reservations) list(s *state.State) *wire.Reservations {
 	return out
 }
 
-func reservationOf(books *state.Books, b *model.Booking, now model.Time) wire.Reservation {
-	out := wire.Reservation{
-		ID: b.ID.String(), Kind: b.Kind.String(), GPUs: int64(b.GPUs), GPUType: b.Model, Start: b.Start.Time(), End: b.End.Time(),
-		State: "planned", Short: int64(books.Short(b.ID)), Reason: b.Note, CreatedBy: b.By, CreatedAt: b.Made.Time(),
-	}
-	switch {
-	case b.End <= now:
-		out.State = "over"
-	case b.Start <= now:
-		out.State = "active"
-	}
-	switch b.Owner.Kind {
-	case model.ScopeUser:
-		out.User = b.Owner.Name
-	case model.ScopeProject:
-		out.Project = b.Owner.Name
-	case model.ScopeCluster:
-	}
-	for _, id := range b.NodeIDs() {
-		out.Nodes = append(out.Nodes, string(id))
-	}
-	return out
-}
-
-// onNode returns the reservations that name a node, by their start.
-func onNode(s *state.State, id model.NodeID, books *state.Books, now model.Time) (out []wire.Reservation) {
-	for _, b := range s.Bookings.All() {
-		if slices.Contains(b.NodeIDs(), id) {
-			out = append(out, reservationOf(books, &b, now))
-		}
-	}
-	slices.SortStableFunc(out, func(x, y wire.Reservation) int { return x.Start.Compare(y.Start) })
-	return out
-}
-
 func (a reservations) reserve(ctx context.Context, key string, body *wire.Reserve) (*answer[wire.Reserved], error) {
 	s := a.api.peer.Reader.State()
 	if c := auth.From(ctx); c.Kind != auth.Open && body.User == "" && body.Project == "" && (body.Maintenance == nil || !*body.Maintenance) {
@@ -178,89 +141,6 @@ func (a reservations) mayUnreserve(ctx context.Context, id model.BookingID) erro
 	return denied("this reservation was made by another user: to cancel it needs the role " + model.RoleOperator.String() + "; you have " + c.Role.String())
 }
 
-// bookingOf converts a body to a booking.
-func bookingOf(r *wire.Reserve, now model.Time) (*model.Booking, error) {
-	b := &model.Booking{Kind: model.BookGPUs, Model: r.GPUType, Note: r.Reason}
-	if r.Maintenance != nil && *r.Maintenance {
-		b.Kind = model.BookMaintenance
-	}
-	if err := fitting(r, b.Kind); err != nil {
-		return nil, err
-	}
-	switch {
-	case r.User != "" && r.Project != "":
-		return nil, invalid("project", "must not be given together with user")
-	case r.User != "":
-		b.Owner = model.ScopeKey{Kind: model.ScopeUser, Name: r.User}
-	case r.Project != "":
-		b.Owner = model.ScopeKey{Kind: model.ScopeProject, Name: r.Project}
-	case b.Kind == model.BookGPUs:
-		return nil, invalid("user", "must be given, or project")
-	}
-	ids, err := nodeIDs(r.Nodes)
-	if err != nil {
-		return nil, err
-	}
-	b.Nodes = model.NodeList(ids)
-	if b.GPUs, err = count("gpu_count", r.GPUs, 1, model.MaxBooked, 0); err != nil {
-		return nil, err
-	}
-	return b, spanOf(r, b, now)
-}
-
-// fitting returns an error for a field that does not go with the kind of a booking, or is no name.
-func fitting(r *wire.Reserve, kind model.BookingKind) error {
-	for _, v := range []struct {
-		field, name string
-		given       bool
-	}{{"user", r.User, r.User != ""}, {"project", r.Project, r.Project != ""}, {"gpu_count", "", r.GPUs != nil}, {"gpu_type", "", r.GPUType != ""}} {
-		switch {
-		case kind == model.BookMaintenance && v.given:
-			return invalid(v.field, "must be left out: a maintenance takes whole nodes, for no user")
-		case v.name != "" && !model.Name(v.name):
-			return invalid(v.field, "must be the name of a user or project, not "+strconv.Quote(clip(v.name)))
-		}
-	}
-	return nil
-}
-
-// nodeIDs parses names of nodes, and expands ranges of numbers such as n[1-4].
-func nodeIDs(list []string) (ids []model.NodeID, err error) {
-	for _, text := range list {
-		names, err := model.ParseNodes(text)
-		if err != nil {
-			return nil, invalid("nodes", err.Error())
-		}
-		if len(names) == 0 {
-			return nil, invalid("nodes", "must be ids of nodes, see GET /nodes")
-		}
-		for _, name := range names {
-			ids = append(ids, model.NodeID(name))
-		}
-	}
-	return ids, nil
-}
-
-// spanOf parses when a booking begins and ends.
-func spanOf(r *wire.Reserve, b *model.Booking, now model.Time) (err error) {
-	if b.Start, err = instant("start", cmp.Or(r.Start, "+0"), now); err != nil {
-		return err
-	}
-	switch {
-	case r.End == "" && r.Duration == nil:
-		return invalid("duration", "must be given, or end")
-	case r.End != "" && r.Duration != nil:
-		return invalid("end", "must not be given together with duration")
-	case r.Duration != nil:
-		b.End = b.Start.Add(time.Duration(*r.Duration))
-	default:
-		if b.End, err = instant("end", r.End, now); err == nil && b.End <= b.Start {
-			return invalid("end", "must be after the start, "+b.Start.Time().Format(time.RFC3339))
-		}
-	}
-	return err
-}
-
 func (a reservations) cancel(ctx context.Context, in *unreserveInput) (*answer[wire.Reserved], error) {
 	n, err := strconv.ParseUint(in.ID, 10, 64)
 	if err != nil || n == 0 || strconv.FormatUint(n, 10) != in.ID {
@@ -288,25 +168,4 @@ func (a reservations) limit(ctx context.Context, key string, body *wire.SetReser
 	}
 	s = a.api.peer.Reader.State()
 	return &answer[wire.Reservations]{Index: index, Body: a.list(&s)}, nil
-}
-
-// capsOf converts a body to a change of the limits of reservations.
-func capsOf(s *state.State, body *wire.SetReservationLimits) (*command.SetBookingCaps, error) {
-	caps := s.Settings().Booking.OrDefault()
-	caps.Next = 0
-	for _, v := range []struct {
-		field string
-		value *int64
-		most  int64
-		to    *uint32
-	}{{"percent", body.Percent, 100, &caps.Percent}, {"percent_per_user", body.UserPercent, 100, &caps.UserPercent}, {"per_user", body.PerUser, model.MaxBookings, &caps.PerUser}} {
-		n, err := count(v.field, v.value, 1, v.most, int64(*v.to))
-		if err != nil {
-			return nil, err
-		}
-		*v.to = n
-	}
-	caps.Ahead = time.Duration(or(body.Ahead, wire.Duration(caps.Ahead)))
-	caps.Longest = time.Duration(or(body.Longest, wire.Duration(caps.Longest)))
-	return &command.SetBookingCaps{Caps: caps}, nil
 }

@@ -163,14 +163,26 @@ func sharesOf(_ *state.State, set *wire.Arrangement) (list []command.Body, err e
 	return list, nil
 }
 
-func scopeNamed(kind, name string, cluster bool) (model.ScopeKey, error) {
-	for _, k := range []model.ScopeKind{model.ScopeProject, model.ScopeUser} {
-		if kind == k.String() {
-			return model.ScopeKey{Kind: k, Name: name}, nil
+// servicesOf returns the commands that queue the services of an import that are not queued yet.
+func servicesOf(s *state.State, set *wire.Arrangement) (list []command.Body, err error) {
+	for i := range set.Services {
+		in := &set.Services[i]
+		where := nth("services", i)
+		id := model.AllocationID(in.ID)
+		if s.Allocations.Has(id) {
+			continue
 		}
+		c, err := allocation(&in.Request)
+		if err != nil {
+			return nil, under(where+".request", err)
+		}
+		if c.ID, c.User = id, in.User; in.Request.User != "" {
+			return nil, under(where, invalid("request", "must not contain a user: the field user has it"))
+		}
+		if err := c.Validate(); err != nil {
+			return nil, under(where, err)
+		}
+		list = append(list, c)
 	}
-	if c := model.ScopeCluster; cluster && kind == c.String() && name == "" {
-		return model.ScopeKey{Kind: c}, nil
-	}
-	return model.ScopeKey{}, invalid("scope", "must be project or user with a name, or of a quota cluster without")
+	return list, nil
 }

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/berth-gpu/berth/cluster/soft"
 	"github.com/berth-gpu/berth/httpapi/agentwire"
+	"github.com/berth-gpu/berth/httpapi/endpoint"
 	"github.com/berth-gpu/berth/httpapi/forward"
 )
 
@@ -18,6 +20,9 @@ const (
 	samplesEvery = time.Second // while there are readers
 	samplesLimit = 500 * time.Millisecond
 )
+
+// maxPeerAnswer bounds the answer of another peer, in bytes.
+const maxPeerAnswer = 16 << 20
 
 // mirror is this peer's copy of what only the leader knows.
 type mirror struct {
@@ -71,6 +76,13 @@ func (a *API) fetchSamples(ctx context.Context) (out agentwire.Samples, err erro
 	return out, a.askPeer(ctx, leader, agentwire.PathSamples, nil, &out)
 }
 
+// presentSamples returns what the leader knows, within a time that suits a request for metrics.
+func (a *API) presentSamples() agentwire.Samples {
+	ctx, cancel := context.WithTimeout(context.Background(), samplesLimit+100*time.Millisecond)
+	defer cancel()
+	return a.samples.get(ctx)
+}
+
 // ownSamples returns what this peer knows as the leader.
 func (a *API) ownSamples() agentwire.Samples {
 	st := a.peer.Members.Standing()
@@ -108,4 +120,21 @@ func (a *API) askPeer(ctx context.Context, peer forward.Leader, path string, que
 		return nil
 	}
 	return agentwire.Decode(data, answer)
+}
+
+// nodeLimit bounds how long a node may take to begin with a log.
+const nodeLimit = 3 * time.Second
+
+// newRequest returns a request to a peer or an agent.
+func newRequest(ctx context.Context, method, address, target string, body []byte) (*http.Request, error) {
+	to, err := endpoint.URL(address, target)
+	if err != nil {
+		return nil, err
+	}
+	r, err := http.NewRequestWithContext(ctx, method, to.String(), bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("address %q: %w", address, err)
+	}
+	r.Header.Set("User-Agent", "berth")
+	return r, nil
 }

@@ -1,11 +1,9 @@
 package httpapi
 
 import (
-	"context"
 	"maps"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -124,10 +122,8 @@ func (g *gauges) users(s *state.State) {
 
 // devices exposes every GPU: its properties, its holder, and its last telemetry.
 func (c *standings) devices(g *gauges, s *state.State) {
-	ctx, cancel := context.WithTimeout(context.Background(), samplesLimit+100*time.Millisecond)
-	defer cancel()
 	measured := map[model.GPUID]model.Sample{}
-	for _, r := range c.samples.get(ctx).Readings {
+	for _, r := range c.samples().Readings {
 		measured[r.Sample.GPU] = r.Sample
 	}
 	for k := range s.NodeGPUs.All() {
@@ -182,4 +178,16 @@ func pairs(label []string) (names, values []string) {
 		names, values = append(names, label[i]), append(values, label[i+1])
 	}
 	return names, values
+}
+
+// predicted exposes the accuracy.
+func (g *gauges) predicted(s *state.State) {
+	for _, p := range predictions(s) {
+		g.count("berth_prediction_attempts_total", "Attempts that ended by themselves after their run time was predicted, by the user's estimate or by earlier runs.",
+			float64(p.Attempts), "source", p.Source)
+		g.count("berth_prediction_within_factor_two_total", "Predictions that were right to a factor of two.",
+			float64(p.WithinFactorTwo), "source", p.Source)
+		g.count("berth_prediction_error_doublings_total", "Sum of the errors of predictions, in both directions: 1 is a factor of two.",
+			p.ErrorDoublings, "source", p.Source)
+	}
 }

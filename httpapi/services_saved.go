@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
-	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -44,28 +42,4 @@ func saveService(list []wire.SavedService, a *model.Allocation) []wire.SavedServ
 		s.Request.GPUMemory = new(float64(a.GPUMemoryMB) / 1000)
 	}
 	return append(list, s)
-}
-
-// servicesOf returns the commands that queue the services of an import that are not queued yet.
-func servicesOf(s *state.State, set *wire.Arrangement) (list []command.Body, err error) {
-	for i := range set.Services {
-		in := &set.Services[i]
-		where := nth("services", i)
-		id := model.AllocationID(in.ID)
-		if s.Allocations.Has(id) {
-			continue
-		}
-		c, err := allocation(&in.Request)
-		if err != nil {
-			return nil, under(where+".request", err)
-		}
-		if c.ID, c.User = id, in.User; in.Request.User != "" {
-			return nil, under(where, invalid("request", "must not contain a user: the field user has it"))
-		}
-		if err := c.Validate(); err != nil {
-			return nil, under(where, err)
-		}
-		list = append(list, c)
-	}
-	return list, nil
 }

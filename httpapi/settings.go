@@ -6,20 +6,9 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
-	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
-
-// Settings gives access by name to the settings of the whole cluster.
-type Settings interface {
-	// List returns all values in force.
-	List(*state.State) []wire.Setting
-	// Change returns the commands that give the named settings these values. Its error lists which
-	// may not have their value, and which may.
-	Change(*state.State, map[string]string) ([]command.Body, error)
-}
 
 // settings shows and changes the settings of the whole cluster.
 type settings struct{ api *API }

@@ -3,27 +3,17 @@ package httpapi
 import (
 	"context"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
-	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
 // submissions accepts jobs.
 type submissions struct{ api *API }
-
-// submitInput is the input of POST /queue/submit.
-type submitInput struct {
-	Key     string `header:"Idempotency-Key" doc:"key of this submission, which is carried out once even if it is sent repeatedly; preferably a UUIDv7"`
-	DryRun  bool   `query:"dry_run" doc:"only return what the submission would result in; nothing is queued"`
-	RawBody []byte
-}
 
 func (a submissions) route(doc huma.API) {
 	body := newStrict[wire.Submit]()
@@ -71,12 +61,6 @@ func (a submissions) submit(ctx context.Context, r *wire.Submit, in *submitInput
 	return &answer[wire.Submitted]{Index: index, Body: out}, nil
 }
 
-// isOperator reports whether the caller is an operator or more. Without authentication every caller is.
-func isOperator(ctx context.Context) bool {
-	c := auth.From(ctx)
-	return c.Kind == auth.Open || c.Role.Covers(model.RoleOperator)
-}
-
 // mayAsk returns an error if the caller may not submit a job that has all its defaults, and fills
 // in the user.
 func (a submissions) mayAsk(ctx context.Context, s *state.State, user string, spec *model.Spec) (err error) {
@@ -121,49 +105,4 @@ func (a submissions) submitted(id model.JobID) *wire.Submitted {
 		out.Job.Position, out.Job.PositionExact = out.QueuePosition, out.PositionExact
 	}
 	return out
-}
-
-// submitter returns the actor that asks for GPUs in a user's name: the caller, or without
-// authentication that user.
-func submitter(ctx context.Context, user string) string {
-	if c := auth.From(ctx); c.Kind != auth.Open {
-		return c.Actor()
-	}
-	return userActor(user)
-}
-
-// userActor returns the actor of a user in timelines and request ids.
-func userActor(user string) string { return "user:" + user }
-
-// propose carries out one command of the caller, under a request id if there is one. A command that
-// the state refuses is an error.
-func (a *API) propose(ctx context.Context, key string, body command.Body) (command.Result, uint64, error) {
-	return a.proposeAs(ctx, auth.From(ctx).Actor(), key, body)
-}
-
-// proposeAs is propose in the name of another actor.
-func (a *API) proposeAs(ctx context.Context, actor, key string, body command.Body) (command.Result, uint64, error) {
-	c, err := command.New(clipActor(actor), body)
-	if err == nil && key != "" {
-		c, err = c.WithRequest(key)
-	}
-	if err != nil {
-		return command.Result{}, 0, err
-	}
-	results, index, err := a.peer.Proposer.Propose(ctx, c.FromClient(proposing(ctx)))
-	if err != nil {
-		a.meter.proposed(body.Kind(), "failed")
-		return command.Result{}, 0, unsure(err)
-	}
-	r := results[0]
-	a.meter.proposed(body.Kind(), r.Code.String())
-	if !r.OK() {
-		return r, index, refused(&r)
-	}
-	return r, index, nil
-}
-
-// clipActor shortens a user's name, which may be longer than an actor's.
-func clipActor(actor string) string {
-	return strings.ToValidUTF8(actor[:min(len(actor), model.MaxName)], "")
 }

@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/http"
-	"net/url"
 	"reflect"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -117,20 +116,6 @@ func webhookOf(s *state.State, id model.WebhookID) *wire.Webhook {
 	case model.ScopeCluster:
 	}
 	return out
-}
-
-// shortURL returns an address without the part after its host, which many services treat as a
-// secret.
-func shortURL(text string) string {
-	u, err := url.Parse(text)
-	if err != nil {
-		return ""
-	}
-	short := u.Scheme + "://" + u.Host
-	if u.Path != "" && u.Path != "/" || u.RawQuery != "" {
-		short += "/..."
-	}
-	return short
 }
 
 // ask converts a body to a webhook without id and secret.

@@ -67,7 +67,7 @@ func (w *web) serve(s *service) error {
 	go joint.Watch(ctx)
 	go effect.run(ctx)
 	go httpapi.FoundAccess(ctx, api, s.tellFirst)
-	go api.CheckRecords(ctx)
+	go httpapi.CheckRecords(ctx, api)
 	go func() {
 		if err := api.Serve(w.listener); err != nil {
 			w.failed <- fmt.Errorf("%s: the API has stopped: %w", s.o.http, err)

@@ -1,0 +1,66 @@
+package httpapi
+
+import (
+	"context"
+	"strings"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/auth"
+) // submitter returns the actor that asks for GPUs in a user's name: the caller, or without
+// authentication that user.
+func submitter(ctx context.Context, user string) string {
+	if c := auth.From(ctx); c.Kind != auth.Open {
+		return c.Actor()
+	}
+	return userActor(user)
+}
+
+// userActor returns the actor of a user in timelines and request ids.
+func userActor(user string) string { return "user:" + user }
+
+// propose carries out one command of the caller, under a request id if there is one. A command that
+// the state refuses is an error.
+func (a *API) propose(ctx context.Context, key string, body command.Body) (command.Result, uint64, error) {
+	return a.proposeAs(ctx, auth.From(ctx).Actor(), key, body)
+}
+
+// proposeAs is propose in the name of another actor.
+func (a *API) proposeAs(ctx context.Context, actor, key string, body command.Body) (command.Result, uint64, error) {
+	c, err := command.New(clipActor(actor), body)
+	if err == nil && key != "" {
+		c, err = c.WithRequest(key)
+	}
+	if err != nil {
+		return command.Result{}, 0, err
+	}
+	results, index, err := a.peer.Proposer.Propose(ctx, c.FromClient(proposing(ctx)))
+	if err != nil {
+		a.meter.proposed(body.Kind(), "failed")
+		return command.Result{}, 0, unsure(err)
+	}
+	r := results[0]
+	a.meter.proposed(body.Kind(), r.Code.String())
+	if !r.OK() {
+		return r, index, refused(&r)
+	}
+	return r, index, nil
+}
+
+// clipActor shortens a user's name, which may be longer than an actor's.
+func clipActor(actor string) string {
+	return strings.ToValidUTF8(actor[:min(len(actor), model.MaxName)], "")
+}
+
+// bodyInput is the input of a change with a body.
+type bodyInput struct {
+	Key     string `header:"Idempotency-Key"`
+	RawBody []byte
+}
+
+// submitInput is the input of POST /queue/submit.
+type submitInput struct {
+	Key     string `header:"Idempotency-Key" doc:"key of this submission, which is carried out once even if it is sent repeatedly; preferably a UUIDv7"`
+	DryRun  bool   `query:"dry_run" doc:"only return what the submission would result in; nothing is queued"`
+	RawBody []byte
+}

@@ -1,0 +1,14 @@
+package httpapi
+
+import "github.com/danielgtaylor/huma/v2"
+
+// routeServices adds the paths that allocate GPUs to services, and list what they hold.
+func routeServices(a *API, doc huma.API) {
+	services{a}.route(doc)
+	allocations{a}.route(doc)
+}
+
+// routeWorkloads adds the paths that estimate what workloads need.
+func routeWorkloads(a *API, doc huma.API) {
+	workloads{a}.route(doc)
+}
