@@ -31,7 +31,7 @@ func TestANewUserOfAnOldName(t *testing.T) {
 	s.do(http.MethodPost, "/gpu/allocate", `{"service_name":"x","gpu_count":1}`, as(ann)...).into(&held)
 	s.do(http.MethodPost, "/webhooks", `{"url":"https://hooks.example/x"}`, as(ann)...).into(new(wire.WebhookMade))
 	s.do(http.MethodPost, "/reservations", `{"gpu_count":1,"start":"+1h","duration":"1h","project":"vision"}`, as(ann)...).into(new(wire.Reserved))
-	s.do(http.MethodDelete, "/users/ann", "", as(admin)...).into(new(wire.Gone))
+	s.do(http.MethodDelete, "/users/ann", "", as(adam)...).into(new(wire.Gone))
 	s.with(func(c *statetest.Cluster) {
 		c.Wait(time.Minute)
 		c.Do(&command.MakeToken{Hash: auth.HashOf(ann), User: "ann", Role: model.RoleUser})
@@ -42,7 +42,7 @@ func TestANewUserOfAnOldName(t *testing.T) {
 	}
 	s.do(http.MethodPost, "/gpu/release", `{"allocation_id":"`+held.AllocationID+`"}`, as(ann)...).problem(http.StatusForbidden, "denied")
 	var hooks wire.Webhooks
-	s.do(http.MethodGet, "/webhooks", "", as(admin)...).into(&hooks)
+	s.do(http.MethodGet, "/webhooks", "", as(adam)...).into(&hooks)
 	if len(hooks.Webhooks) != 0 {
 		t.Errorf("left are %+v", hooks.Webhooks)
 	}
@@ -66,17 +66,17 @@ func TestTokensExpireByDefault(t *testing.T) {
 		`{"user":"nightly2","role":"user","expires_in":31536000}`: now.Add(365 * 24 * time.Hour),
 	} {
 		var made wire.MadeToken
-		s.do(http.MethodPost, "/tokens", body, as(admin)...).into(&made)
+		s.do(http.MethodPost, "/tokens", body, as(adam)...).into(&made)
 		if !made.ExpiresAt.Equal(want) {
 			t.Errorf("%s: expires %s, want %s", body, made.ExpiresAt, want)
 		}
 	}
 	for _, life := range []string{`"forever"`, "0", "-1", `""`, `"11y"`} {
-		s.do(http.MethodPost, "/tokens", `{"user":"ann","expires_in":`+life+`}`, as(admin)...).about("expires_in")
+		s.do(http.MethodPost, "/tokens", `{"user":"ann","expires_in":`+life+`}`, as(adam)...).about("expires_in")
 	}
-	s.do(http.MethodPost, "/tokens", `{"role":"agent"}`, as(admin)...).about("node")
+	s.do(http.MethodPost, "/tokens", `{"role":"agent"}`, as(adam)...).about("node")
 	var made wire.MadeToken
-	s.do(http.MethodPost, "/tokens", `{"user":"ann","expires_in":"8d"}`, as(admin)...).into(&made)
+	s.do(http.MethodPost, "/tokens", `{"user":"ann","expires_in":"8d"}`, as(adam)...).into(&made)
 	var who wire.Whoami
 	got := s.do(http.MethodGet, "/whoami", "", as(made.Secret)...)
 	if got.into(&who); !who.ExpiresAt.Equal(made.ExpiresAt) || got.header.Get(wire.HeaderExpires) != "" {

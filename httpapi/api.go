@@ -102,7 +102,7 @@ func newAPI(c Config) *API {
 		},
 	}
 	a.samples = newMirror(a.fetchSamples)
-	a.meter = newMeter(sources{c.Peer.Reader, c.Peer.Members, a.places, a.presentSamples, c.Now}, c.Metrics...)
+	a.meter = newMeter(sources{reader: c.Peer.Reader, members: c.Peer.Members, places: a.places, samples: a.presentSamples, now: c.Now}, c.Metrics...)
 	a.gate = newGate(&c)
 	a.open = newOpenRequests()
 	a.life.conns.proxy = a.gate.trusts

@@ -77,7 +77,7 @@ func TestTwoCredentialsAreRefused(t *testing.T) {
 	t.Parallel()
 	s := newGuarded(t)
 	for _, path := range []string{"/users", "/metrics"} {
-		s.do(http.MethodGet, path, "", append(as(bob), "X-API-Key", admin)...).problem(http.StatusBadRequest, wire.CodeMalformed)
+		s.do(http.MethodGet, path, "", append(as(bob), "X-API-Key", adam)...).problem(http.StatusBadRequest, wire.CodeMalformed)
 	}
 	s.do(http.MethodGet, "/queue", "", append(as(bob), "X-API-Key", bob)...).into(&wire.Queue{})
 }
@@ -105,7 +105,7 @@ func TestNamesInMetrics(t *testing.T) {
 		c.Submit(1, func(b *command.Submit) { b.Spec.User = "bob" })
 		c.Do(&command.Allocate{ID: "secret-1", Service: "secret-service", User: "bob", Class: model.ClassNormal, Priority: 5, GPUs: 1})
 	})
-	for token, want := range map[string]bool{"": false, "berth_of_nobody": false, agentOf1: false, viewer: true, ann: true, admin: true} {
+	for token, want := range map[string]bool{"": false, "berth_of_nobody": false, agentOf1: false, viewer: true, ann: true, adam: true} {
 		var headers []string
 		if token != "" {
 			headers = as(token)

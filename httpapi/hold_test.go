@@ -57,7 +57,7 @@ func waitingRoutes(t *testing.T, s *site) (paths []string) {
 			Get *struct{ Parameters []struct{ Name string } }
 		}
 	}
-	if err := json.Unmarshal(s.do(http.MethodGet, "/openapi.json", "", as(admin)...).body, &doc); err != nil {
+	if err := json.Unmarshal(s.do(http.MethodGet, "/openapi.json", "", as(adam)...).body, &doc); err != nil {
 		t.Fatal(err)
 	}
 	for path, item := range doc.Paths {
@@ -199,7 +199,7 @@ func TestSessionsEndWithTheirAuthority(t *testing.T) {
 			s.api.held.reviewNow() // as after reviewEvery
 		}},
 		"a key is taken out": {model.RoleUser, key, wire.CodeUnauthenticated, nil, func(s *site) { s.api.TakeOver(Terms{}) }},
-		"another's token":    {model.RoleUser, leaver, "", streams, func(s *site) { s.do(http.MethodDelete, "/users/bob", "", as(admin)...) }},
+		"another's token":    {model.RoleUser, leaver, "", streams, func(s *site) { s.do(http.MethodDelete, "/users/bob", "", as(adam)...) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -289,7 +289,7 @@ func TestSessionsAreForgotten(t *testing.T) {
 	for range 2 {
 		events := s.open("/events", leaver)
 		s.settled(1)
-		s.do(http.MethodDelete, "/users/lea", "", as(admin)...).into(new(wire.Gone))
+		s.do(http.MethodDelete, "/users/lea", "", as(adam)...).into(new(wire.Gone))
 		<-events
 		s.with(func(c *statetest.Cluster) {
 			c.Do(&command.MakeToken{Hash: auth.HashOf(leaver), User: "lea", Role: model.RoleUser})

@@ -123,7 +123,7 @@ func TestForgedProofs(t *testing.T) {
 		"another client": func(r *http.Request) *http.Request { r.Header.Set(wire.HeaderClient, "192.0.2.9"); return r },
 		"another key":    func(r *http.Request) *http.Request { r.Header.Set(wire.HeaderRequestID, "l"); return r },
 		"no key":         func(r *http.Request) *http.Request { r.Header.Del(wire.HeaderRequestID); return r },
-		"another caller": swap(auth.HashOf(ann).String(), auth.HashOf(admin).String()),
+		"another caller": swap(auth.HashOf(ann).String(), auth.HashOf(adam).String()),
 		"half a proof": func(r *http.Request) *http.Request {
 			r.Header.Set(auth.HeaderProof, r.Header.Get(auth.HeaderProof)[:99])
 			return r

@@ -20,9 +20,9 @@ func TestReadsAreKept(t *testing.T) {
 	kept := &refusals{}
 	s.api.peer.Reads = kept
 	for _, v := range []struct{ token, path string }{
-		{ann, "/jobs/1"}, {ann, "/jobs/1/logs"}, {bob, "/jobs/1"}, {viewer, "/queue"}, {operatr, "/queue"}, {admin, "/healthz"}, // not kept
+		{ann, "/jobs/1"}, {ann, "/jobs/1/logs"}, {bob, "/jobs/1"}, {viewer, "/queue"}, {operatr, "/queue"}, {adam, "/healthz"}, // not kept
 		{bob, "/jobs/1/logs"}, {viewer, "/snapshot"}, // refused: no reads
-		{operatr, "/jobs/1"}, {operatr, "/jobs/1"}, {operatr, "/jobs/1/logs"}, {admin, "/snapshot"}, {operatr, "/jobs/77"}, {operatr, "/jobs/2/tasks"},
+		{operatr, "/jobs/1"}, {operatr, "/jobs/1"}, {operatr, "/jobs/1/logs"}, {adam, "/snapshot"}, {operatr, "/jobs/77"}, {operatr, "/jobs/2/tasks"},
 	} {
 		s.do(http.MethodGet, v.path, "", as(v.token)...)
 	}

@@ -26,11 +26,11 @@ func TestAShareOfOpenRequests(t *testing.T) {
 		t.Error("no Retry-After")
 	}
 	s.do(http.MethodGet, "/queue", "", as(bob)...).into(new(wire.Queue))
-	s.do(http.MethodPut, "/users/ann", `{"role":"viewer"}`, as(admin)...).into(new(wire.User))
+	s.do(http.MethodPut, "/users/ann", `{"role":"viewer"}`, as(adam)...).into(new(wire.User))
 	if got := s.do(http.MethodPost, "/agent/silence", "\xa0", as(agent)...); got.status != http.StatusOK {
 		t.Errorf("the agent is answered %d %s", got.status, got.body)
 	}
-	s.do(http.MethodDelete, "/users/ann", "", as(admin)...).into(new(wire.Gone)) // which ends them all
+	s.do(http.MethodDelete, "/users/ann", "", as(adam)...).into(new(wire.Gone)) // which ends them all
 	for s.api.held.count() > 0 {
 		select {
 		case <-t.Context().Done():

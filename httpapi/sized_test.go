@@ -83,7 +83,7 @@ func TestAllocationsByDefault(t *testing.T) {
 func TestAllocationsHaveOwners(t *testing.T) {
 	s := newGuarded(t)
 	s.with(func(c *statetest.Cluster) { c.Node("n1", 8) })
-	s.do(http.MethodPost, "/orchestrator/stop", "", as(admin)...)
+	s.do(http.MethodPost, "/orchestrator/stop", "", as(adam)...)
 	var got wire.Allocated
 	s.do(http.MethodPost, "/gpu/allocate", `{"service_name": "web"}`, as(ann)...).into(&got)
 	if got.Allocation.User != "ann" {
