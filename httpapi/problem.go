@@ -13,8 +13,9 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/wire"
-) // statuses is the one table from a stable code to an HTTP status. A code that is
+)
 
+// statuses is the one table from a stable code to an HTTP status. A code that is
 // not in it is a refusal of the state: 409.
 var statuses = map[string]int{
 	wire.CodeMalformed:       http.StatusBadRequest,

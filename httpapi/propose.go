@@ -7,8 +7,9 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/auth"
-) // submitter returns the actor that asks for GPUs in a user's name: the caller, or without
+)
 
+// submitter returns the actor that asks for GPUs in a user's name: the caller, or without
 // authentication that user.
 func submitter(ctx context.Context, user string) string {
 	if c := auth.From(ctx); c.Kind != auth.Open {
