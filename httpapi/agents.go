@@ -17,6 +17,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/agentwire"
 	"github.com/berth-gpu/berth/httpapi/forward"
+	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -51,12 +52,12 @@ func post[Q, A any](a agents, path string, rule *forward.Rule, do func(context.C
 	h := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		out, index, err := question(w, r, do)
 		if err != nil {
-			problemOf(a.api.log, err).write(w)
+			problem.Of(a.api.log, err).Write(w)
 			return
 		}
 		data, err := agentwire.Encode(out)
 		if err != nil {
-			problemOf(a.api.log, err).write(w)
+			problem.Of(a.api.log, err).Write(w)
 			return
 		}
 		w.Header().Set("Content-Type", agentwire.MediaType)
@@ -78,13 +79,13 @@ func question[Q, A any](w http.ResponseWriter, r *http.Request, do func(context.
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		return nil, 0, refuse(wire.CodeTooLarge, "the body is larger than the limit of this path")
+		return nil, 0, problem.Refuse(wire.CodeTooLarge, "the body is larger than the limit of this path")
 	case err != nil:
-		return nil, 0, refuse(wire.CodeMalformed, "the body broke off")
+		return nil, 0, problem.Refuse(wire.CodeMalformed, "the body broke off")
 	}
 	q := new(Q)
 	if err := agentwire.Decode(data, q); err != nil {
-		return nil, 0, refuse(wire.CodeMalformed, "the body cannot be decoded; the agent's version may be too old or too new")
+		return nil, 0, problem.Refuse(wire.CodeMalformed, "the body cannot be decoded; the agent's version may be too old or too new")
 	}
 	return do(r.Context(), q)
 }
@@ -111,7 +112,7 @@ func (a agents) have(ctx context.Context, node model.NodeID, body command.Body) 
 	if problem, is := errors.AsType[*model.Problem](err); is {
 		return command.Result{Code: model.CodeInvalid, Detail: problem.Error()}, a.api.peer.Reader.State().Index, nil
 	}
-	if _, is := errors.AsType[*failure](err); is && r.Code != model.CodeOK && r.Code != model.CodeNotBootstrapped && r.Code != model.CodeClock {
+	if _, is := errors.AsType[*problem.Failure](err); is && r.Code != model.CodeOK && r.Code != model.CodeNotBootstrapped && r.Code != model.CodeClock {
 		return r, index, nil
 	}
 	return r, index, err
@@ -164,7 +165,7 @@ func (a agents) renew(ctx context.Context, q *agentwire.Renew) (*agentwire.Renew
 	}
 	code, err := a.api.peer.Proposer.Renew(ctx, command.Renewal{Node: q.Node, Incarnation: q.Incarnation, Epoch: q.Epoch, Seq: q.Seq}, q.Urgent)
 	if err != nil {
-		return nil, 0, unsure(err)
+		return nil, 0, problem.Unsure(err)
 	}
 	if n := len(q.Samples); code == model.CodeOK && n > 0 && n <= maxSamples { // only of a registered node
 		a.api.peer.Telemetry.Put(q.Node, q.Samples)
@@ -248,7 +249,7 @@ func (a agents) desired(ctx context.Context, q *agentwire.Poll) (*model.Desired,
 // led returns an error if this peer has no contact to a leader.
 func (a agents) led() error {
 	if leader, _ := a.api.peer.Members.Leader(); leader.ID == "" {
-		return usual(wire.CodeNoLeader)
+		return problem.Usual(wire.CodeNoLeader)
 	}
 	return nil
 }
@@ -260,7 +261,7 @@ func (a agents) blob(ctx context.Context, q *agentwire.Fetch) (*agentwire.Conten
 	}
 	blob, found := s.Blobs.Get(q.Hash)
 	if !found {
-		return nil, 0, refuse(wire.CodeNotFound, "no job has a script or environment with this hash")
+		return nil, 0, problem.Refuse(wire.CodeNotFound, "no job has a script or environment with this hash")
 	}
 	return &agentwire.Content{Data: blob.Data}, s.Index, nil
 }
@@ -276,10 +277,10 @@ func (a agents) tail(ctx context.Context, q *agentwire.Tail) (*struct{}, uint64,
 		return nil, 0, err
 	}
 	if r, found := s.Ranks.Get(q.Rank); !found || r.Node != q.Node {
-		return nil, 0, refuse(wire.CodeNotFound, "the node has no such rank")
+		return nil, 0, problem.Refuse(wire.CodeNotFound, "the node has no such rank")
 	}
 	if err := a.api.peer.Tails.Put(q.Rank, soft.Tail{Stdout: q.Stdout, Stderr: q.Stderr}); err != nil {
-		return nil, 0, &Fault{Code: wire.CodeInternal, Err: err}
+		return nil, 0, &problem.Fault{Code: wire.CodeInternal, Err: err}
 	}
 	if !q.Copied {
 		a.passOn(&s, q)

@@ -13,6 +13,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 	"github.com/berth-gpu/berth/httpapi/agentwire"
 	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -231,22 +232,22 @@ func TestAgentsThatSendNonsense(t *testing.T) {
 func TestAgentsOfAPeerWithoutALeader(t *testing.T) {
 	s := newSite(t)
 	a := s.agent()
-	s.failWith(&Fault{Code: wire.CodeOutcomeUnknown, Err: errors.New("x")})
-	var problem *wire.Problem
-	if _, err := a.Renew(t.Context(), &agentwire.Renew{Node: "n1", Seq: 1}); !errors.As(err, &problem) || problem.Code != wire.CodeOutcomeUnknown {
+	s.failWith(&problem.Fault{Code: wire.CodeOutcomeUnknown, Err: errors.New("x")})
+	var refusal *wire.Problem
+	if _, err := a.Renew(t.Context(), &agentwire.Renew{Node: "n1", Seq: 1}); !errors.As(err, &refusal) || refusal.Code != wire.CodeOutcomeUnknown {
 		t.Errorf("a renewal without an outcome: %v", err)
 	}
 	leader := s.leader
 	leader.ID, leader.Self = "", false
 	s.lead(leader)
-	if _, err := a.Desired(t.Context(), &agentwire.Poll{Node: "n1"}); !errors.As(err, &problem) || problem.Code != wire.CodeNoLeader {
+	if _, err := a.Desired(t.Context(), &agentwire.Poll{Node: "n1"}); !errors.As(err, &refusal) || refusal.Code != wire.CodeNoLeader {
 		t.Errorf("a poll without a leader: %v", err)
 	}
-	s.behind = &Fault{Code: wire.CodeBehind, Err: errors.New("waited for a leader")}
-	if _, err := a.Desired(t.Context(), &agentwire.Poll{Node: "n1", Fresh: true}); !errors.As(err, &problem) || problem.Code != wire.CodeNoLeader {
+	s.behind = &problem.Fault{Code: wire.CodeBehind, Err: errors.New("waited for a leader")}
+	if _, err := a.Desired(t.Context(), &agentwire.Poll{Node: "n1", Fresh: true}); !errors.As(err, &refusal) || refusal.Code != wire.CodeNoLeader {
 		t.Errorf("a poll that must be new, without a leader: %v", err)
 	}
-	if _, err := a.Renew(t.Context(), &agentwire.Renew{Node: "n1", Seq: 2}); !errors.As(err, &problem) || problem.Code != wire.CodeNoLeader {
+	if _, err := a.Renew(t.Context(), &agentwire.Renew{Node: "n1", Seq: 2}); !errors.As(err, &refusal) || refusal.Code != wire.CodeNoLeader {
 		t.Errorf("a renewal without a leader: %v", err)
 	}
 }

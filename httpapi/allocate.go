@@ -14,6 +14,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/problem"
+	"github.com/berth-gpu/berth/httpapi/strict"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -57,19 +59,19 @@ func (a services) route(doc huma.API) {
 	change(a, doc, op("release-gpus", http.MethodPost, "/gpu/release", "Release an allocation, or remove it from the queue"),
 		func(ctx context.Context, key string, b *wire.Release) (*answer[wire.Allocated], error) {
 			if b.AllocationID == "" {
-				return nil, invalid("allocation_id", "must be given")
+				return nil, problem.Invalid("allocation_id", "must be given")
 			}
 			return a.release(ctx, key, model.AllocationID(b.AllocationID))
 		})
 	change(a, doc, op("allocate-for-job", http.MethodPost, "/cluster/gpu-allocate", "Ask for GPUs for a job that runs outside Berth"), a.allocateFor)
 	change(a, doc, op("release-for-job", http.MethodPost, "/cluster/gpu-release", "Release the GPUs that were allocated for a job"), a.releaseFor)
-	renew := newStrict[wire.RenewAllocation]()
+	renew := strict.New[wire.RenewAllocation]()
 	o = op("renew-allocation", http.MethodPost, "/gpu/allocations/{allocation_id}/renew", "Renew an allocation: its time starts again from now on")
 	handleMaybeBody[wire.RenewAllocation](a.api, doc, o, false, func(ctx context.Context, in *renewInput) (*answer[wire.Allocated], error) {
 		body := &wire.RenewAllocation{}
 		if len(bytes.TrimSpace(in.RawBody)) > 0 {
 			var err error
-			if body, err = renew.decode(in.RawBody); err != nil {
+			if body, err = renew.Decode(in.RawBody); err != nil {
 				return nil, err
 			}
 		}
@@ -79,9 +81,9 @@ func (a services) route(doc huma.API) {
 
 // change routes an operation whose only input is a body.
 func change[B any](a services, doc huma.API, o huma.Operation, do func(context.Context, string, *B) (*answer[wire.Allocated], error)) {
-	body := newStrict[B]()
+	body := strict.New[B]()
 	handleBody[B](a.api, doc, o, func(ctx context.Context, in *bodyInput) (*answer[wire.Allocated], error) {
-		b, err := body.decode(in.RawBody)
+		b, err := body.Decode(in.RawBody)
 		if err != nil {
 			return nil, err
 		}
@@ -93,7 +95,7 @@ func change[B any](a services, doc huma.API, o huma.Operation, do func(context.C
 func (a services) allocate(ctx context.Context, key string, c *command.Allocate) (*answer[wire.Allocated], error) {
 	s := a.api.peer.Reader.State()
 	if fits, why := a.api.places.possible(&s, placed(c)); !fits {
-		return nil, refuse(wire.CodeNeverFits, why)
+		return nil, problem.Refuse(wire.CodeNeverFits, why)
 	}
 	c.Capped = !isOperator(ctx)
 	r, index, err := a.api.proposeAs(ctx, submitter(ctx, c.User), key, c)
@@ -171,7 +173,7 @@ func (a services) renew(ctx context.Context, in *renewInput, b *wire.RenewAlloca
 		return nil, err
 	}
 	if ttl != nil && *ttl == 0 {
-		return nil, invalid("ttl", "must be longer than 0, or be left out for the same time again")
+		return nil, problem.Invalid("ttl", "must be longer than 0, or be left out for the same time again")
 	}
 	id := model.AllocationID(in.ID)
 	if err := a.mayGiveUp(ctx, id); err != nil {
@@ -194,7 +196,7 @@ func (a services) changed(index uint64, id model.AllocationID, err error) (*answ
 // of another scheduler.
 func (a services) allocateFor(ctx context.Context, key string, b *wire.AllocateForJob) (*answer[wire.Allocated], error) {
 	if b.JobID == "" {
-		return nil, invalid("job_id", "must be given")
+		return nil, problem.Invalid("job_id", "must be given")
 	}
 	c := &command.Allocate{
 		Service: forJobs, Workload: model.WorkloadGeneric, For: b.JobID, TTL: foreignTTL,
@@ -225,9 +227,9 @@ func (a services) releaseFor(ctx context.Context, key string, b *wire.ReleaseFor
 	one, found := state.AllocatedFor(&s, b.JobID)
 	switch {
 	case b.JobID == "":
-		return nil, invalid("job_id", "must be given")
+		return nil, problem.Invalid("job_id", "must be given")
 	case !found:
-		return nil, refuse(wire.CodeNotFound, "there is no allocation of /cluster/gpu-allocate for this job; DELETE /queue/{job_id} ends a job itself")
+		return nil, problem.Refuse(wire.CodeNotFound, "there is no allocation of /cluster/gpu-allocate for this job; DELETE /queue/{job_id} ends a job itself")
 	}
 	return a.release(ctx, key, one.ID)
 }

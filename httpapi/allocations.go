@@ -9,6 +9,7 @@ import (
 	"github.com/berth-gpu/berth/cluster/sched"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -113,5 +114,5 @@ func (a allocations) one(ctx context.Context, in *allocationInput) (*answer[wire
 }
 
 func noAllocation() error {
-	return refuse(wire.CodeNotFound, "there is no such allocation; those that ended more than an hour ago are removed")
+	return problem.Refuse(wire.CodeNotFound, "there is no such allocation; those that ended more than an hour ago are removed")
 }

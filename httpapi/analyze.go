@@ -9,6 +9,8 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/problem"
+	"github.com/berth-gpu/berth/httpapi/strict"
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/httpapi/workload"
 )
@@ -20,11 +22,11 @@ type workloads struct{ api *API }
 type workloadInput struct{ RawBody []byte }
 
 func (a workloads) route(doc huma.API) {
-	body := newStrict[wire.Workload]()
+	body := strict.New[wire.Workload]()
 	o := op("workload", http.MethodPost, "/gpu/workload", "How many GPUs a workload needs, with how much memory, for how long, and why")
 	o.Metadata = map[string]any{answeredHere: true}
 	handleBody[wire.Workload](a.api, doc, o, func(ctx context.Context, in *workloadInput) (*answer[wire.WorkloadPlan], error) {
-		b, err := body.decode(in.RawBody)
+		b, err := body.Decode(in.RawBody)
 		if err != nil {
 			return nil, err
 		}
@@ -54,7 +56,7 @@ func (a workloads) analyze(ctx context.Context, s *state.State, w *wire.Workload
 
 func workloadProblem(err error) error {
 	if e, is := errors.AsType[*workload.Error](err); is {
-		return invalid(e.Field, e.Message)
+		return problem.Invalid(e.Field, e.Message)
 	}
 	return err
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
+	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -56,13 +57,13 @@ func (s *site) upset(i int) (code string) {
 	switch i % 60 {
 	case 19:
 		code = wire.CodeNoSpace
-		s.fail = &Fault{Code: code, Err: errors.New("full")}
+		s.fail = &problem.Fault{Code: code, Err: errors.New("full")}
 	case 39:
 		code = wire.CodeDiverged
-		s.fail = &Fault{Code: code, Err: errors.New("another state")}
+		s.fail = &problem.Fault{Code: code, Err: errors.New("another state")}
 	case 59:
 		code = wire.CodeBehind
-		s.behind = &Fault{Code: code, Err: errors.New("far behind")}
+		s.behind = &problem.Fault{Code: code, Err: errors.New("far behind")}
 	}
 	return code
 }

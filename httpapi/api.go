@@ -22,6 +22,8 @@ import (
 	"github.com/berth-gpu/berth/cluster/soft"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/forward"
+	"github.com/berth-gpu/berth/httpapi/problem"
+	"github.com/berth-gpu/berth/httpapi/strict"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -110,9 +112,9 @@ func newAPI(c Config) *API {
 	a.forward = forward.New(forward.Config{
 		Self: c.Self, Members: c.Peer.Members, Transport: a.out, Sign: a.gate.prover.Sign,
 		Refuse: func(w http.ResponseWriter, r *http.Request, code, detail string) {
-			f := refuse(code, detail)
+			f := problem.Refuse(code, detail)
 			a.noteRefusal(w, r, f.Status, code)
-			f.write(w)
+			f.Write(w)
 		},
 	})
 	a.router.UseEncodedPath().Use(decoded) // names may hold a slash, which is written %2F
@@ -135,7 +137,7 @@ func decoded(next http.Handler) http.Handler {
 		for name, text := range vars { // order-free: each by itself
 			plain, err := url.PathUnescape(text)
 			if err != nil || !utf8.ValidString(plain) {
-				invalid(name, "must be UTF-8").write(w)
+				problem.Invalid(name, "must be UTF-8").Write(w)
 				return
 			}
 			vars[name] = plain
@@ -151,7 +153,7 @@ func describe(a *API, doc *huma.OpenAPI) {
 		http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			text, err := described()
 			if err != nil {
-				problemOf(a.log, err).write(w)
+				problem.Of(a.log, err).Write(w)
 				return
 			}
 			w.Header().Set("Content-Type", "application/openapi+json")
@@ -184,13 +186,13 @@ func (a *API) document() huma.API {
 		Formats:                      map[string]huma.Format{"application/json": format, "json": format},
 		DefaultFormat:                "application/json",
 		RejectUnknownQueryParameters: true,
-		Transformers:                 []huma.Transformer{retell},
+		Transformers:                 []huma.Transformer{problem.Retell},
 	}
 	customize := humamux.WithRouteCustomizer(func(op *huma.Operation, route *mux.Route) {
-		h := strictQuery(route.GetHandler())
+		h := strict.Query(route.GetHandler())
 		if op.Method != http.MethodGet && op.Metadata[answeredHere] == nil {
 			if op.RequestBody == nil {
-				h = bodiless(a.log, h)
+				h = strict.Bodiless(a.log, h)
 			}
 			h = write{a.forward.Wrap(a.noting(a.gate.confirm(op.Method, op.Path, h)), forward.Rule{MaxBody: maxBody, Keyed: true})}
 		}
@@ -220,7 +222,7 @@ func handle[I, O any](a *API, doc huma.API, o huma.Operation, do func(context.Co
 			return nil, same
 		}
 		if err != nil {
-			return nil, problemOf(a.log, err)
+			return nil, problem.Of(a.log, err)
 		}
 		return out, nil
 	})
@@ -243,7 +245,7 @@ func handleMaybeBody[B, I, O any](a *API, doc huma.API, o huma.Operation, must b
 	o.RequestBody.Required = must // the library requires every body
 	schemas := doc.OpenAPI().Components.Schemas
 	ref := schemas.Schema(reflect.TypeFor[B](), true, "")
-	newStrict[B]().describe(schemas.SchemaFromRef(ref.Ref))
+	strict.New[B]().Describe(schemas.SchemaFromRef(ref.Ref))
 	o.RequestBody.Content = map[string]*huma.MediaType{"application/json": {Schema: ref}}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -57,7 +58,7 @@ func (a *API) around(method, route string, next http.Handler) http.Handler {
 		}
 		a.gate.warn(w, auth.From(entered.Context()))
 		if f == nil && a.gate.origins.Check(r) != nil {
-			f = refuse(model.CodeDenied.String(), "requests from pages of other sites may not change anything")
+			f = problem.Refuse(model.CodeDenied.String(), "requests from pages of other sites may not change anything")
 		}
 		if f == nil && method == http.MethodGet {
 			f = a.gate.owns(rule, entered)
@@ -87,15 +88,15 @@ func (a *API) around(method, route string, next http.Handler) http.Handler {
 
 // checkKey refuses an Idempotency-Key that is blank or given twice: the request would be carried out
 // again whenever it is repeated, which its sender meant to prevent.
-func checkKey(r *http.Request) *failure {
+func checkKey(r *http.Request) *problem.Failure {
 	keys, given := r.Header[idempotencyKey]
 	switch {
 	case !given:
 		return nil
 	case len(keys) > 1:
-		return refuse(wire.CodeMalformed, fmt.Sprintf("there are %d "+idempotencyKey+" headers: send one", len(keys)))
+		return problem.Refuse(wire.CodeMalformed, fmt.Sprintf("there are %d "+idempotencyKey+" headers: send one", len(keys)))
 	case strings.TrimSpace(keys[0]) == "":
-		return refuse(wire.CodeMalformed, "the "+idempotencyKey+" header is empty: send a new UUIDv7 for each request, or leave the header out")
+		return problem.Refuse(wire.CodeMalformed, "the "+idempotencyKey+" header is empty: send a new UUIDv7 for each request, or leave the header out")
 	}
 	return nil
 }
@@ -115,11 +116,11 @@ func drain(w http.ResponseWriter) {
 
 // turnAway refuses a request before its handler. A caller that exceeds its rate is not recorded, so
 // that a flood cannot displace other records.
-func (a *API) turnAway(w http.ResponseWriter, r *http.Request, f *failure) {
+func (a *API) turnAway(w http.ResponseWriter, r *http.Request, f *problem.Failure) {
 	if f.Code != wire.CodeRateLimited && f.Code != wire.CodeOverloaded {
 		a.noteRefusal(w, withCaller(r), f.Status, f.Code)
 	}
-	f.write(w)
+	f.Write(w)
 }
 
 // rescue answers in place of a handler that panicked. A client that left in the middle of an answer
@@ -132,7 +133,7 @@ func (a *API) rescue(w *recorder, r *http.Request, reason any) {
 	a.log.Error("a handler panicked; this is a defect", "method", r.Method, "path", r.URL.Path, "reason", reason,
 		"stack", string(debug.Stack()))
 	if w.status == 0 {
-		usual(wire.CodeInternal).write(w)
+		problem.Usual(wire.CodeInternal).Write(w)
 		return
 	}
 	cut(w)
@@ -169,7 +170,7 @@ func (r *recorder) WriteHeader(status int) {
 				r.Header().Del(name)
 			}
 			r.held = nil
-			f.write(r)
+			f.Write(r)
 			r.refused = true
 			return
 		}
@@ -208,7 +209,7 @@ func conclude(w http.ResponseWriter) http.ResponseWriter {
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
 func notFound(w http.ResponseWriter, _ *http.Request) {
-	refuse(wire.CodeNotFound, "there is no such path; /openapi.json lists them all").write(w)
+	problem.Refuse(wire.CodeNotFound, "there is no such path; /openapi.json lists them all").Write(w)
 }
 
 // wrongMethod answers with the methods that a path has.
@@ -220,5 +221,5 @@ func (a *API) wrongMethod(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	w.Header().Set("Allow", strings.Join(allowed, ", "))
-	refuse(wire.CodeMethod, "this path does not support this method; it supports "+strings.Join(allowed, ", ")).write(w)
+	problem.Refuse(wire.CodeMethod, "this path does not support this method; it supports "+strings.Join(allowed, ", ")).Write(w)
 }

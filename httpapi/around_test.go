@@ -19,6 +19,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/problem"
+	"github.com/berth-gpu/berth/httpapi/strict"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -188,7 +190,7 @@ func TestPeersAreAsked(t *testing.T) {
 // Through a follower and its leader a submission is one hop and the same answer.
 func TestTwoPeers(t *testing.T) {
 	leader, follower := newSite(t), newSite(t)
-	follower.failWith(&Fault{Code: wire.CodeNoLeader, Err: errors.New("p2 leads")})
+	follower.failWith(&problem.Fault{Code: wire.CodeNoLeader, Err: errors.New("p2 leads")})
 	l := leader.leader
 	l.ID, l.Self, l.Address = "p2", false, strings.TrimPrefix(leader.url, "http://")
 	follower.lead(l)
@@ -220,9 +222,9 @@ func FuzzStrict(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
-	strict := newStrict[wire.Submit]()
+	strict := strict.New[wire.Submit]()
 	f.Fuzz(func(t *testing.T, body []byte) {
-		got, err := strict.decode(body)
+		got, err := strict.Decode(body)
 		if (got == nil) == (err == nil) {
 			t.Fatalf("%v and %v", got, err)
 		}
@@ -232,7 +234,7 @@ func FuzzStrict(f *testing.F) {
 		if err == nil {
 			return
 		}
-		var p *failure
+		var p *problem.Failure
 		var m *model.Problem
 		if !errors.As(err, &p) && !errors.As(err, &m) {
 			t.Fatal(fmt.Errorf("no problem: %w", err))

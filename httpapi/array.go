@@ -8,6 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -61,7 +62,7 @@ func (a lists) tasks(ctx context.Context, in *tasksInput) (*answer[wire.Tasks], 
 	from := uint64(0)
 	if in.After != "" {
 		if from, err = strconv.ParseUint(in.After, 10, 32); err != nil {
-			return nil, invalid("after", "must be the next of a page before")
+			return nil, problem.Invalid("after", "must be the next of a page before")
 		}
 	}
 	states, err := statesOf(in.State)

@@ -11,6 +11,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -53,28 +54,28 @@ func ask(r *wire.Submit, now model.Time) (*command.Submit, error) {
 // program parses what runs: a shell command, or a program with its arguments.
 func program(r *wire.Submit, c *command.Submit) error {
 	if fault := model.ProgramFault(r.Script); fault != "" {
-		return invalid("script", fault)
+		return problem.Invalid("script", fault)
 	}
 	switch {
 	case r.Args != nil && r.Command != "":
-		return invalid("args", "must not be given together with command")
+		return problem.Invalid("args", "must not be given together with command")
 	case r.Args != nil:
 		for _, a := range r.Args {
 			if strings.ContainsRune(a, 0) {
-				return invalid("args", "must not hold NUL")
+				return problem.Invalid("args", "must not hold NUL")
 			}
 		}
 		if len(r.Args) == 0 || r.Args[0] == "" && r.Script == "" {
-			return invalid("args", "must begin with a program")
+			return problem.Invalid("args", "must begin with a program")
 		}
 		c.Spec.Command, c.Spec.Argv = strings.Join(r.Args, "\x00"), true
 	case strings.TrimSpace(r.Command) == "" && r.Script == "":
-		return invalid("command", "must be given, or args, or a script")
+		return problem.Invalid("command", "must be given, or args, or a script")
 	}
 	for name, value := range r.Env {
 		c.Env = append(c.Env, name+"="+value)
 		if strings.Contains(name, "=") {
-			return invalid("env", "must have names of letters, digits and _ that do not begin with a digit")
+			return problem.Invalid("env", "must have names of letters, digits and _ that do not begin with a digit")
 		}
 	}
 	slices.SortFunc(c.Env, byName)
@@ -107,17 +108,17 @@ func size(r *wire.Submit, c *command.Submit) error {
 	switch {
 	case each == 0:
 	case nodes == 0 && r.GPUs != nil && gpus%each != 0:
-		return invalid("gpus_per_node", "must divide gpu_count")
+		return problem.Invalid("gpus_per_node", "must divide gpu_count")
 	case nodes == 0 && r.GPUs != nil:
 		nodes = gpus / each
 	case r.GPUs != nil && gpus != max(nodes, 1)*each:
-		return invalid("gpus_per_node", "times nodes must be gpu_count")
+		return problem.Invalid("gpus_per_node", "times nodes must be gpu_count")
 	default:
 		nodes = max(nodes, 1)
 		gpus = nodes * each
 	}
 	if nodes > 0 && gpus%nodes != 0 {
-		return invalid("gpu_count", fmt.Sprintf("must be a multiple of nodes (%d), not %d", nodes, gpus))
+		return problem.Invalid("gpu_count", fmt.Sprintf("must be a multiple of nodes (%d), not %d", nodes, gpus))
 	}
 	s.GPUs, s.Nodes = gpus, nodes
 	if s.MinGPUs, err = count("min_gpus", r.MinGPUs, 1, int64(gpus), 0); err != nil {
@@ -149,7 +150,7 @@ func memory(r *wire.Submit, c *command.Submit) (err error) {
 		return err
 	}
 	if r.HostMemory != nil && *r.HostMemory == 0 {
-		return invalid("host_memory_gb", "must be more than 0, or be left out for no limit")
+		return problem.Invalid("host_memory_gb", "must be more than 0, or be left out for no limit")
 	}
 	c.Spec.MemoryMB, err = megabytes("host_memory_gb", r.HostMemory)
 	return err
@@ -162,14 +163,14 @@ func times(r *wire.Submit, c *command.Submit) error {
 		return err
 	}
 	if limit != nil && *limit == 0 {
-		return invalid("time_limit", "must be longer than 0, or be left out for no limit")
+		return problem.Invalid("time_limit", "must be longer than 0, or be left out for no limit")
 	}
 	guess, err := duration("estimated_duration", "estimated_duration_seconds", r.Estimate, r.EstimateS)
 	if err != nil {
 		return err
 	}
 	if guess != nil && *guess == 0 {
-		return invalid("estimated_duration", "must be longer than 0; leave it out if the run time is not known")
+		return problem.Invalid("estimated_duration", "must be longer than 0; leave it out if the run time is not known")
 	}
 	c.Spec.TimeLimit, c.Spec.Estimate = or(limit, 0), or(guess, 0)
 	return nil
@@ -194,7 +195,7 @@ func ends(r *wire.Submit, c *command.Submit) error {
 			s.OnLost = model.OnLostRequeue
 		}
 	default:
-		return invalid("on_lost", "must be requeue, hold or fail")
+		return problem.Invalid("on_lost", "must be requeue, hold or fail")
 	}
 	return nil
 }
@@ -206,7 +207,7 @@ func retries(r *wire.Submit, c *command.Submit) error {
 	var list []string
 	for _, v := range slices.Compact(codes) {
 		if v < 1 || v > 255 {
-			return invalid("retry_on", "must hold exit codes from 1 to 255")
+			return problem.Invalid("retry_on", "must hold exit codes from 1 to 255")
 		}
 		list = append(list, strconv.FormatInt(v, 10))
 	}
@@ -224,11 +225,11 @@ func checkpoints(r *wire.Submit, c *command.Submit) error {
 	s.CheckpointInterval, s.Attached = or(interval, 0), or((*time.Duration)(r.Attached), 0)
 	switch {
 	case s.WarnSignal == "" && r.WarnBefore != nil:
-		return invalid("warn_before", "needs a warn_signal")
+		return problem.Invalid("warn_before", "needs a warn_signal")
 	case s.WarnSignal != "" && s.TimeLimit == 0:
-		return invalid("warn_signal", "needs a time_limit")
+		return problem.Invalid("warn_signal", "needs a time_limit")
 	case s.WarnSignal != "" && r.WarnBefore != nil && time.Duration(*r.WarnBefore) >= s.TimeLimit:
-		return invalid("warn_before", "must be less than the time_limit, else the warning would come before the start")
+		return problem.Invalid("warn_before", "must be less than the time_limit, else the warning would come before the start")
 	case s.WarnSignal != "":
 		s.WarnBefore = or((*time.Duration)(r.WarnBefore), defaultWarning)
 	}
@@ -241,7 +242,7 @@ func count(field string, v *int64, low, high, none int64) (uint32, error) {
 	case v == nil:
 		return uint32(none), nil //nolint:gosec // small
 	case *v < low || *v > high:
-		return 0, invalid(field, fmt.Sprintf("must be %d to %d", low, high))
+		return 0, problem.Invalid(field, fmt.Sprintf("must be %d to %d", low, high))
 	}
 	return uint32(*v), nil //nolint:gosec // within bounds
 }
@@ -252,7 +253,7 @@ func same[T comparable](name, other string, a, b *T) (*T, error) {
 	case a == nil:
 		return b, nil
 	case b != nil && *a != *b:
-		return nil, invalid(other, "is another name of "+name+", and the values differ")
+		return nil, problem.Invalid(other, "is another name of "+name+", and the values differ")
 	}
 	return a, nil
 }
@@ -265,7 +266,7 @@ func megabytes(field string, gb *float64) (uint32, error) {
 	case gb == nil:
 		return 0, nil
 	case math.IsNaN(*gb) || *gb < 0 || *gb > most:
-		return 0, invalid(field, "must be 0 to 1048576")
+		return 0, problem.Invalid(field, "must be 0 to 1048576")
 	}
 	return uint32(math.Ceil(*gb * 1000)), nil
 }
@@ -276,7 +277,7 @@ func duration(name, other string, d *wire.Duration, s *float64) (*time.Duration,
 	}
 	v, err := wire.FromSeconds(*s)
 	if err != nil {
-		return nil, invalid(other, err.Error())
+		return nil, problem.Invalid(other, err.Error())
 	}
 	return same(name, other, (*time.Duration)(d), &v)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -32,11 +33,11 @@ func array(r *wire.Submit, c *command.Submit) (err error) {
 	}
 	switch {
 	case err == nil && x == nil && r.MaxRunning != nil && r.Tasks == nil:
-		return invalid("array_limit", "needs an array: array_size, array_indices or params")
+		return problem.Invalid("array_limit", "needs an array: array_size, array_indices or params")
 	case err != nil || x == nil:
 		return err
 	case r.Tasks != nil && int(c.Tasks) != len(x):
-		return invalid("array_size", "must be "+strconv.Itoa(len(x))+" with these tasks, or be left out")
+		return problem.Invalid("array_size", "must be "+strconv.Itoa(len(x))+" with these tasks, or be left out")
 	}
 	c.Tasks, c.Spec.Array = uint32(len(x)), x.String() //nolint:gosec // at most model.MaxTasks
 	return nil
@@ -45,11 +46,11 @@ func array(r *wire.Submit, c *command.Submit) (err error) {
 // sweep returns the numbers of a grid's tasks.
 func sweep(r *wire.Submit, c *command.Submit) (model.Indices, error) {
 	if r.Indices != "" {
-		return nil, invalid("array_indices", "must not be given together with params: their grid determines the number of tasks")
+		return nil, problem.Invalid("array_indices", "must not be given together with params: their grid determines the number of tasks")
 	}
 	for _, line := range r.Params {
 		if strings.Contains(line, "\n") {
-			return nil, invalid("params", "must be one line each")
+			return nil, problem.Invalid("params", "must be one line each")
 		}
 	}
 	c.Spec.Sweep = strings.Join(r.Params, "\n")
@@ -65,7 +66,7 @@ func named(field string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return invalid(field, err.Error())
+	return problem.Invalid(field, err.Error())
 }
 
 // awaited parses the jobs that the new one waits for.
@@ -81,11 +82,11 @@ func awaited(r *wire.Submit, c *command.Submit) error {
 	c.After = slices.Compact(c.After)
 	for i := 1; i < len(c.After); i++ {
 		if c.After[i].Job == c.After[i-1].Job {
-			return invalid("dependencies", "name job "+c.After[i].Job.String()+" in two ways: give one")
+			return problem.Invalid("dependencies", "name job "+c.After[i].Job.String()+" in two ways: give one")
 		}
 	}
 	if len(c.After) > model.MaxAfter {
-		return invalid("dependencies", "must be at most "+strconv.Itoa(model.MaxAfter)+" jobs")
+		return problem.Invalid("dependencies", "must be at most "+strconv.Itoa(model.MaxAfter)+" jobs")
 	}
 	return nil
 }
@@ -132,7 +133,7 @@ func instant(field, text string, now model.Time) (model.Time, error) {
 	}
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil || t.Year() < 1970 || t.Year() > 2200 {
-		return 0, invalid(field, "must be a time such as 2026-01-31T20:00:00Z, or +2h")
+		return 0, problem.Invalid(field, "must be a time such as 2026-01-31T20:00:00Z, or +2h")
 	}
 	return model.TimeOf(t), nil
 }

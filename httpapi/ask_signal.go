@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -31,7 +32,7 @@ func signals(r *wire.Submit, c *command.Submit) (err error) {
 			return err
 		}
 		if !v.ends && (*v.to == "KILL" || *v.to == "STOP") {
-			return invalid(v.field, "must be a signal that the job can catch, such as USR1: no process can catch "+*v.to)
+			return problem.Invalid(v.field, "must be a signal that the job can catch, such as USR1: no process can catch "+*v.to)
 		}
 	}
 	return nil
@@ -48,7 +49,7 @@ func signal(field, text string) (string, error) {
 		name = all[n-1]
 	}
 	if !slices.Contains(all, name) {
-		return "", invalid(field, "must be a signal's name or number, such as USR1, SIGTERM or 10; there is no signal "+strconv.Quote(model.Clip(text)))
+		return "", problem.Invalid(field, "must be a signal's name or number, such as USR1, SIGTERM or 10; there is no signal "+strconv.Quote(model.Clip(text)))
 	}
 	return name, nil
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -13,11 +14,11 @@ func where(r *wire.Submit, c *command.Submit) error {
 	s := &c.Spec
 	s.GPUModel, s.Placement = model.SortModels(r.GPUType), strings.ReplaceAll(r.Placement, "-", "_")
 	if _, known := model.StrategyNamed(s.Placement); s.Placement != "" && !known {
-		return invalid("placement", "must be best_fit, spread, round_robin or least_loaded")
+		return problem.Invalid("placement", "must be best_fit, spread, round_robin or least_loaded")
 	}
 	terms, err := model.ParseConstraint(r.Constraint)
 	if err != nil {
-		return invalid("constraint", err.Error())
+		return problem.Invalid("constraint", err.Error())
 	}
 	s.Constraint = terms.String()
 	if s.Nodelist, err = nodes("nodelist", r.Nodelist); err != nil {
@@ -30,7 +31,7 @@ func where(r *wire.Submit, c *command.Submit) error {
 func nodes(field string, list []string) (string, error) {
 	names, err := model.ParseNodes(strings.Join(list, ","))
 	if err != nil {
-		return "", invalid(field, err.Error())
+		return "", problem.Invalid(field, err.Error())
 	}
 	return strings.Join(names, ","), nil
 }

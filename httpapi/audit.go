@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-gpu/berth/cluster/archive"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -84,7 +85,7 @@ type refusalsInput struct {
 
 func (a audits) requests(ctx context.Context, in *refusalsInput, kept Refusals) (*answer[wire.Refusals], error) {
 	if kept == nil {
-		return nil, refuse(wire.CodeNoArchive, "this peer keeps no such records: ask another")
+		return nil, problem.Refuse(wire.CodeNoArchive, "this peer keeps no such records: ask another")
 	}
 	list, next, err := kept.Find(ctx, archive.RefusalFilter{
 		Actor: in.Actor, Code: in.Code, Since: in.Since, Until: in.Until, Before: in.Before, Limit: in.Limit,

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/strict"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -72,10 +73,10 @@ func BenchmarkDecodeSubmission(b *testing.B) {
 				fmt.Fprintf(&more, `"NAME_%d":"value %d",`, i, i)
 			}
 			body := []byte(strings.Replace(benchBody, `"env":{`, `"env":{`+more.String(), 1))
-			strict := newStrict[wire.Submit]()
+			strict := strict.New[wire.Submit]()
 			b.ReportAllocs()
 			for b.Loop() {
-				r, err := strict.decode(body)
+				r, err := strict.Decode(body)
 				if err == nil {
 					_, err = ask(r, 1)
 				}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/problem"
+	"github.com/berth-gpu/berth/httpapi/strict"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -47,11 +49,11 @@ type switchInput struct {
 
 func (a changes) route(doc huma.API) {
 	handle(a.api, doc, op("cancel", http.MethodDelete, "/queue/{job_id}", "Cancel a job, whether it waits or runs"), a.cancel)
-	priority := newStrict[wire.SetPriority]()
+	priority := strict.New[wire.SetPriority]()
 	handleBody[wire.SetPriority](a.api, doc,
 		op("set-priority", http.MethodPatch, "/queue/{job_id}/priority", "Change the priority of a job"),
 		func(ctx context.Context, in *jobBodyInput) (*answer[wire.Done], error) {
-			body, err := priority.decode(in.RawBody)
+			body, err := priority.Decode(in.RawBody)
 			if err != nil {
 				return nil, err
 			}
@@ -76,7 +78,7 @@ func taskOf(text string) (int64, error) {
 	}
 	n, err := strconv.ParseUint(text, 10, 32)
 	if err != nil || n > model.MaxIndex {
-		return 0, invalid("task", "must be 0 to "+strconv.Itoa(model.MaxIndex))
+		return 0, problem.Invalid("task", "must be 0 to "+strconv.Itoa(model.MaxIndex))
 	}
 	return int64(n), nil //nolint:gosec // small
 }
@@ -117,7 +119,7 @@ func (a changes) setPriority(ctx context.Context, in *jobBodyInput, body *wire.S
 		return nil, err
 	}
 	if body.Priority == nil {
-		return nil, invalid("priority", "must be given, 1 to 10")
+		return nil, problem.Invalid("priority", "must be given, 1 to 10")
 	}
 	n, err := count("priority", body.Priority, 1, model.MaxPriority, 0)
 	if err != nil {

@@ -10,6 +10,8 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/problem"
+	"github.com/berth-gpu/berth/httpapi/strict"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -26,12 +28,12 @@ func (a clusterStates) route(doc huma.API) {
 			}
 			return &answer[wire.ClusterState]{Index: s.Index, Body: a.state(ctx, &s)}, nil
 		})
-	initialize := newStrict[wire.Initialize]()
+	initialize := strict.New[wire.Initialize]()
 	o := op("initialize", http.MethodPost, "/gpu/initialize", "Confirm the size of a cluster of simulated GPUs")
 	o.Description = "Nodes come with their agents, so this creates none: it compares the size of a cluster of simulated GPUs with the given one. " +
 		"A cluster with real GPUs refuses it."
 	handleBody[wire.Initialize](a.api, doc, o, func(_ context.Context, in *bodyInput) (*answer[wire.Initialized], error) {
-		body, err := initialize.decode(in.RawBody)
+		body, err := initialize.Decode(in.RawBody)
 		if err != nil {
 			return nil, err
 		}
@@ -74,16 +76,16 @@ func (a clusterStates) initialize(b *wire.Initialize) (*answer[wire.Initialized]
 	same := int(nodes) == s.Nodes.Len()
 	for id, n := range s.Nodes.All() {
 		if !strings.Contains(n.Features, wire.SimulatedGPUs) {
-			return nil, refuse(model.CodeConflict.String(), "node "+string(id)+" has real GPUs, which its agent has found: nothing is initialized")
+			return nil, problem.Refuse(model.CodeConflict.String(), "node "+string(id)+" has real GPUs, which its agent has found: nothing is initialized")
 		}
 		use, _ := s.NodeUse.Get(id)
 		same = same && (each == 0 || use.All == each)
 	}
 	switch {
 	case s.Nodes.Len() == 0:
-		return nil, refuse(model.CodeConflict.String(), "no node has registered yet: start berth agent on the GPU hosts, or berth dev for a simulated cluster")
+		return nil, problem.Refuse(model.CodeConflict.String(), "no node has registered yet: start berth agent on the GPU hosts, or berth dev for a simulated cluster")
 	case !same:
-		return nil, refuse(model.CodeConflict.String(), fmt.Sprintf("the cluster has %d nodes with %d simulated GPUs together: "+
+		return nil, problem.Refuse(model.CodeConflict.String(), fmt.Sprintf("the cluster has %d nodes with %d simulated GPUs together: "+
 			"start berth dev with --nodes and --gpus for another size", s.Nodes.Len(), resources(&s).TotalGPUs))
 	}
 	return &answer[wire.Initialized]{Index: s.Index, Body: &wire.Initialized{

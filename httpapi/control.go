@@ -9,6 +9,8 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/problem"
+	"github.com/berth-gpu/berth/httpapi/strict"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -66,10 +68,10 @@ func (a controls) route(doc huma.API) {
 	}
 	handle(a.api, doc, op("drop-dependencies", http.MethodDelete, "/queue/{job_id}/dependencies", "Remove the dependencies of a job"),
 		a.dropDependencies)
-	extend := newStrict[wire.Extend]()
+	extend := strict.New[wire.Extend]()
 	handleBody[wire.Extend](a.api, doc, op("extend", http.MethodPost, "/queue/{job_id}/extend", "Raise a job's time limit, even while it runs"),
 		func(ctx context.Context, in *jobBodyInput) (*answer[wire.Done], error) {
-			body, err := extend.decode(in.RawBody)
+			body, err := extend.Decode(in.RawBody)
 			if err != nil {
 				return nil, err
 			}
@@ -137,7 +139,7 @@ func (a controls) attach(ctx context.Context, in *attachInput) (*answer[wire.Don
 	case !found:
 		return nil, noJob()
 	case job.Spec.Attached == 0:
-		return nil, refuse(model.CodeConflict.String(), "job "+id.String()+" was not submitted as attached: it needs no client")
+		return nil, problem.Refuse(model.CodeConflict.String(), "job "+id.String()+" was not submitted as attached: it needs no client")
 	}
 	a.api.peer.Beats.Hear(id)
 	return &answer[wire.Done]{Index: s.Index, Body: changes(a).done(id, "heard")}, nil

@@ -14,6 +14,7 @@ import (
 	"github.com/berth-gpu/berth/cluster/archive"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -48,7 +49,7 @@ func (a details) explain(ctx context.Context, in *waitInput) (*answer[wire.Expla
 		return nil, err
 	}
 	if d.Body.Explanation == nil {
-		return nil, refuse(model.CodeNotQueued.String(), "job "+d.Body.ID+" does not wait: it is "+d.Body.State)
+		return nil, problem.Refuse(model.CodeNotQueued.String(), "job "+d.Body.ID+" does not wait: it is "+d.Body.State)
 	}
 	return &answer[wire.Explanation]{Index: d.Index, Body: d.Body.Explanation}, nil
 }
@@ -123,7 +124,7 @@ func (a details) recall(ctx context.Context, now *state.State, id model.JobID, n
 	case stand.Failure != "", err != nil && !errors.Is(err, archive.ErrUnavailable):
 		return nil, archiveFault(cmp.Or(err, errors.New(stand.Failure)))
 	case err != nil, stand.CompleteTo < now.Settings().ArchivedTo:
-		return nil, refuse(wire.CodeBehind, "this peer's archive does not yet have the newest jobs that left the queue: try again, or another peer")
+		return nil, problem.Refuse(wire.CodeBehind, "this peer's archive does not yet have the newest jobs that left the queue: try again, or another peer")
 	default:
 		return nil, noJob()
 	}

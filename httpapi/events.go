@@ -13,6 +13,7 @@ import (
 	"github.com/berth-gpu/berth/cluster/archive"
 	"github.com/berth-gpu/berth/cluster/notify"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -73,7 +74,7 @@ func (a events) route(doc huma.API) {
 	huma.Register(doc, o, func(ctx context.Context, in *eventsInput) (*logOutput, error) {
 		q, err := a.parse(ctx, in)
 		if err != nil {
-			return nil, problemOf(a.api.log, err)
+			return nil, problem.Of(a.api.log, err)
 		}
 		return &logOutput{func(c huma.Context) {
 			r, w := humamux.Unwrap(c)
@@ -90,7 +91,7 @@ func (a events) parse(ctx context.Context, in *eventsInput) (*eventStream, error
 	var err error
 	if in.Types != "" {
 		if q.types, err = model.ParseNotices(strings.Split(in.Types, ","), model.AllNotices()); err != nil {
-			return nil, renamed("types", err)
+			return nil, problem.Renamed("types", err)
 		}
 	}
 	if in.Job != "" {
@@ -113,7 +114,7 @@ func (a events) parse(ctx context.Context, in *eventsInput) (*eventStream, error
 	}
 	at, here, known := notify.ParseID(id, s.Settings().Incarnation)
 	if !known {
-		return nil, invalid(wire.HeaderLastEvent, "must be the id of an event")
+		return nil, problem.Invalid(wire.HeaderLastEvent, "must be the id of an event")
 	}
 	if here && at.Index > s.Index { // another peer may be ahead of this one, but no id is ahead of the log
 		if s, err = a.api.fresh(ctx, Linearizable); err != nil {
@@ -239,7 +240,7 @@ func frameOf(n *model.Notice) []byte {
 }
 
 // closedFrame returns the last event of a stream whose follower has lost the right to read on.
-func closedFrame(f *failure) []byte {
+func closedFrame(f *problem.Failure) []byte {
 	data, err := json.Marshal(f.Problem)
 	if err != nil { // texts and numbers only
 		return nil

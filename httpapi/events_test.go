@@ -19,6 +19,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
+	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -192,7 +193,7 @@ func TestResumingAfterWhatNeverWas(t *testing.T) {
 	if got := types(t, s.do(http.MethodGet, "/events?once=true", "", "Last-Event-ID", newest)); len(got) != 0 {
 		t.Errorf("a peer that lags behind gives %q", got)
 	}
-	s.behind = &Fault{Code: wire.CodeNoLeader, Err: errors.New("there is no leader")}
+	s.behind = &problem.Fault{Code: wire.CodeNoLeader, Err: errors.New("there is no leader")}
 	s.do(http.MethodGet, "/events?once=true", "", "Last-Event-ID", future).problem(http.StatusServiceUnavailable, wire.CodeNoLeader)
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/endpoint"
+	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -62,7 +63,7 @@ func (g *gate) asks(s *state.State) bool { return g.must || s.Settings().Auth.On
 // whose name was made to resolve to this peer, could otherwise send requests in the name of the
 // visitor. With authentication such a page has no token, and then unknown names, and addresses,
 // pass.
-func (g *gate) misdirected(r *http.Request) *failure {
+func (g *gate) misdirected(r *http.Request) *problem.Failure {
 	s := g.peer.State()
 	asks := g.asks(&s)
 	if g.hosts.Has(r.Host) || asks && (g.anyHost || g.hosts.HasOrIP(r.Host)) {
@@ -72,12 +73,12 @@ func (g *gate) misdirected(r *http.Request) *failure {
 	if asks {
 		remedy = "use one of the names in server.hosts or an IP address, or add the name to server.hosts"
 	}
-	return refuse(wire.CodeMisdirected, fmt.Sprintf("the Host header %q does not name this server: %s", model.Clip(r.Host), remedy))
+	return problem.Refuse(wire.CodeMisdirected, fmt.Sprintf("the Host header %q does not name this server: %s", model.Clip(r.Host), remedy))
 }
 
 // enter identifies the caller and checks the route's role. It also returns the caller of a refused
 // request.
-func (g *gate) enter(r *http.Request, rule auth.Rule, known bool) (*http.Request, *failure) {
+func (g *gate) enter(r *http.Request, rule auth.Rule, known bool) (*http.Request, *problem.Failure) {
 	s := g.peer.State()
 	if !g.asks(&s) {
 		r.Header.Del(wire.HeaderClient) // set by peers only, which no client can impersonate
@@ -104,7 +105,7 @@ func (g *gate) enter(r *http.Request, rule auth.Rule, known bool) (*http.Request
 }
 
 // caller identifies the caller of a request, and counts the request.
-func (g *gate) caller(s *state.State, r *http.Request, rule auth.Rule) (*auth.Caller, *failure) {
+func (g *gate) caller(s *state.State, r *http.Request, rule auth.Rule) (*auth.Caller, *problem.Failure) {
 	if r.Header.Get(auth.HeaderProof) != "" {
 		return g.passedOn(s, r)
 	}
@@ -115,7 +116,7 @@ func (g *gate) caller(s *state.State, r *http.Request, rule auth.Rule) (*auth.Ca
 		if f := g.slow(g.addresses, networkOf(r), peers); f != nil {
 			return &auth.Caller{}, f
 		}
-		return &auth.Caller{}, refuse(wire.CodeMalformed, err.Error())
+		return &auth.Caller{}, problem.Refuse(wire.CodeMalformed, err.Error())
 	}
 	if secret == "" {
 		if rule.Open() { // probes neither pay for other requests nor wait for them
@@ -124,7 +125,7 @@ func (g *gate) caller(s *state.State, r *http.Request, rule auth.Rule) (*auth.Ca
 		if f := g.slow(g.addresses, networkOf(r), peers); f != nil {
 			return &auth.Caller{}, f
 		}
-		return &auth.Caller{}, refuse(wire.CodeUnauthenticated, "authentication is required: send a token as Authorization: Bearer, "+
+		return &auth.Caller{}, problem.Refuse(wire.CodeUnauthenticated, "authentication is required: send a token as Authorization: Bearer, "+
 			auth.HeaderToken+" or "+auth.HeaderKey+" (for the command line: BERTH_TOKEN)")
 	}
 	caller := g.identify(s, auth.HashOf(secret))
@@ -146,14 +147,14 @@ func (g *gate) caller(s *state.State, r *http.Request, rule auth.Rule) (*auth.Ca
 	case f != nil:
 		return caller, f
 	}
-	return caller, refuse(wire.CodeUnauthenticated, "this token or key is unknown to this peer, was revoked or has expired: ask an admin for another")
+	return caller, problem.Refuse(wire.CodeUnauthenticated, "this token or key is unknown to this peer, was revoked or has expired: ask an admin for another")
 }
 
 // newer identifies a caller by a newer state. A user that has just made a token through this peer
 // may use it here, and a credential that another peer has accepted is looked up in the newest state
 // that can be read. Unknown callers do not cause writes at the leader, except once after this peer
 // has started: until it is up to date, it cannot refuse a caller for good.
-func (g *gate) newer(ctx context.Context, c Consistency, credential model.Hash) (*auth.Caller, *failure) {
+func (g *gate) newer(ctx context.Context, c Consistency, credential model.Hash) (*auth.Caller, *problem.Failure) {
 	ctx, cancel := context.WithTimeout(ctx, newerLimit)
 	defer cancel()
 	if !g.whole.Load() {
@@ -161,10 +162,10 @@ func (g *gate) newer(ctx context.Context, c Consistency, credential model.Hash) 
 	}
 	s, err := g.peer.Read(ctx, c)
 	if err != nil {
-		return &auth.Caller{}, problemOf(g.log, err)
+		return &auth.Caller{}, problem.Of(g.log, err)
 	}
 	if s.Settings().Incarnation.IsZero() {
-		return &auth.Caller{}, usual(wire.CodeNoLeader)
+		return &auth.Caller{}, problem.Usual(wire.CodeNoLeader)
 	}
 	if c == Linearizable {
 		g.whole.Store(true)
@@ -176,7 +177,7 @@ func (g *gate) newer(ctx context.Context, c Consistency, credential model.Hash) 
 const newerLimit = time.Second
 
 // passedOn returns the caller of a request that another peer has passed on, or that peer.
-func (g *gate) passedOn(s *state.State, r *http.Request) (*auth.Caller, *failure) {
+func (g *gate) passedOn(s *state.State, r *http.Request) (*auth.Caller, *problem.Failure) {
 	credential, err := g.prover.Check(r)
 	switch {
 	case err != nil:
@@ -184,19 +185,19 @@ func (g *gate) passedOn(s *state.State, r *http.Request) (*auth.Caller, *failure
 		if f := g.slow(g.addresses, networkOf(r), s.Peers.Len()); f != nil {
 			return &auth.Caller{}, f
 		}
-		return &auth.Caller{}, refuse(wire.CodeUnauthenticated, err.Error())
+		return &auth.Caller{}, problem.Refuse(wire.CodeUnauthenticated, err.Error())
 	case credential.IsZero():
 		return &auth.Caller{Kind: auth.Peer, Name: r.Header.Get(wire.HeaderForwarded)}, nil
 	}
 	caller := g.identify(s, credential)
 	if caller.Kind == auth.Nobody {
-		var f *failure
+		var f *problem.Failure
 		if caller, f = g.newer(r.Context(), Linearizable, credential); f != nil {
 			return caller, f
 		}
 	}
 	if caller.Kind == auth.Nobody {
-		return caller, refuse(wire.CodeUnauthenticated, "this token or key is unknown to the leader, was revoked or has expired")
+		return caller, problem.Refuse(wire.CodeUnauthenticated, "this token or key is unknown to the leader, was revoked or has expired")
 	}
 	return caller, nil
 }
@@ -230,7 +231,7 @@ func (g *gate) identify(s *state.State, credential model.Hash) *auth.Caller {
 }
 
 // allowed returns a refusal if the caller's role does not suffice.
-func allowed(rule auth.Rule, c *auth.Caller) *failure {
+func allowed(rule auth.Rule, c *auth.Caller) *problem.Failure {
 	if rule.Allows(c) {
 		return nil
 	}
@@ -257,16 +258,16 @@ func (g *gate) warn(w http.ResponseWriter, c *auth.Caller) {
 	}
 }
 
-func denied(detail string) *failure { return refuse(model.CodeDenied.String(), detail) }
+func denied(detail string) *problem.Failure { return problem.Refuse(model.CodeDenied.String(), detail) }
 
 // slow refuses a request that exceeds its caller's rate.
-func (g *gate) slow(l *auth.Limiter, who string, peers int) *failure {
+func (g *gate) slow(l *auth.Limiter, who string, peers int) *problem.Failure {
 	wait := l.Take(who, peers)
 	if wait == 0 {
 		return nil
 	}
-	f := refuse(wire.CodeRateLimited, "too many requests: nothing was done; try again in "+wait.Round(time.Millisecond).String())
-	f.after = int(wait/time.Second) + 1
+	f := problem.Refuse(wire.CodeRateLimited, "too many requests: nothing was done; try again in "+wait.Round(time.Millisecond).String())
+	f.After = int(wait/time.Second) + 1
 	return f
 }
 
@@ -307,7 +308,7 @@ func (g *gate) confirm(method, route string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s := g.peer.State()
 		if set := s.Settings(); set.Incarnation.IsZero() { // its defaults are not the founders' yet
-			usual(wire.CodeNoLeader).write(w)
+			problem.Usual(wire.CodeNoLeader).Write(w)
 			return
 		}
 		c := auth.From(r.Context())
@@ -318,7 +319,7 @@ func (g *gate) confirm(method, route string, next http.Handler) http.Handler {
 		c = g.identify(&s, c.Credential)
 		f := allowed(rule, c)
 		if c.Kind == auth.Nobody {
-			f = refuse(wire.CodeUnauthenticated, "this token or key was revoked or has expired")
+			f = problem.Refuse(wire.CodeUnauthenticated, "this token or key was revoked or has expired")
 		}
 		if f == nil {
 			r = r.WithContext(auth.With(r.Context(), c))
@@ -326,7 +327,7 @@ func (g *gate) confirm(method, route string, next http.Handler) http.Handler {
 		}
 		if f != nil {
 			g.log.Warn("a change was refused", "code", f.Code, "method", r.Method, "path", r.URL.Path, "caller", c.Actor(), "why", f.Detail)
-			f.write(w)
+			f.Write(w)
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -336,14 +337,14 @@ func (g *gate) confirm(method, route string, next http.Handler) http.Handler {
 // owns returns a refusal if the job of the path is another user's and the caller is no operator. A
 // job that this peer does not know may have been acknowledged by another peer: it is looked up
 // again in the newest state that can be read.
-func (g *gate) owns(rule auth.Rule, r *http.Request) *failure {
+func (g *gate) owns(rule auth.Rule, r *http.Request) *problem.Failure {
 	c := auth.From(r.Context())
 	if !rule.Own || c.Kind == auth.Open || c.Role.Covers(model.RoleOperator) {
 		return nil
 	}
 	id, err := jobID(mux.Vars(r)["job_id"])
 	if err != nil {
-		return problemOf(g.log, err)
+		return problem.Of(g.log, err)
 	}
 	s := g.peer.State()
 	job, found := s.Jobs.Get(id)
@@ -351,19 +352,19 @@ func (g *gate) owns(rule auth.Rule, r *http.Request) *failure {
 		ctx, cancel := context.WithTimeout(r.Context(), readLimit)
 		defer cancel()
 		if s, err = g.peer.Read(ctx, Linearizable); err != nil {
-			return problemOf(g.log, err)
+			return problem.Of(g.log, err)
 		}
 		job, found = s.Jobs.Get(id)
 	}
 	if !found {
-		return problemOf(g.log, noJob())
+		return problem.Of(g.log, noJob())
 	}
 	return ownJob(&job, c)
 }
 
 // ownJob returns a refusal if a job is another user's and the caller is no operator; nil: the
 // caller may change it.
-func ownJob(job *model.Job, c *auth.Caller) *failure {
+func ownJob(job *model.Job, c *auth.Caller) *problem.Failure {
 	if c.Owns(job.Spec.User, job.Submitted) {
 		return nil
 	}

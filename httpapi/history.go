@@ -10,6 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -36,12 +37,12 @@ func (a histories) route(doc huma.API) {
 		}
 		n, found := s.Nodes.Get(model.NodeID(in.Node))
 		if !found {
-			return nil, refuse(wire.CodeNotFound, "there is no such node")
+			return nil, problem.Refuse(wire.CodeNotFound, "there is no such node")
 		}
 		past, err := a.ask(ctx, n.Address, in)
 		if err != nil {
 			a.api.log.Debug("the telemetry of a node cannot be read", "node", n.ID, "err", err)
-			return nil, refuse(wire.CodeUnreachable, "the node cannot be reached, or its agent is too old: the telemetry is kept on the node only")
+			return nil, problem.Refuse(wire.CodeUnreachable, "the node cannot be reached, or its agent is too old: the telemetry is kept on the node only")
 		}
 		return &answer[wire.NodeHistory]{Index: s.Index, Body: past}, nil
 	})

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -84,7 +85,7 @@ func (one *session) release() {
 // check reviews a session now, if it has taken long enough for a review, and returns why it is
 // over; nil: it is not. Answers begin with it, since the change for which a long poll has waited
 // may be the one that ends it.
-func (one *session) check() *failure {
+func (one *session) check() *problem.Failure {
 	if one.live.Load() {
 		s := one.all.gate.peer.State()
 		one.review(&s)
@@ -203,16 +204,16 @@ func (one *session) review(s *state.State) (expires model.Time) {
 }
 
 // still identifies a caller again, and returns why the request must end; nil: it may go on.
-func (g *gate) still(s *state.State, was *auth.Caller, rule auth.Rule, vars map[string]string) (*auth.Caller, *failure) {
+func (g *gate) still(s *state.State, was *auth.Caller, rule auth.Rule, vars map[string]string) (*auth.Caller, *problem.Failure) {
 	if was.Kind == auth.Open {
 		if g.asks(s) {
-			return was, refuse(wire.CodeUnauthenticated, "this cluster requires authentication now: repeat the request with a token")
+			return was, problem.Refuse(wire.CodeUnauthenticated, "this cluster requires authentication now: repeat the request with a token")
 		}
 		return was, nil
 	}
 	is := g.identify(s, was.Credential)
 	if is.Kind == auth.Nobody {
-		return is, refuse(wire.CodeUnauthenticated, "this token or key was revoked or has expired while the request was answered")
+		return is, problem.Refuse(wire.CodeUnauthenticated, "this token or key was revoked or has expired while the request was answered")
 	}
 	if f := allowed(rule, is); f != nil {
 		return is, f
@@ -229,7 +230,7 @@ func (g *gate) still(s *state.State, was *auth.Caller, rule auth.Rule, vars map[
 }
 
 // endedBy returns why a request must end; nil: it may go on.
-func endedBy(ctx context.Context) *failure {
-	f, _ := context.Cause(ctx).(*failure) //nolint:errorlint // a cause is returned as it was given
+func endedBy(ctx context.Context) *problem.Failure {
+	f, _ := context.Cause(ctx).(*problem.Failure) //nolint:errorlint // a cause is returned as it was given
 	return f
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/problem"
 )
 
 // hookScope returns the scope of the notices that a new webhook of the caller gets: the caller's
@@ -15,7 +16,7 @@ func hookScope(ctx context.Context, user, project string) (model.ScopeKey, error
 	name := auth.From(ctx).Name
 	switch {
 	case user != "" && project != "":
-		return model.ScopeKey{}, invalid("project", "must not be given together with user")
+		return model.ScopeKey{}, problem.Invalid("project", "must not be given together with user")
 	case !isOperator(ctx) && (project != "" || user != "" && user != name):
 		return model.ScopeKey{}, deniedHook(ctx, "a webhook for a project or another user")
 	case !isOperator(ctx):

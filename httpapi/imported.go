@@ -10,6 +10,8 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/problem"
+	"github.com/berth-gpu/berth/httpapi/strict"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -34,19 +36,19 @@ func newReader(b *wire.ImportJobs, now model.Time, rules *CommandRules) *reader 
 
 func (r *reader) all(b *wire.ImportJobs) error {
 	if len(b.Jobs) > 0 && len(b.QueuedJobs) > 0 {
-		return invalid("queuedJobs", "must not be given together with jobs")
+		return problem.Invalid("queuedJobs", "must not be given together with jobs")
 	}
 	if len(b.Jobs)+len(b.QueuedJobs) > model.MaxImportJobs {
-		return invalid("jobs", fmt.Sprintf("must be at most %d in a part", model.MaxImportJobs))
+		return problem.Invalid("jobs", fmt.Sprintf("must be at most %d in a part", model.MaxImportJobs))
 	}
 	for name, text := range b.Scripts { // order-free: any of several errors is as good as another
 		if hashOf(text) != name {
-			return invalid("scripts", "must have their SHA-256 as names: one differs, so that it was changed or cut off")
+			return problem.Invalid("scripts", "must have their SHA-256 as names: one differs, so that it was changed or cut off")
 		}
 	}
 	for i, raw := range b.Jobs {
 		if err := r.job(raw); err != nil {
-			return under(nth("jobs", i), err)
+			return problem.Under(problem.Nth("jobs", i), err)
 		}
 	}
 	first, err := count("first", b.First, 1, 1<<31, 1)
@@ -55,7 +57,7 @@ func (r *reader) all(b *wire.ImportJobs) error {
 	}
 	for i, raw := range b.QueuedJobs {
 		if err := r.plain(raw, model.JobID(first)+model.JobID(i)); err != nil { //nolint:gosec // a place in a list
-			return under(nth("queuedJobs", i), err)
+			return problem.Under(problem.Nth("queuedJobs", i), err)
 		}
 	}
 	return nil
@@ -63,34 +65,34 @@ func (r *reader) all(b *wire.ImportJobs) error {
 
 // job reads a job that an export wrote.
 func (r *reader) job(raw json.RawMessage) error {
-	in, err := newStrict[wire.SavedJob]().decode(raw)
+	in, err := strict.New[wire.SavedJob]().Decode(raw)
 	if err != nil {
 		return err
 	}
 	id, err := jobID(in.ID)
 	if err != nil {
-		return invalid("id", "must be a job's number as text")
+		return problem.Invalid("id", "must be a job's number as text")
 	}
-	request, err := newStrict[wire.Submit]().decode(in.Request)
+	request, err := strict.New[wire.Submit]().Decode(in.Request)
 	if err != nil {
-		return under("request", err)
+		return problem.Under("request", err)
 	}
 	if request.Script != "" || request.Stdin != "" || request.Env != nil {
-		return invalid("request", "must not contain script, stdin and env: they belong under scripts and environments")
+		return problem.Invalid("request", "must not contain script, stdin and env: they belong under scripts and environments")
 	}
 	var known bool
 	if request.Script, known = r.scripts[in.Script]; in.Script != "" && !known {
-		return invalid("script_sha256", "must be one of the file's scripts")
+		return problem.Invalid("script_sha256", "must be one of the file's scripts")
 	}
 	if request.Stdin, known = r.scripts[in.Stdin]; in.Stdin != "" && !known {
-		return invalid("stdin_sha256", "must be one of the file's scripts")
+		return problem.Invalid("stdin_sha256", "must be one of the file's scripts")
 	}
 	if request.Env, known = r.envs[in.Environment]; in.Environment != "" && !known {
-		return invalid("environment_sha256", "must be one of the file's environments")
+		return problem.Invalid("environment_sha256", "must be one of the file's environments")
 	}
 	c, err := r.ask(request)
 	if err != nil {
-		return under("request", err)
+		return problem.Under("request", err)
 	}
 	j := r.imported(id, c, in.SubmittedAt)
 	if c.Spec.Array != "" && in.Open != "" {
@@ -106,11 +108,11 @@ func leave(c *command.Submit, in *wire.SavedJob, j *command.ImportedJob) error {
 	all, _ := model.ParseIndices(c.Spec.Array)
 	open, err := model.ParseIndices(in.Open)
 	if err != nil {
-		return invalid("open_tasks", err.Error())
+		return problem.Invalid("open_tasks", err.Error())
 	}
 	for _, n := range open {
 		if !all.Has(n) {
-			return invalid("open_tasks", "must be some of the array's")
+			return problem.Invalid("open_tasks", "must be some of the array's")
 		}
 	}
 	j.Spec.Array, j.Tasks = open.String(), uint32(len(open)) //nolint:gosec // at most model.MaxTasks
@@ -169,7 +171,7 @@ func (r *reader) take(j *command.ImportedJob, stood, was string) error {
 		r.ended++
 		return nil
 	default:
-		return invalid("state", "must be one of "+strings.Join(stateNames(), ", "))
+		return problem.Invalid("state", "must be one of "+strings.Join(stateNames(), ", "))
 	}
 	j.Note = model.Clip(j.Note)
 	r.jobs = append(r.jobs, *j)
@@ -200,7 +202,7 @@ type plainJob struct {
 
 // plain reads a job that another program wrote.
 func (r *reader) plain(raw json.RawMessage, id model.JobID) error {
-	in, err := newStrict[plainJob]().decode(raw)
+	in, err := strict.New[plainJob]().Decode(raw)
 	if err != nil {
 		return err
 	}
@@ -211,7 +213,7 @@ func (r *reader) plain(raw json.RawMessage, id model.JobID) error {
 	stood := cmp.Or(in.State, in.Status)
 	runs := cmp.Or(in.Command, r.usual)
 	if strings.TrimSpace(runs) == "" {
-		return invalid("command", "is missing: add a command to the job, or give one for all jobs without a command (--command)")
+		return problem.Invalid("command", "is missing: add a command to the job, or give one for all jobs without a command (--command)")
 	}
 	run := cmp.Or(in.RunID, in.RunID2)
 	request := &wire.Submit{

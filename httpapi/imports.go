@@ -12,6 +12,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/problem"
+	"github.com/berth-gpu/berth/httpapi/strict"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -34,14 +36,14 @@ func (a imports) route(doc huma.API) {
 }
 
 func importStep[B any](a imports, doc huma.API, path, what string, do func(context.Context, *importInput, *B) (*answer[wire.Imported], error)) {
-	body := newStrict[B]()
+	body := strict.New[B]()
 	name := "import"
 	if path != "" {
 		name += "-" + path[1:]
 	}
 	handleBody[B](a.api, doc, op(name, http.MethodPost, "/snapshot/import"+path, what),
 		func(ctx context.Context, in *importInput) (*answer[wire.Imported], error) {
-			b, err := body.decode(in.RawBody)
+			b, err := body.Decode(in.RawBody)
 			if err != nil {
 				return nil, err
 			}
@@ -52,7 +54,7 @@ func importStep[B any](a imports, doc huma.API, path, what string, do func(conte
 func importID(text string) (id model.Hash, err error) {
 	raw, err := hex.DecodeString(text)
 	if err != nil || len(raw) != len(id) {
-		return id, invalid("import_id", "must be a SHA-256 in hex: 64 digits")
+		return id, problem.Invalid("import_id", "must be a SHA-256 in hex: 64 digits")
 	}
 	return model.Hash(raw), nil
 }
@@ -87,7 +89,7 @@ func (a imports) carry(ctx context.Context, in *importInput, body command.Body) 
 	at := state.Meta{Index: s.Index + 1, Term: s.Term, At: s.Settings().Clock, By: string(a.api.cfg.Self)}
 	_, results, _ := state.Apply(s, at, []command.Command{c})
 	if !results[0].OK() {
-		return nil, refused(&results[0])
+		return nil, problem.Refused(&results[0])
 	}
 	out := importOf(&s)
 	out.DryRun = true
@@ -143,7 +145,7 @@ func (a imports) jobs(ctx context.Context, in *importInput, b *wire.ImportJobs) 
 
 func (imports) tooLarge(err error) error {
 	if errors.Is(err, command.ErrTooLarge) {
-		return refuse(wire.CodeTooLarge, "these jobs exceed the size of one log entry: send fewer in a part")
+		return problem.Refuse(wire.CodeTooLarge, "these jobs exceed the size of one log entry: send fewer in a part")
 	}
 	return err
 }
@@ -165,7 +167,7 @@ func (a imports) end(ctx context.Context, in *importInput, b *wire.EndImport) (*
 func (a imports) endOpen(ctx context.Context, in *importInput, s *state.State) (*answer[wire.Imported], error) {
 	open := s.Settings().Import
 	if !open.Open {
-		return nil, refuse(model.CodeConflict.String(), "no import is open")
+		return nil, problem.Refuse(model.CodeConflict.String(), "no import is open")
 	}
 	return a.carry(ctx, in, &command.EndImport{ID: open.ID, Short: true})
 }
@@ -178,21 +180,21 @@ func (a imports) settings(ctx context.Context, in *importInput, b *wire.ImportSe
 	}
 	set, err := readSettings(b.Settings)
 	if err != nil {
-		return nil, under("settings", err)
+		return nil, problem.Under("settings", err)
 	}
 	s := a.api.peer.Reader.State()
 	bodies, err := changesOf(&s, set)
 	if err != nil {
-		return nil, under("settings", err)
+		return nil, problem.Under("settings", err)
 	}
 	if open := s.Settings().Import; !in.DryRun && (!open.Open || open.ID != id) {
-		return nil, refuse(model.CodeConflict.String(), "no such import is open: begin it first")
+		return nil, problem.Refuse(model.CodeConflict.String(), "no such import is open: begin it first")
 	}
 	var commands []command.Command
 	for _, body := range bodies {
 		c, err := command.New(clipActor(auth.From(ctx).Actor()), body)
 		if err != nil {
-			return nil, under("settings", problemOf(a.api.log, err))
+			return nil, problem.Under("settings", problem.Of(a.api.log, err))
 		}
 		commands = append(commands, c.FromClient(proposing(ctx)))
 	}
@@ -202,11 +204,11 @@ func (a imports) settings(ctx context.Context, in *importInput, b *wire.ImportSe
 	}
 	results, index, err := a.api.peer.Proposer.Propose(ctx, commands...)
 	if err != nil {
-		return nil, unsure(err)
+		return nil, problem.Unsure(err)
 	}
 	for i := range results {
 		if !results[i].OK() {
-			return nil, refused(&results[i])
+			return nil, problem.Refused(&results[i])
 		}
 	}
 	out.Index = index

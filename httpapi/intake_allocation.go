@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -24,9 +25,9 @@ func allocation(r *wire.Allocate) (*command.Allocate, error) {
 	}
 	switch {
 	case r.Service == "":
-		return nil, invalid("service_name", "must be given")
+		return nil, problem.Invalid("service_name", "must be given")
 	case !slices.Contains(model.Workloads(), c.Workload):
-		return nil, invalid("workload_type", "must be one of "+strings.Join(model.Workloads(), ", "))
+		return nil, problem.Invalid("workload_type", "must be one of "+strings.Join(model.Workloads(), ", "))
 	}
 	priority, err := count("priority", r.Priority, 1, model.MaxPriority, model.DefaultPriority)
 	if err != nil {
@@ -50,7 +51,7 @@ func allocation(r *wire.Allocate) (*command.Allocate, error) {
 	}
 	terms, err := model.ParseConstraint(r.Constraint)
 	if err != nil {
-		return nil, invalid("constraint", err.Error())
+		return nil, problem.Invalid("constraint", err.Error())
 	}
 	c.Constraint = terms.String()
 	if c.Nodelist, err = nodes("nodelist", r.Nodelist); err != nil {
@@ -76,10 +77,10 @@ func compact(data json.RawMessage) (string, error) {
 	}
 	var b bytes.Buffer
 	if err := json.Compact(&b, data); err != nil {
-		return "", invalid("workload_data", "must be JSON")
+		return "", problem.Invalid("workload_data", "must be JSON")
 	}
 	if b.Len() > model.MaxData {
-		return "", invalid("workload_data", "must be at most 8192 bytes")
+		return "", problem.Invalid("workload_data", "must be at most 8192 bytes")
 	}
 	return b.String(), nil
 }

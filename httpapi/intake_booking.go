@@ -8,6 +8,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/problem"
+	"github.com/berth-gpu/berth/httpapi/strict"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -22,13 +24,13 @@ func bookingOf(r *wire.Reserve, now model.Time) (*model.Booking, error) {
 	}
 	switch {
 	case r.User != "" && r.Project != "":
-		return nil, invalid("project", "must not be given together with user")
+		return nil, problem.Invalid("project", "must not be given together with user")
 	case r.User != "":
 		b.Owner = model.ScopeKey{Kind: model.ScopeUser, Name: r.User}
 	case r.Project != "":
 		b.Owner = model.ScopeKey{Kind: model.ScopeProject, Name: r.Project}
 	case b.Kind == model.BookGPUs:
-		return nil, invalid("user", "must be given, or project")
+		return nil, problem.Invalid("user", "must be given, or project")
 	}
 	ids, err := nodeIDs(r.Nodes)
 	if err != nil {
@@ -49,9 +51,9 @@ func fitting(r *wire.Reserve, kind model.BookingKind) error {
 	}{{"user", r.User, r.User != ""}, {"project", r.Project, r.Project != ""}, {"gpu_count", "", r.GPUs != nil}, {"gpu_type", "", r.GPUType != ""}} {
 		switch {
 		case kind == model.BookMaintenance && v.given:
-			return invalid(v.field, "must be left out: a maintenance takes whole nodes, for no user")
+			return problem.Invalid(v.field, "must be left out: a maintenance takes whole nodes, for no user")
 		case v.name != "" && !model.Name(v.name):
-			return invalid(v.field, "must be the name of a user or project, not "+strconv.Quote(clip(v.name)))
+			return problem.Invalid(v.field, "must be the name of a user or project, not "+strconv.Quote(strict.Clip(v.name)))
 		}
 	}
 	return nil
@@ -62,10 +64,10 @@ func nodeIDs(list []string) (ids []model.NodeID, err error) {
 	for _, text := range list {
 		names, err := model.ParseNodes(text)
 		if err != nil {
-			return nil, invalid("nodes", err.Error())
+			return nil, problem.Invalid("nodes", err.Error())
 		}
 		if len(names) == 0 {
-			return nil, invalid("nodes", "must be ids of nodes, see GET /nodes")
+			return nil, problem.Invalid("nodes", "must be ids of nodes, see GET /nodes")
 		}
 		for _, name := range names {
 			ids = append(ids, model.NodeID(name))
@@ -81,14 +83,14 @@ func spanOf(r *wire.Reserve, b *model.Booking, now model.Time) (err error) {
 	}
 	switch {
 	case r.End == "" && r.Duration == nil:
-		return invalid("duration", "must be given, or end")
+		return problem.Invalid("duration", "must be given, or end")
 	case r.End != "" && r.Duration != nil:
-		return invalid("end", "must not be given together with duration")
+		return problem.Invalid("end", "must not be given together with duration")
 	case r.Duration != nil:
 		b.End = b.Start.Add(time.Duration(*r.Duration))
 	default:
 		if b.End, err = instant("end", r.End, now); err == nil && b.End <= b.Start {
-			return invalid("end", "must be after the start, "+b.Start.Time().Format(time.RFC3339))
+			return problem.Invalid("end", "must be after the start, "+b.Start.Time().Format(time.RFC3339))
 		}
 	}
 	return err

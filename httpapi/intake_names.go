@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -15,7 +16,7 @@ import (
 func jobID(text string) (model.JobID, error) {
 	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil || n == 0 || strconv.FormatUint(n, 10) != text {
-		return 0, refuse(wire.CodeNotFound, "there is no such job: ids are numbers, as in the answers to submissions and GET /queue")
+		return 0, problem.Refuse(wire.CodeNotFound, "there is no such job: ids are numbers, as in the answers to submissions and GET /queue")
 	}
 	return model.JobID(n), nil
 }
@@ -25,7 +26,7 @@ func toTell(r *wire.Submit, to *model.Spec) error {
 	to.WebhookURL = r.WebhookURL
 	if r.WebhookURL == "" {
 		if len(r.Notify) > 0 {
-			return invalid("notify", "needs a webhook_url; use POST /webhooks for the events of all jobs of a user")
+			return problem.Invalid("notify", "needs a webhook_url; use POST /webhooks for the events of all jobs of a user")
 		}
 		return nil
 	}
@@ -35,7 +36,7 @@ func toTell(r *wire.Submit, to *model.Spec) error {
 	}
 	var err error
 	to.Notify, err = model.ParseNotices(r.Notify, model.JobNotices())
-	return renamed("notify", err)
+	return problem.Renamed("notify", err)
 }
 
 // hashOf returns the hash by which [SavedJob] refers to a text.
@@ -48,7 +49,7 @@ func hashOf(text string) string {
 func roleOf(name string) (model.Role, error) {
 	role, known := model.RoleNamed(name)
 	if !known && name != "" {
-		return role, invalid("role", "must be viewer, user, operator, admin or agent")
+		return role, problem.Invalid("role", "must be viewer, user, operator, admin or agent")
 	}
 	return role, nil
 }
@@ -61,7 +62,7 @@ func statesOf(text string) ([]string, error) {
 	list := strings.Split(strings.ToLower(text), ",")
 	for _, s := range list {
 		if !slices.Contains(stateNames(), s) {
-			return nil, invalid("state", "must be one of "+strings.Join(stateNames(), ", "))
+			return nil, problem.Invalid("state", "must be one of "+strings.Join(stateNames(), ", "))
 		}
 	}
 	return list, nil
@@ -83,5 +84,5 @@ func scopeNamed(kind, name string, cluster bool) (model.ScopeKey, error) {
 	if c := model.ScopeCluster; cluster && kind == c.String() && name == "" {
 		return model.ScopeKey{Kind: c}, nil
 	}
-	return model.ScopeKey{}, invalid("scope", "must be project or user with a name, or of a quota cluster without")
+	return model.ScopeKey{}, problem.Invalid("scope", "must be project or user with a name, or of a quota cluster without")
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -14,12 +15,12 @@ import (
 func poolsOf(b *wire.SetAllocation) (*command.SetPools, error) {
 	c := &command.SetPools{Mode: model.PoolModeOf(b.Mode)}
 	if b.Mode != "" && c.Mode == model.PoolDefault {
-		return nil, invalid("mode", "must be dynamic, static or hybrid")
+		return nil, problem.Invalid("mode", "must be dynamic, static or hybrid")
 	}
 	if b.Ratio != nil {
 		thousandths := math.Round(*b.Ratio * 1000)
 		if !(thousandths >= 1 && thousandths <= 1000) {
-			return nil, invalid("reserved_ratio", "must be above 0 and at most 1, such as 0.3")
+			return nil, problem.Invalid("reserved_ratio", "must be above 0 and at most 1, such as 0.3")
 		}
 		c.Part = uint32(thousandths)
 	}
@@ -44,9 +45,9 @@ func limitsOf(scope model.ScopeKey, b *wire.SetQuota) (list []model.LimitValue, 
 	switch {
 	case scope.Kind == model.ScopeCluster:
 	case b.MaxQueueSize != nil:
-		return nil, invalid("max_queue_size", "is for the cluster only; use queued for a project or user")
+		return nil, problem.Invalid("max_queue_size", "is for the cluster only; use queued for a project or user")
 	case b.MaxConcurrent != nil:
-		return nil, invalid("max_concurrent_jobs", "is for the cluster only; use running for a project or user")
+		return nil, problem.Invalid("max_concurrent_jobs", "is for the cluster only; use running for a project or user")
 	}
 	add := func(f model.LimitField, v int64) { list = append(list, model.LimitValue{Of: f, Value: v}) }
 	bound(add, model.LimitGPUs, b.GPUs, 1)
@@ -65,17 +66,17 @@ func limitsOf(scope model.ScopeKey, b *wire.SetQuota) (list []model.LimitValue, 
 	case model.OverLower.String():
 		add(model.LimitOver, int64(model.OverLower))
 	default:
-		return nil, invalid("over_quota", "must be stop or lower")
+		return nil, problem.Invalid("over_quota", "must be stop or lower")
 	}
 	bound(add, model.LimitReserved, b.ReservedGPUs, 1)
 	bound(add, model.LimitUserGPUs, b.GPUsPerUser, 1)
 	yields(add, b.Preemptible)
 	if len(list) == 0 {
-		return nil, invalid("gpus", "must be given, or another limit: the request changes nothing")
+		return nil, problem.Invalid("gpus", "must be given, or another limit: the request changes nothing")
 	}
 	for _, v := range list {
 		if p, is := errors.AsType[*model.Problem](v.Of.Check(v.Value)); is {
-			return nil, invalid(cmp.Or(asked[p.Field], p.Field), "must be "+p.Want)
+			return nil, problem.Invalid(cmp.Or(asked[p.Field], p.Field), "must be "+p.Want)
 		}
 	}
 	return list, nil

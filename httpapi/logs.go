@@ -18,6 +18,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -63,7 +64,7 @@ func (a outputs) route(doc huma.API) {
 	huma.Register(doc, o, func(ctx context.Context, in *logInput) (*logOutput, error) {
 		rank, node, err := a.find(ctx, in)
 		if err != nil {
-			return nil, problemOf(a.api.log, err)
+			return nil, problem.Of(a.api.log, err)
 		}
 		return &logOutput{func(c huma.Context) {
 			r, w := humamux.Unwrap(c)
@@ -91,11 +92,11 @@ func (a outputs) find(ctx context.Context, in *logInput) (k model.RankKey, addre
 		return k, "", noJob()
 	}
 	if job, _ := s.Jobs.Get(id); job.Array() && n == firstTask {
-		return k, "", invalid("task", fmt.Sprintf("job %s is an array of %d tasks, each with its own output: give one of them, such as %d",
+		return k, "", problem.Invalid("task", fmt.Sprintf("job %s is an array of %d tasks, each with its own output: give one of them, such as %d",
 			id, job.Tasks, task.Key.Task))
 	}
 	if task.Attempts == 0 {
-		return k, "", refuse(wire.CodeNotFound, "the job has not started yet, so that there is no output")
+		return k, "", problem.Refuse(wire.CodeNotFound, "the job has not started yet, so that there is no output")
 	}
 	k = task.Newest().Rank(in.Rank)
 	if in.Attempt > 0 {
@@ -108,7 +109,7 @@ func rankThere(s *state.State, k model.RankKey) error {
 	if s.Ranks.Has(k) {
 		return nil
 	}
-	return refuse(wire.CodeNotFound, "the job has no such attempt or no such rank")
+	return problem.Refuse(wire.CodeNotFound, "the job has no such attempt or no such rank")
 }
 
 func nodeAddress(s *state.State, k model.RankKey) string {
@@ -145,7 +146,7 @@ func (a outputs) send(w http.ResponseWriter, r *http.Request, k model.RankKey, n
 
 // closeLog ends a log whose reader has lost the right to it with the reason: as a trailer for
 // clients that accept trailers (RFC 9110, 10.1.4), else as a last line.
-func closeLog(w http.ResponseWriter, r *http.Request, f *failure) {
+func closeLog(w http.ResponseWriter, r *http.Request, f *problem.Failure) {
 	if !takesTrailers(r) {
 		w = conclude(w)
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(followerSlow)) // a writer without deadlines has no slow client
@@ -243,8 +244,8 @@ func stream(w http.ResponseWriter, from io.Reader) error {
 func (a outputs) sendTail(w http.ResponseWriter, k model.RankKey, in *logInput) {
 	t, found := a.api.peer.Tails.Get(k)
 	if !found {
-		refuse(wire.CodeUnreachable, "the node that has the output cannot be reached, and the end of it is not kept here: "+
-			"try again when the node can be reached").write(w)
+		problem.Refuse(wire.CodeUnreachable, "the node that has the output cannot be reached, and the end of it is not kept here: "+
+			"try again when the node can be reached").Write(w)
 		return
 	}
 	data := t.Stdout

@@ -11,6 +11,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/problem"
+	"github.com/berth-gpu/berth/httpapi/strict"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -38,10 +40,10 @@ type gpuInput struct {
 }
 
 func (a operations) route(doc huma.API) {
-	mode := newStrict[wire.SetMode]()
+	mode := strict.New[wire.SetMode]()
 	handleBody[wire.SetMode](a.api, doc, op("set-node-mode", http.MethodPut, "/nodes/{node_id}/mode", "Open, cordon or drain a node"),
 		func(ctx context.Context, in *nodeInput) (*answer[wire.NodeDone], error) {
-			body, err := mode.decode(in.RawBody)
+			body, err := mode.Decode(in.RawBody)
 			if err != nil {
 				return nil, err
 			}
@@ -49,27 +51,27 @@ func (a operations) route(doc huma.API) {
 		})
 	handleBody[wire.SetMode](a.api, doc, op("set-gpu-mode", http.MethodPut, "/gpus/{uuid}/mode", "Open, cordon or drain one GPU"),
 		func(ctx context.Context, in *gpuInput) (*answer[wire.NodeDone], error) {
-			body, err := mode.decode(in.RawBody)
+			body, err := mode.Decode(in.RawBody)
 			if err != nil {
 				return nil, err
 			}
 			return a.setGPUMode(ctx, in, body)
 		})
-	labels := newStrict[wire.SetLabels]()
+	labels := strict.New[wire.SetLabels]()
 	handleBody[wire.SetLabels](a.api, doc, op("set-node-labels", http.MethodPatch, "/nodes/{node_id}/labels", "Label a node, with precedence over its agent's labels"),
 		func(ctx context.Context, in *nodeInput) (*answer[wire.NodeDone], error) {
-			body, err := labels.decode(in.RawBody)
+			body, err := labels.Decode(in.RawBody)
 			if err != nil {
 				return nil, err
 			}
 			return a.setNodeLabels(ctx, in, body)
 		})
-	dead := newStrict[wire.ConfirmDead]()
+	dead := strict.New[wire.ConfirmDead]()
 	o := op("confirm-dead", http.MethodPost, "/nodes/{node_id}/confirm-dead", "Confirm that an unreachable node is dead, with all its processes")
 	o.Description = "This is an operator's confirmation of what no machine can detect: jobs that ran there, including those that wait " +
 		"for it (on_lost hold), are started again elsewhere or fail. If the node is alive after all, two attempts of a job may run."
 	handleBody[wire.ConfirmDead](a.api, doc, o, func(ctx context.Context, in *nodeInput) (*answer[wire.NodeDone], error) {
-		body, err := dead.decode(in.RawBody)
+		body, err := dead.Decode(in.RawBody)
 		if err != nil {
 			return nil, err
 		}
@@ -93,7 +95,7 @@ func modeOf(text string) (model.NodeMode, error) {
 			return m, nil
 		}
 	}
-	return 0, invalid("mode", "must be open, cordoned or draining")
+	return 0, problem.Invalid("mode", "must be open, cordoned or draining")
 }
 
 func (a operations) setNodeMode(ctx context.Context, in *nodeInput, body *wire.SetMode) (*answer[wire.NodeDone], error) {
@@ -118,13 +120,13 @@ func (a operations) setNodeLabels(ctx context.Context, in *nodeInput, body *wire
 	}
 	for _, key := range body.Remove {
 		if _, both := body.Set[key]; both {
-			return nil, invalid("remove", "must not hold what set holds, too: "+key)
+			return nil, problem.Invalid("remove", "must not hold what set holds, too: "+key)
 		}
 		changes = changes.With(model.Label{Key: key, Gone: true})
 	}
 	text := changes.String()
 	if again, err := model.ParseLabels(text); err != nil || !slices.Equal(again, changes) || text == "" {
-		return nil, invalid("set", model.ErrLabels.Error()+"; give at least one label to set or remove")
+		return nil, problem.Invalid("set", model.ErrLabels.Error()+"; give at least one label to set or remove")
 	}
 	id := model.NodeID(in.Node)
 	_, index, err := a.api.propose(ctx, in.Key, &command.SetNodeLabels{Node: id, Changes: text})
@@ -181,7 +183,7 @@ func (a operations) setGPUMode(ctx context.Context, in *gpuInput, body *wire.Set
 
 func (a operations) confirmDead(ctx context.Context, in *nodeInput, body *wire.ConfirmDead) (*answer[wire.NodeDone], error) {
 	if body.Epoch == nil || *body.Epoch < 1 {
-		return nil, invalid("epoch", "must be given, see GET /nodes")
+		return nil, problem.Invalid("epoch", "must be given, see GET /nodes")
 	}
 	before := a.api.peer.Reader.State()
 	id := model.NodeID(in.Node)

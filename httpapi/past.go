@@ -15,6 +15,7 @@ import (
 	"github.com/berth-gpu/berth/cluster/archive"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -108,7 +109,7 @@ func endedStates(text string) (list []model.TaskState, err error) {
 	for name := range strings.SplitSeq(text, ",") {
 		at := slices.IndexFunc(all, func(s model.TaskState) bool { return s.String() == name })
 		if at < 0 {
-			return nil, invalid("state", "must be completed, failed or canceled, not "+strconv.Quote(name))
+			return nil, problem.Invalid("state", "must be completed, failed or canceled, not "+strconv.Quote(name))
 		}
 		list = append(list, all[at])
 	}
@@ -127,7 +128,7 @@ func cursorOf(text string) (k archive.HistoryKey, err error) {
 	at, errIndex := strconv.ParseUint(index, 10, 64)
 	id, errJob := strconv.ParseUint(job, 10, 64)
 	if errIndex != nil || errJob != nil {
-		return k, invalid("before", "must be the next of a page before")
+		return k, problem.Invalid("before", "must be the next of a page before")
 	}
 	return archive.HistoryKey{Index: at, Job: model.JobID(id)}, nil
 }

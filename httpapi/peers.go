@@ -14,6 +14,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -42,23 +43,23 @@ func (a peers) health() wire.Health {
 func (a peers) ready(ctx context.Context, _ *struct{}) (*answer[wire.Health], error) {
 	h := a.health()
 	if a.api.ending() {
-		return nil, refuse(wire.CodeBehind, "this peer is shutting down")
+		return nil, problem.Refuse(wire.CodeBehind, "this peer is shutting down")
 	}
 	st := a.api.peer.Members.Standing()
 	switch {
 	case st.Waiting != "":
-		return nil, refuse(wire.CodeNoLeader, st.Waiting)
+		return nil, problem.Refuse(wire.CodeNoLeader, st.Waiting)
 	case h.Leader == "":
-		return nil, usual(wire.CodeNoLeader)
+		return nil, problem.Usual(wire.CodeNoLeader)
 	case st.Behind != "":
-		return nil, refuse(wire.CodeBehind, st.Behind)
+		return nil, problem.Refuse(wire.CodeBehind, st.Behind)
 	}
 	s, err := a.api.fresh(ctx, Default)
 	if err != nil {
 		return nil, err
 	}
 	if s.Settings().Incarnation.IsZero() {
-		return nil, refuse(model.CodeNotBootstrapped.String(), "the cluster has no state yet")
+		return nil, problem.Refuse(model.CodeNotBootstrapped.String(), "the cluster has no state yet")
 	}
 	return &answer[wire.Health]{Index: s.Index, Body: &h}, nil
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/problem"
+	"github.com/berth-gpu/berth/httpapi/strict"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -47,11 +49,11 @@ type userBodyInput struct {
 func (a people) route(doc huma.API) {
 	handle(a.api, doc, op("whoami", http.MethodGet, "/whoami", "The caller's user, role and rights"), a.whoami)
 	handle(a.api, doc, op("tokens", http.MethodGet, "/tokens", "Every token, without its secret"), a.tokens)
-	making := newStrict[wire.MakeToken]()
+	making := strict.New[wire.MakeToken]()
 	o := op("make-token", http.MethodPost, "/tokens", "Create a token")
 	o.Description = "The token is only in this answer. A request that is repeated under its key is refused."
 	handleBody[wire.MakeToken](a.api, doc, o, func(ctx context.Context, in *tokenInput) (*answer[wire.MadeToken], error) {
-		body, err := making.decode(in.RawBody)
+		body, err := making.Decode(in.RawBody)
 		if err != nil {
 			return nil, err
 		}
@@ -59,10 +61,10 @@ func (a people) route(doc huma.API) {
 	})
 	handle(a.api, doc, op("drop-token", http.MethodDelete, "/tokens/{token_id}", "Revoke a token"), a.drop)
 	handle(a.api, doc, op("users", http.MethodGet, "/users", "The users and their roles"), a.users)
-	setting := newStrict[wire.SetUser]()
+	setting := strict.New[wire.SetUser]()
 	handleBody[wire.SetUser](a.api, doc, op("set-user", http.MethodPut, "/users/{user}", "Add a user, or change a user's rights"),
 		func(ctx context.Context, in *userBodyInput) (*answer[wire.User], error) {
-			body, err := setting.decode(in.RawBody)
+			body, err := setting.Decode(in.RawBody)
 			if err != nil {
 				return nil, err
 			}
@@ -114,13 +116,13 @@ func (a people) make(ctx context.Context, key string, body *wire.MakeToken) (*an
 	}
 	switch agent := c.Role == model.RoleAgent; {
 	case agent && body.User != "":
-		return nil, invalid("user", "must be left out: a token of the role agent belongs to a node")
+		return nil, problem.Invalid("user", "must be left out: a token of the role agent belongs to a node")
 	case agent && body.Node == "":
-		return nil, invalid("node", "must be given with the role agent: a token is good for one node only")
+		return nil, problem.Invalid("node", "must be given with the role agent: a token is good for one node only")
 	case agent:
 		c.User = body.Node
 	case body.Node != "":
-		return nil, invalid("node", "must be left out unless the role is agent")
+		return nil, problem.Invalid("node", "must be left out unless the role is agent")
 	}
 	life := tokenLife
 	if c.Role == model.RoleAgent {
@@ -129,13 +131,13 @@ func (a people) make(ctx context.Context, key string, body *wire.MakeToken) (*an
 	if life = or(body.ExpiresIn, life); life != 0 {
 		in := time.Duration(life)
 		if in < time.Minute || in > 10*model.MaxDuration {
-			return nil, invalid("expires_in", "must be a minute to 10 years, or never")
+			return nil, problem.Invalid("expires_in", "must be a minute to 10 years, or never")
 		}
 		c.Expires = model.TimeOf(a.api.cfg.Now()).Add(in)
 	}
 	if who := auth.From(ctx); who.Kind == auth.Once {
 		if c.Role != model.RoleAdmin {
-			return nil, invalid("role", "must be admin: the first token can only create one other")
+			return nil, problem.Invalid("role", "must be admin: the first token can only create one other")
 		}
 		c.Spend = who.Credential
 	}
@@ -143,7 +145,7 @@ func (a people) make(ctx context.Context, key string, body *wire.MakeToken) (*an
 	c.Hash = auth.HashOf(secret)
 	r, index, err := a.api.propose(ctx, key, c)
 	if r.Code == model.CodeIdempotency {
-		return nil, refuse(r.Code.String(), "a token was created under this Idempotency-Key and cannot be shown again: revoke that token, and create another")
+		return nil, problem.Refuse(r.Code.String(), "a token was created under this Idempotency-Key and cannot be shown again: revoke that token, and create another")
 	}
 	if err != nil {
 		return nil, err
@@ -166,7 +168,7 @@ func (a people) drop(ctx context.Context, in *dropTokenInput) (*answer[wire.Gone
 		}
 	}
 	if len(c.Tokens) == 0 {
-		return nil, refuse(wire.CodeNotFound, "there is no such token; GET /tokens lists the ids of all")
+		return nil, problem.Refuse(wire.CodeNotFound, "there is no such token; GET /tokens lists the ids of all")
 	}
 	_, index, err := a.api.propose(ctx, in.Key, c)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -84,13 +85,13 @@ func mayTell(s *state.State, address string) error {
 		return nil
 	}
 	if err := notify.CheckTarget(s, address); err != nil {
-		return invalid("webhook_url", err.Error())
+		return problem.Invalid("webhook_url", err.Error())
 	}
 	return nil
 }
 
 func noJob() error {
-	return refuse(wire.CodeNotFound, "there is no such job, or it has no such task; of jobs that ended long ago only GET /jobs/{job_id} is available")
+	return problem.Refuse(wire.CodeNotFound, "there is no such job, or it has no such task; of jobs that ended long ago only GET /jobs/{job_id} is available")
 }
 
 // hideAddresses reduces the addresses of services of other users to their hosts.

@@ -11,6 +11,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -90,7 +91,7 @@ func tryOut(s *state.State, now model.Time, body *command.Submit) (next state.St
 	meta := state.Meta{Index: s.Index + 1, Term: s.Term, At: now, By: "dry-run"}
 	next, results, _ := state.Apply(*s, meta, []command.Command{c})
 	if r := &results[0]; !r.OK() {
-		return next, key, refused(r)
+		return next, key, problem.Refused(r)
 	}
 	task, _ := next.FirstTask(results[0].Job)
 	return next, task.Key, nil
@@ -105,8 +106,8 @@ func (a submissions) dryRun(body *command.Submit) (*answer[wire.Submitted], erro
 		return nil, err
 	}
 	if wait := a.api.places.trials.begin(trialPatience); wait > 0 {
-		f := refuse(wire.CodeOverloaded, "this peer has reached its time limit for dry runs; nothing was queued: try again later, or submit the job")
-		f.after = int(wait/time.Second) + 1
+		f := problem.Refuse(wire.CodeOverloaded, "this peer has reached its time limit for dry runs; nothing was queued: try again later, or submit the job")
+		f.After = int(wait/time.Second) + 1
 		return nil, f
 	}
 	defer a.api.places.trials.end(time.Now())

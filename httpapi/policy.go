@@ -12,6 +12,8 @@ import (
 	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/problem"
+	"github.com/berth-gpu/berth/httpapi/strict"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -33,12 +35,12 @@ func (a policies) route(doc huma.API) {
 			}
 			return &answer[wire.Policies]{Index: s.Index, Body: policiesOf(&s)}, nil
 		})
-	body := newStrict[wire.SetPolicy]()
+	body := strict.New[wire.SetPolicy]()
 	for _, name := range []string{"policy", "policies"} {
 		handleBody[wire.SetPolicy](a.api, doc,
 			op("set-"+name, http.MethodPut, "/orchestrator/"+name, "Choose or tune the order of the queue"),
 			func(ctx context.Context, in *policyInput) (*answer[wire.Orchestrator], error) {
-				b, err := body.decode(in.RawBody)
+				b, err := body.Decode(in.RawBody)
 				if err == nil && b.Config != nil {
 					b, err = unwrapped(body, b)
 				}
@@ -54,15 +56,15 @@ func (a policies) route(doc huma.API) {
 const autoRetries = 3
 
 // unwrapped returns a change of policies that was given as an object of its own.
-func unwrapped(read strict[wire.SetPolicy], outer *wire.SetPolicy) (*wire.SetPolicy, error) {
-	inner, err := read.decode(outer.Config)
+func unwrapped(read strict.Parser[wire.SetPolicy], outer *wire.SetPolicy) (*wire.SetPolicy, error) {
+	inner, err := read.Decode(outer.Config)
 	switch {
 	case err != nil:
 		return nil, err
 	case inner.Config != nil:
-		return nil, invalid("policy_config", "must not hold another policy_config")
+		return nil, problem.Invalid("policy_config", "must not hold another policy_config")
 	case outer.Policy != "" || len(outer.Parameters) > 0 || outer.MaxConcurrent != nil || outer.AutoRetry != nil:
-		return nil, invalid("policy_config", "must not be given together with other fields")
+		return nil, problem.Invalid("policy_config", "must not be given together with other fields")
 	}
 	return inner, nil
 }
@@ -75,7 +77,7 @@ func retryParameter(b *wire.SetPolicy, now uint32) (change bool, to uint32, err 
 	text, both := b.Parameters["max_retries"]
 	switch {
 	case both && (text == "0") == *b.AutoRetry:
-		return false, 0, invalid("enable_auto_retry", "and the parameter max_retries contradict each other")
+		return false, 0, problem.Invalid("enable_auto_retry", "and the parameter max_retries contradict each other")
 	case both:
 		return false, 0, nil
 	case *b.AutoRetry && now > 0: // also without a change, so that a repeated request is the same
@@ -105,9 +107,9 @@ func (a policies) set(ctx context.Context, key string, b *wire.SetPolicy) (*answ
 	policy := strings.ReplaceAll(b.Policy, "-", "_")
 	switch {
 	case b.Policy != "" && !queue.Known(policy):
-		return nil, invalid("policy", "must be one of "+strings.Join(queue.Policies(), ", "))
+		return nil, problem.Invalid("policy", "must be one of "+strings.Join(queue.Policies(), ", "))
 	case b.Policy == "" && len(b.Parameters) == 0 && b.MaxConcurrent == nil && b.AutoRetry == nil:
-		return nil, invalid("policy", "must be given, or another value to change")
+		return nil, problem.Invalid("policy", "must be given, or another value to change")
 	}
 	change := &command.AdjustPolicy{Policy: policy, Tuning: tuning.Values(names...)}
 	if b.MaxConcurrent != nil {
@@ -134,5 +136,5 @@ func tune(t *model.Tuning, name, text string) error {
 	if d, wrong := wire.ParseDuration(text); wrong == nil && t.Set(name, d.String()) == nil {
 		return nil
 	}
-	return invalid("parameters", err.Error())
+	return problem.Invalid("parameters", err.Error())
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/strict"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -20,10 +21,10 @@ func (a quotas) routePools(doc huma.API) {
 			}
 			return &answer[wire.Allocation]{Index: s.Index, Body: allocationOf(&s)}, nil
 		})
-	body := newStrict[wire.SetAllocation]()
+	body := strict.New[wire.SetAllocation]()
 	handleBody[wire.SetAllocation](a.api, doc, op("set-allocation", http.MethodPut, path, "Set how strictly GPUs are guaranteed to their owners"),
 		func(ctx context.Context, in *policyInput) (*answer[wire.Allocation], error) {
-			b, err := body.decode(in.RawBody)
+			b, err := body.Decode(in.RawBody)
 			if err != nil {
 				return nil, err
 			}

@@ -7,6 +7,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/problem"
 )
 
 // submitter returns the actor that asks for GPUs in a user's name: the caller, or without
@@ -39,12 +40,12 @@ func (a *API) proposeAs(ctx context.Context, actor, key string, body command.Bod
 	results, index, err := a.peer.Proposer.Propose(ctx, c.FromClient(proposing(ctx)))
 	if err != nil {
 		a.meter.proposed(body.Kind(), "failed")
-		return command.Result{}, 0, unsure(err)
+		return command.Result{}, 0, problem.Unsure(err)
 	}
 	r := results[0]
 	a.meter.proposed(body.Kind(), r.Code.String())
 	if !r.OK() {
-		return r, index, refused(&r)
+		return r, index, problem.Refused(&r)
 	}
 	return r, index, nil
 }

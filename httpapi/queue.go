@@ -8,6 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -81,7 +82,7 @@ func (in *queueInput) page() (page, error) {
 	if in.After != "" {
 		n, err := strconv.ParseUint(in.After, 10, 32)
 		if err != nil {
-			return p, invalid("after", "must be the next of a page before")
+			return p, problem.Invalid("after", "must be the next of a page before")
 		}
 		p.skip = int(n) //nolint:gosec // 32 bits
 	}

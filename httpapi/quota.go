@@ -11,6 +11,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/problem"
+	"github.com/berth-gpu/berth/httpapi/strict"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -34,9 +36,9 @@ type scopeInput struct {
 
 func (a quotas) route(doc huma.API) {
 	handle(a.api, doc, op("quotas", http.MethodGet, "/quotas", "The limits of the cluster, projects and users, and their use"), a.list)
-	body := newStrict[wire.SetQuota]()
+	body := strict.New[wire.SetQuota]()
 	set := func(ctx context.Context, key string, scope model.ScopeKey, raw []byte) (*answer[wire.Quota], error) {
-		b, err := body.decode(raw)
+		b, err := body.Decode(raw)
 		if err != nil {
 			return nil, err
 		}
@@ -65,7 +67,7 @@ func (in *scopeInput) scope() (model.ScopeKey, error) {
 			return model.ScopeKey{Kind: kind, Name: in.Name}, nil
 		}
 	}
-	return model.ScopeKey{}, refuse(wire.CodeNotFound, "there is no scope "+clip(in.Scope)+": use project or user, or the path /quotas/cluster")
+	return model.ScopeKey{}, problem.Refuse(wire.CodeNotFound, "there is no scope "+strict.Clip(in.Scope)+": use project or user, or the path /quotas/cluster")
 }
 
 func (a quotas) list(ctx context.Context, in *quotasInput) (*answer[wire.Quotas], error) {
@@ -92,7 +94,7 @@ func (a quotas) set(ctx context.Context, key string, scope model.ScopeKey, b *wi
 	}
 	s := a.api.peer.Reader.State()
 	if q := s.QuotaOf(scope, a.api.now(&s)); b.OverQuota != "" && b.GPUHours == nil && q.Limit <= 0 {
-		return nil, invalid("over_quota", "needs gpu_hours: give these, too")
+		return nil, problem.Invalid("over_quota", "needs gpu_hours: give these, too")
 	}
 	_, index, err := a.api.propose(ctx, key, &command.AdjustLimit{Scope: scope, Set: list})
 	if err != nil {
@@ -119,10 +121,10 @@ func (a quotas) routeShares(doc huma.API) {
 			}
 			return &answer[wire.Shares]{Index: s.Index, Body: out}, nil
 		})
-	body := newStrict[wire.SetShares]()
+	body := strict.New[wire.SetShares]()
 	handleBody[wire.SetShares](a.api, doc, op("set-shares", http.MethodPut, "/shares/{scope}/{name}", "Set the share of a project or user"),
 		func(ctx context.Context, in *scopeInput) (*answer[wire.Weight], error) {
-			b, err := body.decode(in.RawBody)
+			b, err := body.Decode(in.RawBody)
 			if err != nil {
 				return nil, err
 			}

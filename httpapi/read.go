@@ -7,6 +7,7 @@ import (
 	"github.com/berth-gpu/berth/cluster/archive"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -43,7 +44,7 @@ func (q *Watch) wait() (time.Duration, error) {
 	}
 	d, err := wire.ParseDuration(q.Wait)
 	if err != nil {
-		return 0, invalid("wait", err.Error())
+		return 0, problem.Invalid("wait", err.Error())
 	}
 	return min(d, waitMost), nil
 }
@@ -129,7 +130,7 @@ const archivePatience = 2 * time.Second
 // returns the state and the status of the archive.
 func archived(ctx context.Context, a *API, last func(*state.State) uint64) (s state.State, stand archive.Standing, err error) {
 	if a.peer.Archive == nil {
-		return s, stand, refuse(wire.CodeNoArchive, "this peer keeps no archive: ask another")
+		return s, stand, problem.Refuse(wire.CodeNoArchive, "this peer keeps no archive: ask another")
 	}
 	if s, err = a.fresh(ctx, Default); err != nil {
 		return s, stand, err
@@ -140,7 +141,7 @@ func archived(ctx context.Context, a *API, last func(*state.State) uint64) (s st
 
 // archiveFault returns the problem of an archive that cannot be read.
 func archiveFault(err error) error {
-	return &Fault{Code: wire.CodeNoArchive, Err: err}
+	return &problem.Fault{Code: wire.CodeNoArchive, Err: err}
 }
 
 // watchInput is the input of a read without parameters of its own.

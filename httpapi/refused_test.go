@@ -16,6 +16,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -152,7 +153,7 @@ func TestATokenThatCannotBeLookedFor(t *testing.T) {
 	s := newGuarded(t)
 	reader := &asking{one: s.one}
 	s.api.gate.peer = reader
-	s.behind = &Fault{Code: wire.CodeNoLeader, Err: errors.New("there is no leader")}
+	s.behind = &problem.Fault{Code: wire.CodeNoLeader, Err: errors.New("there is no leader")}
 	s.do(http.MethodGet, "/queue", "", as(stranger)...).problem(http.StatusServiceUnavailable, wire.CodeNoLeader)
 	s.do(http.MethodGet, "/healthz", "", as(stranger)...).into(new(wire.Health))
 	s.behind = nil
@@ -174,6 +175,6 @@ func TestAVouchedTokenThatCannotBeLookedFor(t *testing.T) {
 	f.api.gate.peer = &behind{s.one, s.State()}
 	s.with(func(c *statetest.Cluster) { c.Do(&command.RemoveUser{User: "bob"}) })
 	f.do(http.MethodDelete, "/queue/1", "", as(bob)...).problem(http.StatusUnauthorized, wire.CodeUnauthenticated)
-	s.behind = &Fault{Code: wire.CodeBehind, Err: errors.New("far behind")}
+	s.behind = &problem.Fault{Code: wire.CodeBehind, Err: errors.New("far behind")}
 	f.do(http.MethodDelete, "/queue/1", "", as(bob)...).problem(http.StatusServiceUnavailable, wire.CodeBehind)
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/problem"
+	"github.com/berth-gpu/berth/httpapi/strict"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -41,22 +43,22 @@ func (a reservations) route(doc huma.API) {
 			}
 			return &answer[wire.Reservations]{Index: s.Index, Body: a.list(&s)}, nil
 		})
-	reserve := newStrict[wire.Reserve]()
+	reserve := strict.New[wire.Reserve]()
 	o := op("reserve", http.MethodPost, "/reservations", "Reserve GPUs for a span of time, or nodes for their maintenance")
 	o.Description = "Other jobs get these GPUs only if they end in time by their time limits. " +
 		"With maintenance the nodes get no work in that time, and are drained when it begins."
 	handleBody[wire.Reserve](a.api, doc, o, func(ctx context.Context, in *reserveInput) (*answer[wire.Reserved], error) {
-		body, err := reserve.decode(in.RawBody)
+		body, err := reserve.Decode(in.RawBody)
 		if err != nil {
 			return nil, err
 		}
 		return a.reserve(ctx, in.Key, body)
 	})
 	handle(a.api, doc, op("cancel-reservation", http.MethodDelete, "/reservations/{reservation_id}", "Cancel a reservation or a maintenance"), a.cancel)
-	limits := newStrict[wire.SetReservationLimits]()
+	limits := strict.New[wire.SetReservationLimits]()
 	handleBody[wire.SetReservationLimits](a.api, doc, op("set-reservation-limits", http.MethodPut, "/reservations/limits", "Set the limits of reservations"),
 		func(ctx context.Context, in *reserveInput) (*answer[wire.Reservations], error) {
-			body, err := limits.decode(in.RawBody)
+			body, err := limits.Decode(in.RawBody)
 			if err != nil {
 				return nil, err
 			}
@@ -144,7 +146,7 @@ func (a reservations) mayUnreserve(ctx context.Context, id model.BookingID) erro
 func (a reservations) cancel(ctx context.Context, in *unreserveInput) (*answer[wire.Reserved], error) {
 	n, err := strconv.ParseUint(in.ID, 10, 64)
 	if err != nil || n == 0 || strconv.FormatUint(n, 10) != in.ID {
-		return nil, refuse(wire.CodeNotFound, "there is no such reservation: ids are numbers, see GET /reservations")
+		return nil, problem.Refuse(wire.CodeNotFound, "there is no such reservation: ids are numbers, see GET /reservations")
 	}
 	if err := a.mayUnreserve(ctx, model.BookingID(n)); err != nil {
 		return nil, err

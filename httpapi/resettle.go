@@ -12,19 +12,21 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/problem"
+	"github.com/berth-gpu/berth/httpapi/strict"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
 // readSettings parses settings strictly, at all levels.
 func readSettings(raw []byte) (*wire.Arrangement, error) {
-	set, err := newStrict[wire.Arrangement]().decode(raw)
+	set, err := strict.New[wire.Arrangement]().Decode(raw)
 	if err != nil {
 		return nil, err
 	}
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
 	if err := d.Decode(new(wire.Arrangement)); err != nil {
-		return nil, refuse(wire.CodeInvalid, strings.TrimPrefix(err.Error(), "json: ")+" is in none of them")
+		return nil, problem.Refuse(wire.CodeInvalid, strings.TrimPrefix(err.Error(), "json: ")+" is in none of them")
 	}
 	return set, nil
 }
@@ -48,7 +50,7 @@ func changesOf(s *state.State, set *wire.Arrangement) (list []command.Body, err 
 func order(s *state.State, set *wire.Arrangement) (list []command.Body, err error) {
 	if policy := strings.ReplaceAll(set.Policy, "-", "_"); policy != "" {
 		if !queue.Known(policy) {
-			return nil, invalid("policy", "must be one of "+strings.Join(queue.Policies(), ", "))
+			return nil, problem.Invalid("policy", "must be one of "+strings.Join(queue.Policies(), ", "))
 		}
 		list = append(list, &command.SetPolicy{Policy: policy})
 	}
@@ -56,7 +58,7 @@ func order(s *state.State, set *wire.Arrangement) (list []command.Body, err erro
 		tuning := s.Settings().Tuning
 		for _, name := range slices.Sorted(maps.Keys(set.Parameters)) {
 			if err := tuning.Set(name, set.Parameters[name]); err != nil {
-				return nil, invalid("parameters", err.Error())
+				return nil, problem.Invalid("parameters", err.Error())
 			}
 		}
 		list = append(list, &command.SetTuning{Tuning: tuning})
@@ -70,21 +72,21 @@ func division(s *state.State, set *wire.Arrangement) (list []command.Body, err e
 	if set.Allocation != nil {
 		c, err := poolsOf(set.Allocation)
 		if err != nil {
-			return nil, under("allocation", err)
+			return nil, problem.Under("allocation", err)
 		}
 		list = append(list, c)
 	}
 	if set.Reservation != nil {
 		c, err := capsOf(s, set.Reservation)
 		if err != nil {
-			return nil, under("reservation_limits", err)
+			return nil, problem.Under("reservation_limits", err)
 		}
 		list = append(list, c)
 	}
 	if r := set.Retention; r != nil {
 		jobs, err := count("jobs", &r.Jobs, 0, 10_000_000, 0)
 		if err != nil {
-			return nil, under("retention", err)
+			return nil, problem.Under("retention", err)
 		}
 		list = append(list, &command.SetRetention{Retention: model.Retention{Jobs: jobs, Age: time.Duration(r.Age)}})
 	}
@@ -99,13 +101,13 @@ func customs(_ *state.State, set *wire.Arrangement) ([]command.Body, error) {
 	}
 	class, err := count("priority", &d.Priority, 0, int64(model.ClassCritical), 0)
 	if err != nil {
-		return nil, under("defaults", err)
+		return nil, problem.Under("defaults", err)
 	}
 	commands := model.AudienceProject
 	var known bool
 	if d.Commands != "" {
 		if commands, known = model.AudienceOf(d.Commands); !known {
-			return nil, under("defaults", invalid("show_commands", "must be project, user or all"))
+			return nil, problem.Under("defaults", problem.Invalid("show_commands", "must be project, user or all"))
 		}
 	}
 	c := &command.SetDefaults{Defaults: model.Defaults{
@@ -113,7 +115,7 @@ func customs(_ *state.State, set *wire.Arrangement) ([]command.Body, error) {
 		IdleStop: time.Duration(d.IdleStop), CheckpointInterval: time.Duration(d.Checkpoint), Commands: commands,
 	}}
 	if err := c.Validate(); err != nil {
-		return nil, under("defaults", err)
+		return nil, problem.Under("defaults", err)
 	}
 	return []command.Body{c}, nil
 }
@@ -125,7 +127,7 @@ func usersOf(_ *state.State, set *wire.Arrangement) (list []command.Body, err er
 			err = c.Validate()
 		}
 		if err != nil {
-			return nil, under(nth("users", i), err)
+			return nil, problem.Under(problem.Nth("users", i), err)
 		}
 		list = append(list, c)
 	}
@@ -137,11 +139,11 @@ func quotasOf(_ *state.State, set *wire.Arrangement) (list []command.Body, err e
 		q := &set.Quotas[i]
 		scope, err := scopeNamed(q.Scope, q.Name, true)
 		if err != nil {
-			return nil, under(nth("quotas", i), err)
+			return nil, problem.Under(problem.Nth("quotas", i), err)
 		}
 		values, err := limitsOf(scope, &q.Limits)
 		if err != nil {
-			return nil, under(nth("quotas", i)+".limits", err)
+			return nil, problem.Under(problem.Nth("quotas", i)+".limits", err)
 		}
 		list = append(list, &command.AdjustLimit{Scope: scope, Set: values})
 	}
@@ -152,11 +154,11 @@ func sharesOf(_ *state.State, set *wire.Arrangement) (list []command.Body, err e
 	for i, w := range set.Shares {
 		scope, err := scopeNamed(w.Scope, w.Name, false)
 		if err != nil {
-			return nil, under(nth("shares", i), err)
+			return nil, problem.Under(problem.Nth("shares", i), err)
 		}
 		n, err := count("shares", &w.Shares, 1, 10_000, 0)
 		if err != nil {
-			return nil, under(nth("shares", i), err)
+			return nil, problem.Under(problem.Nth("shares", i), err)
 		}
 		list = append(list, &command.SetWeight{Weight: model.Weight{Scope: scope, Shares: n}})
 	}
@@ -167,20 +169,20 @@ func sharesOf(_ *state.State, set *wire.Arrangement) (list []command.Body, err e
 func servicesOf(s *state.State, set *wire.Arrangement) (list []command.Body, err error) {
 	for i := range set.Services {
 		in := &set.Services[i]
-		where := nth("services", i)
+		where := problem.Nth("services", i)
 		id := model.AllocationID(in.ID)
 		if s.Allocations.Has(id) {
 			continue
 		}
 		c, err := allocation(&in.Request)
 		if err != nil {
-			return nil, under(where+".request", err)
+			return nil, problem.Under(where+".request", err)
 		}
 		if c.ID, c.User = id, in.User; in.Request.User != "" {
-			return nil, under(where, invalid("request", "must not contain a user: the field user has it"))
+			return nil, problem.Under(where, problem.Invalid("request", "must not contain a user: the field user has it"))
 		}
 		if err := c.Validate(); err != nil {
-			return nil, under(where, err)
+			return nil, problem.Under(where, err)
 		}
 		list = append(list, c)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/problem"
 )
 
 // maxRules bounds the patterns of a list.
@@ -107,10 +108,10 @@ func written(b *command.Submit) error {
 		text = strings.ReplaceAll(text, "\x00", "")
 	}
 	if i := strings.IndexFunc(text, hidden); i >= 0 {
-		return invalid(programField(b), fmt.Sprintf("must hold no control character other than line breaks and tabs; the first is near byte %d", i))
+		return problem.Invalid(programField(b), fmt.Sprintf("must hold no control character other than line breaks and tabs; the first is near byte %d", i))
 	}
 	if i := strings.IndexFunc(b.Script, hidden); i >= 0 {
-		return invalid("script", fmt.Sprintf("must hold no control character other than line breaks and tabs; the first is at byte %d", i))
+		return problem.Invalid("script", fmt.Sprintf("must hold no control character other than line breaks and tabs; the first is at byte %d", i))
 	}
 	return nil
 }
@@ -134,10 +135,10 @@ func reserved(b *command.Submit) error {
 		name, _, _ := strings.Cut(kv, "=")
 		switch name {
 		case "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES":
-			return invalid("env", name+" is set by Berth to the GPUs of the job: leave it out")
+			return problem.Invalid("env", name+" is set by Berth to the GPUs of the job: leave it out")
 		}
 		if strings.HasPrefix(strings.ToUpper(name), "BERTH_") {
-			return invalid("env", "names that begin with BERTH_ are Berth's own: choose another")
+			return problem.Invalid("env", "names that begin with BERTH_ are Berth's own: choose another")
 		}
 	}
 	return nil
@@ -156,7 +157,7 @@ func (c *CommandRules) withinText(b *command.Submit) error {
 		{"env", len(b.Env), c.Bounds.Env, "variables"},
 	} {
 		if v.bound > 0 && v.size > v.bound {
-			return invalid(v.field, fmt.Sprintf("must be at most %d %s here, and is %d", v.bound, v.what, v.size))
+			return problem.Invalid(v.field, fmt.Sprintf("must be at most %d %s here, and is %d", v.bound, v.what, v.size))
 		}
 	}
 	return nil
@@ -167,15 +168,15 @@ func (c *CommandRules) within(b *command.Submit) error {
 	s, most := &b.Spec, &c.Bounds
 	switch {
 	case most.GPUs > 0 && s.GPUs > most.GPUs:
-		return invalid("gpu_count", fmt.Sprintf("must be at most %d here", most.GPUs))
+		return problem.Invalid("gpu_count", fmt.Sprintf("must be at most %d here", most.GPUs))
 	case most.CPUs > 0 && s.CPUs > most.CPUs:
-		return invalid("cpus", fmt.Sprintf("must be at most %d here", most.CPUs))
+		return problem.Invalid("cpus", fmt.Sprintf("must be at most %d here", most.CPUs))
 	case most.MemoryMB > 0 && s.MemoryMB > most.MemoryMB:
-		return invalid("host_memory_gb", fmt.Sprintf("must be at most %g here", float64(most.MemoryMB)/1000))
+		return problem.Invalid("host_memory_gb", fmt.Sprintf("must be at most %g here", float64(most.MemoryMB)/1000))
 	case most.Time > 0 && (s.TimeLimit == 0 || s.TimeLimit > most.Time):
-		return invalid("time_limit", "must be given here, and be at most "+most.Time.String())
+		return problem.Invalid("time_limit", "must be given here, and be at most "+most.Time.String())
 	case len(most.WorkDirs) > 0 && s.WorkDir != "" && !inside(s.WorkDir, most.WorkDirs):
-		return invalid("workdir", "must lie in one of: "+strings.Join(most.WorkDirs, ", "))
+		return problem.Invalid("workdir", "must lie in one of: "+strings.Join(most.WorkDirs, ", "))
 	}
 	return nil
 }
@@ -183,7 +184,7 @@ func (c *CommandRules) within(b *command.Submit) error {
 // longer returns an error if an existing job may not get another time limit.
 func (c *CommandRules) longer(limit time.Duration) error {
 	if most := c.Bounds.Time; most > 0 && limit > most {
-		return invalid("time_limit", "must be at most "+most.String()+" here, and would be "+limit.String())
+		return problem.Invalid("time_limit", "must be at most "+most.String()+" here, and would be "+limit.String())
 	}
 	return nil
 }
@@ -218,7 +219,7 @@ func (c *CommandRules) matches(b *command.Submit) error {
 			return rule.refusal(v.field, "")
 		}
 		if len(c.allowed) > 0 && v.field != "stdin" && matching(c.allowed, v.text) == nil { // input is mostly data
-			return invalid(v.field, "is not among the commands that are allowed here: "+strings.Join(ruleNames(c.allowed), ", "))
+			return problem.Invalid(v.field, "is not among the commands that are allowed here: "+strings.Join(ruleNames(c.allowed), ", "))
 		}
 	}
 	return nil
@@ -233,7 +234,7 @@ func (c *CommandRules) variables(b *command.Submit) error {
 			return rule.refusal("env", name)
 		}
 		if len(c.allowedEnv) > 0 && matching(c.allowedEnv, name) == nil {
-			return invalid("env", name+" is not among the variables that are allowed here: "+strings.Join(ruleNames(c.allowedEnv), ", "))
+			return problem.Invalid("env", name+" is not among the variables that are allowed here: "+strings.Join(ruleNames(c.allowedEnv), ", "))
 		}
 	}
 	return nil
@@ -263,5 +264,5 @@ func (p *pattern) refusal(field, what string) error {
 	if p.message != "" {
 		text += ": " + p.message
 	}
-	return invalid(field, text)
+	return problem.Invalid(field, text)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -48,7 +49,7 @@ func (a runs) one(ctx context.Context, in *runInput) (*answer[wire.Run], error) 
 		}
 	}
 	if len(list) == 0 {
-		return nil, refuse(wire.CodeNotFound, "there is no job of this run; jobs that ended long ago are removed")
+		return nil, problem.Refuse(wire.CodeNotFound, "there is no job of this run; jobs that ended long ago are removed")
 	}
 	out := list[0]
 	if in.All {

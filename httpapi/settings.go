@@ -7,6 +7,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/problem"
+	"github.com/berth-gpu/berth/httpapi/strict"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -26,10 +28,10 @@ func (a settings) route(doc huma.API) {
 			}
 			return &answer[wire.Settings]{Index: s.Index, Body: &wire.Settings{Settings: a.api.cfg.Settings.List(&s)}}, nil
 		})
-	body := newStrict[wire.SetSettings]()
+	body := strict.New[wire.SetSettings]()
 	handleBody[wire.SetSettings](a.api, doc, op("set-settings", http.MethodPut, path, "Change settings of the whole cluster"),
 		func(ctx context.Context, in *policyInput) (*answer[wire.Settings], error) {
-			b, err := body.decode(in.RawBody)
+			b, err := body.Decode(in.RawBody)
 			if err != nil {
 				return nil, err
 			}
@@ -41,12 +43,12 @@ func (a settings) route(doc huma.API) {
 // has a key of its own, so that a repeated request continues where it was.
 func (a settings) set(ctx context.Context, key string, b *wire.SetSettings) (*answer[wire.Settings], error) {
 	if len(b.Settings) == 0 {
-		return nil, invalid("settings", "must contain at least one, see GET /cluster/settings")
+		return nil, problem.Invalid("settings", "must contain at least one, see GET /cluster/settings")
 	}
 	s := a.api.peer.Reader.State()
 	bodies, err := a.api.cfg.Settings.Change(&s, b.Settings)
 	if err != nil {
-		return nil, invalid("settings", err.Error())
+		return nil, problem.Invalid("settings", err.Error())
 	}
 	index := s.Index
 	for _, body := range bodies {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -37,7 +38,7 @@ func newOpenRequests() *openRequests {
 // begin counts a request from an address, and returns a function that must be called when it has
 // been answered; or why it must wait until others have been. There is no bound without
 // authentication and for other peers.
-func (o *openRequests) begin(c *auth.Caller, address string) (done func(), f *failure) {
+func (o *openRequests) begin(c *auth.Caller, address string) (done func(), f *problem.Failure) {
 	if c.Kind != auth.User && c.Kind != auth.Service && c.Kind != auth.Node {
 		return func() {}, nil
 	}
@@ -80,8 +81,8 @@ func tally(to map[string]int, name string, by int) {
 }
 
 // tooMany returns the problem of a request beyond a share.
-func tooMany(detail string) *failure {
-	f := refuse(wire.CodeOverloaded, detail)
-	f.after = 5
+func tooMany(detail string) *problem.Failure {
+	f := problem.Refuse(wire.CodeOverloaded, detail)
+	f.After = 5
 	return f
 }

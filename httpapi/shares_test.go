@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -59,7 +60,7 @@ func TestBoundsOfOpenRequests(t *testing.T) {
 		o := newOpenRequests()
 		o.each, o.from, o.all, o.agent = c.each, c.from, c.all, 1
 		var ends []func()
-		begin := func(who *auth.Caller, address string) *failure {
+		begin := func(who *auth.Caller, address string) *problem.Failure {
 			done, f := o.begin(who, address)
 			if f == nil {
 				ends = append(ends, done)

@@ -9,6 +9,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/httpapi/workload"
 )
@@ -75,7 +76,7 @@ func (a services) usual(s *state.State, r *wire.Allocate, c *command.Allocate, u
 func (a services) analyzed(s *state.State, r *wire.Allocate, c *command.Allocate) error {
 	w := &wire.Workload{ServiceName: r.Service, Type: r.Workload, GPU: c.GPUModel}
 	if err := json.Unmarshal([]byte(c.Data), &w.Data); err != nil {
-		return invalid("workload_data", "must be JSON")
+		return problem.Invalid("workload_data", "must be JSON")
 	}
 	k := workload.Knowledge{Fleet: fleetKinds(s), Past: pastRuns(s, "", r.Service), Defaults: a.api.gate.terms().Workloads}
 	plan, err := workload.Analyze(w, &k)

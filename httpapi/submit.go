@@ -9,6 +9,8 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/problem"
+	"github.com/berth-gpu/berth/httpapi/strict"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -16,10 +18,10 @@ import (
 type submissions struct{ api *API }
 
 func (a submissions) route(doc huma.API) {
-	body := newStrict[wire.Submit]()
+	body := strict.New[wire.Submit]()
 	o := op("submit", http.MethodPost, "/queue/submit", "Queue a job, or an array of them")
 	handleBody[wire.Submit](a.api, doc, o, func(ctx context.Context, in *submitInput) (*answer[wire.Submitted], error) {
-		request, err := body.decode(in.RawBody)
+		request, err := body.Decode(in.RawBody)
 		if err != nil {
 			return nil, err
 		}
@@ -46,7 +48,7 @@ func (a submissions) submit(ctx context.Context, r *wire.Submit, in *submitInput
 		return nil, err
 	}
 	if fits, why := a.api.places.possible(&s, &body.Spec); !fits {
-		return nil, refuse(wire.CodeNeverFits, why)
+		return nil, problem.Refuse(wire.CodeNeverFits, why)
 	}
 	body.Capped = !isOperator(ctx)
 	if in.DryRun {

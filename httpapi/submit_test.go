@@ -10,6 +10,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
+	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -230,7 +231,7 @@ func TestFaults(t *testing.T) {
 		wire.CodeOverloaded: http.StatusTooManyRequests, wire.CodeNoSpace: http.StatusInsufficientStorage,
 		wire.CodeDiverged: http.StatusServiceUnavailable, wire.CodeInternal: http.StatusInternalServerError,
 	} {
-		s.failWith(&Fault{Code: code, Err: errors.New("secret words")})
+		s.failWith(&problem.Fault{Code: code, Err: errors.New("secret words")})
 		r := s.submit(`{"command":"x"}`)
 		if r.problem(status, code); strings.Contains(string(r.body), "secret") || r.header.Get(wire.HeaderCode) != code {
 			t.Errorf("%s: %v %s", code, r.header, r.body)
@@ -242,7 +243,7 @@ func TestFaults(t *testing.T) {
 	for _, c := range []model.Code{
 		model.CodeLimit, model.CodeNotQueued, model.CodeRequestExpired, model.CodeRequestsFull, model.CodeLevel, model.CodeNotBootstrapped,
 	} {
-		if f := refuse(c.String(), ""); f.Status < 400 || f.Code != c.String() {
+		if f := problem.Refuse(c.String(), ""); f.Status < 400 || f.Code != c.String() {
 			t.Errorf("%s became %+v", c, f)
 		}
 	}

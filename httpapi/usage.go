@@ -11,6 +11,7 @@ import (
 	"github.com/berth-gpu/berth/cluster/archive"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -45,7 +46,7 @@ func (a pasts) usage(ctx context.Context, in *usageInput) (*answer[wire.Usage], 
 		b.since = timeOf(in.Since)
 	}
 	if b.since >= b.until {
-		return nil, invalid("since", "must be before the end, and not in the future")
+		return nil, problem.Invalid("since", "must be before the end, and not in the future")
 	}
 	within, cancel := context.WithTimeoutCause(ctx, usageTime, errTooMuch)
 	defer cancel()
@@ -57,7 +58,7 @@ func (a pasts) usage(ctx context.Context, in *usageInput) (*answer[wire.Usage], 
 		return true
 	})
 	if errors.Is(err, errTooMuch) {
-		return nil, refuse(wire.CodeInvalid, err.Error())
+		return nil, problem.Refuse(wire.CodeInvalid, err.Error())
 	} else if err != nil {
 		return nil, archiveFault(err)
 	}
@@ -72,7 +73,7 @@ func groupings(text string) ([]string, error) {
 	list := strings.Split(text, ",")
 	for i, v := range list {
 		if v != "user" && v != "project" && v != "name" || slices.Contains(list[:i], v) {
-			return nil, invalid("by", "must be user, project, name, or several of them separated by commas")
+			return nil, problem.Invalid("by", "must be user, project, name, or several of them separated by commas")
 		}
 	}
 	return list, nil

@@ -16,6 +16,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/problem"
+	"github.com/berth-gpu/berth/httpapi/strict"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -46,20 +48,20 @@ func (a webhooks) route(doc huma.API) {
 			}
 			return &answer[wire.Webhooks]{Index: s.Index, Body: webhooksOf(ctx, &s)}, nil
 		})
-	body := newStrict[wire.SetWebhook]()
+	body := strict.New[wire.SetWebhook]()
 	o := op("add-webhook", http.MethodPost, "/webhooks", "Send events to an address")
 	o.Description = "Deliveries are signed by the standard-webhooks specification. The secret is only in this answer."
 	handleBody[wire.SetWebhook](a.api, doc, o, func(ctx context.Context, in *submitInput) (*answer[wire.WebhookMade], error) {
-		r, err := body.decode(in.RawBody)
+		r, err := body.Decode(in.RawBody)
 		if err != nil {
 			return nil, err
 		}
 		return a.add(ctx, in.Key, r)
 	})
-	settings := newStrict[wire.SetWebhookSettings]()
+	settings := strict.New[wire.SetWebhookSettings]()
 	handleBody[wire.SetWebhookSettings](a.api, doc, op("set-webhook-settings", http.MethodPut, "/webhooks/settings", "Set the allowed addresses of webhooks, and the threshold of the backlog event"),
 		func(ctx context.Context, in *switchBodyInput) (*answer[wire.WebhookMade], error) {
-			r, err := settings.decode(in.RawBody)
+			r, err := settings.Decode(in.RawBody)
 			if err != nil {
 				return nil, err
 			}
@@ -67,7 +69,7 @@ func (a webhooks) route(doc huma.API) {
 		})
 	handleBody[wire.SetWebhook](a.api, doc, op("replace-webhook", http.MethodPut, "/webhooks/{webhook_id}", "Change a webhook; its secret stays unless a new one is given"),
 		func(ctx context.Context, in *webhookInput) (*answer[wire.WebhookMade], error) {
-			r, err := body.decode(in.RawBody)
+			r, err := body.Decode(in.RawBody)
 			if err != nil {
 				return nil, err
 			}
@@ -123,7 +125,7 @@ func (a webhooks) ask(ctx context.Context, r *wire.SetWebhook) (*model.Webhook, 
 	w := &model.Webhook{URL: r.URL, Secret: r.Secret, Template: r.Template, Note: r.Note}
 	s := a.api.peer.Reader.State()
 	if err := notify.CheckTarget(&s, r.URL); err != nil {
-		return nil, invalid("url", err.Error())
+		return nil, problem.Invalid("url", err.Error())
 	}
 	var err error
 	if w.Scope, err = hookScope(ctx, r.User, r.Project); err != nil {
@@ -136,7 +138,7 @@ func (a webhooks) ask(ctx context.Context, r *wire.SetWebhook) (*model.Webhook, 
 	}
 	if r.Template != "" && len(r.Template) <= model.MaxTemplate {
 		if _, err := notify.ParseTemplate(r.Template); err != nil {
-			return nil, invalid("template", "cannot be used: "+model.Clip(err.Error()))
+			return nil, problem.Invalid("template", "cannot be used: "+model.Clip(err.Error()))
 		}
 	}
 	return w, nil
@@ -189,7 +191,7 @@ func (a webhooks) madeBefore(ctx context.Context, key string, s *state.State, w,
 	}
 	_, remembered := s.Request(clipActor(auth.From(ctx).Actor()), key)
 	if !ownHook(ctx, old) || same != *old || !remembered {
-		return nil, refuse(model.CodeIdempotency.String(), "webhook "+string(w.ID)+" was created under this Idempotency-Key and was changed since: use another key")
+		return nil, problem.Refuse(model.CodeIdempotency.String(), "webhook "+string(w.ID)+" was created under this Idempotency-Key and was changed since: use another key")
 	}
 	return a.made(s, s.Index, "made before", old, old.Secret), nil
 }
@@ -258,7 +260,7 @@ func (a webhooks) replace(ctx context.Context, in *webhookInput, r *wire.SetWebh
 }
 
 func noWebhook() error {
-	return refuse(wire.CodeNotFound, "there is no such webhook: GET /webhooks lists them")
+	return problem.Refuse(wire.CodeNotFound, "there is no such webhook: GET /webhooks lists them")
 }
 
 func (a webhooks) test(ctx context.Context, in *webhookTarget) (*answer[wire.WebhookMade], error) {
@@ -296,7 +298,7 @@ func (a webhooks) set(ctx context.Context, key string, r *wire.SetWebhookSetting
 	}
 	n.Backlog, n.Allow = backlog, or(r.Allow, n.Allow)
 	if err := notify.CheckAllow(n.Allow); err != nil {
-		return nil, invalid("allow", err.Error())
+		return nil, problem.Invalid("allow", err.Error())
 	}
 	told := ""
 	switch {

@@ -16,6 +16,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi"
 	"github.com/berth-gpu/berth/httpapi/forward"
+	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -144,7 +145,7 @@ func (p *Plug) Read(ctx context.Context, c httpapi.Consistency) (state.State, er
 	}
 	s, err := p.Peer.Read(ctx, level, 0)
 	if err != nil && !errors.Is(err, cluster.ErrNoLeader) {
-		return s, &httpapi.Fault{Code: wire.CodeBehind, Err: err}
+		return s, &problem.Fault{Code: wire.CodeBehind, Err: err}
 	}
 	return s, faultOf(err)
 }
@@ -187,5 +188,5 @@ func faultOf(err error) error {
 	case errors.Is(err, command.ErrTooLarge):
 		return err
 	}
-	return &httpapi.Fault{Code: code, Err: err}
+	return &problem.Fault{Code: code, Err: err}
 }

@@ -69,15 +69,17 @@ func apiFloor() []Room {
 		{Path: "httpapi/wire", Level: 2, Bare: true},
 		{Path: "httpapi/endpoint", Level: 2, May: []string{"fsm/model"}},
 		{Path: "httpapi/agentwire", Level: 2, May: []string{"fsm/model"}},
+		{Path: "httpapi/problem", Level: 3, May: []string{"fsm/model", "fsm/command", "httpapi/wire"}},
+		{Path: "httpapi/strict", Level: 4, May: []string{"httpapi/wire", "httpapi/problem"}},
 		{Path: "httpapi/auth", Level: 8, May: []string{"fsm/model", "httpapi/wire"}},
 		{Path: "httpapi/forward", Level: 8, May: []string{"fsm/model", "httpapi/wire", "httpapi/endpoint"}},
 		{Path: "httpapi/client", Level: 8, May: []string{"fsm/model", "httpapi/wire", "httpapi/agentwire", "httpapi/endpoint"}},
 		{Path: "httpapi/dashboard", Level: 8},
 		{Path: "httpapi/workload", Level: 8, May: []string{"fsm/model", "httpapi/wire"}},
-		{Path: "httpapi", Level: 9, May: stateRooms("httpapi/wire", "httpapi/agentwire", "httpapi/endpoint", "httpapi/auth", "httpapi/forward",
+		{Path: "httpapi", Level: 9, May: stateRooms("httpapi/wire", "httpapi/problem", "httpapi/strict", "httpapi/agentwire", "httpapi/endpoint", "httpapi/auth", "httpapi/forward",
 			"httpapi/client", "httpapi/dashboard", "httpapi/workload", "cluster/sched", "cluster/sched/admission", "cluster/sched/queue",
 			"cluster/soft", "cluster/archive", "cluster/notify")},
-		{Path: "httpapi/plug", Level: 10, May: stateRooms("cluster", "httpapi", "httpapi/forward", "httpapi/wire")},
+		{Path: "httpapi/plug", Level: 10, May: stateRooms("cluster", "httpapi", "httpapi/problem", "httpapi/forward", "httpapi/wire")},
 	}
 }
 
@@ -160,7 +162,7 @@ func Libraries() []Library {
 			Why: "ask cluster/gossip: its hints are all that the rest may rely on",
 		},
 		Library{Prefix: "github.com/gorilla/mux", Rooms: []string{"httpapi"}, Why: "leave routing to httpapi"},
-		Library{Prefix: "github.com/danielgtaylor/huma", Rooms: []string{"httpapi"}, Why: "leave the API's description to httpapi"},
+		Library{Prefix: "github.com/danielgtaylor/huma", Rooms: []string{"httpapi", "httpapi/problem", "httpapi/strict"}, Why: "leave the API's description to httpapi"},
 		Library{
 			Prefix: "github.com/NVIDIA/go-nvml", Rooms: []string{"node/gpu/nvml"},
 			Why: "use node/gpu: the library needs cgo, and everything but one leaf builds without",

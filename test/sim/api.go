@@ -18,6 +18,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi"
 	"github.com/berth-gpu/berth/httpapi/forward"
+	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/test/sim/simnet"
 )
@@ -120,7 +121,7 @@ func (d *door) propose(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	results, index, err := d.Propose(r.Context(), entry.Commands...)
-	fault, known := errors.AsType[*httpapi.Fault](err)
+	fault, known := errors.AsType[*problem.Fault](err)
 	switch {
 	case known:
 		refuse(w, r, fault.Code, err.Error())

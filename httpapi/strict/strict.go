@@ -1,4 +1,6 @@
-package httpapi
+// Package strict parses JSON bodies and queries strictly: what would otherwise be ignored is an error,
+// so that a request never does or shows more than was asked for.
+package strict
 
 import (
 	"bytes"
@@ -16,13 +18,14 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// strict parses JSON objects strictly into structs of one type: every name is one of the struct's,
+// Parser parses JSON objects strictly into structs of one type: every name is one of the struct's,
 // spelled exactly and given once, and no value is empty that would then count as not given, see
 // [newStrict].
-type strict[T any] struct {
+type Parser[T any] struct {
 	names []string
 	empty map[string]string // fields that may be empty, by name; see tagEmpty
 }
@@ -31,12 +34,12 @@ type strict[T any] struct {
 // a list; "never" requires a list to have items.
 const tagEmpty = "empty"
 
-// newStrict returns a parser for one type. A blank text, or a blank item of a list, is refused
+// New returns a parser for one type. A blank text, or a blank item of a list, is refused
 // unless the field's tag allows it: a variable of the client that is not set would widen the
 // request. An empty list means none, and null that no value is given.
-func newStrict[T any]() strict[T] {
+func New[T any]() Parser[T] {
 	t := reflect.TypeFor[T]()
-	s := strict[T]{names: make([]string, 0, t.NumField()), empty: map[string]string{}}
+	s := Parser[T]{names: make([]string, 0, t.NumField()), empty: map[string]string{}}
 	for f := range t.Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		s.names = append(s.names, name)
@@ -47,13 +50,13 @@ func newStrict[T any]() strict[T] {
 	return s
 }
 
-// decode parses a body. Its error names the field, and never a value.
-func (s strict[T]) decode(body []byte) (*T, error) {
+// Decode parses a body. Its error names the field, and never a value.
+func (s Parser[T]) Decode(body []byte) (*T, error) {
 	if len(bytes.TrimSpace(body)) == 0 {
-		return nil, refuse(wire.CodeMalformed, "the body is missing: send a JSON object")
+		return nil, problem.Refuse(wire.CodeMalformed, "the body is missing: send a JSON object")
 	}
 	if !utf8.Valid(body) {
-		return nil, refuse(wire.CodeMalformed, "the body is not UTF-8")
+		return nil, problem.Refuse(wire.CodeMalformed, "the body is not UTF-8")
 	}
 	out := new(T)
 	if err := json.Unmarshal(body, out); err != nil {
@@ -66,16 +69,16 @@ func (s strict[T]) decode(body []byte) (*T, error) {
 		return nil, err
 	}
 	if at := wire.HalfCharacter(body); at >= 0 {
-		return nil, invalid(clip(nameBefore(body, at)), "must not contain half a character: "+string(body[at:at+6])+" is one half of a surrogate pair")
+		return nil, problem.Invalid(Clip(nameBefore(body, at)), "must not contain half a character: "+string(body[at:at+6])+" is one half of a surrogate pair")
 	}
 	return out, nil
 }
 
 // checkEmpty refuses blank texts, and lists with blank items, where the tag does not allow them.
-func (s strict[T]) checkEmpty(body []byte) error {
+func (s Parser[T]) checkEmpty(body []byte) error {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(body, &fields); err != nil {
-		return refuse(wire.CodeMalformed, "the body must be a JSON object")
+		return problem.Refuse(wire.CodeMalformed, "the body must be a JSON object")
 	}
 	for _, name := range s.names {
 		var text *string
@@ -85,22 +88,22 @@ func (s strict[T]) checkEmpty(body []byte) error {
 		case len(raw) == 0:
 		case json.Unmarshal(raw, &text) == nil:
 			if text != nil && tag != "text" && strings.TrimSpace(*text) == "" {
-				return invalid(name, "must not be empty: leave it out, or check whether a variable is unset")
+				return problem.Invalid(name, "must not be empty: leave it out, or check whether a variable is unset")
 			}
 		case json.Unmarshal(raw, &list) == nil:
 			if len(list) == 0 && tag == "never" {
-				return invalid(name, "must not be an empty list: leave it out, or check whether a variable is unset")
+				return problem.Invalid(name, "must not be an empty list: leave it out, or check whether a variable is unset")
 			}
 			if tag != "items" && slices.ContainsFunc(list, isBlank) {
-				return invalid(name, "must not contain an empty text: leave it out, or check whether a variable is unset")
+				return problem.Invalid(name, "must not contain an empty text: leave it out, or check whether a variable is unset")
 			}
 		}
 	}
 	return nil
 }
 
-// describe adds to a schema of the type what may not be empty.
-func (s strict[T]) describe(to *huma.Schema) {
+// Describe adds to a schema of the type what may not be empty.
+func (s Parser[T]) Describe(to *huma.Schema) {
 	if to == nil {
 		return
 	}
@@ -130,13 +133,13 @@ func isBlank(raw json.RawMessage) bool {
 
 // blame returns which part of a body cannot be parsed. It parses field by field to find the one at
 // fault, since types that parse themselves do not report their place.
-func (s strict[T]) blame(body []byte, err error) error {
+func (s Parser[T]) blame(body []byte, err error) error {
 	if _, is := errors.AsType[*json.SyntaxError](err); is {
-		return refuse(wire.CodeMalformed, "the body is not JSON: "+err.Error())
+		return problem.Refuse(wire.CodeMalformed, "the body is not JSON: "+err.Error())
 	}
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(body, &fields) != nil {
-		return refuse(wire.CodeMalformed, "the body must be a JSON object")
+		return problem.Refuse(wire.CodeMalformed, "the body must be a JSON object")
 	}
 	for _, name := range s.names {
 		raw, given := fields[name]
@@ -148,10 +151,10 @@ func (s strict[T]) blame(body []byte, err error) error {
 			continue
 		}
 		if err := json.Unmarshal(one, new(T)); err != nil {
-			return invalid(name, wrongType(err)+boundsOf[T](name))
+			return problem.Invalid(name, wrongType(err)+boundsOf[T](name))
 		}
 	}
-	return refuse(wire.CodeMalformed, "a value of the body has the wrong type")
+	return problem.Refuse(wire.CodeMalformed, "a value of the body has the wrong type")
 }
 
 // wrongType returns what a value should have been.
@@ -199,14 +202,14 @@ func checkNames(body []byte, known []string) error {
 		name := w.name
 		switch {
 		case w.depth == 1 && !slices.Contains(known, name):
-			return refuse(wire.CodeInvalid, "the body has an unknown field", unknownField(known, name))
+			return problem.Refuse(wire.CodeInvalid, "the body has an unknown field", unknownField(known, name))
 		case w.twice():
-			return refuse(wire.CodeMalformed, "the body has a duplicate name",
-				wire.FieldDetail{Field: clip(name), Message: "is given more than once"})
+			return problem.Refuse(wire.CodeMalformed, "the body has a duplicate name",
+				wire.FieldDetail{Field: Clip(name), Message: "is given more than once"})
 		}
 	}
 	if !w.object {
-		return refuse(wire.CodeMalformed, "the body must be a JSON object")
+		return problem.Refuse(wire.CodeMalformed, "the body must be a JSON object")
 	}
 	return nil
 }
@@ -224,14 +227,14 @@ func nameBefore(body []byte, offset int) string {
 func unknownField(known []string, name string) wire.FieldDetail {
 	for _, k := range known {
 		if strings.EqualFold(strings.ReplaceAll(k, "_", ""), strings.NewReplacer("_", "", "-", "").Replace(name)) {
-			return wire.FieldDetail{Field: clip(name), Message: "is not a field; did you mean " + k + "?"}
+			return wire.FieldDetail{Field: Clip(name), Message: "is not a field; did you mean " + k + "?"}
 		}
 	}
-	return wire.FieldDetail{Field: clip(name), Message: "is not a field"}
+	return wire.FieldDetail{Field: Clip(name), Message: "is not a field"}
 }
 
-// clip shortens a name of a client to a length for errors.
-func clip(name string) string {
+// Clip shortens a name of a client to a length for errors.
+func Clip(name string) string {
 	const most = 64
 	if len(name) <= most {
 		return name
@@ -341,52 +344,52 @@ func (w *walk) twice() bool {
 // mayBeEmpty reports whether an empty parameter has a meaning: an empty note, or the first page.
 func mayBeEmpty(name string) bool { return name == "note" || name == "before" || name == "after" }
 
-// strictQuery wraps a handler with parameters in the query. It refuses what would otherwise be
+// Query wraps a handler with parameters in the query. It refuses what would otherwise be
 // ignored, so that the request would do or show more than was asked for: a parameter without a
 // value, one that is given twice, and what cannot be decoded.
-func strictQuery(next http.Handler) http.Handler {
+func Query(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if f := checkQuery(r.URL.RawQuery); f != nil {
-			f.write(w)
+			f.Write(w)
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-func checkQuery(raw string) *failure {
+func checkQuery(raw string) *problem.Failure {
 	if raw == "" {
 		return nil
 	}
 	query, err := url.ParseQuery(raw)
 	if err != nil {
-		return refuse(wire.CodeInvalid, "the query cannot be read: write % as %25, and ; as %3B")
+		return problem.Refuse(wire.CodeInvalid, "the query cannot be read: write % as %25, and ; as %3B")
 	}
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		values := query[name]
-		switch field := clip(name); {
+		switch field := Clip(name); {
 		case !utf8.ValidString(name) || !utf8.ValidString(values[0]):
-			return invalid(strings.ToValidUTF8(field, "?"), "must be UTF-8")
+			return problem.Invalid(strings.ToValidUTF8(field, "?"), "must be UTF-8")
 		case len(values) > 1:
-			return invalid(field, "must be given once")
+			return problem.Invalid(field, "must be given once")
 		case strings.TrimSpace(values[0]) == "" && !mayBeEmpty(name):
-			return invalid(field, "must not be empty: leave it out, or check whether a variable is unset")
+			return problem.Invalid(field, "must not be empty: leave it out, or check whether a variable is unset")
 		}
 	}
 	return nil
 }
 
-// bodiless wraps a handler of writes without a body: any field of a body is unknown there, and is
+// Bodiless wraps a handler of writes without a body: any field of a body is unknown there, and is
 // refused as elsewhere.
-func bodiless(log *slog.Logger, next http.Handler) http.Handler {
-	empty := newStrict[struct{}]()
+func Bodiless(log *slog.Logger, next http.Handler) http.Handler {
+	empty := New[struct{}]()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err == nil && len(bytes.TrimSpace(body)) > 0 {
-			_, err = empty.decode(body)
+			_, err = empty.Decode(body)
 		}
 		if err != nil {
-			problemOf(log, err).write(w)
+			problem.Of(log, err).Write(w)
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -1,4 +1,6 @@
-package httpapi
+// Package problem contains the errors of the HTTP API: one table from stable codes to statuses, what
+// clients are told, and how errors of the peer, the state and the library become problems.
+package problem
 
 import (
 	"encoding/json"
@@ -58,22 +60,22 @@ var said = map[string]string{
 	wire.CodeInternal:       "a defect of Berth; details are in the peer's log",
 }
 
-// failure is a problem as an answer.
-type failure struct {
+// Failure is a problem as an answer.
+type Failure struct {
 	*wire.Problem
 
-	after int // seconds to wait before the next try; 0: not known
+	After int // seconds to wait before the next try; 0: not known
 }
 
 // GetStatus returns the HTTP status.
-func (f *failure) GetStatus() int { return f.Status }
+func (f *Failure) GetStatus() int { return f.Status }
 
 // ContentType returns that of problems.
-func (f *failure) ContentType(string) string { return wire.ProblemType }
+func (f *Failure) ContentType(string) string { return wire.ProblemType }
 
 // GetHeaders returns the code, for programs that read headers only, and how long to wait if waiting
 // helps.
-func (f *failure) GetHeaders() http.Header {
+func (f *Failure) GetHeaders() http.Header {
 	h := http.Header{wire.HeaderCode: {f.Code}}
 	if f.Status == http.StatusServiceUnavailable || f.Status == http.StatusTooManyRequests {
 		h.Set("Retry-After", f.retryAfter())
@@ -84,41 +86,41 @@ func (f *failure) GetHeaders() http.Header {
 	return h
 }
 
-// refuse returns a problem with a code.
-func refuse(code, detail string, fields ...wire.FieldDetail) *failure {
+// Refuse returns a problem with a code.
+func Refuse(code, detail string, fields ...wire.FieldDetail) *Failure {
 	status, known := statuses[code]
 	if !known {
 		status = http.StatusConflict
 	}
-	return &failure{Problem: &wire.Problem{Title: http.StatusText(status), Status: status, Code: code, Detail: detail, Errors: fields}}
+	return &Failure{Problem: &wire.Problem{Title: http.StatusText(status), Status: status, Code: code, Detail: detail, Errors: fields}}
 }
 
-// usual returns the problem of a code with the text that clients usually get.
-func usual(code string) *failure { return refuse(code, said[code]) }
+// Usual returns the problem of a code with the text that clients usually get.
+func Usual(code string) *Failure { return Refuse(code, said[code]) }
 
-// invalid returns the problem of one field.
-func invalid(field, message string) *failure {
-	return refuse(wire.CodeInvalid, "a value is not allowed", wire.FieldDetail{Field: field, Message: message})
+// Invalid returns the problem of one field.
+func Invalid(field, message string) *Failure {
+	return Refuse(wire.CodeInvalid, "a value is not allowed", wire.FieldDetail{Field: field, Message: message})
 }
 
-// refused returns the problem of a command that was not carried out.
-func refused(r *command.Result) *failure {
+// Refused returns the problem of a command that was not carried out.
+func Refused(r *command.Result) *Failure {
 	if r.Code == model.CodePanic {
-		return usual(wire.CodeInternal)
+		return Usual(wire.CodeInternal)
 	}
-	return refuse(r.Code.String(), r.Detail)
+	return Refuse(r.Code.String(), r.Detail)
 }
 
-// problemOf converts any error to a problem. Internal errors are logged and not sent.
-func problemOf(log *slog.Logger, err error) *failure {
-	if f, is := errors.AsType[*failure](err); is {
+// Of converts any error to a problem. Internal errors are logged and not sent.
+func Of(log *slog.Logger, err error) *Failure {
+	if f, is := errors.AsType[*Failure](err); is {
 		return f
 	}
 	if p, is := errors.AsType[*model.Problem](err); is {
-		return invalid(apiField(p.Field), "must be "+p.Want)
+		return Invalid(apiField(p.Field), "must be "+p.Want)
 	}
 	if errors.Is(err, command.ErrTooLarge) {
-		return refuse(wire.CodeInvalid, "the request exceeds the size of one log entry: make script, environment or array smaller")
+		return Refuse(wire.CodeInvalid, "the request exceeds the size of one log entry: make script, environment or array smaller")
 	}
 	code := wire.CodeInternal
 	if f, is := errors.AsType[*Fault](err); is {
@@ -129,12 +131,12 @@ func problemOf(log *slog.Logger, err error) *failure {
 	} else {
 		log.Debug("a request was not carried out", "code", code, "err", err)
 	}
-	return usual(code)
+	return Usual(code)
 }
 
-// unsure converts the error of a proposal, which may have been carried out unless the error is a
+// Unsure converts the error of a proposal, which may have been carried out unless the error is a
 // fault.
-func unsure(err error) error {
+func Unsure(err error) error {
 	if _, is := errors.AsType[*Fault](err); is || err == nil {
 		return err
 	}
@@ -156,8 +158,8 @@ func apiField(field string) string {
 	return field
 }
 
-// write writes the problem as the answer.
-func (f *failure) write(w http.ResponseWriter) {
+// Write writes the problem as the answer.
+func (f *Failure) Write(w http.ResponseWriter) {
 	h := w.Header()
 	for k, v := range f.GetHeaders() {
 		h[k] = v
@@ -171,18 +173,18 @@ func (f *failure) write(w http.ResponseWriter) {
 	_, _ = w.Write(append(data, '\n')) // a client that has left needs no answer
 }
 
-// retell converts the library's own errors about parameters of a query or a path.
-func retell(_ huma.Context, _ string, v any) (any, error) {
+// Retell converts the library's own errors about parameters of a query or a path.
+func Retell(_ huma.Context, _ string, v any) (any, error) {
 	theirs, is := v.(*huma.ErrorModel)
 	if !is {
 		return v, nil
 	}
-	f := refuse(wire.CodeInvalid, "a parameter is not allowed")
+	f := Refuse(wire.CodeInvalid, "a parameter is not allowed")
 	switch {
 	case theirs.Status >= http.StatusInternalServerError:
-		f = usual(wire.CodeInternal)
+		f = Usual(wire.CodeInternal)
 	case theirs.Status == http.StatusBadRequest:
-		f = refuse(wire.CodeMalformed, "the body is missing: send a JSON object")
+		f = Refuse(wire.CodeMalformed, "the body is missing: send a JSON object")
 	}
 	f.Status = theirs.Status // it was already sent
 	for _, e := range theirs.Errors {
@@ -192,22 +194,22 @@ func retell(_ huma.Context, _ string, v any) (any, error) {
 	return f.Problem, nil
 }
 
-// renamed returns the problem of a value under the name that it has here.
-func renamed(field string, err error) error {
+// Renamed returns the problem of a value under the name that it has here.
+func Renamed(field string, err error) error {
 	if p, is := errors.AsType[*model.Problem](err); is {
-		return invalid(field, "must be "+p.Want)
+		return Invalid(field, "must be "+p.Want)
 	}
 	return err
 }
 
 // retryAfter returns how long to wait, for problems without a better value.
-func (f *failure) retryAfter() string { return strconv.Itoa(max(1, f.after)) }
+func (f *Failure) retryAfter() string { return strconv.Itoa(max(1, f.After)) }
 
-// under adds the path in a body to the fields that an error names.
-func under(path string, err error) error {
-	f, is := errors.AsType[*failure](err)
+// Under adds the path in a body to the fields that an error names.
+func Under(path string, err error) error {
+	f, is := errors.AsType[*Failure](err)
 	if p, wrong := errors.AsType[*model.Problem](err); wrong && !is {
-		f, is = invalid(apiField(p.Field), "must be "+p.Want), true
+		f, is = Invalid(apiField(p.Field), "must be "+p.Want), true
 	}
 	if !is {
 		return err
@@ -222,7 +224,8 @@ func under(path string, err error) error {
 	return f
 }
 
-func nth(list string, n int) string { return list + "[" + strconv.Itoa(n) + "]" }
+// Nth returns the path of an item of a list.
+func Nth(list string, n int) string { return list + "[" + strconv.Itoa(n) + "]" }
 
 // Fault is why a peer did not carry out a request: a code of the API, and the peer's own error,
 // which is logged and not sent.
