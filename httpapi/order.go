@@ -162,5 +162,12 @@ func (p *places) foreseen(s *state.State, now model.Time) (*sched.Forecast, uint
 	return &made.Forecast, made.index
 }
 
+// tookFor records how long the last forecast took, which bounds when the next one is made.
+func (p *places) tookFor(d time.Duration) {
+	p.forecast.mu.Lock()
+	defer p.forecast.mu.Unlock()
+	p.forecast.took = d
+}
+
 // foreseePart is the inverse of the part of the time that is spent on forecasts at most.
 const foreseePart = 20

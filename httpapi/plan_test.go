@@ -104,10 +104,7 @@ func TestPlanTellsOfSuspensions(t *testing.T) {
 // forecastTook makes the last forecast one that took so long; after a short one another
 // may be made at once.
 func (s *site) forecastTook(d time.Duration) {
-	f := &s.api.places.forecast
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.took = d
+	s.api.places.tookFor(d)
 }
 
 // A reader that waits for another plan gets the index of the state of the last one, so that
@@ -153,13 +150,14 @@ func TestDryRunsAreBounded(t *testing.T) {
 	ask := func() *reply {
 		return s.do(http.MethodPost, "/queue/submit?dry_run=true", `{"command":"x","gpu_count":2}`)
 	}
-	trials.turn <- struct{}{}
+	trials.begin(0)
 	r := ask()
 	r.problem(http.StatusTooManyRequests, wire.CodeOverloaded)
 	s.submit(`{"command":"x","gpu_count":2}`).into(new(wire.Submitted))
 	trials.end(time.Now())
 	ask().into(new(wire.Submitted))
-	trials.debt(time.Now(), trialCredit+time.Minute)
+	trials.begin(0)
+	trials.end(time.Now().Add(-5*time.Second - time.Minute))
 	if r = ask(); r.header.Get("Retry-After") < "1" || len(r.header.Get("Retry-After")) != 4 {
 		t.Errorf("it is to be asked again after %s s", r.header.Get("Retry-After"))
 	}
