@@ -14,8 +14,10 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/strict"
+	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -40,7 +42,7 @@ func (a services) route(doc huma.API) {
 	o.Description = "If none are free the allocation waits in the same queue as jobs, in the policy's order. It ends when it is released, " +
 		"or when its time is over without a renewal."
 	change(a, doc, o, func(ctx context.Context, key string, b *wire.Allocate) (*answer[wire.Allocated], error) {
-		body, err := allocation(b)
+		body, err := intake.Allocation(b)
 		if err != nil {
 			return nil, err
 		}
@@ -94,7 +96,7 @@ func change[B any](a services, doc huma.API, o huma.Operation, do func(context.C
 // allocate makes an allocation, and answers with its GPUs if it gets them soon.
 func (a services) allocate(ctx context.Context, key string, c *command.Allocate) (*answer[wire.Allocated], error) {
 	s := a.api.peer.Reader.State()
-	if fits, why := a.api.places.possible(&s, placed(c)); !fits {
+	if fits, why := a.api.places.Possible(&s, placed(c)); !fits {
 		return nil, problem.Refuse(wire.CodeNeverFits, why)
 	}
 	c.Capped = !isOperator(ctx)
@@ -144,10 +146,10 @@ func (a services) told(s *state.State, id model.AllocationID) (*wire.Allocated, 
 	if !found {
 		return nil, noAllocation()
 	}
-	v := view{s: s, now: a.api.now(s)}
-	w := v.allocation(&one)
+	v := view.View{State: s, Now: a.api.now(s)}
+	w := v.Allocation(&one)
 	if one.State == model.AllocationQueued {
-		w.Position, _ = queue.Position(s, v.now, one.Turn)
+		w.Position, _ = queue.Position(s, v.Now, one.Turn)
 	}
 	out := &wire.Allocated{
 		Success: true, Status: w.Status, RequestID: w.ID, AllocationID: w.ID, JobID: w.JobID, Allocation: w, SubmittedAt: w.SubmittedAt,
@@ -168,7 +170,7 @@ func (a services) release(ctx context.Context, key string, id model.AllocationID
 }
 
 func (a services) renew(ctx context.Context, in *renewInput, b *wire.RenewAllocation) (*answer[wire.Allocated], error) {
-	ttl, err := duration("ttl", "ttl_seconds", b.TTL, b.TTLS)
+	ttl, err := intake.Duration("ttl", "ttl_seconds", b.TTL, b.TTLS)
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +181,7 @@ func (a services) renew(ctx context.Context, in *renewInput, b *wire.RenewAlloca
 	if err := a.mayGiveUp(ctx, id); err != nil {
 		return nil, err
 	}
-	_, index, err := a.api.propose(ctx, in.Key, &command.RenewAllocation{ID: id, TTL: or(ttl, 0)})
+	_, index, err := a.api.propose(ctx, in.Key, &command.RenewAllocation{ID: id, TTL: intake.Or(ttl, 0)})
 	return a.changed(index, id, err)
 }
 
@@ -204,7 +206,7 @@ func (a services) allocateFor(ctx context.Context, key string, b *wire.AllocateF
 	}
 	s := a.api.peer.Reader.State()
 	user := ""
-	if id, err := jobID(b.JobID); err == nil {
+	if id, err := intake.JobID(b.JobID); err == nil {
 		if job, found := s.Jobs.Get(id); found {
 			c.Job, c.TTL, c.Project, user = id, 0, job.Spec.Project, job.Spec.User
 		}
@@ -213,10 +215,10 @@ func (a services) allocateFor(ctx context.Context, key string, b *wire.AllocateF
 	if err != nil {
 		return nil, err
 	}
-	if c.GPUs, err = count("gpu_count", b.GPUs, 1, model.MaxDevices, 1); err != nil {
+	if c.GPUs, err = intake.Count("gpu_count", b.GPUs, 1, model.MaxDevices, 1); err != nil {
 		return nil, err
 	}
-	if c.GPUMemoryMB, err = eitherMemory(b.GPUMemory, b.Memory); err != nil {
+	if c.GPUMemoryMB, err = intake.EitherMemory(b.GPUMemory, b.Memory); err != nil {
 		return nil, err
 	}
 	return a.allocate(ctx, key, c)

@@ -10,6 +10,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/problem"
+	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -46,9 +47,9 @@ func (a allocations) route(doc huma.API) {
 }
 
 func (a allocations) everything(ctx context.Context, s *state.State) *wire.GPUList {
-	v := view{s: s, now: a.api.now(s)}
-	out := &wire.GPUList{GPUs: []wire.ListedGPU{}, Allocations: []wire.ServiceAllocation{}, Queue: v.waiting()}
-	nodes, _ := nodesOf(s, a.api.now(s), a.api.samples.get(ctx).Readings)
+	v := view.View{State: s, Now: a.api.now(s)}
+	out := &wire.GPUList{GPUs: []wire.ListedGPU{}, Allocations: []wire.ServiceAllocation{}, Queue: v.Waiting()}
+	nodes, _ := view.Nodes(s, a.api.now(s), a.api.samples.get(ctx).Readings)
 	for i := range nodes {
 		for _, g := range nodes[i].GPUs {
 			out.GPUs = append(out.GPUs, wire.ListedGPU{NodeID: nodes[i].ID, Hostname: nodes[i].Hostname, GPU: g})
@@ -56,7 +57,7 @@ func (a allocations) everything(ctx context.Context, s *state.State) *wire.GPULi
 	}
 	for _, one := range s.Allocations.All() {
 		if one.State == model.AllocationActive {
-			out.Allocations = append(out.Allocations, v.allocation(&one))
+			out.Allocations = append(out.Allocations, v.Allocation(&one))
 		}
 	}
 	hideAddresses(ctx, out.Allocations)
@@ -69,18 +70,18 @@ func (a allocations) list(ctx context.Context, in *allocationsInput) (*answer[wi
 	if err != nil {
 		return nil, err
 	}
-	v := view{s: &s, now: a.api.now(&s)}
+	v := view.View{State: &s, Now: a.api.now(&s)}
 	out := &wire.ServiceAllocations{Allocations: []wire.ServiceAllocation{}}
 	for id, one := range s.Allocations.From(model.AllocationID(in.After)) {
 		if string(id) == in.After || in.Service != "" && one.Service != in.Service || in.User != "" && one.User != in.User ||
-			in.Status != "" && status(one.State) != in.Status {
+			in.Status != "" && view.Status(one.State) != in.Status {
 			continue
 		}
 		if len(out.Allocations) == in.Limit {
 			out.Next = out.Allocations[in.Limit-1].ID
 			break
 		}
-		out.Allocations = append(out.Allocations, v.allocation(&one))
+		out.Allocations = append(out.Allocations, v.Allocation(&one))
 	}
 	hideAddresses(ctx, out.Allocations)
 	return &answer[wire.ServiceAllocations]{Index: s.Index, Body: out}, nil
@@ -101,13 +102,13 @@ func (a allocations) one(ctx context.Context, in *allocationInput) (*answer[wire
 	if !found {
 		return nil, noAllocation()
 	}
-	v := view{s: &s, now: a.api.now(&s)}
-	list := []wire.ServiceAllocation{v.allocation(&one)}
+	v := view.View{State: &s, Now: a.api.now(&s)}
+	list := []wire.ServiceAllocation{v.Allocation(&one)}
 	hideAddresses(ctx, list)
 	out := list[0]
-	if e, waits := sched.ExplainAllocation(&s, v.now, id); waits {
-		out.Explanation, out.Position = explanation(&e), e.Position
-		out.PlannedStart, _ = startOf(a.api.places.foresee(&s, v.now), one.Turn)
+	if e, waits := sched.ExplainAllocation(&s, v.Now, id); waits {
+		out.Explanation, out.Position = view.Explanation(&e), e.Position
+		out.PlannedStart, _ = view.Start(a.api.places.Foresee(&s, v.Now), one.Turn)
 		out.Explanation.PlannedStart = out.PlannedStart
 	}
 	return &answer[wire.ServiceAllocation]{Index: s.Index, Body: &out}, nil

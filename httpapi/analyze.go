@@ -46,7 +46,7 @@ func (a workloads) analyze(ctx context.Context, s *state.State, w *wire.Workload
 	}
 	by := a.api.gate.terms()
 	k := workload.Knowledge{Fleet: fleetKinds(s), Past: pastRuns(s, w.User, w.ServiceName), Defaults: by.Workloads, Priority: mostPriority(ctx)}
-	k.Advice = by.advisers.ask(ctx, w)
+	k.Advice = by.advisers.Ask(ctx, w)
 	out, err := workload.Analyze(w, &k)
 	if err != nil {
 		return nil, workloadProblem(err)

@@ -13,6 +13,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
+	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -143,7 +144,7 @@ func (v *inventor) send(t *testing.T, s *site, i int, d *described, known *[]mod
 	v.hear(w.Body.Bytes())
 	var done wire.Submitted
 	if d.Path == "/queue/submit" && json.Unmarshal(w.Body.Bytes(), &done) == nil && done.JobID != "" {
-		id, err := jobID(done.JobID)
+		id, err := intake.JobID(done.JobID)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/berth-gpu/berth/cluster/soft"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/forecast"
 	"github.com/berth-gpu/berth/httpapi/forward"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/strict"
@@ -74,7 +75,7 @@ type API struct {
 	router  *mux.Router
 	forward *forward.Forwarder
 	out     *http.Transport // to other peers and to agents
-	places  *places
+	places  *forecast.Places
 	wakes   *wakes
 	samples *mirror
 	meter   *meter
@@ -97,7 +98,7 @@ func newAPI(c Config) *API {
 		c.Peer.Feed = soft.NewFeed(0)
 	}
 	a := &API{
-		cfg: c, peer: c.Peer, log: c.Log, router: mux.NewRouter(), places: newPlaces(), wakes: newWakes(c.Peer.Reader), life: newLife(),
+		cfg: c, peer: c.Peer, log: c.Log, router: mux.NewRouter(), places: forecast.New(), wakes: newWakes(c.Peer.Reader), life: newLife(),
 		out: &http.Transport{
 			DialContext: c.Dial, MaxIdleConns: 4096, MaxIdleConnsPerHost: 1024, IdleConnTimeout: 90 * time.Second,
 			DisableCompression: true, MaxResponseHeaderBytes: 64 << 10,

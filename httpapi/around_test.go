@@ -19,6 +19,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/strict"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -229,7 +230,7 @@ func FuzzStrict(f *testing.F) {
 			t.Fatalf("%v and %v", got, err)
 		}
 		if err == nil {
-			_, err = ask(got, 1)
+			_, err = intake.Submission(got, 1)
 		}
 		if err == nil {
 			return

@@ -8,6 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -48,14 +49,14 @@ func (a lists) jobs(ctx context.Context, in *jobsInput) (*answer[wire.Jobs], err
 			break
 		}
 		if in.User == "" || j.Spec.User == in.User {
-			out.Jobs = append(out.Jobs, v.job(&j))
+			out.Jobs = append(out.Jobs, v.Job(&j))
 		}
 	}
 	return &answer[wire.Jobs]{Index: s.Index, Body: out}, nil
 }
 
 func (a lists) tasks(ctx context.Context, in *tasksInput) (*answer[wire.Tasks], error) {
-	id, err := jobID(in.Job)
+	id, err := intake.JobID(in.Job)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +66,7 @@ func (a lists) tasks(ctx context.Context, in *tasksInput) (*answer[wire.Tasks], 
 			return nil, problem.Invalid("after", "must be the next of a page before")
 		}
 	}
-	states, err := statesOf(in.State)
+	states, err := intake.States(in.State)
 	if err != nil {
 		return nil, err
 	}
@@ -78,5 +79,5 @@ func (a lists) tasks(ctx context.Context, in *tasksInput) (*answer[wire.Tasks], 
 		return nil, noJob()
 	}
 	v := a.api.viewFor(ctx, &s, &s, a.api.now(&s))
-	return &answer[wire.Tasks]{Index: s.Index, Body: v.tasks(&job, uint32(from), in.Limit, states)}, nil
+	return &answer[wire.Tasks]{Index: s.Index, Body: v.Tasks(&job, uint32(from), in.Limit, states)}, nil
 }

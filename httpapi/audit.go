@@ -10,6 +10,7 @@ import (
 	"github.com/berth-gpu/berth/cluster/archive"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/problem"
+	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -58,17 +59,17 @@ func (a audits) list(ctx context.Context, in *auditInput) (*answer[wire.Audit], 
 	}
 	f := archive.Filter{
 		Actor: in.Actor, Target: in.Target, Kind: in.Action, Result: in.Result, Before: in.Before, Limit: in.Limit,
-		Since: timeOf(in.Since), Until: timeOf(in.Until),
+		Since: view.TimeOf(in.Since), Until: view.TimeOf(in.Until),
 	}
 	found, err := a.api.peer.Archive.Find(f)
 	if err != nil {
 		return nil, archiveFault(err)
 	}
 	out := &wire.Audit{
-		Records: make([]wire.AuditRecord, len(found.Records)), Next: found.Next, ArchiveStanding: standingOf(&stand), Missing: stand.Missing, Lost: stand.Lost,
+		Records: make([]wire.AuditRecord, len(found.Records)), Next: found.Next, ArchiveStanding: view.Standing(&stand), Missing: stand.Missing, Lost: stand.Lost,
 	}
 	for i := range found.Records {
-		out.Records[i] = auditRecord(&found.Records[i])
+		out.Records[i] = view.AuditRecord(&found.Records[i])
 	}
 	return &answer[wire.Audit]{Index: s.Index, Body: out}, nil
 }

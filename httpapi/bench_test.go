@@ -12,6 +12,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/strict"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -26,7 +27,7 @@ func BenchmarkSubmit(b *testing.B) {
 	b.Run("open", func(b *testing.B) { benchSubmit(b, newSite(b), func(*statetest.Cluster) {}) })
 	b.Run("guarded", func(b *testing.B) {
 		s := newSite(b)
-		var rules CommandRules
+		var rules intake.CommandRules
 		for i := range 10 {
 			if err := rules.Forbid(fmt.Sprint("rule", i), fmt.Sprintf(`(^|[\s;&|])forbidden%d\b`, i), ""); err != nil {
 				b.Fatal(err)
@@ -78,7 +79,7 @@ func BenchmarkDecodeSubmission(b *testing.B) {
 			for b.Loop() {
 				r, err := strict.Decode(body)
 				if err == nil {
-					_, err = ask(r, 1)
+					_, err = intake.Submission(r, 1)
 				}
 				if err != nil {
 					b.Fatal(err)

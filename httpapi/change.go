@@ -10,8 +10,10 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/strict"
+	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -74,7 +76,7 @@ func (a changes) route(doc huma.API) {
 // taskOf parses the number of a task; an empty text gives [firstTask].
 func taskOf(text string) (int64, error) {
 	if text == "" {
-		return firstTask, nil
+		return view.FirstTask, nil
 	}
 	n, err := strconv.ParseUint(text, 10, 32)
 	if err != nil || n > model.MaxIndex {
@@ -100,9 +102,9 @@ func (a changes) done(id model.JobID, what string) *wire.Done {
 	s := a.api.peer.Reader.State()
 	out := &wire.Done{Success: true, JobID: id.String(), Message: what}
 	if job, found := s.Jobs.Get(id); found {
-		v := view{s: &s, now: a.api.now(&s)}
-		stand, stopping := v.stand(&job)
-		switch why := v.awaits(&job); {
+		v := view.View{State: &s, Now: a.api.now(&s)}
+		stand, stopping := v.Stand(&job)
+		switch why := v.Awaits(&job); {
 		case stopping != nil:
 			out.Message = "its processes are being stopped"
 		case job.Open > 0 && why != "":
@@ -114,14 +116,14 @@ func (a changes) done(id model.JobID, what string) *wire.Done {
 }
 
 func (a changes) setPriority(ctx context.Context, in *jobBodyInput, body *wire.SetPriority) (*answer[wire.Done], error) {
-	id, err := jobID(in.Job)
+	id, err := intake.JobID(in.Job)
 	if err != nil {
 		return nil, err
 	}
 	if body.Priority == nil {
 		return nil, problem.Invalid("priority", "must be given, 1 to 10")
 	}
-	n, err := count("priority", body.Priority, 1, model.MaxPriority, 0)
+	n, err := intake.Count("priority", body.Priority, 1, model.MaxPriority, 0)
 	if err != nil {
 		return nil, err
 	}

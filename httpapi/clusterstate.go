@@ -10,8 +10,10 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/strict"
+	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -42,11 +44,11 @@ func (a clusterStates) route(doc huma.API) {
 }
 
 func (a clusterStates) state(ctx context.Context, s *state.State) *wire.ClusterState {
-	r := resources(s)
+	r := view.Resources(s)
 	out := &wire.ClusterState{GPUs: wire.GPUResources{
 		Total: r.TotalGPUs, Available: r.AvailableGPUs, Allocated: r.AllocatedGPUs, Nodes: []wire.NodeResources{},
 	}}
-	nodes, _ := nodesOf(s, a.api.now(s), a.api.samples.get(ctx).Readings)
+	nodes, _ := view.Nodes(s, a.api.now(s), a.api.samples.get(ctx).Readings)
 	for i := range nodes {
 		n := &nodes[i]
 		to := wire.NodeResources{NodeID: n.ID, Hostname: n.Hostname, GPUCount: n.GPUCount, GPUType: n.GPUType, GPUs: []wire.GPUResource{}}
@@ -65,11 +67,11 @@ func (a clusterStates) state(ctx context.Context, s *state.State) *wire.ClusterS
 // initialize compares the request with the cluster, and changes nothing.
 func (a clusterStates) initialize(b *wire.Initialize) (*answer[wire.Initialized], error) {
 	s := a.api.peer.Reader.State()
-	nodes, err := count("node_count", b.Nodes, 1, 1<<16, int64(s.Nodes.Len()))
+	nodes, err := intake.Count("node_count", b.Nodes, 1, 1<<16, int64(s.Nodes.Len()))
 	if err != nil {
 		return nil, err
 	}
-	each, err := count("gpus_per_node", b.GPUs, 1, model.MaxDevices, 0)
+	each, err := intake.Count("gpus_per_node", b.GPUs, 1, model.MaxDevices, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -86,9 +88,9 @@ func (a clusterStates) initialize(b *wire.Initialize) (*answer[wire.Initialized]
 		return nil, problem.Refuse(model.CodeConflict.String(), "no node has registered yet: start berth agent on the GPU hosts, or berth dev for a simulated cluster")
 	case !same:
 		return nil, problem.Refuse(model.CodeConflict.String(), fmt.Sprintf("the cluster has %d nodes with %d simulated GPUs together: "+
-			"start berth dev with --nodes and --gpus for another size", s.Nodes.Len(), resources(&s).TotalGPUs))
+			"start berth dev with --nodes and --gpus for another size", s.Nodes.Len(), view.Resources(&s).TotalGPUs))
 	}
 	return &answer[wire.Initialized]{Index: s.Index, Body: &wire.Initialized{
-		Success: true, Message: "the cluster has the given size", NodeCount: int64(s.Nodes.Len()), ClusterStatus: clusterStatus(&s),
+		Success: true, Message: "the cluster has the given size", NodeCount: int64(s.Nodes.Len()), ClusterStatus: view.ClusterStatus(&s),
 	}}, nil
 }

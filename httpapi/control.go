@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/strict"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -84,16 +85,16 @@ func (a controls) route(doc huma.API) {
 
 // target returns the job, and the tasks that are named; empty: all.
 func (in *targetInput) target() (model.JobID, string, error) {
-	id, err := jobID(in.Job)
+	id, err := intake.JobID(in.Job)
 	if err != nil || in.Task == "" {
 		return id, "", err
 	}
 	some, err := model.ParseIndices(in.Task)
-	return id, some.String(), named("task", err)
+	return id, some.String(), intake.Named("task", err)
 }
 
 func (a controls) dropDependencies(ctx context.Context, in *noteInput) (*answer[wire.Done], error) {
-	id, err := jobID(in.Job)
+	id, err := intake.JobID(in.Job)
 	if err != nil {
 		return nil, err
 	}
@@ -105,14 +106,14 @@ func (a controls) dropDependencies(ctx context.Context, in *noteInput) (*answer[
 }
 
 func (a controls) extend(ctx context.Context, in *jobBodyInput, body *wire.Extend) (*answer[wire.Done], error) {
-	id, err := jobID(in.Job)
+	id, err := intake.JobID(in.Job)
 	if err != nil {
 		return nil, err
 	}
-	c := &command.Extend{Job: id, TimeLimit: time.Duration(or(body.TimeLimit, 0)), By: time.Duration(or(body.By, 0))}
+	c := &command.Extend{Job: id, TimeLimit: time.Duration(intake.Or(body.TimeLimit, 0)), By: time.Duration(intake.Or(body.By, 0))}
 	s := a.api.peer.Reader.State()
 	job, _ := s.Jobs.Get(id)
-	if err := a.api.gate.terms().Rules.longer(max(c.TimeLimit, job.Spec.TimeLimit+c.By)); err != nil {
+	if err := a.api.gate.terms().Rules.Longer(max(c.TimeLimit, job.Spec.TimeLimit+c.By)); err != nil {
 		return nil, err
 	}
 	_, index, err := a.api.propose(ctx, in.Key, c)
@@ -126,7 +127,7 @@ func (a controls) extend(ctx context.Context, in *jobBodyInput, body *wire.Exten
 
 // attach is answered by the leader, which alone cancels jobs whose clients are gone.
 func (a controls) attach(ctx context.Context, in *attachInput) (*answer[wire.Done], error) {
-	id, err := jobID(in.Job)
+	id, err := intake.JobID(in.Job)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -55,7 +56,7 @@ func (a deliveries) list(ctx context.Context, watch *Watch, to, in string, limit
 	out := &wire.Deliveries{Deliveries: []wire.Delivery{}}
 	for k, d := range s.Deliveries.All() {
 		if (to == "" || string(k.Outlet) == to) && (in == "" || d.State.String() == in) && ownDelivery(ctx, &s, &d) {
-			out.Deliveries = append(out.Deliveries, deliveryOf(&d))
+			out.Deliveries = append(out.Deliveries, view.Delivery(&d))
 		}
 	}
 	slices.Reverse(out.Deliveries)

@@ -14,7 +14,9 @@ import (
 	"github.com/berth-gpu/berth/cluster/archive"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/problem"
+	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -44,7 +46,7 @@ func (a details) route(doc huma.API) {
 }
 
 func (a details) explain(ctx context.Context, in *waitInput) (*answer[wire.Explanation], error) {
-	d, err := a.about(ctx, &jobInput{in.Watch, in.Job, in.Task}, waitingTask)
+	d, err := a.about(ctx, &jobInput{in.Watch, in.Job, in.Task}, view.WaitingTask)
 	if err != nil {
 		return nil, err
 	}
@@ -55,12 +57,12 @@ func (a details) explain(ctx context.Context, in *waitInput) (*answer[wire.Expla
 }
 
 func (a details) detail(ctx context.Context, in *jobInput) (*answer[wire.Detail], error) {
-	return a.about(ctx, in, wholeJob)
+	return a.about(ctx, in, view.WholeJob)
 }
 
 // about returns everything about the named task, or about the default one.
 func (a details) about(ctx context.Context, in *jobInput, meant int64) (*answer[wire.Detail], error) {
-	id, err := jobID(in.Job)
+	id, err := intake.JobID(in.Job)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +70,7 @@ func (a details) about(ctx context.Context, in *jobInput, meant int64) (*answer[
 	if err != nil {
 		return nil, err
 	}
-	if n == firstTask {
+	if n == view.FirstTask {
 		n = meant
 	}
 	set := topics(model.TopicJob)
@@ -76,18 +78,18 @@ func (a details) about(ctx context.Context, in *jobInput, meant int64) (*answer[
 	if err != nil {
 		return nil, err
 	}
-	task, found := taskAt(&s, id, n)
+	task, found := view.TaskAt(&s, id, n)
 	if !found {
 		return a.recall(ctx, &s, id, n)
 	}
 	job, _ := s.Jobs.Get(id)
 	v := a.api.viewFor(ctx, &s, &s, a.api.now(&s))
-	out := v.about(&job, &task, n)
+	out := v.About(&job, &task, n)
 	if out.Explanation != nil {
-		if job.Array() && n == wholeJob {
-			task, _ = firstWaiting(&s, id)
+		if job.Array() && n == view.WholeJob {
+			task, _ = view.FirstWaiting(&s, id)
 		}
-		out.Explanation.PlannedStart, out.Explanation.Late = startOf(a.api.places.foresee(&s, v.now), task.Key)
+		out.Explanation.PlannedStart, out.Explanation.Late = view.Start(a.api.places.Foresee(&s, v.Now), task.Key)
 		out.PlannedStart = out.Explanation.PlannedStart
 	}
 	out.Warnings = a.warnings(ctx, out.AllocatedGPUs)
@@ -116,7 +118,7 @@ func (a details) recall(ctx context.Context, now *state.State, id model.JobID, n
 	}
 	stand := a.complete(ctx, now)
 	s, found, err := a.api.peer.Archive.Past(id, uint32(max(n, 0))) //nolint:gosec // bounded by taskOf
-	task, has := taskAt(&s, id, n)
+	task, has := view.TaskAt(&s, id, n)
 	switch {
 	case err == nil && has:
 	case err == nil && found:
@@ -130,7 +132,7 @@ func (a details) recall(ctx context.Context, now *state.State, id model.JobID, n
 	}
 	job, _ := s.Jobs.Get(id)
 	v := a.api.viewFor(ctx, &s, now, a.api.now(now))
-	out := v.about(&job, &task, n)
+	out := v.About(&job, &task, n)
 	out.Archived = true
 	return &answer[wire.Detail]{Index: now.Index, Body: out}, nil
 }
@@ -157,7 +159,7 @@ type trace struct {
 func traceOf(s *state.State, id model.JobID, task int64) (t trace) {
 	t.job, _ = s.Jobs.Get(id)
 	t.stand = s.Stand(&t.job)
-	t.task, _ = taskAt(s, id, task)
+	t.task, _ = view.TaskAt(s, id, task)
 	t.attempt, _ = s.Attempts.Get(t.task.Newest())
 	first, _ := s.Ranks.Get(t.task.Newest().Rank(0))
 	t.saved = first.Saved

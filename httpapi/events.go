@@ -13,6 +13,7 @@ import (
 	"github.com/berth-gpu/berth/cluster/archive"
 	"github.com/berth-gpu/berth/cluster/notify"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -95,7 +96,7 @@ func (a events) parse(ctx context.Context, in *eventsInput) (*eventStream, error
 		}
 	}
 	if in.Job != "" {
-		if q.job, err = jobID(in.Job); err != nil {
+		if q.job, err = intake.JobID(in.Job); err != nil {
 			return nil, err
 		}
 	}

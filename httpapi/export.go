@@ -12,6 +12,8 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/forecast"
+	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -40,11 +42,11 @@ func (a exports) route(doc huma.API) {
 // peer's: telemetry of GPUs and the passes of the leader's scheduler.
 func (a exports) all(ctx context.Context, s *state.State) (*wire.Snapshot, error) {
 	saved := wire.Saved{Format: wire.SnapshotFormat, Index: int64(s.Index), At: s.Settings().Clock.Time()} //nolint:gosec // an index of a log
-	p, places := page{view: view{s: s, now: s.Settings().Clock}}, newPlaces()
+	p, places := view.Page{View: view.View{State: s, Now: s.Settings().Clock}}, forecast.New()
 	if s.Queue.Len() > 0 {
-		p.starts, _ = startsOf(places.foresee(s, p.now))
+		p.Starts, _ = view.Starts(places.Foresee(s, p.Now))
 	}
-	queued, _, _ := p.queued()
+	queued, _, _ := p.Queued()
 	jobs, err := savedJobs(s)
 	if err != nil {
 		return nil, err
@@ -52,33 +54,33 @@ func (a exports) all(ctx context.Context, s *state.State) (*wire.Snapshot, error
 	jobs.Saved = saved
 	out := &wire.Snapshot{
 		ClusterState: wire.ClusterStateFile{ClusterState: *clusterStates(a).state(ctx, s), Saved: saved},
-		JobQueue:     wire.JobQueueFile{QueuedJobs: p.brief(queued), Statistics: statisticsOf(s, places.rate(s)), Saved: *jobs},
+		JobQueue:     wire.JobQueueFile{QueuedJobs: p.Brief(queued), Statistics: view.Statistics(s, places.Rate(s)), Saved: *jobs},
 		Orchestrator: wire.OrchestratorStateFile{
-			Orchestrator: *a.api.orchestrator(ctx, s), Policies: *policiesOf(s),
+			Orchestrator: *a.api.orchestrator(ctx, s), Policies: *view.Policies(s),
 			Saved: wire.SavedSettings{Saved: saved, Arrangement: *savedSettings(s)},
 		},
 		Allocation: wire.GPUAllocationFile{
-			Runs: holding(&p.view, places), Allocations: p.waiting(), Saved: wire.SavedServices{Saved: saved, Services: savedServices(&p.view)},
+			Runs: holding(&p.View, places), Allocations: p.Waiting(), Saved: wire.SavedServices{Saved: saved, Services: view.SavedServices(&p.View)},
 		},
 	}
 	for _, one := range s.Allocations.All() {
 		if one.State == model.AllocationActive {
-			out.Allocation.Allocations = append(out.Allocation.Allocations, p.allocation(&one))
+			out.Allocation.Allocations = append(out.Allocation.Allocations, p.Allocation(&one))
 		}
 	}
 	return out, nil
 }
 
 // holding returns the jobs that have GPUs.
-func holding(v *view, places *places) []wire.Run {
+func holding(v *view.View, places *forecast.Places) []wire.Run {
 	out := []wire.Run{}
 	last := model.JobID(0)
-	for k := range v.s.LiveTasks.All() {
+	for k := range v.State.LiveTasks.All() {
 		if k.Job == last {
 			continue
 		}
 		last = k.Job
-		job, _ := v.s.Jobs.Get(k.Job)
+		job, _ := v.State.Jobs.Get(k.Job)
 		out = append(out, runOf(v, &job, places))
 	}
 	return out
@@ -166,7 +168,7 @@ func (w *saver) pieces(job *model.Job, after []string) ([]wire.SavedJob, error) 
 	if live {
 		first.State = model.TaskRunning.String()
 	}
-	request := unask(&job.Spec, job.Throttle)
+	request := view.Submit(&job.Spec, job.Throttle)
 	request.Dependencies, request.Hold = after, new(len(held) == len(open))
 	var out []wire.SavedJob
 	for _, part := range portions(open, held) {
@@ -241,12 +243,12 @@ func (w *saver) environment(hash model.Hash) string {
 // savedSettings returns the cluster's settings, users and projects.
 func savedSettings(s *state.State) *wire.Arrangement {
 	set := s.Settings()
-	caps, pools := set.Booking.OrDefault(), allocationOf(s)
+	caps, pools := set.Booking.OrDefault(), view.Pools(s)
 	out := &wire.Arrangement{
-		Running: &set.Running, Policy: set.Policy, Parameters: policiesOf(s).Config.Parameters,
+		Running: &set.Running, Policy: set.Policy, Parameters: view.Policies(s).Config.Parameters,
 		Allocation: &wire.SetAllocation{Mode: pools.Mode, Ratio: &pools.Ratio},
 		Reservation: &wire.SetReservationLimits{
-			Percent: given(caps.Percent), PerUser: given(caps.PerUser), UserPercent: given(caps.UserPercent), Ahead: new(wire.Duration(caps.Ahead)), Longest: new(wire.Duration(caps.Longest)),
+			Percent: view.Given(caps.Percent), PerUser: view.Given(caps.PerUser), UserPercent: view.Given(caps.UserPercent), Ahead: new(wire.Duration(caps.Ahead)), Longest: new(wire.Duration(caps.Longest)),
 		},
 		Retention: &wire.SavedRetention{Jobs: int64(set.Retention.Jobs), Age: wire.Duration(set.Retention.Age)},
 	}
@@ -259,7 +261,7 @@ func savedSettings(s *state.State) *wire.Arrangement {
 		}
 	}
 	for _, u := range s.Users.All() {
-		known := userOf(s, &u, 0)
+		known := view.User(s, &u, 0)
 		out.Users = append(out.Users, wire.SavedUser{Name: known.Name, Role: known.Role, Projects: known.Projects})
 	}
 	for scope, l := range s.Limits.All() {

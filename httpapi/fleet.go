@@ -7,6 +7,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -22,8 +23,8 @@ func (a fleet) route(doc huma.API) {
 				if err != nil {
 					return nil, err
 				}
-				nodes, busy := nodesOf(&s, a.api.now(&s), a.api.samples.get(ctx).Readings)
-				out := &wire.GPUStatus{Nodes: nodes, ClusterStatus: clusterStatus(&s)}
+				nodes, busy := view.Nodes(&s, a.api.now(&s), a.api.samples.get(ctx).Readings)
+				out := &wire.GPUStatus{Nodes: nodes, ClusterStatus: view.ClusterStatus(&s)}
 				out.ClusterStatus.BusyPercent = busy
 				return &answer[wire.GPUStatus]{Index: s.Index, Body: out}, nil
 			})
@@ -34,7 +35,7 @@ func (a fleet) route(doc huma.API) {
 			if err != nil {
 				return nil, err
 			}
-			nodes, _ := nodesOf(&s, a.api.now(&s), a.api.samples.get(ctx).Readings)
+			nodes, _ := view.Nodes(&s, a.api.now(&s), a.api.samples.get(ctx).Readings)
 			return &answer[wire.Nodes]{Index: s.Index, Body: &wire.Nodes{Nodes: nodes}}, nil
 		})
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/endpoint"
+	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -342,7 +343,7 @@ func (g *gate) owns(rule auth.Rule, r *http.Request) *problem.Failure {
 	if !rule.Own || c.Kind == auth.Open || c.Role.Covers(model.RoleOperator) {
 		return nil
 	}
-	id, err := jobID(mux.Vars(r)["job_id"])
+	id, err := intake.JobID(mux.Vars(r)["job_id"])
 	if err != nil {
 		return problem.Of(g.log, err)
 	}

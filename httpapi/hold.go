@@ -12,6 +12,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -221,7 +222,7 @@ func (g *gate) still(s *state.State, was *auth.Caller, rule auth.Rule, vars map[
 	if !rule.Own || is.Role.Covers(model.RoleOperator) {
 		return is, nil
 	}
-	if id, err := jobID(vars["job_id"]); err == nil {
+	if id, err := intake.JobID(vars["job_id"]); err == nil {
 		if job, found := s.Jobs.Get(id); found {
 			return is, ownJob(&job, is)
 		}

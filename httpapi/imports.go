@@ -12,6 +12,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/strict"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -64,7 +65,7 @@ func (a imports) begin(ctx context.Context, in *importInput, b *wire.BeginImport
 	if err != nil {
 		return nil, err
 	}
-	parts, err := count("parts", b.Parts, 0, model.MaxImportParts, 0)
+	parts, err := intake.Count("parts", b.Parts, 0, model.MaxImportParts, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -116,17 +117,17 @@ func (a imports) jobs(ctx context.Context, in *importInput, b *wire.ImportJobs) 
 	if err != nil {
 		return nil, err
 	}
-	n, err := count("part", b.Part, 0, model.MaxImportParts-1, 0)
+	n, err := intake.Count("part", b.Part, 0, model.MaxImportParts-1, 0)
 	if err != nil {
 		return nil, err
 	}
 	s := a.api.peer.Reader.State()
-	r := newReader(b, a.api.now(&s), &a.api.gate.terms().Rules)
-	if err := r.all(b); err != nil {
+	r := intake.NewReader(b, a.api.now(&s), &a.api.gate.terms().Rules)
+	if err := r.All(b); err != nil {
 		return nil, err
 	}
-	body := &command.ImportJobs{ID: id, Part: n, Texts: r.texts, Jobs: r.jobs}
-	out := &wire.Imported{Success: true, DryRun: true, State: "none", Jobs: int64(len(r.jobs))}
+	body := &command.ImportJobs{ID: id, Part: n, Texts: r.Texts, Jobs: r.Jobs}
+	out := &wire.Imported{Success: true, DryRun: true, State: "none", Jobs: int64(len(r.Jobs))}
 	index := s.Index
 	if in.DryRun {
 		if _, err := command.New("", body); err != nil {
@@ -139,7 +140,7 @@ func (a imports) jobs(ctx context.Context, in *importInput, b *wire.ImportJobs) 
 		s = a.api.peer.Reader.State()
 		out = importOf(&s)
 	}
-	out.Again, out.Ended = r.again, r.ended
+	out.Again, out.Ended = r.Again, r.Ended
 	return &answer[wire.Imported]{Index: index, Body: out}, nil
 }
 
@@ -151,7 +152,7 @@ func (imports) tooLarge(err error) error {
 }
 
 func (a imports) end(ctx context.Context, in *importInput, b *wire.EndImport) (*answer[wire.Imported], error) {
-	short := or(b.Short, false)
+	short := intake.Or(b.Short, false)
 	if b.ImportID == "" && short {
 		s := a.api.peer.Reader.State()
 		return a.endOpen(ctx, in, &s)
@@ -178,12 +179,12 @@ func (a imports) settings(ctx context.Context, in *importInput, b *wire.ImportSe
 	if err != nil {
 		return nil, err
 	}
-	set, err := readSettings(b.Settings)
+	set, err := intake.Settings(b.Settings)
 	if err != nil {
 		return nil, problem.Under("settings", err)
 	}
 	s := a.api.peer.Reader.State()
-	bodies, err := changesOf(&s, set)
+	bodies, err := intake.Changes(&s, set)
 	if err != nil {
 		return nil, problem.Under("settings", err)
 	}

@@ -18,7 +18,9 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/problem"
+	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -75,7 +77,7 @@ func (a outputs) route(doc huma.API) {
 
 // find returns which rank's output is asked for, and the address of its node.
 func (a outputs) find(ctx context.Context, in *logInput) (k model.RankKey, address string, err error) {
-	id, err := jobID(in.Job)
+	id, err := intake.JobID(in.Job)
 	if err != nil {
 		return k, "", err
 	}
@@ -87,11 +89,11 @@ func (a outputs) find(ctx context.Context, in *logInput) (k model.RankKey, addre
 	if err != nil {
 		return k, "", err
 	}
-	task, found := taskAt(&s, id, n)
+	task, found := view.TaskAt(&s, id, n)
 	if !found {
 		return k, "", noJob()
 	}
-	if job, _ := s.Jobs.Get(id); job.Array() && n == firstTask {
+	if job, _ := s.Jobs.Get(id); job.Array() && n == view.FirstTask {
 		return k, "", problem.Invalid("task", fmt.Sprintf("job %s is an array of %d tasks, each with its own output: give one of them, such as %d",
 			id, job.Tasks, task.Key.Task))
 	}

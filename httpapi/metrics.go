@@ -15,6 +15,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/agentwire"
 	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/forecast"
+	"github.com/berth-gpu/berth/httpapi/view"
 )
 
 // meter counts what this API does, and reads the state of the peer at each request for metrics.
@@ -31,7 +33,7 @@ type meter struct {
 type sources struct {
 	reader  Reader
 	members Members
-	places  *places
+	places  *forecast.Places
 	samples func() agentwire.Samples // of this moment
 	now     func() time.Time
 }
@@ -172,7 +174,7 @@ func (g gauges) requestIDs(s *state.State) {
 }
 
 func (c *standings) jobs(g *gauges, s *state.State) {
-	n := statisticsOf(s, c.places.rate(s))
+	n := view.Statistics(s, c.places.Rate(s))
 	const help = "Tasks by state; those that have ended over the cluster's life."
 	for _, v := range []struct {
 		state string
@@ -200,7 +202,7 @@ func (c *standings) waiting(g *gauges, s *state.State) {
 }
 
 func (c *standings) gpus(g *gauges, s *state.State) {
-	r := resources(s)
+	r := view.Resources(s)
 	const help = "GPUs by state."
 	g.put("berth_gpus", help, float64(r.AvailableGPUs), "state", "free")
 	g.put("berth_gpus", help, float64(r.AllocatedGPUs), "state", "allocated")

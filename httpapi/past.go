@@ -16,6 +16,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/problem"
+	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -72,8 +73,8 @@ func (a pasts) history(ctx context.Context, in *endedInput) (*answer[wire.Histor
 	if err != nil {
 		return nil, err
 	}
-	out := &wire.History{ArchiveStanding: standingOf(&stand), Jobs: []wire.EndedJob{}}
-	since, until, seen := timeOf(in.Since), timeOf(in.Until), 0
+	out := &wire.History{ArchiveStanding: view.Standing(&stand), Jobs: []wire.EndedJob{}}
+	since, until, seen := view.TimeOf(in.Since), view.TimeOf(in.Until), 0
 	var last archive.HistoryKey
 	sees := a.api.sees(ctx, &s)
 	err = a.ended(ctx, &s, before, func(e *ended) bool {
@@ -180,15 +181,15 @@ func (e *ended) state() model.TaskState {
 func (e *ended) tell(sees func(*model.Job) bool) wire.EndedJob {
 	job := &e.parts[0].Job
 	s := state.Recall(e.parts...)
-	v := view{s: &s, now: job.Ended, sees: sees}
-	out := wire.EndedJob{Job: v.job(job)}
+	v := view.View{State: &s, Now: job.Ended, Sees: sees}
+	out := wire.EndedJob{Job: v.Job(job)}
 	var all gpuTime
 	for i := range e.parts {
 		for j := range e.parts[i].Attempts {
 			all.add(timeWithin(&e.parts[i].Attempts[j], 0, job.Ended))
 		}
 	}
-	out.GPUHours, out.LostGPUHours, out.MeasuredGPUHours, out.IdleGPUHours = hours(all.held), hours(all.lost), hours(all.measured), hours(all.idle)
+	out.GPUHours, out.LostGPUHours, out.MeasuredGPUHours, out.IdleGPUHours = view.Hours(all.held), view.Hours(all.lost), view.Hours(all.measured), view.Hours(all.idle)
 	if all.held > 0 {
 		v := all.kept()
 		out.Efficiency = &v

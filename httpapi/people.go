@@ -13,8 +13,10 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/strict"
+	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -94,7 +96,7 @@ func (a people) tokens(ctx context.Context, _ *struct{}) (*answer[wire.Tokens], 
 	}
 	out := &wire.Tokens{Tokens: []wire.Token{}}
 	for _, t := range s.Tokens.All() {
-		out.Tokens = append(out.Tokens, tokenOf(&s, &t, a.api.now(&s)))
+		out.Tokens = append(out.Tokens, view.Token(&s, &t, a.api.now(&s)))
 	}
 	slices.SortStableFunc(out.Tokens, func(x, y wire.Token) int {
 		return cmp.Or(cmp.Compare(x.User, y.User), cmp.Compare(x.Node, y.Node), x.CreatedAt.Compare(y.CreatedAt))
@@ -111,7 +113,7 @@ const tokenLife = wire.Lifetime(90 * 24 * time.Hour)
 func (a people) make(ctx context.Context, key string, body *wire.MakeToken) (*answer[wire.MadeToken], error) {
 	c := &command.MakeToken{Name: body.Name, User: body.User}
 	var err error
-	if c.Role, err = roleOf(body.Role); err != nil {
+	if c.Role, err = intake.Role(body.Role); err != nil {
 		return nil, err
 	}
 	switch agent := c.Role == model.RoleAgent; {
@@ -128,7 +130,7 @@ func (a people) make(ctx context.Context, key string, body *wire.MakeToken) (*an
 	if c.Role == model.RoleAgent {
 		life = 0
 	}
-	if life = or(body.ExpiresIn, life); life != 0 {
+	if life = intake.Or(body.ExpiresIn, life); life != 0 {
 		in := time.Duration(life)
 		if in < time.Minute || in > 10*model.MaxDuration {
 			return nil, problem.Invalid("expires_in", "must be a minute to 10 years, or never")
@@ -152,7 +154,7 @@ func (a people) make(ctx context.Context, key string, body *wire.MakeToken) (*an
 	}
 	s := a.api.peer.Reader.State()
 	row, _ := s.Tokens.Get(c.Hash)
-	out := &wire.MadeToken{Success: true, Secret: secret, Token: tokenOf(&s, &row, a.api.now(&s))}
+	out := &wire.MadeToken{Success: true, Secret: secret, Token: view.Token(&s, &row, a.api.now(&s))}
 	return &answer[wire.MadeToken]{Index: index, Body: out}, nil
 }
 
@@ -190,7 +192,7 @@ func (a people) users(ctx context.Context, _ *struct{}) (*answer[wire.Users], er
 	}
 	out := &wire.Users{Users: []wire.User{}}
 	for _, u := range s.Users.All() {
-		out.Users = append(out.Users, userOf(&s, &u, tokens[u.Name]))
+		out.Users = append(out.Users, view.User(&s, &u, tokens[u.Name]))
 	}
 	return &answer[wire.Users]{Index: s.Index, Body: out}, nil
 }
@@ -198,7 +200,7 @@ func (a people) users(ctx context.Context, _ *struct{}) (*answer[wire.Users], er
 func (a people) set(ctx context.Context, in *userBodyInput, body *wire.SetUser) (*answer[wire.User], error) {
 	c := &command.SetUser{User: in.User, Join: body.Join, Leave: body.Leave}
 	var err error
-	if c.Role, err = roleOf(body.Role); err != nil {
+	if c.Role, err = intake.Role(body.Role); err != nil {
 		return nil, err
 	}
 	_, index, err := a.api.propose(ctx, in.Key, c)
@@ -213,7 +215,7 @@ func (a people) set(ctx context.Context, in *userBodyInput, body *wire.SetUser) 
 			tokens++
 		}
 	}
-	out := userOf(&s, &u, tokens)
+	out := view.User(&s, &u, tokens)
 	return &answer[wire.User]{Index: index, Body: &out}, nil
 }
 

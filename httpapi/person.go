@@ -8,7 +8,9 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/problem"
+	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -18,7 +20,7 @@ func asUser(ctx context.Context, given string) (string, error) {
 	c := auth.From(ctx)
 	switch {
 	case c.Kind == auth.Open && given == "":
-		return defaultUser, nil
+		return intake.DefaultUser, nil
 	case c.Kind == auth.Open:
 		return given, nil
 	case given == "" || given == c.Name:
@@ -98,15 +100,15 @@ func noJob() error {
 func hideAddresses(ctx context.Context, list []wire.ServiceAllocation) {
 	for i := range list {
 		if w := &list[i]; w.WebhookURL != "" && !isOperator(ctx) && w.User != auth.From(ctx).Name {
-			w.WebhookURL = shortURL(w.WebhookURL)
+			w.WebhookURL = view.ShortURL(w.WebhookURL)
 		}
 	}
 }
 
 // viewFor returns a view of a state that hides what the caller may not see: what other users' jobs
 // run is for operators, and for the callers that jobs.show_commands names in the present state.
-func (a *API) viewFor(ctx context.Context, s, now *state.State, at model.Time) view {
-	return view{s: s, now: at, sees: a.sees(ctx, now)}
+func (a *API) viewFor(ctx context.Context, s, now *state.State, at model.Time) view.View {
+	return view.View{State: s, Now: at, Sees: a.sees(ctx, now)}
 }
 
 // sees returns whether the caller may see what a job runs: its command with its arguments,

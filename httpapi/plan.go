@@ -11,7 +11,10 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/forecast"
+	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/problem"
+	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -25,9 +28,9 @@ func (a plans) route(doc huma.API) {
 			if err != nil {
 				return nil, err
 			}
-			v := view{s: &s, now: a.api.now(&s)}
-			f, index := a.api.places.foreseen(&s, v.now)
-			return &answer[wire.Plan]{Index: index, Body: v.plan(f)}, nil
+			v := view.View{State: &s, Now: a.api.now(&s)}
+			f, index := a.api.places.Foreseen(&s, v.Now)
+			return &answer[wire.Plan]{Index: index, Body: v.Plan(f)}, nil
 		})
 }
 
@@ -36,29 +39,29 @@ func (a plans) route(doc huma.API) {
 func (a submissions) foreseen(before *state.State, body *command.Submit, out *wire.Submitted) {
 	s := a.api.peer.Reader.State()
 	now := a.api.now(&s)
-	id, err := jobID(out.JobID)
+	id, err := intake.JobID(out.JobID)
 	task, found := s.FirstTask(id)
 	switch {
-	case err != nil || !found || s.Queue.Len() > countedUpTo:
+	case err != nil || !found || s.Queue.Len() > forecast.CountedUpTo:
 		return
 	case task.State != model.TaskQueued: // it has started meanwhile, or ended
 		job, _ := s.Jobs.Get(id)
-		v := view{s: &s, now: now}
-		out.Job, out.QueuePosition, out.PositionExact = v.job(&job), 0, false
+		v := view.View{State: &s, Now: now}
+		out.Job, out.QueuePosition, out.PositionExact = v.Job(&job), 0, false
 		return
 	}
-	f := a.api.places.foresee(&s, now)
-	if a.api.places.trials.begin(0) == 0 {
-		defer a.api.places.trials.end(time.Now())
+	f := a.api.places.Foresee(&s, now)
+	if a.api.places.Trials.Begin(0) == 0 {
+		defer a.api.places.Trials.End(time.Now())
 		planned(f, before, task.Key, body, out)
 		return
 	}
-	out.PlannedStart, out.Late = startOf(f, task.Key)
+	out.PlannedStart, out.Late = view.Start(f, task.Key)
 }
 
 // planned adds the forecast of a submission to a state of before.
 func planned(f *sched.Forecast, before *state.State, key model.TaskKey, body *command.Submit, out *wire.Submitted) {
-	if out.PlannedStart, out.Late = startOf(f, key); out.PlannedStart != nil || out.Late {
+	if out.PlannedStart, out.Late = view.Start(f, key); out.PlannedStart != nil || out.Late {
 		out.IfPreemptible = ifPreemptible(before, f.At, body, out.PlannedStart)
 	}
 }
@@ -76,7 +79,7 @@ func ifPreemptible(s *state.State, now model.Time, body *command.Submit, start *
 		return nil
 	}
 	f := sched.Foresee(&next, now)
-	if r, _ := startOf(&f, key); r != nil && (start == nil || r.Expected.Before(start.Expected)) {
+	if r, _ := view.Start(&f, key); r != nil && (start == nil || r.Expected.Before(start.Expected)) {
 		return r
 	}
 	return nil
@@ -105,18 +108,18 @@ func (a submissions) dryRun(body *command.Submit) (*answer[wire.Submitted], erro
 	if err != nil {
 		return nil, err
 	}
-	if wait := a.api.places.trials.begin(trialPatience); wait > 0 {
+	if wait := a.api.places.Trials.Begin(forecast.TrialPatience); wait > 0 {
 		f := problem.Refuse(wire.CodeOverloaded, "this peer has reached its time limit for dry runs; nothing was queued: try again later, or submit the job")
 		f.After = int(wait/time.Second) + 1
 		return nil, f
 	}
-	defer a.api.places.trials.end(time.Now())
+	defer a.api.places.Trials.End(time.Now())
 	job, _ := next.Jobs.Get(key.Job)
-	v := view{s: &next, now: now}
-	out := &wire.Submitted{Success: true, DryRun: true, Job: v.job(&job), Warnings: warnings(&next, &job)}
+	v := view.View{State: &next, Now: now}
+	out := &wire.Submitted{Success: true, DryRun: true, Job: v.Job(&job), Warnings: view.Warnings(&next, &job)}
 	out.Job.ID = ""
 	if e, waits := sched.Explain(&next, now, key); waits {
-		out.Explanation = explanation(&e)
+		out.Explanation = view.Explanation(&e)
 		out.QueuePosition, out.PositionExact = e.Position, e.Exact
 		out.Job.Position, out.Job.PositionExact = e.Position, e.Exact
 	}

@@ -104,7 +104,7 @@ func TestPlanTellsOfSuspensions(t *testing.T) {
 // forecastTook makes the last forecast one that took so long; after a short one another
 // may be made at once.
 func (s *site) forecastTook(d time.Duration) {
-	s.api.places.tookFor(d)
+	s.api.places.TookFor(d)
 }
 
 // A reader that waits for another plan gets the index of the state of the last one, so that
@@ -146,18 +146,18 @@ func TestPlanOfAnotherPolicy(t *testing.T) {
 // while the turn is not given back, where a dry run is refused.
 func TestDryRunsAreBounded(t *testing.T) {
 	s := busy(t)
-	trials := &s.api.places.trials
+	trials := &s.api.places.Trials
 	ask := func() *reply {
 		return s.do(http.MethodPost, "/queue/submit?dry_run=true", `{"command":"x","gpu_count":2}`)
 	}
-	trials.begin(0)
+	trials.Begin(0)
 	r := ask()
 	r.problem(http.StatusTooManyRequests, wire.CodeOverloaded)
 	s.submit(`{"command":"x","gpu_count":2}`).into(new(wire.Submitted))
-	trials.end(time.Now())
+	trials.End(time.Now())
 	ask().into(new(wire.Submitted))
-	trials.begin(0)
-	trials.end(time.Now().Add(-5*time.Second - time.Minute))
+	trials.Begin(0)
+	trials.End(time.Now().Add(-5*time.Second - time.Minute))
 	if r = ask(); r.header.Get("Retry-After") < "1" || len(r.header.Get("Retry-After")) != 4 {
 		t.Errorf("it is to be asked again after %s s", r.header.Get("Retry-After"))
 	}

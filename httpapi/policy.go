@@ -12,8 +12,10 @@ import (
 	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/strict"
+	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -33,7 +35,7 @@ func (a policies) route(doc huma.API) {
 			if err != nil {
 				return nil, err
 			}
-			return &answer[wire.Policies]{Index: s.Index, Body: policiesOf(&s)}, nil
+			return &answer[wire.Policies]{Index: s.Index, Body: view.Policies(&s)}, nil
 		})
 	body := strict.New[wire.SetPolicy]()
 	for _, name := range []string{"policy", "policies"} {
@@ -113,7 +115,7 @@ func (a policies) set(ctx context.Context, key string, b *wire.SetPolicy) (*answ
 	}
 	change := &command.AdjustPolicy{Policy: policy, Tuning: tuning.Values(names...)}
 	if b.MaxConcurrent != nil {
-		if change.Limits, err = limitsOf(wholeCluster, &wire.SetQuota{MaxConcurrent: b.MaxConcurrent}); err != nil {
+		if change.Limits, err = intake.Limits(wholeCluster, &wire.SetQuota{MaxConcurrent: b.MaxConcurrent}); err != nil {
 			return nil, err
 		}
 	}

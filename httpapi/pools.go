@@ -7,7 +7,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/strict"
+	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -19,7 +21,7 @@ func (a quotas) routePools(doc huma.API) {
 			if err != nil {
 				return nil, err
 			}
-			return &answer[wire.Allocation]{Index: s.Index, Body: allocationOf(&s)}, nil
+			return &answer[wire.Allocation]{Index: s.Index, Body: view.Pools(&s)}, nil
 		})
 	body := strict.New[wire.SetAllocation]()
 	handleBody[wire.SetAllocation](a.api, doc, op("set-allocation", http.MethodPut, path, "Set how strictly GPUs are guaranteed to their owners"),
@@ -33,7 +35,7 @@ func (a quotas) routePools(doc huma.API) {
 }
 
 func (a quotas) setAllocation(ctx context.Context, key string, b *wire.SetAllocation) (*answer[wire.Allocation], error) {
-	c, err := poolsOf(b)
+	c, err := intake.Pools(b)
 	if err != nil {
 		return nil, err
 	}
@@ -42,5 +44,5 @@ func (a quotas) setAllocation(ctx context.Context, key string, b *wire.SetAlloca
 		return nil, err
 	}
 	s := a.api.peer.Reader.State()
-	return &answer[wire.Allocation]{Index: index, Body: allocationOf(&s)}, nil
+	return &answer[wire.Allocation]{Index: index, Body: view.Pools(&s)}, nil
 }

@@ -8,7 +8,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/problem"
+	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -35,7 +37,7 @@ func (a queues) route(doc huma.API) {
 			if err != nil {
 				return nil, err
 			}
-			out := statisticsOf(&s, a.api.places.rate(&s))
+			out := view.Statistics(&s, a.api.places.Rate(&s))
 			return &answer[wire.Statistics]{Index: s.Index, Body: &out}, nil
 		})
 	handle(a.api, doc, op("orchestrator", http.MethodGet, "/orchestrator/status", "Whether jobs are started, and the counts of the scheduler"),
@@ -61,32 +63,32 @@ func (a queues) queue(ctx context.Context, in *queueInput) (*answer[wire.Queue],
 	if err := unchanged(in.IfNoneMatch, tag); err != nil {
 		return nil, err
 	}
-	p.view = a.api.viewFor(ctx, &s, &s, a.api.now(&s))
+	p.View = a.api.viewFor(ctx, &s, &s, a.api.now(&s))
 	if s.Queue.Len() > 0 {
-		p.starts, p.bars = startsOf(a.api.places.foresee(&s, p.now))
+		p.Starts, p.Bars = view.Starts(a.api.places.Foresee(&s, p.Now))
 	}
-	out := &wire.Queue{Running: []wire.Job{}, Services: []wire.ServiceAllocation{}, Statistics: statisticsOf(&s, a.api.places.rate(&s)), Policy: s.Settings().Policy}
-	out.Queued, out.Services, out.Next = p.queued()
+	out := &wire.Queue{Running: []wire.Job{}, Services: []wire.ServiceAllocation{}, Statistics: view.Statistics(&s, a.api.places.Rate(&s)), Policy: s.Settings().Policy}
+	out.Queued, out.Services, out.Next = p.Queued()
 	hideAddresses(ctx, out.Services)
-	if p.skip == 0 {
-		out.Running = p.running()
-		out.Ended = p.ended(in.Ended)
+	if p.Skip == 0 {
+		out.Running = p.Running()
+		out.Ended = p.Ended(in.Ended)
 	}
-	out.QueuedJobs = p.brief(out.Queued)
+	out.QueuedJobs = p.Brief(out.Queued)
 	return &answer[wire.Queue]{Index: s.Index, ETag: tag, Body: out}, nil
 }
 
 // page returns the part of the queue that the request asks for, without its state.
-func (in *queueInput) page() (page, error) {
-	p := page{limit: in.Limit, user: in.User}
+func (in *queueInput) page() (view.Page, error) {
+	p := view.Page{Limit: in.Limit, User: in.User}
 	if in.After != "" {
 		n, err := strconv.ParseUint(in.After, 10, 32)
 		if err != nil {
 			return p, problem.Invalid("after", "must be the next of a page before")
 		}
-		p.skip = int(n) //nolint:gosec // 32 bits
+		p.Skip = int(n) //nolint:gosec // 32 bits
 	}
 	var err error
-	p.states, err = statesOf(in.State)
+	p.States, err = intake.States(in.State)
 	return p, err
 }

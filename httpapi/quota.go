@@ -11,8 +11,10 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/strict"
+	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -77,10 +79,10 @@ func (a quotas) list(ctx context.Context, in *quotasInput) (*answer[wire.Quotas]
 	}
 	cluster := model.ScopeKey{Kind: model.ScopeCluster}
 	now := a.api.now(&s)
-	out := &wire.Quotas{Quotas: []wire.Quota{quotaOf(&s, cluster, now)}}
-	for _, scope := range scopesOf(&s) {
+	out := &wire.Quotas{Quotas: []wire.Quota{view.Quota(&s, cluster, now)}}
+	for _, scope := range view.Scopes(&s) {
 		if _, bound := state.LimitOf(&s, scope); bound || in.All {
-			out.Quotas = append(out.Quotas, quotaOf(&s, scope, now))
+			out.Quotas = append(out.Quotas, view.Quota(&s, scope, now))
 		}
 	}
 	return &answer[wire.Quotas]{Index: s.Index, Body: out}, nil
@@ -88,7 +90,7 @@ func (a quotas) list(ctx context.Context, in *quotasInput) (*answer[wire.Quotas]
 
 // set changes the values in the body; it changes nothing if any of them is not valid.
 func (a quotas) set(ctx context.Context, key string, scope model.ScopeKey, b *wire.SetQuota) (*answer[wire.Quota], error) {
-	list, err := limitsOf(scope, b)
+	list, err := intake.Limits(scope, b)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +103,7 @@ func (a quotas) set(ctx context.Context, key string, scope model.ScopeKey, b *wi
 		return nil, err
 	}
 	s = a.api.peer.Reader.State()
-	q := quotaOf(&s, scope, a.api.now(&s))
+	q := view.Quota(&s, scope, a.api.now(&s))
 	return &answer[wire.Quota]{Index: index, Body: &q}, nil
 }
 
@@ -115,7 +117,7 @@ func (a quotas) routeShares(doc huma.API) {
 			out := &wire.Shares{HalfLife: s.Settings().Tuning.HalfLife.Seconds(), Shares: []wire.Share{}}
 			for _, p := range queue.Portions(&s, a.api.now(&s)) {
 				out.Shares = append(out.Shares, wire.Share{
-					Project: p.Key.Project, User: p.Key.User, Shares: p.Shares, GPUHours: hoursOf(p.Used * 1000),
+					Project: p.Key.Project, User: p.Key.User, Shares: p.Shares, GPUHours: view.GPUHours(p.Used * 1000),
 					OfFair: float64(p.Part), Lead: math.Round(p.Lead*100) / 100, GPUs: int64(p.GPUs),
 				})
 			}
@@ -132,7 +134,7 @@ func (a quotas) routeShares(doc huma.API) {
 			if err != nil {
 				return nil, err
 			}
-			n, err := count("shares", b.Shares, 1, 10_000, 0)
+			n, err := intake.Count("shares", b.Shares, 1, 10_000, 0)
 			if err != nil {
 				return nil, err
 			}

@@ -8,6 +8,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/problem"
+	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -149,7 +150,7 @@ type watchInput struct{ Watch }
 
 // orchestrator returns whether jobs are started, and the counts of the scheduler.
 func (a *API) orchestrator(ctx context.Context, s *state.State) *wire.Orchestrator {
-	set, n, known := s.Settings(), statisticsOf(s, a.places.rate(s)), a.samples.get(ctx)
+	set, n, known := s.Settings(), view.Statistics(s, a.places.Rate(s)), a.samples.get(ctx)
 	leader, _ := a.peer.Members.Leader()
 	out := &wire.Orchestrator{
 		Running: set.Running && !set.Standstill, Policy: set.Policy, Leader: string(leader.ID),
@@ -157,13 +158,13 @@ func (a *API) orchestrator(ctx context.Context, s *state.State) *wire.Orchestrat
 			JobsScheduled: n.Attempts, JobsCompleted: n.Completed, JobsFailed: n.Failed,
 			SchedulingCycles: int64(known.Passes), //nolint:gosec // a count
 		},
-		ResourceSummary: resources(s),
+		ResourceSummary: view.Resources(s),
 		QueueSummary: wire.QueueSummary{
 			TotalJobs: n.TotalJobs, Queued: n.Queued, Running: n.Running, Completed: n.Completed, Failed: n.Failed, Canceled: n.Canceled,
 		},
 	}
 	if known.Passes > 0 {
-		out.AveragePassMicro = tenths(float64(known.PassesTook.Microseconds()) / float64(known.Passes))
+		out.AveragePassMicro = view.Tenths(float64(known.PassesTook.Microseconds()) / float64(known.Passes))
 	}
 	return out
 }

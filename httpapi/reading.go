@@ -10,6 +10,7 @@ import (
 	"github.com/berth-gpu/berth/cluster/archive"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/intake"
 )
 
 // codeRead stands in a record of a read in place of the code of a refusal.
@@ -70,7 +71,7 @@ func (a *API) readsOthers(r *http.Request, rule auth.Rule, c *auth.Caller) bool 
 	default:
 		return false
 	}
-	id, err := jobID(mux.Vars(r)["job_id"])
+	id, err := intake.JobID(mux.Vars(r)["job_id"])
 	if err != nil {
 		return false
 	}

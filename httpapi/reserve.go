@@ -12,8 +12,10 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/strict"
+	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -75,7 +77,7 @@ func (a reservations) list(s *state.State) *wire.Reservations {
 		UserPercent: int64(caps.UserPercent),
 	}}
 	for _, b := range s.Bookings.All() {
-		out.Reservations = append(out.Reservations, reservationOf(books, &b, now))
+		out.Reservations = append(out.Reservations, view.Reservation(books, &b, now))
 	}
 	slices.SortStableFunc(out.Reservations, func(x, y wire.Reservation) int { return x.Start.Compare(y.Start) })
 	return out
@@ -86,7 +88,7 @@ func (a reservations) reserve(ctx context.Context, key string, body *wire.Reserv
 	if c := auth.From(ctx); c.Kind != auth.Open && body.User == "" && body.Project == "" && (body.Maintenance == nil || !*body.Maintenance) {
 		body.User = c.Name
 	}
-	b, err := bookingOf(body, a.api.now(&s))
+	b, err := intake.Booking(body, a.api.now(&s))
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +103,7 @@ func (a reservations) reserve(ctx context.Context, key string, body *wire.Reserv
 	out := &wire.Reserved{Success: true, Message: "reserved"}
 	now := a.api.now(&s)
 	if row, found := s.Bookings.Get(model.BookingID(r.Number)); found {
-		v := reservationOf(state.OpenBooks(&s, now), &row, now)
+		v := view.Reservation(state.OpenBooks(&s, now), &row, now)
 		out.Reservation = &v
 	}
 	return &answer[wire.Reserved]{Index: index, Body: out}, nil
@@ -160,7 +162,7 @@ func (a reservations) cancel(ctx context.Context, in *unreserveInput) (*answer[w
 
 func (a reservations) limit(ctx context.Context, key string, body *wire.SetReservationLimits) (*answer[wire.Reservations], error) {
 	s := a.api.peer.Reader.State()
-	c, err := capsOf(&s, body)
+	c, err := intake.Caps(&s, body)
 	if err != nil {
 		return nil, err
 	}

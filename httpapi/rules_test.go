@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -44,7 +45,7 @@ func TestCommandsThatAreNone(t *testing.T) {
 	}
 }
 
-func rulesFor(t *testing.T) (c CommandRules) {
+func rulesFor(t *testing.T) (c intake.CommandRules) {
 	t.Helper()
 	for _, err := range []error{
 		c.Forbid("no-sudo", `(^|[\s;&|])sudo\b`, "ask an operator"),
@@ -62,7 +63,7 @@ func rulesFor(t *testing.T) (c CommandRules) {
 func TestCommandRules(t *testing.T) {
 	s := newSite(t)
 	rules := rulesFor(t)
-	rules.Bounds = CommandBounds{
+	rules.Bounds = intake.CommandBounds{
 		Command: 40, Script: 60, Env: 1, WorkDirs: []string{"/data/", "/home"}, GPUs: 4, CPUs: 8, MemoryMB: 64_000, Time: time.Hour,
 	}
 	s.api.TakeOver(Terms{Rules: rules})
@@ -108,7 +109,7 @@ func TestCommandRules(t *testing.T) {
 // A job that runs gets no longer than one that is submitted may.
 func TestTimeLimitsAreNotRaisedBeyondTheRules(t *testing.T) {
 	s := newSite(t)
-	s.api.TakeOver(Terms{Rules: CommandRules{Bounds: CommandBounds{Time: time.Hour}}})
+	s.api.TakeOver(Terms{Rules: intake.CommandRules{Bounds: intake.CommandBounds{Time: time.Hour}}})
 	s.submit(`{"command":"x","time_limit":"30m"}`).into(new(wire.Submitted))
 	for _, body := range []string{`{"by":"31m"}`, `{"time_limit":"61m"}`} {
 		p := s.do(http.MethodPost, "/queue/1/extend", body).problem(http.StatusUnprocessableEntity, wire.CodeInvalid)

@@ -8,7 +8,9 @@ import (
 
 	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/forecast"
 	"github.com/berth-gpu/berth/httpapi/problem"
+	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -59,27 +61,27 @@ func (a runs) one(ctx context.Context, in *runInput) (*answer[wire.Run], error) 
 }
 
 // runOf converts a job to the form of a run.
-func runOf(v *view, j *model.Job, p *places) wire.Run {
-	job := v.job(j)
-	task, _ := firstWaiting(v.s, j.ID)
-	a, _ := v.s.Attempts.Get(task.Newest())
+func runOf(v *view.View, j *model.Job, p *forecast.Places) wire.Run {
+	job := v.Job(j)
+	task, _ := view.FirstWaiting(v.State, j.ID)
+	a, _ := v.State.Attempts.Get(task.Newest())
 	out := wire.Run{
 		ID: job.RunID, RunID: job.RunID, JobID: job.ID, Name: job.Name, User: job.User, Command: job.Command, State: job.State, Status: job.State,
 		ExitCode:   job.ExitCode,
 		Allocation: wire.RunAllocation{Requested: job.GPUs, MemoryGB: job.GPUMemoryGB, GPUs: []wire.RunGPU{}, At: a.Placed.Time()},
 		Queue:      wire.RunQueue{QueuedAt: job.SubmittedAt},
 		Metadata: wire.RunMetadata{
-			Policy: v.s.Settings().Policy, Priority: job.Priority, Retries: job.Retries, MaxRetries: job.MaxRetries,
+			Policy: v.State.Settings().Policy, Priority: job.Priority, Retries: job.Retries, MaxRetries: job.MaxRetries,
 		},
 	}
 	for _, g := range job.AllocatedGPUs {
-		gpu, _ := v.s.GPUs.Get(model.GPUID(g.UUID))
-		out.Allocation.GPUs = append(out.Allocation.GPUs, wire.RunGPU{NodeID: g.NodeID, GPUID: g.Index, MemoryGB: gigabytes(gpu.MemoryMB), UUID: g.UUID})
+		gpu, _ := v.State.GPUs.Get(model.GPUID(g.UUID))
+		out.Allocation.GPUs = append(out.Allocation.GPUs, wire.RunGPU{NodeID: g.NodeID, GPUID: g.Index, MemoryGB: view.Gigabytes(gpu.MemoryMB), UUID: g.UUID})
 	}
 	if task.State == model.TaskQueued {
-		job.Position, job.PositionExact = queue.Position(v.s, v.now, task.Key)
+		job.Position, job.PositionExact = queue.Position(v.State, v.Now, task.Key)
 		out.Queue.Position = job.Position
-		if start, _ := startOf(p.foresee(v.s, v.now), task.Key); start != nil {
+		if start, _ := view.Start(p.Foresee(v.State, v.Now), task.Key); start != nil {
 			job.PlannedStart, out.Queue.Start = start, start.Expected
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/view"
 )
 
 // maxUsers bounds the users with metrics of their own; all others count as other.
@@ -49,7 +50,7 @@ func (g *gauges) allocations(s *state.State) {
 	}
 	n := s.Settings().Totals
 	use, _ := s.Usage.Get(model.ScopeKey{Kind: model.ScopeCluster})
-	r := resources(s)
+	r := view.Resources(s)
 	g.put("gpu_orchestrator_allocations_active", "Allocations that hold GPUs now: of services, and attempts of jobs.", float64(active))
 	g.put("gpu_allocator_gpus_allocated_total", "GPUs that are allocated now.", float64(r.AllocatedGPUs))
 	g.put("gpu_orchestrator_queue_depth", "Tasks of jobs and allocations that wait for GPUs.", float64(int(use.Queued)+s.Waiting.Len()))
@@ -182,7 +183,7 @@ func pairs(label []string) (names, values []string) {
 
 // predicted exposes the accuracy.
 func (g *gauges) predicted(s *state.State) {
-	for _, p := range predictions(s) {
+	for _, p := range view.Predictions(s) {
 		g.count("berth_prediction_attempts_total", "Attempts that ended by themselves after their run time was predicted, by the user's estimate or by earlier runs.",
 			float64(p.Attempts), "source", p.Source)
 		g.count("berth_prediction_within_factor_two_total", "Predictions that were right to a factor of two.",

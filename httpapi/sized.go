@@ -59,14 +59,14 @@ func (a services) usual(s *state.State, r *wire.Allocate, c *command.Allocate, u
 	with := *c
 	if r.GPUs == nil && usual.GPUs > 0 {
 		with.GPUs = uint32(min(usual.GPUs, model.MaxDevices)) //nolint:gosec // at most 64
-		if fits, _ := a.api.places.possible(s, placed(&with)); fits {
+		if fits, _ := a.api.places.Possible(s, placed(&with)); fits {
 			c.GPUs = with.GPUs
 		}
 		with.GPUs = c.GPUs
 	}
 	if r.GPUMemory == nil && r.Memory == nil && usual.MemoryMB > 0 {
 		with.GPUMemoryMB = uint32(usual.MemoryMB) //nolint:gosec // at most 2^24
-		if fits, _ := a.api.places.possible(s, placed(&with)); fits {
+		if fits, _ := a.api.places.Possible(s, placed(&with)); fits {
 			c.GPUMemoryMB = with.GPUMemoryMB
 		}
 	}

@@ -9,8 +9,10 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/strict"
+	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -32,7 +34,7 @@ func (a submissions) route(doc huma.API) {
 // submit queues a job. A repeated submission gets the job that it made first.
 func (a submissions) submit(ctx context.Context, r *wire.Submit, in *submitInput) (*answer[wire.Submitted], error) {
 	s := a.api.peer.Reader.State()
-	body, err := ask(r, a.api.now(&s))
+	body, err := intake.Submission(r, a.api.now(&s))
 	if err != nil {
 		return nil, err
 	}
@@ -43,11 +45,11 @@ func (a submissions) submit(ctx context.Context, r *wire.Submit, in *submitInput
 	if err := mayTell(&s, body.Spec.WebhookURL); err != nil {
 		return nil, err
 	}
-	body.Spec.Preemptible = or(r.Preemptible, state.Yields(&s, &body.Spec))
-	if err := a.api.gate.terms().Rules.check(body); err != nil {
+	body.Spec.Preemptible = intake.Or(r.Preemptible, state.Yields(&s, &body.Spec))
+	if err := a.api.gate.terms().Rules.Check(body); err != nil {
 		return nil, err
 	}
-	if fits, why := a.api.places.possible(&s, &body.Spec); !fits {
+	if fits, why := a.api.places.Possible(&s, &body.Spec); !fits {
 		return nil, problem.Refuse(wire.CodeNeverFits, why)
 	}
 	body.Capped = !isOperator(ctx)
@@ -78,7 +80,7 @@ func (a submissions) mayAsk(ctx context.Context, s *state.State, user string, sp
 // byDefault applies the cluster's defaults to a job.
 func byDefault(r *wire.Submit, spec *model.Spec, set model.Settings) {
 	d := set.Defaults
-	spec.IdleStop = or((*time.Duration)(r.IdleStop), d.IdleStop)
+	spec.IdleStop = intake.Or((*time.Duration)(r.IdleStop), d.IdleStop)
 	if r.MaxRetries == nil {
 		spec.MaxRetries = set.Tuning.Retries
 	}
@@ -100,10 +102,10 @@ func (a submissions) submitted(id model.JobID) *wire.Submitted {
 		out.Job = wire.Job{ID: id.String()}
 		return out
 	}
-	v := view{s: &s, now: now}
-	out.Job, out.Warnings = v.job(&job), warnings(&s, &job)
+	v := view.View{State: &s, Now: now}
+	out.Job, out.Warnings = v.Job(&job), view.Warnings(&s, &job)
 	if task, _ := s.FirstTask(id); task.State == model.TaskQueued && job.Waits == 0 {
-		out.QueuePosition, out.PositionExact = a.api.places.of(&s, now, task.Key, task.Class)
+		out.QueuePosition, out.PositionExact = a.api.places.Of(&s, now, task.Key, task.Class)
 		out.Job.Position, out.Job.PositionExact = out.QueuePosition, out.PositionExact
 	}
 	return out

@@ -10,6 +10,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
+	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -19,7 +20,7 @@ func (s *site) spec(body string) model.Spec {
 	s.t.Helper()
 	var out wire.Submitted
 	s.submit(body).into(&out)
-	id, err := jobID(out.JobID)
+	id, err := intake.JobID(out.JobID)
 	if err != nil {
 		s.t.Fatal(err)
 	}

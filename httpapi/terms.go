@@ -3,7 +3,9 @@ package httpapi
 import (
 	"slices"
 
+	"github.com/berth-gpu/berth/httpapi/advice"
 	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/workload"
 )
 
@@ -18,18 +20,18 @@ type Terms struct {
 	Rate float64
 	// Proxies may name the address that a request comes from.
 	Proxies auth.Proxies
-	Rules   CommandRules
+	Rules   intake.CommandRules
 	// Workloads are the defaults of workloads without other data; nil: the standard ones.
 	Workloads workload.Defaults
 	// Advisers are other services that are asked about workloads.
-	Advisers []Adviser
+	Advisers []advice.Adviser
 }
 
 // terms are the present terms. They are immutable, and replaced as a whole.
 type terms struct {
 	Terms
 
-	advisers advisers
+	advisers advice.Advisers
 }
 
 // TakeOver replaces the terms of a running API. A request that is under way may see both the old
@@ -47,7 +49,7 @@ func (g *gate) takeOver(t Terms) {
 	if was := g.current.Load(); was != nil && slices.Equal(was.Advisers, t.Advisers) {
 		next.advisers = was.advisers // the circuit breakers keep their state
 	} else {
-		next.advisers = newAdvisers(t.Advisers)
+		next.advisers = advice.New(t.Advisers)
 	}
 	g.current.Store(next)
 	g.callers.Allow(t.Rate)

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/problem"
+	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -39,11 +40,11 @@ func (a pasts) usage(ctx context.Context, in *usageInput) (*answer[wire.Usage], 
 	now := a.api.now(&s)
 	b := &bill{by: by, user: in.User, project: in.Project, until: now, rows: map[payer]*row{}}
 	if !in.Until.IsZero() {
-		b.until = min(timeOf(in.Until), now)
+		b.until = min(view.TimeOf(in.Until), now)
 	}
 	b.since = max(b.until.Add(-usageSpan), 0)
 	if !in.Since.IsZero() {
-		b.since = timeOf(in.Since)
+		b.since = view.TimeOf(in.Since)
 	}
 	if b.since >= b.until {
 		return nil, problem.Invalid("since", "must be before the end, and not in the future")
@@ -64,7 +65,7 @@ func (a pasts) usage(ctx context.Context, in *usageInput) (*answer[wire.Usage], 
 	}
 	b.addOpen(&s)
 	out := b.tell(int64(s.Slots.Len()))
-	out.ArchiveStanding = standingOf(&stand)
+	out.ArchiveStanding = view.Standing(&stand)
 	return &answer[wire.Usage]{Index: s.Index, Body: out}, nil
 }
 
@@ -202,7 +203,7 @@ func (b *bill) tell(gpus int64) *wire.Usage {
 func (r *row) tell(all, there float64) wire.UsageRow {
 	t := &r.time
 	out := wire.UsageRow{
-		GPUHours: hours(t.held), LostHours: hours(t.lost), Measured: hours(t.measured), Idle: hours(t.idle), Jobs: r.ended[0], Failed: r.ended[1], Canceled: r.ended[2], GPUs: r.gpus,
+		GPUHours: view.Hours(t.held), LostHours: view.Hours(t.lost), Measured: view.Hours(t.measured), Idle: view.Hours(t.idle), Jobs: r.ended[0], Failed: r.ended[1], Canceled: r.ended[2], GPUs: r.gpus,
 	}
 	if all > 0 {
 		out.Share = percent(t.held / all)
@@ -212,7 +213,7 @@ func (r *row) tell(all, there float64) wire.UsageRow {
 	}
 	if n := len(r.waits); n > 0 {
 		slices.Sort(r.waits)
-		median, most := seconds(r.waits[(n-1)/2]), seconds(r.waits[(n*95+99)/100-1])
+		median, most := view.Seconds(r.waits[(n-1)/2]), view.Seconds(r.waits[(n*95+99)/100-1])
 		out.WaitMedian, out.WaitMost = &median, &most
 	}
 	return out

@@ -16,8 +16,10 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/strict"
+	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -107,7 +109,7 @@ func webhookOf(s *state.State, id model.WebhookID) *wire.Webhook {
 	w, _ := s.Webhooks.Get(id)
 	sent, _ := s.Outlets.Get(id.Outlet())
 	out := &wire.Webhook{
-		ID: string(w.ID), URL: shortURL(w.URL), Events: w.Events.Names(), Template: w.Template, Note: w.Note, CreatedBy: w.By, CreatedAt: w.Made.Time(),
+		ID: string(w.ID), URL: view.ShortURL(w.URL), Events: w.Events.Names(), Template: w.Template, Note: w.Note, CreatedBy: w.By, CreatedAt: w.Made.Time(),
 		Pending: int64(sent.Pending), Delivered: int64(sent.Delivered), Dead: int64(sent.Dead), Dropped: int64(sent.Dropped), //nolint:gosec // counts
 	}
 	switch w.Scope.Kind {
@@ -292,11 +294,11 @@ func (a webhooks) set(ctx context.Context, key string, r *wire.SetWebhookSetting
 		return nil, err
 	}
 	n := s.Settings().Notify
-	backlog, err := count("backlog", r.Backlog, 0, model.MaxBacklog, int64(n.Backlog))
+	backlog, err := intake.Count("backlog", r.Backlog, 0, model.MaxBacklog, int64(n.Backlog))
 	if err != nil {
 		return nil, err
 	}
-	n.Backlog, n.Allow = backlog, or(r.Allow, n.Allow)
+	n.Backlog, n.Allow = backlog, intake.Or(r.Allow, n.Allow)
 	if err := notify.CheckAllow(n.Allow); err != nil {
 		return nil, problem.Invalid("allow", err.Error())
 	}

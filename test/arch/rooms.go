@@ -76,10 +76,16 @@ func apiFloor() []Room {
 		{Path: "httpapi/client", Level: 8, May: []string{"fsm/model", "httpapi/wire", "httpapi/agentwire", "httpapi/endpoint"}},
 		{Path: "httpapi/dashboard", Level: 8},
 		{Path: "httpapi/workload", Level: 8, May: []string{"fsm/model", "httpapi/wire"}},
-		{Path: "httpapi", Level: 9, May: stateRooms("httpapi/wire", "httpapi/problem", "httpapi/strict", "httpapi/agentwire", "httpapi/endpoint", "httpapi/auth", "httpapi/forward",
+		{Path: "httpapi/advice", Level: 9, May: []string{"httpapi/wire", "httpapi/workload"}},
+		{Path: "httpapi/forecast", Level: 7, May: stateRooms("cluster/sched", "cluster/sched/queue")},
+		{Path: "httpapi/intake", Level: 9, May: stateRooms("cluster/sched/queue", "httpapi/wire", "httpapi/problem", "httpapi/strict", "httpapi/auth")},
+		{Path: "httpapi/view", Level: 9, May: stateRooms("cluster/sched", "cluster/sched/admission", "cluster/sched/queue", "cluster/archive",
+			"cluster/notify", "httpapi/wire", "httpapi/agentwire", "httpapi/auth")},
+		{Path: "httpapi", Level: 10, May: stateRooms("httpapi/wire", "httpapi/problem", "httpapi/strict", "httpapi/advice", "httpapi/forecast",
+			"httpapi/intake", "httpapi/view", "httpapi/agentwire", "httpapi/endpoint", "httpapi/auth", "httpapi/forward",
 			"httpapi/client", "httpapi/dashboard", "httpapi/workload", "cluster/sched", "cluster/sched/admission", "cluster/sched/queue",
 			"cluster/soft", "cluster/archive", "cluster/notify")},
-		{Path: "httpapi/plug", Level: 10, May: stateRooms("cluster", "httpapi", "httpapi/problem", "httpapi/forward", "httpapi/wire")},
+		{Path: "httpapi/plug", Level: 11, May: stateRooms("cluster", "httpapi", "httpapi/problem", "httpapi/forward", "httpapi/wire")},
 	}
 }
 
