@@ -142,7 +142,7 @@ func reachable(reported, from string) (string, error) {
 
 func (a agents) register(ctx context.Context, q *agentwire.Register) (*agentwire.Registered, uint64, error) {
 	c := command.Register(*q)
-	address, err := reachable(c.Address, callerOf(ctx).from)
+	address, err := reachable(c.Address, senderOf(ctx))
 	if err != nil {
 		s := a.api.peer.Reader.State()
 		return &agentwire.Registered{Code: model.CodeInvalid, Detail: err.Error(), Index: s.Index}, s.Index, nil

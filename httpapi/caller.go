@@ -42,6 +42,9 @@ func callerOf(ctx context.Context) *caller {
 	return &caller{}
 }
 
+// senderOf returns the address that a request comes from.
+func senderOf(ctx context.Context) string { return callerOf(ctx).from }
+
 // proposing records that a request's command reaches the log, and returns where the request comes
 // from.
 func proposing(ctx context.Context) (from string) {
@@ -76,7 +79,7 @@ func (a *API) noteRefusal(w http.ResponseWriter, r *http.Request, status int, co
 	}
 	path := r.URL.Path
 	a.peer.Refusals.Refused(archive.Refusal{
-		Time: a.cfg.Now().UTC(), From: callerOf(r.Context()).from, Actor: auth.From(r.Context()).Actor(), Method: r.Method,
+		Time: a.cfg.Now().UTC(), From: senderOf(r.Context()), Actor: auth.From(r.Context()).Actor(), Method: r.Method,
 		Path: path[:min(len(path), maxNotedPath)], Request: refusedID(w, r), Status: status, Code: code,
 	})
 }

@@ -58,7 +58,7 @@ func (a *API) noteRead(r *http.Request, rule auth.Rule) {
 		return
 	}
 	a.peer.Reads.Refused(archive.Refusal{
-		Time: now, From: callerOf(r.Context()).from, Actor: c.Actor(), Method: r.Method, Path: path, Status: http.StatusOK, Code: codeRead,
+		Time: now, From: senderOf(r.Context()), Actor: c.Actor(), Method: r.Method, Path: path, Status: http.StatusOK, Code: codeRead,
 	})
 }
 
