@@ -14,6 +14,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -71,7 +72,7 @@ func TestEveryRouteHasARule(t *testing.T) {
 		ruled[r.Method+" "+r.Path] = true
 	}
 	routed := map[string]bool{}
-	err := s.api.router.Walk(func(route *mux.Route, _ *mux.Router, _ []*mux.Route) error {
+	err := s.api.Router.Walk(func(route *mux.Route, _ *mux.Router, _ []*mux.Route) error {
 		path, err := route.GetPathTemplate()
 		if err != nil {
 			return err
@@ -98,7 +99,7 @@ func TestEveryRouteHasARule(t *testing.T) {
 // A route without a rule cannot be called.
 func TestARouteWithoutARule(t *testing.T) {
 	s := newGuarded(t)
-	h := s.api.around(http.MethodGet, "/new", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was called") }))
+	h := s.api.Around(http.MethodGet, "/new", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was called") }))
 	r := httptest.NewRequest(http.MethodGet, "/new", nil)
 	r.Header.Set("Authorization", "Bearer "+adam)
 	w := httptest.NewRecorder()
@@ -245,7 +246,7 @@ func TestNothingComesBeforeTheFounding(t *testing.T) {
 	s := newSite(t)
 	s.with(func(c *statetest.Cluster) { *c = *statetest.Empty(t) })
 	asked := 0
-	h := s.api.gate.confirm(http.MethodPost, "/queue/submit", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }))
+	h := s.api.Gate.Confirm(http.MethodPost, "/queue/submit", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }))
 	ask := func() *httptest.ResponseRecorder {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/queue/submit", nil))
@@ -321,7 +322,7 @@ func TestWhatUsersMayReserve(t *testing.T) {
 // A token that was just made through a follower may be used there.
 func TestATokenIsKnownAtOnce(t *testing.T) {
 	s := newGuarded(t)
-	s.api.gate.peer = &behind{s.one, s.State()}
+	s.api.Gate.Peer = &behind{s.one, s.State()}
 	var made wire.MadeToken
 	s.do(http.MethodPost, "/tokens", `{"user":"ann"}`, as(adam)...).into(&made)
 	s.do(http.MethodGet, "/queue", "", as(made.Secret)...).into(new(wire.Queue))
@@ -341,11 +342,11 @@ func TestAgentsShowTheirToken(t *testing.T) {
 // The peer that leads begins to ask, once, and tells the first token.
 func TestFoundAccess(t *testing.T) {
 	s := newSite(t)
-	s.api.gate.must = true
+	s.api.Gate.Must = true
 	s.do(http.MethodGet, "/queue", "").problem(http.StatusUnauthorized, wire.CodeUnauthenticated)
 	var told []string
 	for range 2 {
-		FoundAccess(t.Context(), s.api, func(token string) { told = append(told, token) })
+		core.FoundAccess(t.Context(), s.api, func(token string) { told = append(told, token) })
 	}
 	if len(told) != 1 || !s.State().Tokens.Has(auth.HashOf(told[0])) {
 		t.Fatalf("told %q", told)

@@ -16,7 +16,9 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/agentwire"
+	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/forward"
+	"github.com/berth-gpu/berth/httpapi/port"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -29,10 +31,10 @@ const (
 )
 
 // routeAgents adds the paths for agents, and for other peers.
-func routeAgents(a *API) { agents{a}.route() }
+func routeAgents(a *core.API) { agents{a}.route() }
 
 // agents answers nodes' agents, in CBOR, and other peers.
-type agents struct{ api *API }
+type agents struct{ api *core.API }
 
 func (a agents) route() {
 	rule := forward.Rule{MaxBody: agentwire.MaxBody}
@@ -52,12 +54,12 @@ func post[Q, A any](a agents, path string, rule *forward.Rule, do func(context.C
 	h := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		out, index, err := question(w, r, do)
 		if err != nil {
-			problem.Of(a.api.log, err).Write(w)
+			problem.Of(a.api.Log, err).Write(w)
 			return
 		}
 		data, err := agentwire.Encode(out)
 		if err != nil {
-			problem.Of(a.api.log, err).Write(w)
+			problem.Of(a.api.Log, err).Write(w)
 			return
 		}
 		w.Header().Set("Content-Type", agentwire.MediaType)
@@ -65,15 +67,15 @@ func post[Q, A any](a agents, path string, rule *forward.Rule, do func(context.C
 		_, _ = w.Write(data) //nolint:gosec // CBOR under its own type, and no answer is a page; a client that has left needs none
 	}))
 	if rule != nil {
-		h = write{a.api.forward.Wrap(a.api.gate.confirm(http.MethodPost, path, h), *rule)}
+		h = core.Write{a.api.Forward.Wrap(a.api.Gate.Confirm(http.MethodPost, path, h), *rule)}
 	}
-	a.api.router.Path(path).Methods(http.MethodPost).Handler(a.api.around(http.MethodPost, path, h))
+	a.api.Router.Path(path).Methods(http.MethodPost).Handler(a.api.Around(http.MethodPost, path, h))
 }
 
 // question parses a request, calls its handler and writes the answer.
 func question[Q, A any](w http.ResponseWriter, r *http.Request, do func(context.Context, *Q) (*A, uint64, error)) (*A, uint64, error) {
 	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Now().Add(headerLimit)) // a reader without deadlines has no slow client
+	_ = control.SetReadDeadline(time.Now().Add(core.HeaderLimit)) // a reader without deadlines has no slow client
 	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, agentwire.MaxBody))
 	_ = control.SetReadDeadline(time.Time{})
 	var large *http.MaxBytesError
@@ -105,12 +107,12 @@ func addresses(s *state.State) (out []string) {
 // have proposes a node's command. A refusal by the state, or of a malformed command, is an answer
 // here.
 func (a agents) have(ctx context.Context, node model.NodeID, body command.Body) (command.Result, uint64, error) {
-	if err := forNode(ctx, node); err != nil {
+	if err := core.ForNode(ctx, node); err != nil {
 		return command.Result{}, 0, err
 	}
-	r, index, err := a.api.proposeAs(ctx, nodeActor(node), "", body)
+	r, index, err := a.api.ProposeAs(ctx, nodeActor(node), "", body)
 	if problem, is := errors.AsType[*model.Problem](err); is {
-		return command.Result{Code: model.CodeInvalid, Detail: problem.Error()}, a.api.peer.Reader.State().Index, nil
+		return command.Result{Code: model.CodeInvalid, Detail: problem.Error()}, a.api.Peer.Reader.State().Index, nil
 	}
 	if _, is := errors.AsType[*problem.Failure](err); is && r.Code != model.CodeOK && r.Code != model.CodeNotBootstrapped && r.Code != model.CodeClock {
 		return r, index, nil
@@ -142,9 +144,9 @@ func reachable(reported, from string) (string, error) {
 
 func (a agents) register(ctx context.Context, q *agentwire.Register) (*agentwire.Registered, uint64, error) {
 	c := command.Register(*q)
-	address, err := reachable(c.Address, senderOf(ctx))
+	address, err := reachable(c.Address, core.SenderOf(ctx))
 	if err != nil {
-		s := a.api.peer.Reader.State()
+		s := a.api.Peer.Reader.State()
 		return &agentwire.Registered{Code: model.CodeInvalid, Detail: err.Error(), Index: s.Index}, s.Index, nil
 	}
 	c.Address = address
@@ -152,7 +154,7 @@ func (a agents) register(ctx context.Context, q *agentwire.Register) (*agentwire
 	if err != nil {
 		return nil, 0, err
 	}
-	s := a.api.peer.Reader.State()
+	s := a.api.Peer.Reader.State()
 	return &agentwire.Registered{
 		Code: r.Code, Detail: r.Detail, Incarnation: s.Settings().Incarnation, Epoch: r.Number, Index: index,
 		Verdicts: r.Verdicts, Peers: addresses(&s),
@@ -160,27 +162,27 @@ func (a agents) register(ctx context.Context, q *agentwire.Register) (*agentwire
 }
 
 func (a agents) renew(ctx context.Context, q *agentwire.Renew) (*agentwire.Renewed, uint64, error) {
-	if err := forNode(ctx, q.Node); err != nil {
+	if err := core.ForNode(ctx, q.Node); err != nil {
 		return nil, 0, err
 	}
-	code, err := a.api.peer.Proposer.Renew(ctx, command.Renewal{Node: q.Node, Incarnation: q.Incarnation, Epoch: q.Epoch, Seq: q.Seq}, q.Urgent)
+	code, err := a.api.Peer.Proposer.Renew(ctx, command.Renewal{Node: q.Node, Incarnation: q.Incarnation, Epoch: q.Epoch, Seq: q.Seq}, q.Urgent)
 	if err != nil {
 		return nil, 0, problem.Unsure(err)
 	}
 	if n := len(q.Samples); code == model.CodeOK && n > 0 && n <= maxSamples { // only of a registered node
-		a.api.peer.Telemetry.Put(q.Node, q.Samples)
+		a.api.Peer.Telemetry.Put(q.Node, q.Samples)
 	}
-	s := a.api.peer.Reader.State()
+	s := a.api.Peer.Reader.State()
 	lease, _ := s.Leases.Get(q.Node)
 	return &agentwire.Renewed{
-		Code: code, Newest: lease.Seq, Index: s.Index, Peers: addresses(&s), Voters: a.api.peer.Members.Standing().Voters,
+		Code: code, Newest: lease.Seq, Index: s.Index, Peers: addresses(&s), Voters: a.api.Peer.Members.Standing().Voters,
 	}, s.Index, nil
 }
 
 // silence returns what this peer itself knows, and asks no other peer.
 func (a agents) silence(context.Context, *struct{}) (*agentwire.Silence, uint64, error) {
-	st := a.api.peer.Members.Standing()
-	return &agentwire.Silence{Peer: a.api.cfg.Self, For: st.Silent, Voters: st.Voters}, st.Applied, nil
+	st := a.api.Peer.Members.Standing()
+	return &agentwire.Silence{Peer: a.api.Config.Self, For: st.Silent, Voters: st.Voters}, st.Applied, nil
 }
 
 func (a agents) report(ctx context.Context, q *agentwire.Report) (*agentwire.Reported, uint64, error) {
@@ -189,14 +191,14 @@ func (a agents) report(ctx context.Context, q *agentwire.Report) (*agentwire.Rep
 }
 
 func (a agents) inventory(ctx context.Context, q *agentwire.Inventory) (*agentwire.Reported, uint64, error) {
-	if err := forNode(ctx, q.Node); err != nil {
+	if err := core.ForNode(ctx, q.Node); err != nil {
 		return nil, 0, err
 	}
 	c := command.Inventory(*q)
 	// Agents repeat their inventory each minute, mostly unchanged. The repetition also corrects an
 	// answer by a former leader, so the state is read without a barrier.
 	if c.Validate() == nil {
-		if s, err := a.api.fresh(ctx, Default); err == nil && s.Redundant(&c) {
+		if s, err := a.api.Fresh(ctx, port.Default); err == nil && s.Redundant(&c) {
 			return &agentwire.Reported{Index: s.Index}, s.Index, nil
 		}
 	}
@@ -214,27 +216,27 @@ func (a agents) reported(ctx context.Context, node model.NodeID, c command.Body)
 // desired answers once the plan of the node has changed, or the wait is over. A peer without
 // contact to a leader sends the agent to another.
 func (a agents) desired(ctx context.Context, q *agentwire.Poll) (*model.Desired, uint64, error) {
-	if err := forNode(ctx, q.Node); err != nil {
+	if err := core.ForNode(ctx, q.Node); err != nil {
 		return nil, 0, err
 	}
 	wait, cancel := context.WithTimeout(ctx, max(0, min(q.Wait, pollMost)))
 	defer cancel()
-	stop := context.AfterFunc(a.api.life.ctx, cancel)
+	stop := context.AfterFunc(a.api.Life.Ctx, cancel)
 	defer stop()
-	level := Default
+	level := port.Default
 	if q.Fresh {
-		level = Linearizable
+		level = port.Linearizable
 		if err := a.led(); err != nil { // rather than wait for a leader
 			return nil, 0, err
 		}
 	}
-	s, err := a.api.fresh(ctx, level)
+	s, err := a.api.Fresh(ctx, level)
 	for err == nil && s.DesiredIndex(q.Node) <= q.After && wait.Err() == nil {
 		select {
-		case <-a.api.wakes.changed(topics(model.TopicNode, model.TopicJob, model.TopicFleet), s.Index):
+		case <-a.api.Wakes.Changed(core.Topics(model.TopicNode, model.TopicJob, model.TopicFleet), s.Index):
 		case <-wait.Done():
 		}
-		s, err = a.api.fresh(ctx, Default)
+		s, err = a.api.Fresh(ctx, port.Default)
 	}
 	if err != nil {
 		return nil, 0, err
@@ -248,14 +250,14 @@ func (a agents) desired(ctx context.Context, q *agentwire.Poll) (*model.Desired,
 
 // led returns an error if this peer has no contact to a leader.
 func (a agents) led() error {
-	if leader, _ := a.api.peer.Members.Leader(); leader.ID == "" {
+	if leader, _ := a.api.Peer.Members.Leader(); leader.ID == "" {
 		return problem.Usual(wire.CodeNoLeader)
 	}
 	return nil
 }
 
 func (a agents) blob(ctx context.Context, q *agentwire.Fetch) (*agentwire.Content, uint64, error) {
-	s, err := a.api.fresh(ctx, Default)
+	s, err := a.api.Fresh(ctx, port.Default)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -269,17 +271,17 @@ func (a agents) blob(ctx context.Context, q *agentwire.Fetch) (*agentwire.Conten
 // tail keeps the end of a rank's output, and sends it to the other peers. Only the rank's own node
 // may send one.
 func (a agents) tail(ctx context.Context, q *agentwire.Tail) (*struct{}, uint64, error) {
-	if err := forNode(ctx, q.Node); err != nil {
+	if err := core.ForNode(ctx, q.Node); err != nil {
 		return nil, 0, err
 	}
-	s, err := a.api.fresh(ctx, Default)
+	s, err := a.api.Fresh(ctx, port.Default)
 	if err != nil {
 		return nil, 0, err
 	}
 	if r, found := s.Ranks.Get(q.Rank); !found || r.Node != q.Node {
 		return nil, 0, problem.Refuse(wire.CodeNotFound, "the node has no such rank")
 	}
-	if err := a.api.peer.Tails.Put(q.Rank, soft.Tail{Stdout: q.Stdout, Stderr: q.Stderr}); err != nil {
+	if err := a.api.Peer.Tails.Put(q.Rank, soft.Tail{Stdout: q.Stdout, Stderr: q.Stderr}); err != nil {
 		return nil, 0, &problem.Fault{Code: wire.CodeInternal, Err: err}
 	}
 	if !q.Copied {
@@ -290,19 +292,19 @@ func (a agents) tail(ctx context.Context, q *agentwire.Tail) (*struct{}, uint64,
 
 // passOn sends a tail to the other peers, once; a peer that does not accept it goes without.
 func (a agents) passOn(s *state.State, q *agentwire.Tail) {
-	ctx, cancel := context.WithTimeout(a.api.life.ctx, tailLimit)
+	ctx, cancel := context.WithTimeout(a.api.Life.Ctx, tailLimit)
 	defer cancel()
 	copied := *q
 	copied.Copied = true
 	var passing sync.WaitGroup
 	for id, p := range s.Peers.All() {
-		if id == a.api.cfg.Self || p.APIAddress == "" {
+		if id == a.api.Config.Self || p.APIAddress == "" {
 			continue
 		}
 		to := forward.Leader{ID: id, Address: p.APIAddress}
 		passing.Go(func() {
-			if err := a.api.askPeer(ctx, to, agentwire.PathTail, &copied, nil); err != nil {
-				a.api.log.Debug("a peer did not accept the end of a rank's output", "to", to.ID, "rank", q.Rank, "err", err)
+			if err := a.api.AskPeer(ctx, to, agentwire.PathTail, &copied, nil); err != nil {
+				a.api.Log.Debug("a peer did not accept the end of a rank's output", "to", to.ID, "rank", q.Rank, "err", err)
 			}
 		})
 	}
@@ -311,6 +313,6 @@ func (a agents) passOn(s *state.State, q *agentwire.Tail) {
 
 // readings returns the telemetry that this peer holds as the leader, for another peer.
 func (a agents) readings(context.Context, *struct{}) (*agentwire.Samples, uint64, error) {
-	out := a.api.ownSamples()
-	return &out, a.api.peer.Reader.State().Index, nil
+	out := a.api.OwnSamples()
+	return &out, a.api.Peer.Reader.State().Index, nil
 }

@@ -204,7 +204,7 @@ func TestPeersShareWhatIsSoft(t *testing.T) {
 	if err := d.a.Tail(t.Context(), &agentwire.Tail{Node: "n1", Rank: rank, Stdout: []byte("last words")}); err != nil {
 		t.Fatal(err)
 	}
-	if got, found := other.api.peer.Tails.Get(rank); !found || string(got.Stdout) != "last words" {
+	if got, found := other.api.Peer.Tails.Get(rank); !found || string(got.Stdout) != "last words" {
 		t.Errorf("the other peer keeps %q", got.Stdout)
 	}
 }

@@ -14,7 +14,9 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/intake"
+	"github.com/berth-gpu/berth/httpapi/port"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/strict"
 	"github.com/berth-gpu/berth/httpapi/view"
@@ -28,7 +30,7 @@ const (
 )
 
 // services allocates GPUs to services, and releases them.
-type services struct{ api *API }
+type services struct{ api *core.API }
 
 // renewInput is the input of POST /gpu/allocations/{allocation_id}/renew.
 type renewInput struct {
@@ -38,38 +40,38 @@ type renewInput struct {
 }
 
 func (a services) route(doc huma.API) {
-	o := op("allocate", http.MethodPost, "/gpu/allocate", "Ask for GPUs for a service, without a job")
+	o := core.Op("allocate", http.MethodPost, "/gpu/allocate", "Ask for GPUs for a service, without a job")
 	o.Description = "If none are free the allocation waits in the same queue as jobs, in the policy's order. It ends when it is released, " +
 		"or when its time is over without a renewal."
-	change(a, doc, o, func(ctx context.Context, key string, b *wire.Allocate) (*answer[wire.Allocated], error) {
+	change(a, doc, o, func(ctx context.Context, key string, b *wire.Allocate) (*core.Answer[wire.Allocated], error) {
 		body, err := intake.Allocation(b)
 		if err != nil {
 			return nil, err
 		}
-		s := a.api.peer.Reader.State()
+		s := a.api.Peer.Reader.State()
 		if err := a.mayAllocate(ctx, &s, b.User, body); err != nil {
 			return nil, err
 		}
-		if err := mayTell(&s, body.Webhook); err != nil {
+		if err := core.MayTell(&s, body.Webhook); err != nil {
 			return nil, err
 		}
-		if err := a.size(ctx, &s, b, body, clipActor(submitter(ctx, body.User)), key); err != nil {
+		if err := a.size(ctx, &s, b, body, core.ClipActor(core.Submitter(ctx, body.User)), key); err != nil {
 			return nil, err
 		}
 		return a.allocate(ctx, key, body)
 	})
-	change(a, doc, op("release-gpus", http.MethodPost, "/gpu/release", "Release an allocation, or remove it from the queue"),
-		func(ctx context.Context, key string, b *wire.Release) (*answer[wire.Allocated], error) {
+	change(a, doc, core.Op("release-gpus", http.MethodPost, "/gpu/release", "Release an allocation, or remove it from the queue"),
+		func(ctx context.Context, key string, b *wire.Release) (*core.Answer[wire.Allocated], error) {
 			if b.AllocationID == "" {
 				return nil, problem.Invalid("allocation_id", "must be given")
 			}
 			return a.release(ctx, key, model.AllocationID(b.AllocationID))
 		})
-	change(a, doc, op("allocate-for-job", http.MethodPost, "/cluster/gpu-allocate", "Ask for GPUs for a job that runs outside Berth"), a.allocateFor)
-	change(a, doc, op("release-for-job", http.MethodPost, "/cluster/gpu-release", "Release the GPUs that were allocated for a job"), a.releaseFor)
+	change(a, doc, core.Op("allocate-for-job", http.MethodPost, "/cluster/gpu-allocate", "Ask for GPUs for a job that runs outside Berth"), a.allocateFor)
+	change(a, doc, core.Op("release-for-job", http.MethodPost, "/cluster/gpu-release", "Release the GPUs that were allocated for a job"), a.releaseFor)
 	renew := strict.New[wire.RenewAllocation]()
-	o = op("renew-allocation", http.MethodPost, "/gpu/allocations/{allocation_id}/renew", "Renew an allocation: its time starts again from now on")
-	handleMaybeBody[wire.RenewAllocation](a.api, doc, o, false, func(ctx context.Context, in *renewInput) (*answer[wire.Allocated], error) {
+	o = core.Op("renew-allocation", http.MethodPost, "/gpu/allocations/{allocation_id}/renew", "Renew an allocation: its time starts again from now on")
+	core.HandleMaybeBody[wire.RenewAllocation](a.api, doc, o, false, func(ctx context.Context, in *renewInput) (*core.Answer[wire.Allocated], error) {
 		body := &wire.RenewAllocation{}
 		if len(bytes.TrimSpace(in.RawBody)) > 0 {
 			var err error
@@ -82,9 +84,9 @@ func (a services) route(doc huma.API) {
 }
 
 // change routes an operation whose only input is a body.
-func change[B any](a services, doc huma.API, o huma.Operation, do func(context.Context, string, *B) (*answer[wire.Allocated], error)) {
+func change[B any](a services, doc huma.API, o huma.Operation, do func(context.Context, string, *B) (*core.Answer[wire.Allocated], error)) {
 	body := strict.New[B]()
-	handleBody[B](a.api, doc, o, func(ctx context.Context, in *bodyInput) (*answer[wire.Allocated], error) {
+	core.HandleBody[B](a.api, doc, o, func(ctx context.Context, in *core.BodyInput) (*core.Answer[wire.Allocated], error) {
 		b, err := body.Decode(in.RawBody)
 		if err != nil {
 			return nil, err
@@ -94,20 +96,20 @@ func change[B any](a services, doc huma.API, o huma.Operation, do func(context.C
 }
 
 // allocate makes an allocation, and answers with its GPUs if it gets them soon.
-func (a services) allocate(ctx context.Context, key string, c *command.Allocate) (*answer[wire.Allocated], error) {
-	s := a.api.peer.Reader.State()
-	if fits, why := a.api.places.Possible(&s, placed(c)); !fits {
+func (a services) allocate(ctx context.Context, key string, c *command.Allocate) (*core.Answer[wire.Allocated], error) {
+	s := a.api.Peer.Reader.State()
+	if fits, why := a.api.Places.Possible(&s, placed(c)); !fits {
 		return nil, problem.Refuse(wire.CodeNeverFits, why)
 	}
-	c.Capped = !isOperator(ctx)
-	r, index, err := a.api.proposeAs(ctx, submitter(ctx, c.User), key, c)
+	c.Capped = !core.IsOperator(ctx)
+	r, index, err := a.api.ProposeAs(ctx, core.Submitter(ctx, c.User), key, c)
 	if err != nil {
 		return nil, err
 	}
 	id := model.AllocationOf(c.Service, r.Number)
 	s = a.granted(ctx, id)
 	out, err := a.told(&s, id)
-	return &answer[wire.Allocated]{Index: max(index, s.Index), Body: out}, err
+	return &core.Answer[wire.Allocated]{Index: max(index, s.Index), Body: out}, err
 }
 
 // placed returns what an allocation asks of its place.
@@ -124,18 +126,18 @@ func (a services) granted(ctx context.Context, id model.AllocationID) state.Stat
 	ctx, cancel := context.WithTimeout(ctx, grantWait)
 	defer cancel()
 	for {
-		s := a.api.peer.Reader.State()
+		s := a.api.Peer.Reader.State()
 		one, _ := s.Allocations.Get(id)
 		if one.State != model.AllocationQueued {
 			return s
 		}
-		if e, waits := sched.ExplainAllocation(&s, a.api.now(&s), id); waits && len(e.Blockers) > 0 {
+		if e, waits := sched.ExplainAllocation(&s, a.api.Now(&s), id); waits && len(e.Blockers) > 0 {
 			return s
 		}
 		select {
-		case <-a.api.wakes.changed(topics(model.TopicFleet), s.Settings().Topics[model.TopicFleet]):
+		case <-a.api.Wakes.Changed(core.Topics(model.TopicFleet), s.Settings().Topics[model.TopicFleet]):
 		case <-ctx.Done():
-			return a.api.peer.Reader.State()
+			return a.api.Peer.Reader.State()
 		}
 	}
 }
@@ -146,7 +148,7 @@ func (a services) told(s *state.State, id model.AllocationID) (*wire.Allocated, 
 	if !found {
 		return nil, noAllocation()
 	}
-	v := view.View{State: s, Now: a.api.now(s)}
+	v := view.View{State: s, Now: a.api.Now(s)}
 	w := v.Allocation(&one)
 	if one.State == model.AllocationQueued {
 		w.Position, _ = queue.Position(s, v.Now, one.Turn)
@@ -161,15 +163,15 @@ func (a services) told(s *state.State, id model.AllocationID) (*wire.Allocated, 
 	return out, nil
 }
 
-func (a services) release(ctx context.Context, key string, id model.AllocationID) (*answer[wire.Allocated], error) {
+func (a services) release(ctx context.Context, key string, id model.AllocationID) (*core.Answer[wire.Allocated], error) {
 	if err := a.mayGiveUp(ctx, id); err != nil {
 		return nil, err
 	}
-	_, index, err := a.api.propose(ctx, key, &command.ReleaseAllocation{ID: id})
+	_, index, err := a.api.Propose(ctx, key, &command.ReleaseAllocation{ID: id})
 	return a.changed(index, id, err)
 }
 
-func (a services) renew(ctx context.Context, in *renewInput, b *wire.RenewAllocation) (*answer[wire.Allocated], error) {
+func (a services) renew(ctx context.Context, in *renewInput, b *wire.RenewAllocation) (*core.Answer[wire.Allocated], error) {
 	ttl, err := intake.Duration("ttl", "ttl_seconds", b.TTL, b.TTLS)
 	if err != nil {
 		return nil, err
@@ -181,22 +183,22 @@ func (a services) renew(ctx context.Context, in *renewInput, b *wire.RenewAlloca
 	if err := a.mayGiveUp(ctx, id); err != nil {
 		return nil, err
 	}
-	_, index, err := a.api.propose(ctx, in.Key, &command.RenewAllocation{ID: id, TTL: intake.Or(ttl, 0)})
+	_, index, err := a.api.Propose(ctx, in.Key, &command.RenewAllocation{ID: id, TTL: intake.Or(ttl, 0)})
 	return a.changed(index, id, err)
 }
 
-func (a services) changed(index uint64, id model.AllocationID, err error) (*answer[wire.Allocated], error) {
+func (a services) changed(index uint64, id model.AllocationID, err error) (*core.Answer[wire.Allocated], error) {
 	if err != nil {
 		return nil, err
 	}
-	s := a.api.peer.Reader.State()
+	s := a.api.Peer.Reader.State()
 	out, err := a.told(&s, id)
-	return &answer[wire.Allocated]{Index: index, Body: out}, err
+	return &core.Answer[wire.Allocated]{Index: index, Body: out}, err
 }
 
 // allocateFor allocates GPUs for a job: one of this cluster, with which the allocation ends, or one
 // of another scheduler.
-func (a services) allocateFor(ctx context.Context, key string, b *wire.AllocateForJob) (*answer[wire.Allocated], error) {
+func (a services) allocateFor(ctx context.Context, key string, b *wire.AllocateForJob) (*core.Answer[wire.Allocated], error) {
 	if b.JobID == "" {
 		return nil, problem.Invalid("job_id", "must be given")
 	}
@@ -204,7 +206,7 @@ func (a services) allocateFor(ctx context.Context, key string, b *wire.AllocateF
 		Service: forJobs, Workload: model.WorkloadGeneric, For: b.JobID, TTL: foreignTTL,
 		Priority: model.DefaultPriority, Class: model.ServiceClass(model.DefaultPriority),
 	}
-	s := a.api.peer.Reader.State()
+	s := a.api.Peer.Reader.State()
 	user := ""
 	if id, err := intake.JobID(b.JobID); err == nil {
 		if job, found := s.Jobs.Get(id); found {
@@ -224,8 +226,8 @@ func (a services) allocateFor(ctx context.Context, key string, b *wire.AllocateF
 	return a.allocate(ctx, key, c)
 }
 
-func (a services) releaseFor(ctx context.Context, key string, b *wire.ReleaseForJob) (*answer[wire.Allocated], error) {
-	s := a.api.peer.Reader.State()
+func (a services) releaseFor(ctx context.Context, key string, b *wire.ReleaseForJob) (*core.Answer[wire.Allocated], error) {
+	s := a.api.Peer.Reader.State()
 	one, found := state.AllocatedFor(&s, b.JobID)
 	switch {
 	case b.JobID == "":
@@ -239,13 +241,13 @@ func (a services) releaseFor(ctx context.Context, key string, b *wire.ReleaseFor
 // mayAllocate returns an error if the caller may not ask for GPUs without a job, and fills in the
 // user.
 func (a services) mayAllocate(ctx context.Context, s *state.State, user string, c *command.Allocate) (err error) {
-	if c.User, err = asUser(ctx, user); err != nil {
+	if c.User, err = core.AsUser(ctx, user); err != nil {
 		return err
 	}
-	if err = a.api.gate.inProject(ctx, s, c.Project); err != nil {
+	if err = a.api.Gate.InProject(ctx, s, c.Project); err != nil {
 		return err
 	}
-	return inClass(ctx, c.Class)
+	return core.InClass(ctx, c.Class)
 }
 
 // mayGiveUp returns an error if the caller may not renew or release an allocation: their own, or as
@@ -256,11 +258,11 @@ func (a services) mayGiveUp(ctx context.Context, id model.AllocationID) error {
 	if c.Kind == auth.Open || c.Role.Covers(model.RoleOperator) {
 		return nil
 	}
-	s := a.api.peer.Reader.State()
+	s := a.api.Peer.Reader.State()
 	one, found := s.Allocations.Get(id)
 	if !found {
 		var err error
-		if s, err = a.api.fresh(ctx, Linearizable); err != nil {
+		if s, err = a.api.Fresh(ctx, port.Linearizable); err != nil {
 			return err
 		}
 		one, found = s.Allocations.Get(id)
@@ -271,5 +273,5 @@ func (a services) mayGiveUp(ctx context.Context, id model.AllocationID) error {
 	case c.Owns(one.User, one.Asked):
 		return nil
 	}
-	return denied("allocation " + string(id) + " is another user's: this needs the role " + model.RoleOperator.String() + "; you have " + c.Role.String())
+	return core.Denied("allocation " + string(id) + " is another user's: this needs the role " + model.RoleOperator.String() + "; you have " + c.Role.String())
 }

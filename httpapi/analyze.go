@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/strict"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -16,26 +17,26 @@ import (
 )
 
 // workloads estimates what workloads need.
-type workloads struct{ api *API }
+type workloads struct{ api *core.API }
 
 // workloadInput is the input of an analysis.
 type workloadInput struct{ RawBody []byte }
 
 func (a workloads) route(doc huma.API) {
 	body := strict.New[wire.Workload]()
-	o := op("workload", http.MethodPost, "/gpu/workload", "How many GPUs a workload needs, with how much memory, for how long, and why")
-	o.Metadata = map[string]any{answeredHere: true}
-	handleBody[wire.Workload](a.api, doc, o, func(ctx context.Context, in *workloadInput) (*answer[wire.WorkloadPlan], error) {
+	o := core.Op("workload", http.MethodPost, "/gpu/workload", "How many GPUs a workload needs, with how much memory, for how long, and why")
+	o.Metadata = map[string]any{core.AnsweredHere: true}
+	core.HandleBody[wire.Workload](a.api, doc, o, func(ctx context.Context, in *workloadInput) (*core.Answer[wire.WorkloadPlan], error) {
 		b, err := body.Decode(in.RawBody)
 		if err != nil {
 			return nil, err
 		}
-		s := a.api.peer.Reader.State()
+		s := a.api.Peer.Reader.State()
 		out, err := a.analyze(ctx, &s, b)
 		if err != nil {
 			return nil, err
 		}
-		return &answer[wire.WorkloadPlan]{Index: s.Index, Body: out}, nil
+		return &core.Answer[wire.WorkloadPlan]{Index: s.Index, Body: out}, nil
 	})
 }
 
@@ -44,9 +45,9 @@ func (a workloads) analyze(ctx context.Context, s *state.State, w *wire.Workload
 	if err := workload.Check(w); err != nil {
 		return nil, workloadProblem(err)
 	}
-	by := a.api.gate.terms()
-	k := workload.Knowledge{Fleet: fleetKinds(s), Past: pastRuns(s, w.User, w.ServiceName), Defaults: by.Workloads, Priority: mostPriority(ctx)}
-	k.Advice = by.advisers.Ask(ctx, w)
+	by := a.api.Gate.Terms()
+	k := workload.Knowledge{Fleet: fleetKinds(s), Past: pastRuns(s, w.User, w.ServiceName), Defaults: by.Workloads, Priority: core.MostPriority(ctx)}
+	k.Advice = by.Advice.Ask(ctx, w)
 	out, err := workload.Analyze(w, &k)
 	if err != nil {
 		return nil, workloadProblem(err)

@@ -97,7 +97,7 @@ func anyRequests(t *testing.T, random *rand.Rand, n, tries int, reached map[stri
 		c.Submit(2)
 		c.Start(c.Place(1))
 	})
-	s.api.peer.Archive, s.api.peer.Refusals, s.api.peer.Reads = &shelf{}, &refusals{}, &refusals{}
+	s.api.Peer.Archive, s.api.Peer.Refusals, s.api.Peer.Reads = &shelf{}, &refusals{}, &refusals{}
 	v := newInventor(t, s, random)
 	var known []model.JobID
 	send := func(i int, d *described) {

@@ -30,14 +30,14 @@ import (
 func TestAPanicIsAnError(t *testing.T) {
 	s := newSite(t)
 	var log bytes.Buffer
-	s.api.log = slog.New(slog.NewTextHandler(&log, nil))
-	h := s.api.around(http.MethodGet, "/x", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("secret words") }))
+	s.api.Log = slog.New(slog.NewTextHandler(&log, nil))
+	h := s.api.Around(http.MethodGet, "/x", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("secret words") }))
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/x", nil))
 	if w.Code != http.StatusInternalServerError || strings.Contains(w.Body.String(), "secret") || !strings.Contains(log.String(), "secret words") {
 		t.Errorf("answered %d %s, logged %s", w.Code, w.Body, &log)
 	}
-	half := s.api.around(http.MethodGet, "/x", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	half := s.api.Around(http.MethodGet, "/x", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "half")
 		panic("later")
 	}))
@@ -72,7 +72,7 @@ func (s *site) serves() (address string, end func()) {
 // A client that never gets done with its header is cut off.
 func TestHalfAHeader(t *testing.T) {
 	s := newSite(t)
-	limit := &s.api.life.server.ReadHeaderTimeout
+	limit := &s.api.Life.Server.ReadHeaderTimeout
 	*limit = min(*limit, 50*time.Millisecond) // with none there is none here, too
 	address, end := s.serves()
 	conn, err := net.Dial("tcp", address)
@@ -129,7 +129,7 @@ func TestHostileConnections(t *testing.T) {
 func TestOtherSitesGiveNoOrders(t *testing.T) {
 	s := newSite(t)
 	kept := &refusals{}
-	s.api.peer.Refusals = kept
+	s.api.Peer.Refusals = kept
 	for _, headers := range [][]string{{"Sec-Fetch-Site", "cross-site"}, {"Origin", "https://example.org"}} {
 		s.do(http.MethodPost, "/queue/submit", `{"command":"x"}`, headers...).problem(http.StatusForbidden, "denied")
 		s.do(http.MethodDelete, "/queue/1", "", headers...).problem(http.StatusForbidden, "denied")
@@ -146,8 +146,8 @@ func TestOtherSitesGiveNoOrders(t *testing.T) {
 func TestOtherSitesAreCountedAsTheirCallers(t *testing.T) {
 	s := newGuarded(t)
 	kept := &refusals{}
-	s.api.peer.Refusals = kept
-	s.api.gate.callers = auth.NewLimiter(1, func() time.Time { return time.Unix(1, 0) })
+	s.api.Peer.Refusals = kept
+	s.api.Gate.Callers = auth.NewLimiter(1, func() time.Time { return time.Unix(1, 0) })
 	headers := append(as(ann), "Origin", "https://example.org")
 	for range 2 {
 		s.do(http.MethodPost, "/queue/submit", `{"command":"x"}`, headers...).problem(http.StatusForbidden, "denied")

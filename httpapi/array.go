@@ -8,24 +8,25 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
 // lists returns jobs by their age, and the tasks of an array.
-type lists struct{ api *API }
+type lists struct{ api *core.API }
 
 // jobsInput is the input of GET /jobs.
 type jobsInput struct {
-	Watch
+	core.Watch
 	User  string `query:"user" maxLength:"128" doc:"of this user only"`
 	Limit int    `query:"limit" minimum:"1" maximum:"1000" default:"100"`
 }
 
 // tasksInput is the input of GET /jobs/{job_id}/tasks.
 type tasksInput struct {
-	Watch
+	core.Watch
 	Job   string `path:"job_id"`
 	State string `query:"state" maxLength:"64" doc:"in this state only; several are separated by commas"`
 	Limit int    `query:"limit" minimum:"1" maximum:"10000" default:"10000" doc:"the most entries"`
@@ -33,16 +34,16 @@ type tasksInput struct {
 }
 
 func (a lists) route(doc huma.API) {
-	handle(a.api, doc, op("jobs", http.MethodGet, "/jobs", "Jobs, newest first"), a.jobs)
-	handle(a.api, doc, op("tasks", http.MethodGet, "/jobs/{job_id}/tasks", "The tasks of an array, with the values that a sweep gives them"), a.tasks)
+	core.Handle(a.api, doc, core.Op("jobs", http.MethodGet, "/jobs", "Jobs, newest first"), a.jobs)
+	core.Handle(a.api, doc, core.Op("tasks", http.MethodGet, "/jobs/{job_id}/tasks", "The tasks of an array, with the values that a sweep gives them"), a.tasks)
 }
 
-func (a lists) jobs(ctx context.Context, in *jobsInput) (*answer[wire.Jobs], error) {
-	s, err := a.api.read(ctx, &in.Watch, topics(model.TopicJob), nil)
+func (a lists) jobs(ctx context.Context, in *jobsInput) (*core.Answer[wire.Jobs], error) {
+	s, err := a.api.Read(ctx, &in.Watch, core.Topics(model.TopicJob), nil)
 	if err != nil {
 		return nil, err
 	}
-	v := a.api.viewFor(ctx, &s, &s, a.api.now(&s))
+	v := a.api.ViewFor(ctx, &s, &s, a.api.Now(&s))
 	out := &wire.Jobs{Jobs: []wire.Job{}}
 	for _, j := range s.Jobs.Back() {
 		if len(out.Jobs) == in.Limit {
@@ -52,10 +53,10 @@ func (a lists) jobs(ctx context.Context, in *jobsInput) (*answer[wire.Jobs], err
 			out.Jobs = append(out.Jobs, v.Job(&j))
 		}
 	}
-	return &answer[wire.Jobs]{Index: s.Index, Body: out}, nil
+	return &core.Answer[wire.Jobs]{Index: s.Index, Body: out}, nil
 }
 
-func (a lists) tasks(ctx context.Context, in *tasksInput) (*answer[wire.Tasks], error) {
+func (a lists) tasks(ctx context.Context, in *tasksInput) (*core.Answer[wire.Tasks], error) {
 	id, err := intake.JobID(in.Job)
 	if err != nil {
 		return nil, err
@@ -70,14 +71,14 @@ func (a lists) tasks(ctx context.Context, in *tasksInput) (*answer[wire.Tasks], 
 	if err != nil {
 		return nil, err
 	}
-	s, err := a.api.read(ctx, &in.Watch, topics(model.TopicJob), nil)
+	s, err := a.api.Read(ctx, &in.Watch, core.Topics(model.TopicJob), nil)
 	if err != nil {
 		return nil, err
 	}
 	job, found := s.Jobs.Get(id)
 	if !found {
-		return nil, noJob()
+		return nil, core.NoJob()
 	}
-	v := a.api.viewFor(ctx, &s, &s, a.api.now(&s))
-	return &answer[wire.Tasks]{Index: s.Index, Body: v.Tasks(&job, uint32(from), in.Limit, states)}, nil
+	v := a.api.ViewFor(ctx, &s, &s, a.api.Now(&s))
+	return &core.Answer[wire.Tasks]{Index: s.Index, Body: v.Tasks(&job, uint32(from), in.Limit, states)}, nil
 }

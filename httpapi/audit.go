@@ -9,13 +9,15 @@ import (
 
 	"github.com/berth-gpu/berth/cluster/archive"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/core"
+	"github.com/berth-gpu/berth/httpapi/port"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
 // audits returns the audit trail from this peer's archive.
-type audits struct{ api *API }
+type audits struct{ api *core.API }
 
 // verifyLimit bounds the time for the whole trail; it is under that of an answer.
 const verifyLimit = 25 * time.Second
@@ -33,27 +35,27 @@ type auditInput struct {
 }
 
 func (a audits) route(doc huma.API) {
-	o := op("audit", http.MethodGet, "/audit", "The record of all changes: actor, action, target, result; newest first")
+	o := core.Op("audit", http.MethodGet, "/audit", "The record of all changes: actor, action, target, result; newest first")
 	o.Description = "From the archive of the answering peer, which is complete up to complete_to."
-	handle(a.api, doc, o, a.list)
-	o = op("audit-refusals", http.MethodGet, "/audit/refusals", "Requests that the answering peer refused before they reached the log; newest first")
+	core.Handle(a.api, doc, o, a.list)
+	o = core.Op("audit-refusals", http.MethodGet, "/audit/refusals", "Requests that the answering peer refused before they reached the log; newest first")
 	o.Description = "Each peer keeps its own refusals: other peers do not have them, and next is valid at the same peer only."
-	handle(a.api, doc, o, func(ctx context.Context, in *refusalsInput) (*answer[wire.Refusals], error) {
-		return a.requests(ctx, in, a.api.peer.Refusals)
+	core.Handle(a.api, doc, o, func(ctx context.Context, in *refusalsInput) (*core.Answer[wire.Refusals], error) {
+		return a.requests(ctx, in, a.api.Peer.Refusals)
 	})
-	o = op("audit-reads", http.MethodGet, "/audit/reads", "Reads of other users' data at the answering peer; newest first")
+	o = core.Op("audit-reads", http.MethodGet, "/audit/reads", "Reads of other users' data at the answering peer; newest first")
 	o.Description = "Output and commands of other users' jobs, and snapshots, with authentication. Each peer keeps the reads that it answered."
-	handle(a.api, doc, o, func(ctx context.Context, in *refusalsInput) (*answer[wire.Refusals], error) {
-		return a.requests(ctx, in, a.api.peer.Reads)
+	core.Handle(a.api, doc, o, func(ctx context.Context, in *refusalsInput) (*core.Answer[wire.Refusals], error) {
+		return a.requests(ctx, in, a.api.Peer.Reads)
 	})
-	o = op("audit-verify", http.MethodGet, "/audit/verify", "Recompute the hashes of the audit trail and compare them with the cluster's state")
-	handle(a.api, doc, o, func(ctx context.Context, _ *struct{}) (*answer[wire.AuditVerdict], error) { return a.verify(ctx) })
+	o = core.Op("audit-verify", http.MethodGet, "/audit/verify", "Recompute the hashes of the audit trail and compare them with the cluster's state")
+	core.Handle(a.api, doc, o, func(ctx context.Context, _ *struct{}) (*core.Answer[wire.AuditVerdict], error) { return a.verify(ctx) })
 }
 
 func lastRecord(s *state.State) uint64 { return s.Settings().Audit.Index }
 
-func (a audits) list(ctx context.Context, in *auditInput) (*answer[wire.Audit], error) {
-	s, stand, err := archived(ctx, a.api, lastRecord)
+func (a audits) list(ctx context.Context, in *auditInput) (*core.Answer[wire.Audit], error) {
+	s, stand, err := core.Archived(ctx, a.api, lastRecord)
 	if err != nil {
 		return nil, err
 	}
@@ -61,9 +63,9 @@ func (a audits) list(ctx context.Context, in *auditInput) (*answer[wire.Audit], 
 		Actor: in.Actor, Target: in.Target, Kind: in.Action, Result: in.Result, Before: in.Before, Limit: in.Limit,
 		Since: view.TimeOf(in.Since), Until: view.TimeOf(in.Until),
 	}
-	found, err := a.api.peer.Archive.Find(f)
+	found, err := a.api.Peer.Archive.Find(f)
 	if err != nil {
-		return nil, archiveFault(err)
+		return nil, core.ArchiveFault(err)
 	}
 	out := &wire.Audit{
 		Records: make([]wire.AuditRecord, len(found.Records)), Next: found.Next, ArchiveStanding: view.Standing(&stand), Missing: stand.Missing, Lost: stand.Lost,
@@ -71,7 +73,7 @@ func (a audits) list(ctx context.Context, in *auditInput) (*answer[wire.Audit], 
 	for i := range found.Records {
 		out.Records[i] = view.AuditRecord(&found.Records[i])
 	}
-	return &answer[wire.Audit]{Index: s.Index, Body: out}, nil
+	return &core.Answer[wire.Audit]{Index: s.Index, Body: out}, nil
 }
 
 // refusalsInput is the input of GET /audit/refusals.
@@ -84,7 +86,7 @@ type refusalsInput struct {
 	Limit  int       `query:"limit" minimum:"1" maximum:"1000" default:"100"`
 }
 
-func (a audits) requests(ctx context.Context, in *refusalsInput, kept Refusals) (*answer[wire.Refusals], error) {
+func (a audits) requests(ctx context.Context, in *refusalsInput, kept port.Refusals) (*core.Answer[wire.Refusals], error) {
 	if kept == nil {
 		return nil, problem.Refuse(wire.CodeNoArchive, "this peer keeps no such records: ask another")
 	}
@@ -92,40 +94,40 @@ func (a audits) requests(ctx context.Context, in *refusalsInput, kept Refusals) 
 		Actor: in.Actor, Code: in.Code, Since: in.Since, Until: in.Until, Before: in.Before, Limit: in.Limit,
 	})
 	if err != nil {
-		return nil, archiveFault(err)
+		return nil, core.ArchiveFault(err)
 	}
-	out := &wire.Refusals{Peer: string(a.api.cfg.Self), Refusals: make([]wire.Refusal, len(list)), Next: next}
+	out := &wire.Refusals{Peer: string(a.api.Config.Self), Refusals: make([]wire.Refusal, len(list)), Next: next}
 	for i := range list {
 		out.Refusals[i] = wire.Refusal(list[i])
 	}
-	s := a.api.peer.Reader.State()
-	return &answer[wire.Refusals]{Index: s.Index, Body: out}, nil
+	s := a.api.Peer.Reader.State()
+	return &core.Answer[wire.Refusals]{Index: s.Index, Body: out}, nil
 }
 
-func (a audits) verify(ctx context.Context) (*answer[wire.AuditVerdict], error) {
-	s, _, err := archived(ctx, a.api, lastRecord)
+func (a audits) verify(ctx context.Context) (*core.Answer[wire.AuditVerdict], error) {
+	s, _, err := core.Archived(ctx, a.api, lastRecord)
 	if err != nil {
 		return nil, err
 	}
 	head := s.Settings().Audit
 	ctx, cancel := context.WithTimeout(ctx, verifyLimit)
 	defer cancel()
-	v, err := a.api.peer.Archive.Verify(ctx, head)
+	v, err := a.api.Peer.Archive.Verify(ctx, head)
 	if err != nil {
-		return nil, archiveFault(err)
+		return nil, core.ArchiveFault(err)
 	}
 	out := &wire.AuditVerdict{
 		OK: v.Bad == 0 && v.What == "" && v.Missing == 0, Records: v.Records, Missing: v.Missing, FirstBad: v.Bad, What: v.What,
-		Head: wire.AuditHead{Seq: head.Seq, Index: head.Index, Hash: head.Hash.String()}, Peer: string(a.api.cfg.Self),
+		Head: wire.AuditHead{Seq: head.Seq, Index: head.Index, Hash: head.Hash.String()}, Peer: string(a.api.Config.Self),
 	}
 	if out.What == "" && v.Missing > 0 {
 		out.What = "the records here are unchanged, but some of the trail is missing here"
 	}
-	if out.Refusals, err = verdictOf(ctx, a.api.peer.Refusals); err != nil {
-		return nil, archiveFault(err)
+	if out.Refusals, err = verdictOf(ctx, a.api.Peer.Refusals); err != nil {
+		return nil, core.ArchiveFault(err)
 	}
-	if out.Reads, err = verdictOf(ctx, a.api.peer.Reads); err != nil {
-		return nil, archiveFault(err)
+	if out.Reads, err = verdictOf(ctx, a.api.Peer.Reads); err != nil {
+		return nil, core.ArchiveFault(err)
 	}
-	return &answer[wire.AuditVerdict]{Index: s.Index, Body: out}, nil
+	return &core.Answer[wire.AuditVerdict]{Index: s.Index, Body: out}, nil
 }

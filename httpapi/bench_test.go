@@ -12,6 +12,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/strict"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -33,9 +34,9 @@ func BenchmarkSubmit(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-		s.api.TakeOver(Terms{Rules: rules})
-		s.api.gate.callers = auth.NewLimiter(1e9, time.Now)
-		s.api.gate.addresses = auth.NewLimiter(1e9, time.Now)
+		s.api.TakeOver(core.Terms{Rules: rules})
+		s.api.Gate.Callers = auth.NewLimiter(1e9, time.Now)
+		s.api.Gate.Addresses = auth.NewLimiter(1e9, time.Now)
 		benchSubmit(b, s, func(c *statetest.Cluster) {
 			guard(c)
 			c.Do(&command.MakeToken{Hash: auth.HashOf("berth_bench"), User: "username", Role: model.RoleUser})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/strict"
@@ -18,7 +19,7 @@ import (
 )
 
 // changes changes existing jobs, and how the cluster schedules.
-type changes struct{ api *API }
+type changes struct{ api *core.API }
 
 // targetInput is the input of a change of a job, or of one of its tasks.
 type targetInput struct {
@@ -50,11 +51,11 @@ type switchInput struct {
 }
 
 func (a changes) route(doc huma.API) {
-	handle(a.api, doc, op("cancel", http.MethodDelete, "/queue/{job_id}", "Cancel a job, whether it waits or runs"), a.cancel)
+	core.Handle(a.api, doc, core.Op("cancel", http.MethodDelete, "/queue/{job_id}", "Cancel a job, whether it waits or runs"), a.cancel)
 	priority := strict.New[wire.SetPriority]()
-	handleBody[wire.SetPriority](a.api, doc,
-		op("set-priority", http.MethodPatch, "/queue/{job_id}/priority", "Change the priority of a job"),
-		func(ctx context.Context, in *jobBodyInput) (*answer[wire.Done], error) {
+	core.HandleBody[wire.SetPriority](a.api, doc,
+		core.Op("set-priority", http.MethodPatch, "/queue/{job_id}/priority", "Change the priority of a job"),
+		func(ctx context.Context, in *jobBodyInput) (*core.Answer[wire.Done], error) {
 			body, err := priority.Decode(in.RawBody)
 			if err != nil {
 				return nil, err
@@ -66,8 +67,8 @@ func (a changes) route(doc huma.API) {
 		if running {
 			name, what = "start", "Start placements again"
 		}
-		o := op(name, http.MethodPost, "/orchestrator/"+name, what)
-		handle(a.api, doc, o, func(ctx context.Context, in *switchInput) (*answer[wire.Switched], error) {
+		o := core.Op(name, http.MethodPost, "/orchestrator/"+name, what)
+		core.Handle(a.api, doc, o, func(ctx context.Context, in *switchInput) (*core.Answer[wire.Switched], error) {
 			return a.turn(ctx, in.Key, running)
 		})
 	}
@@ -85,24 +86,24 @@ func taskOf(text string) (int64, error) {
 	return int64(n), nil //nolint:gosec // small
 }
 
-func (a changes) cancel(ctx context.Context, in *targetInput) (*answer[wire.Done], error) {
+func (a changes) cancel(ctx context.Context, in *targetInput) (*core.Answer[wire.Done], error) {
 	id, some, err := in.target()
 	if err != nil {
 		return nil, err
 	}
-	r, index, err := a.api.propose(ctx, in.Key, &command.Cancel{Job: id, Task: command.AllTasks, Tasks: some, Note: in.Note})
+	r, index, err := a.api.Propose(ctx, in.Key, &command.Cancel{Job: id, Task: command.AllTasks, Tasks: some, Note: in.Note})
 	if err != nil {
 		return nil, err
 	}
-	return &answer[wire.Done]{Index: index, Body: a.done(id, in.changed("canceled", r.Number, "have ended"))}, nil
+	return &core.Answer[wire.Done]{Index: index, Body: a.done(id, in.changed("canceled", r.Number, "have ended"))}, nil
 }
 
 // done returns the state of a job after a change.
 func (a changes) done(id model.JobID, what string) *wire.Done {
-	s := a.api.peer.Reader.State()
+	s := a.api.Peer.Reader.State()
 	out := &wire.Done{Success: true, JobID: id.String(), Message: what}
 	if job, found := s.Jobs.Get(id); found {
-		v := view.View{State: &s, Now: a.api.now(&s)}
+		v := view.View{State: &s, Now: a.api.Now(&s)}
 		stand, stopping := v.Stand(&job)
 		switch why := v.Awaits(&job); {
 		case stopping != nil:
@@ -115,7 +116,7 @@ func (a changes) done(id model.JobID, what string) *wire.Done {
 	return out
 }
 
-func (a changes) setPriority(ctx context.Context, in *jobBodyInput, body *wire.SetPriority) (*answer[wire.Done], error) {
+func (a changes) setPriority(ctx context.Context, in *jobBodyInput, body *wire.SetPriority) (*core.Answer[wire.Done], error) {
 	id, err := intake.JobID(in.Job)
 	if err != nil {
 		return nil, err
@@ -128,28 +129,28 @@ func (a changes) setPriority(ctx context.Context, in *jobBodyInput, body *wire.S
 		return nil, err
 	}
 	class := model.JobClass(uint8(n)) //nolint:gosec // at most 10
-	if err := inClass(ctx, class); err != nil {
+	if err := core.InClass(ctx, class); err != nil {
 		return nil, err
 	}
 	c := &command.SetPriority{Job: id, Class: class, Priority: uint8(n)} //nolint:gosec // at most 10
-	_, index, err := a.api.propose(ctx, in.Key, c)
+	_, index, err := a.api.Propose(ctx, in.Key, c)
 	if err != nil {
 		return nil, err
 	}
-	return &answer[wire.Done]{Index: index, Body: a.done(id, "priority "+strconv.Itoa(int(n)))}, nil
+	return &core.Answer[wire.Done]{Index: index, Body: a.done(id, "priority "+strconv.Itoa(int(n)))}, nil
 }
 
-func (a changes) turn(ctx context.Context, key string, running bool) (*answer[wire.Switched], error) {
-	_, index, err := a.api.propose(ctx, key, &command.SetRunning{Running: running})
+func (a changes) turn(ctx context.Context, key string, running bool) (*core.Answer[wire.Switched], error) {
+	_, index, err := a.api.Propose(ctx, key, &command.SetRunning{Running: running})
 	if err != nil {
 		return nil, err
 	}
 	out := &wire.Switched{
-		Success: true, Running: running, At: a.api.cfg.Now().UTC(),
+		Success: true, Running: running, At: a.api.Config.Now().UTC(),
 		Message: "no jobs are started until the orchestrator is started; running jobs continue",
 	}
 	if running {
 		out.Message = "jobs are started"
 	}
-	return &answer[wire.Switched]{Index: index, Body: out}, nil
+	return &core.Answer[wire.Switched]{Index: index, Body: out}, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/strict"
@@ -19,22 +20,22 @@ import (
 
 // clusterStates shows the fleet in the terms of experiment trackers, and answers their requests to
 // initialize a cluster.
-type clusterStates struct{ api *API }
+type clusterStates struct{ api *core.API }
 
 func (a clusterStates) route(doc huma.API) {
-	handle(a.api, doc, op("cluster-state", http.MethodGet, "/cluster/state", "Every GPU by node, in camelCase"),
-		func(ctx context.Context, in *watchInput) (*answer[wire.ClusterState], error) {
-			s, err := a.api.read(ctx, &in.Watch, topics(model.TopicFleet, model.TopicNode), nil)
+	core.Handle(a.api, doc, core.Op("cluster-state", http.MethodGet, "/cluster/state", "Every GPU by node, in camelCase"),
+		func(ctx context.Context, in *core.WatchInput) (*core.Answer[wire.ClusterState], error) {
+			s, err := a.api.Read(ctx, &in.Watch, core.Topics(model.TopicFleet, model.TopicNode), nil)
 			if err != nil {
 				return nil, err
 			}
-			return &answer[wire.ClusterState]{Index: s.Index, Body: a.state(ctx, &s)}, nil
+			return &core.Answer[wire.ClusterState]{Index: s.Index, Body: a.state(ctx, &s)}, nil
 		})
 	initialize := strict.New[wire.Initialize]()
-	o := op("initialize", http.MethodPost, "/gpu/initialize", "Confirm the size of a cluster of simulated GPUs")
+	o := core.Op("initialize", http.MethodPost, "/gpu/initialize", "Confirm the size of a cluster of simulated GPUs")
 	o.Description = "Nodes come with their agents, so this creates none: it compares the size of a cluster of simulated GPUs with the given one. " +
 		"A cluster with real GPUs refuses it."
-	handleBody[wire.Initialize](a.api, doc, o, func(_ context.Context, in *bodyInput) (*answer[wire.Initialized], error) {
+	core.HandleBody[wire.Initialize](a.api, doc, o, func(_ context.Context, in *core.BodyInput) (*core.Answer[wire.Initialized], error) {
 		body, err := initialize.Decode(in.RawBody)
 		if err != nil {
 			return nil, err
@@ -48,7 +49,7 @@ func (a clusterStates) state(ctx context.Context, s *state.State) *wire.ClusterS
 	out := &wire.ClusterState{GPUs: wire.GPUResources{
 		Total: r.TotalGPUs, Available: r.AvailableGPUs, Allocated: r.AllocatedGPUs, Nodes: []wire.NodeResources{},
 	}}
-	nodes, _ := view.Nodes(s, a.api.now(s), a.api.samples.get(ctx).Readings)
+	nodes, _ := view.Nodes(s, a.api.Now(s), a.api.Samples.Get(ctx).Readings)
 	for i := range nodes {
 		n := &nodes[i]
 		to := wire.NodeResources{NodeID: n.ID, Hostname: n.Hostname, GPUCount: n.GPUCount, GPUType: n.GPUType, GPUs: []wire.GPUResource{}}
@@ -65,8 +66,8 @@ func (a clusterStates) state(ctx context.Context, s *state.State) *wire.ClusterS
 }
 
 // initialize compares the request with the cluster, and changes nothing.
-func (a clusterStates) initialize(b *wire.Initialize) (*answer[wire.Initialized], error) {
-	s := a.api.peer.Reader.State()
+func (a clusterStates) initialize(b *wire.Initialize) (*core.Answer[wire.Initialized], error) {
+	s := a.api.Peer.Reader.State()
 	nodes, err := intake.Count("node_count", b.Nodes, 1, 1<<16, int64(s.Nodes.Len()))
 	if err != nil {
 		return nil, err
@@ -90,7 +91,7 @@ func (a clusterStates) initialize(b *wire.Initialize) (*answer[wire.Initialized]
 		return nil, problem.Refuse(model.CodeConflict.String(), fmt.Sprintf("the cluster has %d nodes with %d simulated GPUs together: "+
 			"start berth dev with --nodes and --gpus for another size", s.Nodes.Len(), view.Resources(&s).TotalGPUs))
 	}
-	return &answer[wire.Initialized]{Index: s.Index, Body: &wire.Initialized{
+	return &core.Answer[wire.Initialized]{Index: s.Index, Body: &wire.Initialized{
 		Success: true, Message: "the cluster has the given size", NodeCount: int64(s.Nodes.Len()), ClusterStatus: view.ClusterStatus(&s),
 	}}, nil
 }

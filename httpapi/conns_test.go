@@ -12,7 +12,7 @@ import (
 func flooded(t *testing.T, most, ofEach int) (*site, string) {
 	t.Helper()
 	s := newSite(t)
-	s.api.life.conns.most, s.api.life.conns.ofEach = most, ofEach
+	s.api.Life.Conns.Most, s.api.Life.Conns.OfEach = most, ofEach
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -73,11 +73,11 @@ func TestAFloodOfConnections(t *testing.T) {
 			asks(t, dialFrom(t, "127.0.0.1", at))
 			asks(t, dialFrom(t, "127.0.0.2", at))
 		}
-		if n := s.api.life.conns.open(); n > 40 {
+		if n := s.api.Life.Conns.Open(); n > 40 {
 			t.Fatalf("%d connections are open", n)
 		}
 	}
-	if n := len(s.api.life.conns.from); n > 2 {
+	if n := len(s.api.Life.Conns.From); n > 2 {
 		t.Errorf("%d addresses are kept", n)
 	}
 }
@@ -90,7 +90,7 @@ func TestAFloodFromManyAddresses(t *testing.T) {
 		if i%10 == 0 {
 			asks(t, dialFrom(t, "127.0.0.1", at))
 		}
-		if n := s.api.life.conns.open(); n > 30 {
+		if n := s.api.Life.Conns.Open(); n > 30 {
 			t.Fatalf("%d connections are open", n)
 		}
 	}

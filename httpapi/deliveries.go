@@ -8,16 +8,17 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
 // deliveries returns the results of notifications.
-type deliveries struct{ api *API }
+type deliveries struct{ api *core.API }
 
 // deliveriesInput is the input of GET /deliveries.
 type deliveriesInput struct {
-	Watch
+	core.Watch
 	To    string `query:"to" maxLength:"256" doc:"only to this place, such as job:17 or webhook:wh_1"`
 	State string `query:"state" enum:"pending,delivered,dead" doc:"only in this state"`
 	Limit int    `query:"limit" minimum:"1" maximum:"11000" default:"100"`
@@ -25,22 +26,22 @@ type deliveriesInput struct {
 
 // webhookDeliveriesInput is the input of GET /webhooks/{webhook_id}/deliveries.
 type webhookDeliveriesInput struct {
-	Watch
+	core.Watch
 	ID    string `path:"webhook_id"`
 	State string `query:"state" enum:"pending,delivered,dead" doc:"only in this state"`
 	Limit int    `query:"limit" minimum:"1" maximum:"11000" default:"100"`
 }
 
 func (a deliveries) route(doc huma.API) {
-	o := op("deliveries", http.MethodGet, "/deliveries", "Deliveries to webhooks, and their results")
+	o := core.Op("deliveries", http.MethodGet, "/deliveries", "Deliveries to webhooks, and their results")
 	o.Description = "All waiting deliveries, and the newest thousand that have ended."
-	handle(a.api, doc, o, func(ctx context.Context, in *deliveriesInput) (*answer[wire.Deliveries], error) {
+	core.Handle(a.api, doc, o, func(ctx context.Context, in *deliveriesInput) (*core.Answer[wire.Deliveries], error) {
 		return a.list(ctx, &in.Watch, in.To, in.State, in.Limit)
 	})
-	handle(a.api, doc, op("webhook-deliveries", http.MethodGet, "/webhooks/{webhook_id}/deliveries", "Deliveries to one webhook, and their results"),
-		func(ctx context.Context, in *webhookDeliveriesInput) (*answer[wire.Deliveries], error) {
+	core.Handle(a.api, doc, core.Op("webhook-deliveries", http.MethodGet, "/webhooks/{webhook_id}/deliveries", "Deliveries to one webhook, and their results"),
+		func(ctx context.Context, in *webhookDeliveriesInput) (*core.Answer[wire.Deliveries], error) {
 			id := model.WebhookID(in.ID)
-			s := a.api.peer.Reader.State()
+			s := a.api.Peer.Reader.State()
 			if _, err := findHook(ctx, &s, id); err != nil {
 				return nil, err
 			}
@@ -48,8 +49,8 @@ func (a deliveries) route(doc huma.API) {
 		})
 }
 
-func (a deliveries) list(ctx context.Context, watch *Watch, to, in string, limit int) (*answer[wire.Deliveries], error) {
-	s, err := a.api.read(ctx, watch, topics(model.TopicJob), nil)
+func (a deliveries) list(ctx context.Context, watch *core.Watch, to, in string, limit int) (*core.Answer[wire.Deliveries], error) {
+	s, err := a.api.Read(ctx, watch, core.Topics(model.TopicJob), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -61,5 +62,5 @@ func (a deliveries) list(ctx context.Context, watch *Watch, to, in string, limit
 	}
 	slices.Reverse(out.Deliveries)
 	out.Deliveries = out.Deliveries[:min(limit, len(out.Deliveries))]
-	return &answer[wire.Deliveries]{Index: s.Index, Body: out}, nil
+	return &core.Answer[wire.Deliveries]{Index: s.Index, Body: out}, nil
 }

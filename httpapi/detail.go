@@ -14,6 +14,7 @@ import (
 	"github.com/berth-gpu/berth/cluster/archive"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/view"
@@ -21,31 +22,31 @@ import (
 )
 
 // details returns everything about one job.
-type details struct{ api *API }
+type details struct{ api *core.API }
 
 // jobInput is the input of GET /jobs/{job_id}.
 type jobInput struct {
-	Watch
+	core.Watch
 	Job  string `path:"job_id"`
 	Task string `query:"task" doc:"a task of an array; without it the answer is about the array as a whole"`
 }
 
 // waitInput is the input of GET /jobs/{job_id}/explain.
 type waitInput struct {
-	Watch
+	core.Watch
 	Job  string `path:"job_id"`
 	Task string `query:"task" doc:"of an array; by default the first that waits"`
 }
 
 func (a details) route(doc huma.API) {
-	o := op("job", http.MethodGet, "/jobs/{job_id}", "Everything about a job, an array as a whole, or one task of it")
+	o := core.Op("job", http.MethodGet, "/jobs/{job_id}", "Everything about a job, an array as a whole, or one task of it")
 	o.Description = "Without task the state, the times and the counts of an array are of all its tasks together, see array; " +
 		"exit_code, timeline and attempt_history are of single tasks: ask for one, or GET /jobs/{job_id}/tasks."
-	handle(a.api, doc, o, a.detail)
-	handle(a.api, doc, op("job-explanation", http.MethodGet, "/jobs/{job_id}/explain", "Why a job waits, and what would let it start"), a.explain)
+	core.Handle(a.api, doc, o, a.detail)
+	core.Handle(a.api, doc, core.Op("job-explanation", http.MethodGet, "/jobs/{job_id}/explain", "Why a job waits, and what would let it start"), a.explain)
 }
 
-func (a details) explain(ctx context.Context, in *waitInput) (*answer[wire.Explanation], error) {
+func (a details) explain(ctx context.Context, in *waitInput) (*core.Answer[wire.Explanation], error) {
 	d, err := a.about(ctx, &jobInput{in.Watch, in.Job, in.Task}, view.WaitingTask)
 	if err != nil {
 		return nil, err
@@ -53,15 +54,15 @@ func (a details) explain(ctx context.Context, in *waitInput) (*answer[wire.Expla
 	if d.Body.Explanation == nil {
 		return nil, problem.Refuse(model.CodeNotQueued.String(), "job "+d.Body.ID+" does not wait: it is "+d.Body.State)
 	}
-	return &answer[wire.Explanation]{Index: d.Index, Body: d.Body.Explanation}, nil
+	return &core.Answer[wire.Explanation]{Index: d.Index, Body: d.Body.Explanation}, nil
 }
 
-func (a details) detail(ctx context.Context, in *jobInput) (*answer[wire.Detail], error) {
+func (a details) detail(ctx context.Context, in *jobInput) (*core.Answer[wire.Detail], error) {
 	return a.about(ctx, in, view.WholeJob)
 }
 
 // about returns everything about the named task, or about the default one.
-func (a details) about(ctx context.Context, in *jobInput, meant int64) (*answer[wire.Detail], error) {
+func (a details) about(ctx context.Context, in *jobInput, meant int64) (*core.Answer[wire.Detail], error) {
 	id, err := intake.JobID(in.Job)
 	if err != nil {
 		return nil, err
@@ -73,8 +74,8 @@ func (a details) about(ctx context.Context, in *jobInput, meant int64) (*answer[
 	if n == view.FirstTask {
 		n = meant
 	}
-	set := topics(model.TopicJob)
-	s, err := a.api.read(ctx, &in.Watch, set, func(was, is *state.State) bool { return traceOf(was, id, n) != traceOf(is, id, n) })
+	set := core.Topics(model.TopicJob)
+	s, err := a.api.Read(ctx, &in.Watch, set, func(was, is *state.State) bool { return traceOf(was, id, n) != traceOf(is, id, n) })
 	if err != nil {
 		return nil, err
 	}
@@ -83,17 +84,17 @@ func (a details) about(ctx context.Context, in *jobInput, meant int64) (*answer[
 		return a.recall(ctx, &s, id, n)
 	}
 	job, _ := s.Jobs.Get(id)
-	v := a.api.viewFor(ctx, &s, &s, a.api.now(&s))
+	v := a.api.ViewFor(ctx, &s, &s, a.api.Now(&s))
 	out := v.About(&job, &task, n)
 	if out.Explanation != nil {
 		if job.Array() && n == view.WholeJob {
 			task, _ = view.FirstWaiting(&s, id)
 		}
-		out.Explanation.PlannedStart, out.Explanation.Late = view.Start(a.api.places.Foresee(&s, v.Now), task.Key)
+		out.Explanation.PlannedStart, out.Explanation.Late = view.Start(a.api.Places.Foresee(&s, v.Now), task.Key)
 		out.PlannedStart = out.Explanation.PlannedStart
 	}
 	out.Warnings = a.warnings(ctx, out.AllocatedGPUs)
-	return &answer[wire.Detail]{Index: s.Index, Body: out}, nil
+	return &core.Answer[wire.Detail]{Index: s.Index, Body: out}, nil
 }
 
 // warnings returns anomalies of a job's GPUs.
@@ -101,7 +102,7 @@ func (a details) warnings(ctx context.Context, gpus []wire.GPURef) (out []string
 	if len(gpus) == 0 {
 		return nil
 	}
-	for _, r := range a.api.samples.get(ctx).Readings {
+	for _, r := range a.api.Samples.Get(ctx).Readings {
 		i := slices.IndexFunc(gpus, func(g wire.GPURef) bool { return g.UUID == string(r.Sample.GPU) })
 		if i >= 0 && r.Sample.Warning != "" {
 			out = append(out, fmt.Sprintf("GPU %d of %s: %s", gpus[i].Index, gpus[i].NodeID, r.Sample.Warning))
@@ -112,39 +113,39 @@ func (a details) warnings(ctx context.Context, gpus []wire.GPURef) (out []string
 }
 
 // recall returns what the archive has of a job that has left the state.
-func (a details) recall(ctx context.Context, now *state.State, id model.JobID, n int64) (*answer[wire.Detail], error) {
-	if a.api.peer.Archive == nil || id >= now.Settings().NextJob { // no job has had that number
-		return nil, noJob()
+func (a details) recall(ctx context.Context, now *state.State, id model.JobID, n int64) (*core.Answer[wire.Detail], error) {
+	if a.api.Peer.Archive == nil || id >= now.Settings().NextJob { // no job has had that number
+		return nil, core.NoJob()
 	}
 	stand := a.complete(ctx, now)
-	s, found, err := a.api.peer.Archive.Past(id, uint32(max(n, 0))) //nolint:gosec // bounded by taskOf
+	s, found, err := a.api.Peer.Archive.Past(id, uint32(max(n, 0))) //nolint:gosec // bounded by taskOf
 	task, has := view.TaskAt(&s, id, n)
 	switch {
 	case err == nil && has:
 	case err == nil && found:
-		return nil, noJob()
+		return nil, core.NoJob()
 	case stand.Failure != "", err != nil && !errors.Is(err, archive.ErrUnavailable):
-		return nil, archiveFault(cmp.Or(err, errors.New(stand.Failure)))
+		return nil, core.ArchiveFault(cmp.Or(err, errors.New(stand.Failure)))
 	case err != nil, stand.CompleteTo < now.Settings().ArchivedTo:
 		return nil, problem.Refuse(wire.CodeBehind, "this peer's archive does not yet have the newest jobs that left the queue: try again, or another peer")
 	default:
-		return nil, noJob()
+		return nil, core.NoJob()
 	}
 	job, _ := s.Jobs.Get(id)
-	v := a.api.viewFor(ctx, &s, now, a.api.now(now))
+	v := a.api.ViewFor(ctx, &s, now, a.api.Now(now))
 	out := v.About(&job, &task, n)
 	out.Archived = true
-	return &answer[wire.Detail]{Index: now.Index, Body: out}, nil
+	return &core.Answer[wire.Detail]{Index: now.Index, Body: out}, nil
 }
 
 // complete waits until the archive has all that has left the state, if it can, and returns the
 // archive's status.
 func (a details) complete(ctx context.Context, s *state.State) archive.Standing {
-	if stand := a.api.peer.Archive.Standing(); stand.Failure != "" {
+	if stand := a.api.Peer.Archive.Standing(); stand.Failure != "" {
 		return stand
 	}
-	a.api.peer.Archive.Reach(ctx, max(s.Settings().ArchivedTo, 1), archivePatience)
-	return a.api.peer.Archive.Standing()
+	a.api.Peer.Archive.Reach(ctx, max(s.Settings().ArchivedTo, 1), core.ArchivePatience)
+	return a.api.Peer.Archive.Standing()
 }
 
 // trace is the part of a job whose change wakes a waiting reader.

@@ -10,6 +10,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -61,7 +62,7 @@ func TestHostsWithAuthentication(t *testing.T) {
 	if r := s.asked("berth.corp", http.MethodGet, "/queue", "", as(ann)...); r.status != http.StatusOK {
 		t.Errorf("any name is answered %d %s", r.status, r.body)
 	}
-	named := New(Config{Self: "p1", Now: s.now, Peer: s.api.peer, Own: []string{"10.0.0.1:10000"}, Hosts: []string{"berth.corp"}})
+	named := New(core.Config{Self: "p1", Now: s.now, Peer: s.api.Peer, Own: []string{"10.0.0.1:10000"}, Hosts: []string{"berth.corp"}})
 	s.api = named
 	for host, want := range map[string]int{
 		"berth.corp": 200, "BERTH.corp.:443": 200, "10.0.0.1:10000": 200, "10.0.0.9": 200, "localhost": 200, "evil.example": 421, "berth.corp.evil.example": 421,
@@ -87,9 +88,9 @@ func TestClientsAddressesWithoutAuthentication(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	kept := &refusals{}
-	parts := s.api.peer
+	parts := s.api.Peer
 	parts.Refusals = kept
-	s.api = New(Config{Self: "p1", Now: s.now, Peer: parts})
+	s.api = New(core.Config{Self: "p1", Now: s.now, Peer: parts})
 	s.asked("localhost", http.MethodPost, "/queue/submit", `{"command":""}`, wire.HeaderForwarded, "p2", wire.HeaderClient, "8.8.8.8").about("command")
 	if len(kept.list) != 1 || kept.list[0].From != "192.0.2.1" { // as httptest has it
 		t.Errorf("kept are %+v", kept.list)
@@ -155,11 +156,11 @@ func TestANodesAddressIsItsOwn(t *testing.T) {
 func TestRequestsToAgentsKeepTheirPath(t *testing.T) {
 	t.Parallel()
 	for _, address := range []string{"127.0.0.1:15555/latest/meta-data/iam?x=", "u@127.0.0.1:1", "", "127.0.0.1"} {
-		if r, err := newRequest(t.Context(), http.MethodGet, address, "/node/logs?job=1", nil); err == nil {
+		if r, err := core.NewRequest(t.Context(), http.MethodGet, address, "/node/logs?job=1", nil); err == nil {
 			t.Errorf("%q is asked as %s", address, r.URL)
 		}
 	}
-	r, err := newRequest(t.Context(), http.MethodGet, "127.0.0.1:7", "/node/logs?job=1", nil)
+	r, err := core.NewRequest(t.Context(), http.MethodGet, "127.0.0.1:7", "/node/logs?job=1", nil)
 	if err != nil || r.URL.String() != "http://127.0.0.1:7/node/logs?job=1" {
 		t.Errorf("asked is %v, %v", r, err)
 	}

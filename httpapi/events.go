@@ -13,7 +13,9 @@ import (
 	"github.com/berth-gpu/berth/cluster/archive"
 	"github.com/berth-gpu/berth/cluster/notify"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/intake"
+	"github.com/berth-gpu/berth/httpapi/port"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -25,7 +27,7 @@ const (
 )
 
 // events streams events.
-type events struct{ api *API }
+type events struct{ api *core.API }
 
 // eventsInput is the input of GET /events.
 type eventsInput struct {
@@ -61,7 +63,7 @@ func (q *eventStream) wants(n *model.Notice) bool {
 }
 
 func (a events) route(doc huma.API) {
-	o := op("events", http.MethodGet, "/events", "Events, as they happen")
+	o := core.Op("events", http.MethodGet, "/events", "Events, as they happen")
 	o.Description = "Server-sent events: data is a notice as JSON, id the same on every peer. With Last-Event-ID the stream continues " +
 		"after an event, at any peer. An event of type " + wire.EventReset + " means that the requested position is no longer " +
 		"kept: read again what was built from events. An event of type " + wire.EventClosed + " is the last one: its data is a problem " +
@@ -70,14 +72,14 @@ func (a events) route(doc huma.API) {
 		"200": {Description: "events, one after the other", Content: map[string]*huma.MediaType{"text/event-stream": {
 			Schema: doc.OpenAPI().Components.Schemas.Schema(noticeType(), true, ""),
 		}}},
-		"default": problemResponse(doc),
+		"default": core.ProblemResponse(doc),
 	}
-	huma.Register(doc, o, func(ctx context.Context, in *eventsInput) (*logOutput, error) {
+	huma.Register(doc, o, func(ctx context.Context, in *eventsInput) (*core.LogOutput, error) {
 		q, err := a.parse(ctx, in)
 		if err != nil {
-			return nil, problem.Of(a.api.log, err)
+			return nil, problem.Of(a.api.Log, err)
 		}
-		return &logOutput{func(c huma.Context) {
+		return &core.LogOutput{func(c huma.Context) {
 			r, w := humamux.Unwrap(c)
 			a.send(w, r, q)
 		}}, nil
@@ -100,7 +102,7 @@ func (a events) parse(ctx context.Context, in *eventsInput) (*eventStream, error
 			return nil, err
 		}
 	}
-	s, err := a.api.fresh(ctx, Default)
+	s, err := a.api.Fresh(ctx, port.Default)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +110,7 @@ func (a events) parse(ctx context.Context, in *eventsInput) (*eventStream, error
 	if id == "" {
 		id = in.After
 	}
-	feed := a.api.peer.Feed
+	feed := a.api.Peer.Feed
 	if id == "" {
 		q.at = feed.Before(in.Last, q.wants)
 		return q, nil
@@ -118,7 +120,7 @@ func (a events) parse(ctx context.Context, in *eventsInput) (*eventStream, error
 		return nil, problem.Invalid(wire.HeaderLastEvent, "must be the id of an event")
 	}
 	if here && at.Index > s.Index { // another peer may be ahead of this one, but no id is ahead of the log
-		if s, err = a.api.fresh(ctx, Linearizable); err != nil {
+		if s, err = a.api.Fresh(ctx, port.Linearizable); err != nil {
 			return nil, err
 		}
 		here = at.Index <= s.Index
@@ -136,8 +138,8 @@ func (a events) parse(ctx context.Context, in *eventsInput) (*eventStream, error
 // ends.
 func (a events) send(w http.ResponseWriter, r *http.Request, q *eventStream) {
 	a.follow(w, r, q)
-	if f := endedBy(r.Context()); f != nil {
-		out := subscriber{conclude(w), http.NewResponseController(w)}
+	if f := core.EndedBy(r.Context()); f != nil {
+		out := subscriber{core.Conclude(w), http.NewResponseController(w)}
 		_ = out.write(closedFrame(f)) // a follower that has left needs no reason
 	}
 }
@@ -146,7 +148,7 @@ func (a events) send(w http.ResponseWriter, r *http.Request, q *eventStream) {
 func (a events) follow(w http.ResponseWriter, r *http.Request, q *eventStream) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	stop := context.AfterFunc(a.api.life.ctx, cancel)
+	stop := context.AfterFunc(a.api.Life.Ctx, cancel)
 	defer stop()
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream; charset=utf-8")
@@ -156,7 +158,7 @@ func (a events) follow(w http.ResponseWriter, r *http.Request, q *eventStream) {
 	out := subscriber{w, http.NewResponseController(w)}
 	greeting := ": events follow\n\n"
 	if q.reset != "" {
-		greeting = resetFrame(q.reset, a.api.cfg.Now())
+		greeting = resetFrame(q.reset, a.api.Config.Now())
 	}
 	if out.write([]byte(greeting)) != nil {
 		return
@@ -164,7 +166,7 @@ func (a events) follow(w http.ResponseWriter, r *http.Request, q *eventStream) {
 	for ctx.Err() == nil {
 		data, gone := a.next(q)
 		if gone { // events that it has missed are no longer kept: it gets a reset
-			cut(w)
+			core.Cut(w)
 			return
 		}
 		if len(data) > 0 {
@@ -182,7 +184,7 @@ func (a events) follow(w http.ResponseWriter, r *http.Request, q *eventStream) {
 // next returns what must be sent now; empty once there is nothing more.
 func (a events) next(q *eventStream) (data []byte, gone bool) {
 	for len(data) == 0 {
-		list, gone := a.api.peer.Feed.After(q.at, eventsAtOnce)
+		list, gone := a.api.Peer.Feed.After(q.at, eventsAtOnce)
 		if gone || len(list) == 0 {
 			return nil, gone
 		}
@@ -201,7 +203,7 @@ func (a events) next(q *eventStream) (data []byte, gone bool) {
 func (a events) await(ctx context.Context, q *eventStream, out *subscriber) bool {
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
-	news := a.api.peer.Feed.Changed(q.at)
+	news := a.api.Peer.Feed.Changed(q.at)
 	for {
 		select {
 		case <-news:
@@ -223,7 +225,7 @@ type subscriber struct {
 }
 
 func (f *subscriber) write(data []byte) error {
-	_ = f.control.SetWriteDeadline(time.Now().Add(followerSlow)) // a writer without deadlines has no slow client
+	_ = f.control.SetWriteDeadline(time.Now().Add(core.FollowerSlow)) // a writer without deadlines has no slow client
 	if _, err := f.Write(data); err != nil {
 		return err
 	}

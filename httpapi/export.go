@@ -12,19 +12,21 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/forecast"
+	"github.com/berth-gpu/berth/httpapi/port"
 	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
 // exports exports the cluster as state files.
-type exports struct{ api *API }
+type exports struct{ api *core.API }
 
 func (a exports) route(doc huma.API) {
-	o := op("snapshot", http.MethodGet, "/snapshot", "The cluster as state files, at one place of its log")
+	o := core.Op("snapshot", http.MethodGet, "/snapshot", "The cluster as state files, at one place of its log")
 	o.Description = "It contains users' commands and environments, and is for administrators only."
-	handle(a.api, doc, o, func(ctx context.Context, _ *struct{}) (*answer[wire.Snapshot], error) {
-		s, err := a.api.fresh(ctx, Linearizable)
+	core.Handle(a.api, doc, o, func(ctx context.Context, _ *struct{}) (*core.Answer[wire.Snapshot], error) {
+		s, err := a.api.Fresh(ctx, port.Linearizable)
 		if err != nil {
 			return nil, err
 		}
@@ -32,7 +34,7 @@ func (a exports) route(doc huma.API) {
 		if err != nil {
 			return nil, err
 		}
-		return &answer[wire.Snapshot]{Index: s.Index, Body: out}, nil
+		return &core.Answer[wire.Snapshot]{Index: s.Index, Body: out}, nil
 	})
 }
 
@@ -56,7 +58,7 @@ func (a exports) all(ctx context.Context, s *state.State) (*wire.Snapshot, error
 		ClusterState: wire.ClusterStateFile{ClusterState: *clusterStates(a).state(ctx, s), Saved: saved},
 		JobQueue:     wire.JobQueueFile{QueuedJobs: p.Brief(queued), Statistics: view.Statistics(s, places.Rate(s)), Saved: *jobs},
 		Orchestrator: wire.OrchestratorStateFile{
-			Orchestrator: *a.api.orchestrator(ctx, s), Policies: *view.Policies(s),
+			Orchestrator: *a.api.Orchestrator(ctx, s), Policies: *view.Policies(s),
 			Saved: wire.SavedSettings{Saved: saved, Arrangement: *savedSettings(s)},
 		},
 		Allocation: wire.GPUAllocationFile{

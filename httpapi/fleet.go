@@ -7,35 +7,36 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
 // fleet lists GPUs and nodes.
-type fleet struct{ api *API }
+type fleet struct{ api *core.API }
 
 func (a fleet) route(doc huma.API) {
-	set := topics(model.TopicFleet, model.TopicNode, model.TopicSettings)
+	set := core.Topics(model.TopicFleet, model.TopicNode, model.TopicSettings)
 	for id, path := range map[string]string{"gpu-status": "/gpu/status", "cluster-gpu-status": "/cluster/gpu-status"} {
-		handle(a.api, doc, op(id, http.MethodGet, path, "Every GPU with its holder and telemetry"),
-			func(ctx context.Context, in *watchInput) (*answer[wire.GPUStatus], error) {
-				s, err := a.api.read(ctx, &in.Watch, set, nil)
+		core.Handle(a.api, doc, core.Op(id, http.MethodGet, path, "Every GPU with its holder and telemetry"),
+			func(ctx context.Context, in *core.WatchInput) (*core.Answer[wire.GPUStatus], error) {
+				s, err := a.api.Read(ctx, &in.Watch, set, nil)
 				if err != nil {
 					return nil, err
 				}
-				nodes, busy := view.Nodes(&s, a.api.now(&s), a.api.samples.get(ctx).Readings)
+				nodes, busy := view.Nodes(&s, a.api.Now(&s), a.api.Samples.Get(ctx).Readings)
 				out := &wire.GPUStatus{Nodes: nodes, ClusterStatus: view.ClusterStatus(&s)}
 				out.ClusterStatus.BusyPercent = busy
-				return &answer[wire.GPUStatus]{Index: s.Index, Body: out}, nil
+				return &core.Answer[wire.GPUStatus]{Index: s.Index, Body: out}, nil
 			})
 	}
-	handle(a.api, doc, op("nodes", http.MethodGet, "/nodes", "Every GPU host"),
-		func(ctx context.Context, in *watchInput) (*answer[wire.Nodes], error) {
-			s, err := a.api.read(ctx, &in.Watch, set, nil)
+	core.Handle(a.api, doc, core.Op("nodes", http.MethodGet, "/nodes", "Every GPU host"),
+		func(ctx context.Context, in *core.WatchInput) (*core.Answer[wire.Nodes], error) {
+			s, err := a.api.Read(ctx, &in.Watch, set, nil)
 			if err != nil {
 				return nil, err
 			}
-			nodes, _ := view.Nodes(&s, a.api.now(&s), a.api.samples.get(ctx).Readings)
-			return &answer[wire.Nodes]{Index: s.Index, Body: &wire.Nodes{Nodes: nodes}}, nil
+			nodes, _ := view.Nodes(&s, a.api.Now(&s), a.api.Samples.Get(ctx).Readings)
+			return &core.Answer[wire.Nodes]{Index: s.Index, Body: &wire.Nodes{Nodes: nodes}}, nil
 		})
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/core"
+	"github.com/berth-gpu/berth/httpapi/port"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -18,7 +20,7 @@ import (
 const maxHistory = 4 << 20
 
 // histories passes on the telemetry that nodes keep.
-type histories struct{ api *API }
+type histories struct{ api *core.API }
 
 // historyInput is the input of GET /nodes/{node_id}/gpus/history.
 type historyInput struct {
@@ -28,10 +30,10 @@ type historyInput struct {
 }
 
 func (a histories) route(doc huma.API) {
-	o := op("gpu-history", http.MethodGet, "/nodes/{node_id}/gpus/history", "What a node's GPUs measured in the last quarter of an hour")
+	o := core.Op("gpu-history", http.MethodGet, "/nodes/{node_id}/gpus/history", "What a node's GPUs measured in the last quarter of an hour")
 	o.Description = "The node itself answers, by way of any peer; its memory is empty after a start of its agent."
-	handle(a.api, doc, o, func(ctx context.Context, in *historyInput) (*answer[wire.NodeHistory], error) {
-		s, err := a.api.fresh(ctx, Default)
+	core.Handle(a.api, doc, o, func(ctx context.Context, in *historyInput) (*core.Answer[wire.NodeHistory], error) {
+		s, err := a.api.Fresh(ctx, port.Default)
 		if err != nil {
 			return nil, err
 		}
@@ -41,10 +43,10 @@ func (a histories) route(doc huma.API) {
 		}
 		past, err := a.ask(ctx, n.Address, in)
 		if err != nil {
-			a.api.log.Debug("the telemetry of a node cannot be read", "node", n.ID, "err", err)
+			a.api.Log.Debug("the telemetry of a node cannot be read", "node", n.ID, "err", err)
 			return nil, problem.Refuse(wire.CodeUnreachable, "the node cannot be reached, or its agent is too old: the telemetry is kept on the node only")
 		}
-		return &answer[wire.NodeHistory]{Index: s.Index, Body: past}, nil
+		return &core.Answer[wire.NodeHistory]{Index: s.Index, Body: past}, nil
 	})
 }
 
@@ -53,13 +55,13 @@ func (a histories) ask(ctx context.Context, node string, in *historyInput) (*wir
 	if node == "" {
 		return nil, fmt.Errorf("its address is not known")
 	}
-	ctx, cancel := context.WithTimeout(ctx, nodeLimit)
+	ctx, cancel := context.WithTimeout(ctx, core.NodeLimit)
 	defer cancel()
-	r, err := newRequest(ctx, http.MethodGet, node, fmt.Sprintf("/node/gpus/history?minutes=%d&steps=%d", in.Minutes, in.Steps), nil)
+	r, err := core.NewRequest(ctx, http.MethodGet, node, fmt.Sprintf("/node/gpus/history?minutes=%d&steps=%d", in.Minutes, in.Steps), nil)
 	if err != nil {
 		return nil, err
 	}
-	got, err := a.api.out.RoundTrip(r)
+	got, err := a.api.Out.RoundTrip(r)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/problem"
 )
 
@@ -17,9 +18,9 @@ func hookScope(ctx context.Context, user, project string) (model.ScopeKey, error
 	switch {
 	case user != "" && project != "":
 		return model.ScopeKey{}, problem.Invalid("project", "must not be given together with user")
-	case !isOperator(ctx) && (project != "" || user != "" && user != name):
+	case !core.IsOperator(ctx) && (project != "" || user != "" && user != name):
 		return model.ScopeKey{}, deniedHook(ctx, "a webhook for a project or another user")
-	case !isOperator(ctx):
+	case !core.IsOperator(ctx):
 		return model.ScopeKey{Kind: model.ScopeUser, Name: name}, nil
 	case user != "":
 		return model.ScopeKey{Kind: model.ScopeUser, Name: user}, nil
@@ -32,7 +33,7 @@ func hookScope(ctx context.Context, user, project string) (model.ScopeKey, error
 // ownHook reports whether the caller may see and change a webhook: their own, or as an operator
 // any.
 func ownHook(ctx context.Context, w *model.Webhook) bool {
-	return isOperator(ctx) || w.Scope == model.ScopeKey{Kind: model.ScopeUser, Name: auth.From(ctx).Name}
+	return core.IsOperator(ctx) || w.Scope == model.ScopeKey{Kind: model.ScopeUser, Name: auth.From(ctx).Name}
 }
 
 // findHook returns a webhook that the caller may see and change.
@@ -50,7 +51,7 @@ func findHook(ctx context.Context, s *state.State, id model.WebhookID) (model.We
 // ownDelivery reports whether the caller may see the result of a delivery: to their own webhooks,
 // and to the addresses of their own jobs and allocations.
 func ownDelivery(ctx context.Context, s *state.State, d *model.Delivery) bool {
-	if isOperator(ctx) {
+	if core.IsOperator(ctx) {
 		return true
 	}
 	if id, is := d.Key.Outlet.Webhook(); is {
@@ -61,5 +62,5 @@ func ownDelivery(ctx context.Context, s *state.State, d *model.Delivery) bool {
 }
 
 func deniedHook(ctx context.Context, what string) error {
-	return denied(what + " needs the role " + model.RoleOperator.String() + "; you have " + auth.From(ctx).Role.String())
+	return core.Denied(what + " needs the role " + model.RoleOperator.String() + "; you have " + auth.From(ctx).Role.String())
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/strict"
@@ -20,7 +21,7 @@ import (
 
 // imports fills an empty cluster from state files, step by step: begin, its jobs in parts, its
 // settings, the end. Each step may be sent again, to any peer.
-type imports struct{ api *API }
+type imports struct{ api *core.API }
 
 // importInput is the input of a step of an import.
 type importInput struct {
@@ -36,14 +37,14 @@ func (a imports) route(doc huma.API) {
 	importStep(a, doc, "/end", "End an import: the imported jobs may start", a.end)
 }
 
-func importStep[B any](a imports, doc huma.API, path, what string, do func(context.Context, *importInput, *B) (*answer[wire.Imported], error)) {
+func importStep[B any](a imports, doc huma.API, path, what string, do func(context.Context, *importInput, *B) (*core.Answer[wire.Imported], error)) {
 	body := strict.New[B]()
 	name := "import"
 	if path != "" {
 		name += "-" + path[1:]
 	}
-	handleBody[B](a.api, doc, op(name, http.MethodPost, "/snapshot/import"+path, what),
-		func(ctx context.Context, in *importInput) (*answer[wire.Imported], error) {
+	core.HandleBody[B](a.api, doc, core.Op(name, http.MethodPost, "/snapshot/import"+path, what),
+		func(ctx context.Context, in *importInput) (*core.Answer[wire.Imported], error) {
 			b, err := body.Decode(in.RawBody)
 			if err != nil {
 				return nil, err
@@ -60,7 +61,7 @@ func importID(text string) (id model.Hash, err error) {
 	return model.Hash(raw), nil
 }
 
-func (a imports) begin(ctx context.Context, in *importInput, b *wire.BeginImport) (*answer[wire.Imported], error) {
+func (a imports) begin(ctx context.Context, in *importInput, b *wire.BeginImport) (*core.Answer[wire.Imported], error) {
 	id, err := importID(b.ImportID)
 	if err != nil {
 		return nil, err
@@ -73,28 +74,28 @@ func (a imports) begin(ctx context.Context, in *importInput, b *wire.BeginImport
 }
 
 // carry carries out a command; that of a dry run on a copy of the state only.
-func (a imports) carry(ctx context.Context, in *importInput, body command.Body) (*answer[wire.Imported], error) {
+func (a imports) carry(ctx context.Context, in *importInput, body command.Body) (*core.Answer[wire.Imported], error) {
 	if !in.DryRun {
-		_, index, err := a.api.propose(ctx, in.Key, body)
+		_, index, err := a.api.Propose(ctx, in.Key, body)
 		if err != nil {
 			return nil, err
 		}
-		s := a.api.peer.Reader.State()
-		return &answer[wire.Imported]{Index: index, Body: importOf(&s)}, nil
+		s := a.api.Peer.Reader.State()
+		return &core.Answer[wire.Imported]{Index: index, Body: importOf(&s)}, nil
 	}
-	c, err := command.New(clipActor(auth.From(ctx).Actor()), body)
+	c, err := command.New(core.ClipActor(auth.From(ctx).Actor()), body)
 	if err != nil {
 		return nil, err
 	}
-	s := a.api.peer.Reader.State()
-	at := state.Meta{Index: s.Index + 1, Term: s.Term, At: s.Settings().Clock, By: string(a.api.cfg.Self)}
+	s := a.api.Peer.Reader.State()
+	at := state.Meta{Index: s.Index + 1, Term: s.Term, At: s.Settings().Clock, By: string(a.api.Config.Self)}
 	_, results, _ := state.Apply(s, at, []command.Command{c})
 	if !results[0].OK() {
 		return nil, problem.Refused(&results[0])
 	}
 	out := importOf(&s)
 	out.DryRun = true
-	return &answer[wire.Imported]{Index: s.Index, Body: out}, nil
+	return &core.Answer[wire.Imported]{Index: s.Index, Body: out}, nil
 }
 
 // importOf returns the progress of an import.
@@ -112,7 +113,7 @@ func importOf(s *state.State) *wire.Imported {
 	return out
 }
 
-func (a imports) jobs(ctx context.Context, in *importInput, b *wire.ImportJobs) (*answer[wire.Imported], error) {
+func (a imports) jobs(ctx context.Context, in *importInput, b *wire.ImportJobs) (*core.Answer[wire.Imported], error) {
 	id, err := importID(b.ImportID)
 	if err != nil {
 		return nil, err
@@ -121,8 +122,8 @@ func (a imports) jobs(ctx context.Context, in *importInput, b *wire.ImportJobs) 
 	if err != nil {
 		return nil, err
 	}
-	s := a.api.peer.Reader.State()
-	r := intake.NewReader(b, a.api.now(&s), &a.api.gate.terms().Rules)
+	s := a.api.Peer.Reader.State()
+	r := intake.NewReader(b, a.api.Now(&s), &a.api.Gate.Terms().Rules)
 	if err := r.All(b); err != nil {
 		return nil, err
 	}
@@ -134,14 +135,14 @@ func (a imports) jobs(ctx context.Context, in *importInput, b *wire.ImportJobs) 
 			return nil, a.tooLarge(err)
 		}
 	} else {
-		if _, index, err = a.api.propose(ctx, in.Key, body); err != nil {
+		if _, index, err = a.api.Propose(ctx, in.Key, body); err != nil {
 			return nil, a.tooLarge(err)
 		}
-		s = a.api.peer.Reader.State()
+		s = a.api.Peer.Reader.State()
 		out = importOf(&s)
 	}
 	out.Again, out.Ended = r.Again, r.Ended
-	return &answer[wire.Imported]{Index: index, Body: out}, nil
+	return &core.Answer[wire.Imported]{Index: index, Body: out}, nil
 }
 
 func (imports) tooLarge(err error) error {
@@ -151,10 +152,10 @@ func (imports) tooLarge(err error) error {
 	return err
 }
 
-func (a imports) end(ctx context.Context, in *importInput, b *wire.EndImport) (*answer[wire.Imported], error) {
+func (a imports) end(ctx context.Context, in *importInput, b *wire.EndImport) (*core.Answer[wire.Imported], error) {
 	short := intake.Or(b.Short, false)
 	if b.ImportID == "" && short {
-		s := a.api.peer.Reader.State()
+		s := a.api.Peer.Reader.State()
 		return a.endOpen(ctx, in, &s)
 	}
 	id, err := importID(b.ImportID)
@@ -165,7 +166,7 @@ func (a imports) end(ctx context.Context, in *importInput, b *wire.EndImport) (*
 }
 
 // endOpen ends the open import, if there is one.
-func (a imports) endOpen(ctx context.Context, in *importInput, s *state.State) (*answer[wire.Imported], error) {
+func (a imports) endOpen(ctx context.Context, in *importInput, s *state.State) (*core.Answer[wire.Imported], error) {
 	open := s.Settings().Import
 	if !open.Open {
 		return nil, problem.Refuse(model.CodeConflict.String(), "no import is open")
@@ -174,7 +175,7 @@ func (a imports) endOpen(ctx context.Context, in *importInput, s *state.State) (
 }
 
 // settings changes the values in the body, all of them in one log entry.
-func (a imports) settings(ctx context.Context, in *importInput, b *wire.ImportSettings) (*answer[wire.Imported], error) {
+func (a imports) settings(ctx context.Context, in *importInput, b *wire.ImportSettings) (*core.Answer[wire.Imported], error) {
 	id, err := importID(b.ImportID)
 	if err != nil {
 		return nil, err
@@ -183,7 +184,7 @@ func (a imports) settings(ctx context.Context, in *importInput, b *wire.ImportSe
 	if err != nil {
 		return nil, problem.Under("settings", err)
 	}
-	s := a.api.peer.Reader.State()
+	s := a.api.Peer.Reader.State()
 	bodies, err := intake.Changes(&s, set)
 	if err != nil {
 		return nil, problem.Under("settings", err)
@@ -193,17 +194,17 @@ func (a imports) settings(ctx context.Context, in *importInput, b *wire.ImportSe
 	}
 	var commands []command.Command
 	for _, body := range bodies {
-		c, err := command.New(clipActor(auth.From(ctx).Actor()), body)
+		c, err := command.New(core.ClipActor(auth.From(ctx).Actor()), body)
 		if err != nil {
-			return nil, problem.Under("settings", problem.Of(a.api.log, err))
+			return nil, problem.Under("settings", problem.Of(a.api.Log, err))
 		}
-		commands = append(commands, c.FromClient(proposing(ctx)))
+		commands = append(commands, c.FromClient(core.Proposing(ctx)))
 	}
-	out := &answer[wire.Imported]{Index: s.Index, Body: importOf(&s)}
+	out := &core.Answer[wire.Imported]{Index: s.Index, Body: importOf(&s)}
 	if out.Body.DryRun = in.DryRun; in.DryRun || len(commands) == 0 {
 		return out, nil
 	}
-	results, index, err := a.api.peer.Proposer.Propose(ctx, commands...)
+	results, index, err := a.api.Peer.Proposer.Propose(ctx, commands...)
 	if err != nil {
 		return nil, problem.Unsure(err)
 	}

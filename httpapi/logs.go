@@ -18,7 +18,9 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/intake"
+	"github.com/berth-gpu/berth/httpapi/port"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -31,7 +33,7 @@ const (
 )
 
 // outputs serves the output of jobs, from the nodes that run them.
-type outputs struct{ api *API }
+type outputs struct{ api *core.API }
 
 // logInput is the input of GET /jobs/{job_id}/logs.
 type logInput struct {
@@ -56,19 +58,19 @@ func (in *logInput) Resolve(ctx huma.Context) []error {
 }
 
 func (a outputs) route(doc huma.API) {
-	o := op("logs", http.MethodGet, "/jobs/{job_id}/logs", "A job's output")
+	o := core.Op("logs", http.MethodGet, "/jobs/{job_id}/logs", "A job's output")
 	o.Description = "The output comes from the node that runs the job. While the node is unreachable, the answer is the end of " +
 		"the output, if the rank has ended, and " + wire.HeaderSource + " says tail."
 	o.Responses = map[string]*huma.Response{
 		"200":     {Description: "the output, unchanged", Content: map[string]*huma.MediaType{"text/plain": {Schema: &huma.Schema{Type: "string"}}}},
-		"default": problemResponse(doc),
+		"default": core.ProblemResponse(doc),
 	}
-	huma.Register(doc, o, func(ctx context.Context, in *logInput) (*logOutput, error) {
+	huma.Register(doc, o, func(ctx context.Context, in *logInput) (*core.LogOutput, error) {
 		rank, node, err := a.find(ctx, in)
 		if err != nil {
-			return nil, problem.Of(a.api.log, err)
+			return nil, problem.Of(a.api.Log, err)
 		}
-		return &logOutput{func(c huma.Context) {
+		return &core.LogOutput{func(c huma.Context) {
 			r, w := humamux.Unwrap(c)
 			a.send(w, r, rank, node, in)
 		}}, nil
@@ -85,13 +87,13 @@ func (a outputs) find(ctx context.Context, in *logInput) (k model.RankKey, addre
 	if err != nil {
 		return k, "", err
 	}
-	s, err := a.api.fresh(ctx, Default)
+	s, err := a.api.Fresh(ctx, port.Default)
 	if err != nil {
 		return k, "", err
 	}
 	task, found := view.TaskAt(&s, id, n)
 	if !found {
-		return k, "", noJob()
+		return k, "", core.NoJob()
 	}
 	if job, _ := s.Jobs.Get(id); job.Array() && n == view.FirstTask {
 		return k, "", problem.Invalid("task", fmt.Sprintf("job %s is an array of %d tasks, each with its own output: give one of them, such as %d",
@@ -124,11 +126,11 @@ func nodeAddress(s *state.State, k model.RankKey) string {
 func (a outputs) send(w http.ResponseWriter, r *http.Request, k model.RankKey, node string, in *logInput) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	stop := context.AfterFunc(a.api.life.ctx, cancel)
+	stop := context.AfterFunc(a.api.Life.Ctx, cancel)
 	defer stop()
 	answer, err := a.ask(ctx, k, node, in)
 	if err != nil {
-		a.api.log.Debug("a log cannot be read from its node", "rank", k, "err", err)
+		a.api.Log.Debug("a log cannot be read from its node", "rank", k, "err", err)
 		a.sendTail(w, k, in)
 		return
 	}
@@ -138,11 +140,11 @@ func (a outputs) send(w http.ResponseWriter, r *http.Request, k model.RankKey, n
 	w.Header().Set("Trailer", wire.TrailerProblem)
 	w.WriteHeader(http.StatusOK)
 	err = stream(w, answer.Body)
-	switch f := endedBy(r.Context()); {
+	switch f := core.EndedBy(r.Context()); {
 	case f != nil:
 		closeLog(w, r, f)
 	case err != nil && r.Context().Err() == nil:
-		cut(w)
+		core.Cut(w)
 	}
 }
 
@@ -150,9 +152,9 @@ func (a outputs) send(w http.ResponseWriter, r *http.Request, k model.RankKey, n
 // clients that accept trailers (RFC 9110, 10.1.4), else as a last line.
 func closeLog(w http.ResponseWriter, r *http.Request, f *problem.Failure) {
 	if !takesTrailers(r) {
-		w = conclude(w)
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(followerSlow)) // a writer without deadlines has no slow client
-		_, _ = io.WriteString(w, "\nberth: the output ends here: "+f.Detail+"\n")        // a client that has left needs no reason
+		w = core.Conclude(w)
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(core.FollowerSlow)) // a writer without deadlines has no slow client
+		_, _ = io.WriteString(w, "\nberth: the output ends here: "+f.Detail+"\n")             // a client that has left needs no reason
 		return
 	}
 	if data, err := json.Marshal(f.Problem); err == nil { // texts and numbers only
@@ -182,13 +184,13 @@ func (a outputs) ask(ctx context.Context, k model.RankKey, node string, in *logI
 		q.Set("follow", "true")
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	late := time.AfterFunc(nodeLimit, cancel)
-	r, err := newRequest(ctx, http.MethodGet, node, "/node/logs?"+q.Encode(), nil)
+	late := time.AfterFunc(core.NodeLimit, cancel)
+	r, err := core.NewRequest(ctx, http.MethodGet, node, "/node/logs?"+q.Encode(), nil)
 	if err != nil {
 		cancel()
 		return nil, err
 	}
-	answer, err := a.api.out.RoundTrip(r)
+	answer, err := a.api.Out.RoundTrip(r)
 	if !late.Stop() || err != nil {
 		cancel()
 		if err == nil {
@@ -225,7 +227,7 @@ func stream(w http.ResponseWriter, from io.Reader) error {
 	for {
 		n, err := from.Read(buffer)
 		if n > 0 {
-			_ = control.SetWriteDeadline(time.Now().Add(writeLimit)) // a writer without deadlines has no slow client
+			_ = control.SetWriteDeadline(time.Now().Add(core.WriteLimit)) // a writer without deadlines has no slow client
 			if _, err := w.Write(buffer[:n]); err != nil {
 				return err
 			}
@@ -244,7 +246,7 @@ func stream(w http.ResponseWriter, from io.Reader) error {
 
 // sendTail sends the end of the output that this peer keeps.
 func (a outputs) sendTail(w http.ResponseWriter, k model.RankKey, in *logInput) {
-	t, found := a.api.peer.Tails.Get(k)
+	t, found := a.api.Peer.Tails.Get(k)
 	if !found {
 		problem.Refuse(wire.CodeUnreachable, "the node that has the output cannot be reached, and the end of it is not kept here: "+
 			"try again when the node can be reached").Write(w)

@@ -11,13 +11,14 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/strict"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
 // operations changes nodes and GPUs for operators.
-type operations struct{ api *API }
+type operations struct{ api *core.API }
 
 // nodeInput is the input of changes of a node.
 type nodeInput struct {
@@ -41,16 +42,16 @@ type gpuInput struct {
 
 func (a operations) route(doc huma.API) {
 	mode := strict.New[wire.SetMode]()
-	handleBody[wire.SetMode](a.api, doc, op("set-node-mode", http.MethodPut, "/nodes/{node_id}/mode", "Open, cordon or drain a node"),
-		func(ctx context.Context, in *nodeInput) (*answer[wire.NodeDone], error) {
+	core.HandleBody[wire.SetMode](a.api, doc, core.Op("set-node-mode", http.MethodPut, "/nodes/{node_id}/mode", "Open, cordon or drain a node"),
+		func(ctx context.Context, in *nodeInput) (*core.Answer[wire.NodeDone], error) {
 			body, err := mode.Decode(in.RawBody)
 			if err != nil {
 				return nil, err
 			}
 			return a.setNodeMode(ctx, in, body)
 		})
-	handleBody[wire.SetMode](a.api, doc, op("set-gpu-mode", http.MethodPut, "/gpus/{uuid}/mode", "Open, cordon or drain one GPU"),
-		func(ctx context.Context, in *gpuInput) (*answer[wire.NodeDone], error) {
+	core.HandleBody[wire.SetMode](a.api, doc, core.Op("set-gpu-mode", http.MethodPut, "/gpus/{uuid}/mode", "Open, cordon or drain one GPU"),
+		func(ctx context.Context, in *gpuInput) (*core.Answer[wire.NodeDone], error) {
 			body, err := mode.Decode(in.RawBody)
 			if err != nil {
 				return nil, err
@@ -58,8 +59,8 @@ func (a operations) route(doc huma.API) {
 			return a.setGPUMode(ctx, in, body)
 		})
 	labels := strict.New[wire.SetLabels]()
-	handleBody[wire.SetLabels](a.api, doc, op("set-node-labels", http.MethodPatch, "/nodes/{node_id}/labels", "Label a node, with precedence over its agent's labels"),
-		func(ctx context.Context, in *nodeInput) (*answer[wire.NodeDone], error) {
+	core.HandleBody[wire.SetLabels](a.api, doc, core.Op("set-node-labels", http.MethodPatch, "/nodes/{node_id}/labels", "Label a node, with precedence over its agent's labels"),
+		func(ctx context.Context, in *nodeInput) (*core.Answer[wire.NodeDone], error) {
 			body, err := labels.Decode(in.RawBody)
 			if err != nil {
 				return nil, err
@@ -67,24 +68,24 @@ func (a operations) route(doc huma.API) {
 			return a.setNodeLabels(ctx, in, body)
 		})
 	dead := strict.New[wire.ConfirmDead]()
-	o := op("confirm-dead", http.MethodPost, "/nodes/{node_id}/confirm-dead", "Confirm that an unreachable node is dead, with all its processes")
+	o := core.Op("confirm-dead", http.MethodPost, "/nodes/{node_id}/confirm-dead", "Confirm that an unreachable node is dead, with all its processes")
 	o.Description = "This is an operator's confirmation of what no machine can detect: jobs that ran there, including those that wait " +
 		"for it (on_lost hold), are started again elsewhere or fail. If the node is alive after all, two attempts of a job may run."
-	handleBody[wire.ConfirmDead](a.api, doc, o, func(ctx context.Context, in *nodeInput) (*answer[wire.NodeDone], error) {
+	core.HandleBody[wire.ConfirmDead](a.api, doc, o, func(ctx context.Context, in *nodeInput) (*core.Answer[wire.NodeDone], error) {
 		body, err := dead.Decode(in.RawBody)
 		if err != nil {
 			return nil, err
 		}
 		return a.confirmDead(ctx, in, body)
 	})
-	handle(a.api, doc, op("retire-node", http.MethodDelete, "/nodes/{node_id}", "Remove a node that is empty or dead"),
-		func(ctx context.Context, in *nodeOnlyInput) (*answer[wire.NodeDone], error) {
-			_, index, err := a.api.propose(ctx, in.Key, &command.RetireNode{Node: model.NodeID(in.Node)})
+	core.Handle(a.api, doc, core.Op("retire-node", http.MethodDelete, "/nodes/{node_id}", "Remove a node that is empty or dead"),
+		func(ctx context.Context, in *nodeOnlyInput) (*core.Answer[wire.NodeDone], error) {
+			_, index, err := a.api.Propose(ctx, in.Key, &command.RetireNode{Node: model.NodeID(in.Node)})
 			if err != nil {
 				return nil, err
 			}
 			out := &wire.NodeDone{Success: true, NodeID: in.Node, Message: "retired", Jobs: []string{}}
-			return &answer[wire.NodeDone]{Index: index, Body: out}, nil
+			return &core.Answer[wire.NodeDone]{Index: index, Body: out}, nil
 		})
 }
 
@@ -98,22 +99,22 @@ func modeOf(text string) (model.NodeMode, error) {
 	return 0, problem.Invalid("mode", "must be open, cordoned or draining")
 }
 
-func (a operations) setNodeMode(ctx context.Context, in *nodeInput, body *wire.SetMode) (*answer[wire.NodeDone], error) {
+func (a operations) setNodeMode(ctx context.Context, in *nodeInput, body *wire.SetMode) (*core.Answer[wire.NodeDone], error) {
 	mode, err := modeOf(body.Mode)
 	if err != nil {
 		return nil, err
 	}
 	id := model.NodeID(in.Node)
-	_, index, err := a.api.propose(ctx, in.Key, &command.SetNodeMode{Node: id, Mode: mode, Note: body.Reason})
+	_, index, err := a.api.Propose(ctx, in.Key, &command.SetNodeMode{Node: id, Mode: mode, Note: body.Reason})
 	if err != nil {
 		return nil, err
 	}
-	s := a.api.peer.Reader.State()
+	s := a.api.Peer.Reader.State()
 	out := &wire.NodeDone{Success: true, NodeID: in.Node, Message: told(mode), Jobs: tasksOn(&s, id)}
-	return &answer[wire.NodeDone]{Index: index, Body: out}, nil
+	return &core.Answer[wire.NodeDone]{Index: index, Body: out}, nil
 }
 
-func (a operations) setNodeLabels(ctx context.Context, in *nodeInput, body *wire.SetLabels) (*answer[wire.NodeDone], error) {
+func (a operations) setNodeLabels(ctx context.Context, in *nodeInput, body *wire.SetLabels) (*core.Answer[wire.NodeDone], error) {
 	var changes model.Labels
 	for key, value := range body.Set { // order-free: With sorts
 		changes = changes.With(model.Label{Key: key, Value: value})
@@ -129,14 +130,14 @@ func (a operations) setNodeLabels(ctx context.Context, in *nodeInput, body *wire
 		return nil, problem.Invalid("set", model.ErrLabels.Error()+"; give at least one label to set or remove")
 	}
 	id := model.NodeID(in.Node)
-	_, index, err := a.api.propose(ctx, in.Key, &command.SetNodeLabels{Node: id, Changes: text})
+	_, index, err := a.api.Propose(ctx, in.Key, &command.SetNodeLabels{Node: id, Changes: text})
 	if err != nil {
 		return nil, err
 	}
-	s := a.api.peer.Reader.State()
+	s := a.api.Peer.Reader.State()
 	n, _ := s.Nodes.Get(id)
 	out := &wire.NodeDone{Success: true, NodeID: in.Node, Message: labelsNow(n.Is()), Jobs: tasksOn(&s, id)}
-	return &answer[wire.NodeDone]{Index: index, Body: out}, nil
+	return &core.Answer[wire.NodeDone]{Index: index, Body: out}, nil
 }
 
 // tasksOn returns the tasks that have a rank on a node.
@@ -162,37 +163,37 @@ func told(mode model.NodeMode) string {
 	return "takes work"
 }
 
-func (a operations) setGPUMode(ctx context.Context, in *gpuInput, body *wire.SetMode) (*answer[wire.NodeDone], error) {
+func (a operations) setGPUMode(ctx context.Context, in *gpuInput, body *wire.SetMode) (*core.Answer[wire.NodeDone], error) {
 	mode, err := modeOf(body.Mode)
 	if err != nil {
 		return nil, err
 	}
 	id := model.GPUID(strings.TrimSpace(in.GPU))
-	_, index, err := a.api.propose(ctx, in.Key, &command.SetGPUMode{GPU: id, Mode: mode, Note: body.Reason})
+	_, index, err := a.api.Propose(ctx, in.Key, &command.SetGPUMode{GPU: id, Mode: mode, Note: body.Reason})
 	if err != nil {
 		return nil, err
 	}
-	s := a.api.peer.Reader.State()
+	s := a.api.Peer.Reader.State()
 	g, _ := s.GPUs.Get(id)
 	out := &wire.NodeDone{Success: true, NodeID: string(g.Node), Message: told(mode), Jobs: []string{}}
 	if slot, _ := s.Slots.Get(model.SlotKey{GPU: id}); slot.Owner == model.OwnerAttempt {
 		out.Jobs = append(out.Jobs, slot.Rank.Attempt().TaskKey().String())
 	}
-	return &answer[wire.NodeDone]{Index: index, Body: out}, nil
+	return &core.Answer[wire.NodeDone]{Index: index, Body: out}, nil
 }
 
-func (a operations) confirmDead(ctx context.Context, in *nodeInput, body *wire.ConfirmDead) (*answer[wire.NodeDone], error) {
+func (a operations) confirmDead(ctx context.Context, in *nodeInput, body *wire.ConfirmDead) (*core.Answer[wire.NodeDone], error) {
 	if body.Epoch == nil || *body.Epoch < 1 {
 		return nil, problem.Invalid("epoch", "must be given, see GET /nodes")
 	}
-	before := a.api.peer.Reader.State()
+	before := a.api.Peer.Reader.State()
 	id := model.NodeID(in.Node)
 	out := &wire.NodeDone{Success: true, NodeID: in.Node, Message: "confirmed dead", Jobs: tasksOn(&before, id)}
-	_, index, err := a.api.propose(ctx, in.Key, &command.ConfirmDead{Node: id, Epoch: uint64(*body.Epoch), Note: body.Reason})
+	_, index, err := a.api.Propose(ctx, in.Key, &command.ConfirmDead{Node: id, Epoch: uint64(*body.Epoch), Note: body.Reason})
 	if err != nil {
 		return nil, err
 	}
-	return &answer[wire.NodeDone]{Index: index, Body: out}, nil
+	return &core.Answer[wire.NodeDone]{Index: index, Body: out}, nil
 }
 
 // labelsNow describes the labels of a node after a change.

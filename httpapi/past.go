@@ -15,13 +15,14 @@ import (
 	"github.com/berth-gpu/berth/cluster/archive"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
 // pasts returns jobs that have ended, from the archive.
-type pasts struct{ api *API }
+type pasts struct{ api *core.API }
 
 // Bounds of the data that one answer reads.
 const (
@@ -43,13 +44,13 @@ type endedInput struct {
 }
 
 func (a pasts) route(doc huma.API) {
-	o := op("history", http.MethodGet, "/history", "Jobs that have ended, the last one first")
+	o := core.Op("history", http.MethodGet, "/history", "Jobs that have ended, the last one first")
 	o.Description = "From the archive of the answering peer, which keeps jobs after they have left the queue."
-	handle(a.api, doc, o, a.history)
-	o = op("usage", http.MethodGet, "/usage", "GPU-hours of users, projects or jobs")
+	core.Handle(a.api, doc, o, a.history)
+	o = core.Op("usage", http.MethodGet, "/usage", "GPU-hours of users, projects or jobs")
 	o.Description = "GPU time of jobs within a span of time, from the archive of the answering peer and from running jobs. " +
 		"GPUs that services hold without a job do not count."
-	handle(a.api, doc, o, a.usage)
+	core.Handle(a.api, doc, o, a.usage)
 }
 
 // lastEnd returns the log entry that ended the job that ended last.
@@ -60,7 +61,7 @@ func lastEnd(s *state.State) uint64 {
 	return 0
 }
 
-func (a pasts) history(ctx context.Context, in *endedInput) (*answer[wire.History], error) {
+func (a pasts) history(ctx context.Context, in *endedInput) (*core.Answer[wire.History], error) {
 	states, err := endedStates(in.State)
 	if err != nil {
 		return nil, err
@@ -69,14 +70,14 @@ func (a pasts) history(ctx context.Context, in *endedInput) (*answer[wire.Histor
 	if err != nil {
 		return nil, err
 	}
-	s, stand, err := archived(ctx, a.api, lastEnd)
+	s, stand, err := core.Archived(ctx, a.api, lastEnd)
 	if err != nil {
 		return nil, err
 	}
 	out := &wire.History{ArchiveStanding: view.Standing(&stand), Jobs: []wire.EndedJob{}}
 	since, until, seen := view.TimeOf(in.Since), view.TimeOf(in.Until), 0
 	var last archive.HistoryKey
-	sees := a.api.sees(ctx, &s)
+	sees := a.api.Sees(ctx, &s)
 	err = a.ended(ctx, &s, before, func(e *ended) bool {
 		job := &e.parts[0].Job
 		if job.Ended < since {
@@ -96,9 +97,9 @@ func (a pasts) history(ctx context.Context, in *endedInput) (*answer[wire.Histor
 		return true
 	})
 	if err != nil {
-		return nil, archiveFault(err)
+		return nil, core.ArchiveFault(err)
 	}
-	return &answer[wire.History]{Index: s.Index, Body: out}, nil
+	return &core.Answer[wire.History]{Index: s.Index, Body: out}, nil
 }
 
 // endedStates parses a list of final states.
@@ -154,7 +155,7 @@ func (a pasts) ended(ctx context.Context, s *state.State, before archive.History
 		}
 		return more
 	}
-	err := a.api.peer.Archive.Ends(ctx, before, func(p archive.Ended) bool {
+	err := a.api.Peer.Archive.Ends(ctx, before, func(p archive.Ended) bool {
 		if p.Key.Job != e.key.Job || p.Key.Index != e.key.Index {
 			if !flush() {
 				return false

@@ -14,6 +14,8 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/core"
+	"github.com/berth-gpu/berth/httpapi/port"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -22,30 +24,30 @@ import (
 const probeLimit = time.Second
 
 // peers lists the cluster's peers, and reports whether this one can serve.
-type peers struct{ api *API }
+type peers struct{ api *core.API }
 
 func (a peers) route(doc huma.API) {
-	handle(a.api, doc, op("peers", http.MethodGet, "/cluster/peers", "Every peer, as the answering one sees it"), a.list)
-	handle(a.api, doc, op("healthz", http.MethodGet, "/healthz", "This peer's process is alive"),
-		func(context.Context, *struct{}) (*answer[wire.Health], error) {
+	core.Handle(a.api, doc, core.Op("peers", http.MethodGet, "/cluster/peers", "Every peer, as the answering one sees it"), a.list)
+	core.Handle(a.api, doc, core.Op("healthz", http.MethodGet, "/healthz", "This peer's process is alive"),
+		func(context.Context, *struct{}) (*core.Answer[wire.Health], error) {
 			h := a.health()
-			return &answer[wire.Health]{Index: a.api.peer.Members.Standing().Applied, Body: &h}, nil
+			return &core.Answer[wire.Health]{Index: a.api.Peer.Members.Standing().Applied, Body: &h}, nil
 		})
-	handle(a.api, doc, op("readyz", http.MethodGet, "/readyz", "This peer can serve: it knows a leader, is up to date and is not shutting down"), a.ready)
+	core.Handle(a.api, doc, core.Op("readyz", http.MethodGet, "/readyz", "This peer can serve: it knows a leader, is up to date and is not shutting down"), a.ready)
 }
 
 func (a peers) health() wire.Health {
-	st := a.api.peer.Members.Standing()
+	st := a.api.Peer.Members.Standing()
 	return wire.Health{Status: "ok", Peer: string(st.ID), Role: st.Role, Leader: string(st.Leader)}
 }
 
 // ready fails while requests should go to another peer.
-func (a peers) ready(ctx context.Context, _ *struct{}) (*answer[wire.Health], error) {
+func (a peers) ready(ctx context.Context, _ *struct{}) (*core.Answer[wire.Health], error) {
 	h := a.health()
-	if a.api.ending() {
+	if a.api.Ending() {
 		return nil, problem.Refuse(wire.CodeBehind, "this peer is shutting down")
 	}
-	st := a.api.peer.Members.Standing()
+	st := a.api.Peer.Members.Standing()
 	switch {
 	case st.Waiting != "":
 		return nil, problem.Refuse(wire.CodeNoLeader, st.Waiting)
@@ -54,23 +56,23 @@ func (a peers) ready(ctx context.Context, _ *struct{}) (*answer[wire.Health], er
 	case st.Behind != "":
 		return nil, problem.Refuse(wire.CodeBehind, st.Behind)
 	}
-	s, err := a.api.fresh(ctx, Default)
+	s, err := a.api.Fresh(ctx, port.Default)
 	if err != nil {
 		return nil, err
 	}
 	if s.Settings().Incarnation.IsZero() {
 		return nil, problem.Refuse(model.CodeNotBootstrapped.String(), "the cluster has no state yet")
 	}
-	return &answer[wire.Health]{Index: s.Index, Body: &h}, nil
+	return &core.Answer[wire.Health]{Index: s.Index, Body: &h}, nil
 }
 
 // list asks all peers at once for their progress.
-func (a peers) list(ctx context.Context, in *watchInput) (*answer[wire.Peers], error) {
-	s, err := a.api.read(ctx, &in.Watch, topics(model.TopicSettings), nil)
+func (a peers) list(ctx context.Context, in *core.WatchInput) (*core.Answer[wire.Peers], error) {
+	s, err := a.api.Read(ctx, &in.Watch, core.Topics(model.TopicSettings), nil)
 	if err != nil {
 		return nil, err
 	}
-	st := a.api.peer.Members.Standing()
+	st := a.api.Peer.Members.Standing()
 	out := &wire.Peers{
 		Cluster: st.Cluster, Term: st.Term, Leader: string(st.Leader), ClocksDisagree: !st.ClocksAgree,
 		Peers: make([]wire.Peer, len(st.Servers)),
@@ -82,10 +84,10 @@ func (a peers) list(ctx context.Context, in *watchInput) (*answer[wire.Peers], e
 		probes.Go(func() { out.Peers[i] = a.one(ctx, &s, &st, server) })
 	}
 	probes.Wait()
-	return &answer[wire.Peers]{Index: s.Index, Body: out}, nil
+	return &core.Answer[wire.Peers]{Index: s.Index, Body: out}, nil
 }
 
-func (a peers) one(ctx context.Context, s *state.State, st *Standing, server model.Peer) wire.Peer {
+func (a peers) one(ctx context.Context, s *state.State, st *port.Standing, server model.Peer) wire.Peer {
 	known, _ := s.Peers.Get(server.ID)
 	out := wire.Peer{
 		Name: string(server.ID), Address: known.APIAddress, RaftAddress: server.RaftAddress, Role: "follower",
@@ -114,16 +116,16 @@ func (a peers) probe(ctx context.Context, peer model.Peer) (index uint64, err er
 	if peer.APIAddress == "" {
 		return 0, errors.New("its address is not known")
 	}
-	r, err := newRequest(ctx, http.MethodGet, peer.APIAddress, "/healthz", nil)
+	r, err := core.NewRequest(ctx, http.MethodGet, peer.APIAddress, "/healthz", nil)
 	if err != nil {
 		return 0, err
 	}
-	got, err := a.api.out.RoundTrip(r)
+	got, err := a.api.Out.RoundTrip(r)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { _ = got.Body.Close() }()
-	data, err := io.ReadAll(io.LimitReader(got.Body, maxPeerAnswer))
+	data, err := io.ReadAll(io.LimitReader(got.Body, core.MaxPeerAnswer))
 	if err != nil {
 		return 0, err
 	}

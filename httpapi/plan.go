@@ -11,6 +11,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/forecast"
 	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/problem"
@@ -19,26 +20,26 @@ import (
 )
 
 // plans returns the forecast.
-type plans struct{ api *API }
+type plans struct{ api *core.API }
 
 func (a plans) route(doc huma.API) {
-	handle(a.api, doc, op("plan", http.MethodGet, "/queue/plan", "When and where waiting jobs are expected to start"),
-		func(ctx context.Context, in *watchInput) (*answer[wire.Plan], error) {
-			s, err := a.api.read(ctx, &in.Watch, topics(model.TopicQueue, model.TopicJob, model.TopicFleet), nil)
+	core.Handle(a.api, doc, core.Op("plan", http.MethodGet, "/queue/plan", "When and where waiting jobs are expected to start"),
+		func(ctx context.Context, in *core.WatchInput) (*core.Answer[wire.Plan], error) {
+			s, err := a.api.Read(ctx, &in.Watch, core.Topics(model.TopicQueue, model.TopicJob, model.TopicFleet), nil)
 			if err != nil {
 				return nil, err
 			}
-			v := view.View{State: &s, Now: a.api.now(&s)}
-			f, index := a.api.places.Foreseen(&s, v.Now)
-			return &answer[wire.Plan]{Index: index, Body: v.Plan(f)}, nil
+			v := view.View{State: &s, Now: a.api.Now(&s)}
+			f, index := a.api.Places.Foreseen(&s, v.Now)
+			return &core.Answer[wire.Plan]{Index: index, Body: v.Plan(f)}, nil
 		})
 }
 
 // foreseen adds to a submission's answer when the job is expected to start, and when it would be if
 // it were preemptible. In a long queue, or a moment after another submission, it adds nothing.
 func (a submissions) foreseen(before *state.State, body *command.Submit, out *wire.Submitted) {
-	s := a.api.peer.Reader.State()
-	now := a.api.now(&s)
+	s := a.api.Peer.Reader.State()
+	now := a.api.Now(&s)
 	id, err := intake.JobID(out.JobID)
 	task, found := s.FirstTask(id)
 	switch {
@@ -50,9 +51,9 @@ func (a submissions) foreseen(before *state.State, body *command.Submit, out *wi
 		out.Job, out.QueuePosition, out.PositionExact = v.Job(&job), 0, false
 		return
 	}
-	f := a.api.places.Foresee(&s, now)
-	if a.api.places.Trials.Begin(0) == 0 {
-		defer a.api.places.Trials.End(time.Now())
+	f := a.api.Places.Foresee(&s, now)
+	if a.api.Places.Trials.Begin(0) == 0 {
+		defer a.api.Places.Trials.End(time.Now())
 		planned(f, before, task.Key, body, out)
 		return
 	}
@@ -87,7 +88,7 @@ func ifPreemptible(s *state.State, now model.Time, body *command.Submit, start *
 
 // tryOut carries out a submission on a copy of the state.
 func tryOut(s *state.State, now model.Time, body *command.Submit) (next state.State, key model.TaskKey, err error) {
-	c, err := command.New(clipActor(userActor(body.Spec.User)), body)
+	c, err := command.New(core.ClipActor(core.UserActor(body.Spec.User)), body)
 	if err != nil {
 		return next, key, err
 	}
@@ -101,19 +102,19 @@ func tryOut(s *state.State, now model.Time, body *command.Submit) (next state.St
 }
 
 // dryRun answers what a submission would result in, and queues nothing.
-func (a submissions) dryRun(body *command.Submit) (*answer[wire.Submitted], error) {
-	s := a.api.peer.Reader.State()
-	now := a.api.now(&s)
+func (a submissions) dryRun(body *command.Submit) (*core.Answer[wire.Submitted], error) {
+	s := a.api.Peer.Reader.State()
+	now := a.api.Now(&s)
 	next, key, err := tryOut(&s, now, body)
 	if err != nil {
 		return nil, err
 	}
-	if wait := a.api.places.Trials.Begin(forecast.TrialPatience); wait > 0 {
+	if wait := a.api.Places.Trials.Begin(forecast.TrialPatience); wait > 0 {
 		f := problem.Refuse(wire.CodeOverloaded, "this peer has reached its time limit for dry runs; nothing was queued: try again later, or submit the job")
 		f.After = int(wait/time.Second) + 1
 		return nil, f
 	}
-	defer a.api.places.Trials.End(time.Now())
+	defer a.api.Places.Trials.End(time.Now())
 	job, _ := next.Jobs.Get(key.Job)
 	v := view.View{State: &next, Now: now}
 	out := &wire.Submitted{Success: true, DryRun: true, Job: v.Job(&job), Warnings: view.Warnings(&next, &job)}
@@ -125,5 +126,5 @@ func (a submissions) dryRun(body *command.Submit) (*answer[wire.Submitted], erro
 	}
 	f := sched.Foresee(&next, now)
 	planned(&f, &s, key, body, out)
-	return &answer[wire.Submitted]{Index: s.Index, Body: out}, nil
+	return &core.Answer[wire.Submitted]{Index: s.Index, Body: out}, nil
 }

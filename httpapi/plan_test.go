@@ -89,7 +89,7 @@ func TestPlanTellsOfSuspensions(t *testing.T) {
 	s.with(func(c *statetest.Cluster) { c.Node("n1", 4) })
 	s.submit(`{"command":"x","gpu_count":3,"estimated_duration":"4h","preemptible":true}`)
 	s.with(func(c *statetest.Cluster) { c.Place(1) })
-	start := s.api.now(new(s.State())).Time().Add(time.Hour)
+	start := s.api.Now(new(s.State())).Time().Add(time.Hour)
 	end := start.Add(30 * time.Minute)
 	s.do(http.MethodPost, "/reservations", `{"user":"zoe","gpu_count":2,"start":"`+start.Format(time.RFC3339Nano)+`","end":"`+end.Format(time.RFC3339Nano)+`"}`).into(new(wire.Reserved))
 	s.forecastTook(0) // after a short one another is made at once
@@ -104,7 +104,7 @@ func TestPlanTellsOfSuspensions(t *testing.T) {
 // forecastTook makes the last forecast one that took so long; after a short one another
 // may be made at once.
 func (s *site) forecastTook(d time.Duration) {
-	s.api.places.TookFor(d)
+	s.api.Places.TookFor(d)
 }
 
 // A reader that waits for another plan gets the index of the state of the last one, so that
@@ -146,7 +146,7 @@ func TestPlanOfAnotherPolicy(t *testing.T) {
 // while the turn is not given back, where a dry run is refused.
 func TestDryRunsAreBounded(t *testing.T) {
 	s := busy(t)
-	trials := &s.api.places.Trials
+	trials := &s.api.Places.Trials
 	ask := func() *reply {
 		return s.do(http.MethodPost, "/queue/submit?dry_run=true", `{"command":"x","gpu_count":2}`)
 	}

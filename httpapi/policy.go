@@ -12,6 +12,7 @@ import (
 	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/strict"
@@ -20,7 +21,7 @@ import (
 )
 
 // policies shows and changes how the queue is ordered.
-type policies struct{ api *API }
+type policies struct{ api *core.API }
 
 // policyInput is the input of a change of the policy.
 type policyInput struct {
@@ -29,19 +30,19 @@ type policyInput struct {
 }
 
 func (a policies) route(doc huma.API) {
-	handle(a.api, doc, op("policies", http.MethodGet, "/orchestrator/policies", "The order of the queue, the alternatives, and the parameters"),
-		func(ctx context.Context, in *watchInput) (*answer[wire.Policies], error) {
-			s, err := a.api.read(ctx, &in.Watch, topics(model.TopicSettings), nil)
+	core.Handle(a.api, doc, core.Op("policies", http.MethodGet, "/orchestrator/policies", "The order of the queue, the alternatives, and the parameters"),
+		func(ctx context.Context, in *core.WatchInput) (*core.Answer[wire.Policies], error) {
+			s, err := a.api.Read(ctx, &in.Watch, core.Topics(model.TopicSettings), nil)
 			if err != nil {
 				return nil, err
 			}
-			return &answer[wire.Policies]{Index: s.Index, Body: view.Policies(&s)}, nil
+			return &core.Answer[wire.Policies]{Index: s.Index, Body: view.Policies(&s)}, nil
 		})
 	body := strict.New[wire.SetPolicy]()
 	for _, name := range []string{"policy", "policies"} {
-		handleBody[wire.SetPolicy](a.api, doc,
-			op("set-"+name, http.MethodPut, "/orchestrator/"+name, "Choose or tune the order of the queue"),
-			func(ctx context.Context, in *policyInput) (*answer[wire.Orchestrator], error) {
+		core.HandleBody[wire.SetPolicy](a.api, doc,
+			core.Op("set-"+name, http.MethodPut, "/orchestrator/"+name, "Choose or tune the order of the queue"),
+			func(ctx context.Context, in *policyInput) (*core.Answer[wire.Orchestrator], error) {
 				b, err := body.Decode(in.RawBody)
 				if err == nil && b.Config != nil {
 					b, err = unwrapped(body, b)
@@ -91,8 +92,8 @@ func retryParameter(b *wire.SetPolicy, now uint32) (change bool, to uint32, err 
 }
 
 // set changes the values in the body; it changes nothing if any of them is not valid.
-func (a policies) set(ctx context.Context, key string, b *wire.SetPolicy) (*answer[wire.Orchestrator], error) {
-	s := a.api.peer.Reader.State()
+func (a policies) set(ctx context.Context, key string, b *wire.SetPolicy) (*core.Answer[wire.Orchestrator], error) {
+	s := a.api.Peer.Reader.State()
 	tuning, names := s.Settings().Tuning, slices.Sorted(maps.Keys(b.Parameters))
 	for _, name := range names {
 		if err := tune(&tuning, name, b.Parameters[name]); err != nil {
@@ -119,12 +120,12 @@ func (a policies) set(ctx context.Context, key string, b *wire.SetPolicy) (*answ
 			return nil, err
 		}
 	}
-	_, index, err := a.api.propose(ctx, key, change)
+	_, index, err := a.api.Propose(ctx, key, change)
 	if err != nil {
 		return nil, err
 	}
-	s = a.api.peer.Reader.State()
-	return &answer[wire.Orchestrator]{Index: index, Body: a.api.orchestrator(ctx, &s)}, nil
+	s = a.api.Peer.Reader.State()
+	return &core.Answer[wire.Orchestrator]{Index: index, Body: a.api.Orchestrator(ctx, &s)}, nil
 }
 
 var wholeCluster = model.ScopeKey{Kind: model.ScopeCluster}

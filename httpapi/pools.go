@@ -7,6 +7,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/strict"
 	"github.com/berth-gpu/berth/httpapi/view"
@@ -15,17 +16,17 @@ import (
 
 func (a quotas) routePools(doc huma.API) {
 	const path = "/orchestrator/allocation"
-	handle(a.api, doc, op("allocation", http.MethodGet, path, "How strictly GPUs are guaranteed to their owners, and the borrowed GPUs"),
-		func(ctx context.Context, in *watchInput) (*answer[wire.Allocation], error) {
-			s, err := a.api.read(ctx, &in.Watch, topics(model.TopicSettings, model.TopicFleet), nil)
+	core.Handle(a.api, doc, core.Op("allocation", http.MethodGet, path, "How strictly GPUs are guaranteed to their owners, and the borrowed GPUs"),
+		func(ctx context.Context, in *core.WatchInput) (*core.Answer[wire.Allocation], error) {
+			s, err := a.api.Read(ctx, &in.Watch, core.Topics(model.TopicSettings, model.TopicFleet), nil)
 			if err != nil {
 				return nil, err
 			}
-			return &answer[wire.Allocation]{Index: s.Index, Body: view.Pools(&s)}, nil
+			return &core.Answer[wire.Allocation]{Index: s.Index, Body: view.Pools(&s)}, nil
 		})
 	body := strict.New[wire.SetAllocation]()
-	handleBody[wire.SetAllocation](a.api, doc, op("set-allocation", http.MethodPut, path, "Set how strictly GPUs are guaranteed to their owners"),
-		func(ctx context.Context, in *policyInput) (*answer[wire.Allocation], error) {
+	core.HandleBody[wire.SetAllocation](a.api, doc, core.Op("set-allocation", http.MethodPut, path, "Set how strictly GPUs are guaranteed to their owners"),
+		func(ctx context.Context, in *policyInput) (*core.Answer[wire.Allocation], error) {
 			b, err := body.Decode(in.RawBody)
 			if err != nil {
 				return nil, err
@@ -34,15 +35,15 @@ func (a quotas) routePools(doc huma.API) {
 		})
 }
 
-func (a quotas) setAllocation(ctx context.Context, key string, b *wire.SetAllocation) (*answer[wire.Allocation], error) {
+func (a quotas) setAllocation(ctx context.Context, key string, b *wire.SetAllocation) (*core.Answer[wire.Allocation], error) {
 	c, err := intake.Pools(b)
 	if err != nil {
 		return nil, err
 	}
-	_, index, err := a.api.propose(ctx, key, c)
+	_, index, err := a.api.Propose(ctx, key, c)
 	if err != nil {
 		return nil, err
 	}
-	s := a.api.peer.Reader.State()
-	return &answer[wire.Allocation]{Index: index, Body: view.Pools(&s)}, nil
+	s := a.api.Peer.Reader.State()
+	return &core.Answer[wire.Allocation]{Index: index, Body: view.Pools(&s)}, nil
 }

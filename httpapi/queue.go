@@ -8,6 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/view"
@@ -15,11 +16,11 @@ import (
 )
 
 // queues shows the queue as a whole.
-type queues struct{ api *API }
+type queues struct{ api *core.API }
 
 // queueInput is the input of GET /queue.
 type queueInput struct {
-	Watch
+	core.Watch
 	Limit int    `query:"limit" minimum:"1" maximum:"100000" doc:"the most entries of each list; all by default"`
 	After string `query:"after" maxLength:"64" doc:"next of the previous page"`
 	User  string `query:"user" maxLength:"128" doc:"of this user only"`
@@ -30,52 +31,52 @@ type queueInput struct {
 }
 
 func (a queues) route(doc huma.API) {
-	handle(a.api, doc, op("queue", http.MethodGet, "/queue", "The waiting jobs, in order, and the running ones"), a.queue)
-	handle(a.api, doc, op("queue-statistics", http.MethodGet, "/queue/statistics", "Counts over the cluster's life"),
-		func(ctx context.Context, in *watchInput) (*answer[wire.Statistics], error) {
-			s, err := a.api.read(ctx, &in.Watch, topics(model.TopicJob, model.TopicQueue, model.TopicSettings), nil)
+	core.Handle(a.api, doc, core.Op("queue", http.MethodGet, "/queue", "The waiting jobs, in order, and the running ones"), a.queue)
+	core.Handle(a.api, doc, core.Op("queue-statistics", http.MethodGet, "/queue/statistics", "Counts over the cluster's life"),
+		func(ctx context.Context, in *core.WatchInput) (*core.Answer[wire.Statistics], error) {
+			s, err := a.api.Read(ctx, &in.Watch, core.Topics(model.TopicJob, model.TopicQueue, model.TopicSettings), nil)
 			if err != nil {
 				return nil, err
 			}
-			out := view.Statistics(&s, a.api.places.Rate(&s))
-			return &answer[wire.Statistics]{Index: s.Index, Body: &out}, nil
+			out := view.Statistics(&s, a.api.Places.Rate(&s))
+			return &core.Answer[wire.Statistics]{Index: s.Index, Body: &out}, nil
 		})
-	handle(a.api, doc, op("orchestrator", http.MethodGet, "/orchestrator/status", "Whether jobs are started, and the counts of the scheduler"),
-		func(ctx context.Context, in *watchInput) (*answer[wire.Orchestrator], error) {
-			s, err := a.api.read(ctx, &in.Watch, topics(model.TopicSettings, model.TopicQueue, model.TopicFleet), nil)
+	core.Handle(a.api, doc, core.Op("orchestrator", http.MethodGet, "/orchestrator/status", "Whether jobs are started, and the counts of the scheduler"),
+		func(ctx context.Context, in *core.WatchInput) (*core.Answer[wire.Orchestrator], error) {
+			s, err := a.api.Read(ctx, &in.Watch, core.Topics(model.TopicSettings, model.TopicQueue, model.TopicFleet), nil)
 			if err != nil {
 				return nil, err
 			}
-			return &answer[wire.Orchestrator]{Index: s.Index, Body: a.api.orchestrator(ctx, &s)}, nil
+			return &core.Answer[wire.Orchestrator]{Index: s.Index, Body: a.api.Orchestrator(ctx, &s)}, nil
 		})
 }
 
-func (a queues) queue(ctx context.Context, in *queueInput) (*answer[wire.Queue], error) {
+func (a queues) queue(ctx context.Context, in *queueInput) (*core.Answer[wire.Queue], error) {
 	p, err := in.page()
 	if err != nil {
 		return nil, err
 	}
-	s, err := a.api.read(ctx, &in.Watch, topics(model.TopicQueue, model.TopicJob), nil)
+	s, err := a.api.Read(ctx, &in.Watch, core.Topics(model.TopicQueue, model.TopicJob), nil)
 	if err != nil {
 		return nil, err
 	}
-	tag := tagOf(&s, topics(model.TopicQueue, model.TopicJob, model.TopicSettings))
-	if err := unchanged(in.IfNoneMatch, tag); err != nil {
+	tag := core.TagOf(&s, core.Topics(model.TopicQueue, model.TopicJob, model.TopicSettings))
+	if err := core.Unchanged(in.IfNoneMatch, tag); err != nil {
 		return nil, err
 	}
-	p.View = a.api.viewFor(ctx, &s, &s, a.api.now(&s))
+	p.View = a.api.ViewFor(ctx, &s, &s, a.api.Now(&s))
 	if s.Queue.Len() > 0 {
-		p.Starts, p.Bars = view.Starts(a.api.places.Foresee(&s, p.Now))
+		p.Starts, p.Bars = view.Starts(a.api.Places.Foresee(&s, p.Now))
 	}
-	out := &wire.Queue{Running: []wire.Job{}, Services: []wire.ServiceAllocation{}, Statistics: view.Statistics(&s, a.api.places.Rate(&s)), Policy: s.Settings().Policy}
+	out := &wire.Queue{Running: []wire.Job{}, Services: []wire.ServiceAllocation{}, Statistics: view.Statistics(&s, a.api.Places.Rate(&s)), Policy: s.Settings().Policy}
 	out.Queued, out.Services, out.Next = p.Queued()
-	hideAddresses(ctx, out.Services)
+	core.HideAddresses(ctx, out.Services)
 	if p.Skip == 0 {
 		out.Running = p.Running()
 		out.Ended = p.Ended(in.Ended)
 	}
 	out.QueuedJobs = p.Brief(out.Queued)
-	return &answer[wire.Queue]{Index: s.Index, ETag: tag, Body: out}, nil
+	return &core.Answer[wire.Queue]{Index: s.Index, ETag: tag, Body: out}, nil
 }
 
 // page returns the part of the queue that the request asks for, without its state.

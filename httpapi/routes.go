@@ -1,15 +1,17 @@
 package httpapi
 
+import "github.com/berth-gpu/berth/httpapi/core"
+
 // New returns the API of a peer.
-func New(c Config) *API {
-	a := newAPI(c)
+func New(c core.Config) *core.API {
+	a := core.New(c)
 	route(a)
 	return a
 }
 
 // route adds all paths. The most frequent ones come first, since paths are tried in turn.
-func route(a *API) {
-	doc := a.document()
+func route(a *core.API) {
+	doc := a.Document()
 	routeSubmit(a, doc)
 	routeAgents(a)
 	routeServices(a, doc)

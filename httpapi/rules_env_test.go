@@ -8,6 +8,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -46,7 +47,7 @@ func documentedRules(t *testing.T) (c intake.CommandRules) {
 // run.
 func TestDocumentedRules(t *testing.T) {
 	s := newSite(t)
-	s.api.TakeOver(Terms{Rules: documentedRules(t)})
+	s.api.TakeOver(core.Terms{Rules: documentedRules(t)})
 	quoted := func(v any) string {
 		text, err := json.Marshal(v)
 		if err != nil {
@@ -87,7 +88,7 @@ func TestRulesMatchTheWhole(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s.api.TakeOver(Terms{Rules: rules})
+	s.api.TakeOver(core.Terms{Rules: rules})
 	for _, body := range []string{`"command":"true\nid"`, `"command":"id\ntrue"`, `"command":"python ab"`} {
 		s.submit("{" + body + "}").about("command")
 	}

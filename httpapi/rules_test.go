@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -66,7 +67,7 @@ func TestCommandRules(t *testing.T) {
 	rules.Bounds = intake.CommandBounds{
 		Command: 40, Script: 60, Env: 1, WorkDirs: []string{"/data/", "/home"}, GPUs: 4, CPUs: 8, MemoryMB: 64_000, Time: time.Hour,
 	}
-	s.api.TakeOver(Terms{Rules: rules})
+	s.api.TakeOver(core.Terms{Rules: rules})
 	for body, says := range map[string]string{
 		`"command":"sudo python x"`:                                          "no-sudo: ask an operator",
 		`"args":["python","x","sudo"]`:                                       "no-sudo",
@@ -109,7 +110,7 @@ func TestCommandRules(t *testing.T) {
 // A job that runs gets no longer than one that is submitted may.
 func TestTimeLimitsAreNotRaisedBeyondTheRules(t *testing.T) {
 	s := newSite(t)
-	s.api.TakeOver(Terms{Rules: intake.CommandRules{Bounds: intake.CommandBounds{Time: time.Hour}}})
+	s.api.TakeOver(core.Terms{Rules: intake.CommandRules{Bounds: intake.CommandBounds{Time: time.Hour}}})
 	s.submit(`{"command":"x","time_limit":"30m"}`).into(new(wire.Submitted))
 	for _, body := range []string{`{"by":"31m"}`, `{"time_limit":"61m"}`} {
 		p := s.do(http.MethodPost, "/queue/1/extend", body).problem(http.StatusUnprocessableEntity, wire.CodeInvalid)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/forecast"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/view"
@@ -15,28 +16,28 @@ import (
 )
 
 // runs returns jobs by their users' own run ids.
-type runs struct{ api *API }
+type runs struct{ api *core.API }
 
 // maxRuns bounds the jobs of one run that are listed.
 const maxRuns = 1000
 
 // runInput is the input of GET /runs/{run_id}.
 type runInput struct {
-	Watch
+	core.Watch
 	ID  string `path:"run_id" maxLength:"128"`
 	All bool   `query:"all" doc:"list all jobs of the run, too"`
 }
 
 func (a runs) route(doc huma.API) {
-	handle(a.api, doc, op("run", http.MethodGet, "/runs/{run_id}", "The newest job of a run: its GPUs, its place and its scheduling"), a.one)
+	core.Handle(a.api, doc, core.Op("run", http.MethodGet, "/runs/{run_id}", "The newest job of a run: its GPUs, its place and its scheduling"), a.one)
 }
 
-func (a runs) one(ctx context.Context, in *runInput) (*answer[wire.Run], error) {
-	s, err := a.api.read(ctx, &in.Watch, topics(model.TopicJob, model.TopicQueue), nil)
+func (a runs) one(ctx context.Context, in *runInput) (*core.Answer[wire.Run], error) {
+	s, err := a.api.Read(ctx, &in.Watch, core.Topics(model.TopicJob, model.TopicQueue), nil)
 	if err != nil {
 		return nil, err
 	}
-	v := a.api.viewFor(ctx, &s, &s, a.api.now(&s))
+	v := a.api.ViewFor(ctx, &s, &s, a.api.Now(&s))
 	most := 1
 	if in.All {
 		most = maxRuns
@@ -46,7 +47,7 @@ func (a runs) one(ctx context.Context, in *runInput) (*answer[wire.Run], error) 
 		if j.Spec.RunID != in.ID || in.ID == "" {
 			continue
 		}
-		if list = append(list, runOf(&v, &j, a.api.places)); len(list) == most {
+		if list = append(list, runOf(&v, &j, a.api.Places)); len(list) == most {
 			break
 		}
 	}
@@ -57,7 +58,7 @@ func (a runs) one(ctx context.Context, in *runInput) (*answer[wire.Run], error) 
 	if in.All {
 		out.Runs = list
 	}
-	return &answer[wire.Run]{Index: s.Index, Body: &out}, nil
+	return &core.Answer[wire.Run]{Index: s.Index, Body: &out}, nil
 }
 
 // runOf converts a job to the form of a run.

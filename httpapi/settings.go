@@ -7,30 +7,31 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/strict"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
 // settings shows and changes the settings of the whole cluster.
-type settings struct{ api *API }
+type settings struct{ api *core.API }
 
 func (a settings) route(doc huma.API) {
 	const path = "/cluster/settings"
-	if a.api.cfg.Settings == nil {
+	if a.api.Config.Settings == nil {
 		return
 	}
-	handle(a.api, doc, op("settings", http.MethodGet, path, "The settings of the whole cluster, and their allowed values"),
-		func(ctx context.Context, in *watchInput) (*answer[wire.Settings], error) {
-			s, err := a.api.read(ctx, &in.Watch, topics(model.TopicSettings), nil)
+	core.Handle(a.api, doc, core.Op("settings", http.MethodGet, path, "The settings of the whole cluster, and their allowed values"),
+		func(ctx context.Context, in *core.WatchInput) (*core.Answer[wire.Settings], error) {
+			s, err := a.api.Read(ctx, &in.Watch, core.Topics(model.TopicSettings), nil)
 			if err != nil {
 				return nil, err
 			}
-			return &answer[wire.Settings]{Index: s.Index, Body: &wire.Settings{Settings: a.api.cfg.Settings.List(&s)}}, nil
+			return &core.Answer[wire.Settings]{Index: s.Index, Body: &wire.Settings{Settings: a.api.Config.Settings.List(&s)}}, nil
 		})
 	body := strict.New[wire.SetSettings]()
-	handleBody[wire.SetSettings](a.api, doc, op("set-settings", http.MethodPut, path, "Change settings of the whole cluster"),
-		func(ctx context.Context, in *policyInput) (*answer[wire.Settings], error) {
+	core.HandleBody[wire.SetSettings](a.api, doc, core.Op("set-settings", http.MethodPut, path, "Change settings of the whole cluster"),
+		func(ctx context.Context, in *policyInput) (*core.Answer[wire.Settings], error) {
 			b, err := body.Decode(in.RawBody)
 			if err != nil {
 				return nil, err
@@ -41,12 +42,12 @@ func (a settings) route(doc huma.API) {
 
 // set changes the values in the body; it changes nothing if any of them is not valid. Each command
 // has a key of its own, so that a repeated request continues where it was.
-func (a settings) set(ctx context.Context, key string, b *wire.SetSettings) (*answer[wire.Settings], error) {
+func (a settings) set(ctx context.Context, key string, b *wire.SetSettings) (*core.Answer[wire.Settings], error) {
 	if len(b.Settings) == 0 {
 		return nil, problem.Invalid("settings", "must contain at least one, see GET /cluster/settings")
 	}
-	s := a.api.peer.Reader.State()
-	bodies, err := a.api.cfg.Settings.Change(&s, b.Settings)
+	s := a.api.Peer.Reader.State()
+	bodies, err := a.api.Config.Settings.Change(&s, b.Settings)
 	if err != nil {
 		return nil, problem.Invalid("settings", err.Error())
 	}
@@ -56,10 +57,10 @@ func (a settings) set(ctx context.Context, key string, b *wire.SetSettings) (*an
 		if own != "" {
 			own += "/" + body.Kind().String()
 		}
-		if _, index, err = a.api.propose(ctx, own, body); err != nil {
+		if _, index, err = a.api.Propose(ctx, own, body); err != nil {
 			return nil, err
 		}
 	}
-	s = a.api.peer.Reader.State()
-	return &answer[wire.Settings]{Index: index, Body: &wire.Settings{Settings: a.api.cfg.Settings.List(&s)}}, nil
+	s = a.api.Peer.Reader.State()
+	return &core.Answer[wire.Settings]{Index: index, Body: &wire.Settings{Settings: a.api.Config.Settings.List(&s)}}, nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -14,7 +15,7 @@ import (
 func TestAShareOfOpenRequests(t *testing.T) {
 	t.Parallel()
 	s := newGuarded(t)
-	s.api.open.each = 3
+	s.api.Open.Each = 3
 	for _, path := range []string{"/events", "/events?types=failed", "/queue?wait=1m&index=999999999"} {
 		s.open(path, ann)
 	}
@@ -30,7 +31,7 @@ func TestAShareOfOpenRequests(t *testing.T) {
 		t.Errorf("the agent is answered %d %s", got.status, got.body)
 	}
 	s.do(http.MethodDelete, "/users/ann", "", as(adam)...).into(new(wire.Gone)) // which ends them all
-	for s.api.held.count() > 0 {
+	for s.api.Held.Count() > 0 {
 		select {
 		case <-t.Context().Done():
 			t.Fatal("they go on")
@@ -59,11 +60,11 @@ func TestConnectionsOfAProxy(t *testing.T) {
 	t.Parallel()
 	s, at := flooded(t, 40, 2)
 	proxies, _ := auth.ParseProxies([]string{"127.0.0.3"})
-	s.api.TakeOver(Terms{Proxies: proxies})
+	s.api.TakeOver(core.Terms{Proxies: proxies})
 	for range 4 {
 		asks(t, dialFrom(t, "127.0.0.3", at))
 	}
-	if n := s.api.life.conns.open(); n != 4 {
+	if n := s.api.Life.Conns.Open(); n != 4 {
 		t.Errorf("%d connections are open", n)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/httpapi/workload"
@@ -24,11 +25,11 @@ func (a services) size(ctx context.Context, s *state.State, r *wire.Allocate, c 
 	past, _ := s.Request(actor, key)
 	was, again := s.Allocations.Get(model.AllocationOf(c.Service, past.Number))
 	again = again && past.Number > 0
-	usual := a.api.gate.terms().Workloads[c.Workload].Given()
+	usual := a.api.Gate.Terms().Workloads[c.Workload].Given()
 	if r.Workload == "" { // a request without a type has no defaults
 		usual = workload.Default{}
 	}
-	usual.Priority = min(usual.Priority, mostPriority(ctx)) // a default gives no additional rights
+	usual.Priority = min(usual.Priority, core.MostPriority(ctx)) // a default gives no additional rights
 	if again {
 		usual.Priority = int64(was.Priority)
 	}
@@ -59,14 +60,14 @@ func (a services) usual(s *state.State, r *wire.Allocate, c *command.Allocate, u
 	with := *c
 	if r.GPUs == nil && usual.GPUs > 0 {
 		with.GPUs = uint32(min(usual.GPUs, model.MaxDevices)) //nolint:gosec // at most 64
-		if fits, _ := a.api.places.Possible(s, placed(&with)); fits {
+		if fits, _ := a.api.Places.Possible(s, placed(&with)); fits {
 			c.GPUs = with.GPUs
 		}
 		with.GPUs = c.GPUs
 	}
 	if r.GPUMemory == nil && r.Memory == nil && usual.MemoryMB > 0 {
 		with.GPUMemoryMB = uint32(usual.MemoryMB) //nolint:gosec // at most 2^24
-		if fits, _ := a.api.places.Possible(s, placed(&with)); fits {
+		if fits, _ := a.api.Places.Possible(s, placed(&with)); fits {
 			c.GPUMemoryMB = with.GPUMemoryMB
 		}
 	}
@@ -78,7 +79,7 @@ func (a services) analyzed(s *state.State, r *wire.Allocate, c *command.Allocate
 	if err := json.Unmarshal([]byte(c.Data), &w.Data); err != nil {
 		return problem.Invalid("workload_data", "must be JSON")
 	}
-	k := workload.Knowledge{Fleet: fleetKinds(s), Past: pastRuns(s, "", r.Service), Defaults: a.api.gate.terms().Workloads}
+	k := workload.Knowledge{Fleet: fleetKinds(s), Past: pastRuns(s, "", r.Service), Defaults: a.api.Gate.Terms().Workloads}
 	plan, err := workload.Analyze(w, &k)
 	if err != nil {
 		return workloadProblem(err)

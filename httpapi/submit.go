@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/strict"
@@ -17,12 +18,12 @@ import (
 )
 
 // submissions accepts jobs.
-type submissions struct{ api *API }
+type submissions struct{ api *core.API }
 
 func (a submissions) route(doc huma.API) {
 	body := strict.New[wire.Submit]()
-	o := op("submit", http.MethodPost, "/queue/submit", "Queue a job, or an array of them")
-	handleBody[wire.Submit](a.api, doc, o, func(ctx context.Context, in *submitInput) (*answer[wire.Submitted], error) {
+	o := core.Op("submit", http.MethodPost, "/queue/submit", "Queue a job, or an array of them")
+	core.HandleBody[wire.Submit](a.api, doc, o, func(ctx context.Context, in *core.SubmitInput) (*core.Answer[wire.Submitted], error) {
 		request, err := body.Decode(in.RawBody)
 		if err != nil {
 			return nil, err
@@ -32,9 +33,9 @@ func (a submissions) route(doc huma.API) {
 }
 
 // submit queues a job. A repeated submission gets the job that it made first.
-func (a submissions) submit(ctx context.Context, r *wire.Submit, in *submitInput) (*answer[wire.Submitted], error) {
-	s := a.api.peer.Reader.State()
-	body, err := intake.Submission(r, a.api.now(&s))
+func (a submissions) submit(ctx context.Context, r *wire.Submit, in *core.SubmitInput) (*core.Answer[wire.Submitted], error) {
+	s := a.api.Peer.Reader.State()
+	body, err := intake.Submission(r, a.api.Now(&s))
 	if err != nil {
 		return nil, err
 	}
@@ -42,39 +43,39 @@ func (a submissions) submit(ctx context.Context, r *wire.Submit, in *submitInput
 	if err := a.mayAsk(ctx, &s, r.User, &body.Spec); err != nil {
 		return nil, err
 	}
-	if err := mayTell(&s, body.Spec.WebhookURL); err != nil {
+	if err := core.MayTell(&s, body.Spec.WebhookURL); err != nil {
 		return nil, err
 	}
 	body.Spec.Preemptible = intake.Or(r.Preemptible, state.Yields(&s, &body.Spec))
-	if err := a.api.gate.terms().Rules.Check(body); err != nil {
+	if err := a.api.Gate.Terms().Rules.Check(body); err != nil {
 		return nil, err
 	}
-	if fits, why := a.api.places.Possible(&s, &body.Spec); !fits {
+	if fits, why := a.api.Places.Possible(&s, &body.Spec); !fits {
 		return nil, problem.Refuse(wire.CodeNeverFits, why)
 	}
-	body.Capped = !isOperator(ctx)
+	body.Capped = !core.IsOperator(ctx)
 	if in.DryRun {
 		return a.dryRun(body)
 	}
-	result, index, err := a.api.proposeAs(ctx, submitter(ctx, body.Spec.User), in.Key, body)
+	result, index, err := a.api.ProposeAs(ctx, core.Submitter(ctx, body.Spec.User), in.Key, body)
 	if err != nil {
 		return nil, err
 	}
 	out := a.submitted(result.Job)
 	a.foreseen(&s, body, out)
-	return &answer[wire.Submitted]{Index: index, Body: out}, nil
+	return &core.Answer[wire.Submitted]{Index: index, Body: out}, nil
 }
 
 // mayAsk returns an error if the caller may not submit a job that has all its defaults, and fills
 // in the user.
 func (a submissions) mayAsk(ctx context.Context, s *state.State, user string, spec *model.Spec) (err error) {
-	if spec.User, err = asUser(ctx, user); err != nil {
+	if spec.User, err = core.AsUser(ctx, user); err != nil {
 		return err
 	}
-	if err = a.api.gate.inProject(ctx, s, spec.Project); err != nil {
+	if err = a.api.Gate.InProject(ctx, s, spec.Project); err != nil {
 		return err
 	}
-	return inClass(ctx, spec.Class)
+	return core.InClass(ctx, spec.Class)
 }
 
 // byDefault applies the cluster's defaults to a job.
@@ -94,8 +95,8 @@ func byDefault(r *wire.Submit, spec *model.Spec, set model.Settings) {
 
 // submitted returns the answer about a job in the state.
 func (a submissions) submitted(id model.JobID) *wire.Submitted {
-	s := a.api.peer.Reader.State()
-	now := a.api.now(&s)
+	s := a.api.Peer.Reader.State()
+	now := a.api.Now(&s)
 	out := &wire.Submitted{Success: true, JobID: id.String()}
 	job, found := s.Jobs.Get(id)
 	if !found { // a repeated submission whose job has left the state since
@@ -105,7 +106,7 @@ func (a submissions) submitted(id model.JobID) *wire.Submitted {
 	v := view.View{State: &s, Now: now}
 	out.Job, out.Warnings = v.Job(&job), view.Warnings(&s, &job)
 	if task, _ := s.FirstTask(id); task.State == model.TaskQueued && job.Waits == 0 {
-		out.QueuePosition, out.PositionExact = a.api.places.Of(&s, now, task.Key, task.Class)
+		out.QueuePosition, out.PositionExact = a.api.Places.Of(&s, now, task.Key, task.Class)
 		out.Job.Position, out.Job.PositionExact = out.QueuePosition, out.PositionExact
 	}
 	return out

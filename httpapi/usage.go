@@ -11,6 +11,7 @@ import (
 	"github.com/berth-gpu/berth/cluster/archive"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -28,16 +29,16 @@ type usageInput struct {
 // errTooMuch is the error of a span with too much data for one answer.
 var errTooMuch = errors.New("this span has too many jobs to add up in time: ask for a shorter one")
 
-func (a pasts) usage(ctx context.Context, in *usageInput) (*answer[wire.Usage], error) {
+func (a pasts) usage(ctx context.Context, in *usageInput) (*core.Answer[wire.Usage], error) {
 	by, err := groupings(in.By)
 	if err != nil {
 		return nil, err
 	}
-	s, stand, err := archived(ctx, a.api, lastEnd)
+	s, stand, err := core.Archived(ctx, a.api, lastEnd)
 	if err != nil {
 		return nil, err
 	}
-	now := a.api.now(&s)
+	now := a.api.Now(&s)
 	b := &bill{by: by, user: in.User, project: in.Project, until: now, rows: map[payer]*row{}}
 	if !in.Until.IsZero() {
 		b.until = min(view.TimeOf(in.Until), now)
@@ -61,12 +62,12 @@ func (a pasts) usage(ctx context.Context, in *usageInput) (*answer[wire.Usage], 
 	if errors.Is(err, errTooMuch) {
 		return nil, problem.Refuse(wire.CodeInvalid, err.Error())
 	} else if err != nil {
-		return nil, archiveFault(err)
+		return nil, core.ArchiveFault(err)
 	}
 	b.addOpen(&s)
 	out := b.tell(int64(s.Slots.Len()))
 	out.ArchiveStanding = view.Standing(&stand)
-	return &answer[wire.Usage]{Index: s.Index, Body: out}, nil
+	return &core.Answer[wire.Usage]{Index: s.Index, Body: out}, nil
 }
 
 // groupings parses the names of columns by which rows are grouped.

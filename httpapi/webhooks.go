@@ -16,7 +16,9 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/intake"
+	"github.com/berth-gpu/berth/httpapi/port"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/strict"
 	"github.com/berth-gpu/berth/httpapi/view"
@@ -24,7 +26,7 @@ import (
 )
 
 // webhooks lists and changes webhooks.
-type webhooks struct{ api *API }
+type webhooks struct{ api *core.API }
 
 // webhookInput is the input of a change of a webhook with a body.
 type webhookInput struct {
@@ -42,18 +44,18 @@ type webhookTarget struct {
 func noticeType() reflect.Type { return reflect.TypeFor[wire.Notice]() }
 
 func (a webhooks) route(doc huma.API) {
-	handle(a.api, doc, op("webhooks", http.MethodGet, "/webhooks", "The webhooks and their settings"),
-		func(ctx context.Context, in *watchInput) (*answer[wire.Webhooks], error) {
-			s, err := a.api.read(ctx, &in.Watch, topics(model.TopicSettings, model.TopicJob), nil)
+	core.Handle(a.api, doc, core.Op("webhooks", http.MethodGet, "/webhooks", "The webhooks and their settings"),
+		func(ctx context.Context, in *core.WatchInput) (*core.Answer[wire.Webhooks], error) {
+			s, err := a.api.Read(ctx, &in.Watch, core.Topics(model.TopicSettings, model.TopicJob), nil)
 			if err != nil {
 				return nil, err
 			}
-			return &answer[wire.Webhooks]{Index: s.Index, Body: webhooksOf(ctx, &s)}, nil
+			return &core.Answer[wire.Webhooks]{Index: s.Index, Body: webhooksOf(ctx, &s)}, nil
 		})
 	body := strict.New[wire.SetWebhook]()
-	o := op("add-webhook", http.MethodPost, "/webhooks", "Send events to an address")
+	o := core.Op("add-webhook", http.MethodPost, "/webhooks", "Send events to an address")
 	o.Description = "Deliveries are signed by the standard-webhooks specification. The secret is only in this answer."
-	handleBody[wire.SetWebhook](a.api, doc, o, func(ctx context.Context, in *submitInput) (*answer[wire.WebhookMade], error) {
+	core.HandleBody[wire.SetWebhook](a.api, doc, o, func(ctx context.Context, in *core.SubmitInput) (*core.Answer[wire.WebhookMade], error) {
 		r, err := body.Decode(in.RawBody)
 		if err != nil {
 			return nil, err
@@ -61,27 +63,27 @@ func (a webhooks) route(doc huma.API) {
 		return a.add(ctx, in.Key, r)
 	})
 	settings := strict.New[wire.SetWebhookSettings]()
-	handleBody[wire.SetWebhookSettings](a.api, doc, op("set-webhook-settings", http.MethodPut, "/webhooks/settings", "Set the allowed addresses of webhooks, and the threshold of the backlog event"),
-		func(ctx context.Context, in *switchBodyInput) (*answer[wire.WebhookMade], error) {
+	core.HandleBody[wire.SetWebhookSettings](a.api, doc, core.Op("set-webhook-settings", http.MethodPut, "/webhooks/settings", "Set the allowed addresses of webhooks, and the threshold of the backlog event"),
+		func(ctx context.Context, in *switchBodyInput) (*core.Answer[wire.WebhookMade], error) {
 			r, err := settings.Decode(in.RawBody)
 			if err != nil {
 				return nil, err
 			}
 			return a.set(ctx, in.Key, r)
 		})
-	handleBody[wire.SetWebhook](a.api, doc, op("replace-webhook", http.MethodPut, "/webhooks/{webhook_id}", "Change a webhook; its secret stays unless a new one is given"),
-		func(ctx context.Context, in *webhookInput) (*answer[wire.WebhookMade], error) {
+	core.HandleBody[wire.SetWebhook](a.api, doc, core.Op("replace-webhook", http.MethodPut, "/webhooks/{webhook_id}", "Change a webhook; its secret stays unless a new one is given"),
+		func(ctx context.Context, in *webhookInput) (*core.Answer[wire.WebhookMade], error) {
 			r, err := body.Decode(in.RawBody)
 			if err != nil {
 				return nil, err
 			}
 			return a.replace(ctx, in, r)
 		})
-	handle(a.api, doc, op("remove-webhook", http.MethodDelete, "/webhooks/{webhook_id}", "Remove a webhook and what waits for it"),
+	core.Handle(a.api, doc, core.Op("remove-webhook", http.MethodDelete, "/webhooks/{webhook_id}", "Remove a webhook and what waits for it"),
 		a.remove)
-	o = op("test-webhook", http.MethodPost, "/webhooks/{webhook_id}/test", "Send a test event to a webhook")
+	o = core.Op("test-webhook", http.MethodPost, "/webhooks/{webhook_id}/test", "Send a test event to a webhook")
 	o.Description = "The result is in the list of deliveries."
-	handle(a.api, doc, o, a.test)
+	core.Handle(a.api, doc, o, a.test)
 	deliveries(a).route(doc)
 }
 
@@ -125,7 +127,7 @@ func webhookOf(s *state.State, id model.WebhookID) *wire.Webhook {
 // ask converts a body to a webhook without id and secret.
 func (a webhooks) ask(ctx context.Context, r *wire.SetWebhook) (*model.Webhook, error) {
 	w := &model.Webhook{URL: r.URL, Secret: r.Secret, Template: r.Template, Note: r.Note}
-	s := a.api.peer.Reader.State()
+	s := a.api.Peer.Reader.State()
 	if err := notify.CheckTarget(&s, r.URL); err != nil {
 		return nil, problem.Invalid("url", err.Error())
 	}
@@ -157,12 +159,12 @@ func newSecret() (string, error) {
 
 // add makes a webhook. Its id follows from the request's key and its sender, so that a repeated
 // request finds the webhook that it made, with its secret.
-func (a webhooks) add(ctx context.Context, key string, r *wire.SetWebhook) (*answer[wire.WebhookMade], error) {
+func (a webhooks) add(ctx context.Context, key string, r *wire.SetWebhook) (*core.Answer[wire.WebhookMade], error) {
 	w, err := a.ask(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	s, err := a.api.fresh(ctx, Default)
+	s, err := a.api.Fresh(ctx, port.Default)
 	if err != nil {
 		return nil, err
 	}
@@ -175,23 +177,23 @@ func (a webhooks) add(ctx context.Context, key string, r *wire.SetWebhook) (*ans
 			return nil, err
 		}
 	}
-	_, index, err := a.api.propose(ctx, key, &command.SetWebhook{Webhook: *w})
+	_, index, err := a.api.Propose(ctx, key, &command.SetWebhook{Webhook: *w})
 	if err != nil {
 		return nil, err
 	}
-	s = a.api.peer.Reader.State()
+	s = a.api.Peer.Reader.State()
 	return a.made(&s, index, "created; keep its secret, which is shown only once", w, w.Secret), nil
 }
 
 // madeBefore answers a repeated request as the first time, with the secret, for as long as requests
 // are remembered: the first answer may have been lost.
-func (a webhooks) madeBefore(ctx context.Context, key string, s *state.State, w, old *model.Webhook) (*answer[wire.WebhookMade], error) {
+func (a webhooks) madeBefore(ctx context.Context, key string, s *state.State, w, old *model.Webhook) (*core.Answer[wire.WebhookMade], error) {
 	same := *w
 	same.By, same.Made = old.By, old.Made
 	if same.Secret == "" {
 		same.Secret = old.Secret
 	}
-	_, remembered := s.Request(clipActor(auth.From(ctx).Actor()), key)
+	_, remembered := s.Request(core.ClipActor(auth.From(ctx).Actor()), key)
 	if !ownHook(ctx, old) || same != *old || !remembered {
 		return nil, problem.Refuse(model.CodeIdempotency.String(), "webhook "+string(w.ID)+" was created under this Idempotency-Key and was changed since: use another key")
 	}
@@ -209,20 +211,20 @@ func newHookID(actor, key string) model.WebhookID {
 
 // remove drops a webhook. A missing one is refused by the command, so that a repeated request is
 // answered as before.
-func (a webhooks) remove(ctx context.Context, in *webhookTarget) (*answer[wire.WebhookMade], error) {
+func (a webhooks) remove(ctx context.Context, in *webhookTarget) (*core.Answer[wire.WebhookMade], error) {
 	if err := a.mayChange(ctx, in.ID); err != nil {
 		return nil, err
 	}
-	_, index, err := a.api.propose(ctx, in.Key, &command.DropWebhook{ID: model.WebhookID(in.ID)})
+	_, index, err := a.api.Propose(ctx, in.Key, &command.DropWebhook{ID: model.WebhookID(in.ID)})
 	if err != nil {
 		return nil, err
 	}
-	return &answer[wire.WebhookMade]{Index: index, Body: &wire.WebhookMade{Success: true, Message: "removed"}}, nil
+	return &core.Answer[wire.WebhookMade]{Index: index, Body: &wire.WebhookMade{Success: true, Message: "removed"}}, nil
 }
 
 // mayChange returns an error if the caller may not change a webhook, if it exists.
 func (a webhooks) mayChange(ctx context.Context, id string) error {
-	s, err := a.api.fresh(ctx, Default)
+	s, err := a.api.Fresh(ctx, port.Default)
 	if err != nil {
 		return err
 	}
@@ -232,12 +234,12 @@ func (a webhooks) mayChange(ctx context.Context, id string) error {
 	return nil
 }
 
-func (a webhooks) made(s *state.State, index uint64, what string, w *model.Webhook, secret string) *answer[wire.WebhookMade] {
-	return &answer[wire.WebhookMade]{Index: index, Body: &wire.WebhookMade{Success: true, Message: what, Webhook: webhookOf(s, w.ID), Secret: secret}}
+func (a webhooks) made(s *state.State, index uint64, what string, w *model.Webhook, secret string) *core.Answer[wire.WebhookMade] {
+	return &core.Answer[wire.WebhookMade]{Index: index, Body: &wire.WebhookMade{Success: true, Message: what, Webhook: webhookOf(s, w.ID), Secret: secret}}
 }
 
-func (a webhooks) replace(ctx context.Context, in *webhookInput, r *wire.SetWebhook) (*answer[wire.WebhookMade], error) {
-	s, err := a.api.fresh(ctx, Default)
+func (a webhooks) replace(ctx context.Context, in *webhookInput, r *wire.SetWebhook) (*core.Answer[wire.WebhookMade], error) {
+	s, err := a.api.Fresh(ctx, port.Default)
 	if err != nil {
 		return nil, err
 	}
@@ -253,11 +255,11 @@ func (a webhooks) replace(ctx context.Context, in *webhookInput, r *wire.SetWebh
 	if w.Secret == "" {
 		w.Secret = old.Secret
 	}
-	_, index, err := a.api.propose(ctx, in.Key, &command.SetWebhook{Webhook: *w})
+	_, index, err := a.api.Propose(ctx, in.Key, &command.SetWebhook{Webhook: *w})
 	if err != nil {
 		return nil, err
 	}
-	s = a.api.peer.Reader.State()
+	s = a.api.Peer.Reader.State()
 	return a.made(&s, index, "changed", w, r.Secret), nil
 }
 
@@ -265,16 +267,16 @@ func noWebhook() error {
 	return problem.Refuse(wire.CodeNotFound, "there is no such webhook: GET /webhooks lists them")
 }
 
-func (a webhooks) test(ctx context.Context, in *webhookTarget) (*answer[wire.WebhookMade], error) {
+func (a webhooks) test(ctx context.Context, in *webhookTarget) (*core.Answer[wire.WebhookMade], error) {
 	id := model.WebhookID(in.ID)
 	if err := a.mayChange(ctx, in.ID); err != nil {
 		return nil, err
 	}
-	r, index, err := a.api.propose(ctx, in.Key, &command.TestWebhook{ID: id})
+	r, index, err := a.api.Propose(ctx, in.Key, &command.TestWebhook{ID: id})
 	if err != nil {
 		return nil, err
 	}
-	s := a.api.peer.Reader.State()
+	s := a.api.Peer.Reader.State()
 	out := &wire.WebhookMade{Success: true, Message: "a test event is being sent", Webhook: webhookOf(&s, id)}
 	for k, d := range s.Deliveries.From(model.DeliveryKey{Index: r.Number}) {
 		if k.Index != r.Number {
@@ -284,12 +286,12 @@ func (a webhooks) test(ctx context.Context, in *webhookTarget) (*answer[wire.Web
 			out.EventID = notify.ID(&d.Notice)
 		}
 	}
-	return &answer[wire.WebhookMade]{Index: index, Body: out}, nil
+	return &core.Answer[wire.WebhookMade]{Index: index, Body: out}, nil
 }
 
 // set changes the cluster's settings of webhooks.
-func (a webhooks) set(ctx context.Context, key string, r *wire.SetWebhookSettings) (*answer[wire.WebhookMade], error) {
-	s, err := a.api.fresh(ctx, Default)
+func (a webhooks) set(ctx context.Context, key string, r *wire.SetWebhookSettings) (*core.Answer[wire.WebhookMade], error) {
+	s, err := a.api.Fresh(ctx, port.Default)
 	if err != nil {
 		return nil, err
 	}
@@ -315,9 +317,9 @@ func (a webhooks) set(ctx context.Context, key string, r *wire.SetWebhookSetting
 	default:
 		n.Secret = *r.Secret
 	}
-	_, index, err := a.api.propose(ctx, key, &command.SetNotify{Notify: n})
+	_, index, err := a.api.Propose(ctx, key, &command.SetNotify{Notify: n})
 	if err != nil {
 		return nil, err
 	}
-	return &answer[wire.WebhookMade]{Index: index, Body: &wire.WebhookMade{Success: true, Message: "changed", Secret: told}}, nil
+	return &core.Answer[wire.WebhookMade]{Index: index, Body: &wire.WebhookMade{Success: true, Message: "changed", Secret: told}}, nil
 }

@@ -4,14 +4,14 @@ import (
 	"net/url"
 	"os"
 
-	"github.com/berth-gpu/berth/httpapi"
 	"github.com/berth-gpu/berth/httpapi/advice"
+	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/workload"
 )
 
 // advice reads the settings for the analysis of workloads, and checks the addresses of the services
 // that the analysis asks.
-func (h *holding) advice(out *httpapi.Terms) {
+func (h *holding) advice(out *core.Terms) {
 	s := &h.Server.Advice
 	out.Workloads = workload.StandardDefaults()
 	if s.Defaults != "" {

@@ -15,7 +15,7 @@ type Room struct {
 }
 
 // TestLevel is the level of everything below test/, above all rooms.
-const TestLevel = 14
+const TestLevel = 15
 
 // stateRooms returns the imports of a room that reads the state and writes commands.
 func stateRooms(more ...string) []string {
@@ -81,11 +81,24 @@ func apiFloor() []Room {
 		{Path: "httpapi/intake", Level: 9, May: stateRooms("cluster/sched/queue", "httpapi/wire", "httpapi/problem", "httpapi/strict", "httpapi/auth")},
 		{Path: "httpapi/view", Level: 9, May: stateRooms("cluster/sched", "cluster/sched/admission", "cluster/sched/queue", "cluster/archive",
 			"cluster/notify", "httpapi/wire", "httpapi/agentwire", "httpapi/auth")},
-		{Path: "httpapi", Level: 10, May: stateRooms("httpapi/wire", "httpapi/problem", "httpapi/strict", "httpapi/advice", "httpapi/forecast",
-			"httpapi/intake", "httpapi/view", "httpapi/agentwire", "httpapi/endpoint", "httpapi/auth", "httpapi/forward",
-			"httpapi/client", "httpapi/dashboard", "httpapi/workload", "cluster/sched", "cluster/sched/admission", "cluster/sched/queue",
-			"cluster/soft", "cluster/archive", "cluster/notify")},
-		{Path: "httpapi/plug", Level: 11, May: stateRooms("cluster", "httpapi", "httpapi/problem", "httpapi/forward", "httpapi/wire")},
+		{Path: "httpapi/port", Level: 9, May: stateRooms("httpapi/wire", "httpapi/forward", "cluster/soft", "cluster/archive")},
+		{Path: "httpapi/meter", Level: 10, May: stateRooms("httpapi/agentwire", "httpapi/auth", "httpapi/forecast", "httpapi/view", "httpapi/port")},
+		{Path: "httpapi/core", Level: 11, May: stateRooms(slices.Concat(apiBase(), []string{
+			"httpapi/endpoint", "httpapi/forward", "httpapi/advice", "httpapi/forecast", "httpapi/meter", "httpapi/workload",
+			"cluster/soft", "cluster/archive", "cluster/notify",
+		})...)},
+		{Path: "httpapi", Level: 13, May: stateRooms(slices.Concat(apiBase(), []string{
+			"httpapi/core", "httpapi/forecast", "httpapi/forward", "httpapi/client", "httpapi/dashboard", "httpapi/workload",
+			"cluster/sched", "cluster/sched/queue", "cluster/soft", "cluster/archive", "cluster/notify",
+		})...)},
+		{Path: "httpapi/plug", Level: 10, May: stateRooms("cluster", "httpapi/port", "httpapi/problem", "httpapi/forward", "httpapi/wire")},
+	}
+}
+
+// apiBase returns the rooms that every handler of the API may use.
+func apiBase() []string {
+	return []string{
+		"httpapi/wire", "httpapi/agentwire", "httpapi/auth", "httpapi/problem", "httpapi/strict", "httpapi/intake", "httpapi/view", "httpapi/port",
 	}
 }
 
@@ -126,7 +139,7 @@ func cmdFloor() []Room {
 		{Path: "cmd/internal/demo", Level: 12, Any: true},
 		{Path: "cmd/internal/bench", Level: 12, Any: true},
 		{Path: "cmd/berth-supervisor", Level: 13, May: []string{"cmd/internal/build", "node/runner/process"}},
-		{Path: "cmd/berth", Level: 13, Any: true},
+		{Path: "cmd/berth", Level: 14, Any: true},
 	}
 }
 
@@ -167,8 +180,8 @@ func Libraries() []Library {
 			Prefix: "github.com/hashicorp/memberlist", Rooms: []string{"cluster/gossip"},
 			Why: "ask cluster/gossip: its hints are all that the rest may rely on",
 		},
-		Library{Prefix: "github.com/gorilla/mux", Rooms: []string{"httpapi"}, Why: "leave routing to httpapi"},
-		Library{Prefix: "github.com/danielgtaylor/huma", Rooms: []string{"httpapi", "httpapi/problem", "httpapi/strict"}, Why: "leave the API's description to httpapi"},
+		Library{Prefix: "github.com/gorilla/mux", Rooms: []string{"httpapi/core", "httpapi"}, Why: "leave routing to httpapi/core"},
+		Library{Prefix: "github.com/danielgtaylor/huma", Rooms: []string{"httpapi", "httpapi/problem", "httpapi/strict", "httpapi/core"}, Why: "leave the API's description to httpapi"},
 		Library{
 			Prefix: "github.com/NVIDIA/go-nvml", Rooms: []string{"node/gpu/nvml"},
 			Why: "use node/gpu: the library needs cgo, and everything but one leaf builds without",
@@ -178,8 +191,8 @@ func Libraries() []Library {
 			Why: "leave programs of the kernel's to node/runner/devices: supervisors are small because they do not link it",
 		},
 		Library{
-			Prefix: "github.com/prometheus", Rooms: []string{"cluster", "httpapi", "cmd/..."},
-			Why: "count in a field of your own and let cluster or httpapi expose it",
+			Prefix: "github.com/prometheus", Rooms: []string{"cluster", "httpapi/core", "httpapi/meter", "cmd/..."},
+			Why: "count in a field of your own and let cluster or httpapi/meter expose it",
 		},
 	)
 }

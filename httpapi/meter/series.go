@@ -1,4 +1,4 @@
-package httpapi
+package meter
 
 import (
 	"maps"
@@ -12,8 +12,8 @@ import (
 	"github.com/berth-gpu/berth/httpapi/view"
 )
 
-// maxUsers bounds the users with metrics of their own; all others count as other.
-const maxUsers = 50
+// MaxUsers bounds the users with metrics of their own; all others count as other.
+const MaxUsers = 50
 
 // ownJobs is the service under which attempts of jobs count among allocations.
 const ownJobs = "jobs"
@@ -101,7 +101,7 @@ func (g *gauges) users(s *state.State) {
 		}
 	}
 	slices.SortStableFunc(list, func(a, b model.Usage) int { return int(b.GPUs+b.Queued) - int(a.GPUs+a.Queued) })
-	other, most := model.Usage{Scope: model.ScopeKey{Name: model.OtherService}}, min(len(list), maxUsers)
+	other, most := model.Usage{Scope: model.ScopeKey{Name: model.OtherService}}, min(len(list), MaxUsers)
 	if !g.names {
 		most = 0
 	}
@@ -124,7 +124,7 @@ func (g *gauges) users(s *state.State) {
 // devices exposes every GPU: its properties, its holder, and its last telemetry.
 func (c *standings) devices(g *gauges, s *state.State) {
 	measured := map[model.GPUID]model.Sample{}
-	for _, r := range c.samples().Readings {
+	for _, r := range c.Samples().Readings {
 		measured[r.Sample.GPU] = r.Sample
 	}
 	for k := range s.NodeGPUs.All() {
@@ -148,7 +148,7 @@ func (c *standings) devices(g *gauges, s *state.State) {
 
 // leader exposes the leader, and the state of the nodes.
 func (c *standings) leader(g *gauges, s *state.State) {
-	if l, _ := c.members.Leader(); l.ID != "" {
+	if l, _ := c.Members.Leader(); l.ID != "" {
 		g.put("berth_leader_info", "1 for the leader, as far as this peer knows.", 1, "leader", string(l.ID))
 	}
 	silent, degraded := 0, 0

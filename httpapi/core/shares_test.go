@@ -1,4 +1,4 @@
-package httpapi
+package core
 
 import (
 	"testing"
@@ -25,7 +25,7 @@ func TestBoundsOfOpenRequests(t *testing.T) {
 		"in all":         {9, 9, 2, user("bob"), "b"},
 	} {
 		o := newOpenRequests()
-		o.each, o.from, o.all, o.agent = c.each, c.from, c.all, 1
+		o.Each, o.from, o.all, o.agent = c.each, c.from, c.all, 1
 		var ends []func()
 		begin := func(who *auth.Caller, address string) *problem.Failure {
 			done, f := o.begin(who, address)

@@ -1,16 +1,17 @@
-package httpapi
+package core
 
 import (
 	"sync"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/port"
 )
 
 // wakes shares one wait for changes among all readers of the same topics. A wait of the peer lasts
 // until there is a change, even after the reader has left: without this, polls of a quiet cluster
 // would pile up.
 type wakes struct {
-	reader Reader
+	reader port.Reader
 
 	mu   sync.Mutex
 	open map[model.TopicSet]wake
@@ -21,11 +22,11 @@ type wake struct {
 	ch    <-chan struct{}
 }
 
-func newWakes(r Reader) *wakes { return &wakes{reader: r, open: map[model.TopicSet]wake{}} }
+func newWakes(r port.Reader) *wakes { return &wakes{reader: r, open: map[model.TopicSet]wake{}} }
 
-// changed returns a channel that is closed once one of the topics has changed after
+// Changed returns a channel that is closed once one of the topics has changed after
 // the index; it may be closed somewhat earlier, so look and ask again.
-func (w *wakes) changed(set model.TopicSet, after uint64) <-chan struct{} {
+func (w *wakes) Changed(set model.TopicSet, after uint64) <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if c, known := w.open[set]; known && c.after <= after {

@@ -1,4 +1,4 @@
-package httpapi
+package core
 
 import (
 	"context"
@@ -42,12 +42,12 @@ func callerOf(ctx context.Context) *caller {
 	return &caller{}
 }
 
-// senderOf returns the address that a request comes from.
-func senderOf(ctx context.Context) string { return callerOf(ctx).from }
+// SenderOf returns the address that a request comes from.
+func SenderOf(ctx context.Context) string { return callerOf(ctx).from }
 
-// proposing records that a request's command reaches the log, and returns where the request comes
+// Proposing records that a request's command reaches the log, and returns where the request comes
 // from.
-func proposing(ctx context.Context) (from string) {
+func Proposing(ctx context.Context) (from string) {
 	c := callerOf(ctx)
 	c.proposed = true
 	return c.from
@@ -56,7 +56,7 @@ func proposing(ctx context.Context) (from string) {
 // noting wraps a handler of writes and the check of its caller: their own refusals are recorded,
 // since they do not reach the log.
 func (a *API) noting(next http.Handler) http.Handler {
-	if a.peer.Refusals == nil {
+	if a.Peer.Refusals == nil {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -74,12 +74,12 @@ const maxNotedPath = 512
 // noteRefusal records a refusal. Code that refuses a request before its handler calls this function
 // before it answers: a request without an id gets one, which the answer contains.
 func (a *API) noteRefusal(w http.ResponseWriter, r *http.Request, status int, code string) {
-	if a.peer.Refusals == nil {
+	if a.Peer.Refusals == nil {
 		return
 	}
 	path := r.URL.Path
-	a.peer.Refusals.Refused(archive.Refusal{
-		Time: a.cfg.Now().UTC(), From: senderOf(r.Context()), Actor: auth.From(r.Context()).Actor(), Method: r.Method,
+	a.Peer.Refusals.Refused(archive.Refusal{
+		Time: a.Config.Now().UTC(), From: SenderOf(r.Context()), Actor: auth.From(r.Context()).Actor(), Method: r.Method,
 		Path: path[:min(len(path), maxNotedPath)], Request: refusedID(w, r), Status: status, Code: code,
 	})
 }

@@ -1,4 +1,4 @@
-package httpapi
+package core
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"github.com/berth-gpu/berth/cluster/archive"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/port"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -29,14 +30,14 @@ type Watch struct {
 	Wait        string `query:"wait" doc:"limit of the wait, such as 30s; 1m at most"`
 }
 
-func (q *Watch) level() Consistency {
+func (q *Watch) level() port.Consistency {
 	switch q.Consistency {
 	case "stale":
-		return Stale
+		return port.Stale
 	case "linearizable":
-		return Linearizable
+		return port.Linearizable
 	}
-	return Default
+	return port.Default
 }
 
 func (q *Watch) wait() (time.Duration, error) {
@@ -50,15 +51,16 @@ func (q *Watch) wait() (time.Duration, error) {
 	return min(d, waitMost), nil
 }
 
-func topics(list ...model.Topic) (set model.TopicSet) {
+// Topics returns a set of topics.
+func Topics(list ...model.Topic) (set model.TopicSet) {
 	for _, t := range list {
 		set = set.With(t)
 	}
 	return set
 }
 
-// lastOf returns the log index at which one of the topics last changed.
-func lastOf(s *state.State, set model.TopicSet) (last uint64) {
+// LastOf returns the log index at which one of the topics last changed.
+func LastOf(s *state.State, set model.TopicSet) (last uint64) {
 	all := s.Settings().Topics
 	for t := range model.Topic(model.TopicCount) {
 		if set.Has(t) {
@@ -68,43 +70,43 @@ func lastOf(s *state.State, set model.TopicSet) (last uint64) {
 	return last
 }
 
-// read returns a state as new as required, once one of the topics has changed after the index of
+// Read returns a state as new as required, once one of the topics has changed after the index of
 // the request. When the wait is over it returns the present state. differs can require a certain
 // difference; with nil any change ends the wait.
-func (a *API) read(ctx context.Context, q *Watch, set model.TopicSet, differs func(was, is *state.State) bool) (state.State, error) {
+func (a *API) Read(ctx context.Context, q *Watch, set model.TopicSet, differs func(was, is *state.State) bool) (state.State, error) {
 	wait, err := q.wait()
 	if err != nil {
 		return state.State{}, err
 	}
 	began := time.Now()
-	s, err := a.fresh(ctx, q.level())
+	s, err := a.Fresh(ctx, q.level())
 	if err != nil || q.Index == 0 || s.Settings().Incarnation.IsZero() {
 		return s, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	stop := context.AfterFunc(a.life.ctx, cancel)
+	stop := context.AfterFunc(a.Life.Ctx, cancel)
 	defer stop()
-	if lastOf(&s, set) <= q.Index {
+	if LastOf(&s, set) <= q.Index {
 		a.await(ctx, &s, set, q.Index, differs)
 	}
 	select {
 	case <-time.After(wakeEvery - time.Since(began)):
 	case <-ctx.Done():
 	}
-	return a.fresh(context.WithoutCancel(ctx), Default)
+	return a.Fresh(context.WithoutCancel(ctx), port.Default)
 }
 
 // await waits for a change that makes a difference, or for another incarnation.
 func (a *API) await(ctx context.Context, first *state.State, set model.TopicSet, after uint64, differs func(was, is *state.State) bool) {
 	for {
 		select {
-		case <-a.wakes.changed(set, after):
+		case <-a.Wakes.Changed(set, after):
 		case <-ctx.Done():
 			return
 		}
-		s := a.peer.Reader.State()
-		last := lastOf(&s, set)
+		s := a.Peer.Reader.State()
+		last := LastOf(&s, set)
 		if last > after && (differs == nil || differs(first, &s)) || s.Index < first.Index {
 			return
 		}
@@ -112,46 +114,46 @@ func (a *API) await(ctx context.Context, first *state.State, set model.TopicSet,
 	}
 }
 
-// fresh returns a state as new as required.
-func (a *API) fresh(ctx context.Context, level Consistency) (state.State, error) {
+// Fresh returns a state as new as required.
+func (a *API) Fresh(ctx context.Context, level port.Consistency) (state.State, error) {
 	ctx, cancel := context.WithTimeout(ctx, readLimit)
 	defer cancel()
-	return a.peer.Reader.Read(ctx, level)
+	return a.Peer.Reader.Read(ctx, level)
 }
 
-// now returns the time for answers: the cluster's clock lags behind when nothing happens.
-func (a *API) now(s *state.State) model.Time {
-	return max(model.TimeOf(a.cfg.Now()), s.Settings().Clock)
+// Now returns the time for answers: the cluster's clock lags behind when nothing happens.
+func (a *API) Now(s *state.State) model.Time {
+	return max(model.TimeOf(a.Config.Now()), s.Settings().Clock)
 }
 
-// archivePatience bounds the time for the archive to hold what the state does.
-const archivePatience = 2 * time.Second
+// ArchivePatience bounds the time for the archive to hold what the state does.
+const ArchivePatience = 2 * time.Second
 
-// archived waits until this peer's archive is complete up to the log index that last returns, and
+// Archived waits until this peer's archive is complete up to the log index that last returns, and
 // returns the state and the status of the archive.
-func archived(ctx context.Context, a *API, last func(*state.State) uint64) (s state.State, stand archive.Standing, err error) {
-	if a.peer.Archive == nil {
+func Archived(ctx context.Context, a *API, last func(*state.State) uint64) (s state.State, stand archive.Standing, err error) {
+	if a.Peer.Archive == nil {
 		return s, stand, problem.Refuse(wire.CodeNoArchive, "this peer keeps no archive: ask another")
 	}
-	if s, err = a.fresh(ctx, Default); err != nil {
+	if s, err = a.Fresh(ctx, port.Default); err != nil {
 		return s, stand, err
 	}
-	a.peer.Archive.Reach(ctx, last(&s), archivePatience)
-	return s, a.peer.Archive.Standing(), nil
+	a.Peer.Archive.Reach(ctx, last(&s), ArchivePatience)
+	return s, a.Peer.Archive.Standing(), nil
 }
 
-// archiveFault returns the problem of an archive that cannot be read.
-func archiveFault(err error) error {
+// ArchiveFault returns the problem of an archive that cannot be read.
+func ArchiveFault(err error) error {
 	return &problem.Fault{Code: wire.CodeNoArchive, Err: err}
 }
 
-// watchInput is the input of a read without parameters of its own.
-type watchInput struct{ Watch }
+// WatchInput is the input of a read without parameters of its own.
+type WatchInput struct{ Watch }
 
-// orchestrator returns whether jobs are started, and the counts of the scheduler.
-func (a *API) orchestrator(ctx context.Context, s *state.State) *wire.Orchestrator {
-	set, n, known := s.Settings(), view.Statistics(s, a.places.Rate(s)), a.samples.get(ctx)
-	leader, _ := a.peer.Members.Leader()
+// Orchestrator returns whether jobs are started, and the counts of the scheduler.
+func (a *API) Orchestrator(ctx context.Context, s *state.State) *wire.Orchestrator {
+	set, n, known := s.Settings(), view.Statistics(s, a.Places.Rate(s)), a.Samples.Get(ctx)
+	leader, _ := a.Peer.Members.Leader()
 	out := &wire.Orchestrator{
 		Running: set.Running && !set.Standstill, Policy: set.Policy, Leader: string(leader.ID),
 		Stats: wire.SchedStats{

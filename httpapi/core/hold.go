@@ -1,4 +1,4 @@
-package httpapi
+package core
 
 import (
 	"context"
@@ -26,10 +26,10 @@ const (
 	reviewEvery = 5 * time.Second
 )
 
-// write is a handler of changes. Such a request ends within forward.Patience, its caller is
+// Write is a handler of changes. Such a request ends within forward.Patience, its caller is
 // identified again where the change is made, and the outcome must reach the caller: a review never
 // cuts it short.
-type write struct{ http.Handler }
+type Write struct{ http.Handler }
 
 // sessions are the requests that take longer than settle: long polls, streams of events,
 // followed logs, large downloads. One goroutine reviews all of them, and only while there
@@ -69,7 +69,7 @@ func (h *sessions) hold(r *http.Request, rule auth.Rule) *session {
 	if !reviewed(auth.From(r.Context())) {
 		return nil
 	}
-	s := h.gate.peer.State()
+	s := h.gate.Peer.State()
 	one := &session{all: h, rule: rule, vars: mux.Vars(r), since: s.Index}
 	one.ctx, one.end = context.WithCancelCause(r.Context())
 	one.settled = time.AfterFunc(settle, func() { h.add(one) })
@@ -88,10 +88,10 @@ func (one *session) release() {
 // may be the one that ends it.
 func (one *session) check() *problem.Failure {
 	if one.live.Load() {
-		s := one.all.gate.peer.State()
+		s := one.all.gate.Peer.State()
 		one.review(&s)
 	}
-	return endedBy(one.ctx)
+	return EndedBy(one.ctx)
 }
 
 // reviewed reports whether the rights of a caller can end while a request is answered. Peers' own
@@ -111,7 +111,7 @@ func (h *sessions) add(one *session) {
 		go h.watch()
 		return
 	}
-	h.reviewNow()
+	h.ReviewNow()
 }
 
 func (h *sessions) remove(one *session) {
@@ -119,27 +119,27 @@ func (h *sessions) remove(one *session) {
 	defer h.mu.Unlock()
 	one.over = true
 	if delete(h.live, one); len(h.live) == 0 && h.watching {
-		h.reviewNow() // which ends the goroutine
+		h.ReviewNow() // which ends the goroutine
 	}
 }
 
-// reviewNow starts a review that does not wait for a change.
-func (h *sessions) reviewNow() {
+// ReviewNow starts a review that does not wait for a change.
+func (h *sessions) ReviewNow() {
 	select {
 	case h.nudge <- struct{}{}:
 	default: // a review is due already
 	}
 }
 
-// count returns how many sessions are reviewed.
-func (h *sessions) count() int {
+// Count returns how many sessions are reviewed.
+func (h *sessions) Count() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return len(h.live)
 }
 
-// reviews reports whether the goroutine that reviews sessions runs.
-func (h *sessions) reviews() bool {
+// Reviews reports whether the goroutine that reviews sessions runs.
+func (h *sessions) Reviews() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.watching
@@ -154,10 +154,10 @@ func (h *sessions) watch() {
 		if len(list) == 0 {
 			return
 		}
-		s := h.gate.peer.State()
+		s := h.gate.Peer.State()
 		timer.Reset(h.review(&s, list))
 		select {
-		case <-h.wakes.changed(topics(model.TopicSettings), s.Index):
+		case <-h.wakes.Changed(Topics(model.TopicSettings), s.Index):
 		case <-timer.C:
 		case <-h.nudge:
 		}
@@ -181,7 +181,7 @@ func (h *sessions) review(s *state.State, list []*session) (next time.Duration) 
 	next = reviewEvery
 	for _, one := range list {
 		if expires := one.review(s); expires > 0 {
-			next = min(next, max(settle, time.Duration(expires-model.TimeOf(h.gate.clock()))))
+			next = min(next, max(settle, time.Duration(expires-model.TimeOf(h.gate.Clock()))))
 		}
 	}
 	return next
@@ -196,7 +196,7 @@ func (one *session) review(s *state.State) (expires model.Time) {
 	g, was := one.all.gate, auth.From(one.ctx)
 	is, f := g.still(s, was, one.rule, one.vars)
 	if f != nil {
-		g.log.Info("request_ended", "code", f.Code, "method", one.rule.Method, "path", one.rule.Path, "caller", was.Actor(), "why", f.Detail)
+		g.Log.Info("request_ended", "code", f.Code, "method", one.rule.Method, "path", one.rule.Path, "caller", was.Actor(), "why", f.Detail)
 		one.end(f)
 		return 0
 	}
@@ -207,7 +207,7 @@ func (one *session) review(s *state.State) (expires model.Time) {
 // still identifies a caller again, and returns why the request must end; nil: it may go on.
 func (g *gate) still(s *state.State, was *auth.Caller, rule auth.Rule, vars map[string]string) (*auth.Caller, *problem.Failure) {
 	if was.Kind == auth.Open {
-		if g.asks(s) {
+		if g.Asks(s) {
 			return was, problem.Refuse(wire.CodeUnauthenticated, "this cluster requires authentication now: repeat the request with a token")
 		}
 		return was, nil
@@ -230,8 +230,8 @@ func (g *gate) still(s *state.State, was *auth.Caller, rule auth.Rule, vars map[
 	return is, nil // a job that has left the queue was the caller's when the request began
 }
 
-// endedBy returns why a request must end; nil: it may go on.
-func endedBy(ctx context.Context) *problem.Failure {
+// EndedBy returns why a request must end; nil: it may go on.
+func EndedBy(ctx context.Context) *problem.Failure {
 	f, _ := context.Cause(ctx).(*problem.Failure) //nolint:errorlint // a cause is returned as it was given
 	return f
 }

@@ -1,4 +1,4 @@
-package httpapi
+package core
 
 import (
 	"fmt"
@@ -10,15 +10,15 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// tagOf returns a tag of a list, as far as the log determines the list: it changes with each change
+// TagOf returns a tag of a list, as far as the log determines the list: it changes with each change
 // of its topics, and is the same on every peer.
-func tagOf(s *state.State, set model.TopicSet) string {
+func TagOf(s *state.State, set model.TopicSet) string {
 	id := s.Settings().Incarnation
-	return fmt.Sprintf(`W/"%x-%d"`, id[:4], lastOf(s, set))
+	return fmt.Sprintf(`W/"%x-%d"`, id[:4], LastOf(s, set))
 }
 
-// unchanged returns the answer to a reader that has the list of this tag already; nil otherwise.
-func unchanged(ifNoneMatch, tag string) error {
+// Unchanged returns the answer to a reader that has the list of this tag already; nil otherwise.
+func Unchanged(ifNoneMatch, tag string) error {
 	known := strings.Split(ifNoneMatch, ",")
 	if !slices.ContainsFunc(known, func(t string) bool { return strings.TrimSpace(t) == tag }) {
 		return nil

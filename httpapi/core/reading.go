@@ -1,4 +1,4 @@
-package httpapi
+package core
 
 import (
 	"net/http"
@@ -13,8 +13,8 @@ import (
 	"github.com/berth-gpu/berth/httpapi/intake"
 )
 
-// codeRead stands in a record of a read in place of the code of a refusal.
-const codeRead = "read"
+// CodeRead stands in a record of a read in place of the code of a refusal.
+const CodeRead = "read"
 
 // Bounds of the reads that are remembered, so that a reader that asks for the same data every
 // second makes one record a minute.
@@ -48,17 +48,17 @@ func (r *readers) first(key string, now time.Time) bool {
 // peer that answers keeps the records.
 func (a *API) noteRead(r *http.Request, rule auth.Rule) {
 	c := auth.From(r.Context())
-	if a.peer.Reads == nil || rule.Method != http.MethodGet || c.Credential.IsZero() || !a.readsOthers(r, rule, c) {
+	if a.Peer.Reads == nil || rule.Method != http.MethodGet || c.Credential.IsZero() || !a.readsOthers(r, rule, c) {
 		return
 	}
-	now := a.cfg.Now().UTC()
+	now := a.Config.Now().UTC()
 	path := r.URL.Path
 	path = path[:min(len(path), maxNotedPath)]
 	if !a.readers.first(c.Actor()+"\n"+path, now) {
 		return
 	}
-	a.peer.Reads.Refused(archive.Refusal{
-		Time: now, From: senderOf(r.Context()), Actor: c.Actor(), Method: r.Method, Path: path, Status: http.StatusOK, Code: codeRead,
+	a.Peer.Reads.Refused(archive.Refusal{
+		Time: now, From: SenderOf(r.Context()), Actor: c.Actor(), Method: r.Method, Path: path, Status: http.StatusOK, Code: CodeRead,
 	})
 }
 
@@ -75,7 +75,7 @@ func (a *API) readsOthers(r *http.Request, rule auth.Rule, c *auth.Caller) bool 
 	if err != nil {
 		return false
 	}
-	s := a.peer.Reader.State()
+	s := a.Peer.Reader.State()
 	job, found := s.Jobs.Get(id)
 	if !found { // it may be in the archive, with any owner
 		return c.Role.Covers(model.RoleOperator)
@@ -83,5 +83,5 @@ func (a *API) readsOthers(r *http.Request, rule auth.Rule, c *auth.Caller) bool 
 	if c.Owns(job.Spec.User, job.Submitted) && (c.Kind == auth.User || c.Kind == auth.Service) {
 		return false
 	}
-	return rule.Path == "/jobs/{job_id}/logs" || a.sees(r.Context(), &s)(&job)
+	return rule.Path == "/jobs/{job_id}/logs" || a.Sees(r.Context(), &s)(&job)
 }

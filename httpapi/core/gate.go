@@ -1,4 +1,4 @@
-package httpapi
+package core
 
 import (
 	"context"
@@ -18,6 +18,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/endpoint"
 	"github.com/berth-gpu/berth/httpapi/intake"
+	"github.com/berth-gpu/berth/httpapi/port"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -28,45 +29,45 @@ const agentFactor = 4
 
 // gate identifies callers, and checks their rights.
 type gate struct {
-	must      bool                  // see Config.Asks
+	Must      bool                  // see Config.Asks
 	current   atomic.Pointer[terms] // the present terms of the API
 	prover    auth.Prover
-	peer      Reader
+	Peer      port.Reader
 	whole     atomic.Bool // this peer was once up to date since it started
-	clock     func() time.Time
-	log       *slog.Logger
+	Clock     func() time.Time
+	Log       *slog.Logger
 	origins   *http.CrossOriginProtection
 	hosts     *endpoint.Hosts // names under which this peer is addressed
 	anyHost   bool            // any name is accepted with authentication
-	callers   *auth.Limiter   // of users and services, by credential
-	agents    *auth.Limiter   // of agents, the same
-	addresses *auth.Limiter   // of callers without a known credential, by network
+	Callers   *auth.Limiter   // of users and services, by credential
+	Agents    *auth.Limiter   // of agents, the same
+	Addresses *auth.Limiter   // of callers without a known credential, by network
 }
 
 func newGate(c *Config) *gate {
 	g := &gate{
-		must: c.Asks, peer: c.Peer.Reader, clock: c.Now, log: c.Log, origins: http.NewCrossOriginProtection(),
-		callers: auth.NewLimiter(0, c.Now), agents: auth.NewLimiter(0, c.Now), addresses: auth.NewLimiter(0, c.Now),
+		Must: c.Asks, Peer: c.Peer.Reader, Clock: c.Now, Log: c.Log, origins: http.NewCrossOriginProtection(),
+		Callers: auth.NewLimiter(0, c.Now), Agents: auth.NewLimiter(0, c.Now), Addresses: auth.NewLimiter(0, c.Now),
 		hosts: endpoint.NewHosts(slices.Concat(c.Own, c.Hosts)...), anyHost: len(c.Hosts) == 0,
 	}
 	g.takeOver(c.Terms)
-	g.prover = auth.Prover{Self: c.Self, Header: func() string { return g.terms().Keys.Header }, Now: c.Now, Secret: func() model.Secret {
-		s := g.peer.State()
+	g.prover = auth.Prover{Self: c.Self, Header: func() string { return g.Terms().Keys.Header }, Now: c.Now, Secret: func() model.Secret {
+		s := g.Peer.State()
 		return s.Settings().Auth.Secret
 	}}
 	return g
 }
 
-// asks reports whether callers must authenticate.
-func (g *gate) asks(s *state.State) bool { return g.must || s.Settings().Auth.On() }
+// Asks reports whether callers must authenticate.
+func (g *gate) Asks(s *state.State) bool { return g.Must || s.Settings().Auth.On() }
 
 // misdirected refuses a request whose Host header does not name this peer: a page of another site,
 // whose name was made to resolve to this peer, could otherwise send requests in the name of the
 // visitor. With authentication such a page has no token, and then unknown names, and addresses,
 // pass.
 func (g *gate) misdirected(r *http.Request) *problem.Failure {
-	s := g.peer.State()
-	asks := g.asks(&s)
+	s := g.Peer.State()
+	asks := g.Asks(&s)
 	if g.hosts.Has(r.Host) || asks && (g.anyHost || g.hosts.HasOrIP(r.Host)) {
 		return nil
 	}
@@ -80,8 +81,8 @@ func (g *gate) misdirected(r *http.Request) *problem.Failure {
 // enter identifies the caller and checks the route's role. It also returns the caller of a refused
 // request.
 func (g *gate) enter(r *http.Request, rule auth.Rule, known bool) (*http.Request, *problem.Failure) {
-	s := g.peer.State()
-	if !g.asks(&s) {
+	s := g.Peer.State()
+	if !g.Asks(&s) {
 		r.Header.Del(wire.HeaderClient) // set by peers only, which no client can impersonate
 		return r.WithContext(auth.With(r.Context(), &auth.Caller{Kind: auth.Open, Role: model.RoleAdmin})), nil
 	}
@@ -89,7 +90,7 @@ func (g *gate) enter(r *http.Request, rule auth.Rule, known bool) (*http.Request
 	switch {
 	case f != nil:
 	case !known:
-		f = denied("no role may call this")
+		f = Denied("no role may call this")
 	default:
 		f = allowed(rule, caller)
 	}
@@ -99,7 +100,7 @@ func (g *gate) enter(r *http.Request, rule auth.Rule, known bool) (*http.Request
 		if f.Code == wire.CodeRateLimited { // a flood must not become one of the log
 			level = slog.LevelDebug
 		}
-		g.log.Log(r.Context(), level, "a request was refused", "code", f.Code, "method", r.Method, "path", r.URL.Path, "from", r.RemoteAddr,
+		g.Log.Log(r.Context(), level, "a request was refused", "code", f.Code, "method", r.Method, "path", r.URL.Path, "from", r.RemoteAddr,
 			"caller", caller.Actor(), "why", f.Detail)
 	}
 	return r, f
@@ -112,9 +113,9 @@ func (g *gate) caller(s *state.State, r *http.Request, rule auth.Rule) (*auth.Ca
 	}
 	r.Header.Del(wire.HeaderForwarded) // set by peers only
 	peers := s.Peers.Len()
-	secret, err := auth.Presented(r.Header, g.terms().Keys.Header)
+	secret, err := auth.Presented(r.Header, g.Terms().Keys.Header)
 	if err != nil {
-		if f := g.slow(g.addresses, networkOf(r), peers); f != nil {
+		if f := g.slow(g.Addresses, networkOf(r), peers); f != nil {
 			return &auth.Caller{}, f
 		}
 		return &auth.Caller{}, problem.Refuse(wire.CodeMalformed, err.Error())
@@ -123,7 +124,7 @@ func (g *gate) caller(s *state.State, r *http.Request, rule auth.Rule) (*auth.Ca
 		if rule.Open() { // probes neither pay for other requests nor wait for them
 			return &auth.Caller{}, nil
 		}
-		if f := g.slow(g.addresses, networkOf(r), peers); f != nil {
+		if f := g.slow(g.Addresses, networkOf(r), peers); f != nil {
 			return &auth.Caller{}, f
 		}
 		return &auth.Caller{}, problem.Refuse(wire.CodeUnauthenticated, "authentication is required: send a token as Authorization: Bearer, "+
@@ -132,16 +133,16 @@ func (g *gate) caller(s *state.State, r *http.Request, rule auth.Rule) (*auth.Ca
 	caller := g.identify(s, auth.HashOf(secret))
 	switch {
 	case caller.Kind == auth.Node:
-		return caller, g.slow(g.agents, string(caller.Credential[:]), peers)
+		return caller, g.slow(g.Agents, string(caller.Credential[:]), peers)
 	case caller.Kind != auth.Nobody: // a known caller pays only from its own bucket
-		return caller, g.slow(g.callers, string(caller.Credential[:]), peers)
+		return caller, g.slow(g.Callers, string(caller.Credential[:]), peers)
 	case rule.Open():
 		return caller, nil
 	}
-	if f := g.slow(g.addresses, networkOf(r), peers); f != nil {
+	if f := g.slow(g.Addresses, networkOf(r), peers); f != nil {
 		return caller, f
 	}
-	caller, f := g.newer(r.Context(), Default, auth.HashOf(secret))
+	caller, f := g.newer(r.Context(), port.Default, auth.HashOf(secret))
 	switch {
 	case caller.Kind != auth.Nobody:
 		return caller, nil
@@ -155,20 +156,20 @@ func (g *gate) caller(s *state.State, r *http.Request, rule auth.Rule) (*auth.Ca
 // may use it here, and a credential that another peer has accepted is looked up in the newest state
 // that can be read. Unknown callers do not cause writes at the leader, except once after this peer
 // has started: until it is up to date, it cannot refuse a caller for good.
-func (g *gate) newer(ctx context.Context, c Consistency, credential model.Hash) (*auth.Caller, *problem.Failure) {
+func (g *gate) newer(ctx context.Context, c port.Consistency, credential model.Hash) (*auth.Caller, *problem.Failure) {
 	ctx, cancel := context.WithTimeout(ctx, newerLimit)
 	defer cancel()
 	if !g.whole.Load() {
-		c = Linearizable
+		c = port.Linearizable
 	}
-	s, err := g.peer.Read(ctx, c)
+	s, err := g.Peer.Read(ctx, c)
 	if err != nil {
-		return &auth.Caller{}, problem.Of(g.log, err)
+		return &auth.Caller{}, problem.Of(g.Log, err)
 	}
 	if s.Settings().Incarnation.IsZero() {
 		return &auth.Caller{}, problem.Usual(wire.CodeNoLeader)
 	}
-	if c == Linearizable {
+	if c == port.Linearizable {
 		g.whole.Store(true)
 	}
 	return g.identify(&s, credential), nil
@@ -183,7 +184,7 @@ func (g *gate) passedOn(s *state.State, r *http.Request) (*auth.Caller, *problem
 	switch {
 	case err != nil:
 		r.Header.Del(wire.HeaderForwarded) // set by peers only
-		if f := g.slow(g.addresses, networkOf(r), s.Peers.Len()); f != nil {
+		if f := g.slow(g.Addresses, networkOf(r), s.Peers.Len()); f != nil {
 			return &auth.Caller{}, f
 		}
 		return &auth.Caller{}, problem.Refuse(wire.CodeUnauthenticated, err.Error())
@@ -193,7 +194,7 @@ func (g *gate) passedOn(s *state.State, r *http.Request) (*auth.Caller, *problem
 	caller := g.identify(s, credential)
 	if caller.Kind == auth.Nobody {
 		var f *problem.Failure
-		if caller, f = g.newer(r.Context(), Linearizable, credential); f != nil {
+		if caller, f = g.newer(r.Context(), port.Linearizable, credential); f != nil {
 			return caller, f
 		}
 	}
@@ -206,7 +207,7 @@ func (g *gate) passedOn(s *state.State, r *http.Request) (*auth.Caller, *problem
 // identify returns the caller whose credential has a hash.
 func (g *gate) identify(s *state.State, credential model.Hash) *auth.Caller {
 	c := &auth.Caller{Credential: credential}
-	if key, found := g.terms().Keys.Find(credential); found {
+	if key, found := g.Terms().Keys.Find(credential); found {
 		c.Name, c.Role, c.Kind = key.Name, key.Role, auth.Service
 		if key.Human {
 			c.Kind = auth.User
@@ -214,7 +215,7 @@ func (g *gate) identify(s *state.State, credential model.Hash) *auth.Caller {
 		return c
 	}
 	token, found := s.Tokens.Get(credential)
-	if !found || !token.Good(max(model.TimeOf(g.clock()), s.Settings().Clock)) {
+	if !found || !token.Good(max(model.TimeOf(g.Clock()), s.Settings().Clock)) {
 		return &auth.Caller{}
 	}
 	switch {
@@ -238,15 +239,15 @@ func allowed(rule auth.Rule, c *auth.Caller) *problem.Failure {
 	}
 	switch {
 	case c.Kind == auth.Once:
-		return denied("the first token can only create another: berth token create --user NAME --role admin")
+		return Denied("the first token can only create another: berth token create --user NAME --role admin")
 	case rule.Least == model.RoleAgent:
-		return denied("this path is for agents and needs a token of the role agent")
+		return Denied("this path is for agents and needs a token of the role agent")
 	case c.Kind == auth.Node:
-		return denied("an agent's token is valid for paths of agents only: this path needs the role " + rule.Least.String())
+		return Denied("an agent's token is valid for paths of agents only: this path needs the role " + rule.Least.String())
 	case rule.Peers:
-		return denied("this path is for peers")
+		return Denied("this path is for peers")
 	}
-	return denied("this needs the role " + rule.Least.String() + "; you have " + c.Role.String())
+	return Denied("this needs the role " + rule.Least.String() + "; you have " + c.Role.String())
 }
 
 // expiresSoon is how long before its end a token's caller is warned.
@@ -254,12 +255,13 @@ const expiresSoon = 7 * 24 * time.Hour
 
 // warn adds to the answer the end of a token that expires soon.
 func (g *gate) warn(w http.ResponseWriter, c *auth.Caller) {
-	if c.Expires > 0 && c.Kind != auth.Once && c.Expires < model.TimeOf(g.clock()).Add(expiresSoon) {
+	if c.Expires > 0 && c.Kind != auth.Once && c.Expires < model.TimeOf(g.Clock()).Add(expiresSoon) {
 		w.Header().Set(wire.HeaderExpires, c.Expires.Time().UTC().Format(time.RFC3339))
 	}
 }
 
-func denied(detail string) *problem.Failure { return problem.Refuse(model.CodeDenied.String(), detail) }
+// Denied returns the problem of a caller without the right to do something.
+func Denied(detail string) *problem.Failure { return problem.Refuse(model.CodeDenied.String(), detail) }
 
 // slow refuses a request that exceeds its caller's rate.
 func (g *gate) slow(l *auth.Limiter, who string, peers int) *problem.Failure {
@@ -287,13 +289,13 @@ func addressOf(r *http.Request) string {
 // trusts reports whether an address is that of a trusted proxy.
 func (g *gate) trusts(address string) bool {
 	a, err := netip.ParseAddr(address)
-	return err == nil && g.terms().Proxies.Has(a.Unmap())
+	return err == nil && g.Terms().Proxies.Has(a.Unmap())
 }
 
 // located returns the request with the address of its client in place of that of a trusted
 // proxy, for limits, logs and the audit trail.
 func (g *gate) located(r *http.Request) *http.Request {
-	proxies := g.terms().Proxies
+	proxies := g.Terms().Proxies
 	if len(proxies) == 0 {
 		return r
 	}
@@ -302,12 +304,12 @@ func (g *gate) located(r *http.Request) *http.Request {
 	return &at
 }
 
-// confirm wraps a change at the peer that makes it: it checks the caller, the role and the owner of
+// Confirm wraps a change at the peer that makes it: it checks the caller, the role and the owner of
 // the job again, in this peer's own state.
-func (g *gate) confirm(method, route string, next http.Handler) http.Handler {
+func (g *gate) Confirm(method, route string, next http.Handler) http.Handler {
 	rule, _ := auth.Find(method, route) // around refuses requests without a rule
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s := g.peer.State()
+		s := g.Peer.State()
 		if set := s.Settings(); set.Incarnation.IsZero() { // its defaults are not the founders' yet
 			problem.Usual(wire.CodeNoLeader).Write(w)
 			return
@@ -327,7 +329,7 @@ func (g *gate) confirm(method, route string, next http.Handler) http.Handler {
 			f = g.owns(rule, r)
 		}
 		if f != nil {
-			g.log.Warn("a change was refused", "code", f.Code, "method", r.Method, "path", r.URL.Path, "caller", c.Actor(), "why", f.Detail)
+			g.Log.Warn("a change was refused", "code", f.Code, "method", r.Method, "path", r.URL.Path, "caller", c.Actor(), "why", f.Detail)
 			f.Write(w)
 			return
 		}
@@ -345,20 +347,20 @@ func (g *gate) owns(rule auth.Rule, r *http.Request) *problem.Failure {
 	}
 	id, err := intake.JobID(mux.Vars(r)["job_id"])
 	if err != nil {
-		return problem.Of(g.log, err)
+		return problem.Of(g.Log, err)
 	}
-	s := g.peer.State()
+	s := g.Peer.State()
 	job, found := s.Jobs.Get(id)
 	if !found {
 		ctx, cancel := context.WithTimeout(r.Context(), readLimit)
 		defer cancel()
-		if s, err = g.peer.Read(ctx, Linearizable); err != nil {
-			return problem.Of(g.log, err)
+		if s, err = g.Peer.Read(ctx, port.Linearizable); err != nil {
+			return problem.Of(g.Log, err)
 		}
 		job, found = s.Jobs.Get(id)
 	}
 	if !found {
-		return problem.Of(g.log, noJob())
+		return problem.Of(g.Log, NoJob())
 	}
 	return ownJob(&job, c)
 }
@@ -369,5 +371,5 @@ func ownJob(job *model.Job, c *auth.Caller) *problem.Failure {
 	if c.Owns(job.Spec.User, job.Submitted) {
 		return nil
 	}
-	return denied("job " + job.ID.String() + " is another user's: this needs the role " + model.RoleOperator.String() + "; you have " + c.Role.String())
+	return Denied("job " + job.ID.String() + " is another user's: this needs the role " + model.RoleOperator.String() + "; you have " + c.Role.String())
 }

@@ -1,4 +1,4 @@
-package httpapi
+package core
 
 import (
 	"context"
@@ -22,19 +22,19 @@ const foundAgain = time.Second
 // It returns when the state requires authentication, or the context ends.
 func FoundAccess(ctx context.Context, a *API, announce func(token string)) {
 	var token string
-	for a.gate.must && ctx.Err() == nil {
-		s := a.peer.Reader.State()
+	for a.Gate.Must && ctx.Err() == nil {
+		s := a.Peer.Reader.State()
 		if token != "" && s.Tokens.Has(auth.HashOf(token)) { // although its proposal got no answer
 			announce(token)
 			return
 		}
-		if s.Settings().Auth.On() && !a.gate.firstLost(&s) {
+		if s.Settings().Auth.On() && !a.Gate.firstLost(&s) {
 			return
 		}
-		leader, until := a.peer.Members.Leader()
+		leader, until := a.Peer.Members.Leader()
 		if leader.Self && !s.Settings().Incarnation.IsZero() {
 			body := &command.FoundAuth{Secret: auth.NewSecret()}
-			if keys := a.gate.terms().Keys; !keys.Admin() {
+			if keys := a.Gate.Terms().Keys; !keys.Admin() {
 				token = auth.NewToken()
 				body.Token = auth.HashOf(token)
 			}
@@ -42,7 +42,7 @@ func FoundAccess(ctx context.Context, a *API, announce func(token string)) {
 		}
 		select {
 		case <-until.Done():
-		case <-a.wakes.changed(topics(model.TopicSettings), s.Index):
+		case <-a.Wakes.Changed(Topics(model.TopicSettings), s.Index):
 		case <-time.After(foundAgain):
 		case <-ctx.Done():
 		}
@@ -51,7 +51,7 @@ func FoundAccess(ctx context.Context, a *API, announce func(token string)) {
 
 // firstLost reports whether the first token has expired before an admin had a token or a key.
 func (g *gate) firstLost(s *state.State) bool {
-	now, lost := max(model.TimeOf(g.clock()), s.Settings().Clock), false
+	now, lost := max(model.TimeOf(g.Clock()), s.Settings().Clock), false
 	for _, t := range s.Tokens.All() {
 		name, human := t.Of()
 		user, _ := s.Users.Get(model.UserName(name))
@@ -60,15 +60,15 @@ func (g *gate) firstLost(s *state.State) bool {
 		}
 		lost = lost || t.First && !t.Good(s.Settings().Clock) // the clock by which the state judges
 	}
-	keys := g.terms().Keys
+	keys := g.Terms().Keys
 	return lost && !keys.Admin()
 }
 
 // found proposes the change. The state shows whether it was applied.
 func found(ctx context.Context, a *API, body *command.FoundAuth) {
-	ctx, cancel := context.WithTimeout(ctx, writeLimit)
+	ctx, cancel := context.WithTimeout(ctx, WriteLimit)
 	defer cancel()
-	if _, _, err := a.proposeAs(ctx, "peer:"+string(a.cfg.Self), "", body); err != nil {
-		a.log.Warn("auth_not_founded", "err", err)
+	if _, _, err := a.ProposeAs(ctx, "peer:"+string(a.Config.Self), "", body); err != nil {
+		a.Log.Warn("auth_not_founded", "err", err)
 	}
 }

@@ -1,4 +1,4 @@
-package httpapi
+package core
 
 import (
 	"cmp"
@@ -15,26 +15,26 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// writeLimit bounds the time of an answer from its first byte to its last; one that streams renews
+// WriteLimit bounds the time of an answer from its first byte to its last; one that streams renews
 // it with each write.
-const writeLimit = 30 * time.Second
+const WriteLimit = 30 * time.Second
 
-// followerSlow bounds the time for the reader of a stream to read what was sent.
-const followerSlow = 10 * time.Second
+// FollowerSlow bounds the time for the reader of a stream to read what was sent.
+const FollowerSlow = 10 * time.Second
 
 // otherRoutes is the route under which requests without a route are counted.
 const otherRoutes = "other"
 
-// around wraps every handler: it counts, authenticates the caller and checks the route's role,
+// Around wraps every handler: it counts, authenticates the caller and checks the route's role,
 // bounds the time that a client may take to read the answer, converts a panic to an error, and
 // refuses changes from pages of other sites, which a user's browser may show.
-func (a *API) around(method, route string, next http.Handler) http.Handler {
-	seen := a.meter.route(cmp.Or(route, otherRoutes))
+func (a *API) Around(method, route string, next http.Handler) http.Handler {
+	seen := a.Meter.Route(cmp.Or(route, otherRoutes))
 	rule, known := auth.Find(method, route)
 	if route == "" { // there is no route to call
 		rule, known = auth.Rule{Method: "any"}, true
 	}
-	_, changes := next.(write)
+	_, changes := next.(Write)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
 		rec := &recorder{ResponseWriter: w}
@@ -42,30 +42,30 @@ func (a *API) around(method, route string, next http.Handler) http.Handler {
 			if reason := recover(); reason != nil {
 				a.rescue(rec, r, reason)
 			}
-			seen.done(rec.status, time.Since(began))
+			seen.Done(rec.status, time.Since(began))
 		}()
-		if leader, _ := a.peer.Members.Leader(); leader.ID != "" {
+		if leader, _ := a.Peer.Members.Leader(); leader.ID != "" {
 			w.Header().Set(wire.HeaderLeader, string(leader.ID))
 		}
 		w.Header().Set("X-Content-Type-Options", "nosniff")
-		r = a.gate.located(r)
-		entered, f := r, a.gate.misdirected(r)
+		r = a.Gate.located(r)
+		entered, f := r, a.Gate.misdirected(r)
 		if f == nil {
 			f = checkKey(r)
 		}
 		if f == nil {
-			entered, f = a.gate.enter(r, rule, known)
+			entered, f = a.Gate.enter(r, rule, known)
 		}
-		a.gate.warn(w, auth.From(entered.Context()))
-		if f == nil && a.gate.origins.Check(r) != nil {
+		a.Gate.warn(w, auth.From(entered.Context()))
+		if f == nil && a.Gate.origins.Check(r) != nil {
 			f = problem.Refuse(model.CodeDenied.String(), "requests from pages of other sites may not change anything")
 		}
 		if f == nil && method == http.MethodGet {
-			f = a.gate.owns(rule, entered)
+			f = a.Gate.owns(rule, entered)
 		}
 		if f == nil && r.Header.Get(auth.HeaderProof) == "" { // otherwise the peer that passed it on counts it
 			var answered func()
-			if answered, f = a.open.begin(auth.From(entered.Context()), addressOf(r)); f == nil {
+			if answered, f = a.Open.begin(auth.From(entered.Context()), addressOf(r)); f == nil {
 				defer answered()
 			}
 		}
@@ -77,7 +77,7 @@ func (a *API) around(method, route string, next http.Handler) http.Handler {
 		entered = withCaller(entered)
 		a.noteRead(entered, rule)
 		if !changes {
-			if rec.held = a.held.hold(entered, rule); rec.held != nil {
+			if rec.held = a.Held.hold(entered, rule); rec.held != nil {
 				defer rec.held.release()
 				entered = entered.WithContext(rec.held.ctx)
 			}
@@ -127,20 +127,20 @@ func (a *API) turnAway(w http.ResponseWriter, r *http.Request, f *problem.Failur
 // is no defect.
 func (a *API) rescue(w *recorder, r *http.Request, reason any) {
 	if w.status != 0 && r.Context().Err() != nil {
-		cut(w)
+		Cut(w)
 		return
 	}
-	a.log.Error("a handler panicked; this is a defect", "method", r.Method, "path", r.URL.Path, "reason", reason,
+	a.Log.Error("a handler panicked; this is a defect", "method", r.Method, "path", r.URL.Path, "reason", reason,
 		"stack", string(debug.Stack()))
 	if w.status == 0 {
 		problem.Usual(wire.CodeInternal).Write(w)
 		return
 	}
-	cut(w)
+	Cut(w)
 }
 
-// cut closes the connection under an unfinished answer, so that the answer does not look complete.
-func cut(w http.ResponseWriter) {
+// Cut closes the connection under an unfinished answer, so that the answer does not look complete.
+func Cut(w http.ResponseWriter) {
 	if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
 		_ = conn.Close() // the client has no way to learn of an error
 	}
@@ -178,7 +178,7 @@ func (r *recorder) WriteHeader(status int) {
 	if r.status == 0 && status >= http.StatusOK {
 		r.status = status
 		// A writer without deadlines has no slow client either.
-		_ = http.NewResponseController(r.ResponseWriter).SetWriteDeadline(time.Now().Add(writeLimit))
+		_ = http.NewResponseController(r.ResponseWriter).SetWriteDeadline(time.Now().Add(WriteLimit))
 	}
 	r.ResponseWriter.WriteHeader(status)
 }
@@ -191,14 +191,14 @@ func (r *recorder) Write(data []byte) (int, error) {
 	if r.refused {
 		return len(data), nil
 	}
-	if r.held != nil && endedBy(r.held.ctx) != nil {
+	if r.held != nil && EndedBy(r.held.ctx) != nil {
 		return 0, errEnded
 	}
 	return r.ResponseWriter.Write(data)
 }
 
-// conclude returns the writer for the end of a stream, which contains the reason.
-func conclude(w http.ResponseWriter) http.ResponseWriter {
+// Conclude returns the writer for the end of a stream, which contains the reason.
+func Conclude(w http.ResponseWriter) http.ResponseWriter {
 	if r, is := w.(*recorder); is {
 		return r.ResponseWriter
 	}

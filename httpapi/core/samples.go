@@ -1,4 +1,4 @@
-package httpapi
+package core
 
 import (
 	"bytes"
@@ -21,8 +21,8 @@ const (
 	samplesLimit = 500 * time.Millisecond
 )
 
-// maxPeerAnswer bounds the answer of another peer, in bytes.
-const maxPeerAnswer = 16 << 20
+// MaxPeerAnswer bounds the answer of another peer, in bytes.
+const MaxPeerAnswer = 16 << 20
 
 // mirror is this peer's copy of what only the leader knows.
 type mirror struct {
@@ -37,9 +37,9 @@ func newMirror(fetch func(context.Context) (agentwire.Samples, error)) *mirror {
 	return &mirror{fetch: fetch}
 }
 
-// get returns what the leader knows. The leader is asked at most once a second; while it cannot be
+// Get returns what the leader knows. The leader is asked at most once a second; while it cannot be
 // asked, the ages of the copy grow.
-func (m *mirror) get(ctx context.Context) agentwire.Samples {
+func (m *mirror) Get(ctx context.Context) agentwire.Samples {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if time.Since(m.at) >= samplesEvery {
@@ -67,50 +67,50 @@ func older(list []agentwire.Reading, by time.Duration) []agentwire.Reading {
 
 // fetchSamples asks the leader.
 func (a *API) fetchSamples(ctx context.Context) (out agentwire.Samples, err error) {
-	leader, _ := a.peer.Members.Leader()
+	leader, _ := a.Peer.Members.Leader()
 	if leader.Self {
-		return a.ownSamples(), nil
+		return a.OwnSamples(), nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, samplesLimit)
 	defer cancel()
-	return out, a.askPeer(ctx, leader, agentwire.PathSamples, nil, &out)
+	return out, a.AskPeer(ctx, leader, agentwire.PathSamples, nil, &out)
 }
 
 // presentSamples returns what the leader knows, within a time that suits a request for metrics.
 func (a *API) presentSamples() agentwire.Samples {
 	ctx, cancel := context.WithTimeout(context.Background(), samplesLimit+100*time.Millisecond)
 	defer cancel()
-	return a.samples.get(ctx)
+	return a.Samples.Get(ctx)
 }
 
-// ownSamples returns what this peer knows as the leader.
-func (a *API) ownSamples() agentwire.Samples {
-	st := a.peer.Members.Standing()
+// OwnSamples returns what this peer knows as the leader.
+func (a *API) OwnSamples() agentwire.Samples {
+	st := a.Peer.Members.Standing()
 	out := agentwire.Samples{Passes: st.Passes, PassesTook: st.PassesTook}
-	for _, r := range a.peer.Telemetry.All() {
+	for _, r := range a.Peer.Telemetry.All() {
 		out.Readings = append(out.Readings, agentwire.Reading{Sample: r.Sample, Age: r.Age})
 	}
 	return out
 }
 
-// askPeer asks another peer in CBOR; answer may be nil.
-func (a *API) askPeer(ctx context.Context, peer forward.Leader, path string, question, answer any) error {
+// AskPeer asks another peer in CBOR; answer may be nil.
+func (a *API) AskPeer(ctx context.Context, peer forward.Leader, path string, question, answer any) error {
 	body, err := agentwire.Encode(question)
 	if err != nil {
 		return err
 	}
-	r, err := newRequest(ctx, http.MethodPost, peer.Address, path, body)
+	r, err := NewRequest(ctx, http.MethodPost, peer.Address, path, body)
 	if err != nil {
 		return err
 	}
 	r.Header.Set("Content-Type", agentwire.MediaType)
-	a.gate.prover.Sign(r, body)
-	got, err := a.out.RoundTrip(r)
+	a.Gate.prover.Sign(r, body)
+	got, err := a.Out.RoundTrip(r)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = got.Body.Close() }()
-	data, err := io.ReadAll(io.LimitReader(got.Body, maxPeerAnswer))
+	data, err := io.ReadAll(io.LimitReader(got.Body, MaxPeerAnswer))
 	switch {
 	case err != nil:
 		return err
@@ -122,11 +122,11 @@ func (a *API) askPeer(ctx context.Context, peer forward.Leader, path string, que
 	return agentwire.Decode(data, answer)
 }
 
-// nodeLimit bounds how long a node may take to begin with a log.
-const nodeLimit = 3 * time.Second
+// NodeLimit bounds how long a node may take to begin with a log.
+const NodeLimit = 3 * time.Second
 
-// newRequest returns a request to a peer or an agent.
-func newRequest(ctx context.Context, method, address, target string, body []byte) (*http.Request, error) {
+// NewRequest returns a request to a peer or an agent.
+func NewRequest(ctx context.Context, method, address, target string, body []byte) (*http.Request, error) {
 	to, err := endpoint.URL(address, target)
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package httpapi
+package core
 
 import (
 	"fmt"
@@ -21,7 +21,7 @@ const (
 
 // openRequests counts the open requests of known callers.
 type openRequests struct {
-	each, agent, from, all int
+	Each, agent, from, all int
 
 	mu     sync.Mutex
 	ofEach map[string]int // by actor
@@ -31,7 +31,7 @@ type openRequests struct {
 
 func newOpenRequests() *openRequests {
 	return &openRequests{
-		each: maxOpenOf, agent: maxOpenOfAgent, from: maxOpenFrom, all: maxOpen, ofEach: map[string]int{}, ofFrom: map[string]int{},
+		Each: maxOpenOf, agent: maxOpenOfAgent, from: maxOpenFrom, all: maxOpen, ofEach: map[string]int{}, ofFrom: map[string]int{},
 	}
 }
 
@@ -45,7 +45,7 @@ func (o *openRequests) begin(c *auth.Caller, address string) (done func(), f *pr
 	actor, shares := c.Actor(), c.Kind != auth.Node && !c.Role.Covers(model.RoleOperator)
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	most := o.each
+	most := o.Each
 	if c.Kind == auth.Node {
 		most = o.agent
 	}

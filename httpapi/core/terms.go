@@ -1,4 +1,4 @@
-package httpapi
+package core
 
 import (
 	"slices"
@@ -31,14 +31,14 @@ type Terms struct {
 type terms struct {
 	Terms
 
-	advisers advice.Advisers
+	Advice advice.Advisers
 }
 
 // TakeOver replaces the terms of a running API. A request that is under way may see both the old
 // and the new ones.
 func (a *API) TakeOver(t Terms) {
-	a.gate.takeOver(t)
-	a.held.reviewNow() // of callers whose keys are gone
+	a.Gate.takeOver(t)
+	a.Held.ReviewNow() // of callers whose keys are gone
 }
 
 func (g *gate) takeOver(t Terms) {
@@ -47,15 +47,15 @@ func (g *gate) takeOver(t Terms) {
 		next.Workloads = workload.StandardDefaults()
 	}
 	if was := g.current.Load(); was != nil && slices.Equal(was.Advisers, t.Advisers) {
-		next.advisers = was.advisers // the circuit breakers keep their state
+		next.Advice = was.Advice // the circuit breakers keep their state
 	} else {
-		next.advisers = advice.New(t.Advisers)
+		next.Advice = advice.New(t.Advisers)
 	}
 	g.current.Store(next)
-	g.callers.Allow(t.Rate)
-	g.agents.Allow(agentFactor * t.Rate)
-	g.addresses.Allow(t.Rate)
+	g.Callers.Allow(t.Rate)
+	g.Agents.Allow(agentFactor * t.Rate)
+	g.Addresses.Allow(t.Rate)
 }
 
-// terms returns the present terms.
-func (g *gate) terms() *terms { return g.current.Load() }
+// Terms returns the present terms.
+func (g *gate) Terms() *terms { return g.current.Load() }

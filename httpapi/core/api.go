@@ -1,4 +1,4 @@
-package httpapi
+package core
 
 import (
 	"context"
@@ -23,13 +23,15 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/forecast"
 	"github.com/berth-gpu/berth/httpapi/forward"
+	"github.com/berth-gpu/berth/httpapi/meter"
+	"github.com/berth-gpu/berth/httpapi/port"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/strict"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// maxBody bounds a user's request, in bytes.
-const maxBody = 1 << 20
+// MaxBody bounds a user's request, in bytes.
+const MaxBody = 1 << 20
 
 // Config is the peer that an API is over, and its environment.
 type Config struct {
@@ -48,46 +50,46 @@ type Config struct {
 	Now  func() time.Time // nil: time.Now
 	Log  *slog.Logger     // nil: none
 	// Settings gives access to the settings of the whole cluster; nil: the API has none.
-	Settings Settings
+	Settings port.Settings
 	// Metrics are exposed in addition to the API's own.
 	Metrics []prometheus.Collector
 }
 
 // Peer is the parts of a peer.
 type Peer struct {
-	Proposer  Proposer
-	Reader    Reader
-	Members   Members
-	Telemetry Telemetry
-	Tails     Tails
-	Beats     Beats
-	Archive   Archive  // nil: there is none
-	Refusals  Refusals // nil: they are not kept
-	Reads     Refusals // of other users' data; nil: they are not kept
-	Feed      Feed     // nil: there are no events
+	Proposer  port.Proposer
+	Reader    port.Reader
+	Members   port.Members
+	Telemetry port.Telemetry
+	Tails     port.Tails
+	Beats     port.Beats
+	Archive   port.Archive  // nil: there is none
+	Refusals  port.Refusals // nil: they are not kept
+	Reads     port.Refusals // of other users' data; nil: they are not kept
+	Feed      port.Feed     // nil: there are no events
 }
 
 // API answers requests. It is an http.Handler, and [API.Serve] makes it a server.
 type API struct {
-	cfg     Config
-	peer    Peer
-	log     *slog.Logger
-	router  *mux.Router
-	forward *forward.Forwarder
-	out     *http.Transport // to other peers and to agents
-	places  *forecast.Places
-	wakes   *wakes
-	samples *mirror
-	meter   *meter
-	gate    *gate
-	held    *sessions
+	Config  Config
+	Peer    Peer
+	Log     *slog.Logger
+	Router  *mux.Router
+	Forward *forward.Forwarder
+	Out     *http.Transport // to other peers and to agents
+	Places  *forecast.Places
+	Wakes   *wakes
+	Samples *mirror
+	Meter   *meter.Meter
+	Gate    *gate
+	Held    *sessions
 	readers readers
-	open    *openRequests
-	life    life
+	Open    *openRequests
+	Life    life
 }
 
-// newAPI returns an API without paths.
-func newAPI(c Config) *API {
+// New returns an API without paths.
+func New(c Config) *API {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -98,35 +100,35 @@ func newAPI(c Config) *API {
 		c.Peer.Feed = soft.NewFeed(0)
 	}
 	a := &API{
-		cfg: c, peer: c.Peer, log: c.Log, router: mux.NewRouter(), places: forecast.New(), wakes: newWakes(c.Peer.Reader), life: newLife(),
-		out: &http.Transport{
+		Config: c, Peer: c.Peer, Log: c.Log, Router: mux.NewRouter(), Places: forecast.New(), Wakes: newWakes(c.Peer.Reader), Life: newLife(),
+		Out: &http.Transport{
 			DialContext: c.Dial, MaxIdleConns: 4096, MaxIdleConnsPerHost: 1024, IdleConnTimeout: 90 * time.Second,
 			DisableCompression: true, MaxResponseHeaderBytes: 64 << 10,
 		},
 	}
-	a.samples = newMirror(a.fetchSamples)
-	a.meter = newMeter(sources{reader: c.Peer.Reader, members: c.Peer.Members, places: a.places, samples: a.presentSamples, now: c.Now}, c.Metrics...)
-	a.gate = newGate(&c)
-	a.open = newOpenRequests()
-	a.life.conns.proxy = a.gate.trusts
-	a.held = newSessions(a.gate, a.wakes)
-	a.forward = forward.New(forward.Config{
-		Self: c.Self, Members: c.Peer.Members, Transport: a.out, Sign: a.gate.prover.Sign,
+	a.Samples = newMirror(a.fetchSamples)
+	a.Meter = meter.New(meter.Sources{Reader: c.Peer.Reader, Members: c.Peer.Members, Places: a.Places, Samples: a.presentSamples, Now: c.Now}, c.Metrics...)
+	a.Gate = newGate(&c)
+	a.Open = newOpenRequests()
+	a.Life.Conns.proxy = a.Gate.trusts
+	a.Held = newSessions(a.Gate, a.Wakes)
+	a.Forward = forward.New(forward.Config{
+		Self: c.Self, Members: c.Peer.Members, Transport: a.Out, Sign: a.Gate.prover.Sign,
 		Refuse: func(w http.ResponseWriter, r *http.Request, code, detail string) {
 			f := problem.Refuse(code, detail)
 			a.noteRefusal(w, r, f.Status, code)
 			f.Write(w)
 		},
 	})
-	a.router.UseEncodedPath().Use(decoded) // names may hold a slash, which is written %2F
-	a.router.NotFoundHandler = a.around("", "", http.HandlerFunc(notFound))
-	a.router.MethodNotAllowedHandler = a.around("", "", http.HandlerFunc(a.wrongMethod))
+	a.Router.UseEncodedPath().Use(decoded) // names may hold a slash, which is written %2F
+	a.Router.NotFoundHandler = a.Around("", "", http.HandlerFunc(notFound))
+	a.Router.MethodNotAllowedHandler = a.Around("", "", http.HandlerFunc(a.wrongMethod))
 	return a
 }
 
 // Complete adds the paths of the metrics and of the OpenAPI document, after those of all operations.
 func (a *API) Complete(doc huma.API) {
-	a.router.Path("/metrics").Methods(http.MethodGet).Handler(a.around(http.MethodGet, "/metrics", a.meter.handler()))
+	a.Router.Path("/metrics").Methods(http.MethodGet).Handler(a.Around(http.MethodGet, "/metrics", a.Meter.Handler()))
 	delete(doc.OpenAPI().Components.Schemas.Map(), "ErrorModel") // the library's, which ours replaces
 	describe(a, doc.OpenAPI())
 }
@@ -150,11 +152,11 @@ func decoded(next http.Handler) http.Handler {
 // describe serves the OpenAPI document, which is made at the first request.
 func describe(a *API, doc *huma.OpenAPI) {
 	described := sync.OnceValues(func() ([]byte, error) { return json.Marshal(doc) })
-	a.router.Path("/openapi.json").Methods(http.MethodGet).Handler(a.around(http.MethodGet, "/openapi.json",
+	a.Router.Path("/openapi.json").Methods(http.MethodGet).Handler(a.Around(http.MethodGet, "/openapi.json",
 		http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			text, err := described()
 			if err != nil {
-				problem.Of(a.log, err).Write(w)
+				problem.Of(a.Log, err).Write(w)
 				return
 			}
 			w.Header().Set("Content-Type", "application/openapi+json")
@@ -162,9 +164,9 @@ func describe(a *API, doc *huma.OpenAPI) {
 		})))
 }
 
-// document starts the OpenAPI document. Parameters are parsed and checked as described; bodies are
+// Document starts the OpenAPI document. Parameters are parsed and checked as described; bodies are
 // parsed by strict.
-func (a *API) document() huma.API {
+func (a *API) Document() huma.API {
 	schemas := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
 	schemas.RegisterTypeAlias(reflect.TypeFor[wire.Duration](), reflect.TypeFor[durationSchema]())
 	schemas.RegisterTypeAlias(reflect.TypeFor[wire.Lifetime](), reflect.TypeFor[durationSchema]())
@@ -179,7 +181,7 @@ func (a *API) document() huma.API {
 		OpenAPI: &huma.OpenAPI{
 			OpenAPI: "3.1.0",
 			Info: &huma.Info{
-				Title: "Berth", Version: a.cfg.Version,
+				Title: "Berth", Version: a.Config.Version,
 				Description: "Queues jobs, allocates GPUs to them and runs them. Any peer accepts any request.",
 			},
 			Components: &huma.Components{Schemas: schemas},
@@ -191,39 +193,39 @@ func (a *API) document() huma.API {
 	}
 	customize := humamux.WithRouteCustomizer(func(op *huma.Operation, route *mux.Route) {
 		h := strict.Query(route.GetHandler())
-		if op.Method != http.MethodGet && op.Metadata[answeredHere] == nil {
+		if op.Method != http.MethodGet && op.Metadata[AnsweredHere] == nil {
 			if op.RequestBody == nil {
-				h = strict.Bodiless(a.log, h)
+				h = strict.Bodiless(a.Log, h)
 			}
-			h = write{a.forward.Wrap(a.noting(a.gate.confirm(op.Method, op.Path, h)), forward.Rule{MaxBody: maxBody, Keyed: true})}
+			h = Write{a.Forward.Wrap(a.noting(a.Gate.Confirm(op.Method, op.Path, h)), forward.Rule{MaxBody: MaxBody, Keyed: true})}
 		}
-		route.Handler(a.around(op.Method, op.Path, h))
+		route.Handler(a.Around(op.Method, op.Path, h))
 	})
-	return humamux.New(a.router, config, customize)
+	return humamux.New(a.Router, config, customize)
 }
 
-// answer is a body and the index of the state that it shows.
-type answer[T any] struct {
+// Answer is a body and the index of the state that it shows.
+type Answer[T any] struct {
 	Index uint64 `header:"X-Berth-Index" doc:"index of the state that the answer is about"`
 	ETag  string `header:"ETag" doc:"of lists that If-None-Match is for"`
 	Body  *T
 }
 
-// op starts the description of a route.
-func op(id, method, path, summary string) huma.Operation {
+// Op starts the description of a route.
+func Op(id, method, path, summary string) huma.Operation {
 	return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary}
 }
 
-// handle routes an operation, and converts its errors to problems.
-func handle[I, O any](a *API, doc huma.API, o huma.Operation, do func(context.Context, *I) (*answer[O], error)) {
-	o.Responses = map[string]*huma.Response{"default": problemResponse(doc)}
-	huma.Register(doc, o, func(ctx context.Context, in *I) (*answer[O], error) {
+// Handle routes an operation, and converts its errors to problems.
+func Handle[I, O any](a *API, doc huma.API, o huma.Operation, do func(context.Context, *I) (*Answer[O], error)) {
+	o.Responses = map[string]*huma.Response{"default": ProblemResponse(doc)}
+	huma.Register(doc, o, func(ctx context.Context, in *I) (*Answer[O], error) {
 		out, err := do(ctx, in)
 		if same, is := errors.AsType[*notModified](err); is {
 			return nil, same
 		}
 		if err != nil {
-			return nil, problem.Of(a.log, err)
+			return nil, problem.Of(a.Log, err)
 		}
 		return out, nil
 	})
@@ -233,16 +235,16 @@ func problemSchema(doc huma.API) *huma.Schema {
 	return doc.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[wire.Problem](), true, "")
 }
 
-// handleBody is handle for an operation with a body of type B, which is described here and parsed
+// HandleBody is handle for an operation with a body of type B, which is described here and parsed
 // by strict.
-func handleBody[B, I, O any](a *API, doc huma.API, o huma.Operation, do func(context.Context, *I) (*answer[O], error)) {
-	handleMaybeBody[B](a, doc, o, true, do)
+func HandleBody[B, I, O any](a *API, doc huma.API, o huma.Operation, do func(context.Context, *I) (*Answer[O], error)) {
+	HandleMaybeBody[B](a, doc, o, true, do)
 }
 
-// handleMaybeBody is handleBody for an operation whose body may be optional.
-func handleMaybeBody[B, I, O any](a *API, doc huma.API, o huma.Operation, must bool, do func(context.Context, *I) (*answer[O], error)) {
+// HandleMaybeBody is handleBody for an operation whose body may be optional.
+func HandleMaybeBody[B, I, O any](a *API, doc huma.API, o huma.Operation, must bool, do func(context.Context, *I) (*Answer[O], error)) {
 	o.RequestBody = &huma.RequestBody{}
-	handle(a, doc, o, do)
+	Handle(a, doc, o, do)
 	o.RequestBody.Required = must // the library requires every body
 	schemas := doc.OpenAPI().Components.Schemas
 	ref := schemas.Schema(reflect.TypeFor[B](), true, "")
@@ -257,15 +259,15 @@ func writeJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// answeredHere marks operations that change nothing although their method is not GET: any peer
+// AnsweredHere marks operations that change nothing although their method is not GET: any peer
 // answers them itself.
-const answeredHere = "answered here"
+const AnsweredHere = "answered here"
 
-// logOutput is an answer that writes itself.
-type logOutput struct{ Body func(huma.Context) }
+// LogOutput is an answer that writes itself.
+type LogOutput struct{ Body func(huma.Context) }
 
-// problemResponse describes every answer that is a problem.
-func problemResponse(doc huma.API) *huma.Response {
+// ProblemResponse describes every answer that is a problem.
+func ProblemResponse(doc huma.API) *huma.Response {
 	return &huma.Response{
 		Description: "an error: a problem with a stable code",
 		Content:     map[string]*huma.MediaType{wire.ProblemType: {Schema: problemSchema(doc)}},

@@ -1,4 +1,4 @@
-package httpapi
+package core
 
 import (
 	linked "container/list"
@@ -17,13 +17,13 @@ const (
 
 // connections counts a server's connections.
 type connections struct {
-	most, ofEach int
+	Most, OfEach int
 	proxy        func(address string) bool // all clients of a proxy share its address; nil: there is none
 
 	mu      sync.Mutex
 	all     map[net.Conn]*connection
 	waiting linked.List // of *connection, longest first
-	from    map[string]*origin
+	From    map[string]*origin
 }
 
 // origin is the connections of one address.
@@ -42,7 +42,7 @@ type connection struct {
 }
 
 func newConnections(most, ofEach int) *connections {
-	return &connections{most: most, ofEach: ofEach, all: map[net.Conn]*connection{}, from: map[string]*origin{}}
+	return &connections{Most: most, OfEach: ofEach, all: map[net.Conn]*connection{}, From: map[string]*origin{}}
 }
 
 // note is the server's ConnState.
@@ -60,10 +60,10 @@ func (c *connections) turn(conn net.Conn, state http.ConnState) (spare net.Conn)
 	case http.StateNew:
 		k := &connection{conn: conn, from: hostOf(conn)}
 		c.all[conn] = k
-		o := c.from[k.from]
+		o := c.From[k.from]
 		if o == nil {
 			o = &origin{}
-			c.from[k.from] = o
+			c.From[k.from] = o
 		}
 		o.open++
 		spare = c.room(k, o)
@@ -87,9 +87,9 @@ func (c *connections) turn(conn net.Conn, state http.ConnState) (spare net.Conn)
 func (c *connections) room(k *connection, o *origin) net.Conn {
 	var longest *linked.Element
 	switch {
-	case o.open > c.ofEach && (c.proxy == nil || !c.proxy(k.from)):
+	case o.open > c.OfEach && (c.proxy == nil || !c.proxy(k.from)):
 		longest = o.waiting.Front()
-	case len(c.all) > c.most:
+	case len(c.all) > c.Most:
 		longest = c.waiting.Front()
 	default:
 		return nil
@@ -107,14 +107,14 @@ func (c *connections) room(k *connection, o *origin) net.Conn {
 
 func (c *connections) wait(k *connection) {
 	if k.inAll == nil && c.all[k.conn] == k {
-		k.inAll, k.ofOrigin = c.waiting.PushBack(k), c.from[k.from].waiting.PushBack(k)
+		k.inAll, k.ofOrigin = c.waiting.PushBack(k), c.From[k.from].waiting.PushBack(k)
 	}
 }
 
 func (c *connections) work(k *connection) {
 	if k.inAll != nil {
 		c.waiting.Remove(k.inAll)
-		c.from[k.from].waiting.Remove(k.ofOrigin)
+		c.From[k.from].waiting.Remove(k.ofOrigin)
 		k.inAll, k.ofOrigin = nil, nil
 	}
 }
@@ -126,15 +126,15 @@ func (c *connections) forget(conn net.Conn) {
 	}
 	c.work(k)
 	delete(c.all, conn)
-	if o := c.from[k.from]; o.open > 1 {
+	if o := c.From[k.from]; o.open > 1 {
 		o.open--
 	} else {
-		delete(c.from, k.from)
+		delete(c.From, k.from)
 	}
 }
 
-// open returns how many connections there are.
-func (c *connections) open() int {
+// Open returns how many connections there are.
+func (c *connections) Open() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.all)

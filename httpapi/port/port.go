@@ -1,4 +1,5 @@
-package httpapi
+// Package port contains the interfaces of a peer that the HTTP API needs, and their values.
+package port
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package httpapi
+package core
 
 import (
 	"github.com/danielgtaylor/huma/v2"

@@ -1,4 +1,8 @@
-package httpapi
+// Package meter exposes metrics of a peer and of its HTTP API for Prometheus.
+//
+//	meter.go   requests and commands, and the status of the peer
+//	series.go  the state: allocations, durations, users, GPUs, predictions
+package meter
 
 import (
 	"net/http"
@@ -16,32 +20,33 @@ import (
 	"github.com/berth-gpu/berth/httpapi/agentwire"
 	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/forecast"
+	"github.com/berth-gpu/berth/httpapi/port"
 	"github.com/berth-gpu/berth/httpapi/view"
 )
 
-// meter counts what this API does, and reads the state of the peer at each request for metrics.
-type meter struct {
-	registry  *prometheus.Registry
-	named     *prometheus.Registry // the state of the peer, with the names of users and services
+// Meter counts what this API does, and reads the state of the peer at each request for metrics.
+type Meter struct {
+	Registry  *prometheus.Registry
+	Named     *prometheus.Registry // the state of the peer, with the names of users and services
 	nameless  *prometheus.Registry // the same without
 	requests  *prometheus.CounterVec
 	latency   *prometheus.HistogramVec
 	proposals *prometheus.CounterVec
 }
 
-// sources are what the metrics of a peer are read from.
-type sources struct {
-	reader  Reader
-	members Members
-	places  *forecast.Places
-	samples func() agentwire.Samples // of this moment
-	now     func() time.Time
+// Sources are what the metrics of a peer are read from.
+type Sources struct {
+	Reader  port.Reader
+	Members port.Members
+	Places  *forecast.Places
+	Samples func() agentwire.Samples // of this moment
+	Now     func() time.Time
 }
 
-// newMeter returns a meter that exposes others' metrics, too.
-func newMeter(from sources, others ...prometheus.Collector) *meter {
-	m := &meter{
-		registry: prometheus.NewRegistry(), named: prometheus.NewRegistry(), nameless: prometheus.NewRegistry(),
+// New returns a meter that exposes others' metrics, too.
+func New(from Sources, others ...prometheus.Collector) *Meter {
+	m := &Meter{
+		Registry: prometheus.NewRegistry(), Named: prometheus.NewRegistry(), nameless: prometheus.NewRegistry(),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "gpu_orchestrator_http_requests_total", Help: "Requests answered, by route and status.",
 		}, []string{"route", "code"}),
@@ -53,21 +58,21 @@ func newMeter(from sources, others ...prometheus.Collector) *meter {
 			Name: "berth_proposals_total", Help: "Commands proposed by this API, by kind and outcome.",
 		}, []string{"kind", "outcome"}),
 	}
-	m.named.MustRegister(&standings{sources: from, names: true})
-	m.nameless.MustRegister(&standings{sources: from})
-	m.registry.MustRegister(m.requests, m.latency, m.proposals,
+	m.Named.MustRegister(&standings{Sources: from, names: true})
+	m.nameless.MustRegister(&standings{Sources: from})
+	m.Registry.MustRegister(m.requests, m.latency, m.proposals,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	m.registry.MustRegister(others...)
+	m.Registry.MustRegister(others...)
 	return m
 }
 
-// handler serves the metrics. Names of users and services are shown to callers that may read the
+// Handler serves the metrics. Names of users and services are shown to callers that may read the
 // queue; all others get the sums.
-func (m *meter) handler() http.Handler {
+func (m *Meter) Handler() http.Handler {
 	of := func(standing *prometheus.Registry) http.Handler {
-		return promhttp.HandlerFor(prometheus.Gatherers{m.registry, standing}, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 5 * time.Second})
+		return promhttp.HandlerFor(prometheus.Gatherers{m.Registry, standing}, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 5 * time.Second})
 	}
-	named, nameless := of(m.named), of(m.nameless)
+	named, nameless := of(m.Named), of(m.nameless)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c := auth.From(r.Context()); c.Kind == auth.Open || c.Role.Covers(model.RoleViewer) {
 			named.ServeHTTP(w, r)
@@ -77,24 +82,26 @@ func (m *meter) handler() http.Handler {
 	})
 }
 
-func (m *meter) proposed(kind command.Kind, outcome string) {
+// Proposed counts a proposed command.
+func (m *Meter) Proposed(kind command.Kind, outcome string) {
 	m.proposals.WithLabelValues(kind.String(), outcome).Inc()
 }
 
-// route returns the counters of one route.
-func (m *meter) route(name string) *routeMeter {
-	return &routeMeter{meter: m, name: name, latency: m.latency.WithLabelValues(name)}
+// Route returns the counters of one route.
+func (m *Meter) Route(name string) *RouteMeter {
+	return &RouteMeter{meter: m, name: name, latency: m.latency.WithLabelValues(name)}
 }
 
-// routeMeter counts the requests of one route.
-type routeMeter struct {
-	meter   *meter
+// RouteMeter counts the requests of one route.
+type RouteMeter struct {
+	meter   *Meter
 	name    string
 	latency prometheus.Observer
 	codes   sync.Map // from status to its counter
 }
 
-func (r *routeMeter) done(status int, took time.Duration) {
+// Done counts a request that was answered.
+func (r *RouteMeter) Done(status int, took time.Duration) {
 	if status == 0 {
 		status = http.StatusOK
 	}
@@ -110,7 +117,7 @@ func (r *routeMeter) done(status int, took time.Duration) {
 
 // standings reads the state and the status of the peer.
 type standings struct {
-	sources
+	Sources
 
 	names bool // with names of users and services
 }
@@ -120,7 +127,7 @@ func (*standings) Describe(chan<- *prometheus.Desc) {}
 
 // Collect reads one state and one status.
 func (c *standings) Collect(to chan<- prometheus.Metric) {
-	st, s := c.members.Standing(), c.reader.State()
+	st, s := c.Members.Standing(), c.Reader.State()
 	g := gauges{to: to, names: c.names}
 	leads := 0.0
 	if st.Role == "leader" {
@@ -174,7 +181,7 @@ func (g gauges) requestIDs(s *state.State) {
 }
 
 func (c *standings) jobs(g *gauges, s *state.State) {
-	n := view.Statistics(s, c.places.Rate(s))
+	n := view.Statistics(s, c.Places.Rate(s))
 	const help = "Tasks by state; those that have ended over the cluster's life."
 	for _, v := range []struct {
 		state string
@@ -193,7 +200,7 @@ func (c *standings) waiting(g *gauges, s *state.State) {
 	oldest := 0.0
 	for k, d := range s.Deliveries.All() { // in the order of what happened; at most 1,000 have ended
 		if _, waits := s.Outgoing.Get(state.OutgoingKey{Next: d.Next, Delivery: k}); waits {
-			oldest = max(model.TimeOf(c.now()).Sub(d.Notice.At), 0).Seconds()
+			oldest = max(model.TimeOf(c.Now()).Sub(d.Notice.At), 0).Seconds()
 			break
 		}
 	}
