@@ -13,6 +13,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 	"github.com/berth-gpu/berth/httpapi/agentwire"
 	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/jobs"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -171,7 +172,7 @@ func TestAnAgentLeavesTails(t *testing.T) {
 		t.Errorf("a tail of another node's rank: %v", err)
 	}
 	got := d.do(http.MethodGet, "/jobs/1/logs?tail=2", "")
-	if string(got.body) != "two\nthree\n" || got.header.Get(wire.HeaderSource) != sourceTail {
+	if string(got.body) != "two\nthree\n" || got.header.Get(wire.HeaderSource) != jobs.SourceTail {
 		t.Errorf("the log is %q %v", got.body, got.header)
 	}
 	if got := d.do(http.MethodGet, "/jobs/1/logs?stream=stderr", ""); string(got.body) != "bad" {

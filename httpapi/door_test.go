@@ -9,6 +9,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
+	"github.com/berth-gpu/berth/httpapi/agentapi"
 	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -145,7 +146,7 @@ func TestANodesAddressIsItsOwn(t *testing.T) {
 		{"h1:7", "h1", "h1:7", true}, // which the command refuses
 		{"", "10.0.0.7", "", true},
 	} {
-		got, err := reachable(v.reported, v.from)
+		got, err := agentapi.Reachable(v.reported, v.from)
 		if got != v.want || (err == nil) != v.ok {
 			t.Errorf("%q from %s: %q, %v", v.reported, v.from, got, err)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
+	"github.com/berth-gpu/berth/httpapi/jobs"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -164,7 +165,7 @@ func TestUsage(t *testing.T) {
 	s.do(http.MethodGet, "/usage?by=cat", "").about("by")
 	s.do(http.MethodGet, "/usage?since="+at(2)+"&until="+at(1), "").about("since")
 	kept, _ := s.api.Peer.Archive.(*shelf)
-	kept.fail = errTooMuch
+	kept.fail = jobs.ErrTooMuch
 	if p := s.do(http.MethodGet, "/usage", "").problem(http.StatusUnprocessableEntity, wire.CodeInvalid); !strings.Contains(p.Detail, "shorter") {
 		t.Errorf("too much is refused with %q", p.Detail)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/berth-gpu/berth/httpapi/admin"
 	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -54,7 +55,7 @@ func TestRecordsAreCheckedAtTheStart(t *testing.T) {
 	var log bytes.Buffer
 	s.api.Log = slog.New(slog.NewTextHandler(&log, nil))
 	s.api.Peer.Refusals, s.api.Peer.Reads = &refusals{bad: 7, what: "a record is missing, or was put in"}, &refusals{}
-	CheckRecords(t.Context(), s.api)
+	admin.CheckRecords(t.Context(), s.api)
 	if text := log.String(); !strings.Contains(text, "level=ERROR") || !strings.Contains(text, "records=refusals first_bad=7") || strings.Contains(text, "records=reads") {
 		t.Errorf("the log says %s", text)
 	}

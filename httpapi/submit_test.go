@@ -3,6 +3,7 @@ package httpapi
 import (
 	"errors"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -162,7 +163,7 @@ func TestManyNames(t *testing.T) {
 	s := newSite(t)
 	var b strings.Builder
 	for i := range 60_000 {
-		b.WriteString(`"N` + decimal(uint32(i)) + `":"",`)
+		b.WriteString(`"N` + strconv.Itoa(i) + `":"",`)
 	}
 	s.submit(`{"command":"x","env":{`+b.String()+`"N7":""}}`).problem(http.StatusBadRequest, wire.CodeMalformed)
 	s.submit(`{"command":"x","env":{` + b.String() + `"Z":""}}`).about("env")

@@ -15,6 +15,7 @@ import (
 	"github.com/berth-gpu/berth/cluster/soft"
 	"github.com/berth-gpu/berth/cmd/internal/build"
 	"github.com/berth-gpu/berth/httpapi"
+	"github.com/berth-gpu/berth/httpapi/admin"
 	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/plug"
 )
@@ -68,7 +69,7 @@ func (w *web) serve(s *service) error {
 	go joint.Watch(ctx)
 	go effect.run(ctx)
 	go core.FoundAccess(ctx, api, s.tellFirst)
-	go httpapi.CheckRecords(ctx, api)
+	go admin.CheckRecords(ctx, api)
 	go func() {
 		if err := api.Serve(w.listener); err != nil {
 			w.failed <- fmt.Errorf("%s: the API has stopped: %w", s.o.http, err)

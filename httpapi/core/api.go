@@ -235,13 +235,13 @@ func problemSchema(doc huma.API) *huma.Schema {
 	return doc.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[wire.Problem](), true, "")
 }
 
-// HandleBody is handle for an operation with a body of type B, which is described here and parsed
+// HandleBody is Handle for an operation with a body of type B, which is described here and parsed
 // by strict.
 func HandleBody[B, I, O any](a *API, doc huma.API, o huma.Operation, do func(context.Context, *I) (*Answer[O], error)) {
 	HandleMaybeBody[B](a, doc, o, true, do)
 }
 
-// HandleMaybeBody is handleBody for an operation whose body may be optional.
+// HandleMaybeBody is HandleBody for an operation whose body may be optional.
 func HandleMaybeBody[B, I, O any](a *API, doc huma.API, o huma.Operation, must bool, do func(context.Context, *I) (*Answer[O], error)) {
 	o.RequestBody = &huma.RequestBody{}
 	Handle(a, doc, o, do)

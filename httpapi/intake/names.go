@@ -39,7 +39,7 @@ func toTell(r *wire.Submit, to *model.Spec) error {
 	return problem.Renamed("notify", err)
 }
 
-// hashOf returns the hash by which [SavedJob] refers to a text.
+// hashOf returns the hash by which [wire.SavedJob] refers to a text.
 func hashOf(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])

@@ -14,7 +14,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// Proposer carries out commands. Its errors are *[Fault]s; any other error leaves the outcome
+// Proposer carries out commands. Its errors are *problem.Faults; any other error leaves the outcome
 // unknown.
 type Proposer interface {
 	// Propose returns the results, in order, and the index of their log entry once

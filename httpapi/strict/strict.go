@@ -24,7 +24,7 @@ import (
 
 // Parser parses JSON objects strictly into structs of one type: every name is one of the struct's,
 // spelled exactly and given once, and no value is empty that would then count as not given, see
-// [newStrict].
+// [New].
 type Parser[T any] struct {
 	names []string
 	empty map[string]string // fields that may be empty, by name; see tagEmpty

@@ -18,7 +18,7 @@ func notifyOf(out *wire.Detail, job *model.Job) {
 	}
 }
 
-// About returns everything about a job: an array as a whole if n is [wholeJob], else one task.
+// About returns everything about a job: an array as a whole if n is [WholeJob], else one task.
 func (v *View) About(j *model.Job, t *model.Task, n int64) *wire.Detail {
 	out := &wire.Detail{
 		Job: v.Job(j), WorkDir: j.Spec.WorkDir, OnLost: j.Spec.OnLost.String(), Timeline: []wire.Event{}, History: []wire.Attempt{},

@@ -10,7 +10,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// Submit converts a spec to the submission that would give the same spec: the inverse of [ask],
+// Submit converts a spec to the submission that would give the same spec: the inverse of intake.Submission,
 // without the script, the environment and the dependencies.
 func Submit(s *model.Spec, throttle uint32) *wire.Submit {
 	r := &wire.Submit{

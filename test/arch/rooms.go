@@ -87,10 +87,15 @@ func apiFloor() []Room {
 			"httpapi/endpoint", "httpapi/forward", "httpapi/advice", "httpapi/forecast", "httpapi/meter", "httpapi/workload",
 			"cluster/soft", "cluster/archive", "cluster/notify",
 		})...)},
-		{Path: "httpapi", Level: 13, May: stateRooms(slices.Concat(apiBase(), []string{
-			"httpapi/core", "httpapi/forecast", "httpapi/forward", "httpapi/client", "httpapi/dashboard", "httpapi/workload",
-			"cluster/sched", "cluster/sched/queue", "cluster/soft", "cluster/archive", "cluster/notify",
-		})...)},
+		{Path: "httpapi/agentapi", Level: 12, May: stateRooms(append(apiBase(), "httpapi/core", "httpapi/forward", "cluster/soft")...)},
+		{Path: "httpapi/jobs", Level: 12, May: stateRooms(append(apiBase(), "httpapi/core", "httpapi/forecast", "cluster/sched", "cluster/archive")...)},
+		{Path: "httpapi/fleet", Level: 12, May: stateRooms(append(apiBase(), "httpapi/core")...)},
+		{Path: "httpapi/services", Level: 12, May: stateRooms(append(apiBase(), "httpapi/core", "httpapi/workload", "cluster/sched", "cluster/sched/queue")...)},
+		{Path: "httpapi/admin", Level: 12, May: stateRooms(append(apiBase(), "httpapi/core", "cluster/archive", "cluster/notify", "cluster/sched/queue")...)},
+		{Path: "httpapi/compat", Level: 12, May: stateRooms(append(apiBase(), "httpapi/core", "httpapi/forecast", "cluster/sched/queue")...)},
+		{Path: "httpapi", Level: 13, May: []string{
+			"httpapi/core", "httpapi/agentapi", "httpapi/jobs", "httpapi/fleet", "httpapi/services", "httpapi/admin", "httpapi/compat",
+		}},
 		{Path: "httpapi/plug", Level: 10, May: stateRooms("cluster", "httpapi/port", "httpapi/problem", "httpapi/forward", "httpapi/wire")},
 	}
 }
@@ -180,8 +185,13 @@ func Libraries() []Library {
 			Prefix: "github.com/hashicorp/memberlist", Rooms: []string{"cluster/gossip"},
 			Why: "ask cluster/gossip: its hints are all that the rest may rely on",
 		},
-		Library{Prefix: "github.com/gorilla/mux", Rooms: []string{"httpapi/core", "httpapi"}, Why: "leave routing to httpapi/core"},
-		Library{Prefix: "github.com/danielgtaylor/huma", Rooms: []string{"httpapi", "httpapi/problem", "httpapi/strict", "httpapi/core"}, Why: "leave the API's description to httpapi"},
+		Library{Prefix: "github.com/gorilla/mux", Rooms: []string{"httpapi/core"}, Tests: true, Why: "leave routing to httpapi/core"},
+		Library{
+			Prefix: "github.com/danielgtaylor/huma", Why: "leave the API's description to the handlers of httpapi",
+			Rooms: []string{
+				"httpapi/problem", "httpapi/strict", "httpapi/core", "httpapi/jobs", "httpapi/fleet", "httpapi/services", "httpapi/admin", "httpapi/compat",
+			},
+		},
 		Library{
 			Prefix: "github.com/NVIDIA/go-nvml", Rooms: []string{"node/gpu/nvml"},
 			Why: "use node/gpu: the library needs cgo, and everything but one leaf builds without",
