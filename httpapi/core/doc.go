@@ -10,7 +10,7 @@
 //	caller.go   the sender of a request for the audit trail; reading.go records of reads of others' data
 //	hold.go     ends long requests whose caller loses the right to them
 //	terms.go    settings that change while the API runs
-//	read.go     consistency, and waits for changes; wakes.go shares the waits; etag.go unchanged lists
+//	read.go     consistency, and waits for changes; wakes.go topics, and shared waits; etag.go unchanged lists
 //	propose.go  proposals of commands
-//	samples.go  requests to other peers and to agents
+//	samples.go  requests to other peers and to agents; mirror.go what only the leader knows
 package core

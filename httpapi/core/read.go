@@ -51,25 +51,6 @@ func (q *Watch) wait() (time.Duration, error) {
 	return min(d, waitMost), nil
 }
 
-// Topics returns a set of topics.
-func Topics(list ...model.Topic) (set model.TopicSet) {
-	for _, t := range list {
-		set = set.With(t)
-	}
-	return set
-}
-
-// LastOf returns the log index at which one of the topics last changed.
-func LastOf(s *state.State, set model.TopicSet) (last uint64) {
-	all := s.Settings().Topics
-	for t := range model.Topic(model.TopicCount) {
-		if set.Has(t) {
-			last = max(last, all[t])
-		}
-	}
-	return last
-}
-
 // Read returns a state as new as required, once one of the topics has changed after the index of
 // the request. When the wait is over it returns the present state. differs can require a certain
 // difference; with nil any change ends the wait.

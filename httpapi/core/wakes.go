@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/port"
 )
 
@@ -39,4 +40,23 @@ func (w *wakes) Changed(set model.TopicSet, after uint64) <-chan struct{} {
 	c := wake{after, w.reader.Changed(set, after)}
 	w.open[set] = c
 	return c.ch
+}
+
+// Topics returns a set of topics.
+func Topics(list ...model.Topic) (set model.TopicSet) {
+	for _, t := range list {
+		set = set.With(t)
+	}
+	return set
+}
+
+// LastOf returns the log index at which one of the topics last changed.
+func LastOf(s *state.State, set model.TopicSet) (last uint64) {
+	all := s.Settings().Topics
+	for t := range model.Topic(model.TopicCount) {
+		if set.Has(t) {
+			last = max(last, all[t])
+		}
+	}
+	return last
 }

@@ -201,7 +201,7 @@ func Libraries() []Library {
 			Why: "leave programs of the kernel's to node/runner/devices: supervisors are small because they do not link it",
 		},
 		Library{
-			Prefix: "github.com/prometheus", Rooms: []string{"cluster", "httpapi/core", "httpapi/meter", "cmd/..."},
+			Prefix: "github.com/prometheus", Rooms: []string{"cluster", "httpapi/core", "httpapi/meter", "cmd/..."}, Tests: true,
 			Why: "count in a field of your own and let cluster or httpapi/meter expose it",
 		},
 	)
