@@ -68,7 +68,7 @@ func post[Q, A any](a agents, path string, rule *forward.Rule, do func(context.C
 		_, _ = w.Write(data) //nolint:gosec // CBOR under its own type, and no answer is a page; a client that has left needs none
 	}))
 	if rule != nil {
-		h = core.Write{a.api.Forward.Wrap(a.api.Gate.Confirm(http.MethodPost, path, h), *rule)}
+		h = core.Write{Handler: a.api.Forward.Wrap(a.api.Gate.Confirm(http.MethodPost, path, h), *rule)}
 	}
 	a.api.Router.Path(path).Methods(http.MethodPost).Handler(a.api.Around(http.MethodPost, path, h))
 }

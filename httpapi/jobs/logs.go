@@ -70,7 +70,7 @@ func (a outputs) route(doc huma.API) {
 		if err != nil {
 			return nil, problem.Of(a.api.Log, err)
 		}
-		return &core.LogOutput{func(c huma.Context) {
+		return &core.LogOutput{Body: func(c huma.Context) {
 			r, w := humamux.Unwrap(c)
 			a.send(w, r, rank, node, in)
 		}}, nil
