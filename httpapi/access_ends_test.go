@@ -12,6 +12,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -31,7 +32,7 @@ func TestANewUserOfAnOldName(t *testing.T) {
 	s.do(http.MethodPost, "/gpu/allocate", `{"service_name":"x","gpu_count":1}`, as(ann)...).into(&held)
 	s.do(http.MethodPost, "/webhooks", `{"url":"https://hooks.example/x"}`, as(ann)...).into(new(wire.WebhookMade))
 	s.do(http.MethodPost, "/reservations", `{"gpu_count":1,"start":"+1h","duration":"1h","project":"vision"}`, as(ann)...).into(new(wire.Reserved))
-	s.do(http.MethodDelete, "/users/ann", "", as(admin)...).into(new(wire.Gone))
+	s.do(http.MethodDelete, "/users/ann", "", as(adam)...).into(new(wire.Gone))
 	s.with(func(c *statetest.Cluster) {
 		c.Wait(time.Minute)
 		c.Do(&command.MakeToken{Hash: auth.HashOf(ann), User: "ann", Role: model.RoleUser})
@@ -42,7 +43,7 @@ func TestANewUserOfAnOldName(t *testing.T) {
 	}
 	s.do(http.MethodPost, "/gpu/release", `{"allocation_id":"`+held.AllocationID+`"}`, as(ann)...).problem(http.StatusForbidden, "denied")
 	var hooks wire.Webhooks
-	s.do(http.MethodGet, "/webhooks", "", as(admin)...).into(&hooks)
+	s.do(http.MethodGet, "/webhooks", "", as(adam)...).into(&hooks)
 	if len(hooks.Webhooks) != 0 {
 		t.Errorf("left are %+v", hooks.Webhooks)
 	}
@@ -66,17 +67,17 @@ func TestTokensExpireByDefault(t *testing.T) {
 		`{"user":"nightly2","role":"user","expires_in":31536000}`: now.Add(365 * 24 * time.Hour),
 	} {
 		var made wire.MadeToken
-		s.do(http.MethodPost, "/tokens", body, as(admin)...).into(&made)
+		s.do(http.MethodPost, "/tokens", body, as(adam)...).into(&made)
 		if !made.ExpiresAt.Equal(want) {
 			t.Errorf("%s: expires %s, want %s", body, made.ExpiresAt, want)
 		}
 	}
 	for _, life := range []string{`"forever"`, "0", "-1", `""`, `"11y"`} {
-		s.do(http.MethodPost, "/tokens", `{"user":"ann","expires_in":`+life+`}`, as(admin)...).about("expires_in")
+		s.do(http.MethodPost, "/tokens", `{"user":"ann","expires_in":`+life+`}`, as(adam)...).about("expires_in")
 	}
-	s.do(http.MethodPost, "/tokens", `{"role":"agent"}`, as(admin)...).about("node")
+	s.do(http.MethodPost, "/tokens", `{"role":"agent"}`, as(adam)...).about("node")
 	var made wire.MadeToken
-	s.do(http.MethodPost, "/tokens", `{"user":"ann","expires_in":"8d"}`, as(admin)...).into(&made)
+	s.do(http.MethodPost, "/tokens", `{"user":"ann","expires_in":"8d"}`, as(adam)...).into(&made)
 	var who wire.Whoami
 	got := s.do(http.MethodGet, "/whoami", "", as(made.Secret)...)
 	if got.into(&who); !who.ExpiresAt.Equal(made.ExpiresAt) || got.header.Get(wire.HeaderExpires) != "" {
@@ -98,9 +99,9 @@ func TestTokensExpireByDefault(t *testing.T) {
 func TestTheFirstTokenIsReplaced(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	s.api.gate.must = true
+	s.api.Gate.Must = true
 	var told []string
-	found := func() { FoundAccess(t.Context(), s.api, func(token string) { told = append(told, token) }) }
+	found := func() { core.FoundAccess(t.Context(), s.api, func(token string) { told = append(told, token) }) }
 	found()
 	s.with(func(c *statetest.Cluster) { c.Wait(2 * time.Hour) })
 	s.do(http.MethodGet, "/whoami", "", as(told[0])...).problem(http.StatusUnauthorized, wire.CodeUnauthenticated)
@@ -113,12 +114,12 @@ func TestTheFirstTokenIsReplaced(t *testing.T) {
 	s.do(http.MethodPost, "/tokens", `{"user":"root","role":"admin"}`, as(told[1])...).into(new(wire.MadeToken))
 
 	s = newSite(t)
-	s.api.gate.must = true
+	s.api.Gate.Must = true
 	var keys auth.Keys
 	if err := keys.Add(service, auth.Key{Name: "root", Human: true, Role: model.RoleAdmin}); err != nil {
 		t.Fatal(err)
 	}
-	s.api.TakeOver(Terms{Keys: keys})
+	s.api.TakeOver(core.Terms{Keys: keys})
 	told = nil
 	found()
 	if state := s.State(); len(told) != 0 || state.Tokens.Len() != 0 || !state.Settings().Auth.On() {
@@ -131,7 +132,7 @@ func TestTheFirstTokenIsReplaced(t *testing.T) {
 func TestRefusalsAreLogged(t *testing.T) {
 	var log bytes.Buffer
 	s := newGuarded(t)
-	s.api.gate.log = slog.New(slog.NewTextHandler(&log, nil))
+	s.api.Gate.Log = slog.New(slog.NewTextHandler(&log, nil))
 	s.do(http.MethodGet, "/queue", "", as("berth_mistyped")...)
 	s.do(http.MethodPost, "/orchestrator/stop", "", as(ann)...)
 	for _, want := range []string{"unauthenticated", "denied", "user:ann", "/orchestrator/stop", "127.0.0.1"} {
@@ -145,12 +146,12 @@ func TestRefusalsAreLogged(t *testing.T) {
 }
 
 // limited is a guarded site with a limit of one request a second, where time stands still.
-func limited(t *testing.T, terms Terms) *site {
+func limited(t *testing.T, terms core.Terms) *site {
 	t.Helper()
 	s := newGuarded(t)
 	now := time.Unix(1, 0)
 	clock := func() time.Time { return now }
-	s.api.gate.callers, s.api.gate.agents, s.api.gate.addresses = auth.NewLimiter(0, clock), auth.NewLimiter(0, clock), auth.NewLimiter(0, clock)
+	s.api.Gate.Callers, s.api.Gate.Agents, s.api.Gate.Addresses = auth.NewLimiter(0, clock), auth.NewLimiter(0, clock), auth.NewLimiter(0, clock)
 	terms.Rate = 1
 	s.api.TakeOver(terms)
 	return s
@@ -158,7 +159,7 @@ func limited(t *testing.T, terms Terms) *site {
 
 func TestRates(t *testing.T) {
 	t.Parallel()
-	s := limited(t, Terms{})
+	s := limited(t, core.Terms{})
 	for range 2 {
 		s.do(http.MethodGet, "/queue", "", as(ann)...).into(new(wire.Queue))
 	}
@@ -185,7 +186,7 @@ func TestRates(t *testing.T) {
 // known, nor of probes; nor do these of each other.
 func TestAStrangerLimitsNobodyElse(t *testing.T) {
 	t.Parallel()
-	s := limited(t, Terms{})
+	s := limited(t, core.Terms{})
 	for range 5 {
 		s.do(http.MethodGet, "/queue", "", as("berth_of_nobody")...)
 		s.do(http.MethodGet, "/queue", "")
@@ -208,9 +209,9 @@ func TestAStrangerLimitsNobodyElse(t *testing.T) {
 func TestClientsBehindAProxy(t *testing.T) {
 	t.Parallel()
 	proxies, _ := auth.ParseProxies([]string{"127.0.0.0/8"})
-	s := limited(t, Terms{Proxies: proxies})
+	s := limited(t, core.Terms{Proxies: proxies})
 	var log bytes.Buffer
-	s.api.gate.log = slog.New(slog.NewTextHandler(&log, nil))
+	s.api.Gate.Log = slog.New(slog.NewTextHandler(&log, nil))
 	from := func(address string) *reply {
 		return s.do(http.MethodGet, "/queue", "", "X-Forwarded-For", "1.1.1.1, "+address)
 	}

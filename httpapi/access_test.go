@@ -14,6 +14,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -23,7 +24,7 @@ const (
 	ann      = "berth_user_ann"
 	bob      = "berth_user_bob"
 	operatr  = "berth_operator_otto"
-	admin    = "berth_admin_adam"
+	adam     = "berth_admin_adam"
 	agent    = "berth_agent_of_n2"
 	agentOf1 = "berth_agent_of_n1"
 	first    = "berth_first"
@@ -41,7 +42,7 @@ func guard(c *statetest.Cluster) {
 		{ann, "ann", model.RoleUser},
 		{bob, "bob", model.RoleUser},
 		{operatr, "otto", model.RoleOperator},
-		{admin, "adam", model.RoleAdmin},
+		{adam, "adam", model.RoleAdmin},
 		{agent, "n2", model.RoleAgent},
 		{agentOf1, "n1", model.RoleAgent},
 	} {
@@ -71,7 +72,7 @@ func TestEveryRouteHasARule(t *testing.T) {
 		ruled[r.Method+" "+r.Path] = true
 	}
 	routed := map[string]bool{}
-	err := s.api.router.Walk(func(route *mux.Route, _ *mux.Router, _ []*mux.Route) error {
+	err := s.api.Router.Walk(func(route *mux.Route, _ *mux.Router, _ []*mux.Route) error {
 		path, err := route.GetPathTemplate()
 		if err != nil {
 			return err
@@ -98,9 +99,9 @@ func TestEveryRouteHasARule(t *testing.T) {
 // A route without a rule cannot be called.
 func TestARouteWithoutARule(t *testing.T) {
 	s := newGuarded(t)
-	h := s.api.around(http.MethodGet, "/new", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was called") }))
+	h := s.api.Around(http.MethodGet, "/new", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was called") }))
 	r := httptest.NewRequest(http.MethodGet, "/new", nil)
-	r.Header.Set("Authorization", "Bearer "+admin)
+	r.Header.Set("Authorization", "Bearer "+adam)
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
 	if w.Code != http.StatusForbidden {
@@ -128,8 +129,8 @@ func TestRolesOverAllRoutes(t *testing.T) {
 	passes := func(r *reply) bool {
 		return r.status != http.StatusUnauthorized && (r.status != http.StatusForbidden || r.header.Get(wire.HeaderCode) != "denied")
 	}
-	human := []string{"", viewer, ann, operatr, admin}
-	least := map[string]model.Role{"": 0, viewer: model.RoleViewer, ann: model.RoleUser, operatr: model.RoleOperator, admin: model.RoleAdmin}
+	human := []string{"", viewer, ann, operatr, adam}
+	least := map[string]model.Role{"": 0, viewer: model.RoleViewer, ann: model.RoleUser, operatr: model.RoleOperator, adam: model.RoleAdmin}
 	calls := 0
 	for _, rule := range auth.Rules() {
 		for _, token := range append(human, bob, agent, first, "berth_of_nobody") {
@@ -196,7 +197,7 @@ func TestWaysToShowAToken(t *testing.T) {
 func TestTokensEnd(t *testing.T) {
 	s := newGuarded(t)
 	var made wire.MadeToken
-	s.do(http.MethodPost, "/tokens", `{"user":"ann","expires_in":"1h","name":"laptop"}`, as(admin)...).into(&made)
+	s.do(http.MethodPost, "/tokens", `{"user":"ann","expires_in":"1h","name":"laptop"}`, as(adam)...).into(&made)
 	if !strings.HasPrefix(made.Secret, "berth_") || len(made.Secret) != 6+43 || made.User != "ann" || made.Role != "user" {
 		t.Fatalf("made %+v", made)
 	}
@@ -204,17 +205,17 @@ func TestTokensEnd(t *testing.T) {
 	s.with(func(c *statetest.Cluster) { c.Now = c.Now.Add(time.Hour); c.Do(&command.AdvanceClock{}) })
 	s.do(http.MethodGet, "/queue", "", as(made.Secret)...).problem(http.StatusUnauthorized, wire.CodeUnauthenticated)
 	var all wire.Tokens
-	s.do(http.MethodGet, "/tokens", "", as(admin)...).into(&all)
+	s.do(http.MethodGet, "/tokens", "", as(adam)...).into(&all)
 	i := slices.IndexFunc(all.Tokens, func(v wire.Token) bool { return v.ID == made.ID })
 	if i < 0 || !all.Tokens[i].Expired || all.Tokens[i].Name != "laptop" || all.Tokens[i].CreatedBy != "user:adam" {
 		t.Errorf("the tokens are %+v", all.Tokens)
 	}
-	s.do(http.MethodDelete, "/tokens/"+auth.ID(auth.HashOf(ann)), "", as(admin)...).into(new(wire.Gone))
+	s.do(http.MethodDelete, "/tokens/"+auth.ID(auth.HashOf(ann)), "", as(adam)...).into(new(wire.Gone))
 	s.do(http.MethodGet, "/queue", "", as(ann)...).problem(http.StatusUnauthorized, wire.CodeUnauthenticated)
-	s.do(http.MethodDelete, "/users/bob", "", as(admin)...).into(new(wire.Gone))
+	s.do(http.MethodDelete, "/users/bob", "", as(adam)...).into(new(wire.Gone))
 	s.do(http.MethodGet, "/queue", "", as(bob)...).problem(http.StatusUnauthorized, wire.CodeUnauthenticated)
-	s.do(http.MethodDelete, "/tokens/00", "", as(admin)...).problem(http.StatusNotFound, wire.CodeNotFound)
-	s.do(http.MethodPut, "/users/otto", `{"role":"viewer"}`, as(admin)...).into(new(wire.User))
+	s.do(http.MethodDelete, "/tokens/00", "", as(adam)...).problem(http.StatusNotFound, wire.CodeNotFound)
+	s.do(http.MethodPut, "/users/otto", `{"role":"viewer"}`, as(adam)...).into(new(wire.User))
 	s.do(http.MethodPost, "/orchestrator/stop", "", as(operatr)...).problem(http.StatusForbidden, "denied")
 }
 
@@ -245,7 +246,7 @@ func TestNothingComesBeforeTheFounding(t *testing.T) {
 	s := newSite(t)
 	s.with(func(c *statetest.Cluster) { *c = *statetest.Empty(t) })
 	asked := 0
-	h := s.api.gate.confirm(http.MethodPost, "/queue/submit", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }))
+	h := s.api.Gate.Confirm(http.MethodPost, "/queue/submit", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }))
 	ask := func() *httptest.ResponseRecorder {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/queue/submit", nil))
@@ -277,7 +278,7 @@ func TestWhatUsersMayAskFor(t *testing.T) {
 	denied(ann, `{"command":"true","priority":4}`)
 	denied(operatr, `{"command":"true","user":"ann"}`)
 	s.do(http.MethodPost, "/queue/submit", `{"command":"true","priority":4,"project":"speech"}`, as(operatr)...).into(&job)
-	s.do(http.MethodPost, "/queue/submit", `{"command":"true","user":"ann"}`, as(admin)...).into(&job)
+	s.do(http.MethodPost, "/queue/submit", `{"command":"true","user":"ann"}`, as(adam)...).into(&job)
 	if job.Job.User != "ann" {
 		t.Errorf("the job is of %q", job.Job.User)
 	}
@@ -321,9 +322,9 @@ func TestWhatUsersMayReserve(t *testing.T) {
 // A token that was just made through a follower may be used there.
 func TestATokenIsKnownAtOnce(t *testing.T) {
 	s := newGuarded(t)
-	s.api.gate.peer = &behind{s.one, s.State()}
+	s.api.Gate.Peer = &behind{s.one, s.State()}
 	var made wire.MadeToken
-	s.do(http.MethodPost, "/tokens", `{"user":"ann"}`, as(admin)...).into(&made)
+	s.do(http.MethodPost, "/tokens", `{"user":"ann"}`, as(adam)...).into(&made)
 	s.do(http.MethodGet, "/queue", "", as(made.Secret)...).into(new(wire.Queue))
 }
 
@@ -341,11 +342,11 @@ func TestAgentsShowTheirToken(t *testing.T) {
 // The peer that leads begins to ask, once, and tells the first token.
 func TestFoundAccess(t *testing.T) {
 	s := newSite(t)
-	s.api.gate.must = true
+	s.api.Gate.Must = true
 	s.do(http.MethodGet, "/queue", "").problem(http.StatusUnauthorized, wire.CodeUnauthenticated)
 	var told []string
 	for range 2 {
-		FoundAccess(t.Context(), s.api, func(token string) { told = append(told, token) })
+		core.FoundAccess(t.Context(), s.api, func(token string) { told = append(told, token) })
 	}
 	if len(told) != 1 || !s.State().Tokens.Has(auth.HashOf(told[0])) {
 		t.Fatalf("told %q", told)

@@ -13,6 +13,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 	"github.com/berth-gpu/berth/httpapi/agentwire"
 	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/jobs"
+	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -170,7 +172,7 @@ func TestAnAgentLeavesTails(t *testing.T) {
 		t.Errorf("a tail of another node's rank: %v", err)
 	}
 	got := d.do(http.MethodGet, "/jobs/1/logs?tail=2", "")
-	if string(got.body) != "two\nthree\n" || got.header.Get(wire.HeaderSource) != sourceTail {
+	if string(got.body) != "two\nthree\n" || got.header.Get(wire.HeaderSource) != jobs.SourceTail {
 		t.Errorf("the log is %q %v", got.body, got.header)
 	}
 	if got := d.do(http.MethodGet, "/jobs/1/logs?stream=stderr", ""); string(got.body) != "bad" {
@@ -203,7 +205,7 @@ func TestPeersShareWhatIsSoft(t *testing.T) {
 	if err := d.a.Tail(t.Context(), &agentwire.Tail{Node: "n1", Rank: rank, Stdout: []byte("last words")}); err != nil {
 		t.Fatal(err)
 	}
-	if got, found := other.api.peer.Tails.Get(rank); !found || string(got.Stdout) != "last words" {
+	if got, found := other.api.Peer.Tails.Get(rank); !found || string(got.Stdout) != "last words" {
 		t.Errorf("the other peer keeps %q", got.Stdout)
 	}
 }
@@ -231,22 +233,22 @@ func TestAgentsThatSendNonsense(t *testing.T) {
 func TestAgentsOfAPeerWithoutALeader(t *testing.T) {
 	s := newSite(t)
 	a := s.agent()
-	s.failWith(&Fault{Code: wire.CodeOutcomeUnknown, Err: errors.New("x")})
-	var problem *wire.Problem
-	if _, err := a.Renew(t.Context(), &agentwire.Renew{Node: "n1", Seq: 1}); !errors.As(err, &problem) || problem.Code != wire.CodeOutcomeUnknown {
+	s.failWith(&problem.Fault{Code: wire.CodeOutcomeUnknown, Err: errors.New("x")})
+	var refusal *wire.Problem
+	if _, err := a.Renew(t.Context(), &agentwire.Renew{Node: "n1", Seq: 1}); !errors.As(err, &refusal) || refusal.Code != wire.CodeOutcomeUnknown {
 		t.Errorf("a renewal without an outcome: %v", err)
 	}
 	leader := s.leader
 	leader.ID, leader.Self = "", false
 	s.lead(leader)
-	if _, err := a.Desired(t.Context(), &agentwire.Poll{Node: "n1"}); !errors.As(err, &problem) || problem.Code != wire.CodeNoLeader {
+	if _, err := a.Desired(t.Context(), &agentwire.Poll{Node: "n1"}); !errors.As(err, &refusal) || refusal.Code != wire.CodeNoLeader {
 		t.Errorf("a poll without a leader: %v", err)
 	}
-	s.behind = &Fault{Code: wire.CodeBehind, Err: errors.New("waited for a leader")}
-	if _, err := a.Desired(t.Context(), &agentwire.Poll{Node: "n1", Fresh: true}); !errors.As(err, &problem) || problem.Code != wire.CodeNoLeader {
+	s.behind = &problem.Fault{Code: wire.CodeBehind, Err: errors.New("waited for a leader")}
+	if _, err := a.Desired(t.Context(), &agentwire.Poll{Node: "n1", Fresh: true}); !errors.As(err, &refusal) || refusal.Code != wire.CodeNoLeader {
 		t.Errorf("a poll that must be new, without a leader: %v", err)
 	}
-	if _, err := a.Renew(t.Context(), &agentwire.Renew{Node: "n1", Seq: 2}); !errors.As(err, &problem) || problem.Code != wire.CodeNoLeader {
+	if _, err := a.Renew(t.Context(), &agentwire.Renew{Node: "n1", Seq: 2}); !errors.As(err, &refusal) || refusal.Code != wire.CodeNoLeader {
 		t.Errorf("a renewal without a leader: %v", err)
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state/check"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
+	"github.com/berth-gpu/berth/httpapi/intake"
+	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -56,13 +58,13 @@ func (s *site) upset(i int) (code string) {
 	switch i % 60 {
 	case 19:
 		code = wire.CodeNoSpace
-		s.fail = &Fault{Code: code, Err: errors.New("full")}
+		s.fail = &problem.Fault{Code: code, Err: errors.New("full")}
 	case 39:
 		code = wire.CodeDiverged
-		s.fail = &Fault{Code: code, Err: errors.New("another state")}
+		s.fail = &problem.Fault{Code: code, Err: errors.New("another state")}
 	case 59:
 		code = wire.CodeBehind
-		s.behind = &Fault{Code: code, Err: errors.New("far behind")}
+		s.behind = &problem.Fault{Code: code, Err: errors.New("far behind")}
 	}
 	return code
 }
@@ -95,7 +97,7 @@ func anyRequests(t *testing.T, random *rand.Rand, n, tries int, reached map[stri
 		c.Submit(2)
 		c.Start(c.Place(1))
 	})
-	s.api.peer.Archive, s.api.peer.Refusals, s.api.peer.Reads = &shelf{}, &refusals{}, &refusals{}
+	s.api.Peer.Archive, s.api.Peer.Refusals, s.api.Peer.Reads = &shelf{}, &refusals{}, &refusals{}
 	v := newInventor(t, s, random)
 	var known []model.JobID
 	send := func(i int, d *described) {
@@ -142,7 +144,7 @@ func (v *inventor) send(t *testing.T, s *site, i int, d *described, known *[]mod
 	v.hear(w.Body.Bytes())
 	var done wire.Submitted
 	if d.Path == "/queue/submit" && json.Unmarshal(w.Body.Bytes(), &done) == nil && done.JobID != "" {
-		id, err := jobID(done.JobID)
+		id, err := intake.JobID(done.JobID)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,6 +19,9 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/intake"
+	"github.com/berth-gpu/berth/httpapi/problem"
+	"github.com/berth-gpu/berth/httpapi/strict"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -27,14 +30,14 @@ import (
 func TestAPanicIsAnError(t *testing.T) {
 	s := newSite(t)
 	var log bytes.Buffer
-	s.api.log = slog.New(slog.NewTextHandler(&log, nil))
-	h := s.api.around(http.MethodGet, "/x", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("secret words") }))
+	s.api.Log = slog.New(slog.NewTextHandler(&log, nil))
+	h := s.api.Around(http.MethodGet, "/x", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("secret words") }))
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/x", nil))
 	if w.Code != http.StatusInternalServerError || strings.Contains(w.Body.String(), "secret") || !strings.Contains(log.String(), "secret words") {
 		t.Errorf("answered %d %s, logged %s", w.Code, w.Body, &log)
 	}
-	half := s.api.around(http.MethodGet, "/x", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	half := s.api.Around(http.MethodGet, "/x", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "half")
 		panic("later")
 	}))
@@ -69,7 +72,7 @@ func (s *site) serves() (address string, end func()) {
 // A client that never gets done with its header is cut off.
 func TestHalfAHeader(t *testing.T) {
 	s := newSite(t)
-	limit := &s.api.life.server.ReadHeaderTimeout
+	limit := &s.api.Life.Server.ReadHeaderTimeout
 	*limit = min(*limit, 50*time.Millisecond) // with none there is none here, too
 	address, end := s.serves()
 	conn, err := net.Dial("tcp", address)
@@ -126,7 +129,7 @@ func TestHostileConnections(t *testing.T) {
 func TestOtherSitesGiveNoOrders(t *testing.T) {
 	s := newSite(t)
 	kept := &refusals{}
-	s.api.peer.Refusals = kept
+	s.api.Peer.Refusals = kept
 	for _, headers := range [][]string{{"Sec-Fetch-Site", "cross-site"}, {"Origin", "https://example.org"}} {
 		s.do(http.MethodPost, "/queue/submit", `{"command":"x"}`, headers...).problem(http.StatusForbidden, "denied")
 		s.do(http.MethodDelete, "/queue/1", "", headers...).problem(http.StatusForbidden, "denied")
@@ -143,8 +146,8 @@ func TestOtherSitesGiveNoOrders(t *testing.T) {
 func TestOtherSitesAreCountedAsTheirCallers(t *testing.T) {
 	s := newGuarded(t)
 	kept := &refusals{}
-	s.api.peer.Refusals = kept
-	s.api.gate.callers = auth.NewLimiter(1, func() time.Time { return time.Unix(1, 0) })
+	s.api.Peer.Refusals = kept
+	s.api.Gate.Callers = auth.NewLimiter(1, func() time.Time { return time.Unix(1, 0) })
 	headers := append(as(ann), "Origin", "https://example.org")
 	for range 2 {
 		s.do(http.MethodPost, "/queue/submit", `{"command":"x"}`, headers...).problem(http.StatusForbidden, "denied")
@@ -188,7 +191,7 @@ func TestPeersAreAsked(t *testing.T) {
 // Through a follower and its leader a submission is one hop and the same answer.
 func TestTwoPeers(t *testing.T) {
 	leader, follower := newSite(t), newSite(t)
-	follower.failWith(&Fault{Code: wire.CodeNoLeader, Err: errors.New("p2 leads")})
+	follower.failWith(&problem.Fault{Code: wire.CodeNoLeader, Err: errors.New("p2 leads")})
 	l := leader.leader
 	l.ID, l.Self, l.Address = "p2", false, strings.TrimPrefix(leader.url, "http://")
 	follower.lead(l)
@@ -220,19 +223,19 @@ func FuzzStrict(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
-	strict := newStrict[wire.Submit]()
+	strict := strict.New[wire.Submit]()
 	f.Fuzz(func(t *testing.T, body []byte) {
-		got, err := strict.decode(body)
+		got, err := strict.Decode(body)
 		if (got == nil) == (err == nil) {
 			t.Fatalf("%v and %v", got, err)
 		}
 		if err == nil {
-			_, err = ask(got, 1)
+			_, err = intake.Submission(got, 1)
 		}
 		if err == nil {
 			return
 		}
-		var p *failure
+		var p *problem.Failure
 		var m *model.Problem
 		if !errors.As(err, &p) && !errors.As(err, &m) {
 			t.Fatal(fmt.Errorf("no problem: %w", err))

@@ -15,6 +15,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
+	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -78,7 +79,7 @@ func TestAudit(t *testing.T) {
 		stand: archive.Standing{CompleteTo: 21, Lost: 3},
 		said:  archive.Verdict{Records: 5, Bad: 4, What: "it differs"},
 	}
-	s.api.peer.Archive = kept
+	s.api.Peer.Archive = kept
 	var page wire.Audit
 	s.do(http.MethodGet, "/audit?actor=ann&target=user%20bob&action=adjust_limit&result=refused&since=2026-11-01T00:00:00Z&before=9&limit=1", "").into(&page)
 	if f := kept.asked; f.Actor != "ann" || f.Target != "user bob" || f.Kind != "adjust_limit" || f.Result != "refused" || f.Before != 9 ||
@@ -123,7 +124,7 @@ func TestAJobFromTheArchive(t *testing.T) {
 	s.do(http.MethodGet, "/jobs/1", "").into(&live)
 	now := s.State()
 	kept := &shelf{past: state.Recall(now.Histories(1)...)}
-	s.api.peer.Archive = kept
+	s.api.Peer.Archive = kept
 	s.with(func(c *statetest.Cluster) {
 		c.State.Jobs, c.State.Tasks = state.State{}.Jobs, state.State{}.Tasks // as if it had been retired
 	})
@@ -170,7 +171,7 @@ func TestAJobThatTheArchiveMayLack(t *testing.T) {
 				draft.Put(state.Only{}, globals)
 				cl.State.Globals = draft.Table()
 			})
-			s.api.peer.Archive = &c.kept
+			s.api.Peer.Archive = &c.kept
 			s.do(http.MethodGet, "/jobs/1", "").problem(c.status, c.code)
 			s.do(http.MethodGet, "/jobs/2", "").problem(http.StatusNotFound, wire.CodeNotFound)
 			if c.kept.upTo == 0 && c.kept.stand.Failure == "" {
@@ -211,7 +212,7 @@ func (r *refusals) Refused(one archive.Refusal) {
 func TestRefusalsAreKept(t *testing.T) {
 	peer := newOne(t)
 	kept := &refusals{}
-	api := New(Config{Self: "p1", Now: peer.now, Peer: Peer{Proposer: peer, Reader: peer, Members: peer, Refusals: kept}, Own: []string{"example.com:80"}})
+	api := New(core.Config{Self: "p1", Now: peer.now, Peer: core.Peer{Proposer: peer, Reader: peer, Members: peer, Refusals: kept}, Own: []string{"example.com:80"}})
 	ask := func(method, path, body, from, client string) {
 		r := httptest.NewRequest(method, path, nil)
 		if body != "" {
@@ -245,7 +246,7 @@ func TestRefusalsAreTold(t *testing.T) {
 	kept := &refusals{list: []archive.Refusal{
 		{Time: at, From: "192.0.2.7", Actor: "user:bob", Method: "POST", Path: "/queue/submit", Request: "k", Status: 422, Code: "invalid", Dropped: 3},
 	}}
-	s.api.peer.Refusals = kept
+	s.api.Peer.Refusals = kept
 	var got wire.Refusals
 	s.do(http.MethodGet, "/audit/refusals?actor=bob&code=invalid&since=1970-01-01T00:00:01Z&until=1970-01-02T00:00:00Z&before=77&limit=1", "").into(&got)
 	if want := (archive.RefusalFilter{Actor: "bob", Code: "invalid", Since: time.Unix(1, 0).UTC(), Until: time.Unix(86400, 0).UTC(), Before: 77, Limit: 1}); kept.asked != want {
@@ -256,16 +257,4 @@ func TestRefusalsAreTold(t *testing.T) {
 	}
 	kept.fail = errors.New("the file is broken")
 	s.do(http.MethodGet, "/audit/refusals", "").problem(http.StatusServiceUnavailable, wire.CodeNoArchive)
-}
-
-// The names of what is shown are those of the API.
-func TestSnake(t *testing.T) {
-	for name, want := range map[string]string{
-		"Job": "job", "TimeLimit": "time_limit", "GPUs": "gpus", "GPUsPerJob": "gpus_per_job", "GPUModel": "gpu_model", "ID": "id",
-		"IDs": "ids", "GPU": "gpu", "CancelIDs": "cancel_ids",
-	} {
-		if got := snake(name); got != want {
-			t.Errorf("%s is told as %s, want %s", name, got, want)
-		}
-	}
 }

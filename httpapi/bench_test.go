@@ -12,6 +12,9 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/core"
+	"github.com/berth-gpu/berth/httpapi/intake"
+	"github.com/berth-gpu/berth/httpapi/strict"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -25,15 +28,15 @@ func BenchmarkSubmit(b *testing.B) {
 	b.Run("open", func(b *testing.B) { benchSubmit(b, newSite(b), func(*statetest.Cluster) {}) })
 	b.Run("guarded", func(b *testing.B) {
 		s := newSite(b)
-		var rules CommandRules
+		var rules intake.CommandRules
 		for i := range 10 {
 			if err := rules.Forbid(fmt.Sprint("rule", i), fmt.Sprintf(`(^|[\s;&|])forbidden%d\b`, i), ""); err != nil {
 				b.Fatal(err)
 			}
 		}
-		s.api.TakeOver(Terms{Rules: rules})
-		s.api.gate.callers = auth.NewLimiter(1e9, time.Now)
-		s.api.gate.addresses = auth.NewLimiter(1e9, time.Now)
+		s.api.TakeOver(core.Terms{Rules: rules})
+		s.api.Gate.Callers = auth.NewLimiter(1e9, time.Now)
+		s.api.Gate.Addresses = auth.NewLimiter(1e9, time.Now)
 		benchSubmit(b, s, func(c *statetest.Cluster) {
 			guard(c)
 			c.Do(&command.MakeToken{Hash: auth.HashOf("berth_bench"), User: "username", Role: model.RoleUser})
@@ -72,12 +75,12 @@ func BenchmarkDecodeSubmission(b *testing.B) {
 				fmt.Fprintf(&more, `"NAME_%d":"value %d",`, i, i)
 			}
 			body := []byte(strings.Replace(benchBody, `"env":{`, `"env":{`+more.String(), 1))
-			strict := newStrict[wire.Submit]()
+			strict := strict.New[wire.Submit]()
 			b.ReportAllocs()
 			for b.Loop() {
-				r, err := strict.decode(body)
+				r, err := strict.Decode(body)
 				if err == nil {
-					_, err = ask(r, 1)
+					_, err = intake.Submission(r, 1)
 				}
 				if err != nil {
 					b.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/httpapi/workload"
 )
@@ -17,7 +18,7 @@ func defaultsOf(t *testing.T, s *site, text string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.api.TakeOver(Terms{Workloads: d})
+	s.api.TakeOver(core.Terms{Workloads: d})
 }
 
 // A type's default priority gives no caller more than it may ask for.

@@ -12,7 +12,7 @@ import (
 func flooded(t *testing.T, most, ofEach int) (*site, string) {
 	t.Helper()
 	s := newSite(t)
-	s.api.life.conns.most, s.api.life.conns.ofEach = most, ofEach
+	s.api.Life.Conns.Most, s.api.Life.Conns.OfEach = most, ofEach
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -73,11 +73,11 @@ func TestAFloodOfConnections(t *testing.T) {
 			asks(t, dialFrom(t, "127.0.0.1", at))
 			asks(t, dialFrom(t, "127.0.0.2", at))
 		}
-		if n := s.api.life.conns.open(); n > 40 {
+		if n := s.api.Life.Conns.Open(); n > 40 {
 			t.Fatalf("%d connections are open", n)
 		}
 	}
-	if n := len(s.api.life.conns.from); n > 2 {
+	if n := len(s.api.Life.Conns.From); n > 2 {
 		t.Errorf("%d addresses are kept", n)
 	}
 }
@@ -90,35 +90,8 @@ func TestAFloodFromManyAddresses(t *testing.T) {
 		if i%10 == 0 {
 			asks(t, dialFrom(t, "127.0.0.1", at))
 		}
-		if n := s.api.life.conns.open(); n > 30 {
+		if n := s.api.Life.Conns.Open(); n > 30 {
 			t.Fatalf("%d connections are open", n)
 		}
-	}
-}
-
-// Connections that wait are told from those that work, in every order of events.
-func TestConnectionsAreCounted(t *testing.T) {
-	c := newConnections(2, 2)
-	pipe := func() net.Conn { a, _ := net.Pipe(); return a }
-	a, b, d, e := pipe(), pipe(), pipe(), pipe()
-	c.turn(a, http.StateNew)
-	c.turn(a, http.StateActive)
-	c.turn(b, http.StateNew)
-	if got := c.turn(d, http.StateNew); got != b { // a works
-		t.Error("another goes than the one that waits")
-	}
-	c.turn(b, http.StateClosed)
-	c.turn(d, http.StateActive)
-	if got := c.turn(e, http.StateNew); got != e { // all others work
-		t.Error("one that works goes")
-	}
-	c.turn(e, http.StateClosed)
-	c.turn(a, http.StateIdle)
-	c.turn(a, http.StateIdle)
-	c.turn(a, http.StateHijacked)
-	c.turn(a, http.StateActive)
-	c.turn(d, http.StateClosed)
-	if c.open() != 0 || len(c.from) != 0 || c.waiting.Len() != 0 {
-		t.Errorf("%d connections, %d addresses, %d waiting are left", c.open(), len(c.from), c.waiting.Len())
 	}
 }

@@ -9,7 +9,9 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
+	"github.com/berth-gpu/berth/httpapi/agentapi"
 	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -61,7 +63,7 @@ func TestHostsWithAuthentication(t *testing.T) {
 	if r := s.asked("berth.corp", http.MethodGet, "/queue", "", as(ann)...); r.status != http.StatusOK {
 		t.Errorf("any name is answered %d %s", r.status, r.body)
 	}
-	named := New(Config{Self: "p1", Now: s.now, Peer: s.api.peer, Own: []string{"10.0.0.1:10000"}, Hosts: []string{"berth.corp"}})
+	named := New(core.Config{Self: "p1", Now: s.now, Peer: s.api.Peer, Own: []string{"10.0.0.1:10000"}, Hosts: []string{"berth.corp"}})
 	s.api = named
 	for host, want := range map[string]int{
 		"berth.corp": 200, "BERTH.corp.:443": 200, "10.0.0.1:10000": 200, "10.0.0.9": 200, "localhost": 200, "evil.example": 421, "berth.corp.evil.example": 421,
@@ -77,7 +79,7 @@ func TestTwoCredentialsAreRefused(t *testing.T) {
 	t.Parallel()
 	s := newGuarded(t)
 	for _, path := range []string{"/users", "/metrics"} {
-		s.do(http.MethodGet, path, "", append(as(bob), "X-API-Key", admin)...).problem(http.StatusBadRequest, wire.CodeMalformed)
+		s.do(http.MethodGet, path, "", append(as(bob), "X-API-Key", adam)...).problem(http.StatusBadRequest, wire.CodeMalformed)
 	}
 	s.do(http.MethodGet, "/queue", "", append(as(bob), "X-API-Key", bob)...).into(&wire.Queue{})
 }
@@ -87,9 +89,9 @@ func TestClientsAddressesWithoutAuthentication(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	kept := &refusals{}
-	parts := s.api.peer
+	parts := s.api.Peer
 	parts.Refusals = kept
-	s.api = New(Config{Self: "p1", Now: s.now, Peer: parts})
+	s.api = New(core.Config{Self: "p1", Now: s.now, Peer: parts})
 	s.asked("localhost", http.MethodPost, "/queue/submit", `{"command":""}`, wire.HeaderForwarded, "p2", wire.HeaderClient, "8.8.8.8").about("command")
 	if len(kept.list) != 1 || kept.list[0].From != "192.0.2.1" { // as httptest has it
 		t.Errorf("kept are %+v", kept.list)
@@ -105,7 +107,7 @@ func TestNamesInMetrics(t *testing.T) {
 		c.Submit(1, func(b *command.Submit) { b.Spec.User = "bob" })
 		c.Do(&command.Allocate{ID: "secret-1", Service: "secret-service", User: "bob", Class: model.ClassNormal, Priority: 5, GPUs: 1})
 	})
-	for token, want := range map[string]bool{"": false, "berth_of_nobody": false, agentOf1: false, viewer: true, ann: true, admin: true} {
+	for token, want := range map[string]bool{"": false, "berth_of_nobody": false, agentOf1: false, viewer: true, ann: true, adam: true} {
 		var headers []string
 		if token != "" {
 			headers = as(token)
@@ -144,7 +146,7 @@ func TestANodesAddressIsItsOwn(t *testing.T) {
 		{"h1:7", "h1", "h1:7", true}, // which the command refuses
 		{"", "10.0.0.7", "", true},
 	} {
-		got, err := reachable(v.reported, v.from)
+		got, err := agentapi.Reachable(v.reported, v.from)
 		if got != v.want || (err == nil) != v.ok {
 			t.Errorf("%q from %s: %q, %v", v.reported, v.from, got, err)
 		}
@@ -155,11 +157,11 @@ func TestANodesAddressIsItsOwn(t *testing.T) {
 func TestRequestsToAgentsKeepTheirPath(t *testing.T) {
 	t.Parallel()
 	for _, address := range []string{"127.0.0.1:15555/latest/meta-data/iam?x=", "u@127.0.0.1:1", "", "127.0.0.1"} {
-		if r, err := newRequest(t.Context(), http.MethodGet, address, "/node/logs?job=1", nil); err == nil {
+		if r, err := core.NewRequest(t.Context(), http.MethodGet, address, "/node/logs?job=1", nil); err == nil {
 			t.Errorf("%q is asked as %s", address, r.URL)
 		}
 	}
-	r, err := newRequest(t.Context(), http.MethodGet, "127.0.0.1:7", "/node/logs?job=1", nil)
+	r, err := core.NewRequest(t.Context(), http.MethodGet, "127.0.0.1:7", "/node/logs?job=1", nil)
 	if err != nil || r.URL.String() != "http://127.0.0.1:7/node/logs?job=1" {
 		t.Errorf("asked is %v, %v", r, err)
 	}

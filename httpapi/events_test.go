@@ -19,6 +19,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
+	"github.com/berth-gpu/berth/httpapi/port"
+	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -187,20 +189,20 @@ func TestResumingAfterWhatNeverWas(t *testing.T) {
 	}
 	old := s.State()
 	s.submit(`{"command":"x"}`)
-	s.api.peer.Reader = &catchingUp{behind{s.one, old}}
+	s.api.Peer.Reader = &catchingUp{behind{s.one, old}}
 	newest := s.follow("?last=1").next().ID
 	if got := types(t, s.do(http.MethodGet, "/events?once=true", "", "Last-Event-ID", newest)); len(got) != 0 {
 		t.Errorf("a peer that lags behind gives %q", got)
 	}
-	s.behind = &Fault{Code: wire.CodeNoLeader, Err: errors.New("there is no leader")}
+	s.behind = &problem.Fault{Code: wire.CodeNoLeader, Err: errors.New("there is no leader")}
 	s.do(http.MethodGet, "/events?once=true", "", "Last-Event-ID", future).problem(http.StatusServiceUnavailable, wire.CodeNoLeader)
 }
 
 // catchingUp is a peer whose state is old unless the newest is asked for.
 type catchingUp struct{ behind }
 
-func (c *catchingUp) Read(ctx context.Context, level Consistency) (state.State, error) {
-	if level == Linearizable {
+func (c *catchingUp) Read(ctx context.Context, level port.Consistency) (state.State, error) {
+	if level == port.Linearizable {
 		return c.one.Read(ctx, level)
 	}
 	return c.old, nil
@@ -251,7 +253,7 @@ func TestStreamsEndWithTheirPeer(t *testing.T) {
 			continue
 		}
 	}()
-	s.api.life.cancel()
+	s.api.Life.Cancel()
 	<-done
 }
 

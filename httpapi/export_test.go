@@ -40,7 +40,7 @@ func TestExportsGoByTheStatesClock(t *testing.T) {
 		t.Errorf("the export is %s", was)
 	}
 	at := s.now().Add(2 * time.Hour)
-	s.api.cfg.Now = func() time.Time { return at }
+	s.api.Config.Now = func() time.Time { return at }
 	if is := text(); is != was {
 		t.Errorf("an export two hours later is\n%s\nand was\n%s", is, was)
 	}

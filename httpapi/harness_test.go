@@ -18,7 +18,9 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
+	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/forward"
+	"github.com/berth-gpu/berth/httpapi/port"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -71,7 +73,7 @@ func (p *one) with(change func(*statetest.Cluster)) {
 func (p *one) wake() {
 	var left []waiter
 	for _, w := range p.waiting {
-		if lastOf(&p.cluster.State, w.set) > w.after {
+		if core.LastOf(&p.cluster.State, w.set) > w.after {
 			close(w.ch)
 		} else {
 			left = append(left, w)
@@ -123,7 +125,7 @@ func (p *one) State() state.State {
 	return p.cluster.State
 }
 
-func (p *one) Read(context.Context, Consistency) (state.State, error) {
+func (p *one) Read(context.Context, port.Consistency) (state.State, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.cluster.State, p.behind
@@ -146,7 +148,7 @@ func (p *one) Leader() (forward.Leader, context.Context) {
 
 func (p *one) Saw(uint64) {}
 
-func (p *one) Standing() Standing {
+func (p *one) Standing() port.Standing {
 	s := p.State()
 	l, _ := p.Leader()
 	role := "follower"
@@ -155,7 +157,7 @@ func (p *one) Standing() Standing {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return Standing{
+	return port.Standing{
 		Behind:     p.lacks,
 		ClockAhead: map[model.PeerID]time.Duration{"p1": 0}, ClocksAgree: true,
 		Passes: 4, PassesTook: time.Millisecond, Silent: 7 * time.Second, Skipped: 1, Undecided: 2, Broken: 3, Voters: []model.PeerID{"p1", "p2"},
@@ -169,7 +171,7 @@ type site struct {
 	*one
 
 	t   testing.TB
-	api *API
+	api *core.API
 	url string
 }
 
@@ -181,10 +183,10 @@ func newSite(t testing.TB) *site {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	api := New(Config{
+	api := New(core.Config{
 		Self: "p1", Version: "test", Dial: (&net.Dialer{}).DialContext,
 		Now: func() time.Time { return peer.now() }, Settings: switches{}, Own: []string{"example.com:80"}, // the host of httptest's requests
-		Peer: Peer{
+		Peer: core.Peer{
 			Proposer: peer, Reader: peer, Members: peer, Tails: tails, Beats: peer, Feed: peer.feed,
 			Telemetry: soft.NewBoard(func() time.Duration { return time.Since(began) }),
 		},

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/berth-gpu/berth/httpapi/fleet"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -30,7 +31,7 @@ func TestAHistoryIsPassedOn(t *testing.T) {
 	if got.Node != "n1" || got.StepSeconds != 10 || len(got.GPUs) != 2 || got.GPUs[0].Points == nil || got.GPUs[1].Points[0].Step != 3 {
 		t.Errorf("%+v", got)
 	}
-	for _, broken := range []string{"", "no JSON", `{"gpus":[` + strings.Repeat("[", maxHistory)} {
+	for _, broken := range []string{"", "no JSON", `{"gpus":[` + strings.Repeat("[", fleet.MaxHistory)} {
 		next <- broken
 		s.do(http.MethodGet, "/nodes/n1/gpus/history", "").problem(http.StatusBadGateway, wire.CodeUnreachable)
 		if uri := <-asked; uri != "/node/gpus/history?minutes=15&steps=60" {

@@ -16,6 +16,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 	"github.com/berth-gpu/berth/httpapi/agentwire"
 	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -57,7 +58,7 @@ func waitingRoutes(t *testing.T, s *site) (paths []string) {
 			Get *struct{ Parameters []struct{ Name string } }
 		}
 	}
-	if err := json.Unmarshal(s.do(http.MethodGet, "/openapi.json", "", as(admin)...).body, &doc); err != nil {
+	if err := json.Unmarshal(s.do(http.MethodGet, "/openapi.json", "", as(adam)...).body, &doc); err != nil {
 		t.Fatal(err)
 	}
 	for path, item := range doc.Paths {
@@ -113,7 +114,7 @@ func (s *site) open(path, token string) <-chan *reply {
 // settled waits until so many sessions are reviewed.
 func (s *site) settled(n int) {
 	s.t.Helper()
-	for s.api.held.count() < n {
+	for s.api.Held.Count() < n {
 		select {
 		case <-s.t.Context().Done():
 			s.t.Fatal("the requests do not wait")
@@ -160,7 +161,7 @@ func TestEveryWaitingRouteEndsWithItsToken(t *testing.T) {
 		}
 		answers = append(answers, s.open(path, token))
 	}
-	for s.api.held.count() < len(paths) {
+	for s.api.Held.Count() < len(paths) {
 		for i, answer := range answers {
 			select {
 			case got := <-answer:
@@ -196,10 +197,10 @@ func TestSessionsEndWithTheirAuthority(t *testing.T) {
 		}},
 		"the token expires": {model.RoleUser, leaver, wire.CodeUnauthenticated, nil, func(s *site) {
 			s.with(func(c *statetest.Cluster) { c.Now = c.Now.Add(time.Hour); c.Do(&command.AdvanceClock{}) })
-			s.api.held.reviewNow() // as after reviewEvery
+			s.api.Held.ReviewNow() // as after reviewEvery
 		}},
-		"a key is taken out": {model.RoleUser, key, wire.CodeUnauthenticated, nil, func(s *site) { s.api.TakeOver(Terms{}) }},
-		"another's token":    {model.RoleUser, leaver, "", streams, func(s *site) { s.do(http.MethodDelete, "/users/bob", "", as(admin)...) }},
+		"a key is taken out": {model.RoleUser, key, wire.CodeUnauthenticated, nil, func(s *site) { s.api.TakeOver(core.Terms{}) }},
+		"another's token":    {model.RoleUser, leaver, "", streams, func(s *site) { s.do(http.MethodDelete, "/users/bob", "", as(adam)...) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -212,7 +213,7 @@ func TestSessionsEndWithTheirAuthority(t *testing.T) {
 			if err := keys.Add(key, auth.Key{Name: "lea", Role: model.RoleUser}); err != nil {
 				t.Fatal(err)
 			}
-			s.api.TakeOver(Terms{Keys: keys})
+			s.api.TakeOver(core.Terms{Keys: keys})
 			answers := map[string]<-chan *reply{}
 			for _, path := range streams {
 				answers[path] = s.open(path, c.token)
@@ -240,7 +241,7 @@ func TestASessionEndsAtItsTokensEnd(t *testing.T) {
 	t.Parallel()
 	s := newLeft(t, model.RoleUser)
 	began, base := time.Now(), s.now()
-	s.api.gate.clock = func() time.Time { return base.Add(time.Since(began)) }
+	s.api.Gate.Clock = func() time.Time { return base.Add(time.Since(began)) }
 	s.with(func(c *statetest.Cluster) {
 		c.Do(&command.DropTokens{Tokens: []model.Hash{auth.HashOf(leaver)}})
 		c.Do(&command.MakeToken{Hash: auth.HashOf(leaver), User: "lea", Expires: model.TimeOf(base).Add(time.Second)})
@@ -289,12 +290,12 @@ func TestSessionsAreForgotten(t *testing.T) {
 	for range 2 {
 		events := s.open("/events", leaver)
 		s.settled(1)
-		s.do(http.MethodDelete, "/users/lea", "", as(admin)...).into(new(wire.Gone))
+		s.do(http.MethodDelete, "/users/lea", "", as(adam)...).into(new(wire.Gone))
 		<-events
 		s.with(func(c *statetest.Cluster) {
 			c.Do(&command.MakeToken{Hash: auth.HashOf(leaver), User: "lea", Role: model.RoleUser})
 		})
-		for s.api.held.count() > 0 || s.api.held.runs() {
+		for s.api.Held.Count() > 0 || s.api.Held.Reviews() {
 			select {
 			case <-t.Context().Done():
 				t.Fatal("sessions are left")
@@ -302,11 +303,4 @@ func TestSessionsAreForgotten(t *testing.T) {
 			}
 		}
 	}
-}
-
-// runs reports whether the goroutine runs that reviews sessions.
-func (h *sessions) runs() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.watching
 }

@@ -54,7 +54,7 @@ func newInventor(t testing.TB, s *site, random *rand.Rand) *inventor {
 		Paths      map[string]map[string]described
 		Components struct{ Schemas map[string]schema }
 	}
-	if err := json.Unmarshal(s.do(http.MethodGet, "/openapi.json", "", as(admin)...).body, &doc); err != nil {
+	if err := json.Unmarshal(s.do(http.MethodGet, "/openapi.json", "", as(adam)...).body, &doc); err != nil {
 		t.Fatal(err)
 	}
 	v := &inventor{Rand: random, schemas: doc.Components.Schemas, heard: map[string][]string{}}
@@ -273,6 +273,6 @@ func (v *inventor) request(t testing.TB, d *described) *http.Request {
 	r := httptest.NewRequestWithContext(t.Context(), d.Method, "/", strings.NewReader(body))
 	r.URL, r.Header = target, header
 	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Authorization", "Bearer "+pick(v, admin, admin, admin, admin, operatr, ann, bob, viewer, agentOf1, "berth_of_nobody"))
+	r.Header.Set("Authorization", "Bearer "+pick(v, adam, adam, adam, adam, operatr, ann, bob, viewer, agentOf1, "berth_of_nobody"))
 	return r
 }

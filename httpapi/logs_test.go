@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
+	"github.com/berth-gpu/berth/httpapi/jobs"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -46,7 +47,7 @@ func TestALogIsPassedOn(t *testing.T) {
 		t.Errorf("the node was asked %s", uri)
 	}
 	lines := bufio.NewReader(got.Body)
-	if line, err := lines.ReadString('\n'); line != "first\n" || got.Header.Get(wire.HeaderSource) != sourceNode {
+	if line, err := lines.ReadString('\n'); line != "first\n" || got.Header.Get(wire.HeaderSource) != jobs.SourceNode {
 		t.Errorf("read %q %v: %v", line, got.Header, err)
 	}
 	next <- "second\n"
@@ -93,27 +94,7 @@ func TestALogThatBreaksOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = got.Body.Close() }()
-	if data, err := io.ReadAll(got.Body); err == nil || string(data) != "first\n" || got.Header.Get(wire.HeaderSource) != sourceNode {
+	if data, err := io.ReadAll(got.Body); err == nil || string(data) != "first\n" || got.Header.Get(wire.HeaderSource) != jobs.SourceNode {
 		t.Errorf("read %q %v: %v", data, got.Header, err)
-	}
-}
-
-func TestLastLines(t *testing.T) {
-	for n, want := range map[int64]string{-1: "a\nb\nc", 1: "c", 2: "b\nc", 3: "a\nb\nc", 4: "a\nb\nc"} {
-		if got := string(lastLines([]byte("a\nb\nc"), n)); got != want {
-			t.Errorf("%d: %q", n, got)
-		}
-		if got := string(lastLines([]byte("a\nb\nc\n"), n)); got != want+"\n" {
-			t.Errorf("%d: %q", n, got)
-		}
-	}
-	if got := lastLines([]byte("a\nb\n"), 0); len(got) != 0 {
-		t.Errorf("no lines: %q", got)
-	}
-	if got := lastLines(nil, 3); len(got) != 0 {
-		t.Errorf("of nothing: %q", got)
-	}
-	if got := string(lastLines([]byte("\n\n"), 1)); got != "\n" {
-		t.Errorf("of empty lines: %q", got)
 	}
 }

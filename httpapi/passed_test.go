@@ -15,6 +15,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/forward"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -35,9 +36,9 @@ func newFollower(t testing.TB, s *site, keys auth.Keys) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	api := New(Config{
-		Self: "p2", Version: "test", Dial: (&net.Dialer{}).DialContext, Now: func() time.Time { return s.now() }, Terms: Terms{Keys: keys},
-		Peer: Peer{
+	api := New(core.Config{
+		Self: "p2", Version: "test", Dial: (&net.Dialer{}).DialContext, Now: func() time.Time { return s.now() }, Terms: core.Terms{Keys: keys},
+		Peer: core.Peer{
 			Proposer: peer, Reader: peer, Members: peer, Tails: tails, Beats: peer,
 			Telemetry: soft.NewBoard(func() time.Duration { return 0 }),
 		},
@@ -69,7 +70,7 @@ func TestPassedOn(t *testing.T) {
 	}
 	// A key that the leader does not have is not known to it.
 	f.do(http.MethodPost, "/queue/submit", `{"command":"true"}`, as(service)...).problem(http.StatusUnauthorized, wire.CodeUnauthenticated)
-	s.api.TakeOver(Terms{Keys: keys})
+	s.api.TakeOver(core.Terms{Keys: keys})
 	f.do(http.MethodPost, "/queue/submit", `{"command":"true"}`, as(service)...).into(&job)
 	if job.Job.User != "training" {
 		t.Errorf("the job is of %q", job.Job.User)
@@ -123,7 +124,7 @@ func TestForgedProofs(t *testing.T) {
 		"another client": func(r *http.Request) *http.Request { r.Header.Set(wire.HeaderClient, "192.0.2.9"); return r },
 		"another key":    func(r *http.Request) *http.Request { r.Header.Set(wire.HeaderRequestID, "l"); return r },
 		"no key":         func(r *http.Request) *http.Request { r.Header.Del(wire.HeaderRequestID); return r },
-		"another caller": swap(auth.HashOf(ann).String(), auth.HashOf(admin).String()),
+		"another caller": swap(auth.HashOf(ann).String(), auth.HashOf(adam).String()),
 		"half a proof": func(r *http.Request) *http.Request {
 			r.Header.Set(auth.HeaderProof, r.Header.Get(auth.HeaderProof)[:99])
 			return r
@@ -159,7 +160,7 @@ func TestTheLeaderLooksAgain(t *testing.T) {
 	s := newGuarded(t)
 	s.with(func(c *statetest.Cluster) { c.Submit(1, func(b *command.Submit) { b.Spec.User = "ann" }) })
 	rule := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was carried out") })
-	h := s.api.gate.confirm(http.MethodPost, "/queue/submit", rule)
+	h := s.api.Gate.Confirm(http.MethodPost, "/queue/submit", rule)
 	r := httptest.NewRequest(http.MethodPost, "/queue/submit", nil)
 	r = r.WithContext(auth.With(r.Context(), &auth.Caller{Kind: auth.User, Name: "ann", Role: model.RoleUser, Credential: auth.HashOf(ann)}))
 	s.with(func(c *statetest.Cluster) { c.Do(&command.DropTokens{Tokens: []model.Hash{auth.HashOf(ann)}}) })

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
+	"github.com/berth-gpu/berth/httpapi/jobs"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -52,7 +53,7 @@ func pastSite(t *testing.T) *site {
 		}
 	}
 	slices.SortFunc(kept.ended, func(a, b archive.Ended) int { return int(b.Key.Index) - int(a.Key.Index) })
-	s.api.peer.Archive = kept
+	s.api.Peer.Archive = kept
 	return s
 }
 
@@ -107,7 +108,7 @@ func TestHistory(t *testing.T) {
 	}
 	s.do(http.MethodGet, "/history?state=running", "").about("state")
 	s.do(http.MethodGet, "/history?before=x", "").about("before")
-	kept, _ := s.api.peer.Archive.(*shelf)
+	kept, _ := s.api.Peer.Archive.(*shelf)
 	if now := s.State(); kept.upTo != kept.ended[0].Key.Index || kept.upTo >= now.Index {
 		t.Errorf("it waits for the archive up to %d, and the last job ended at %d", kept.upTo, kept.ended[0].Key.Index)
 	}
@@ -163,11 +164,11 @@ func TestUsage(t *testing.T) {
 	s.do(http.MethodGet, "/usage?by=user,user", "").about("by")
 	s.do(http.MethodGet, "/usage?by=cat", "").about("by")
 	s.do(http.MethodGet, "/usage?since="+at(2)+"&until="+at(1), "").about("since")
-	kept, _ := s.api.peer.Archive.(*shelf)
-	kept.fail = errTooMuch
+	kept, _ := s.api.Peer.Archive.(*shelf)
+	kept.fail = jobs.ErrTooMuch
 	if p := s.do(http.MethodGet, "/usage", "").problem(http.StatusUnprocessableEntity, wire.CodeInvalid); !strings.Contains(p.Detail, "shorter") {
 		t.Errorf("too much is refused with %q", p.Detail)
 	}
-	s.api.peer.Archive = nil
+	s.api.Peer.Archive = nil
 	s.do(http.MethodGet, "/usage", "").problem(http.StatusServiceUnavailable, wire.CodeNoArchive)
 }

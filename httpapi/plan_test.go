@@ -89,7 +89,7 @@ func TestPlanTellsOfSuspensions(t *testing.T) {
 	s.with(func(c *statetest.Cluster) { c.Node("n1", 4) })
 	s.submit(`{"command":"x","gpu_count":3,"estimated_duration":"4h","preemptible":true}`)
 	s.with(func(c *statetest.Cluster) { c.Place(1) })
-	start := s.api.now(new(s.State())).Time().Add(time.Hour)
+	start := s.api.Now(new(s.State())).Time().Add(time.Hour)
 	end := start.Add(30 * time.Minute)
 	s.do(http.MethodPost, "/reservations", `{"user":"zoe","gpu_count":2,"start":"`+start.Format(time.RFC3339Nano)+`","end":"`+end.Format(time.RFC3339Nano)+`"}`).into(new(wire.Reserved))
 	s.forecastTook(0) // after a short one another is made at once
@@ -104,10 +104,7 @@ func TestPlanTellsOfSuspensions(t *testing.T) {
 // forecastTook makes the last forecast one that took so long; after a short one another
 // may be made at once.
 func (s *site) forecastTook(d time.Duration) {
-	f := &s.api.places.forecast
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.took = d
+	s.api.Places.TookFor(d)
 }
 
 // A reader that waits for another plan gets the index of the state of the last one, so that
@@ -149,17 +146,18 @@ func TestPlanOfAnotherPolicy(t *testing.T) {
 // while the turn is not given back, where a dry run is refused.
 func TestDryRunsAreBounded(t *testing.T) {
 	s := busy(t)
-	trials := &s.api.places.trials
+	trials := &s.api.Places.Trials
 	ask := func() *reply {
 		return s.do(http.MethodPost, "/queue/submit?dry_run=true", `{"command":"x","gpu_count":2}`)
 	}
-	trials.turn <- struct{}{}
+	trials.Begin(0)
 	r := ask()
 	r.problem(http.StatusTooManyRequests, wire.CodeOverloaded)
 	s.submit(`{"command":"x","gpu_count":2}`).into(new(wire.Submitted))
-	trials.end(time.Now())
+	trials.End(time.Now())
 	ask().into(new(wire.Submitted))
-	trials.debt(time.Now(), trialCredit+time.Minute)
+	trials.Begin(0)
+	trials.End(time.Now().Add(-5*time.Second - time.Minute))
 	if r = ask(); r.header.Get("Retry-After") < "1" || len(r.header.Get("Retry-After")) != 4 {
 		t.Errorf("it is to be asked again after %s s", r.header.Get("Retry-After"))
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/berth-gpu/berth/httpapi/admin"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -87,7 +88,7 @@ func TestAPolicyIsChangedInOneStep(t *testing.T) {
 	for range 2 {
 		s.do(http.MethodPut, "/orchestrator/policy", change, "Idempotency-Key", "key-1").into(new(wire.Orchestrator))
 		now := s.State()
-		if set := now.Settings(); set.Policy != "sjf" || set.Tuning.Depth != 7 || set.Tuning.Retries != autoRetries {
+		if set := now.Settings(); set.Policy != "sjf" || set.Tuning.Depth != 7 || set.Tuning.Retries != admin.AutoRetries {
 			t.Errorf("the settings are %+v", set)
 		}
 		if now.Requests.Len() != 1 || now.Index-before < 1 {

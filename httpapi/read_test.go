@@ -10,6 +10,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
+	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -136,7 +137,7 @@ func TestTheEndOfAnAPIEndsWaits(t *testing.T) {
 func TestAPeerThatIsBehind(t *testing.T) {
 	s := newSite(t)
 	s.mu.Lock()
-	s.behind = &Fault{Code: wire.CodeBehind, Err: errors.New("at 1, wanted 2")}
+	s.behind = &problem.Fault{Code: wire.CodeBehind, Err: errors.New("at 1, wanted 2")}
 	s.mu.Unlock()
 	for _, path := range []string{"/queue", "/jobs/1", "/nodes", "/gpu/status", "/queue/statistics", "/cluster/peers", "/jobs/1/logs", "/readyz"} {
 		s.do(http.MethodGet, path, "").problem(http.StatusServiceUnavailable, wire.CodeBehind)

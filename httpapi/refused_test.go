@@ -16,13 +16,16 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/core"
+	"github.com/berth-gpu/berth/httpapi/port"
+	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
 // A request with an invalid proof is counted like one without a caller.
 func TestForgersAreCounted(t *testing.T) {
 	s := newGuarded(t)
-	s.api.gate.addresses = auth.NewLimiter(1, func() time.Time { return time.Unix(1, 0) })
+	s.api.Gate.Addresses = auth.NewLimiter(1, func() time.Time { return time.Unix(1, 0) })
 	forged := []string{auth.HeaderProof, "v1 0 0 0 0"}
 	for range 2 {
 		s.do(http.MethodPost, "/queue/submit", "{}", forged...).problem(http.StatusUnauthorized, wire.CodeUnauthenticated)
@@ -33,7 +36,7 @@ func TestForgersAreCounted(t *testing.T) {
 // Rates apply with authentication only.
 func TestWhoeverIsNotAskedIsNotCounted(t *testing.T) {
 	s := newSite(t)
-	s.api.gate.addresses = auth.NewLimiter(1, func() time.Time { return time.Unix(1, 0) })
+	s.api.Gate.Addresses = auth.NewLimiter(1, func() time.Time { return time.Unix(1, 0) })
 	for range 3 {
 		s.do(http.MethodGet, "/queue", "").into(new(wire.Queue))
 	}
@@ -47,7 +50,7 @@ func TestRefusalsOfCallersAreKept(t *testing.T) {
 	guard(peer.cluster)
 	peer.cluster.Submit(1, func(b *command.Submit) { b.Spec.User = "ann" })
 	kept := &refusals{}
-	api := New(Config{Self: "p1", Now: peer.now, Peer: Peer{Proposer: peer, Reader: peer, Members: peer, Refusals: kept}})
+	api := New(core.Config{Self: "p1", Now: peer.now, Peer: core.Peer{Proposer: peer, Reader: peer, Members: peer, Refusals: kept}})
 	ask := func(r *http.Request) {
 		r.RemoteAddr = "192.0.2.7:4000"
 		w := httptest.NewRecorder()
@@ -72,7 +75,7 @@ func TestRefusalsOfCallersAreKept(t *testing.T) {
 	stranger := httptest.NewRequest(http.MethodGet, "/audit", nil)
 	stranger.Header.Set(wire.HeaderRequestID, "mine")
 	ask(stranger)
-	large := httptest.NewRequest(http.MethodPost, "/queue/submit", strings.NewReader(strings.Repeat(" ", maxBody+1)))
+	large := httptest.NewRequest(http.MethodPost, "/queue/submit", strings.NewReader(strings.Repeat(" ", core.MaxBody+1)))
 	large.Header.Set("X-Auth-Token", bob)
 	ask(large)
 	var got []string
@@ -103,12 +106,12 @@ func TestAnAllocationOfAnotherThatIsNotKnownYet(t *testing.T) {
 	old := s.State()
 	var got wire.Allocated
 	s.do(http.MethodPost, "/gpu/allocate", `{"service_name":"web"}`, as(ann)...).into(&got)
-	s.api.peer.Reader = &behind{s.one, old}
+	s.api.Peer.Reader = &behind{s.one, old}
 	body := `{"allocation_id":"` + got.AllocationID + `"}`
 	s.do(http.MethodPost, "/gpu/release", body, as(bob)...).problem(http.StatusForbidden, "denied")
 	s.do(http.MethodPost, "/gpu/allocations/"+got.AllocationID+"/renew", "", as(bob)...).problem(http.StatusForbidden, "denied")
 	s.do(http.MethodPost, "/gpu/release", `{"allocation_id":"web-9"}`, as(bob)...).problem(http.StatusNotFound, wire.CodeNotFound)
-	s.api.peer.Reader = s.one
+	s.api.Peer.Reader = s.one
 	s.do(http.MethodPost, "/gpu/release", body, as(ann)...).into(new(wire.Allocated))
 }
 
@@ -118,7 +121,7 @@ type bounded struct {
 	is bool
 }
 
-func (b *bounded) Read(ctx context.Context, c Consistency) (state.State, error) {
+func (b *bounded) Read(ctx context.Context, c port.Consistency) (state.State, error) {
 	_, b.is = ctx.Deadline()
 	return b.one.Read(ctx, c)
 }
@@ -127,7 +130,7 @@ func (b *bounded) Read(ctx context.Context, c Consistency) (state.State, error) 
 func TestWhoseAnUnknownJobIs(t *testing.T) {
 	s := newGuarded(t)
 	reader := &bounded{one: s.one}
-	s.api.gate.peer = reader
+	s.api.Gate.Peer = reader
 	s.do(http.MethodGet, "/jobs/99/logs", "", as(ann)...).problem(http.StatusNotFound, wire.CodeNotFound)
 	if !reader.is {
 		t.Error("it was looked for without a limit")
@@ -137,10 +140,10 @@ func TestWhoseAnUnknownJobIs(t *testing.T) {
 // asking notes how new the states were to be that were read.
 type asking struct {
 	*one
-	levels []Consistency
+	levels []port.Consistency
 }
 
-func (a *asking) Read(ctx context.Context, c Consistency) (state.State, error) {
+func (a *asking) Read(ctx context.Context, c port.Consistency) (state.State, error) {
 	a.levels = append(a.levels, c)
 	return a.one.Read(ctx, c)
 }
@@ -151,18 +154,18 @@ func TestATokenThatCannotBeLookedFor(t *testing.T) {
 	const stranger = "berth_of_somebody"
 	s := newGuarded(t)
 	reader := &asking{one: s.one}
-	s.api.gate.peer = reader
-	s.behind = &Fault{Code: wire.CodeNoLeader, Err: errors.New("there is no leader")}
+	s.api.Gate.Peer = reader
+	s.behind = &problem.Fault{Code: wire.CodeNoLeader, Err: errors.New("there is no leader")}
 	s.do(http.MethodGet, "/queue", "", as(stranger)...).problem(http.StatusServiceUnavailable, wire.CodeNoLeader)
 	s.do(http.MethodGet, "/healthz", "", as(stranger)...).into(new(wire.Health))
 	s.behind = nil
 	for range 2 {
 		s.do(http.MethodGet, "/queue", "", as(stranger)...).problem(http.StatusUnauthorized, wire.CodeUnauthenticated)
 	}
-	if want := []Consistency{Linearizable, Linearizable, Default}; !slices.Equal(reader.levels, want) {
+	if want := []port.Consistency{port.Linearizable, port.Linearizable, port.Default}; !slices.Equal(reader.levels, want) {
 		t.Errorf("read were states of levels %v, want %v", reader.levels, want)
 	}
-	s.api.gate.must = true
+	s.api.Gate.Must = true
 	s.with(func(c *statetest.Cluster) { *c = *statetest.Empty(t) })
 	s.do(http.MethodGet, "/queue", "", as(ann)...).problem(http.StatusServiceUnavailable, wire.CodeNoLeader)
 }
@@ -171,9 +174,9 @@ func TestATokenThatCannotBeLookedFor(t *testing.T) {
 func TestAVouchedTokenThatCannotBeLookedFor(t *testing.T) {
 	s := newGuarded(t)
 	f := newFollower(t, s, auth.Keys{})
-	f.api.gate.peer = &behind{s.one, s.State()}
+	f.api.Gate.Peer = &behind{s.one, s.State()}
 	s.with(func(c *statetest.Cluster) { c.Do(&command.RemoveUser{User: "bob"}) })
 	f.do(http.MethodDelete, "/queue/1", "", as(bob)...).problem(http.StatusUnauthorized, wire.CodeUnauthenticated)
-	s.behind = &Fault{Code: wire.CodeBehind, Err: errors.New("far behind")}
+	s.behind = &problem.Fault{Code: wire.CodeBehind, Err: errors.New("far behind")}
 	f.do(http.MethodDelete, "/queue/1", "", as(bob)...).problem(http.StatusServiceUnavailable, wire.CodeBehind)
 }

@@ -8,11 +8,13 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/berth-gpu/berth/httpapi/core"
+	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
 // documentedRules are those that docs/security.md shows.
-func documentedRules(t *testing.T) (c CommandRules) {
+func documentedRules(t *testing.T) (c intake.CommandRules) {
 	t.Helper()
 	doc, err := os.ReadFile("../docs/security.md")
 	if err != nil {
@@ -45,7 +47,7 @@ func documentedRules(t *testing.T) (c CommandRules) {
 // run.
 func TestDocumentedRules(t *testing.T) {
 	s := newSite(t)
-	s.api.TakeOver(Terms{Rules: documentedRules(t)})
+	s.api.TakeOver(core.Terms{Rules: documentedRules(t)})
 	quoted := func(v any) string {
 		text, err := json.Marshal(v)
 		if err != nil {
@@ -80,13 +82,13 @@ func TestDocumentedRules(t *testing.T) {
 // An allowed pattern matches the whole text, whatever flags it sets; so does one for names.
 func TestRulesMatchTheWhole(t *testing.T) {
 	s := newSite(t)
-	var rules CommandRules
+	var rules intake.CommandRules
 	for _, err := range []error{rules.Allow("lines", `(?m)^python a|^true$`, ""), rules.AllowEnv("few", `(?m)A|B_[0-9]+`, "")} {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	s.api.TakeOver(Terms{Rules: rules})
+	s.api.TakeOver(core.Terms{Rules: rules})
 	for _, body := range []string{`"command":"true\nid"`, `"command":"id\ntrue"`, `"command":"python ab"`} {
 		s.submit("{" + body + "}").about("command")
 	}

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berth-gpu/berth/httpapi/core"
+	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -44,7 +46,7 @@ func TestCommandsThatAreNone(t *testing.T) {
 	}
 }
 
-func rulesFor(t *testing.T) (c CommandRules) {
+func rulesFor(t *testing.T) (c intake.CommandRules) {
 	t.Helper()
 	for _, err := range []error{
 		c.Forbid("no-sudo", `(^|[\s;&|])sudo\b`, "ask an operator"),
@@ -62,10 +64,10 @@ func rulesFor(t *testing.T) (c CommandRules) {
 func TestCommandRules(t *testing.T) {
 	s := newSite(t)
 	rules := rulesFor(t)
-	rules.Bounds = CommandBounds{
+	rules.Bounds = intake.CommandBounds{
 		Command: 40, Script: 60, Env: 1, WorkDirs: []string{"/data/", "/home"}, GPUs: 4, CPUs: 8, MemoryMB: 64_000, Time: time.Hour,
 	}
-	s.api.TakeOver(Terms{Rules: rules})
+	s.api.TakeOver(core.Terms{Rules: rules})
 	for body, says := range map[string]string{
 		`"command":"sudo python x"`:                                          "no-sudo: ask an operator",
 		`"args":["python","x","sudo"]`:                                       "no-sudo",
@@ -108,7 +110,7 @@ func TestCommandRules(t *testing.T) {
 // A job that runs gets no longer than one that is submitted may.
 func TestTimeLimitsAreNotRaisedBeyondTheRules(t *testing.T) {
 	s := newSite(t)
-	s.api.TakeOver(Terms{Rules: CommandRules{Bounds: CommandBounds{Time: time.Hour}}})
+	s.api.TakeOver(core.Terms{Rules: intake.CommandRules{Bounds: intake.CommandBounds{Time: time.Hour}}})
 	s.submit(`{"command":"x","time_limit":"30m"}`).into(new(wire.Submitted))
 	for _, body := range []string{`{"by":"31m"}`, `{"time_limit":"61m"}`} {
 		p := s.do(http.MethodPost, "/queue/1/extend", body).problem(http.StatusUnprocessableEntity, wire.CodeInvalid)
@@ -120,20 +122,4 @@ func TestTimeLimitsAreNotRaisedBeyondTheRules(t *testing.T) {
 		s.do(http.MethodPost, "/queue/1/extend", body).into(new(wire.Done))
 	}
 	s.do(http.MethodPost, "/queue/2/extend", `{"by":"1m"}`).problem(http.StatusNotFound, wire.CodeNotFound)
-}
-
-func TestRulesThatAreNone(t *testing.T) {
-	var c CommandRules
-	for name, err := range map[string]error{
-		"no name":          c.Forbid("", "x", ""),
-		"a name of two":    c.Forbid("a b", "x", ""),
-		"no pattern":       c.Forbid("a", "(", ""),
-		"half a group":     c.Allow("a", "a)|(b", ""),
-		"a back reference": c.Allow("a", `(x)\1`, ""),
-		"a long message":   c.Allow("a", "x", strings.Repeat("x", 513)),
-	} {
-		if err == nil {
-			t.Errorf("%s is taken", name)
-		}
-	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
+	"github.com/berth-gpu/berth/httpapi/meter"
 )
 
 // eventful is a site in which everything that metrics tell of has happened.
@@ -47,7 +48,7 @@ func eventful(t *testing.T) *site {
 		c.Do(&command.Grant{ID: "a", Decided: c.State.Index, Placement: command.Placement{Node: "n1", Epoch: n.Epoch(), Slots: []model.SlotKey{{GPU: "n1-3"}}}})
 		c.Submit(4)
 	})
-	s.api.peer.Telemetry.Put("n1", []model.Sample{
+	s.api.Peer.Telemetry.Put("n1", []model.Sample{
 		{GPU: "n1-0", Utilization: 93, MemoryUsedMB: 70123, Temperature: 71, PowerWatts: 650, Unused: 7 * time.Second},
 	})
 	s.do(http.MethodGet, "/queue", "")
@@ -94,7 +95,7 @@ func asked() []string {
 
 func names(t *testing.T, s *site) []string {
 	t.Helper()
-	all, err := prometheus.Gatherers{s.api.meter.registry, s.api.meter.named}.Gather()
+	all, err := prometheus.Gatherers{s.api.Meter.Registry, s.api.Meter.Named}.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +108,7 @@ func names(t *testing.T, s *site) []string {
 
 // What is exposed follows Prometheus' conventions, but for the owner's names.
 func TestSeriesAreClean(t *testing.T) {
-	all, err := eventful(t).api.meter.registry.Gather()
+	all, err := eventful(t).api.Meter.Registry.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,13 +127,13 @@ func TestSeriesAreClean(t *testing.T) {
 func TestUsersAreBounded(t *testing.T) {
 	s := newSite(t)
 	s.with(func(c *statetest.Cluster) {
-		for i := range maxUsers + 7 {
+		for i := range meter.MaxUsers + 7 {
 			c.Submit(1, func(b *command.Submit) { b.Spec.User = fmt.Sprintf("user-%d", i) })
 		}
 		c.Submit(1, func(b *command.Submit) { b.Spec.User = model.OtherService })
 	})
 	text := string(s.do(http.MethodGet, "/metrics", "").body)
-	if n := strings.Count(text, "\nberth_user_queued_tasks{"); n > maxUsers+1 || !strings.Contains(text, `berth_user_queued_tasks{user="other"} 9`) {
+	if n := strings.Count(text, "\nberth_user_queued_tasks{"); n > meter.MaxUsers+1 || !strings.Contains(text, `berth_user_queued_tasks{user="other"} 9`) {
 		t.Errorf("%d users", n)
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -15,7 +15,7 @@ import (
 func TestAShareOfOpenRequests(t *testing.T) {
 	t.Parallel()
 	s := newGuarded(t)
-	s.api.open.each = 3
+	s.api.Open.Each = 3
 	for _, path := range []string{"/events", "/events?types=failed", "/queue?wait=1m&index=999999999"} {
 		s.open(path, ann)
 	}
@@ -26,67 +26,16 @@ func TestAShareOfOpenRequests(t *testing.T) {
 		t.Error("no Retry-After")
 	}
 	s.do(http.MethodGet, "/queue", "", as(bob)...).into(new(wire.Queue))
-	s.do(http.MethodPut, "/users/ann", `{"role":"viewer"}`, as(admin)...).into(new(wire.User))
+	s.do(http.MethodPut, "/users/ann", `{"role":"viewer"}`, as(adam)...).into(new(wire.User))
 	if got := s.do(http.MethodPost, "/agent/silence", "\xa0", as(agent)...); got.status != http.StatusOK {
 		t.Errorf("the agent is answered %d %s", got.status, got.body)
 	}
-	s.do(http.MethodDelete, "/users/ann", "", as(admin)...).into(new(wire.Gone)) // which ends them all
-	for s.api.held.count() > 0 {
+	s.do(http.MethodDelete, "/users/ann", "", as(adam)...).into(new(wire.Gone)) // which ends them all
+	for s.api.Held.Count() > 0 {
 		select {
 		case <-t.Context().Done():
 			t.Fatal("they go on")
 		case <-time.After(time.Millisecond):
-		}
-	}
-}
-
-// Each bound of requests that are answered at once, filled by users: operators and agents
-// find room, and all comes back.
-func TestBoundsOfOpenRequests(t *testing.T) {
-	t.Parallel()
-	user := func(name string) *auth.Caller { return &auth.Caller{Name: name, Kind: auth.User, Role: model.RoleUser} }
-	operator := &auth.Caller{Name: "otto", Kind: auth.User, Role: model.RoleOperator}
-	node := &auth.Caller{Name: "n1", Kind: auth.Node, Role: model.RoleAgent}
-	for name, c := range map[string]struct {
-		each, from, all int
-		next            *auth.Caller // a caller beyond the limit
-		address         string
-	}{
-		"of one user":    {2, 9, 9, user("ann"), "b"},
-		"of one address": {9, 2, 9, user("bob"), "a"},
-		"in all":         {9, 9, 2, user("bob"), "b"},
-	} {
-		o := newOpenRequests()
-		o.each, o.from, o.all, o.agent = c.each, c.from, c.all, 1
-		var ends []func()
-		begin := func(who *auth.Caller, address string) *failure {
-			done, f := o.begin(who, address)
-			if f == nil {
-				ends = append(ends, done)
-			}
-			return f
-		}
-		for range 2 {
-			if f := begin(user("ann"), "a"); f != nil {
-				t.Errorf("%s: %v", name, f)
-			}
-		}
-		if begin(c.next, c.address) == nil {
-			t.Errorf("%s: there is no bound", name)
-		}
-		for _, who := range []*auth.Caller{operator, node, {Kind: auth.Peer}, {Kind: auth.Open}} {
-			if f := begin(who, "a"); f != nil {
-				t.Errorf("%s: %s finds no room: %v", name, who.Actor(), f)
-			}
-		}
-		if begin(node, "c") == nil {
-			t.Errorf("%s: an agent has no bound", name)
-		}
-		for _, end := range ends {
-			end()
-		}
-		if len(o.ofEach) != 0 || len(o.ofFrom) != 0 || o.users != 0 {
-			t.Errorf("%s: %v, %v, %d are left", name, o.ofEach, o.ofFrom, o.users)
 		}
 	}
 }
@@ -111,11 +60,11 @@ func TestConnectionsOfAProxy(t *testing.T) {
 	t.Parallel()
 	s, at := flooded(t, 40, 2)
 	proxies, _ := auth.ParseProxies([]string{"127.0.0.3"})
-	s.api.TakeOver(Terms{Proxies: proxies})
+	s.api.TakeOver(core.Terms{Proxies: proxies})
 	for range 4 {
 		asks(t, dialFrom(t, "127.0.0.3", at))
 	}
-	if n := s.api.life.conns.open(); n != 4 {
+	if n := s.api.Life.Conns.Open(); n != 4 {
 		t.Errorf("%d connections are open", n)
 	}
 }

@@ -55,7 +55,7 @@ func TestWhatOthersRun(t *testing.T) {
 	if !d.CommandHidden || d.Name != "llama" || d.User != "ann" || d.GPUs != 1 {
 		t.Errorf("told is %+v", d)
 	}
-	for _, token := range []string{ann, operatr, admin} {
+	for _, token := range []string{ann, operatr, adam} {
 		var d wire.Detail
 		s.do(http.MethodGet, "/jobs/2?task=0", "", as(token)...).into(&d)
 		if d.CommandHidden || !strings.Contains(d.Command, marker) || !strings.Contains(d.WorkDir, marker) || d.Params["key"] != marker {

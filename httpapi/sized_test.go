@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
+	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/httpapi/workload"
 )
@@ -49,7 +50,7 @@ func TestAllocationsByDefault(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.api.TakeOver(Terms{Workloads: d})
+		s.api.TakeOver(core.Terms{Workloads: d})
 	}
 	given("inference: {default_memory_mb: 4096, default_priority: 7, gpus: 2}\ntraining: {default_memory_mb: 16000000, gpus: 64}\n")
 	for _, c := range []struct {
@@ -83,7 +84,7 @@ func TestAllocationsByDefault(t *testing.T) {
 func TestAllocationsHaveOwners(t *testing.T) {
 	s := newGuarded(t)
 	s.with(func(c *statetest.Cluster) { c.Node("n1", 8) })
-	s.do(http.MethodPost, "/orchestrator/stop", "", as(admin)...)
+	s.do(http.MethodPost, "/orchestrator/stop", "", as(adam)...)
 	var got wire.Allocated
 	s.do(http.MethodPost, "/gpu/allocate", `{"service_name": "web"}`, as(ann)...).into(&got)
 	if got.Allocation.User != "ann" {

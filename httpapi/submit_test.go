@@ -3,6 +3,7 @@ package httpapi
 import (
 	"errors"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
+	"github.com/berth-gpu/berth/httpapi/intake"
+	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -18,7 +21,7 @@ func (s *site) spec(body string) model.Spec {
 	s.t.Helper()
 	var out wire.Submitted
 	s.submit(body).into(&out)
-	id, err := jobID(out.JobID)
+	id, err := intake.JobID(out.JobID)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -160,7 +163,7 @@ func TestManyNames(t *testing.T) {
 	s := newSite(t)
 	var b strings.Builder
 	for i := range 60_000 {
-		b.WriteString(`"N` + decimal(uint32(i)) + `":"",`)
+		b.WriteString(`"N` + strconv.Itoa(i) + `":"",`)
 	}
 	s.submit(`{"command":"x","env":{`+b.String()+`"N7":""}}`).problem(http.StatusBadRequest, wire.CodeMalformed)
 	s.submit(`{"command":"x","env":{` + b.String() + `"Z":""}}`).about("env")
@@ -230,7 +233,7 @@ func TestFaults(t *testing.T) {
 		wire.CodeOverloaded: http.StatusTooManyRequests, wire.CodeNoSpace: http.StatusInsufficientStorage,
 		wire.CodeDiverged: http.StatusServiceUnavailable, wire.CodeInternal: http.StatusInternalServerError,
 	} {
-		s.failWith(&Fault{Code: code, Err: errors.New("secret words")})
+		s.failWith(&problem.Fault{Code: code, Err: errors.New("secret words")})
 		r := s.submit(`{"command":"x"}`)
 		if r.problem(status, code); strings.Contains(string(r.body), "secret") || r.header.Get(wire.HeaderCode) != code {
 			t.Errorf("%s: %v %s", code, r.header, r.body)
@@ -242,7 +245,7 @@ func TestFaults(t *testing.T) {
 	for _, c := range []model.Code{
 		model.CodeLimit, model.CodeNotQueued, model.CodeRequestExpired, model.CodeRequestsFull, model.CodeLevel, model.CodeNotBootstrapped,
 	} {
-		if f := refuse(c.String(), ""); f.Status < 400 || f.Code != c.String() {
+		if f := problem.Refuse(c.String(), ""); f.Status < 400 || f.Code != c.String() {
 			t.Errorf("%s became %+v", c, f)
 		}
 	}

@@ -4,13 +4,14 @@ import (
 	"net/url"
 	"os"
 
-	"github.com/berth-gpu/berth/httpapi"
+	"github.com/berth-gpu/berth/httpapi/advice"
+	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/workload"
 )
 
 // advice reads the settings for the analysis of workloads, and checks the addresses of the services
 // that the analysis asks.
-func (h *holding) advice(out *httpapi.Terms) {
+func (h *holding) advice(out *core.Terms) {
 	s := &h.Server.Advice
 	out.Workloads = workload.StandardDefaults()
 	if s.Defaults != "" {
@@ -38,6 +39,6 @@ func (h *holding) advice(out *httpapi.Terms) {
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
 			h.refuse("%s must be an address such as http://advisor:9004, without user, query and fragment", h.At(a.setting))
 		}
-		out.Advisers = append(out.Advisers, httpapi.Adviser{Name: a.name, URL: a.address})
+		out.Advisers = append(out.Advisers, advice.Adviser{Name: a.name, URL: a.address})
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/config"
-	"github.com/berth-gpu/berth/httpapi"
+	"github.com/berth-gpu/berth/httpapi/core"
 )
 
 // loaded is a peer's settings as these flags and variables give them.
@@ -27,7 +27,7 @@ func loaded(t *testing.T, flags map[string]string, environ ...string) *config.Lo
 }
 
 // advised is what the analysis of workloads goes by with these flags and variables.
-func advised(t *testing.T, flags map[string]string, environ ...string) (out httpapi.Terms, err error) {
+func advised(t *testing.T, flags map[string]string, environ ...string) (out core.Terms, err error) {
 	t.Helper()
 	h := &holding{Loaded: loaded(t, flags, environ...)}
 	h.advice(&out)

@@ -17,8 +17,8 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/config"
 	"github.com/berth-gpu/berth/fsm/model"
-	"github.com/berth-gpu/berth/httpapi"
 	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/core"
 )
 
 // keyFile is the file of --auth-keys. Its names may stand below auth:, as in a complete
@@ -63,7 +63,7 @@ func (o *keyOwner) UnmarshalYAML(n *yaml.Node) error {
 
 // keys reads the keys that a server accepts in addition to tokens, from a file of their own or from
 // the server's file.
-func (h *holding) keys(out *httpapi.Terms) {
+func (h *holding) keys(out *core.Terms) {
 	s := &h.Server.Auth
 	var err error
 	if s.Keys != "" {

@@ -17,8 +17,8 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/config"
 	"github.com/berth-gpu/berth/fsm/model"
-	"github.com/berth-gpu/berth/httpapi"
 	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/core"
 )
 
 // options are the checked settings of a server.
@@ -48,7 +48,7 @@ type parts struct {
 // apiOptions are the settings of the API.
 type apiOptions struct {
 	asks  bool
-	terms httpapi.Terms
+	terms core.Terms
 	hosts []string // other names of the API
 }
 

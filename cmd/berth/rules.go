@@ -14,7 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/berth-gpu/berth/fsm/model"
-	"github.com/berth-gpu/berth/httpapi"
+	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -44,7 +44,7 @@ type ruleEntry struct {
 }
 
 // readRules reads the file of what jobs may run.
-func readRules(path string) (rules httpapi.CommandRules, err error) {
+func readRules(path string) (rules intake.CommandRules, err error) {
 	data, err := os.ReadFile(path) //nolint:gosec // a file that the operator names
 	if err != nil {
 		return rules, err
@@ -56,7 +56,7 @@ func readRules(path string) (rules httpapi.CommandRules, err error) {
 }
 
 // parseRules parses a document of rules.
-func parseRules(data []byte) (rules httpapi.CommandRules, err error) {
+func parseRules(data []byte) (rules intake.CommandRules, err error) {
 	var file ruleFile
 	d := yaml.NewDecoder(bytes.NewReader(data))
 	d.KnownFields(true)
@@ -69,7 +69,7 @@ func parseRules(data []byte) (rules httpapi.CommandRules, err error) {
 	return file.rules()
 }
 
-func (f *ruleFile) rules() (rules httpapi.CommandRules, err error) {
+func (f *ruleFile) rules() (rules intake.CommandRules, err error) {
 	var wrong []error
 	refuse := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf(format, args...)) }
 	for _, v := range []struct {
@@ -104,7 +104,7 @@ func (f *ruleFile) rules() (rules httpapi.CommandRules, err error) {
 	if mb := f.MemoryGB * 1000; mb != 0 && !(mb >= 1 && mb <= math.MaxUint32) { // less than a megabyte would have no effect
 		refuse("max_host_memory_gb must be 0 (none), or 0.001 to %d", math.MaxUint32/1000)
 	}
-	rules.Bounds = httpapi.CommandBounds{
+	rules.Bounds = intake.CommandBounds{
 		Command: f.Command, Script: f.Script, Env: f.Env, WorkDirs: f.WorkDirs, GPUs: f.GPUs, CPUs: f.CPUs, MemoryMB: uint32(f.MemoryGB * 1000),
 	}
 	if f.Time != "" {

@@ -16,6 +16,8 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/build"
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/httpapi"
+	"github.com/berth-gpu/berth/httpapi/admin"
+	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/plug"
 )
 
@@ -25,7 +27,7 @@ const drainLimit = 2 * time.Second
 // web is a server's HTTP side.
 type web struct {
 	listener net.Listener
-	api      *httpapi.API
+	api      *core.API
 	stop     context.CancelFunc
 	failed   chan error
 	refused  *archive.Refusals
@@ -54,10 +56,10 @@ func (w *web) serve(s *service) error {
 	w.reads = archive.OpenReads(archive.Rotation{Dir: filepath.Join(s.o.data, "reads"), Size: 16 << 20, Keep: 8}, s.log)
 	joint := plug.New(plug.Config{Peer: s.peer, Log: s.log})
 	effect := &shadow{state: joint.State, log: s.log}
-	api := httpapi.New(httpapi.Config{
+	api := httpapi.New(core.Config{
 		Self: s.o.id, Version: build.Version(), Dial: cli.Network{}.DialContext, Log: s.log, Settings: shared{},
 		Metrics: []prometheus.Collector{effect}, Asks: s.o.api.asks, Terms: s.o.api.terms, Own: []string{s.o.http}, Hosts: s.o.api.hosts,
-		Peer: httpapi.Peer{
+		Peer: core.Peer{
 			Proposer: joint, Reader: joint, Members: joint, Telemetry: s.peer.Soft().Board, Tails: tails, Beats: joint,
 			Archive: s.peer.Archive(), Refusals: w.refused, Reads: w.reads,
 			Feed: s.peer.Soft().Feed,
@@ -67,8 +69,8 @@ func (w *web) serve(s *service) error {
 	w.api, w.stop, w.failed = api, stop, make(chan error, 1)
 	go joint.Watch(ctx)
 	go effect.run(ctx)
-	go httpapi.FoundAccess(ctx, api, s.tellFirst)
-	go api.CheckRecords(ctx)
+	go core.FoundAccess(ctx, api, s.tellFirst)
+	go admin.CheckRecords(ctx, api)
 	go func() {
 		if err := api.Serve(w.listener); err != nil {
 			w.failed <- fmt.Errorf("%s: the API has stopped: %w", s.o.http, err)

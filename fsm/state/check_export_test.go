@@ -6,11 +6,11 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// Check and CheckMove are check.State and check.Move, for tests inside the package.
-var (
-	Check     func(*State) error
-	CheckMove func(before, after *State) error
-)
+// Checks are the checks of invariants, for tests inside the package.
+type Checks struct {
+	State func(*State) error
+	Move  func(before, after *State) error
+}
 
 // Miscount has a state count a GPU too many that is fit for work.
 func Miscount(s *State) { s.FitGPUs++ }

@@ -24,8 +24,8 @@ func applyBare(s *State, m Meta, commands []command.Command) (State, []command.R
 // busy returns a state with jobs in every phase, to throw bytes at.
 func busy(t tester) State { return someState(t, 3, 400) }
 
-// FuzzApply: no bytes make an applier panic or break an invariant.
-func FuzzApply(f *testing.F) {
+// ApplyHoldsInvariants: no bytes make an applier panic or break an invariant.
+func ApplyHoldsInvariants(f *testing.F, checks Checks) {
 	s := busy(f)
 	write(f, newGen(seeded(4)), s, 40, func(_, _ State, e logEntry, _ outcome) { f.Add(e.Data) })
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -34,10 +34,10 @@ func FuzzApply(f *testing.F) {
 			return
 		}
 		next, _ := applyBare(&s, Meta{Index: s.Index + 1, Term: 1, At: e.At, By: e.By, Hash: e.Hash}, e.Commands)
-		if err := Check(&next); err != nil {
+		if err := checks.State(&next); err != nil {
 			t.Fatalf("%+v: %v", e.Commands, err)
 		}
-		if err := CheckMove(&s, &next); err != nil {
+		if err := checks.Move(&s, &next); err != nil {
 			t.Fatalf("%+v: %v", e.Commands, err)
 		}
 	})

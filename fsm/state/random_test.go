@@ -12,7 +12,7 @@ import (
 )
 
 // verify checks the state after an entry and the move to it.
-func verify(t tester, before, after State, e logEntry, o outcome) {
+func verify(t tester, checks Checks, before, after State, e logEntry, o outcome) {
 	t.Helper()
 	if b, is := o.commands[0].Body.(*command.Inventory); is && len(o.commands) == 1 && before.Redundant(b) && o.results[0].OK() {
 		was, is := before.digest.sums, after.digest.sums
@@ -21,7 +21,7 @@ func verify(t tester, before, after State, e logEntry, o outcome) {
 			t.Fatalf("entry %d: an inventory that was called redundant changed a table: %+v", e.Index, b)
 		}
 	}
-	if err := cmp.Or(Check(&after), CheckMove(&before, &after)); err != nil {
+	if err := cmp.Or(checks.State(&after), checks.Move(&before, &after)); err != nil {
 		for i := range o.commands {
 			t.Logf("command %d of entry %d: %s %+v -> %s %s", i, e.Index, o.commands[i].Kind(), o.commands[i].Body,
 				o.results[i].Code, o.results[i].Detail)
@@ -30,19 +30,19 @@ func verify(t tester, before, after State, e logEntry, o outcome) {
 	}
 }
 
-// Short histories from rapid, which shrinks one that fails.
-func TestRandomCommands(t *testing.T) {
+// ShortHistories plays histories from rapid, which shrinks one that fails.
+func ShortHistories(t *testing.T, checks Checks) {
 	rapid.Check(t, func(t *rapid.T) {
 		write(t, newGen(rapidDice{t}), State{}, 40, func(before, after State, e logEntry, o outcome) {
-			verify(t, before, after, e, o)
+			verify(t, checks, before, after, e, o)
 		})
 	})
 }
 
-// Long histories reach what short ones do not: many attempts of a task, restores,
+// LongHistories reach what short ones do not: many attempts of a task, restores,
 // retired jobs. Every kind of command must have been carried out and, where that
 // can be, refused, or the generator is worth nothing.
-func TestRandomHistories(t *testing.T) {
+func LongHistories(t *testing.T, checks Checks) {
 	const histories = 4
 	tallies := make([]map[command.Kind]map[model.Code]int, histories)
 	t.Run("", func(t *testing.T) {
@@ -51,7 +51,7 @@ func TestRandomHistories(t *testing.T) {
 			t.Run("", func(t *testing.T) {
 				t.Parallel()
 				write(t, newGen(seeded(uint64(i))), State{}, raceScale(4500), func(before, after State, e logEntry, o outcome) {
-					verify(t, before, after, e, o)
+					verify(t, checks, before, after, e, o)
 					for n := range o.results {
 						note(tallies[i], o.commands[n].Kind(), o.results[n].Code)
 					}

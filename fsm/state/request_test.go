@@ -8,9 +8,9 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// When no more request ids fit, the oldest one is forgotten, whichever actor it is of: every
+// AllRequestIDsAreTaken: when no more request ids fit, the oldest one is forgotten, whichever actor it is of: every
 // caller can still change something, and only the one whose id went is refused older ids.
-func TestAllRequestIDsAreTaken(t *testing.T) {
+func AllRequestIDsAreTaken(t *testing.T, checks Checks) {
 	t.Parallel()
 	r := newRunner(t)
 	small := requestBounds{all: 12, actor: 4, untimed: 6, actors: 10}
@@ -26,7 +26,7 @@ func TestAllRequestIDsAreTaken(t *testing.T) {
 		tx.bounds, tx.clock, tx.actor = small, r.at, actor
 		result := tx.once(&c, appliers[c.Kind()])
 		r.s, _ = tx.finish([]command.Result{result})
-		if err := Check(&r.s); err != nil {
+		if err := checks.State(&r.s); err != nil {
 			t.Fatal(err)
 		}
 		return result

@@ -14,8 +14,9 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
-	"github.com/berth-gpu/berth/httpapi"
 	"github.com/berth-gpu/berth/httpapi/forward"
+	"github.com/berth-gpu/berth/httpapi/port"
+	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -107,9 +108,9 @@ func (p *Plug) Leader() (forward.Leader, context.Context) {
 func (p *Plug) Saw(index uint64) { p.Peer.Saw(index) }
 
 // Standing returns the status of the peer.
-func (p *Plug) Standing() httpapi.Standing {
+func (p *Plug) Standing() port.Standing {
 	st := p.Peer.Status()
-	out := httpapi.Standing{
+	out := port.Standing{
 		ID: st.ID, Cluster: st.Cluster, Role: string(st.Role), Term: st.Term, Leader: st.Leader.ID, Last: st.Last,
 		Committed: st.Committed, Applied: st.Applied, Leaderless: st.Leaderless, Passes: st.Passes.Count, PassesTook: st.Passes.Took,
 		Delivered: st.Delivered, Undelivered: st.Undelivered, Skipped: st.Defects.Commands, Undecided: st.Defects.Decisions, Broken: st.Defects.States,
@@ -133,18 +134,18 @@ func (p *Plug) Changed(topics model.TopicSet, after uint64) <-chan struct{} {
 }
 
 // Read returns a state as new as required.
-func (p *Plug) Read(ctx context.Context, c httpapi.Consistency) (state.State, error) {
+func (p *Plug) Read(ctx context.Context, c port.Consistency) (state.State, error) {
 	level := cluster.Default
 	switch c {
-	case httpapi.Default:
-	case httpapi.Stale:
+	case port.Default:
+	case port.Stale:
 		level = cluster.Stale
-	case httpapi.Linearizable:
+	case port.Linearizable:
 		level = cluster.Linearizable
 	}
 	s, err := p.Peer.Read(ctx, level, 0)
 	if err != nil && !errors.Is(err, cluster.ErrNoLeader) {
-		return s, &httpapi.Fault{Code: wire.CodeBehind, Err: err}
+		return s, &problem.Fault{Code: wire.CodeBehind, Err: err}
 	}
 	return s, faultOf(err)
 }
@@ -187,5 +188,5 @@ func faultOf(err error) error {
 	case errors.Is(err, command.ErrTooLarge):
 		return err
 	}
-	return &httpapi.Fault{Code: code, Err: err}
+	return &problem.Fault{Code: code, Err: err}
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/berth-gpu/berth/cluster"
 	"github.com/berth-gpu/berth/fsm/command"
-	"github.com/berth-gpu/berth/httpapi"
+	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -31,7 +31,7 @@ func TestErrorsOfThePeer(t *testing.T) {
 		{context.DeadlineExceeded, wire.CodeOutcomeUnknown},
 		{errors.New("something else"), wire.CodeOutcomeUnknown},
 	} {
-		fault, is := errors.AsType[*httpapi.Fault](faultOf(fmt.Errorf("proposing: %w", c.err)))
+		fault, is := errors.AsType[*problem.Fault](faultOf(fmt.Errorf("proposing: %w", c.err)))
 		if !is || fault.Code != c.code {
 			t.Errorf("%v became %+v, want code %s", c.err, fault, c.code)
 		}

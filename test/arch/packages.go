@@ -30,11 +30,10 @@ func packageLimit() packageSize {
 func oversized() map[string]packageSize {
 	return map[string]packageSize{
 		"cluster":             {cycle: 3050},
-		"cluster/sched":       {files: 39, lines: 6950, names: 240, cycle: 6850},
+		"cluster/sched":       {files: 39, lines: 6950, names: 240, cycle: 6400},
 		"fsm/command":         {names: 235, cycle: 2450},
 		"fsm/model":           {files: 40, lines: 5500, names: 590, cycle: 3950},
-		"fsm/state":           {files: 45, lines: 7500, names: 500, cycle: 7300},
-		"httpapi":             {files: 73, lines: 12650, names: 541, cycle: 12200},
+		"fsm/state":           {files: 45, lines: 7500, names: 430, cycle: 7300},
 		"httpapi/wire":        {names: 215},
 		"node":                {cycle: 2600},
 		"node/runner/process": {files: 33, cycle: 3000},

@@ -25,7 +25,7 @@ func oddWords() []oddWord {
 		{regexp.MustCompile(`(?i)\bwho[m]\b`), 45, "name the user, the peer or the caller"},
 		{regexp.MustCompile(`(?i)\bwhoeve[r]\b`), 10, "name the user, the peer or the caller"},
 		{regexp.MustCompile(`(?i)\bwh[o]\b`), 382, "name the user, the peer or the caller, or write which or that"},
-		{regexp.MustCompile(`(?i)\bane[w]\b`), 23, "again"},
+		{regexp.MustCompile(`(?i)\bane[w]\b`), 19, "again"},
 		{regexp.MustCompile(`(?i)\bbesid[e]\b`), 97, "next to, in addition to, together with"},
 	}
 }

@@ -11,7 +11,7 @@ func pureRooms() []string {
 	return []string{
 		"fsm/model", "fsm/command", "fsm/state", "fsm/state/ledger", "fsm/state/check", "fsm/state/table",
 		"cluster/sched", "cluster/sched/blocker", "cluster/sched/admission", "cluster/sched/queue", "cluster/sched/explain",
-		"cluster/liveness", "node/fence", "node/gpu/judge",
+		"cluster/liveness", "node/fence", "node/gpu/judge", "httpapi/intake", "httpapi/view",
 	}
 }
 

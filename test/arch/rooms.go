@@ -15,7 +15,7 @@ type Room struct {
 }
 
 // TestLevel is the level of everything below test/, above all rooms.
-const TestLevel = 14
+const TestLevel = 15
 
 // stateRooms returns the imports of a room that reads the state and writes commands.
 func stateRooms(more ...string) []string {
@@ -73,15 +73,41 @@ func apiFloor() []Room {
 		{Path: "httpapi/wire", Level: 2, Bare: true},
 		{Path: "httpapi/endpoint", Level: 2, May: []string{"fsm/model"}},
 		{Path: "httpapi/agentwire", Level: 2, May: []string{"fsm/model"}},
+		{Path: "httpapi/problem", Level: 3, May: []string{"fsm/model", "fsm/command", "httpapi/wire"}},
+		{Path: "httpapi/strict", Level: 4, May: []string{"httpapi/wire", "httpapi/problem"}},
 		{Path: "httpapi/auth", Level: 8, May: []string{"fsm/model", "httpapi/wire"}},
 		{Path: "httpapi/forward", Level: 8, May: []string{"fsm/model", "httpapi/wire", "httpapi/endpoint"}},
 		{Path: "httpapi/client", Level: 8, May: []string{"fsm/model", "httpapi/wire", "httpapi/agentwire", "httpapi/endpoint"}},
 		{Path: "httpapi/dashboard", Level: 8},
 		{Path: "httpapi/workload", Level: 8, May: []string{"fsm/model", "httpapi/wire"}},
-		{Path: "httpapi", Level: 9, May: stateRooms("httpapi/wire", "httpapi/agentwire", "httpapi/endpoint", "httpapi/auth", "httpapi/forward",
-			"httpapi/client", "httpapi/dashboard", "httpapi/workload", "cluster/sched", "cluster/sched/admission", "cluster/sched/queue",
-			"cluster/sched/explain", "cluster/soft", "cluster/archive", "cluster/notify")},
-		{Path: "httpapi/plug", Level: 10, May: stateRooms("cluster", "httpapi", "httpapi/forward", "httpapi/wire")},
+		{Path: "httpapi/advice", Level: 9, May: []string{"httpapi/wire", "httpapi/workload"}},
+		{Path: "httpapi/forecast", Level: 7, May: stateRooms("cluster/sched", "cluster/sched/queue")},
+		{Path: "httpapi/intake", Level: 9, May: stateRooms("cluster/sched/queue", "httpapi/wire", "httpapi/problem", "httpapi/strict", "httpapi/auth")},
+		{Path: "httpapi/view", Level: 9, May: stateRooms("cluster/sched", "cluster/sched/explain", "cluster/sched/admission", "cluster/sched/queue", "cluster/archive",
+			"cluster/notify", "httpapi/wire", "httpapi/agentwire", "httpapi/auth")},
+		{Path: "httpapi/port", Level: 9, May: stateRooms("httpapi/wire", "httpapi/forward", "cluster/soft", "cluster/archive")},
+		{Path: "httpapi/meter", Level: 10, May: stateRooms("httpapi/agentwire", "httpapi/auth", "httpapi/forecast", "httpapi/view", "httpapi/port")},
+		{Path: "httpapi/core", Level: 11, May: stateRooms(slices.Concat(apiBase(), []string{
+			"httpapi/endpoint", "httpapi/forward", "httpapi/advice", "httpapi/forecast", "httpapi/meter", "httpapi/workload",
+			"cluster/soft", "cluster/archive", "cluster/notify",
+		})...)},
+		{Path: "httpapi/agentapi", Level: 12, May: stateRooms(append(apiBase(), "httpapi/core", "httpapi/forward", "cluster/soft")...)},
+		{Path: "httpapi/jobs", Level: 12, May: stateRooms(append(apiBase(), "httpapi/core", "httpapi/forecast", "cluster/sched", "cluster/sched/explain", "cluster/archive")...)},
+		{Path: "httpapi/fleet", Level: 12, May: stateRooms(append(apiBase(), "httpapi/core")...)},
+		{Path: "httpapi/services", Level: 12, May: stateRooms(append(apiBase(), "httpapi/core", "httpapi/workload", "cluster/sched", "cluster/sched/explain", "cluster/sched/queue")...)},
+		{Path: "httpapi/admin", Level: 12, May: stateRooms(append(apiBase(), "httpapi/core", "cluster/archive", "cluster/notify", "cluster/sched/queue")...)},
+		{Path: "httpapi/compat", Level: 12, May: stateRooms(append(apiBase(), "httpapi/core", "httpapi/forecast", "cluster/sched/queue")...)},
+		{Path: "httpapi", Level: 13, May: []string{
+			"httpapi/core", "httpapi/agentapi", "httpapi/jobs", "httpapi/fleet", "httpapi/services", "httpapi/admin", "httpapi/compat",
+		}},
+		{Path: "httpapi/plug", Level: 10, May: stateRooms("cluster", "httpapi/port", "httpapi/problem", "httpapi/forward", "httpapi/wire")},
+	}
+}
+
+// apiBase returns the rooms that every handler of the API may use.
+func apiBase() []string {
+	return []string{
+		"httpapi/wire", "httpapi/agentwire", "httpapi/auth", "httpapi/problem", "httpapi/strict", "httpapi/intake", "httpapi/view", "httpapi/port",
 	}
 }
 
@@ -128,7 +154,7 @@ func cmdFloor() []Room {
 		{Path: "cmd/internal/demo", Level: 12, Any: true},
 		{Path: "cmd/internal/bench", Level: 12, Any: true},
 		{Path: "cmd/berth-supervisor", Level: 13, May: []string{"cmd/internal/build", "node/runner/process"}},
-		{Path: "cmd/berth", Level: 13, Any: true},
+		{Path: "cmd/berth", Level: 14, Any: true},
 	}
 }
 
@@ -169,8 +195,13 @@ func Libraries() []Library {
 			Prefix: "github.com/hashicorp/memberlist", Rooms: []string{"cluster/gossip"},
 			Why: "ask cluster/gossip: its hints are all that the rest may rely on",
 		},
-		Library{Prefix: "github.com/gorilla/mux", Rooms: []string{"httpapi"}, Why: "leave routing to httpapi"},
-		Library{Prefix: "github.com/danielgtaylor/huma", Rooms: []string{"httpapi"}, Why: "leave the API's description to httpapi"},
+		Library{Prefix: "github.com/gorilla/mux", Rooms: []string{"httpapi/core"}, Tests: true, Why: "leave routing to httpapi/core"},
+		Library{
+			Prefix: "github.com/danielgtaylor/huma", Why: "leave the API's description to the handlers of httpapi",
+			Rooms: []string{
+				"httpapi/problem", "httpapi/strict", "httpapi/core", "httpapi/jobs", "httpapi/fleet", "httpapi/services", "httpapi/admin", "httpapi/compat",
+			},
+		},
 		Library{
 			Prefix: "github.com/NVIDIA/go-nvml", Rooms: []string{"node/gpu/nvml"},
 			Why: "use node/gpu: the library needs cgo, and everything but one leaf builds without",
@@ -180,8 +211,8 @@ func Libraries() []Library {
 			Why: "leave programs of the kernel's to node/runner/devices: supervisors are small because they do not link it",
 		},
 		Library{
-			Prefix: "github.com/prometheus", Rooms: []string{"cluster", "httpapi", "cmd/..."},
-			Why: "count in a field of your own and let cluster or httpapi expose it",
+			Prefix: "github.com/prometheus", Rooms: []string{"cluster", "httpapi/core", "httpapi/meter", "cmd/..."}, Tests: true,
+			Why: "count in a field of your own and let cluster or httpapi/meter expose it",
 		},
 	)
 }

@@ -17,7 +17,9 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi"
+	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/forward"
+	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/test/sim/simnet"
 )
@@ -37,7 +39,7 @@ const pathCommand = "/command"
 type door struct {
 	*joint
 
-	api    *httpapi.API
+	api    *core.API
 	server *http.Server
 	out    *http.Transport // of the path that is not the API's
 	end    context.CancelFunc
@@ -53,9 +55,9 @@ func raftAddress(machine string) string { return machine + ":7000" }
 // openDoor opens the entrance.
 func openDoor(p *peer, net *simnet.Host, run *cluster.Peer) (*door, error) {
 	d := &door{joint: newJoint(p, run), out: &http.Transport{DialContext: dialer(net)}, keys: map[string]bool{}}
-	api := httpapi.New(httpapi.Config{
+	api := httpapi.New(core.Config{
 		Self: model.PeerID(p.name), Version: "sim", Dial: dialer(net), Now: p.clock.Wall, Log: p.w.logger(p.name), Own: []string{apiAddress(p.name)},
-		Peer: httpapi.Peer{Proposer: d, Reader: d, Members: d, Telemetry: soft.NewBoard(p.clock.Boot)}, // ranks here have no output
+		Peer: core.Peer{Proposer: d, Reader: d, Members: d, Telemetry: soft.NewBoard(p.clock.Boot)}, // ranks here have no output
 	})
 	listener, err := net.Listen(apiAddress(p.name))
 	if err != nil {
@@ -120,7 +122,7 @@ func (d *door) propose(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	results, index, err := d.Propose(r.Context(), entry.Commands...)
-	fault, known := errors.AsType[*httpapi.Fault](err)
+	fault, known := errors.AsType[*problem.Fault](err)
 	switch {
 	case known:
 		refuse(w, r, fault.Code, err.Error())

@@ -23,7 +23,7 @@ func TestJobsGoOnWhileNobodyLeads(t *testing.T) {
 				return task.State.Terminal()
 			})
 		})
-		explain(t, s.Seed, r)
+		describeFailure(t, s.Seed, r)
 		if wentOn := task.State == model.TaskCompleted && task.Attempts == 1; wentOn != away {
 			t.Errorf("with the rule: %t; the job is %s after %d attempts", away, task.State, task.Attempts)
 		}

@@ -80,7 +80,7 @@ func TestALostFolderLosesNothing(t *testing.T) {
 					harm++
 				}
 				if !broken {
-					t.Run(fmt.Sprint(order, pause), func(t *testing.T) { explain(t, s.Seed, r) })
+					t.Run(fmt.Sprint(order, pause), func(t *testing.T) { describeFailure(t, s.Seed, r) })
 				}
 			}
 		}

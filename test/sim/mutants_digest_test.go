@@ -74,7 +74,7 @@ func TestMutantMapOrder(t *testing.T) {
 				w.newcomer()
 			}
 		})
-		explain(t, s.Seed, r)
+		describeFailure(t, s.Seed, r)
 		if _, left := errors.AsType[*cluster.QuarantineError](reason(victim)); left != broken {
 			t.Errorf("with the order of a map: %t; the peer left because its digest differs: %t (%v)", broken, left, reason(victim))
 		}

@@ -48,7 +48,7 @@ func TestMutant(t *testing.T) {
 		t.Run(m.name, func(t *testing.T) {
 			parallel(t)
 			r := run(t, m.setup, func(w *World) { m.script(w, false) })
-			explain(t, m.setup.Seed, r)
+			describeFailure(t, m.setup.Seed, r)
 			broken := m.setup
 			switch m.name {
 			case "count_from_answer":

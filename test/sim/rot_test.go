@@ -77,7 +77,7 @@ func TestAFlippedBitIsNotBelieved(t *testing.T) {
 		s.Unguarded.NoChecksums = broken
 		r := run(t, s, flippedBit)
 		if !broken {
-			explain(t, s.Seed, r)
+			describeFailure(t, s.Seed, r)
 		} else if r.Broken == nil || r.Broken.Name != BreachDivergence {
 			t.Errorf("without checksums the flipped bit does the harm %v, not %q", r.Broken, BreachDivergence)
 		}

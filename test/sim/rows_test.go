@@ -37,7 +37,7 @@ func rows(t *testing.T, courses ...course) {
 				c.breaks(w, h)
 				wrong = c.want(w, h)
 			})
-			explain(t, s.Seed, r)
+			describeFailure(t, s.Seed, r)
 			if wrong != "" {
 				t.Error(wrong)
 			}

@@ -30,7 +30,7 @@ func TestRules(t *testing.T) {
 				v.script(w, u)
 			}
 			r := run(t, s, script)
-			explain(t, s.Seed, r)
+			describeFailure(t, s.Seed, r)
 			s.Twists.Unsaid = v.breach
 			if r = run(t, s, script); r.Broken == nil || r.Broken.Name != v.breach {
 				trace, log, err := r.Save(t.ArtifactDir())

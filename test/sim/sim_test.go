@@ -106,7 +106,7 @@ func TestSim(t *testing.T) {
 			ruled.add(r.Rules)
 			t.Logf("%v virtual in %v: %d entries, %d jobs, %d requests, %d attempts lost, trace %s", r.Virtual.Round(time.Second),
 				time.Since(began).Round(time.Millisecond), r.Entries, r.Jobs, r.Acked, r.Lost, r.Hash)
-			explain(t, seed, r)
+			describeFailure(t, seed, r)
 		})
 	}
 }
@@ -158,7 +158,7 @@ func run(t *testing.T, s Setup, script func(*World)) (r *Report) {
 }
 
 // explain fails the test with everything that helps to find out why.
-func explain(t *testing.T, seed uint64, r *Report) {
+func describeFailure(t *testing.T, seed uint64, r *Report) {
 	t.Helper()
 	if r.Broken == nil {
 		return

@@ -1,0 +1,230 @@
+package admin
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/core"
+	"github.com/berth-gpu/berth/httpapi/intake"
+	"github.com/berth-gpu/berth/httpapi/port"
+	"github.com/berth-gpu/berth/httpapi/problem"
+	"github.com/berth-gpu/berth/httpapi/strict"
+	"github.com/berth-gpu/berth/httpapi/view"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// people lists and changes users and tokens.
+type people struct{ api *core.API }
+
+// tokenInput is the input of a change of tokens with a body.
+type tokenInput struct {
+	Key     string `header:"Idempotency-Key"`
+	RawBody []byte
+}
+
+// dropTokenInput is the input of DELETE /tokens/{token_id}.
+type dropTokenInput struct {
+	Key string `header:"Idempotency-Key"`
+	ID  string `path:"token_id" maxLength:"64"`
+}
+
+// userInput is the input of a change of a user.
+type userInput struct {
+	Key  string `header:"Idempotency-Key"`
+	User string `path:"user" maxLength:"128"`
+}
+
+// userBodyInput is the input of a change of a user with a body.
+type userBodyInput struct {
+	Key     string `header:"Idempotency-Key"`
+	User    string `path:"user" maxLength:"128"`
+	RawBody []byte
+}
+
+func (a people) route(doc huma.API) {
+	core.Handle(a.api, doc, core.Op("whoami", http.MethodGet, "/whoami", "The caller's user, role and rights"), a.whoami)
+	core.Handle(a.api, doc, core.Op("tokens", http.MethodGet, "/tokens", "Every token, without its secret"), a.tokens)
+	making := strict.New[wire.MakeToken]()
+	o := core.Op("make-token", http.MethodPost, "/tokens", "Create a token")
+	o.Description = "The token is only in this answer. A request that is repeated under its key is refused."
+	core.HandleBody[wire.MakeToken](a.api, doc, o, func(ctx context.Context, in *tokenInput) (*core.Answer[wire.MadeToken], error) {
+		body, err := making.Decode(in.RawBody)
+		if err != nil {
+			return nil, err
+		}
+		return a.make(ctx, in.Key, body)
+	})
+	core.Handle(a.api, doc, core.Op("drop-token", http.MethodDelete, "/tokens/{token_id}", "Revoke a token"), a.drop)
+	core.Handle(a.api, doc, core.Op("users", http.MethodGet, "/users", "The users and their roles"), a.users)
+	setting := strict.New[wire.SetUser]()
+	core.HandleBody[wire.SetUser](a.api, doc, core.Op("set-user", http.MethodPut, "/users/{user}", "Add a user, or change a user's rights"),
+		func(ctx context.Context, in *userBodyInput) (*core.Answer[wire.User], error) {
+			body, err := setting.Decode(in.RawBody)
+			if err != nil {
+				return nil, err
+			}
+			return a.set(ctx, in, body)
+		})
+	core.Handle(a.api, doc, core.Op("remove-user", http.MethodDelete, "/users/{user}", "Remove a user with their tokens, webhooks and reservations; their jobs stay"), a.remove)
+}
+
+func (a people) whoami(ctx context.Context, _ *struct{}) (*core.Answer[wire.Whoami], error) {
+	s := a.api.Peer.Reader.State()
+	c := auth.From(ctx)
+	out := &wire.Whoami{Authentication: a.api.Gate.Asks(&s), Name: c.Name, Kind: c.Kind.String(), Role: c.Role.String(), Actor: c.Actor(), Projects: []string{}}
+	out.ExpiresAt = c.Expires.Time()
+	if c.Since > 0 && c.Since >= c.Founded {
+		out.Since = c.Since.Time()
+	}
+	if c.Name != "" {
+		out.Projects = append(out.Projects, a.api.Gate.Projects(&s, c)...)
+	}
+	return &core.Answer[wire.Whoami]{Index: s.Index, Body: out}, nil
+}
+
+func (a people) tokens(ctx context.Context, _ *struct{}) (*core.Answer[wire.Tokens], error) {
+	s, err := a.api.Fresh(ctx, port.Default)
+	if err != nil {
+		return nil, err
+	}
+	out := &wire.Tokens{Tokens: []wire.Token{}}
+	for _, t := range s.Tokens.All() {
+		out.Tokens = append(out.Tokens, view.Token(&s, &t, a.api.Now(&s)))
+	}
+	slices.SortStableFunc(out.Tokens, func(x, y wire.Token) int {
+		return cmp.Or(cmp.Compare(x.User, y.User), cmp.Compare(x.Node, y.Node), x.CreatedAt.Compare(y.CreatedAt))
+	})
+	return &core.Answer[wire.Tokens]{Index: s.Index, Body: out}, nil
+}
+
+// tokenLife is the default lifetime of a token. A node's token has no end by default, since its end
+// would end the node's jobs: it is good for one node's agent and nothing else.
+const tokenLife = wire.Lifetime(90 * 24 * time.Hour)
+
+// make makes a token. The token is drawn before the proposal, so that a second try under the same
+// key would draw another: it is refused, since the first cannot be shown again.
+func (a people) make(ctx context.Context, key string, body *wire.MakeToken) (*core.Answer[wire.MadeToken], error) {
+	c := &command.MakeToken{Name: body.Name, User: body.User}
+	var err error
+	if c.Role, err = intake.Role(body.Role); err != nil {
+		return nil, err
+	}
+	switch agent := c.Role == model.RoleAgent; {
+	case agent && body.User != "":
+		return nil, problem.Invalid("user", "must be left out: a token of the role agent belongs to a node")
+	case agent && body.Node == "":
+		return nil, problem.Invalid("node", "must be given with the role agent: a token is good for one node only")
+	case agent:
+		c.User = body.Node
+	case body.Node != "":
+		return nil, problem.Invalid("node", "must be left out unless the role is agent")
+	}
+	life := tokenLife
+	if c.Role == model.RoleAgent {
+		life = 0
+	}
+	if life = intake.Or(body.ExpiresIn, life); life != 0 {
+		in := time.Duration(life)
+		if in < time.Minute || in > 10*model.MaxDuration {
+			return nil, problem.Invalid("expires_in", "must be a minute to 10 years, or never")
+		}
+		c.Expires = model.TimeOf(a.api.Config.Now()).Add(in)
+	}
+	if who := auth.From(ctx); who.Kind == auth.Once {
+		if c.Role != model.RoleAdmin {
+			return nil, problem.Invalid("role", "must be admin: the first token can only create one other")
+		}
+		c.Spend = who.Credential
+	}
+	secret := auth.NewToken()
+	c.Hash = auth.HashOf(secret)
+	r, index, err := a.api.Propose(ctx, key, c)
+	if r.Code == model.CodeIdempotency {
+		return nil, problem.Refuse(r.Code.String(), "a token was created under this Idempotency-Key and cannot be shown again: revoke that token, and create another")
+	}
+	if err != nil {
+		return nil, err
+	}
+	s := a.api.Peer.Reader.State()
+	row, _ := s.Tokens.Get(c.Hash)
+	out := &wire.MadeToken{Success: true, Secret: secret, Token: view.Token(&s, &row, a.api.Now(&s))}
+	return &core.Answer[wire.MadeToken]{Index: index, Body: out}, nil
+}
+
+func (a people) drop(ctx context.Context, in *dropTokenInput) (*core.Answer[wire.Gone], error) {
+	s, err := a.api.Fresh(ctx, port.Default)
+	if err != nil {
+		return nil, err
+	}
+	c := &command.DropTokens{}
+	for hash := range s.Tokens.All() {
+		if auth.ID(hash) == strings.ToLower(in.ID) {
+			c.Tokens = append(c.Tokens, hash)
+		}
+	}
+	if len(c.Tokens) == 0 {
+		return nil, problem.Refuse(wire.CodeNotFound, "there is no such token; GET /tokens lists the ids of all")
+	}
+	_, index, err := a.api.Propose(ctx, in.Key, c)
+	if err != nil {
+		return nil, err
+	}
+	return &core.Answer[wire.Gone]{Index: index, Body: &wire.Gone{Success: true, Message: "revoked"}}, nil
+}
+
+func (a people) users(ctx context.Context, _ *struct{}) (*core.Answer[wire.Users], error) {
+	s, err := a.api.Fresh(ctx, port.Default)
+	if err != nil {
+		return nil, err
+	}
+	tokens := map[string]int64{}
+	for _, t := range s.Tokens.All() {
+		if user, human := t.Of(); human {
+			tokens[user]++
+		}
+	}
+	out := &wire.Users{Users: []wire.User{}}
+	for _, u := range s.Users.All() {
+		out.Users = append(out.Users, view.User(&s, &u, tokens[u.Name]))
+	}
+	return &core.Answer[wire.Users]{Index: s.Index, Body: out}, nil
+}
+
+func (a people) set(ctx context.Context, in *userBodyInput, body *wire.SetUser) (*core.Answer[wire.User], error) {
+	c := &command.SetUser{User: in.User, Join: body.Join, Leave: body.Leave}
+	var err error
+	if c.Role, err = intake.Role(body.Role); err != nil {
+		return nil, err
+	}
+	_, index, err := a.api.Propose(ctx, in.Key, c)
+	if err != nil {
+		return nil, err
+	}
+	s := a.api.Peer.Reader.State()
+	u, _ := s.Users.Get(model.UserName(in.User))
+	tokens := int64(0)
+	for _, t := range s.Tokens.All() {
+		if user, human := t.Of(); human && user == in.User {
+			tokens++
+		}
+	}
+	out := view.User(&s, &u, tokens)
+	return &core.Answer[wire.User]{Index: index, Body: &out}, nil
+}
+
+func (a people) remove(ctx context.Context, in *userInput) (*core.Answer[wire.Gone], error) {
+	_, index, err := a.api.Propose(ctx, in.Key, &command.RemoveUser{User: in.User})
+	if err != nil {
+		return nil, err
+	}
+	return &core.Answer[wire.Gone]{Index: index, Body: &wire.Gone{Success: true, Message: in.User + " is removed with their tokens, webhooks and reservations; their jobs continue, and operators can cancel them"}}, nil
+}

@@ -1,0 +1,49 @@
+package admin
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/core"
+	"github.com/berth-gpu/berth/httpapi/intake"
+	"github.com/berth-gpu/berth/httpapi/strict"
+	"github.com/berth-gpu/berth/httpapi/view"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+func (a quotas) routePools(doc huma.API) {
+	const path = "/orchestrator/allocation"
+	core.Handle(a.api, doc, core.Op("allocation", http.MethodGet, path, "How strictly GPUs are guaranteed to their owners, and the borrowed GPUs"),
+		func(ctx context.Context, in *core.WatchInput) (*core.Answer[wire.Allocation], error) {
+			s, err := a.api.Read(ctx, &in.Watch, core.Topics(model.TopicSettings, model.TopicFleet), nil)
+			if err != nil {
+				return nil, err
+			}
+			return &core.Answer[wire.Allocation]{Index: s.Index, Body: view.Pools(&s)}, nil
+		})
+	body := strict.New[wire.SetAllocation]()
+	core.HandleBody[wire.SetAllocation](a.api, doc, core.Op("set-allocation", http.MethodPut, path, "Set how strictly GPUs are guaranteed to their owners"),
+		func(ctx context.Context, in *policyInput) (*core.Answer[wire.Allocation], error) {
+			b, err := body.Decode(in.RawBody)
+			if err != nil {
+				return nil, err
+			}
+			return a.setAllocation(ctx, in.Key, b)
+		})
+}
+
+func (a quotas) setAllocation(ctx context.Context, key string, b *wire.SetAllocation) (*core.Answer[wire.Allocation], error) {
+	c, err := intake.Pools(b)
+	if err != nil {
+		return nil, err
+	}
+	_, index, err := a.api.Propose(ctx, key, c)
+	if err != nil {
+		return nil, err
+	}
+	s := a.api.Peer.Reader.State()
+	return &core.Answer[wire.Allocation]{Index: index, Body: view.Pools(&s)}, nil
+}

@@ -1,0 +1,319 @@
+// Package agentapi answers the agents of nodes, and other peers, in CBOR.
+package agentapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/berth-gpu/berth/cluster/soft"
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/agentwire"
+	"github.com/berth-gpu/berth/httpapi/core"
+	"github.com/berth-gpu/berth/httpapi/forward"
+	"github.com/berth-gpu/berth/httpapi/port"
+	"github.com/berth-gpu/berth/httpapi/problem"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// Bounds of requests of agents.
+const (
+	pollMost   = time.Minute
+	maxSamples = 4 * model.MaxDevices
+	tailLimit  = 2 * time.Second // for another peer to take a tail
+)
+
+// Routes adds the paths for agents, and for other peers.
+func Routes(a *core.API) { agents{a}.route() }
+
+// agents answers nodes' agents, in CBOR, and other peers.
+type agents struct{ api *core.API }
+
+func (a agents) route() {
+	rule := forward.Rule{MaxBody: agentwire.MaxBody}
+	post(a, agentwire.PathRenew, &forward.Rule{MaxBody: rule.MaxBody, Once: true}, a.renew)
+	post(a, agentwire.PathDesired, nil, a.desired)
+	post(a, agentwire.PathReport, &rule, a.report)
+	post(a, agentwire.PathInventory, &rule, a.inventory)
+	post(a, agentwire.PathRegister, &rule, a.register)
+	post(a, agentwire.PathBlob, nil, a.blob)
+	post(a, agentwire.PathTail, nil, a.tail)
+	post(a, agentwire.PathSamples, nil, a.readings)
+	post(a, agentwire.PathSilence, nil, a.silence)
+}
+
+// post routes a path. Requests of a path with a rule go to the leader.
+func post[Q, A any](a agents, path string, rule *forward.Rule, do func(context.Context, *Q) (*A, uint64, error)) {
+	h := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		out, index, err := question(w, r, do)
+		if err != nil {
+			problem.Of(a.api.Log, err).Write(w)
+			return
+		}
+		data, err := agentwire.Encode(out)
+		if err != nil {
+			problem.Of(a.api.Log, err).Write(w)
+			return
+		}
+		w.Header().Set("Content-Type", agentwire.MediaType)
+		w.Header().Set(wire.HeaderIndex, strconv.FormatUint(index, 10))
+		_, _ = w.Write(data) //nolint:gosec // CBOR under its own type, and no answer is a page; a client that has left needs none
+	}))
+	if rule != nil {
+		h = core.Write{Handler: a.api.Forward.Wrap(a.api.Gate.Confirm(http.MethodPost, path, h), *rule)}
+	}
+	a.api.Router.Path(path).Methods(http.MethodPost).Handler(a.api.Around(http.MethodPost, path, h))
+}
+
+// question parses a request, calls its handler and writes the answer.
+func question[Q, A any](w http.ResponseWriter, r *http.Request, do func(context.Context, *Q) (*A, uint64, error)) (*A, uint64, error) {
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(core.HeaderLimit)) // a reader without deadlines has no slow client
+	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, agentwire.MaxBody))
+	_ = control.SetReadDeadline(time.Time{})
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return nil, 0, problem.Refuse(wire.CodeTooLarge, "the body is larger than the limit of this path")
+	case err != nil:
+		return nil, 0, problem.Refuse(wire.CodeMalformed, "the body broke off")
+	}
+	q := new(Q)
+	if err := agentwire.Decode(data, q); err != nil {
+		return nil, 0, problem.Refuse(wire.CodeMalformed, "the body cannot be decoded; the agent's version may be too old or too new")
+	}
+	return do(r.Context(), q)
+}
+
+func nodeActor(id model.NodeID) string { return "node:" + string(id) }
+
+// addresses returns the API addresses of all peers.
+func addresses(s *state.State) (out []string) {
+	for _, p := range s.Peers.All() {
+		if p.APIAddress != "" {
+			out = append(out, p.APIAddress)
+		}
+	}
+	return out
+}
+
+// have proposes a node's command. A refusal by the state, or of a malformed command, is an answer
+// here.
+func (a agents) have(ctx context.Context, node model.NodeID, body command.Body) (command.Result, uint64, error) {
+	if err := core.ForNode(ctx, node); err != nil {
+		return command.Result{}, 0, err
+	}
+	r, index, err := a.api.ProposeAs(ctx, nodeActor(node), "", body)
+	if problem, is := errors.AsType[*model.Problem](err); is {
+		return command.Result{Code: model.CodeInvalid, Detail: problem.Error()}, a.api.Peer.Reader.State().Index, nil
+	}
+	if _, is := errors.AsType[*problem.Failure](err); is && r.Code != model.CodeOK && r.Code != model.CodeNotBootstrapped && r.Code != model.CodeClock {
+		return r, index, nil
+	}
+	return r, index, err
+}
+
+// Reachable returns the address under which peers reach a node that registers, from the address
+// that the node reports: another host than the one that the registration comes from is an error. A
+// node that listens on loopback and registers from elsewhere cannot be reached: its address is
+// empty. A node that registers from loopback is on the host of this peer, or behind a proxy there,
+// and may report any address.
+func Reachable(reported, from string) (string, error) {
+	client, err := netip.ParseAddr(from)
+	at, bad := netip.ParseAddrPort(reported)
+	if err != nil || bad != nil { // nothing can be compared: the command checks the address
+		return reported, nil
+	}
+	client = client.Unmap().WithZone("")
+	switch ip := at.Addr().Unmap(); {
+	case client.IsLoopback(), client == ip:
+		return reported, nil
+	case ip.IsLoopback():
+		return "", nil
+	}
+	return "", fmt.Errorf("the node reports the address %s and registers from %s: set agent.listen to the address from which the agent reaches the peers",
+		reported, client)
+}
+
+func (a agents) register(ctx context.Context, q *agentwire.Register) (*agentwire.Registered, uint64, error) {
+	c := command.Register(*q)
+	address, err := Reachable(c.Address, core.SenderOf(ctx))
+	if err != nil {
+		s := a.api.Peer.Reader.State()
+		return &agentwire.Registered{Code: model.CodeInvalid, Detail: err.Error(), Index: s.Index}, s.Index, nil
+	}
+	c.Address = address
+	r, index, err := a.have(ctx, q.Node, &c)
+	if err != nil {
+		return nil, 0, err
+	}
+	s := a.api.Peer.Reader.State()
+	return &agentwire.Registered{
+		Code: r.Code, Detail: r.Detail, Incarnation: s.Settings().Incarnation, Epoch: r.Number, Index: index,
+		Verdicts: r.Verdicts, Peers: addresses(&s),
+	}, index, nil
+}
+
+func (a agents) renew(ctx context.Context, q *agentwire.Renew) (*agentwire.Renewed, uint64, error) {
+	if err := core.ForNode(ctx, q.Node); err != nil {
+		return nil, 0, err
+	}
+	code, err := a.api.Peer.Proposer.Renew(ctx, command.Renewal{Node: q.Node, Incarnation: q.Incarnation, Epoch: q.Epoch, Seq: q.Seq}, q.Urgent)
+	if err != nil {
+		return nil, 0, problem.Unsure(err)
+	}
+	if n := len(q.Samples); code == model.CodeOK && n > 0 && n <= maxSamples { // only of a registered node
+		a.api.Peer.Telemetry.Put(q.Node, q.Samples)
+	}
+	s := a.api.Peer.Reader.State()
+	lease, _ := s.Leases.Get(q.Node)
+	return &agentwire.Renewed{
+		Code: code, Newest: lease.Seq, Index: s.Index, Peers: addresses(&s), Voters: a.api.Peer.Members.Standing().Voters,
+	}, s.Index, nil
+}
+
+// silence returns what this peer itself knows, and asks no other peer.
+func (a agents) silence(context.Context, *struct{}) (*agentwire.Silence, uint64, error) {
+	st := a.api.Peer.Members.Standing()
+	return &agentwire.Silence{Peer: a.api.Config.Self, For: st.Silent, Voters: st.Voters}, st.Applied, nil
+}
+
+func (a agents) report(ctx context.Context, q *agentwire.Report) (*agentwire.Reported, uint64, error) {
+	c := command.Report(*q)
+	return a.reported(ctx, q.Node, &c)
+}
+
+func (a agents) inventory(ctx context.Context, q *agentwire.Inventory) (*agentwire.Reported, uint64, error) {
+	if err := core.ForNode(ctx, q.Node); err != nil {
+		return nil, 0, err
+	}
+	c := command.Inventory(*q)
+	// Agents repeat their inventory each minute, mostly unchanged. The repetition also corrects an
+	// answer by a former leader, so the state is read without a barrier.
+	if c.Validate() == nil {
+		if s, err := a.api.Fresh(ctx, port.Default); err == nil && s.Redundant(&c) {
+			return &agentwire.Reported{Index: s.Index}, s.Index, nil
+		}
+	}
+	return a.reported(ctx, q.Node, &c)
+}
+
+func (a agents) reported(ctx context.Context, node model.NodeID, c command.Body) (*agentwire.Reported, uint64, error) {
+	r, index, err := a.have(ctx, node, c)
+	if err != nil {
+		return nil, 0, err
+	}
+	return &agentwire.Reported{Code: r.Code, Detail: r.Detail, Verdicts: r.Verdicts, Index: index}, index, nil
+}
+
+// desired answers once the plan of the node has changed, or the wait is over. A peer without
+// contact to a leader sends the agent to another.
+func (a agents) desired(ctx context.Context, q *agentwire.Poll) (*model.Desired, uint64, error) {
+	if err := core.ForNode(ctx, q.Node); err != nil {
+		return nil, 0, err
+	}
+	wait, cancel := context.WithTimeout(ctx, max(0, min(q.Wait, pollMost)))
+	defer cancel()
+	stop := context.AfterFunc(a.api.Life.Ctx, cancel)
+	defer stop()
+	level := port.Default
+	if q.Fresh {
+		level = port.Linearizable
+		if err := a.led(); err != nil { // rather than wait for a leader
+			return nil, 0, err
+		}
+	}
+	s, err := a.api.Fresh(ctx, level)
+	for err == nil && s.DesiredIndex(q.Node) <= q.After && wait.Err() == nil {
+		select {
+		case <-a.api.Wakes.Changed(core.Topics(model.TopicNode, model.TopicJob, model.TopicFleet), s.Index):
+		case <-wait.Done():
+		}
+		s, err = a.api.Fresh(ctx, port.Default)
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	if err := a.led(); err != nil {
+		return nil, 0, err
+	}
+	d := s.Desired(q.Node)
+	return &d, s.Index, nil
+}
+
+// led returns an error if this peer has no contact to a leader.
+func (a agents) led() error {
+	if leader, _ := a.api.Peer.Members.Leader(); leader.ID == "" {
+		return problem.Usual(wire.CodeNoLeader)
+	}
+	return nil
+}
+
+func (a agents) blob(ctx context.Context, q *agentwire.Fetch) (*agentwire.Content, uint64, error) {
+	s, err := a.api.Fresh(ctx, port.Default)
+	if err != nil {
+		return nil, 0, err
+	}
+	blob, found := s.Blobs.Get(q.Hash)
+	if !found {
+		return nil, 0, problem.Refuse(wire.CodeNotFound, "no job has a script or environment with this hash")
+	}
+	return &agentwire.Content{Data: blob.Data}, s.Index, nil
+}
+
+// tail keeps the end of a rank's output, and sends it to the other peers. Only the rank's own node
+// may send one.
+func (a agents) tail(ctx context.Context, q *agentwire.Tail) (*struct{}, uint64, error) {
+	if err := core.ForNode(ctx, q.Node); err != nil {
+		return nil, 0, err
+	}
+	s, err := a.api.Fresh(ctx, port.Default)
+	if err != nil {
+		return nil, 0, err
+	}
+	if r, found := s.Ranks.Get(q.Rank); !found || r.Node != q.Node {
+		return nil, 0, problem.Refuse(wire.CodeNotFound, "the node has no such rank")
+	}
+	if err := a.api.Peer.Tails.Put(q.Rank, soft.Tail{Stdout: q.Stdout, Stderr: q.Stderr}); err != nil {
+		return nil, 0, &problem.Fault{Code: wire.CodeInternal, Err: err}
+	}
+	if !q.Copied {
+		a.passOn(&s, q)
+	}
+	return &struct{}{}, s.Index, nil
+}
+
+// passOn sends a tail to the other peers, once; a peer that does not accept it goes without.
+func (a agents) passOn(s *state.State, q *agentwire.Tail) {
+	ctx, cancel := context.WithTimeout(a.api.Life.Ctx, tailLimit)
+	defer cancel()
+	copied := *q
+	copied.Copied = true
+	var passing sync.WaitGroup
+	for id, p := range s.Peers.All() {
+		if id == a.api.Config.Self || p.APIAddress == "" {
+			continue
+		}
+		to := forward.Leader{ID: id, Address: p.APIAddress}
+		passing.Go(func() {
+			if err := a.api.AskPeer(ctx, to, agentwire.PathTail, &copied, nil); err != nil {
+				a.api.Log.Debug("a peer did not accept the end of a rank's output", "to", to.ID, "rank", q.Rank, "err", err)
+			}
+		})
+	}
+	passing.Wait()
+}
+
+// readings returns the telemetry that this peer holds as the leader, for another peer.
+func (a agents) readings(context.Context, *struct{}) (*agentwire.Samples, uint64, error) {
+	out := a.api.OwnSamples()
+	return &out, a.api.Peer.Reader.State().Index, nil
+}

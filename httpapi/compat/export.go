@@ -1,0 +1,302 @@
+package compat
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/core"
+	"github.com/berth-gpu/berth/httpapi/forecast"
+	"github.com/berth-gpu/berth/httpapi/port"
+	"github.com/berth-gpu/berth/httpapi/view"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// exports exports the cluster as state files.
+type exports struct{ api *core.API }
+
+func (a exports) route(doc huma.API) {
+	o := core.Op("snapshot", http.MethodGet, "/snapshot", "The cluster as state files, at one place of its log")
+	o.Description = "It contains users' commands and environments, and is for administrators only."
+	core.Handle(a.api, doc, o, func(ctx context.Context, _ *struct{}) (*core.Answer[wire.Snapshot], error) {
+		s, err := a.api.Fresh(ctx, port.Linearizable)
+		if err != nil {
+			return nil, err
+		}
+		out, err := a.all(ctx, &s)
+		if err != nil {
+			return nil, err
+		}
+		return &core.Answer[wire.Snapshot]{Index: s.Index, Body: out}, nil
+	})
+}
+
+// all returns a state in the forms of the API's other answers, with all that a restore needs. All
+// times in it are by the state's clock, and nothing depends on this peer's caches and forecasts, so
+// that any peer exports the same for the same state. Data that is not in the state is the answering
+// peer's: telemetry of GPUs and the passes of the leader's scheduler.
+func (a exports) all(ctx context.Context, s *state.State) (*wire.Snapshot, error) {
+	saved := wire.Saved{Format: wire.SnapshotFormat, Index: int64(s.Index), At: s.Settings().Clock.Time()} //nolint:gosec // an index of a log
+	p, places := view.Page{View: view.View{State: s, Now: s.Settings().Clock}}, forecast.New()
+	if s.Queue.Len() > 0 {
+		p.Starts, _ = view.Starts(places.Foresee(s, p.Now))
+	}
+	queued, _, _ := p.Queued()
+	jobs, err := savedJobs(s)
+	if err != nil {
+		return nil, err
+	}
+	jobs.Saved = saved
+	out := &wire.Snapshot{
+		ClusterState: wire.ClusterStateFile{ClusterState: *clusterStates(a).state(ctx, s), Saved: saved},
+		JobQueue:     wire.JobQueueFile{QueuedJobs: p.Brief(queued), Statistics: view.Statistics(s, places.Rate(s)), Saved: *jobs},
+		Orchestrator: wire.OrchestratorStateFile{
+			Orchestrator: *a.api.Orchestrator(ctx, s), Policies: *view.Policies(s),
+			Saved: wire.SavedSettings{Saved: saved, Arrangement: *savedSettings(s)},
+		},
+		Allocation: wire.GPUAllocationFile{
+			Runs: holding(&p.View, places), Allocations: p.Waiting(), Saved: wire.SavedServices{Saved: saved, Services: view.SavedServices(&p.View)},
+		},
+	}
+	for _, one := range s.Allocations.All() {
+		if one.State == model.AllocationActive {
+			out.Allocation.Allocations = append(out.Allocation.Allocations, p.Allocation(&one))
+		}
+	}
+	return out, nil
+}
+
+// holding returns the jobs that have GPUs.
+func holding(v *view.View, places *forecast.Places) []wire.Run {
+	out := []wire.Run{}
+	last := model.JobID(0)
+	for k := range v.State.LiveTasks.All() {
+		if k.Job == last {
+			continue
+		}
+		last = k.Job
+		job, _ := v.State.Jobs.Get(k.Job)
+		out = append(out, runOf(v, &job, places))
+	}
+	return out
+}
+
+// saver exports jobs, and each script and environment that they share once.
+type saver struct {
+	s     *state.State
+	out   *wire.SavedQueue
+	extra model.JobID // number of the next further piece of a job
+}
+
+func savedJobs(s *state.State) (*wire.SavedQueue, error) {
+	w := &saver{s: s, extra: s.Settings().NextJob, out: &wire.SavedQueue{
+		Jobs: []wire.SavedJob{}, Scripts: map[string]string{}, Environments: map[string]map[string]string{},
+	}}
+	var rest []wire.SavedJob
+	for _, job := range s.Jobs.All() {
+		if job.Open == 0 {
+			w.out.LeftOut.EndedJobs++
+			continue
+		}
+		after, doomed := w.awaits(&job)
+		if doomed {
+			w.out.LeftOut.DoomedJobs++
+			continue
+		}
+		pieces, err := w.pieces(&job, after)
+		if err != nil {
+			return nil, err
+		}
+		w.out.Jobs = append(w.out.Jobs, pieces[0])
+		rest = append(rest, pieces[1:]...)
+	}
+	w.out.Jobs = append(w.out.Jobs, rest...)
+	for _, one := range s.Allocations.All() {
+		if !one.State.Terminal() && one.For != "" {
+			w.out.LeftOut.Services++
+		}
+	}
+	w.out.LeftOut.Reservations, w.out.LeftOut.Tokens = int64(s.Bookings.Len()), int64(s.Tokens.Len())
+	return w.out, nil
+}
+
+// awaits returns what a job still waits for; doomed reports a dependency that cannot be met and was
+// not handled yet.
+func (w *saver) awaits(job *model.Job) (list []string, doomed bool) {
+	for _, d := range w.s.DependenciesOf(job.ID) {
+		if d.State != model.DependencyWaits {
+			continue
+		}
+		on, _ := w.s.Jobs.Get(d.Key.On)
+		switch d.Kind.Judge(&on) {
+		case model.DependencyNever:
+			return nil, true
+		case model.DependencyWaits:
+			list = append(list, d.Kind.String()+":"+d.Key.On.String())
+		case model.DependencyMet, model.DependencyDropped:
+		}
+	}
+	return list, false
+}
+
+// pieces returns the job; or several, if it is an array with so many separate open tasks that their
+// numbers do not fit into one.
+func (w *saver) pieces(job *model.Job, after []string) ([]wire.SavedJob, error) {
+	var open, held model.Indices
+	live := false
+	for k, t := range w.s.Tasks.From(model.TaskKey{Job: job.ID}) {
+		if k.Job != job.ID {
+			break
+		}
+		if t.State.Terminal() {
+			continue
+		}
+		live = live || t.State.Live()
+		if open = append(open, k.Task); t.Held {
+			held = append(held, k.Task)
+		}
+	}
+	first := wire.SavedJob{
+		ID: job.ID.String(), SubmittedAt: job.Submitted.Time(), State: w.s.Stand(job).String(),
+		Script: w.script(job.Script), Environment: w.environment(job.Env), Stdin: w.script(job.Stdin),
+	}
+	if live {
+		first.State = model.TaskRunning.String()
+	}
+	request := view.Submit(&job.Spec, job.Throttle)
+	request.Dependencies, request.Hold = after, new(len(held) == len(open))
+	var out []wire.SavedJob
+	for _, part := range portions(open, held) {
+		j := first
+		if j.Tasks = int64(len(part)); job.Array() {
+			j.Open = part.String()
+			if !*request.Hold {
+				j.Held = among(held, part).String()
+			}
+		}
+		if len(out) > 0 {
+			j.ID, w.extra = w.extra.String(), w.extra+1
+		}
+		if job.Array() && job.Spec.Sweep == "" {
+			request.Indices = j.Open
+		}
+		var err error
+		if j.Request, err = json.Marshal(request); err != nil {
+			return nil, err
+		}
+		out = append(out, j)
+	}
+	return out, nil
+}
+
+// portions divides tasks so that their numbers, and those of held ones, can be written as an
+// array's.
+func portions(open, held model.Indices) []model.Indices {
+	if len(open.String()) <= model.MaxIndices && len(among(held, open).String()) <= model.MaxIndices {
+		return []model.Indices{open}
+	}
+	half := len(open) / 2
+	return append(portions(open[:half], held), portions(open[half:], held)...)
+}
+
+func among(some, of model.Indices) (out model.Indices) {
+	for _, n := range some {
+		if of.Has(n) {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+func (w *saver) script(hash model.Hash) string {
+	blob, found := w.s.Blobs.Get(hash)
+	if !found {
+		return ""
+	}
+	name := hex.EncodeToString(hash[:])
+	w.out.Scripts[name] = blob.Data
+	return name
+}
+
+func (w *saver) environment(hash model.Hash) string {
+	blob, found := w.s.Blobs.Get(hash)
+	if !found {
+		return ""
+	}
+	name := hex.EncodeToString(hash[:])
+	if w.out.Environments[name] == nil {
+		values := map[string]string{}
+		for line := range strings.SplitSeq(blob.Data, "\x00") {
+			key, value, _ := strings.Cut(line, "=")
+			values[key] = value
+		}
+		w.out.Environments[name] = values
+	}
+	return name
+}
+
+// savedSettings returns the cluster's settings, users and projects.
+func savedSettings(s *state.State) *wire.Arrangement {
+	set := s.Settings()
+	caps, pools := set.Booking.OrDefault(), view.Pools(s)
+	out := &wire.Arrangement{
+		Running: &set.Running, Policy: set.Policy, Parameters: view.Policies(s).Config.Parameters,
+		Allocation: &wire.SetAllocation{Mode: pools.Mode, Ratio: &pools.Ratio},
+		Reservation: &wire.SetReservationLimits{
+			Percent: view.Given(caps.Percent), PerUser: view.Given(caps.PerUser), UserPercent: view.Given(caps.UserPercent), Ahead: new(wire.Duration(caps.Ahead)), Longest: new(wire.Duration(caps.Longest)),
+		},
+		Retention: &wire.SavedRetention{Jobs: int64(set.Retention.Jobs), Age: wire.Duration(set.Retention.Age)},
+	}
+	if d := set.Defaults; d != (model.Defaults{}) {
+		out.Defaults = &wire.SavedDefaults{
+			Name: d.Name, Priority: int64(d.Class), IdleStop: wire.Duration(d.IdleStop), Checkpoint: wire.Duration(d.CheckpointInterval),
+		}
+		if d.Commands != model.AudienceProject {
+			out.Defaults.Commands = d.Commands.String()
+		}
+	}
+	for _, u := range s.Users.All() {
+		known := view.User(s, &u, 0)
+		out.Users = append(out.Users, wire.SavedUser{Name: known.Name, Role: known.Role, Projects: known.Projects})
+	}
+	for scope, l := range s.Limits.All() {
+		out.Quotas = append(out.Quotas, wire.SavedQuota{Scope: scope.Kind.String(), Name: scope.Name, Limits: unlimit(&l)})
+	}
+	for scope, w := range s.Weights.All() {
+		out.Shares = append(out.Shares, wire.Weight{Scope: scope.Kind.String(), Name: scope.Name, Shares: int64(w.Shares)})
+	}
+	return out
+}
+
+// unlimit converts a limit to the request that would set it: the inverse of [intake.Limits].
+func unlimit(l *model.Limit) wire.SetQuota {
+	number := func(f model.LimitField) *wire.OrNone[int64] {
+		if v := l.Get(f); v != model.Unlimited {
+			return &wire.OrNone[int64]{Value: v}
+		}
+		return nil
+	}
+	out := wire.SetQuota{
+		GPUs: number(model.LimitGPUs), Running: number(model.LimitLive), Queued: number(model.LimitQueued),
+		GPUsPerJob: number(model.LimitGPUsPerJob), ReservedGPUs: number(model.LimitReserved),
+		GPUsPerUser: number(model.LimitUserGPUs),
+	}
+	if l.RunTime > 0 {
+		out.MaxRunTime = &wire.OrNone[wire.Duration]{Value: wire.Duration(l.RunTime)}
+	}
+	if l.GPUTime > 0 {
+		out.GPUHours = &wire.OrNone[float64]{Value: float64(l.GPUTime) / time.Hour.Seconds()}
+		out.Period, out.OverQuota = new(wire.Duration(l.Period)), l.Over.String()
+	}
+	if l.Yields != model.YieldUnsaid {
+		out.Preemptible = &wire.OrNone[bool]{Value: l.Yields == model.YieldAlways}
+	}
+	return out
+}

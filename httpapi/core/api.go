@@ -1,0 +1,275 @@
+package core
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"reflect"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humamux"
+	"github.com/gorilla/mux"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/berth-gpu/berth/cluster/soft"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/forecast"
+	"github.com/berth-gpu/berth/httpapi/forward"
+	"github.com/berth-gpu/berth/httpapi/meter"
+	"github.com/berth-gpu/berth/httpapi/port"
+	"github.com/berth-gpu/berth/httpapi/problem"
+	"github.com/berth-gpu/berth/httpapi/strict"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// MaxBody bounds a user's request, in bytes.
+const MaxBody = 1 << 20
+
+// Config is the peer that an API is over, and its environment.
+type Config struct {
+	Self    model.PeerID
+	Version string
+	Peer    Peer
+	// Asks requires authentication, even if the state does not. If the state requires it, this
+	// field has no effect.
+	Asks  bool
+	Terms Terms // at the start
+	// Own are the addresses of this peer's API, "host:port", from its settings, and Hosts the other
+	// names under which clients may address it; empty: with authentication, any name.
+	Own, Hosts []string
+	// Dial opens connections to other peers and to agents.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	Now  func() time.Time // nil: time.Now
+	Log  *slog.Logger     // nil: none
+	// Settings gives access to the settings of the whole cluster; nil: the API has none.
+	Settings port.Settings
+	// Metrics are exposed in addition to the API's own.
+	Metrics []prometheus.Collector
+}
+
+// Peer is the parts of a peer.
+type Peer struct {
+	Proposer  port.Proposer
+	Reader    port.Reader
+	Members   port.Members
+	Telemetry port.Telemetry
+	Tails     port.Tails
+	Beats     port.Beats
+	Archive   port.Archive  // nil: there is none
+	Refusals  port.Refusals // nil: they are not kept
+	Reads     port.Refusals // of other users' data; nil: they are not kept
+	Feed      port.Feed     // nil: there are no events
+}
+
+// API answers requests. It is an http.Handler, and [API.Serve] makes it a server.
+type API struct {
+	Config  Config
+	Peer    Peer
+	Log     *slog.Logger
+	Router  *mux.Router
+	Forward *forward.Forwarder
+	Out     *http.Transport // to other peers and to agents
+	Places  *forecast.Places
+	Wakes   *wakes
+	Samples *mirror
+	Meter   *meter.Meter
+	Gate    *gate
+	Held    *sessions
+	readers readers
+	Open    *openRequests
+	Life    life
+}
+
+// New returns an API without paths.
+func New(c Config) *API {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Peer.Feed == nil {
+		c.Peer.Feed = soft.NewFeed(0)
+	}
+	a := &API{
+		Config: c, Peer: c.Peer, Log: c.Log, Router: mux.NewRouter(), Places: forecast.New(), Wakes: newWakes(c.Peer.Reader), Life: newLife(),
+		Out: &http.Transport{
+			DialContext: c.Dial, MaxIdleConns: 4096, MaxIdleConnsPerHost: 1024, IdleConnTimeout: 90 * time.Second,
+			DisableCompression: true, MaxResponseHeaderBytes: 64 << 10,
+		},
+	}
+	a.Samples = newMirror(a.fetchSamples)
+	a.Meter = meter.New(meter.Sources{Reader: c.Peer.Reader, Members: c.Peer.Members, Places: a.Places, Samples: a.presentSamples, Now: c.Now}, c.Metrics...)
+	a.Gate = newGate(&c)
+	a.Open = newOpenRequests()
+	a.Life.Conns.proxy = a.Gate.trusts
+	a.Held = newSessions(a.Gate, a.Wakes)
+	a.Forward = forward.New(forward.Config{
+		Self: c.Self, Members: c.Peer.Members, Transport: a.Out, Sign: a.Gate.prover.Sign,
+		Refuse: func(w http.ResponseWriter, r *http.Request, code, detail string) {
+			f := problem.Refuse(code, detail)
+			a.noteRefusal(w, r, f.Status, code)
+			f.Write(w)
+		},
+	})
+	a.Router.UseEncodedPath().Use(decoded) // names may hold a slash, which is written %2F
+	a.Router.NotFoundHandler = a.Around("", "", http.HandlerFunc(notFound))
+	a.Router.MethodNotAllowedHandler = a.Around("", "", http.HandlerFunc(a.wrongMethod))
+	return a
+}
+
+// Complete adds the paths of the metrics and of the OpenAPI document, after those of all operations.
+func (a *API) Complete(doc huma.API) {
+	a.Router.Path("/metrics").Methods(http.MethodGet).Handler(a.Around(http.MethodGet, "/metrics", a.Meter.Handler()))
+	delete(doc.OpenAPI().Components.Schemas.Map(), "ErrorModel") // the library's, which ours replaces
+	describe(a, doc.OpenAPI())
+}
+
+// decoded passes on the unescaped names in a path. A name that is not UTF-8 matches nothing.
+func decoded(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		vars := mux.Vars(r)
+		for name, text := range vars { // order-free: each by itself
+			plain, err := url.PathUnescape(text)
+			if err != nil || !utf8.ValidString(plain) {
+				problem.Invalid(name, "must be UTF-8").Write(w)
+				return
+			}
+			vars[name] = plain
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// describe serves the OpenAPI document, which is made at the first request.
+func describe(a *API, doc *huma.OpenAPI) {
+	described := sync.OnceValues(func() ([]byte, error) { return json.Marshal(doc) })
+	a.Router.Path("/openapi.json").Methods(http.MethodGet).Handler(a.Around(http.MethodGet, "/openapi.json",
+		http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			text, err := described()
+			if err != nil {
+				problem.Of(a.Log, err).Write(w)
+				return
+			}
+			w.Header().Set("Content-Type", "application/openapi+json")
+			_, _ = w.Write(text)
+		})))
+}
+
+// Document starts the OpenAPI document. Parameters are parsed and checked as described; bodies are
+// parsed by strict.
+func (a *API) Document() huma.API {
+	schemas := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
+	schemas.RegisterTypeAlias(reflect.TypeFor[wire.Duration](), reflect.TypeFor[durationSchema]())
+	schemas.RegisterTypeAlias(reflect.TypeFor[wire.Lifetime](), reflect.TypeFor[durationSchema]())
+	schemas.RegisterTypeAlias(reflect.TypeFor[wire.Tuning](), reflect.TypeFor[tuningSchema]())
+	schemas.RegisterTypeAlias(reflect.TypeFor[wire.OrNone[int64]](), reflect.TypeFor[countSchema]())
+	schemas.RegisterTypeAlias(reflect.TypeFor[wire.OrNone[float64]](), reflect.TypeFor[amountSchema]())
+	schemas.RegisterTypeAlias(reflect.TypeFor[wire.OrNone[bool]](), reflect.TypeFor[switchSchema]())
+	schemas.RegisterTypeAlias(reflect.TypeFor[wire.OrNone[wire.Duration]](), reflect.TypeFor[durationSchema]())
+	schemas.RegisterTypeAlias(reflect.TypeFor[json.RawMessage](), reflect.TypeFor[anySchema]())
+	format := huma.Format{Marshal: writeJSON, Unmarshal: json.Unmarshal}
+	config := huma.Config{
+		OpenAPI: &huma.OpenAPI{
+			OpenAPI: "3.1.0",
+			Info: &huma.Info{
+				Title: "Berth", Version: a.Config.Version,
+				Description: "Queues jobs, allocates GPUs to them and runs them. Any peer accepts any request.",
+			},
+			Components: &huma.Components{Schemas: schemas},
+		},
+		Formats:                      map[string]huma.Format{"application/json": format, "json": format},
+		DefaultFormat:                "application/json",
+		RejectUnknownQueryParameters: true,
+		Transformers:                 []huma.Transformer{problem.Retell},
+	}
+	customize := humamux.WithRouteCustomizer(func(op *huma.Operation, route *mux.Route) {
+		h := strict.Query(route.GetHandler())
+		if op.Method != http.MethodGet && op.Metadata[AnsweredHere] == nil {
+			if op.RequestBody == nil {
+				h = strict.Bodiless(a.Log, h)
+			}
+			h = Write{a.Forward.Wrap(a.noting(a.Gate.Confirm(op.Method, op.Path, h)), forward.Rule{MaxBody: MaxBody, Keyed: true})}
+		}
+		route.Handler(a.Around(op.Method, op.Path, h))
+	})
+	return humamux.New(a.Router, config, customize)
+}
+
+// Answer is a body and the index of the state that it shows.
+type Answer[T any] struct {
+	Index uint64 `header:"X-Berth-Index" doc:"index of the state that the answer is about"`
+	ETag  string `header:"ETag" doc:"of lists that If-None-Match is for"`
+	Body  *T
+}
+
+// Op starts the description of a route.
+func Op(id, method, path, summary string) huma.Operation {
+	return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary}
+}
+
+// Handle routes an operation, and converts its errors to problems.
+func Handle[I, O any](a *API, doc huma.API, o huma.Operation, do func(context.Context, *I) (*Answer[O], error)) {
+	o.Responses = map[string]*huma.Response{"default": ProblemResponse(doc)}
+	huma.Register(doc, o, func(ctx context.Context, in *I) (*Answer[O], error) {
+		out, err := do(ctx, in)
+		if same, is := errors.AsType[*notModified](err); is {
+			return nil, same
+		}
+		if err != nil {
+			return nil, problem.Of(a.Log, err)
+		}
+		return out, nil
+	})
+}
+
+func problemSchema(doc huma.API) *huma.Schema {
+	return doc.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[wire.Problem](), true, "")
+}
+
+// HandleBody is Handle for an operation with a body of type B, which is described here and parsed
+// by strict.
+func HandleBody[B, I, O any](a *API, doc huma.API, o huma.Operation, do func(context.Context, *I) (*Answer[O], error)) {
+	HandleMaybeBody[B](a, doc, o, true, do)
+}
+
+// HandleMaybeBody is HandleBody for an operation whose body may be optional.
+func HandleMaybeBody[B, I, O any](a *API, doc huma.API, o huma.Operation, must bool, do func(context.Context, *I) (*Answer[O], error)) {
+	o.RequestBody = &huma.RequestBody{}
+	Handle(a, doc, o, do)
+	o.RequestBody.Required = must // the library requires every body
+	schemas := doc.OpenAPI().Components.Schemas
+	ref := schemas.Schema(reflect.TypeFor[B](), true, "")
+	strict.New[B]().Describe(schemas.SchemaFromRef(ref.Ref))
+	o.RequestBody.Content = map[string]*huma.MediaType{"application/json": {Schema: ref}}
+}
+
+// writeJSON writes an answer as JSON. It does not escape HTML: answers are not pages.
+func writeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
+// AnsweredHere marks operations that change nothing although their method is not GET: any peer
+// answers them itself.
+const AnsweredHere = "answered here"
+
+// LogOutput is an answer that writes itself.
+type LogOutput struct{ Body func(huma.Context) }
+
+// ProblemResponse describes every answer that is a problem.
+func ProblemResponse(doc huma.API) *huma.Response {
+	return &huma.Response{
+		Description: "an error: a problem with a stable code",
+		Content:     map[string]*huma.MediaType{wire.ProblemType: {Schema: problemSchema(doc)}},
+	}
+}

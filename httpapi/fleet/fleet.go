@@ -1,0 +1,42 @@
+package fleet
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/core"
+	"github.com/berth-gpu/berth/httpapi/view"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// fleet lists GPUs and nodes.
+type fleet struct{ api *core.API }
+
+func (a fleet) route(doc huma.API) {
+	set := core.Topics(model.TopicFleet, model.TopicNode, model.TopicSettings)
+	for id, path := range map[string]string{"gpu-status": "/gpu/status", "cluster-gpu-status": "/cluster/gpu-status"} {
+		core.Handle(a.api, doc, core.Op(id, http.MethodGet, path, "Every GPU with its holder and telemetry"),
+			func(ctx context.Context, in *core.WatchInput) (*core.Answer[wire.GPUStatus], error) {
+				s, err := a.api.Read(ctx, &in.Watch, set, nil)
+				if err != nil {
+					return nil, err
+				}
+				nodes, busy := view.Nodes(&s, a.api.Now(&s), a.api.Samples.Get(ctx).Readings)
+				out := &wire.GPUStatus{Nodes: nodes, ClusterStatus: view.ClusterStatus(&s)}
+				out.ClusterStatus.BusyPercent = busy
+				return &core.Answer[wire.GPUStatus]{Index: s.Index, Body: out}, nil
+			})
+	}
+	core.Handle(a.api, doc, core.Op("nodes", http.MethodGet, "/nodes", "Every GPU host"),
+		func(ctx context.Context, in *core.WatchInput) (*core.Answer[wire.Nodes], error) {
+			s, err := a.api.Read(ctx, &in.Watch, set, nil)
+			if err != nil {
+				return nil, err
+			}
+			nodes, _ := view.Nodes(&s, a.api.Now(&s), a.api.Samples.Get(ctx).Readings)
+			return &core.Answer[wire.Nodes]{Index: s.Index, Body: &wire.Nodes{Nodes: nodes}}, nil
+		})
+}

@@ -1,0 +1,139 @@
+package intake
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/problem"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// array parses the tasks of an array: a number, the numbers themselves, or a grid.
+func array(r *wire.Submit, c *command.Submit) (err error) {
+	if c.Throttle, err = Count("array_limit", r.MaxRunning, 1, model.MaxTasks, 0); err != nil {
+		return err
+	}
+	if c.Tasks, err = Count("array_size", r.Tasks, 1, model.MaxTasks, 1); err != nil {
+		return err
+	}
+	var x model.Indices
+	switch {
+	case len(r.Params) > 0:
+		x, err = sweep(r, c)
+	case r.Indices != "":
+		x, err = model.ParseIndices(r.Indices)
+		err = Named("array_indices", err)
+	case c.Tasks > 1:
+		x = model.FirstIndices(c.Tasks)
+	}
+	switch {
+	case err == nil && x == nil && r.MaxRunning != nil && r.Tasks == nil:
+		return problem.Invalid("array_limit", "needs an array: array_size, array_indices or params")
+	case err != nil || x == nil:
+		return err
+	case r.Tasks != nil && int(c.Tasks) != len(x):
+		return problem.Invalid("array_size", "must be "+strconv.Itoa(len(x))+" with these tasks, or be left out")
+	}
+	c.Tasks, c.Spec.Array = uint32(len(x)), x.String() //nolint:gosec // at most model.MaxTasks
+	return nil
+}
+
+// sweep returns the numbers of a grid's tasks.
+func sweep(r *wire.Submit, c *command.Submit) (model.Indices, error) {
+	if r.Indices != "" {
+		return nil, problem.Invalid("array_indices", "must not be given together with params: their grid determines the number of tasks")
+	}
+	for _, line := range r.Params {
+		if strings.Contains(line, "\n") {
+			return nil, problem.Invalid("params", "must be one line each")
+		}
+	}
+	c.Spec.Sweep = strings.Join(r.Params, "\n")
+	grid, err := model.ParseSweep(c.Spec.Sweep)
+	if err != nil {
+		return nil, err
+	}
+	return model.FirstIndices(grid.Len()), model.CheckSweep(c.Spec.Sweep)
+}
+
+// Named converts an error that says what a value must be to one about a field.
+func Named(field string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return problem.Invalid(field, err.Error())
+}
+
+// awaited parses the jobs that the new one waits for.
+func awaited(r *wire.Submit, c *command.Submit) error {
+	for _, text := range r.Dependencies {
+		list, err := parseDependency(text)
+		if err != nil {
+			return Named("dependencies", err)
+		}
+		c.After = append(c.After, list...)
+	}
+	slices.SortFunc(c.After, func(a, b model.After) int { return a.Job.Compare(b.Job) })
+	c.After = slices.Compact(c.After)
+	for i := 1; i < len(c.After); i++ {
+		if c.After[i].Job == c.After[i-1].Job {
+			return problem.Invalid("dependencies", "name job "+c.After[i].Job.String()+" in two ways: give one")
+		}
+	}
+	if len(c.After) > model.MaxAfter {
+		return problem.Invalid("dependencies", "must be at most "+strconv.Itoa(model.MaxAfter)+" jobs")
+	}
+	return nil
+}
+
+var errDependency = errors.New("must be afterok, afterany or afternotok and jobs, such as afterok:12:13")
+
+// parseDependency parses "afterok:12:13".
+func parseDependency(text string) (out []model.After, err error) {
+	kind, jobs, found := strings.Cut(text, ":")
+	k := model.AfterOK
+	for k.Valid() && k.String() != kind {
+		k++
+	}
+	if !found || !k.Valid() {
+		return nil, errDependency
+	}
+	for id := range strings.SplitSeq(jobs, ":") {
+		n, err := JobID(id)
+		if err != nil {
+			return nil, errDependency
+		}
+		out = append(out, model.After{Job: n, Kind: k})
+	}
+	return out, nil
+}
+
+// dates parses the earliest start and the deadline.
+func dates(r *wire.Submit, c *command.Submit, now model.Time) (err error) {
+	if c.Spec.Begin, err = instant("begin", r.Begin, now); err != nil {
+		return err
+	}
+	c.Spec.Deadline, err = instant("deadline", r.Deadline, now)
+	return err
+}
+
+// instant parses an RFC 3339 time, or a time from now; empty: none.
+func instant(field, text string, now model.Time) (model.Time, error) {
+	if text == "" {
+		return 0, nil
+	}
+	if ahead, relative := strings.CutPrefix(text, "+"); relative {
+		d, err := wire.ParseDuration(ahead)
+		return now.Add(d), Named(field, err)
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil || t.Year() < 1970 || t.Year() > 2200 {
+		return 0, problem.Invalid(field, "must be a time such as 2026-01-31T20:00:00Z, or +2h")
+	}
+	return model.TimeOf(t), nil
+}

@@ -1,0 +1,12 @@
+// Package intake converts requests to commands: each is parsed, completed with defaults and checked
+// before a command is made of it. All functions are pure, and the state is only read.
+//
+//	ask.go         a submission, with ask_array.go, ask_signal.go and ask_where.go
+//	rules.go       what jobs may run
+//	allocation.go  a request of a service for GPUs
+//	booking.go     a reservation, and the limits of reservations
+//	quota.go       limits of users and projects, and how GPUs are divided
+//	names.go       ids, states, roles and scopes by their names
+//	imported.go    the jobs of a state file
+//	resettle.go    the settings and services of a state file
+package intake

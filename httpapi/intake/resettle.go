@@ -1,0 +1,190 @@
+package intake
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/berth-gpu/berth/cluster/sched/queue"
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/problem"
+	"github.com/berth-gpu/berth/httpapi/strict"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// Settings parses settings strictly, at all levels.
+func Settings(raw []byte) (*wire.Arrangement, error) {
+	set, err := strict.New[wire.Arrangement]().Decode(raw)
+	if err != nil {
+		return nil, err
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	if err := d.Decode(new(wire.Arrangement)); err != nil {
+		return nil, problem.Refuse(wire.CodeInvalid, strings.TrimPrefix(err.Error(), "json: ")+" is in none of them")
+	}
+	return set, nil
+}
+
+// Changes converts the settings of an import to commands that may be repeated.
+func Changes(s *state.State, set *wire.Arrangement) (list []command.Body, err error) {
+	for _, add := range []func(*state.State, *wire.Arrangement) ([]command.Body, error){order, division, customs, usersOf, quotasOf, sharesOf, servicesOf} {
+		some, err := add(s, set)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, some...)
+	}
+	if set.Running != nil {
+		list = append(list, &command.SetRunning{Running: *set.Running})
+	}
+	return list, nil
+}
+
+// order returns the changes of the policy and its tuning.
+func order(s *state.State, set *wire.Arrangement) (list []command.Body, err error) {
+	if policy := strings.ReplaceAll(set.Policy, "-", "_"); policy != "" {
+		if !queue.Known(policy) {
+			return nil, problem.Invalid("policy", "must be one of "+strings.Join(queue.Policies(), ", "))
+		}
+		list = append(list, &command.SetPolicy{Policy: policy})
+	}
+	if len(set.Parameters) > 0 {
+		tuning := s.Settings().Tuning
+		for _, name := range slices.Sorted(maps.Keys(set.Parameters)) {
+			if err := tuning.Set(name, set.Parameters[name]); err != nil {
+				return nil, problem.Invalid("parameters", err.Error())
+			}
+		}
+		list = append(list, &command.SetTuning{Tuning: tuning})
+	}
+	return list, nil
+}
+
+// division returns the changes of how GPUs are divided and reserved, and how long jobs are
+// remembered.
+func division(s *state.State, set *wire.Arrangement) (list []command.Body, err error) {
+	if set.Allocation != nil {
+		c, err := Pools(set.Allocation)
+		if err != nil {
+			return nil, problem.Under("allocation", err)
+		}
+		list = append(list, c)
+	}
+	if set.Reservation != nil {
+		c, err := Caps(s, set.Reservation)
+		if err != nil {
+			return nil, problem.Under("reservation_limits", err)
+		}
+		list = append(list, c)
+	}
+	if r := set.Retention; r != nil {
+		jobs, err := Count("jobs", &r.Jobs, 0, 10_000_000, 0)
+		if err != nil {
+			return nil, problem.Under("retention", err)
+		}
+		list = append(list, &command.SetRetention{Retention: model.Retention{Jobs: jobs, Age: time.Duration(r.Age)}})
+	}
+	return list, nil
+}
+
+// customs returns the changes of the defaults of jobs, and of the cluster's name.
+func customs(_ *state.State, set *wire.Arrangement) ([]command.Body, error) {
+	d := set.Defaults
+	if d == nil {
+		return nil, nil
+	}
+	class, err := Count("priority", &d.Priority, 0, int64(model.ClassCritical), 0)
+	if err != nil {
+		return nil, problem.Under("defaults", err)
+	}
+	commands := model.AudienceProject
+	var known bool
+	if d.Commands != "" {
+		if commands, known = model.AudienceOf(d.Commands); !known {
+			return nil, problem.Under("defaults", problem.Invalid("show_commands", "must be project, user or all"))
+		}
+	}
+	c := &command.SetDefaults{Defaults: model.Defaults{
+		Name: d.Name, Class: model.Class(class), //nolint:gosec // at most 4
+		IdleStop: time.Duration(d.IdleStop), CheckpointInterval: time.Duration(d.Checkpoint), Commands: commands,
+	}}
+	if err := c.Validate(); err != nil {
+		return nil, problem.Under("defaults", err)
+	}
+	return []command.Body{c}, nil
+}
+
+func usersOf(_ *state.State, set *wire.Arrangement) (list []command.Body, err error) {
+	for i, u := range set.Users {
+		c := &command.SetUser{User: u.Name, Join: u.Projects}
+		if c.Role, err = Role(u.Role); err == nil {
+			err = c.Validate()
+		}
+		if err != nil {
+			return nil, problem.Under(problem.Nth("users", i), err)
+		}
+		list = append(list, c)
+	}
+	return list, nil
+}
+
+func quotasOf(_ *state.State, set *wire.Arrangement) (list []command.Body, err error) {
+	for i := range set.Quotas {
+		q := &set.Quotas[i]
+		scope, err := scopeNamed(q.Scope, q.Name, true)
+		if err != nil {
+			return nil, problem.Under(problem.Nth("quotas", i), err)
+		}
+		values, err := Limits(scope, &q.Limits)
+		if err != nil {
+			return nil, problem.Under(problem.Nth("quotas", i)+".limits", err)
+		}
+		list = append(list, &command.AdjustLimit{Scope: scope, Set: values})
+	}
+	return list, nil
+}
+
+func sharesOf(_ *state.State, set *wire.Arrangement) (list []command.Body, err error) {
+	for i, w := range set.Shares {
+		scope, err := scopeNamed(w.Scope, w.Name, false)
+		if err != nil {
+			return nil, problem.Under(problem.Nth("shares", i), err)
+		}
+		n, err := Count("shares", &w.Shares, 1, 10_000, 0)
+		if err != nil {
+			return nil, problem.Under(problem.Nth("shares", i), err)
+		}
+		list = append(list, &command.SetWeight{Weight: model.Weight{Scope: scope, Shares: n}})
+	}
+	return list, nil
+}
+
+// servicesOf returns the commands that queue the services of an import that are not queued yet.
+func servicesOf(s *state.State, set *wire.Arrangement) (list []command.Body, err error) {
+	for i := range set.Services {
+		in := &set.Services[i]
+		where := problem.Nth("services", i)
+		id := model.AllocationID(in.ID)
+		if s.Allocations.Has(id) {
+			continue
+		}
+		c, err := Allocation(&in.Request)
+		if err != nil {
+			return nil, problem.Under(where+".request", err)
+		}
+		if c.ID, c.User = id, in.User; in.Request.User != "" {
+			return nil, problem.Under(where, problem.Invalid("request", "must not contain a user: the field user has it"))
+		}
+		if err := c.Validate(); err != nil {
+			return nil, problem.Under(where, err)
+		}
+		list = append(list, c)
+	}
+	return list, nil
+}

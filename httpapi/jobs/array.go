@@ -1,0 +1,84 @@
+package jobs
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/core"
+	"github.com/berth-gpu/berth/httpapi/intake"
+	"github.com/berth-gpu/berth/httpapi/problem"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// lists returns jobs by their age, and the tasks of an array.
+type lists struct{ api *core.API }
+
+// jobsInput is the input of GET /jobs.
+type jobsInput struct {
+	core.Watch
+	User  string `query:"user" maxLength:"128" doc:"of this user only"`
+	Limit int    `query:"limit" minimum:"1" maximum:"1000" default:"100"`
+}
+
+// tasksInput is the input of GET /jobs/{job_id}/tasks.
+type tasksInput struct {
+	core.Watch
+	Job   string `path:"job_id"`
+	State string `query:"state" maxLength:"64" doc:"in this state only; several are separated by commas"`
+	Limit int    `query:"limit" minimum:"1" maximum:"10000" default:"10000" doc:"the most entries"`
+	After string `query:"after" maxLength:"16" doc:"next of the previous page"`
+}
+
+func (a lists) route(doc huma.API) {
+	core.Handle(a.api, doc, core.Op("jobs", http.MethodGet, "/jobs", "Jobs, newest first"), a.jobs)
+	core.Handle(a.api, doc, core.Op("tasks", http.MethodGet, "/jobs/{job_id}/tasks", "The tasks of an array, with the values that a sweep gives them"), a.tasks)
+}
+
+func (a lists) jobs(ctx context.Context, in *jobsInput) (*core.Answer[wire.Jobs], error) {
+	s, err := a.api.Read(ctx, &in.Watch, core.Topics(model.TopicJob), nil)
+	if err != nil {
+		return nil, err
+	}
+	v := a.api.ViewFor(ctx, &s, &s, a.api.Now(&s))
+	out := &wire.Jobs{Jobs: []wire.Job{}}
+	for _, j := range s.Jobs.Back() {
+		if len(out.Jobs) == in.Limit {
+			break
+		}
+		if in.User == "" || j.Spec.User == in.User {
+			out.Jobs = append(out.Jobs, v.Job(&j))
+		}
+	}
+	return &core.Answer[wire.Jobs]{Index: s.Index, Body: out}, nil
+}
+
+func (a lists) tasks(ctx context.Context, in *tasksInput) (*core.Answer[wire.Tasks], error) {
+	id, err := intake.JobID(in.Job)
+	if err != nil {
+		return nil, err
+	}
+	from := uint64(0)
+	if in.After != "" {
+		if from, err = strconv.ParseUint(in.After, 10, 32); err != nil {
+			return nil, problem.Invalid("after", "must be the next of a page before")
+		}
+	}
+	states, err := intake.States(in.State)
+	if err != nil {
+		return nil, err
+	}
+	s, err := a.api.Read(ctx, &in.Watch, core.Topics(model.TopicJob), nil)
+	if err != nil {
+		return nil, err
+	}
+	job, found := s.Jobs.Get(id)
+	if !found {
+		return nil, core.NoJob()
+	}
+	v := a.api.ViewFor(ctx, &s, &s, a.api.Now(&s))
+	return &core.Answer[wire.Tasks]{Index: s.Index, Body: v.Tasks(&job, uint32(from), in.Limit, states)}, nil
+}

@@ -1,0 +1,149 @@
+package jobs
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/core"
+	"github.com/berth-gpu/berth/httpapi/intake"
+	"github.com/berth-gpu/berth/httpapi/port"
+	"github.com/berth-gpu/berth/httpapi/problem"
+	"github.com/berth-gpu/berth/httpapi/strict"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// controls hold, release, requeue and extend jobs, and keep attached ones alive.
+type controls struct{ api *core.API }
+
+// attachInput is the input of POST /jobs/{job_id}/attach.
+type attachInput struct {
+	Job string `path:"job_id"`
+}
+
+// noteInput is the input of a change of a whole job.
+type noteInput struct {
+	Key  string `header:"Idempotency-Key"`
+	Job  string `path:"job_id"`
+	Note string `query:"note" maxLength:"512" doc:"why, for the job's timeline"`
+}
+
+func (a controls) route(doc huma.API) {
+	for _, v := range []struct {
+		name, what, done, others string
+		body                     func(model.JobID, string, string) command.Body
+	}{
+		{
+			"hold", "Hold a waiting job: it does not start until it is released", "held", "do not wait",
+			func(id model.JobID, some, note string) command.Body {
+				return &command.Hold{Job: id, Task: command.AllTasks, Tasks: some, Note: note}
+			},
+		},
+		{
+			"release", "Release a held job, or retry a failed one at once", "released", "do not wait",
+			func(id model.JobID, some, _ string) command.Body {
+				return &command.Release{Job: id, Task: command.AllTasks, Tasks: some}
+			},
+		},
+		{
+			"requeue", "Stop a running job and return it to the queue, uncharged", "returned to the queue", "do not run",
+			func(id model.JobID, some, note string) command.Body {
+				return &command.Requeue{Job: id, Task: command.AllTasks, Tasks: some, Note: note}
+			},
+		},
+	} {
+		core.Handle(a.api, doc, core.Op(v.name, http.MethodPost, "/queue/{job_id}/"+v.name, v.what),
+			func(ctx context.Context, in *targetInput) (*core.Answer[wire.Done], error) {
+				id, some, err := in.target()
+				if err != nil {
+					return nil, err
+				}
+				r, index, err := a.api.Propose(ctx, in.Key, v.body(id, some, in.Note))
+				if err != nil {
+					return nil, err
+				}
+				return &core.Answer[wire.Done]{Index: index, Body: changes(a).done(id, in.changed(v.done, r.Number, v.others))}, nil
+			})
+	}
+	core.Handle(a.api, doc, core.Op("drop-dependencies", http.MethodDelete, "/queue/{job_id}/dependencies", "Remove the dependencies of a job"),
+		a.dropDependencies)
+	extend := strict.New[wire.Extend]()
+	core.HandleBody[wire.Extend](a.api, doc, core.Op("extend", http.MethodPost, "/queue/{job_id}/extend", "Raise a job's time limit, even while it runs"),
+		func(ctx context.Context, in *jobBodyInput) (*core.Answer[wire.Done], error) {
+			body, err := extend.Decode(in.RawBody)
+			if err != nil {
+				return nil, err
+			}
+			return a.extend(ctx, in, body)
+		})
+	o := core.Op("attach", http.MethodPost, "/jobs/{job_id}/attach", "Report that the client of an attached job is alive")
+	o.Description = "A job that was submitted with attached is canceled after that time without such a call."
+	core.Handle(a.api, doc, o, a.attach)
+}
+
+// target returns the job, and the tasks that are named; empty: all.
+func (in *targetInput) target() (model.JobID, string, error) {
+	id, err := intake.JobID(in.Job)
+	if err != nil || in.Task == "" {
+		return id, "", err
+	}
+	some, err := model.ParseIndices(in.Task)
+	return id, some.String(), intake.Named("task", err)
+}
+
+func (a controls) dropDependencies(ctx context.Context, in *noteInput) (*core.Answer[wire.Done], error) {
+	id, err := intake.JobID(in.Job)
+	if err != nil {
+		return nil, err
+	}
+	_, index, err := a.api.Propose(ctx, in.Key, &command.DropDependencies{Job: id, Note: in.Note})
+	if err != nil {
+		return nil, err
+	}
+	return &core.Answer[wire.Done]{Index: index, Body: changes(a).done(id, "has no dependencies any more")}, nil
+}
+
+func (a controls) extend(ctx context.Context, in *jobBodyInput, body *wire.Extend) (*core.Answer[wire.Done], error) {
+	id, err := intake.JobID(in.Job)
+	if err != nil {
+		return nil, err
+	}
+	c := &command.Extend{Job: id, TimeLimit: time.Duration(intake.Or(body.TimeLimit, 0)), By: time.Duration(intake.Or(body.By, 0))}
+	s := a.api.Peer.Reader.State()
+	job, _ := s.Jobs.Get(id)
+	if err := a.api.Gate.Terms().Rules.Longer(max(c.TimeLimit, job.Spec.TimeLimit+c.By)); err != nil {
+		return nil, err
+	}
+	_, index, err := a.api.Propose(ctx, in.Key, c)
+	if err != nil {
+		return nil, err
+	}
+	s = a.api.Peer.Reader.State()
+	job, _ = s.Jobs.Get(id)
+	return &core.Answer[wire.Done]{Index: index, Body: changes(a).done(id, "may run "+job.Spec.TimeLimit.String())}, nil
+}
+
+// attach is answered by the leader, which alone cancels jobs whose clients are gone.
+func (a controls) attach(ctx context.Context, in *attachInput) (*core.Answer[wire.Done], error) {
+	id, err := intake.JobID(in.Job)
+	if err != nil {
+		return nil, err
+	}
+	s, err := a.api.Fresh(ctx, port.Default)
+	if err != nil {
+		return nil, err
+	}
+	job, found := s.Jobs.Get(id)
+	switch {
+	case !found:
+		return nil, core.NoJob()
+	case job.Spec.Attached == 0:
+		return nil, problem.Refuse(model.CodeConflict.String(), "job "+id.String()+" was not submitted as attached: it needs no client")
+	}
+	a.api.Peer.Beats.Hear(id)
+	return &core.Answer[wire.Done]{Index: s.Index, Body: changes(a).done(id, "heard")}, nil
+}

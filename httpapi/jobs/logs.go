@@ -1,0 +1,279 @@
+package jobs
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humamux"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/core"
+	"github.com/berth-gpu/berth/httpapi/intake"
+	"github.com/berth-gpu/berth/httpapi/port"
+	"github.com/berth-gpu/berth/httpapi/problem"
+	"github.com/berth-gpu/berth/httpapi/view"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// Sources of a log, in wire.HeaderSource.
+const (
+	SourceNode = "node"
+	SourceTail = "tail"
+)
+
+// outputs serves the output of jobs, from the nodes that run them.
+type outputs struct{ api *core.API }
+
+// logInput is the input of GET /jobs/{job_id}/logs.
+type logInput struct {
+	Job     string `path:"job_id"`
+	Task    string `query:"task" doc:"of an array: which one; an array as a whole has no output"`
+	Attempt uint32 `query:"attempt" minimum:"1" doc:"the newest by default"`
+	Rank    uint32 `query:"rank" maximum:"1023" doc:"of a gang; 0 by default"`
+	Stream  string `query:"stream" enum:"stdout,stderr" default:"stdout"`
+	Tail    uint32 `query:"tail" doc:"only the last lines; 0: none, and with follow only new lines; all by default"`
+	Follow  bool   `query:"follow" doc:"go on until the rank ends"`
+
+	lines int64 // the value of Tail; -1: all
+}
+
+// Resolve distinguishes a tail of 0 from none.
+func (in *logInput) Resolve(ctx huma.Context) []error {
+	in.lines = -1
+	if u := ctx.URL(); u.Query().Has("tail") {
+		in.lines = int64(in.Tail)
+	}
+	return nil
+}
+
+func (a outputs) route(doc huma.API) {
+	o := core.Op("logs", http.MethodGet, "/jobs/{job_id}/logs", "A job's output")
+	o.Description = "The output comes from the node that runs the job. While the node is unreachable, the answer is the end of " +
+		"the output, if the rank has ended, and " + wire.HeaderSource + " says tail."
+	o.Responses = map[string]*huma.Response{
+		"200":     {Description: "the output, unchanged", Content: map[string]*huma.MediaType{"text/plain": {Schema: &huma.Schema{Type: "string"}}}},
+		"default": core.ProblemResponse(doc),
+	}
+	huma.Register(doc, o, func(ctx context.Context, in *logInput) (*core.LogOutput, error) {
+		rank, node, err := a.find(ctx, in)
+		if err != nil {
+			return nil, problem.Of(a.api.Log, err)
+		}
+		return &core.LogOutput{Body: func(c huma.Context) {
+			r, w := humamux.Unwrap(c)
+			a.send(w, r, rank, node, in)
+		}}, nil
+	})
+}
+
+// find returns which rank's output is asked for, and the address of its node.
+func (a outputs) find(ctx context.Context, in *logInput) (k model.RankKey, address string, err error) {
+	id, err := intake.JobID(in.Job)
+	if err != nil {
+		return k, "", err
+	}
+	n, err := taskOf(in.Task)
+	if err != nil {
+		return k, "", err
+	}
+	s, err := a.api.Fresh(ctx, port.Default)
+	if err != nil {
+		return k, "", err
+	}
+	task, found := view.TaskAt(&s, id, n)
+	if !found {
+		return k, "", core.NoJob()
+	}
+	if job, _ := s.Jobs.Get(id); job.Array() && n == view.FirstTask {
+		return k, "", problem.Invalid("task", fmt.Sprintf("job %s is an array of %d tasks, each with its own output: give one of them, such as %d",
+			id, job.Tasks, task.Key.Task))
+	}
+	if task.Attempts == 0 {
+		return k, "", problem.Refuse(wire.CodeNotFound, "the job has not started yet, so that there is no output")
+	}
+	k = task.Newest().Rank(in.Rank)
+	if in.Attempt > 0 {
+		k.N = in.Attempt
+	}
+	return k, nodeAddress(&s, k), rankThere(&s, k)
+}
+
+func rankThere(s *state.State, k model.RankKey) error {
+	if s.Ranks.Has(k) {
+		return nil
+	}
+	return problem.Refuse(wire.CodeNotFound, "the job has no such attempt or no such rank")
+}
+
+func nodeAddress(s *state.State, k model.RankKey) string {
+	r, _ := s.Ranks.Get(k)
+	n, _ := s.Nodes.Get(r.Node)
+	return n.Address
+}
+
+// send passes on the node's log, or the tail that is kept here.
+func (a outputs) send(w http.ResponseWriter, r *http.Request, k model.RankKey, node string, in *logInput) {
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	stop := context.AfterFunc(a.api.Life.Ctx, cancel)
+	defer stop()
+	answer, err := a.ask(ctx, k, node, in)
+	if err != nil {
+		a.api.Log.Debug("a log cannot be read from its node", "rank", k, "err", err)
+		a.sendTail(w, k, in)
+		return
+	}
+	defer func() { _ = answer.Body.Close() }()
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set(wire.HeaderSource, SourceNode)
+	w.Header().Set("Trailer", wire.TrailerProblem)
+	w.WriteHeader(http.StatusOK)
+	err = stream(w, answer.Body)
+	switch f := core.EndedBy(r.Context()); {
+	case f != nil:
+		closeLog(w, r, f)
+	case err != nil && r.Context().Err() == nil:
+		core.Cut(w)
+	}
+}
+
+// closeLog ends a log whose reader has lost the right to it with the reason: as a trailer for
+// clients that accept trailers (RFC 9110, 10.1.4), else as a last line.
+func closeLog(w http.ResponseWriter, r *http.Request, f *problem.Failure) {
+	if !takesTrailers(r) {
+		w = core.Conclude(w)
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(core.FollowerSlow)) // a writer without deadlines has no slow client
+		_, _ = io.WriteString(w, "\nberth: the output ends here: "+f.Detail+"\n")             // a client that has left needs no reason
+		return
+	}
+	if data, err := json.Marshal(f.Problem); err == nil { // texts and numbers only
+		w.Header().Set(wire.TrailerProblem, string(data))
+	}
+}
+
+// takesTrailers reports whether a client announces that it reads trailers.
+func takesTrailers(r *http.Request) bool {
+	return slices.ContainsFunc(r.Header.Values("Te"), func(list string) bool {
+		return slices.ContainsFunc(strings.Split(list, ","), func(one string) bool { return strings.EqualFold(strings.TrimSpace(one), "trailers") })
+	})
+}
+
+// ask requests a log from the node. An answer with another status is an error.
+func (a outputs) ask(ctx context.Context, k model.RankKey, node string, in *logInput) (*http.Response, error) {
+	if node == "" {
+		return nil, fmt.Errorf("the address of the node of %s is not known", k)
+	}
+	q := url.Values{
+		"job": {k.Job.String()}, "task": {decimal(k.Task)}, "attempt": {decimal(k.N)}, "rank": {decimal(k.Rank)}, "stream": {in.Stream},
+	}
+	if in.lines >= 0 {
+		q.Set("tail", decimal(in.Tail))
+	}
+	if in.Follow {
+		q.Set("follow", "true")
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	late := time.AfterFunc(core.NodeLimit, cancel)
+	r, err := core.NewRequest(ctx, http.MethodGet, node, "/node/logs?"+q.Encode(), nil)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	answer, err := a.api.Out.RoundTrip(r)
+	if !late.Stop() || err != nil {
+		cancel()
+		if err == nil {
+			err = answer.Body.Close()
+		}
+		return nil, fmt.Errorf("node at %s: no answer in time: %w", node, err)
+	}
+	if answer.StatusCode != http.StatusOK {
+		cancel()
+		return nil, fmt.Errorf("node at %s answers with status %s: %w", node, answer.Status, answer.Body.Close())
+	}
+	answer.Body = &cancelable{answer.Body, cancel}
+	return answer, nil
+}
+
+// cancelable ends its request when it is closed.
+type cancelable struct {
+	io.ReadCloser
+	cancel context.CancelFunc
+}
+
+// Close ends the request.
+func (c *cancelable) Close() error {
+	defer c.cancel()
+	return c.ReadCloser.Close()
+}
+
+func decimal(n uint32) string { return strconv.FormatUint(uint64(n), 10) }
+
+// stream copies output as it comes. A client that does not read what it asked for is cut off.
+func stream(w http.ResponseWriter, from io.Reader) error {
+	control := http.NewResponseController(w)
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buffer)
+		if n > 0 {
+			_ = control.SetWriteDeadline(time.Now().Add(core.WriteLimit)) // a writer without deadlines has no slow client
+			if _, err := w.Write(buffer[:n]); err != nil {
+				return err
+			}
+			if err := control.Flush(); err != nil {
+				return err
+			}
+		}
+		switch {
+		case err == io.EOF: //nolint:errorlint // readers return it bare
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+}
+
+// sendTail sends the end of the output that this peer keeps.
+func (a outputs) sendTail(w http.ResponseWriter, k model.RankKey, in *logInput) {
+	t, found := a.api.Peer.Tails.Get(k)
+	if !found {
+		problem.Refuse(wire.CodeUnreachable, "the node that has the output cannot be reached, and the end of it is not kept here: "+
+			"try again when the node can be reached").Write(w)
+		return
+	}
+	data := t.Stdout
+	if in.Stream == "stderr" {
+		data = t.Stderr
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set(wire.HeaderSource, SourceTail)
+	_, _ = w.Write(lastLines(data, in.lines)) // a client that has left needs no answer
+}
+
+// lastLines returns the last n lines; all if n is negative.
+func lastLines(data []byte, n int64) []byte {
+	switch {
+	case n < 0:
+		return data
+	case n == 0:
+		return nil
+	}
+	at := len(bytes.TrimSuffix(data, []byte("\n")))
+	for range n {
+		if at = bytes.LastIndexByte(data[:max(at, 0)], '\n'); at < 0 {
+			return data
+		}
+	}
+	return data[at+1:]
+}

@@ -1,0 +1,46 @@
+// Package jobs handles requests about jobs: submissions, changes, the queue, single jobs with their
+// output, and jobs that have ended.
+//
+//	routes.go   the paths
+//	submit.go   submissions; plan.go their forecasts, dry runs, and the plan of the queue
+//	change.go   cancel, priority, and the orchestrator's switches; control.go hold, requeue, extend, attach
+//	queue.go    the queue and its statistics
+//	array.go    lists of jobs and of tasks; detail.go one job
+//	logs.go     a job's output, from its node
+//	past.go     jobs that have ended; usage.go GPU-hours
+package jobs
+
+import (
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/berth-gpu/berth/httpapi/core"
+)
+
+// Submit adds the paths for submissions.
+func Submit(a *core.API, doc huma.API) {
+	submissions{a}.route(doc)
+}
+
+// Changes adds the paths for changes of jobs, and for the switches of the orchestrator.
+func Changes(a *core.API, doc huma.API) {
+	changes{a}.route(doc)
+}
+
+// Control adds the paths that hold, repeat, extend and attach jobs.
+func Control(a *core.API, doc huma.API) {
+	controls{a}.route(doc)
+}
+
+// Queue adds the paths that show the queue, its forecast, and jobs with their output.
+func Queue(a *core.API, doc huma.API) {
+	queues{a}.route(doc)
+	plans{a}.route(doc)
+	details{a}.route(doc)
+	lists{a}.route(doc)
+	outputs{a}.route(doc)
+}
+
+// Past adds the paths that show jobs that have ended, and the use of GPUs.
+func Past(a *core.API, doc huma.API) {
+	pasts{a}.route(doc)
+}

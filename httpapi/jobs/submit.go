@@ -1,0 +1,113 @@
+package jobs
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/core"
+	"github.com/berth-gpu/berth/httpapi/intake"
+	"github.com/berth-gpu/berth/httpapi/problem"
+	"github.com/berth-gpu/berth/httpapi/strict"
+	"github.com/berth-gpu/berth/httpapi/view"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// submissions accepts jobs.
+type submissions struct{ api *core.API }
+
+func (a submissions) route(doc huma.API) {
+	body := strict.New[wire.Submit]()
+	o := core.Op("submit", http.MethodPost, "/queue/submit", "Queue a job, or an array of them")
+	core.HandleBody[wire.Submit](a.api, doc, o, func(ctx context.Context, in *core.SubmitInput) (*core.Answer[wire.Submitted], error) {
+		request, err := body.Decode(in.RawBody)
+		if err != nil {
+			return nil, err
+		}
+		return a.submit(ctx, request, in)
+	})
+}
+
+// submit queues a job. A repeated submission gets the job that it made first.
+func (a submissions) submit(ctx context.Context, r *wire.Submit, in *core.SubmitInput) (*core.Answer[wire.Submitted], error) {
+	s := a.api.Peer.Reader.State()
+	body, err := intake.Submission(r, a.api.Now(&s))
+	if err != nil {
+		return nil, err
+	}
+	byDefault(r, &body.Spec, s.Settings())
+	if err := a.mayAsk(ctx, &s, r.User, &body.Spec); err != nil {
+		return nil, err
+	}
+	if err := core.MayTell(&s, body.Spec.WebhookURL); err != nil {
+		return nil, err
+	}
+	body.Spec.Preemptible = intake.Or(r.Preemptible, state.Yields(&s, &body.Spec))
+	if err := a.api.Gate.Terms().Rules.Check(body); err != nil {
+		return nil, err
+	}
+	if fits, why := a.api.Places.Possible(&s, &body.Spec); !fits {
+		return nil, problem.Refuse(wire.CodeNeverFits, why)
+	}
+	body.Capped = !core.IsOperator(ctx)
+	if in.DryRun {
+		return a.dryRun(body)
+	}
+	result, index, err := a.api.ProposeAs(ctx, core.Submitter(ctx, body.Spec.User), in.Key, body)
+	if err != nil {
+		return nil, err
+	}
+	out := a.submitted(result.Job)
+	a.foreseen(&s, body, out)
+	return &core.Answer[wire.Submitted]{Index: index, Body: out}, nil
+}
+
+// mayAsk returns an error if the caller may not submit a job that has all its defaults, and fills
+// in the user.
+func (a submissions) mayAsk(ctx context.Context, s *state.State, user string, spec *model.Spec) (err error) {
+	if spec.User, err = core.AsUser(ctx, user); err != nil {
+		return err
+	}
+	if err = a.api.Gate.InProject(ctx, s, spec.Project); err != nil {
+		return err
+	}
+	return core.InClass(ctx, spec.Class)
+}
+
+// byDefault applies the cluster's defaults to a job.
+func byDefault(r *wire.Submit, spec *model.Spec, set model.Settings) {
+	d := set.Defaults
+	spec.IdleStop = intake.Or((*time.Duration)(r.IdleStop), d.IdleStop)
+	if r.MaxRetries == nil {
+		spec.MaxRetries = set.Tuning.Retries
+	}
+	if r.Priority == nil && d.Class.Valid() {
+		spec.Class, spec.Priority = d.Class, uint8(d.Class)
+	}
+	if r.CheckpointInterval == nil && r.CheckpointIntervalS == nil && spec.CheckpointSignal != "" {
+		spec.CheckpointInterval = d.CheckpointInterval
+	}
+}
+
+// submitted returns the answer about a job in the state.
+func (a submissions) submitted(id model.JobID) *wire.Submitted {
+	s := a.api.Peer.Reader.State()
+	now := a.api.Now(&s)
+	out := &wire.Submitted{Success: true, JobID: id.String()}
+	job, found := s.Jobs.Get(id)
+	if !found { // a repeated submission whose job has left the state since
+		out.Job = wire.Job{ID: id.String()}
+		return out
+	}
+	v := view.View{State: &s, Now: now}
+	out.Job, out.Warnings = v.Job(&job), view.Warnings(&s, &job)
+	if task, _ := s.FirstTask(id); task.State == model.TaskQueued && job.Waits == 0 {
+		out.QueuePosition, out.PositionExact = a.api.Places.Of(&s, now, task.Key, task.Class)
+		out.Job.Position, out.Job.PositionExact = out.QueuePosition, out.PositionExact
+	}
+	return out
+}

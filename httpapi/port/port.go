@@ -1,0 +1,158 @@
+// Package port contains the interfaces of a peer that the HTTP API needs, and their values.
+package port
+
+import (
+	"context"
+	"time"
+
+	"github.com/berth-gpu/berth/cluster/archive"
+	"github.com/berth-gpu/berth/cluster/soft"
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/forward"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// Proposer carries out commands. Its errors are *problem.Faults; any other error leaves the outcome
+// unknown.
+type Proposer interface {
+	// Propose returns the results, in order, and the index of their log entry once
+	// this peer's state holds it.
+	Propose(ctx context.Context, commands ...command.Command) ([]command.Result, uint64, error)
+	// Renew renews a node's lease through the log. It is never repeated.
+	Renew(ctx context.Context, r command.Renewal, urgent bool) (model.Code, error)
+}
+
+// Reader reads this peer's state.
+type Reader interface {
+	// State returns the present state.
+	State() state.State
+	// Read returns a state as new as required; it waits until the context ends.
+	Read(ctx context.Context, c Consistency) (state.State, error)
+	// Changed returns a channel that is closed once one of the topics has changed
+	// after the index.
+	Changed(topics model.TopicSet, after uint64) <-chan struct{}
+}
+
+// Members is what a peer knows of its cluster.
+type Members interface {
+	forward.Members
+	// Standing returns the status of this peer.
+	Standing() Standing
+}
+
+// Telemetry keeps the telemetry of GPUs, at the leader.
+type Telemetry interface {
+	// Put replaces a node's samples.
+	Put(node model.NodeID, samples []model.Sample)
+	// All returns the newest sample of every GPU.
+	All() []soft.Reading
+}
+
+// Tails keeps the ends of ranks' output.
+type Tails interface {
+	// Put replaces the tail of a rank.
+	Put(k model.RankKey, t soft.Tail) error
+	// Get returns the tail of a rank.
+	Get(k model.RankKey) (soft.Tail, bool)
+}
+
+// Beats keeps the times of the last contact of clients of attached jobs, at the leader.
+type Beats interface {
+	Hear(job model.JobID)
+}
+
+// Histories returns jobs that have ended.
+type Histories interface {
+	// Past returns a state that holds what is kept of a job that has ended.
+	Past(id model.JobID, task uint32) (state.State, bool, error)
+	// Ends passes what has ended before a key to look, newest first, until look returns false.
+	Ends(ctx context.Context, before archive.HistoryKey, look func(archive.Ended) (more bool)) error
+}
+
+// Archive is this peer's archive.
+type Archive interface {
+	Histories
+	// Find returns records of the audit trail.
+	Find(f archive.Filter) (archive.Found, error)
+	// Verify recomputes the trail's hashes, up to a head.
+	Verify(ctx context.Context, head model.AuditHead) (archive.Verdict, error)
+	// Reach waits until the archive is complete to a log index.
+	Reach(ctx context.Context, index uint64, atMost time.Duration) bool
+	// Standing returns the status of the archive.
+	Standing() archive.Standing
+}
+
+// Refusals keeps refusals that did not reach the log, or reads of other users' data.
+type Refusals interface {
+	// Refused records one. It must not block.
+	Refused(one archive.Refusal)
+	// Find returns records, newest first; next is the Before of older ones, 0 if there are none.
+	Find(ctx context.Context, f archive.RefusalFilter) (list []archive.Refusal, next uint64, err error)
+	// Verify reports whether the records are as they were written.
+	Verify(ctx context.Context) (archive.RefusalsVerdict, error)
+}
+
+// Feed keeps the newest notices of the log.
+type Feed interface {
+	// After returns notices after a place, up to a limit; gone reports that some of them are no
+	// longer kept.
+	After(p model.NoticePlace, most int) (list []*soft.Item, gone bool)
+	// Before returns the place after which many of the picked notices follow.
+	Before(many int, pick func(*model.Notice) bool) model.NoticePlace
+	// Last returns the place of the newest notice.
+	Last() model.NoticePlace
+	// Changed returns a channel that is closed once there is a notice after a place.
+	Changed(p model.NoticePlace) <-chan struct{}
+}
+
+// Consistency is how new a read must be.
+type Consistency uint8
+
+// The consistencies.
+const (
+	Default      Consistency = iota // at least what this peer has answered or forwarded
+	Stale                           // the state as it is
+	Linearizable                    // everything acknowledged anywhere before
+)
+
+// Standing is the status of a peer in its cluster.
+type Standing struct {
+	ID         model.PeerID
+	Cluster    string
+	Role       string // "leader", "follower", "candidate" or "stopped"
+	Term       uint64
+	Leader     model.PeerID // empty: none is known
+	Last       uint64       // newest entry in its log
+	Committed  uint64
+	Applied    uint64
+	Leaderless time.Duration // time without contact to a leader
+	Silent     time.Duration // for how long this peer surely neither led nor had contact to a leader; 0: not known
+	Voters     []model.PeerID
+	Servers    []model.Peer  // id and Raft address of every member
+	Waiting    string        // why this peer takes no part in a cluster yet; empty: it takes part
+	Behind     string        // why this peer's state is behind the cluster's; empty: it is not
+	Passes     uint64        // of the scheduler, in this leadership; 0 while another peer leads
+	PassesTook time.Duration // in all
+
+	ClockAhead  map[model.PeerID]time.Duration // wall clock of each peer minus that of this one, where it is known
+	ClocksAgree bool                           // those of a majority of the peers show the same time
+
+	// Of this process:
+
+	Delivered   uint64 // to webhooks
+	Undelivered uint64 // tries that failed
+	Skipped     uint64 // commands, because of a defect
+	Undecided   uint64 // decisions without effect because of a defect
+	Broken      uint64 // restored states that break invariants
+}
+
+// Settings gives access by name to the settings of the whole cluster.
+type Settings interface {
+	// List returns all values in force.
+	List(*state.State) []wire.Setting
+	// Change returns the commands that give the named settings these values. Its error lists which
+	// may not have their value, and which may.
+	Change(*state.State, map[string]string) ([]command.Body, error)
+}

@@ -1,0 +1,41 @@
+package httpapi
+
+import (
+	"github.com/berth-gpu/berth/httpapi/admin"
+	"github.com/berth-gpu/berth/httpapi/agentapi"
+	"github.com/berth-gpu/berth/httpapi/compat"
+	"github.com/berth-gpu/berth/httpapi/core"
+	"github.com/berth-gpu/berth/httpapi/fleet"
+	"github.com/berth-gpu/berth/httpapi/jobs"
+	"github.com/berth-gpu/berth/httpapi/services"
+)
+
+// New returns the API of a peer.
+func New(c core.Config) *core.API {
+	a := core.New(c)
+	route(a)
+	return a
+}
+
+// route adds all paths. The most frequent ones come first, since paths are tried in turn.
+func route(a *core.API) {
+	doc := a.Document()
+	jobs.Submit(a, doc)
+	agentapi.Routes(a)
+	services.Allocations(a, doc)
+	compat.Trackers(a, doc)
+	jobs.Changes(a, doc)
+	admin.Policies(a, doc)
+	jobs.Control(a, doc)
+	fleet.Operations(a, doc)
+	jobs.Queue(a, doc)
+	fleet.History(a, doc)
+	admin.Events(a, doc)
+	fleet.Nodes(a, doc)
+	services.Workloads(a, doc)
+	fleet.Peers(a, doc)
+	admin.People(a, doc)
+	jobs.Past(a, doc)
+	compat.Files(a, doc)
+	a.Complete(doc)
+}

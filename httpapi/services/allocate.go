@@ -1,0 +1,277 @@
+package services
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/berth-gpu/berth/cluster/sched/explain"
+	"github.com/berth-gpu/berth/cluster/sched/queue"
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/core"
+	"github.com/berth-gpu/berth/httpapi/intake"
+	"github.com/berth-gpu/berth/httpapi/port"
+	"github.com/berth-gpu/berth/httpapi/problem"
+	"github.com/berth-gpu/berth/httpapi/strict"
+	"github.com/berth-gpu/berth/httpapi/view"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+const (
+	foreignTTL = 24 * time.Hour // of GPUs that are held for a job of another scheduler
+	grantWait  = time.Second    // for which an answer waits for GPUs that are free
+	forJobs    = "job"          // the service under which GPUs are held for jobs
+)
+
+// services allocates GPUs to services, and releases them.
+type services struct{ api *core.API }
+
+// renewInput is the input of POST /gpu/allocations/{allocation_id}/renew.
+type renewInput struct {
+	Key     string `header:"Idempotency-Key"`
+	ID      string `path:"allocation_id"`
+	RawBody []byte
+}
+
+func (a services) route(doc huma.API) {
+	o := core.Op("allocate", http.MethodPost, "/gpu/allocate", "Ask for GPUs for a service, without a job")
+	o.Description = "If none are free the allocation waits in the same queue as jobs, in the policy's order. It ends when it is released, " +
+		"or when its time is over without a renewal."
+	change(a, doc, o, func(ctx context.Context, key string, b *wire.Allocate) (*core.Answer[wire.Allocated], error) {
+		body, err := intake.Allocation(b)
+		if err != nil {
+			return nil, err
+		}
+		s := a.api.Peer.Reader.State()
+		if err := a.mayAllocate(ctx, &s, b.User, body); err != nil {
+			return nil, err
+		}
+		if err := core.MayTell(&s, body.Webhook); err != nil {
+			return nil, err
+		}
+		if err := a.size(ctx, &s, b, body, core.ClipActor(core.Submitter(ctx, body.User)), key); err != nil {
+			return nil, err
+		}
+		return a.allocate(ctx, key, body)
+	})
+	change(a, doc, core.Op("release-gpus", http.MethodPost, "/gpu/release", "Release an allocation, or remove it from the queue"),
+		func(ctx context.Context, key string, b *wire.Release) (*core.Answer[wire.Allocated], error) {
+			if b.AllocationID == "" {
+				return nil, problem.Invalid("allocation_id", "must be given")
+			}
+			return a.release(ctx, key, model.AllocationID(b.AllocationID))
+		})
+	change(a, doc, core.Op("allocate-for-job", http.MethodPost, "/cluster/gpu-allocate", "Ask for GPUs for a job that runs outside Berth"), a.allocateFor)
+	change(a, doc, core.Op("release-for-job", http.MethodPost, "/cluster/gpu-release", "Release the GPUs that were allocated for a job"), a.releaseFor)
+	renew := strict.New[wire.RenewAllocation]()
+	o = core.Op("renew-allocation", http.MethodPost, "/gpu/allocations/{allocation_id}/renew", "Renew an allocation: its time starts again from now on")
+	core.HandleMaybeBody[wire.RenewAllocation](a.api, doc, o, false, func(ctx context.Context, in *renewInput) (*core.Answer[wire.Allocated], error) {
+		body := &wire.RenewAllocation{}
+		if len(bytes.TrimSpace(in.RawBody)) > 0 {
+			var err error
+			if body, err = renew.Decode(in.RawBody); err != nil {
+				return nil, err
+			}
+		}
+		return a.renew(ctx, in, body)
+	})
+}
+
+// change routes an operation whose only input is a body.
+func change[B any](a services, doc huma.API, o huma.Operation, do func(context.Context, string, *B) (*core.Answer[wire.Allocated], error)) {
+	body := strict.New[B]()
+	core.HandleBody[B](a.api, doc, o, func(ctx context.Context, in *core.BodyInput) (*core.Answer[wire.Allocated], error) {
+		b, err := body.Decode(in.RawBody)
+		if err != nil {
+			return nil, err
+		}
+		return do(ctx, in.Key, b)
+	})
+}
+
+// allocate makes an allocation, and answers with its GPUs if it gets them soon.
+func (a services) allocate(ctx context.Context, key string, c *command.Allocate) (*core.Answer[wire.Allocated], error) {
+	s := a.api.Peer.Reader.State()
+	if fits, why := a.api.Places.Possible(&s, placed(c)); !fits {
+		return nil, problem.Refuse(wire.CodeNeverFits, why)
+	}
+	c.Capped = !core.IsOperator(ctx)
+	r, index, err := a.api.ProposeAs(ctx, core.Submitter(ctx, c.User), key, c)
+	if err != nil {
+		return nil, err
+	}
+	id := model.AllocationOf(c.Service, r.Number)
+	s = a.granted(ctx, id)
+	out, err := a.told(&s, id)
+	return &core.Answer[wire.Allocated]{Index: max(index, s.Index), Body: out}, err
+}
+
+// placed returns what an allocation asks of its place.
+func placed(c *command.Allocate) *model.Spec {
+	return &model.Spec{
+		User: c.User, Project: c.Project, GPUs: c.GPUs, Nodes: 1, GPUModel: c.GPUModel, GPUMemoryMB: c.GPUMemoryMB,
+		Constraint: c.Constraint, Nodelist: c.Nodelist, Exclude: c.Exclude,
+	}
+}
+
+// granted returns the state once an allocation has its GPUs, if nothing blocks it and it gets them
+// soon.
+func (a services) granted(ctx context.Context, id model.AllocationID) state.State {
+	ctx, cancel := context.WithTimeout(ctx, grantWait)
+	defer cancel()
+	for {
+		s := a.api.Peer.Reader.State()
+		one, _ := s.Allocations.Get(id)
+		if one.State != model.AllocationQueued {
+			return s
+		}
+		if e, waits := explain.Allocation(&s, a.api.Now(&s), id); waits && len(e.Blockers) > 0 {
+			return s
+		}
+		select {
+		case <-a.api.Wakes.Changed(core.Topics(model.TopicFleet), s.Settings().Topics[model.TopicFleet]):
+		case <-ctx.Done():
+			return a.api.Peer.Reader.State()
+		}
+	}
+}
+
+// told returns the answer about an allocation.
+func (a services) told(s *state.State, id model.AllocationID) (*wire.Allocated, error) {
+	one, found := s.Allocations.Get(id)
+	if !found {
+		return nil, noAllocation()
+	}
+	v := view.View{State: s, Now: a.api.Now(s)}
+	w := v.Allocation(&one)
+	if one.State == model.AllocationQueued {
+		w.Position, _ = queue.Position(s, v.Now, one.Turn)
+	}
+	out := &wire.Allocated{
+		Success: true, Status: w.Status, RequestID: w.ID, AllocationID: w.ID, JobID: w.JobID, Allocation: w, SubmittedAt: w.SubmittedAt,
+		AllocatedAt: w.AllocatedAt, WaitSeconds: w.WaitSeconds, Position: w.Position, Message: w.Status,
+	}
+	if one.State == model.AllocationQueued {
+		out.Message = "the allocation waits: GET /gpu/allocations/" + w.ID + " has the reasons"
+	}
+	return out, nil
+}
+
+func (a services) release(ctx context.Context, key string, id model.AllocationID) (*core.Answer[wire.Allocated], error) {
+	if err := a.mayGiveUp(ctx, id); err != nil {
+		return nil, err
+	}
+	_, index, err := a.api.Propose(ctx, key, &command.ReleaseAllocation{ID: id})
+	return a.changed(index, id, err)
+}
+
+func (a services) renew(ctx context.Context, in *renewInput, b *wire.RenewAllocation) (*core.Answer[wire.Allocated], error) {
+	ttl, err := intake.Duration("ttl", "ttl_seconds", b.TTL, b.TTLS)
+	if err != nil {
+		return nil, err
+	}
+	if ttl != nil && *ttl == 0 {
+		return nil, problem.Invalid("ttl", "must be longer than 0, or be left out for the same time again")
+	}
+	id := model.AllocationID(in.ID)
+	if err := a.mayGiveUp(ctx, id); err != nil {
+		return nil, err
+	}
+	_, index, err := a.api.Propose(ctx, in.Key, &command.RenewAllocation{ID: id, TTL: intake.Or(ttl, 0)})
+	return a.changed(index, id, err)
+}
+
+func (a services) changed(index uint64, id model.AllocationID, err error) (*core.Answer[wire.Allocated], error) {
+	if err != nil {
+		return nil, err
+	}
+	s := a.api.Peer.Reader.State()
+	out, err := a.told(&s, id)
+	return &core.Answer[wire.Allocated]{Index: index, Body: out}, err
+}
+
+// allocateFor allocates GPUs for a job: one of this cluster, with which the allocation ends, or one
+// of another scheduler.
+func (a services) allocateFor(ctx context.Context, key string, b *wire.AllocateForJob) (*core.Answer[wire.Allocated], error) {
+	if b.JobID == "" {
+		return nil, problem.Invalid("job_id", "must be given")
+	}
+	c := &command.Allocate{
+		Service: forJobs, Workload: model.WorkloadGeneric, For: b.JobID, TTL: foreignTTL,
+		Priority: model.DefaultPriority, Class: model.ServiceClass(model.DefaultPriority),
+	}
+	s := a.api.Peer.Reader.State()
+	user := ""
+	if id, err := intake.JobID(b.JobID); err == nil {
+		if job, found := s.Jobs.Get(id); found {
+			c.Job, c.TTL, c.Project, user = id, 0, job.Spec.Project, job.Spec.User
+		}
+	}
+	err := a.mayAllocate(ctx, &s, user, c)
+	if err != nil {
+		return nil, err
+	}
+	if c.GPUs, err = intake.Count("gpu_count", b.GPUs, 1, model.MaxDevices, 1); err != nil {
+		return nil, err
+	}
+	if c.GPUMemoryMB, err = intake.EitherMemory(b.GPUMemory, b.Memory); err != nil {
+		return nil, err
+	}
+	return a.allocate(ctx, key, c)
+}
+
+func (a services) releaseFor(ctx context.Context, key string, b *wire.ReleaseForJob) (*core.Answer[wire.Allocated], error) {
+	s := a.api.Peer.Reader.State()
+	one, found := state.AllocatedFor(&s, b.JobID)
+	switch {
+	case b.JobID == "":
+		return nil, problem.Invalid("job_id", "must be given")
+	case !found:
+		return nil, problem.Refuse(wire.CodeNotFound, "there is no allocation of /cluster/gpu-allocate for this job; DELETE /queue/{job_id} ends a job itself")
+	}
+	return a.release(ctx, key, one.ID)
+}
+
+// mayAllocate returns an error if the caller may not ask for GPUs without a job, and fills in the
+// user.
+func (a services) mayAllocate(ctx context.Context, s *state.State, user string, c *command.Allocate) (err error) {
+	if c.User, err = core.AsUser(ctx, user); err != nil {
+		return err
+	}
+	if err = a.api.Gate.InProject(ctx, s, c.Project); err != nil {
+		return err
+	}
+	return core.InClass(ctx, c.Class)
+}
+
+// mayGiveUp returns an error if the caller may not renew or release an allocation: their own, or as
+// an operator any. An allocation that this peer does not know may have been acknowledged by another
+// peer: it is looked up again in the newest state that can be read.
+func (a services) mayGiveUp(ctx context.Context, id model.AllocationID) error {
+	c := auth.From(ctx)
+	if c.Kind == auth.Open || c.Role.Covers(model.RoleOperator) {
+		return nil
+	}
+	s := a.api.Peer.Reader.State()
+	one, found := s.Allocations.Get(id)
+	if !found {
+		var err error
+		if s, err = a.api.Fresh(ctx, port.Linearizable); err != nil {
+			return err
+		}
+		one, found = s.Allocations.Get(id)
+	}
+	switch {
+	case !found:
+		return noAllocation()
+	case c.Owns(one.User, one.Asked):
+		return nil
+	}
+	return core.Denied("allocation " + string(id) + " is another user's: this needs the role " + model.RoleOperator.String() + "; you have " + c.Role.String())
+}

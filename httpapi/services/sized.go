@@ -1,0 +1,98 @@
+package services
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"strings"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/core"
+	"github.com/berth-gpu/berth/httpapi/problem"
+	"github.com/berth-gpu/berth/httpapi/wire"
+	"github.com/berth-gpu/berth/httpapi/workload"
+)
+
+// size fills in how many GPUs a service needs that gives no number, with their memory and the
+// priority: by the analysis of its workload, as POST /gpu/workload does, but without advisers, for
+// which a write does not wait, else by the operator's defaults for the workload's type. It is
+// limited to the GPUs of a node of the cluster; a service without any description gets one GPU. A
+// default priority is at most what the caller may ask for. A request that is repeated under its key
+// gets the same size, even if the cluster or the defaults have changed since.
+func (a services) size(ctx context.Context, s *state.State, r *wire.Allocate, c *command.Allocate, actor, key string) error {
+	past, _ := s.Request(actor, key)
+	was, again := s.Allocations.Get(model.AllocationOf(c.Service, past.Number))
+	again = again && past.Number > 0
+	usual := a.api.Gate.Terms().Workloads[c.Workload].Given()
+	if r.Workload == "" { // a request without a type has no defaults
+		usual = workload.Default{}
+	}
+	usual.Priority = min(usual.Priority, core.MostPriority(ctx)) // a default gives no additional rights
+	if again {
+		usual.Priority = int64(was.Priority)
+	}
+	if r.Priority == nil && usual.Priority > 0 {
+		c.Priority = uint8(usual.Priority) //nolint:gosec // at most 10
+		c.Class = model.ServiceClass(c.Priority)
+	}
+	switch {
+	case again:
+		if r.GPUs == nil {
+			c.GPUs = was.GPUs
+		}
+		if r.GPUMemory == nil && r.Memory == nil {
+			c.GPUMemoryMB = was.GPUMemoryMB
+		}
+		return nil
+	case !strings.HasPrefix(c.Data, "{"):
+		a.usual(s, r, c, usual)
+		return nil
+	case r.GPUs != nil:
+		return nil
+	}
+	return a.analyzed(s, r, c)
+}
+
+// usual applies the defaults of its type to a request, as far as a place can be found with them.
+func (a services) usual(s *state.State, r *wire.Allocate, c *command.Allocate, usual workload.Default) {
+	with := *c
+	if r.GPUs == nil && usual.GPUs > 0 {
+		with.GPUs = uint32(min(usual.GPUs, model.MaxDevices)) //nolint:gosec // at most 64
+		if fits, _ := a.api.Places.Possible(s, placed(&with)); fits {
+			c.GPUs = with.GPUs
+		}
+		with.GPUs = c.GPUs
+	}
+	if r.GPUMemory == nil && r.Memory == nil && usual.MemoryMB > 0 {
+		with.GPUMemoryMB = uint32(usual.MemoryMB) //nolint:gosec // at most 2^24
+		if fits, _ := a.api.Places.Possible(s, placed(&with)); fits {
+			c.GPUMemoryMB = with.GPUMemoryMB
+		}
+	}
+}
+
+// analyzed sizes a request by the description of its workload.
+func (a services) analyzed(s *state.State, r *wire.Allocate, c *command.Allocate) error {
+	w := &wire.Workload{ServiceName: r.Service, Type: r.Workload, GPU: c.GPUModel}
+	if err := json.Unmarshal([]byte(c.Data), &w.Data); err != nil {
+		return problem.Invalid("workload_data", "must be JSON")
+	}
+	k := workload.Knowledge{Fleet: fleetKinds(s), Past: pastRuns(s, "", r.Service), Defaults: a.api.Gate.Terms().Workloads}
+	plan, err := workload.Analyze(w, &k)
+	if err != nil {
+		return workloadProblem(err)
+	}
+	most := int64(1)
+	for _, kind := range k.Fleet {
+		if model.OfModel(c.GPUModel, kind.Model) {
+			most = max(most, kind.Node)
+		}
+	}
+	c.GPUs = uint32(min(plan.GPUs, most, model.MaxDevices)) //nolint:gosec // at most 64
+	if c.GPUMemoryMB == 0 && plan.Fits && plan.GPUs <= most {
+		c.GPUMemoryMB = uint32(min(plan.MemoryMB, math.MaxUint32)) //nolint:gosec // bounded
+	}
+	return nil
+}
