@@ -8,8 +8,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// admit yields what keeps a task from starting whatever is free: the jobs that it waits
-// for, its own state, its job's throttle and the limits.
+// admit yields the blockers of a task that hold regardless of which GPUs are free: the jobs that the task waits
+// for, the task's own state, its job's throttle and the limits.
 func (p *pass) admit(t *admission.Ticket) iter.Seq[blocker.Blocker] {
 	return func(yield func(blocker.Blocker) bool) {
 		for _, b := range p.awaits(&t.Job) {
@@ -47,7 +47,7 @@ func (p *pass) admit(t *admission.Ticket) iter.Seq[blocker.Blocker] {
 	}
 }
 
-// admits says that nothing keeps a task from starting but that it needs GPUs.
+// admits reports whether a task has no blocker apart from missing GPUs.
 func (p *pass) admits(t *admission.Ticket) bool {
 	for range p.admit(t) {
 		return false
@@ -55,7 +55,7 @@ func (p *pass) admits(t *admission.Ticket) bool {
 	return true
 }
 
-// notYet is why a task is not to be tried before an instant.
+// notYet returns the reason why a task must not be tried before an instant.
 func notYet(t *model.Task) blocker.Code {
 	if t.Attempts == 0 {
 		return blocker.CodeBegin
@@ -63,7 +63,7 @@ func notYet(t *model.Task) blocker.Code {
 	return blocker.CodeBackoff
 }
 
-// awaits lists the jobs that a job waits for.
+// awaits returns the jobs that a job waits for, as blockers.
 func (p *pass) awaits(job *model.Job) (out []blocker.Blocker) {
 	if job.Waits == 0 {
 		return nil

@@ -8,18 +8,18 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// bounds are the limits that jobs of a problem share: what is left of each once
-// all jobs of the problem are thought away.
+// bounds are the limits that jobs of a problem share: what would be left of each limit without the jobs of the
+// problem.
 type bounds struct {
 	pass  *pass
 	left  []int64
 	known map[boundKey]int32
-	rows  map[model.ShareKey][]model.Limit // of each user within a project
+	rows  map[model.ShareKey][]model.Limit // limits of each user within a project
 
 	owners []guarantee
 }
 
-// boundKey names a limit of a scope, or the throttle of a job.
+// boundKey is the key of a limit of a scope, or of the throttle of a job.
 type boundKey struct {
 	scope model.ScopeKey
 	of    string
@@ -30,8 +30,8 @@ func newBounds(p *pass) bounds {
 	return bounds{pass: p, known: map[boundKey]int32{}, rows: map[model.ShareKey][]model.Limit{}}
 }
 
-// uses is what a task takes of limits. What runs is part of what is used already,
-// so it is given back first.
+// uses returns what a task takes of limits. A running task is part of what is used already, so its part is given
+// back first.
 func (b *bounds) uses(run *state.Run, job model.JobID, live bool) (out []split.Use) {
 	use := func(k boundKey, left, amount int64) {
 		i, _ := b.bound(k, left)
@@ -69,7 +69,7 @@ func (b *bounds) uses(run *state.Run, job model.JobID, live bool) (out []split.U
 	return out
 }
 
-// bound is the number of a bound, and whether it is new.
+// bound returns the number of a bound, and whether the bound is new. A new bound has the given amount left.
 func (b *bounds) bound(k boundKey, left int64) (i int32, fresh bool) {
 	i, known := b.known[k]
 	if !known {
@@ -80,7 +80,7 @@ func (b *bounds) bound(k boundKey, left int64) (i int32, fresh bool) {
 	return i, !known
 }
 
-// limitsOf lists the limits that concern a user within a project.
+// limitsOf returns the limits that apply to a user within a project.
 func (b *bounds) limitsOf(project, user string) []model.Limit {
 	key := model.ShareKey{Project: project, User: user}
 	rows, known := b.rows[key]
@@ -95,14 +95,14 @@ func (b *bounds) limitsOf(project, user string) []model.Limit {
 	return rows
 }
 
-// lateValue is what a job that goes after all others is worth beside them.
-const lateValue = 20 // bits less
+// lateValue is the number of bits by which a job's value is reduced if the job comes after all others.
+const lateValue = 20
 
-// guarantee is the bound of what an owner may hold of its own, beyond which it takes of
-// another bound.
+// guarantee is the bound of what an owner may hold within its guarantee (own), and the bound from which the owner
+// takes what is beyond that (open).
 type guarantee struct{ own, open int32 }
 
-// draws is what a job takes of pools.
+// draws returns what a job takes of pools; bounded is false if no pool bounds the job.
 func (b *bounds) draws(run *state.Run, live bool) (out split.Use, bounded bool) {
 	if !b.pass.budget.HasPools {
 		return out, false
@@ -127,7 +127,7 @@ func (b *bounds) draws(run *state.Run, live bool) (out split.Use, bounded bool) 
 			var fresh bool
 			out.Bound, fresh = b.bound(boundKey{scope: own, of: string(blocker.CodePool)}, p.Reserved-p.Own)
 			out.Spill = open + 1
-			if fresh { // what it has borrowed is thought away, too
+			if fresh { // what the owner has borrowed counts as returned, too
 				b.left[open] += max(p.Own-p.Reserved, 0)
 				b.owners = append(b.owners, guarantee{out.Bound, open})
 			}
@@ -139,8 +139,8 @@ func (b *bounds) draws(run *state.Run, live bool) (out split.Use, bounded bool) 
 	return out, true
 }
 
-// settled is what is left of each bound: what owners hold beyond their guarantees and
-// will keep, such as the GPUs of services, is taken of what is for all.
+// settled returns what is left of each bound. Owners may hold GPUs beyond their guarantees that they will keep,
+// such as the GPUs of services; these are subtracted from the bound that all owners share.
 func (b *bounds) settled() []int64 {
 	for _, g := range b.owners {
 		b.left[g.open] += min(b.left[g.own], 0)

@@ -12,7 +12,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// builder makes the problem that a state poses.
+// builder is the builder of a search's problem from a state.
 type builder struct {
 	pass   *pass
 	nodes  []model.NodeID
@@ -28,17 +28,17 @@ type builder struct {
 	counted
 }
 
-// sited are the sets of nodes that jobs may be on.
+// sited is the sets of nodes that jobs may use.
 type sited struct {
 	sites [][]bool // by node
 	where map[model.Where]int32
 }
 
-// counted is what a builder counts of GPUs.
+// counted is the numbers of GPUs that a builder has counted.
 type counted struct {
 	held  map[model.RankKey]grip
-	gpus  int32 // of all nodes, that jobs may be given
-	stays int32 // of them, those of jobs that stay where they are
+	gpus  int32 // of all nodes: GPUs that jobs may get
+	stays int32 // of these, the GPUs of jobs that stay where they are
 }
 
 // shapeOf is what follows from a shape.
@@ -50,13 +50,13 @@ type shapeOf struct {
 	order  split.Order
 }
 
-// kindOf is what GPUs are told apart by.
+// kindOf is a kind of GPU: a search distinguishes GPUs by model and memory.
 type kindOf struct {
 	model  string
 	memory uint32
 }
 
-// maxKinds bounds the kinds of GPUs that are told apart.
+// maxKinds bounds the kinds of GPUs that a search distinguishes.
 const maxKinds = 64
 
 func newBuilder(p *pass) *builder {
@@ -81,7 +81,7 @@ func newBuilder(p *pass) *builder {
 	return b
 }
 
-// survey counts what each node has, and who holds it.
+// survey counts the GPUs of each node and of each rank.
 func survey(b *builder) {
 	s := b.pass.state
 	gpus := make([]model.GPU, 0, s.GPUs.Len())
@@ -89,7 +89,7 @@ func survey(b *builder) {
 		gpus = append(gpus, g)
 	}
 	at := 0
-	for key, slot := range s.Slots.All() { // both are in order of GPU
+	for key, slot := range s.Slots.All() { // slots and GPUs are both in order of GPU
 		for at < len(gpus) && gpus[at].ID < key.GPU {
 			at++
 		}
@@ -111,10 +111,10 @@ func survey(b *builder) {
 // grip is what a rank holds.
 type grip struct {
 	gpus   int32
-	broken bool // some of it can be given to nobody now
+	broken bool // some of its GPUs cannot be given to any job now
 }
 
-// mine says that a slot is free, or will be once its task ends or is suspended.
+// mine reports whether a usable slot is free, or will be once it is clean or its task ends or is suspended.
 func (b *builder) mine(slot *model.Slot, g *model.GPU) bool {
 	switch slot.Owner {
 	case model.OwnerNone, model.OwnerAttempt, model.OwnerCleaning:
@@ -141,7 +141,7 @@ func (b *builder) count(node int32, kind int, by int32) {
 	b.room[node][kind] += by
 }
 
-// suiting is the kinds that suit a shape, as a set of bits.
+// suiting returns the kinds that suit a shape, as a set of bits.
 func (b *builder) suiting(s model.Shape) (set uint64) {
 	for i, k := range b.kinds {
 		if model.OfModel(s.Model, k.model) && k.memory >= s.MemoryMB {
@@ -151,14 +151,13 @@ func (b *builder) suiting(s model.Shape) (set uint64) {
 	return set
 }
 
-// spread says that no node could hold a shape that leaves the number of nodes open.
+// spread reports whether a shape leaves the number of nodes open and no node could hold it.
 func (b *builder) spread(s model.Shape) bool {
 	w := want{need: s.GPUs, nodes: s.Nodes, model: s.Model, memory: s.MemoryMB, sites: b.pass.where.of(b.pass.state, s.Where), state: b.pass.state}
 	return s.Nodes == 0 && !b.pass.pool.oneHolds(&w)
 }
 
-// running adds the jobs that run, and those for whom GPUs are kept; those that are being stopped count
-// as gone.
+// running adds the jobs that run and the jobs that have claims; jobs that are being stopped count as gone.
 func (b *builder) running() {
 	keepClaimed(b)
 	prey := b.pass.found.preyOf(b.pass)
@@ -196,13 +195,13 @@ func (b *builder) running() {
 	}
 }
 
-// stuck says that nothing can be started or suspended, whatever waits.
+// stuck reports whether no job can be started or suspended, regardless of which jobs wait.
 func (b *builder) stuck() bool {
 	return b.pass.pool.empty() && !slices.ContainsFunc(b.jobs, func(j split.Job) bool { return !j.Locked })
 }
 
-// placeOf is where an attempt runs, and when its first rank saved a checkpoint; not ok if it holds GPUs that nobody else could
-// be given now.
+// placeOf returns where an attempt runs, and the run time at the last checkpoint of its first rank; ok is false if
+// the attempt holds GPUs that no other job could get now.
 func (b *builder) placeOf(a model.AttemptKey) (place []split.Part, saved time.Duration, ok bool) {
 	ok = true
 	for key, r := range b.pass.state.Ranks.From(a.Rank(0)) {
@@ -213,7 +212,7 @@ func (b *builder) placeOf(a model.AttemptKey) (place []split.Part, saved time.Du
 			saved = r.Saved
 		}
 		if r.Phase.Ended() {
-			continue // its GPUs are on their way to others
+			continue // its GPUs are being cleaned for other jobs
 		}
 		n, open := b.index[r.Node]
 		has := b.held[r.Key]
@@ -223,7 +222,7 @@ func (b *builder) placeOf(a model.AttemptKey) (place []split.Part, saved time.Du
 	return place, saved, ok && len(place) > 0
 }
 
-// exclude takes the GPUs of an attempt out of the problem.
+// exclude removes the GPUs of an attempt from the problem.
 func (b *builder) exclude(a model.AttemptKey) {
 	for _, r := range b.pass.state.RanksOf(a) {
 		for _, key := range b.pass.state.SlotsOf(r.Key) {
@@ -237,8 +236,8 @@ func (b *builder) exclude(a model.AttemptKey) {
 	}
 }
 
-// keyNow is the key that a live task would have if it waited, as if it had come as
-// long ago as it has waited.
+// keyNow returns the key that a live task would have if it waited, with a submission time as long ago as the task
+// has waited.
 func (b *builder) keyNow(task *model.Task, job *model.Job, a *model.Attempt) state.QueueKey {
 	had := admission.Executed(task, a, b.pass.now)
 	waited := a.Placed.Sub(job.Submitted) - task.Executed
@@ -249,14 +248,14 @@ func (b *builder) keyNow(task *model.Task, job *model.Job, a *model.Attempt) sta
 	return k
 }
 
-// locked says that an attempt may not be suspended now.
+// locked reports whether an attempt may not be suspended now.
 func (b *builder) locked(task *model.Task, job *model.Job, a *model.Attempt) bool {
 	t := &b.pass.order.Tuning
 	return t.NoPreemption || !job.Spec.Preemptible || a.Started == 0 || b.pass.now.Sub(a.Started) < max(t.MinRun, 1) ||
 		spent(task, a, t, b.pass.now)
 }
 
-// shape is what follows from a shape.
+// shape returns what follows from a shape.
 func (b *builder) shape(s model.Shape) shapeOf {
 	v, known := b.shapes[s]
 	if !known {
@@ -266,7 +265,7 @@ func (b *builder) shape(s model.Shape) shapeOf {
 	return v
 }
 
-// site numbers a Where by the nodes that it has.
+// site returns the number of the set of nodes that a Where allows; 0: all nodes.
 func (b *builder) site(w model.Where) int32 {
 	n, known := b.where[w]
 	if !known {
@@ -281,7 +280,7 @@ func (b *builder) site(w model.Where) int32 {
 	return n
 }
 
-// shuns lists the free GPUs that have just failed a task.
+// shuns returns the free GPUs on which a task has just failed.
 func (b *builder) shuns(key model.TaskKey) []split.Part {
 	s := b.pass.state
 	task, _ := s.Tasks.Get(key)
@@ -307,8 +306,8 @@ func (b *builder) shuns(key model.TaskKey) []split.Part {
 	return []split.Part{{Node: n, GPUs: gpus}}
 }
 
-// sizeOf is how many GPUs a job has, or asks for within what its limits allow to one
-// job, on how many nodes, and with how many it would do.
+// sizeOf returns how many GPUs a job has (or asks for, within what its limits allow to one job), on how many
+// nodes, and how few GPUs the job accepts.
 func (b *builder) sizeOf(run *state.Run, j *split.Job) (gpus, nodes, least int32) {
 	s := &run.Shape
 	if j.Place != nil && s.MinGPUs > 0 {
@@ -335,7 +334,7 @@ func (b *builder) sizeOf(run *state.Run, j *split.Job) (gpus, nodes, least int32
 	return int32(s.GPUs), int32(s.Nodes), int32(s.MinGPUs) //nolint:gosec // bounded
 }
 
-// job is a job, with what follows from its run, which then tells the size that it has.
+// job returns a job with what follows from its run, and sets the size in the run to the size of the job.
 func (b *builder) job(run *state.Run, j split.Job) split.Job {
 	shape := b.shape(shapeIn(b.pass.state, run))
 	j.Whole = run.Shape.Nodes > 1
@@ -345,7 +344,7 @@ func (b *builder) job(run *state.Run, j split.Job) split.Job {
 	return j
 }
 
-// add adds a job that asks for so many GPUs.
+// add adds a job that asks for the given number of GPUs.
 func (b *builder) add(c candidate, j split.Job, gpus uint32) {
 	j.Tag = int32(len(b.all)) //nolint:gosec // few
 	hi, lo := bits.Mul64(c.at.Score, uint64(gpus))
@@ -359,7 +358,7 @@ func (b *builder) add(c candidate, j split.Job, gpus uint32) {
 	b.jobs = append(b.jobs, j)
 }
 
-// problem is the problem, with its jobs in order.
+// problem returns the problem, with its jobs in order.
 func (b *builder) problem(lines *lines) *split.Problem {
 	p := &split.Problem{
 		Room: b.room, Turns: turnsOf(b), Loads: loadsOf(b), Sites: b.sites, Bounds: b.bounds.settled(), Today: int(b.pass.found.gangs),

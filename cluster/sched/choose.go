@@ -6,8 +6,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// choose picks n of a node's GPUs that suit: first what is kept for the taker,
-// then GPUs that are near each other, in order of place.
+// choose returns n of a node's GPUs that suit a task: first the GPUs that are claimed for the task, then GPUs that
+// are near each other, in order of place.
 func choose(gpus []gpu, w *want, n int) []gpu {
 	var own, free []gpu
 	for i := range gpus {
@@ -25,8 +25,8 @@ func choose(gpus []gpu, w *want, n int) []gpu {
 	return append(own, near(free, n-len(own))...)
 }
 
-// near picks n GPUs that NVLink joins, if so many are free, and among those n
-// of one NUMA node, if so many are. Of several such groups it takes the smallest.
+// near returns n GPUs that NVLink joins, if that many are free, and among those n of one NUMA node, if that many
+// are. Of several such groups near takes the smallest.
 func near(gpus []gpu, n int) []gpu {
 	for _, alike := range []func(a, b *gpu) bool{
 		func(a, b *gpu) bool { return a.link == b.link && (a.link != "" || n == 1) },
@@ -39,7 +39,7 @@ func near(gpus []gpu, n int) []gpu {
 	return gpus[:n]
 }
 
-// smallest is the smallest group of GPUs alike that has n of them; nil if none has.
+// smallest returns the smallest group of like GPUs with at least n GPUs; nil if there is no such group.
 func smallest(gpus []gpu, n int, alike func(a, b *gpu) bool) (best []gpu) {
 	for i := range gpus {
 		first := &gpus[i]

@@ -9,7 +9,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// chores is when time brings the next of what the leader does beside the scheduler's passes; 0: never.
+// chores returns when the next work of the leader besides the scheduler's passes is due by time; 0: never.
 func (f *future) chores() (at model.Time) {
 	for _, claim := range f.State.Claims.All() {
 		at = sooner(at, claim.Until)
@@ -20,7 +20,7 @@ func (f *future) chores() (at model.Time) {
 	return at
 }
 
-// house does what the leader does beside the scheduler's passes.
+// house does what the leader does besides the scheduler's passes.
 func (f *future) house() error {
 	if bodies := slices.Concat(f.turnBookings(), f.expireClaims(), f.detach(), f.overdue()); len(bodies) > 0 {
 		if err := f.Must(bodies...); err != nil {
@@ -33,7 +33,7 @@ func (f *future) house() error {
 	return nil
 }
 
-// turnBookings begins and ends reservations.
+// turnBookings begins and ends bookings.
 func (f *future) turnBookings() []command.Body {
 	b := &command.TurnBookings{}
 	for id, v := range f.State.Bookings.All() {
@@ -47,7 +47,7 @@ func (f *future) turnBookings() []command.Body {
 	return []command.Body{b}
 }
 
-// expireClaims gives up what is kept for somebody who has not taken it.
+// expireClaims gives up claims that their preemptor has not taken in time.
 func (f *future) expireClaims() []command.Body {
 	b := &command.ExpireClaims{}
 	for key, claim := range f.State.Claims.All() {
@@ -61,7 +61,7 @@ func (f *future) expireClaims() []command.Body {
 	return []command.Body{b}
 }
 
-// detach ends what services have for as long as jobs run that have ended.
+// detach ends the allocations that services hold only while a job runs, once that job has ended.
 func (f *future) detach() (bodies []command.Body) {
 	for id, a := range f.State.Allocations.All() {
 		if a.Job == 0 || a.State.Terminal() {
@@ -79,7 +79,7 @@ func (f *future) detach() (bodies []command.Body) {
 	return bodies
 }
 
-// overdue ends jobs whose deadline has come and of which tasks wait. Those that run end soon after it.
+// overdue ends jobs that have waiting tasks at their deadline. Running tasks end soon after the deadline.
 func (f *future) overdue() []command.Body {
 	b := &command.Overdue{}
 	for k := range f.State.Deadlines.All() {
@@ -102,7 +102,7 @@ func (f *future) overdue() []command.Body {
 	return []command.Body{b}
 }
 
-// settle passes on the ends of jobs that others wait for.
+// settle passes the end of a job on to the jobs that wait for it.
 func (f *future) settle() []command.Body {
 	b := &command.Settle{}
 	for on := range f.State.Settling.All() {
@@ -119,7 +119,7 @@ func (f *future) settle() []command.Body {
 	return []command.Body{b}
 }
 
-// byDeadline is an instant, or soon after the deadline of a job if that comes first.
+// byDeadline returns an instant, or the time soon after the deadline of a job if that comes first.
 func byDeadline(spec *model.Spec, now, at model.Time) model.Time {
 	if spec.Deadline == 0 {
 		return at

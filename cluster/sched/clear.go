@@ -10,15 +10,15 @@ import (
 	"github.com/berth-gpu/berth/fsm/state/ledger"
 )
 
-// beside is what a pass heeds of bookings.
+// beside is what a pass takes into account of bookings.
 type beside struct {
 	pass    *pass
 	books   *ledger.Books             // nil: nothing is booked
-	cleared map[model.AttemptKey]bool // suspended for those who have booked GPUs
+	cleared map[model.AttemptKey]bool // suspended for the owners of bookings
 }
 
-// clear suspends jobs that may be, as far as needed for bookings that have begun and
-// lack GPUs: those that were placed last first. Other jobs run on.
+// clear suspends preemptible jobs, as far as needed for bookings that have begun and lack GPUs. Jobs that were
+// placed last are suspended first; other jobs continue.
 func (b *beside) clear() {
 	p := b.pass
 	if b.books == nil || p.order.Tuning.NoPreemption {
@@ -30,7 +30,7 @@ func (b *beside) clear() {
 			stop = append(stop, b.clearFor(&v)...)
 		}
 	}
-	b.books.Reopen() // what they make room for is not for others
+	b.books.Reopen() // the GPUs of the suspended jobs are not for others
 	p.found.stops = len(stop)
 	for some := range slices.Chunk(stop, maxSuspend) {
 		p.commands = append(p.commands, &command.Suspend{Attempts: some, Decided: p.state.Index})
@@ -46,14 +46,14 @@ func (b *beside) clearFor(v *model.Booking) (stop []model.AttemptKey) {
 		}
 		stake := state.StakeOf(b.pass.state, &a)
 		if b.books.Give(&stake); b.books.Short(v.ID) == lacks {
-			b.books.Put(&stake) // it would help nobody
+			b.books.Put(&stake) // its suspension would not help the booking
 			continue
 		}
 		some = append(some, a)
 	}
 	lacks := b.books.Short(v.ID)
 	for i := range some {
-		a := &some[len(some)-1-i] // placed first: who is not needed after all runs on
+		a := &some[len(some)-1-i] // placed first: an attempt that is not needed after all continues
 		stake := state.StakeOf(b.pass.state, a)
 		if b.books.Put(&stake); b.books.Short(v.ID) == lacks {
 			continue
@@ -69,7 +69,7 @@ func (b *beside) clearFor(v *model.Booking) (stop []model.AttemptKey) {
 	return stop
 }
 
-// yielding lists attempts of others that may be suspended, those placed last first.
+// yielding returns the attempts of other owners that may be suspended, those placed last first.
 func (b *beside) yielding(v *model.Booking) (out []model.Attempt) {
 	s := b.pass.state
 	for key := range s.LiveTasks.All() {

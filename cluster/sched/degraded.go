@@ -10,8 +10,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// degraded names the nodes that a task may be on and that would take work if their agents
-// could start jobs, by what is wrong with them.
+// degraded returns a blocker with the degraded nodes that a task could use otherwise, grouped by what is wrong
+// with them. The nodes would take work if their agents could start jobs.
 func (v *Verdict) degraded() []blocker.Blocker {
 	nodes, all := map[string][]string{}, int64(0)
 	for id, n := range v.pass.state.Nodes.All() {

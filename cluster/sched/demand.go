@@ -7,7 +7,7 @@ import (
 )
 
 // Demand is what a waiting task needs on each of its nodes, and the free GPUs of the cluster. A task that
-// takes fewer GPUs needs the fewest that it takes.
+// accepts fewer GPUs than it asks for needs the fewest that it accepts.
 type Demand struct {
 	pool *pool
 	want want
@@ -25,7 +25,7 @@ func (d *Demand) MayUse(node model.NodeID, g *model.GPU) bool {
 	return w.sites.has(node) && g.Usable() && w.suits(g.Model, g.MemoryMB) && !w.shuns(g.ID)
 }
 
-// Short returns how many GPUs a node lacks of what the task needs there; 0 for a task whose GPUs may be on
+// Short returns how many of the GPUs that the task needs on a node are missing there; 0 for a task with GPUs on
 // any number of nodes.
 func (d *Demand) Short(node model.NodeID) uint32 {
 	w := &d.want
@@ -35,7 +35,7 @@ func (d *Demand) Short(node model.NodeID) uint32 {
 	return w.need - min(d.pool.count(&host{id: node}, w), w.need)
 }
 
-// Lack is the nodes that would have to come for a task to start.
+// Lack is the nodes that would have to be added for a task to start.
 type Lack struct {
 	Nodes    uint32
 	GPUs     uint32 // on each
@@ -43,8 +43,8 @@ type Lack struct {
 	MemoryMB uint32 // of each of them, at least
 }
 
-// Lack returns the nodes that the task lacks. With spread those of its nodes that are there count; otherwise
-// GPUs are not what is lacking, and all of its nodes would have to come.
+// Lack returns the nodes that the task lacks. With spread, the nodes that a task of several nodes finds now are
+// subtracted. Without spread, GPUs are not what is lacking, and Lack returns one node.
 func (d *Demand) Lack(spread bool) Lack {
 	w, p := &d.want, d.pool
 	out := Lack{Nodes: 1, GPUs: w.need, Model: w.model, MemoryMB: w.memory}

@@ -7,21 +7,21 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// keeps is what is kept of nodes for those who found none.
+// keeps is the GPUs that are kept on each node for tasks, from expected times on.
 type keeps map[model.NodeID]*diary
 
-// diary is what is expected of a node of which something is kept.
+// diary is what is expected of a node on which GPUs are kept.
 type diary struct {
 	parts []kept
 	gains []gain
-	steps []step // of both, in order; nil: to be looked up anew
+	steps []step // of both, in order; nil: to be computed again
 }
 
-// kept is so many GPUs of a node, from an instant until another.
+// kept is n GPUs of a node that are kept from one instant until another.
 type kept struct {
 	n         uint32
 	at, until model.Time
-	want      *want // of whom; nil: of somebody who takes any
+	want      *want // of the task; nil: of a holder that takes any GPUs
 }
 
 // gain is a GPU that is expected to become free.
@@ -30,22 +30,22 @@ type gain struct {
 	gpu gpu
 }
 
-// step is by how many GPUs fewer are left from an instant on.
+// step is how many fewer GPUs are left from an instant on.
 type step struct {
 	at    model.Time
 	fewer int
 	gain  bool // because GPUs become free
 }
 
-// add notes what is kept of a node.
+// add adds GPUs that are kept.
 func (d *diary) add(k kept) { d.parts, d.steps = append(d.parts, k), nil }
 
-// drop forgets what is kept for one.
+// drop removes what is kept for a task.
 func (d *diary) drop(w *want) {
 	d.parts, d.steps = slices.DeleteFunc(d.parts, func(k kept) bool { return k.want == w }), nil
 }
 
-// of is how many GPUs of the node are kept for one.
+// of returns how many GPUs of the node are kept for a task.
 func (d *diary) of(w *want) (n uint32) {
 	for i := range d.parts {
 		if d.parts[i].want == w {
@@ -55,7 +55,7 @@ func (d *diary) of(w *want) (n uint32) {
 	return n
 }
 
-// frees notes GPUs that are expected to become free.
+// frees adds GPUs that are expected to become free.
 func (d *diary) frees(at model.Time, gpus []gpu) {
 	for i := range gpus {
 		d.gains = append(d.gains, gain{at, gpus[i]})
@@ -63,8 +63,8 @@ func (d *diary) frees(at model.Time, gpus []gpu) {
 	d.steps = nil
 }
 
-// inOrder is what happens on the node, in order: at one instant what leaves more first. Of what
-// becomes free only that counts which suits all for whom something is kept.
+// inOrder returns what happens on the node, in order of time. Of the steps of one instant, those that leave more
+// GPUs come first. A GPU that becomes free counts only if it suits all tasks that have GPUs kept here.
 func (d *diary) inOrder() []step {
 	if d.steps != nil {
 		return d.steps
@@ -83,9 +83,9 @@ func (d *diary) inOrder() []step {
 	return steps
 }
 
-// held is how many of the GPUs of a node that are free at an instant must be left alone by who keeps
-// them until another: the most that those for whom something is kept would lack at any instant
-// between. What becomes free in time for them need not be left.
+// held returns how many of a node's GPUs that are free at one instant a task must leave alone if it would hold
+// them until another: the most that the tasks with kept GPUs would lack at any instant in between. GPUs that
+// become free in time for these tasks reduce the number.
 func (r keeps) held(id model.NodeID, from, until model.Time) uint32 {
 	d := r[id]
 	if d == nil {
@@ -93,7 +93,7 @@ func (r keeps) held(id model.NodeID, from, until model.Time) uint32 {
 	}
 	steps, now, i := d.inOrder(), 0, 0
 	for ; i < len(steps) && steps[i].at <= from; i++ {
-		if !steps[i].gain { // what is free by then is counted as free
+		if !steps[i].gain { // a GPU that is free by then is counted as free already
 			now += steps[i].fewer
 		}
 	}

@@ -2,14 +2,14 @@ package sched
 
 import "github.com/berth-gpu/berth/cluster/sched/admission"
 
-// fewer is what a task says that takes fewer GPUs than it asks for; zero: it does not.
+// fewer is the request of a task that accepts fewer GPUs than it asks for; zero: the task does not.
 type fewer struct {
 	asked uint32 // in all
-	least uint32 // in all, if it cannot have all
+	least uint32 // in all, if the task cannot have all
 	whole bool   // fewer GPUs are fewer nodes, with as many on each
 }
 
-// few is the least that a task takes.
+// few returns the want with the fewest GPUs that the task accepts.
 func (w *want) few() want {
 	f := *w
 	f.least = 0
@@ -23,8 +23,8 @@ func (w *want) few() want {
 	return f
 }
 
-// findFewer says where the most GPUs fit of those that a task takes if it cannot have
-// all: whole nodes fewer, or fewer on its node.
+// findFewer returns the place with the most GPUs for a task that cannot have all GPUs that it asks for: fewer
+// whole nodes, or fewer GPUs on its node.
 func findFewer(p *pool, w *want) ([]part, bool) {
 	few := w.few()
 	if w.whole {
@@ -55,11 +55,11 @@ func findFewer(p *pool, w *want) ([]part, bool) {
 	return p.spread(&few)
 }
 
-// gpus is how many GPUs a want asks for in all.
+// gpus returns how many GPUs a want asks for in all.
 func (w *want) gpus() uint32 { return w.need * max(w.nodes, 1) }
 
-// withinLimits is a want of no more GPUs than limits leave room for, but of the least that
-// the task takes. What the task itself holds of them meanwhile leaves room.
+// withinLimits returns a want of no more GPUs than limits leave room for, but at least of the fewest that the task
+// accepts. What the budget holds for the task itself counts as room.
 func withinLimits(b *admission.Budget, w want, t *admission.Ticket) want {
 	if w.least == 0 {
 		return w
@@ -71,7 +71,7 @@ func withinLimits(b *admission.Budget, w want, t *admission.Ticket) want {
 	if b.Allows(spec.Project, spec.User, w.gpus(), 1) {
 		return w
 	}
-	low, high := w.least, w.gpus() // low is taken to be allowed, high is not
+	low, high := w.least, w.gpus() // low is assumed to be allowed, high is not
 	for low+1 < high {
 		if mid := (low + high) / 2; b.Allows(spec.Project, spec.User, mid, 1) {
 			low = mid

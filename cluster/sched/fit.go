@@ -17,27 +17,27 @@ type want struct {
 	nodes  uint32 // exactly so many; 0: as few as hold them
 	model  string // empty: any
 	memory uint32
-	sites  *sites        // nodes that it may be on; nil: all
-	who    model.TaskKey // may take what is kept for it
+	sites  *sites        // nodes that the task may use; nil: all
+	who    model.TaskKey // the task, which may take what is claimed for it
 	aside
 	order model.Strategy
-	avoid model.RankKey // whose GPUs have just failed it; zero: nobody's
-	state *state.State  // which GPUs those are
-	keep  *keep         // what bookings leave to it; nil: everything
+	avoid model.RankKey // the task has just failed on the GPUs of this rank; zero: on none
+	state *state.State  // to look up these GPUs
+	keep  *keep         // what bookings leave to the task; nil: everything
 }
 
 // aside is what a task leaves to others.
 type aside struct {
-	kept  bool       // all but what is kept for it
-	until model.Time // what is reserved for others before; 0: it need not
-	asks  *asker     // in a forecast what is booked for others; nil: it need not
+	kept  bool       // all GPUs but those that are claimed for it
+	until model.Time // what is reserved for others before this time; 0: nothing
+	asks  *asker     // in a forecast, what is booked for others; nil: nothing
 	inTurn
 }
 
-// inTurn is what a pass between two searches heeds of a task.
+// inTurn is what a pass between two searches takes into account of a task.
 type inTurn struct {
-	ends   model.Time // when it is expected to end
-	yields bool       // it may be suspended later on
+	ends   model.Time // when the task is expected to end
+	yields bool       // the task may be suspended later on
 }
 
 func wantOf(s *state.State, spec *model.Spec, who model.TaskKey) want {
@@ -53,19 +53,19 @@ func wantOf(s *state.State, spec *model.Spec, who model.TaskKey) want {
 		a, _ := s.Attempts.Get(who.Attempt(task.Avoid))
 		w.avoid = a.Key.Rank(max(a.FirstRank, 1) - 1)
 		if !w.holds(w.sizes(w.offers)) {
-			w.avoid = model.RankKey{} // there is nothing else to run it on
+			w.avoid = model.RankKey{} // no other GPUs could run the task
 		}
 	}
 	return w
 }
 
-// offers says that a GPU could be given to somebody once it is free.
+// offers reports whether a GPU could be given to a task once the GPU is free.
 func (w *want) offers(g *model.GPU) bool {
 	node, _ := w.state.Nodes.Get(g.Node)
 	return g.Usable() && node.Schedulable()
 }
 
-// shuns says that a GPU has just failed the task.
+// shuns reports whether the task has just failed on a GPU.
 func (w *want) shuns(id model.GPUID) bool {
 	return w.avoid.Job > 0 && w.state.RankGPUs.Has(model.RankGPUKey{Rank: w.avoid, GPU: id})
 }
@@ -78,15 +78,14 @@ func (w *want) suits(name string, memory uint32) bool {
 	return model.OfModel(w.model, name) && memory >= w.memory
 }
 
-// part is so many GPUs of a node.
+// part is n GPUs of a node.
 type part struct {
 	host *host
 	n    uint32
 }
 
-// find says where all of a gang fits, without taking it. Of nodes that hold a
-// part it prefers those that come first by the strategy: whether it fits does not
-// depend on it.
+// find returns where all of a gang fits, without taking the GPUs. Of the nodes that hold a part, find prefers
+// those that come first by the strategy. The strategy does not affect whether the gang fits.
 func (p *pool) find(w *want) ([]part, bool) {
 	if parts, fits := findAll(p, w); fits || w.least == 0 {
 		return parts, fits
@@ -94,7 +93,7 @@ func (p *pool) find(w *want) ([]part, bool) {
 	return findFewer(p, w)
 }
 
-// findAll says where all GPUs of a gang fit that it asks for.
+// findAll returns where all GPUs fit that a gang asks for.
 func findAll(p *pool, w *want) ([]part, bool) {
 	if w.nodes > 1 {
 		return nodesFor(p, w, w.need, int(w.nodes))
@@ -103,7 +102,7 @@ func findAll(p *pool, w *want) ([]part, bool) {
 		return at, true
 	}
 	if w.nodes == 1 || p.oneHolds(w) {
-		return nil, false // it waits for one node
+		return nil, false // the task waits for one node
 	}
 	return p.spread(w)
 }
@@ -114,7 +113,7 @@ func (p *pool) place(w *want) ([]command.Placement, bool) {
 	if !fits {
 		return nil, false
 	}
-	p.last++ // what is given at once is one turn
+	p.last++ // GPUs that are given together count as one turn
 	ranks := make([]command.Placement, 0, len(parts))
 	for _, v := range parts {
 		ranks = append(ranks, p.take(v.host, w, v.n))
@@ -123,10 +122,10 @@ func (p *pool) place(w *want) ([]command.Placement, bool) {
 	return ranks, true
 }
 
-// snug finds so many nodes that have n GPUs each, those with the fewest free
-// first, but those without anything last, leaving out those that are taken already.
+// snug finds the given number of nodes with n GPUs each, apart from nodes that are taken already. Nodes with the
+// fewest free GPUs come first, but idle nodes with more than n come last.
 func (p *pool) snug(w *want, n uint32, nodes int, taken []part) (parts []part, fits bool) {
-	var last []*host // that would be broken into
+	var last []*host // idle ones among these would be used in part only
 	take := func(hosts []*host, whole bool) bool {
 		for _, h := range hosts {
 			if h.whole != whole || among(taken, h) || p.count(h, w) < n || !w.joins(taken, parts, part{h, n}) {
@@ -153,8 +152,8 @@ func (p *pool) snug(w *want, n uint32, nodes int, taken []part) (parts []part, f
 	return nil, false
 }
 
-// choices yields where all of a task fits: each node that holds it, those with the fewest free first,
-// or of a gang the nodes that it is found first.
+// choices yields where all of a task fits: each node that holds the task, those with the fewest free GPUs first.
+// For a task of several nodes choices yields only the first nodes that are found.
 func choices(p *pool, w *want) iter.Seq[[]part] {
 	return func(yield func([]part) bool) {
 		if w.nodes > 1 || w.nodes == 0 && !p.oneHolds(w) {
@@ -177,9 +176,8 @@ func among(parts []part, h *host) bool {
 	return slices.ContainsFunc(parts, func(v part) bool { return v.host == h })
 }
 
-// spread finds as few nodes as hold together what no single node could ever
-// hold: always the one with the most, and at last the one with the fewest free
-// GPUs that holds the rest.
+// spread finds as few nodes as possible for a task that no single node could ever hold. It takes the node with the
+// most GPUs each time, and at the end the node with the fewest free GPUs that holds the rest.
 func (p *pool) spread(w *want) (parts []part, fits bool) {
 	for left := w.need; left > 0 && len(parts) < model.MaxRanks; {
 		if end, fits := p.snug(w, left, 1, parts); fits {
@@ -195,7 +193,7 @@ func (p *pool) spread(w *want) (parts []part, fits bool) {
 	return nil, false
 }
 
-// richest is the node with the most GPUs that suit, and how many.
+// richest returns the node with the most GPUs that suit, and how many it has.
 func (p *pool) richest(w *want, taken []part) (best *host, most uint32) {
 	for free := p.most(w); free > most; free-- {
 		for _, h := range p.with(free, w) {
@@ -207,8 +205,8 @@ func (p *pool) richest(w *want, taken []part) (best *host, most uint32) {
 	return best, most
 }
 
-// oneHolds says that some node of the cluster has as many GPUs that suit, whoever
-// owns them now and whether or not it takes work.
+// oneHolds reports whether some node of the cluster has enough GPUs that suit, regardless of their owners now and
+// of whether the node takes work.
 func (p *pool) oneHolds(w *want) bool {
 	key := *w
 	key.who, key.aside, key.keep = model.TaskKey{}, aside{}, nil

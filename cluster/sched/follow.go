@@ -8,24 +8,23 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// follow is a pass that goes on from the outlook of an earlier search.
+// follow is a pass that continues from the outlook of an earlier search.
 type follow struct {
 	pass    *pass
 	outlook *Outlook
 	guard   guard
-	misfits map[heirKind]model.Time // kinds that fit nowhere any more, if they end so late or later
-	vain    int                     // tasks tried in vain
+	misfits map[heirKind]model.Time // kinds that fit nowhere any more if they end at this time or later
+	vain    int                     // tasks tried without success
 }
 
 // Bounds of one pass: tasks looked at that have come since the search, and tasks tried
-// in vain.
+// without success.
 const (
 	maxFresh = 128
 	maxVain  = 256
 )
 
-// starts starts what the search wanted to run, and keeps its GPUs where they are not
-// free yet.
+// starts starts the tasks that the search wanted to run, and keeps the GPUs of those that cannot start yet.
 func (f *follow) starts() {
 	p, left := f.pass, f.outlook.meant[:0]
 	f.guard.held = map[model.NodeID]uint32{}
@@ -45,13 +44,13 @@ func (f *follow) starts() {
 		}
 		p.budget.Use(t.Job.Spec.Project, t.Job.Spec.User, gpus, t.LiveTasks())
 		p.budget.Jobs[t.Job.ID]++
-		p.done[v.task] = true // there it starts, and nowhere else
+		p.done[v.task] = true // the task starts in that place only
 	}
 	f.outlook.meant = left
 }
 
-// gangs tries gangs on whole nodes that have been theirs, so that smaller jobs do not
-// break into them first.
+// gangs tries large jobs on the idle nodes that the layout gave to large jobs, so that smaller jobs do not take
+// GPUs of these nodes first.
 func (f *follow) gangs() {
 	p := f.pass
 	only := map[model.NodeID]bool{}
@@ -71,7 +70,7 @@ func (f *follow) gangs() {
 	f.heirs(func(h *heir) bool { return h.big })
 }
 
-// all tries whoever waits, those last that have come since the search.
+// all tries all tasks that wait; tasks that have come since the search are tried last.
 func (f *follow) all() {
 	p := f.pass
 	p.pool.guard = &f.guard
@@ -110,7 +109,7 @@ func (f *follow) fresh() iter.Seq[model.TaskKey] {
 	}
 }
 
-// heirs tries those of some kind that found no GPUs in the search, in its order.
+// heirs tries the selected tasks that found no GPUs in the search, in the order of the search.
 func (f *follow) heirs(of func(*heir) bool) {
 	f.misfits = map[heirKind]model.Time{}
 	o, left := f.outlook, f.outlook.next[:0]
@@ -130,10 +129,10 @@ func (f *follow) heirs(of func(*heir) bool) {
 	o.next = left
 }
 
-// over says that nothing more is to be tried.
+// over reports whether the pass tries nothing more.
 func (f *follow) over() bool { return f.vain >= maxVain || f.pass.full() }
 
-// advance goes on to the next task of a run.
+// advance moves on to the next task of a run, and reports whether there is one.
 func (f *follow) advance(h *heir) bool {
 	after := h.key
 	after.Task.Task++
@@ -145,22 +144,22 @@ func (f *follow) advance(h *heir) bool {
 	return true
 }
 
-// hopeless says that another of its kind has found no room already.
+// hopeless reports whether another task of the same kind has found no room already.
 func (f *follow) hopeless(h *heir) bool {
 	least, known := f.misfits[h.kind]
 	return known && (h.kind.yields || f.pass.now.Add(h.ends) >= least)
 }
 
-// fate is what came of trying a task.
+// fate is the result of trying a task.
 type fate uint8
 
 const (
 	fateWaits   fate = iota
-	fateStarted      // or is meant to start elsewhere
-	fateGone         // it does not wait any more
+	fateStarted      // or is planned to start elsewhere
+	fateGone         // the task does not wait any more
 )
 
-// try starts a task if it may and fits.
+// try starts a task if the task may start and fits.
 func (f *follow) try(h *heir) fate {
 	p := f.pass
 	t := admission.TicketOf(p.state, h.key.Task)

@@ -10,44 +10,44 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// Forecast is what is expected of the time to come if nothing else is submitted. It
-// is a guess: it rests on how long jobs are thought to run. The scheduler is played on
-// into that time, with all that it does: it suspends, keeps GPUs, begins the next period of
-// a quota. On large clusters, and beyond some hundred passes, tasks are taken to get GPUs in
-// the order that there is then, as soon as these are expected to be free for as long as they
+// Forecast is what is expected of the future if nothing else is submitted. A forecast
+// is a guess: it depends on how long jobs are expected to run. A forecast plays the scheduler
+// forward with all that the scheduler does, such as suspensions, kept GPUs and the next period of
+// a quota. On large clusters, and beyond some hundred passes, tasks are assumed to get GPUs in
+// the order of that time, as soon as the GPUs are expected to be free for as long as the tasks
 // need them; the scheduler may do better.
 type Forecast struct {
 	At      model.Time
 	Running []Course // by task
 	Waiting []Course // in order
-	Beyond  int      // tasks that wait behind these, of which nothing was foreseen
-	Starts  bool     // the scheduler starts jobs; false: nobody knows when what waits will start
+	Beyond  int      // tasks that wait behind these, without a forecast
+	Starts  bool     // the scheduler starts jobs; false: it is unknown when waiting tasks will start
 }
 
 // Course is what is expected of one task, or of a service that waits.
 type Course struct {
 	Task     model.TaskKey
 	Service  model.AllocationID // empty: it is a task
-	Position int                // of who waits, as of [Position]; 0: it runs, or stands aside
+	Position int                // of a waiting task, as of [Position]; 0: the task runs or is held
 	GPUs     uint32
 	Nodes    []model.NodeID
-	Start    Range        // of who waits; Known is false while Why keeps it from starting at any time
-	End      Range        // a service's is not known
-	Why      blocker.Code // what else than GPUs has to come about first; empty: nothing
-	Bar      blocker.Code // what keeps it from starting now, as explanations tell it first; empty: nothing does, or it runs
-	Late     bool         // it is not expected to start before its deadline, which ends it
+	Start    Range        // if it waits; Known is false while Why keeps it from starting at any time
+	End      Range        // not known for a service
+	Why      blocker.Code // the blocker other than GPUs that has to end first; empty: none
+	Bar      blocker.Code // the blocker now that explanations list first; empty: there is none, or it runs
+	Late     bool         // the task is not expected to start before its deadline, which ends the task
 	Pauses   []Pause
 }
 
-// Range is when something is expected. If the runs that it waits for take as little
-// as a quarter of their like do it is Soonest, if as much as nine in ten, Latest.
+// Range is when something is expected: at Soonest if the runs before it are as short as the shortest quarter of
+// like runs, at Latest if these runs are as long as nine in ten like runs.
 type Range struct {
 	Known                     bool
 	Soonest, Expected, Latest model.Time
 }
 
-// maxForeseen bounds the waiting tasks of a forecast, and foreseeWork how many of them
-// times GPUs in use are looked at, which keeps it to a fraction of a second.
+// maxForeseen bounds the waiting tasks of a forecast. foreseeWork bounds the number of these tasks times the
+// GPUs in use, which keeps a forecast to a fraction of a second.
 const (
 	maxForeseen = 256
 	foreseeWork = 1 << 19
@@ -56,7 +56,7 @@ const (
 // Foresee makes a forecast for s at the time now.
 func Foresee(s *state.State, now model.Time) Forecast { return foresee(s, now, futureWork) }
 
-// foresee makes one that plays the scheduler on for so much work at each pace.
+// foresee makes a forecast that plays the scheduler forward for the given work at each pace.
 func foresee(s *state.State, now model.Time, work int) Forecast {
 	now = max(now, s.Settings().Clock)
 	set := s.Settings()
@@ -87,7 +87,7 @@ func foresee(s *state.State, now model.Time, work int) Forecast {
 			c.Why = hindrance(atOnce, v.task)
 		}
 		c.Bar = bar(atOnce, v.task, fresh)
-		c.Late = c.Late && f.Starts && c.Why != blocker.CodeHeld // else it is for people to change
+		c.Late = c.Late && f.Starts && c.Why != blocker.CodeHeld // otherwise a user has to change something
 		if !f.Starts {
 			c.standStill(&set)
 		}
@@ -96,7 +96,7 @@ func foresee(s *state.State, now model.Time, work int) Forecast {
 	return f
 }
 
-// hindrance is what else than GPUs one that waits needs first; empty: nothing.
+// hindrance returns the first blocker of a waiting task other than GPUs; empty: none.
 func hindrance(p *pass, key model.TaskKey) blocker.Code {
 	for b := range p.admit(admission.TicketOf(p.state, key)) {
 		return b.Code
@@ -104,7 +104,7 @@ func hindrance(p *pass, key model.TaskKey) blocker.Code {
 	return ""
 }
 
-// bar is what first keeps one that waits from starting now; empty: nothing does.
+// bar returns the first blocker that keeps a waiting task from starting now; empty: none.
 func bar(p *pass, key model.TaskKey, fresh *pool) blocker.Code {
 	if p.done[key] {
 		return ""
@@ -117,13 +117,13 @@ func bar(p *pass, key model.TaskKey, fresh *pool) blocker.Code {
 	return p.misfit(&w, fresh)[0].Code
 }
 
-// waiter is one that waits, and its place in the order; 0: it stands aside.
+// waiter is a waiting task, and its position in the order; 0: the task is held.
 type waiter struct {
 	task     model.TaskKey
 	position int
 }
 
-// line lists those who wait of whom something is foreseen, in order.
+// line returns the waiting tasks that a forecast covers, in order.
 func (f *Forecast) line(p *pass) (line []waiter) {
 	position, most := 1, min(maxForeseen, foreseeWork/(len(p.times.expected())+1)+1)
 	for key, held := range queue.Keys(p.order) {
@@ -142,14 +142,14 @@ func (f *Forecast) line(p *pass) (line []waiter) {
 	return line
 }
 
-// prospect is the time to come at one pace: as far as the scheduler is played on, and then in order.
+// prospect is the future at one pace: first the scheduler is played forward, then tasks start in order.
 type prospect struct {
 	*future
 
-	rest map[model.TaskKey]Course // of those who wait then
+	rest map[model.TaskKey]Course // of the tasks that wait then
 }
 
-// newProspect plays the time to come of those in line, at one pace.
+// newProspect plays the future of the tasks in line, at one pace.
 func newProspect(atOnce *pass, left pace, line []waiter, work int) *prospect {
 	starts := 0
 	for _, v := range line {
@@ -164,7 +164,7 @@ func newProspect(atOnce *pass, left pace, line []waiter, work int) *prospect {
 	return p
 }
 
-// course is what is expected of one that waits.
+// course returns what is expected of a waiting task.
 func (p *prospect) course(key model.TaskKey) Course {
 	if c, begun := p.begun[key]; begun {
 		return c
@@ -179,7 +179,7 @@ func (p *prospect) course(key model.TaskKey) Course {
 	return c
 }
 
-// unless is when a task starts at another pace: by its deadline, if it is late then and not at this one.
+// unless returns when a task starts at another pace, or its deadline if the task is late at that pace.
 func (c *Course) unless(other Course) model.Time {
 	if other.Late {
 		return other.Start.Latest
@@ -187,7 +187,7 @@ func (c *Course) unless(other Course) model.Time {
 	return other.Start.Expected
 }
 
-// end is when a task is expected to end; 0: nobody knows.
+// end returns when a task is expected to end; 0: unknown.
 func (p *prospect) end(key model.TaskKey) model.Time {
 	task, _ := p.State.Tasks.Get(key)
 	a, found := p.State.Attempts.Get(task.Newest())
@@ -203,12 +203,12 @@ func (p *prospect) end(key model.TaskKey) model.Time {
 	return p.rest[key].End.Expected
 }
 
-// pausesOf is when a task is expected to be suspended.
+// pausesOf returns when a task is expected to be suspended.
 func (p *prospect) pausesOf(key model.TaskKey) []Pause {
 	return p.pauses.of(key, p.rest[key].Start.Expected)
 }
 
-// standStill is what is expected of who waits while nothing is started.
+// standStill sets what is expected of a waiting task while the scheduler starts nothing.
 func (c *Course) standStill(set *model.Settings) {
 	c.Start, c.End, c.Nodes = Range{}, Range{}, nil
 	switch {
@@ -230,12 +230,11 @@ func rangeOf(least, like, most model.Time) Range {
 	return Range{true, min(least, like), like, max(like, most)}
 }
 
-// far is how far off what is expected without history is taken to be: by a factor
-// of so much either way.
+// far is the factor by which an expectation without history is assumed to be wrong in either direction.
 const far = 4
 
-// usual takes runs to be as long as half of their like are: of estimates it takes off what
-// users have been wrong by.
+// usual expects a run to be as long as the median of like runs. Estimates are corrected by how wrong users'
+// estimates have been.
 func usual(s *state.State) pace {
 	return func(spec *model.Spec, executed time.Duration) time.Duration {
 		if v, known := state.Told(s, spec, executed); known {
@@ -245,7 +244,7 @@ func usual(s *state.State) pace {
 	}
 }
 
-// quick takes runs to be as short as a quarter of their like is.
+// quick expects a run to be as short as the shortest quarter of like runs.
 func quick(s *state.State) pace {
 	return func(spec *model.Spec, executed time.Duration) time.Duration {
 		if v, known := state.Told(s, spec, executed); known {
@@ -260,8 +259,8 @@ func quick(s *state.State) pace {
 	}
 }
 
-// slow takes them to be as long as nine of ten are, or as their time limits allow; where
-// neither is known to be a half longer than it was told, since estimates are mostly too long already.
+// slow expects a run to be as long as nine in ten like runs, or as its time limit allows. If neither is known,
+// slow expects 1.5 times the user's estimate, since most estimates are too long already.
 func slow(s *state.State) pace {
 	return func(spec *model.Spec, executed time.Duration) time.Duration {
 		if v, known := state.Told(s, spec, executed); known {
@@ -282,7 +281,7 @@ func slow(s *state.State) pace {
 	}
 }
 
-// within is so long, or until the time limit.
+// within returns the given time, or the time until the time limit if that is shorter.
 func within(spec *model.Spec, executed, left time.Duration) time.Duration {
 	if spec.TimeLimit > 0 {
 		left = min(left, max(spec.TimeLimit-executed, 0))

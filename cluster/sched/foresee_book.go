@@ -9,40 +9,40 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// allOf is more GPUs than a node has, and few enough to be added up.
+// allOf is a number of GPUs that exceeds those of any node, and is small enough to be added up.
 const allOf = 1 << 16
 
-// asker is for whom a forecast looks for GPUs, as far as bookings go.
+// asker is the holder for which a forecast looks for GPUs, as far as bookings distinguish holders.
 type asker struct {
 	user, project string
-	certain       time.Duration // how long it holds GPUs at most; 0: nobody knows
+	certain       time.Duration // how long the task holds GPUs at most; 0: unknown
 }
 
-// bookedPart is GPUs of a node that a booking keeps; of a maintenance all of them.
+// bookedPart is GPUs of a node that a booking keeps; a maintenance keeps all of them.
 type bookedPart struct {
 	n         uint32
 	at, until model.Time
 	booking   model.Booking
-	back      model.Time // when who has them is expected to give them back; 0: nobody has them
+	back      model.Time // when their holder is expected to give them back; 0: there is no holder
 }
 
-// bookings is what a forecast takes to be booked of each node.
+// bookings is what a forecast assumes to be booked on each node.
 type bookings struct {
 	now   model.Time
 	parts map[model.NodeID][]bookedPart
 	has   map[model.ScopeKey][]holderOf
 }
 
-// holderOf is a GPU that somebody has until it is expected to be free.
+// holderOf is a GPU that is held until it is expected to be free.
 type holderOf struct {
 	node  model.NodeID
 	model string
 	until model.Time
 }
 
-// held is how many GPUs of a node bookings keep from somebody who starts at an instant
-// and may hold GPUs until after they begin. While a booking's owner has some of them these
-// are kept from nobody: who starts gets others.
+// held returns how many GPUs of a node bookings keep from a task that starts at an instant
+// and may hold GPUs until after the bookings begin. GPUs that a booking's owner still holds do not
+// count: the task gets other GPUs.
 func (b *bookings) held(id model.NodeID, at model.Time, who *asker) (n uint32) {
 	if b == nil || who == nil {
 		return 0
@@ -61,8 +61,8 @@ func (b *bookings) held(id model.NodeID, at model.Time, who *asker) (n uint32) {
 	return n
 }
 
-// book notes what is booked. A booking that names no nodes is taken to be on those that
-// are expected to have most free when it begins.
+// book adds the bookings. A booking that names no nodes is assumed to be on the nodes that
+// are expected to have the most free GPUs when the booking begins.
 func (c *course) book() {
 	var all []model.Booking
 	for _, b := range c.state.Bookings.All() {
@@ -80,7 +80,7 @@ func (c *course) book() {
 	for i := range all {
 		c.bookOne(&all[i])
 	}
-	c.times.base = nil // there is more to wait for now
+	c.times.base = nil // the ends of bookings are instants, too
 }
 
 func (c *course) bookOne(b *model.Booking) {
@@ -106,8 +106,8 @@ func (c *course) bookOne(b *model.Booking) {
 	}
 }
 
-// bookPart notes GPUs of a node as booked, from when they are given back on if somebody
-// has them, but not before the booking begins.
+// bookPart adds GPUs of a node as booked from the start of the booking. If the GPUs have a holder, they are
+// booked only after the holder has given them back.
 func (c *course) bookPart(b *model.Booking, id model.NodeID, n uint32, back model.Time) {
 	at := c.pool.booked.parts
 	at[id] = append(at[id], bookedPart{n, max(back, b.Start), b.End, *b, back})
@@ -143,8 +143,8 @@ func (c *course) float(b *model.Booking) {
 	}
 }
 
-// owned notes the GPUs that a booking's owner has, which are booked from when they are
-// expected to be free, and how many those are by node.
+// owned books the GPUs that a booking's owner holds, from when they are expected to be free, and returns their
+// number by node.
 func (c *course) owned(b *model.Booking) map[model.NodeID]uint32 {
 	on := map[model.NodeID]uint32{}
 	ids := b.NodeIDs()
@@ -157,7 +157,7 @@ func (c *course) owned(b *model.Booking) map[model.NodeID]uint32 {
 	return on
 }
 
-// holders lists what users and projects have.
+// holders returns the GPUs that users and projects hold.
 func (c *course) holders() map[model.ScopeKey][]holderOf {
 	all := map[model.ScopeKey][]holderOf{}
 	for key, slot := range c.state.Slots.All() {
@@ -173,7 +173,7 @@ func (c *course) holders() map[model.ScopeKey][]holderOf {
 	return all
 }
 
-// reopen expects the GPUs of a node to be free when its maintenance is over.
+// reopen adds the GPUs of a node as free from the end of its maintenance on.
 func (c *course) reopen(id model.NodeID, at model.Time) {
 	node, _ := c.state.Nodes.Get(id)
 	if node.Mode != model.ModeDraining {

@@ -14,40 +14,40 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// Bounds of how far the scheduler itself is played on into the time to come: runs, jobs and GPUs that its passes
+// Bounds of how far the scheduler itself is played forward: runs, jobs and GPUs that its passes
 // look at, passes of one instant, and the time.
 const (
 	futureWork   = 1 << 14
-	futurePasses = 16 // it is not played on at all if it would be for fewer
+	futurePasses = 16 // if the work allows fewer passes, the scheduler is not played forward at all
 	futureRounds = 64
 	futureEnd    = 10 * 366 * 24 * time.Hour
 )
 
-// fineness is how exactly it is foreseen what changes with time alone: to a part in so many.
+// fineness is the precision for what changes with time alone: one part in so many of the time foreseen.
 const fineness = 16
 
-// future is the cluster in the time to come: the scheduler makes its passes, and what it starts runs for as
-// long as it is thought to.
+// future is the cluster as it is expected to develop: the scheduler makes its passes, and what it starts runs
+// for as long as expected.
 type future struct {
 	virtual.World
 
 	since  model.Time
 	left   pace
-	runs   map[model.TaskKey]time.Duration // for how long those run in all that have been started
-	begun  map[model.TaskKey]Course        // of those that waited: where they started first, and when
-	ended  map[model.TaskKey]model.Time    // when their last attempts have
+	runs   map[model.TaskKey]time.Duration // for how long started tasks run in all
+	begun  map[model.TaskKey]Course        // of tasks that waited: where and when they started first
+	ended  map[model.TaskKey]model.Time    // when the last attempts of tasks have ended
 	pauses pauses
 	events events
-	due    model.Time // when something comes about that is known before; 0: never
+	due    model.Time // when the next change is due that is known in advance; 0: never
 	work   int
 	lines  int   // runs of the queue
-	over   error // why it goes no further: errNothing, or what could not be played; nil: there is no need
+	over   error // why it goes no further: errNothing, or what could not be played; nil: it is done, or out of work
 }
 
 var errNothing = errors.New("nothing more is to come")
 
-// playOn plays until so many of those who wait have started and all reservations are over, or nothing more is to
-// come, or it has been so much work.
+// playOn plays the scheduler forward until the given number of waiting tasks have started, no suspension is under
+// way and all reservations are over. It ends earlier if nothing more will happen or the work is used up.
 func playOn(p *pass, left pace, starts, work int) *future {
 	f := &future{
 		World: virtual.World{State: *p.state, Now: p.now, By: "forecast"}, since: p.now, left: left,
@@ -70,16 +70,16 @@ func playOn(p *pass, left pace, starts, work int) *future {
 	return f
 }
 
-// played says that the cluster is not what it was.
+// played reports whether the scheduler was played forward, so that the cluster is no longer as it was.
 func (f *future) played() bool { return f.work > 0 }
 
-// cost is what a pass looks at.
+// cost returns how much a pass looks at.
 func (f *future) cost() int {
 	s := &f.State
 	return f.lines + min(s.Queue.Len(), s.Slots.Len()) + s.LiveTasks.Len() + s.Slots.Len()
 }
 
-// endOf is when a live attempt is thought to end.
+// endOf returns when a live attempt is expected to end.
 func (f *future) endOf(task *model.Task, a *model.Attempt) model.Time {
 	if a.Stop != model.ReasonNone {
 		return f.Now.Add(stopsIn(a, f.Now))
@@ -88,7 +88,7 @@ func (f *future) endOf(task *model.Task, a *model.Attempt) model.Time {
 	return byDeadline(&job.Spec, f.Now, f.Now.Add(max(f.runsFor(task, a)-admission.Executed(task, a, f.Now), admission.LeastRun)))
 }
 
-// runsFor is for how long a task with a live attempt is thought to run in all.
+// runsFor returns for how long a task with a live attempt is expected to run in all.
 func (f *future) runsFor(task *model.Task, a *model.Attempt) time.Duration {
 	if runs, known := f.runs[task.Key]; known {
 		return runs
@@ -98,7 +98,7 @@ func (f *future) runsFor(task *model.Task, a *model.Attempt) time.Duration {
 	return had + f.left(&job.Spec, had)
 }
 
-// open has what is on its way come about: attempts that were placed run, and what is being cleaned is clean soon.
+// open starts what is under way: placed attempts run, and GPUs that are being cleaned become clean soon.
 func (f *future) open() error {
 	s := f.State
 	if err := f.Must(&command.AdvanceClock{}); err != nil {
@@ -127,7 +127,7 @@ func (f *future) open() error {
 	return nil
 }
 
-// runOn has a live attempt run until it is thought to end.
+// runOn lets a live attempt run until its expected end.
 func (f *future) runOn(task *model.Task, a *model.Attempt) error {
 	if a.State != model.TaskRunning {
 		if err := f.Start(a.Key); err != nil {
@@ -141,7 +141,7 @@ func (f *future) runOn(task *model.Task, a *model.Attempt) error {
 	return nil
 }
 
-// pass has the scheduler do what it wants.
+// pass makes passes of the scheduler at this instant, until one returns no commands.
 func (f *future) pass() error {
 	for range futureRounds {
 		f.work += f.cost()
@@ -185,7 +185,7 @@ func (f *future) follow(b command.Body) error {
 	return nil
 }
 
-// stop has attempts end that are being stopped.
+// stop adds the ends of attempts that are being stopped, and the pauses of those that are preempted.
 func (f *future) stop(attempts ...model.AttemptKey) {
 	for _, key := range attempts {
 		a, _ := f.State.Attempts.Get(key)
@@ -197,16 +197,16 @@ func (f *future) stop(attempts ...model.AttemptKey) {
 	}
 }
 
-// cleans is how long GPUs whose processes have ended are thought to take to be shown clean.
+// cleans is how long GPUs are expected to take to be shown clean once their processes have ended.
 const cleans = 5 * time.Second
 
-// stopsIn is how long yet an attempt that was asked to stop is thought to keep its GPUs: for
-// what is left of its graces.
+// stopsIn returns for how long an attempt that was asked to stop is expected to keep its GPUs: for
+// what is left of its graces, and until the GPUs are clean.
 func stopsIn(a *model.Attempt, now model.Time) time.Duration {
 	return max(a.Frozen.CheckpointGrace+a.Frozen.Grace-now.Sub(a.StopAt), 0) + cleans
 }
 
-// begin notes the first start of one that waited, and that one goes on that was suspended.
+// begin adds the first start of a task that waited, and ends the pause of a task that was suspended.
 func (f *future) begin(key model.TaskKey, ranks []command.Placement) {
 	f.pauses.end(key, f.Now)
 	if _, ran := f.runs[key]; ran {
@@ -220,7 +220,7 @@ func (f *future) begin(key model.TaskKey, ranks []command.Placement) {
 	f.begun[key] = c
 }
 
-// next goes on to the next instant at which something happens, or there is another pass.
+// next goes on to the next instant at which something happens or another pass is due.
 func (f *future) next() error {
 	at := f.due
 	if len(f.events) > 0 {
@@ -243,7 +243,7 @@ func (f *future) next() error {
 	return f.house()
 }
 
-// happens is what nodes would report of an event.
+// happens returns what nodes would report of an event.
 func (f *future) happens(e *event) []command.Body {
 	switch {
 	case e.service != "":
@@ -255,7 +255,7 @@ func (f *future) happens(e *event) []command.Body {
 	}
 	a, _ := f.State.Attempts.Get(e.attempt)
 	if !a.Live() {
-		return nil // it was suspended before
+		return nil // the attempt was suspended before
 	}
 	f.ended[a.Key.TaskKey()] = f.Now
 	var exit model.Exit
@@ -268,7 +268,7 @@ func (f *future) happens(e *event) []command.Body {
 	return virtual.Ends(&f.State, a.Key, exit)
 }
 
-// event is what happens at an instant: one of these.
+// event is what happens at an instant; one of the other fields is set.
 type event struct {
 	at      model.Time
 	attempt model.AttemptKey // ends
@@ -284,27 +284,27 @@ func (f *future) after(d time.Duration, e event) {
 // events is a heap of events, by instant.
 type events []event
 
-// Len is how many there are.
+// Len returns the number of events.
 func (e events) Len() int { return len(e) }
 
-// Less orders by instant, then by whom they are about.
+// Less reports whether one event comes before another: by instant, then by what the events are about.
 func (e events) Less(i, j int) bool {
 	a, b := &e[i], &e[j]
 	return cmp.Or(cmp.Compare(a.at, b.at), a.attempt.TaskKey().Compare(b.attempt.TaskKey()), cmp.Compare(a.attempt.N, b.attempt.N),
 		cmp.Compare(a.service, b.service), a.cleans.Key.Compare(b.cleans.Key)) < 0
 }
 
-// Swap swaps two.
+// Swap swaps two events.
 func (e events) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
 
-// Push adds one.
+// Push adds an event.
 func (e *events) Push(x any) {
 	if v, is := x.(event); is {
 		*e = append(*e, v)
 	}
 }
 
-// Pop removes the last.
+// Pop removes the last event.
 func (e *events) Pop() any {
 	old := *e
 	v := old[len(old)-1]

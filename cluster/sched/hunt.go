@@ -12,7 +12,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/state/ledger"
 )
 
-// hunt looks for GPUs for one task.
+// hunt is the choice of GPUs and victims for one preemptor.
 type hunt struct {
 	rights
 
@@ -21,37 +21,37 @@ type hunt struct {
 	yards []*yard
 }
 
-// yard is what a task could have of one node.
+// yard is the GPUs of one node that the preemptor could have.
 type yard struct {
 	node model.NodeID
-	open []model.SlotKey // free, or soon
-	held []bag           // by whom it could take from, cheapest first
+	open []model.SlotKey // free, or free soon
+	held []bag           // by victim, cheapest first
 }
 
-// bag is what a victim holds of a yard.
+// bag is the GPUs of a yard that a victim holds.
 type bag struct {
 	victim *victim
 	slots  []model.SlotKey
 }
 
-// hunter is what tasks have in common that find the same.
+// hunter is what preemptors have in common that find the same GPUs.
 type hunter struct {
 	class model.Class
 	owns  bool
 	shape model.Shape
 
-	// As far as bookings tell them apart.
+	// Set only if something is booked: bookings distinguish preemptors by these.
 	user, project string
 	certain       time.Duration
 }
 
-// yield has GPUs claimed for a task, if there are enough that it may take.
+// yield claims GPUs for a preemptor and stops the victims, and reports whether it found enough GPUs for that.
 func (y *prey) yield(k state.QueueKey, t *admission.Ticket) bool {
 	p := y.pass
 	y.look()
 	asked := p.wantOf(t)
 	asked.until = 0
-	w := asked.few() // others are stopped for no more
+	w := asked.few() // no victim is stopped for more GPUs
 	by := rights{pass: p, who: k.Task, class: k.Class, owns: y.owns(k), at: p.order.SortKey(k), ends: endsBy(p, t, k)}
 	h := &hunt{rights: by, want: &w, all: y}
 	like := h.like(&t.Job.Spec)
@@ -60,7 +60,7 @@ func (y *prey) yield(k state.QueueKey, t *admission.Ticket) bool {
 	}
 	slots, victims, found := h.choose()
 	if !found || len(victims) > maxVictims || !p.beside.leaves(&w, slots, victims) {
-		if t.Task.Avoid > 0 { // others of its like may have what it keeps off
+		if t.Task.Avoid > 0 { // like tasks may take the GPUs that this one avoids
 			y.picky++
 		} else {
 			y.vain[like] = h.ends
@@ -79,8 +79,8 @@ func (y *prey) yield(k state.QueueKey, t *admission.Ticket) bool {
 	return true
 }
 
-// like is what the task has in common with others: where one found too little, no other that stands
-// after it and stays for as long finds more.
+// like returns what the preemptor has in common with others. If one of them found too little, no later one in the
+// order that stays for as long finds more.
 func (h *hunt) like(spec *model.Spec) hunter {
 	like := hunter{class: h.class, owns: h.owns, shape: spec.Shape()}
 	like.shape.Strategy, like.shape.Where = "", whereOf(h.pass.state, spec, h.who.IsTurn())
@@ -90,15 +90,15 @@ func (h *hunt) like(spec *model.Spec) hunter {
 	return like
 }
 
-// choose finds the GPUs that the task is to have, and whom to stop for them. What is kept for those whom it
-// has no right to pass it leaves alone; what is kept for others it takes before it stops anybody.
+// choose finds the GPUs and the victims for the preemptor. It leaves alone what is kept for tasks that the
+// preemptor has no right to pass. What is kept for other tasks, it takes before it stops any victim.
 func (h *hunt) choose() (slots []model.SlotKey, victims []*victim, found bool) {
 	h.survey()
 	h.withhold()
 	return h.find()
 }
 
-// survey finds out what each node has for the task.
+// survey finds the GPUs that each node has for the preemptor.
 func (h *hunt) survey() {
 	yards := map[model.NodeID]*yard{}
 	at := func(id model.NodeID) *yard {
@@ -142,7 +142,7 @@ func (h *hunt) survey() {
 	slices.SortFunc(h.yards, func(a, b *yard) int { return a.node.Compare(b.node) })
 }
 
-// suits says that the task could use a GPU once it is free.
+// suits reports whether the preemptor could use a GPU once the GPU is free.
 func (h *hunt) suits(slot model.SlotKey) bool {
 	g, _ := h.pass.state.GPUs.Get(slot.GPU)
 	if !h.want.sites.has(g.Node) {
@@ -157,7 +157,7 @@ func (h *hunt) suits(slot model.SlotKey) bool {
 	return h.want.offers(&g) && h.want.suits(g.Model, g.MemoryMB) && !h.want.shuns(g.ID)
 }
 
-// group is some victims.
+// group is a set of victims.
 type group map[*victim]bool
 
 func groupOf(victims []*victim) group {
@@ -168,7 +168,7 @@ func groupOf(victims []*victim) group {
 	return g
 }
 
-// put adds a GPU of a victim; those of one victim come one after the other.
+// put adds a GPU of a victim; all GPUs of one victim are added one after the other.
 func (y *yard) put(v *victim, slot model.SlotKey) {
 	if n := len(y.held); n == 0 || y.held[n-1].victim != v {
 		y.held = append(y.held, bag{victim: v})
@@ -177,7 +177,7 @@ func (y *yard) put(v *victim, slot model.SlotKey) {
 	last.slots = append(last.slots, slot)
 }
 
-// slots are n GPUs of the yard, open ones first.
+// slots returns n GPUs of the yard, open ones first.
 func (y *yard) slots(n uint32, chosen group) []model.SlotKey {
 	out := slices.Clone(y.open)
 	for _, b := range y.held {
@@ -188,7 +188,7 @@ func (y *yard) slots(n uint32, chosen group) []model.SlotKey {
 	return out[:n]
 }
 
-// size is how many GPUs of the yard the task could have if those chosen were stopped.
+// size returns how many GPUs of the yard the preemptor could have if the chosen victims were stopped.
 func (y *yard) size(chosen group) uint32 {
 	n := len(y.open)
 	for _, b := range y.held {
@@ -199,10 +199,10 @@ func (y *yard) size(chosen group) uint32 {
 	return uint32(n) //nolint:gosec // GPUs of a node
 }
 
-// anywhere says that the task gathers GPUs of as few nodes as possible, since no single node could hold it.
+// anywhere reports whether the preemptor gets GPUs of as few nodes as possible: no single node could hold it.
 func (h *hunt) anywhere() bool { return h.want.nodes == 0 && !h.pass.pool.oneHolds(h.want) }
 
-// gather takes the GPUs of the task, those chosen being stopped; false if there are too few.
+// gather returns the GPUs of the preemptor if the chosen victims are stopped; false if there are too few.
 func (h *hunt) gather(chosen group) (slots []model.SlotKey, enough bool) {
 	if h.anywhere() {
 		return h.spread(chosen)
@@ -217,7 +217,7 @@ func (h *hunt) gather(chosen group) (slots []model.SlotKey, enough bool) {
 	return slots, left == 0
 }
 
-// spread takes GPUs of those nodes that have most.
+// spread returns GPUs of the nodes that have the most.
 func (h *hunt) spread(chosen group) (slots []model.SlotKey, enough bool) {
 	most := slices.Clone(h.yards)
 	slices.SortStableFunc(most, func(a, b *yard) int { return cmp.Compare(b.size(chosen), a.size(chosen)) })

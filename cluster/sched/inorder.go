@@ -9,14 +9,14 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// course foresees in order when those who wait find GPUs, as things stand.
+// course is a forecast in order: when waiting tasks find GPUs, given the present state.
 type course struct {
 	*pass
 
 	atOnce *pass // what the scheduler does now
 }
 
-// restOf foresees the starts of those in line that have not begun, and of who has been suspended.
+// restOf returns the expected starts of the tasks in line that have not begun, and of suspended tasks.
 func restOf(f *future, atOnce *pass, line []waiter) map[model.TaskKey]Course {
 	if f.played() {
 		atOnce = newPass(&f.State, f.Now)
@@ -52,7 +52,7 @@ func restOf(f *future, atOnce *pass, line []waiter) map[model.TaskKey]Course {
 	return out
 }
 
-// begin keeps what the scheduler gives away at once.
+// begin keeps the GPUs that the scheduler gives away at once.
 func (c *course) begin() {
 	for _, b := range c.atOnce.commands {
 		switch b := b.(type) {
@@ -70,7 +70,7 @@ func (c *course) begin() {
 	}
 }
 
-// wantFor is what a task asks for, and for how long from now on.
+// wantFor returns what a task asks for, and for how long from now on.
 func (c *course) wantFor(t *admission.Ticket) want {
 	w := freshWant(c.pass, t)
 	spec := &t.Job.Spec
@@ -81,7 +81,7 @@ func (c *course) wantFor(t *admission.Ticket) want {
 	return w
 }
 
-// wait says when a waiting task is expected to start, and has it keep its GPUs.
+// wait returns when a waiting task is expected to start, and keeps the GPUs for the task.
 func (c *course) wait(key state.QueueKey) Course {
 	t := admission.TicketOf(c.state, key.Task)
 	w := c.wantFor(t)
@@ -107,8 +107,7 @@ func (c *course) wait(key state.QueueKey) Course {
 	return out
 }
 
-// earliest finds GPUs for a task that does not start at once; 0: something else has to
-// come about first.
+// earliest finds GPUs for a task that does not start at once; 0: another blocker has to end first.
 func (c *course) earliest(t *admission.Ticket, w *want, out *Course) (model.Time, blocker.Code) {
 	var why blocker.Code
 	from := c.now
@@ -138,8 +137,8 @@ func (c *course) earliest(t *admission.Ticket, w *want, out *Course) (model.Time
 	return at, why
 }
 
-// places is where and when a task finds GPUs from an instant on: as soon as it finds the
-// least that it takes, and then as many as it can have.
+// places returns where and when a task finds GPUs from an instant on: the first instant at which the task finds
+// the fewest GPUs that it accepts, and as many GPUs as it can have then.
 func (c *course) places(w *want, from model.Time) (parts []lane, at model.Time) {
 	if now, fits := c.pool.find(w); fits && from <= c.now {
 		for _, v := range now {
@@ -155,7 +154,7 @@ func (c *course) places(w *want, from model.Time) (parts []lane, at model.Time) 
 	return parts, at
 }
 
-// placeOf is where the plan places a task or a service; nil: it does not.
+// placeOf returns where the plan places a task or a service; nil: nowhere.
 func (p *pass) placeOf(t *admission.Ticket) []command.Placement {
 	for _, b := range p.commands {
 		switch b := b.(type) {

@@ -13,25 +13,25 @@ import (
 // keep is what bookings leave to one task.
 type keep struct {
 	books *ledger.Books
-	stake ledger.Stake // At is set as it is asked about
+	stake ledger.Stake // At is set for each question
 	need  uint32       // GPUs on each node
 	way   way
-	caps  map[ledger.Lot]capped // how many GPUs of a place it may take, by places with GPUs 0
-	shut  map[joint]bool        // places that are not allowed beside the parts that were found
-	why   []model.Booking       // that were in the way
+	caps  map[ledger.Lot]capped // how many GPUs of a place the task may take, by places with GPUs 0
+	shut  map[joint]bool        // places that are not allowed in addition to the parts that were found
+	why   []model.Booking       // bookings that were in the way
 }
 
-// way is how places are left out. A task tries one after the other: the first that
-// finds all of its GPUs, and is allowed them together, is it.
+// way is a rule by which places are left out. A task tries one way after the other, and uses the first with
+// which it finds all of its GPUs and may have them together.
 type way uint8
 
 const (
-	wayAny way = iota // where its part is not allowed beside those that it has found
-	wayOwn            // where it would take what is not booked for it
+	wayAny way = iota // where a part is not allowed in addition to the parts found
+	wayOwn            // where a part would take GPUs that a booking needs for others
 	ways
 )
 
-// keepFor is what bookings leave to somebody who asks for GPUs; nil: everything.
+// keepFor returns what bookings leave to a task that asks for GPUs; nil: everything.
 func keepFor(b *ledger.Books, user, project string, ends model.Time, w *want) *keep {
 	if b == nil {
 		return nil
@@ -41,23 +41,23 @@ func keepFor(b *ledger.Books, user, project string, ends model.Time, w *want) *k
 	}
 }
 
-// turn goes on to a way to leave places out.
+// turn changes to another way to leave places out.
 func (k *keep) turn(to way) { k.way, k.caps, k.shut = to, map[ledger.Lot]capped{}, map[joint]bool{} }
 
-// joint is a place beside so many parts.
+// joint is a place in addition to a number of parts.
 type joint struct {
 	at     ledger.Lot
 	beside int
 }
 
-// capped is how many GPUs of a place a task may take, and what is in the way of one more.
+// capped is how many GPUs of a place a task may take, and the booking in the way of one more.
 type capped struct {
 	n  uint32
 	by model.Booking
 }
 
-// cap is how many of so many GPUs of a type a task may take on a node, as far as this way
-// goes. Nothing is in its way that would only leave it fewer than it finds there.
+// cap returns how many of the given number of GPUs of a type a task may take on a node, under this way. A booking
+// counts as in the way only if it leaves fewer GPUs than the task finds there.
 func (k *keep) cap(node model.NodeID, name string, open uint32) uint32 {
 	at := ledger.Lot{}
 	at.Node, at.Model = k.books.Place(node, name)
@@ -72,7 +72,7 @@ func (k *keep) cap(node model.NodeID, name string, open uint32) uint32 {
 	return min(open, most.n)
 }
 
-// most is the most GPUs of a place that a task may take.
+// most returns the most GPUs of a place that a task may take.
 func (k *keep) most(at ledger.Lot) (out capped) {
 	fine := func(n uint32) bool {
 		at.GPUs = n
@@ -94,14 +94,14 @@ func (k *keep) most(at ledger.Lot) (out capped) {
 	return out
 }
 
-// blame notes a booking that is in the way.
+// blame adds a booking that is in the way.
 func (k *keep) blame(by model.Booking) {
 	if !slices.Contains(k.why, by) {
 		k.why = append(k.why, by)
 	}
 }
 
-// allows says that GPUs may be given to the task.
+// allows reports whether GPUs may be given to the task.
 func (k *keep) allows(at ...ledger.Lot) bool {
 	k.stake.At = at
 	by, ok := k.books.Allows(&k.stake)
@@ -111,7 +111,7 @@ func (k *keep) allows(at ...ledger.Lot) bool {
 	return ok
 }
 
-// open lists the GPUs of a node that suit a task and that bookings leave to it.
+// open returns the suitable GPUs of a node that bookings leave to a task.
 func (k *keep) open(h *host, w *want) []gpu {
 	left, have := map[string]uint32{}, map[string]uint32{}
 	for i := range h.gpus {
@@ -136,7 +136,7 @@ func (k *keep) open(h *host, w *want) []gpu {
 	return out
 }
 
-// count is how many of so many GPUs of a node that suit a task bookings leave to it.
+// count returns how many of n suitable GPUs of a node bookings leave to a task.
 func (k *keep) count(h *host, w *want, n uint32) uint32 {
 	switch {
 	case k == nil || n == 0:
@@ -147,8 +147,8 @@ func (k *keep) count(h *host, w *want, n uint32) uint32 {
 	return k.cap(h.id, h.gpus[0].model, min(n, k.need))
 }
 
-// from is what a task chooses from on a node: what it may take, or where that is all
-// of one type the whole node, so that it finds GPUs near each other.
+// from returns the GPUs of a node among which a task chooses: those that it may take, or all GPUs of the node if
+// they are of one type, so that the task finds GPUs near each other.
 func (k *keep) from(h *host, w *want) []gpu {
 	if k == nil || !mixed(h) {
 		return h.gpus
@@ -156,7 +156,7 @@ func (k *keep) from(h *host, w *want) []gpu {
 	return k.open(h, w)
 }
 
-// seek finds GPUs for a task that bookings leave to it.
+// seek finds GPUs that bookings leave to a task.
 func (w *want) seek(p *pool) ([]part, bool) {
 	if w.keep == nil {
 		return p.find(w)
@@ -167,7 +167,7 @@ func (w *want) seek(p *pool) ([]part, bool) {
 			return parts, true
 		}
 	}
-	if free := *w; w.until > 0 { // what is booked for it is not reserved for others
+	if free := *w; w.until > 0 { // GPUs that are booked for the task are not reserved for others
 		free.until = 0
 		if parts, fits := p.find(&free); fits && w.keep.allows(w.lots(parts)...) {
 			return parts, true
@@ -176,8 +176,7 @@ func (w *want) seek(p *pool) ([]part, bool) {
 	return nil, false
 }
 
-// joins says that bookings leave one more part to a task beside those that it has
-// found.
+// joins reports whether bookings leave one more part to a task, in addition to the parts that it has found.
 func (w *want) joins(taken, parts []part, more part) bool {
 	k := w.keep
 	if k == nil {
@@ -196,12 +195,12 @@ func (w *want) joins(taken, parts []part, more part) bool {
 	return false
 }
 
-// mixed says that a node has GPUs of several types.
+// mixed reports whether a node has GPUs of several types.
 func mixed(h *host) bool {
 	return slices.ContainsFunc(h.gpus, func(g gpu) bool { return g.model != h.gpus[0].model })
 }
 
-// lots is what a task would take.
+// lots returns the GPUs that a task would take.
 func (w *want) lots(parts []part) (out []ledger.Lot) {
 	for _, v := range parts {
 		for _, g := range choose(w.keep.from(v.host, w), w, int(v.n)) {
@@ -216,7 +215,7 @@ func (w *want) lots(parts []part) (out []ledger.Lot) {
 	return out
 }
 
-// put counts what a task was given.
+// put counts the GPUs that a task was given.
 func (k *keep) put(s *state.State, ranks []command.Placement) {
 	if k == nil {
 		return
@@ -231,7 +230,7 @@ func (k *keep) put(s *state.State, ranks []command.Placement) {
 	k.books.Put(&k.stake)
 }
 
-// leaves says that bookings leave GPUs to a task once those who have them are stopped.
+// leaves reports whether bookings leave GPUs to a preemptor once the victims are stopped.
 func (b *beside) leaves(w *want, slots []model.SlotKey, victims []*victim) bool {
 	if w.keep == nil {
 		return true
@@ -261,8 +260,8 @@ type kin struct {
 
 func kinOf(run *state.Run) kin { return kin{run.Shape, run.User, run.Project, run.Certain} }
 
-// bars says that bookings leave no GPUs to a task though it would find some, and
-// whether none to any of its kin either, however short.
+// bars reports whether bookings leave no GPUs to a task that would find some otherwise, and whether they leave
+// none to any task of its kin either, however short.
 func (b *beside) bars(w *want, certain model.Magnitude) (barred, all bool) {
 	if w.keep == nil {
 		return false, false

@@ -11,26 +11,26 @@ import (
 	"github.com/berth-gpu/berth/fsm/state/ledger"
 )
 
-// keeper tells a layout what bookings leave to whom. A job that runs and may be
-// suspended is thought away as others are: it stays only if what is laid out before
-// it leaves it room beside the bookings, which may lack what they lack today: nothing is
-// suspended for a booking that has not begun. Who starts may let them lack no more than without it.
+// keeper is what bookings leave to each job of a layout. A running job that may be suspended
+// counts as gone, as others do: it stays only if the jobs laid out before it leave room for it in
+// addition to the bookings. The bookings may lack what they lack today, since nothing is
+// suspended for a booking that has not begun. A job that starts must not make them lack more.
 type keeper struct {
 	*builder
 
 	base, now *ledger.Books
-	fresh     *ledger.Books  // now, as who starts finds it; nil: not opened yet
-	stakes    []ledger.Stake // by tag; At is set as it is asked about
+	fresh     *ledger.Books  // now, as a job that starts finds it; nil: not opened yet
+	stakes    []ledger.Stake // by tag; At is set for each question
 	numbers   map[kin]int32
-	places    [][]ledger.Lot // of each node and kind, with GPUs 0: as far as bookings tell them apart
-	plain     []bool         // nodes about which bookings say nothing
+	places    [][]ledger.Lot // of each node and kind, with GPUs 0: as far as bookings distinguish them
+	plain     []bool         // nodes that no booking concerns
 	rooms     map[room]int32
 	own       bool // only what is booked for a job itself counts
 	tag       int32
-	shut      []ledger.Lot // places that the job of tag was refused, as things stand
+	shut      []ledger.Lot // places that were refused to the job of tag, as of now
 }
 
-// room is what a job finds at places that are alike.
+// room is the key of how many GPUs a job may have at places that are alike.
 type room struct {
 	tag, most int32
 	at        ledger.Lot
@@ -38,7 +38,7 @@ type room struct {
 	stays     bool
 }
 
-// newKeeper is nil where nothing is booked; methods that builders call allow for it.
+// newKeeper returns nil if nothing is booked; the methods that builders call accept a nil keeper.
 func newKeeper(b *builder) *keeper {
 	if b.pass.beside.books == nil {
 		return nil
@@ -46,7 +46,7 @@ func newKeeper(b *builder) *keeper {
 	return &keeper{builder: b, base: b.pass.beside.books.Copy(), numbers: map[kin]int32{}, rooms: map[room]int32{}}
 }
 
-// orNone is the keeper for a problem.
+// orNone returns the keeper for a problem; nil if nothing is booked.
 func (k *keeper) orNone() split.Keeper {
 	if k == nil {
 		return nil
@@ -64,8 +64,8 @@ func (k *keeper) orNone() split.Keeper {
 	return k
 }
 
-// kindFor is the kind of GPU that a job is taken to get on a node: of those that suit it the one of which
-// there are most.
+// kindFor returns the kind of GPU that a job is assumed to get on a node: of the kinds that suit the job, the one
+// with the most GPUs.
 func (k *keeper) kindFor(node int32, j *split.Job) (best int) {
 	most := int32(-1)
 	for i, n := range k.room[node] {
@@ -76,12 +76,12 @@ func (k *keeper) kindFor(node int32, j *split.Job) (best int) {
 	return best
 }
 
-// lotFor is where a job is on a node, as far as bookings tell that apart.
+// lotFor returns the place of a job on a node, as far as bookings distinguish places.
 func (k *keeper) lotFor(node int32, j *split.Job) ledger.Lot {
 	return k.places[node][k.kindFor(node, j)]
 }
 
-// running adds an attempt that runs. Locked ones stay where they are.
+// running adds an attempt that runs. A locked attempt stays where it is.
 func (k *keeper) running(a *model.Attempt, locked bool) {
 	if k == nil {
 		return
@@ -102,9 +102,9 @@ func (k *keeper) waiting(key state.QueueKey) {
 	k.stakes = append(k.stakes, ledger.Stake{User: t.Job.Spec.User, Project: t.Job.Spec.Project, Ends: t.SpecAsPlaced(k.pass.state).CertainEnd(k.pass.now)})
 }
 
-// alike numbers tasks that find room in the same places: of one shape, if nothing is
-// booked. Tasks of one run may end at different times, so some of them may find none
-// where others do.
+// alike returns a number for tasks that find room in the same places: if nothing is booked, for tasks of one
+// shape. It returns -1 for a task of a run with certain ends: such tasks may end at different times, so some of
+// them may find no room where others do.
 func (k *keeper) alike(run state.Run, shape int32) int32 {
 	if k == nil {
 		return shape
@@ -121,14 +121,14 @@ func (k *keeper) alike(run state.Run, shape int32) int32 {
 	return n
 }
 
-// Reset thinks all jobs away that are not locked.
+// Reset counts all jobs as gone that are not locked.
 func (k *keeper) Reset() {
 	k.now, k.fresh = k.base.Copy(), nil
 	clear(k.rooms)
 	k.shut = nil
 }
 
-// Room is how many free GPUs of a node a job may have.
+// Room returns how many free GPUs of a node a job may have.
 func (k *keeper) Room(j *split.Job, node, free int32) int32 {
 	if k.plain[node] && !k.own {
 		return free
@@ -147,10 +147,10 @@ func (k *keeper) Room(j *split.Job, node, free int32) int32 {
 	return n
 }
 
-// Own says whether only what is booked for a job itself counts as room.
+// Own sets whether only GPUs that are booked for a job itself count as room.
 func (k *keeper) Own(only bool) { k.own = only }
 
-// Allows says that bookings leave a place to a job.
+// Allows reports whether bookings leave a place to a job.
 func (k *keeper) Allows(j *split.Job, at []split.Part) bool {
 	alike := make([]ledger.Lot, 0, len(at))
 	for _, v := range at {
@@ -171,7 +171,7 @@ func (k *keeper) Allows(j *split.Job, at []split.Part) bool {
 	return false
 }
 
-// allows says that bookings leave a place to a job that stays there or starts there.
+// allows reports whether bookings leave a place to a job that stays there or starts there.
 func (k *keeper) allows(j *split.Job, stays bool, at ...ledger.Lot) bool {
 	books := k.now
 	if !stays {

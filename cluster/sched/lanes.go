@@ -9,7 +9,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// lane is how many GPUs of a node suit a task at the instant looked at.
+// lane is a node with the number of its GPUs that suit a task at the instant looked at.
 type lane struct {
 	node model.NodeID
 	n    uint32
@@ -19,11 +19,11 @@ type lane struct {
 type lanes struct {
 	times  *timetable
 	want   *want
-	free   want // the same, whatever is kept for others
+	free   want // the same, without regard to what is kept for others
 	runs   time.Duration
 	one    bool // all of them on one node
 	all    map[model.NodeID]*lane
-	filled bool // with all nodes that have GPUs for it now
+	filled bool // all holds every node that has GPUs for the task now
 }
 
 func newLanes(p *timetable, w *want) *lanes {
@@ -33,8 +33,8 @@ func newLanes(p *timetable, w *want) *lanes {
 	return l
 }
 
-// fill adds the nodes that have GPUs for the task now. A task of one node looks only at
-// those nodes where something changes, most often.
+// fill adds the nodes that have GPUs for the task now. A task of one node most often looks only at the nodes where
+// something changes.
 func (l *lanes) fill() {
 	if l.filled {
 		return
@@ -50,7 +50,7 @@ func (l *lanes) fill() {
 	}
 }
 
-// lane is a node, with the GPUs that the task finds there now and those added since.
+// lane returns a node with the GPUs that the task finds there now and those added since.
 func (l *lanes) lane(id model.NodeID) *lane {
 	v := l.all[id]
 	if v == nil {
@@ -63,9 +63,8 @@ func (l *lanes) lane(id model.NodeID) *lane {
 	return v
 }
 
-// earliest is where and when a task is expected to find its GPUs first, of the instants
-// at which some become free. If it waits for something that comes later, that is the
-// first instant.
+// earliest returns where and when a task is expected to find its GPUs first: at one of the instants at which GPUs
+// become free or, if from is later than now, at from. No instant before from counts.
 func (l *lanes) earliest(from model.Time) ([]lane, model.Time) {
 	waits := from > l.times.now
 	for at := range l.times.instants() {
@@ -97,7 +96,7 @@ func (l *lanes) earliest(from model.Time) ([]lane, model.Time) {
 	return nil, never
 }
 
-// list is all nodes with GPUs that suit, in order.
+// list returns all nodes with GPUs that suit, in order.
 func (l *lanes) list() []*lane {
 	l.fill()
 	all := make([]*lane, 0, len(l.all))
@@ -108,8 +107,7 @@ func (l *lanes) list() []*lane {
 	return all
 }
 
-// most is the most GPUs that a task finds at an instant at which it finds the least that
-// it takes.
+// most returns the most GPUs that a task finds at an instant at which it finds at least the fewest that it takes.
 func (l *lanes) most(w *want, at model.Time) (parts []lane) {
 	least, all := l.want.gpus(), w.gpus()
 	step := uint32(1)
@@ -131,7 +129,7 @@ func (l *lanes) most(w *want, at model.Time) (parts []lane) {
 	return fits(all - min(uint32(n)*step, all-least))                                                      //nolint:gosec // bounded
 }
 
-// add counts what becomes free.
+// add counts the GPUs that a release frees.
 func (l *lanes) add(r *release) *lane {
 	v := l.lane(r.node)
 	for i := range r.gpus {
@@ -142,14 +140,14 @@ func (l *lanes) add(r *release) *lane {
 	return v
 }
 
-// open is how many GPUs of a node a task may have from an instant on.
+// open returns how many GPUs of a node a task may have from an instant on.
 func (l *lanes) open(v *lane, at model.Time) uint32 {
 	p := l.times.pool
 	return v.n - min(v.n, p.reserved.held(v.node, at, at.Add(l.runs))+p.booked.held(v.node, at, l.want.asks))
 }
 
-// fit says where all GPUs of a task are, if they are; a task of one node looks at
-// those nodes only where something has changed.
+// fit returns where all GPUs of a task are, or nil if there are too few. A task of one node looks only at the
+// nodes where something has changed.
 func (l *lanes) fit(at model.Time, touched []*lane) []lane {
 	if l.one {
 		return l.among(touched, at, 1)
@@ -161,7 +159,7 @@ func (l *lanes) fit(at model.Time, touched []*lane) []lane {
 	return l.spread(all, at)
 }
 
-// among picks so many nodes with enough GPUs, those with the fewest first.
+// among picks so many nodes with enough GPUs, those with the fewest GPUs first.
 func (l *lanes) among(all []*lane, at model.Time, nodes int) (parts []lane) {
 	var open []lane
 	for _, v := range all {
@@ -179,7 +177,7 @@ func (l *lanes) among(all []*lane, at model.Time, nodes int) (parts []lane) {
 	return parts
 }
 
-// spread takes the nodes with the most until it has enough.
+// spread takes GPUs of the nodes with the most GPUs until there are enough.
 func (l *lanes) spread(all []*lane, at model.Time) (parts []lane) {
 	var open []lane
 	for _, v := range all {

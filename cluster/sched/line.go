@@ -15,22 +15,22 @@ import (
 // for.
 const spare = 4
 
-// ample is how many GPUs those ask for, at least, that come before everybody whom a search leaves out, in
-// percent of those that it can give away.
+// ample is how many GPUs the jobs that come before all those left out ask for, at least, in percent of the GPUs
+// that the search can give away.
 const ample = 150
 
-// lines are the runs of what waits, of which a search looks at no more than it must: of
-// each at those for whom there are GPUs if all are thought away that may be suspended, as many again
-// of those that keep off GPUs; and of what is small at those of all runs together that go first. A
-// layout says if it would have had to look at more.
+// lines are the runs of waiting jobs, of which a search looks at no more jobs than it must. Of each run it looks
+// at the jobs that would find GPUs if all jobs that may be suspended were gone, and at as many again of the jobs
+// that keep off GPUs. Of the small jobs of all runs together it looks at those that go first. A layout is marked
+// as short if the search would have had to look at more.
 type lines struct {
 	*builder
 
 	widths split.Widths
 
 	open  uint32                 // GPUs that a search can give away
-	tried map[model.TaskKey]bool // tasks that have been tried before; true: not yet again
-	cut   []*line                // of which more might be looked at, as a heap: first whose last one goes first
+	tried map[model.TaskKey]bool // tasks that have been tried before; true: it is too early for the next try
+	cut   []*line                // runs with more jobs to look at, as a heap by the last job looked at
 }
 
 // waiting adds the jobs that wait.
@@ -69,7 +69,7 @@ func (b *builder) waiting() *lines {
 	return q
 }
 
-// all adds those that were left out.
+// all adds the jobs that were left out.
 func (q *lines) all() {
 	for _, l := range q.cut {
 		l.add(q.pass.state.Queue.Len())
@@ -77,7 +77,7 @@ func (q *lines) all() {
 	q.cut = nil
 }
 
-// rest says who is left out, and after which of all.
+// rest returns, for each run with jobs left out, what these are like and after which of all jobs they come.
 func (q *lines) rest(all []candidate) (out []split.Rest) {
 	for _, l := range q.cut {
 		at, _ := slices.BinarySearchFunc(all, l.at, func(c candidate, at queue.SortKey) int { return c.at.Compare(at) })
@@ -87,10 +87,10 @@ func (q *lines) rest(all []candidate) (out []split.Rest) {
 	return out
 }
 
-// Len is the number of runs of which some are left out.
+// Len returns the number of runs of which some jobs are left out.
 func (q *lines) Len() int { return len(q.cut) }
 
-// Less orders by who was looked at last.
+// Less orders runs by the job that was looked at last.
 func (q *lines) Less(i, j int) bool { return q.cut[i].at.Compare(q.cut[j].at) < 0 }
 
 // Swap swaps two runs.
@@ -110,18 +110,18 @@ func (q *lines) Pop() any {
 	return l
 }
 
-// line is one run as it is looked at.
+// line is one run, with how far it was looked at.
 type line struct {
 	*lines
 
 	run     state.Run
 	like    split.Job
-	next    state.QueueKey // of who is looked at next
-	at      queue.SortKey  // of who was looked at last
-	whole   bool           // nobody is left out who might find GPUs
+	next    state.QueueKey // of the job to look at next
+	at      queue.SortKey  // of the job looked at last
+	whole   bool           // no job that might find GPUs is left out
 	limited bool           // some may not run for as long as they ask for
-	n       int            // who were looked at
-	over    bool           // nobody else is to be
+	n       int            // jobs looked at
+	over    bool           // there is no further job to look at
 	asked
 	queued quota
 }
@@ -129,10 +129,10 @@ type line struct {
 // asked counts GPUs that are asked for, at least.
 type asked struct {
 	sum, picky uint32 // by all, and by those that keep off GPUs
-	newly      uint32 // by whom was added last
+	newly      uint32 // by the jobs added last
 }
 
-// line is the run of a head.
+// line returns the run of a head.
 func (q *lines) line(head state.QueueKey) *line {
 	l := &line{lines: q, run: head.Run.Value(), next: head}
 	run := &l.run
@@ -184,10 +184,10 @@ func (l *line) add(n int) {
 			j.Shuns = b.shuns(k.Task)
 		}
 		if len(j.Shuns) > 0 {
-			j.Shape = -1 // it is like no other
+			j.Shape = -1 // the job is like no other
 		}
 		if len(j.Shuns) > 0 && l.picky < l.open {
-			l.picky += least // who comes after it may have what it keeps off
+			l.picky += least // later jobs may have what this one keeps off
 		} else {
 			l.sum += least
 			l.newly += least
@@ -204,7 +204,7 @@ type quota struct {
 	left uint32
 }
 
-// more says that so many tasks of a job may run at once, and one more.
+// more counts one more task of a job, and reports whether the job may run so many at once.
 func (q *quota) more(s *state.State, id model.JobID) bool {
 	if q.job != id {
 		job, _ := s.Jobs.Get(id)

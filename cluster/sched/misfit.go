@@ -22,14 +22,14 @@ func barred(p *pass, w *want) blocker.Blocker {
 		b.Have++
 		b.Until, b.Task, b.Service = v.from, v.to.Task, admission.TicketOf(p.state, v.to.Task).Service
 		if p.order.Drains(v.to) {
-			b.Until = 0 // whatever is expected
+			b.Until = 0 // the expected time does not count
 		}
 	}
 	return b
 }
 
-// misfit returns why a task has found no GPUs: there are too few free ones, or the
-// plan gives them to those before it. Fresh is a pool of which nothing was given away.
+// misfit returns why a task has found no GPUs: there are too few free ones, or the plan gives them to tasks before
+// it. From the pool fresh nothing was given away.
 func (p *pass) misfit(w *want, fresh *pool) []blocker.Blocker {
 	free := *w
 	free.until = 0
@@ -45,7 +45,7 @@ func (p *pass) misfit(w *want, fresh *pool) []blocker.Blocker {
 		first := p.times.reserved[0]
 		t := admission.TicketOf(p.state, first.Task)
 		if p.order.Drains(t.QueueKey(p.state)) {
-			first.At = 0 // whatever is expected
+			first.At = 0 // the expected time does not count
 		}
 		return []blocker.Blocker{{
 			Code: blocker.CodeReserved, Need: int64(w.need), Nodes: int64(w.nodes), Have: int64(len(p.times.reserved)),
@@ -62,8 +62,7 @@ func (p *pass) misfit(w *want, fresh *pool) []blocker.Blocker {
 	return fresh.shortage(&free)
 }
 
-// shortage returns what of a gang's GPUs there is too little of, though nothing was
-// placed yet.
+// shortage returns what of a gang's GPUs there is too little of, even before anything is placed.
 func (p *pool) shortage(w *want) (out []blocker.Blocker) {
 	note := func(c blocker.Code, have uint32) {
 		out = append(out, blocker.Blocker{
@@ -127,11 +126,11 @@ func (p *pool) open() (n uint32) {
 	return n
 }
 
-// maxWhom bounds the jobs that are named as making way.
+// maxWhom bounds the jobs that are named as being stopped for a task.
 const maxWhom = 3
 
-// makeWay is who is being stopped so that their GPUs are a task's, how many of these are
-// kept for it, and when they are free at the latest if all goes well.
+// makeWay returns, in words, the jobs that are being stopped so that a task gets their GPUs. It also returns how
+// many of these GPUs are kept for the task, and when they are free at the latest if all goes well.
 func makeWay(s *state.State, who model.TaskKey) (whom string, gpus uint32, until model.Time) {
 	var names []string
 	for k := range s.ClaimedFor.From(state.ClaimKey{Task: who}) {
@@ -165,8 +164,8 @@ func makeWay(s *state.State, who model.TaskKey) (whom string, gpus uint32, until
 // maxBars bounds the bookings that an explanation names.
 const maxBars = 3
 
-// explain lists the bookings because of which a task finds no GPUs, though nothing was
-// placed yet; none if they are not to blame, or not alone.
+// explain lists the bookings because of which a task finds no GPUs, even before anything is placed. The list is
+// empty if bookings are not the cause, or not the only one.
 func (b *beside) explain(fresh *pool, w want) (out []blocker.Blocker) {
 	if w.keep == nil {
 		return nil

@@ -11,50 +11,50 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// Outlook is what a search leaves to passes between it and the next search, on a
-// cluster so large that not every event is worth one: who is to start where as soon as
-// GPUs there are free, who is next, and which nodes are kept for gangs. One goroutine
-// may use it at a time.
+// Outlook is what a search leaves to the passes until the next search, on a cluster so large that not every event
+// is worth a search: which tasks should start where as soon as GPUs there are free, which tasks are next, and
+// which nodes are kept for large jobs. Only one goroutine may use an Outlook at a time.
 type Outlook struct {
 	policy string
 	tuning model.Tuning
-	strict bool // see endsOf
+	strict bool // see [queue.EndsAfter]
 	size   int  // jobs and GPUs that the search looked at
 	loads  Loads
 	fresh  model.JobID // jobs from this number on have come since
-	turn   uint32      // and services
+	turn   uint32      // likewise for services
 	meant  []meant
 	next   []heir
 	guard  guard
-	gangs  map[model.NodeID]bool // nodes that the layout gives to gangs
+	gangs  map[model.NodeID]bool // nodes that the layout gives to large jobs
 }
 
-// Size is how many GPUs the search looked at, and jobs that run or wait.
+// Size returns the number of GPUs plus the number of jobs, running or waiting, that the search looked at.
 func (o *Outlook) Size() int { return o.size }
 
-// meant is where a waiting task is to run.
+// meant is where a waiting task should run.
 type meant struct {
 	task model.TaskKey
 	at   []share
 }
 
-// share is so many GPUs of a node.
+// share is a number of GPUs of a node.
 type share struct {
 	node model.NodeID
 	n    uint32
 }
 
-// heir is a task that found no GPUs, or one that did and whose run goes on after it.
+// heir is a waiting task that comes next: one that found no GPUs, or the last one of its run that the search
+// looked at.
 type heir struct {
 	key  state.QueueKey
 	kind heirKind
 	ends time.Duration // after which it is expected to end
 	big  bool          // it needs a node or more
-	last bool          // of its run: others of the run are not named
+	last bool          // of its run: later tasks of the run are not named
 }
 
-// heirKind is what tasks have in common of which none finds room where one does not,
-// but shorter ones on barred nodes.
+// heirKind is what tasks have in common that find room in the same places: where one finds none, no other does,
+// except shorter ones on barred nodes.
 type heirKind struct {
 	shape  model.Shape
 	yields bool // it may be suspended later on
@@ -68,11 +68,11 @@ func heirOf(s *state.State, k state.QueueKey, stay split.Stay) heir {
 // maxHeirs bounds the tasks of one kind that an outlook names.
 const maxHeirs = 64
 
-// Between is what to place and grant on s at the time now, as far as that follows from
-// an earlier search, s being a state that has come of that search's: what that search
-// wanted to start and could not yet, and then, in its order, whoever fits without taking
-// what it keeps for others. Nobody is suspended or preempted. It returns false
-// if the outlook says nothing about s, because the policy has changed.
+// Between returns what to place and grant on s at the time now, as far as an earlier search decides it. The state
+// s must descend from the state of that search. First come the tasks that the search wanted to start and could not
+// start then. After them come, in the search's order, all tasks that fit without what the search keeps for others.
+// No task is suspended or preempted. Between returns false if the outlook does not apply to s, because the policy
+// has changed.
 func Between(s *state.State, now model.Time, o *Outlook) (commands []command.Body, ok bool) {
 	set := s.Settings()
 	if set.Policy != o.policy || queue.TuningOf(&set) != o.tuning {
@@ -90,12 +90,12 @@ func Between(s *state.State, now model.Time, o *Outlook) (commands []command.Bod
 	f.all()
 	n := len(p.commands)
 	if startClaimants(p, false); len(p.commands) > n {
-		f.all() // on what was kept for those
+		f.all() // on what was kept for the claimants
 	}
 	return p.commands, true
 }
 
-// outlookOf is what a search with a layout leaves to others.
+// outlookOf returns what a search with a layout leaves to later passes.
 func outlookOf(b *builder, problem *split.Problem, best *split.Layout) *Outlook {
 	p := b.pass
 	set := p.state.Settings()
@@ -125,8 +125,8 @@ func outlookOf(b *builder, problem *split.Problem, best *split.Layout) *Outlook 
 	return o
 }
 
-// heirsOf lists those that found no GPUs, in order. Of each run its last is named even
-// if it found some: those of its run that the search did not look at come after it.
+// heirsOf lists the tasks that found no GPUs, in order. The last task of each run is named even if it found some:
+// the tasks of its run that the search did not look at come after it.
 func heirsOf(b *builder, problem *split.Problem, best *split.Layout) (out []heir) {
 	type line struct {
 		class model.Class
@@ -168,13 +168,13 @@ func sharesOn(nodes []model.NodeID, at []split.Part) (out []share) {
 
 // guard keeps jobs off nodes, or off some of their GPUs.
 type guard struct {
-	held   map[model.NodeID]uint32     // GPUs that are kept for those who are meant to have them
-	only   map[model.NodeID]bool       // all but these nodes are left out; nil: none is
-	barred map[model.NodeID]model.Time // jobs that never yield and end later are left out
-	except model.TaskKey               // for whom nodes are barred
+	held   map[model.NodeID]uint32     // GPUs that are kept for the tasks that should start there
+	only   map[model.NodeID]bool       // only these nodes may be used; nil: all
+	barred map[model.NodeID]model.Time // jobs that never yield and end later do not start there
+	except model.TaskKey               // the task for which nodes are barred
 }
 
-// leaves is how many of n GPUs of a node are left to a task.
+// leaves returns how many of n GPUs of a node are left to a task.
 func (g *guard) leaves(id model.NodeID, w *want, n uint32) uint32 {
 	if g == nil {
 		return n

@@ -12,19 +12,19 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// owed is GPUs of a node that a pass keeps for somebody who waits: they are barred, reserved or
-// drained, or meant for who is to start there once others are gone.
+// owed is GPUs of a node that a pass keeps for a waiting task: they are barred, reserved or drained for the task,
+// or the task should start there once others are gone.
 type owed struct {
 	to   state.QueueKey
 	node model.NodeID // empty: every node
 	gpus uint32
-	from model.Time // when they are to be had: who is gone by then may have them before; 0: at once
+	from model.Time // when the task may have them: others that are gone by then may use them before; 0: at once
 }
 
 // everyGPU is all GPUs of a node.
 const everyGPU = math.MaxUint32
 
-// owedBy lists what a layout keeps for those who wait.
+// owedBy lists what a layout keeps for waiting tasks.
 func owedBy(b *builder, best *split.Layout) (out []owed) {
 	p := b.pass
 	for n, until := range best.Until {
@@ -44,7 +44,7 @@ func owedBy(b *builder, best *split.Layout) (out []owed) {
 	return out
 }
 
-// owes lists all that a pass keeps for those who wait.
+// owes lists all that a pass keeps for waiting tasks.
 func (y *prey) owes() []owed {
 	p := y.pass
 	out := slices.Clip(p.found.owed)
@@ -57,18 +57,18 @@ func (y *prey) owes() []owed {
 	return out
 }
 
-// rights is what somebody who waits may take of others.
+// rights is what a waiting task may take of others.
 type rights struct {
 	pass  *pass
 	who   model.TaskKey
 	class model.Class
-	owns  bool // what it asks for is within what its owner owns
+	owns  bool // what it asks for is within its owner's guarantee
 	at    queue.SortKey
-	ends  model.Time // when it would be out of the way of those for whom GPUs are kept
+	ends  model.Time // when it would be out of the way of the tasks for which GPUs are kept
 }
 
-// heeds says that a task has to leave GPUs to those for whom they are kept: they stand before it, and it
-// has no right to what they would have.
+// heeds reports whether a task has to leave GPUs to the other task for which they are kept: the task would be in
+// the way, comes later, and has no right to what the other would have.
 func (r *rights) heeds(o *owed) bool {
 	if !r.inTheWay(o) || !r.before(o) {
 		return false
@@ -85,7 +85,8 @@ func (r *rights) inTheWay(o *owed) bool { return o.to.Task != r.who && r.ends > 
 
 func (r *rights) before(o *owed) bool { return r.pass.order.SortKey(o.to).Compare(r.at) < 0 }
 
-// right says that the task may take GPUs of a class: by its own, or since they are borrowed.
+// right reports whether the task may take GPUs of a class: because its own class is higher, or because they are
+// borrowed.
 func (r *rights) right(class model.Class, borrowed bool) bool {
 	return r.byClass(class) || r.owns && borrowed && class <= r.class
 }
@@ -94,7 +95,7 @@ func (r *rights) byClass(class model.Class) bool {
 	return r.class >= model.ClassHigh && class < r.class
 }
 
-// withhold leaves to others what is kept for them and the task has no right to.
+// withhold leaves to others the GPUs that are kept for them, except those to which the task has a right.
 func (h *hunt) withhold() {
 	var everywhere uint64
 	at := map[model.NodeID]uint64{}
@@ -112,7 +113,7 @@ func (h *hunt) withhold() {
 	}
 }
 
-// leave leaves so many GPUs of the yard to others, first those that are open.
+// leave leaves so many GPUs of the yard to others, the open ones first.
 func (y *yard) leave(n uint64) {
 	open := uint64(len(y.open))
 	y.open = y.open[:open-min(n, open)]
@@ -126,8 +127,8 @@ func (y *yard) leave(n uint64) {
 	}
 }
 
-// endsBy is when a waiting task would be out of the way of those for whom GPUs are kept, if it had
-// some of them now.
+// endsBy returns when a waiting task would be out of the way of the tasks for which GPUs are kept, if it had some
+// of these GPUs now.
 func endsBy(p *pass, t *admission.Ticket, k state.QueueKey) model.Time {
 	if !p.searches() {
 		return p.now.Add(p.times.holds(p.order, t))

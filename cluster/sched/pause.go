@@ -5,12 +5,12 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// Pause is when a task is expected to be suspended: for others, or for a reservation.
+// Pause is the time for which a task is expected to be suspended: for others, or for a reservation.
 type Pause struct {
-	From, Until model.Time // Until is 0 if nobody knows
+	From, Until model.Time // Until is 0 if it is not known
 }
 
-// pauses is when tasks are suspended in a forecast, of each in order.
+// pauses is the pauses of each task in a forecast, in order.
 type pauses map[model.TaskKey][]Pause
 
 // begin notes that a task will have stopped at an instant.
@@ -23,7 +23,7 @@ func (p pauses) end(key model.TaskKey, at model.Time) {
 	}
 }
 
-// of lists those of a task. One that has not ended lasts until an instant.
+// of lists the pauses of a task. A pause that has not ended lasts until the given instant.
 func (p pauses) of(key model.TaskKey, until model.Time) []Pause {
 	if n := len(p[key]); n > 0 && p[key][n-1].Until == 0 {
 		p.end(key, until)
@@ -31,7 +31,7 @@ func (p pauses) of(key model.TaskKey, until model.Time) []Pause {
 	return p[key]
 }
 
-// toCome says that somebody is being suspended who has not stopped yet.
+// toCome reports whether a task is being suspended and has not stopped yet.
 func (p pauses) toCome(now model.Time) bool {
 	for _, v := range p { // order-free: any of them
 		if v[len(v)-1].From > now {
@@ -41,7 +41,7 @@ func (p pauses) toCome(now model.Time) bool {
 	return false
 }
 
-// booked says that a reservation is not over that somebody may have to make way for.
+// booked reports whether there is a reservation that is not over, and a task that may have to stop for it.
 func booked(s *state.State, now model.Time) bool {
 	for _, b := range s.Bookings.All() {
 		if b.Kind == model.BookGPUs && b.End > now {

@@ -11,15 +11,12 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// maxPlan bounds the commands of a plan. Carrying one out changes the state, and
-// so asks for the next.
+// maxPlan bounds the commands of a plan. Carrying a plan out changes the state, and so asks for the next plan.
 const maxPlan = 256
 
-// Plan is what to place and grant on s, and when the next task that is not to be
-// tried before an instant may be tried; 0: there is none. now is the time that
-// the commands will be stamped with, or the state's clock if that is later.
-// A cluster that is stopped or
-// stands still has an empty plan.
+// Plan returns what to place and grant on s, and when the next plan is due even if nothing happens; 0: never. now
+// is the time with which the commands will be stamped, or the state's clock if that is later. A cluster that is
+// stopped or in a standstill has an empty plan.
 func Plan(s *state.State, now model.Time) (commands []command.Body, next model.Time) {
 	set := s.Settings()
 	if !set.Running || set.Standstill {
@@ -39,7 +36,7 @@ func (p *pass) run() {
 	p.remember()
 }
 
-// fill has jobs start on what is free, and others make room for them.
+// fill starts jobs on free GPUs and, in a search, suspends others to make room.
 func (p *pass) fill() {
 	if p.searches() {
 		p.search()
@@ -48,11 +45,11 @@ func (p *pass) fill() {
 	}
 }
 
-// again is how long a plan is good while something waits and nothing happens: keys
-// change with time alone.
+// again is for how long a plan is valid while something waits and nothing happens: sort keys change with time
+// alone.
 const again = 30 * time.Minute
 
-// next is when the next plan is due although nothing happens; 0: never.
+// next returns when the next plan is due even if nothing happens; 0: never.
 func (p *pass) next() model.Time {
 	if p.state.Queue.Len() > 0 {
 		return sooner(due(p), p.now.Add(again))
@@ -60,7 +57,7 @@ func (p *pass) next() model.Time {
 	return due(p)
 }
 
-// sooner is the first of two instants; 0 is never.
+// sooner returns the earlier of two instants; 0 is never.
 func sooner(a, b model.Time) model.Time {
 	if a == 0 || b == 0 {
 		return max(a, b)
@@ -68,8 +65,8 @@ func sooner(a, b model.Time) model.Time {
 	return min(a, b)
 }
 
-// due is when something comes about that is known before: a period, a task's next try, a booking's start or
-// end, or that somebody may be stopped for others; 0: never.
+// due returns when the next thing happens that is known in advance: the start of a period, a task's next try, a
+// booking's start or end, or the first instant at which a task may be stopped for others; 0: never.
 func due(p *pass) (at model.Time) {
 	if p.found.prey != nil {
 		at = p.found.prey.wake
@@ -91,7 +88,7 @@ func due(p *pass) (at model.Time) {
 	return at
 }
 
-// remember has the state remember what the next passes go on from.
+// remember adds a command that stores in the state what the next passes continue from.
 func (p *pass) remember() {
 	old := p.state.Settings().Steer
 	c := p.order.Credit
@@ -103,7 +100,7 @@ func (p *pass) remember() {
 	}})
 }
 
-// pass is one pass over what waits.
+// pass is one pass over the waiting tasks.
 type pass struct {
 	state   *state.State
 	now     model.Time
@@ -114,18 +111,18 @@ type pass struct {
 	misfits misfits
 	times   timetable
 	found   found
-	stopped bool // nothing may start while the one before it waits
+	stopped bool // nothing else may start: a task waits that none may pass
 	planned
 	beside beside
 }
 
 // misfits is what a pass has found no GPUs for.
 type misfits struct {
-	least   map[model.Shape]time.Duration // shapes that fit nowhere any more, if they need so long or longer
-	shorter int                           // tasks that were tried since they might be shorter than others of their run
+	least   map[model.Shape]time.Duration // shapes that fit nowhere any more, for tasks that need so long or longer
+	shorter int                           // tasks that were tried because they might be shorter than others of their run
 }
 
-// planned is what a pass has come to.
+// planned is what a pass has decided so far.
 type planned struct {
 	commands []command.Body
 	done     map[model.TaskKey]bool // tasks that are placed
@@ -146,7 +143,7 @@ func newPassBy(s *state.State, o *queue.Ordering) *pass {
 
 func (p *pass) full() bool { return len(p.commands) >= maxPlan || p.pool.empty() }
 
-// jobs tries the waiting tasks in order; with a task given, those before it.
+// jobs tries the waiting tasks in order or, with a place given, those that come before it.
 func (p *pass) jobs(before *queue.SortKey) {
 	if over(p) {
 		return
@@ -174,15 +171,15 @@ func (p *pass) jobs(before *queue.SortKey) {
 	}
 }
 
-// over says that a pass in order has come to its end. Where nothing is left for anybody it still keeps
-// what will be free for those who go first, if others might take that.
+// over reports whether a pass in order is at its end. Even if no GPU is left, the pass goes on to keep what will
+// be free for the first tasks, as long as other tasks might take that.
 func over(p *pass) bool {
 	t := &p.order.Tuning
 	keeps := t.Backfill == model.BackfillNone || t.Backfill == model.BackfillReserve && len(p.times.reserved) < int(t.Depth)
 	return p.full() && (len(p.commands) >= maxPlan || !keeps || !anyHunts(p))
 }
 
-// outcome is what came of trying the head of a run.
+// outcome is the result of trying the head of a run.
 type outcome uint8
 
 const (
@@ -224,14 +221,14 @@ func (p *pass) try(r *queue.Run) outcome {
 	return p.misplaced(t, r, &w)
 }
 
-// freshWant is what a task asks of GPUs, whatever is kept for others.
+// freshWant returns what a task asks of GPUs, without regard to what is kept for others.
 func freshWant(p *pass, t *admission.Ticket) want {
 	w := wantOf(p.state, &t.Job.Spec, t.Task.Key)
 	w.sites = p.where.of(p.state, whereOf(p.state, &t.Job.Spec, t.Service != ""))
 	return w
 }
 
-// wantOf is what a task asks of GPUs in this pass.
+// wantOf returns what a task asks of GPUs in this pass.
 func (p *pass) wantOf(t *admission.Ticket) want {
 	w := freshWant(p, t)
 	w = withinLimits(&p.budget, w, t)
@@ -242,7 +239,7 @@ func (p *pass) wantOf(t *admission.Ticket) want {
 	return w
 }
 
-// misplaced says what follows from a task's finding no GPUs.
+// misplaced returns what follows if a task finds no GPUs.
 func (p *pass) misplaced(t *admission.Ticket, r *queue.Run, w *want) outcome {
 	barred, all := p.beside.bars(w, r.Key.Run.Value().Certain)
 	if barred && (all || r.Single) {
@@ -251,7 +248,7 @@ func (p *pass) misplaced(t *admission.Ticket, r *queue.Run, w *want) outcome {
 		return skipped
 	}
 	free := *w
-	free.keep = nil // who waits for GPUs waits for them whatever is booked
+	free.keep = nil // a task waits for GPUs no matter what is booked
 	if w.until > 0 {
 		free.until = p.now.Add(t.HoldTime())
 	}
@@ -279,12 +276,11 @@ func (p *pass) misplaced(t *admission.Ticket, r *queue.Run, w *want) outcome {
 	return runOver
 }
 
-// maxShorter bounds the tasks of a pass that are looked at since they may be shorter than one of
-// their run that was too long: a run's expected times differ by less than a fifth.
+// maxShorter bounds the tasks of a pass that are looked at because they may be shorter than one of their run that
+// was too long: a run's expected times differ by less than a fifth.
 const maxShorter = 256
 
-// tooLong says what follows from a task's finding no GPUs for so long: others of its run may need
-// them for less.
+// tooLong returns what follows if a task finds no GPUs for so long: others of its run may need them for less.
 func (p *pass) tooLong(run *state.Run, least time.Duration) outcome {
 	if run.Expected.Least() >= least || p.misfits.shorter >= maxShorter {
 		return runOver
@@ -293,7 +289,7 @@ func (p *pass) tooLong(run *state.Run, least time.Duration) outcome {
 	return skipped
 }
 
-// outcomeOf says what keeps whom back: a task, its job or its run.
+// outcomeOf returns what a blocker keeps back: a task, its job or its run.
 func outcomeOf(c blocker.Code) outcome {
 	switch c { //nolint:exhaustive // all others are the task's own
 	case blocker.CodeThrottle, blocker.CodeRunTime:
@@ -304,7 +300,7 @@ func outcomeOf(c blocker.Code) outcome {
 	return skipped
 }
 
-// gpusOf is how many GPUs ranks have.
+// gpusOf returns how many GPUs ranks have.
 func gpusOf(ranks []command.Placement) (n uint32) {
 	for i := range ranks {
 		n += uint32(len(ranks[i].Slots)) //nolint:gosec // few
@@ -322,7 +318,7 @@ func (p *pass) add(t *admission.Ticket, ranks []command.Placement) {
 	p.commands = append(p.commands, t.StartCommand(p.state.Index, ranks))
 }
 
-// renewed is when the next period begins of a quota that is used up; 0: none is.
+// renewed returns when the next period of a used-up quota begins; 0: no quota is used up.
 func renewed(s *state.State, now model.Time) (at model.Time) {
 	for scope, a := range s.Accounts.All() {
 		if a.Began == 0 {

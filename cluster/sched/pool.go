@@ -9,16 +9,15 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// pool is what is free during a pass: nodes in buckets by their number of free
-// GPUs. A bucket is read from the state's index when it is first looked into, and
-// a node's GPUs when the node is first considered.
+// pool is what is free during a pass: nodes in buckets by their number of free GPUs. A bucket is read from the
+// state's index when the pass first looks into it, and a node's GPUs when the pass first considers the node.
 type pool struct {
 	state    *state.State
-	buckets  []bucket                  // by GPUs that anybody may take
-	keepers  map[model.NodeID]*host    // nodes that keep GPUs for somebody
-	kept     map[model.TaskKey][]*host // and for whom, in order of id
-	hosts    map[model.NodeID]*host    // all of them; nil: nobody has asked yet
-	reserved keeps                     // what is kept for those who found none
+	buckets  []bucket                  // by GPUs that any task may take
+	keepers  map[model.NodeID]*host    // nodes that keep GPUs for a task
+	kept     map[model.TaskKey][]*host // the same by task, in order of id
+	hosts    map[model.NodeID]*host    // all of them; nil: not looked up yet
+	reserved keeps                     // what is kept for tasks that found none
 	given    []release                 // what the pass has given away, until it is expected to be free again
 	booked   *bookings                 // in a forecast; nil: nothing
 	holds    map[want]bool             // whether a node has so many GPUs, free or not
@@ -36,7 +35,7 @@ type bucket struct {
 type host struct {
 	id     model.NodeID
 	epoch  uint64
-	free   uint32 // that anybody may take
+	free   uint32 // that any task may take
 	loaded bool
 	whole  bool  // nothing is there
 	gpus   []gpu // free and usable, in order of place
@@ -48,7 +47,7 @@ type gpu struct {
 	memory uint32
 	numa   int32
 	link   string
-	kept   model.TaskKey // for whom; zero: for anybody
+	kept   model.TaskKey // for this task; zero: for any
 }
 
 func newPool(s *state.State) *pool {
@@ -80,7 +79,7 @@ func (p *pool) keeper(id model.NodeID) *host {
 	return h
 }
 
-// host is a node that had free GPUs when the pass began; nil: it had none.
+// host returns a node that had free GPUs when the pass began; nil: it had none.
 func (p *pool) host(id model.NodeID) *host {
 	if p.hosts == nil {
 		p.hosts = maps.Clone(p.keepers)
@@ -93,7 +92,7 @@ func (p *pool) host(id model.NodeID) *host {
 	return p.hosts[id]
 }
 
-// partsAt is a place as parts of nodes, if each of these had anything free when the pass began.
+// partsAt returns a place as parts of nodes, and reports whether each of these had free GPUs when the pass began.
 func partsAt(p *pool, at []share) (parts []part, open bool) {
 	for _, v := range at {
 		h := p.host(v.node)
@@ -105,8 +104,8 @@ func partsAt(p *pool, at []share) (parts []part, open bool) {
 	return parts, true
 }
 
-// empty says that nothing is left for anybody. It may find so late: nodes that
-// take no work count until then.
+// empty reports whether nothing is left for any task. Free GPUs of nodes that take no work count as left, so the
+// result may become true late, or not at all.
 func (p *pool) empty() bool {
 	for n := len(p.buckets) - 1; n > 0 && len(p.bucket(uint32(n))) == 0; n-- { //nolint:gosec // few
 		p.buckets = p.buckets[:n]
@@ -114,7 +113,7 @@ func (p *pool) empty() bool {
 	return len(p.buckets) <= 1 && len(p.kept) == 0
 }
 
-// most is the greatest number of free GPUs that a node can have for a task.
+// most returns the greatest number of free GPUs that a node can have for a task.
 func (p *pool) most(w *want) uint32 {
 	most := uint32(max(len(p.buckets), 1) - 1) //nolint:gosec // few
 	for _, h := range p.kept[w.who] {
@@ -123,7 +122,7 @@ func (p *pool) most(w *want) uint32 {
 	return most
 }
 
-// bucket lists the nodes with exactly so many GPUs that anybody may take.
+// bucket lists the nodes with exactly so many GPUs that any task may take.
 func (p *pool) bucket(free uint32) []*host {
 	if int(free) >= len(p.buckets) {
 		return nil
@@ -146,8 +145,7 @@ func (p *pool) bucket(free uint32) []*host {
 	return b.hosts
 }
 
-// with lists the nodes on which a task has so many GPUs to take from, in order of
-// id.
+// with lists the nodes on which a task has so many GPUs to take from, in order of id.
 func (p *pool) with(free uint32, w *want) []*host {
 	mine := p.kept[w.who]
 	if len(mine) == 0 {
@@ -166,7 +164,7 @@ func (p *pool) with(free uint32, w *want) []*host {
 
 func compareHosts(a, b *host) int { return a.id.Compare(b.id) }
 
-// room is how many GPUs of a node a task may take, of whatever kind.
+// room returns how many GPUs of a node a task may take, of any kind.
 func (p *pool) room(h *host, w *want) uint32 {
 	if !slices.Contains(p.kept[w.who], h) {
 		return h.free
@@ -181,7 +179,7 @@ func (p *pool) room(h *host, w *want) uint32 {
 	return n
 }
 
-// count is how many GPUs of a node suit.
+// count returns how many GPUs of a node suit.
 func (p *pool) count(h *host, w *want) (n uint32) {
 	if !w.sites.has(h.id) {
 		return 0
@@ -284,7 +282,7 @@ func letGo(p *pool, task model.TaskKey) {
 	delete(p.kept, task)
 }
 
-// move brings a node into the bucket of what it has left.
+// move puts a node into the bucket of the GPUs that it has left.
 func (p *pool) move(h *host, was uint32) {
 	if h.free == was {
 		return
@@ -294,7 +292,7 @@ func (p *pool) move(h *host, was uint32) {
 	if i, found := slices.BinarySearchFunc(from.hosts, h, compareHosts); found {
 		from.hosts = slices.Delete(from.hosts, i, i+1)
 	}
-	p.bucket(h.free) // read first: the index has it elsewhere
+	p.bucket(h.free) // read first: the index has the node elsewhere
 	to := &p.buckets[h.free]
 	if i, found := slices.BinarySearchFunc(to.hosts, h, compareHosts); !found && h.free > 0 {
 		to.hosts = slices.Insert(to.hosts, i, h)

@@ -11,10 +11,9 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// Possible says whether a job could ever run on the nodes that the cluster has,
-// whatever is free, healthy or open there now, but not on GPUs that are gone; if not, why says what it lacks. On
-// a cluster without any node everything is possible, and why says that the job
-// waits for one.
+// Possible reports whether a job could ever run on the nodes that the cluster has, no matter what is free, healthy
+// or open there now. GPUs that are gone do not count. If the job could not run, why is what the cluster lacks. On
+// a cluster without nodes every job is possible, and why is that the job waits for a node.
 func Possible(s *state.State, spec *model.Spec) (ok bool, why string) {
 	w := wantOf(s, spec, model.TaskKey{})
 	switch {
@@ -26,7 +25,7 @@ func Possible(s *state.State, spec *model.Spec) (ok bool, why string) {
 	return false, w.lacks()
 }
 
-// holds says that nodes with so many GPUs that suit could hold a job.
+// holds reports whether nodes with so many GPUs that suit could hold a job.
 func (w *want) holds(sizes iter.Seq[uint32]) bool {
 	few := w.few()
 	w = &few
@@ -46,7 +45,7 @@ func (w *want) holds(sizes iter.Seq[uint32]) bool {
 	return w.nodes == 0 && sum(largest(all)) >= uint64(w.need)
 }
 
-// largest keeps as many as a gang can have ranks.
+// largest keeps the largest sizes, as many as a gang can have ranks.
 func largest(sizes []uint32) []uint32 {
 	slices.Sort(sizes)
 	slices.Reverse(sizes)
@@ -60,7 +59,7 @@ func sum(sizes []uint32) (n uint64) {
 	return n
 }
 
-// largestOf is the most memory that a GPU of the cluster has.
+// largestOf returns the most memory that a GPU of the cluster has.
 func largestOf(s *state.State) (mb uint32) {
 	for _, g := range s.GPUs.All() {
 		if listed(&g) {
@@ -70,11 +69,10 @@ func largestOf(s *state.State) (mb uint32) {
 	return mb
 }
 
-// listed takes those GPUs into account that their nodes still list.
+// listed reports whether a GPU's node still lists the GPU.
 func listed(g *model.GPU) bool { return g.Health != model.HealthMissing }
 
-// sizes yields for each node that has GPUs how many of them suit, whoever owns
-// them, and are to be taken into account.
+// sizes yields, for each node that has GPUs, how many of them suit and count, no matter which task has them.
 func (w *want) sizes(counts func(*model.GPU) bool) iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
 		var n uint32
@@ -96,7 +94,7 @@ func (w *want) sizes(counts func(*model.GPU) bool) iter.Seq[uint32] {
 	}
 }
 
-// lacks says what a cluster that could never hold a job has instead.
+// lacks returns, in words, what a cluster that could never hold a job has instead.
 func (w *want) lacks() string {
 	few := w.few()
 	if sites, private := few.sites.ofAnyUser(); private {

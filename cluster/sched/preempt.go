@@ -13,9 +13,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// Bounds of one pass's preempting: one task gets its GPUs, and of those with the
-// right to so few that differ are tried, and of each run so few looked at, that a long queue of them
-// costs little.
+// Bounds of the preemption in one pass. One task gets its GPUs. So few preemptors that differ are tried, and so
+// few tasks of each run looked at, that a long queue of them costs little.
 const (
 	maxHunters = 16
 	maxLooked  = 256 // tasks of a run
@@ -23,9 +22,9 @@ const (
 	claimSlack = 2 * time.Minute // for GPUs to be shown clean, beyond the victims' graces
 )
 
-// preempt has the first waiting task of a higher class that was not placed take
-// GPUs of lower classes: they are kept for it, and it starts once they are clean.
-// Other GPUs that it needs beside them are kept as well, so that it surely starts.
+// preempt lets the first waiting task of a higher class that was not placed take GPUs of lower classes: they are
+// kept for the task, which starts once they are clean. Other GPUs that the task needs besides them are kept as
+// well, so that it surely starts.
 func (p *pass) preempt() {
 	t := &p.order.Tuning
 	if t.NoPreemption || t.Preempt == model.PreemptsNobody || len(p.commands) >= maxPlan {
@@ -49,8 +48,8 @@ func (p *pass) preempt() {
 	}
 }
 
-// hunt has GPUs claimed for the head of a run, and says what came of it. One that keeps off some GPUs does
-// not speak for others of its run.
+// hunt claims GPUs for the head of a run, and returns the outcome. A failure of a task that keeps off some GPUs
+// does not count for others of its run.
 func (y *prey) hunt(r *queue.Run) outcome {
 	if y.served(r.Key.Task) {
 		return skipped
@@ -73,7 +72,8 @@ func (y *prey) hunt(r *queue.Run) outcome {
 	return runOver
 }
 
-// keptBack says what of a task's run is kept from starting whatever is free, if the task is.
+// keptBack reports whether a task may not start no matter what is free, and returns what that keeps back: the
+// task, its job or its run.
 func keptBack(p *pass, t *admission.Ticket) (what outcome, kept bool) {
 	for b := range p.admit(t) {
 		return outcomeOf(b.Code), true
@@ -81,7 +81,7 @@ func keptBack(p *pass, t *admission.Ticket) (what outcome, kept bool) {
 	return placed, false
 }
 
-// anyHunts says that somebody waits who may have a right to GPUs of others.
+// anyHunts reports whether a waiting task may have a right to GPUs of others.
 func anyHunts(p *pass) bool {
 	if t := &p.order.Tuning; t.NoPreemption || t.Preempt == model.PreemptsNobody {
 		return false
@@ -92,12 +92,11 @@ func anyHunts(p *pass) bool {
 	return false
 }
 
-// claimed places the tasks all of whose GPUs are kept for them and free, before all
-// others.
+// claimed places, before all others, the tasks for which all GPUs are kept and free.
 func (p *pass) claimed() { startClaimants(p, true) }
 
-// startClaimants places tasks for which GPUs are kept: on these alone, or, where some
-// of them never come, on whatever others have left.
+// startClaimants places tasks for which GPUs are kept: on these alone if kept is set, otherwise also on what
+// others have left, since some of these GPUs may never come.
 func startClaimants(p *pass, kept bool) {
 	for task := range queue.Claimants(p.state) {
 		if p.full() {
@@ -120,23 +119,23 @@ func startClaimants(p *pass, kept bool) {
 	}
 }
 
-// prey is what higher classes may take, or need not even take, during one pass.
+// prey is what preemptors may take during one pass, including GPUs for which no other task has to stop.
 type prey struct {
 	pass    *pass
 	seen    bool // all that runs was noted
 	known   bool
 	victims []*victim                           // cheapest first
-	ripe    [model.ClassCritical + 1]model.Time // of each class, when the first that may not be stopped yet may be; 0: there is none
-	wake    model.Time                          // when somebody who needs GPUs of others may find more of these; 0: never
+	ripe    [model.ClassCritical + 1]model.Time // of each class, when the first attempt that may not be stopped yet may be; 0: there is none
+	wake    model.Time                          // when a task that needs GPUs of others may find more of these; 0: never
 	leaving map[model.AttemptKey]uint32         // attempts that are being stopped, with their GPUs
-	coming  map[model.NodeID][]model.SlotKey    // free soon, and kept for nobody
-	going   map[model.ScopeKey]int64            // GPUs of each owner among these
-	owed    []owed                              // what is kept for those who wait
-	vain    map[hunter]model.Time               // who has found too little, though it would be gone by then
-	picky   int                                 // and how many who keep off some GPUs
+	coming  map[model.NodeID][]model.SlotKey    // free soon, and kept for no task
+	going   map[model.ScopeKey]int64            // GPUs of each owner that are leaving
+	owed    []owed                              // what is kept for waiting tasks
+	vain    map[hunter]model.Time               // preemptors that have found too little, with when they would be gone
+	picky   int                                 // how many of these keep off some GPUs
 }
 
-// preyOf is the pass's prey.
+// preyOf returns the pass's prey.
 func (f *found) preyOf(p *pass) *prey {
 	if f.prey == nil {
 		f.prey = &prey{
@@ -147,8 +146,7 @@ func (f *found) preyOf(p *pass) *prey {
 	return f.prey
 }
 
-// count has the tasks that will start once others are stopped count against the
-// limits as if they had started.
+// count counts the tasks that will start once others are stopped against the limits, as if they had started.
 func (y *prey) count() {
 	p := y.pass
 	will := func(key model.TaskKey, run *state.Run) {
@@ -174,20 +172,20 @@ func (y *prey) count() {
 	}
 }
 
-// hunters are the runs that have a right to GPUs of others, those of higher classes and of owners: of
-// each class those who may take them in order, the highest first.
+// hunters returns the runs that have a right to GPUs of others: runs of higher classes and of owners. There is one
+// queue for each class, in order, the highest class first.
 func (y *prey) hunters() (classes []*queue.Queue) {
 	p := y.pass
 	for head := range queue.Heads(p.state) {
 		if head.Class < model.ClassHigh && !p.budget.HasPools {
-			break // nor does anybody after it
+			break // no later run has a right either
 		}
 		if head.Class < model.ClassHigh && !y.owns(head) {
 			continue
 		}
 		at := p.order.SortKey(head)
 		if at.Late {
-			continue // who is over a quota takes from nobody
+			continue // a task over a quota takes GPUs of no other
 		}
 		n := len(classes)
 		if n == 0 || classes[n-1].Head().Key.Class != head.Class {
@@ -198,15 +196,15 @@ func (y *prey) hunters() (classes []*queue.Queue) {
 	return classes
 }
 
-// owns says that a task would stay within what its owner owns, with the least that it
-// takes, and so may have back what others borrow of it.
+// owns reports whether a task, with the fewest GPUs that it takes, would stay within its owner's guarantee. Such a
+// task may take back what others borrow of the guarantee.
 func (y *prey) owns(k state.QueueKey) bool {
 	run := k.Run.Value()
 	own := y.pass.budget.Pool(run.Project, run.User)
 	return own.Reserved > 0 && own.Beyond(int64(leastOf(&run.Shape))) == 0
 }
 
-// leastOf is the least that a shape takes.
+// leastOf returns the fewest GPUs that a shape takes.
 func leastOf(s *model.Shape) uint32 {
 	if s.MinGPUs > 0 {
 		return s.MinGPUs
@@ -214,26 +212,26 @@ func leastOf(s *model.Shape) uint32 {
 	return s.GPUs
 }
 
-// served says that a task needs nobody's GPUs: it is placed by this plan, or others
-// are being stopped for it already.
+// served reports whether a task needs no GPUs of others: this plan places it, or others are being stopped for it
+// already.
 func (y *prey) served(key model.TaskKey) bool {
 	p := y.pass
 	return p.found.plans(key) || len(p.pool.kept[key]) > 0 || p.done[key]
 }
 
-// victim is an attempt that somebody of a higher class may preempt.
+// victim is an attempt that a preemptor may stop.
 type victim struct {
 	key    model.AttemptKey
 	class  model.Class
 	yields bool    // its job allows it
-	lender *lender // its owner, of whom others may have GPUs back; nil: it holds no more than it owns
+	lender *lender // its owner, from which others may take GPUs back; nil: it holds no more than its guarantee
 	loss   int64   // GPU-milliseconds since its last checkpoint
 	gpus   uint32
 	grace  time.Duration // from the first signal to the kill
 	has    []slotOn      // once looked up
 }
 
-// holds is what stopping a victim would free.
+// holds returns what stopping a victim would free.
 func (v *victim) holds(s *state.State) []slotOn {
 	if v.has == nil {
 		v.has = holds(s, v.key)
@@ -241,10 +239,10 @@ func (v *victim) holds(s *state.State) []slotOn {
 	return v.has
 }
 
-// lender is an owner that holds more than it owns.
+// lender is an owner that holds more than its guarantee.
 type lender struct {
 	more  int64 // by so many GPUs
-	taken int64 // GPUs of those victims that are being looked at
+	taken int64 // GPUs of its victims that are being looked at
 }
 
 type slotOn struct {
@@ -252,15 +250,15 @@ type slotOn struct {
 	slot model.SlotKey
 }
 
-// compare is negative if v is the cheaper victim.
+// compare returns a negative number if v is the cheaper victim.
 func (v *victim) compare(b *victim) int {
 	return cmp.Or(cmp.Compare(v.class, b.class), model.CompareBools(b.yields, v.yields),
 		cmp.Compare(v.loss, b.loss), cmp.Compare(v.gpus, b.gpus), b.key.Compare(v.key))
 }
 
-// note takes in a task that runs: a victim, or one whose GPUs will be free because it is
-// being stopped. A search, which looks at all that runs, notes it on its way. Its first rank saved a
-// checkpoint so long after the attempt began.
+// note adds a running task: to the victims, or to those that will free their GPUs because they are being stopped.
+// A search looks at all running tasks, and notes them on the way. The argument saved is how long after the
+// attempt's start its first rank saved a checkpoint.
 func (y *prey) note(task *model.Task, a *model.Attempt, job *model.Job, saved time.Duration) {
 	switch {
 	case a.Stop != model.ReasonNone || y.pass.beside.cleared[a.Key]:
@@ -277,14 +275,14 @@ func (y *prey) note(task *model.Task, a *model.Attempt, job *model.Job, saved ti
 	}
 }
 
-// lossOf is what an attempt that runs has done since a checkpoint, in GPU-milliseconds:
-// thousands of GPUs for weeks are more nanoseconds than there are.
+// lossOf returns what a running attempt has done since a checkpoint, in GPU-milliseconds: thousands of GPUs for
+// weeks are more nanoseconds than an int64 holds.
 func lossOf(a *model.Attempt, saved time.Duration, now model.Time) int64 {
 	return max(now.Sub(a.Started)-saved, 0).Milliseconds() * int64(a.GPUs)
 }
 
-// look looks up, once, who runs, and which GPUs will be free because their tasks
-// are being stopped or cleaned up after.
+// look finds, once, the running tasks, and the GPUs that will be free because their tasks are being stopped or
+// cleaned up after.
 func (y *prey) look() {
 	if y.known {
 		return
@@ -320,8 +318,8 @@ func (y *prey) look() {
 	y.owed = y.owes()
 }
 
-// comes finds the GPUs that will be free and are kept for nobody: of attempts that are being stopped, and those
-// that are being cleaned.
+// comes finds the GPUs that will be free and are kept for no task: those of attempts that are being stopped, and
+// those that are being cleaned.
 func (y *prey) comes() {
 	s := y.pass.state
 	for key, slot := range s.Slots.All() {
@@ -343,8 +341,8 @@ func (y *prey) comes() {
 	}
 }
 
-// lenders finds out whose GPUs are borrowed, and how many each owner holds beyond what it owns
-// once those have gone that are being stopped.
+// lenders finds the owners that borrow GPUs, and how many each holds beyond its guarantee once the attempts that
+// are being stopped are gone.
 func (y *prey) lenders() {
 	if !y.pass.budget.HasPools {
 		return
@@ -361,8 +359,8 @@ func (y *prey) lenders() {
 	}
 }
 
-// holds lists the GPUs of an attempt that are kept for nobody; those of ranks that have
-// ended are being cleaned, and no longer its own.
+// holds lists the GPUs of an attempt that are kept for no task. The GPUs of ranks that have ended are being
+// cleaned, and no longer belong to the attempt.
 func holds(s *state.State, a model.AttemptKey) (out []slotOn) {
 	for _, r := range s.RanksOf(a) {
 		for _, key := range s.SlotsOf(r.Key) {
@@ -374,8 +372,8 @@ func holds(s *state.State, a model.AttemptKey) (out []slotOn) {
 	return out
 }
 
-// firm is for how long yet an attempt may not be stopped for a higher class: it has not run for long enough,
-// or its task was stopped for others too often.
+// firm returns for how much longer an attempt may not be stopped for a higher class: it has not run for long
+// enough, or its task was stopped for others too often.
 func (y *prey) firm(task *model.Task, a *model.Attempt) time.Duration {
 	t, now := &y.pass.order.Tuning, y.pass.now
 	least := t.PreemptMinRun
@@ -385,7 +383,7 @@ func (y *prey) firm(task *model.Task, a *model.Attempt) time.Duration {
 	return max(least-now.Sub(a.Started), queue.EarningTime(task, admission.Executed(task, a, now), t))
 }
 
-// await notes when one who found too little to take may find more.
+// await notes when a preemptor that found too little to take may find more.
 func (y *prey) await(h *hunt) {
 	for class, at := range y.ripe {
 		if c := model.Class(class); c < h.class || c == h.class && h.owns { //nolint:gosec // few
@@ -394,7 +392,7 @@ func (y *prey) await(h *hunt) {
 	}
 }
 
-// spent says that a task was stopped for others as often as its run time has earned.
+// spent reports whether a task was stopped for others as often as its run time has earned.
 func spent(task *model.Task, a *model.Attempt, t *model.Tuning, now model.Time) bool {
 	return queue.EarningTime(task, admission.Executed(task, a, now), t) > 0
 }

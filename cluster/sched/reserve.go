@@ -12,7 +12,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// Reservation is GPUs that a pass keeps for a task that finds none now.
+// Reservation is a backfill reservation: GPUs that a pass keeps for a task that finds none now.
 type Reservation struct {
 	Task  model.TaskKey
 	At    model.Time // when they are expected to be free
@@ -21,13 +21,13 @@ type Reservation struct {
 	want  *want
 }
 
-// timetable is what a pass expects of the time to come.
+// timetable is what a pass expects of the future.
 type timetable struct {
 	state    *state.State
 	now      model.Time
 	pool     *pool
 	left     pace
-	reserved []Reservation // for those who found none
+	reserved []Reservation // for tasks that found none
 	strict   bool          // one of them has waited for longer than its bound
 	drains   bool          // for one of them GPUs are drained
 	releases []release     // GPUs that are expected to become free; nil: not yet looked up
@@ -36,12 +36,12 @@ type timetable struct {
 	shifted  int // how much was looked at to keep other GPUs
 }
 
-// pace says how much longer a task of a spec is thought to run that has executed
+// pace is a function that returns for how much longer a task of a spec is expected to run after it has executed
 // for so long.
 type pace func(spec *model.Spec, executed time.Duration) time.Duration
 
-// likely takes an estimate at its word for as long as a task has not outrun it, and expects
-// otherwise what the order does.
+// likely returns a pace that trusts an estimate as long as a task has not outrun it, and otherwise expects what
+// the order expects.
 func likely(s *state.State) pace {
 	return func(spec *model.Spec, executed time.Duration) time.Duration {
 		left := s.Expect(spec, executed)
@@ -52,8 +52,8 @@ func likely(s *state.State) pace {
 	}
 }
 
-// holds is for how long a ticket is taken to hold its GPUs where others wait for them: who has
-// waited for too long is not to be passed on a mere guess, see endsOf.
+// holds returns for how long a ticket is taken to hold its GPUs where others wait for them. No ticket passes a
+// task that has waited for too long on a mere guess, see [queue.EndsAfter].
 func (p *timetable) holds(o *queue.Ordering, t *admission.Ticket) time.Duration {
 	run := t.QueueKey(p.state).Run.Value()
 	switch {
@@ -65,8 +65,8 @@ func (p *timetable) holds(o *queue.Ordering, t *admission.Ticket) time.Duration 
 	return t.HoldTime()
 }
 
-// drain says whether GPUs are drained. Then nothing is believed of run times: all are taken to run
-// for equally long, so that nobody who starts later is in the way of who waits.
+// drain sets whether GPUs are drained. If they are, run times are not trusted: all tasks are taken to run for
+// equally long, so that no task that starts later is in the way of one that waits.
 func (p *timetable) drain(on bool) {
 	if p.drains != on {
 		p.drains = on
@@ -81,14 +81,14 @@ type release struct {
 	gpus []gpu
 }
 
-// Bounds of what is expected of those who hold GPUs.
+// Bounds of what is expected of the holders of GPUs.
 const (
-	soon  = time.Minute // GPUs that are being cleaned, or whose task is being stopped
+	soon  = time.Minute // for GPUs that are being cleaned or freed by a task that is being stopped
 	never = model.Time(1<<63 - 1)
 )
 
-// reserve keeps GPUs for a task from the first instant on at which they are
-// expected to be free for as long as it needs them; false if that is never.
+// reserve keeps GPUs for a task from the first instant on at which they are expected to be free for as long as the
+// task needs them; false if that is never.
 func (p *timetable) reserve(w *want) bool {
 	parts, at := newLanes(p, w).earliest(0)
 	if parts == nil {
@@ -98,7 +98,7 @@ func (p *timetable) reserve(w *want) bool {
 	return true
 }
 
-// keep keeps parts of nodes for a reservation's time.
+// keep keeps parts of nodes for the time of a reservation.
 func (p *timetable) keep(r Reservation, w *want, parts []lane) {
 	r.want = w
 	for _, v := range parts {
@@ -135,13 +135,13 @@ func (p *timetable) releasesOf(id model.NodeID) []*release {
 	return all
 }
 
-// reserveFew keeps the least that a task takes: it starts the sooner.
+// reserveFew keeps the fewest GPUs that a task takes, so that it starts sooner.
 func (p *timetable) reserveFew(w *want) bool {
 	few := w.few()
 	return p.reserve(&few)
 }
 
-// reserveIn keeps the least that a task takes, and what an order owes to who has waited for so long.
+// reserveIn keeps the fewest GPUs that a task takes, and what an order owes to a task that has waited for so long.
 func (p *timetable) reserveIn(o *queue.Ordering, w *want, k state.QueueKey) bool {
 	already := p.drains
 	p.drain(already || o.Drains(k))
@@ -153,14 +153,14 @@ func (p *timetable) reserveIn(o *queue.Ordering, w *want, k state.QueueKey) bool
 	return true
 }
 
-// instant is when GPUs are expected to become free, and whose reservations end.
+// instant is a time at which GPUs are expected to become free, or at which reservations end.
 type instant struct {
 	at       model.Time
 	releases []*release
 	nodes    []model.NodeID
 }
 
-// instants are when anything is expected to become free, in order.
+// instants yields the times at which anything is expected to become free, in order.
 func (p *timetable) instants() iter.Seq[instant] {
 	base, more := p.known(), p.kept()
 	return func(yield func(instant) bool) {
@@ -215,14 +215,14 @@ func (p *timetable) kept() []instant {
 	return merge(out)
 }
 
-// with is an instant and another at the same time.
+// with returns an instant joined with another at the same time.
 func (v instant) with(o *instant) instant {
 	v.releases = append(slices.Clip(v.releases), o.releases...)
 	v.nodes = append(slices.Clip(v.nodes), o.nodes...)
 	return v
 }
 
-// merge orders instants and makes one of those at the same time.
+// merge orders instants, and joins those at the same time.
 func merge(all []instant) []instant {
 	slices.SortStableFunc(all, func(a, b instant) int { return cmp.Compare(a.at, b.at) })
 	merged := all[:0]
@@ -272,7 +272,7 @@ func (p *timetable) expected() []release {
 	return out
 }
 
-// freeAt is when a slot is expected to be free.
+// freeAt returns when a slot is expected to be free.
 func (p *timetable) freeAt(slot *model.Slot, ends map[model.AttemptKey]model.Time) model.Time {
 	switch slot.Owner {
 	case model.OwnerCleaning:
@@ -295,7 +295,7 @@ func (p *timetable) freeAt(slot *model.Slot, ends map[model.AttemptKey]model.Tim
 	return at
 }
 
-// afterClaim is when a slot is expected to be free that is kept for somebody, who has it first.
+// afterClaim returns when a slot that is kept for a task is expected to be free after that task has had it.
 func (p *timetable) afterClaim(c *model.Claim) model.Time {
 	t := admission.TicketOf(p.state, c.Beneficiary)
 	switch {
@@ -307,7 +307,7 @@ func (p *timetable) afterClaim(c *model.Claim) model.Time {
 	return p.now.Add(soon + max(p.left(&t.Job.Spec, t.Task.Executed), admission.LeastRun))
 }
 
-// endOf is when an attempt is expected to end.
+// endOf returns when an attempt is expected to end.
 func (p *timetable) endOf(key model.AttemptKey) model.Time {
 	a, _ := p.state.Attempts.Get(key)
 	if a.Stop != model.ReasonNone {

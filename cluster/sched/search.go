@@ -15,10 +15,9 @@ import (
 // maxSuspend bounds the attempts of one command.
 const maxSuspend = 1024
 
-// searches says that the pass looks for the best set of jobs to run, rather than
-// filling what is free in order: always under fair share, and under other policies
-// where jobs may be suspended. Who lets nobody pass the first that finds no GPUs has
-// nobody to suspend for those before.
+// searches reports whether the pass looks for the best set of jobs to run, rather than filling what is free in
+// order: under fair share with backfill reservations, and otherwise where jobs may be suspended. Without backfill
+// no task passes the first that finds no GPUs, so no running job would have to be suspended for an earlier one.
 func (p *pass) searches() bool {
 	t := &p.order.Tuning
 	if t.Backfill == model.BackfillNone {
@@ -37,27 +36,27 @@ type candidate struct {
 	attempt model.AttemptKey // N is 0 while it waits
 }
 
-// found is what a search has found.
+// found is the result of a search.
 type found struct {
-	planned map[model.TaskKey]unique.Handle[state.Run] // waiting tasks that are to run; those placed among them
+	planned map[model.TaskKey]unique.Handle[state.Run] // waiting tasks that should run, including those placed
 
 	stops   int        // attempts that are suspended
-	gangs   uint32     // nodes that gangs were given
+	gangs   uint32     // nodes that large jobs were given
 	looks   bool       // an outlook is asked for
 	outlook *Outlook   // nil: there was no search
-	prey    *prey      // what others may take; nil: nobody has looked yet
-	frees   model.Time // when the first that may not be suspended yet may be; 0: never
-	owed    []owed     // what is kept for those who wait
+	prey    *prey      // what preemptors may take; nil: not looked up yet
+	frees   model.Time // when the first attempt that may not be suspended yet may be; 0: never
+	owed    []owed     // what is kept for waiting tasks
 }
 
-// plans says that a waiting task is to run.
+// plans reports whether a waiting task should run.
 func (f *found) plans(key model.TaskKey) bool {
 	_, is := f.planned[key]
 	return is
 }
 
-// search plans which jobs should run, suspends those that should not any more, and
-// starts those for which GPUs are free.
+// search plans which jobs should run, suspends running jobs that should not run any more, and starts jobs for
+// which GPUs are free.
 func (p *pass) search() {
 	p.order.Strict = p.order.Strict || !p.order.Policy.Bounded && p.order.AnyUrgent()
 	b := newBuilder(p)
@@ -83,7 +82,7 @@ func (p *pass) search() {
 	}
 }
 
-// carryOut has a layout come about.
+// carryOut adds the commands that bring a layout about.
 func carryOut(b *builder, problem *split.Problem, best *split.Layout) {
 	p := b.pass
 	if !problem.Ordered {
@@ -109,8 +108,8 @@ func carryOut(b *builder, problem *split.Problem, best *split.Layout) {
 	startClaimants(p, false)
 }
 
-// startAt places a waiting task where a layout has it, if its GPUs are free there and
-// bookings leave them to it now.
+// startAt places a waiting task where a layout has it, if its GPUs are free there and bookings leave them to the
+// task now.
 func startAt(p *pass, t *admission.Ticket, parts []part) bool {
 	if p.full() {
 		return false
@@ -137,7 +136,7 @@ func startAt(p *pass, t *admission.Ticket, parts []part) bool {
 	return true
 }
 
-// holdsAll says that all parts are free for a task, and that bookings leave them to it.
+// holdsAll reports whether all parts are free for a task, and bookings leave them to the task.
 func (w *want) holdsAll(p *pool, parts []part) bool {
 	enough := func(v part) bool { return p.count(v.host, w) >= v.n }
 	if w.keep == nil {

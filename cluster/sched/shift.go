@@ -2,12 +2,12 @@ package sched
 
 import "slices"
 
-// shiftWork bounds how much a pass looks for other GPUs to keep: instants and nodes that are looked
-// at, which makes it some milliseconds.
+// shiftWork bounds how much a pass looks for other GPUs to keep: the instants and nodes that are looked at, which
+// takes some milliseconds.
 const shiftWork = 1 << 16
 
-// shift makes room for a task that would fit if nothing were kept for those before it: it keeps
-// other GPUs for these, where all of them still find theirs when they were expected to.
+// shift makes room for a task that would fit if nothing were kept for the tasks before it. It keeps other GPUs for
+// these tasks, if all of them still find theirs at the expected times.
 func (p *timetable) shift(w *want) bool {
 	if w.until == 0 || len(p.reserved) == 0 {
 		return false
@@ -27,8 +27,8 @@ func (p *timetable) shift(w *want) bool {
 	return false
 }
 
-// around keeps GPUs anew for all of some, each from the instant on from which it had some, so that
-// parts of nodes are left to a task; false if one of them would have to wait for longer.
+// around keeps GPUs again for each of some reservations, from the same instant on as before, so that parts of
+// nodes are left to a task; false if one of them would have to wait for longer.
 func (p *timetable) around(w *want, parts []part, all []Reservation) bool {
 	taken := make([]lane, len(parts))
 	for i, v := range parts {

@@ -10,9 +10,9 @@ import (
 // maxTried bounds the maintenances without which a task is tried.
 const maxTried = 24
 
-// shut lists the maintenances that have begun and have taken nodes out of service without which
-// a task finds too few: GPUs that are free, or nodes at all, however empty. They are each to
-// blame, or all together.
+// shut lists the maintenances that have begun and have taken nodes out of service, so that a task finds too
+// little: too few free GPUs, or too few nodes even if these were empty. Each of the maintenances alone is the
+// cause, or all together are.
 func (v *Verdict) shut() (out []blocker.Blocker) {
 	s := v.pass.state
 	var begun []model.Booking
@@ -40,7 +40,7 @@ func (v *Verdict) shut() (out []blocker.Blocker) {
 	return out
 }
 
-// served reports whether a task would find what is too little if maintenances had not begun.
+// served reports whether a task would find what it lacks if maintenances had not begun.
 func (v *Verdict) served(without []model.Booking) bool {
 	bodies := make([]command.Body, 0, len(without))
 	for _, b := range without {
@@ -69,7 +69,7 @@ func (w *want) hosted(s *state.State) bool {
 	}))
 }
 
-// closedBy are the nodes of a maintenance that take no work.
+// closedBy lists the nodes of a maintenance that take no work.
 func closedBy(s *state.State, b *model.Booking) (names []string) {
 	for _, id := range b.NodeIDs() {
 		if node, found := s.Nodes.Get(id); found && !node.Schedulable() {

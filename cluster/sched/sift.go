@@ -7,8 +7,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// find finds the cheapest victims whose GPUs do together with open ones: node by node, or one alone that
-// does. None of them is there without need.
+// find finds the cheapest victims that free enough GPUs together with open ones: node by node, or one victim
+// alone. It leaves out victims that are not needed.
 func (h *hunt) find() (slots []model.SlotKey, victims []*victim, found bool) {
 	if victims, found = h.nodeByNode(); !found {
 		return nil, nil, false
@@ -38,7 +38,7 @@ func (h *hunt) nodeByNode() (chosen []*victim, found bool) {
 	return chosen, true
 }
 
-// whole is all nodes as one.
+// whole returns all nodes as one yard.
 func (h *hunt) whole() *yard {
 	all := &yard{}
 	for _, y := range h.yards {
@@ -58,7 +58,7 @@ func (h *hunt) whole() *yard {
 	return all
 }
 
-// needed leaves out of those chosen who are not needed, the dearest first.
+// needed removes the chosen victims that are not needed, the most expensive first.
 func (h *hunt) needed(chosen []*victim) []*victim {
 	all := groupOf(chosen)
 	dearest := slices.SortedFunc(slices.Values(chosen), func(a, b *victim) int { return b.compare(a) })
@@ -71,7 +71,7 @@ func (h *hunt) needed(chosen []*victim) []*victim {
 	return slices.DeleteFunc(chosen, func(v *victim) bool { return !all[v] })
 }
 
-// alone is the cheapest victim of those that do alone; nil: none does.
+// alone returns the cheapest victim that suffices alone; nil: there is none.
 func (h *hunt) alone() (best *victim) {
 	open, want := uint32(0), max(h.want.nodes, 1) // nodes, or GPUs
 	gains := map[*victim]uint32{}
@@ -109,8 +109,8 @@ func (h *hunt) alone() (best *victim) {
 	return best
 }
 
-// cheapest is which of some yards has GPUs for the least, and whom to stop for them besides those chosen;
-// -1: none has enough.
+// cheapest returns which of some yards has enough GPUs for the lowest price, and which victims to stop for them in
+// addition to those chosen; -1: none has enough.
 func (h *hunt) cheapest(yards []*yard, chosen []*victim) (victims []*victim, at int) {
 	base, already := price{}, groupOf(chosen)
 	for _, v := range chosen {
@@ -139,7 +139,7 @@ func (h *hunt) cheapest(yards []*yard, chosen []*victim) (victims []*victim, at 
 	return s.best[len(chosen):], at
 }
 
-// maxSteps bounds how many sets of victims of one yard are looked at: all where they are few.
+// maxSteps bounds how many sets of victims of one yard are looked at: all of them where they are few.
 const maxSteps = 1 << 12
 
 // sift looks for the cheapest victims of one yard after the other.
@@ -156,7 +156,7 @@ type sift struct {
 	cost   price
 }
 
-// try looks at all sets of bags from one on that may be better than the best, beside what was taken.
+// try looks at all sets of bags from an index on that, together with what was taken, may be better than the best.
 func (s *sift) try(from int, have, left uint32, cost price) {
 	switch {
 	case have+left < s.want.need || s.found && cost.compare(s.cost) >= 0:
@@ -181,8 +181,8 @@ func (s *sift) try(from int, have, left uint32, cost price) {
 	s.out = s.out[:len(s.out)-1]
 }
 
-// lends says that whoever holds a victim's GPUs would still hold more than they own if they gave back
-// what was taken already, or all but the largest of it and this one.
+// lends reports whether a victim's owner would still hold more than its guarantee if it gave back what was taken
+// already and this victim, except the largest of these.
 func (s *sift) lends(v *victim) bool {
 	if v.lender == nil || s.byClass(v.class) {
 		return true
@@ -196,24 +196,24 @@ func (s *sift) lends(v *victim) bool {
 	return v.lender.taken+int64(v.gpus)-int64(largest) < v.lender.more
 }
 
-// alike says that two bags differ in what stopping who holds them loses only: the second is
-// not taken where the first, which is cheaper, is not.
+// alike reports whether two bags differ only in what stopping their holders loses. If the first, which is cheaper,
+// is not taken, the second is not taken either.
 func (b *bag) alike(o *bag) bool {
 	v, w := b.victim, o.victim
 	return len(b.slots) == len(o.slots) && v.class == w.class && v.yields == w.yields && v.gpus == w.gpus && v.lender == w.lender
 }
 
-// price is what stopping some attempts costs, what counts most first.
+// price is what stopping some attempts costs. The part that counts most comes first.
 type price struct {
-	over     int64       // GPUs that owners would lack of their own
+	over     int64       // GPUs that owners would lack of their guarantees
 	class    model.Class // the highest among them
-	unasked  uint32      // GPUs of jobs that do not allow it
+	unasked  uint32      // GPUs of jobs that are not preemptible
 	loss     int64       // GPU-milliseconds
 	gpus     uint32
 	attempts int
 }
 
-// with is a price with one more victim, who counts as taken until it is spared.
+// with returns a price with one more victim, which counts as taken until it is spared.
 func (h *hunt) with(p price, v *victim) price {
 	if l := v.lender; l != nil && !h.byClass(v.class) {
 		p.over -= max(l.taken-l.more, 0)

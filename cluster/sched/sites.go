@@ -8,7 +8,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// sites remembers on which nodes of a state jobs may be that say where. Nil: on any.
+// sites are the nodes of a state on which jobs with certain demands may be, as far as they were looked up. Nil:
+// any node.
 type sites struct {
 	where model.Where
 	rule  *model.Sites
@@ -16,7 +17,7 @@ type sites struct {
 	known map[model.NodeID]bool
 }
 
-// sitesOf is nil for jobs that do not say where.
+// sitesOf returns nil for jobs that may be on any node.
 func sitesOf(s *state.State, w model.Where) *sites {
 	if w == (model.Where{}) {
 		return nil
@@ -24,7 +25,7 @@ func sitesOf(s *state.State, w model.Where) *sites {
 	return &sites{where: w, rule: w.Sites(), state: s, known: map[model.NodeID]bool{}}
 }
 
-// whereOf returns on which nodes a job may be, or a service, which runs on no account of a node.
+// whereOf returns on which nodes a job or a service may be. A service runs under no account of a node.
 func whereOf(s *state.State, spec *model.Spec, service bool) model.Where {
 	w := spec.Where()
 	if !service {
@@ -62,7 +63,7 @@ func (v *sites) whatever() (all *sites, differs bool) {
 	return sitesOf(v.state, w), w != v.where
 }
 
-// private returns the nodes that would be among them if they ran jobs of all users, in words.
+// private returns, in words, the nodes that would be among the sites if they ran jobs of all users.
 func (v *sites) private() string {
 	all, differs := v.ofAnyUser()
 	if !differs {
@@ -81,7 +82,7 @@ func (v *sites) private() string {
 	return blocker.ListSome(names)
 }
 
-// has says that a node is one of them.
+// has reports whether a node is one of the sites.
 func (v *sites) has(id model.NodeID) bool {
 	if v == nil {
 		return true
@@ -95,7 +96,7 @@ func (v *sites) has(id model.NodeID) bool {
 	return is
 }
 
-// none says that no node of the cluster is one of them.
+// none reports whether no node of the cluster is one of the sites.
 func (v *sites) none() bool {
 	for id := range v.state.Nodes.All() {
 		if v.has(id) {
@@ -105,7 +106,7 @@ func (v *sites) none() bool {
 	return true
 }
 
-// text is where in words, such as "with zone=a"; empty: anywhere.
+// text returns in words where the sites are, such as "with zone=a"; empty: anywhere.
 func (v *sites) text() string {
 	if v == nil {
 		return ""
@@ -113,7 +114,7 @@ func (v *sites) text() string {
 	return v.where.String()
 }
 
-// wheres are the sites that a pass has met.
+// wheres are the sites that a pass has looked up.
 type wheres map[model.Where]*sites
 
 func (m wheres) of(s *state.State, w model.Where) *sites {

@@ -11,8 +11,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// stay adds an attempt that stays where it is. What it is worth is worth the same in
-// every layout, and what it has of limits is not thought away.
+// stay adds an attempt that stays where it is. Its value is the same in every layout, and what it uses of limits
+// stays in use.
 func stay(b *builder, job *model.Job, task *model.Task, a *model.Attempt, place []split.Part) {
 	o, had := b.pass.order, admission.Executed(task, a, b.pass.now)
 	run := state.Run{
@@ -36,7 +36,8 @@ func stay(b *builder, job *model.Job, task *model.Task, a *model.Attempt, place 
 	}
 }
 
-// keepClaimed adds those for whom GPUs are kept, as if they ran there already: no other job may have these.
+// keepClaimed adds the tasks for which GPUs are kept, as if they ran there already: no other job may have these
+// GPUs.
 func keepClaimed(b *builder) {
 	s := b.pass.state
 	for task := range queue.Claimants(s) {

@@ -11,11 +11,11 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// Loads is how busy nodes are: of each that is known the mean utilisation of its
-// GPUs, in percent. It comes from what GPUs measure, so it is no part of the state.
+// Loads is how busy nodes are: for each known node, the mean utilisation of its GPUs in percent. Loads come from
+// measurements of GPUs, so they are not part of the state.
 type Loads map[model.NodeID]uint32
 
-// Weighs says whether a plan for s depends on loads.
+// Weighs reports whether a plan for s depends on loads.
 func Weighs(s *state.State) bool {
 	if set := s.Settings(); queue.TuningOf(&set).Placement == model.StrategyLeastLoaded {
 		return s.Queue.Len() > 0
@@ -28,10 +28,9 @@ func Weighs(s *state.State) bool {
 	return false
 }
 
-// PlanLoaded is Plan where it is known how busy nodes are, with the outlook of its
-// search; nil: there was none. Loads choose among nodes, but never whether something
-// starts: the plan has the same tasks as without them. If choosing by load would place
-// others, the plan is the one without.
+// PlanLoaded returns what [Plan] returns, where it is known how busy nodes are, and the outlook of its search;
+// nil: there was none. Loads choose among nodes, but never decide whether something starts: the plan has the same
+// tasks as without them. If choosing by load would place other tasks, the plan is the one without loads.
 func PlanLoaded(s *state.State, now model.Time, loads Loads) (commands []command.Body, next model.Time, o *Outlook) {
 	set := s.Settings()
 	if !set.Running || set.Standstill {
@@ -51,7 +50,7 @@ func PlanLoaded(s *state.State, now model.Time, loads Loads) (commands []command
 	return p.commands, next, p.found.outlook
 }
 
-// alike says that two plans have the same done, but for where.
+// alike reports whether two plans do the same, except for the nodes that they choose.
 func alike(a, b []command.Body) bool {
 	return slices.EqualFunc(a, b, func(a, b command.Body) bool {
 		switch x := a.(type) {
@@ -75,7 +74,7 @@ func alike(a, b []command.Body) bool {
 	})
 }
 
-// strategyOf is the job's own strategy, or else the cluster's.
+// strategyOf returns the job's own strategy, or else the cluster's.
 func strategyOf(s *state.State, spec *model.Spec) model.Strategy {
 	if own, given := model.StrategyNamed(spec.Placement); given {
 		return own
@@ -109,12 +108,12 @@ func nodesFor(p *pool, w *want, n uint32, nodes int) (parts []part, fits bool) {
 	return parts, true
 }
 
-// candidateHost is a node that holds a part of a gang; the least rate goes first, and
-// of equal ones what best fit would take.
+// candidateHost is a node that can hold a part of a gang. The lowest rate goes first, and of equal ones the node
+// that best fit would take.
 type candidateHost struct {
 	host *host
 	rate uint64
-	fit  uint32 // of nodes that are as busy: as best fit would take them
+	fit  uint32 // of nodes that are equally busy: the order of best fit
 }
 
 func rate(p *pool, h *host, w *want, free, need uint32) candidateHost {
@@ -148,13 +147,13 @@ func newGifts() gifts {
 	return gifts{turns: map[model.NodeID]uint64{}, gpus: map[model.NodeID]uint32{}}
 }
 
-// gives notes that a node is given work, after all that had some before.
+// gives notes that a node is given work, later than all nodes that were given work before.
 func (g *gifts) gives(id model.NodeID, gpus int) {
 	g.turns[id] = 1<<63 + g.last
 	g.gpus[id] += uint32(gpus) //nolint:gosec // few
 }
 
-// given is when a node was last given work: a number that grows.
+// given returns when a node was last given work, as a number that grows.
 func given(p *pool, id model.NodeID) uint64 {
 	if n, now := p.turns[id]; now {
 		return n
@@ -163,8 +162,8 @@ func given(p *pool, id model.NodeID) uint64 {
 	return use.Given
 }
 
-// calm is how busy a node is, in steps; those that are unknown come last. What the
-// pass gives it counts as busy.
+// calm returns how busy a node is, in steps; nodes without a known load come last. What the pass gives to the node
+// counts as busy.
 func calm(p *pool, id model.NodeID) uint64 {
 	load, known := p.loads[id]
 	if !known {
@@ -174,7 +173,7 @@ func calm(p *pool, id model.NodeID) uint64 {
 	return (uint64(load) + 100*uint64(p.gpus[id])/uint64(max(use.All, 1))) / split.Tremble
 }
 
-// orderOf is a job's own strategy, or else the cluster's, as a search knows it.
+// orderOf returns a job's own strategy, or else the cluster's, as the order of nodes that a search knows.
 func orderOf(b *builder, own string) split.Order {
 	switch strategyOf(b.pass.state, &model.Spec{Placement: own}) {
 	case model.StrategySpread:
@@ -188,7 +187,7 @@ func orderOf(b *builder, own string) split.Order {
 	return split.Snug
 }
 
-// turnsOf is when each node was last given work.
+// turnsOf returns when each node was last given work.
 func turnsOf(b *builder) []uint64 {
 	out := make([]uint64, len(b.nodes))
 	for i, id := range b.nodes {
@@ -197,7 +196,7 @@ func turnsOf(b *builder) []uint64 {
 	return out
 }
 
-// loadsOf is how busy each node is, in percent; nil: nobody knows.
+// loadsOf returns how busy each node is, in percent; nil: it is not known.
 func loadsOf(b *builder) []uint64 {
 	if len(b.pass.pool.loads) == 0 {
 		return nil

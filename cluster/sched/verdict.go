@@ -90,9 +90,9 @@ func After(s *state.State, bodies ...command.Body) (next state.State, done bool)
 	return next, !slices.ContainsFunc(results, func(r command.Result) bool { return !r.OK() })
 }
 
-// VictimsOf returns the tasks that the plan of an instant stops so that their GPUs are a task's; none if GPUs
-// that are kept for others suffice. If the plan does not provide for the task, planned is false, and next is
-// when others may be stopped for it, or 0 for never.
+// VictimsOf returns the tasks that the plan of an instant stops for a task; none if GPUs that are kept for others
+// suffice. If the plan does not provide for the task, planned is false, and next is when others may be stopped for
+// it, or 0 for never.
 func VictimsOf(s *state.State, at model.Time, task model.TaskKey) (victims []blocker.Holder, planned bool, next model.Time) {
 	p := newPass(s, at)
 	p.run()

@@ -32,7 +32,7 @@ func NewBudget(s *state.State, now model.Time) Budget {
 	}
 }
 
-// Scopes returns the scopes whose limits apply to a user's job in a project.
+// Scopes returns the scopes with limits that apply to a user's job in a project.
 func Scopes(project, user string) []model.ScopeKey {
 	out := []model.ScopeKey{{Kind: model.ScopeCluster}, {Kind: model.ScopeUser, Name: user}}
 	if project != "" {

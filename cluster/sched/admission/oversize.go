@@ -8,8 +8,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// Oversized says of the limits that a job's least GPUs are beyond, whatever else runs, that it
-// may not start: limits may be raised, so it is not refused.
+// Oversized returns, for each limit that even the fewest GPUs of a job exceed, that the job may not start, no
+// matter what else runs. Such a job is not refused, because limits may be raised.
 func Oversized(s *state.State, spec *model.Spec) (out []string) {
 	for _, scope := range Scopes(spec.Project, spec.User) {
 		limit, found := state.LimitOf(s, scope)

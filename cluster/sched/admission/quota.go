@@ -32,7 +32,7 @@ func (b *Budget) draw(project, user string, gpus uint32) {
 	}
 }
 
-// undraw undoes that.
+// undraw undoes draw.
 func (b *Budget) undraw(project, user string, gpus uint32) {
 	if b.HasPools {
 		b.drawn.own[b.Pool(project, user).Owner] -= int64(gpus)

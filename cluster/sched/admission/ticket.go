@@ -14,10 +14,9 @@ const (
 	LongestSeconds = 1 << 25          // seconds that a wait or a run counts at most: about 388 days
 )
 
-// A service that waits stands in the queue among the jobs' tasks, and a pass looks at
-// it as at a job of one task on one node (model.Allocation.Spec). It differs in that
-// it may be renewed for ever, counts against no limit of running jobs, and is
-// granted its GPUs rather than placed.
+// A service that waits stands in the queue among the jobs' tasks, and a pass treats the service like a job of one
+// task on one node (model.Allocation.Spec). A service differs from such a job: it may be renewed without end,
+// counts against no limit of running jobs, and is granted its GPUs rather than placed.
 
 // serves returns the ticket of a service that waits.
 func serves(s *state.State, turn model.TaskKey) *Ticket {

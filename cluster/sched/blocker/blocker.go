@@ -9,8 +9,8 @@ type Code string
 const (
 	CodeStopped    Code = "orchestrator_stopped" // nothing is placed
 	CodeStandstill Code = "standstill"           // nothing is placed, since a restore
-	CodeHeld       Code = "held"                 // nobody has released it
-	CodeDependency Code = "dependency"           // it waits for job On to end as After says; On is in State, and cannot if Have of its tasks have not completed
+	CodeHeld       Code = "held"                 // it has not been released
+	CodeDependency Code = "dependency"           // it waits for job On to end as After names; On is in State, and cannot if Have of its tasks have not completed
 	CodeBegin      Code = "begin"                // Until: it asked to begin then at the earliest
 	CodeBackoff    Code = "backoff"              // Until: it failed, and is tried again then
 	CodeThrottle   Code = "throttle"             // Limit tasks of its job may run, Used do
@@ -23,16 +23,16 @@ const (
 	CodeAvoid      Code = "gpu_failed"           // Have GPUs are free that have not just failed it: too few
 	CodeNodes      Code = "nodes"                // it needs Nodes nodes, Have take work
 	CodeGPUs       Code = "gpus"                 // it needs Need GPUs on each of Nodes nodes; Have are free, Best on one node
-	CodeSuspending Code = "suspending"           // it is to start as soon as others, Have of them now, have been suspended
+	CodeSuspending Code = "suspending"           // it starts as soon as others, Have of them now, have been suspended
 	CodeReserved   Code = "reserved"             // it would fit, but GPUs are kept for Have tasks before it, first for Task at Until
 	CodeBarred     Code = "barred"               // it would fit, but Task waits for Have of these nodes, from Until on, and it neither ends before nor may be stopped
 	CodeBooked     Code = "reservation"          // it would fit, but Booking keeps GPUs for its owner
-	CodeClosed     Code = "maintenance"          // it would fit, but Booking has taken nodes out of service (Shut), or does before it certainly ends
+	CodeClosed     Code = "maintenance"          // it would fit, but Booking has taken nodes out of service (Shut), or does so before the task certainly ends
 	CodeDegraded   Code = "degraded"             // Have of the nodes that it may be on are degraded (Trouble): their agents can start nothing
 	CodeAhead      Code = "ahead"                // it would fit, but Have tasks before it are placed first
 	CodeRunTime    Code = "max_run_time"         // Scope lets a job run for Limit seconds, its time limit is Need
 	CodeGPUHours   Code = "gpu_hours"            // Scope may use Limit GPU-milliseconds in a period and has used Used; the next begins at Until
-	CodePool       Code = "pool"                 // of what Scope owns, or under the mode Of may be used beyond guarantees, Limit is all, Used in use, Need needed
+	CodePool       Code = "pool"                 // Limit GPUs are the guarantee of Scope, or usable beyond guarantees under the mode Of; Used are in use, Need needed
 )
 
 // What a limit is of.
@@ -59,11 +59,11 @@ type Blocker struct {
 	Limit int64
 	Used  int64          // of the limit, what this plan gives to tasks before it included
 	Of    string         // what the limit is of, such as LimitGPUs; of a pool the mode
-	Scope model.ScopeKey // whose limit
+	Scope model.ScopeKey // that the limit is of
 
 	Trouble string // of nodes that are degraded: why each is, in words
 
-	Default bool // it is that of every user without one of their own
+	Default bool // the limit is the default of users without their own
 }
 
 // Asked is which GPUs a task asks for.
@@ -76,24 +76,24 @@ type Asked struct {
 	Least    int64  // GPUs in all that it takes if it cannot have all; 0: all or none
 }
 
-// Turn is what must come before a task's turn.
+// Turn is what must happen before a task's turn.
 type Turn struct {
 	Until model.Time           // end of a backoff, the begin, or the start for which GPUs are kept
 	On    model.JobID          // that it waits for
-	After model.DependencyKind // how that is to end
+	After model.DependencyKind // how that has to end
 	State model.TaskState      // of On: where its most advanced task is
-	Task  model.TaskKey        // for whom GPUs are kept
+	Task  model.TaskKey        // for which GPUs are kept
 
-	Service model.AllocationID // for whom they are if that is a service; else empty
+	Service model.AllocationID // for which they are kept, if it is a service; else empty
 
-	Booking model.Booking // that keeps them
-	Shut    string        // the nodes that Booking has taken out of service; empty: it is yet to
+	Booking model.Booking // that keeps GPUs
+	Shut    string        // the nodes that Booking has taken out of service; empty: it has not begun
 
-	Whom string // of those who are being suspended: the jobs that give it GPUs, in words; empty: those are not settled
+	Whom string // the jobs that are being stopped to give it GPUs, in words; empty: not settled
 	GPUs uint32 // so many, by Until at the latest
 }
 
-// Holder is who has GPUs: a task or, if Allocation is set, a service.
+// Holder is a holder of GPUs: a task or, if Allocation is set, a service.
 type Holder struct {
 	Task       model.TaskKey
 	Allocation model.AllocationID
@@ -107,7 +107,7 @@ func (h Holder) Compare(o Holder) int {
 	return h.Allocation.Compare(o.Allocation)
 }
 
-// String is "job 7" or "allocation web".
+// String returns "job 7" or "allocation web".
 func (h Holder) String() string {
 	if h.Allocation != "" {
 		return "allocation " + string(h.Allocation)

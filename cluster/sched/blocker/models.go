@@ -24,8 +24,8 @@ func ModelsOf(s *state.State, asked string) (names []string) {
 	return names
 }
 
-// SeveralModels returns the models that a request matches if one of its texts matches more than one; else
-// it is empty.
+// SeveralModels returns the models that a request matches if one of its texts matches more than one, else an empty
+// string.
 func SeveralModels(s *state.State, asked string) string {
 	for one := range strings.SplitSeq(asked, "|") {
 		if one != "" && len(ModelsOf(s, one)) > 1 {

@@ -67,7 +67,7 @@ func (b *Blocker) Message() string {
 	return string(b.Code)
 }
 
-// elsewhere says why nodes that have GPUs are none for the task.
+// elsewhere returns, in words, why the task cannot use nodes that have free GPUs.
 func (b *Blocker) elsewhere() string {
 	if b.Code == CodeAccounts {
 		return b.Private + " would suit, but jobs run there under the account of the node's agent, and only those of the user of that name: " +
@@ -95,7 +95,7 @@ func suspending(b *Blocker) string {
 		Count(b.GPUs, "GPU"), Timestamp(b.Until))
 }
 
-// closed is what a maintenance does, or has done, to nodes.
+// closed returns, in words, what a maintenance does, or has done, to nodes.
 func (b *Blocker) closed() string {
 	if b.Shut != "" {
 		return b.Booking.Title() + " has taken " + b.Shut + " out of service"
@@ -103,7 +103,7 @@ func (b *Blocker) closed() string {
 	return "it would fit, but nodes have " + b.Booking.Title() + ", and only what certainly ends before may start there"
 }
 
-// beforehand says how GPUs can be used before a booking begins.
+// beforehand returns, in words, how GPUs can be used before a booking begins.
 func beforehand(b *Blocker) string {
 	if b.Booking.Begun {
 		return ""
@@ -125,7 +125,7 @@ func (b *Blocker) limit() string {
 	return fmt.Sprintf("%s may use %s%s, uses %d, and this needs %d%s", b.Scope, Count(b.Limit, "GPU"), whose, b.Used, b.Need, b.wayOut())
 }
 
-// quota is what a limit of time or a pool says.
+// quota returns, in words, what a limit of time or a pool allows.
 func (b *Blocker) quota() string {
 	switch {
 	case b.Code == CodeRunTime:
@@ -144,7 +144,7 @@ func (b *Blocker) quota() string {
 	return fmt.Sprintf("%s owns %s, uses %d, and this needs %d: allocation is static", b.Scope, Count(b.Limit, "GPU"), b.Used, b.Need)
 }
 
-// needs is "4 GPUs of type H200 on one node".
+// needs returns "4 GPUs of type H200 on one node".
 func (b *Blocker) needs() string {
 	text := Count(b.Need, b.kind())
 	switch few := (b.Least + b.Need - 1) / max(b.Need, 1); {
@@ -189,7 +189,7 @@ func GPUHours(ms int64) string {
 	return "1 GPU-hour"
 }
 
-// dependency says what a task waits for, and if that cannot come any more.
+// dependency returns, in words, what a task waits for, and whether that cannot happen any more.
 func (b *Blocker) dependency() string {
 	if b.Have > 0 {
 		return fmt.Sprintf("it starts after job %s has completed, and that cannot be any more: %s failed or been canceled", b.On, has(b.Have, "task"))
@@ -197,7 +197,7 @@ func (b *Blocker) dependency() string {
 	return fmt.Sprintf("it starts after job %s has %s, and that is %s", b.On, b.After.Wish(), b.State)
 }
 
-// has is "1 task has" or "3 tasks have".
+// has returns "1 task has" or "3 tasks have".
 func has(n int64, what string) string {
 	if n == 1 {
 		return Count(n, what) + " has"
@@ -205,7 +205,7 @@ func has(n int64, what string) string {
 	return Count(n, what) + " have"
 }
 
-// barred says for whom nodes are kept, and until when.
+// barred returns, in words, for which task nodes are kept, and until when.
 func (b *Blocker) barred() string {
 	kept := fmt.Sprintf("%s are kept for %s", Count(b.Have, "node"), Holder{b.Task, b.Service})
 	if b.Have == 1 {
@@ -263,13 +263,13 @@ func FewerOption(limit int64) string {
 	return fmt.Sprintf(" (--min-gpus %d)", limit)
 }
 
-// Oversized reports whether the task is larger than a limit, whatever else runs.
+// Oversized reports whether the task is larger than a limit, no matter what else runs.
 func (b *Blocker) Oversized() bool {
 	return b.Code == CodeLimit && b.Of == LimitGPUs && b.Need > b.Limit
 }
 
-// wayOut is what helps who needs more GPUs than a limit allows at all, and so never starts by
-// itself.
+// wayOut returns, in words, what helps a task that needs more GPUs than a limit ever allows, and so never starts
+// by itself.
 func (b *Blocker) wayOut() string {
 	if !b.Oversized() {
 		return ""

@@ -11,7 +11,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// Explanation is why a task waits: all that keeps the task, not only the first reason.
+// Explanation is why a task waits: all blockers of the task, not only the first one.
 type Explanation struct {
 	Task     model.TaskKey
 	Summary  string // one line in plain words
@@ -26,8 +26,7 @@ type Explanation struct {
 	At       model.Time
 }
 
-// Ahead is a job of which tasks are tried before the one that is explained, or a service
-// that is.
+// Ahead is a job with tasks, or a service, that is tried before the task that is explained.
 type Ahead struct {
 	Job      model.JobID        // 0: it is a service
 	Service  model.AllocationID // empty: it is a job
@@ -42,9 +41,8 @@ type Ahead struct {
 // maxAhead bounds the list of jobs ahead.
 const maxAhead = 10
 
-// Task returns why a task waits on s at the time now; false if it does not wait.
-// The plan for the same state and time places the task exactly if there is no
-// blocker, for both are found by the same pass.
+// Task returns why a task waits on s at the time now; false if it does not wait. The plan for the same state and
+// time places the task exactly if there is no blocker, because both are found by the same pass.
 func Task(s *state.State, now model.Time, key model.TaskKey) (Explanation, bool) {
 	t := admission.TicketOf(s, key)
 	if t.Task.State != model.TaskQueued {
@@ -94,8 +92,8 @@ func ahead(o *queue.Ordering, at state.QueueKey) (out []Ahead) {
 	return out
 }
 
-// Allocation returns why an allocation waits on s at the time now, as [Task] does
-// of a task; false if it does not wait.
+// Allocation returns why an allocation waits on s at the time now, as [Task] does for a task; false if it does not
+// wait.
 func Allocation(s *state.State, now model.Time, id model.AllocationID) (Explanation, bool) {
 	a, _ := s.Allocations.Get(id)
 	if a.State != model.AllocationQueued {

@@ -13,22 +13,22 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// Bounds of the look at who holds GPUs.
+// Bounds of the search for holders of GPUs.
 const (
 	maxHolders = 64   // looked at as possible ends
 	maxLive    = 4096 // live tasks gone through for those of one user
 )
 
-// holding is who holds GPUs, and how many there.
+// holding is a holder of GPUs, with how many it holds.
 type holding struct {
 	blocker.Holder
 
-	node  model.NodeID // empty: wherever
+	node  model.NodeID // empty: on any node
 	gpus  uint32       // that suit
 	short uint32       // GPUs that the node lacks of what the task needs there
 }
 
-// question is a task that does not start, and why.
+// question is a task that does not start, with its blockers.
 type question struct {
 	state *state.State
 	task  model.TaskKey
@@ -67,7 +67,7 @@ func (t *trial) endHolders() {
 	}
 }
 
-// holdings lists whose ends may help, those of the fewest GPUs first.
+// holdings lists the holders that may help by ending, those with the fewest GPUs first.
 func (q *question) holdings() (all []holding) {
 	switch {
 	case q.blockedBy(blocker.CodeThrottle):
@@ -86,7 +86,7 @@ func (q *question) holdings() (all []holding) {
 	return all
 }
 
-// ofScopes returns the holders of GPUs whose project and user keep accepts: tasks, then services.
+// ofScopes returns the holders of GPUs for which keep accepts the project and the user: tasks, then services.
 func (q *question) ofScopes(keep func(project, user string) bool) []holding {
 	all := q.ofTasks(func(_ model.TaskKey, job *model.Job) bool { return keep(job.Spec.Project, job.Spec.User) })
 	seen := 0
@@ -101,7 +101,7 @@ func (q *question) ofScopes(keep func(project, user string) bool) []holding {
 	return all
 }
 
-// ofTasks lists live tasks.
+// ofTasks lists the live tasks that keep accepts.
 func (q *question) ofTasks(keep func(model.TaskKey, *model.Job) bool) (all []holding) {
 	seen := 0
 	for k := range q.state.LiveTasks.All() {
@@ -118,8 +118,8 @@ func (q *question) ofTasks(keep func(model.TaskKey, *model.Job) bool) (all []hol
 	return all
 }
 
-// ofNodes lists who holds GPUs of the nodes that have most free ones, on each of
-// which the task's needs may be met.
+// ofNodes lists the holders of GPUs on nodes where the task's needs may be met, those with the most free GPUs
+// first.
 func (q *question) ofNodes() (all []holding) {
 	demand := sched.DemandOf(q.state, q.task)
 	visit := func(id model.NodeID) bool {
@@ -139,7 +139,7 @@ func (q *question) ofNodes() (all []holding) {
 	return all
 }
 
-// onNode lists who holds GPUs of one node that suit.
+// onNode lists the holders of GPUs of one node that suit.
 func (q *question) onNode(id model.NodeID, demand *sched.Demand) (all []holding) {
 	node, _ := q.state.Nodes.Get(id)
 	if !node.Schedulable() {
@@ -169,8 +169,7 @@ func (q *question) onNode(id model.NodeID, demand *sched.Demand) (all []holding)
 	return all
 }
 
-// end tries what would be if holders ended by themselves and their nodes showed
-// the GPUs clean.
+// end tries what would happen if holders ended by themselves and their nodes showed the GPUs clean.
 func (t *trial) end(who ...blocker.Holder) bool {
 	var bodies []command.Body
 	for _, h := range who {

@@ -7,8 +7,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// fewer tries whether a job of one task that is larger than a limit starts with as many GPUs as
-// that has room for.
+// fewer tries whether a job of one task that is larger than a limit starts with as many GPUs as the limit has room
+// for.
 func (t *trial) fewer(b *blocker.Blocker) {
 	if t.task.IsTurn() || !b.Oversized() {
 		return
@@ -21,8 +21,7 @@ func (t *trial) fewer(b *blocker.Blocker) {
 	}
 }
 
-// lend tries what would give a task room in its pool: a greater guarantee, or GPUs that
-// are for everybody.
+// lend tries what would give a task room in its pool: a greater guarantee, or GPUs that all users may use.
 func (t *trial) lend(b *blocker.Blocker) {
 	job := &admission.TicketOf(t.state, t.task).Job
 	spec := &job.Spec
@@ -34,7 +33,7 @@ func (t *trial) lend(b *blocker.Blocker) {
 	t.offer(Unblock{Kind: UnblockPool}, &command.SetPools{Mode: model.PoolDynamic})
 }
 
-// ofPool lists whose ends would leave room in a pool.
+// ofPool lists the holders of GPUs that would leave room in a pool by ending.
 func (q *question) ofPool(b *blocker.Blocker) []holding {
 	return q.ofScopes(func(project, user string) bool {
 		p := q.state.PoolOf(project, user)

@@ -14,7 +14,7 @@ import (
 func (t *trial) addNodes() {
 	job := &admission.TicketOf(t.state, t.task).Job
 	if job.Spec.Nodelist != "" {
-		return // it goes to no other
+		return // it goes to no other nodes
 	}
 	lack := sched.DemandOf(t.state, t.task).Lack(t.blockedBy(blocker.CodeGPUs))
 	u := Unblock{Kind: UnblockNode, Come: Come{Nodes: lack.Nodes, GPUs: lack.GPUs, Model: lack.Model, MemoryMB: lack.MemoryMB}}
@@ -24,14 +24,14 @@ func (t *trial) addNodes() {
 	if u.GPUs > model.MaxDevices {
 		return
 	}
-	// What nodes will be called is not known, and between equals the first name decides:
-	// they must do both as the first and as the last.
+	// What nodes will be called is not known, and between equal nodes the first name decides: they must suffice both
+	// as the first and as the last.
 	if v, done := t.after(u.nodes("~")...); done && v.Placed() {
 		t.offer(u, u.nodes("!")...)
 	}
 }
 
-// nodes are the registrations of nodes as an Unblock names them.
+// nodes returns the registrations of nodes as an Unblock names them.
 func (u *Unblock) nodes(name string) (bodies []command.Body) {
 	for n := range u.Nodes {
 		id := fmt.Sprintf("%s-%d", name, n)

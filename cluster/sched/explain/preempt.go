@@ -5,8 +5,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// mayTake notes when the task may take GPUs of others, and whose: a plan of then stops them. That may be at
-// once, or they have to run for a while yet. Changes of reservations until then are left out.
+// mayTake notes when the task may take GPUs of others, and the victims: a plan of that time stops them. That may
+// be at once, or after they have run for longer. Changes of reservations until then are left out.
 func (t *trial) mayTake() {
 	at := t.now
 	for ; t.left > 0; t.left-- {

@@ -10,8 +10,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// pass tries whether a job of one task that is kept off a gang's nodes starts if it ends in time, or
-// may be suspended.
+// pass tries whether a job of one task that is kept off a large job's nodes would start if it ended in time, or
+// could be suspended.
 func (t *trial) pass(b *blocker.Blocker) {
 	if t.task.IsTurn() {
 		return // nothing bounds how long a service has its GPUs
@@ -20,8 +20,8 @@ func (t *trial) pass(b *blocker.Blocker) {
 	if job.Array() || job.Waits > 0 {
 		return
 	}
-	// A limit counts as up to a tenth more, as run times go in steps; and to those at the wait bound up to
-	// twice as much.
+	// A limit counts as up to a tenth more, because run times go in steps. Where a task at the wait bound waits, the
+	// limit counts as up to twice as much.
 	for _, part := range []time.Duration{9, 4} {
 		spec, limit := job.Spec, (b.Until.Sub(t.now) * part / 10).Truncate(time.Minute)
 		if limit <= 0 || spec.TimeLimit > 0 && spec.TimeLimit <= limit {

@@ -17,23 +17,23 @@ type UnblockKind string
 
 // What can let a task start.
 const (
-	UnblockStart   UnblockKind = "start"   // somebody starts the orchestrator
+	UnblockStart   UnblockKind = "start"   // an operator starts the orchestrator
 	UnblockResume  UnblockKind = "resume"  // an operator ends the standstill
-	UnblockRelease UnblockKind = "release" // somebody releases the task
-	UnblockTurn    UnblockKind = "turn"    // Jobs end as the task waits for, or its owner drops these dependencies
-	UnblockDrop    UnblockKind = "drop"    // its owner drops its dependencies, some of which cannot be met any more
-	UnblockBegin   UnblockKind = "begin"   // time passes until At, when it is to begin
+	UnblockRelease UnblockKind = "release" // a user releases the task
+	UnblockTurn    UnblockKind = "turn"    // Jobs end as the task requires, or its user drops these dependencies
+	UnblockDrop    UnblockKind = "drop"    // its user drops its dependencies, some of which cannot be met any more
+	UnblockBegin   UnblockKind = "begin"   // time passes until At, the earliest begin that it asked for
 	UnblockWait    UnblockKind = "wait"    // time passes until At
-	UnblockLimit   UnblockKind = "limit"   // somebody sets Limit, which is higher in what Of names
+	UnblockLimit   UnblockKind = "limit"   // an operator sets Limit, which is higher in what Of names
 	UnblockEnd     UnblockKind = "end"     // all of Ends end, and their GPUs are clean
-	UnblockNode    UnblockKind = "node"    // Nodes nodes come, each with GPUs free ones
+	UnblockNode    UnblockKind = "node"    // Nodes more nodes register, each with GPUs free GPUs
 	UnblockPeriod  UnblockKind = "period"  // the next period of a quota begins at At
-	UnblockPool    UnblockKind = "pool"    // somebody lets everybody use every GPU
-	UnblockTime    UnblockKind = "time"    // its owner cancels it and submits it again with TimeLimit
-	UnblockYield   UnblockKind = "yield"   // its owner cancels it and submits it again as one that may be suspended
+	UnblockPool    UnblockKind = "pool"    // an operator lets all users use every GPU
+	UnblockTime    UnblockKind = "time"    // its user cancels it and submits it again with TimeLimit
+	UnblockYield   UnblockKind = "yield"   // its user cancels it and submits it again as preemptible
 	UnblockOver    UnblockKind = "over"    // time passes until At, when Booking is over
-	UnblockCancel  UnblockKind = "cancel"  // somebody cancels Booking
-	UnblockFewer   UnblockKind = "fewer"   // its owner cancels it and submits it again with MinGPUs
+	UnblockCancel  UnblockKind = "cancel"  // Booking is canceled
+	UnblockFewer   UnblockKind = "fewer"   // its user cancels it and submits it again with MinGPUs
 	UnblockPreempt UnblockKind = "preempt" // time passes until At, when Ends may be stopped for it; At 0: the next plan does that
 )
 
@@ -53,7 +53,7 @@ type Unblock struct {
 	Booking   model.Booking
 }
 
-// Come is nodes that would have to come.
+// Come is the nodes that would have to be added.
 type Come struct {
 	Nodes    uint32
 	GPUs     uint32 // on each
@@ -99,8 +99,8 @@ func unblock(s *state.State, e *Explanation) []Unblock {
 	return t.found
 }
 
-// reasons counts what keeps the task, beside maintenances that have begun: who is stopped for it
-// is on other nodes.
+// reasons counts what keeps the task from starting, except maintenances that have begun: the victims of the task
+// are on other nodes.
 func (q *question) reasons() (n int) {
 	for _, b := range q.why {
 		if b.Shut == "" {
@@ -110,7 +110,7 @@ func (q *question) reasons() (n int) {
 	return n
 }
 
-// lift tries to take away what is not about GPUs.
+// lift tries the changes that remove a blocker without adding or freeing GPUs.
 func (t *trial) lift(b *blocker.Blocker) {
 	task := int64(t.task.Task)
 	switch b.Code {
@@ -148,8 +148,8 @@ func (t *trial) lift(b *blocker.Blocker) {
 	}
 }
 
-// turn tries what would be if all jobs that the task waits for had ended as they
-// should; it does so once, at the first of them.
+// turn tries what would happen if all jobs that the task waits for had ended as required. It does so once, at the
+// first of them.
 func (t *trial) turn(at *blocker.Blocker) {
 	u := Unblock{Kind: UnblockTurn}
 	for _, b := range t.why {
@@ -175,8 +175,8 @@ func (t *trial) offer(u Unblock, bodies ...command.Body) bool {
 	return true
 }
 
-// after returns the verdict on the task after commands; false if
-// they are not, or if too many changes were tried already.
+// after returns the verdict on the task after commands; false if they cannot be carried out, or if too many
+// changes were tried already.
 func (t *trial) after(bodies ...command.Body) (v sched.Verdict, done bool) {
 	next, done := t.carry(bodies...)
 	if !done {
@@ -208,8 +208,8 @@ func (t *trial) wait(b *blocker.Blocker) {
 	}
 }
 
-// raise raises a limit until it leaves room for the task: what waits before it
-// under the same limit goes first. A user who has the default gets one of their own.
+// raise raises a limit until it leaves room for the task: tasks that wait before it under the same limit go first.
+// A user under the default limit gets a limit of its own.
 func (t *trial) raise(b blocker.Blocker) {
 	for range maxRaises {
 		limit, found := t.state.Limits.Get(b.Scope)

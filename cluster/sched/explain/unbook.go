@@ -10,8 +10,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// unbook tries what takes a booking out of a task's way: a time limit with which it
-// certainly ends before, the booking's end, and that it is canceled.
+// unbook tries what takes a booking out of a task's way: a time limit with which the task certainly ends before
+// the booking, the end of the booking, and its cancellation.
 func (t *trial) unbook(b *blocker.Blocker) {
 	t.shorten(&b.Booking)
 	over := Unblock{Kind: UnblockOver, At: b.Booking.End, Booking: b.Booking}

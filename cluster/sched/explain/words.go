@@ -73,7 +73,7 @@ func (u *Unblock) raised() string {
 	return blocker.Count(u.Limit.GPUs, "GPU")
 }
 
-// turn is "job 3 has completed and job 4 has ended".
+// turn returns "job 3 has completed and job 4 has ended".
 func (u *Unblock) turn() string {
 	list := make([]string, 0, len(u.Jobs))
 	for _, a := range u.Jobs {
@@ -89,7 +89,7 @@ func (u *Unblock) ends() string {
 	return u.who() + " end"
 }
 
-// who is "job 7 and allocation web".
+// who returns "job 7 and allocation web".
 func (u *Unblock) who() string {
 	names := make([]string, 0, len(u.Ends))
 	for _, h := range u.Ends {
@@ -98,7 +98,7 @@ func (u *Unblock) who() string {
 	return strings.Join(names, " and ")
 }
 
-// summary is one line: the first blocker, and how many more there are.
+// summary returns one line: the first blocker, and how many more there are.
 func summary(e *Explanation) string {
 	if len(e.Blockers) == 0 {
 		return "It starts with the next pass."

@@ -13,18 +13,18 @@ import (
 // overdue is a task that has waited for longer than its bound.
 type overdue struct {
 	task  model.TaskKey
-	bound model.Time // when it had
+	bound model.Time // when it reached its bound
 	gpus  uint32
 	live  bool
-	early bool // it may not run yet, whatever others of its run may
+	early bool // it may not run yet, although others of its run may
 }
 
-// maxEarly bounds the tasks of a run that may not run yet and are looked at beside those that count.
+// maxEarly bounds the tasks of a run that may not run yet and are looked at in addition to those that count.
 const maxEarly = 256
 
-// boundOf is how long a task of so many GPUs may wait before it comes to the front: a sixth less than
-// the bound that is set for who needs every GPU of the cluster, since they have to become free one
-// after the other, and in proportion for others.
+// boundOf returns how long a task of so many GPUs may wait before it comes to the front. A task that needs every
+// GPU of the cluster comes there after a sixth less than the wait bound, since the GPUs have to become free one
+// after the other. For fewer GPUs the difference is smaller in proportion.
 func (o *Ordering) boundOf(gpus uint32) time.Duration {
 	bound, all := o.Tuning.WaitBound, int64(max(o.State.Slots.Len(), 1))
 	return bound - time.Duration(scale(uint64(bound/6), uint64(min(int64(gpus), all)), uint64(all))) //nolint:gosec // positive
@@ -39,7 +39,7 @@ func (o *Ordering) Urgent(k state.QueueKey) bool {
 	return o.waited(k) > o.boundOf(k.Run.Value().Shape.GPUs) && !o.stands(k.Task)
 }
 
-// stands says that a waiting task may not run now whatever is free: its instant has not come yet, or a
+// stands reports whether a waiting task may not run now no matter what is free: its instant has not come yet, or a
 // limit leaves no room for it.
 func (o *Ordering) stands(key model.TaskKey) bool {
 	t := admission.TicketOf(o.State, key)
@@ -51,15 +51,15 @@ func (o *Ordering) stands(key model.TaskKey) bool {
 	return !b.Allows(spec.Project, spec.User, spec.Least(), t.LiveTasks())
 }
 
-// early says that a waiting task may not run yet: its instant has not come, or others of its job have to
-// end before.
+// early reports whether a waiting task may not run yet: its instant has not come, or others of its job have to end
+// before.
 func (o *Ordering) early(t *admission.Ticket) bool {
 	return t.Task.NotBefore > o.Now || t.Job.Throttle > 0 && t.Job.Live >= t.Job.Throttle
 }
 
-// drainAfter is how many times the wait bound a task waits before those GPUs are drained that it is
-// expected to have soonest. Until then they are filled with what is expected to end before, so that it
-// waits for as long as whoever estimated worst says; from then on for no longer than what is there runs.
+// drainAfter is how many times the wait bound a task waits before the GPUs are drained that it is expected to have
+// soonest. Until then these are filled with tasks that are expected to end before, so that the task waits for as
+// long as the worst estimate among them. From then on it waits no longer than the tasks there run.
 const drainAfter = 3
 
 // Drains reports whether the GPUs reserved for a waiting task are drained: no other task starts there unless
@@ -84,9 +84,9 @@ func (o *Ordering) AnyUrgent() bool {
 	return false
 }
 
-// promote brings those who have waited for too long to the front of the line, whose
-// bound passed first before the others, until they would hold half of the cluster. Who may
-// not run now keeps nobody else from coming there.
+// promote brings the tasks that have waited for too long to the front of the line, in the order in which their
+// bounds passed, until they would hold half of the cluster. A task that may not run now keeps no other from coming
+// there.
 func (o *Ordering) promote() {
 	all := o.overdue()
 	slices.SortFunc(all, func(a, b overdue) int {
@@ -111,8 +111,8 @@ func (o *Ordering) promote() {
 	}
 }
 
-// overdue lists who has waited for longer than the bound: of each run no more than
-// could come to the front, beside those who may not run yet.
+// overdue lists the tasks that have waited for longer than the bound: of each run no more than could come to the
+// front, in addition to those that may not run yet.
 func (o *Ordering) overdue() (out []overdue) {
 	half := uint32(o.State.Slots.Len() / 2) //nolint:gosec // GPUs
 	some := anyDue(o.State, o.Now)
@@ -147,7 +147,7 @@ func (o *Ordering) overdue() (out []overdue) {
 	return out
 }
 
-// anyDue says that some waiting task is not to be tried before an instant to come.
+// anyDue reports whether some waiting task may not be tried before a later instant.
 func anyDue(s *state.State, now model.Time) bool {
 	for range s.Due.From(state.DueKey{At: now + 1}) {
 		return true
@@ -161,23 +161,22 @@ func (o *Ordering) keyOf(key model.TaskKey) state.QueueKey {
 	return state.KeyOf(&task, &job)
 }
 
-// waitedOf is how long a live task had waited when it was placed.
+// waitedOf returns how long a live task had waited when it was placed.
 func (o *Ordering) waitedOf(key model.TaskKey, k state.QueueKey) time.Duration {
 	task, _ := o.State.Tasks.Get(key)
 	a, _ := o.State.Attempts.Get(task.Newest())
 	return a.Placed.Sub(k.Since) - task.Executed
 }
 
-// The credit of those at the front: a quarter of the cluster's GPU time, saved up
-// for four hours at most. When it is spent they stand where the order has them,
-// until most of it is there again: under overload a bound on the wait must not
-// become first come, first served.
+// The credit of tasks at the front: a quarter of the cluster's GPU time, saved up for four hours at most. When it
+// is spent, these tasks stand where the policy's order has them, until most of the credit is there again: under
+// overload a bound on the wait must not become first come, first served.
 const (
 	creditPart  = 4
 	creditHours = 4
 )
 
-// Credit is what is left of the GPU time of those at the front.
+// Credit is what is left of the GPU time of tasks at the front.
 type Credit struct {
 	Left  int64 // GPU-seconds
 	Spent bool
@@ -188,7 +187,7 @@ func creditAt(s *state.State, now model.Time) Credit {
 	return creditOf(&set.Steer, int64(s.Slots.Len()), now)
 }
 
-// creditOf is what is left of a cluster of so many GPUs.
+// creditOf returns what is left in a cluster of so many GPUs.
 func creditOf(steer *model.Steer, gpus int64, now model.Time) Credit {
 	most := gpus * creditHours * 3600
 	if steer.At == 0 {

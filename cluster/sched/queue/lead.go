@@ -7,23 +7,23 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// lead is by how much a user's jobs are moved up, in sixteenths of doublings of their scores, or
-// if negative back. A score goes by the work that a job needs, and so lets users with small jobs have more
-// than they are due however much that counts: their jobs may be worth a hundred times as much as others'. So who waits and
-// has had less than they are due is moved up until they have had it.
+// lead is how far a user's jobs are moved up, in sixteenths of doublings of their scores, or back if it is
+// negative. A score depends on the work that a job needs, so users with small jobs could have more than their fair
+// share, no matter how much shares count: their jobs may be worth a hundred times as much as others'. So users
+// that wait and have had less than their fair share are moved up until they have had it.
 type lead int
 
 const (
 	doubling = 16                        // what a lead that doubles scores is
 	leadGain = 2                         // doublings for each percent of what is due, at a weight of shares of 100
-	leadStep = 24 * time.Hour / doubling // of a wait: it takes so long to move by one
+	leadStep = 24 * time.Hour / doubling // the wait that it takes to move by one
 	mostLead = 7 * doubling
-	leadFade = 3 // halves of the wait bound: who has waited so long is not moved back any more
+	leadFade = 3 // halves of the wait bound: a job that has waited so long is not moved back any more
 )
 
-// leads says how far users are moved: those who wait and have had less than they are due up, but no
-// further than by a doubling for each day that they have waited, and those who have had more
-// back, but no further than who has waited longest of the former could be moved up.
+// leads sets how far users are moved. Users that wait and have had less than their fair share move up, but no
+// further than by a doubling for each day that they have waited. Users that have had more move back, but no
+// further than the user that has waited longest of the former could be moved up.
 func leads(users []*account, t *model.Tuning) {
 	doublings := func(part uint64) lead { return lead(part * leadGain * doubling * uint64(t.ShareWeight) / whole) } //nolint:gosec // bounded
 	var behalf lead
@@ -40,8 +40,8 @@ func leads(users []*account, t *model.Tuning) {
 	}
 }
 
-// move moves the score of who has waited for so many seconds. Who has waited long is moved back less than others: by a third of it once at the
-// wait bound, so that no user's jobs come there all at once.
+// move moves the score of a job that has waited for so many seconds. A job that has waited long is moved back less
+// than others: by a third of the lead at the wait bound, so that a user's jobs do not come there all at once.
 func (l lead) move(score, waited uint64, t *model.Tuning) uint64 {
 	if l >= 0 {
 		return scale(score, l.times(), 1<<16)
@@ -51,8 +51,8 @@ func (l lead) move(score, waited uint64, t *model.Tuning) uint64 {
 	return scale(score, 1<<16, lead(uint64(-l)*left/until).times()) //nolint:gosec // no more than -l
 }
 
-// times is the factor of a lead that is not negative, times 2^16.
+// times returns the factor of a lead that is not negative, times 2^16.
 func (l lead) times() uint64 { return sixteenths()[l%doubling] << (l / doubling) }
 
-// factor is by what a lead multiplies scores of jobs that have not waited yet.
+// factor returns the factor by which a lead multiplies the scores of jobs that have not waited yet.
 func (l lead) factor() float64 { return math.Exp2(float64(l) / doubling) }

@@ -16,14 +16,13 @@ type Entry struct {
 	Service   model.AllocationID // empty: it is a task
 	Class     model.Class
 	Position  int        // as of [Position]
-	Held      bool       // it stands aside: not tried before it is released or what its job waits for has ended
+	Held      bool       // it is not tried before it is released or what its job waits for has ended
 	NotBefore model.Time // nor before this instant, the end of a backoff; 0: there is none
 }
 
-// Order yields the tasks and services that wait on s at the time now, in the order in which a
-// pass tries them, without the first from of them. Who takes a page pays for that
-// page and for stepping over what lies before it; only where tasks are held are
-// they looked for first, among all tasks.
+// Order yields the tasks and services that wait on s at the time now, in the order in which a pass tries them. It
+// skips the first from of them. A page costs the steps for that page and for what lies before it. Where tasks are
+// held, these are looked for first, among all tasks.
 func Order(s *state.State, now model.Time, from int) iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
 		position := 1
@@ -70,8 +69,8 @@ func Keys(o *Ordering) iter.Seq2[state.QueueKey, bool] {
 	}
 }
 
-// heldTasks finds the tasks that are held or whose jobs wait for others, in order. The
-// queue's index leaves them out, but the use of the cluster counts them.
+// heldTasks finds the tasks that are held and those of jobs that wait for others, in order. The queue's index
+// leaves these out, but the use of the cluster counts them.
 func (o *Ordering) heldTasks() (keys []state.QueueKey) {
 	use, _ := o.State.Usage.Get(model.ScopeKey{Kind: model.ScopeCluster})
 	left := int(use.Queued) - (o.State.Queue.Len() - o.State.Waiting.Len())
@@ -137,7 +136,7 @@ func KeyFrom(s *state.State, from state.QueueKey) (state.QueueKey, bool) {
 	return state.QueueKey{}, false
 }
 
-// last is the greatest key that the run of k could hold.
+// last returns the greatest key that the run of k could hold.
 func last(k state.QueueKey) state.QueueKey {
 	k.Task = model.TaskKey{Job: ^model.JobID(0), Task: ^uint32(0)}
 	return k
@@ -153,10 +152,10 @@ type Run struct {
 	At       SortKey        // of the head
 	Single   bool
 	Done     bool
-	Examined int // tasks of it that wait and were looked at, of those who may preempt
+	Examined int // waiting tasks of it that were looked at as preemptors
 }
 
-// single is the run of one task, over at once if it does not wait.
+// single returns the run of one task, which is over at once if the task does not wait.
 func (o *Ordering) single(key model.TaskKey) *Run {
 	t := admission.TicketOf(o.State, key)
 	k := t.QueueKey(o.State)
@@ -203,8 +202,8 @@ func (q *Queue) moveTo(from state.QueueKey) {
 	r.Key, r.At = next, q.Order.SortKey(next)
 }
 
-// AddSingles makes a run of its own of every task for which GPUs are kept, and of
-// every one whose backoff is over and which keeps off GPUs that have failed it.
+// AddSingles makes a run of its own of every task for which GPUs are kept. It does the same for every task that
+// keeps off GPUs that have failed it, once the backoff of the task is over.
 func (q *Queue) AddSingles() {
 	s := q.Order.State
 	for task := range Claimants(s) {
@@ -234,7 +233,7 @@ func Claimants(s *state.State) iter.Seq[model.TaskKey] {
 	}
 }
 
-// claims says that GPUs are kept for a task.
+// claims reports whether GPUs are kept for a task.
 func claims(s *state.State, task model.TaskKey) bool {
 	for c := range s.ClaimedFor.From(state.ClaimKey{Task: task}) {
 		return c.Task == task
@@ -242,11 +241,10 @@ func claims(s *state.State, task model.TaskKey) bool {
 	return false
 }
 
-// Head returns the run whose task goes first.
+// Head returns the run with the task that goes first.
 func (q *Queue) Head() *Run { return q.runs[0] }
 
-// Reorder brings the run with the first task to the head, and drops those that
-// are over.
+// Reorder brings the run with the first task to the head, and drops runs that are over.
 func (q *Queue) Reorder() {
 	if q.Len() > 0 {
 		heap.Fix(q, 0)

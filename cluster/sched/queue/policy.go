@@ -12,19 +12,17 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// Policy orders what waits. The key of a waiting task holds all that an order may
-// look at: its class, its place in the log, who wants GPUs of which shape, and for
-// how long.
+// Policy orders what waits. The key of a waiting task holds all that an order may look at: its class, its place in
+// the log, its project and user, its shape, and its expected run time.
 //
-// Within a run - alike in all that but the place in the log - the order of every
-// policy is that of the log. A pass relies on it: it compares the heads of the runs
-// only.
+// Within a run - alike in all that but the place in the log - the order of every policy is that of the log. A pass
+// relies on this: it compares the heads of the runs only.
 type Policy struct {
 	Name string
 	what string // in one line
 	// score is greater for what goes first; ties go by the log.
 	score func(*Ordering, state.QueueKey) uint64
-	// Bounded moves what has waited for longer than the wait bound to the front.
+	// Bounded is set if tasks that have waited for longer than the wait bound move to the front.
 	Bounded bool
 	// Proportional is set if scores are proportions: one may be made greater by a factor.
 	Proportional bool
@@ -48,7 +46,7 @@ func policies() []Policy {
 	}
 }
 
-// Policies lists the names of the policies that there are.
+// Policies lists the names of all policies.
 func Policies() (names []string) {
 	for _, p := range policies() {
 		names = append(names, p.Name)
@@ -56,10 +54,10 @@ func Policies() (names []string) {
 	return names
 }
 
-// Describe says in one line how a policy orders.
+// Describe returns, in one line, how a policy orders.
 func Describe(name string) string { return PolicyNamed(name).what }
 
-// Known says that there is a policy of that name.
+// Known reports whether there is a policy of that name.
 func Known(name string) bool { return slices.Contains(Policies(), name) }
 
 // PolicyNamed returns the policy of a name, or the default if there is none: a state
@@ -74,12 +72,11 @@ func PolicyNamed(name string) Policy {
 	return all[0]
 }
 
-// byShare goes by the square of the wait over the GPU time that is needed yet
-// and the user's part of what was used lately: short and small work starts soon,
-// nothing waits for ever, and who has had much stands back. Where nobody is ever
-// suspended it is the cube of the wait times the GPUs over a power of the run time, from
-// the square to the cube as run times have been right: WFP3 (Tang et al., Cluster 2009)
-// where they are known. Nobody can make room for a large job then, so small ones must not
+// byShare orders by the square of the wait over the GPU time that is still needed and the user's part of recent
+// use: short and small jobs start soon, no job waits without end, and users that have had much stand back. Where
+// no job is ever suspended, it orders by the cube of the wait times the GPUs over a power of the run time. That
+// power is between the square and the cube, the higher the more often run times have been right: WFP3 (Tang et
+// al., Cluster 2009) where they are known. No job can make room for a large job then, so small ones must not
 // always come first.
 func byShare(o *Ordering, k state.QueueKey) uint64 {
 	w := o.patient(k)
@@ -98,7 +95,7 @@ func byShare(o *Ordering, k state.QueueKey) uint64 {
 // mostScore bounds what the wait and the work make of a score, before the use.
 const mostScore = 1 << 52
 
-// scale is n times a over b, at most the greatest number.
+// scale returns n times a over b, at most the greatest number.
 func scale(n, a, b uint64) uint64 {
 	hi, lo := bits.Mul64(n, a)
 	if hi >= b {
@@ -129,7 +126,7 @@ func fairFactors(o *Ordering, k state.QueueKey) []Factor {
 	return factors
 }
 
-// byClass goes by the time of submission, less what the class is worth.
+// byClass orders by the time of submission, less what the class is worth.
 func byClass(o *Ordering, k state.QueueKey) uint64 {
 	worth := o.Tuning.Aging * time.Duration(k.Class)
 	return math.MaxInt64>>1 - uint64(k.Since.Add(-worth)) //nolint:gosec // wraps below 0, which is after all else
@@ -147,7 +144,7 @@ func logFactors(_ *Ordering, k state.QueueKey) []Factor {
 	return []Factor{{"submitted", blocker.Timestamp(k.Since)}}
 }
 
-// byRunTime goes by the run time that is needed yet over the wait.
+// byRunTime orders by the run time that is still needed over the wait.
 func byRunTime(o *Ordering, k state.QueueKey) uint64 {
 	run := k.Run.Value()
 	score := o.patient(k) << 36 / run.Expected.Seconds()
@@ -164,7 +161,7 @@ func shortFactors(o *Ordering, k state.QueueKey) []Factor {
 	}
 }
 
-// byGPUs goes by the GPUs times the wait.
+// byGPUs orders by the GPUs times the wait.
 func byGPUs(o *Ordering, k state.QueueKey) uint64 {
 	return o.patient(k) * uint64(k.Run.Value().Shape.GPUs)
 }
@@ -173,7 +170,7 @@ func gangFactors(o *Ordering, k state.QueueKey) []Factor {
 	return []Factor{{"gpus", fmt.Sprint(k.Run.Value().Shape.GPUs)}, {"waited", o.waited(k).String()}}
 }
 
-// roughly is the run time that a step stands for, no finer than the step.
+// roughly returns the run time that a step stands for, no finer than the step.
 func roughly(s model.Step) string {
 	d := seconds(s.Seconds())
 	switch {

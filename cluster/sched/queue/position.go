@@ -11,11 +11,10 @@ import (
 // exactUpTo is how many tasks are counted for a position.
 const exactUpTo = 1000
 
-// Position is the place of a waiting task or service in the order at the time now: 1 is
-// next. Services count as tasks do. Tasks in a backoff count, held ones do not; a held task has the place that it
-// would have if it were released. Beyond 1,000 it is an estimate, which takes
-// every run's tasks to have come evenly over time. It is 0 for a task that does
-// not wait.
+// Position returns the place of a waiting task or service in the order at the time now: 1 is next. Services count
+// as tasks do. Tasks in a backoff count, held ones do not; a held task has the place that it would have if it were
+// released. Beyond 1,000 the place is an estimate, as if every run's tasks had come evenly over time. The place of
+// a task that does not wait is 0.
 func Position(s *state.State, now model.Time, key model.TaskKey) (position int, exact bool) {
 	t := admission.TicketOf(s, key)
 	if t.Task.State != model.TaskQueued {
@@ -37,8 +36,8 @@ func Position(s *state.State, now model.Time, key model.TaskKey) (position int, 
 	return counted + 1, true
 }
 
-// estimate shares the queue's length out among the runs by the span of job numbers
-// that each can hold, and counts of each the part before the task.
+// estimate shares the queue's length out among the runs by the span of job numbers that each can hold. Of each run
+// it counts the part before the task.
 func estimate(o *Ordering, at SortKey) int {
 	s := o.State
 	next := uint64(s.Settings().NextJob)
@@ -52,8 +51,8 @@ func estimate(o *Ordering, at SortKey) int {
 	return min(max(n, exactUpTo)+1, s.Queue.Len()+1)
 }
 
-// shareBefore is which part of a run goes before a place in the order, if its tasks
-// have come evenly from the head's submission until now.
+// shareBefore returns which part of a run goes before a place in the order, if its tasks have come evenly from the
+// head's submission until now.
 func (o *Ordering) shareBefore(head state.QueueKey, at SortKey) float64 {
 	low, high := 0, shareSteps // of the tasks before low/shareSteps all go before at
 	for low < high {
@@ -70,5 +69,5 @@ func (o *Ordering) shareBefore(head state.QueueKey, at SortKey) float64 {
 	return float64(low) / shareSteps
 }
 
-// shareSteps is how finely a run is cut to say how much of it goes first.
+// shareSteps is the number of parts into which a run is cut to find how much of it goes first.
 const shareSteps = 256

@@ -12,20 +12,21 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// Portion is what a project, or a user within one, has had of what they are due.
+// Portion is what a project, or a user within one, has had of its fair share.
 type Portion struct {
 	Key    model.ShareKey // User is empty: the project as a whole
 	Shares int64
 	Used   int64   // GPU-seconds, decayed
-	Part   uint64  // in percent of what is due
-	Lead   float64 // of a user: by which fair share multiplies the scores of their jobs, see [Portions]
+	Part   uint64  // in percent of the fair share
+	Lead   float64 // of a user: the factor for the scores of the user's jobs, see [Portions]
 	GPUs   uint32  // held now
 }
 
-// Portions lists what projects and the users within them who have used something, wait, or were given shares, have used lately at
-// the time now, in order of project and user, each project before its users. It is what the order
-// of fair share goes by. A lead above 1 moves a user's jobs up who waits although they have
-// had less than they are due; one below 1 moves others back meanwhile, the less the longer a job has waited.
+// Portions lists the recent use of projects, and of the users within them, at the time now, in order of project
+// and user, each project before its users. It lists those that have used something, wait, or were given shares.
+// The order of fair share is based on these values. A lead above 1 moves a user's jobs up if the user waits but
+// has had less than the fair share. A lead below 1 moves others back meanwhile, the less the longer a job has
+// waited.
 func Portions(s *state.State, now model.Time) (out []Portion) {
 	set := s.Settings()
 	o := &Ordering{State: s, Now: max(now, set.Clock), Tuning: TuningOf(&set)}
@@ -34,7 +35,7 @@ func Portions(s *state.State, now model.Time) (out []Portion) {
 		out = append(out, Portion{Key: p.key, Shares: p.shares, Used: p.used, Part: p.part * 100 / whole})
 		for _, u := range p.users {
 			if u.key.User == "" {
-				continue // it stands for a project without users
+				continue // this entry is for a project without users
 			}
 			row, _ := s.Shares.Get(u.key)
 			out = append(out, Portion{Key: u.key, Shares: u.shares, Used: u.used, Part: u.part * 100 / whole, Lead: u.lead.factor(), GPUs: row.GPUs})
@@ -44,8 +45,8 @@ func Portions(s *state.State, now model.Time) (out []Portion) {
 	return out
 }
 
-// unused lists those who were given shares and have used nothing yet: users without their project, and projects
-// without users.
+// unused lists the users and projects that were given shares and have used nothing so far: users without their
+// project, and projects without users.
 func unused(s *state.State) (out []model.ShareKey) {
 	known := map[model.ScopeKey]bool{}
 	for k := range s.Shares.All() {
@@ -64,7 +65,7 @@ func unused(s *state.State) (out []model.ShareKey) {
 	return out
 }
 
-// shares are what projects and users have had lately of what they are due.
+// shares is what projects and users have had lately of their fair shares.
 type shares struct {
 	projects []*project // in order of their names
 	users    map[model.ShareKey]*account
@@ -81,20 +82,20 @@ type account struct {
 	key    model.ShareKey // User is empty: a project
 	shares int64
 	used   int64         // GPU-seconds, decayed
-	waits  time.Duration // since the oldest came of what they have waiting that may run; 0: there is none
-	part   uint64        // of what they are due; whole: all of it
+	waits  time.Duration // how long the oldest waiting job that may run has waited; 0: there is none
+	part   uint64        // of the fair share; whole: all of it
 	use    uint64        // what the part counts, in 256ths: bent by the weight of shares
 	lead   lead          // of a user
 }
 
 const (
-	whole    = 1 << 16 // the part of who has had what they are due
+	whole    = 1 << 16 // the part of an account that has had its fair share
 	mostUsed = 1 << 48 // GPU-seconds that count, so that sums and products stay in bounds
 )
 
-// sharesOf relates what each user has used to what they are due: first among projects, then
-// among the users of one. Who has more shares is due more. Those who have used nothing
-// count once they wait; others may be named to be listed, which changes nothing for anybody else.
+// sharesOf relates what each user has used to the user's fair share: first among projects, then among the users of
+// one. More shares mean a greater fair share. Users that have used nothing count once they wait. Others may be
+// named to be listed, which changes nothing for the rest.
 func sharesOf(o *Ordering, named ...model.ShareKey) shares {
 	out := shares{users: map[model.ShareKey]*account{}}
 	waits := waitsOf(o)
@@ -137,10 +138,9 @@ func sharesOf(o *Ordering, named ...model.ShareKey) shares {
 	return out
 }
 
-// settle says what part each has had of what they are due: of what all of them have used, max-min
-// fairly by their shares (progressive filling; Bertsekas and Gallager, Data Networks, 2nd edition,
-// section 6.5.2). Who has had less than that and has nothing waiting wants no more, and
-// leaves the rest to the others.
+// settle sets the part that each account has had of its fair share: of what all of them have used, max-min fairly
+// by their shares (progressive filling; Bertsekas and Gallager, Data Networks, 2nd edition, section 6.5.2). An
+// account that has had less than that and has nothing waiting wants no more, and leaves the rest to the others.
 func settle(all []*account) {
 	var used, shares int64
 	for _, a := range all {
@@ -157,7 +157,7 @@ func settle(all []*account) {
 	}
 }
 
-// portion is used of all over weight of weights.
+// portion returns used/all over weight/weights, in units of which whole is 1.
 func portion(used, all, weight, weights int64) uint64 {
 	if all <= 0 {
 		return whole
@@ -178,8 +178,9 @@ func weightOf(s *state.State, kind model.ScopeKind, name string) int64 {
 	return model.DefaultWeight
 }
 
-// waitsOf says for how long users have waited with what may run: not that which waits for an instant or
-// for others of its job, nor that of users whose limits leave no room. Who is not named has nothing in line.
+// waitsOf returns for how long users have waited with jobs that may run. Jobs that wait for an instant or for
+// others of their job do not count, nor do jobs of users with limits that leave no room. A user that is not in the
+// map has nothing in line.
 func waitsOf(o *Ordering) map[model.ShareKey]time.Duration {
 	out := map[model.ShareKey]time.Duration{}
 	some := anyDue(o.State, o.Now)
@@ -209,7 +210,7 @@ func waitsOf(o *Ordering) map[model.ShareKey]time.Duration {
 	return out
 }
 
-// fair is what the part of who has had what they are due counts.
+// fair is what the part of an account that has had its fair share counts.
 const fair = 256
 
 // Bounds of what a part counts, in 256ths.
@@ -219,8 +220,8 @@ const (
 	mostUse   = fair << 14 // of powers of parts
 )
 
-// blend raises a part of 256ths to the power of the weight of shares, of which 100 is
-// one; between whole powers it goes straight.
+// blend raises a part in 256ths to the power of the weight of shares, where 100 is the power 1. Between whole
+// powers it interpolates linearly.
 func blend(n uint64, t *model.Tuning) uint64 {
 	n = min(max(n, leastPart), mostPart)
 	low := uint64(fair)
@@ -232,13 +233,15 @@ func blend(n uint64, t *model.Tuning) uint64 {
 	return max((low*(100-rest)+high*rest)/100, 1)
 }
 
-// useOf is what counts of a user who has had such a part within a project that has had such a one. However
-// little it is, it counts an eighth of what is due there: other projects' users are told apart from them.
+// useOf returns what counts of a user that has had the given part within a project that has had the given part. A
+// small part within the project counts as at least an eighth of what is due there, so that the parts of projects
+// still make a difference.
 func useOf(within, project uint64, t *model.Tuning) uint64 {
 	return blend(max(within, leastPart*whole/fair)*project/whole*fair/whole, t)
 }
 
-// account is that of a user; who has used nothing and has nothing in line has one nowhere yet.
+// account returns the account of a user. A user that has used nothing and has nothing in line gets a new one
+// without use.
 func (s *shares) account(k model.ShareKey, t *model.Tuning) *account {
 	if a, found := s.users[k]; found {
 		return a

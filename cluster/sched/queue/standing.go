@@ -21,11 +21,11 @@ type Ordering struct {
 	FrontGPUs uint32                // GPUs of those at the front that run
 	Credit    Credit
 
-	lowered map[model.ScopeKey]bool // over a quota of GPU time that lets them go last
+	lowered map[model.ScopeKey]bool // over a quota of GPU time that moves them back
 	stance
 }
 
-// stance is what an order says of all tasks.
+// stance is what holds for all tasks of an order.
 type stance struct {
 	Steady bool   // no job is ever suspended
 	Strict bool   // a task at the front waits: jobs that pass it must be known to end in time
@@ -61,7 +61,7 @@ func NewPlainOrdering(s *state.State, now model.Time) *Ordering {
 	}
 }
 
-// anyYields says that some job that runs or waits may be suspended.
+// anyYields reports whether some job that runs or waits may be suspended.
 func anyYields(s *state.State) bool {
 	use, _ := s.Usage.Get(model.ScopeKey{Kind: model.ScopeCluster})
 	return use.Yields > 0
@@ -109,8 +109,7 @@ func (a SortKey) Compare(b SortKey) int {
 
 func (o *Ordering) compare(a, b state.QueueKey) int { return o.SortKey(a).Compare(o.SortKey(b)) }
 
-// waited is how long a task has been waiting: since its submission, but for what
-// it has run.
+// waited returns how long a task has been waiting: the time since its submission, less the time that it has run.
 func (o *Ordering) waited(k state.QueueKey) time.Duration {
 	w := o.Now.Sub(k.Since)
 	if k.Run.Value().Again {
@@ -120,7 +119,7 @@ func (o *Ordering) waited(k state.QueueKey) time.Duration {
 	return max(w, 0).Truncate(time.Second)
 }
 
-// patient is the wait in seconds that an order counts, which is never nothing.
+// patient returns the wait in seconds that an order counts, which is never zero.
 func (o *Ordering) patient(k state.QueueKey) uint64 {
 	return uint64(min(o.waited(k)+o.Tuning.Patience, admission.LongestSeconds*time.Second) / time.Second) //nolint:gosec // not negative
 }

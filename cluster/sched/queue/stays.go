@@ -9,9 +9,9 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// EndsAfter returns after how long the tasks of a run are taken to end, by jobs that wait for the GPUs that
-// they hold. Strictly taken only a time limit counts, or the user's estimate: on guesses, one job after the other
-// that seems to be short would pass a job that waits, for ever.
+// EndsAfter returns after how long the tasks of a run are taken to end, by jobs that wait for the GPUs that they
+// hold. Strictly taken, only a time limit or the user's estimate counts: on guesses, one seemingly short job after
+// the other could pass a waiting job without end.
 func EndsAfter(run *state.Run, strictly bool) time.Duration {
 	switch {
 	case run.Service:
@@ -23,9 +23,9 @@ func EndsAfter(run *state.Run, strictly bool) time.Duration {
 	return admission.LongestSeconds * time.Second
 }
 
-// Stay returns for how long a waiting task, once it runs, is in the way of gangs that wait for its GPUs.
-// Strictly, for tasks at the wait bound, a task yields only if it can be suspended at once. Until then it is
-// in the way: one such task after the other could otherwise be in the way for ever.
+// Stay returns for how long a waiting task, once it runs, is in the way of large jobs that wait for its GPUs.
+// Strictly, for tasks at the wait bound, a task yields only if it can be suspended at once. Until then it is in
+// the way: otherwise one such task after the other could be in the way without end.
 func (o *Ordering) Stay(k state.QueueKey, strictly bool) split.Stay {
 	run := k.Run.Value()
 	yields, ends := run.Preemptible && !o.Tuning.NoPreemption, EndsAfter(&run, strictly)
@@ -43,14 +43,14 @@ func (o *Ordering) Stay(k state.QueueKey, strictly bool) split.Stay {
 	return split.Stay{Yields: held == 0, Ends: int64(held / time.Second)}
 }
 
-// ProtectedTime returns for how long yet a task may not be suspended that has executed for so long, of which
-// its running attempt has the last so much; at most LongestSeconds.
+// ProtectedTime returns for how much longer a task may not be suspended; at most LongestSeconds. The task has
+// executed for a time in all, of which its running attempt has the last part, ran.
 func ProtectedTime(task *model.Task, executed, ran time.Duration, t *model.Tuning) time.Duration {
 	return max(t.MinRun-ran, EarningTime(task, executed, t))
 }
 
-// EarningTime returns for how much longer a task has to run until it may be stopped for others once more; at
-// most LongestSeconds.
+// EarningTime returns for how much longer a task has to run until it may be stopped for others again; at most
+// LongestSeconds.
 func EarningTime(task *model.Task, executed time.Duration, t *model.Tuning) time.Duration {
 	if task.Preempted < t.Budget {
 		return 0

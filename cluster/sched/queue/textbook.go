@@ -6,10 +6,9 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// Textbooks lists the names of the orders that the literature has, which only plays can
-// follow: they go by what users say of run times, to the second, and hold others' figures
-// against Berth's. In a play each task must be of a project of its own, since an order is
-// asked for the heads of runs only.
+// Textbooks lists the names of the orders of the literature, which only simulations can follow: they use the
+// users' run times to the second, and serve to compare published results with Berth's. In a simulation each task
+// must have a project of its own, since an order is asked for the heads of runs only.
 func Textbooks() (names []string) {
 	for _, p := range textbooks() {
 		names = append(names, p.Name)
@@ -24,15 +23,15 @@ func textbooks() []Policy {
 	}
 }
 
-// byRemaining goes by the run time that is left of what the user said.
+// byRemaining orders by the run time that is left of the user's estimate.
 func byRemaining(o *Ordering, k state.QueueKey) uint64 { return 1 << 62 / remaining(o, k) }
 
-// byService goes by the GPU time that is left of it.
+// byService orders by the GPU time that is left of the estimate.
 func byService(o *Ordering, k state.QueueKey) uint64 {
 	return 1 << 62 / (remaining(o, k) * uint64(max(k.Run.Value().Shape.GPUs, 1)))
 }
 
-// remaining is in milliseconds, at least one.
+// remaining returns the rest of the estimate in milliseconds, at least one.
 func remaining(o *Ordering, k state.QueueKey) uint64 {
 	t := admission.TicketOf(o.State, k.Task)
 	had := t.Task.Executed

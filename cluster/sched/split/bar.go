@@ -5,24 +5,24 @@ import (
 	"slices"
 )
 
-// bars is what is kept for a gang that waits.
+// bars is what is kept for a large job that waits.
 type bars struct {
-	barred []int64 // when it wants each node; 0: it does not
-	waiter int     // that gang
-	ahead  bool    // a place is being looked for for a job that comes before that gang
-	kept   bool    // some are kept for it
-	looked int     // gangs that need no more looking at: they have a place, or no nodes can be kept for them
-	own    bool    // a place is being looked for for that gang itself
+	barred []int64 // when the job is expected to have each node; 0: not kept
+	waiter int     // the index of that job
+	ahead  bool    // the search is for a place of a job that comes before the waiter
+	kept   bool    // nodes are kept for the waiter
+	looked int     // large jobs that need no further look: they have a place, or no nodes can be kept for them
+	own    bool    // the search is for a place of the waiter itself
 }
 
-// may says that a job may start on a node at all.
+// may reports whether a job may start on a node at all.
 func (s *space) may(j *Job, node int32) bool {
 	return s.barred[node] == 0 || s.own || s.ahead || j.Yields || j.Ends <= s.barred[node]
 }
 
-// bar keeps jobs that never yield off the nodes that a gang waits for: the first one that
-// can have nodes at all, and those that are expected to be rid of what stays there soonest. It
-// looks at the first n jobs, as long as it has not found that gang yet.
+// bar keeps jobs that never yield off nodes that a large job waits for. It picks the first large job that can have
+// nodes at all, and the nodes on which the jobs that stay are expected to end soonest. It looks at the first n
+// jobs until it has found that large job.
 func (s *space) bar(l *Layout, n int) {
 	for ; !s.Skips && !s.kept && s.looked < len(s.bigs); s.looked++ {
 		i := s.bigs[s.looked]
@@ -35,7 +35,7 @@ func (s *space) bar(l *Layout, n int) {
 	}
 }
 
-// barFor says that there are nodes that can be kept for a gang.
+// barFor keeps nodes for a large job, and reports whether there are such nodes.
 func (s *space) barFor(j *Job) bool {
 	var nodes []int32
 	var gpus int32
@@ -60,7 +60,7 @@ func (s *space) barFor(j *Job) bool {
 		got += min(s.could(nodes[need], j), perNode(j))
 	}
 	if s.keeper != nil && !s.keeper.Allows(j, across(s, j, nodes[:need])) {
-		return false // what is kept from it is not kept for it
+		return false // nodes that the keeper keeps from the job are not kept for it
 	}
 	until := max(s.until[nodes[need-1]], 1)
 	if j.Drains {
@@ -72,7 +72,7 @@ func (s *space) barFor(j *Job) bool {
 	return true
 }
 
-// across is a gang's place on nodes, if they were empty.
+// across returns a large job's place on nodes, if they were empty.
 func across(s *space, j *Job, nodes []int32) (at []Part) {
 	left := j.GPUs
 	for _, n := range nodes {

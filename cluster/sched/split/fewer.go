@@ -5,8 +5,7 @@ import (
 	"slices"
 )
 
-// sized is a job as it runs with fewer GPUs, on so many nodes if it says on how many it
-// runs.
+// sized returns a job as it runs with fewer GPUs, on so many nodes if it asks for a number of nodes.
 func sized(j *Job, gpus, nodes int32) *Job {
 	if gpus == j.GPUs {
 		return j
@@ -27,7 +26,7 @@ func sized(j *Job, gpus, nodes int32) *Job {
 	return &few
 }
 
-// placedAs is a job as it runs in a place.
+// placedAs returns a job as it runs in a place.
 func placedAs(j *Job, place []Part) *Job {
 	var gpus int32
 	for _, v := range place {
@@ -36,7 +35,7 @@ func placedAs(j *Job, place []Part) *Job {
 	return sized(j, gpus, int32(len(place))) //nolint:gosec // few
 }
 
-// fewer finds a place for the most GPUs of those that a job takes if it cannot have all.
+// fewer finds a place with as many GPUs as possible for a job that takes fewer if it cannot have all.
 func fewer(s *space, j *Job, k int) []Part {
 	each := int32(1)
 	if j.Whole {
@@ -57,7 +56,7 @@ func fewer(s *space, j *Job, k int) []Part {
 	return nil
 }
 
-// most is how many GPUs a job could have of what is free.
+// most returns how many GPUs a job could have of what is free.
 func most(s *space, j *Job) (most int32) {
 	for n := range int32(len(s.Room)) { //nolint:gosec // few
 		if !s.may(j, n) {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// hosts are nodes with what is free of them.
+// hosts are nodes with what is free on them.
 type hosts struct {
 	Widths
 
@@ -74,7 +74,7 @@ func (h *hosts) mark() mark {
 	return m
 }
 
-// restore makes free what was.
+// restore makes free again what a mark remembers as free.
 func (h *hosts) restore(m *mark) {
 	for i := range h.free {
 		copy(h.free[i], m.free[i])
@@ -87,7 +87,7 @@ func (h *hosts) restore(m *mark) {
 	h.open = m.open
 }
 
-// room is how many free GPUs of a node suit a job that may be there.
+// room returns how many free GPUs of a node suit a job that may be there.
 func (h *hosts) room(node int32, j *Job) int32 {
 	if !h.on(node, j) {
 		return 0
@@ -95,8 +95,8 @@ func (h *hosts) room(node int32, j *Job) int32 {
 	return h.left(node, j)
 }
 
-// left is how many free GPUs of a node suit a job, less those that it keeps off:
-// they might be the ones that are left.
+// left returns how many free GPUs of a node suit a job, less those that the job keeps off: they might be the ones
+// that are left.
 func (h *hosts) left(node int32, j *Job) int32 {
 	n := suiting(h.free[node], j) - h.shunned(node, j)
 	if h.keeper != nil && n > 0 {
@@ -105,7 +105,7 @@ func (h *hosts) left(node int32, j *Job) int32 {
 	return max(n, 0)
 }
 
-// shunned is how many free GPUs of a node a job keeps off.
+// shunned returns how many free GPUs of a node a job keeps off.
 func (h *hosts) shunned(node int32, j *Job) (n int32) {
 	for _, v := range j.Shuns {
 		if v.Node == node {
@@ -115,12 +115,11 @@ func (h *hosts) shunned(node int32, j *Job) (n int32) {
 	return n
 }
 
-// could is how many GPUs of a node a job could have if nothing were there.
+// could returns how many GPUs of a node a job could have if nothing were there.
 func (h *hosts) could(node int32, j *Job) int32 { return h.has(node, j) - h.shunned(node, j) }
 
-// take gives GPUs of a node to a job: of the kinds that suit, those of which there
-// are fewest first. A job that stays where the problem has no room for it would be a
-// defect of the problem: it is given what there is.
+// take gives GPUs of a node to a job: of the kinds that suit, those of which there are fewest first. A job that
+// stays where the problem has no room for it would be a defect of the problem: the job is given what there is.
 func (h *hosts) take(node int32, j *Job, n int32) {
 	n = min(n, suiting(h.free[node], j))
 	h.levels[h.total[node]].remove(int(node))
@@ -141,14 +140,14 @@ func (h *hosts) take(node int32, j *Job, n int32) {
 	}
 }
 
-// eachWith calls f with every node of so many free GPUs, those without anything last,
-// until it says no, and says whether it went through all.
+// eachWith calls f with every node of so many free GPUs, empty nodes last, until f returns false. It reports
+// whether it went through all.
 func (h *hosts) eachWith(free int, f func(n int32) bool) bool {
 	return h.levels[free].each(f) && h.wholes[free].each(f)
 }
 
-// fits says that a place is free for a job. It may be one where the job runs and
-// would not be started any more.
+// fits reports whether a place is free for a job. The place may be one where the job runs and would not be started
+// any more.
 func (h *hosts) fits(j *Job, at []Part) bool {
 	for _, v := range at {
 		if h.left(v.Node, j) < v.GPUs {
@@ -158,7 +157,7 @@ func (h *hosts) fits(j *Job, at []Part) bool {
 	return len(at) > 0
 }
 
-// suiting is how many GPUs of each kind suit a job.
+// suiting returns how many GPUs suit a job, of all kinds together.
 func suiting(kinds []int32, j *Job) (n int32) {
 	for kind, c := range kinds {
 		if j.Kinds>>kind&1 == 1 {
@@ -168,7 +167,7 @@ func suiting(kinds []int32, j *Job) (n int32) {
 	return n
 }
 
-// perNode is how many GPUs a job needs on one node.
+// perNode returns how many GPUs a job needs on one node.
 func perNode(j *Job) int32 {
 	if j.Nodes > 1 {
 		return j.GPUs / j.Nodes
@@ -185,8 +184,7 @@ func (s set) add(n int)    { s[n/64] |= 1 << (n % 64) }
 func (s set) remove(n int) { s[n/64] &^= 1 << (n % 64) }
 func (s set) clear()       { clear(s) }
 
-// each calls f with every number until it says no, and says whether it went
-// through all.
+// each calls f with every number until f returns false, and reports whether it went through all.
 func (s set) each(f func(n int32) bool) bool {
 	for i, word := range s {
 		for ; word != 0; word &= word - 1 {

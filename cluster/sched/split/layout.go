@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// layout lays out the jobs with gangs on at most k nodes.
+// layout lays out the jobs with large jobs on at most k nodes.
 func (s *space) layout(k int) Layout {
 	l := s.reset(k)
 	if s.Ordered {
@@ -62,7 +62,7 @@ func (s *space) settle(l *Layout, i int, at []Part) {
 	}
 }
 
-// gangsOn lays out gangs in order, on at most k nodes together.
+// gangsOn lays out large jobs in order, on at most k nodes together.
 func (s *space) gangsOn(l *Layout, k int) {
 	forget(s)
 	for _, i := range s.bigs {
@@ -99,8 +99,8 @@ func (s *space) try(l *Layout, i, k int) {
 	}
 }
 
-// placeAllowed is where a job may run as far as the keeper goes; if not just anywhere,
-// then on what is kept for it.
+// placeAllowed returns a place for a job that the keeper allows: any place or, if the keeper refuses that, one on
+// what is kept for the job.
 func placeAllowed(s *space, j *Job, k int) []Part {
 	at := s.placeFor(j, k)
 	if at == nil || s.keeper == nil || s.keeper.Allows(j, at) {
@@ -115,8 +115,7 @@ func placeAllowed(s *space, j *Job, k int) []Part {
 	return nil
 }
 
-// due says that a job is among those being laid out: those that come last are when all
-// others have been.
+// due reports whether a job is among those being laid out: the jobs that come last are laid out after all others.
 func due(s *space, i int) bool { return s.Ordered || s.last == (i >= len(s.Jobs)-s.Last) }
 
 // squeeze gives a job a place, a smaller one if it takes that.
@@ -134,7 +133,7 @@ func squeeze(s *space, l *Layout, i, k int) {
 	}
 }
 
-// rest gives what is left to those that take less than they ask for.
+// rest gives what is left to jobs that take less than they ask for.
 func rest(s *space, l *Layout) {
 	for _, i := range s.elastic {
 		if l.Places[i] == nil {
@@ -143,7 +142,7 @@ func rest(s *space, l *Layout) {
 	}
 }
 
-// placeFor is where a job may run: where it does, if that is free.
+// placeFor returns where a job may run: where it runs already, if that place is free, or else another place.
 func (s *space) placeFor(j *Job, k int) []Part {
 	stays := s.fits(j, j.Place)
 	switch {
@@ -160,7 +159,7 @@ func (s *space) placeFor(j *Job, k int) []Part {
 	return nil
 }
 
-// fresh is how many nodes of a place gangs are not on yet.
+// fresh returns how many nodes of a place have no large job so far.
 func (s *space) fresh(at []Part) (n int) {
 	for _, v := range at {
 		if !s.gang[v.Node] {
@@ -170,8 +169,8 @@ func (s *space) fresh(at []Part) (n int) {
 	return n
 }
 
-// nodesFor finds nodes for a gang on those of gangs and so many others that k are
-// not exceeded, those first on which the fewest GPUs would have to be suspended.
+// nodesFor finds nodes for a large job: nodes of large jobs, and others as long as k is not exceeded. Nodes on
+// which the fewest GPUs would have to be suspended come first.
 func (s *space) nodesFor(j *Job, k int) (at []Part) {
 	each := perNode(j)
 	if j.Spread {
@@ -207,7 +206,7 @@ func (s *space) nodesFor(j *Job, k int) (at []Part) {
 	return nil
 }
 
-// joins says that the keeper leaves one more part to a job beside others.
+// joins reports whether the keeper leaves one more part to a job in addition to others.
 func joins(k Keeper, j *Job, at []Part, more Part) bool {
 	return k == nil || k.Allows(j, append(slices.Clone(at), more))
 }
@@ -216,8 +215,7 @@ func (s *space) byLoad(a, b int32) int {
 	return cmp.Or(cmp.Compare(s.load[a], s.load[b]), cmp.Compare(a, b))
 }
 
-// spread takes the nodes with the most room, and for what is left the fullest node
-// that has it.
+// spread takes the nodes with the most room, and for the remainder the fullest node that has room for it.
 func (s *space) spread(j *Job, open []int32) (at []Part) {
 	slices.SortStableFunc(open, func(a, b int32) int {
 		return cmp.Or(cmp.Compare(s.room(b, j), s.room(a, j)), s.byLoad(a, b))
@@ -239,8 +237,8 @@ func (s *space) spread(j *Job, open []int32) (at []Part) {
 	return nil
 }
 
-// snug is the node with the fewest free GPUs on which so many suit a job; one without
-// anything only if it is filled, or there is no other.
+// snug returns the node with the fewest free GPUs on which so many suit a job. An empty node is chosen only if the
+// job fills it, or if there is no other.
 func (s *space) snug(j *Job, need int32, but []Part) (node int32, found bool) {
 	look := func(n int32) bool {
 		if s.may(j, n) && s.room(n, j) >= need && !slices.ContainsFunc(but, func(v Part) bool { return v.Node == n }) &&
@@ -262,8 +260,7 @@ func (s *space) snug(j *Job, need int32, but []Part) (node int32, found bool) {
 	return node, found
 }
 
-// others lays out smaller jobs in order, and among them gangs that take less than
-// they ask for.
+// others lays out smaller jobs in order, and among them large jobs that take less than they ask for.
 func (s *space) others(l *Layout, k int) {
 	for _, i := range s.smalls {
 		if s.open == 0 {
@@ -276,7 +273,7 @@ func (s *space) others(l *Layout, k int) {
 	s.short = waits(s, len(s.Jobs))
 }
 
-// first lays out those at the front in order.
+// first lays out the jobs at the front, in order.
 func (s *space) first(l *Layout) {
 	for i := range s.Front {
 		if l.Places[i] == nil {
@@ -285,7 +282,7 @@ func (s *space) first(l *Layout) {
 	}
 }
 
-// inOrder lays out all jobs strictly in order, gangs on any nodes.
+// inOrder lays out all jobs strictly in order, large jobs on any nodes.
 func (s *space) inOrder(l *Layout) {
 	forget(s)
 	for i := range s.Jobs {

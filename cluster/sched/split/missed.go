@@ -1,13 +1,13 @@
 package split
 
-// missed is who finds no room any more.
+// missed is the jobs that find no room any more.
 type missed struct {
-	misfits []int64 // shapes, of jobs that never yield those that end so late or later; 0: any, -1: none
-	closed  int     // how many of Rest
+	misfits []int64 // by shape: jobs that never yield and end so late or later find no room; 0: no job does, -1: any may
+	closed  int     // how many of Rest find none
 	short   bool    // one of Rest might have found some
 }
 
-// forget forgets who has found no room.
+// forget forgets which jobs have found no room.
 func forget(s *space) {
 	for i := range s.misfits {
 		s.misfits[i] = -1
@@ -15,8 +15,8 @@ func forget(s *space) {
 	s.closed = 0
 }
 
-// misfit says that a job of its shape has found no room already: one that could start
-// wherever this one can.
+// misfit reports whether a job of the same shape has found no room already, although it could start wherever this
+// one can.
 func misfit(s *space, j *Job) bool {
 	if j.Shape < 0 {
 		return false
@@ -39,8 +39,8 @@ func note(s *space, j *Job) {
 	}
 }
 
-// inTurn gives a job a place, a smaller one if it takes that, and says whether one of
-// Rest might have had it: then the layout is worth nothing.
+// inTurn gives a job a place, a smaller one if it takes that, and reports whether one of Rest might have had the
+// place. Then the layout is worth nothing.
 func inTurn(s *space, l *Layout, i, k int) bool {
 	before := waits(s, i)
 	squeeze(s, l, i, k)
@@ -48,8 +48,8 @@ func inTurn(s *space, l *Layout, i, k int) bool {
 	return s.short
 }
 
-// waits says that some of Rest who come before job i might find room. Who finds none once
-// finds none later on: what is free becomes less.
+// waits reports whether some of Rest that come before job i might find room. A job that finds none once finds none
+// later on: free GPUs only become fewer.
 func waits(s *space, i int) bool {
 	for ; s.closed < len(s.Rest) && s.Rest[s.closed].After < i; s.closed++ {
 		if r := &s.Rest[s.closed]; s.open > 0 && s.allowed(&r.Job) && finds(s, r) {
@@ -59,15 +59,15 @@ func waits(s *space, i int) bool {
 	return false
 }
 
-// finds says that some of Rest might find room. Those who come before the gang that nodes are kept for
-// might have had these as well, whatever has become of others who are like them.
+// finds reports whether some of Rest might find room. Jobs that come before the large job that nodes are kept for
+// might have had these nodes as well, no matter whether jobs like them found room.
 func finds(s *space, r *Rest) bool {
 	ahead := (s.Steady || s.Ordered) && r.After < s.waiter
 	switch {
 	case !ahead && misfit(s, &r.Job):
 		return false
 	case s.keeper != nil:
-		return true // only in its turn can it be told
+		return true // this is known only at the job's turn
 	}
 	was := s.ahead
 	s.ahead = ahead

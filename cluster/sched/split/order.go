@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Tremble is how far apart two loads are that are told apart, in percent.
+// Tremble is the step, in percent, by which loads are compared: loads in one step count as equal.
 const Tremble = 10
 
-// pick is the node on which so many GPUs suit a job that comes first by its order.
+// pick returns the node that comes first by a job's order, of those on which so many GPUs suit the job.
 func pick(s *space, j *Job, need int32, but []Part) (node int32, found bool) {
 	if j.Order == Snug {
 		return s.snug(j, need, but)
@@ -22,8 +22,8 @@ func pick(s *space, j *Job, need int32, but []Part) (node int32, found bool) {
 	return node, found
 }
 
-// before says that a node comes before another by a job's order, or else is fuller; of
-// nodes that are as busy it is the one that Snug would take.
+// before reports whether a node comes before another by a job's order or, if they are equal in that, is fuller. Of
+// nodes that are equally busy, the one that Snug would take comes first.
 func before(s *space, j *Job, need, a, b int32) bool {
 	fit := func(n int32) int32 {
 		switch whole := s.total[n] == s.size[n]; {
@@ -37,7 +37,7 @@ func before(s *space, j *Job, need, a, b int32) bool {
 	return cmp.Or(cmp.Compare(rank(s, j, a), rank(s, j, b)), cmp.Compare(fit(a), fit(b))) < 0
 }
 
-// rank is a node's place by a job's order: the least goes first.
+// rank returns a node's place by a job's order: the least goes first.
 func rank(s *space, j *Job, node int32) uint64 {
 	switch j.Order {
 	case Snug:
@@ -59,7 +59,7 @@ func rank(s *space, j *Job, node int32) uint64 {
 	return 0
 }
 
-// Unknown is the load of a node of which nobody knows how busy it is.
+// Unknown is the load of a node if that load is not known.
 const Unknown = 1 << 32
 
 // gives notes that a layout starts something on a node.

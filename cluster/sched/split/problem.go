@@ -2,63 +2,61 @@ package split
 
 import "slices"
 
-// Problem is a cluster and the jobs that want it.
+// Problem is a cluster and the jobs that run or may start there.
 type Problem struct {
 	// Room is how many GPUs each node has that jobs may be given, free or held by
 	// one of Jobs: Room[node][kind]. All nodes list the same kinds.
 	Room [][]int32
-	// Turns are when each node was last given something, for jobs that ask for nodes
-	// in turn; nil: nobody does.
+	// Turns are when each node was last given something, for jobs that ask for nodes in turn; nil: no job does.
 	Turns []uint64
-	// Loads are how busy each node is, in percent, for jobs that ask for the least busy
-	// one, in steps of Tremble; nil: nobody knows.
+	// Loads are how busy each node is, in percent, for jobs that ask for the least busy one, in steps of Tremble;
+	// nil: not known.
 	Loads []uint64
 	// Sites are sets of nodes that some jobs may be on: Sites[site][node].
 	Sites [][]bool
-	// Jobs are those that run and those that may start, who goes first first.
+	// Jobs are those that run and those that may start, in the order in which they go.
 	Jobs []Job
-	// Rest are small jobs that were left out of Jobs since they go last, in order; nil: none was.
+	// Rest are small jobs that were left out of Jobs because they go last, in order; nil: none was.
 	Rest []Rest
-	// Front is how many of the first jobs come before all others, whatever their size.
+	// Front is how many of the first jobs come before all others, regardless of size.
 	Front int
-	// Last is how many of the last jobs come after all others, whatever their size.
+	// Last is how many of the last jobs come after all others, regardless of size.
 	Last int
 	// Bounds are limits that several jobs share: how much of each may be used.
 	Bounds []int64
-	// Today is how many nodes gangs had in the last layout.
+	// Today is how many nodes large jobs had in the last layout.
 	Today int
 	Rules
 	// Keeper keeps GPUs from some jobs; nil: all may have any.
 	Keeper Keeper
 }
 
-// Rest are jobs that are alike and wait for less than a node, and of which none takes fewer GPUs than it
-// asks for.
+// Rest are waiting jobs that are alike: each needs less than a node, and takes no fewer GPUs than it asks for.
 type Rest struct {
 	After int // they come after Jobs[After], which is neither at the front nor among the last
 	Job   Job
 }
 
-// Rules say how jobs are laid out.
+// Rules are how jobs are laid out.
 type Rules struct {
-	// Ordered asks for one layout, strictly in order, whatever it wastes.
+	// Ordered asks for one layout, strictly in order, regardless of what it wastes.
 	Ordered bool
-	// Skips says that whatever fits may start: no nodes are kept for gangs that wait.
+	// Skips is set if all that fits may start: no nodes are kept for large jobs that wait.
 	Skips bool
-	// Steady says that nobody ever yields: who comes before the gang that nodes are
-	// kept for may start there if nowhere else.
+	// Steady is set if no job ever yields. A job that comes before the large job that nodes are kept for may then
+	// start on these nodes if there is no other place.
 	Steady bool
 }
 
 // Keeper keeps GPUs from some jobs, as far as they were not given to others already.
 type Keeper interface {
-	// Reset thinks all jobs away but those that are locked.
+	// Reset removes all jobs except those that are locked.
 	Reset()
-	// Room is how many of so many free GPUs of a node a job may have at most.
+	// Room returns how many of so many free GPUs of a node a job may have at most.
 	Room(j *Job, node, free int32) int32
-	// Allows says that a job may have a place.
+	// Allows reports whether a job may have a place.
 	Allows(j *Job, at []Part) bool
-	// Own has Room count only what is kept for the job itself, until it is called again.
+	// Own sets whether Room counts only what is kept for the job itself.
 	Own(only bool)
 	// Put gives a place to a job that is not locked.
 	Put(j *Job, at []Part)
@@ -74,37 +72,37 @@ type Job struct {
 	Value uint64 // what its running is worth
 	// Place is where it runs; nil: it waits.
 	Place []Part
-	// Locked says that it stays where it is.
+	// Locked is set if the job stays where it is.
 	Locked bool
-	// Spread says that no single node could ever hold it: it takes several.
+	// Spread is set if no single node could ever hold the job: it takes several.
 	Spread bool
 	Stay
-	// Uses is what it takes of bounds.
+	// Uses is what the job takes of bounds.
 	Uses []Use
-	// Shape is alike for waiting jobs that need alike: where one finds no room,
-	// none of its shape does. -1: it is like no other.
+	// Shape is the same for waiting jobs with the same needs: where one finds no room, none of its shape does. -1:
+	// the job is like no other.
 	Shape int32
-	// Tag is what the Keeper knows it by.
+	// Tag is the number by which the Keeper knows the job.
 	Tag int32
 }
 
-// Stay is for how long a job is in the way of a gang that waits for its nodes: only what yields, or is
-// gone before those on them that do not yield, may start there.
+// Stay is for how long a job is in the way of a large job that waits for its nodes. Only jobs that yield, or are
+// gone before the jobs there that do not yield, may start on these nodes.
 type Stay struct {
 	Yields bool  // it may be suspended later on
 	Ends   int64 // after so many seconds it is expected to be gone
-	Began  int64 // when it started, or would, if it runs to its end, by any clock; 0: it may be suspended before
+	Began  int64 // when it started or would start, by any clock, if it runs to its end; 0: it may be suspended before
 }
 
 // Manner is where and how a job may be placed.
 type Manner struct {
-	Order Order  // of the nodes that hold it: which it gets
+	Order Order  // which it gets of the nodes that hold it
 	Site  int32  // on the nodes of Sites[Site-1] only; 0: on any
 	Shuns []Part // free GPUs that it keeps off
-	Least int32  // it takes so many GPUs if it must, and whole nodes fewer; 0: all or none
+	Least int32  // the fewest GPUs that it takes; 0: all or none
 	Whole bool   // fewer GPUs are fewer nodes
-	// Drains reports whether its reserved nodes are drained: only jobs that yield, or end, at once start there.
-	// They are those on which nothing has started for longest, whatever is expected of it.
+	// Drains reports whether its reserved nodes are drained: only jobs that yield, or end, at once start there. These
+	// are the nodes on which nothing has started for longest, regardless of what is expected of the job.
 	Drains bool
 }
 
@@ -115,7 +113,7 @@ type Order uint8
 const (
 	Snug   Order = 0 // the fewest free GPUs, whole nodes last
 	Roomy  Order = 1 // the most free GPUs
-	InTurn Order = 2 // by Turns: whom nothing was given for longest
+	InTurn Order = 2 // by Turns: the node that was given nothing for longest
 	Calm   Order = 3 // by Loads: the least busy, what the layout has there included
 )
 
@@ -126,29 +124,29 @@ type Part struct{ Node, GPUs int32 }
 type Use struct {
 	Bound  int32
 	Amount int64
-	Spill  int32 // what Bound has no room for is taken of the bound before this number; 0: it is not to be had
-	Scales bool  // fewer GPUs take as much less
+	Spill  int32 // number, from 1, of the bound that takes what Bound has no room for; 0: none does
+	Scales bool  // fewer GPUs take proportionally less
 }
 
-// Layout says who runs where.
+// Layout is one answer of the search: a place for each job that should run.
 type Layout struct {
-	Gangs  int      // nodes that gangs were given at most
+	Gangs  int      // nodes that large jobs may be given at most
 	Places [][]Part // of each job; nil: it does not run
-	Idle   int64    // GPUs that somebody could have used
+	Idle   int64    // GPUs that a job could have used
 	Value  uint64   // of all that run
 	Bars
 	Big []bool // of each job: it needs a node or more
-	// Short says that some of Rest might have run: there is no layout before the problem lists them.
+	// Short is set if some of Rest might have run: there is no layout before Jobs lists them.
 	Short bool
 }
 
-// Bars are what is kept for a gang that does not run.
+// Bars are what is kept for a large job that does not run.
 type Bars struct {
-	For   int     // the gang
-	Until []int64 // of each node after how many seconds the gang is expected to have it; 0: it does not want it; nil: no gang waits
+	For   int     // the large job
+	Until []int64 // for each node: after how many seconds the large job is expected to have it; 0: not kept; nil: no large job waits
 }
 
-// Choose is the best layout of those that are tried, as the package says.
+// Choose returns the best layout of those that are tried, as the package comment describes.
 func Choose(p *Problem) Layout {
 	s := newSpace(p)
 	v := judge{p.Today, s.all}
@@ -170,14 +168,14 @@ func Choose(p *Problem) Layout {
 	return best
 }
 
-// Many nodes are not tried one by one: only numbers near today's, and what the first gang that waits
-// would need beside those that run.
+// Where nodes are many, not all numbers of them are tried: only those near today's, and the number that the first
+// waiting large job would need in addition to those that run.
 const (
 	allUpTo = 16
 	near    = 4
 )
 
-// tries lists the numbers of gang nodes to try.
+// tries lists the numbers of nodes for large jobs to try.
 func tries(s *space) (out []int) {
 	n := len(s.Room)
 	if s.Ordered {
@@ -196,7 +194,8 @@ func tries(s *space) (out []int) {
 	return out
 }
 
-// enough is how many nodes the first gang that waits needs at least beside all gangs that run; 0: none waits.
+// enough returns how many nodes the first waiting large job needs at least in addition to the nodes of all large
+// jobs that run; 0: none waits.
 func enough(s *space) (nodes int) {
 	runs, need := make([]bool, len(s.Room)), int32(0)
 	for i := range s.Jobs {
@@ -228,11 +227,11 @@ const tolerated = 7
 
 // judge compares layouts.
 type judge struct {
-	today int   // nodes that gangs had
+	today int   // nodes that large jobs had
 	all   int64 // GPUs of all nodes
 }
 
-// fine says that a layout wastes nothing, or little if it is today's.
+// fine reports whether a layout wastes nothing, or only little if it is today's.
 func (v judge) fine(l *Layout) bool {
 	return l.Idle == 0 || l.Gangs == v.today && l.Idle*100 <= v.all*tolerated
 }

@@ -8,19 +8,19 @@ type space struct {
 	*hosts
 
 	sums
-	load []int32 // GPUs of each node whose jobs may be suspended
+	load []int32 // GPUs of each node that jobs hold that may be suspended
 	tenure
 	bars
-	left []int64 // of bounds
-	last bool    // those that come last are laid out
+	left []int64 // what is left of each bound
+	last bool    // the jobs that come last are being laid out
 	starts
 	ganged
 	sorts
 	missed
 }
 
-// tenure is when the last job of each node ends that is locked or never yields, in seconds, and when
-// the last of them began.
+// tenure is, for each node, when the last job that is locked or never yields ends there, in seconds, and when the
+// last such job began.
 type tenure struct{ until, began []int64 }
 
 // sums are of GPUs.
@@ -33,12 +33,12 @@ type sums struct {
 type sorts struct {
 	big     []bool // a job needs a node or more
 	bigs    []int
-	smalls  []int // and those that take less than they ask for
+	smalls  []int // and large jobs that take less than they ask for
 	elastic []int // those that take less than they ask for
 	locked  *starter
 }
 
-// ganged is where gangs are.
+// ganged is where large jobs are.
 type ganged struct {
 	gang  []bool // nodes
 	gangs int    // how many
@@ -46,7 +46,7 @@ type ganged struct {
 
 // starts is what a layout starts on nodes.
 type starts struct {
-	turns []uint64 // its number there, from 1
+	turns []uint64 // number of the last start there, from 1
 	given []uint64 // GPUs
 	turn  uint64
 }
@@ -124,7 +124,7 @@ func lock(s *space) {
 	}
 }
 
-// reset thinks all jobs away but those that stay where they are.
+// reset removes all jobs except those that stay where they are.
 func (s *space) reset(k int) Layout {
 	s.restore(&s.locked.hosts)
 	s.gangs = s.locked.ganged.gangs
@@ -144,7 +144,7 @@ func (s *space) reset(k int) Layout {
 	return Layout{Gangs: k, Places: slices.Clone(s.locked.layout.Places), Value: s.locked.layout.Value}
 }
 
-// allowed says that bounds leave room for a job.
+// allowed reports whether bounds leave room for a job.
 func (s *space) allowed(j *Job) bool {
 	for _, u := range j.Uses {
 		if rest := u.Amount - max(s.left[u.Bound], 0); rest > 0 && (u.Spill == 0 || s.left[u.Spill-1] < rest) {

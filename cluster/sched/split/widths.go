@@ -1,6 +1,7 @@
 package split
 
-// Widths tell which jobs are gangs: those that need a whole node of those that suit them, or more.
+// Widths is how wide the nodes are that suit jobs. It decides which jobs are large: those that need a whole node
+// of those that suit them, or more.
 type Widths struct {
 	Room  [][]int32 // as in a Problem
 	Sites [][]bool  // likewise; more may be added
@@ -14,7 +15,7 @@ type reach struct {
 	site  int32
 }
 
-// IsGang says that a job needs a node or more.
+// IsGang reports whether a job needs a node or more.
 func (w *Widths) IsGang(j *Job) bool {
 	of := reach{j.Kinds, j.Site}
 	widest, known := w.widest[of]
@@ -30,10 +31,10 @@ func (w *Widths) IsGang(j *Job) bool {
 	return j.Spread || perNode(j) >= max(widest, 1)
 }
 
-// on says that a job may be on a node.
+// on reports whether a job may be on a node.
 func (w *Widths) on(node int32, j *Job) bool { return j.Site == 0 || w.Sites[j.Site-1][node] }
 
-// has is how many GPUs of a node suit a job, free or not.
+// has returns how many GPUs of a node suit a job, free or not.
 func (w *Widths) has(node int32, j *Job) int32 {
 	if !w.on(node, j) {
 		return 0

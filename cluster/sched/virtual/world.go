@@ -1,6 +1,6 @@
-// Package virtual moves a state on in virtual time: it carries out commands as the
-// peers of a cluster would, and says what agents would report of processes that are
-// made up. The simulator plays traces with it, and forecasts the time to come.
+// Package virtual moves a state on in virtual time: it carries out commands as the peers of a cluster would, and
+// makes the reports that agents would send about invented processes. The simulator replays traces with it, and
+// forecasts compute the future with it.
 package virtual
 
 import (
@@ -12,14 +12,14 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// ErrDefect marks what virtual commands that make sense never meet.
+// ErrDefect marks an error that meaningful virtual commands never cause.
 var ErrDefect = errors.New("this is a defect of Berth")
 
-// World is a state at a time. A copy goes its own way.
+// World is a state at a time. A copy is independent of the original.
 type World struct {
 	State state.State
 	Now   model.Time // the state's clock follows it by 5 min at most, or by [command.AdvanceClock]
-	By    string     // who changes it
+	By    string     // the actor of its changes
 }
 
 // Apply carries out commands as one entry of the log.
@@ -40,7 +40,7 @@ func (w *World) Apply(bodies ...command.Body) ([]command.Result, error) {
 	return results, nil
 }
 
-// Must carries out commands none of which may be refused.
+// Must carries out commands, none of which may be refused.
 func (w *World) Must(bodies ...command.Body) error {
 	results, err := w.Apply(bodies...)
 	for _, r := range results {
@@ -51,13 +51,13 @@ func (w *World) Must(bodies ...command.Body) error {
 	return err
 }
 
-// Report is what the agent of a node would report.
+// Report returns what the agent of a node would report.
 func Report(s *state.State, node model.NodeID, reports ...model.Progress) *command.Report {
 	n, _ := s.Nodes.Get(node)
 	return &command.Report{Node: node, Incarnation: s.Settings().Incarnation, Epoch: n.Epoch, Reports: reports}
 }
 
-// Start has an attempt's processes run.
+// Start reports that an attempt's processes run.
 func (w *World) Start(a model.AttemptKey) error {
 	var bodies []command.Body
 	for _, r := range w.State.RanksOf(a) {
@@ -66,12 +66,12 @@ func (w *World) Start(a model.AttemptKey) error {
 	return w.Must(bodies...)
 }
 
-// End has an attempt's processes exit, and shows their GPUs clean.
+// End reports that an attempt's processes have exited, and shows their GPUs clean.
 func (w *World) End(a model.AttemptKey, exit model.Exit) error {
 	return w.Must(Ends(&w.State, a, exit)...)
 }
 
-// Ends is what the nodes of an attempt would report of its end, in order.
+// Ends returns what the nodes of an attempt would report of its end, in order.
 func Ends(s *state.State, a model.AttemptKey, exit model.Exit) (bodies []command.Body) {
 	for _, r := range s.RanksOf(a) {
 		b := Report(s, r.Node)
@@ -86,7 +86,7 @@ func Ends(s *state.State, a model.AttemptKey, exit model.Exit) (bodies []command
 	return bodies
 }
 
-// Releases is a service's release, and what its node would report of it.
+// Releases returns a service's release, and what its node would report of it.
 func Releases(s *state.State, id model.AllocationID) []command.Body {
 	var b *command.Report
 	for k := range s.Owners.From(state.OwnerKey{Allocation: id}) {
