@@ -160,8 +160,8 @@ func (b *builder) spread(s model.Shape) bool {
 // running adds the jobs that run and the jobs that have claims; jobs that are being stopped count as gone.
 func (b *builder) running() {
 	keepClaimed(b)
-	prey := b.pass.found.preyOf(b.pass)
-	defer func() { prey.seen = true }()
+	running := b.pass.found.preemptionOf(b.pass)
+	defer func() { running.seen = true }()
 	s := b.pass.state
 	tasks, attempts, jobs := s.Tasks.InOrder(), s.Attempts.InOrder(), s.Jobs.InOrder()
 	for key := range s.LiveTasks.All() {
@@ -169,8 +169,8 @@ func (b *builder) running() {
 		a, _ := attempts.Get(task.Newest())
 		job, _ := jobs.Get(key.Job)
 		place, saved, ok := b.placeOf(a.Key)
-		prey.note(&task, &a, &job, saved)
-		if a.Stop != model.ReasonNone || b.pass.beside.cleared[a.Key] {
+		running.addVictim(&task, &a, &job, saved)
+		if a.Stop != model.ReasonNone || b.pass.bookings.cleared[a.Key] {
 			continue
 		}
 		if !ok {

@@ -10,8 +10,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/state/ledger"
 )
 
-// beside is what a pass takes into account of bookings.
-type beside struct {
+// passBookings is what a pass takes into account of bookings.
+type passBookings struct {
 	pass    *pass
 	books   *ledger.Books             // nil: nothing is booked
 	cleared map[model.AttemptKey]bool // suspended for the owners of bookings
@@ -19,7 +19,7 @@ type beside struct {
 
 // clear suspends preemptible jobs, as far as needed for bookings that have begun and lack GPUs. Jobs that were
 // placed last are suspended first; other jobs continue.
-func (b *beside) clear() {
+func (b *passBookings) clear() {
 	p := b.pass
 	if b.books == nil || p.order.Tuning.NoPreemption {
 		return
@@ -37,7 +37,7 @@ func (b *beside) clear() {
 	}
 }
 
-func (b *beside) clearFor(v *model.Booking) (stop []model.AttemptKey) {
+func (b *passBookings) clearFor(v *model.Booking) (stop []model.AttemptKey) {
 	var some []model.Attempt
 	for _, a := range b.yielding(v) {
 		lacks := b.books.Short(v.ID)
@@ -70,7 +70,7 @@ func (b *beside) clearFor(v *model.Booking) (stop []model.AttemptKey) {
 }
 
 // yielding returns the attempts of other owners that may be suspended, those placed last first.
-func (b *beside) yielding(v *model.Booking) (out []model.Attempt) {
+func (b *passBookings) yielding(v *model.Booking) (out []model.Attempt) {
 	s := b.pass.state
 	for key := range s.LiveTasks.All() {
 		job, _ := s.Jobs.Get(key.Job)

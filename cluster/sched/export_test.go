@@ -83,18 +83,18 @@ type Holds struct {
 
 // CheapestOf is the price of the victims that are chosen on a node to have so many GPUs, and of the cheapest of all sets.
 func CheapestOf(class model.Class, need uint32, all []Holds, lend []int64) (chosen, least any, found bool) {
-	h := &hunt{want: &want{need: need, nodes: 1}, rights: rights{class: class, owns: true}}
+	h := &preemptor{want: &want{need: need, nodes: 1}, rights: rights{class: class, owns: true}}
 	lenders := make([]lender, len(lend))
 	for i, n := range lend {
 		lenders[i].more = n
 	}
-	y := &yard{}
+	y := &nodeOffer{}
 	for _, v := range all {
 		of := &victim{class: v.Class, yields: v.Yields, loss: v.Loss, gpus: v.GPUs + v.All, lender: &lenders[v.Lender]}
-		y.held = append(y.held, bag{of, make([]model.SlotKey, v.GPUs)})
+		y.held = append(y.held, victimGPUs{of, make([]model.SlotKey, v.GPUs)})
 	}
-	slices.SortStableFunc(y.held, func(a, b bag) int { return a.victim.compare(b.victim) })
-	victims, at := h.cheapest([]*yard{y}, nil)
+	slices.SortStableFunc(y.held, func(a, b victimGPUs) int { return a.victim.compare(b.victim) })
+	victims, at := h.cheapest([]*nodeOffer{y}, nil)
 	var best *price
 	for set := range 1 << len(y.held) {
 		var some []*victim
@@ -116,7 +116,7 @@ func CheapestOf(class model.Class, need uint32, all []Holds, lend []int64) (chos
 
 // lent says that victims may be taken one after the other, in some order, as long as each time their owner holds
 // more than it owns.
-func lent(h *hunt, victims []*victim) bool {
+func lent(h *preemptor, victims []*victim) bool {
 	taken, largest := map[*lender]int64{}, map[*lender]int64{}
 	for _, v := range victims {
 		if !h.byClass(v.class) {

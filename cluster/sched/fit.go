@@ -23,7 +23,7 @@ type want struct {
 	order model.Strategy
 	avoid model.RankKey // the task has just failed on the GPUs of this rank; zero: on none
 	state *state.State  // to look up these GPUs
-	keep  *keep         // what bookings leave to the task; nil: everything
+	keep  *bookingGuard // what bookings leave to the task; nil: everything
 }
 
 // aside is what a task leaves to others.

@@ -13,8 +13,8 @@ type follow struct {
 	pass    *pass
 	outlook *Outlook
 	guard   guard
-	misfits map[heirKind]model.Time // kinds that fit nowhere any more if they end at this time or later
-	vain    int                     // tasks tried without success
+	misfits map[successorKind]model.Time // kinds that fit nowhere any more if they end at this time or later
+	vain    int                          // tasks tried without success
 }
 
 // Bounds of one pass: tasks looked at that have come since the search, and tasks tried
@@ -67,14 +67,14 @@ func (f *follow) gangs() {
 	g := f.guard
 	g.only = only
 	p.pool.guard = &g
-	f.heirs(func(h *heir) bool { return h.big })
+	f.successors(func(h *successor) bool { return h.big })
 }
 
 // all tries all tasks that wait; tasks that have come since the search are tried last.
 func (f *follow) all() {
 	p := f.pass
 	p.pool.guard = &f.guard
-	f.heirs(func(*heir) bool { return true })
+	f.successors(func(*successor) bool { return true })
 	seen := 0
 	for key := range f.fresh() {
 		if seen++; seen > maxFresh || f.over() {
@@ -85,7 +85,7 @@ func (f *follow) all() {
 			continue
 		}
 		k := t.QueueKey(p.state)
-		h := heirOf(p.state, k, p.order.Stay(k, f.outlook.strict))
+		h := successorOf(p.state, k, p.order.Stay(k, f.outlook.strict))
 		if !f.hopeless(&h) {
 			f.try(&h)
 		}
@@ -109,9 +109,9 @@ func (f *follow) fresh() iter.Seq[model.TaskKey] {
 	}
 }
 
-// heirs tries the selected tasks that found no GPUs in the search, in the order of the search.
-func (f *follow) heirs(of func(*heir) bool) {
-	f.misfits = map[heirKind]model.Time{}
+// successors tries the selected tasks that found no GPUs in the search, in the order of the search.
+func (f *follow) successors(of func(*successor) bool) {
+	f.misfits = map[successorKind]model.Time{}
 	o, left := f.outlook, f.outlook.next[:0]
 	for i := range o.next {
 		h := o.next[i]
@@ -133,7 +133,7 @@ func (f *follow) heirs(of func(*heir) bool) {
 func (f *follow) over() bool { return f.vain >= maxVain || f.pass.full() }
 
 // advance moves on to the next task of a run, and reports whether there is one.
-func (f *follow) advance(h *heir) bool {
+func (f *follow) advance(h *successor) bool {
 	after := h.key
 	after.Task.Task++
 	next, found := queue.KeyFrom(f.pass.state, after)
@@ -145,7 +145,7 @@ func (f *follow) advance(h *heir) bool {
 }
 
 // hopeless reports whether another task of the same kind has found no room already.
-func (f *follow) hopeless(h *heir) bool {
+func (f *follow) hopeless(h *successor) bool {
 	least, known := f.misfits[h.kind]
 	return known && (h.kind.yields || f.pass.now.Add(h.ends) >= least)
 }
@@ -160,7 +160,7 @@ const (
 )
 
 // try starts a task if the task may start and fits.
-func (f *follow) try(h *heir) fate {
+func (f *follow) try(h *successor) fate {
 	p := f.pass
 	t := admission.TicketOf(p.state, h.key.Task)
 	switch {
@@ -179,7 +179,7 @@ func (f *follow) try(h *heir) fate {
 		return fateStarted
 	}
 	f.vain++
-	if p.beside.books == nil && t.Task.Avoid == 0 {
+	if p.bookings.books == nil && t.Task.Avoid == 0 {
 		f.misfits[h.kind] = w.ends
 	}
 	return fateWaits

@@ -10,44 +10,46 @@ import (
 	"github.com/berth-gpu/berth/fsm/state/ledger"
 )
 
-// keep is what bookings leave to one task.
-type keep struct {
+// bookingGuard is what bookings leave to one task.
+type bookingGuard struct {
 	books *ledger.Books
 	stake ledger.Stake // At is set for each question
 	need  uint32       // GPUs on each node
-	way   way
+	rule  guardRule
 	caps  map[ledger.Lot]capped // how many GPUs of a place the task may take, by places with GPUs 0
-	shut  map[joint]bool        // places that are not allowed in addition to the parts that were found
+	shut  map[placeAmong]bool   // places that are not allowed in addition to the parts that were found
 	why   []model.Booking       // bookings that were in the way
 }
 
-// way is a rule by which places are left out. A task tries one way after the other, and uses the first with
+// guardRule is a rule by which places are left out. A task tries one rule after the other, and uses the first with
 // which it finds all of its GPUs and may have them together.
-type way uint8
+type guardRule uint8
 
 const (
-	wayAny way = iota // where a part is not allowed in addition to the parts found
-	wayOwn            // where a part would take GPUs that a booking needs for others
-	ways
+	ruleJoint guardRule = iota // where a part is not allowed in addition to the parts found
+	ruleOwn                    // where a part would take GPUs that a booking needs for others
+	ruleCount
 )
 
-// keepFor returns what bookings leave to a task that asks for GPUs; nil: everything.
-func keepFor(b *ledger.Books, user, project string, ends model.Time, w *want) *keep {
+// guardFor returns what bookings leave to a task that asks for GPUs; nil: everything.
+func guardFor(b *ledger.Books, user, project string, ends model.Time, w *want) *bookingGuard {
 	if b == nil {
 		return nil
 	}
-	return &keep{
+	return &bookingGuard{
 		books: b, stake: ledger.Stake{User: user, Project: project, Ends: ends}, need: w.need,
 	}
 }
 
-// turn changes to another way to leave places out.
-func (k *keep) turn(to way) { k.way, k.caps, k.shut = to, map[ledger.Lot]capped{}, map[joint]bool{} }
+// setRule changes to another rule.
+func (k *bookingGuard) setRule(to guardRule) {
+	k.rule, k.caps, k.shut = to, map[ledger.Lot]capped{}, map[placeAmong]bool{}
+}
 
-// joint is a place in addition to a number of parts.
-type joint struct {
-	at     ledger.Lot
-	beside int
+// placeAmong is a place in addition to a number of parts.
+type placeAmong struct {
+	at    ledger.Lot
+	parts int
 }
 
 // capped is how many GPUs of a place a task may take, and the booking in the way of one more.
@@ -56,9 +58,9 @@ type capped struct {
 	by model.Booking
 }
 
-// cap returns how many of the given number of GPUs of a type a task may take on a node, under this way. A booking
+// limitOnNode returns how many of the given number of GPUs of a type a task may take on a node, under this rule. A booking
 // counts as in the way only if it leaves fewer GPUs than the task finds there.
-func (k *keep) cap(node model.NodeID, name string, open uint32) uint32 {
+func (k *bookingGuard) limitOnNode(node model.NodeID, name string, open uint32) uint32 {
 	at := ledger.Lot{}
 	at.Node, at.Model = k.books.Place(node, name)
 	most, known := k.caps[at]
@@ -66,18 +68,18 @@ func (k *keep) cap(node model.NodeID, name string, open uint32) uint32 {
 		most = k.most(at)
 		k.caps[at] = most
 	}
-	if most.n < open && k.way == wayAny {
+	if most.n < open && k.rule == ruleJoint {
 		k.blame(most.by)
 	}
 	return min(open, most.n)
 }
 
 // most returns the most GPUs of a place that a task may take.
-func (k *keep) most(at ledger.Lot) (out capped) {
+func (k *bookingGuard) most(at ledger.Lot) (out capped) {
 	fine := func(n uint32) bool {
 		at.GPUs = n
 		k.stake.At = []ledger.Lot{at}
-		if k.way == wayOwn {
+		if k.rule == ruleOwn {
 			_, shut := k.books.Closed(&k.stake)
 			return !shut && k.books.Free(&k.stake)
 		}
@@ -95,14 +97,14 @@ func (k *keep) most(at ledger.Lot) (out capped) {
 }
 
 // blame adds a booking that is in the way.
-func (k *keep) blame(by model.Booking) {
+func (k *bookingGuard) blame(by model.Booking) {
 	if !slices.Contains(k.why, by) {
 		k.why = append(k.why, by)
 	}
 }
 
 // allows reports whether GPUs may be given to the task.
-func (k *keep) allows(at ...ledger.Lot) bool {
+func (k *bookingGuard) allows(at ...ledger.Lot) bool {
 	k.stake.At = at
 	by, ok := k.books.Allows(&k.stake)
 	if !ok {
@@ -112,7 +114,7 @@ func (k *keep) allows(at ...ledger.Lot) bool {
 }
 
 // open returns the suitable GPUs of a node that bookings leave to a task.
-func (k *keep) open(h *host, w *want) []gpu {
+func (k *bookingGuard) open(h *host, w *want) []gpu {
 	left, have := map[string]uint32{}, map[string]uint32{}
 	for i := range h.gpus {
 		if g := &h.gpus[i]; w.takes(g) {
@@ -127,7 +129,7 @@ func (k *keep) open(h *host, w *want) []gpu {
 		}
 		n, known := left[g.model]
 		if !known {
-			n = k.cap(h.id, g.model, min(have[g.model], k.need))
+			n = k.limitOnNode(h.id, g.model, min(have[g.model], k.need))
 		}
 		if left[g.model] = n - min(n, 1); n > 0 {
 			out = append(out, *g)
@@ -137,19 +139,19 @@ func (k *keep) open(h *host, w *want) []gpu {
 }
 
 // count returns how many of n suitable GPUs of a node bookings leave to a task.
-func (k *keep) count(h *host, w *want, n uint32) uint32 {
+func (k *bookingGuard) count(h *host, w *want, n uint32) uint32 {
 	switch {
 	case k == nil || n == 0:
 		return n
 	case mixed(h):
 		return uint32(len(k.open(h, w))) //nolint:gosec // few
 	}
-	return k.cap(h.id, h.gpus[0].model, min(n, k.need))
+	return k.limitOnNode(h.id, h.gpus[0].model, min(n, k.need))
 }
 
-// from returns the GPUs of a node among which a task chooses: those that it may take, or all GPUs of the node if
+// candidates returns the GPUs of a node among which a task chooses: those that it may take, or all GPUs of the node if
 // they are of one type, so that the task finds GPUs near each other.
-func (k *keep) from(h *host, w *want) []gpu {
+func (k *bookingGuard) candidates(h *host, w *want) []gpu {
 	if k == nil || !mixed(h) {
 		return h.gpus
 	}
@@ -161,8 +163,8 @@ func (w *want) seek(p *pool) ([]part, bool) {
 	if w.keep == nil {
 		return p.find(w)
 	}
-	for to := range ways {
-		w.keep.turn(to)
+	for to := range ruleCount {
+		w.keep.setRule(to)
 		if parts, fits := p.find(w); fits && w.keep.allows(w.lots(parts)...) {
 			return parts, true
 		}
@@ -182,7 +184,7 @@ func (w *want) joins(taken, parts []part, more part) bool {
 	if k == nil {
 		return true
 	}
-	at := joint{ledger.Lot{GPUs: more.n}, len(taken) + len(parts)}
+	at := placeAmong{ledger.Lot{GPUs: more.n}, len(taken) + len(parts)}
 	at.at.Node, at.at.Model = k.books.Place(more.host.id, more.host.gpus[0].model)
 	if k.shut[at] {
 		return false
@@ -203,7 +205,7 @@ func mixed(h *host) bool {
 // lots returns the GPUs that a task would take.
 func (w *want) lots(parts []part) (out []ledger.Lot) {
 	for _, v := range parts {
-		for _, g := range choose(w.keep.from(v.host, w), w, int(v.n)) {
+		for _, g := range choose(w.keep.candidates(v.host, w), w, int(v.n)) {
 			i := len(out) - 1
 			if i < 0 || out[i].Node != v.host.id || out[i].Model != g.model {
 				out = append(out, ledger.Lot{Node: v.host.id, Model: g.model})
@@ -216,7 +218,7 @@ func (w *want) lots(parts []part) (out []ledger.Lot) {
 }
 
 // put counts the GPUs that a task was given.
-func (k *keep) put(s *state.State, ranks []command.Placement) {
+func (k *bookingGuard) put(s *state.State, ranks []command.Placement) {
 	if k == nil {
 		return
 	}
@@ -231,7 +233,7 @@ func (k *keep) put(s *state.State, ranks []command.Placement) {
 }
 
 // leaves reports whether bookings leave GPUs to a preemptor once the victims are stopped.
-func (b *beside) leaves(w *want, slots []model.SlotKey, victims []*victim) bool {
+func (b *passBookings) leaves(w *want, slots []model.SlotKey, victims []*victim) bool {
 	if w.keep == nil {
 		return true
 	}
@@ -251,18 +253,20 @@ func (b *beside) leaves(w *want, slots []model.SlotKey, victims []*victim) bool 
 	return after.allows(at...)
 }
 
-// kin is what tasks have in common that bookings treat alike.
-type kin struct {
+// bookingClass is what tasks have in common that bookings treat alike.
+type bookingClass struct {
 	shape         model.Shape
 	user, project string
 	certain       model.Magnitude
 }
 
-func kinOf(run *state.Run) kin { return kin{run.Shape, run.User, run.Project, run.Certain} }
+func bookingClassOf(run *state.Run) bookingClass {
+	return bookingClass{run.Shape, run.User, run.Project, run.Certain}
+}
 
 // bars reports whether bookings leave no GPUs to a task that would find some otherwise, and whether they leave
 // none to any task of its kin either, however short.
-func (b *beside) bars(w *want, certain model.Magnitude) (barred, all bool) {
+func (b *passBookings) bars(w *want, certain model.Magnitude) (barred, all bool) {
 	if w.keep == nil {
 		return false, false
 	}

@@ -21,7 +21,7 @@ type keeper struct {
 	base, now *ledger.Books
 	fresh     *ledger.Books  // now, as a job that starts finds it; nil: not opened yet
 	stakes    []ledger.Stake // by tag; At is set for each question
-	numbers   map[kin]int32
+	numbers   map[bookingClass]int32
 	places    [][]ledger.Lot // of each node and kind, with GPUs 0: as far as bookings distinguish them
 	plain     []bool         // nodes that no booking concerns
 	rooms     map[room]int32
@@ -40,10 +40,10 @@ type room struct {
 
 // newKeeper returns nil if nothing is booked; the methods that builders call accept a nil keeper.
 func newKeeper(b *builder) *keeper {
-	if b.pass.beside.books == nil {
+	if b.pass.bookings.books == nil {
 		return nil
 	}
-	return &keeper{builder: b, base: b.pass.beside.books.Copy(), numbers: map[kin]int32{}, rooms: map[room]int32{}}
+	return &keeper{builder: b, base: b.pass.bookings.books.Copy(), numbers: map[bookingClass]int32{}, rooms: map[room]int32{}}
 }
 
 // orNone returns the keeper for a problem; nil if nothing is booked.
@@ -56,7 +56,7 @@ func (k *keeper) orNone() split.Keeper {
 		k.plain[i] = true
 		for kind := range k.kinds {
 			at := ledger.Lot{}
-			at.Node, at.Model = k.pass.beside.books.Place(id, k.kinds[kind].model)
+			at.Node, at.Model = k.pass.bookings.books.Place(id, k.kinds[kind].model)
 			k.places[i] = append(k.places[i], at)
 			k.plain[i] = k.plain[i] && (at == ledger.Lot{} || k.room[i][kind] == 0)
 		}
@@ -112,7 +112,7 @@ func (k *keeper) alike(run state.Run, shape int32) int32 {
 	if run.Certain > 0 {
 		return -1
 	}
-	id := kinOf(&run)
+	id := bookingClassOf(&run)
 	n, known := k.numbers[id]
 	if !known {
 		n = int32(len(k.numbers)) //nolint:gosec // few

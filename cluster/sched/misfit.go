@@ -38,7 +38,7 @@ func (p *pass) misfit(w *want, fresh *pool) []blocker.Blocker {
 		b.Whom, b.GPUs, b.Until = makeWay(p.state, w.who)
 		return []blocker.Blocker{b}
 	}
-	if bars := p.beside.explain(fresh, free); len(bars) > 0 {
+	if bars := p.bookings.explain(fresh, free); len(bars) > 0 {
 		return bars
 	}
 	if _, fits := free.seek(p.pool); fits && len(p.times.reserved) > 0 && !p.stopped {
@@ -74,7 +74,7 @@ func (p *pool) shortage(w *want) (out []blocker.Blocker) {
 	anyType, anySize, anyNode, anyUser := *w, *w, *w, *w
 	anyType.model, anySize.memory = "", 0
 	var says, private bool
-	anyNode.sites, says = w.sites.whatever()
+	anyNode.sites, says = w.sites.anyNode()
 	anyUser.sites, private = w.sites.ofAnyUser()
 	never := p.state.Nodes.Len() > 0 && !w.holds(w.sizes(listed))
 	if _, fits := p.find(&anyUser); private && (fits || never && anyUser.holds(anyUser.sizes(listed))) {
@@ -166,7 +166,7 @@ const maxBars = 3
 
 // explain lists the bookings because of which a task finds no GPUs, even before anything is placed. The list is
 // empty if bookings are not the cause, or not the only one.
-func (b *beside) explain(fresh *pool, w want) (out []blocker.Blocker) {
+func (b *passBookings) explain(fresh *pool, w want) (out []blocker.Blocker) {
 	if w.keep == nil {
 		return nil
 	}

@@ -23,7 +23,7 @@ type Outlook struct {
 	fresh  model.JobID // jobs from this number on have come since
 	turn   uint32      // likewise for services
 	meant  []meant
-	next   []heir
+	next   []successor
 	guard  guard
 	gangs  map[model.NodeID]bool // nodes that the layout gives to large jobs
 }
@@ -43,26 +43,26 @@ type share struct {
 	n    uint32
 }
 
-// heir is a waiting task that comes next: one that found no GPUs, or the last one of its run that the search
+// successor is a waiting task that comes next: one that found no GPUs, or the last one of its run that the search
 // looked at.
-type heir struct {
+type successor struct {
 	key  state.QueueKey
-	kind heirKind
+	kind successorKind
 	ends time.Duration // after which it is expected to end
 	big  bool          // it needs a node or more
 	last bool          // of its run: later tasks of the run are not named
 }
 
-// heirKind is what tasks have in common that find room in the same places: where one finds none, no other does,
+// successorKind is what tasks have in common that find room in the same places: where one finds none, no other does,
 // except shorter ones on barred nodes.
-type heirKind struct {
+type successorKind struct {
 	shape  model.Shape
 	yields bool // it may be suspended later on
 }
 
-func heirOf(s *state.State, k state.QueueKey, stay split.Stay) heir {
+func successorOf(s *state.State, k state.QueueKey, stay split.Stay) successor {
 	run := k.Run.Value()
-	return heir{key: k, kind: heirKind{shapeIn(s, &run), stay.Yields}, ends: time.Duration(stay.Ends) * time.Second}
+	return successor{key: k, kind: successorKind{shapeIn(s, &run), stay.Yields}, ends: time.Duration(stay.Ends) * time.Second}
 }
 
 // maxHeirs bounds the tasks of one kind that an outlook names.
@@ -121,13 +121,13 @@ func outlookOf(b *builder, problem *split.Problem, best *split.Layout) *Outlook 
 			o.meant = append(o.meant, meant{c.key.Task, sharesOn(b.nodes, at)})
 		}
 	}
-	o.next = heirsOf(b, problem, best)
+	o.next = successorsOf(b, problem, best)
 	return o
 }
 
-// heirsOf lists the tasks that found no GPUs, in order. The last task of each run is named even if it found some:
+// successorsOf lists the tasks that found no GPUs, in order. The last task of each run is named even if it found some:
 // the tasks of its run that the search did not look at come after it.
-func heirsOf(b *builder, problem *split.Problem, best *split.Layout) (out []heir) {
+func successorsOf(b *builder, problem *split.Problem, best *split.Layout) (out []successor) {
 	type line struct {
 		class model.Class
 		run   unique.Handle[state.Run]
@@ -139,13 +139,13 @@ func heirsOf(b *builder, problem *split.Problem, best *split.Layout) (out []heir
 			last[lineOf(&c.key)] = i
 		}
 	}
-	known := map[heirKind]int{}
+	known := map[successorKind]int{}
 	for i := range b.all {
 		c, j := &b.all[i], &problem.Jobs[i]
 		if c.attempt.N > 0 || best.Places[i] != nil && last[lineOf(&c.key)] != i {
 			continue
 		}
-		h := heirOf(b.pass.state, c.key, j.Stay)
+		h := successorOf(b.pass.state, c.key, j.Stay)
 		if known[h.kind]++; known[h.kind] <= maxHeirs {
 			h.big = best.Big[i]
 			out = append(out, h)

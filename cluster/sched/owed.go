@@ -44,9 +44,9 @@ func owedBy(b *builder, best *split.Layout) (out []owed) {
 	return out
 }
 
-// owes lists all that a pass keeps for waiting tasks.
-func (y *prey) owes() []owed {
-	p := y.pass
+// keptForOthers lists all that a pass keeps for waiting tasks.
+func (m *preemption) keptForOthers() []owed {
+	p := m.pass
 	out := slices.Clip(p.found.owed)
 	for i := range p.times.reserved {
 		r := &p.times.reserved[i]
@@ -60,16 +60,16 @@ func (y *prey) owes() []owed {
 // rights is what a waiting task may take of others.
 type rights struct {
 	pass  *pass
-	who   model.TaskKey
+	task  model.TaskKey
 	class model.Class
 	owns  bool // what it asks for is within its owner's guarantee
 	at    queue.SortKey
 	ends  model.Time // when it would be out of the way of the tasks for which GPUs are kept
 }
 
-// heeds reports whether a task has to leave GPUs to the other task for which they are kept: the task would be in
+// respects reports whether a task has to leave GPUs to the other task for which they are kept: the task would be in
 // the way, comes later, and has no right to what the other would have.
-func (r *rights) heeds(o *owed) bool {
+func (r *rights) respects(o *owed) bool {
 	if !r.inTheWay(o) || !r.before(o) {
 		return false
 	}
@@ -81,7 +81,7 @@ func (r *rights) heeds(o *owed) bool {
 	return !r.right(o.to.Class, pool.Beyond(int64(leastOf(&run.Shape))) > 0)
 }
 
-func (r *rights) inTheWay(o *owed) bool { return o.to.Task != r.who && r.ends > o.from }
+func (r *rights) inTheWay(o *owed) bool { return o.to.Task != r.task && r.ends > o.from }
 
 func (r *rights) before(o *owed) bool { return r.pass.order.SortKey(o.to).Compare(r.at) < 0 }
 
@@ -96,25 +96,25 @@ func (r *rights) byClass(class model.Class) bool {
 }
 
 // withhold leaves to others the GPUs that are kept for them, except those to which the task has a right.
-func (h *hunt) withhold() {
+func (h *preemptor) withhold() {
 	var everywhere uint64
 	at := map[model.NodeID]uint64{}
 	for i := range h.all.owed {
 		switch o := &h.all.owed[i]; {
-		case !h.heeds(o):
+		case !h.respects(o):
 		case o.node == "":
 			everywhere += uint64(o.gpus)
 		default:
 			at[o.node] += uint64(o.gpus)
 		}
 	}
-	for _, y := range h.yards {
+	for _, y := range h.offers {
 		y.leave(everywhere + at[y.node])
 	}
 }
 
-// leave leaves so many GPUs of the yard to others, the open ones first.
-func (y *yard) leave(n uint64) {
+// leave leaves so many GPUs of the offer to others, the open ones first.
+func (y *nodeOffer) leave(n uint64) {
 	open := uint64(len(y.open))
 	y.open = y.open[:open-min(n, open)]
 	for n -= min(n, open); n > 0 && len(y.held) > 0; {

@@ -29,7 +29,7 @@ func Plan(s *state.State, now model.Time) (commands []command.Body, next model.T
 
 // run makes the whole plan.
 func (p *pass) run() {
-	p.beside.clear()
+	p.bookings.clear()
 	p.claimed()
 	p.fill()
 	p.preempt()
@@ -68,8 +68,8 @@ func sooner(a, b model.Time) model.Time {
 // due returns when the next thing happens that is known in advance: the start of a period, a task's next try, a
 // booking's start or end, or the first instant at which a task may be stopped for others; 0: never.
 func due(p *pass) (at model.Time) {
-	if p.found.prey != nil {
-		at = p.found.prey.wake
+	if p.found.preemption != nil {
+		at = p.found.preemption.retryAt
 	}
 	if p.state.Queue.Len() > 0 {
 		at = sooner(at, sooner(p.found.frees, renewed(p.state, p.now)))
@@ -113,7 +113,7 @@ type pass struct {
 	found   found
 	stopped bool // nothing else may start: a task waits that none may pass
 	planned
-	beside beside
+	bookings passBookings
 }
 
 // misfits is what a pass has found no GPUs for.
@@ -137,7 +137,7 @@ func newPassBy(s *state.State, o *queue.Ordering) *pass {
 		times: timetable{state: s, now: o.Now, pool: pool, left: likely(s)}, budget: admission.NewBudget(s, o.Now), misfits: misfits{least: map[model.Shape]time.Duration{}},
 		planned: planned{done: map[model.TaskKey]bool{}},
 	}
-	p.beside = beside{pass: p, books: state.OpenBooks(s, o.Now)}
+	p.bookings = passBookings{pass: p, books: state.OpenBooks(s, o.Now)}
 	return p
 }
 
@@ -176,7 +176,7 @@ func (p *pass) jobs(before *queue.SortKey) {
 func over(p *pass) bool {
 	t := &p.order.Tuning
 	keeps := t.Backfill == model.BackfillNone || t.Backfill == model.BackfillReserve && len(p.times.reserved) < int(t.Depth)
-	return p.full() && (len(p.commands) >= maxPlan || !keeps || !anyHunts(p))
+	return p.full() && (len(p.commands) >= maxPlan || !keeps || !mayPreempt(p))
 }
 
 // outcome is the result of trying the head of a run.
@@ -206,7 +206,7 @@ func (p *pass) try(r *queue.Run) outcome {
 		return outcomeOf(b.Code)
 	}
 	run := r.Key.Run.Value()
-	if least, known := p.misfits.least[shapeIn(p.state, &run)]; known && !r.Single && (least == 0 || p.beside.books == nil) && p.times.holds(p.order, t) >= least {
+	if least, known := p.misfits.least[shapeIn(p.state, &run)]; known && !r.Single && (least == 0 || p.bookings.books == nil) && p.times.holds(p.order, t) >= least {
 		return p.tooLong(&run, least)
 	}
 	w := p.wantOf(t)
@@ -232,7 +232,7 @@ func freshWant(p *pass, t *admission.Ticket) want {
 func (p *pass) wantOf(t *admission.Ticket) want {
 	w := freshWant(p, t)
 	w = withinLimits(&p.budget, w, t)
-	w.keep = keepFor(p.beside.books, t.Job.Spec.User, t.Job.Spec.Project, t.SpecAsPlaced(p.state).CertainEnd(p.now), &w)
+	w.keep = guardFor(p.bookings.books, t.Job.Spec.User, t.Job.Spec.Project, t.SpecAsPlaced(p.state).CertainEnd(p.now), &w)
 	if p.order.Tuning.Backfill == model.BackfillReserve {
 		w.until = p.now.Add(p.times.holds(p.order, t))
 	}
@@ -241,7 +241,7 @@ func (p *pass) wantOf(t *admission.Ticket) want {
 
 // misplaced returns what follows if a task finds no GPUs.
 func (p *pass) misplaced(t *admission.Ticket, r *queue.Run, w *want) outcome {
-	barred, all := p.beside.bars(w, r.Key.Run.Value().Certain)
+	barred, all := p.bookings.bars(w, r.Key.Run.Value().Certain)
 	if barred && (all || r.Single) {
 		return runOver
 	} else if barred {

@@ -235,7 +235,7 @@ func (p *pool) take(h *host, w *want, n uint32) command.Placement {
 	at := command.Placement{Node: h.id, Epoch: h.epoch}
 	was := h.free
 	h.whole = false
-	chosen := choose(w.keep.from(h, w), w, int(n))
+	chosen := choose(w.keep.candidates(h, w), w, int(n))
 	if w.until > 0 {
 		back(p, h.id, w.until, chosen)
 	}

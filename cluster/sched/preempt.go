@@ -16,10 +16,10 @@ import (
 // Bounds of the preemption in one pass. One task gets its GPUs. So few preemptors that differ are tried, and so
 // few tasks of each run looked at, that a long queue of them costs little.
 const (
-	maxHunters = 16
-	maxLooked  = 256 // tasks of a run
-	maxVictims = 1024
-	claimSlack = 2 * time.Minute // for GPUs to be shown clean, beyond the victims' graces
+	maxPreemptors = 16
+	maxLooked     = 256 // tasks of a run
+	maxVictims    = 1024
+	claimSlack    = 2 * time.Minute // for GPUs to be shown clean, beyond the victims' graces
 )
 
 // preempt lets the first waiting task of a higher class that was not placed take GPUs of lower classes: they are
@@ -30,11 +30,11 @@ func (p *pass) preempt() {
 	if t.NoPreemption || t.Preempt == model.PreemptsNobody || len(p.commands) >= maxPlan {
 		return
 	}
-	all := p.found.preyOf(p)
+	all := p.found.preemptionOf(p)
 	all.count()
-	for _, q := range all.hunters() {
-		for ; q.Len() > 0 && len(all.vain) < maxHunters; q.Reorder() {
-			switch r := q.Head(); all.hunt(r) {
+	for _, q := range all.preemptors() {
+		for ; q.Len() > 0 && len(all.failed) < maxPreemptors; q.Reorder() {
+			switch r := q.Head(); all.claimForHead(r) {
 			case placed:
 				return
 			case skipped:
@@ -48,23 +48,23 @@ func (p *pass) preempt() {
 	}
 }
 
-// hunt claims GPUs for the head of a run, and returns the outcome. A failure of a task that keeps off some GPUs
+// claimForHead claims GPUs for the head of a run, and returns the outcome. A failure of a task that keeps off some GPUs
 // does not count for others of its run.
-func (y *prey) hunt(r *queue.Run) outcome {
-	if y.served(r.Key.Task) {
+func (m *preemption) claimForHead(r *queue.Run) outcome {
+	if m.served(r.Key.Task) {
 		return skipped
 	}
 	if r.Examined++; r.Examined > maxLooked {
 		return runOver
 	}
-	t := admission.TicketOf(y.pass.state, r.Key.Task)
-	why, kept := keptBack(y.pass, t)
+	t := admission.TicketOf(m.pass.state, r.Key.Task)
+	why, kept := keptBack(m.pass, t)
 	switch picky := t.Task.Avoid > 0; {
 	case kept:
 		return why
-	case picky && y.picky == maxHunters:
+	case picky && m.selective == maxPreemptors:
 		return skipped
-	case y.yield(r.Key, t):
+	case m.claimFor(r.Key, t):
 		return placed
 	case picky:
 		return skipped
@@ -81,8 +81,8 @@ func keptBack(p *pass, t *admission.Ticket) (what outcome, kept bool) {
 	return placed, false
 }
 
-// anyHunts reports whether a waiting task may have a right to GPUs of others.
-func anyHunts(p *pass) bool {
+// mayPreempt reports whether a waiting task may have a right to GPUs of others.
+func mayPreempt(p *pass) bool {
 	if t := &p.order.Tuning; t.NoPreemption || t.Preempt == model.PreemptsNobody {
 		return false
 	}
@@ -119,36 +119,36 @@ func startClaimants(p *pass, kept bool) {
 	}
 }
 
-// prey is what preemptors may take during one pass, including GPUs for which no other task has to stop.
-type prey struct {
-	pass    *pass
-	seen    bool // all that runs was noted
-	known   bool
-	victims []*victim                           // cheapest first
-	ripe    [model.ClassCritical + 1]model.Time // of each class, when the first attempt that may not be stopped yet may be; 0: there is none
-	wake    model.Time                          // when a task that needs GPUs of others may find more of these; 0: never
-	leaving map[model.AttemptKey]uint32         // attempts that are being stopped, with their GPUs
-	coming  map[model.NodeID][]model.SlotKey    // free soon, and kept for no task
-	going   map[model.ScopeKey]int64            // GPUs of each owner that are leaving
-	owed    []owed                              // what is kept for waiting tasks
-	vain    map[hunter]model.Time               // preemptors that have found too little, with when they would be gone
-	picky   int                                 // how many of these keep off some GPUs
+// preemption is what preemptors may take during one pass, including GPUs for which no other task has to stop.
+type preemption struct {
+	pass        *pass
+	seen        bool // all that runs was noted
+	known       bool
+	victims     []*victim                           // cheapest first
+	stoppableAt [model.ClassCritical + 1]model.Time // of each class, when the first attempt that may not be stopped yet may be; 0: there is none
+	retryAt     model.Time                          // when a task that needs GPUs of others may find more of these; 0: never
+	leaving     map[model.AttemptKey]uint32         // attempts that are being stopped, with their GPUs
+	freeSoon    map[model.NodeID][]model.SlotKey    // free soon, and kept for no task
+	leavingOf   map[model.ScopeKey]int64            // GPUs of each owner that are leaving
+	owed        []owed                              // what is kept for waiting tasks
+	failed      map[preemptorKey]model.Time         // preemptors that have found too little, with when they would be gone
+	selective   int                                 // how many of these keep off some GPUs
 }
 
-// preyOf returns the pass's prey.
-func (f *found) preyOf(p *pass) *prey {
-	if f.prey == nil {
-		f.prey = &prey{
-			pass: p, leaving: map[model.AttemptKey]uint32{}, coming: map[model.NodeID][]model.SlotKey{}, going: map[model.ScopeKey]int64{},
-			vain: map[hunter]model.Time{},
+// preemptionOf returns the pass's preemption.
+func (f *found) preemptionOf(p *pass) *preemption {
+	if f.preemption == nil {
+		f.preemption = &preemption{
+			pass: p, leaving: map[model.AttemptKey]uint32{}, freeSoon: map[model.NodeID][]model.SlotKey{}, leavingOf: map[model.ScopeKey]int64{},
+			failed: map[preemptorKey]model.Time{},
 		}
 	}
-	return f.prey
+	return f.preemption
 }
 
 // count counts the tasks that will start once others are stopped against the limits, as if they had started.
-func (y *prey) count() {
-	p := y.pass
+func (m *preemption) count() {
+	p := m.pass
 	will := func(key model.TaskKey, run *state.Run) {
 		switch {
 		case p.done[key]:
@@ -172,15 +172,15 @@ func (y *prey) count() {
 	}
 }
 
-// hunters returns the runs that have a right to GPUs of others: runs of higher classes and of owners. There is one
+// preemptors returns the runs that have a right to GPUs of others: runs of higher classes and of owners. There is one
 // queue for each class, in order, the highest class first.
-func (y *prey) hunters() (classes []*queue.Queue) {
-	p := y.pass
+func (m *preemption) preemptors() (classes []*queue.Queue) {
+	p := m.pass
 	for head := range queue.Heads(p.state) {
 		if head.Class < model.ClassHigh && !p.budget.HasPools {
 			break // no later run has a right either
 		}
-		if head.Class < model.ClassHigh && !y.owns(head) {
+		if head.Class < model.ClassHigh && !m.owns(head) {
 			continue
 		}
 		at := p.order.SortKey(head)
@@ -198,9 +198,9 @@ func (y *prey) hunters() (classes []*queue.Queue) {
 
 // owns reports whether a task, with the fewest GPUs that it takes, would stay within its owner's guarantee. Such a
 // task may take back what others borrow of the guarantee.
-func (y *prey) owns(k state.QueueKey) bool {
+func (m *preemption) owns(k state.QueueKey) bool {
 	run := k.Run.Value()
-	own := y.pass.budget.Pool(run.Project, run.User)
+	own := m.pass.budget.Pool(run.Project, run.User)
 	return own.Reserved > 0 && own.Beyond(int64(leastOf(&run.Shape))) == 0
 }
 
@@ -214,8 +214,8 @@ func leastOf(s *model.Shape) uint32 {
 
 // served reports whether a task needs no GPUs of others: this plan places it, or others are being stopped for it
 // already.
-func (y *prey) served(key model.TaskKey) bool {
-	p := y.pass
+func (m *preemption) served(key model.TaskKey) bool {
+	p := m.pass
 	return p.found.plans(key) || len(p.pool.kept[key]) > 0 || p.done[key]
 }
 
@@ -256,21 +256,21 @@ func (v *victim) compare(b *victim) int {
 		cmp.Compare(v.loss, b.loss), cmp.Compare(v.gpus, b.gpus), b.key.Compare(v.key))
 }
 
-// note adds a running task: to the victims, or to those that will free their GPUs because they are being stopped.
+// addVictim adds a running task: to the victims, or to those that will free their GPUs because they are being stopped.
 // A search looks at all running tasks, and notes them on the way. The argument saved is how long after the
 // attempt's start its first rank saved a checkpoint.
-func (y *prey) note(task *model.Task, a *model.Attempt, job *model.Job, saved time.Duration) {
+func (m *preemption) addVictim(task *model.Task, a *model.Attempt, job *model.Job, saved time.Duration) {
 	switch {
-	case a.Stop != model.ReasonNone || y.pass.beside.cleared[a.Key]:
-		y.leaving[a.Key] = a.GPUs
-	case a.Started == 0 || !job.Spec.Preemptible && y.pass.order.Tuning.Preempt != model.PreemptsLower:
-	case y.firm(task, a) > 0:
-		ripe := &y.ripe[min(task.Class, model.ClassCritical)]
-		*ripe = sooner(*ripe, y.pass.now.Add(y.firm(task, a)))
+	case a.Stop != model.ReasonNone || m.pass.bookings.cleared[a.Key]:
+		m.leaving[a.Key] = a.GPUs
+	case a.Started == 0 || !job.Spec.Preemptible && m.pass.order.Tuning.Preempt != model.PreemptsLower:
+	case m.firm(task, a) > 0:
+		ripe := &m.stoppableAt[min(task.Class, model.ClassCritical)]
+		*ripe = sooner(*ripe, m.pass.now.Add(m.firm(task, a)))
 	default:
-		y.victims = append(y.victims, &victim{
+		m.victims = append(m.victims, &victim{
 			key: a.Key, class: task.Class, yields: job.Spec.Preemptible, gpus: a.GPUs, grace: a.Frozen.FenceLead(),
-			loss: lossOf(a, saved, y.pass.now),
+			loss: lossOf(a, saved, m.pass.now),
 		})
 	}
 }
@@ -281,77 +281,77 @@ func lossOf(a *model.Attempt, saved time.Duration, now model.Time) int64 {
 	return max(now.Sub(a.Started)-saved, 0).Milliseconds() * int64(a.GPUs)
 }
 
-// look finds, once, the running tasks, and the GPUs that will be free because their tasks are being stopped or
+// collectVictims finds, once, the running tasks, and the GPUs that will be free because their tasks are being stopped or
 // cleaned up after.
-func (y *prey) look() {
-	if y.known {
+func (m *preemption) collectVictims() {
+	if m.known {
 		return
 	}
-	y.known = true
-	s := y.pass.state
-	if !y.seen {
+	m.known = true
+	s := m.pass.state
+	if !m.seen {
 		for key := range s.LiveTasks.All() {
 			task, _ := s.Tasks.Get(key)
 			a, _ := s.Attempts.Get(task.Newest())
 			job, _ := s.Jobs.Get(key.Job)
 			first, _ := s.Ranks.Get(a.Key.Rank(0))
-			y.note(&task, &a, &job, first.Saved)
+			m.addVictim(&task, &a, &job, first.Saved)
 		}
 	}
 	stops := map[model.AttemptKey]bool{}
-	for _, c := range y.pass.commands {
+	for _, c := range m.pass.commands {
 		if suspend, is := c.(*command.Suspend); is {
 			for _, a := range suspend.Attempts {
 				stops[a] = true
 			}
 		}
 	}
-	y.victims = slices.DeleteFunc(y.victims, func(v *victim) bool {
+	m.victims = slices.DeleteFunc(m.victims, func(v *victim) bool {
 		if stops[v.key] {
-			y.leaving[v.key] = v.gpus
+			m.leaving[v.key] = v.gpus
 		}
 		return stops[v.key]
 	})
-	slices.SortFunc(y.victims, (*victim).compare)
-	y.comes()
-	y.lenders()
-	y.owed = y.owes()
+	slices.SortFunc(m.victims, (*victim).compare)
+	m.collectFreeSoon()
+	m.lenders()
+	m.owed = m.keptForOthers()
 }
 
-// comes finds the GPUs that will be free and are kept for no task: those of attempts that are being stopped, and
+// collectFreeSoon finds the GPUs that will be free and are kept for no task: those of attempts that are being stopped, and
 // those that are being cleaned.
-func (y *prey) comes() {
-	s := y.pass.state
+func (m *preemption) collectFreeSoon() {
+	s := m.pass.state
 	for key, slot := range s.Slots.All() {
 		goes := slot.Owner == model.OwnerCleaning
 		if slot.Owner == model.OwnerAttempt {
-			_, goes = y.leaving[slot.Rank.Attempt()]
+			_, goes = m.leaving[slot.Rank.Attempt()]
 		}
 		if goes && !s.Claims.Has(key) {
-			y.coming[slot.Node] = append(y.coming[slot.Node], key)
+			m.freeSoon[slot.Node] = append(m.freeSoon[slot.Node], key)
 		}
 	}
-	if !y.pass.budget.HasPools {
+	if !m.pass.budget.HasPools {
 		return
 	}
-	for key, gpus := range y.leaving { // order-free: sums
+	for key, gpus := range m.leaving { // order-free: sums
 		job, _ := s.Jobs.Get(key.Job)
 		p := s.PoolOf(job.Spec.Project, job.Spec.User)
-		y.going[p.Owner] += int64(gpus)
+		m.leavingOf[p.Owner] += int64(gpus)
 	}
 }
 
 // lenders finds the owners that borrow GPUs, and how many each holds beyond its guarantee once the attempts that
 // are being stopped are gone.
-func (y *prey) lenders() {
-	if !y.pass.budget.HasPools {
+func (m *preemption) lenders() {
+	if !m.pass.budget.HasPools {
 		return
 	}
 	all := map[model.ScopeKey]*lender{}
-	for _, v := range y.victims {
-		job, _ := y.pass.state.Jobs.Get(v.key.Job)
-		p := y.pass.state.PoolOf(job.Spec.Project, job.Spec.User)
-		more := p.Own - p.Reserved - y.going[p.Owner]
+	for _, v := range m.victims {
+		job, _ := m.pass.state.Jobs.Get(v.key.Job)
+		p := m.pass.state.PoolOf(job.Spec.Project, job.Spec.User)
+		more := p.Own - p.Reserved - m.leavingOf[p.Owner]
 		if all[p.Owner] == nil && more > 0 {
 			all[p.Owner] = &lender{more: more}
 		}
@@ -374,8 +374,8 @@ func holds(s *state.State, a model.AttemptKey) (out []slotOn) {
 
 // firm returns for how much longer an attempt may not be stopped for a higher class: it has not run for long
 // enough, or its task was stopped for others too often.
-func (y *prey) firm(task *model.Task, a *model.Attempt) time.Duration {
-	t, now := &y.pass.order.Tuning, y.pass.now
+func (m *preemption) firm(task *model.Task, a *model.Attempt) time.Duration {
+	t, now := &m.pass.order.Tuning, m.pass.now
 	least := t.PreemptMinRun
 	if task.Preempted > 0 {
 		least = max(least, t.PreemptCooldown)
@@ -383,11 +383,11 @@ func (y *prey) firm(task *model.Task, a *model.Attempt) time.Duration {
 	return max(least-now.Sub(a.Started), queue.EarningTime(task, admission.Executed(task, a, now), t))
 }
 
-// await notes when a preemptor that found too little to take may find more.
-func (y *prey) await(h *hunt) {
-	for class, at := range y.ripe {
+// retryWith notes when a preemptor that found too little to take may find more.
+func (m *preemption) retryWith(h *preemptor) {
+	for class, at := range m.stoppableAt {
 		if c := model.Class(class); c < h.class || c == h.class && h.owns { //nolint:gosec // few
-			y.wake = sooner(y.wake, at)
+			m.retryAt = sooner(m.retryAt, at)
 		}
 	}
 }

@@ -40,13 +40,13 @@ type candidate struct {
 type found struct {
 	planned map[model.TaskKey]unique.Handle[state.Run] // waiting tasks that should run, including those placed
 
-	stops   int        // attempts that are suspended
-	gangs   uint32     // nodes that large jobs were given
-	looks   bool       // an outlook is asked for
-	outlook *Outlook   // nil: there was no search
-	prey    *prey      // what preemptors may take; nil: not looked up yet
-	frees   model.Time // when the first attempt that may not be suspended yet may be; 0: never
-	owed    []owed     // what is kept for waiting tasks
+	stops      int         // attempts that are suspended
+	gangs      uint32      // nodes that large jobs were given
+	looks      bool        // an outlook is asked for
+	outlook    *Outlook    // nil: there was no search
+	preemption *preemption // what preemptors may take; nil: not looked up yet
+	frees      model.Time  // when the first attempt that may not be suspended yet may be; 0: never
+	owed       []owed      // what is kept for waiting tasks
 }
 
 // plans reports whether a waiting task should run.
@@ -62,7 +62,7 @@ func (p *pass) search() {
 	b := newBuilder(p)
 	b.running()
 	stuck := b.stuck()
-	if stuck && !p.found.looks && !anyHunts(p) {
+	if stuck && !p.found.looks && !mayPreempt(p) {
 		return
 	}
 	lines := b.waiting()
@@ -142,8 +142,8 @@ func (w *want) holdsAll(p *pool, parts []part) bool {
 	if w.keep == nil {
 		return !slices.ContainsFunc(parts, func(v part) bool { return !enough(v) })
 	}
-	for to := range ways {
-		w.keep.turn(to)
+	for to := range ruleCount {
+		w.keep.setRule(to)
 		if !slices.ContainsFunc(parts, func(v part) bool { return !enough(v) }) && w.keep.allows(w.lots(parts)...) {
 			return true
 		}

@@ -9,7 +9,7 @@ import (
 
 // find finds the cheapest victims that free enough GPUs together with open ones: node by node, or one victim
 // alone. It leaves out victims that are not needed.
-func (h *hunt) find() (slots []model.SlotKey, victims []*victim, found bool) {
+func (h *preemptor) find() (slots []model.SlotKey, victims []*victim, found bool) {
 	if victims, found = h.nodeByNode(); !found {
 		return nil, nil, false
 	}
@@ -22,10 +22,10 @@ func (h *hunt) find() (slots []model.SlotKey, victims []*victim, found bool) {
 }
 
 // nodeByNode chooses victims for one node after the other, always the cheapest ones.
-func (h *hunt) nodeByNode() (chosen []*victim, found bool) {
-	left, nodes := slices.Clone(h.yards), max(h.want.nodes, 1)
+func (h *preemptor) nodeByNode() (chosen []*victim, found bool) {
+	left, nodes := slices.Clone(h.offers), max(h.want.nodes, 1)
 	if h.anywhere() {
-		left = []*yard{h.whole()}
+		left = []*nodeOffer{h.whole()}
 	}
 	for range nodes {
 		more, at := h.cheapest(left, chosen)
@@ -38,14 +38,14 @@ func (h *hunt) nodeByNode() (chosen []*victim, found bool) {
 	return chosen, true
 }
 
-// whole returns all nodes as one yard.
-func (h *hunt) whole() *yard {
-	all := &yard{}
-	for _, y := range h.yards {
+// whole returns all nodes as one offer.
+func (h *preemptor) whole() *nodeOffer {
+	all := &nodeOffer{}
+	for _, y := range h.offers {
 		all.open = append(all.open, y.open...)
 		all.held = append(all.held, y.held...)
 	}
-	slices.SortStableFunc(all.held, func(a, b bag) int { return a.victim.compare(b.victim) })
+	slices.SortStableFunc(all.held, func(a, b victimGPUs) int { return a.victim.compare(b.victim) })
 	held := all.held[:0]
 	for _, b := range all.held {
 		if n := len(held); n > 0 && held[n-1].victim == b.victim {
@@ -59,7 +59,7 @@ func (h *hunt) whole() *yard {
 }
 
 // needed removes the chosen victims that are not needed, the most expensive first.
-func (h *hunt) needed(chosen []*victim) []*victim {
+func (h *preemptor) needed(chosen []*victim) []*victim {
 	all := groupOf(chosen)
 	dearest := slices.SortedFunc(slices.Values(chosen), func(a, b *victim) int { return b.compare(a) })
 	for _, v := range dearest {
@@ -72,14 +72,14 @@ func (h *hunt) needed(chosen []*victim) []*victim {
 }
 
 // alone returns the cheapest victim that suffices alone; nil: there is none.
-func (h *hunt) alone() (best *victim) {
+func (h *preemptor) alone() (best *victim) {
 	open, want := uint32(0), max(h.want.nodes, 1) // nodes, or GPUs
 	gains := map[*victim]uint32{}
 	anywhere := h.anywhere()
 	if anywhere {
 		want = h.want.need
 	}
-	for _, y := range h.yards {
+	for _, y := range h.offers {
 		n := uint32(len(y.open)) //nolint:gosec // GPUs of a node
 		switch {
 		case anywhere:
@@ -109,15 +109,15 @@ func (h *hunt) alone() (best *victim) {
 	return best
 }
 
-// cheapest returns which of some yards has enough GPUs for the lowest price, and which victims to stop for them in
+// cheapest returns which of some offers has enough GPUs for the lowest price, and which victims to stop for them in
 // addition to those chosen; -1: none has enough.
-func (h *hunt) cheapest(yards []*yard, chosen []*victim) (victims []*victim, at int) {
+func (h *preemptor) cheapest(offers []*nodeOffer, chosen []*victim) (victims []*victim, at int) {
 	base, already := price{}, groupOf(chosen)
 	for _, v := range chosen {
 		base = h.with(base, v)
 	}
-	s, at := sift{hunt: h, now: slices.Clone(chosen)}, -1
-	for i, y := range yards {
+	s, at := sift{preemptor: h, now: slices.Clone(chosen)}, -1
+	for i, y := range offers {
 		s.bags, s.steps, s.better = s.bags[:0], maxSteps, false
 		have, left := uint32(len(y.open)), uint32(0) //nolint:gosec // GPUs of a node
 		for _, b := range y.held {
@@ -139,18 +139,18 @@ func (h *hunt) cheapest(yards []*yard, chosen []*victim) (victims []*victim, at 
 	return s.best[len(chosen):], at
 }
 
-// maxSteps bounds how many sets of victims of one yard are looked at: all of them where they are few.
+// maxSteps bounds how many sets of victims of one offer are looked at: all of them where they are few.
 const maxSteps = 1 << 12
 
-// sift looks for the cheapest victims of one yard after the other.
+// sift looks for the cheapest victims of one offer after the other.
 type sift struct {
-	*hunt
+	*preemptor
 
-	bags   []bag     // of the yard, cheapest first
-	now    []*victim // that are taken, first those that were chosen before
-	out    []bag     // that are not taken
-	steps  int       // that are left
-	better bool      // the best are of this yard
+	bags   []victimGPUs // of the yard, cheapest first
+	now    []*victim    // that are taken, first those that were chosen before
+	out    []victimGPUs // that are not taken
+	steps  int          // that are left
+	better bool         // the best are of this yard
 	found  bool
 	best   []*victim
 	cost   price
@@ -170,7 +170,7 @@ func (s *sift) try(from int, have, left uint32, cost price) {
 	s.steps--
 	b := s.bags[from]
 	n := uint32(len(b.slots)) //nolint:gosec // GPUs of a node
-	if s.lends(b.victim) && !slices.ContainsFunc(s.out, func(o bag) bool { return o.alike(&b) }) {
+	if s.lends(b.victim) && !slices.ContainsFunc(s.out, func(o victimGPUs) bool { return o.alike(&b) }) {
 		s.now = append(s.now, b.victim)
 		s.try(from+1, have+n, left-n, s.with(cost, b.victim))
 		s.now = s.now[:len(s.now)-1]
@@ -198,7 +198,7 @@ func (s *sift) lends(v *victim) bool {
 
 // alike reports whether two bags differ only in what stopping their holders loses. If the first, which is cheaper,
 // is not taken, the second is not taken either.
-func (b *bag) alike(o *bag) bool {
+func (b *victimGPUs) alike(o *victimGPUs) bool {
 	v, w := b.victim, o.victim
 	return len(b.slots) == len(o.slots) && v.class == w.class && v.yields == w.yields && v.gpus == w.gpus && v.lender == w.lender
 }
@@ -214,7 +214,7 @@ type price struct {
 }
 
 // with returns a price with one more victim, which counts as taken until it is spared.
-func (h *hunt) with(p price, v *victim) price {
+func (h *preemptor) with(p price, v *victim) price {
 	if l := v.lender; l != nil && !h.byClass(v.class) {
 		p.over -= max(l.taken-l.more, 0)
 		l.taken += int64(v.gpus)
@@ -230,7 +230,7 @@ func (h *hunt) with(p price, v *victim) price {
 	return p
 }
 
-func (h *hunt) spare(victims []*victim) {
+func (h *preemptor) spare(victims []*victim) {
 	for _, v := range victims {
 		if l := v.lender; l != nil && !h.byClass(v.class) {
 			l.taken -= int64(v.gpus)
@@ -238,7 +238,7 @@ func (h *hunt) spare(victims []*victim) {
 	}
 }
 
-func (h *hunt) priceOf(victims ...*victim) (p price) {
+func (h *preemptor) priceOf(victims ...*victim) (p price) {
 	for _, v := range victims {
 		p = h.with(p, v)
 	}

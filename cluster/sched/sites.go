@@ -54,8 +54,8 @@ func (v *sites) ofAnyUser() (all *sites, differs bool) {
 	return sitesOf(v.state, w), true
 }
 
-// whatever returns all nodes that run jobs of the user, and reports whether the job says where.
-func (v *sites) whatever() (all *sites, differs bool) {
+// anyNode returns all nodes that run jobs of the user, and reports whether the job says where.
+func (v *sites) anyNode() (all *sites, differs bool) {
 	if v == nil {
 		return nil, false
 	}

@@ -31,7 +31,7 @@ func Judge(s *state.State, now model.Time, t *admission.Ticket) Verdict {
 		v.Bars = append(v.Bars, blocker.Blocker{Code: blocker.CodeStandstill})
 	}
 	p := v.pass
-	p.beside.clear()
+	p.bookings.clear()
 	p.claimed()
 	if v.fits = p.done[t.Task.Key]; v.fits {
 		return v
@@ -105,7 +105,7 @@ func VictimsOf(s *state.State, at model.Time, task model.TaskKey) (victims []blo
 			return victims, true, 0
 		}
 	}
-	if p.found.prey != nil && p.found.prey.wake != 0 {
+	if p.found.preemption != nil && p.found.preemption.retryAt != 0 {
 		next = due(p)
 	}
 	return nil, false, next

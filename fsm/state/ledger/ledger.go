@@ -96,6 +96,7 @@ type Hold struct {
 	Ends          model.Time // it is certainly free by then; 0: it is free, or about to be
 }
 
+// New returns a ledger of bookings, without GPUs; Add counts them.
 func New(bookings []model.Booking) *Ledger {
 	l := &Ledger{}
 	for _, b := range bookings {

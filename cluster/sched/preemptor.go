@@ -12,30 +12,30 @@ import (
 	"github.com/berth-gpu/berth/fsm/state/ledger"
 )
 
-// hunt is the choice of GPUs and victims for one preemptor.
-type hunt struct {
+// preemptor is the choice of GPUs and victims for one preemptor.
+type preemptor struct {
 	rights
 
-	want  *want
-	all   *prey
-	yards []*yard
+	want   *want
+	all    *preemption
+	offers []*nodeOffer
 }
 
-// yard is the GPUs of one node that the preemptor could have.
-type yard struct {
+// nodeOffer is the GPUs of one node that the preemptor could have.
+type nodeOffer struct {
 	node model.NodeID
 	open []model.SlotKey // free, or free soon
-	held []bag           // by victim, cheapest first
+	held []victimGPUs    // by victim, cheapest first
 }
 
-// bag is the GPUs of a yard that a victim holds.
-type bag struct {
+// victimGPUs is the GPUs of a node that a victim holds.
+type victimGPUs struct {
 	victim *victim
 	slots  []model.SlotKey
 }
 
-// hunter is what preemptors have in common that find the same GPUs.
-type hunter struct {
+// preemptorKey is what preemptors have in common that find the same GPUs.
+type preemptorKey struct {
 	class model.Class
 	owns  bool
 	shape model.Shape
@@ -45,27 +45,27 @@ type hunter struct {
 	certain       time.Duration
 }
 
-// yield claims GPUs for a preemptor and stops the victims, and reports whether it found enough GPUs for that.
-func (y *prey) yield(k state.QueueKey, t *admission.Ticket) bool {
-	p := y.pass
-	y.look()
+// claimFor claims GPUs for a preemptor and stops the victims, and reports whether it found enough GPUs for that.
+func (m *preemption) claimFor(k state.QueueKey, t *admission.Ticket) bool {
+	p := m.pass
+	m.collectVictims()
 	asked := p.wantOf(t)
 	asked.until = 0
 	w := asked.few() // no victim is stopped for more GPUs
-	by := rights{pass: p, who: k.Task, class: k.Class, owns: y.owns(k), at: p.order.SortKey(k), ends: endsBy(p, t, k)}
-	h := &hunt{rights: by, want: &w, all: y}
-	like := h.like(&t.Job.Spec)
-	if ends, vain := y.vain[like]; vain && h.ends >= ends {
+	by := rights{pass: p, task: k.Task, class: k.Class, owns: m.owns(k), at: p.order.SortKey(k), ends: endsBy(p, t, k)}
+	h := &preemptor{rights: by, want: &w, all: m}
+	like := h.key(&t.Job.Spec)
+	if ends, vain := m.failed[like]; vain && h.ends >= ends {
 		return false
 	}
 	slots, victims, found := h.choose()
-	if !found || len(victims) > maxVictims || !p.beside.leaves(&w, slots, victims) {
+	if !found || len(victims) > maxVictims || !p.bookings.leaves(&w, slots, victims) {
 		if t.Task.Avoid > 0 { // like tasks may take the GPUs that this one avoids
-			y.picky++
+			m.selective++
 		} else {
-			y.vain[like] = h.ends
+			m.failed[like] = h.ends
 		}
-		y.await(h)
+		m.retryWith(h)
 		return false
 	}
 	b := &command.Preempt{Beneficiary: k.Task, Slots: slots, Decided: p.state.Index}
@@ -79,11 +79,11 @@ func (y *prey) yield(k state.QueueKey, t *admission.Ticket) bool {
 	return true
 }
 
-// like returns what the preemptor has in common with others. If one of them found too little, no later one in the
+// key returns what the preemptor has in common with others. If one of them found too little, no later one in the
 // order that stays for as long finds more.
-func (h *hunt) like(spec *model.Spec) hunter {
-	like := hunter{class: h.class, owns: h.owns, shape: spec.Shape()}
-	like.shape.Strategy, like.shape.Where = "", whereOf(h.pass.state, spec, h.who.IsTurn())
+func (h *preemptor) key(spec *model.Spec) preemptorKey {
+	like := preemptorKey{class: h.class, owns: h.owns, shape: spec.Shape()}
+	like.shape.Strategy, like.shape.Where = "", whereOf(h.pass.state, spec, h.task.IsTurn())
 	if h.want.keep != nil {
 		like.user, like.project, like.certain = spec.User, spec.Project, spec.Certain()
 	}
@@ -92,21 +92,21 @@ func (h *hunt) like(spec *model.Spec) hunter {
 
 // choose finds the GPUs and the victims for the preemptor. It leaves alone what is kept for tasks that the
 // preemptor has no right to pass. What is kept for other tasks, it takes before it stops any victim.
-func (h *hunt) choose() (slots []model.SlotKey, victims []*victim, found bool) {
+func (h *preemptor) choose() (slots []model.SlotKey, victims []*victim, found bool) {
 	h.survey()
 	h.withhold()
 	return h.find()
 }
 
 // survey finds the GPUs that each node has for the preemptor.
-func (h *hunt) survey() {
-	yards := map[model.NodeID]*yard{}
-	at := func(id model.NodeID) *yard {
-		if yards[id] == nil {
-			yards[id] = &yard{node: id}
-			h.yards = append(h.yards, yards[id])
+func (h *preemptor) survey() {
+	offers := map[model.NodeID]*nodeOffer{}
+	at := func(id model.NodeID) *nodeOffer {
+		if offers[id] == nil {
+			offers[id] = &nodeOffer{node: id}
+			h.offers = append(h.offers, offers[id])
 		}
-		return yards[id]
+		return offers[id]
 	}
 	pool := h.pass.pool
 	for free := pool.most(h.want); free > 0; free-- {
@@ -122,7 +122,7 @@ func (h *hunt) survey() {
 			}
 		}
 	}
-	for id, slots := range h.all.coming { // order-free: the yards are sorted below
+	for id, slots := range h.all.freeSoon { // order-free: the offers are sorted below
 		for _, slot := range slots {
 			if h.suits(slot) {
 				at(id).open = append(at(id).open, slot)
@@ -139,11 +139,11 @@ func (h *hunt) survey() {
 			}
 		}
 	}
-	slices.SortFunc(h.yards, func(a, b *yard) int { return a.node.Compare(b.node) })
+	slices.SortFunc(h.offers, func(a, b *nodeOffer) int { return a.node.Compare(b.node) })
 }
 
 // suits reports whether the preemptor could use a GPU once the GPU is free.
-func (h *hunt) suits(slot model.SlotKey) bool {
+func (h *preemptor) suits(slot model.SlotKey) bool {
 	g, _ := h.pass.state.GPUs.Get(slot.GPU)
 	if !h.want.sites.has(g.Node) {
 		return false
@@ -169,16 +169,16 @@ func groupOf(victims []*victim) group {
 }
 
 // put adds a GPU of a victim; all GPUs of one victim are added one after the other.
-func (y *yard) put(v *victim, slot model.SlotKey) {
+func (y *nodeOffer) put(v *victim, slot model.SlotKey) {
 	if n := len(y.held); n == 0 || y.held[n-1].victim != v {
-		y.held = append(y.held, bag{victim: v})
+		y.held = append(y.held, victimGPUs{victim: v})
 	}
 	last := &y.held[len(y.held)-1]
 	last.slots = append(last.slots, slot)
 }
 
-// slots returns n GPUs of the yard, open ones first.
-func (y *yard) slots(n uint32, chosen group) []model.SlotKey {
+// slots returns n GPUs of the offer, open ones first.
+func (y *nodeOffer) slots(n uint32, chosen group) []model.SlotKey {
 	out := slices.Clone(y.open)
 	for _, b := range y.held {
 		if chosen[b.victim] {
@@ -188,8 +188,8 @@ func (y *yard) slots(n uint32, chosen group) []model.SlotKey {
 	return out[:n]
 }
 
-// size returns how many GPUs of the yard the preemptor could have if the chosen victims were stopped.
-func (y *yard) size(chosen group) uint32 {
+// size returns how many GPUs of the offer the preemptor could have if the chosen victims were stopped.
+func (y *nodeOffer) size(chosen group) uint32 {
 	n := len(y.open)
 	for _, b := range y.held {
 		if chosen[b.victim] {
@@ -200,15 +200,15 @@ func (y *yard) size(chosen group) uint32 {
 }
 
 // anywhere reports whether the preemptor gets GPUs of as few nodes as possible: no single node could hold it.
-func (h *hunt) anywhere() bool { return h.want.nodes == 0 && !h.pass.pool.oneHolds(h.want) }
+func (h *preemptor) anywhere() bool { return h.want.nodes == 0 && !h.pass.pool.oneHolds(h.want) }
 
 // gather returns the GPUs of the preemptor if the chosen victims are stopped; false if there are too few.
-func (h *hunt) gather(chosen group) (slots []model.SlotKey, enough bool) {
+func (h *preemptor) gather(chosen group) (slots []model.SlotKey, enough bool) {
 	if h.anywhere() {
 		return h.spread(chosen)
 	}
 	left := max(h.want.nodes, 1)
-	for _, y := range h.yards {
+	for _, y := range h.offers {
 		if left > 0 && y.size(chosen) >= h.want.need {
 			slots = append(slots, y.slots(h.want.need, chosen)...)
 			left--
@@ -218,9 +218,9 @@ func (h *hunt) gather(chosen group) (slots []model.SlotKey, enough bool) {
 }
 
 // spread returns GPUs of the nodes that have the most.
-func (h *hunt) spread(chosen group) (slots []model.SlotKey, enough bool) {
-	most := slices.Clone(h.yards)
-	slices.SortStableFunc(most, func(a, b *yard) int { return cmp.Compare(b.size(chosen), a.size(chosen)) })
+func (h *preemptor) spread(chosen group) (slots []model.SlotKey, enough bool) {
+	most := slices.Clone(h.offers)
+	slices.SortStableFunc(most, func(a, b *nodeOffer) int { return cmp.Compare(b.size(chosen), a.size(chosen)) })
 	left := h.want.need
 	for _, y := range most[:min(len(most), model.MaxRanks)] {
 		n := min(left, y.size(chosen))
