@@ -152,7 +152,7 @@ func sendCrafted(addr string) error {
 func TestScenario(t *testing.T) {
 	play := scenarios[os.Getenv(scenarioEnv)]
 	if play == nil {
-		t.Skip("runs in the children of TestHazards")
+		t.Skip("needs to be a child of TestHazards")
 	}
 	if err := play(); err != nil {
 		t.Fatal(err)

@@ -40,7 +40,7 @@ func useFaults() []startFault {
 		{"mounted for reading", mountedForReading, ErrUnusable, []string{"mounted writable"}},
 		{"unwritable", func(t *testing.T, o *Options) {
 			if os.Getuid() == 0 {
-				t.Skip("root writes everywhere, but where it is mounted for reading")
+				t.Skip("needs another user than root, which can write to any folder")
 			}
 			check(t, os.Chmod(o.Dir, 0o500))                 //nolint:gosec // a folder needs x
 			t.Cleanup(func() { _ = os.Chmod(o.Dir, 0o700) }) //nolint:gosec // a folder needs x
@@ -58,7 +58,7 @@ func useFaults() []startFault {
 // mountedForReading makes the folder read-only for every user, root as well.
 func mountedForReading(t *testing.T, o *Options) {
 	if err := syscall.Mount(o.Dir, o.Dir, "", syscall.MS_BIND, ""); err != nil {
-		t.Skipf("no folder can be mounted here: %v", err)
+		t.Skipf("needs the right to mount (CAP_SYS_ADMIN): %v", err)
 	}
 	t.Cleanup(func() { check(t, syscall.Unmount(o.Dir, syscall.MNT_DETACH)) })
 	check(t, syscall.Mount("", o.Dir, "", syscall.MS_BIND|syscall.MS_REMOUNT|syscall.MS_RDONLY, ""))

@@ -63,7 +63,7 @@ func TestOpenClosesTheFolder(t *testing.T) {
 	}
 	check(t, os.Chmod(dir, 0o755))
 	if os.Chown(dir, 12345, 12345) != nil {
-		t.Skip("only root can give folders to others")
+		t.Skip("needs root, to give a folder to another user")
 	}
 	var fault *Fault
 	if _, err := Open(small(dir)); !errors.As(err, &fault) || !strings.Contains(err.Error(), "belongs to user id 12345") {

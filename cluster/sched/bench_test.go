@@ -123,7 +123,7 @@ func BenchmarkSearch(b *testing.B) {
 			b.Run(name+"/between", func(b *testing.B) {
 				for b.Loop() {
 					if bodies, ok := sched.Between(&c.s, c.now, outlook); !ok || len(bodies) == 0 {
-						b.Fatal("nobody takes the place of who has ended")
+						b.Fatal("no job takes the place of the one that has ended")
 					}
 				}
 			})

@@ -155,7 +155,7 @@ func TestNobodyWaitsInTheOwnersWay(t *testing.T) {
 }
 
 // At the start, jobs of others that may be suspended are, as far as needed and those
-// placed last first; before, and where nothing may be suspended, nobody is.
+// placed last first; before, and where nothing may be suspended, no job is.
 func TestOthersAreSuspendedAtTheStart(t *testing.T) {
 	everyWay(t, func(t *testing.T, c *cluster) {
 		c.tune(func(t *model.Tuning) { t.NoPreemption = false })

@@ -37,7 +37,7 @@ func TestEveryBookedNodeIsCleared(t *testing.T) {
 			}
 		}
 		if !slices.Equal(stopped, []model.JobID{1, 2, 3}) {
-			t.Errorf("%v are suspended, of whom all are in the way", stopped)
+			t.Errorf("%v are suspended, all of which are in the way", stopped)
 		}
 	})
 }

@@ -15,9 +15,9 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// Between two searches nothing idles that somebody could use: after a pass there is no
+// Between two searches no GPU idles that a task could use: after a pass there is no
 // task that waits for nothing but GPUs, that the search or the pass could know of, and
-// that the state would let have GPUs which nobody has, beside those that are kept for
+// that the state would let have free GPUs, other than those that are kept for
 // others. Where the next search alone may help (a limit was changed, a job is tried
 // again or no longer waits for what it waited for) nothing is promised.
 func TestNothingIdlesBetweenSearches(t *testing.T) {

@@ -89,7 +89,7 @@ func checkPreempts(t rapid.TB, c *cluster, e *explain.Explanation, u *explain.Un
 			return
 		}
 	}
-	t.Fatalf("task %s is blocked by %+v; nobody is stopped for it after %q", e.Task, e.Blockers, u.Message())
+	t.Fatalf("task %s is blocked by %+v; no job is stopped for it after %q", e.Task, e.Blockers, u.Message())
 }
 
 // unblocked makes a change, and plans.

@@ -96,6 +96,6 @@ func TestForecastsOfAnyCluster(t *testing.T) {
 		}
 	})
 	if later == 0 {
-		t.Error("nobody was foretold to start later")
+		t.Error("no job was predicted to start later")
 	}
 }

@@ -68,9 +68,9 @@ func crowd(t *rapid.T) *cluster {
 	return c
 }
 
-// Tasks that keep off what failed them are like no others, so that nobody who is looked at may be
-// like those of their run who are left out.
-func TestLeavingOutThoseLikeNobody(t *testing.T) {
+// Tasks that keep off what failed them are like no others, so that no task that is looked at may be
+// like those of their run that are left out.
+func TestLeavingOutTasksUnlikeAnyOther(t *testing.T) {
 	c := newCluster(t, "fcfs")
 	c.tune(func(t *model.Tuning) { t.NoPreemption, t.Backfill = false, model.BackfillReserve })
 	of := func(kind string, yields bool) func(*model.Spec) {

@@ -35,7 +35,7 @@ func (p *pass) misfit(w *want, fresh *pool) []blocker.Blocker {
 	free.until = 0
 	if p.found.plans(w.who) || len(p.pool.kept[w.who]) > 0 {
 		b := blocker.Blocker{Code: blocker.CodeSuspending, Need: int64(w.need), Nodes: int64(w.nodes), Have: int64(p.found.stops)}
-		b.Whom, b.GPUs, b.Until = makeWay(p.state, w.who)
+		b.Stopping, b.GPUs, b.Until = stoppedFor(p.state, w.who)
 		return []blocker.Blocker{b}
 	}
 	if bars := p.bookings.explain(fresh, free); len(bars) > 0 {
@@ -126,15 +126,15 @@ func (p *pool) open() (n uint32) {
 	return n
 }
 
-// maxWhom bounds the jobs that are named as being stopped for a task.
-const maxWhom = 3
+// maxStopping bounds the jobs that are named as being stopped for a task.
+const maxStopping = 3
 
-// makeWay returns, in words, the jobs that are being stopped so that a task gets their GPUs. It also returns how
+// stoppedFor returns, in words, the jobs that are being stopped so that a task gets their GPUs. It also returns how
 // many of these GPUs are kept for the task, and when they are free at the latest if all goes well.
-func makeWay(s *state.State, who model.TaskKey) (whom string, gpus uint32, until model.Time) {
+func stoppedFor(s *state.State, task model.TaskKey) (stopped string, gpus uint32, until model.Time) {
 	var names []string
-	for k := range s.ClaimedFor.From(state.ClaimKey{Task: who}) {
-		if k.Task != who {
+	for k := range s.ClaimedFor.From(state.ClaimKey{Task: task}) {
+		if k.Task != task {
 			break
 		}
 		slot, _ := s.Slots.Get(k.Slot)
@@ -152,13 +152,13 @@ func makeWay(s *state.State, who model.TaskKey) (whom string, gpus uint32, until
 	if len(names) == 1 {
 		verb = " has"
 	}
-	if more := len(names) - maxWhom; more > 0 {
-		names = append(names[:maxWhom], fmt.Sprintf("%d more", more))
+	if more := len(names) - maxStopping; more > 0 {
+		names = append(names[:maxStopping], fmt.Sprintf("%d more", more))
 	}
 	if len(names) > 0 {
-		whom = strings.Join(names, " and ") + verb
+		stopped = strings.Join(names, " and ") + verb
 	}
-	return whom, gpus, until
+	return stopped, gpus, until
 }
 
 // maxBars bounds the bookings that an explanation names.

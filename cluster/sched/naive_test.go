@@ -67,8 +67,8 @@ func splitRanks(line string) (out []string) {
 }
 
 // naive goes through all that waits, each alone on a copy of the state that it
-// changes at once if what it asks for fits. Those for whom GPUs are kept come first with these, and
-// who of them still waits for some has its place within its limits kept, too.
+// changes at once if what it asks for fits. Tasks for which GPUs are kept come first with these, and
+// those of them that still wait for some keep their places within their limits, too.
 func naive(c *cluster) (placed []string) {
 	on, gpus := c.copied(), planned(c)
 	kept := keptFor(c)

@@ -33,7 +33,7 @@ func TestAnOutlookChangesNoPlan(t *testing.T) {
 }
 
 // Whatever happens since a search, what a pass goes on with is accepted, suspends
-// nobody, and is the same each time.
+// no job, and is the same each time.
 func TestEveryPassBetweenSearchesIsAccepted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c, nodes := bookable(t)
@@ -123,7 +123,7 @@ func TestWhatASearchMeantToStartStarts(t *testing.T) {
 		}
 	})
 	if met == 0 {
-		t.Error("nobody was ever suspended for another")
+		t.Error("no job was ever suspended for another")
 	}
 }
 

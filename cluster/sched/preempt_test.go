@@ -44,7 +44,7 @@ func TestPreemptionsAreByRight(t *testing.T) {
 		}
 	})
 	if seen == 0 {
-		t.Error("nobody was preempted: the test has shown nothing")
+		t.Error("no job was preempted: the test has shown nothing")
 	}
 }
 
@@ -53,7 +53,7 @@ func checkRight(t *rapid.T, c *cluster, p *command.Preempt) {
 	who, asks := c.asks(p.Beneficiary)
 	owns := c.s.Within(asks.Spec.Project, asks.Spec.User, asks.Spec.Least())
 	if tuning.NoPreemption || tuning.Preempt == model.PreemptsNobody || who.Class < model.ClassHigh && !owns {
-		t.Fatalf("%+v, though nobody may", p)
+		t.Fatalf("%+v, though no job may", p)
 	}
 	lent := slices.Collect(c.s.Borrowing())
 	for _, v := range p.Victims {

@@ -140,7 +140,7 @@ func TestDefaultOfUsers(t *testing.T) {
 	}
 }
 
-// Where a search finds a quota in the way, and nobody else goes first, it says so alone.
+// Where a search finds a quota in the way, and no other job goes first, the quota is the only reason named.
 func TestASearchNamesTheQuotaAlone(t *testing.T) {
 	c := newCluster(t, queue.DefaultPolicy)
 	c.tune(func(t *model.Tuning) { t.Backfill = model.BackfillReserve })
@@ -229,8 +229,8 @@ func TestExplainHybridPools(t *testing.T) {
 	})
 }
 
-// Who is over a quota goes after all who are within theirs, under every policy; nobody
-// who may start waits for their sake.
+// Jobs over a quota go after all that are within theirs, under every policy; no job
+// that may start waits for them.
 func TestOverQuotaGoesLast(t *testing.T) {
 	for _, policy := range queue.Policies() {
 		t.Run(policy, func(t *testing.T) {

@@ -85,7 +85,7 @@ func fromNow(s *scene, w words, name string) model.Time {
 // span3 is "1h0m0s (15m0s to 4h0m0s)".
 func span3(now model.Time, r sched.Range) string {
 	if !r.Known {
-		return "nobody knows when"
+		return "at a time not known"
 	}
 	if r.Soonest == r.Latest {
 		return fmt.Sprint("in ", r.Expected.Sub(now))

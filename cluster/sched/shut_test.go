@@ -18,7 +18,7 @@ func maintain(c *cluster, nodes string) {
 // over is when it is over.
 const over = "from 2023-11-14T22:13:20Z to 2023-11-14T23:13:20Z"
 
-// A maintenance that has begun is named to whom its nodes are missing, with its end.
+// A maintenance that has begun is named to the tasks that lack its nodes, with its end.
 func TestExplainMaintenanceThatHasBegun(t *testing.T) {
 	checkExplained(t, []explained{
 		{

@@ -92,7 +92,7 @@ func TestAgentIsSpared(t *testing.T) {
 	const own = "/proc/self/oom_score_adj"
 	before, err := os.ReadFile(own)
 	if err != nil || os.WriteFile(own, []byte("-900"), 0) != nil {
-		t.Skip("needs the right to be spared when memory runs out (CAP_SYS_RESOURCE), as root has it")
+		t.Skip("needs CAP_SYS_RESOURCE, which root has, to lower oom_score_adj")
 	}
 	if err := os.WriteFile(own, before, 0); err != nil {
 		t.Fatal(err)

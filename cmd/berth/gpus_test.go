@@ -11,7 +11,7 @@ import (
 // Without a driver an agent says what else can be done.
 func TestAgentWithoutADriver(t *testing.T) {
 	if _, err := nvml.New(nvml.Options{}).List(); !errors.Is(err, nvml.ErrMissing) {
-		t.Skip("this host has an NVIDIA driver")
+		t.Skip("needs a host without an NVIDIA driver")
 	}
 	oneLineOf(t, spawn(t, agentOf(t, "--simulate-gpus", "0")...), cli.ExitFailure, "NVML")
 }

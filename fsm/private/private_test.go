@@ -77,7 +77,7 @@ func TestFoldersOfOthers(t *testing.T) {
 	}
 	const other = 12345
 	if os.Lchown(link, other, other) != nil {
-		t.Skip("only root can give files to others")
+		t.Skip("needs root, to give a file to another user")
 	}
 	if _, err := private.Folder(link); err == nil || !strings.Contains(err.Error(), "is a link that belongs to user id 12345") {
 		t.Errorf("a link of another user: %v", err)

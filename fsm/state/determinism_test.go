@@ -28,7 +28,7 @@ func childLog(t *testing.T) (log []logEntry) {
 func TestDeterminismChild(t *testing.T) {
 	mode := os.Getenv(childEnv)
 	if mode == "" {
-		t.Skip("runs as a child of TestDeterminism only")
+		t.Skip("needs to be a child of TestDeterminism")
 	}
 	apply := appliers
 	if mode == "planted" {

@@ -17,19 +17,12 @@ import (
 	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/port"
 	"github.com/berth-gpu/berth/httpapi/problem"
-	"github.com/berth-gpu/berth/httpapi/strict"
 	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
 // people lists and changes users and tokens.
 type people struct{ api *core.API }
-
-// tokenInput is the input of a change of tokens with a body.
-type tokenInput struct {
-	Key     string `header:"Idempotency-Key"`
-	RawBody []byte
-}
 
 // dropTokenInput is the input of DELETE /tokens/{token_id}.
 type dropTokenInput struct {
@@ -45,35 +38,21 @@ type userInput struct {
 
 // userBodyInput is the input of a change of a user with a body.
 type userBodyInput struct {
-	Key     string `header:"Idempotency-Key"`
-	User    string `path:"user" maxLength:"128"`
-	RawBody []byte
+	Key  string `header:"Idempotency-Key"`
+	User string `path:"user" maxLength:"128"`
+
+	core.Raw
 }
 
 func (a people) route(doc huma.API) {
 	core.Handle(a.api, doc, core.Op("whoami", http.MethodGet, "/whoami", "The caller's user, role and rights"), a.whoami)
 	core.Handle(a.api, doc, core.Op("tokens", http.MethodGet, "/tokens", "Every token, without its secret"), a.tokens)
-	making := strict.New[wire.MakeToken]()
 	o := core.Op("make-token", http.MethodPost, "/tokens", "Create a token")
 	o.Description = "The token is only in this answer. A request that is repeated under its key is refused."
-	core.HandleBody[wire.MakeToken](a.api, doc, o, func(ctx context.Context, in *tokenInput) (*core.Answer[wire.MadeToken], error) {
-		body, err := making.Decode(in.RawBody)
-		if err != nil {
-			return nil, err
-		}
-		return a.make(ctx, in.Key, body)
-	})
+	core.HandleBody(a.api, doc, o, a.make)
 	core.Handle(a.api, doc, core.Op("drop-token", http.MethodDelete, "/tokens/{token_id}", "Revoke a token"), a.drop)
 	core.Handle(a.api, doc, core.Op("users", http.MethodGet, "/users", "The users and their roles"), a.users)
-	setting := strict.New[wire.SetUser]()
-	core.HandleBody[wire.SetUser](a.api, doc, core.Op("set-user", http.MethodPut, "/users/{user}", "Add a user, or change a user's rights"),
-		func(ctx context.Context, in *userBodyInput) (*core.Answer[wire.User], error) {
-			body, err := setting.Decode(in.RawBody)
-			if err != nil {
-				return nil, err
-			}
-			return a.set(ctx, in, body)
-		})
+	core.HandleBody(a.api, doc, core.Op("set-user", http.MethodPut, "/users/{user}", "Add a user, or change a user's rights"), a.set)
 	core.Handle(a.api, doc, core.Op("remove-user", http.MethodDelete, "/users/{user}", "Remove a user with their tokens, webhooks and reservations; their jobs stay"), a.remove)
 }
 
@@ -112,7 +91,7 @@ const tokenLife = wire.Lifetime(90 * 24 * time.Hour)
 
 // make makes a token. The token is drawn before the proposal, so that a second try under the same
 // key would draw another: it is refused, since the first cannot be shown again.
-func (a people) make(ctx context.Context, key string, body *wire.MakeToken) (*core.Answer[wire.MadeToken], error) {
+func (a people) make(ctx context.Context, in *core.BodyInput, body *wire.MakeToken) (*core.Answer[wire.MadeToken], error) {
 	c := &command.MakeToken{Name: body.Name, User: body.User}
 	var err error
 	if c.Role, err = intake.Role(body.Role); err != nil {
@@ -147,7 +126,7 @@ func (a people) make(ctx context.Context, key string, body *wire.MakeToken) (*co
 	}
 	secret := auth.NewToken()
 	c.Hash = auth.HashOf(secret)
-	r, index, err := a.api.Propose(ctx, key, c)
+	r, index, err := a.api.Propose(ctx, in.Key, c)
 	if r.Code == model.CodeIdempotency {
 		return nil, problem.Refuse(r.Code.String(), "a token was created under this Idempotency-Key and cannot be shown again: revoke that token, and create another")
 	}

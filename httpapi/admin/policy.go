@@ -23,12 +23,6 @@ import (
 // policies shows and changes how the queue is ordered.
 type policies struct{ api *core.API }
 
-// policyInput is the input of a change of the policy.
-type policyInput struct {
-	Key     string `header:"Idempotency-Key"`
-	RawBody []byte
-}
-
 func (a policies) route(doc huma.API) {
 	core.Handle(a.api, doc, core.Op("policies", http.MethodGet, "/orchestrator/policies", "The order of the queue, the alternatives, and the parameters"),
 		func(ctx context.Context, in *core.WatchInput) (*core.Answer[wire.Policies], error) {
@@ -38,29 +32,20 @@ func (a policies) route(doc huma.API) {
 			}
 			return &core.Answer[wire.Policies]{Index: s.Index, Body: view.Policies(&s)}, nil
 		})
-	body := strict.New[wire.SetPolicy]()
 	for _, name := range []string{"policy", "policies"} {
-		core.HandleBody[wire.SetPolicy](a.api, doc,
-			core.Op("set-"+name, http.MethodPut, "/orchestrator/"+name, "Choose or tune the order of the queue"),
-			func(ctx context.Context, in *policyInput) (*core.Answer[wire.Orchestrator], error) {
-				b, err := body.Decode(in.RawBody)
-				if err == nil && b.Config != nil {
-					b, err = unwrapped(body, b)
-				}
-				if err != nil {
-					return nil, err
-				}
-				return a.set(ctx, in.Key, b)
-			})
+		core.HandleBody(a.api, doc, core.Op("set-"+name, http.MethodPut, "/orchestrator/"+name, "Choose or tune the order of the queue"), a.set)
 	}
 }
 
 // AutoRetries is how often a failed job is retried on a cluster with automatic retries.
 const AutoRetries = 3
 
-// unwrapped returns a change of policies that was given as an object of its own.
-func unwrapped(read strict.Parser[wire.SetPolicy], outer *wire.SetPolicy) (*wire.SetPolicy, error) {
-	inner, err := read.Decode(outer.Config)
+// unwrapped returns a change of policies, also where the change was given as an object of its own.
+func unwrapped(outer *wire.SetPolicy) (*wire.SetPolicy, error) {
+	if outer.Config == nil {
+		return outer, nil
+	}
+	inner, err := strict.New[wire.SetPolicy]().Decode(outer.Config)
 	switch {
 	case err != nil:
 		return nil, err
@@ -92,7 +77,11 @@ func retryParameter(b *wire.SetPolicy, now uint32) (change bool, to uint32, err 
 }
 
 // set changes the values in the body; it changes nothing if any of them is not valid.
-func (a policies) set(ctx context.Context, key string, b *wire.SetPolicy) (*core.Answer[wire.Orchestrator], error) {
+func (a policies) set(ctx context.Context, in *core.BodyInput, b *wire.SetPolicy) (*core.Answer[wire.Orchestrator], error) {
+	b, err := unwrapped(b)
+	if err != nil {
+		return nil, err
+	}
 	s := a.api.Peer.Reader.State()
 	tuning, names := s.Settings().Tuning, slices.Sorted(maps.Keys(b.Parameters))
 	for _, name := range names {
@@ -120,7 +109,7 @@ func (a policies) set(ctx context.Context, key string, b *wire.SetPolicy) (*core
 			return nil, err
 		}
 	}
-	_, index, err := a.api.Propose(ctx, key, change)
+	_, index, err := a.api.Propose(ctx, in.Key, change)
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/intake"
-	"github.com/berth-gpu/berth/httpapi/strict"
 	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -24,23 +23,15 @@ func (a quotas) routePools(doc huma.API) {
 			}
 			return &core.Answer[wire.Allocation]{Index: s.Index, Body: view.Pools(&s)}, nil
 		})
-	body := strict.New[wire.SetAllocation]()
-	core.HandleBody[wire.SetAllocation](a.api, doc, core.Op("set-allocation", http.MethodPut, path, "Set how strictly GPUs are guaranteed to their owners"),
-		func(ctx context.Context, in *policyInput) (*core.Answer[wire.Allocation], error) {
-			b, err := body.Decode(in.RawBody)
-			if err != nil {
-				return nil, err
-			}
-			return a.setAllocation(ctx, in.Key, b)
-		})
+	core.HandleBody(a.api, doc, core.Op("set-allocation", http.MethodPut, path, "Set how strictly GPUs are guaranteed to their owners"), a.setAllocation)
 }
 
-func (a quotas) setAllocation(ctx context.Context, key string, b *wire.SetAllocation) (*core.Answer[wire.Allocation], error) {
+func (a quotas) setAllocation(ctx context.Context, in *core.BodyInput, b *wire.SetAllocation) (*core.Answer[wire.Allocation], error) {
 	c, err := intake.Pools(b)
 	if err != nil {
 		return nil, err
 	}
-	_, index, err := a.api.Propose(ctx, key, c)
+	_, index, err := a.api.Propose(ctx, in.Key, c)
 	if err != nil {
 		return nil, err
 	}

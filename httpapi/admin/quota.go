@@ -31,33 +31,26 @@ type quotasInput struct {
 
 // scopeInput is the input of a change of a project or user.
 type scopeInput struct {
-	Key     string `header:"Idempotency-Key"`
-	Scope   string `path:"scope" doc:"project or user"`
-	Name    string `path:"name"`
-	RawBody []byte
+	Key   string `header:"Idempotency-Key"`
+	Scope string `path:"scope" doc:"project or user"`
+	Name  string `path:"name"`
+
+	core.Raw
 }
 
 func (a quotas) route(doc huma.API) {
 	core.Handle(a.api, doc, core.Op("quotas", http.MethodGet, "/quotas", "The limits of the cluster, projects and users, and their use"), a.list)
-	body := strict.New[wire.SetQuota]()
-	set := func(ctx context.Context, key string, scope model.ScopeKey, raw []byte) (*core.Answer[wire.Quota], error) {
-		b, err := body.Decode(raw)
-		if err != nil {
-			return nil, err
-		}
-		return a.set(ctx, key, scope, b)
-	}
-	core.HandleBody[wire.SetQuota](a.api, doc, core.Op("set-cluster-quota", http.MethodPut, "/quotas/cluster", "Set limits of the cluster; limits that are left out stay unchanged"),
-		func(ctx context.Context, in *policyInput) (*core.Answer[wire.Quota], error) {
-			return set(ctx, in.Key, model.ScopeKey{Kind: model.ScopeCluster}, in.RawBody)
+	core.HandleBody(a.api, doc, core.Op("set-cluster-quota", http.MethodPut, "/quotas/cluster", "Set limits of the cluster; limits that are left out stay unchanged"),
+		func(ctx context.Context, in *core.BodyInput, b *wire.SetQuota) (*core.Answer[wire.Quota], error) {
+			return a.set(ctx, in.Key, model.ScopeKey{Kind: model.ScopeCluster}, b)
 		})
-	core.HandleBody[wire.SetQuota](a.api, doc, core.Op("set-quota", http.MethodPut, "/quotas/{scope}/{name}", "Set limits of a project or user; limits that are left out stay unchanged"),
-		func(ctx context.Context, in *scopeInput) (*core.Answer[wire.Quota], error) {
+	core.HandleBody(a.api, doc, core.Op("set-quota", http.MethodPut, "/quotas/{scope}/{name}", "Set limits of a project or user; limits that are left out stay unchanged"),
+		func(ctx context.Context, in *scopeInput, b *wire.SetQuota) (*core.Answer[wire.Quota], error) {
 			scope, err := in.scope()
 			if err != nil {
 				return nil, err
 			}
-			return set(ctx, in.Key, scope, in.RawBody)
+			return a.set(ctx, in.Key, scope, b)
 		})
 	a.routeShares(doc)
 	a.routePools(doc)
@@ -124,13 +117,8 @@ func (a quotas) routeShares(doc huma.API) {
 			}
 			return &core.Answer[wire.Shares]{Index: s.Index, Body: out}, nil
 		})
-	body := strict.New[wire.SetShares]()
-	core.HandleBody[wire.SetShares](a.api, doc, core.Op("set-shares", http.MethodPut, "/shares/{scope}/{name}", "Set the share of a project or user"),
-		func(ctx context.Context, in *scopeInput) (*core.Answer[wire.Weight], error) {
-			b, err := body.Decode(in.RawBody)
-			if err != nil {
-				return nil, err
-			}
+	core.HandleBody(a.api, doc, core.Op("set-shares", http.MethodPut, "/shares/{scope}/{name}", "Set the share of a project or user"),
+		func(ctx context.Context, in *scopeInput, b *wire.SetShares) (*core.Answer[wire.Weight], error) {
 			scope, err := in.scope()
 			if err != nil {
 				return nil, err

@@ -9,7 +9,6 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/problem"
-	"github.com/berth-gpu/berth/httpapi/strict"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -29,20 +28,12 @@ func (a settings) route(doc huma.API) {
 			}
 			return &core.Answer[wire.Settings]{Index: s.Index, Body: &wire.Settings{Settings: a.api.Config.Settings.List(&s)}}, nil
 		})
-	body := strict.New[wire.SetSettings]()
-	core.HandleBody[wire.SetSettings](a.api, doc, core.Op("set-settings", http.MethodPut, path, "Change settings of the whole cluster"),
-		func(ctx context.Context, in *policyInput) (*core.Answer[wire.Settings], error) {
-			b, err := body.Decode(in.RawBody)
-			if err != nil {
-				return nil, err
-			}
-			return a.set(ctx, in.Key, b)
-		})
+	core.HandleBody(a.api, doc, core.Op("set-settings", http.MethodPut, path, "Change settings of the whole cluster"), a.set)
 }
 
 // set changes the values in the body; it changes nothing if any of them is not valid. Each command
 // has a key of its own, so that a repeated request continues where it was.
-func (a settings) set(ctx context.Context, key string, b *wire.SetSettings) (*core.Answer[wire.Settings], error) {
+func (a settings) set(ctx context.Context, in *core.BodyInput, b *wire.SetSettings) (*core.Answer[wire.Settings], error) {
 	if len(b.Settings) == 0 {
 		return nil, problem.Invalid("settings", "must contain at least one, see GET /cluster/settings")
 	}
@@ -53,7 +44,7 @@ func (a settings) set(ctx context.Context, key string, b *wire.SetSettings) (*co
 	}
 	index := s.Index
 	for _, body := range bodies {
-		own := key
+		own := in.Key
 		if own != "" {
 			own += "/" + body.Kind().String()
 		}

@@ -20,7 +20,6 @@ import (
 	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/port"
 	"github.com/berth-gpu/berth/httpapi/problem"
-	"github.com/berth-gpu/berth/httpapi/strict"
 	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -30,9 +29,10 @@ type webhooks struct{ api *core.API }
 
 // webhookInput is the input of a change of a webhook with a body.
 type webhookInput struct {
-	Key     string `header:"Idempotency-Key"`
-	ID      string `path:"webhook_id"`
-	RawBody []byte
+	Key string `header:"Idempotency-Key"`
+	ID  string `path:"webhook_id"`
+
+	core.Raw
 }
 
 // webhookTarget is the input of a change of a webhook without a body.
@@ -52,45 +52,17 @@ func (a webhooks) route(doc huma.API) {
 			}
 			return &core.Answer[wire.Webhooks]{Index: s.Index, Body: webhooksOf(ctx, &s)}, nil
 		})
-	body := strict.New[wire.SetWebhook]()
 	o := core.Op("add-webhook", http.MethodPost, "/webhooks", "Send events to an address")
 	o.Description = "Deliveries are signed by the standard-webhooks specification. The secret is only in this answer."
-	core.HandleBody[wire.SetWebhook](a.api, doc, o, func(ctx context.Context, in *core.SubmitInput) (*core.Answer[wire.WebhookMade], error) {
-		r, err := body.Decode(in.RawBody)
-		if err != nil {
-			return nil, err
-		}
-		return a.add(ctx, in.Key, r)
-	})
-	settings := strict.New[wire.SetWebhookSettings]()
-	core.HandleBody[wire.SetWebhookSettings](a.api, doc, core.Op("set-webhook-settings", http.MethodPut, "/webhooks/settings", "Set the allowed addresses of webhooks, and the threshold of the backlog event"),
-		func(ctx context.Context, in *switchBodyInput) (*core.Answer[wire.WebhookMade], error) {
-			r, err := settings.Decode(in.RawBody)
-			if err != nil {
-				return nil, err
-			}
-			return a.set(ctx, in.Key, r)
-		})
-	core.HandleBody[wire.SetWebhook](a.api, doc, core.Op("replace-webhook", http.MethodPut, "/webhooks/{webhook_id}", "Change a webhook; its secret stays unless a new one is given"),
-		func(ctx context.Context, in *webhookInput) (*core.Answer[wire.WebhookMade], error) {
-			r, err := body.Decode(in.RawBody)
-			if err != nil {
-				return nil, err
-			}
-			return a.replace(ctx, in, r)
-		})
+	core.HandleBody(a.api, doc, o, a.add)
+	core.HandleBody(a.api, doc, core.Op("set-webhook-settings", http.MethodPut, "/webhooks/settings", "Set the allowed addresses of webhooks, and the threshold of the backlog event"), a.set)
+	core.HandleBody(a.api, doc, core.Op("replace-webhook", http.MethodPut, "/webhooks/{webhook_id}", "Change a webhook; its secret stays unless a new one is given"), a.replace)
 	core.Handle(a.api, doc, core.Op("remove-webhook", http.MethodDelete, "/webhooks/{webhook_id}", "Remove a webhook and what waits for it"),
 		a.remove)
 	o = core.Op("test-webhook", http.MethodPost, "/webhooks/{webhook_id}/test", "Send a test event to a webhook")
 	o.Description = "The result is in the list of deliveries."
 	core.Handle(a.api, doc, o, a.test)
 	deliveries(a).route(doc)
-}
-
-// switchBodyInput is the input of a change of settings with a body.
-type switchBodyInput struct {
-	Key     string `header:"Idempotency-Key"`
-	RawBody []byte
 }
 
 func webhooksOf(ctx context.Context, s *state.State) *wire.Webhooks {
@@ -159,7 +131,7 @@ func newSecret() (string, error) {
 
 // add makes a webhook. Its id follows from the request's key and its sender, so that a repeated
 // request finds the webhook that it made, with its secret.
-func (a webhooks) add(ctx context.Context, key string, r *wire.SetWebhook) (*core.Answer[wire.WebhookMade], error) {
+func (a webhooks) add(ctx context.Context, in *core.SubmitInput, r *wire.SetWebhook) (*core.Answer[wire.WebhookMade], error) {
 	w, err := a.ask(ctx, r)
 	if err != nil {
 		return nil, err
@@ -168,16 +140,16 @@ func (a webhooks) add(ctx context.Context, key string, r *wire.SetWebhook) (*cor
 	if err != nil {
 		return nil, err
 	}
-	w.ID = newHookID(auth.From(ctx).Actor(), key)
+	w.ID = newHookID(auth.From(ctx).Actor(), in.Key)
 	if old, found := s.Webhooks.Get(w.ID); found {
-		return a.madeBefore(ctx, key, &s, w, &old)
+		return a.madeBefore(ctx, in.Key, &s, w, &old)
 	}
 	if w.Secret == "" {
 		if w.Secret, err = newSecret(); err != nil {
 			return nil, err
 		}
 	}
-	_, index, err := a.api.Propose(ctx, key, &command.SetWebhook{Webhook: *w})
+	_, index, err := a.api.Propose(ctx, in.Key, &command.SetWebhook{Webhook: *w})
 	if err != nil {
 		return nil, err
 	}
@@ -290,7 +262,7 @@ func (a webhooks) test(ctx context.Context, in *webhookTarget) (*core.Answer[wir
 }
 
 // set changes the cluster's settings of webhooks.
-func (a webhooks) set(ctx context.Context, key string, r *wire.SetWebhookSettings) (*core.Answer[wire.WebhookMade], error) {
+func (a webhooks) set(ctx context.Context, in *core.BodyInput, r *wire.SetWebhookSettings) (*core.Answer[wire.WebhookMade], error) {
 	s, err := a.api.Fresh(ctx, port.Default)
 	if err != nil {
 		return nil, err
@@ -317,7 +289,7 @@ func (a webhooks) set(ctx context.Context, key string, r *wire.SetWebhookSetting
 	default:
 		n.Secret = *r.Secret
 	}
-	_, index, err := a.api.Propose(ctx, key, &command.SetNotify{Notify: n})
+	_, index, err := a.api.Propose(ctx, in.Key, &command.SetNotify{Notify: n})
 	if err != nil {
 		return nil, err
 	}

@@ -38,8 +38,8 @@ type Kind uint8
 
 // The kinds.
 const (
-	Nobody Kind = iota // not identified: may use open routes only
-	Open               // authentication is off: may do everything, in any user's name
+	Unidentified Kind = iota // not identified: may use open routes only
+	Open                     // authentication is off: may do everything, in any user's name
 	User
 	Service // has a key from the peers' configuration
 	Once    // has the first token, which can only make another
@@ -50,7 +50,7 @@ const (
 // String returns the kind's name.
 func (k Kind) String() string {
 	switch k {
-	case Nobody, Open:
+	case Unidentified, Open:
 		return Anonymous
 	case User:
 		return "user"
@@ -77,7 +77,7 @@ func (c *Caller) Actor() string {
 		return "node:" + c.Name
 	case Peer:
 		return "peer:" + c.Name
-	case Nobody, Open, User:
+	case Unidentified, Open, User:
 	}
 	if c.Name == "" {
 		return "user:" + Anonymous

@@ -32,7 +32,7 @@ func (r Rule) Allows(c *Caller) bool {
 		return r.First || r.Open()
 	case Node:
 		return r.Agents || r.Open() || r.Least == model.RoleAgent
-	case Nobody, User, Service:
+	case Unidentified, User, Service:
 	}
 	return r.Open() || c.Role.Covers(r.Least)
 }

@@ -46,7 +46,7 @@ func TestARenewalIsSentOnce(t *testing.T) {
 	if r.Header.Get(wire.HeaderRequestID) != "" || r.Header.Get("Content-Type") != agentwire.MediaType || r.Method != http.MethodPost {
 		t.Errorf("sent %v", r.Header)
 	}
-	if _, err := agent(t, nobody(t)).Renew(t.Context(), &agentwire.Renew{}); !errors.Is(err, ErrUnreachable) {
+	if _, err := agent(t, closedAddress(t)).Renew(t.Context(), &agentwire.Renew{}); !errors.Is(err, ErrUnreachable) {
 		t.Errorf("without a listener: %v", err)
 	}
 }

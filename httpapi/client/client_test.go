@@ -54,8 +54,8 @@ func (p *peer) last() (*http.Request, string) {
 	return p.asked[len(p.asked)-1], p.body[len(p.body)-1]
 }
 
-// nobody returns an address without a listener.
-func nobody(t *testing.T) string {
+// closedAddress returns an address without a listener.
+func closedAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -155,7 +155,7 @@ func TestWhatIsSent(t *testing.T) {
 func TestAnotherPeerIsAsked(t *testing.T) {
 	busy := newPeer(t, problem(http.StatusServiceUnavailable, wire.CodeNoLeader))
 	good := newPeer(t, says(`{"job_id":"5"}`))
-	c := connect(t, nobody(t), busy.address(), good.address())
+	c := connect(t, closedAddress(t), busy.address(), good.address())
 	for range 3 {
 		if got, err := c.Submit(t.Context(), &wire.Submit{Command: "x"}, "k"); err != nil || got.JobID != "5" {
 			t.Fatalf("%+v: %v", got, err)
@@ -226,7 +226,7 @@ func TestARefusalIsFinal(t *testing.T) {
 }
 
 func TestNobodyCanBeReached(t *testing.T) {
-	a, b := nobody(t), nobody(t)
+	a, b := closedAddress(t), closedAddress(t)
 	c := connect(t, a, b)
 	_, err := c.Queue(t.Context(), QueueQuery{})
 	if !errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), a) || !strings.Contains(err.Error(), b) {

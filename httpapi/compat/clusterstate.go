@@ -13,7 +13,6 @@ import (
 	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/problem"
-	"github.com/berth-gpu/berth/httpapi/strict"
 	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -31,17 +30,10 @@ func (a clusterStates) route(doc huma.API) {
 			}
 			return &core.Answer[wire.ClusterState]{Index: s.Index, Body: a.state(ctx, &s)}, nil
 		})
-	initialize := strict.New[wire.Initialize]()
 	o := core.Op("initialize", http.MethodPost, "/gpu/initialize", "Confirm the size of a cluster of simulated GPUs")
 	o.Description = "Nodes come with their agents, so this creates none: it compares the size of a cluster of simulated GPUs with the given one. " +
 		"A cluster with real GPUs refuses it."
-	core.HandleBody[wire.Initialize](a.api, doc, o, func(_ context.Context, in *core.BodyInput) (*core.Answer[wire.Initialized], error) {
-		body, err := initialize.Decode(in.RawBody)
-		if err != nil {
-			return nil, err
-		}
-		return a.initialize(body)
-	})
+	core.HandleBody(a.api, doc, o, a.initialize)
 }
 
 func (a clusterStates) state(ctx context.Context, s *state.State) *wire.ClusterState {
@@ -66,7 +58,7 @@ func (a clusterStates) state(ctx context.Context, s *state.State) *wire.ClusterS
 }
 
 // initialize compares the request with the cluster, and changes nothing.
-func (a clusterStates) initialize(b *wire.Initialize) (*core.Answer[wire.Initialized], error) {
+func (a clusterStates) initialize(_ context.Context, _ *core.BodyInput, b *wire.Initialize) (*core.Answer[wire.Initialized], error) {
 	s := a.api.Peer.Reader.State()
 	nodes, err := intake.Count("node_count", b.Nodes, 1, 1<<16, int64(s.Nodes.Len()))
 	if err != nil {

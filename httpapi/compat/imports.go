@@ -15,7 +15,6 @@ import (
 	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/problem"
-	"github.com/berth-gpu/berth/httpapi/strict"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -25,9 +24,10 @@ type imports struct{ api *core.API }
 
 // importInput is the input of a step of an import.
 type importInput struct {
-	Key     string `header:"Idempotency-Key"`
-	DryRun  bool   `query:"dry_run" doc:"only check whether it is allowed; nothing is changed"`
-	RawBody []byte
+	Key    string `header:"Idempotency-Key"`
+	DryRun bool   `query:"dry_run" doc:"only check whether it is allowed; nothing is changed"`
+
+	core.Raw
 }
 
 func (a imports) route(doc huma.API) {
@@ -38,19 +38,11 @@ func (a imports) route(doc huma.API) {
 }
 
 func importStep[B any](a imports, doc huma.API, path, what string, do func(context.Context, *importInput, *B) (*core.Answer[wire.Imported], error)) {
-	body := strict.New[B]()
 	name := "import"
 	if path != "" {
 		name += "-" + path[1:]
 	}
-	core.HandleBody[B](a.api, doc, core.Op(name, http.MethodPost, "/snapshot/import"+path, what),
-		func(ctx context.Context, in *importInput) (*core.Answer[wire.Imported], error) {
-			b, err := body.Decode(in.RawBody)
-			if err != nil {
-				return nil, err
-			}
-			return do(ctx, in, b)
-		})
+	core.HandleBody(a.api, doc, core.Op(name, http.MethodPost, "/snapshot/import"+path, what), do)
 }
 
 func importID(text string) (id model.Hash, err error) {

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -235,20 +236,46 @@ func problemSchema(doc huma.API) *huma.Schema {
 	return doc.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[wire.Problem](), true, "")
 }
 
-// HandleBody is Handle for an operation with a body of type B, which is described here and parsed
-// by strict.
-func HandleBody[B, I, O any](a *API, doc huma.API, o huma.Operation, do func(context.Context, *I) (*Answer[O], error)) {
-	HandleMaybeBody[B](a, doc, o, true, do)
+// Raw is a body as it was sent. The inputs of operations with a body embed it.
+type Raw struct{ RawBody []byte }
+
+func (r *Raw) raw() []byte { return r.RawBody }
+
+// withRaw is a pointer to an input that embeds Raw.
+type withRaw[I any] interface {
+	*I
+	raw() []byte
 }
 
-// HandleMaybeBody is HandleBody for an operation whose body may be optional.
-func HandleMaybeBody[B, I, O any](a *API, doc huma.API, o huma.Operation, must bool, do func(context.Context, *I) (*Answer[O], error)) {
+// HandleBody is Handle for an operation with a body of type B, which is described here and parsed by
+// strict.
+func HandleBody[B, I, O any, P withRaw[I]](a *API, doc huma.API, o huma.Operation, do func(context.Context, P, *B) (*Answer[O], error)) {
+	handleBody(a, doc, o, true, do)
+}
+
+// HandleMaybeBody is HandleBody for an operation without or with a body; without one, do gets a zero B.
+func HandleMaybeBody[B, I, O any, P withRaw[I]](a *API, doc huma.API, o huma.Operation, do func(context.Context, P, *B) (*Answer[O], error)) {
+	handleBody(a, doc, o, false, do)
+}
+
+func handleBody[B, I, O any, P withRaw[I]](a *API, doc huma.API, o huma.Operation, must bool, do func(context.Context, P, *B) (*Answer[O], error)) {
+	parser := strict.New[B]()
 	o.RequestBody = &huma.RequestBody{}
-	Handle(a, doc, o, do)
+	Handle(a, doc, o, func(ctx context.Context, in *I) (*Answer[O], error) {
+		raw := P(in).raw()
+		if !must && len(bytes.TrimSpace(raw)) == 0 {
+			return do(ctx, in, new(B))
+		}
+		body, err := parser.Decode(raw)
+		if err != nil {
+			return nil, err
+		}
+		return do(ctx, in, body)
+	})
 	o.RequestBody.Required = must // the library requires every body
 	schemas := doc.OpenAPI().Components.Schemas
 	ref := schemas.Schema(reflect.TypeFor[B](), true, "")
-	strict.New[B]().Describe(schemas.SchemaFromRef(ref.Ref))
+	parser.Describe(schemas.SchemaFromRef(ref.Ref))
 	o.RequestBody.Content = map[string]*huma.MediaType{"application/json": {Schema: ref}}
 }
 

@@ -134,7 +134,7 @@ func (g *gate) caller(s *state.State, r *http.Request, rule auth.Rule) (*auth.Ca
 	switch {
 	case caller.Kind == auth.Node:
 		return caller, g.slow(g.Agents, string(caller.Credential[:]), peers)
-	case caller.Kind != auth.Nobody: // a known caller pays only from its own bucket
+	case caller.Kind != auth.Unidentified: // a known caller pays only from its own bucket
 		return caller, g.slow(g.Callers, string(caller.Credential[:]), peers)
 	case rule.Open():
 		return caller, nil
@@ -144,7 +144,7 @@ func (g *gate) caller(s *state.State, r *http.Request, rule auth.Rule) (*auth.Ca
 	}
 	caller, f := g.newer(r.Context(), port.Default, auth.HashOf(secret))
 	switch {
-	case caller.Kind != auth.Nobody:
+	case caller.Kind != auth.Unidentified:
 		return caller, nil
 	case f != nil:
 		return caller, f
@@ -192,13 +192,13 @@ func (g *gate) passedOn(s *state.State, r *http.Request) (*auth.Caller, *problem
 		return &auth.Caller{Kind: auth.Peer, Name: r.Header.Get(wire.HeaderForwarded)}, nil
 	}
 	caller := g.identify(s, credential)
-	if caller.Kind == auth.Nobody {
+	if caller.Kind == auth.Unidentified {
 		var f *problem.Failure
 		if caller, f = g.newer(r.Context(), port.Linearizable, credential); f != nil {
 			return caller, f
 		}
 	}
-	if caller.Kind == auth.Nobody {
+	if caller.Kind == auth.Unidentified {
 		return caller, problem.Refuse(wire.CodeUnauthenticated, "this token or key is unknown to the leader, was revoked or has expired")
 	}
 	return caller, nil
@@ -321,7 +321,7 @@ func (g *gate) Confirm(method, route string, next http.Handler) http.Handler {
 		}
 		c = g.identify(&s, c.Credential)
 		f := allowed(rule, c)
-		if c.Kind == auth.Nobody {
+		if c.Kind == auth.Unidentified {
 			f = problem.Refuse(wire.CodeUnauthenticated, "this token or key was revoked or has expired")
 		}
 		if f == nil {

@@ -213,7 +213,7 @@ func (g *gate) still(s *state.State, was *auth.Caller, rule auth.Rule, vars map[
 		return was, nil
 	}
 	is := g.identify(s, was.Credential)
-	if is.Kind == auth.Nobody {
+	if is.Kind == auth.Unidentified {
 		return is, problem.Refuse(wire.CodeUnauthenticated, "this token or key was revoked or has expired while the request was answered")
 	}
 	if f := allowed(rule, is); f != nil {

@@ -57,13 +57,15 @@ func ClipActor(actor string) string {
 
 // BodyInput is the input of a change with a body.
 type BodyInput struct {
-	Key     string `header:"Idempotency-Key"`
-	RawBody []byte
+	Key string `header:"Idempotency-Key"`
+
+	Raw
 }
 
 // SubmitInput is the input of POST /queue/submit.
 type SubmitInput struct {
-	Key     string `header:"Idempotency-Key" doc:"key of this submission, which is carried out once even if it is sent repeatedly; preferably a UUIDv7"`
-	DryRun  bool   `query:"dry_run" doc:"only return what the submission would result in; nothing is queued"`
-	RawBody []byte
+	Key    string `header:"Idempotency-Key" doc:"key of this submission, which is carried out once even if it is sent repeatedly; preferably a UUIDv7"`
+	DryRun bool   `query:"dry_run" doc:"only return what the submission would result in; nothing is queued"`
+
+	Raw
 }

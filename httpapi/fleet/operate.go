@@ -13,7 +13,6 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/problem"
-	"github.com/berth-gpu/berth/httpapi/strict"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -22,9 +21,10 @@ type operations struct{ api *core.API }
 
 // nodeInput is the input of changes of a node.
 type nodeInput struct {
-	Key     string `header:"Idempotency-Key"`
-	Node    string `path:"node_id"`
-	RawBody []byte
+	Key  string `header:"Idempotency-Key"`
+	Node string `path:"node_id"`
+
+	core.Raw
 }
 
 // nodeOnlyInput is the input of changes of a node without parameters.
@@ -35,49 +35,20 @@ type nodeOnlyInput struct {
 
 // gpuInput is the input of changes of a GPU.
 type gpuInput struct {
-	Key     string `header:"Idempotency-Key"`
-	GPU     string `path:"uuid"`
-	RawBody []byte
+	Key string `header:"Idempotency-Key"`
+	GPU string `path:"uuid"`
+
+	core.Raw
 }
 
 func (a operations) route(doc huma.API) {
-	mode := strict.New[wire.SetMode]()
-	core.HandleBody[wire.SetMode](a.api, doc, core.Op("set-node-mode", http.MethodPut, "/nodes/{node_id}/mode", "Open, cordon or drain a node"),
-		func(ctx context.Context, in *nodeInput) (*core.Answer[wire.NodeDone], error) {
-			body, err := mode.Decode(in.RawBody)
-			if err != nil {
-				return nil, err
-			}
-			return a.setNodeMode(ctx, in, body)
-		})
-	core.HandleBody[wire.SetMode](a.api, doc, core.Op("set-gpu-mode", http.MethodPut, "/gpus/{uuid}/mode", "Open, cordon or drain one GPU"),
-		func(ctx context.Context, in *gpuInput) (*core.Answer[wire.NodeDone], error) {
-			body, err := mode.Decode(in.RawBody)
-			if err != nil {
-				return nil, err
-			}
-			return a.setGPUMode(ctx, in, body)
-		})
-	labels := strict.New[wire.SetLabels]()
-	core.HandleBody[wire.SetLabels](a.api, doc, core.Op("set-node-labels", http.MethodPatch, "/nodes/{node_id}/labels", "Label a node, with precedence over its agent's labels"),
-		func(ctx context.Context, in *nodeInput) (*core.Answer[wire.NodeDone], error) {
-			body, err := labels.Decode(in.RawBody)
-			if err != nil {
-				return nil, err
-			}
-			return a.setNodeLabels(ctx, in, body)
-		})
-	dead := strict.New[wire.ConfirmDead]()
+	core.HandleBody(a.api, doc, core.Op("set-node-mode", http.MethodPut, "/nodes/{node_id}/mode", "Open, cordon or drain a node"), a.setNodeMode)
+	core.HandleBody(a.api, doc, core.Op("set-gpu-mode", http.MethodPut, "/gpus/{uuid}/mode", "Open, cordon or drain one GPU"), a.setGPUMode)
+	core.HandleBody(a.api, doc, core.Op("set-node-labels", http.MethodPatch, "/nodes/{node_id}/labels", "Label a node, with precedence over its agent's labels"), a.setNodeLabels)
 	o := core.Op("confirm-dead", http.MethodPost, "/nodes/{node_id}/confirm-dead", "Confirm that an unreachable node is dead, with all its processes")
 	o.Description = "This is an operator's confirmation of what no machine can detect: jobs that ran there, including those that wait " +
 		"for it (on_lost hold), are started again elsewhere or fail. If the node is alive after all, two attempts of a job may run."
-	core.HandleBody[wire.ConfirmDead](a.api, doc, o, func(ctx context.Context, in *nodeInput) (*core.Answer[wire.NodeDone], error) {
-		body, err := dead.Decode(in.RawBody)
-		if err != nil {
-			return nil, err
-		}
-		return a.confirmDead(ctx, in, body)
-	})
+	core.HandleBody(a.api, doc, o, a.confirmDead)
 	core.Handle(a.api, doc, core.Op("retire-node", http.MethodDelete, "/nodes/{node_id}", "Remove a node that is empty or dead"),
 		func(ctx context.Context, in *nodeOnlyInput) (*core.Answer[wire.NodeDone], error) {
 			_, index, err := a.api.Propose(ctx, in.Key, &command.RetireNode{Node: model.NodeID(in.Node)})

@@ -16,19 +16,12 @@ import (
 	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/port"
 	"github.com/berth-gpu/berth/httpapi/problem"
-	"github.com/berth-gpu/berth/httpapi/strict"
 	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
 // reservations reserves GPUs for users and projects, and nodes for maintenance.
 type reservations struct{ api *core.API }
-
-// reserveInput is the input of changes of reservations with a body.
-type reserveInput struct {
-	Key     string `header:"Idempotency-Key"`
-	RawBody []byte
-}
 
 // unreserveInput is the input of DELETE /reservations/{reservation_id}.
 type unreserveInput struct {
@@ -47,27 +40,12 @@ func (a reservations) route(doc huma.API) {
 			}
 			return &core.Answer[wire.Reservations]{Index: s.Index, Body: a.list(&s)}, nil
 		})
-	reserve := strict.New[wire.Reserve]()
 	o := core.Op("reserve", http.MethodPost, "/reservations", "Reserve GPUs for a span of time, or nodes for their maintenance")
 	o.Description = "Other jobs get these GPUs only if they end in time by their time limits. " +
 		"With maintenance the nodes get no work in that time, and are drained when it begins."
-	core.HandleBody[wire.Reserve](a.api, doc, o, func(ctx context.Context, in *reserveInput) (*core.Answer[wire.Reserved], error) {
-		body, err := reserve.Decode(in.RawBody)
-		if err != nil {
-			return nil, err
-		}
-		return a.reserve(ctx, in.Key, body)
-	})
+	core.HandleBody(a.api, doc, o, a.reserve)
 	core.Handle(a.api, doc, core.Op("cancel-reservation", http.MethodDelete, "/reservations/{reservation_id}", "Cancel a reservation or a maintenance"), a.cancel)
-	limits := strict.New[wire.SetReservationLimits]()
-	core.HandleBody[wire.SetReservationLimits](a.api, doc, core.Op("set-reservation-limits", http.MethodPut, "/reservations/limits", "Set the limits of reservations"),
-		func(ctx context.Context, in *reserveInput) (*core.Answer[wire.Reservations], error) {
-			body, err := limits.Decode(in.RawBody)
-			if err != nil {
-				return nil, err
-			}
-			return a.limit(ctx, in.Key, body)
-		})
+	core.HandleBody(a.api, doc, core.Op("set-reservation-limits", http.MethodPut, "/reservations/limits", "Set the limits of reservations"), a.limit)
 }
 
 func (a reservations) list(s *state.State) *wire.Reservations {
@@ -85,7 +63,7 @@ func (a reservations) list(s *state.State) *wire.Reservations {
 	return out
 }
 
-func (a reservations) reserve(ctx context.Context, key string, body *wire.Reserve) (*core.Answer[wire.Reserved], error) {
+func (a reservations) reserve(ctx context.Context, in *core.BodyInput, body *wire.Reserve) (*core.Answer[wire.Reserved], error) {
 	s := a.api.Peer.Reader.State()
 	if c := auth.From(ctx); c.Kind != auth.Open && body.User == "" && body.Project == "" && (body.Maintenance == nil || !*body.Maintenance) {
 		body.User = c.Name
@@ -97,7 +75,7 @@ func (a reservations) reserve(ctx context.Context, key string, body *wire.Reserv
 	if err := a.mayReserve(ctx, &s, b); err != nil {
 		return nil, err
 	}
-	r, index, err := a.api.Propose(ctx, key, &command.Book{Booking: *b, Capped: !core.IsOperator(ctx)})
+	r, index, err := a.api.Propose(ctx, in.Key, &command.Book{Booking: *b, Capped: !core.IsOperator(ctx)})
 	if err != nil {
 		return nil, err
 	}
@@ -162,13 +140,13 @@ func (a reservations) cancel(ctx context.Context, in *unreserveInput) (*core.Ans
 	return &core.Answer[wire.Reserved]{Index: index, Body: &wire.Reserved{Success: true, Message: "canceled"}}, nil
 }
 
-func (a reservations) limit(ctx context.Context, key string, body *wire.SetReservationLimits) (*core.Answer[wire.Reservations], error) {
+func (a reservations) limit(ctx context.Context, in *core.BodyInput, body *wire.SetReservationLimits) (*core.Answer[wire.Reservations], error) {
 	s := a.api.Peer.Reader.State()
 	c, err := intake.Caps(&s, body)
 	if err != nil {
 		return nil, err
 	}
-	_, index, err := a.api.Propose(ctx, key, c)
+	_, index, err := a.api.Propose(ctx, in.Key, c)
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/problem"
-	"github.com/berth-gpu/berth/httpapi/strict"
 	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -40,9 +39,10 @@ func (in *targetInput) changed(what string, tasks uint64, others string) string 
 
 // jobBodyInput is the input of a change of a job with a body.
 type jobBodyInput struct {
-	Key     string `header:"Idempotency-Key"`
-	Job     string `path:"job_id"`
-	RawBody []byte
+	Key string `header:"Idempotency-Key"`
+	Job string `path:"job_id"`
+
+	core.Raw
 }
 
 // switchInput is the input of a change without parameters.
@@ -52,16 +52,7 @@ type switchInput struct {
 
 func (a changes) route(doc huma.API) {
 	core.Handle(a.api, doc, core.Op("cancel", http.MethodDelete, "/queue/{job_id}", "Cancel a job, whether it waits or runs"), a.cancel)
-	priority := strict.New[wire.SetPriority]()
-	core.HandleBody[wire.SetPriority](a.api, doc,
-		core.Op("set-priority", http.MethodPatch, "/queue/{job_id}/priority", "Change the priority of a job"),
-		func(ctx context.Context, in *jobBodyInput) (*core.Answer[wire.Done], error) {
-			body, err := priority.Decode(in.RawBody)
-			if err != nil {
-				return nil, err
-			}
-			return a.setPriority(ctx, in, body)
-		})
+	core.HandleBody(a.api, doc, core.Op("set-priority", http.MethodPatch, "/queue/{job_id}/priority", "Change the priority of a job"), a.setPriority)
 	for _, running := range []bool{true, false} {
 		name, what := "stop", "Stop placements and preemptions; running jobs continue"
 		if running {

@@ -13,7 +13,6 @@ import (
 	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/port"
 	"github.com/berth-gpu/berth/httpapi/problem"
-	"github.com/berth-gpu/berth/httpapi/strict"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -71,15 +70,7 @@ func (a controls) route(doc huma.API) {
 	}
 	core.Handle(a.api, doc, core.Op("drop-dependencies", http.MethodDelete, "/queue/{job_id}/dependencies", "Remove the dependencies of a job"),
 		a.dropDependencies)
-	extend := strict.New[wire.Extend]()
-	core.HandleBody[wire.Extend](a.api, doc, core.Op("extend", http.MethodPost, "/queue/{job_id}/extend", "Raise a job's time limit, even while it runs"),
-		func(ctx context.Context, in *jobBodyInput) (*core.Answer[wire.Done], error) {
-			body, err := extend.Decode(in.RawBody)
-			if err != nil {
-				return nil, err
-			}
-			return a.extend(ctx, in, body)
-		})
+	core.HandleBody(a.api, doc, core.Op("extend", http.MethodPost, "/queue/{job_id}/extend", "Raise a job's time limit, even while it runs"), a.extend)
 	o := core.Op("attach", http.MethodPost, "/jobs/{job_id}/attach", "Report that the client of an attached job is alive")
 	o.Description = "A job that was submitted with attached is canceled after that time without such a call."
 	core.Handle(a.api, doc, o, a.attach)

@@ -12,7 +12,6 @@ import (
 	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/problem"
-	"github.com/berth-gpu/berth/httpapi/strict"
 	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -21,19 +20,12 @@ import (
 type submissions struct{ api *core.API }
 
 func (a submissions) route(doc huma.API) {
-	body := strict.New[wire.Submit]()
 	o := core.Op("submit", http.MethodPost, "/queue/submit", "Queue a job, or an array of them")
-	core.HandleBody[wire.Submit](a.api, doc, o, func(ctx context.Context, in *core.SubmitInput) (*core.Answer[wire.Submitted], error) {
-		request, err := body.Decode(in.RawBody)
-		if err != nil {
-			return nil, err
-		}
-		return a.submit(ctx, request, in)
-	})
+	core.HandleBody(a.api, doc, o, a.submit)
 }
 
 // submit queues a job. A repeated submission gets the job that it made first.
-func (a submissions) submit(ctx context.Context, r *wire.Submit, in *core.SubmitInput) (*core.Answer[wire.Submitted], error) {
+func (a submissions) submit(ctx context.Context, in *core.SubmitInput, r *wire.Submit) (*core.Answer[wire.Submitted], error) {
 	s := a.api.Peer.Reader.State()
 	body, err := intake.Submission(r, a.api.Now(&s))
 	if err != nil {

@@ -1,7 +1,6 @@
 package services
 
 import (
-	"bytes"
 	"context"
 	"net/http"
 	"time"
@@ -18,7 +17,6 @@ import (
 	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/port"
 	"github.com/berth-gpu/berth/httpapi/problem"
-	"github.com/berth-gpu/berth/httpapi/strict"
 	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -34,65 +32,47 @@ type services struct{ api *core.API }
 
 // renewInput is the input of POST /gpu/allocations/{allocation_id}/renew.
 type renewInput struct {
-	Key     string `header:"Idempotency-Key"`
-	ID      string `path:"allocation_id"`
-	RawBody []byte
+	Key string `header:"Idempotency-Key"`
+	ID  string `path:"allocation_id"`
+
+	core.Raw
 }
 
 func (a services) route(doc huma.API) {
 	o := core.Op("allocate", http.MethodPost, "/gpu/allocate", "Ask for GPUs for a service, without a job")
 	o.Description = "If none are free the allocation waits in the same queue as jobs, in the policy's order. It ends when it is released, " +
 		"or when its time is over without a renewal."
-	change(a, doc, o, func(ctx context.Context, key string, b *wire.Allocate) (*core.Answer[wire.Allocated], error) {
-		body, err := intake.Allocation(b)
-		if err != nil {
-			return nil, err
-		}
-		s := a.api.Peer.Reader.State()
-		if err := a.mayAllocate(ctx, &s, b.User, body); err != nil {
-			return nil, err
-		}
-		if err := core.MayTell(&s, body.Webhook); err != nil {
-			return nil, err
-		}
-		if err := a.size(ctx, &s, b, body, core.ClipActor(core.Submitter(ctx, body.User)), key); err != nil {
-			return nil, err
-		}
-		return a.allocate(ctx, key, body)
-	})
-	change(a, doc, core.Op("release-gpus", http.MethodPost, "/gpu/release", "Release an allocation, or remove it from the queue"),
-		func(ctx context.Context, key string, b *wire.Release) (*core.Answer[wire.Allocated], error) {
+	core.HandleBody(a.api, doc, o, a.request)
+	core.HandleBody(a.api, doc, core.Op("release-gpus", http.MethodPost, "/gpu/release", "Release an allocation, or remove it from the queue"),
+		func(ctx context.Context, in *core.BodyInput, b *wire.Release) (*core.Answer[wire.Allocated], error) {
 			if b.AllocationID == "" {
 				return nil, problem.Invalid("allocation_id", "must be given")
 			}
-			return a.release(ctx, key, model.AllocationID(b.AllocationID))
+			return a.release(ctx, in.Key, model.AllocationID(b.AllocationID))
 		})
-	change(a, doc, core.Op("allocate-for-job", http.MethodPost, "/cluster/gpu-allocate", "Ask for GPUs for a job that runs outside Berth"), a.allocateFor)
-	change(a, doc, core.Op("release-for-job", http.MethodPost, "/cluster/gpu-release", "Release the GPUs that were allocated for a job"), a.releaseFor)
-	renew := strict.New[wire.RenewAllocation]()
+	core.HandleBody(a.api, doc, core.Op("allocate-for-job", http.MethodPost, "/cluster/gpu-allocate", "Ask for GPUs for a job that runs outside Berth"), a.allocateFor)
+	core.HandleBody(a.api, doc, core.Op("release-for-job", http.MethodPost, "/cluster/gpu-release", "Release the GPUs that were allocated for a job"), a.releaseFor)
 	o = core.Op("renew-allocation", http.MethodPost, "/gpu/allocations/{allocation_id}/renew", "Renew an allocation: its time starts again from now on")
-	core.HandleMaybeBody[wire.RenewAllocation](a.api, doc, o, false, func(ctx context.Context, in *renewInput) (*core.Answer[wire.Allocated], error) {
-		body := &wire.RenewAllocation{}
-		if len(bytes.TrimSpace(in.RawBody)) > 0 {
-			var err error
-			if body, err = renew.Decode(in.RawBody); err != nil {
-				return nil, err
-			}
-		}
-		return a.renew(ctx, in, body)
-	})
+	core.HandleMaybeBody(a.api, doc, o, a.renew)
 }
 
-// change routes an operation whose only input is a body.
-func change[B any](a services, doc huma.API, o huma.Operation, do func(context.Context, string, *B) (*core.Answer[wire.Allocated], error)) {
-	body := strict.New[B]()
-	core.HandleBody[B](a.api, doc, o, func(ctx context.Context, in *core.BodyInput) (*core.Answer[wire.Allocated], error) {
-		b, err := body.Decode(in.RawBody)
-		if err != nil {
-			return nil, err
-		}
-		return do(ctx, in.Key, b)
-	})
+// request checks a request for GPUs without a job, and makes the allocation.
+func (a services) request(ctx context.Context, in *core.BodyInput, b *wire.Allocate) (*core.Answer[wire.Allocated], error) {
+	body, err := intake.Allocation(b)
+	if err != nil {
+		return nil, err
+	}
+	s := a.api.Peer.Reader.State()
+	if err := a.mayAllocate(ctx, &s, b.User, body); err != nil {
+		return nil, err
+	}
+	if err := core.MayTell(&s, body.Webhook); err != nil {
+		return nil, err
+	}
+	if err := a.size(ctx, &s, b, body, core.ClipActor(core.Submitter(ctx, body.User)), in.Key); err != nil {
+		return nil, err
+	}
+	return a.allocate(ctx, in.Key, body)
 }
 
 // allocate makes an allocation, and answers with its GPUs if it gets them soon.
@@ -198,7 +178,7 @@ func (a services) changed(index uint64, id model.AllocationID, err error) (*core
 
 // allocateFor allocates GPUs for a job: one of this cluster, with which the allocation ends, or one
 // of another scheduler.
-func (a services) allocateFor(ctx context.Context, key string, b *wire.AllocateForJob) (*core.Answer[wire.Allocated], error) {
+func (a services) allocateFor(ctx context.Context, in *core.BodyInput, b *wire.AllocateForJob) (*core.Answer[wire.Allocated], error) {
 	if b.JobID == "" {
 		return nil, problem.Invalid("job_id", "must be given")
 	}
@@ -223,10 +203,10 @@ func (a services) allocateFor(ctx context.Context, key string, b *wire.AllocateF
 	if c.GPUMemoryMB, err = intake.EitherMemory(b.GPUMemory, b.Memory); err != nil {
 		return nil, err
 	}
-	return a.allocate(ctx, key, c)
+	return a.allocate(ctx, in.Key, c)
 }
 
-func (a services) releaseFor(ctx context.Context, key string, b *wire.ReleaseForJob) (*core.Answer[wire.Allocated], error) {
+func (a services) releaseFor(ctx context.Context, in *core.BodyInput, b *wire.ReleaseForJob) (*core.Answer[wire.Allocated], error) {
 	s := a.api.Peer.Reader.State()
 	one, found := state.AllocatedFor(&s, b.JobID)
 	switch {
@@ -235,7 +215,7 @@ func (a services) releaseFor(ctx context.Context, key string, b *wire.ReleaseFor
 	case !found:
 		return nil, problem.Refuse(wire.CodeNotFound, "there is no allocation of /cluster/gpu-allocate for this job; DELETE /queue/{job_id} ends a job itself")
 	}
-	return a.release(ctx, key, one.ID)
+	return a.release(ctx, in.Key, one.ID)
 }
 
 // mayAllocate returns an error if the caller may not ask for GPUs without a job, and fills in the

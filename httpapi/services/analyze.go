@@ -11,7 +11,6 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/problem"
-	"github.com/berth-gpu/berth/httpapi/strict"
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/httpapi/workload"
 )
@@ -20,17 +19,12 @@ import (
 type workloads struct{ api *core.API }
 
 // workloadInput is the input of an analysis.
-type workloadInput struct{ RawBody []byte }
+type workloadInput struct{ core.Raw }
 
 func (a workloads) route(doc huma.API) {
-	body := strict.New[wire.Workload]()
 	o := core.Op("workload", http.MethodPost, "/gpu/workload", "How many GPUs a workload needs, with how much memory, for how long, and why")
 	o.Metadata = map[string]any{core.AnsweredHere: true}
-	core.HandleBody[wire.Workload](a.api, doc, o, func(ctx context.Context, in *workloadInput) (*core.Answer[wire.WorkloadPlan], error) {
-		b, err := body.Decode(in.RawBody)
-		if err != nil {
-			return nil, err
-		}
+	core.HandleBody(a.api, doc, o, func(ctx context.Context, _ *workloadInput, b *wire.Workload) (*core.Answer[wire.WorkloadPlan], error) {
 		s := a.api.Peer.Reader.State()
 		out, err := a.analyze(ctx, &s, b)
 		if err != nil {

@@ -35,7 +35,7 @@ func TestOnlyItsOwnDevices(t *testing.T) {
 	h.devices = devices.Guard{Kernel: devices.Kernel{Proc: kernel, Sys: kernel}}
 	h.start(t)
 	if strings.Contains(h.can, "devices are not denied") {
-		t.Skipf("this host does not let devices be denied: %s", h.can)
+		t.Skipf("needs a host where devices can be denied to a cgroup: %s", h.can)
 	}
 	const look = `
 		case $CUDA_VISIBLE_DEVICES in 0) own=/dev/full other=/dev/random ;; *) own=/dev/random other=/dev/full ;; esac

@@ -20,7 +20,7 @@ import (
 func small(t *testing.T, h *host) (fill func() (filler string)) {
 	t.Helper()
 	if err := unix.Mount("tmpfs", h.dir, "tmpfs", 0, "size=8m"); err != nil {
-		t.Skipf("no file system can be mounted here: %v", err)
+		t.Skipf("needs the right to mount a file system (CAP_SYS_ADMIN): %v", err)
 	}
 	t.Cleanup(func() { _ = unix.Unmount(h.dir, unix.MNT_DETACH) })
 	return func() string {

@@ -20,13 +20,13 @@ type oddWord struct {
 func oddWords() []oddWord {
 	// Brackets keep a pattern from finding itself.
 	return []oddWord{
-		{regexp.MustCompile(`(?i)\bnobod[y]\b`), 74, "name what is absent: no user, no peer, no caller"},
-		{regexp.MustCompile(`(?i)\bsomebod[y]\b`), 15, "name the user, the peer or the caller"},
-		{regexp.MustCompile(`(?i)\bwho[m]\b`), 14, "name the user, the peer or the caller"},
+		{regexp.MustCompile(`(?i)\bnobod[y]\b`), 34, "name what is absent: no user, no peer, no caller"},
+		{regexp.MustCompile(`(?i)\bsomebod[y]\b`), 13, "name the user, the peer or the caller"},
+		{regexp.MustCompile(`(?i)\bwho[m]\b`), 2, "name the user, the peer or the caller"},
 		{regexp.MustCompile(`(?i)\bwhoeve[r]\b`), 4, "name the user, the peer or the caller"},
-		{regexp.MustCompile(`(?i)\bwh[o]\b`), 260, "name the user, the peer or the caller, or write which or that"},
+		{regexp.MustCompile(`(?i)\bwh[o]\b`), 242, "name the user, the peer or the caller, or write which or that"},
 		{regexp.MustCompile(`(?i)\bane[w]\b`), 17, "again"},
-		{regexp.MustCompile(`(?i)\bbesid[e]\b`), 81, "next to, in addition to, together with"},
+		{regexp.MustCompile(`(?i)\bbesid[e]\b`), 53, "next to, in addition to, together with"},
 	}
 }
 

@@ -36,7 +36,7 @@ func TestNodesAreCutOff(t *testing.T) {
 	for n := range times {
 		i, err := newIsland(t, fmt.Sprintf("island%d", n))
 		if errors.Is(err, errNoNetworks) {
-			t.Skipf("networks can be cut by root only: %v", err)
+			t.Skipf("needs root, to cut networks: %v", err)
 		}
 		islands = append(islands, i)
 	}

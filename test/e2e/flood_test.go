@@ -151,7 +151,7 @@ func (f *flood) ask(t *testing.T, span time.Duration) (out waits) {
 // are answered within a second all the while.
 func TestAFloodOfConnections(t *testing.T) {
 	if *floodSize == 0 {
-		t.Skip("no flood was asked for: -flood.connections=10000")
+		t.Skip("needs -flood.connections=10000")
 	}
 	var files syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
@@ -159,7 +159,7 @@ func TestAFloodOfConnections(t *testing.T) {
 	}
 	need := uint64(*floodSize) + spareFiles //nolint:gosec // not below 0
 	if files.Max < need {
-		t.Skipf("a process may open %d files here, and this takes %d: raise the hard limit (ulimit -Hn)", files.Max, need)
+		t.Skipf("needs %d open files, of which a process may have %d: raise the hard limit (ulimit -Hn)", need, files.Max)
 	}
 	files.Cur = max(files.Cur, need)
 	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {

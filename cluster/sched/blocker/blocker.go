@@ -89,8 +89,8 @@ type Turn struct {
 	Booking model.Booking // that keeps GPUs
 	Shut    string        // the nodes that Booking has taken out of service; empty: it has not begun
 
-	Whom string // the jobs that are being stopped to give it GPUs, in words; empty: not settled
-	GPUs uint32 // so many, by Until at the latest
+	Stopping string // the jobs that are being stopped to give the task GPUs, in words with "has" or "have"; empty: not decided yet
+	GPUs     uint32 // how many, by Until at the latest
 }
 
 // Holder is a holder of GPUs: a task or, if Allocation is set, a service.

@@ -88,10 +88,10 @@ func (b *Blocker) ahead() string {
 }
 
 func suspending(b *Blocker) string {
-	if b.Whom == "" {
+	if b.Stopping == "" {
 		return "it is to start as soon as GPUs are free that others are being suspended for"
 	}
-	return fmt.Sprintf("it is to start as soon as %s stopped for it: that gives it %s, by %s at the latest", b.Whom,
+	return fmt.Sprintf("it is to start as soon as %s stopped for it: that gives it %s, by %s at the latest", b.Stopping,
 		Count(b.GPUs, "GPU"), Timestamp(b.Until))
 }
 

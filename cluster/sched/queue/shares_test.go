@@ -21,7 +21,7 @@ func TestWhatIsDue(t *testing.T) {
 		all  []*account
 		want []uint64 // percent of what is due
 	}{
-		"nobody has used anything":               {[]*account{accountWith(0, 100, 0), accountWith(0, 100, day)}, []uint64{100, 100}},
+		"no account has used anything":           {[]*account{accountWith(0, 100, 0), accountWith(0, 100, day)}, []uint64{100, 100}},
 		"both want more":                         {[]*account{accountWith(30, 100, day), accountWith(10, 100, day)}, []uint64{150, 50}},
 		"who has used nothing wants more":        {[]*account{accountWith(40, 100, 0), accountWith(0, 100, day)}, []uint64{200, 0}},
 		"by their shares":                        {[]*account{accountWith(30, 300, day), accountWith(10, 100, day)}, []uint64{100, 100}},
@@ -42,8 +42,8 @@ func TestWhatIsDue(t *testing.T) {
 	}
 }
 
-// Those who want more are due equal parts beside their shares, nobody who is content is due less than
-// they have had, and all that was used is due to somebody.
+// Accounts that want more are due equal parts by their shares, no account that wants no more is due less than
+// what it has had, and all that was used is due to some account.
 func TestDuesAreMaxMinFair(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var all []*account
@@ -109,7 +109,7 @@ func TestLead(t *testing.T) {
 	}
 }
 
-// Who has waited long is moved back less, and never behind whom they were before: within a run the
+// A task that has waited long is moved back less, and never behind one that it was ahead of: within a run the
 // order stays that of the log.
 func TestWhoHasWaitedIsMovedBackLess(t *testing.T) {
 	tuning := model.DefaultTuning()

@@ -228,8 +228,8 @@ func TestLeftOutBeforeTheBars(t *testing.T) {
 	}
 }
 
-// Those who are left out may be like nobody else.
-func TestLeftOutLikeNobody(t *testing.T) {
+// Jobs that are left out may be like no other job.
+func TestLeftOutUnlikeAnyOther(t *testing.T) {
 	odd := wants(1, 1)
 	odd.Shape = 7
 	p := Problem{Room: nodes(1), Jobs: []Job{wants(4, 1)}, Rest: []Rest{{After: 0, Job: odd}}}

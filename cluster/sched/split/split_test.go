@@ -56,7 +56,7 @@ type question struct {
 	want string
 }
 
-// Whom Choose lets run.
+// The jobs that Choose lets run.
 func TestWho(t *testing.T) {
 	ask(t, []question{
 		{"small jobs share a node", Problem{Room: nodes(2), Jobs: []Job{wants(4, 9), wants(3, 9), wants(8, 1)}}, "[0:4] [0:3] [1:8]"},
@@ -147,7 +147,7 @@ func TestWhere(t *testing.T) {
 			"[1:8] [0:3] [0:2]",
 		},
 		{
-			"a gang by its own order of nodes where it suspends nobody",
+			"a gang by its own order of nodes where it suspends no job",
 			Problem{Room: [][]int32{{8, 0}, {8, 2}}, Jobs: []Job{{GPUs: 8, Kinds: 1, Shape: -1, Manner: Manner{Order: Roomy}}}},
 			"[1:8]",
 		},

@@ -39,6 +39,16 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
+// One returns a check that accepts exactly one argument, which is described by what.
+func One(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return Usage("%s takes %s; see %s --help", cmd.CommandPath(), what, cmd.CommandPath())
+		}
+		return nil
+	}
+}
+
 // ExitError ends the program with a job's exit code, without an error message.
 type ExitError int
 

@@ -14,13 +14,13 @@ func TestPortsThatNoConnectionTakes(t *testing.T) {
 	var low, high int
 	kernel, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range")
 	if err != nil {
-		t.Skip("nothing says which ports connections are given:", err)
+		t.Skip("needs the range of ports that the kernel gives to connections:", err)
 	}
 	if _, err := fmt.Sscan(string(kernel), &low, &high); err != nil {
 		t.Fatal(err)
 	}
 	if low < lowestPort+calmPorts {
-		t.Skipf("connections are given ports from %d here", low)
+		t.Skipf("needs ports below the range that the kernel gives to connections: it begins at %d, needed are %d to %d", low, lowestPort, lowestPort+calmPorts)
 	}
 	members, err := plan(Config{Data: t.TempDir(), HTTP: "127.0.0.1:0", Peers: 3, Nodes: 20})
 	if err != nil {

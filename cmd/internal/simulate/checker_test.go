@@ -18,7 +18,7 @@ func checker(t *testing.T, trace, log string, options ...string) (string, bool) 
 	t.Helper()
 	python, err := exec.LookPath("python3")
 	if err != nil {
-		t.Skip("there is no python3, in which the independent check of logs is written")
+		t.Skip("needs python3, for the independent check of logs")
 	}
 	dir := t.TempDir()
 	for name, text := range map[string]string{"trace": trace, "log": log} { // order-free: two files

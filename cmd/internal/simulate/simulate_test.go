@@ -273,11 +273,11 @@ func TestParseEstimates(t *testing.T) {
 func TestPublicTrace(t *testing.T) {
 	folder := os.Getenv("BERTH_TRACES")
 	if folder == "" {
-		t.Skip("BERTH_TRACES names no folder of traces")
+		t.Skip("needs BERTH_TRACES, a folder of public traces")
 	}
 	file, err := os.Open(filepath.Join(folder, "itp_thin60_0.csv"))
 	if err != nil {
-		t.Skipf("BERTH_TRACES names a folder without this trace: %v", err)
+		t.Skipf("needs this trace in the folder of BERTH_TRACES: %v", err)
 	}
 	defer file.Close() //nolint:errcheck // only read
 	jobs, _, err := Read(file)

@@ -24,7 +24,7 @@ const libraryVariable = "BERTH_TEST_NVML_LIBRARY"
 func TestLibrary(t *testing.T) {
 	compiler, err := exec.LookPath("gcc")
 	if err != nil {
-		t.Skip("there is no gcc to make a library with")
+		t.Skip("needs gcc, to make a library")
 	}
 	dir := t.TempDir()
 	library, mode := filepath.Join(dir, "libnvidia-ml.so.1"), filepath.Join(dir, "mode")
@@ -42,7 +42,7 @@ func TestLibrary(t *testing.T) {
 func TestLibraryChild(t *testing.T) {
 	library := os.Getenv(libraryVariable)
 	if library == "" {
-		t.Skip("TestLibrary runs this")
+		t.Skip("needs to be a child of TestLibrary")
 	}
 	mode := func(word string) {
 		if err := os.WriteFile(os.Getenv("DRIVER_MODE"), []byte(word), 0o600); err != nil {

@@ -19,7 +19,7 @@ func TestRealGPUs(t *testing.T) {
 	p := New(Options{})
 	devices, err := p.List()
 	if errors.Is(err, ErrMissing) {
-		t.Skip("this host has no NVIDIA driver")
+		t.Skip("needs a host with an NVIDIA driver")
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -27,11 +27,11 @@ func TestRealGPUs(t *testing.T) {
 	out, err := exec.Command("nvidia-smi", "--query-gpu=uuid,pci.bus_id,name,memory.total,temperature.gpu,memory.used,mig.mode.current",
 		"--format=csv,noheader,nounits").Output()
 	if err != nil {
-		t.Skipf("nvidia-smi does not answer: %v", err)
+		t.Skipf("needs nvidia-smi, which failed: %v", err)
 	}
 	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 	if strings.Contains(string(out), "Enabled") {
-		t.Skip("a GPU is divided: nvidia-smi lists the whole, Berth the parts")
+		t.Skip("needs GPUs that are not divided by MIG: nvidia-smi lists the whole, Berth the parts")
 	}
 	if len(lines) != len(devices) {
 		t.Fatalf("%d devices, and nvidia-smi shows\n%s", len(devices), out)

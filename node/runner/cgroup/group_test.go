@@ -77,7 +77,7 @@ func TestLeaf(t *testing.T) {
 		t.Errorf("the last to move to the leaf was %q, %v", data, err)
 	}
 	if err := unix.Setxattr(l.Own, "user.delegate", []byte("1"), 0); err != nil {
-		t.Skipf("this file system does not keep attributes: %v", err)
+		t.Skipf("needs a file system that keeps extended attributes: %v", err)
 	}
 	again := Layout{Kind: Unified, Own: filepath.Join(l.Own, leaf)}
 	if tree, _ := again.Claim("ranks"); tree.Path != filepath.Join(l.Own, "ranks") {
@@ -137,7 +137,7 @@ func claimed(t *testing.T) Tree {
 	}
 	tree, err := l.Claim("berth-test-" + strconv.Itoa(os.Getpid()))
 	if tree.Path == "" {
-		t.Skipf("this process may make no cgroup of version 2 here: %v", err)
+		t.Skipf("needs the right to make a cgroup of version 2: %v", err)
 	}
 	t.Cleanup(func() { _ = os.Remove(tree.Path) })
 	return tree

@@ -18,7 +18,7 @@ func hierarchy(t *testing.T) string {
 	t.Helper()
 	base := t.TempDir()
 	if err := unix.Mount("cgroup2", base, "cgroup2", 0, ""); err != nil {
-		t.Skipf("cgroup v2 cannot be mounted here, which takes root: %v", err)
+		t.Skipf("needs the right to mount cgroup v2, which root has: %v", err)
 	}
 	t.Cleanup(func() {
 		if err := unix.Unmount(base, unix.MNT_DETACH); err != nil {
@@ -33,7 +33,7 @@ func group(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(hierarchy(t), "berth-devices-"+strconv.Itoa(os.Getpid()))
 	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Skipf("no group can be made here: %v", err)
+		t.Skipf("needs the right to make a cgroup: %v", err)
 	}
 	t.Cleanup(func() {
 		if err := unix.Rmdir(dir); err != nil {
@@ -41,7 +41,7 @@ func group(t *testing.T) string {
 		}
 	})
 	if err := (Guard{}).Possible(dir); err != nil {
-		t.Skipf("this process may put no program at a group, which takes bpf(2) and CAP_BPF or CAP_SYS_ADMIN: %v", err)
+		t.Skipf("needs bpf(2) and CAP_BPF or CAP_SYS_ADMIN, to attach a program to a cgroup: %v", err)
 	}
 	return dir
 }

@@ -23,15 +23,15 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// nobody returns an account without rights.
-func nobody(t *testing.T) *Account {
+// unprivileged returns an account without rights.
+func unprivileged(t *testing.T) *Account {
 	t.Helper()
 	if err := Possible(); err != nil {
-		t.Skip(err)
+		t.Skipf("needs a host that can isolate jobs: %v", err)
 	}
 	a, err := (&Rules{}).Account("nobody")
 	if err != nil {
-		t.Skip(err)
+		t.Skipf("needs the account nobody: %v", err)
 	}
 	return a
 }
@@ -58,10 +58,10 @@ func run(t *testing.T, p *Plan, command string) (out string, code int) {
 
 // A device that is not the job's own gives nothing and takes everything.
 func TestCoveredDevices(t *testing.T) {
-	a := nobody(t)
+	a := unprivileged(t)
 	device := filepath.Join("/dev", "berth-test-"+filepath.Base(t.TempDir())+"-nvidia7")
 	if err := os.WriteFile(device, []byte("a GPU\n"), 0o666); err != nil {
-		t.Skip(err)
+		t.Skipf("needs the right to make a file in /dev: %v", err)
 	}
 	t.Cleanup(func() { _ = os.Remove(device) })
 	if err := os.Chmod(device, 0o666); err != nil {
@@ -78,10 +78,10 @@ func TestCoveredDevices(t *testing.T) {
 
 // A folder that is hidden is empty, but for what is to be seen.
 func TestHidden(t *testing.T) {
-	a := nobody(t)
+	a := unprivileged(t)
 	dir, err := os.MkdirTemp("/var/tmp", "hidden-*")
 	if err != nil {
-		t.Skip(err)
+		t.Skipf("needs a writable /var/tmp: %v", err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	work := filepath.Join(dir, "a", "work")
@@ -115,7 +115,7 @@ func TestStageRefuses(t *testing.T) {
 	if err == nil || cmd.ProcessState.ExitCode() != NotExecuted || !strings.Contains(string(out), "not a command") {
 		t.Errorf("%q, %v", out, err)
 	}
-	p := &Plan{Account: nobody(t), View: View{Tmp: t.TempDir()}} // its parent is no process
+	p := &Plan{Account: unprivileged(t), View: View{Tmp: t.TempDir()}} // its parent is no process
 	file, err := p.File()
 	if err != nil {
 		t.Fatal(err)
@@ -132,10 +132,10 @@ func TestStageRefuses(t *testing.T) {
 // A link of the user's leads nowhere that the user may not go, and what the user
 // makes is the user's.
 func TestGo(t *testing.T) {
-	a := nobody(t)
+	a := unprivileged(t)
 	dir, err := os.MkdirTemp("/var/tmp", "go-*")
 	if err != nil {
-		t.Skip(err)
+		t.Skipf("needs a writable /var/tmp: %v", err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	if err := errors.Join(os.Chown(dir, int(a.UID), int(a.GID)), os.Symlink("/root", filepath.Join(dir, "link"))); err != nil {
@@ -262,7 +262,7 @@ func TestJoin(t *testing.T) {
 func TestReachable(t *testing.T) {
 	dir, err := os.MkdirTemp("/var/tmp", "reachable-*")
 	if err != nil {
-		t.Skip(err)
+		t.Skipf("needs a writable /var/tmp: %v", err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	if err := Reachable(dir); err != nil {

@@ -15,7 +15,7 @@ func TestAlarm(t *testing.T) {
 	a := newAlarm()
 	t.Cleanup(a.close)
 	if a.file == nil {
-		t.Skip("this kernel has no timers of CLOCK_BOOTTIME")
+		t.Skip("needs a kernel with timers of CLOCK_BOOTTIME")
 	}
 	for _, ahead := range []time.Duration{10 * time.Millisecond, -time.Millisecond} {
 		at := Now().Boot.Add(ahead)

@@ -156,7 +156,7 @@ func (k *rank) killSupervisor() {
 // A supervisor that was stopped over its rank's expiry ends it the moment it goes on.
 func TestStoppedOverExpiry(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it waits for a lease to end")
+		t.Skip("needs the long tests (make test-long): it waits for a lease to end")
 	}
 	t.Parallel()
 	b := newBench(t)
@@ -223,7 +223,7 @@ func TestAdoptKnowsItsOwn(t *testing.T) {
 func full(t *testing.T, b *bench, size int) {
 	t.Helper()
 	if err := unix.Mount("tmpfs", b.dir, "tmpfs", 0, fmt.Sprintf("size=%d,nr_inodes=64", size)); err != nil {
-		t.Skipf("no file system can be mounted here: %v", err)
+		t.Skipf("needs the right to mount a file system (CAP_SYS_ADMIN): %v", err)
 	}
 	t.Cleanup(func() { _ = unix.Unmount(b.dir, unix.MNT_DETACH) })
 }

@@ -15,7 +15,7 @@ func realGPUs(t *testing.T) (ids []model.GPUID) {
 	t.Helper()
 	files, err := filepath.Glob("/proc/driver/nvidia/gpus/*/information")
 	if err != nil || len(files) == 0 {
-		t.Skip("this host has no NVIDIA GPU")
+		t.Skip("needs a host with an NVIDIA GPU")
 	}
 	for _, path := range files {
 		data, err := os.ReadFile(path)

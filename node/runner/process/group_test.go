@@ -22,7 +22,7 @@ func grouped(t *testing.T) *bench {
 	t.Helper()
 	b := newBench(t)
 	if b.ranks.groups == "" {
-		t.Skipf("ranks have no cgroups here: %s", b.ranks.Host())
+		t.Skipf("needs cgroups of version 2 for ranks: %s", b.ranks.Host())
 	}
 	return b
 }

@@ -22,10 +22,10 @@ const stranger = "nobody"
 func isolated(t *testing.T, change func(*Rules)) *bench {
 	t.Helper()
 	if why := isolate.Possible(); why != nil {
-		t.Skipf("jobs cannot be isolated here: %v", why)
+		t.Skipf("needs a host that can isolate jobs: %v", why)
 	}
 	if _, err := user.Lookup(stranger); err != nil {
-		t.Skip(err)
+		t.Skipf("needs the account %s: %v", stranger, err)
 	}
 	b := newBench(t)
 	b.ranks.Close()
@@ -43,7 +43,7 @@ func unchanged(*Rules) {}
 func TestIsolated(t *testing.T) {
 	who, err := user.Lookup(stranger)
 	if err != nil {
-		t.Skip(err)
+		t.Skipf("needs the account %s: %v", stranger, err)
 	}
 	b := isolated(t, unchanged)
 	k := b.rank(`id -u; id -g; umask; ulimit -c; echo $USER; pwd; touch mine && echo ok

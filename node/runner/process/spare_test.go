@@ -33,7 +33,7 @@ func maySpare(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = own().set(before) })
 	if own().set(spared) != nil || own().set(before) != nil {
-		t.Skip("needs the right to be spared when memory runs out (CAP_SYS_RESOURCE), as root has it")
+		t.Skip("needs CAP_SYS_RESOURCE, which root has, to lower oom_score_adj")
 	}
 }
 

@@ -92,7 +92,7 @@ func short(onLost model.OnLost) func(*runner.Record) {
 // Without an agent, a rank ends when its lease does; one that is held does not.
 func TestFence(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it waits for fifteen seconds")
+		t.Skip("needs the long tests (make test-long): it waits for fifteen seconds")
 	}
 	t.Parallel()
 	b := newBench(t)
@@ -113,7 +113,7 @@ func TestFence(t *testing.T) {
 // fence while the agent renews the lease of the others.
 func TestALeaseThatOmitsARank(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it waits for fifteen seconds")
+		t.Skip("needs the long tests (make test-long): it waits for fifteen seconds")
 	}
 	t.Parallel()
 	b := newBench(t)

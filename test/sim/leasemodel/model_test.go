@@ -235,7 +235,7 @@ const enoughForMutants = 5000
 
 func TestMutantsAreCaught(t *testing.T) {
 	if *oneSeed > 0 {
-		t.Skip("one schedule of the production form is being played")
+		t.Skip("needs a run without the flag that plays one schedule")
 	}
 	for _, m := range []mutant{fromAnswer, noSeqCheck, timersKept, memoryGrants, noMargin, awayInTurn, awayTooSoon, countsKept} {
 		t.Run(string(m), func(t *testing.T) {

@@ -105,10 +105,8 @@ func newTokenRevoke() *cobra.Command {
 	c := &cli.Connection{}
 	cmd := &cobra.Command{
 		Use: "revoke ID", Short: "Revoke a token by its id, at once",
+		Args: cli.One("the id of one token, as berth token list prints it"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return cli.Usage("%s takes the id of one token, as berth token list prints it", cmd.CommandPath())
-			}
 			drop := func(ctx context.Context, api *client.Client) (*wire.Gone, error) {
 				return client.PeopleOf(api).DropToken(ctx, args[0])
 			}

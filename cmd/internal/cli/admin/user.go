@@ -54,10 +54,8 @@ func newUserSet() *cobra.Command {
 	c, body := &cli.Connection{}, &wire.SetUser{}
 	cmd := &cobra.Command{
 		Use: "set NAME", Short: "Add a user, or change their role and projects",
+		Args: cli.One("one user's name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return cli.Usage("%s takes one user's name", cmd.CommandPath())
-			}
 			set := func(ctx context.Context, api *client.Client) (*wire.User, error) {
 				return client.PeopleOf(api).SetUser(ctx, args[0], body)
 			}
@@ -76,10 +74,8 @@ func newUserRemove() *cobra.Command {
 	c := &cli.Connection{}
 	cmd := &cobra.Command{
 		Use: "remove NAME", Short: "Remove a user with their tokens, webhooks and reservations; their jobs stay",
+		Args: cli.One("one user's name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return cli.Usage("%s takes one user's name", cmd.CommandPath())
-			}
 			remove := func(ctx context.Context, api *client.Client) (*wire.Gone, error) {
 				return client.PeopleOf(api).RemoveUser(ctx, args[0])
 			}

@@ -47,10 +47,8 @@ func newWebhookAdd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add URL",
 		Short: "Send events to an address; the answer holds the secret, which is shown only once",
+		Args:  cli.One("one URL"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return cli.Usage("%s takes one URL", cmd.CommandPath())
-			}
 			body.URL = args[0]
 			if template != "" {
 				text, err := cli.ReadInput(cmd.Context(), template, maxTemplate, cmd.ErrOrStderr())
@@ -181,10 +179,8 @@ func hookCommand(name, short string, do func(*cobra.Command, *client.Client, str
 	c := &cli.Connection{}
 	cmd := &cobra.Command{
 		Use: name + " ID", Short: short,
+		Args: cli.One("the id of one webhook, as berth webhook list shows it"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return cli.Usage("%s takes the id of one webhook, as berth webhook list shows it", cmd.CommandPath())
-			}
 			api, err := c.Dial()
 			if err != nil {
 				return err

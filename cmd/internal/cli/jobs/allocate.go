@@ -33,6 +33,7 @@ func newAllocate() *cobra.Command {
 		Long: "Ask for GPUs for a service that runs by itself. They are held for the time given, unless renewed,\n" +
 			"and released by berth release.",
 		Example: "  berth allocate web -g 2 --ttl 8h --wait\n  berth renew web-1200000\n  berth release web-1200000",
+		Args:    cli.One("the name of a service"),
 	}
 	c.BindReading(cmd)
 	f := cmd.Flags()
@@ -47,9 +48,6 @@ func newAllocate() *cobra.Command {
 	f.StringVar(&r.WebhookURL, "webhook", "", "`URL` that is notified when they are allocated, and when they are lost")
 	f.BoolVar(&wait, "wait", false, "end when they are allocated")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if len(args) != 1 {
-			return cli.Usage("%s takes the name of a service; see %s --help", cmd.CommandPath(), cmd.CommandPath())
-		}
 		r.Service, r.GPUs = args[0], &gpus
 		if f.Changed("gpu-mem") {
 			r.GPUMemory = &memory

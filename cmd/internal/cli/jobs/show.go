@@ -23,7 +23,7 @@ func newShow() *cobra.Command {
 		Use:   "show JOB",
 		Short: "Show a job: its request, its nodes, and its timeline",
 		Long:  "Show a job: its request, its nodes, and its timeline" + taskHelp,
-		Args:  oneJob,
+		Args:  cli.One("the id of one job"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return cli.Reading(c, askShown(args[0]), showShown)(cmd, args)
 		},
@@ -38,21 +38,13 @@ func newExplain() *cobra.Command {
 		Use:   "explain JOB",
 		Short: "Explain why a job waits, and what would let it start",
 		Long:  "Explain why a job waits, and what would let it start" + taskHelp,
-		Args:  oneJob,
+		Args:  cli.One("the id of one job"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return cli.Reading(c, askWaiting(args[0]), showExplanation)(cmd, args)
 		},
 	}
 	c.BindReading(cmd)
 	return cmd
-}
-
-// oneJob accepts exactly one argument, a job's id.
-func oneJob(cmd *cobra.Command, args []string) error {
-	if len(args) != 1 {
-		return cli.Usage("%s needs the id of one job; see %s --help", cmd.CommandPath(), cmd.CommandPath())
-	}
-	return nil
 }
 
 // askWaiting returns a request for a job; the answer about an array explains the first task that
