@@ -223,7 +223,7 @@ func TestUrgentRenewalsShareAnEntry(t *testing.T) {
 		var calls sync.WaitGroup
 		for i := range 3 {
 			calls.Go(func() {
-				w := renewing{command.Renewal{Node: "n1", Seq: uint64(i)}, true, make(chan renewed, 1)} //nolint:gosec // few
+				w := renewing{command.Renewal{Node: "n1", Seq: uint64(i)}, true, make(chan renewed, 1)}
 				g.in <- w
 				<-w.done
 			})

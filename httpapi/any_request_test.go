@@ -32,7 +32,7 @@ func TestAnyRequest(t *testing.T) {
 		if seed == seeds-1 {
 			tries = 2000
 		}
-		anyRequests(t, rand.New(rand.NewPCG(seed, 2)), 4000, tries, reached) //nolint:gosec // a test's choices
+		anyRequests(t, rand.New(rand.NewPCG(seed, 2)), 4000, tries, reached)
 	}
 	for _, path := range paths() {
 		if !reached[path] {
@@ -45,7 +45,7 @@ func TestAnyRequest(t *testing.T) {
 func FuzzAnyRequest(f *testing.F) {
 	f.Add(uint64(1), uint64(2))
 	f.Fuzz(func(t *testing.T, a, b uint64) {
-		anyRequests(t, rand.New(rand.NewPCG(a, b)), 200, 0, map[string]bool{}) //nolint:gosec // a test's choices
+		anyRequests(t, rand.New(rand.NewPCG(a, b)), 200, 0, map[string]bool{})
 	})
 }
 

@@ -201,7 +201,7 @@ func lasting(t *testing.T, takes ...time.Duration) *site {
 			spec := statetest.Job(2)
 			spec.Spec.Estimate, spec.Spec.TimeLimit, spec.Spec.Preemptible = d, d, false
 			c.Do(spec)
-			c.Place(model.JobID(i + 1)) //nolint:gosec // few
+			c.Place(model.JobID(i + 1))
 		}
 	})
 	return s

@@ -293,7 +293,7 @@ func TestTheStateFiles(t *testing.T) {
 		"job_queue.berth.format":                                     1.0,
 	}}})
 	all := s.export()
-	index := int64(s.State().Index) //nolint:gosec // small
+	index := int64(s.State().Index)
 	for _, saved := range []wire.Saved{all.ClusterState.Saved, all.JobQueue.Saved.Saved, all.Orchestrator.Saved.Saved, all.Allocation.Saved.Saved} {
 		if saved.Index != index || saved.Format != wire.SnapshotFormat {
 			t.Errorf("a file is of %+v, the state of %d", saved, index)

@@ -98,7 +98,7 @@ func MemoryMB() uint32 {
 	for line := range strings.Lines(string(data)) {
 		if f := strings.Fields(line); len(f) > 1 && f[0] == "MemTotal:" {
 			kb, _ := strconv.ParseUint(f[1], 10, 42)
-			return uint32(kb >> 10) //nolint:gosec // 42 bits less 10
+			return uint32(kb >> 10)
 		}
 	}
 	return 0

@@ -22,7 +22,7 @@ type use struct {
 // onto writes the use into a rank's end.
 func (u *use) onto(e *model.Exit) {
 	e.PeakMB = u.peak
-	e.Watched, e.Idle = uint64(u.watched/time.Second), uint64(u.idle/time.Second) //nolint:gosec // never negative
+	e.Watched, e.Idle = uint64(u.watched/time.Second), uint64(u.idle/time.Second)
 }
 
 // watcher records how ranks use their GPUs.

@@ -158,7 +158,7 @@ func (p shelf) keep(s *state.State, id model.JobID) error {
 		if err != nil {
 			return err
 		}
-		k := HistoryKey{Index: parts[0].Job.EndIndex, Job: id, Part: uint32(i)} //nolint:gosec // a handful
+		k := HistoryKey{Index: parts[0].Job.EndIndex, Job: id, Part: uint32(i)}
 		if err := p.putHistory(k, data); err != nil {
 			return err
 		}

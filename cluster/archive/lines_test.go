@@ -16,7 +16,7 @@ import (
 
 func linesOf(t *testing.T, path string) (out []string) {
 	t.Helper()
-	f, err := os.Open(path) //nolint:gosec // a test's own file
+	f, err := os.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func TestExport(t *testing.T) {
 	r.settle("p1")
 	r.archives["p1"].export.file.close()
 	path := filepath.Join(dir, "audit.jsonl")
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0) //nolint:gosec // a test's own file
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +183,7 @@ func TestRefusalsAreFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(3, 5)
-	text, err := os.ReadFile(old) //nolint:gosec // a test's own file
+	text, err := os.ReadFile(old)
 	if err == nil {
 		err = os.WriteFile(old, append(text, `{"time":"2026-`...), 0o600)
 	}

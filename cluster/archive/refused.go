@@ -73,7 +73,7 @@ type kept struct {
 }
 
 // place returns the place of the line that begins at an offset. A file is smaller than 2^32 bytes.
-func (k *kept) place(offset int) uint64 { return k.number<<32 | uint64(offset) } //nolint:gosec // of a file
+func (k *kept) place(offset int) uint64 { return k.number<<32 | uint64(offset) }
 
 // before reads the lines at places before one; 0: all.
 func (k *kept) before(place uint64) ([]byte, error) {
@@ -83,7 +83,7 @@ func (k *kept) before(place uint64) ([]byte, error) {
 	case k.number > place>>32:
 		return nil, nil
 	}
-	return io.ReadAll(io.LimitReader(k, int64(place&(1<<32-1)))) //nolint:gosec // 32 bits
+	return io.ReadAll(io.LimitReader(k, int64(place&(1<<32-1))))
 }
 
 // files opens the existing files, the newest first. Open files stay the same when the writer renames them.
@@ -106,7 +106,7 @@ func (r *Refusals) files() (list []*kept, err error) {
 		file, failure := os.Open(path) //nolint:gosec // one of the peer's own
 		switch {
 		case failure == nil:
-			list = append(list, &kept{file, uint64(n)}) //nolint:gosec // at least 1
+			list = append(list, &kept{file, uint64(n)})
 		case !errors.Is(failure, fs.ErrNotExist):
 			err = errors.Join(err, failure)
 		}

@@ -110,7 +110,7 @@ func decodeMeta(b []byte) (m Meta, leaving bool, err error) {
 	m.Level, b = uint32(level), b[n:]
 	for _, s := range m.texts() {
 		size, n := binary.Uvarint(b)
-		if n <= 0 || size > uint64(len(b)-n) { //nolint:gosec // n is at most len(b)
+		if n <= 0 || size > uint64(len(b)-n) {
 			return Meta{}, false, errMetaShort
 		}
 		b = b[n:]

@@ -52,7 +52,7 @@ func retention(c *Config) func(*state.State) ([]command.Body, time.Duration) {
 func retire(s *state.State, wall model.Time, archived uint64, most int64) (b command.Body, waits bool, next time.Duration) {
 	set := s.Settings()
 	now, next := max(wall, set.Clock), liveness.Never
-	over, overBytes := s.Ended.Len()-int(set.Retention.Jobs), int64(set.EndedBytes)-most //nolint:gosec // far below 2^63
+	over, overBytes := s.Ended.Len()-int(set.Retention.Jobs), int64(set.EndedBytes)-most
 	t, looked := turn{most: maxRetired}, 0
 	var to uint64
 	for k := range s.Ended.All() {

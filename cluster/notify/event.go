@@ -35,7 +35,7 @@ func ParseID(text string, i model.Incarnation) (p model.NoticePlace, here, ok bo
 	if err != nil || err2 != nil || err3 != nil {
 		return p, false, false
 	}
-	return model.NoticePlace{Index: index, Ordinal: uint32(ordinal)}, uint32(life) == model.LifeOf(i), true //nolint:gosec // 32 bits
+	return model.NoticePlace{Index: index, Ordinal: uint32(ordinal)}, uint32(life) == model.LifeOf(i), true
 }
 
 // EventOf returns the event of a notice.
@@ -45,7 +45,7 @@ func EventOf(n *model.Notice) *wire.Notice {
 		Data: wire.NoticeData{
 			Attempt: int64(n.N), NodeID: string(n.Node), GPUUUID: string(n.GPU), AllocationID: string(n.Allocation), PeerID: n.Peer,
 			Name: n.Name, User: n.User, Project: n.Project, Priority: int64(n.Priority), Detail: n.Detail, SubmittedAt: n.Since.Time(),
-			GPUIDs: indices(n.Places), Queued: int64(n.Count), //nolint:gosec // a count
+			GPUIDs: indices(n.Places), Queued: int64(n.Count),
 		},
 	}
 	if n.Job > 0 {

@@ -149,7 +149,7 @@ func (r *runner) try(ctx context.Context, s *state.State, d *model.Delivery, hos
 	} else {
 		var status int
 		status, err = r.Send(ctx, message)
-		m.Status = uint16(status) //nolint:gosec // three digits
+		m.Status = uint16(status)
 		m.OK = err == nil
 	}
 	m.Took = max(r.Wall().Sub(began), 0)

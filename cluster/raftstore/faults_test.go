@@ -42,8 +42,8 @@ func useFaults() []startFault {
 			if os.Getuid() == 0 {
 				t.Skip("needs another user than root, which can write to any folder")
 			}
-			check(t, os.Chmod(o.Dir, 0o500))                 //nolint:gosec // a folder needs x
-			t.Cleanup(func() { _ = os.Chmod(o.Dir, 0o700) }) //nolint:gosec // a folder needs x
+			check(t, os.Chmod(o.Dir, 0o500))
+			t.Cleanup(func() { _ = os.Chmod(o.Dir, 0o700) })
 		}, ErrUnusable, []string{"mounted writable"}},
 		{"a folder in place of the probe", func(t *testing.T, o *Options) {
 			check(t, os.MkdirAll(filepath.Join(o.Dir, "probe.tmp", "x"), 0o700))
@@ -75,7 +75,7 @@ func identityFaults() []startFault {
 			path := filepath.Join(o.Dir, identityName)
 			b, err := os.ReadFile(path)
 			check(t, err)
-			check(t, os.WriteFile(path, bytes.Replace(b, []byte("p1"), []byte("p3"), 1), 0o600)) //nolint:gosec // in a folder of the test
+			check(t, os.WriteFile(path, bytes.Replace(b, []byte("p1"), []byte("p3"), 1), 0o600))
 			o.PeerID = "p3"
 		}, ErrCorrupt, []string{"checksum", "new --id"}},
 		{"an empty identity", put(identityName, ``), ErrCorrupt, []string{"identity file is damaged", "new --id"}},
@@ -144,5 +144,5 @@ func tearPage(t *testing.T, o *Options) {
 	check(t, err)
 	at := int64(m.root) * m.pageSize
 	clear(b[at : at+m.pageSize])
-	check(t, os.WriteFile(path, b, 0o600)) //nolint:gosec // in a folder of the test
+	check(t, os.WriteFile(path, b, 0o600))
 }

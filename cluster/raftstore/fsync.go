@@ -34,7 +34,7 @@ func ProbeFsync(dir string) (p50 time.Duration, fsType string, err error) {
 		if _, err := f.WriteAt(block, int64(i)*probeBytes); err != nil {
 			return 0, fsType, fmt.Errorf("measure fsync in %s: %w", dir, err)
 		}
-		if err := syscall.Fdatasync(int(f.Fd())); err != nil { //nolint:gosec // a descriptor fits an int
+		if err := syscall.Fdatasync(int(f.Fd())); err != nil {
 			return 0, fsType, fmt.Errorf("measure fsync in %s: %w", dir, err)
 		}
 		times[i] = time.Since(start)
@@ -67,7 +67,7 @@ func fileSystem(dir string) (string, error) {
 	if err := syscall.Statfs(dir, &st); err != nil {
 		return "", fmt.Errorf("name the file system of %s: %w", dir, err)
 	}
-	magic := uint64(st.Type) & 0xffffffff //nolint:gosec // the kernel's number, whatever its sign
+	magic := uint64(st.Type) & 0xffffffff
 	if name, ok := magics[magic]; ok {
 		return name, nil
 	}

@@ -19,7 +19,7 @@ func lockFolder(dir string) (*os.File, error) {
 	if err != nil {
 		return nil, unusable(dir, "cannot open its lock file", err)
 	}
-	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) //nolint:gosec // a descriptor fits an int
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		return nil, errors.Join(&Fault{
 			Kind: ErrLocked, Path: dir, What: "another process uses this data folder" + holder(path),

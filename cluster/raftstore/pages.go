@@ -53,7 +53,7 @@ func (v *verifier) visit(s span) error {
 // read returns a page with its overflow pages and marks them all as seen.
 func (v *verifier) read(page uint64) ([]byte, error) {
 	b := make([]byte, v.pageSize)
-	offset := int64(page) * v.pageSize //nolint:gosec // page < pages, which fits the file
+	offset := int64(page) * v.pageSize
 	if _, err := v.f.ReadAt(b, offset); err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func (v *verifier) read(page uint64) ([]byte, error) {
 	if extra == 0 {
 		return b, nil
 	}
-	b = make([]byte, int64(extra+1)*v.pageSize) //nolint:gosec // inside the file
+	b = make([]byte, int64(extra+1)*v.pageSize)
 	_, err := v.f.ReadAt(b, offset)
 	return b, err
 }
@@ -191,7 +191,7 @@ func elements(b []byte, size uint64) ([]element, error) {
 	}
 	table := make([]element, count)
 	for i := range table {
-		at := pageHeaderSize + uint64(i)*size //nolint:gosec // at most 65,535 elements
+		at := pageHeaderSize + uint64(i)*size
 		table[i] = element{at: at, raw: b[at : at+size]}
 	}
 	return table, nil

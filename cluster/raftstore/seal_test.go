@@ -177,7 +177,7 @@ func TestAFlippedBitInASnapshot(t *testing.T) {
 			if name != snapshotState && sameMeta(healthy, bad) {
 				continue // in the spelling of a name or in what does not count
 			}
-			check(t, os.WriteFile(path, bad, 0o600)) //nolint:gosec // in a folder of the test
+			check(t, os.WriteFile(path, bad, 0o600))
 			snaps, err := openSnapshots(o.Dir, o.withDefaults().Logger)
 			if !errors.Is(err, ErrCorrupt) {
 				t.Errorf("%s with bit %d flipped, %q: %+v, %v", name, bit, bad, snaps, err)
@@ -186,7 +186,7 @@ func TestAFlippedBitInASnapshot(t *testing.T) {
 				t.Errorf("%s with bit %d flipped is opened for reading: %v", name, bit, err)
 			}
 		}
-		check(t, os.WriteFile(path, healthy, 0o600)) //nolint:gosec // in a folder of the test
+		check(t, os.WriteFile(path, healthy, 0o600))
 	}
 	s = open(t, o)
 	defer func() { check(t, s.Close()) }()

@@ -22,7 +22,7 @@ const (
 var errMeta = errors.New("its description (meta.json) does not match its checksum")
 
 func snapSeal(version raft.SnapshotVersion, term, index uint64, conf raft.Configuration, confIndex uint64) []byte {
-	head := binary.BigEndian.AppendUint64(nil, uint64(version)) //nolint:gosec // 0 or 1
+	head := binary.BigEndian.AppendUint64(nil, uint64(version))
 	head = binary.BigEndian.AppendUint64(head, term)
 	head = binary.BigEndian.AppendUint64(head, index)
 	head = binary.BigEndian.AppendUint64(head, confIndex)

@@ -40,7 +40,7 @@ func spaceOf(path string) (Space, error) {
 	if err := syscall.Statfs(path, &st); err != nil {
 		return Space{}, fmt.Errorf("ask for the free space of %s: %w", path, err)
 	}
-	block := uint64(st.Bsize) //nolint:gosec // a block size is positive
+	block := uint64(st.Bsize)
 	return Space{Free: st.Bavail * block, Total: st.Blocks * block}, nil
 }
 
@@ -51,7 +51,7 @@ func checkSpace(o Options) error {
 	if err != nil {
 		return unusable(o.Dir, "cannot tell its free space", err)
 	}
-	need := o.MinFree + uint64(max(0, missingBallast(o.Dir, o.Ballast))) //nolint:gosec // not negative
+	need := o.MinFree + uint64(max(0, missingBallast(o.Dir, o.Ballast)))
 	if space.Free >= need {
 		return nil
 	}
@@ -90,7 +90,7 @@ func ensureBallast(dir string, size int64) (err error) {
 
 // fill gives f size bytes of allocated blocks: a hole would reserve nothing.
 func fill(f *os.File, size int64) error {
-	err := syscall.Fallocate(int(f.Fd()), 0, 0, size) //nolint:gosec // a descriptor fits an int
+	err := syscall.Fallocate(int(f.Fd()), 0, 0, size)
 	if !errors.Is(err, syscall.EOPNOTSUPP) {
 		return err
 	}

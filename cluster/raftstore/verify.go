@@ -43,7 +43,7 @@ func verifyFile(path string) (err error) {
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	// A file that another process writes to looks broken; bbolt's own lock is the same.
-	err = syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) //nolint:gosec // a descriptor fits an int
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		return busy(path)
 	}
@@ -69,7 +69,7 @@ func verifyTree(f io.ReaderAt, size int64) error {
 	if err != nil {
 		return err
 	}
-	if int64(m.pages) > size/m.pageSize { //nolint:gosec // compared as positive numbers below 2^53
+	if int64(m.pages) > size/m.pageSize {
 		return fmt.Errorf("it is cut off: it should have %d pages of %d bytes and has %d bytes", m.pages, m.pageSize, size)
 	}
 	v := verifier{f: f, pageSize: m.pageSize, pages: m.pages, seen: make([]uint64, m.pages/64+1)}

@@ -73,7 +73,7 @@ func (b *bounds) uses(run *state.Run, job model.JobID, live bool) (out []split.U
 func (b *bounds) bound(k boundKey, left int64) (i int32, fresh bool) {
 	i, known := b.known[k]
 	if !known {
-		i = int32(len(b.left)) //nolint:gosec // few
+		i = int32(len(b.left))
 		b.known[k] = i
 		b.left = append(b.left, left)
 	}

@@ -69,7 +69,7 @@ func newBuilder(p *pass) *builder {
 	b.all, b.jobs = make([]candidate, 0, most), make([]split.Job, 0, most)
 	for id, node := range p.state.Nodes.All() {
 		if node.Schedulable() {
-			b.index[id] = int32(len(b.nodes)) //nolint:gosec // few
+			b.index[id] = int32(len(b.nodes))
 			b.nodes = append(b.nodes, id)
 		}
 	}
@@ -259,7 +259,7 @@ func (b *builder) locked(task *model.Task, job *model.Job, a *model.Attempt) boo
 func (b *builder) shape(s model.Shape) shapeOf {
 	v, known := b.shapes[s]
 	if !known {
-		v = shapeOf{int32(len(b.shapes)), b.suiting(s), b.spread(s), b.site(s.Where), orderOf(b, s.Strategy)} //nolint:gosec // few
+		v = shapeOf{int32(len(b.shapes)), b.suiting(s), b.spread(s), b.site(s.Where), orderOf(b, s.Strategy)}
 		b.shapes[s] = v
 	}
 	return v
@@ -274,7 +274,7 @@ func (b *builder) site(w model.Where) int32 {
 			on[i] = sites.has(id)
 		}
 		b.sites = append(b.sites, on)
-		n = int32(len(b.sites)) //nolint:gosec // few
+		n = int32(len(b.sites))
 		b.where[w] = n
 	}
 	return n
@@ -313,16 +313,16 @@ func (b *builder) sizeOf(run *state.Run, j *split.Job) (gpus, nodes, least int32
 	if j.Place != nil && s.MinGPUs > 0 {
 		s.GPUs = 0
 		for _, v := range j.Place {
-			s.GPUs += uint32(v.GPUs) //nolint:gosec // not negative
+			s.GPUs += uint32(v.GPUs)
 		}
 		if s.MinGPUs = 0; s.Nodes > 0 {
-			s.Nodes = uint32(len(j.Place)) //nolint:gosec // few
+			s.Nodes = uint32(len(j.Place))
 		}
 	}
 	each := s.GPUs / max(s.Nodes, 1)
 	for _, limit := range b.bounds.limitsOf(run.Project, run.User) {
 		if l := limit.GPUsPerJob; s.MinGPUs > 0 && l != model.Unlimited && int64(s.GPUs) > l && l >= int64(s.MinGPUs) {
-			s.GPUs = uint32(l) //nolint:gosec // less than it was
+			s.GPUs = uint32(l)
 		}
 	}
 	if s.Nodes > 1 && s.GPUs%each != 0 {
@@ -331,7 +331,7 @@ func (b *builder) sizeOf(run *state.Run, j *split.Job) (gpus, nodes, least int32
 	if s.Nodes > 1 {
 		s.Nodes = s.GPUs / each
 	}
-	return int32(s.GPUs), int32(s.Nodes), int32(s.MinGPUs) //nolint:gosec // bounded
+	return int32(s.GPUs), int32(s.Nodes), int32(s.MinGPUs)
 }
 
 // job returns a job with what follows from its run, and sets the size in the run to the size of the job.
@@ -339,14 +339,14 @@ func (b *builder) job(run *state.Run, j split.Job) split.Job {
 	shape := b.shape(shapeIn(b.pass.state, run))
 	j.Whole = run.Shape.Nodes > 1
 	j.Kinds, j.Spread, j.Site, j.Order = shape.kinds, shape.spread, shape.site, shape.order
-	j.Yields, j.Ends = run.Preemptible && !b.pass.order.Tuning.NoPreemption, int64(run.Expected.Seconds()) //nolint:gosec // below a year
+	j.Yields, j.Ends = run.Preemptible && !b.pass.order.Tuning.NoPreemption, int64(run.Expected.Seconds())
 	j.GPUs, j.Nodes, j.Least = b.sizeOf(run, &j)
 	return j
 }
 
 // add adds a job that asks for the given number of GPUs.
 func (b *builder) add(c candidate, j split.Job, gpus uint32) {
-	j.Tag = int32(len(b.all)) //nolint:gosec // few
+	j.Tag = int32(len(b.all))
 	hi, lo := bits.Mul64(c.at.Score, uint64(gpus))
 	if j.Value = lo >> 8; hi > 0 {
 		j.Value = ^uint64(0) >> 8

@@ -30,7 +30,7 @@ func TestCases(t *testing.T) {
 			switch {
 			case got == string(was):
 			case *update:
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil { //nolint:gosec // as all files of the source
+				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
 					t.Fatal(err)
 				}
 			default:

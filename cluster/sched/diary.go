@@ -102,5 +102,5 @@ func (r keeps) held(id model.NodeID, from, until model.Time) uint32 {
 		now += steps[i].fewer
 		most = max(most, now)
 	}
-	return uint32(max(most, 0)) //nolint:gosec // few
+	return uint32(max(most, 0))
 }

@@ -55,7 +55,7 @@ func (f *follow) gangs() {
 	p := f.pass
 	only := map[model.NodeID]bool{}
 	for free := len(p.pool.buckets) - 1; free > 0; free-- {
-		for _, h := range p.pool.bucket(uint32(free)) { //nolint:gosec // few
+		for _, h := range p.pool.bucket(uint32(free)) {
 			if h.whole && f.outlook.gangs[h.id] {
 				only[h.id] = true
 			}

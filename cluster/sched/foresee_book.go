@@ -100,7 +100,7 @@ func (c *course) bookOne(b *model.Booking) {
 		case b.Kind == model.BookMaintenance:
 			c.bookPart(b, id, allOf, 0)
 		default:
-			n := b.GPUs / uint32(len(ids)) //nolint:gosec // few
+			n := b.GPUs / uint32(len(ids))
 			c.bookPart(b, id, n-min(n, own[id]), 0)
 		}
 	}

@@ -60,12 +60,12 @@ func (c *course) begin() {
 			w := c.wantFor(admission.TicketOf(c.state, b.Attempt.TaskKey()))
 			parts := make([]lane, len(b.Ranks))
 			for i := range b.Ranks {
-				parts[i] = lane{b.Ranks[i].Node, uint32(len(b.Ranks[i].Slots))} //nolint:gosec // GPUs of a node
+				parts[i] = lane{b.Ranks[i].Node, uint32(len(b.Ranks[i].Slots))}
 			}
 			c.times.keep(Reservation{Task: w.who, At: c.now, Until: w.until}, &w, parts)
 		case *command.Grant:
 			at := b.Placement
-			c.times.keep(Reservation{At: c.now, Until: never}, nil, []lane{{at.Node, uint32(len(at.Slots))}}) //nolint:gosec // GPUs of a node
+			c.times.keep(Reservation{At: c.now, Until: never}, nil, []lane{{at.Node, uint32(len(at.Slots))}})
 		}
 	}
 }

@@ -92,7 +92,7 @@ func (k *bookingGuard) most(at ledger.Lot) (out capped) {
 	if fine(k.need) {
 		return capped{n: k.need}
 	}
-	out.n = uint32(sort.Search(int(k.need), func(n int) bool { return !fine(uint32(n) + 1) })) //nolint:gosec // bounded
+	out.n = uint32(sort.Search(int(k.need), func(n int) bool { return !fine(uint32(n) + 1) }))
 	return out
 }
 
@@ -144,7 +144,7 @@ func (k *bookingGuard) count(h *host, w *want, n uint32) uint32 {
 	case k == nil || n == 0:
 		return n
 	case mixed(h):
-		return uint32(len(k.open(h, w))) //nolint:gosec // few
+		return uint32(len(k.open(h, w)))
 	}
 	return k.limitOnNode(h.id, h.gpus[0].model, min(n, k.need))
 }

@@ -115,7 +115,7 @@ func (k *keeper) alike(run state.Run, shape int32) int32 {
 	id := bookingClassOf(&run)
 	n, known := k.numbers[id]
 	if !known {
-		n = int32(len(k.numbers)) //nolint:gosec // few
+		n = int32(len(k.numbers))
 		k.numbers[id] = n
 	}
 	return n
@@ -137,9 +137,9 @@ func (k *keeper) Room(j *split.Job, node, free int32) int32 {
 	id := room{j.Tag, free, k.lotFor(node, j), k.own, stays}
 	n, known := k.rooms[id]
 	if !known {
-		n = int32(sort.Search(int(free), func(n int) bool { //nolint:gosec // at most free
+		n = int32(sort.Search(int(free), func(n int) bool {
 			at := id.at
-			at.GPUs = uint32(n) + 1 //nolint:gosec // few
+			at.GPUs = uint32(n) + 1
 			return !k.allows(j, stays, at) || k.own && !k.now.Free(&k.stakes[j.Tag])
 		}))
 		k.rooms[id] = n
@@ -155,7 +155,7 @@ func (k *keeper) Allows(j *split.Job, at []split.Part) bool {
 	alike := make([]ledger.Lot, 0, len(at))
 	for _, v := range at {
 		lot := k.lotFor(v.Node, j)
-		lot.GPUs = uint32(v.GPUs) //nolint:gosec // positive
+		lot.GPUs = uint32(v.GPUs)
 		alike = append(alike, lot)
 	}
 	stays := slices.Equal(at, j.Place)
@@ -199,7 +199,7 @@ func (k *keeper) Put(j *split.Job, at []split.Part) {
 func (k *keeper) lots(j *split.Job, at []split.Part) (out []ledger.Lot) {
 	for _, v := range at {
 		name := k.kinds[k.kindFor(v.Node, j)].model
-		out = append(out, ledger.Lot{Node: k.nodes[v.Node], Model: name, GPUs: uint32(v.GPUs)}) //nolint:gosec // positive
+		out = append(out, ledger.Lot{Node: k.nodes[v.Node], Model: name, GPUs: uint32(v.GPUs)})
 	}
 	return slices.Clip(out)
 }

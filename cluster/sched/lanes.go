@@ -125,8 +125,8 @@ func (l *lanes) most(w *want, at model.Time) (parts []lane) {
 		with.want, with.one = &try, l.one && try.nodes <= 1
 		return with.fit(at, l.list())
 	}
-	n := sort.Search(int((all-least)/step)+1, func(i int) bool { return fits(all-uint32(i)*step) != nil }) //nolint:gosec // bounded
-	return fits(all - min(uint32(n)*step, all-least))                                                      //nolint:gosec // bounded
+	n := sort.Search(int((all-least)/step)+1, func(i int) bool { return fits(all-uint32(i)*step) != nil })
+	return fits(all - min(uint32(n)*step, all-least))
 }
 
 // add counts the GPUs that a release frees.

@@ -36,9 +36,9 @@ type lines struct {
 // waiting adds the jobs that wait.
 func (b *builder) waiting() *lines {
 	q := &lines{builder: b, widths: split.Widths{Room: b.room}, tried: map[model.TaskKey]bool{}}
-	q.open = uint32(max(b.gpus-b.stays, 0)) //nolint:gosec // not negative
+	q.open = uint32(max(b.gpus-b.stays, 0))
 	if b.keeper != nil {
-		q.open = uint32(b.pass.state.Slots.Len()) //nolint:gosec // GPUs: bookings may refuse the first of a run
+		q.open = uint32(b.pass.state.Slots.Len())
 	}
 	for k := range b.pass.state.Due.All() {
 		q.tried[k.Task] = k.At > b.pass.now

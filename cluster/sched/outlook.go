@@ -161,7 +161,7 @@ func successorsOf(b *builder, problem *split.Problem, best *split.Layout) (out [
 
 func sharesOn(nodes []model.NodeID, at []split.Part) (out []share) {
 	for _, v := range at {
-		out = append(out, share{nodes[v.Node], uint32(v.GPUs)}) //nolint:gosec // positive
+		out = append(out, share{nodes[v.Node], uint32(v.GPUs)})
 	}
 	return out
 }

@@ -38,7 +38,7 @@ func owedBy(b *builder, best *split.Layout) (out []owed) {
 			continue
 		}
 		for _, v := range best.Places[i] {
-			out = append(out, owed{c.key, b.nodes[v.Node], uint32(v.GPUs), 0}) //nolint:gosec // positive
+			out = append(out, owed{c.key, b.nodes[v.Node], uint32(v.GPUs), 0})
 		}
 	}
 	return out

@@ -303,7 +303,7 @@ func outcomeOf(c blocker.Code) outcome {
 // gpusOf returns how many GPUs ranks have.
 func gpusOf(ranks []command.Placement) (n uint32) {
 	for i := range ranks {
-		n += uint32(len(ranks[i].Slots)) //nolint:gosec // few
+		n += uint32(len(ranks[i].Slots))
 	}
 	return n
 }

@@ -84,7 +84,7 @@ func (p *pool) host(id model.NodeID) *host {
 	if p.hosts == nil {
 		p.hosts = maps.Clone(p.keepers)
 		for free := len(p.buckets) - 1; free > 0; free-- {
-			for _, h := range p.bucket(uint32(free)) { //nolint:gosec // few
+			for _, h := range p.bucket(uint32(free)) {
 				p.hosts[h.id] = h
 			}
 		}
@@ -107,7 +107,7 @@ func partsAt(p *pool, at []share) (parts []part, open bool) {
 // empty reports whether nothing is left for any task. Free GPUs of nodes that take no work count as left, so the
 // result may become true late, or not at all.
 func (p *pool) empty() bool {
-	for n := len(p.buckets) - 1; n > 0 && len(p.bucket(uint32(n))) == 0; n-- { //nolint:gosec // few
+	for n := len(p.buckets) - 1; n > 0 && len(p.bucket(uint32(n))) == 0; n-- {
 		p.buckets = p.buckets[:n]
 	}
 	return len(p.buckets) <= 1 && len(p.kept) == 0
@@ -115,7 +115,7 @@ func (p *pool) empty() bool {
 
 // most returns the greatest number of free GPUs that a node can have for a task.
 func (p *pool) most(w *want) uint32 {
-	most := uint32(max(len(p.buckets), 1) - 1) //nolint:gosec // few
+	most := uint32(max(len(p.buckets), 1) - 1)
 	for _, h := range p.kept[w.who] {
 		most = max(most, p.room(h, w))
 	}

@@ -386,7 +386,7 @@ func (m *preemption) firm(task *model.Task, a *model.Attempt) time.Duration {
 // retryWith notes when a preemptor that found too little to take may find more.
 func (m *preemption) retryWith(h *preemptor) {
 	for class, at := range m.stoppableAt {
-		if c := model.Class(class); c < h.class || c == h.class && h.owns { //nolint:gosec // few
+		if c := model.Class(class); c < h.class || c == h.class && h.owns {
 			m.retryAt = sooner(m.retryAt, at)
 		}
 	}

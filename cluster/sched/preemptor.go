@@ -196,7 +196,7 @@ func (y *nodeOffer) size(chosen group) uint32 {
 			n += len(b.slots)
 		}
 	}
-	return uint32(n) //nolint:gosec // GPUs of a node
+	return uint32(n)
 }
 
 // anywhere reports whether the preemptor gets GPUs of as few nodes as possible: no single node could hold it.

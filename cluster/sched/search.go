@@ -86,7 +86,7 @@ func (p *pass) search() {
 func carryOut(b *builder, problem *split.Problem, best *split.Layout) {
 	p := b.pass
 	if !problem.Ordered {
-		p.found.gangs = uint32(best.Gangs) //nolint:gosec // nodes
+		p.found.gangs = uint32(best.Gangs)
 	}
 	p.found.planned = map[model.TaskKey]unique.Handle[state.Run]{}
 	var stop []model.AttemptKey

@@ -80,7 +80,7 @@ func (h *preemptor) alone() (best *victim) {
 		want = h.want.need
 	}
 	for _, y := range h.offers {
-		n := uint32(len(y.open)) //nolint:gosec // GPUs of a node
+		n := uint32(len(y.open))
 		switch {
 		case anywhere:
 			open += n
@@ -89,7 +89,7 @@ func (h *preemptor) alone() (best *victim) {
 			continue
 		}
 		for _, b := range y.held {
-			switch more := uint32(len(b.slots)); { //nolint:gosec // GPUs of a node
+			switch more := uint32(len(b.slots)); {
 			case anywhere:
 				gains[b.victim] += more
 			case n+more >= h.want.need:
@@ -119,9 +119,9 @@ func (h *preemptor) cheapest(offers []*nodeOffer, chosen []*victim) (victims []*
 	s, at := sift{preemptor: h, now: slices.Clone(chosen)}, -1
 	for i, y := range offers {
 		s.bags, s.steps, s.better = s.bags[:0], maxSteps, false
-		have, left := uint32(len(y.open)), uint32(0) //nolint:gosec // GPUs of a node
+		have, left := uint32(len(y.open)), uint32(0)
 		for _, b := range y.held {
-			switch n := uint32(len(b.slots)); { //nolint:gosec // GPUs of a node
+			switch n := uint32(len(b.slots)); {
 			case already[b.victim]:
 				have += n
 			default:
@@ -169,7 +169,7 @@ func (s *sift) try(from int, have, left uint32, cost price) {
 	}
 	s.steps--
 	b := s.bags[from]
-	n := uint32(len(b.slots)) //nolint:gosec // GPUs of a node
+	n := uint32(len(b.slots))
 	if s.lends(b.victim) && !slices.ContainsFunc(s.out, func(o victimGPUs) bool { return o.alike(&b) }) {
 		s.now = append(s.now, b.victim)
 		s.try(from+1, have+n, left-n, s.with(cost, b.victim))

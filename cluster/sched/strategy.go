@@ -150,7 +150,7 @@ func newGifts() gifts {
 // gives notes that a node is given work, later than all nodes that were given work before.
 func (g *gifts) gives(id model.NodeID, gpus int) {
 	g.turns[id] = 1<<63 + g.last
-	g.gpus[id] += uint32(gpus) //nolint:gosec // few
+	g.gpus[id] += uint32(gpus)
 }
 
 // given returns when a node was last given work, as a number that grows.

@@ -91,7 +91,7 @@ func keyOf(name string) (k model.RankKey, ok bool) {
 // beginning.
 func (t *Tails) Put(k model.RankKey, v Tail) error {
 	v.Stdout, v.Stderr = last(v.Stdout), last(v.Stderr)
-	data := binary.BigEndian.AppendUint32(nil, uint32(len(v.Stdout))) //nolint:gosec // at most MaxTail
+	data := binary.BigEndian.AppendUint32(nil, uint32(len(v.Stdout)))
 	data = append(append(data, v.Stdout...), v.Stderr...)
 	t.mu.Lock()
 	defer t.mu.Unlock()

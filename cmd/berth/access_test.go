@@ -45,7 +45,7 @@ func TestReadKeys(t *testing.T) {
 
 // What cannot be read is refused with its place, and no key is told.
 func TestKeysThatAreNone(t *testing.T) {
-	for text, says := range map[string]string{ //nolint:gosec // no secrets
+	for text, says := range map[string]string{
 		"api_keys: {SECRET: x}": "bytes",
 		"api_keys:\n  SECRET-SECRET-SECRET: a\n  SECRET-SECRET-SECRET: b\n":   "line 3",
 		"api_keys:\n  SECRET-SECRET-SECRET: [a]\n":                            "line 2",

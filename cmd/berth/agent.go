@@ -245,7 +245,7 @@ func (a *agent) self(address, machine, boot string) node.Self {
 	return node.Self{
 		Accounts: how, Account: own,
 		Node: model.NodeID(a.Node), Machine: machine, Boot: boot, Hostname: hostname, Address: address,
-		Version: build.Version(), CPUs: uint32(runtime.NumCPU()), MemoryMB: node.MemoryMB(), //nolint:gosec // a few
+		Version: build.Version(), CPUs: uint32(runtime.NumCPU()), MemoryMB: node.MemoryMB(),
 		Labels: a.labels.String(),
 	}
 }

@@ -23,7 +23,7 @@ func TestDataFoldersAreClosed(t *testing.T) {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // as it is made by hand
+		if err := os.Chmod(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
 		c := spawn(t, append(v.args, "--data-dir", dir)...)

@@ -60,7 +60,7 @@ func (b *Submit) Bytes() uint32 {
 	for _, kv := range b.Env {
 		n += len(kv) + 1
 	}
-	return uint32(n + jobSize + taskSize*int(b.Tasks) + afterSize*len(b.After)) //nolint:gosec // an entry has a bound
+	return uint32(n + jobSize + taskSize*int(b.Tasks) + afterSize*len(b.After))
 }
 
 // About what rows take in memory, in bytes, with the keys of their indexes and, of a task, the first line of

@@ -139,7 +139,7 @@ func (b *Booking) validGPUs(nodes int) error {
 		return want("owner", "a user or a project")
 	case b.GPUs > MaxBooked || b.GPUs == 0 && nodes == 0:
 		return want("gpus", "1 to %d", MaxBooked)
-	case nodes > 0 && b.GPUs%uint32(nodes) != 0: //nolint:gosec // few
+	case nodes > 0 && b.GPUs%uint32(nodes) != 0:
 		return want("gpus", "a multiple of the number of nodes (%d)", nodes)
 	case !Text(b.Model, MaxName):
 		return WantText("model", b.Model, MaxName)
@@ -258,7 +258,7 @@ type Magnitude uint8
 
 // MagnitudeOf returns the magnitude of a time.
 func MagnitudeOf(d time.Duration) Magnitude {
-	return Magnitude(bits.Len64(uint64(max(d, 0) / time.Second))) //nolint:gosec // at most 64
+	return Magnitude(bits.Len64(uint64(max(d, 0) / time.Second)))
 }
 
 // Least returns the shortest time of a magnitude; 0: none.

@@ -20,7 +20,7 @@ var ErrIndices = errors.New("must be numbers and ranges such as 0-99, 0-99:10 or
 func FirstIndices(n uint32) Indices {
 	x := make(Indices, min(n, MaxTasks))
 	for i := range x {
-		x[i] = uint32(i) //nolint:gosec // at most MaxTasks
+		x[i] = uint32(i)
 	}
 	return x
 }

@@ -192,11 +192,11 @@ func (l *Limit) Set(f LimitField, v int64) {
 	case LimitPeriod:
 		l.Period = time.Duration(some)
 	case LimitOver:
-		l.Over = OverQuota(some) //nolint:gosec // as Check allows
+		l.Over = OverQuota(some)
 	case LimitReserved:
 		l.Reserved = some
 	case LimitYields:
-		l.Yields = Yield(v + 1) //nolint:gosec // as Check allows
+		l.Yields = Yield(v + 1)
 	case LimitUserGPUs:
 		l.UserGPUs = some
 	}

@@ -197,7 +197,7 @@ func LifeOf(i Incarnation) uint32 {
 func NoticeKinds() (out []NoticeKind) {
 	for k, name := range noticeNames {
 		if name != "" {
-			out = append(out, NoticeKind(k)) //nolint:gosec // few
+			out = append(out, NoticeKind(k))
 		}
 	}
 	return out

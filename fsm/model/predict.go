@@ -19,9 +19,9 @@ func PredictionError(predicted, took time.Duration) (steps uint64, near bool) {
 // log2 returns the logarithm of a time in milliseconds to the base 2, in steps. Squaring a number from 1 to 2
 // doubles its logarithm, and shows that one's next digit.
 func log2(d time.Duration) uint64 {
-	v := uint64(d / time.Millisecond) //nolint:gosec // a second at least
+	v := uint64(d / time.Millisecond)
 	whole := bits.Len64(v) - 1
-	out := uint64(whole) //nolint:gosec // 0 to 63
+	out := uint64(whole)
 	x := v << (63 - whole)
 	for step := 1; step < ErrorSteps; step *= 2 {
 		high, _ := bits.Mul64(x, x)

@@ -179,13 +179,13 @@ func fourths() [4]uint64 { return [4]uint64{65536, 77936, 92682, 110218} }
 
 // StepOf returns the step of a run time.
 func StepOf(d time.Duration) Step {
-	s := uint64(max(d/time.Second, shortest)) << 16 / shortest //nolint:gosec // not negative; 292 years << 16 fits
+	s := uint64(max(d/time.Second, shortest)) << 16 / shortest
 	whole := bits.Len64(s) - 17
 	step := 4*whole + 3
 	for n := fourths(); s>>whole < n[step-4*whole]; {
 		step--
 	}
-	return Step(min(step, int(MaxStep))) //nolint:gosec // 0 to 63
+	return Step(min(step, int(MaxStep)))
 }
 
 // Least returns the shortest run time of a step.
@@ -193,7 +193,7 @@ func (s Step) Least() time.Duration {
 	if s == 0 {
 		return 0
 	}
-	return time.Duration(shortest*fourths()[s%4]<<(s/4)>>16) * time.Second //nolint:gosec // below 2^32 s
+	return time.Duration(shortest*fourths()[s%4]<<(s/4)>>16) * time.Second
 }
 
 // Seconds returns the run time that a step stands for: the middle of its range.

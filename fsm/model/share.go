@@ -35,7 +35,7 @@ func (s Share) Aged(now Time, halfLife time.Duration) Share {
 		return s
 	}
 	gone := lost(now.Sub(s.At), halfLife)
-	used, rest := uint64(max(s.Used, 0)), uint64(s.Rest)<<32 //nolint:gosec // not negative
+	used, rest := uint64(max(s.Used, 0)), uint64(s.Rest)<<32
 	// The former use loses that part of it.
 	whole, part := bits.Mul64(used, gone)
 	small, _ := bits.Mul64(rest, gone)
@@ -43,13 +43,13 @@ func (s Share) Aged(now Time, halfLife time.Duration) Share {
 	rest, borrow := bits.Sub64(rest, part, 0)
 	used -= whole + carry + borrow
 	// The integral of the decay is (1-2^(-x)) * halfLife/ln 2, here in seconds times 2^32.
-	hi, lo := bits.Mul64(uint64(halfLife), perLn2) //nolint:gosec // not negative
+	hi, lo := bits.Mul64(uint64(halfLife), perLn2)
 	most, _ := bits.Div64(hi, lo, uint64(time.Second))
 	each, _ := bits.Mul64(gone, most)
 	hi, lo = bits.Mul64(each, uint64(s.GPUs))
 	rest, carry = bits.Add64(rest, lo<<32, 0)
 	used += hi<<32 | lo>>32 + carry
-	s.Used, s.Rest, s.At = int64(min(used, mostUsed)), uint32(rest>>32), now //nolint:gosec // bounded
+	s.Used, s.Rest, s.At = int64(min(used, mostUsed)), uint32(rest>>32), now
 	return s
 }
 
@@ -81,7 +81,7 @@ func lost(d, halfLife time.Duration) (gone uint64) {
 		}
 	}
 	// The rest is so short that 1-2^(-x) is x ln 2 - (x ln 2)^2/2.
-	x, _ := bits.Div64(uint64(rest), 0, uint64(halfLife)) //nolint:gosec // not negative
+	x, _ := bits.Div64(uint64(rest), 0, uint64(halfLife))
 	x, _ = bits.Mul64(x>>16, ln2)
 	square, _ := bits.Mul64(x, x)
 	lose(x - square/2)

@@ -101,7 +101,7 @@ func parseValues(text string) span {
 	if !found || err != nil || err2 != nil || err3 != nil || step <= 0 || from > to {
 		return span{text: unescape(text), size: 1}
 	}
-	return span{from: from, step: step, size: uint32(min((to-from)/step, MaxTasks)) + 1} //nolint:gosec // bounded
+	return span{from: from, step: step, size: uint32(min((to-from)/step, MaxTasks)) + 1}
 }
 
 func unescape(text string) string {

@@ -17,7 +17,7 @@ const (
 // Note adds a run with its estimate and its run time.
 func (t *Truth) Note(said, took time.Duration) {
 	const quarter = ErrorSteps / 4
-	steps := int(log2(max(took, time.Second))) - int(log2(max(said, time.Second))) //nolint:gosec // below 2^13
+	steps := int(log2(max(took, time.Second))) - int(log2(max(said, time.Second)))
 	t[min(max(steps+truthExact*quarter+quarter/2, 0)/quarter, len(t)-1)]++
 	if t.runs() >= truthMany {
 		for i := range t {
@@ -43,8 +43,8 @@ func (t *Truth) Left(said, ran time.Duration) (left Span, known bool) {
 	if t.runs() < truthFew {
 		return left, false
 	}
-	at := uint64(max(ran, 0) / time.Millisecond) //nolint:gosec // not negative
-	var runs [len(t)]uint64                      // thousandths of those that took longer
+	at := uint64(max(ran, 0) / time.Millisecond)
+	var runs [len(t)]uint64 // thousandths of those that took longer
 	var all uint64
 	for i, n := range t {
 		low, high := truthEdge(said, i), truthEdge(said, i+1)
@@ -96,6 +96,6 @@ func scaled(d time.Duration, quarters, eighths int) uint64 {
 }
 
 // millis returns a time of a second at least, in milliseconds.
-func millis(d time.Duration) uint64 { return uint64(max(d, time.Second) / time.Millisecond) } //nolint:gosec // positive
+func millis(d time.Duration) uint64 { return uint64(max(d, time.Second) / time.Millisecond) }
 
-func duration(millis uint64) time.Duration { return time.Duration(millis) * time.Millisecond } //nolint:gosec // below 2^45
+func duration(millis uint64) time.Duration { return time.Duration(millis) * time.Millisecond }

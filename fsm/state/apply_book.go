@@ -114,7 +114,7 @@ func namesNodes(t *tx, b *model.Booking) command.Result {
 		b.Model, each = kinds[0], n
 	}
 	if b.Kind == model.BookGPUs && b.GPUs == 0 {
-		b.GPUs = each * uint32(len(ids)) //nolint:gosec // bounded
+		b.GPUs = each * uint32(len(ids))
 	}
 	return ok()
 }
@@ -271,7 +271,7 @@ func (l *land) lacks(at model.Time) string {
 		need = 0
 		for _, o := range append([]model.Booking{*l.b}, l.others...) {
 			if ids := o.NodeIDs(); o.Kind == model.BookGPUs && o.Holds(at) && o.Model == name && slices.Contains(ids, id) {
-				need += o.GPUs / uint32(len(ids)) //nolint:gosec // few
+				need += o.GPUs / uint32(len(ids))
 			}
 		}
 		if has := l.hasOn(id, name); need > has {

@@ -159,7 +159,7 @@ type choice struct {
 
 // first returns the first task of the selection's range.
 func (c *choice) first() model.TaskKey {
-	return model.TaskKey{Job: c.job, Task: uint32(max(c.task, 0))} //nolint:gosec // bounded by the command
+	return model.TaskKey{Job: c.job, Task: uint32(max(c.task, 0))}
 }
 
 // among returns the selected tasks, and the number of those that have ended.

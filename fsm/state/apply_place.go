@@ -21,7 +21,7 @@ func applyPlace(t *tx, b *command.Place) command.Result {
 		if r := fits(t, p, &job.Spec, task.Key); !r.OK() {
 			return r
 		}
-		gpus += uint32(len(p.Slots)) //nolint:gosec // at most model.MaxGPUs
+		gpus += uint32(len(p.Slots))
 	}
 	if r := withinLimits(t, &job.Spec, gpus, 1); !r.OK() {
 		return r
@@ -61,7 +61,7 @@ func placeable(t *tx, b *command.Place) (task model.Task, job model.Job, r comma
 	var slots uint32
 	even := true
 	for i := range b.Ranks {
-		n := uint32(len(b.Ranks[i].Slots)) //nolint:gosec // at most model.MaxGPUs
+		n := uint32(len(b.Ranks[i].Slots))
 		slots += n
 		even = even && spec.Nodes > 1 && n == spec.GPUs/spec.Nodes
 	}
@@ -80,7 +80,7 @@ func placeable(t *tx, b *command.Place) (task model.Task, job model.Job, r comma
 		r = refuse(model.CodeConflict, "task %s is at attempt %d, not %d", task.Key, task.Attempts, b.Attempt.N-1)
 	case slots < spec.Least() || slots > spec.GPUs:
 		r = refuse(model.CodeInvalid, "task %s asks for %d GPUs, %d at least, placed are %d", task.Key, spec.GPUs, spec.Least(), slots)
-	case !spec.Takes(slots, uint32(len(b.Ranks))) || spec.Nodes > 1 && !even: //nolint:gosec // at most model.MaxRanks
+	case !spec.Takes(slots, uint32(len(b.Ranks))) || spec.Nodes > 1 && !even:
 		r = refuse(model.CodeInvalid, "task %s asks for %d nodes with %d GPUs each", task.Key, spec.Nodes, spec.GPUs/spec.Nodes)
 	case job.Throttle > 0 && job.Live >= job.Throttle:
 		r = refuse(model.CodeLimit, "job %s runs at most %d of its tasks at once", job.ID, job.Throttle)
@@ -137,19 +137,19 @@ func makeAttempt(t *tx, b *command.Place, task *model.Task, job *model.Job) {
 	dropClaims(t, task.Key)
 	var gpus uint32
 	for i := range b.Ranks {
-		gpus += uint32(len(b.Ranks[i].Slots)) //nolint:gosec // at most model.MaxGPUs
+		gpus += uint32(len(b.Ranks[i].Slots))
 	}
 	t.attempts.put(model.Attempt{
 		Key: b.Attempt, State: model.TaskScheduled, Incarnation: t.settings.Incarnation, Frozen: job.Spec.Freeze(),
 		PlacedIndex: t.meta.Index, Placed: t.clock, GPUs: gpus,
-		Ranks: uint32(len(b.Ranks)), Run: len(b.Ranks) == 1, //nolint:gosec // at most model.MaxRanks
+		Ranks: uint32(len(b.Ranks)), Run: len(b.Ranks) == 1,
 	})
 	for i := range b.Ranks {
 		p := &b.Ranks[i]
-		rank := b.Attempt.Rank(uint32(i)) //nolint:gosec // at most model.MaxRanks
+		rank := b.Attempt.Rank(uint32(i))
 		t.ranks.put(model.Rank{
 			Key: rank, Node: p.Node, Epoch: p.Epoch, Phase: model.RankAssigned,
-			GPUs: uint32(len(p.Slots)), //nolint:gosec // at most model.MaxGPUs
+			GPUs: uint32(len(p.Slots)),
 		})
 		for _, key := range p.Slots {
 			slot, _ := t.slots.get(key)

@@ -183,7 +183,7 @@ func lateExit(t *tx, r model.Rank, p *model.Progress) {
 	}
 	task.Lost--
 	task.Wasted -= a.Wasted
-	t.settings.Totals.Wasted -= uint64(a.Wasted / time.Second) //nolint:gosec // never negative, and counted before
+	t.settings.Totals.Wasted -= uint64(a.Wasted / time.Second)
 	sumUp(t, &a, ranksOf(t, a.Key))
 	t.attempts.put(a)
 	task.Executed -= counted

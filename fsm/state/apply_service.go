@@ -97,7 +97,7 @@ func applyGrant(t *tx, b *command.Grant) command.Result {
 		return refuse(model.CodeNotFound, "there is no allocation %s", b.ID)
 	case a.State != model.AllocationQueued:
 		return refuse(model.CodeNotQueued, "allocation %s does not wait: it is %s", b.ID, a.State)
-	case uint32(len(b.Placement.Slots)) != a.GPUs: //nolint:gosec // at most model.MaxGPUs
+	case uint32(len(b.Placement.Slots)) != a.GPUs:
 		return refuse(model.CodeInvalid, "allocation %s asks for %d GPUs", b.ID, a.GPUs)
 	}
 	if r := fits(t, &b.Placement, &spec, a.Turn); !r.OK() {

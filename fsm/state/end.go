@@ -71,7 +71,7 @@ func endRank(t *tx, r model.Rank) {
 }
 
 func countGPUTime(t *tx, r *model.Rank) {
-	t.settings.Totals.GPUSeconds += uint64(r.Exit.Ran/time.Second) * uint64(r.GPUs) //nolint:gosec // never negative
+	t.settings.Totals.GPUSeconds += uint64(r.Exit.Ran/time.Second) * uint64(r.GPUs)
 }
 
 // broke reports whether a rank's end is one that its gang does not survive. A rank that did not start after a
@@ -187,7 +187,7 @@ func settle(t *tx, a model.Attempt, ran time.Duration) {
 	compare(t, &task, &job.Spec, &a, task.Executed, ran)
 	task.Executed += ran
 	task.Wasted += min(a.Wasted, math.MaxInt64-task.Wasted)
-	t.settings.Totals.Wasted += uint64(a.Wasted / time.Second) //nolint:gosec // never negative
+	t.settings.Totals.Wasted += uint64(a.Wasted / time.Second)
 	if ran > 0 {
 		tallySpan(t, model.TallyRun, endName(&a), ran)
 	}

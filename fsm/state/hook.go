@@ -305,7 +305,7 @@ func shift(t *tx, node model.NodeID, from, to share) {
 }
 
 func tally(u *model.NodeUse, s share, by int32) {
-	n := uint32(by) //nolint:gosec // wrap-around subtracts
+	n := uint32(by) // wrap-around subtracts
 	switch s {
 	case shareNone:
 		return
@@ -337,7 +337,7 @@ func charge(t *tx, s *model.Slot, by int32) {
 	case model.OwnerNone, model.OwnerCleaning, model.OwnerForeign:
 		return
 	}
-	use(t, &spec, func(u *model.Usage) { u.GPUs += uint32(by) }) //nolint:gosec // wrap-around subtracts
+	use(t, &spec, func(u *model.Usage) { u.GPUs += uint32(by) }) // wrap-around subtracts
 	account(t, spec.Project, spec.User, by)
 	draw(t, spec.Project, spec.User, by)
 }

@@ -60,7 +60,7 @@ func TestRetriesBackOff(t *testing.T) {
 	job := c.Submit(1, retries(12))
 	for try := range 12 {
 		a := c.Place(job)
-		if a.N != uint32(try+1) { //nolint:gosec // small
+		if a.N != uint32(try+1) {
 			t.Fatalf("try %d is attempt %d", try, a.N)
 		}
 		c.Exit(a, 3)

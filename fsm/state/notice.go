@@ -18,7 +18,7 @@ func announce(t *tx, n model.Notice) {
 		return
 	}
 	n.Life, n.Index, n.At, n.Actor = model.LifeOf(t.settings.Incarnation), t.meta.Index, t.clock, t.actor
-	n.Ordinal = uint32(len(t.news.list) + 1) //nolint:gosec // bounded by an entry's size
+	n.Ordinal = uint32(len(t.news.list) + 1)
 	n.Detail = model.Clip(n.Detail)
 	t.news.list = append(t.news.list, n)
 	post(t, &n)
@@ -227,7 +227,7 @@ const nearly = 90
 func nearlyFull(t *tx, what string, was, is, bound int) {
 	if mark := (bound*nearly + 99) / 100; was < mark && is >= mark {
 		announce(t, model.Notice{
-			Kind: model.NoticeNearlyFull, Count: uint64(is), //nolint:gosec // a count
+			Kind: model.NoticeNearlyFull, Count: uint64(is),
 			Detail: fmt.Sprintf("%s: %d of at most %d", what, is, bound),
 		})
 	}

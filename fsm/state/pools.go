@@ -131,7 +131,7 @@ func draw(t *tx, project, user string, by int32) {
 	for _, scope := range ScopesOf(project, user) {
 		if a, found := t.accounts.get(scope); found && a.Began > 0 {
 			l, _ := t.limits.get(scope)
-			a.Hold(a.GPUs+uint32(by), t.clock, l.Period) //nolint:gosec // wrap-around subtracts
+			a.Hold(a.GPUs+uint32(by), t.clock, l.Period) // wrap-around subtracts
 			t.accounts.put(a)
 		}
 	}
@@ -143,14 +143,14 @@ func draw(t *tx, project, user string, by int32) {
 	b := t.books()
 	owner, reserved := b.owner(project, user)
 	if owner == cluster {
-		all.Own += uint32(by)      //nolint:gosec // wrap-around subtracts
-		all.Borrowed += uint32(by) //nolint:gosec // wrap-around subtracts
+		all.Own += uint32(by)      // wrap-around subtracts
+		all.Borrowed += uint32(by) // wrap-around subtracts
 		t.accounts.put(all)
 		return
 	}
 	a, _ := t.accounts.get(owner)
 	was := borrowed(a.Own, reserved)
-	a.Scope, a.Own = owner, a.Own+uint32(by) //nolint:gosec // wrap-around subtracts
+	a.Scope, a.Own = owner, a.Own+uint32(by) // wrap-around subtracts
 	putAccount(t, a)
 	all.Borrowed += borrowed(a.Own, reserved) - was
 	t.accounts.put(all)
@@ -158,7 +158,7 @@ func draw(t *tx, project, user string, by int32) {
 
 // borrowed returns how many of an owner's GPUs are beyond its guarantee.
 func borrowed(own uint32, reserved int64) uint32 {
-	return uint32(max(int64(own)-reserved, 0)) //nolint:gosec // not negative
+	return uint32(max(int64(own)-reserved, 0))
 }
 
 func putAccount(t *tx, a model.Account) {

@@ -84,7 +84,7 @@ func (t *tx) admitRequest(row *model.Request, id string) command.Result {
 		return refuse(model.CodeRequestsFull, "%s has %d request ids without a time remembered, as many as one caller may have, and "+
 			"each is kept for %s: send a UUIDv7 of the present time as Idempotency-Key, or none; one more than %s ahead counts as "+
 			"without a time", row.Key.Actor, use.Untimed, kept, maxAhead)
-	case !timed && t.settings.Requests.Untimed >= uint64(t.bounds.untimed): //nolint:gosec // positive
+	case !timed && t.settings.Requests.Untimed >= uint64(t.bounds.untimed):
 		return refuse(model.CodeRequestsFull, "%d request ids without a time are remembered, no more fit, and each is kept for %s: send "+
 			"a UUIDv7 of the present time as Idempotency-Key, or none", t.settings.Requests.Untimed, kept)
 	case !known && t.requestUse.size() >= t.bounds.actors:
@@ -133,7 +133,7 @@ func (t *tx) tellRequests(actor string, was *model.RequestUse) {
 	before, now := int(was.Timed+was.Untimed), int(use.Timed+use.Untimed)
 	nearlyFull(t, "request ids of "+actor, before, now, t.bounds.actor)
 	nearlyFull(t, "request ids of "+actor+" without a time", int(was.Untimed), int(use.Untimed), t.bounds.actor/2)
-	all, untimed := t.requests.size(), int(t.settings.Requests.Untimed) //nolint:gosec // bounded
+	all, untimed := t.requests.size(), int(t.settings.Requests.Untimed)
 	nearlyFull(t, "request ids", all-now+before, all, t.bounds.all)
 	nearlyFull(t, "request ids without a time", untimed-int(use.Untimed)+int(was.Untimed), untimed, t.bounds.untimed)
 }
@@ -154,7 +154,7 @@ func onRequest(t *tx, old, next *model.Request) {
 		use.Timed += by
 	} else {
 		use.Untimed += by
-		t.settings.Requests.Untimed += uint64(int64(int32(by))) //nolint:gosec // wrap-around subtracts
+		t.settings.Requests.Untimed += uint64(int64(int32(by))) // wrap-around subtracts
 	}
 	t.putRequestUse(&use)
 }

@@ -19,7 +19,7 @@ func account(t *tx, project, user string, by int32) {
 	s.Key = key
 	s = s.Aged(t.clock, max(t.settings.Tuning.HalfLife, time.Hour))
 	s.At = t.clock
-	s.GPUs += uint32(by) //nolint:gosec // wrap-around subtracts
+	s.GPUs += uint32(by) // wrap-around subtracts
 	t.shares.put(s)
 }
 
@@ -88,8 +88,8 @@ func Quantile(past *model.Sketch, percent uint32) (time.Duration, bool) {
 			rank -= own
 			continue
 		}
-		from := uint64(1000) << i                                         // in milliseconds, below 2^34
-		return time.Duration(from+from*rank/own) * time.Millisecond, true //nolint:gosec // below 2^35
+		from := uint64(1000) << i // in milliseconds, below 2^34
+		return time.Duration(from+from*rank/own) * time.Millisecond, true
 	}
 	return 0, false
 }

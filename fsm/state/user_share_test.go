@@ -70,7 +70,7 @@ func TestDeliveriesLeaveRoomForOperators(t *testing.T) {
 	x := begin(&State{}, Meta{Index: 1, Term: 1, At: 1})
 	own, all := &model.Webhook{Scope: model.ScopeKey{Kind: model.ScopeUser, Name: "eve"}}, &model.Webhook{Scope: model.ScopeKey{Kind: model.ScopeCluster}}
 	for i := range model.MaxPending {
-		send(x, &model.Notice{Index: 1, Ordinal: uint32(i)}, model.OutletID(fmt.Sprint("job:", i)), "https://192.0.2.1/", mostPending(own)) //nolint:gosec // few
+		send(x, &model.Notice{Index: 1, Ordinal: uint32(i)}, model.OutletID(fmt.Sprint("job:", i)), "https://192.0.2.1/", mostPending(own))
 	}
 	if n := x.outgoing.now().Len(); n != model.MaxPending-MaxPendingKept {
 		t.Errorf("%d deliveries wait, want %d", n, model.MaxPending-MaxPendingKept)

@@ -84,7 +84,7 @@ func webhookOf(s *state.State, id model.WebhookID) *wire.Webhook {
 	sent, _ := s.Outlets.Get(id.Outlet())
 	out := &wire.Webhook{
 		ID: string(w.ID), URL: view.ShortURL(w.URL), Events: w.Events.Names(), Template: w.Template, Note: w.Note, CreatedBy: w.By, CreatedAt: w.Made.Time(),
-		Pending: int64(sent.Pending), Delivered: int64(sent.Delivered), Dead: int64(sent.Dead), Dropped: int64(sent.Dropped), //nolint:gosec // counts
+		Pending: int64(sent.Pending), Delivered: int64(sent.Delivered), Dead: int64(sent.Dead), Dropped: int64(sent.Dropped),
 	}
 	switch w.Scope.Kind {
 	case model.ScopeUser:

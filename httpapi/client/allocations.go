@@ -58,7 +58,7 @@ func (s Services) Allocations(ctx context.Context, q AllocationsQuery) (*wire.Se
 // from. With an index and a wait it answers once the allocation has changed.
 func (s Services) Allocation(ctx context.Context, id string, q JobQuery) (*wire.ServiceAllocation, uint64, error) {
 	v := url.Values{}
-	number(v, "index", int64(q.Index)) //nolint:gosec // log indexes stay far below
+	number(v, "index", int64(q.Index))
 	if q.Wait > 0 {
 		v.Set("wait", q.Wait.String())
 	}

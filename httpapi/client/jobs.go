@@ -67,7 +67,7 @@ type JobQuery struct {
 func (c *Client) Job(ctx context.Context, id string, q JobQuery) (*wire.Detail, uint64, error) {
 	v := url.Values{}
 	text(v, "task", q.Task)
-	number(v, "index", int64(q.Index)) //nolint:gosec // log indexes stay far below
+	number(v, "index", int64(q.Index))
 	if q.Wait > 0 {
 		v.Set("wait", q.Wait.String())
 	}
@@ -134,7 +134,7 @@ type logBody struct{ answer *http.Response }
 func (b *logBody) Read(data []byte) (int, error) {
 	n, err := b.answer.Body.Read(data)
 	text := b.answer.Trailer.Get(wire.TrailerProblem)
-	if err != io.EOF || text == "" { //nolint:errorlint // readers return it bare
+	if err != io.EOF || text == "" {
 		return n, err
 	}
 	p := &wire.Problem{}

@@ -43,7 +43,7 @@ func (a exports) route(doc huma.API) {
 // that any peer exports the same for the same state. Data that is not in the state is the answering
 // peer's: telemetry of GPUs and the passes of the leader's scheduler.
 func (a exports) all(ctx context.Context, s *state.State) (*wire.Snapshot, error) {
-	saved := wire.Saved{Format: wire.SnapshotFormat, Index: int64(s.Index), At: s.Settings().Clock.Time()} //nolint:gosec // an index of a log
+	saved := wire.Saved{Format: wire.SnapshotFormat, Index: int64(s.Index), At: s.Settings().Clock.Time()}
 	p, places := view.Page{View: view.View{State: s, Now: s.Settings().Clock}}, forecast.New()
 	if s.Queue.Len() > 0 {
 		p.Starts, _ = view.Starts(places.Foresee(s, p.Now))

@@ -139,7 +139,7 @@ func (a *API) Orchestrator(ctx context.Context, s *state.State) *wire.Orchestrat
 		Running: set.Running && !set.Standstill, Policy: set.Policy, Leader: string(leader.ID),
 		Stats: wire.SchedStats{
 			JobsScheduled: n.Attempts, JobsCompleted: n.Completed, JobsFailed: n.Failed,
-			SchedulingCycles: int64(known.Passes), //nolint:gosec // a count
+			SchedulingCycles: int64(known.Passes),
 		},
 		ResourceSummary: view.Resources(s),
 		QueueSummary: wire.QueueSummary{

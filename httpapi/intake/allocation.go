@@ -33,7 +33,7 @@ func Allocation(r *wire.Allocate) (*command.Allocate, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Priority = uint8(priority) //nolint:gosec // at most 10
+	c.Priority = uint8(priority)
 	c.Class = model.ServiceClass(c.Priority)
 	if c.GPUs, err = Count("gpu_count", r.GPUs, 1, model.MaxDevices, 1); err != nil {
 		return nil, err

@@ -134,7 +134,7 @@ func size(r *wire.Submit, c *command.Submit) error {
 	if err != nil {
 		return err
 	}
-	s.Priority = uint8(priority) //nolint:gosec // at most 10
+	s.Priority = uint8(priority)
 	s.Class = model.JobClass(s.Priority)
 	s.MaxRetries, err = Count("max_retries", r.MaxRetries, 0, model.MaxRetries, 0)
 	return err
@@ -240,11 +240,11 @@ func checkpoints(r *wire.Submit, c *command.Submit) error {
 func Count(field string, v *int64, low, high, none int64) (uint32, error) {
 	switch {
 	case v == nil:
-		return uint32(none), nil //nolint:gosec // small
+		return uint32(none), nil
 	case *v < low || *v > high:
 		return 0, problem.Invalid(field, fmt.Sprintf("must be %d to %d", low, high))
 	}
-	return uint32(*v), nil //nolint:gosec // within bounds
+	return uint32(*v), nil
 }
 
 // same returns the one value that is given under two names.

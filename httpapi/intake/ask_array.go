@@ -39,7 +39,7 @@ func array(r *wire.Submit, c *command.Submit) (err error) {
 	case r.Tasks != nil && int(c.Tasks) != len(x):
 		return problem.Invalid("array_size", "must be "+strconv.Itoa(len(x))+" with these tasks, or be left out")
 	}
-	c.Tasks, c.Spec.Array = uint32(len(x)), x.String() //nolint:gosec // at most model.MaxTasks
+	c.Tasks, c.Spec.Array = uint32(len(x)), x.String()
 	return nil
 }
 

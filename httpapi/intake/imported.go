@@ -58,7 +58,7 @@ func (r *Reader) All(b *wire.ImportJobs) error {
 		return err
 	}
 	for i, raw := range b.QueuedJobs {
-		if err := r.plain(raw, model.JobID(first)+model.JobID(i)); err != nil { //nolint:gosec // a place in a list
+		if err := r.plain(raw, model.JobID(first)+model.JobID(i)); err != nil {
 			return problem.Under(problem.Nth("queuedJobs", i), err)
 		}
 	}
@@ -117,7 +117,7 @@ func leave(c *command.Submit, in *wire.SavedJob, j *command.ImportedJob) error {
 			return problem.Invalid("open_tasks", "must be some of the array's")
 		}
 	}
-	j.Spec.Array, j.Tasks = open.String(), uint32(len(open)) //nolint:gosec // at most model.MaxTasks
+	j.Spec.Array, j.Tasks = open.String(), uint32(len(open))
 	if in.Held == "" {
 		return nil
 	}
@@ -156,7 +156,7 @@ func (r *Reader) text(s string) uint32 {
 	}
 	if _, known := r.places[s]; !known {
 		r.Texts = append(r.Texts, s)
-		r.places[s] = uint32(len(r.Texts)) //nolint:gosec // two for each job
+		r.places[s] = uint32(len(r.Texts))
 	}
 	return r.places[s]
 }

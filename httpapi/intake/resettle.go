@@ -111,7 +111,7 @@ func customs(_ *state.State, set *wire.Arrangement) ([]command.Body, error) {
 		}
 	}
 	c := &command.SetDefaults{Defaults: model.Defaults{
-		Name: d.Name, Class: model.Class(class), //nolint:gosec // at most 4
+		Name: d.Name, Class: model.Class(class),
 		IdleStop: time.Duration(d.IdleStop), CheckpointInterval: time.Duration(d.Checkpoint), Commands: commands,
 	}}
 	if err := c.Validate(); err != nil {

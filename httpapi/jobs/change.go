@@ -74,7 +74,7 @@ func taskOf(text string) (int64, error) {
 	if err != nil || n > model.MaxIndex {
 		return 0, problem.Invalid("task", "must be 0 to "+strconv.Itoa(model.MaxIndex))
 	}
-	return int64(n), nil //nolint:gosec // small
+	return int64(n), nil
 }
 
 func (a changes) cancel(ctx context.Context, in *targetInput) (*core.Answer[wire.Done], error) {
@@ -119,11 +119,11 @@ func (a changes) setPriority(ctx context.Context, in *jobBodyInput, body *wire.S
 	if err != nil {
 		return nil, err
 	}
-	class := model.JobClass(uint8(n)) //nolint:gosec // at most 10
+	class := model.JobClass(uint8(n))
 	if err := core.InClass(ctx, class); err != nil {
 		return nil, err
 	}
-	c := &command.SetPriority{Job: id, Class: class, Priority: uint8(n)} //nolint:gosec // at most 10
+	c := &command.SetPriority{Job: id, Class: class, Priority: uint8(n)}
 	_, index, err := a.api.Propose(ctx, in.Key, c)
 	if err != nil {
 		return nil, err

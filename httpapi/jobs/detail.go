@@ -118,7 +118,7 @@ func (a details) recall(ctx context.Context, now *state.State, id model.JobID, n
 		return nil, core.NoJob()
 	}
 	stand := a.complete(ctx, now)
-	s, found, err := a.api.Peer.Archive.Past(id, uint32(max(n, 0))) //nolint:gosec // bounded by taskOf
+	s, found, err := a.api.Peer.Archive.Past(id, uint32(max(n, 0)))
 	task, has := view.TaskAt(&s, id, n)
 	switch {
 	case err == nil && has:

@@ -236,7 +236,7 @@ func stream(w http.ResponseWriter, from io.Reader) error {
 			}
 		}
 		switch {
-		case err == io.EOF: //nolint:errorlint // readers return it bare
+		case err == io.EOF:
 			return nil
 		case err != nil:
 			return err

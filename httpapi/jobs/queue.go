@@ -87,7 +87,7 @@ func (in *queueInput) page() (view.Page, error) {
 		if err != nil {
 			return p, problem.Invalid("after", "must be the next of a page before")
 		}
-		p.Skip = int(n) //nolint:gosec // 32 bits
+		p.Skip = int(n)
 	}
 	var err error
 	p.States, err = intake.States(in.State)

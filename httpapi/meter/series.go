@@ -42,7 +42,7 @@ func (g *gauges) allocations(s *state.State) {
 	for _, k := range slices.SortedFunc(maps.Keys(counts), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
 		g.count(total, help, float64(counts[k]), "service", k[0], "status", k[1])
 	}
-	active := uint64(s.LiveTasks.Len()) //nolint:gosec // a length
+	active := uint64(s.LiveTasks.Len())
 	for _, a := range s.Allocations.All() {
 		if a.State == model.AllocationActive {
 			active++

@@ -34,7 +34,7 @@ func (a services) size(ctx context.Context, s *state.State, r *wire.Allocate, c 
 		usual.Priority = int64(was.Priority)
 	}
 	if r.Priority == nil && usual.Priority > 0 {
-		c.Priority = uint8(usual.Priority) //nolint:gosec // at most 10
+		c.Priority = uint8(usual.Priority)
 		c.Class = model.ServiceClass(c.Priority)
 	}
 	switch {
@@ -59,14 +59,14 @@ func (a services) size(ctx context.Context, s *state.State, r *wire.Allocate, c 
 func (a services) usual(s *state.State, r *wire.Allocate, c *command.Allocate, usual workload.Default) {
 	with := *c
 	if r.GPUs == nil && usual.GPUs > 0 {
-		with.GPUs = uint32(min(usual.GPUs, model.MaxDevices)) //nolint:gosec // at most 64
+		with.GPUs = uint32(min(usual.GPUs, model.MaxDevices))
 		if fits, _ := a.api.Places.Possible(s, placed(&with)); fits {
 			c.GPUs = with.GPUs
 		}
 		with.GPUs = c.GPUs
 	}
 	if r.GPUMemory == nil && r.Memory == nil && usual.MemoryMB > 0 {
-		with.GPUMemoryMB = uint32(usual.MemoryMB) //nolint:gosec // at most 2^24
+		with.GPUMemoryMB = uint32(usual.MemoryMB)
 		if fits, _ := a.api.Places.Possible(s, placed(&with)); fits {
 			c.GPUMemoryMB = with.GPUMemoryMB
 		}
@@ -90,9 +90,9 @@ func (a services) analyzed(s *state.State, r *wire.Allocate, c *command.Allocate
 			most = max(most, kind.Node)
 		}
 	}
-	c.GPUs = uint32(min(plan.GPUs, most, model.MaxDevices)) //nolint:gosec // at most 64
+	c.GPUs = uint32(min(plan.GPUs, most, model.MaxDevices))
 	if c.GPUMemoryMB == 0 && plan.Fits && plan.GPUs <= most {
-		c.GPUMemoryMB = uint32(min(plan.MemoryMB, math.MaxUint32)) //nolint:gosec // bounded
+		c.GPUMemoryMB = uint32(min(plan.MemoryMB, math.MaxUint32))
 	}
 	return nil
 }

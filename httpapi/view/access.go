@@ -104,7 +104,7 @@ func Predictions(s *state.State) []wire.Prediction {
 		}
 		doublings := float64(v.off) / model.ErrorSteps
 		out = append(out, wire.Prediction{
-			Source: v.source, Attempts: int64(v.made), WithinFactorTwo: int64(v.near), ErrorDoublings: doublings, //nolint:gosec // counts
+			Source: v.source, Attempts: int64(v.made), WithinFactorTwo: int64(v.near), ErrorDoublings: doublings,
 			MeanErrorFactor: math.Round(100*math.Exp2(doublings/float64(v.made))) / 100,
 		})
 	}
@@ -139,7 +139,7 @@ func Quota(s *state.State, scope model.ScopeKey, now model.Time) wire.Quota {
 		GPUs: value(model.LimitGPUs), Running: value(model.LimitLive), Queued: value(model.LimitQueued),
 		GPUsPerJob: value(model.LimitGPUsPerJob), ReservedGPUs: value(model.LimitReserved), MaxRunTime: secondsOf(l.RunTime),
 		Period: secondsOf(l.Period), GPUsByDefault: l.ByDefault(),
-		Used: wire.QuotaUse{GPUs: int64(use.GPUs), Running: int64(use.Live), Queued: int64(use.Queued), Bytes: int64(use.Bytes)}, //nolint:gosec // below MaxJobBytes
+		Used: wire.QuotaUse{GPUs: int64(use.GPUs), Running: int64(use.Live), Queued: int64(use.Queued), Bytes: int64(use.Bytes)},
 	}
 	switch most := int64(0); scope.Kind {
 	case model.ScopeCluster:

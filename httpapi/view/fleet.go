@@ -82,7 +82,7 @@ func nodeOf(s *state.State, n *model.Node, measured map[model.GPUID]agentwire.Re
 	out := wire.Node{
 		ID: string(n.ID), Hostname: n.Hostname, State: n.Status.String(), Reason: n.ModeReason, Version: n.Version,
 		CPUs: int64(n.CPUs), MemoryGB: Gigabytes(n.MemoryMB), GPUCount: int64(use.All), FreeGPUs: int64(use.Free),
-		Epoch: int64(n.Epoch), Features: n.Features, Accounts: n.Accounts.String(), Account: n.Account, //nolint:gosec // small
+		Epoch: int64(n.Epoch), Features: n.Features, Accounts: n.Accounts.String(), Account: n.Account,
 		Registered: n.Registered.Time(), LastSeen: lease.At.Time(), GPUs: []wire.GPU{}, Health: "ok",
 	}
 	switch {

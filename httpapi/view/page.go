@@ -160,7 +160,7 @@ func Statistics(s *state.State, rate float64) wire.Statistics {
 	use, _ := s.Usage.Get(model.ScopeKey{Kind: model.ScopeCluster})
 	wait := 0.0
 	if n.Started > 0 {
-		wait = Seconds(n.Waited / time.Duration(n.Started)) //nolint:gosec // far below
+		wait = Seconds(n.Waited / time.Duration(n.Started))
 	}
 	out := wire.Statistics{
 		Queued: int64(use.Queued), Running: int64(use.Live),
@@ -170,7 +170,7 @@ func Statistics(s *state.State, rate float64) wire.Statistics {
 		&out.TotalJobs: n.Submitted, &out.Completed: n.Completed, &out.Failed: n.Failed, &out.Canceled: n.Canceled,
 		&out.Attempts: n.Attempts, &out.LostAttempts: n.Lost, &out.Preempted: n.Preempted, &out.GPUSeconds: n.GPUSeconds,
 	} {
-		*to = int64(v) //nolint:gosec // counts
+		*to = int64(v)
 	}
 	out.TotalQueued = out.Queued
 	return out

@@ -125,7 +125,7 @@ func TaskAt(s *state.State, id model.JobID, n int64) (model.Task, bool) {
 	case WaitingTask:
 		return FirstWaiting(s, id)
 	}
-	return s.Tasks.Get(model.TaskKey{Job: id, Task: uint32(n)}) //nolint:gosec // bounded by the parser of tasks
+	return s.Tasks.Get(model.TaskKey{Job: id, Task: uint32(n)})
 }
 
 // FirstWaiting returns the first waiting task of a job, or the first one if no task waits.

@@ -41,7 +41,7 @@ func escaped(data []byte) int {
 	if err != nil {
 		return -1
 	}
-	return int(n) //nolint:gosec // four digits
+	return int(n)
 }
 
 func within(n, low, high int) bool { return n >= low && n <= high }

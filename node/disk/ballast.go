@@ -19,7 +19,7 @@ const (
 
 // Ballast returns the size of the ballast of a file system of this size, in bytes.
 func (r Room) Ballast() int64 {
-	return int64(min(r.Total/ballastShare, mostBallast)) //nolint:gosec // at most 64 MiB
+	return int64(min(r.Total/ballastShare, mostBallast))
 }
 
 // Load puts the ballast into a folder, unless it is there or would leave the file system short of space.
@@ -28,7 +28,7 @@ func Load(dir string, r Room) error {
 	if info, err := os.Lstat(path); err == nil && info.Size() >= size {
 		return nil
 	}
-	if r.Free < 2*r.Reserve()+uint64(size) { //nolint:gosec // not negative
+	if r.Free < 2*r.Reserve()+uint64(size) {
 		return nil
 	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|unix.O_NOFOLLOW, 0o600) //nolint:gosec // in the caller's own folder
@@ -55,7 +55,7 @@ func Allocate(path string, size int64) error {
 
 // allocate reserves blocks of a file, by writing where the file system cannot reserve them.
 func allocate(f *os.File, size int64) error {
-	err := unix.Fallocate(int(f.Fd()), 0, 0, size) //nolint:gosec // a descriptor fits
+	err := unix.Fallocate(int(f.Fd()), 0, 0, size)
 	if !errors.Is(err, unix.EOPNOTSUPP) {
 		return err
 	}

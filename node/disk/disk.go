@@ -38,7 +38,7 @@ func RoomOf(path string) (Room, error) {
 	if err := unix.Statfs(path, &st); err != nil {
 		return Room{}, &os.PathError{Op: "statfs", Path: path, Err: err}
 	}
-	block := uint64(st.Bsize) //nolint:gosec // a block size is positive
+	block := uint64(st.Bsize)
 	return Room{
 		Free: st.Bavail * block, Total: st.Blocks * block, Inodes: st.Ffree, AllInodes: st.Files,
 		ReadOnly: st.Flags&unix.ST_RDONLY != 0,

@@ -31,8 +31,8 @@ func (u *Use) below(in int, name string) {
 	if err != nil {
 		return
 	}
-	d := os.NewFile(uintptr(fd), name) //nolint:gosec // a descriptor is not negative
-	defer func() { _ = d.Close() }()   // nothing was written
+	d := os.NewFile(uintptr(fd), name)
+	defer func() { _ = d.Close() }() // nothing was written
 	var self unix.Stat_t
 	if unix.Fstat(fd, &self) == nil {
 		u.File(&self)

@@ -11,7 +11,7 @@ import (
 )
 
 func rank(job, r int) model.RankKey {
-	return model.RankKey{Job: model.JobID(job), N: 1, Rank: uint32(r)} //nolint:gosec // small
+	return model.RankKey{Job: model.JobID(job), N: 1, Rank: uint32(r)}
 }
 
 func slot(gpu string) model.SlotKey { return model.SlotKey{GPU: model.GPUID(gpu)} }

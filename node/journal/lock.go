@@ -22,7 +22,7 @@ func lockFolder(dir string) (*folderLock, error) {
 		return nil, unusable(dir, err)
 	}
 	path := filepath.Join(dir, "lock")
-	err = syscall.Flock(int(folder.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) //nolint:gosec // a descriptor fits an int
+	err = syscall.Flock(int(folder.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		return nil, errors.Join(fmt.Errorf("%s: another agent uses this data folder%s: stop it, or give this one a folder "+
 			"of its own with --data-dir", dir, holder(path)), folder.Close())

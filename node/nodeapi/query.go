@@ -46,7 +46,7 @@ func (q *query) set(name, value string) (err error) {
 	if notNumber != nil {
 		notNumber = fmt.Errorf("%s: must be a number", name)
 	}
-	small := uint32(number) //nolint:gosec // parsed with as many bits, but for the job
+	small := uint32(number)
 	switch name {
 	case "job":
 		q.rank.Job, err = model.JobID(number), notNumber

@@ -93,7 +93,7 @@ func copyFrom(out *sender, f *os.File, at int64) (int64, error) {
 	}
 	buffer := make([]byte, min(pieceSize, max(0, info.Size()-at)))
 	for at < info.Size() {
-		if data, err := unix.Seek(int(f.Fd()), at, unix.SEEK_DATA); err == nil && data > at { //nolint:gosec // a descriptor fits
+		if data, err := unix.Seek(int(f.Fd()), at, unix.SEEK_DATA); err == nil && data > at {
 			if err := out.piece(fmt.Appendf(nil, "\n[berth: %d bytes of output were not kept]\n", data-at)); err != nil {
 				return at, err
 			}

@@ -50,7 +50,7 @@ func startGuarded(t *testing.T, more ...string) *guarded {
 // run runs a part of the cluster until the test's end.
 func (g *guarded) run(name string, args ...string) {
 	g.t.Helper()
-	cmd := exec.Command(program(), args...) //nolint:gosec // the program under test
+	cmd := exec.Command(program(), args...)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		g.t.Fatal(err)
@@ -85,7 +85,7 @@ func (g *guarded) run(name string, args ...string) {
 // berth runs a command with a token against one peer.
 func (g *guarded) berth(token, api string, args ...string) said {
 	g.t.Helper()
-	cmd := exec.Command(program(), args...) //nolint:gosec // the program under test
+	cmd := exec.Command(program(), args...)
 	cmd.Env = append(os.Environ(), "BERTH_ADDRESS="+api, "RESEARCH_AGENT_USER_AUTH_TOKEN="+token)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
@@ -114,7 +114,7 @@ func (g *guarded) follower() string {
 	at := ""
 	waitFor(g.t, "a peer follows", func() bool {
 		for i, api := range g.apis {
-			answer, err := http.Get("http://" + api + "/readyz") //nolint:noctx,gosec // of the peer under test
+			answer, err := http.Get("http://" + api + "/readyz")
 			if err != nil {
 				continue
 			}

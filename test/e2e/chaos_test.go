@@ -19,7 +19,7 @@ func TestAnyProcessDies(t *testing.T) {
 	marks, acks := marksFile(t), &acknowledged{jobs: map[string]string{}}
 	ctx, stop := context.WithCancel(t.Context())
 	work := c.submitters(ctx, 3, marks, acks)
-	random := rand.New(rand.NewPCG(*chaosSeed, 0)) //nolint:gosec // a test's choices
+	random := rand.New(rand.NewPCG(*chaosSeed, 0))
 	for range *chaosRounds {
 		enough := acks.count() + 10
 		c.until("jobs are acknowledged", func() bool { return acks.count() >= enough })

@@ -21,7 +21,7 @@ type said struct {
 // and one that does.
 func (c *cluster) berth(args ...string) said {
 	c.t.Helper()
-	cmd := exec.Command(program(), args...) //nolint:gosec // the program under test
+	cmd := exec.Command(program(), args...)
 	cmd.Env = append(os.Environ(), "BERTH_ADDRESS=127.0.0.1:1,"+c.http)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs

@@ -172,7 +172,7 @@ func TestACrowdWhileLeadersDie(t *testing.T) {
 // roam does one thing after the other until the context ends, and returns the first
 // answer that only a defect gives.
 func (r *recorder) roam(ctx context.Context, v *visit) (defect error) {
-	random := rand.New(rand.NewPCG(uint64(v.who), 11)) //nolint:gosec // a test's choices
+	random := rand.New(rand.NewPCG(uint64(v.who), 11))
 	for ctx.Err() == nil && defect == nil {
 		if random.IntN(2) == 0 {
 			r.one(ctx, v.api, v.who, random)

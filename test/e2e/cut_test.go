@@ -115,7 +115,7 @@ type writes map[int]struct{ first, last int64 }
 func readWrites(t *testing.T, path string) writes {
 	t.Helper()
 	out := writes{}
-	f, err := os.Open(path) //nolint:gosec // of this test
+	f, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return out
 	}

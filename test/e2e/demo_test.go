@@ -12,7 +12,7 @@ import (
 func TestDemo(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, program(), "demo", "--http", freeAddress(t)).CombinedOutput() //nolint:gosec // the program under test
+	out, err := exec.CommandContext(ctx, program(), "demo", "--http", freeAddress(t)).CombinedOutput()
 	if err != nil || !strings.HasSuffix(string(out), "Every check holds: no job was lost, none ran twice, and no GPU had two owners.\n") {
 		t.Errorf("%v:\n%s", err, out)
 	}

@@ -157,7 +157,7 @@ func TestAFloodOfConnections(t *testing.T) {
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
 		t.Fatal(err)
 	}
-	need := uint64(*floodSize) + spareFiles //nolint:gosec // not below 0
+	need := uint64(*floodSize) + spareFiles
 	if files.Max < need {
 		t.Skipf("needs %d open files, of which a process may have %d: raise the hard limit (ulimit -Hn)", need, files.Max)
 	}

@@ -148,7 +148,7 @@ func (c *cluster) up() {
 // launch starts berth dev, which closes the channel once it says that the cluster is ready.
 func launch(c *cluster) <-chan struct{} {
 	c.t.Helper()
-	c.dev = exec.Command(program(), append([]string{"dev", "--data", c.dir, "--http", c.http}, c.args...)...) //nolint:gosec // the program under test
+	c.dev = exec.Command(program(), append([]string{"dev", "--data", c.dir, "--http", c.http}, c.args...)...)
 	c.dev.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	out, err := c.dev.StdoutPipe()
 	if err != nil {
@@ -351,7 +351,7 @@ func wireSeconds(n int) wire.Duration { return wire.Duration(time.Duration(n) * 
 // spawn runs the program until the test's end.
 func spawn(c *cluster, args ...string) {
 	c.t.Helper()
-	cmd := exec.Command(program(), args...) //nolint:gosec // the program under test
+	cmd := exec.Command(program(), args...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		c.t.Fatal(err)

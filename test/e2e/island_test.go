@@ -124,7 +124,7 @@ func (i *island) settle(c *cluster) {
 	for _, address := range c.addresses() {
 		peers += "," + address
 	}
-	cmd := exec.Command(program(), "agent", "--node", i.name, "--data", c.t.TempDir(), "--peers", peers[1:], "--simulate-gpus", "1") //nolint:gosec // the program under test
+	cmd := exec.Command(program(), "agent", "--node", i.name, "--data", c.t.TempDir(), "--peers", peers[1:], "--simulate-gpus", "1")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := i.there(cmd.Start); err != nil {
 		c.t.Fatal(err)

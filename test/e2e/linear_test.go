@@ -181,7 +181,7 @@ func rotate(list []string, n int) []string {
 
 // use does one thing after the other.
 func (r *recorder) use(ctx context.Context, api *client.Client, who int) {
-	random := rand.New(rand.NewPCG(uint64(who), 7)) //nolint:gosec // a test's choices
+	random := rand.New(rand.NewPCG(uint64(who), 7))
 	tick := time.NewTicker(25 * time.Millisecond)
 	defer tick.Stop()
 	for ctx.Err() == nil {

@@ -22,7 +22,7 @@ func runAJob(t *testing.T, c *cluster) {
 		signal syscall.Signal
 		code   int
 	}{"Ctrl-C": {syscall.SIGINT, 130}, "a client that dies": {syscall.SIGKILL, -1}} {
-		cmd := exec.Command(program(), "run", "-J", strings.Fields(name)[0], "--linger", "5s", "--", "sleep", "600") //nolint:gosec // the program under test
+		cmd := exec.Command(program(), "run", "-J", strings.Fields(name)[0], "--linger", "5s", "--", "sleep", "600")
 		cmd.Env = append(os.Environ(), "BERTH_ADDRESS="+c.http)
 		var errs bytes.Buffer
 		cmd.Stderr = &errs

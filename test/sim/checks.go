@@ -121,7 +121,7 @@ func (w *World) checkDrained() {
 	s := w.oracle.now()
 	n := s.Settings().Totals
 	left := n.Submitted - n.Completed - n.Failed - n.Canceled
-	within := drainWithin + time.Duration(left)*drainEach //nolint:gosec // hundreds
+	within := drainWithin + time.Duration(left)*drainEach
 	for end := time.Now().Add(within); time.Now().Before(end) && w.trace.Broken() == nil; {
 		w.tidy(u)
 		if w.Until(10*time.Second, func() bool { return !w.open() && w.unfinished() == "" }) {

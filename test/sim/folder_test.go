@@ -73,7 +73,7 @@ func TestALostFolderLosesNothing(t *testing.T) {
 				pauses = pauses[n%len(pauses):][:1]
 			}
 			for _, pause := range pauses {
-				s := quiet(Setup{Seed: uint64(n + 1), Peers: 3, Nodes: 2, GPUs: 2}) //nolint:gosec // small
+				s := quiet(Setup{Seed: uint64(n + 1), Peers: 3, Nodes: 2, GPUs: 2})
 				s.Unguarded.AnyFolder, s.Quarantine = broken, broken
 				r := run(t, s, loseFolder(order, pause))
 				if r.Broken != nil {

@@ -237,7 +237,7 @@ func (h *host) thaw(u *unit) {
 func (h *host) devices() (out []model.Device) {
 	for i, g := range h.id.gpus {
 		out = append(out, model.Device{
-			ID: g, Index: uint32(i), Model: "H200", MemoryMB: 143_771, Health: model.HealthHealthy, //nolint:gosec // a few
+			ID: g, Index: uint32(i), Model: "H200", MemoryMB: 143_771, Health: model.HealthHealthy,
 			Idle: len(h.kernel.on(g)) == 0,
 		})
 	}

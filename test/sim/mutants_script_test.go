@@ -50,7 +50,7 @@ func timersKept(w *World, broken bool) {
 		w.Until(30*time.Second, func() bool {
 			l := w.leader()
 			if l != nil && l != to && l.running() != nil {
-				_ = l.running().Transfer(w.ctx, model.PeerID(to.name)) //nolint:errcheck // tried again
+				_ = l.running().Transfer(w.ctx, model.PeerID(to.name))
 			}
 			return l == to
 		})

@@ -83,12 +83,12 @@ func place(w *World, job *command.Submit) []*host {
 	u := newUser(w, "someone", 7)
 	defer u.close()
 	d := u.submit(w.ctx, job)
-	ranks := int(max(1, job.Spec.Nodes)) //nolint:gosec // a few
+	ranks := int(max(1, job.Spec.Nodes))
 	var on []*host
 	found := w.Until(time.Minute, func() bool {
 		on = nil
 		for r := range ranks {
-			on = append(on, runs(w, model.RankKey{Job: d.id, N: 1, Rank: uint32(r)})) //nolint:gosec // a few
+			on = append(on, runs(w, model.RankKey{Job: d.id, N: 1, Rank: uint32(r)}))
 		}
 		s := w.oracle.now()
 		t, _ := s.Tasks.Get(model.TaskKey{Job: d.id})

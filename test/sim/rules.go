@@ -229,7 +229,7 @@ func (r *rules) given(s *state.State, a *model.Attempt, c *command.Submit) {
 	}
 	ranks := s.RanksOf(a.Key)
 	for _, rank := range ranks {
-		n := uint32(len(s.SlotsOf(rank.Key))) //nolint:gosec // a few
+		n := uint32(len(s.SlotsOf(rank.Key)))
 		if all += n; c.Spec.Nodes > 1 && n != c.Spec.GPUs/c.Spec.Nodes {
 			r.w.trace.Break(BreachGPUs, "%s has %d GPUs, of %d on %d nodes", rank.Key, n, c.Spec.GPUs, c.Spec.Nodes)
 		}

@@ -45,7 +45,7 @@ func (w *World) atRandom() {
 	ctx, cancel := context.WithTimeout(w.ctx, w.Faulty)
 	defer cancel()
 	for i := range w.Users {
-		u := newUser(w, fmt.Sprintf("u%d", i+1), uint64(100+i)) //nolint:gosec // small
+		u := newUser(w, fmt.Sprintf("u%d", i+1), uint64(100+i))
 		w.work.Go(func() { u.work(ctx) })
 	}
 	w.work.Go(func() {

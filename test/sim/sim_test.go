@@ -88,7 +88,7 @@ func TestSim(t *testing.T) {
 		ruled.enough(t, n)
 	})
 	for i := range n {
-		seed := first + uint64(i) //nolint:gosec // small
+		seed := first + uint64(i)
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			parallel(t)
 			began := time.Now()

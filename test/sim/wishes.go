@@ -78,9 +78,9 @@ func (u *user) randomJob() *command.Submit {
 		does.Failures = 1
 	}
 	s := model.Spec{
-		Class: model.Class(1 + u.rng.IntN(4)), GPUs: 1, //nolint:gosec // small
+		Class: model.Class(1 + u.rng.IntN(4)), GPUs: 1,
 		OnLost:          []model.OnLost{model.OnLostRequeue, model.OnLostRequeue, model.OnLostHold, model.OnLostFail}[u.rng.IntN(4)],
-		DisconnectGrace: model.MinDisconnectGrace, MaxRetries: uint32(u.rng.IntN(3)), //nolint:gosec // small
+		DisconnectGrace: model.MinDisconnectGrace, MaxRetries: uint32(u.rng.IntN(3)),
 	}
 	if u.rng.IntN(3) == 0 {
 		s.DisconnectGrace, s.Grace = 40*time.Second, ms(1000, 5000)
@@ -91,7 +91,7 @@ func (u *user) randomJob() *command.Submit {
 	tasks := uint32(1)
 	switch u.rng.IntN(6) {
 	case 0:
-		s.GPUs = uint32(u.w.GPUs) //nolint:gosec // small
+		s.GPUs = uint32(u.w.GPUs)
 	case 1:
 		s.GPUs, s.Nodes = 2, 2
 	case 2:
@@ -114,7 +114,7 @@ func (u *user) restrict(c *command.Submit, does behavior) behavior {
 	switch u.rng.IntN(16) {
 	case 0, 1:
 		if len(u.jobs) > 0 {
-			c.After = []model.After{{Job: u.jobs[u.rng.IntN(len(u.jobs))], Kind: model.DependencyKind(1 + u.rng.IntN(3))}} //nolint:gosec // small
+			c.After = []model.After{{Job: u.jobs[u.rng.IntN(len(u.jobs))], Kind: model.DependencyKind(1 + u.rng.IntN(3))}}
 		}
 	case 2:
 		s.Begin = soon(2, 20)
@@ -127,11 +127,11 @@ func (u *user) restrict(c *command.Submit, does behavior) behavior {
 		*s, c.Tasks = u.small(*s), 1
 		s.Exclude = fmt.Sprintf("n%d", 1+u.rng.IntN(u.w.Nodes))
 	case 6:
-		s.Nodes, s.GPUs, c.Tasks = 0, uint32(2*u.w.GPUs), 1 //nolint:gosec // small
-		s.MinGPUs = uint32(1 + u.rng.IntN(2*u.w.GPUs-1))    //nolint:gosec // small
+		s.Nodes, s.GPUs, c.Tasks = 0, uint32(2*u.w.GPUs), 1
+		s.MinGPUs = uint32(1 + u.rng.IntN(2*u.w.GPUs-1))
 	case 7:
 		*s, c.Tasks = u.small(*s), 4
-		c.Throttle = uint32(1 + u.rng.IntN(2)) //nolint:gosec // small
+		c.Throttle = uint32(1 + u.rng.IntN(2))
 	}
 	if u.rng.IntN(4) == 0 {
 		s.Project = owned
@@ -155,7 +155,7 @@ func (u *user) randomBooking() *model.Booking {
 	node := fmt.Sprintf("n%d", 1+u.rng.IntN(u.w.Nodes))
 	switch u.rng.IntN(3) {
 	case 0:
-		b.GPUs = uint32(1 + u.rng.IntN(u.w.GPUs)) //nolint:gosec // small
+		b.GPUs = uint32(1 + u.rng.IntN(u.w.GPUs))
 	case 1:
 		b.Nodes = node
 	case 2:

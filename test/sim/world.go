@@ -189,11 +189,11 @@ func (w *World) random() uint64 {
 
 // draw returns a time from least up to most.
 func (w *World) draw(least, most time.Duration) time.Duration {
-	return least + time.Duration(w.random()%uint64(most-least)) //nolint:gosec // not negative
+	return least + time.Duration(w.random()%uint64(most-least))
 }
 
 // pick returns a number below n.
-func (w *World) pick(n int) int { return int(w.random() % uint64(n)) } //nolint:gosec // small
+func (w *World) pick(n int) int { return int(w.random() % uint64(n)) }
 
 // powerCut returns what a disk holds after a power cut.
 func (w *World) powerCut(d *simdisk.Disk) *simdisk.Disk {

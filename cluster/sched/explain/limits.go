@@ -15,7 +15,7 @@ func (t *trial) fewer(b *blocker.Blocker) {
 	}
 	job := &admission.TicketOf(t.state, t.task).Job
 	spec := job.Spec
-	spec.MinGPUs = uint32(b.Limit) //nolint:gosec // less than it needs
+	spec.MinGPUs = uint32(b.Limit)
 	if b.Limit > 0 && !job.Array() && job.Waits == 0 && t.again(job.ID, &spec) {
 		t.found = append(t.found, Unblock{Kind: UnblockFewer, MinGPUs: spec.MinGPUs})
 	}

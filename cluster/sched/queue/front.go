@@ -27,7 +27,7 @@ const maxEarly = 256
 // after the other. For fewer GPUs the difference is smaller in proportion.
 func (o *Ordering) boundOf(gpus uint32) time.Duration {
 	bound, all := o.Tuning.WaitBound, int64(max(o.State.Slots.Len(), 1))
-	return bound - time.Duration(scale(uint64(bound/6), uint64(min(int64(gpus), all)), uint64(all))) //nolint:gosec // positive
+	return bound - time.Duration(scale(uint64(bound/6), uint64(min(int64(gpus), all)), uint64(all)))
 }
 
 // Urgent reports whether a waiting task is at the head of the line or, under a policy without a head of the
@@ -97,7 +97,7 @@ func (o *Ordering) promote() {
 		stands := v.early || !v.live && o.stands(v.task)
 		if !stands {
 			first := gpus == 0
-			if gpus += v.gpus; !first && 2*gpus > uint32(o.State.Slots.Len()) { //nolint:gosec // GPUs
+			if gpus += v.gpus; !first && 2*gpus > uint32(o.State.Slots.Len()) {
 				return
 			}
 		}
@@ -114,7 +114,7 @@ func (o *Ordering) promote() {
 // overdue lists the tasks that have waited for longer than the bound: of each run no more than could come to the
 // front, in addition to those that may not run yet.
 func (o *Ordering) overdue() (out []overdue) {
-	half := uint32(o.State.Slots.Len() / 2) //nolint:gosec // GPUs
+	half := uint32(o.State.Slots.Len() / 2)
 	some := anyDue(o.State, o.Now)
 	for _, head := range o.Heads() {
 		run := head.Run.Value()

@@ -25,7 +25,7 @@ const (
 // further than by a doubling for each day that they have waited. Users that have had more move back, but no
 // further than the user that has waited longest of the former could be moved up.
 func leads(users []*account, t *model.Tuning) {
-	doublings := func(part uint64) lead { return lead(part * leadGain * doubling * uint64(t.ShareWeight) / whole) } //nolint:gosec // bounded
+	doublings := func(part uint64) lead { return lead(part * leadGain * doubling * uint64(t.ShareWeight) / whole) }
 	var behalf lead
 	for _, u := range users {
 		if u.waits > 0 && u.part < whole {
@@ -46,9 +46,9 @@ func (l lead) move(score, waited uint64, t *model.Tuning) uint64 {
 	if l >= 0 {
 		return scale(score, l.times(), 1<<16)
 	}
-	until := uint64(t.WaitBound/time.Second) * leadFade / 2 //nolint:gosec // positive
+	until := uint64(t.WaitBound/time.Second) * leadFade / 2
 	left := until - min(waited, until)
-	return scale(score, 1<<16, lead(uint64(-l)*left/until).times()) //nolint:gosec // no more than -l
+	return scale(score, 1<<16, lead(uint64(-l)*left/until).times())
 }
 
 // times returns the factor of a lead that is not negative, times 2^16.

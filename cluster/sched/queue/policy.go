@@ -129,7 +129,7 @@ func fairFactors(o *Ordering, k state.QueueKey) []Factor {
 // byClass orders by the time of submission, less what the class is worth.
 func byClass(o *Ordering, k state.QueueKey) uint64 {
 	worth := o.Tuning.Aging * time.Duration(k.Class)
-	return math.MaxInt64>>1 - uint64(k.Since.Add(-worth)) //nolint:gosec // wraps below 0, which is after all else
+	return math.MaxInt64>>1 - uint64(k.Since.Add(-worth))
 }
 
 func classFactors(o *Ordering, k state.QueueKey) []Factor {
@@ -186,4 +186,4 @@ func roughly(s model.Step) string {
 	return "about " + blocker.ShortDuration(d)
 }
 
-func seconds(n uint64) time.Duration { return time.Duration(n) * time.Second } //nolint:gosec // below a year
+func seconds(n uint64) time.Duration { return time.Duration(n) * time.Second }

@@ -59,7 +59,7 @@ func (o *Ordering) shareBefore(head state.QueueKey, at SortKey) float64 {
 		mid := (low + high + 1) / 2
 		k := head
 		k.Since = head.Since.Add(o.Now.Sub(head.Since) / shareSteps * time.Duration(mid))
-		k.Task.Job += model.JobID(uint64(o.State.Settings().NextJob-head.Task.Job) * uint64(mid) / shareSteps) //nolint:gosec // not negative
+		k.Task.Job += model.JobID(uint64(o.State.Settings().NextJob-head.Task.Job) * uint64(mid) / shareSteps)
 		if o.SortKey(k).Compare(at) < 0 {
 			low = mid
 		} else {

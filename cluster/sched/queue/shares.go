@@ -162,12 +162,12 @@ func portion(used, all, weight, weights int64) uint64 {
 	if all <= 0 {
 		return whole
 	}
-	u, a := uint64(max(used, 0)), uint64(all) //nolint:gosec // not negative
+	u, a := uint64(max(used, 0)), uint64(all)
 	for a >= 1<<40 {
 		u, a = u>>1, a>>1
 	}
-	hi, lo := bits.Mul64(u, whole*uint64(weights)) //nolint:gosec // positive
-	out, _ := bits.Div64(hi, lo, a*uint64(weight)) //nolint:gosec // positive
+	hi, lo := bits.Mul64(u, whole*uint64(weights))
+	out, _ := bits.Div64(hi, lo, a*uint64(weight))
 	return min(out, mostPart*whole/fair)
 }
 

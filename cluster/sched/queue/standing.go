@@ -102,7 +102,7 @@ func (a SortKey) Compare(b SortKey) int {
 		return -1
 	}
 	if a.Front != b.Front {
-		return cmp.Compare(uint(a.Front-1), uint(b.Front-1)) //nolint:gosec // 0 comes last
+		return cmp.Compare(uint(a.Front-1), uint(b.Front-1))
 	}
 	return cmp.Or(cmp.Compare(b.Score, a.Score), a.Task.Compare(b.Task))
 }
@@ -121,7 +121,7 @@ func (o *Ordering) waited(k state.QueueKey) time.Duration {
 
 // patient returns the wait in seconds that an order counts, which is never zero.
 func (o *Ordering) patient(k state.QueueKey) uint64 {
-	return uint64(min(o.waited(k)+o.Tuning.Patience, admission.LongestSeconds*time.Second) / time.Second) //nolint:gosec // not negative
+	return uint64(min(o.waited(k)+o.Tuning.Patience, admission.LongestSeconds*time.Second) / time.Second)
 }
 
 // Hysteresis returns the score of a running job: it is worth more than the same job that waits.

@@ -39,5 +39,5 @@ func remaining(o *Ordering, k state.QueueKey) uint64 {
 		a, _ := o.State.Attempts.Get(t.Task.Newest())
 		had = admission.Executed(&t.Task, &a, o.Now)
 	}
-	return uint64(max((t.Job.Spec.Estimate - had).Milliseconds(), 1)) //nolint:gosec // positive
+	return uint64(max((t.Job.Spec.Estimate - had).Milliseconds(), 1))
 }

@@ -40,7 +40,7 @@ func (s *space) barFor(j *Job) bool {
 	var nodes []int32
 	var gpus int32
 	for i := range s.Room {
-		n := int32(i) //nolint:gosec // few
+		n := int32(i)
 		if has := s.could(n, j); s.may(j, n) && (has >= perNode(j) || j.Spread && has > 0) {
 			nodes = append(nodes, n)
 			gpus += has

@@ -15,8 +15,8 @@ func sized(j *Job, gpus, nodes int32) *Job {
 	if j.Nodes > 0 {
 		few.Nodes = nodes
 	}
-	hi, lo := bits.Mul64(j.Value, uint64(gpus))               //nolint:gosec // not negative
-	few.Value, _ = bits.Div64(hi, lo, uint64(max(j.GPUs, 1))) //nolint:gosec // hi is less: gpus are fewer
+	hi, lo := bits.Mul64(j.Value, uint64(gpus))
+	few.Value, _ = bits.Div64(hi, lo, uint64(max(j.GPUs, 1)))
 	few.Uses = slices.Clone(j.Uses)
 	for i := range few.Uses {
 		if u := &few.Uses[i]; u.Scales {
@@ -32,7 +32,7 @@ func placedAs(j *Job, place []Part) *Job {
 	for _, v := range place {
 		gpus += v.GPUs
 	}
-	return sized(j, gpus, int32(len(place))) //nolint:gosec // few
+	return sized(j, gpus, int32(len(place)))
 }
 
 // fewer finds a place with as many GPUs as possible for a job that takes fewer if it cannot have all.
@@ -58,7 +58,7 @@ func fewer(s *space, j *Job, k int) []Part {
 
 // most returns how many GPUs a job could have of what is free.
 func most(s *space, j *Job) (most int32) {
-	for n := range int32(len(s.Room)) { //nolint:gosec // few
+	for n := range int32(len(s.Room)) {
 		if !s.may(j, n) {
 			continue
 		}

@@ -188,7 +188,7 @@ func (s set) clear()       { clear(s) }
 func (s set) each(f func(n int32) bool) bool {
 	for i, word := range s {
 		for ; word != 0; word &= word - 1 {
-			if !f(int32(i*64 + bits.TrailingZeros64(word))) { //nolint:gosec // few
+			if !f(int32(i*64 + bits.TrailingZeros64(word))) {
 				return false
 			}
 		}

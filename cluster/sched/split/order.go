@@ -13,7 +13,7 @@ func pick(s *space, j *Job, need int32, but []Part) (node int32, found bool) {
 	if j.Order == Snug {
 		return s.snug(j, need, but)
 	}
-	for n := range int32(len(s.Room)) { //nolint:gosec // few
+	for n := range int32(len(s.Room)) {
 		if s.may(j, n) && s.room(n, j) >= need && !slices.ContainsFunc(but, func(v Part) bool { return v.Node == n }) &&
 			joins(s.keeper, j, but, Part{n, need}) && (!found || before(s, j, need, n, node)) {
 			node, found = n, true
@@ -42,7 +42,7 @@ func rank(s *space, j *Job, node int32) uint64 {
 	switch j.Order {
 	case Snug:
 	case Roomy:
-		return ^uint64(s.total[node]) //nolint:gosec // not negative
+		return ^uint64(s.total[node])
 	case InTurn:
 		if s.turns[node] > 0 {
 			return 1<<63 + s.turns[node]
@@ -52,7 +52,7 @@ func rank(s *space, j *Job, node int32) uint64 {
 		}
 	case Calm:
 		if s.Loads != nil && s.Loads[node] < Unknown {
-			return (s.Loads[node] + s.given[node]*100/uint64(max(s.size[node], 1))) / Tremble //nolint:gosec // not negative
+			return (s.Loads[node] + s.given[node]*100/uint64(max(s.size[node], 1))) / Tremble
 		}
 		return Unknown
 	}
@@ -67,6 +67,6 @@ func gives(s *space, at []Part) {
 	s.turn++
 	for _, v := range at {
 		s.turns[v.Node] = s.turn
-		s.given[v.Node] += uint64(v.GPUs) //nolint:gosec // not negative
+		s.given[v.Node] += uint64(v.GPUs)
 	}
 }

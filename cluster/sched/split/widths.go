@@ -21,7 +21,7 @@ func (w *Widths) IsGang(j *Job) bool {
 	widest, known := w.widest[of]
 	if !known {
 		for n := range w.Room {
-			widest = max(widest, w.has(int32(n), j)) //nolint:gosec // few
+			widest = max(widest, w.has(int32(n), j))
 		}
 		if w.widest == nil {
 			w.widest = map[reach]int32{}

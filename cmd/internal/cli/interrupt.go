@@ -51,7 +51,7 @@ func Signaled(ctx context.Context) ExitError {
 // WithoutCancel returns an error, of which parts may be joined, without the parts that only report
 // the end of the context.
 func WithoutCancel(err error) error {
-	if joined, is := err.(interface{ Unwrap() []error }); is { //nolint:errorlint // the parts, not one of them
+	if joined, is := err.(interface{ Unwrap() []error }); is {
 		var rest []error
 		whole := true
 		for _, part := range joined.Unwrap() {

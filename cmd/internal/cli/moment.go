@@ -48,7 +48,7 @@ func Span(text string) (time.Duration, error) {
 	if err != nil {
 		return 0, errMoment
 	}
-	return time.Duration(n) * unit, nil //nolint:gosec // 16 bits
+	return time.Duration(n) * unit, nil
 }
 
 // instant parses a time in the time zone of now: a time of day is the next one.

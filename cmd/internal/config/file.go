@@ -224,7 +224,7 @@ func Each(err error) (all []error) {
 	if err == nil {
 		return nil
 	}
-	many, is := err.(interface{ Unwrap() []error }) //nolint:errorlint // joined, not wrapped
+	many, is := err.(interface{ Unwrap() []error })
 	if !is {
 		return []error{err}
 	}

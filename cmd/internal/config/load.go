@@ -46,9 +46,9 @@ type Source struct {
 // account returns the id of the user that files must belong to.
 func (s *Source) account() uint32 {
 	if s.UID != nil {
-		return uint32(s.UID()) //nolint:gosec // ids are not negative
+		return uint32(s.UID())
 	}
-	return uint32(os.Geteuid()) //nolint:gosec // the same
+	return uint32(os.Geteuid())
 }
 
 // Loaded is a configuration and where each of its values comes from.

@@ -109,7 +109,7 @@ func private(f *os.File) error {
 	if info.Mode().Perm()&readByOthers != 0 {
 		return fmt.Errorf("%s holds secrets and is open to other users (mode %04o): chmod 600 %s", f.Name(), info.Mode().Perm(), f.Name())
 	}
-	if owner, known := ownerOf(info); known && owner != 0 && owner != uint32(os.Geteuid()) { //nolint:gosec // ids are not negative
+	if owner, known := ownerOf(info); known && owner != 0 && owner != uint32(os.Geteuid()) {
 		return fmt.Errorf("%s holds secrets and belongs to user id %d, not to this user (%d) or root: chown it", f.Name(), owner, os.Geteuid())
 	}
 	return nil

@@ -102,7 +102,7 @@ func lockFolder(dir string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot use the data folder: %w", err)
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil { //nolint:gosec // a descriptor
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: another cluster runs in this folder; stop it, or choose another with --data", dir), f.Close())
 	}
 	return f, nil

@@ -29,7 +29,7 @@ func newCluster(o *Options) (*virtual.World, error) {
 		}
 		for i := range host.GPUs {
 			b.Devices = append(b.Devices, model.Device{
-				ID: model.GPUID(fmt.Sprintf("%s-%02d", id, i)), Index: uint32(i), Model: host.Model, MemoryMB: host.MemoryMB, //nolint:gosec // few
+				ID: model.GPUID(fmt.Sprintf("%s-%02d", id, i)), Index: uint32(i), Model: host.Model, MemoryMB: host.MemoryMB,
 				Health: model.HealthHealthy, Idle: true,
 			})
 		}

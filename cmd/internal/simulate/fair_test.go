@@ -27,7 +27,7 @@ func TestUseIsInProportionToShares(t *testing.T) {
 				shares := []uint32{100, 100, 200, 400}
 				mean := make([]float64, len(shares))
 				for draw := range v.draws {
-					for i, off := range offShares(t, uint64(draw)+1, shares, preemptible, v.sizes) { //nolint:gosec // few
+					for i, off := range offShares(t, uint64(draw)+1, shares, preemptible, v.sizes) {
 						mean[i] += off / float64(v.draws)
 					}
 				}
@@ -98,7 +98,7 @@ func offShares(t *testing.T, draw uint64, shares []uint32, preemptible float64, 
 func taskOf(r *Run, j *Job) model.TaskKey {
 	for i := range r.trace {
 		if r.trace[i].ID == j.ID {
-			return model.TaskKey{Job: model.JobID(i + 1)} //nolint:gosec // few
+			return model.TaskKey{Job: model.JobID(i + 1)}
 		}
 	}
 	return model.TaskKey{}
@@ -108,7 +108,7 @@ func taskOf(r *Run, j *Job) model.TaskKey {
 // more than a week.
 func backlog(t *testing.T, draw uint64, shares []uint32, preemptible float64, sizes string) *Run {
 	t.Helper()
-	random := rand.New(rand.NewPCG(draw, 2)) //nolint:gosec // virtual chance
+	random := rand.New(rand.NewPCG(draw, 2))
 	o := options("fair_share")
 	o.Preemptible = preemptible
 	var trace []Job
@@ -134,6 +134,6 @@ func backlog(t *testing.T, draw uint64, shares []uint32, preemptible float64, si
 	}
 	return &Run{
 		options: o, cluster: c, trace: trace, jobs: map[model.TaskKey]*live{},
-		random: rand.New(rand.NewPCG(1, 0)), measure: newMeasure(total(o.hosts()), 0), //nolint:gosec // virtual chance
+		random: rand.New(rand.NewPCG(1, 0)), measure: newMeasure(total(o.hosts()), 0),
 	}
 }

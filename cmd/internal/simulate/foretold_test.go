@@ -21,7 +21,7 @@ func TestForecastsComeTrue(t *testing.T) {
 		for i := range jobs {
 			jobs[i] = Job{
 				ID: fmt.Sprint(i), User: rapid.SampledFrom([]string{"amy", "bob"}).Draw(t, "user"),
-				GPUs:     uint32(rapid.IntRange(1, o.Nodes*o.GPUs).Draw(t, "GPUs")), //nolint:gosec // few
+				GPUs:     uint32(rapid.IntRange(1, o.Nodes*o.GPUs).Draw(t, "GPUs")),
 				Duration: time.Duration(rapid.IntRange(1, 20).Draw(t, "duration")) * time.Minute,
 			}
 		}

@@ -157,7 +157,7 @@ func (h *History) Actual(hosts []Host) *Result {
 	slices.SortStableFunc(changes, func(a, b change) int { return cmp.Compare(a.at, b.at) })
 	var now change
 	for _, c := range changes {
-		m.passed(now.at, c.at, uint64(now.demand), float64(now.busy)*(c.at-now.at).Seconds()) //nolint:gosec // never negative
+		m.passed(now.at, c.at, uint64(now.demand), float64(now.busy)*(c.at-now.at).Seconds())
 		now = change{c.at, now.demand + c.demand, now.busy + c.busy}
 	}
 	out := m.result(last)

@@ -72,7 +72,7 @@ func (m *measure) advance(r *Run, to model.Time) {
 
 // passed adds a span of time in which jobs asked for demand GPUs and did useful GPU-seconds.
 func (m *measure) passed(since, until time.Duration, demand uint64, useful float64) {
-	if demand >= uint64(m.gpus) && since >= m.from && until > since { //nolint:gosec // positive
+	if demand >= uint64(m.gpus) && since >= m.from && until > since {
 		m.loaded += until - since
 		m.useful += useful
 	}

@@ -129,7 +129,7 @@ func Play(ctx context.Context, trace []Job, o Options) (*Result, error) {
 		random: rand.New(rand.NewPCG(o.Seed, 0)), measure: newMeasure(total(o.hosts()), o.From), //nolint:gosec // virtual chance
 	}
 	if o.WholeNodes {
-		r.whole = uint32(largest(o.hosts())) //nolint:gosec // few
+		r.whole = uint32(largest(o.hosts()))
 	}
 	if o.Foretell {
 		r.foretells = &foretells{starts: map[model.TaskKey]sched.Range{}}

@@ -38,7 +38,7 @@ func TestNoGangStarvesAmongClasses(t *testing.T) {
 // classify draws the classes of jobs.
 func classify(t *rapid.T, jobs []Job) {
 	of := rapid.SampledFrom([]string{"4", "34", "14", "1234"}).Draw(t, "classes")
-	random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "the classes' seed"), 0)) //nolint:gosec // virtual chance
+	random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "the classes' seed"), 0))
 	for i := range jobs {
 		jobs[i].Told.Class = model.Class(of[random.IntN(len(of))] - '0')
 	}
@@ -90,7 +90,7 @@ func starving(t *rapid.T) Options {
 func stream(t *rapid.T, o *Options, lasts, longest time.Duration, gangs int) (out []Job) {
 	part := rapid.IntRange(50, 90).Draw(t, "load in percent")
 	most := rapid.SampledFrom([]time.Duration{longest / 3, longest}).Draw(t, "longest run time of a small job")
-	random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "the small jobs' seed"), 0)) //nolint:gosec // virtual chance
+	random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "the small jobs' seed"), 0))
 	whole := o.Nodes * o.GPUs
 	for i := range gangs {
 		at := time.Duration(rapid.Int64Range(0, int64(lasts/8)).Draw(t, "when a gang comes"))

@@ -216,7 +216,7 @@ func (j *Job) told(field func(name string) string) error {
 	if err != nil {
 		return err
 	}
-	t.Class, j.Nodes, t.MemoryMB = class, uint32(nodes), uint32(memory*1000) //nolint:gosec // checked
+	t.Class, j.Nodes, t.MemoryMB = class, uint32(nodes), uint32(memory*1000)
 	return nil
 }
 

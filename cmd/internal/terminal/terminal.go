@@ -29,7 +29,7 @@ func Wrap(w io.Writer) io.Writer {
 	if !is {
 		return w
 	}
-	if _, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS); err != nil { //nolint:gosec // a descriptor
+	if _, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS); err != nil {
 		return w
 	}
 	return &Output{filter: filter{to: f}, file: f}
@@ -55,7 +55,7 @@ func Columns(w io.Writer) int {
 func Size(w io.Writer) (columns, lines int) {
 	switch v := w.(type) {
 	case *Output:
-		size, err := unix.IoctlGetWinsize(int(v.file.Fd()), unix.TIOCGWINSZ) //nolint:gosec // a descriptor
+		size, err := unix.IoctlGetWinsize(int(v.file.Fd()), unix.TIOCGWINSZ)
 		if err != nil {
 			return 0, 0
 		}

@@ -100,7 +100,7 @@ func State(s *state.State) error {
 
 // Violations returns the violations in an error of [State] or [Move].
 func Violations(err error) (out []*Violation) {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // of this error, not of its causes
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, e := range joined.Unwrap() {
 			out = append(out, Violations(e)...)
 		}

@@ -30,7 +30,7 @@ func checkAccounts(c *checker) {
 		}
 		for scope, a := range want.Table().All() {
 			l, _ := c.s.Limits.Get(scope)
-			all.Borrowed += uint32(max(int64(a.Own)-l.Reserved, 0)) //nolint:gosec // not negative
+			all.Borrowed += uint32(max(int64(a.Own)-l.Reserved, 0))
 		}
 	}
 	a, _ := want.Get(cluster)

@@ -162,7 +162,7 @@ func checkLifetime(c *checker) {
 	c.hold(n.EstimatesNear <= n.Estimates && n.HistoriesNear <= n.Histories && n.Estimates+n.Histories <= n.Attempts, TotalsAgree,
 		"of %+v predictions more were right than made, or more made than attempts", n)
 	c.hold(ended >= done, TotalsAgree, "%d tasks have ended, %d of them are here", ended, done)
-	c.hold(n.Attempts >= uint64(c.s.Attempts.Len()), TotalsAgree, "%d attempts were made, %d are here", n.Attempts, //nolint:gosec // a length
+	c.hold(n.Attempts >= uint64(c.s.Attempts.Len()), TotalsAgree, "%d attempts were made, %d are here", n.Attempts,
 		c.s.Attempts.Len())
 }
 

@@ -89,8 +89,8 @@ func (b *Books) move(s *Stake, by int32) {
 		free := Hold{Node: v.Node, Model: v.Model, Open: true}
 		held := free
 		held.User, held.Project, held.Ends = s.User, s.Project, s.Ends
-		b.ledger.Add(&free, -by*int32(v.GPUs))                     //nolint:gosec // bounded
-		if owned := b.ledger.Add(&held, by*int32(v.GPUs)); owned { //nolint:gosec // bounded
+		b.ledger.Add(&free, -by*int32(v.GPUs))
+		if owned := b.ledger.Add(&held, by*int32(v.GPUs)); owned {
 			b.forget(&held)
 		}
 	}
@@ -233,7 +233,7 @@ func (b *Books) Short(id model.BookingID) uint32 {
 	for i := range b.ledger.moments {
 		if m := &b.ledger.moments[i]; m.ID == id && m.End > b.now {
 			k := b.lackAt(i)
-			return uint32(k.total(m)) //nolint:gosec // not negative
+			return uint32(k.total(m))
 		}
 	}
 	return 0

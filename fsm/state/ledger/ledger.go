@@ -104,9 +104,9 @@ func New(bookings []model.Booking) *Ledger {
 			l.closed = append(l.closed, shut{b, placesOf(&b)})
 			continue
 		}
-		m := moment{Booking: b, nodes: placesOf(&b), each: int32(b.GPUs)} //nolint:gosec // bounded
+		m := moment{Booking: b, nodes: placesOf(&b), each: int32(b.GPUs)}
 		if n := len(m.nodes); n > 0 {
-			m.each /= int32(n) //nolint:gosec // few
+			m.each /= int32(n)
 			m.named = make([]int32, n)
 		}
 		l.order = append(l.order, len(l.moments))

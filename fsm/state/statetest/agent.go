@@ -25,7 +25,7 @@ func (c *Cluster) Node(id model.NodeID, gpus int) *Agent {
 	}}
 	for i := range gpus {
 		n.Self.Devices = append(n.Self.Devices, model.Device{
-			ID: model.GPUID(fmt.Sprintf("%s-%d", id, i)), Index: uint32(i), Model: "H200", MemoryMB: 141 << 10, //nolint:gosec // few
+			ID: model.GPUID(fmt.Sprintf("%s-%d", id, i)), Index: uint32(i), Model: "H200", MemoryMB: 141 << 10,
 			Health: model.HealthHealthy, Idle: true,
 		})
 	}

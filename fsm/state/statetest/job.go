@@ -88,11 +88,11 @@ func fewer(c *Cluster, key model.TaskKey, spec *model.Spec) (out []command.Place
 // spread takes each GPUs from the first nodes that have as many.
 func spread(c *Cluster, who model.TaskKey, spec *model.Spec, nodes, each uint32) (out []command.Placement) {
 	for id, n := range c.State.Nodes.All() {
-		if free := c.free(&n, who, spec); len(free) >= int(each) && uint32(len(out)) < nodes { //nolint:gosec // few
+		if free := c.free(&n, who, spec); len(free) >= int(each) && uint32(len(out)) < nodes {
 			out = append(out, command.Placement{Node: id, Epoch: n.Epoch, Slots: free[:each]})
 		}
 	}
-	if uint32(len(out)) < nodes { //nolint:gosec // few
+	if uint32(len(out)) < nodes {
 		return nil
 	}
 	return out

@@ -67,7 +67,7 @@ func (r *Record) Verdict() Verdict {
 	}
 	for c, s := range r.states {
 		if s.On {
-			return Verdict{Health: cause(c).health(), Why: s.why} //nolint:gosec // a small index
+			return Verdict{Health: cause(c).health(), Why: s.why}
 		}
 	}
 	return Verdict{Health: model.HealthHealthy}

@@ -34,7 +34,7 @@ func (c Class) String() string {
 // ClassOf returns the class of that name.
 func ClassOf(name string) (Class, bool) {
 	i := slices.Index(classNames(), name)
-	return Class(max(i, 0)), i > 0 //nolint:gosec // a small index
+	return Class(max(i, 0)), i > 0
 }
 
 // Class returns the class of a code: by the configuration, then by the catalogue; an unknown code

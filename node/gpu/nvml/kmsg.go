@@ -43,7 +43,7 @@ func (b blame) add(line string) {
 	if b[at] == nil || len(b[at]) > maxXids {
 		b[at] = map[uint64]int32{}
 	}
-	b[at][code] = int32(pid) //nolint:gosec // parsed as 32 bits
+	b[at][code] = int32(pid)
 }
 
 // xidLine matches the driver's message about a process's fault.

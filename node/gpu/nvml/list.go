@@ -66,7 +66,7 @@ func (p *Probe) find(handle nvml.Device, index int) (f found, ok bool) {
 	if good(ret) {
 		d.PCI = text(pci.BusId[:])
 	}
-	d.Index, d.NUMA = uint32(index), p.numa(d.PCI) //nolint:gosec // a few
+	d.Index, d.NUMA = uint32(index), p.numa(d.PCI)
 	u := &unit{id: d.ID, handle: handle, whole: handle, wholeID: d.ID, instance: whole, pci: d.PCI}
 	f.wires = p.wires(handle, d.PCI)
 	if p.divided(handle) {
@@ -137,7 +137,7 @@ func (p *Probe) whose(id model.GPUID, instance uint32) (out []model.GPUID) {
 		if u.wholeID != id {
 			continue
 		}
-		if u.part() && u.instance >= 0 && uint32(u.instance) == instance { //nolint:gosec // not negative
+		if u.part() && u.instance >= 0 && uint32(u.instance) == instance {
 			return []model.GPUID{u.id}
 		}
 		out = append(out, u.id)
@@ -153,7 +153,7 @@ func text(chars []int8) string {
 		if c == 0 {
 			break
 		}
-		out = append(out, byte(c)) //nolint:gosec // the same bits
+		out = append(out, byte(c))
 	}
 	if !model.Text(string(out), model.MaxName) {
 		return ""
@@ -162,4 +162,4 @@ func text(chars []int8) string {
 }
 
 // megabytes returns bytes in MiB; a card has less than 4 PB.
-func megabytes(bytes uint64) uint32 { return uint32(min(bytes>>20, 1<<32-1)) } //nolint:gosec // bounded
+func megabytes(bytes uint64) uint32 { return uint32(min(bytes>>20, 1<<32-1)) }

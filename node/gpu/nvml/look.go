@@ -90,7 +90,7 @@ func (r *reader) measure() {
 		}
 	}
 	if celsius, ret := r.whole.GetTemperature(nvml.TEMPERATURE_GPU); r.ok(ret) {
-		at.Temperature = int16(min(celsius, 1000)) //nolint:gosec // bounded
+		at.Temperature = int16(min(celsius, 1000))
 		r.look.Temperature = at.Temperature
 	}
 	if milliwatts, ret := r.whole.GetPowerUsage(); r.ok(ret) {
@@ -104,7 +104,7 @@ func (r *reader) measure() {
 	}
 }
 
-func percent(n uint32) uint8 { return uint8(min(n, 100)) } //nolint:gosec // bounded
+func percent(n uint32) uint8 { return uint8(min(n, 100)) }
 
 // health reads the faults of the GPU.
 func (r *reader) health() {
@@ -134,7 +134,7 @@ func recovery(v nvml.FieldValue) judge.Recovery {
 	if v.NvmlReturn != uint32(nvml.SUCCESS) || v.ValueType != uint32(nvml.VALUE_TYPE_UNSIGNED_INT) {
 		return judge.RecoveryUnknown
 	}
-	switch nvml.DeviceGpuRecoveryAction(binary.NativeEndian.Uint32(v.Value[:])) { //nolint:gosec // the same bits
+	switch nvml.DeviceGpuRecoveryAction(binary.NativeEndian.Uint32(v.Value[:])) {
 	case nvml.GPU_RECOVERY_ACTION_NONE:
 		return judge.RecoveryNone
 	case nvml.GPU_RECOVERY_ACTION_GPU_RESET:

@@ -99,7 +99,7 @@ func (p *Probe) numa(pci string) int32 {
 		domain = domain[len(domain)-4:]
 	}
 	name := strings.ToLower(domain + ":" + rest)
-	data, err := os.ReadFile(filepath.Join(p.options.Sys, "bus/pci/devices", filepath.Base(name), "numa_node")) //nolint:gosec // of a device
+	data, err := os.ReadFile(filepath.Join(p.options.Sys, "bus/pci/devices", filepath.Base(name), "numa_node"))
 	if err != nil {
 		return 0
 	}
@@ -107,5 +107,5 @@ func (p *Probe) numa(pci string) int32 {
 	if err != nil {
 		return 0
 	}
-	return int32(max(n, 0)) //nolint:gosec // parsed as 32 bits
+	return int32(max(n, 0))
 }

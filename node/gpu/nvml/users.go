@@ -60,7 +60,7 @@ func (r *reader) add(p nvml.ProcessInfo) {
 	if memory > 1<<62 {
 		memory = 0 // the driver does not report it
 	}
-	pid := int32(p.Pid & 0x7fffffff) //nolint:gosec // a process id
+	pid := int32(p.Pid & 0x7fffffff)
 	same := func(u gpu.Process) bool { return u.PID == pid }
 	if i := slices.IndexFunc(r.look.Processes, same); i >= 0 {
 		r.look.Processes[i].MemoryMB += megabytes(memory)

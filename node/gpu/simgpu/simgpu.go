@@ -92,9 +92,9 @@ func Find(path string, n int) (*Probe, error) {
 // NVLink switch.
 func device(i, n int, id model.GPUID) model.Device {
 	return model.Device{
-		ID: id, Index: uint32(i), Model: Model, MemoryMB: MemoryMB, //nolint:gosec // at most 64
+		ID: id, Index: uint32(i), Model: Model, MemoryMB: MemoryMB,
 		PCI:  fmt.Sprintf("00000000:%02X:00.0", 0x10+i),
-		NUMA: int32(2 * i / max(n, 2)), //nolint:gosec // 0 or 1
+		NUMA: int32(2 * i / max(n, 2)),
 		Link: "nvswitch0",
 	}
 }
@@ -206,7 +206,7 @@ func percent(used, passed time.Duration) uint8 {
 	if passed <= 0 {
 		return 0
 	}
-	return uint8(min(100, 100*used/passed)) //nolint:gosec // at most 100
+	return uint8(min(100, 100*used/passed))
 }
 
 // warmth returns a card's temperature, power and clock at a utilization; see the package's

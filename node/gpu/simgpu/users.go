@@ -31,7 +31,7 @@ func (u gpuUser) on(id model.GPUID) bool {
 
 func (u gpuUser) process() gpu.Process {
 	return gpu.Process{
-		Process: model.Process{PID: int32(u.id.PID), MemoryMB: u.memoryMB, User: proc.User(u.id.PID)}, //nolint:gosec // at most 2^22
+		Process: model.Process{PID: int32(u.id.PID), MemoryMB: u.memoryMB, User: proc.User(u.id.PID)},
 		Name:    proc.Name(u.id.PID),
 	}
 }
@@ -46,7 +46,7 @@ func findUsers() (out []gpuUser) {
 			continue
 		}
 		if s, ok := proc.Look(pid); ok {
-			out = append(out, gpuUser{id: s.ID, gpus: gpus, cpu: s.CPU, memoryMB: uint32(s.Resident >> 20)}) //nolint:gosec // below 4 PB
+			out = append(out, gpuUser{id: s.ID, gpus: gpus, cpu: s.CPU, memoryMB: uint32(s.Resident >> 20)})
 		}
 	}
 	return out

@@ -91,9 +91,9 @@ func parse(pid int, data []byte) (Stat, bool) {
 	}
 	s := Stat{
 		ID: ID{PID: pid, Born: number(19)}, State: f[0][0],
-		Parent: int(number(1)), Group: int(number(2)), Session: int(number(3)), //nolint:gosec // parsed as 63 bits
-		CPU:      time.Duration(number(11)+number(12)) * tick, //nolint:gosec // likewise
-		Resident: number(21) * uint64(os.Getpagesize()),       //nolint:gosec // not negative
+		Parent: int(number(1)), Group: int(number(2)), Session: int(number(3)),
+		CPU:      time.Duration(number(11)+number(12)) * tick,
+		Resident: number(21) * uint64(os.Getpagesize()),
 	}
 	return s, fits
 }

@@ -54,5 +54,5 @@ func with(group string, rules []Rule, do func(dir int, p *ebpf.Program) error) (
 		return fmt.Errorf("loading a program for devices: %w", err)
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
-	return do(int(dir.Fd()), p) //nolint:gosec // a descriptor fits an int
+	return do(int(dir.Fd()), p)
 }

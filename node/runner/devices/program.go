@@ -28,12 +28,12 @@ func Program(rules []Rule) asm.Instructions {
 		if i+1 == len(rules) {
 			next = "end"
 		}
-		p = append(p, asm.JNE.Imm32(asm.R3, int32(r.Major), next)) //nolint:gosec // its bits are compared
+		p = append(p, asm.JNE.Imm32(asm.R3, int32(r.Major), next))
 		if r.From > 0 {
-			p = append(p, asm.JLT.Imm32(asm.R4, int32(r.From), next)) //nolint:gosec // its bits are compared
+			p = append(p, asm.JLT.Imm32(asm.R4, int32(r.From), next))
 		}
 		if r.To < ^uint32(0) {
-			p = append(p, asm.JGT.Imm32(asm.R4, int32(r.To), next)) //nolint:gosec // its bits are compared
+			p = append(p, asm.JGT.Imm32(asm.R4, int32(r.To), next))
 		}
 		p[at] = p[at].WithSymbol(label(i))
 		p = append(p, answer(r.Allow), asm.Return())

@@ -28,7 +28,7 @@ case "$*" in
 esac`,
 		d.id: "#!/bin/sh\n[ \"$*\" = '-G -- ada' ] && echo 7002 7003 || echo 0 7003",
 	} {
-		if err := os.WriteFile(path, []byte(text), 0o700); err != nil { //nolint:gosec // programs
+		if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -55,7 +55,7 @@ func TestDirectory(t *testing.T) {
 func TestDirectoryRefuses(t *testing.T) {
 	d := directory(t)
 	d.getent = filepath.Join(filepath.Dir(d.conf), "any")
-	if err := os.WriteFile(d.getent, []byte("#!/bin/sh\necho ada:x:7001:7002:Ada:/srv/ada:/bin/sh"), 0o700); err != nil { //nolint:gosec // a program
+	if err := os.WriteFile(d.getent, []byte("#!/bin/sh\necho ada:x:7001:7002:Ada:/srv/ada:/bin/sh"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"", "0", "7001", "+7001", "-1", " 7001", "\t7001", "a\nb", "a:b", "a\x00b", "../ada"} {

@@ -110,7 +110,7 @@ func writeFor(path string, text []byte) error {
 		return err
 	}
 	_, err = f.Write(text)
-	return errors.Join(err, f.Chmod(0o555), f.Close()) //nolint:gosec // by the job
+	return errors.Join(err, f.Chmod(0o555), f.Close())
 }
 
 // hold opens a folder, so that it can be found when it is covered.
@@ -119,7 +119,7 @@ func hold(path string) (*os.File, error) {
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
-	return os.NewFile(uintptr(fd), path), nil //nolint:gosec // a descriptor is not negative
+	return os.NewFile(uintptr(fd), path), nil
 }
 
 func bind(from *os.File, to string) error {

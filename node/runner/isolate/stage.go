@@ -49,7 +49,7 @@ func (p *Plan) File() (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := os.NewFile(uintptr(fd), "plan") //nolint:gosec // a descriptor is not negative
+	f := os.NewFile(uintptr(fd), "plan")
 	if _, err := f.WriteAt(data, 0); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}

@@ -23,7 +23,7 @@ func newAlarm() *alarm {
 	if err != nil {
 		return a // what is due is still seen at the next look
 	}
-	a.file = os.NewFile(uintptr(fd), "alarm") //nolint:gosec // a descriptor is not negative
+	a.file = os.NewFile(uintptr(fd), "alarm")
 	go func() {
 		count := make([]byte, 8)
 		for {
@@ -50,7 +50,7 @@ func (a *alarm) set(at fence.Boot) {
 		return
 	}
 	spec := &unix.ItimerSpec{Value: unix.NsecToTimespec(int64(at))}
-	_ = conn.Control(func(fd uintptr) { _ = unix.TimerfdSettime(int(fd), unix.TFD_TIMER_ABSTIME, spec, nil) }) //nolint:gosec // a descriptor fits; the arguments are valid
+	_ = conn.Control(func(fd uintptr) { _ = unix.TimerfdSettime(int(fd), unix.TFD_TIMER_ABSTIME, spec, nil) })
 }
 
 func (a *alarm) close() {

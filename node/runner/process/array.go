@@ -15,7 +15,7 @@ import (
 func array(spec *model.Spec, task uint32) (env []string) {
 	if all, err := model.ParseIndices(spec.Array); err == nil && spec.Array != "" {
 		env = assign(
-			"BERTH_ARRAY_SIZE", decimal(uint32(len(all))), //nolint:gosec // at most model.MaxTasks
+			"BERTH_ARRAY_SIZE", decimal(uint32(len(all))),
 			"BERTH_ARRAY_MIN", decimal(all[0]),
 			"BERTH_ARRAY_MAX", decimal(all[len(all)-1]),
 		)

@@ -41,7 +41,7 @@ func newCard() card {
 	if err != nil {
 		return card{}
 	}
-	return card{os.NewFile(uintptr(fd), cardName)} //nolint:gosec // a descriptor is not negative
+	return card{os.NewFile(uintptr(fd), cardName)}
 }
 
 // show replaces what the card shows.
@@ -183,4 +183,4 @@ func (r *Runner) Strays(known func(nonce string) bool) (count int) {
 }
 
 // tickNow returns the time since the boot in the clock ticks of start times.
-func tickNow() uint64 { return uint64(Now().Boot) / uint64(10*time.Millisecond) } //nolint:gosec // not negative
+func tickNow() uint64 { return uint64(Now().Boot) / uint64(10*time.Millisecond) }

@@ -143,5 +143,5 @@ func reserve(address string) (net.Listener, uint16) {
 	if !ok {
 		return l, 0
 	}
-	return l, uint16(a.Port) //nolint:gosec // a port
+	return l, uint16(a.Port)
 }

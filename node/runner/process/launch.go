@@ -44,7 +44,7 @@ func (g *begin) launch(pumps [2]*pump) (int, error) {
 			return 0, err
 		}
 		defer func() { _ = in.Close() }()
-		sys.UseCgroupFD, sys.CgroupFD = true, int(in.Fd()) //nolint:gosec // a descriptor fits an int
+		sys.UseCgroupFD, sys.CgroupFD = true, int(in.Fd())
 	}
 	in, err := g.stdin()
 	if err != nil {

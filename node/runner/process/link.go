@@ -26,12 +26,12 @@ func newLink() (mine *link, theirs *os.File, err error) {
 	if err := unix.SetNonblock(pair[0], true); err != nil {
 		return nil, nil, errors.Join(err, unix.Close(pair[0]), unix.Close(pair[1]))
 	}
-	return &link{os.NewFile(uintptr(pair[0]), "link")}, os.NewFile(uintptr(pair[1]), "link"), nil //nolint:gosec // descriptors
+	return &link{os.NewFile(uintptr(pair[0]), "link")}, os.NewFile(uintptr(pair[1]), "link"), nil
 }
 
 // openLink returns the supervisor's end; nil if the supervisor was started without one.
 func openLink(file *os.File) *link {
-	kind, err := unix.GetsockoptInt(int(file.Fd()), unix.SOL_SOCKET, unix.SO_TYPE) //nolint:gosec // a descriptor fits an int
+	kind, err := unix.GetsockoptInt(int(file.Fd()), unix.SOL_SOCKET, unix.SO_TYPE)
 	if err != nil || kind != unix.SOCK_SEQPACKET {
 		return nil
 	}

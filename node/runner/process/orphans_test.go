@@ -120,7 +120,7 @@ func TestSuspects(t *testing.T) {
 		t.Fatalf("the rank is buried with %v; the process lives: %v", left, lively(pid))
 	}
 	left.suspects = []proc.Stat{e}
-	if text := left.Error(); !strings.Contains(text, "sleep (pid "+decimal(uint32(pid))+")") || !strings.Contains(text, "end them") { //nolint:gosec // a process id
+	if text := left.Error(); !strings.Contains(text, "sleep (pid "+decimal(uint32(pid))+")") || !strings.Contains(text, "end them") {
 		t.Errorf("it says %q", text)
 	}
 }

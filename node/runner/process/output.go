@@ -48,7 +48,7 @@ func (s *stream) Write(data []byte) (int, error) {
 
 func punch(f *os.File, from, to int64) error {
 	const mode = unix.FALLOC_FL_PUNCH_HOLE | unix.FALLOC_FL_KEEP_SIZE
-	return unix.Fallocate(int(f.Fd()), mode, from, to-from) //nolint:gosec // a descriptor fits an int
+	return unix.Fallocate(int(f.Fd()), mode, from, to-from)
 }
 
 // pump is a pipe from a job to a stream.

@@ -33,9 +33,9 @@ func reap(ends chan<- reaped) {
 
 func exitOf(s unix.WaitStatus) model.Exit {
 	if s.Signaled() {
-		return model.Exit{Signal: uint8(s.Signal())} //nolint:gosec // signals are below 65
+		return model.Exit{Signal: uint8(s.Signal())}
 	}
-	return model.Exit{Code: int32(s.ExitStatus())} //nolint:gosec // a byte
+	return model.Exit{Code: int32(s.ExitStatus())}
 }
 
 // lives reports whether a child has not ended, whether or not it has been reaped.

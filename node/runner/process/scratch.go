@@ -38,7 +38,7 @@ func (l Scratch) limit(folder string) int64 {
 	if err != nil {
 		return 0
 	}
-	return int64(room.Total / 100 * uint64(l.Percent)) //nolint:gosec // below the size of a file system
+	return int64(room.Total / 100 * uint64(l.Percent))
 }
 
 // scratch measures a rank's use of the disk. The zero scratch measures nothing.
@@ -125,6 +125,6 @@ func (c *scratch) end(e *model.Exit) {
 	}
 	if e.Delivered == model.ReasonDiskLimit {
 		const mib = 1 << 20
-		e.DiskMB, e.DiskMaxMB = uint64(max(c.used.Load()/mib, 1)), uint64(c.limit/mib) //nolint:gosec // not negative
+		e.DiskMB, e.DiskMaxMB = uint64(max(c.used.Load()/mib, 1)), uint64(c.limit/mib)
 	}
 }

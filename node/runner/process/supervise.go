@@ -306,7 +306,7 @@ func (s *supervisor) start() (bool, error) {
 		_ = s.port.Close()
 	}
 	if err := s.spawn(); err != nil {
-		s.ending.exit = model.Exit{Code: int32(isolate.Code(err))} //nolint:gosec // one of two
+		s.ending.exit = model.Exit{Code: int32(isolate.Code(err))}
 		s.output.Wait()
 		s.say(fmt.Sprintf("the job cannot be started: %v", err))
 	} else {

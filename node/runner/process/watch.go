@@ -15,7 +15,7 @@ func openHandle(pid int) (*handle, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &handle{os.NewFile(uintptr(fd), "pidfd")}, nil //nolint:gosec // a descriptor is not negative
+	return &handle{os.NewFile(uintptr(fd), "pidfd")}, nil
 }
 
 // wait returns true once the process has ended, and false if the handle was closed before.
@@ -25,7 +25,7 @@ func (h *handle) wait() bool {
 		return false
 	}
 	err = conn.Read(func(fd uintptr) bool {
-		poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}} //nolint:gosec // a descriptor fits
+		poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
 		n, err := unix.Poll(poll, 0)
 		return n > 0 || err != nil && !errors.Is(err, unix.EINTR)
 	})
@@ -38,7 +38,7 @@ func (h *handle) signal(s unix.Signal) error {
 		return err
 	}
 	var sent error
-	err = conn.Control(func(fd uintptr) { sent = unix.PidfdSendSignal(int(fd), s, nil, 0) }) //nolint:gosec // a descriptor fits
+	err = conn.Control(func(fd uintptr) { sent = unix.PidfdSendSignal(int(fd), s, nil, 0) })
 	return errors.Join(err, sent)
 }
 

@@ -82,7 +82,7 @@ type fault struct {
 func newDevice(seed uint64) *device {
 	return &device{
 		seed:   seed,
-		rng:    rand.New(rand.NewPCG(seed, 0x51d15c)), //nolint:gosec // a simulation has to be repeatable
+		rng:    rand.New(rand.NewPCG(seed, 0x51d15c)),
 		faults: map[Op]fault{}, changed: make(chan struct{}),
 	}
 }

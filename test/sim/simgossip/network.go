@@ -50,7 +50,7 @@ type Network struct {
 func New(seed uint64, link func(from, to netip.AddrPort) Link) *Network {
 	return &Network{
 		link:  link,
-		dice:  rand.New(rand.NewPCG(seed, 0)), //nolint:gosec // a simulation wants repeatable dice
+		dice:  rand.New(rand.NewPCG(seed, 0)),
 		hosts: make(map[netip.AddrPort]*Transport),
 	}
 }

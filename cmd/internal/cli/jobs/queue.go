@@ -172,7 +172,7 @@ func classBy(class func(uint8) model.Class, priority int64) string {
 	if priority < 1 || priority > model.MaxPriority {
 		return ""
 	}
-	return class(uint8(priority)).String() //nolint:gosec // checked
+	return class(uint8(priority)).String()
 }
 
 // local converts the UTC times in a text of the cluster to the local time zone.

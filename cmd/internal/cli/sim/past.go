@@ -206,11 +206,11 @@ func endedOf(j *wire.Job, id string, ran float64, done time.Time, granted int64)
 	return simulate.Ended{
 		Eligible: eligible, Done: done,
 		Job: simulate.Job{
-			ID: id, User: j.User, GPUs: uint32(gpus), Nodes: uint32(nodes), Duration: cli.OfSeconds(ran), //nolint:gosec // the API's
+			ID: id, User: j.User, GPUs: uint32(gpus), Nodes: uint32(nodes), Duration: cli.OfSeconds(ran),
 			Told: simulate.Told{
-				Name: j.Name, Project: j.Project, Class: model.JobClass(uint8(j.Priority)), Estimate: cli.OfSeconds(j.EstimateSeconds), //nolint:gosec // the API's
+				Name: j.Name, Project: j.Project, Class: model.JobClass(uint8(j.Priority)), Estimate: cli.OfSeconds(j.EstimateSeconds),
 				TimeLimit: cli.OfSeconds(j.TimeLimitSeconds), Preemptible: j.Yields, Model: j.GPUType,
-				MemoryMB: uint32(math.Round(j.GPUMemoryGB * 1000)), //nolint:gosec // the API's
+				MemoryMB: uint32(math.Round(j.GPUMemoryGB * 1000)),
 				Where:    model.Where{Constraint: j.Constraint, Nodelist: strings.Join(j.Nodelist, ","), Exclude: strings.Join(j.Exclude, ",")}, Placement: j.Placement,
 			},
 		},
@@ -238,7 +238,7 @@ func hostsOf(ctx context.Context, api *client.Client) (hosts []simulate.Host, er
 			if g.State == "unhealthy" || g.Mode != "" {
 				continue
 			}
-			memory := uint32(math.Round(g.MemoryGB * 1000)) //nolint:gosec // the API's
+			memory := uint32(math.Round(g.MemoryGB * 1000))
 			if h.GPUs++; h.GPUs == 1 || memory < h.MemoryMB {
 				h.Model, h.MemoryMB = g.Type, memory
 			}
