@@ -31,7 +31,7 @@ PURE := ./fsm/command ./fsm/model ./fsm/smallfile ./fsm/state ./fsm/state/ledger
 # there are more at once than cores. A program with the race detector sleeps for a
 # second before it exits unless GORACE says otherwise, and a run starts hundreds.
 FIRST  := ./test/e2e ./test/sim ./test/agent
-GOTEST := GORACE=atexit_sleep_ms=20 go test -vet=off -p 3 -timeout 30m -json
+GOTEST := GORACE=atexit_sleep_ms=20 go test -vet=off -p 3 -timeout 45m -json
 TALLY  := go build -buildvcs=false -o bin/tally ./test/internal/tally
 
 TOOL := go tool -modfile=tools.mod
