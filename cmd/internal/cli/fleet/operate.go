@@ -122,7 +122,7 @@ func newNodeShow() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show NODE",
 		Short: "Show a node: its host, its features and its GPUs; or the telemetry of these",
-		Args:  cli.One("the id of one node, as berth nodes shows it"),
+		Args:  cli.One(oneNode),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if history {
 				ask := func(ctx context.Context, api *client.Client) (*wire.NodeHistory, error) {
@@ -198,7 +198,7 @@ func newConfirmDead() *cobra.Command {
 		Use:   "confirm-dead NODE",
 		Short: "Confirm that an unreachable node is dead, with every process on it",
 		Long:  confirmLong,
-		Args:  cli.One("the id of one node, as berth nodes shows it"),
+		Args:  cli.One(oneNode),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !yes {
 				return cli.Usage("this cannot be undone; check the machine first, then repeat the command with --yes")
@@ -230,7 +230,7 @@ func newRetire() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "retire NODE",
 		Short: "Remove a node that is empty or dead",
-		Args:  cli.One("the id of one node, as berth nodes shows it"),
+		Args:  cli.One(oneNode),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			api, err := c.Dial()
 			if err != nil {
@@ -246,3 +246,6 @@ func newRetire() *cobra.Command {
 	c.Bind(cmd)
 	return cmd
 }
+
+// oneNode describes the only argument of a command about a node.
+const oneNode = "the id of one node, as berth nodes shows it"

@@ -120,7 +120,7 @@ func newTasks() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tasks JOB",
 		Short: "List the tasks of an array, with the values that a sweep gives them",
-		Args:  cli.One("the id of one job"),
+		Args:  cli.One(oneJob),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return cli.Reading(c, func(ctx context.Context, api *client.Client) (*taskList, error) {
 				return askTasks(ctx, api, args[0], state)

@@ -38,7 +38,7 @@ func newLogs() *cobra.Command {
 		Use:   "logs JOB",
 		Short: "Show a job's output",
 		Long:  logsLong,
-		Args:  cli.One("the id of one job"),
+		Args:  cli.One(oneJob),
 		RunE:  v.run,
 	}
 	v.Connection.Bind(cmd)

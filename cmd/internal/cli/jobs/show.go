@@ -23,7 +23,7 @@ func newShow() *cobra.Command {
 		Use:   "show JOB",
 		Short: "Show a job: its request, its nodes, and its timeline",
 		Long:  "Show a job: its request, its nodes, and its timeline" + taskHelp,
-		Args:  cli.One("the id of one job"),
+		Args:  cli.One(oneJob),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return cli.Reading(c, askShown(args[0]), showShown)(cmd, args)
 		},
@@ -38,7 +38,7 @@ func newExplain() *cobra.Command {
 		Use:   "explain JOB",
 		Short: "Explain why a job waits, and what would let it start",
 		Long:  "Explain why a job waits, and what would let it start" + taskHelp,
-		Args:  cli.One("the id of one job"),
+		Args:  cli.One(oneJob),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return cli.Reading(c, askWaiting(args[0]), showExplanation)(cmd, args)
 		},
@@ -308,3 +308,6 @@ func texts[T any](list []T, text func(T) string) []string {
 	}
 	return out
 }
+
+// oneJob describes the only argument of a command about a job.
+const oneJob = "the id of one job"
