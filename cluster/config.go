@@ -114,7 +114,7 @@ type Unguarded struct {
 	NoChecksums  bool   // take entries of other peers without a look at their checksums
 	AnyFolder    bool   // take part whatever folder a peer comes with, and found without asking
 
-	// Apply replaces state.Apply, to simulate a defect.
+	// Apply replaces apply.Apply, to simulate a defect.
 	Apply func(state.State, state.Meta, []command.Command) (state.State, []command.Result, state.Changes)
 }
 

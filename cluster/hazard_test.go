@@ -19,6 +19,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/fsm/state/apply"
+	"github.com/berth-gpu/berth/fsm/state/snapshot"
 	"github.com/berth-gpu/berth/test/sim/simdisk"
 )
 
@@ -164,7 +166,7 @@ func TestAPeerDoesNotServeThePast(t *testing.T) {
 func (w *world) rollBack(m *member, to state.State) {
 	w.t.Helper()
 	var b bytes.Buffer
-	if err := to.WriteSnapshot(&b); err != nil {
+	if err := snapshot.Write(&to, &b); err != nil {
 		w.t.Fatal(err)
 	}
 	if err := m.fsm.Restore(readCloser{&b}); err != nil {
@@ -210,7 +212,7 @@ func dropsEveryTenth(s state.State, m state.Meta, c []command.Command) (state.St
 	if m.Index%10 == 0 {
 		c = slices.Clone(c[:len(c)-1])
 	}
-	return state.Apply(s, m, c)
+	return apply.Apply(s, m, c)
 }
 
 // A leader whose clock is wrong hands over; one whose clock is minutes ahead cannot move the state's clock.

@@ -31,7 +31,7 @@ func (w *world) ended(n int) {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		c, err := command.New("user:ann", &command.Cancel{Job: r[0].Job, Task: command.AllTasks})
+		c, err := command.New("user:ann", &command.Cancel{Job: r[0].Job, Task: model.AllTasks})
 		if err != nil {
 			w.t.Fatal(err)
 		}

@@ -14,7 +14,9 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/fsm/state/apply"
 	"github.com/berth-gpu/berth/fsm/state/check"
+	"github.com/berth-gpu/berth/fsm/state/snapshot"
 )
 
 // Outcome is raft's response to the proposer of an entry.
@@ -38,7 +40,7 @@ type Config struct {
 	Applied func(before state.State, changes state.Changes)
 	Told    Told // receives the notices of entries; nil: not called
 
-	// Apply replaces state.Apply, and GoOn continues after a failed restore. Both are for tests that show the
+	// Apply replaces apply.Apply, and GoOn continues after a failed restore. Both are for tests that show the
 	// purpose of the comparison of digests and of the halt.
 	Apply func(state.State, state.Meta, []command.Command) (state.State, []command.Result, state.Changes)
 	GoOn  bool
@@ -77,7 +79,7 @@ func New(cfg Config) *FSM {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	if cfg.Apply == nil {
-		cfg.Apply = state.Apply
+		cfg.Apply = apply.Apply
 	}
 	if cfg.Check == nil {
 		cfg.Check = check.State
@@ -202,7 +204,7 @@ func (f *FSM) Snapshot() (raft.FSMSnapshot, error) {
 		return nil, ErrHalted
 	}
 	s := f.State()
-	return &snapshot{s}, nil
+	return &capture{s}, nil
 }
 
 // Restore replaces the state by a snapshot's. The new state is built separately and checked first. If it
@@ -213,7 +215,7 @@ func (f *FSM) Restore(r io.ReadCloser) error {
 	if f.halted.Load() {
 		return ErrHalted
 	}
-	s, err := state.ReadSnapshot(r)
+	s, err := snapshot.Read(r)
 	if err != nil && f.cfg.GoOn {
 		return err
 	}
@@ -230,16 +232,16 @@ func (f *FSM) Restore(r io.ReadCloser) error {
 	return nil
 }
 
-// snapshot is a state to be written to disk.
-type snapshot struct{ state state.State }
+// capture is a state to be written to disk.
+type capture struct{ state state.State }
 
 // Persist writes the state to raft's sink.
-func (s *snapshot) Persist(sink raft.SnapshotSink) error {
-	if err := s.state.WriteSnapshot(sink); err != nil {
+func (s *capture) Persist(sink raft.SnapshotSink) error {
+	if err := snapshot.Write(&s.state, sink); err != nil {
 		return errors.Join(err, sink.Cancel())
 	}
 	return sink.Close()
 }
 
 // Release does nothing: the state is a value.
-func (*snapshot) Release() {}
+func (*capture) Release() {}

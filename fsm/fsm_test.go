@@ -13,6 +13,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/fsm/state/snapshot"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 )
 
@@ -63,7 +64,7 @@ func (d *feeder) snapshot() []byte {
 	d.t.Helper()
 	var b bytes.Buffer
 	s := d.f.State()
-	if err := s.WriteSnapshot(&b); err != nil {
+	if err := snapshot.Write(&s, &b); err != nil {
 		d.t.Fatal(err)
 	}
 	return b.Bytes()
@@ -74,7 +75,7 @@ func reader(b []byte) io.ReadCloser { return io.NopCloser(bytes.NewReader(b)) }
 // Each command of an entry gets its own result, and readers see the new state.
 func TestApplyAnswersEachCommand(t *testing.T) {
 	d := start(t, Config{})
-	out, is := d.apply(statetest.Job(1), &command.Hold{Job: 9, Task: command.AllTasks}, statetest.Job(2)).(Outcome)
+	out, is := d.apply(statetest.Job(1), &command.Hold{Job: 9, Task: model.AllTasks}, statetest.Job(2)).(Outcome)
 	if !is || out.Index != 2 || len(out.Results) != 3 || out.Results[0].Job != 1 ||
 		out.Results[1].Code != model.CodeNotFound || out.Results[2].Job != 2 {
 		t.Fatalf("the outcome is %+v", out)

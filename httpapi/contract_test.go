@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -158,7 +159,7 @@ func TestPagesOfTheQueue(t *testing.T) {
 	fill(s, 300)
 	s.with(func(c *statetest.Cluster) {
 		c.Do(statetest.Job(1, func(b *command.Submit) { b.Tasks = 5 }))
-		c.Do(&command.Hold{Job: 7, Task: command.AllTasks})
+		c.Do(&command.Hold{Job: 7, Task: model.AllTasks})
 	})
 	var ids []string
 	path, pages := "/queue?limit=70", 0

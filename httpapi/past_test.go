@@ -38,7 +38,7 @@ func pastSite(t *testing.T) *site {
 		c.Wait(time.Hour)
 		c.Exit(first, 0)
 		many := c.Submit(1, of("ann", "vision", "sweep"), func(b *command.Submit) { b.Tasks = 3 })
-		c.Do(&command.Cancel{Job: many, Task: command.AllTasks})
+		c.Do(&command.Cancel{Job: many, Task: model.AllTasks})
 		c.Wait(time.Hour)
 		c.Report(model.Progress{Rank: second.Rank(0), Phase: model.RankExited, Exit: model.Exit{Code: 3, Ran: time.Minute, Watched: 7000, Idle: 1800}})
 		c.Start(c.Place(c.Submit(4, of("ann", "", "train"))))

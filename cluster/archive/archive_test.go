@@ -19,7 +19,7 @@ func TestRecordsAreFound(t *testing.T) {
 	for range 5 {
 		r.end()
 	}
-	r.do(&command.Hold{Job: 99, Task: command.AllTasks})
+	r.do(&command.Hold{Job: 99, Task: model.AllTasks})
 	r.settle("p1")
 	r.whole("p1")
 	a := r.archives["p1"]
@@ -194,7 +194,7 @@ func TestHistoriesAreKept(t *testing.T) {
 		t.Error("a job that waits is kept")
 	}
 	many := r.do(statetest.Job(1, func(b *command.Submit) { b.Tasks = state.HistoryTasks + 5 })).Job
-	r.do(&command.Cancel{Job: many, Task: command.AllTasks})
+	r.do(&command.Cancel{Job: many, Task: model.AllTasks})
 	if res := r.do(&command.Retire{Jobs: []model.JobID{id, many}, ArchivedTo: r.s.Index}); !res.OK() {
 		t.Fatal(res.Detail)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 )
@@ -22,7 +23,7 @@ func TestEnds(t *testing.T) {
 		want = append([]HistoryKey{{Index: job.EndIndex, Job: id}}, want...)
 	}
 	many := r.do(statetest.Job(1, func(b *command.Submit) { b.Tasks = state.HistoryTasks + 5 })).Job
-	r.do(&command.Cancel{Job: many, Task: command.AllTasks})
+	r.do(&command.Cancel{Job: many, Task: model.AllTasks})
 	job, _ := r.s.Jobs.Get(many)
 	want = append([]HistoryKey{{Index: job.EndIndex, Job: many, Part: 1}, {Index: job.EndIndex, Job: many}}, want...)
 	r.settle("p1")

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/fsm/state/apply"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 )
 
@@ -91,7 +92,7 @@ func (r *rig) do(body command.Body, but ...model.PeerID) command.Result {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	next, results, changes := state.Apply(r.s, state.Meta{Index: r.s.Index + 1, Term: 1, At: model.Time(r.s.Index+1) * 1e9, By: "p1"}, []command.Command{c})
+	next, results, changes := apply.Apply(r.s, state.Meta{Index: r.s.Index + 1, Term: 1, At: model.Time(r.s.Index+1) * 1e9, By: "p1"}, []command.Command{c})
 	for id, a := range r.archives {
 		if len(but) == 0 || id != but[0] {
 			a.Note(r.s, changes)
@@ -104,7 +105,7 @@ func (r *rig) do(body command.Body, but ...model.PeerID) command.Result {
 // end submits a job and cancels it.
 func (r *rig) end(but ...model.PeerID) model.JobID {
 	id := r.do(statetest.Job(1), but...).Job
-	r.do(&command.Cancel{Job: id, Task: command.AllTasks}, but...)
+	r.do(&command.Cancel{Job: id, Task: model.AllTasks}, but...)
 	return id
 }
 

@@ -41,7 +41,7 @@ func cancelAbandoned(c *Config) func(*state.State) ([]command.Body, time.Duratio
 				next = min(next, job.Spec.Attached-silent)
 			case unstopped(s, id, model.ReasonCancel):
 				out = append(out, &command.Cancel{
-					Job: id, Task: command.AllTasks, Note: "its client was not heard for " + job.Spec.Attached.String(),
+					Job: id, Task: model.AllTasks, Note: "its client was not heard for " + job.Spec.Attached.String(),
 				})
 			}
 		}

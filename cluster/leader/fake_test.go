@@ -10,6 +10,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/fsm/state/apply"
 )
 
 // fake is a peer whose log is a list in memory.
@@ -73,7 +74,7 @@ func (f *fake) user(t *testing.T, b command.Body) command.Result {
 
 func (f *fake) apply(cs []command.Command) []command.Result {
 	meta := state.Meta{Index: f.s.Index + 1, Term: 1, At: model.TimeOf(time.Now()), By: "p1"}
-	next, results, _ := state.Apply(f.s, meta, cs)
+	next, results, _ := apply.Apply(f.s, meta, cs)
 	f.s = next
 	keep := f.waiters[:0]
 	for _, w := range f.waiters {

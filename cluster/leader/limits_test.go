@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-gpu/berth/cluster/liveness"
 	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 )
 
@@ -31,7 +32,7 @@ func TestNearLimits(t *testing.T) {
 	if list, next = nearLimits(&c.State, c.Now.Add(50*time.Minute)); len(list) != 0 || next != 46*time.Minute {
 		t.Errorf("told already, near are %v, next %s", list, next)
 	}
-	c.Do(&command.Cancel{Job: 3, Task: command.AllTasks})
+	c.Do(&command.Cancel{Job: 3, Task: model.AllTasks})
 	if list, next = nearLimits(&c.State, c.Now.Add(3*time.Hour)); len(list) != 0 || next != liveness.Never {
 		t.Errorf("of one that is being stopped: %v, next %s", list, next)
 	}

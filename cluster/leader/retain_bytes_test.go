@@ -15,7 +15,7 @@ func TestRetentionByBytes(t *testing.T) {
 	c := statetest.New(t)
 	for range 4 {
 		id := c.Submit(1, func(b *command.Submit) { b.Script = strings.Repeat("x", 1000) })
-		c.Do(&command.Cancel{Job: id, Task: command.AllTasks})
+		c.Do(&command.Cancel{Job: id, Task: model.AllTasks})
 	}
 	c.Submit(1, func(b *command.Submit) { b.Script = strings.Repeat("x", 5000) }) // has not ended
 	job, _ := c.State.Jobs.Get(1)

@@ -21,12 +21,12 @@ func TestRetention(t *testing.T) {
 		f.user(t, waitsFor(model.AfterOK, 1))
 		for id := model.JobID(3); id <= 32; id++ {
 			f.user(t, job())
-			f.user(t, &command.Cancel{Job: id, Task: command.AllTasks})
+			f.user(t, &command.Cancel{Job: id, Task: model.AllTasks})
 		}
 		half := f.view().Index
 		for id := model.JobID(33); id <= 62; id++ {
 			f.user(t, job())
-			f.user(t, &command.Cancel{Job: id, Task: command.AllTasks})
+			f.user(t, &command.Cancel{Job: id, Task: model.AllTasks})
 		}
 		time.Sleep(15 * time.Second)
 		if s := f.view(); s.Ended.Len() != 60 || f.count(command.KindRetire) != 0 {

@@ -34,7 +34,7 @@ func TestEndsArePassedOn(t *testing.T) {
 		if n := f.count(command.KindSettle); n != 0 {
 			t.Errorf("%d commands were proposed for jobs of which none has ended", n)
 		}
-		f.user(t, &command.Cancel{Job: 1, Task: command.AllTasks})
+		f.user(t, &command.Cancel{Job: 1, Task: model.AllTasks})
 		synctest.Wait()
 		for id := model.JobID(2); id < 2+crowd; id++ {
 			if at, why := f.where(id); at != model.TaskCanceled || why != model.ReasonDependency {

@@ -11,6 +11,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/fsm/state/apply"
 )
 
 const grace = 100 * time.Second // T of the rank in these tests; LostAfter is 105.4 s
@@ -52,7 +53,7 @@ func (w *world) apply(bodies ...command.Body) {
 			w.t.Fatalf("%s: %v", b.Kind(), err)
 		}
 		meta := state.Meta{Index: w.s.Index + 1, Term: 1, At: 1_700_000_000_000_000_000, By: "p1"}
-		next, results, _ := state.Apply(w.s, meta, []command.Command{c})
+		next, results, _ := apply.Apply(w.s, meta, []command.Command{c})
 		if !results[0].OK() {
 			w.t.Fatalf("%s was refused: %s", b.Kind(), results[0].Detail)
 		}

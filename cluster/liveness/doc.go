@@ -30,7 +30,7 @@
 // up to 1-ρ too slow. 2ρ would do for their ratio, 4ρ leaves room for its square and for a kernel that rounds
 // timers up.
 //
-// The command that gives a rank up names the pair, and [state.Apply] refuses it if the node has been heard of
+// The command that gives a rank up names the pair, and apply.Apply refuses it if the node has been heard of
 // since. It also refuses it unless the node is suspect, and the book proposes it only when it has seen the
 // node suspect for two periods of renewal: a node that comes back in the last moment, or needs a moment to
 // find the new leader, is heard.

@@ -226,7 +226,7 @@ func BenchmarkOrderPage(b *testing.B) {
 		}
 	}
 	b.Run("none-held", page)
-	c.must(&command.Hold{Job: 9_000, Task: command.AllTasks})
+	c.must(&command.Hold{Job: 9_000, Task: model.AllTasks})
 	b.Run("one-held", page)
 }
 

@@ -82,7 +82,7 @@ func happen(t *rapid.T, c *cluster, nodes int) {
 	case what == 8 && rapid.Bool().Draw(t, "service"):
 		c.allocate(fmt.Sprint("s", c.s.Index), uint32(rapid.IntRange(1, 4).Draw(t, "n")))
 	case what == 8:
-		c.apply(&command.Cancel{Job: model.JobID(rapid.IntRange(1, 8).Draw(t, "job")), Task: command.AllTasks})
+		c.apply(&command.Cancel{Job: model.JobID(rapid.IntRange(1, 8).Draw(t, "job")), Task: model.AllTasks})
 	default:
 		c.now = c.now.Add(4 * time.Second)
 		c.must(&command.AdvanceClock{})

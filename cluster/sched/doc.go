@@ -29,7 +29,7 @@
 // A search over many jobs costs too much to be made at every event. [PlanLoaded] also
 // returns its [Outlook], from which [Between] continues: in order, without another search.
 //
-// A plan is only a proposal: [state.Apply] checks every part again.
+// A plan is only a proposal: apply.Apply checks every part again.
 //
 // Package queue has the order of the waiting tasks, package admission the limits, package blocker the blockers,
 // and package explain the reasons why a task waits and the changes that would let it start. [Possible] reports

@@ -70,7 +70,7 @@ func checkAgain(t rapid.TB, c *cluster, e *explain.Explanation, u *explain.Unblo
 	case explain.UnblockYield:
 		job.Spec.Preemptible = true
 	}
-	c.must(&command.Cancel{Job: job.ID, Task: command.AllTasks})
+	c.must(&command.Cancel{Job: job.ID, Task: model.AllTasks})
 	again := model.TaskKey{Job: c.submit(job.Spec, 1, 0)}
 	if placed := c.plan(); !slices.Contains(placed, again) {
 		t.Fatalf("task %s is blocked by %+v; submitted again as %s it is still not placed after %q", e.Task, e.Blockers, again, u.Message())

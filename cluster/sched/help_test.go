@@ -12,6 +12,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/fsm/state/apply"
 )
 
 const epoch model.Time = 1_700_000_000_000_000_000
@@ -54,7 +55,7 @@ func (c *cluster) apply(bodies ...command.Body) []command.Result {
 			c.t.Fatalf("%s: %v", b.Kind(), err)
 		}
 	}
-	next, results, _ := state.Apply(c.s, state.Meta{Index: c.s.Index + 1, Term: 1, At: c.now, By: "p1"}, commands)
+	next, results, _ := apply.Apply(c.s, state.Meta{Index: c.s.Index + 1, Term: 1, At: c.now, By: "p1"}, commands)
 	c.s = next
 	return results
 }

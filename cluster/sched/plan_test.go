@@ -365,7 +365,7 @@ func TestRetryWaitsForOtherGPUs(t *testing.T) {
 	if i := slices.IndexFunc(e.Unblock, func(u explain.Unblock) bool { return u.Kind == explain.UnblockEnd }); i < 0 || e.Unblock[i].Ends[0].Task.Job != 2 {
 		t.Errorf("offered are %+v", e.Unblock)
 	}
-	c.must(&command.Release{Job: key.Job, Task: command.AllTasks})
+	c.must(&command.Release{Job: key.Job, Task: model.AllTasks})
 	if got := c.plan(); len(got) != 1 {
 		t.Errorf("released it is not placed: %v", got)
 	}

@@ -182,7 +182,7 @@ func TestWhatAnEndedRankLeavesIsCountedOnce(t *testing.T) {
 				Reports: []model.Progress{{Rank: firstOn(c, "n1", 1), Phase: model.RankExited}},
 			})
 			if stopped {
-				c.must(&command.Cancel{Job: 1, Task: command.AllTasks})
+				c.must(&command.Cancel{Job: 1, Task: model.AllTasks})
 			}
 			c.submit(spec("zoe", 2, 1, class(model.ClassCritical)), 1, 0)
 			bodies, _ := sched.Plan(&c.s, c.now)

@@ -80,13 +80,13 @@ func step(t *rapid.T, c *cluster, nodes int) {
 	case 1:
 		c.limit(user, int64(n), int64(n))
 	case 2:
-		c.apply(&command.Cancel{Job: job, Task: command.AllTasks})
+		c.apply(&command.Cancel{Job: job, Task: model.AllTasks})
 	case 3:
 		c.apply(&command.SetPriority{Job: job, Class: model.Class(n)})
 	case 4:
-		c.apply(&command.Hold{Job: job, Task: command.AllTasks})
+		c.apply(&command.Hold{Job: job, Task: model.AllTasks})
 	case 5:
-		c.apply(&command.Release{Job: job, Task: command.AllTasks})
+		c.apply(&command.Release{Job: job, Task: model.AllTasks})
 	case 6, 7:
 		if live := live(c); len(live) > 0 {
 			c.end(rapid.SampledFrom(live).Draw(t, "end"), int32(min(n-1, 1)))

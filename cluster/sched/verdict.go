@@ -9,6 +9,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/fsm/state/apply"
 )
 
 // Verdict is the outcome of a pass for one task.
@@ -86,7 +87,7 @@ func After(s *state.State, bodies ...command.Body) (next state.State, done bool)
 		commands = append(commands, c)
 	}
 	meta := state.Meta{Index: s.Index + 1, Term: s.Term, At: s.Settings().Clock, By: "explain"}
-	next, results, _ := state.Apply(*s, meta, commands)
+	next, results, _ := apply.Apply(*s, meta, commands)
 	return next, !slices.ContainsFunc(results, func(r command.Result) bool { return !r.OK() })
 }
 

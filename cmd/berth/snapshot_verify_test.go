@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/berth-gpu/berth/cmd/internal/cli/snapshot"
+	content "github.com/berth-gpu/berth/fsm/state/snapshot"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 )
 
@@ -18,12 +19,12 @@ func snapshotFolder(t *testing.T) (dir string, index uint64) {
 	c := statetest.New(t)
 	c.Node("n1", 2)
 	c.Start(c.Place(c.Submit(1)))
-	var content strings.Builder
-	if err := c.State.WriteSnapshot(&content); err != nil {
+	var data strings.Builder
+	if err := content.Write(&c.State, &data); err != nil {
 		t.Fatal(err)
 	}
 	dir = t.TempDir()
-	snapshotOf(t, dir, content.String())
+	snapshotOf(t, dir, data.String())
 	return dir, c.State.Index
 }
 

@@ -1,6 +1,9 @@
 package command
 
-import "github.com/berth-gpu/berth/fsm/model"
+import (
+	"github.com/berth-gpu/berth/fsm/command/valid"
+	"github.com/berth-gpu/berth/fsm/model"
+)
 
 // Bounds of one command.
 const (
@@ -18,7 +21,7 @@ type Settle struct {
 func (*Settle) Kind() Kind { return KindSettle }
 
 // Validate bounds the list.
-func (b *Settle) Validate() error { return count("jobs", len(b.Jobs), 1, MaxSettled) }
+func (b *Settle) Validate() error { return valid.Count("jobs", len(b.Jobs), 1, MaxSettled) }
 
 // DropDependencies removes a job's dependencies on other jobs.
 type DropDependencies struct {
@@ -31,7 +34,7 @@ func (*DropDependencies) Kind() Kind { return KindDropDependencies }
 
 // Validate checks the target.
 func (b *DropDependencies) Validate() error {
-	return firstOf(validTarget(b.Job, AllTasks), validNote(b.Note))
+	return valid.FirstOf(valid.Target(b.Job, model.AllTasks), valid.Note(b.Note))
 }
 
 // Overdue fails the tasks of jobs whose deadline has come: those that wait at once, those that run by signal,
@@ -44,22 +47,4 @@ type Overdue struct {
 func (*Overdue) Kind() Kind { return KindOverdue }
 
 // Validate bounds the list.
-func (b *Overdue) Validate() error { return count("jobs", len(b.Jobs), 1, MaxOverdue) }
-
-// validAfter checks that every awaited job is named once, in rising order.
-func validAfter(list []model.After) error {
-	if len(list) > model.MaxAfter {
-		return problem("dependencies", "at most 64 jobs")
-	}
-	last := model.JobID(0)
-	for _, a := range list {
-		switch {
-		case !a.Kind.Valid():
-			return problem("dependencies", "afterok, afterany or afternotok of a job")
-		case a.Job <= last:
-			return problem("dependencies", "different jobs, each named once, in rising order")
-		}
-		last = a.Job
-	}
-	return nil
-}
+func (b *Overdue) Validate() error { return valid.Count("jobs", len(b.Jobs), 1, MaxOverdue) }

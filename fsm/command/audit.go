@@ -4,9 +4,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strconv"
-
-	"github.com/berth-gpu/berth/fsm/model"
 )
 
 // MaxFrom bounds the address that a command came from, in bytes.
@@ -75,36 +72,3 @@ func (c *Command) Target() string {
 	}
 	return ""
 }
-
-// TargetJob names a job as the target of a command.
-func TargetJob(id model.JobID) string { return "job " + id.String() }
-
-func targetTask(k model.TaskKey) string {
-	if k.Task == 0 {
-		return TargetJob(k.Job)
-	}
-	return TargetJob(k.Job) + " task " + strconv.FormatUint(uint64(k.Task), 10)
-}
-
-// targetJobs names the first of several jobs and their number.
-func targetJobs(list []model.JobID) string {
-	switch len(list) {
-	case 0:
-		return ""
-	case 1:
-		return TargetJob(list[0])
-	}
-	return fmt.Sprintf("%s and %d more", TargetJob(list[0]), len(list)-1)
-}
-
-func targetAttempts(list []model.AttemptKey) string {
-	jobs := make([]model.JobID, len(list))
-	for i, a := range list {
-		jobs[i] = a.Job
-	}
-	return targetJobs(jobs)
-}
-
-func targetNode(id model.NodeID) string { return "node " + string(id) }
-
-func targetAllocation(id model.AllocationID) string { return "allocation " + string(id) }

@@ -1,6 +1,9 @@
 package command
 
-import "github.com/berth-gpu/berth/fsm/model"
+import (
+	"github.com/berth-gpu/berth/fsm/command/valid"
+	"github.com/berth-gpu/berth/fsm/model"
+)
 
 // FoundAuth makes the cluster require authentication from now on. A repetition only replaces a first token
 // that has expired, while no token is valid for the role admin.
@@ -15,7 +18,7 @@ func (*FoundAuth) Kind() Kind { return KindFoundAuth }
 // Validate checks that there is a secret.
 func (b *FoundAuth) Validate() error {
 	if b.Secret.IsZero() {
-		return problem("secret", "256 random bits")
+		return valid.Problem("secret", "256 random bits")
 	}
 	return nil
 }
@@ -38,17 +41,17 @@ func (b *MakeToken) Validate() error {
 	agent := b.Role == model.RoleAgent
 	switch {
 	case b.Hash.IsZero():
-		return problem("token", "256 random bits")
+		return valid.Problem("token", "256 random bits")
 	case !model.Text(b.Name, model.MaxName):
 		return model.WantText("name", b.Name, model.MaxName)
 	case b.Role != model.RoleNone && !b.Role.Valid():
-		return problem("role", "viewer, user, operator, admin or agent")
+		return valid.Problem("role", "viewer, user, operator, admin or agent")
 	case !model.Name(b.User) && agent:
 		return model.WantName("node", b.User)
 	case !model.Name(b.User):
 		return model.WantName("user", b.User)
 	case b.Expires < 0:
-		return problem("expires", "an instant")
+		return valid.Problem("expires", "an instant")
 	}
 	return nil
 }
@@ -65,7 +68,7 @@ const MaxDropped = 1000
 func (*DropTokens) Kind() Kind { return KindDropTokens }
 
 // Validate bounds the list.
-func (b *DropTokens) Validate() error { return count("tokens", len(b.Tokens), 1, MaxDropped) }
+func (b *DropTokens) Validate() error { return valid.Count("tokens", len(b.Tokens), 1, MaxDropped) }
 
 // SetUser creates a user, or changes a user's role and projects.
 type SetUser struct {
@@ -84,9 +87,9 @@ func (b *SetUser) Validate() error {
 	case !model.Name(b.User):
 		return model.WantName("user", b.User)
 	case b.Role != model.RoleNone && !b.Role.Human():
-		return problem("role", "viewer, user, operator or admin")
+		return valid.Problem("role", "viewer, user, operator or admin")
 	}
-	if err := firstOf(count("join", len(b.Join), 0, model.MaxProjects), count("leave", len(b.Leave), 0, model.MaxProjects)); err != nil {
+	if err := valid.FirstOf(valid.Count("join", len(b.Join), 0, model.MaxProjects), valid.Count("leave", len(b.Leave), 0, model.MaxProjects)); err != nil {
 		return err
 	}
 	for _, list := range [][]string{b.Join, b.Leave} {
@@ -111,7 +114,7 @@ func (*RemoveUser) Kind() Kind { return KindRemoveUser }
 // Validate requires a name.
 func (b *RemoveUser) Validate() error {
 	if !model.Name(b.User) {
-		return problem("user", "a user's name")
+		return valid.Problem("user", "a user's name")
 	}
 	return nil
 }

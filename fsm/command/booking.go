@@ -1,6 +1,9 @@
 package command
 
-import "github.com/berth-gpu/berth/fsm/model"
+import (
+	"github.com/berth-gpu/berth/fsm/command/valid"
+	"github.com/berth-gpu/berth/fsm/model"
+)
 
 // Book makes a booking. With Nodes and no GPUs all GPUs of these nodes are booked. The fields that Apply sets
 // (ID, By, Made, Begun) are left out. The result's Number is the booking's id.
@@ -15,7 +18,7 @@ func (*Book) Kind() Kind { return KindBook }
 // Validate checks what can be checked without the cluster.
 func (b *Book) Validate() error {
 	if v := &b.Booking; v.ID != 0 || v.By != "" || v.Made != 0 || v.Begun {
-		return problem("id", "left out: the cluster gives it")
+		return valid.Problem("id", "left out: the cluster gives it")
 	}
 	return b.Booking.Validate()
 }
@@ -32,9 +35,9 @@ func (*CancelBooking) Kind() Kind { return KindCancelBooking }
 // Validate requires an id.
 func (b *CancelBooking) Validate() error {
 	if b.ID == 0 {
-		return problem("id", "a reservation's number")
+		return valid.Problem("id", "a reservation's number")
 	}
-	return validNote(b.Note)
+	return valid.Note(b.Note)
 }
 
 // TurnBookings names bookings whose start or end has come, as proposed by the leader; Apply checks that by
@@ -47,7 +50,7 @@ type TurnBookings struct {
 func (*TurnBookings) Kind() Kind { return KindTurnBookings }
 
 // Validate bounds the list.
-func (b *TurnBookings) Validate() error { return count("ids", len(b.IDs), 1, model.MaxBookings) }
+func (b *TurnBookings) Validate() error { return valid.Count("ids", len(b.IDs), 1, model.MaxBookings) }
 
 // SetBookingCaps bounds new bookings, as a whole; existing ones stay. Caps.Next is ignored.
 type SetBookingCaps struct {

@@ -1,9 +1,7 @@
 package command
 
 import (
-	"slices"
-	"time"
-
+	"github.com/berth-gpu/berth/fsm/command/valid"
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
@@ -30,17 +28,17 @@ func (*Bootstrap) Kind() Kind { return KindBootstrap }
 func (b *Bootstrap) Validate() error {
 	switch {
 	case b.Incarnation.IsZero():
-		return problem("incarnation", "128 random bits")
+		return valid.Problem("incarnation", "128 random bits")
 	case b.Level == 0:
-		return problem("level", "at least 1")
+		return valid.Problem("level", "at least 1")
 	}
 	if b.Tuning != (model.Tuning{}) {
 		if err := b.Tuning.Validate(); err != nil {
 			return err
 		}
 	}
-	return firstOf(validPolicy(b.Policy), validRetention(b.Retention), validPools(b.Pools), b.Defaults.Validate(),
-		validLimits(b.Limits), b.Notify.Validate())
+	return valid.FirstOf(valid.Policy(b.Policy), valid.Retention(b.Retention), valid.Pools(b.Pools), b.Defaults.Validate(),
+		valid.Limits(b.Limits), b.Notify.Validate())
 }
 
 // Restored begins another incarnation of a state that came from a backup: the scheduler is stopped until
@@ -55,7 +53,7 @@ func (*Restored) Kind() Kind { return KindRestored }
 // Validate requires an incarnation.
 func (b *Restored) Validate() error {
 	if b.Incarnation.IsZero() {
-		return problem("incarnation", "128 random bits")
+		return valid.Problem("incarnation", "128 random bits")
 	}
 	return nil
 }
@@ -90,7 +88,7 @@ func (*RaiseLevel) Kind() Kind { return KindRaiseLevel }
 // Validate requires a level.
 func (b *RaiseLevel) Validate() error {
 	if b.Level == 0 {
-		return problem("level", "at least 1")
+		return valid.Problem("level", "at least 1")
 	}
 	return nil
 }
@@ -115,7 +113,7 @@ type SetPolicy struct {
 func (*SetPolicy) Kind() Kind { return KindSetPolicy }
 
 // Validate requires a policy's name.
-func (b *SetPolicy) Validate() error { return validPolicy(b.Policy) }
+func (b *SetPolicy) Validate() error { return valid.Policy(b.Policy) }
 
 // SetRetention sets how long ended jobs stay in the state.
 type SetRetention struct {
@@ -126,7 +124,7 @@ type SetRetention struct {
 func (*SetRetention) Kind() Kind { return KindSetRetention }
 
 // Validate checks the bounds.
-func (b *SetRetention) Validate() error { return validRetention(b.Retention) }
+func (b *SetRetention) Validate() error { return valid.Retention(b.Retention) }
 
 // SetLimit sets what a scope may use; an empty limit removes it.
 type SetLimit struct {
@@ -138,7 +136,7 @@ func (*SetLimit) Kind() Kind { return KindSetLimit }
 
 // Validate checks scope and bounds.
 func (b *SetLimit) Validate() error {
-	if err := validScope(b.Limit.Scope); err != nil {
+	if err := valid.Scope(b.Limit.Scope); err != nil {
 		return err
 	}
 	return b.Limit.Validate()
@@ -155,39 +153,10 @@ func (*AdjustLimit) Kind() Kind { return KindAdjustLimit }
 
 // Validate checks scope and bounds, and that no value is given twice.
 func (b *AdjustLimit) Validate() error {
-	if err := firstOf(validScope(b.Scope), count("limits", len(b.Set), 1, int(model.LimitUserGPUs))); err != nil {
+	if err := valid.FirstOf(valid.Scope(b.Scope), valid.Count("limits", len(b.Set), 1, int(model.LimitUserGPUs))); err != nil {
 		return err
 	}
-	return validLimits(b.Set)
-}
-
-// validLimits checks the bounds, and that no value is given twice.
-func validLimits(list []model.LimitValue) error {
-	for i, v := range list {
-		if err := v.Of.Check(v.Value); err != nil {
-			return err
-		}
-		if slices.ContainsFunc(list[:i], func(o model.LimitValue) bool { return o.Of == v.Of }) {
-			return problem(v.Of.String(), "given once")
-		}
-	}
-	return nil
-}
-
-func validScope(k model.ScopeKey) error {
-	switch k.Kind {
-	case model.ScopeCluster:
-		if k.Name != "" {
-			return problem("scope", "without a name for the cluster")
-		}
-	case model.ScopeProject, model.ScopeUser:
-		if !model.Name(k.Name) {
-			return problem("scope", "the name of a user or project")
-		}
-	default:
-		return problem("scope", "cluster, project or user")
-	}
-	return nil
+	return valid.Limits(b.Set)
 }
 
 // SetPeer records a peer's addresses and feature level.
@@ -202,14 +171,14 @@ func (*SetPeer) Kind() Kind { return KindSetPeer }
 func (b *SetPeer) Validate() error {
 	p := &b.Peer
 	if !model.Name(string(p.ID)) || !model.Text(p.Version, model.MaxName) || !model.Text(p.Folder, model.MaxName) {
-		return problem("peer", "an id, a version and a folder id of at most 128 bytes")
+		return valid.Problem("peer", "an id, a version and a folder id of at most 128 bytes")
 	}
 	for _, v := range []struct{ field, address string }{{"raft address", p.RaftAddress}, {"api address", p.APIAddress}} {
 		if v.address == "" {
 			continue
 		}
 		if err := model.CheckHostPort(v.address); err != nil {
-			return problem("peer's "+v.field, "host:port, at which other peers can reach this one: "+err.Error())
+			return valid.Problem("peer's "+v.field, "host:port, at which other peers can reach this one: "+err.Error())
 		}
 	}
 	return nil
@@ -226,7 +195,7 @@ func (*DropPeer) Kind() Kind { return KindDropPeer }
 // Validate requires an id.
 func (b *DropPeer) Validate() error {
 	if !model.Name(string(b.ID)) {
-		return problem("peer", "an id")
+		return valid.Problem("peer", "an id")
 	}
 	return nil
 }
@@ -246,7 +215,7 @@ func (*CutRequests) Kind() Kind { return KindCutRequests }
 // Validate requires an instant.
 func (b *CutRequests) Validate() error {
 	if b.Before <= 0 {
-		return problem("before", "an instant")
+		return valid.Problem("before", "an instant")
 	}
 	return nil
 }
@@ -261,18 +230,4 @@ type Retire struct {
 func (*Retire) Kind() Kind { return KindRetire }
 
 // Validate bounds the list.
-func (b *Retire) Validate() error { return count("jobs", len(b.Jobs), 1, 1000) }
-
-func validPolicy(p string) error {
-	if !model.Name(p) {
-		return problem("policy", "a policy's name")
-	}
-	return nil
-}
-
-func validRetention(r model.Retention) error {
-	if r.Age < time.Minute || r.Age > 10*model.MaxDuration || r.Jobs > 10_000_000 {
-		return problem("retention", "at least a minute and at most 10000000 jobs")
-	}
-	return nil
-}
+func (b *Retire) Validate() error { return valid.Count("jobs", len(b.Jobs), 1, 1000) }

@@ -83,13 +83,13 @@ func mend(b Body) {
 		s.Notify, s.WebhookURL = model.JobNotices(), "https://example.com/hook"
 		b.After = []model.After{{Job: 12, Kind: model.AfterOK}, {Job: 13, Kind: model.AfterNotOK}}
 	case *Cancel:
-		b.Task, b.Tasks = AllTasks, "3,7-9"
+		b.Task, b.Tasks = model.AllTasks, "3,7-9"
 	case *Hold:
-		b.Task, b.Tasks = AllTasks, "3,7-9"
+		b.Task, b.Tasks = model.AllTasks, "3,7-9"
 	case *Release:
-		b.Task, b.Tasks = AllTasks, "3,7-9"
+		b.Task, b.Tasks = model.AllTasks, "3,7-9"
 	case *Requeue:
-		b.Task, b.Tasks = AllTasks, "3,7-9"
+		b.Task, b.Tasks = model.AllTasks, "3,7-9"
 	case *Extend:
 		b.By = 0 // the other way to write it
 	case *SetGPUMode:

@@ -6,6 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/berth-gpu/berth/fsm/command/valid"
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
@@ -22,9 +23,9 @@ func (*BeginImport) Kind() Kind { return KindBeginImport }
 // Validate requires an id and bounds the parts.
 func (b *BeginImport) Validate() error {
 	if b.Parts > model.MaxImportParts {
-		return problem("parts", "at most 1048576")
+		return valid.Problem("parts", "at most 1048576")
 	}
-	return validImport(b.ID)
+	return valid.Import(b.ID)
 }
 
 // ImportJobs contains one part of an import's jobs, in the order of their numbers; it may be empty. A
@@ -64,22 +65,22 @@ func (b *ImportJobs) tasks() (n int) {
 
 // Validate checks the texts, and each job like a submission.
 func (b *ImportJobs) Validate() error {
-	if err := firstOf(validImport(b.ID), count("jobs", len(b.Jobs), 0, model.MaxImportJobs)); err != nil {
+	if err := valid.FirstOf(valid.Import(b.ID), valid.Count("jobs", len(b.Jobs), 0, model.MaxImportJobs)); err != nil {
 		return err
 	}
 	if b.tasks() > MaxEntry/taskWeight {
-		return problem("jobs", "fewer in a part: their tasks are more than one log entry may bring")
+		return valid.Problem("jobs", "fewer in a part: their tasks are more than one log entry may bring")
 	}
 	for _, text := range b.Texts {
 		if text == "" || len(text) > model.MaxScript || !utf8.ValidString(text) {
-			return problem("texts", "1 to 65536 bytes of UTF-8 each")
+			return valid.Problem("texts", "1 to 65536 bytes of UTF-8 each")
 		}
 	}
 	last := model.JobID(0)
 	for i := range b.Jobs {
 		j := &b.Jobs[i]
 		if j.ID <= last || j.ID > maxImportedID {
-			return problem("id", "a number from 1 to 2^53, and greater than that of the job before")
+			return valid.Problem("id", "a number from 1 to 2^53, and greater than that of the job before")
 		}
 		last = j.ID
 		if err := b.validJob(j); err != nil {
@@ -95,13 +96,13 @@ const maxImportedID = 1 << 53
 func (b *ImportJobs) validJob(j *ImportedJob) error {
 	switch {
 	case int(max(j.Script, j.Env, j.Stdin)) > len(b.Texts):
-		return problem("texts", "as many as jobs name")
+		return valid.Problem("texts", "as many as jobs name")
 	case j.Tasks < 1 || j.Tasks > model.MaxTasks || j.Tasks > 1 && j.Spec.Array == "":
-		return problem("array", "1 to 10000 tasks, with their numbers")
+		return valid.Problem("array", "1 to 10000 tasks, with their numbers")
 	case j.Spec.Command == "" && j.Script == 0:
-		return problem("command", "given, or a script")
+		return valid.Problem("command", "given, or a script")
 	case j.Submitted < 0 || j.Submitted > model.TimeOf(time.Unix(1<<33, 0)):
-		return problem("submitted_at", "a time from 1970 to 2242")
+		return valid.Problem("submitted_at", "a time from 1970 to 2242")
 	}
 	text := func(n uint32) string {
 		if n == 0 {
@@ -111,11 +112,11 @@ func (b *ImportJobs) validJob(j *ImportedJob) error {
 	}
 	for _, a := range j.After {
 		if a.Job >= j.ID {
-			return problem("dependencies", "earlier jobs")
+			return valid.Problem("dependencies", "earlier jobs")
 		}
 	}
-	return firstOf(j.Spec.Validate(), validArray(&j.Spec, j.Tasks), validEnv(j.env(b.Texts)), validAfter(j.After),
-		validHeld(j), validNote(j.Note), validStdin(text(j.Stdin)))
+	return valid.FirstOf(j.Spec.Validate(), valid.Array(&j.Spec, j.Tasks), valid.Env(j.env(b.Texts)), valid.After(j.After),
+		validHeld(j), valid.Note(j.Note), valid.Stdin(text(j.Stdin)))
 }
 
 // env returns the environment line by line.
@@ -124,24 +125,6 @@ func (j *ImportedJob) env(texts []string) []string {
 		return nil
 	}
 	return strings.Split(texts[j.Env-1], "\x00")
-}
-
-// validHeld checks that held tasks are some of an array's.
-func validHeld(j *ImportedJob) error {
-	if j.Held == "" {
-		return nil
-	}
-	some, err := model.ParseIndices(j.Held)
-	all, _ := model.ParseIndices(j.Spec.Array)
-	if err != nil || j.Spec.Held || some.String() != j.Held {
-		return problem("held_tasks", "some of an array's tasks in rising order, such as 3,7-9")
-	}
-	for _, n := range some {
-		if !all.Has(n) {
-			return problem("held_tasks", "some of the job's tasks")
-		}
-	}
-	return nil
 }
 
 // EndImport allows placements of the imported jobs.
@@ -155,14 +138,7 @@ type EndImport struct {
 func (*EndImport) Kind() Kind { return KindEndImport }
 
 // Validate requires an id.
-func (b *EndImport) Validate() error { return validImport(b.ID) }
-
-func validImport(id model.Hash) error {
-	if id.IsZero() {
-		return problem("import_id", "the SHA-256 of what is imported")
-	}
-	return nil
-}
+func (b *EndImport) Validate() error { return valid.Import(b.ID) }
 
 // Target returns the import.
 func (b *BeginImport) Target() string { return targetImport(b.ID) }
@@ -174,3 +150,21 @@ func (b *ImportJobs) Target() string { return targetImport(b.ID) }
 func (b *EndImport) Target() string { return targetImport(b.ID) }
 
 func targetImport(id model.Hash) string { return "import " + hex.EncodeToString(id[:6]) }
+
+// validHeld checks that held tasks are some of an array's.
+func validHeld(j *ImportedJob) error {
+	if j.Held == "" {
+		return nil
+	}
+	some, err := model.ParseIndices(j.Held)
+	all, _ := model.ParseIndices(j.Spec.Array)
+	if err != nil || j.Spec.Held || some.String() != j.Held {
+		return valid.Problem("held_tasks", "some of an array's tasks in rising order, such as 3,7-9")
+	}
+	for _, n := range some {
+		if !all.Has(n) {
+			return valid.Problem("held_tasks", "some of the job's tasks")
+		}
+	}
+	return nil
+}

@@ -6,6 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/berth-gpu/berth/fsm/command/valid"
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
@@ -30,18 +31,13 @@ func (*Submit) Kind() Kind { return KindSubmit }
 func (b *Submit) Validate() error {
 	switch {
 	case b.Tasks < 1 || b.Tasks > model.MaxTasks:
-		return problem("array", "1 to 10000 tasks")
+		return valid.Problem("array", "1 to 10000 tasks")
 	case b.Spec.Command == "" && b.Script == "":
-		return problem("command", "given, or a script")
+		return valid.Problem("command", "given, or a script")
 	case len(b.Script) > model.MaxScript || !utf8.ValidString(b.Script) || strings.ContainsRune(b.Script, 0):
-		return problem("script", "at most 65536 bytes of UTF-8 without NUL")
+		return valid.Problem("script", "at most 65536 bytes of UTF-8 without NUL")
 	}
-	return firstOf(b.Spec.Validate(), b.validArray(), validEnv(b.Env), validAfter(b.After), validStdin(b.Stdin))
-}
-
-func validStdin(text string) error {
-	_, err := model.Stdin(text)
-	return err
+	return valid.FirstOf(b.Spec.Validate(), b.validArray(), valid.Env(b.Env), valid.After(b.After), valid.Stdin(b.Stdin))
 }
 
 func (b *Submit) tasks() int { return int(b.Tasks) }
@@ -71,36 +67,7 @@ const (
 	afterSize = 64
 )
 
-func (b *Submit) validArray() error { return validArray(&b.Spec, b.Tasks) }
-
-func validArray(spec *model.Spec, tasks uint32) error {
-	if n := spec.Count(); spec.Array != "" && n != int(tasks) {
-		return problem("array_indices", "as many as there are tasks")
-	}
-	return nil
-}
-
-func validEnv(env []string) error {
-	size, last := 0, ""
-	for _, kv := range env {
-		name, _, ok := strings.Cut(kv, "=")
-		if !ok || !model.EnvName(name) || strings.ContainsRune(kv, 0) || !utf8.ValidString(kv) {
-			return problem("env", "NAME=value, names of letters, digits and _ that begin with no digit, no NUL")
-		}
-		if name <= last {
-			return problem("env", "sorted by name, each name once")
-		}
-		last = name
-		size += len(kv) + 1
-	}
-	if size > model.MaxEnv {
-		return problem("env", "at most 32768 bytes in all")
-	}
-	return nil
-}
-
-// AllTasks in place of a task's number means every task of the job.
-const AllTasks = -1
+func (b *Submit) validArray() error { return valid.Array(&b.Spec, b.Tasks) }
 
 // Cancel ends tasks: those that wait at once, those that run by signal, grace
 // and kill.
@@ -117,7 +84,7 @@ func (*Cancel) Kind() Kind { return KindCancel }
 
 // Validate checks the target.
 func (b *Cancel) Validate() error {
-	return firstOf(validTarget(b.Job, b.Task), validTasks(b.Task, b.Tasks), validNote(b.Note))
+	return valid.FirstOf(valid.Target(b.Job, b.Task), valid.Tasks(b.Task, b.Tasks), valid.Note(b.Note))
 }
 
 // SetPriority moves the tasks of a job that have not ended to another class.
@@ -133,9 +100,9 @@ func (*SetPriority) Kind() Kind { return KindSetPriority }
 // Validate checks the class.
 func (b *SetPriority) Validate() error {
 	if !b.Class.Valid() || b.Priority > 10 {
-		return problem("priority", "a class from 1 (low) to 4 (critical)")
+		return valid.Problem("priority", "a class from 1 (low) to 4 (critical)")
 	}
-	return validTarget(b.Job, AllTasks)
+	return valid.Target(b.Job, model.AllTasks)
 }
 
 // Hold keeps waiting tasks from starting.
@@ -152,7 +119,7 @@ func (*Hold) Kind() Kind { return KindHold }
 
 // Validate checks the target.
 func (b *Hold) Validate() error {
-	return firstOf(validTarget(b.Job, b.Task), validTasks(b.Task, b.Tasks), validNote(b.Note))
+	return valid.FirstOf(valid.Target(b.Job, b.Task), valid.Tasks(b.Task, b.Tasks), valid.Note(b.Note))
 }
 
 // Release lets held tasks start again. It ends a retry's backoff and lets the task have the GPUs that failed
@@ -169,7 +136,7 @@ func (*Release) Kind() Kind { return KindRelease }
 
 // Validate checks the target.
 func (b *Release) Validate() error {
-	return firstOf(validTarget(b.Job, b.Task), validTasks(b.Task, b.Tasks))
+	return valid.FirstOf(valid.Target(b.Job, b.Task), valid.Tasks(b.Task, b.Tasks))
 }
 
 // Requeue stops running tasks and moves them back to the queue, uncharged.
@@ -186,7 +153,7 @@ func (*Requeue) Kind() Kind { return KindRequeue }
 
 // Validate checks the target.
 func (b *Requeue) Validate() error {
-	return firstOf(validTarget(b.Job, b.Task), validTasks(b.Task, b.Tasks), validNote(b.Note))
+	return valid.FirstOf(valid.Target(b.Job, b.Task), valid.Tasks(b.Task, b.Tasks), valid.Note(b.Note))
 }
 
 // Extend raises a job's time limit, also for running tasks.
@@ -202,9 +169,9 @@ func (*Extend) Kind() Kind { return KindExtend }
 // Validate checks that one of the two is given.
 func (b *Extend) Validate() error {
 	if b.TimeLimit < 0 || b.By < 0 || (b.TimeLimit == 0) == (b.By == 0) || max(b.TimeLimit, b.By) > model.MaxDuration {
-		return problem("time_limit", "more than 0 and at most 366 days, or by, and not both")
+		return valid.Problem("time_limit", "more than 0 and at most 366 days, or by, and not both")
 	}
-	return validTarget(b.Job, AllTasks)
+	return valid.Target(b.Job, model.AllTasks)
 }
 
 // Place gives a queued task its GPUs and makes its next attempt. It names the state that it was decided on;
@@ -228,34 +195,9 @@ func (*Place) Kind() Kind { return KindPlace }
 // Validate checks the sizes and that no node and no slot comes twice.
 func (b *Place) Validate() error {
 	if b.Attempt.Job == 0 || b.Attempt.N == 0 {
-		return problem("attempt", "a job and an attempt's number")
+		return valid.Problem("attempt", "a job and an attempt's number")
 	}
 	return validPlacements(b.Ranks, model.MaxRanks)
-}
-
-func validPlacements(ranks []Placement, limit int) error {
-	if err := count("ranks", len(ranks), 1, limit); err != nil {
-		return err
-	}
-	var nodes []model.NodeID
-	var slots []model.SlotKey
-	for i := range ranks {
-		nodes = append(nodes, ranks[i].Node)
-		slots = append(slots, ranks[i].Slots...)
-		if len(ranks[i].Slots) == 0 {
-			return problem("slots", "at least one a rank")
-		}
-	}
-	slices.Sort(nodes)
-	slices.SortFunc(slots, model.SlotKey.Compare)
-	if len(slices.Compact(nodes)) != len(ranks) {
-		return problem("ranks", "on different nodes")
-	}
-	n := len(slots)
-	if n > model.MaxGPUs || len(slices.Compact(slots)) != n {
-		return problem("slots", "different, and at most 8192")
-	}
-	return nil
 }
 
 // Preempt claims GPUs for a waiting task or service, and stops the attempts that hold them.
@@ -274,17 +216,17 @@ func (*Preempt) Kind() Kind { return KindPreempt }
 // Validate bounds the lists, at least one of which must not be empty.
 func (b *Preempt) Validate() error {
 	if b.Beneficiary.Job == 0 && !b.Beneficiary.IsTurn() {
-		return problem("beneficiary", "a task")
+		return valid.Problem("beneficiary", "a task")
 	}
 	slots := slices.Clone(b.Slots)
 	slices.SortFunc(slots, model.SlotKey.Compare)
 	if len(slots) > model.MaxGPUs || len(slices.Compact(slots)) != len(b.Slots) {
-		return problem("slots", "different, and at most 8192")
+		return valid.Problem("slots", "different, and at most 8192")
 	}
 	if len(b.Slots) > 0 {
-		return count("victims", len(b.Victims), 0, 1024)
+		return valid.Count("victims", len(b.Victims), 0, 1024)
 	}
-	return count("victims", len(b.Victims), 1, 1024)
+	return valid.Count("victims", len(b.Victims), 1, 1024)
 }
 
 // ExpireClaims removes claims whose time has come.
@@ -296,7 +238,7 @@ type ExpireClaims struct {
 func (*ExpireClaims) Kind() Kind { return KindExpireClaims }
 
 // Validate bounds the list.
-func (b *ExpireClaims) Validate() error { return count("slots", len(b.Slots), 1, 4096) }
+func (b *ExpireClaims) Validate() error { return valid.Count("slots", len(b.Slots), 1, 4096) }
 
 // StartOverdue stops an attempt whose ranks did not all start in time, uncharged.
 type StartOverdue struct {
@@ -309,61 +251,7 @@ func (*StartOverdue) Kind() Kind { return KindStartOverdue }
 // Validate requires an attempt.
 func (b *StartOverdue) Validate() error {
 	if b.Attempt.Job == 0 || b.Attempt.N == 0 {
-		return problem("attempt", "a job and an attempt's number")
-	}
-	return nil
-}
-
-func validTarget(job model.JobID, task int64) error {
-	if job == 0 {
-		return problem("job", "a job's number")
-	}
-	if task < AllTasks || task > model.MaxIndex {
-		return problem("task", "-1 (all) to 999999")
-	}
-	return nil
-}
-
-// validTasks checks a selection of an array's tasks; empty: none is selected.
-func validTasks(task int64, some string) error {
-	if some == "" {
-		return nil
-	}
-	x, err := model.ParseIndices(some)
-	if err != nil || x.String() != some || task != AllTasks {
-		return problem("task", "a number, or numbers and ranges in rising order such as 3,7-9")
-	}
-	return nil
-}
-
-func validNote(s string) error {
-	if !model.Text(s, model.MaxText) {
-		return problem("note", "at most 512 bytes of text on one line")
-	}
-	return nil
-}
-
-func validTTL(d time.Duration) error {
-	if d < 0 || d > model.MaxDuration {
-		return problem("ttl", "0 (none) to 366 days")
-	}
-	return nil
-}
-
-func problem(field, want string) error { return &model.Problem{Field: field, Want: want} }
-
-func count(field string, n, low, high int) error {
-	if n < low || n > high {
-		return problem(field, "within the bounds of a list")
-	}
-	return nil
-}
-
-func firstOf(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
+		return valid.Problem("attempt", "a job and an attempt's number")
 	}
 	return nil
 }

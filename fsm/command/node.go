@@ -1,9 +1,9 @@
 package command
 
 import (
-	"slices"
 	"time"
 
+	"github.com/berth-gpu/berth/fsm/command/valid"
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
@@ -43,75 +43,25 @@ func (*Register) Kind() Kind { return KindRegister }
 func (b *Register) Validate() error {
 	for _, id := range []string{string(b.Node), b.Machine, b.Boot, b.Lineage, b.Session} {
 		if !model.Name(id) {
-			return problem("identity", "a node's id, machine, boot id, lineage and session, each of 1 to 128 bytes")
+			return valid.Problem("identity", "a node's id, machine, boot id, lineage and session, each of 1 to 128 bytes")
 		}
 	}
 	if !model.Text(b.Features, model.MaxText) {
-		return problem("features", "at most 512 bytes of text on one line")
+		return valid.Problem("features", "at most 512 bytes of text on one line")
 	}
 	if !model.Text(b.Hostname, model.MaxName) || !model.Text(b.Version, model.MaxName) {
-		return problem("hostname, version", "at most 128 bytes each")
+		return valid.Problem("hostname, version", "at most 128 bytes each")
 	}
 	if b.Address != "" {
 		if _, err := model.ParseIPPort(b.Address); err != nil {
-			return problem("address", "IP:port, at which peers can reach this agent: "+err.Error())
+			return valid.Problem("address", "IP:port, at which peers can reach this agent: "+err.Error())
 		}
 	}
 	if !b.Accounts.Valid() || !model.Text(b.Account, model.MaxName) || b.Accounts == model.AccountsOwn && b.Account == "" {
-		return problem("accounts", "shared, users or own, with the name of the agent's account in at most 128 bytes")
+		return valid.Problem("accounts", "shared, users or own, with the name of the agent's account in at most 128 bytes")
 	}
-	return firstOf(validLabels(b.Labels, false), validTrouble(b.Trouble), validDevices(b.Devices), count("folders", len(b.Folders), 0, 4096), validReports(b.Reports),
-		count("cleaned", len(b.Cleaned), 0, 4096))
-}
-
-func validDevices(list []model.Device) error {
-	if err := count("devices", len(list), 0, model.MaxDevices); err != nil {
-		return err
-	}
-	for i := range list {
-		d := &list[i]
-		if !model.Name(string(d.ID)) || !d.Health.Valid() || d.Health == model.HealthMissing ||
-			!model.Text(d.Model, model.MaxName) || !model.Text(d.PCI, model.MaxName) ||
-			!model.Text(d.Link, model.MaxName) || !model.Text(d.Why, model.MaxText) {
-			return problem("device", "a UUID, a health and short texts")
-		}
-	}
-	ids := slices.SortedFunc(func(yield func(model.GPUID) bool) {
-		for i := range list {
-			if !yield(list[i].ID) {
-				return
-			}
-		}
-	}, model.GPUID.Compare)
-	if len(slices.Compact(ids)) != len(list) {
-		return problem("devices", "different")
-	}
-	return nil
-}
-
-func validReports(list []model.Progress) error {
-	if err := count("reports", len(list), 0, 4096); err != nil {
-		return err
-	}
-	for i := range list {
-		p := &list[i]
-		if p.Address != "" {
-			if _, err := model.ParseIP(p.Address); err != nil {
-				return problem("report's address", "an IP address at which other ranks can reach this one: "+err.Error())
-			}
-		}
-		if p.Phase < model.RankTaken || p.Phase > model.RankNever ||
-			!model.Text(p.Detail, model.MaxText) || p.Saved < 0 || p.Saved > model.MaxRan || !believable(&p.Exit) {
-			return problem("report", "a phase from taken to never_started, with short texts and times within bounds")
-		}
-	}
-	return nil
-}
-
-func believable(e *model.Exit) bool {
-	return e.Ran >= 0 && e.Ran <= model.MaxRan && e.Saved >= 0 && e.Saved <= model.MaxRan && e.PeakMB <= model.MaxPeakMB &&
-		e.DiskMB <= model.MaxDiskMB && e.DiskMaxMB <= model.MaxDiskMB &&
-		e.Watched <= model.MaxWatched && e.Idle <= e.Watched && (e.Delivered == model.ReasonNone || e.Delivered.Stops())
+	return valid.FirstOf(valid.Labels(b.Labels, false), valid.Trouble(b.Trouble), valid.Devices(b.Devices), valid.Count("folders", len(b.Folders), 0, 4096), valid.Reports(b.Reports),
+		valid.Count("cleaned", len(b.Cleaned), 0, 4096))
 }
 
 // Renew contains the renewals that the leader has gathered.
@@ -131,7 +81,7 @@ type Renewal struct {
 func (*Renew) Kind() Kind { return KindRenew }
 
 // Validate bounds the batch.
-func (b *Renew) Validate() error { return count("renewals", len(b.Renewals), 1, 4096) }
+func (b *Renew) Validate() error { return valid.Count("renewals", len(b.Renewals), 1, 4096) }
 
 // Report contains a node's reports on its ranks and slots.
 type Report struct {
@@ -147,7 +97,7 @@ func (*Report) Kind() Kind { return KindReport }
 
 // Validate bounds the lists.
 func (b *Report) Validate() error {
-	return firstOf(validReports(b.Reports), count("cleaned", len(b.Cleaned), 0, 4096))
+	return valid.FirstOf(valid.Reports(b.Reports), valid.Count("cleaned", len(b.Cleaned), 0, 4096))
 }
 
 // Inventory contains a node's current GPUs.
@@ -164,14 +114,7 @@ func (*Inventory) Kind() Kind { return KindInventory }
 
 // Validate checks the devices and the text.
 func (b *Inventory) Validate() error {
-	return firstOf(validDevices(b.Devices), validTrouble(b.Trouble))
-}
-
-func validTrouble(text string) error {
-	if !model.Text(text, model.MaxText) {
-		return problem("trouble", "at most 512 bytes of text on one line")
-	}
-	return nil
+	return valid.FirstOf(valid.Devices(b.Devices), valid.Trouble(b.Trouble))
 }
 
 // SetNodeMode opens, cordons or drains a node.
@@ -185,7 +128,7 @@ type SetNodeMode struct {
 func (*SetNodeMode) Kind() Kind { return KindSetNodeMode }
 
 // Validate checks the mode.
-func (b *SetNodeMode) Validate() error { return firstOf(validMode(b.Mode), validNote(b.Note)) }
+func (b *SetNodeMode) Validate() error { return valid.FirstOf(valid.Mode(b.Mode), valid.Note(b.Note)) }
 
 // SetNodeLabels sets which labels a node has or lacks, whatever its agent reports.
 type SetNodeLabels struct {
@@ -199,19 +142,9 @@ func (*SetNodeLabels) Kind() Kind { return KindSetNodeLabels }
 // Validate checks the labels.
 func (b *SetNodeLabels) Validate() error {
 	if b.Changes == "" {
-		return problem("labels", "given")
+		return valid.Problem("labels", "given")
 	}
-	return validLabels(b.Changes, true)
-}
-
-// validLabels checks labels, which only an operator may remove.
-func validLabels(text string, mayGo bool) error {
-	all, err := model.ParseLabels(text)
-	gone := slices.ContainsFunc(all, func(v model.Label) bool { return v.Gone })
-	if err != nil || all.String() != text || gone && !mayGo {
-		return problem("labels", "labels such as zone=a, sorted, each once")
-	}
-	return nil
+	return valid.Labels(b.Changes, true)
 }
 
 // ConfirmDead is an operator's confirmation that a node's processes are gone for good.
@@ -225,7 +158,7 @@ type ConfirmDead struct {
 func (*ConfirmDead) Kind() Kind { return KindConfirmDead }
 
 // Validate checks the note.
-func (b *ConfirmDead) Validate() error { return validNote(b.Note) }
+func (b *ConfirmDead) Validate() error { return valid.Note(b.Note) }
 
 // RetireNode removes a node that is dead or empty.
 type RetireNode struct {
@@ -261,14 +194,7 @@ type SetGPUMode struct {
 func (*SetGPUMode) Kind() Kind { return KindSetGPUMode }
 
 // Validate checks the mode.
-func (b *SetGPUMode) Validate() error { return firstOf(validMode(b.Mode), validNote(b.Note)) }
-
-func validMode(m model.NodeMode) error {
-	if m > model.ModeDraining {
-		return problem("mode", "open, cordoned or draining")
-	}
-	return nil
-}
+func (b *SetGPUMode) Validate() error { return valid.FirstOf(valid.Mode(b.Mode), valid.Note(b.Note)) }
 
 // Suspect marks a node that has been silent for a while: no new work goes there.
 type Suspect struct {
@@ -298,7 +224,7 @@ func (*Silent) Kind() Kind { return KindSilent }
 // Validate bounds the time.
 func (b *Silent) Validate() error {
 	if b.Elapsed < 0 || b.Elapsed > model.MaxDuration {
-		return problem("elapsed", "0 to 366 days")
+		return valid.Problem("elapsed", "0 to 366 days")
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package command
 import (
 	"time"
 
+	"github.com/berth-gpu/berth/fsm/command/valid"
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
@@ -22,7 +23,7 @@ func (*SetWebhook) Kind() Kind { return KindSetWebhook }
 // Validate checks the webhook by itself.
 func (b *SetWebhook) Validate() error {
 	if b.Webhook.By != "" || b.Webhook.Made != 0 {
-		return problem("made", "left out: the cluster gives it")
+		return valid.Problem("made", "left out: the cluster gives it")
 	}
 	return b.Webhook.Validate()
 }
@@ -36,7 +37,7 @@ type DropWebhook struct {
 func (*DropWebhook) Kind() Kind { return KindDropWebhook }
 
 // Validate requires an id.
-func (b *DropWebhook) Validate() error { return validHook(b.ID) }
+func (b *DropWebhook) Validate() error { return valid.Hook(b.ID) }
 
 // TestWebhook queues a test delivery to a webhook. The result's Number is the log index under which the
 // delivery is found.
@@ -48,14 +49,7 @@ type TestWebhook struct {
 func (*TestWebhook) Kind() Kind { return KindTestWebhook }
 
 // Validate requires an id.
-func (b *TestWebhook) Validate() error { return validHook(b.ID) }
-
-func validHook(id model.WebhookID) error {
-	if !model.Name(string(id)) {
-		return problem("id", "a webhook's id")
-	}
-	return nil
-}
+func (b *TestWebhook) Validate() error { return valid.Hook(b.ID) }
 
 // MarkDeliveries records the outcomes of tries to deliver. The leader proposes it.
 type MarkDeliveries struct {
@@ -81,12 +75,12 @@ func (b *MarkDeliveries) Validate() error {
 	for i := range b.Marks {
 		switch m := &b.Marks[i]; {
 		case !model.Text(m.Error, model.MaxText):
-			return problem("error", "at most 512 bytes of text on one line")
+			return valid.Problem("error", "at most 512 bytes of text on one line")
 		case m.Took < 0 || m.Next < 0:
-			return problem("took, next", "0 or more")
+			return valid.Problem("took, next", "0 or more")
 		}
 	}
-	return count("marks", len(b.Marks), 1, MaxMarks)
+	return valid.Count("marks", len(b.Marks), 1, MaxMarks)
 }
 
 // SetNotify sets the cluster's settings of webhooks as a whole.
@@ -110,4 +104,4 @@ type NearLimit struct {
 func (*NearLimit) Kind() Kind { return KindNearLimit }
 
 // Validate bounds the list.
-func (b *NearLimit) Validate() error { return count("attempts", len(b.Attempts), 1, MaxMarks) }
+func (b *NearLimit) Validate() error { return valid.Count("attempts", len(b.Attempts), 1, MaxMarks) }

@@ -3,6 +3,7 @@ package command
 import (
 	"slices"
 
+	"github.com/berth-gpu/berth/fsm/command/valid"
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
@@ -31,10 +32,10 @@ func (*AdjustPolicy) Kind() Kind { return KindAdjustPolicy }
 // Validate requires something to change, and checks names, bounds, and that no value is given twice.
 func (b *AdjustPolicy) Validate() error {
 	if b.Policy == "" && len(b.Tuning) == 0 && len(b.Limits) == 0 {
-		return problem("policy", "given, or something else to change")
+		return valid.Problem("policy", "given, or something else to change")
 	}
 	if b.Policy != "" {
-		if err := validPolicy(b.Policy); err != nil {
+		if err := valid.Policy(b.Policy); err != nil {
 			return err
 		}
 	}
@@ -44,10 +45,10 @@ func (b *AdjustPolicy) Validate() error {
 			return err
 		}
 		if slices.ContainsFunc(b.Tuning[:i], func(o model.TuningValue) bool { return o.Name == v.Name }) {
-			return problem(v.Name, "given once")
+			return valid.Problem(v.Name, "given once")
 		}
 	}
-	return validLimits(b.Limits)
+	return valid.Limits(b.Limits)
 }
 
 // SetWeight sets the share of the cluster that a user or project should get, relative to others.
@@ -61,12 +62,12 @@ func (*SetWeight) Kind() Kind { return KindSetWeight }
 // Validate requires a user or project and a weight.
 func (b *SetWeight) Validate() error {
 	if b.Weight.Scope.Kind == model.ScopeCluster {
-		return problem("scope", "a user or a project")
+		return valid.Problem("scope", "a user or a project")
 	}
 	if b.Weight.Shares < 1 || b.Weight.Shares > 10_000 {
-		return problem("shares", "1 to 10000")
+		return valid.Problem("shares", "1 to 10000")
 	}
-	return validScope(b.Weight.Scope)
+	return valid.Scope(b.Weight.Scope)
 }
 
 // SetPools sets how GPUs are divided between owners and all others; a value of 0 stays as it is.
@@ -82,19 +83,9 @@ func (*SetPools) Kind() Kind { return KindSetPools }
 func (b *SetPools) Validate() error {
 	switch {
 	case b.Mode == model.PoolDefault && b.Part == 0:
-		return problem("mode", "dynamic, static or hybrid, or a reserved_ratio given")
+		return valid.Problem("mode", "dynamic, static or hybrid, or a reserved_ratio given")
 	}
-	return validPools(model.Pools{Mode: b.Mode, Part: b.Part})
-}
-
-func validPools(p model.Pools) error {
-	switch {
-	case p.Mode != model.PoolDefault && !p.Mode.Valid():
-		return problem("mode", "dynamic, static or hybrid")
-	case p.Part > 1000:
-		return problem("reserved_ratio", "above 0 and at most 1")
-	}
-	return nil
+	return valid.Pools(model.Pools{Mode: b.Mode, Part: b.Part})
 }
 
 // Steer records the scheduler's memory for its next passes.
@@ -119,4 +110,4 @@ type Suspend struct {
 func (*Suspend) Kind() Kind { return KindSuspend }
 
 // Validate bounds the list.
-func (b *Suspend) Validate() error { return count("attempts", len(b.Attempts), 1, 1024) }
+func (b *Suspend) Validate() error { return valid.Count("attempts", len(b.Attempts), 1, 1024) }

@@ -3,6 +3,7 @@ package command
 import (
 	"time"
 
+	"github.com/berth-gpu/berth/fsm/command/valid"
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
@@ -38,25 +39,25 @@ func (*Allocate) Kind() Kind { return KindAllocate }
 func (b *Allocate) Validate() error {
 	switch {
 	case b.ID != "" && !model.Name(string(b.ID)):
-		return problem("allocation_id", "a name")
+		return valid.Problem("allocation_id", "a name")
 	case b.ID == "" && !model.ServiceName(b.Service):
-		return problem("service_name", "1 to 100 letters, digits, dots, hyphens and underscores")
+		return valid.Problem("service_name", "1 to 100 letters, digits, dots, hyphens and underscores")
 	case !model.Name(b.User) || (b.Project != "" && !model.Name(b.Project)):
-		return problem("user, project", "names")
+		return valid.Problem("user, project", "names")
 	case !model.Text(b.Service, model.MaxName) || !model.Text(b.Workload, model.MaxName) || !model.Text(b.GPUModel, model.MaxName):
-		return problem("service_name, workload_type, gpu_model", "at most 128 bytes of text")
+		return valid.Problem("service_name, workload_type, gpu_model", "at most 128 bytes of text")
 	case !b.Class.Valid() || b.Priority > 10:
-		return problem("priority", "1 to 10")
+		return valid.Problem("priority", "1 to 10")
 	case b.GPUs < 1 || b.GPUs > model.MaxDevices:
-		return problem("gpu_count", "1 to 64: an allocation is on one node")
+		return valid.Problem("gpu_count", "1 to 64: an allocation is on one node")
 	case len(b.Data) > model.MaxData:
-		return problem("workload_data", "at most 8192 bytes")
+		return valid.Problem("workload_data", "at most 8192 bytes")
 	case b.Webhook != "" && !model.WebURL(b.Webhook):
-		return problem("webhook_url", "an http or https URL of at most 2048 bytes, without user and password")
+		return valid.Problem("webhook_url", "an http or https URL of at most 2048 bytes, without user and password")
 	case !model.Text(b.For, model.MaxName):
-		return problem("job_id", "at most 128 bytes of text on one line")
+		return valid.Problem("job_id", "at most 128 bytes of text on one line")
 	}
-	return firstOf(validTTL(b.TTL), b.Where().Validate())
+	return valid.FirstOf(valid.TTL(b.TTL), b.Where().Validate())
 }
 
 // Where returns the nodes on which the allocation may be.
@@ -87,7 +88,7 @@ type RenewAllocation struct {
 func (*RenewAllocation) Kind() Kind { return KindRenewAllocation }
 
 // Validate checks the TTL.
-func (b *RenewAllocation) Validate() error { return validTTL(b.TTL) }
+func (b *RenewAllocation) Validate() error { return valid.TTL(b.TTL) }
 
 // ReleaseAllocation releases an allocation; its GPUs are free once their node has verified them as clean.
 type ReleaseAllocation struct {
@@ -109,4 +110,4 @@ type ExpireAllocations struct {
 func (*ExpireAllocations) Kind() Kind { return KindExpireAllocations }
 
 // Validate bounds the list.
-func (b *ExpireAllocations) Validate() error { return count("allocations", len(b.IDs), 1, 1000) }
+func (b *ExpireAllocations) Validate() error { return valid.Count("allocations", len(b.IDs), 1, 1000) }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/berth-gpu/berth/fsm/command/target"
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
@@ -25,13 +26,13 @@ func (b *SetPeer) Target() string { return "peer " + string(b.Peer.ID) }
 func (b *DropPeer) Target() string { return "peer " + string(b.ID) }
 
 // Target returns the first of the jobs, and how many there are.
-func (b *Retire) Target() string { return targetJobs(b.Jobs) }
+func (b *Retire) Target() string { return target.Jobs(b.Jobs) }
 
 // Target returns the job, or one task of it.
 func (b *Cancel) Target() string { return targetSome(b.Job, b.Task) }
 
 // Target returns the job.
-func (b *SetPriority) Target() string { return TargetJob(b.Job) }
+func (b *SetPriority) Target() string { return target.Job(b.Job) }
 
 // Target returns the job, or one task of it.
 func (b *Hold) Target() string { return targetSome(b.Job, b.Task) }
@@ -43,28 +44,28 @@ func (b *Release) Target() string { return targetSome(b.Job, b.Task) }
 func (b *Requeue) Target() string { return targetSome(b.Job, b.Task) }
 
 // Target returns the job.
-func (b *Extend) Target() string { return TargetJob(b.Job) }
+func (b *Extend) Target() string { return target.Job(b.Job) }
 
 // Target returns the first of the jobs, and how many there are.
-func (b *Settle) Target() string { return targetJobs(b.Jobs) }
+func (b *Settle) Target() string { return target.Jobs(b.Jobs) }
 
 // Target returns the job.
-func (b *DropDependencies) Target() string { return TargetJob(b.Job) }
+func (b *DropDependencies) Target() string { return target.Job(b.Job) }
 
 // Target returns the first of the jobs, and how many there are.
-func (b *Overdue) Target() string { return targetJobs(b.Jobs) }
+func (b *Overdue) Target() string { return target.Jobs(b.Jobs) }
 
 // Target returns the task.
-func (b *Place) Target() string { return targetTask(b.Attempt.TaskKey()) }
+func (b *Place) Target() string { return target.Task(b.Attempt.TaskKey()) }
 
 // Target returns the first of the victims, and how many there are.
-func (b *Preempt) Target() string { return targetAttempts(b.Victims) }
+func (b *Preempt) Target() string { return target.Attempts(b.Victims) }
 
 // Target returns the task.
-func (b *StartOverdue) Target() string { return targetTask(b.Attempt.TaskKey()) }
+func (b *StartOverdue) Target() string { return target.Task(b.Attempt.TaskKey()) }
 
 // Target returns the first of the jobs, and how many there are.
-func (b *Suspend) Target() string { return targetAttempts(b.Attempts) }
+func (b *Suspend) Target() string { return target.Attempts(b.Attempts) }
 
 // Target returns the reservation.
 func (b *CancelBooking) Target() string {
@@ -72,19 +73,19 @@ func (b *CancelBooking) Target() string {
 }
 
 // Target returns the node.
-func (b *Register) Target() string { return targetNode(b.Node) }
+func (b *Register) Target() string { return target.Node(b.Node) }
 
 // Target returns the node.
-func (b *SetNodeMode) Target() string { return targetNode(b.Node) }
+func (b *SetNodeMode) Target() string { return target.Node(b.Node) }
 
 // Target returns the node.
-func (b *SetNodeLabels) Target() string { return targetNode(b.Node) }
+func (b *SetNodeLabels) Target() string { return target.Node(b.Node) }
 
 // Target returns the node.
-func (b *ConfirmDead) Target() string { return targetNode(b.Node) }
+func (b *ConfirmDead) Target() string { return target.Node(b.Node) }
 
 // Target returns the node.
-func (b *RetireNode) Target() string { return targetNode(b.Node) }
+func (b *RetireNode) Target() string { return target.Node(b.Node) }
 
 // Target returns the GPU.
 func (b *KillForeign) Target() string { return "gpu " + string(b.Slot.GPU) }
@@ -93,37 +94,37 @@ func (b *KillForeign) Target() string { return "gpu " + string(b.Slot.GPU) }
 func (b *SetGPUMode) Target() string { return "gpu " + string(b.GPU) }
 
 // Target returns the node.
-func (b *Suspect) Target() string { return targetNode(b.Node) }
+func (b *Suspect) Target() string { return target.Node(b.Node) }
 
 // Target returns the task.
 func (b *RankLost) Target() string {
-	return targetTask(b.Rank.Attempt().TaskKey())
+	return target.Task(b.Rank.Attempt().TaskKey())
 }
 
 // Target returns the allocation.
-func (b *AllocationLost) Target() string { return targetAllocation(b.ID) }
+func (b *AllocationLost) Target() string { return target.Allocation(b.ID) }
 
 // Target returns the allocation, or the service where Apply numbers it.
 func (b *Allocate) Target() string {
 	if b.ID == "" {
 		return "service " + b.Service
 	}
-	return targetAllocation(b.ID)
+	return target.Allocation(b.ID)
 }
 
 // Target returns the allocation.
-func (b *Grant) Target() string { return targetAllocation(b.ID) }
+func (b *Grant) Target() string { return target.Allocation(b.ID) }
 
 // Target returns the allocation.
-func (b *RenewAllocation) Target() string { return targetAllocation(b.ID) }
+func (b *RenewAllocation) Target() string { return target.Allocation(b.ID) }
 
 // Target returns the allocation.
-func (b *ReleaseAllocation) Target() string { return targetAllocation(b.ID) }
+func (b *ReleaseAllocation) Target() string { return target.Allocation(b.ID) }
 
 // Target returns the user or the node that the token is for.
 func (b *MakeToken) Target() string {
 	if b.Role == model.RoleAgent {
-		return targetNode(model.NodeID(b.User))
+		return target.Node(model.NodeID(b.User))
 	}
 	return targetUser(b.User)
 }
@@ -152,10 +153,10 @@ func targetUser(name string) string { return "user " + name }
 
 // targetSome returns a job, or one task of it where one was named.
 func targetSome(id model.JobID, task int64) string {
-	if task == AllTasks {
-		return TargetJob(id)
+	if task == model.AllTasks {
+		return target.Job(id)
 	}
-	return TargetJob(id) + " task " + strconv.FormatInt(task, 10)
+	return target.Job(id) + " task " + strconv.FormatInt(task, 10)
 }
 
 // Target returns the webhook.

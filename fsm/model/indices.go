@@ -8,6 +8,9 @@ import (
 	"strings"
 )
 
+// AllTasks in place of a task's number means every task of the job.
+const AllTasks = -1
+
 // Indices are the numbers of an array's tasks, or of some of them: at most
 // MaxTasks different numbers up to MaxIndex, in rising order.
 type Indices []uint32

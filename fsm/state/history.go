@@ -5,6 +5,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state/digest"
 	"github.com/berth-gpu/berth/fsm/state/table"
 )
 
@@ -83,7 +84,7 @@ func addTask(s *State, h *History, k model.TaskKey) {
 
 // Encode returns the history as bytes, alike for alike ones.
 func (h *History) Encode() ([]byte, error) {
-	data, err := rows.plain.Marshal(h)
+	data, err := digest.Rows.Plain.Marshal(h)
 	if err != nil {
 		return nil, fmt.Errorf("encoding the history of job %s: %w", h.Job.ID, err)
 	}
@@ -92,10 +93,10 @@ func (h *History) Encode() ([]byte, error) {
 
 // DecodeHistory decodes a result of Encode. An *[command.UnknownError] means a newer program's history.
 func DecodeHistory(data []byte) (h History, err error) {
-	if err = rows.dec.Unmarshal(data, &h); err == nil {
+	if err = digest.Rows.Dec.Unmarshal(data, &h); err == nil {
 		return h, nil
 	}
-	if isUnknownField(err) {
+	if digest.IsUnknownField(err) {
 		return h, &command.UnknownError{What: "a field of a job's history"}
 	}
 	return h, fmt.Errorf("%w: a job's history: %w", ErrCorrupt, err)
@@ -112,7 +113,7 @@ type outline struct {
 // cost.
 func DecodeOutline(data []byte) (History, error) {
 	var o outline
-	if err := rows.some.Unmarshal(data, &o); err != nil {
+	if err := digest.Rows.Some.Unmarshal(data, &o); err != nil {
 		return History{}, fmt.Errorf("%w: a job's history: %w", ErrCorrupt, err)
 	}
 	return History{Job: o.Job, Tasks: o.Tasks, Attempts: o.Attempts}, nil

@@ -7,33 +7,29 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// books is where limits, guarantees and accounts are looked up: a state, or a transaction.
-type books struct {
-	pools   model.Pools
-	gpus    int64 // of the cluster that are fit for work
-	limit   func(model.ScopeKey) (model.Limit, bool)
-	account func(model.ScopeKey) (model.Account, bool)
+// PoolSource is where limits, guarantees and accounts are looked up: a state, or a transaction.
+type PoolSource struct {
+	Pools   model.Pools
+	GPUs    int64 // of the cluster that are fit for work
+	Limit   func(model.ScopeKey) (model.Limit, bool)
+	Account func(model.ScopeKey) (model.Account, bool)
 }
 
-func (s *State) books() books {
-	return books{s.Settings().Pools, s.FitGPUs, s.Limits.Get, s.Accounts.Get}
+func (s *State) books() PoolSource {
+	return PoolSource{Pools: s.Settings().Pools, GPUs: s.FitGPUs, Limit: s.Limits.Get, Account: s.Accounts.Get}
 }
 
-func (t *tx) books() books {
-	return books{t.settings.Pools, t.fit, t.limits.get, t.accounts.get}
-}
-
-// owner returns the owner of the guarantee on which the work of a user within a project draws: the project if
+// Owner returns the owner of the guarantee on which the work of a user within a project draws: the project if
 // it owns GPUs, otherwise the user; the cluster stands for none.
-func (b *books) owner(project, user string) (scope model.ScopeKey, reserved int64) {
+func (b *PoolSource) Owner(project, user string) (scope model.ScopeKey, reserved int64) {
 	if project != "" {
 		scope = model.ScopeKey{Kind: model.ScopeProject, Name: project}
-		if l, _ := b.limit(scope); l.Reserved > 0 {
+		if l, _ := b.Limit(scope); l.Reserved > 0 {
 			return scope, l.Reserved
 		}
 	}
 	scope = model.ScopeKey{Kind: model.ScopeUser, Name: user}
-	if l, _ := b.limit(scope); l.Reserved > 0 {
+	if l, _ := b.Limit(scope); l.Reserved > 0 {
 		return scope, l.Reserved
 	}
 	return model.ScopeKey{Kind: model.ScopeCluster}, 0
@@ -53,15 +49,16 @@ type Pool struct {
 // PoolOf returns the pool of a user's work within a project; the project may be empty.
 func (s *State) PoolOf(project, user string) Pool {
 	b := s.books()
-	return b.pool(project, user)
+	return b.Pool(project, user)
 }
 
-func (b *books) pool(project, user string) Pool {
-	all, _ := b.account(model.ScopeKey{Kind: model.ScopeCluster})
-	p := Pool{Mode: b.pools.Mode, Owned: all.Reserved, Borrowed: int64(all.Borrowed)}
-	p.Open = max(b.gpus-b.pools.Kept(b.gpus, all.Reserved), 0)
-	p.Owner, p.Reserved = b.owner(project, user)
-	own, _ := b.account(p.Owner)
+// Pool returns the pool of a user's work within a project; the project may be empty.
+func (b *PoolSource) Pool(project, user string) Pool {
+	all, _ := b.Account(model.ScopeKey{Kind: model.ScopeCluster})
+	p := Pool{Mode: b.Pools.Mode, Owned: all.Reserved, Borrowed: int64(all.Borrowed)}
+	p.Open = max(b.GPUs-b.Pools.Kept(b.GPUs, all.Reserved), 0)
+	p.Owner, p.Reserved = b.Owner(project, user)
+	own, _ := b.Account(p.Owner)
 	p.Own = int64(own.Own)
 	return p
 }
@@ -124,94 +121,4 @@ func (s *State) Borrowing() iter.Seq[model.AttemptKey] {
 			}
 		}
 	}
-}
-
-// draw counts GPUs that work begins or ceases to hold in the accounts of its scopes.
-func draw(t *tx, project, user string, by int32) {
-	for _, scope := range ScopesOf(project, user) {
-		if a, found := t.accounts.get(scope); found && a.Began > 0 {
-			l, _ := t.limits.get(scope)
-			a.Hold(a.GPUs+uint32(by), t.clock, l.Period) // wrap-around subtracts
-			t.accounts.put(a)
-		}
-	}
-	cluster := model.ScopeKey{Kind: model.ScopeCluster}
-	all, _ := t.accounts.get(cluster)
-	if all.Reserved == 0 {
-		return
-	}
-	b := t.books()
-	owner, reserved := b.owner(project, user)
-	if owner == cluster {
-		all.Own += uint32(by)      // wrap-around subtracts
-		all.Borrowed += uint32(by) // wrap-around subtracts
-		t.accounts.put(all)
-		return
-	}
-	a, _ := t.accounts.get(owner)
-	was := borrowed(a.Own, reserved)
-	a.Scope, a.Own = owner, a.Own+uint32(by) // wrap-around subtracts
-	putAccount(t, a)
-	all.Borrowed += borrowed(a.Own, reserved) - was
-	t.accounts.put(all)
-}
-
-// borrowed returns how many of an owner's GPUs are beyond its guarantee.
-func borrowed(own uint32, reserved int64) uint32 {
-	return uint32(max(int64(own)-reserved, 0))
-}
-
-func putAccount(t *tx, a model.Account) {
-	if a.Empty() {
-		t.accounts.delete(a.Scope)
-	} else {
-		t.accounts.put(a)
-	}
-}
-
-// openAccount begins or ends the count of a scope's GPU time as its quota does; a quota of another period
-// restarts it.
-func openAccount(t *tx, was, is *model.Limit) {
-	if was.Period == is.Period {
-		return
-	}
-	a, _ := t.accounts.get(is.Scope)
-	a.Scope, a.Began, a.Used, a.At, a.GPUs = is.Scope, 0, 0, 0, 0
-	if is.GPUTime > 0 {
-		use, _ := t.usage.get(is.Scope)
-		a.At, a.GPUs = t.clock, use.GPUs
-		a.Began, _ = model.PeriodOf(t.clock, is.Period)
-	}
-	putAccount(t, a)
-}
-
-// recount recomputes what draws on which guarantee, since one has changed.
-func recount(t *tx, changed model.ScopeKey) {
-	own, b := map[model.ScopeKey]uint32{}, t.books()
-	for k, s := range t.shares.now().All() {
-		owner, _ := b.owner(k.Project, k.User)
-		own[owner] += s.GPUs
-	}
-	cluster := model.ScopeKey{Kind: model.ScopeCluster}
-	all, _ := t.accounts.get(cluster)
-	all.Scope, all.Own, all.Reserved, all.Borrowed = cluster, 0, 0, 0
-	if a, found := t.accounts.get(changed); found {
-		a.Own = 0
-		putAccount(t, a)
-	}
-	for scope, l := range t.limits.now().All() {
-		if l.Reserved == 0 {
-			continue
-		}
-		a, _ := t.accounts.get(scope)
-		a.Scope, a.Own = scope, own[scope]
-		putAccount(t, a)
-		all.Reserved += l.Reserved
-		all.Borrowed += borrowed(a.Own, l.Reserved)
-	}
-	if all.Reserved > 0 {
-		all.Own = own[cluster]
-		all.Borrowed += all.Own
-	}
-	putAccount(t, all)
 }

@@ -11,10 +11,11 @@ import (
 // LimitOf returns the limit of a scope: its own limit, and of a user without a number of GPUs the cluster's
 // default of that; false if there is none.
 func LimitOf(s *State, scope model.ScopeKey) (limit model.Limit, found bool) {
-	return limitOf(s.Limits.Get, scope)
+	return LimitFrom(s.Limits.Get, scope)
 }
 
-func limitOf(get func(model.ScopeKey) (model.Limit, bool), scope model.ScopeKey) (limit model.Limit, found bool) {
+// LimitFrom returns what [LimitOf] does, with limits that are looked up by get.
+func LimitFrom(get func(model.ScopeKey) (model.Limit, bool), scope model.ScopeKey) (limit model.Limit, found bool) {
 	if limit, found = get(scope); !found {
 		limit = model.NoLimit(scope)
 	}
@@ -36,10 +37,11 @@ type Quota struct {
 func (s *State) QuotaOf(scope model.ScopeKey, now model.Time) Quota {
 	limit, _ := s.Limits.Get(scope)
 	account, _ := s.Accounts.Get(scope)
-	return quotaOf(&limit, &account, now)
+	return QuotaFrom(&limit, &account, now)
 }
 
-func quotaOf(l *model.Limit, a *model.Account, now model.Time) Quota {
+// QuotaFrom returns a quota of GPU time at an instant, of a limit and the account of its scope.
+func QuotaFrom(l *model.Limit, a *model.Account, now model.Time) Quota {
 	if l.GPUTime == 0 {
 		return Quota{Scope: l.Scope}
 	}
@@ -64,4 +66,25 @@ func Hours(ms int64) string {
 	const hour = 3600 * 1000
 	text := fmt.Sprintf("%d.%03d", ms/hour, ms%hour*1000/hour)
 	return strings.TrimRight(strings.TrimRight(text, "0"), ".")
+}
+
+// LongestTime returns the longest time limit that a job may have, and the scope that bounds it; 0: any.
+func LongestTime(get func(model.ScopeKey) (model.Limit, bool), spec *model.Spec) (most time.Duration, scope model.ScopeKey) {
+	for _, k := range ScopesOf(spec.Project, spec.User) {
+		if l, _ := get(k); l.RunTime > 0 && (most == 0 || l.RunTime < most) {
+			most, scope = l.RunTime, k
+		}
+	}
+	return most, scope
+}
+
+// PlacedFrom returns what [AsPlaced] does, with limits that are looked up by get.
+func PlacedFrom(get func(model.ScopeKey) (model.Limit, bool), spec *model.Spec) *model.Spec {
+	most, _ := LongestTime(get, spec)
+	if most == 0 || spec.TimeLimit > 0 {
+		return spec
+	}
+	with := *spec
+	with.TimeLimit = most
+	return &with
 }

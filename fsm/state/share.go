@@ -6,33 +6,6 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// MaxShares bounds the users whose use is remembered.
-const MaxShares = 20_000
-
-// account counts GPUs that a user begins or ceases to hold, and updates the user's use.
-func account(t *tx, project, user string, by int32) {
-	key := model.ShareKey{Project: project, User: user}
-	s, found := t.shares.get(key)
-	if !found && t.shares.size() >= MaxShares {
-		forgetShare(t)
-	}
-	s.Key = key
-	s = s.Aged(t.clock, max(t.settings.Tuning.HalfLife, time.Hour))
-	s.At = t.clock
-	s.GPUs += uint32(by) // wrap-around subtracts
-	t.shares.put(s)
-}
-
-// forgetShare makes room: it removes the first user without GPUs.
-func forgetShare(t *tx) {
-	for k, s := range t.shares.now().All() {
-		if s.GPUs == 0 {
-			t.shares.delete(k)
-			return
-		}
-	}
-}
-
 // Expect returns the expected remaining run time of a task of a spec that has executed for so long: by its
 // user's estimate, otherwise by what runs like it have taken, otherwise, without any knowledge, as long
 // again, an hour at least. A time limit bounds it.
@@ -94,8 +67,8 @@ func Quantile(past *model.Sketch, percent uint32) (time.Duration, bool) {
 	return 0, false
 }
 
-// pastOf returns the key of runs like those of a spec.
-func pastOf(spec *model.Spec) model.SketchKey {
+// PastKey returns the key of runs like those of a spec.
+func PastKey(spec *model.Spec) model.SketchKey {
 	return model.SketchKey{User: spec.User, Name: spec.RunName(), GPUs: spec.GPUs}
 }
 
@@ -119,17 +92,12 @@ func (s *State) Eligible(j *model.Job) model.Time {
 
 // Past returns what runs like those of a spec have taken.
 func (s *State) Past(spec *model.Spec) model.Sketch {
-	past, _ := s.Sketches.Get(pastOf(spec))
+	past, _ := s.Sketches.Get(PastKey(spec))
 	return past
 }
 
 // Expect returns the expected remaining run time of a task that has executed for so long, as [Expect] has it.
 func (s *State) Expect(spec *model.Spec, executed time.Duration) time.Duration {
 	past := s.Past(spec)
-	return Expect(spec, &past, executed)
-}
-
-func expect(t *tx, spec *model.Spec, executed time.Duration) time.Duration {
-	past, _ := t.sketches.get(pastOf(spec))
 	return Expect(spec, &past, executed)
 }

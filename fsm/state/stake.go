@@ -24,8 +24,8 @@ func StakeOf(s *State, a *model.Attempt) ledger.Stake {
 // nodes until an entry has ended it, though Apply would not insist: only from then on their GPUs count for
 // reservations, which would otherwise lack GPUs that are given away in between.
 func OpenBooks(s *State, now model.Time) *ledger.Books {
-	if s.ledger == nil {
+	if s.Booked == nil {
 		return nil
 	}
-	return ledger.NewBooks(s.ledger.Clone(), now, true)
+	return ledger.NewBooks(s.Booked.Clone(), now, true)
 }

@@ -50,3 +50,40 @@ func (s *State) DependenciesOf(id model.JobID) (out []model.Dependency) {
 	}
 	return out
 }
+
+// Exceeds reports whether an addition to the use would exceed a limit.
+func Exceeds(limit int64, used, add uint32) bool {
+	return limit != model.Unlimited && int64(used)+int64(add) > limit
+}
+
+// AsPlaced returns a spec as bookings count it once it is placed: one without a time limit gets the longest
+// that it may have.
+func AsPlaced(s *State, spec *model.Spec) *model.Spec {
+	return PlacedFrom(s.Limits.Get, spec)
+}
+
+// Whose returns the name by which nodes are looked up that run a user's jobs: empty if all nodes do, and the
+// same for all users without a node's account of the same name.
+func (s *State) Whose(user string) string {
+	if s.Private.Len() == 0 {
+		return ""
+	}
+	for k := range s.Private.From(PrivateKey{User: user}) {
+		if k.User == user {
+			return user
+		}
+		break
+	}
+	return model.Stranger
+}
+
+// AllocatedFor returns the allocation that has not ended and is for a user, as named by its requester.
+func AllocatedFor(s *State, who string) (model.Allocation, bool) {
+	for k := range s.HeldFor.From(HeldForKey{For: who}) {
+		if k.For != who {
+			break
+		}
+		return s.Allocations.Get(k.ID)
+	}
+	return model.Allocation{}, false
+}

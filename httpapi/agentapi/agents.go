@@ -16,6 +16,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/fsm/state/apply"
 	"github.com/berth-gpu/berth/httpapi/agentwire"
 	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/forward"
@@ -199,7 +200,7 @@ func (a agents) inventory(ctx context.Context, q *agentwire.Inventory) (*agentwi
 	// Agents repeat their inventory each minute, mostly unchanged. The repetition also corrects an
 	// answer by a former leader, so the state is read without a barrier.
 	if c.Validate() == nil {
-		if s, err := a.api.Fresh(ctx, port.Default); err == nil && s.Redundant(&c) {
+		if s, err := a.api.Fresh(ctx, port.Default); err == nil && apply.Redundant(&s, &c) {
 			return &agentwire.Reported{Index: s.Index}, s.Index, nil
 		}
 	}

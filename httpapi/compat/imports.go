@@ -11,6 +11,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/fsm/state/apply"
 	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/intake"
@@ -81,7 +82,7 @@ func (a imports) carry(ctx context.Context, in *importInput, body command.Body) 
 	}
 	s := a.api.Peer.Reader.State()
 	at := state.Meta{Index: s.Index + 1, Term: s.Term, At: s.Settings().Clock, By: string(a.api.Config.Self)}
-	_, results, _ := state.Apply(s, at, []command.Command{c})
+	_, results, _ := apply.Apply(s, at, []command.Command{c})
 	if !results[0].OK() {
 		return nil, problem.Refused(&results[0])
 	}

@@ -82,7 +82,7 @@ func (a changes) cancel(ctx context.Context, in *targetInput) (*core.Answer[wire
 	if err != nil {
 		return nil, err
 	}
-	r, index, err := a.api.Propose(ctx, in.Key, &command.Cancel{Job: id, Task: command.AllTasks, Tasks: some, Note: in.Note})
+	r, index, err := a.api.Propose(ctx, in.Key, &command.Cancel{Job: id, Task: model.AllTasks, Tasks: some, Note: in.Note})
 	if err != nil {
 		return nil, err
 	}

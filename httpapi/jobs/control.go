@@ -39,19 +39,19 @@ func (a controls) route(doc huma.API) {
 		{
 			"hold", "Hold a waiting job: it does not start until it is released", "held", "do not wait",
 			func(id model.JobID, some, note string) command.Body {
-				return &command.Hold{Job: id, Task: command.AllTasks, Tasks: some, Note: note}
+				return &command.Hold{Job: id, Task: model.AllTasks, Tasks: some, Note: note}
 			},
 		},
 		{
 			"release", "Release a held job, or retry a failed one at once", "released", "do not wait",
 			func(id model.JobID, some, _ string) command.Body {
-				return &command.Release{Job: id, Task: command.AllTasks, Tasks: some}
+				return &command.Release{Job: id, Task: model.AllTasks, Tasks: some}
 			},
 		},
 		{
 			"requeue", "Stop a running job and return it to the queue, uncharged", "returned to the queue", "do not run",
 			func(id model.JobID, some, note string) command.Body {
-				return &command.Requeue{Job: id, Task: command.AllTasks, Tasks: some, Note: note}
+				return &command.Requeue{Job: id, Task: model.AllTasks, Tasks: some, Note: note}
 			},
 		},
 	} {

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/fsm/state/apply"
 	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/forecast"
 	"github.com/berth-gpu/berth/httpapi/intake"
@@ -94,7 +95,7 @@ func tryOut(s *state.State, now model.Time, body *command.Submit) (next state.St
 		return next, key, err
 	}
 	meta := state.Meta{Index: s.Index + 1, Term: s.Term, At: now, By: "dry-run"}
-	next, results, _ := state.Apply(*s, meta, []command.Command{c})
+	next, results, _ := apply.Apply(*s, meta, []command.Command{c})
 	if r := &results[0]; !r.OK() {
 		return next, key, problem.Refused(r)
 	}

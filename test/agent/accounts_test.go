@@ -30,7 +30,7 @@ func TestJobsOfOtherUsersAreGivenBack(t *testing.T) {
 	if !said {
 		t.Error("the refusal gives no reason")
 	}
-	c.do(&command.Cancel{Job: other, Task: command.AllTasks})
+	c.do(&command.Cancel{Job: other, Task: model.AllTasks})
 	own := c.submit(t, func(b *command.Submit) { b.Spec.User, b.Spec.Command = "ada", "true" })
 	if task := c.ended(t, own); task.State != model.TaskCompleted {
 		t.Errorf("the job of the account's user is %s", task.State)

@@ -69,7 +69,7 @@ func TestCancel(t *testing.T) {
 	})
 	key := c.running(t, job)
 	appears(t, dir+"/up")
-	c.do(&command.Cancel{Job: job, Task: command.AllTasks})
+	c.do(&command.Cancel{Job: job, Task: model.AllTasks})
 	if task := c.ended(t, job); task.State != model.TaskCanceled {
 		t.Errorf("the task is %s", task.State)
 	}

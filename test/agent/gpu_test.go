@@ -145,7 +145,7 @@ func TestStranger(t *testing.T) {
 			t.Errorf("the job's GPU is %s: %s", g.Health, g.Why)
 		}
 	}
-	c.do(&command.Cancel{Job: job, Task: command.AllTasks})
+	c.do(&command.Cancel{Job: job, Task: model.AllTasks})
 	c.ended(t, job)
 }
 
@@ -158,7 +158,7 @@ func TestAGPUWaitsUntilItIsClean(t *testing.T) {
 	first := c.submit(t, sleeper)
 	c.running(t, first)
 	h.damage(t, map[string]simgpu.Fault{"0": {Leftover: true}})
-	c.do(&command.Cancel{Job: first, Task: command.AllTasks})
+	c.do(&command.Cancel{Job: first, Task: model.AllTasks})
 	c.ended(t, first)
 	next := c.submit(t, func(b *command.Submit) { b.Spec.Command = "true" })
 	ended, _ := stateOf(c).Leases.Get("n1")

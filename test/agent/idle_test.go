@@ -114,7 +114,7 @@ func TestIdleJobsAreStopped(t *testing.T) {
 		if a, _ := s.Attempts.Get(model.AttemptKey{Job: job, N: 1}); a.State != model.TaskRunning || a.Stop != model.ReasonNone {
 			t.Errorf("job %s is %s and stops for %q", job, a.State, a.StopNote)
 		}
-		c.do(&command.Cancel{Job: job, Task: command.AllTasks})
+		c.do(&command.Cancel{Job: job, Task: model.AllTasks})
 		c.ended(t, job)
 	}
 	c.free(t, 3)

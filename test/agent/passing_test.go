@@ -28,7 +28,7 @@ func TestCheckpointsAreTold(t *testing.T) {
 		r, _ := s.State.Ranks.Get(key.Rank(0))
 		return r.Saved > 0
 	})
-	c.do(&command.Cancel{Job: key.Job, Task: command.AllTasks})
+	c.do(&command.Cancel{Job: key.Job, Task: model.AllTasks})
 	if r := c.attempt(t, key); r.Exit.Saved < r.Saved || r.Exit.Saved > r.Exit.Ran {
 		t.Errorf("it ended with %+v after %s were saved", r.Exit, r.Saved)
 	}
@@ -110,7 +110,7 @@ func TestUseOfGPUsIsTold(t *testing.T) {
 		s, seen := c.measured(gpu)
 		return seen && s.MemoryUsedMB > 0 && c.board.Unused("n1", gpu) >= 3*time.Second
 	})
-	c.do(&command.Cancel{Job: job, Task: command.AllTasks})
+	c.do(&command.Cancel{Job: job, Task: model.AllTasks})
 	c.ended(t, job)
 	if r := c.attempt(t, key); r.Exit.PeakMB == 0 || r.Exit.PeakMB > simgpu.MemoryMB || r.Exit.Watched < 3 || r.Exit.Idle != r.Exit.Watched {
 		t.Errorf("a job that slept ended with %+v", r.Exit)

@@ -43,7 +43,7 @@ func TestSupervisorsOfBothPrograms(t *testing.T) {
 		stop()
 		h.program = after
 		h.start(t)
-		c.do(&command.Cancel{Job: canceled, Task: command.AllTasks})
+		c.do(&command.Cancel{Job: canceled, Task: model.AllTasks})
 		if task := c.ended(t, canceled); task.State != model.TaskCanceled || task.Attempts != 1 {
 			t.Errorf("by %s, then %s: what was canceled is %s after %d attempts", before, after, task.State, task.Attempts)
 		}

@@ -15,7 +15,7 @@ type Room struct {
 }
 
 // TestLevel is the level of everything below test/, above all rooms.
-const TestLevel = 15
+const TestLevel = 23
 
 // stateRooms returns the imports of a room that reads the state and writes commands.
 func stateRooms(more ...string) []string {
@@ -28,42 +28,57 @@ func Rooms() []Room {
 }
 
 func stateFloor() []Room {
+	const state, tx = "fsm/state", "fsm/state/tx"
 	return []Room{
 		{Path: "fsm/model", Level: 0, Bare: true},
 		{Path: "fsm/smallfile", Level: 0, Bare: true},
 		{Path: "fsm/private", Level: 0, Bare: true},
-		{Path: "fsm/command", Level: 1, May: []string{"fsm/model"}},
+		{Path: "fsm/command/valid", Level: 1, May: []string{"fsm/model"}},
+		{Path: "fsm/command/target", Level: 1, May: []string{"fsm/model"}},
+		{Path: "fsm/command", Level: 2, May: []string{"fsm/model", "fsm/command/valid", "fsm/command/target"}},
 		{Path: "fsm/state/table", Level: 1},
 		{Path: "fsm/state/ledger", Level: 1, May: []string{"fsm/model"}},
-		{Path: "fsm/state", Level: 2, May: []string{"fsm/model", "fsm/command", "fsm/state/table", "fsm/state/ledger"}},
-		{Path: "fsm/state/check", Level: 3, May: stateRooms("fsm/state/table")},
-		{Path: "fsm/state/statetest", Level: 4, May: stateRooms("fsm/state/check")},
-		{Path: "fsm", Level: 8, May: stateRooms("fsm/state/table", "fsm/state/check")},
+		{Path: "fsm/state/digest", Level: 3, May: []string{"fsm/model", "fsm/command"}},
+		{Path: state, Level: 4, May: []string{"fsm/model", "fsm/command", "fsm/state/table", "fsm/state/ledger", "fsm/state/digest"}},
+		{Path: tx, Level: 5, May: stateRooms("fsm/state/table", "fsm/state/digest")},
+		{Path: "fsm/state/snapshot", Level: 6, May: stateRooms(tx, "fsm/state/digest")},
+		{Path: "fsm/state/check", Level: 6, May: stateRooms(tx, "fsm/state/table")},
+		{Path: "fsm/state/apply/limits", Level: 6, May: stateRooms(tx)},
+		{Path: "fsm/state/apply/placement", Level: 7, May: stateRooms(tx, "fsm/state/apply/limits")},
+		{Path: "fsm/state/apply/services", Level: 8, May: stateRooms(tx, "fsm/state/apply/limits", "fsm/state/apply/placement")},
+		{Path: "fsm/state/apply/bookings", Level: 8, May: stateRooms(tx, "fsm/state/apply/placement")},
+		{Path: "fsm/state/apply/jobs", Level: 8, May: stateRooms(tx, "fsm/state/apply/limits", "fsm/state/apply/placement")},
+		{Path: "fsm/state/apply/fleet", Level: 9, May: stateRooms(tx, "fsm/state/apply/placement", "fsm/state/apply/services")},
+		{Path: "fsm/state/apply/admin", Level: 9, May: stateRooms(tx, "fsm/state/apply/limits", "fsm/state/apply/bookings", "fsm/state/apply/jobs")},
+		{Path: "fsm/state/apply", Level: 10, May: stateRooms(tx, "fsm/state/digest", "fsm/state/apply/limits", "fsm/state/apply/placement",
+			"fsm/state/apply/services", "fsm/state/apply/bookings", "fsm/state/apply/jobs", "fsm/state/apply/fleet", "fsm/state/apply/admin")},
+		{Path: "fsm/state/statetest", Level: 11, May: stateRooms("fsm/state/check", "fsm/state/apply")},
+		{Path: "fsm", Level: 16, May: stateRooms("fsm/state/table", "fsm/state/check", "fsm/state/apply", "fsm/state/snapshot")},
 	}
 }
 
 func clusterFloor() []Room {
 	return []Room{
-		{Path: "cluster/sched/virtual", Level: 3, May: stateRooms()},
-		{Path: "cluster/sched/blocker", Level: 3, May: []string{"fsm/model", "fsm/state"}},
-		{Path: "cluster/sched/admission", Level: 4, May: stateRooms("cluster/sched/blocker")},
-		{Path: "cluster/sched/queue", Level: 5, May: []string{
+		{Path: "cluster/sched/virtual", Level: 11, May: stateRooms()},
+		{Path: "cluster/sched/blocker", Level: 11, May: []string{"fsm/model", "fsm/state"}},
+		{Path: "cluster/sched/admission", Level: 12, May: stateRooms("cluster/sched/blocker")},
+		{Path: "cluster/sched/queue", Level: 13, May: []string{
 			"fsm/model", "fsm/state", "cluster/sched/blocker", "cluster/sched/admission", "cluster/sched/split",
 		}},
-		{Path: "cluster/sched", Level: 6, May: stateRooms("cluster/sched/blocker", "cluster/sched/admission", "cluster/sched/queue",
+		{Path: "cluster/sched", Level: 14, May: stateRooms("cluster/sched/blocker", "cluster/sched/admission", "cluster/sched/queue",
 			"cluster/sched/split", "cluster/sched/virtual")},
-		{Path: "cluster/sched/split", Level: 3, Bare: true},
-		{Path: "cluster/sched/explain", Level: 7, May: stateRooms("cluster/sched/blocker", "cluster/sched/admission", "cluster/sched/queue",
+		{Path: "cluster/sched/split", Level: 11, Bare: true},
+		{Path: "cluster/sched/explain", Level: 15, May: stateRooms("cluster/sched/blocker", "cluster/sched/admission", "cluster/sched/queue",
 			"cluster/sched/virtual", "cluster/sched")},
-		{Path: "cluster/liveness", Level: 6, May: stateRooms()},
-		{Path: "cluster/leader", Level: 8, May: stateRooms("cluster/sched", "cluster/liveness")},
-		{Path: "cluster/archive", Level: 8, May: stateRooms("fsm/private")},
-		{Path: "cluster/notify", Level: 8, May: stateRooms("httpapi/wire")},
-		{Path: "cluster/soft", Level: 8, May: stateRooms("fsm/private")},
-		{Path: "cluster/gossip", Level: 8, May: []string{"fsm/model"}},
-		{Path: "cluster/raftnet", Level: 8, May: []string{"fsm/model"}},
-		{Path: "cluster/raftstore", Level: 8, May: []string{"fsm/model", "fsm/smallfile", "fsm/private"}},
-		{Path: "cluster", Level: 9, May: stateRooms("fsm", "cluster/sched/queue", "cluster/liveness", "cluster/leader",
+		{Path: "cluster/liveness", Level: 14, May: stateRooms()},
+		{Path: "cluster/leader", Level: 16, May: stateRooms("cluster/sched", "cluster/liveness")},
+		{Path: "cluster/archive", Level: 16, May: stateRooms("fsm/private")},
+		{Path: "cluster/notify", Level: 16, May: stateRooms("httpapi/wire")},
+		{Path: "cluster/soft", Level: 16, May: stateRooms("fsm/private")},
+		{Path: "cluster/gossip", Level: 16, May: []string{"fsm/model"}},
+		{Path: "cluster/raftnet", Level: 16, May: []string{"fsm/model"}},
+		{Path: "cluster/raftstore", Level: 16, May: []string{"fsm/model", "fsm/smallfile", "fsm/private"}},
+		{Path: "cluster", Level: 17, May: stateRooms("fsm", "cluster/sched/queue", "cluster/liveness", "cluster/leader",
 			"cluster/archive", "cluster/notify", "cluster/soft", "cluster/gossip", "cluster/raftnet", "cluster/raftstore")},
 	}
 }
@@ -73,34 +88,34 @@ func apiFloor() []Room {
 		{Path: "httpapi/wire", Level: 2, Bare: true},
 		{Path: "httpapi/endpoint", Level: 2, May: []string{"fsm/model"}},
 		{Path: "httpapi/agentwire", Level: 2, May: []string{"fsm/model"}},
-		{Path: "httpapi/problem", Level: 3, May: []string{"fsm/model", "fsm/command", "httpapi/wire"}},
-		{Path: "httpapi/strict", Level: 4, May: []string{"httpapi/wire", "httpapi/problem"}},
-		{Path: "httpapi/auth", Level: 8, May: []string{"fsm/model", "httpapi/wire"}},
-		{Path: "httpapi/forward", Level: 8, May: []string{"fsm/model", "httpapi/wire", "httpapi/endpoint"}},
-		{Path: "httpapi/client", Level: 8, May: []string{"fsm/model", "httpapi/wire", "httpapi/agentwire", "httpapi/endpoint"}},
-		{Path: "httpapi/dashboard", Level: 8},
-		{Path: "httpapi/workload", Level: 8, May: []string{"fsm/model", "httpapi/wire"}},
-		{Path: "httpapi/advice", Level: 9, May: []string{"httpapi/wire", "httpapi/workload"}},
-		{Path: "httpapi/forecast", Level: 7, May: stateRooms("cluster/sched", "cluster/sched/queue")},
-		{Path: "httpapi/intake", Level: 9, May: stateRooms("cluster/sched/queue", "httpapi/wire", "httpapi/problem", "httpapi/strict", "httpapi/auth")},
-		{Path: "httpapi/view", Level: 9, May: stateRooms("cluster/sched", "cluster/sched/explain", "cluster/sched/admission", "cluster/sched/queue", "cluster/archive",
+		{Path: "httpapi/problem", Level: 11, May: []string{"fsm/model", "fsm/command", "httpapi/wire"}},
+		{Path: "httpapi/strict", Level: 12, May: []string{"httpapi/wire", "httpapi/problem"}},
+		{Path: "httpapi/auth", Level: 16, May: []string{"fsm/model", "httpapi/wire"}},
+		{Path: "httpapi/forward", Level: 16, May: []string{"fsm/model", "httpapi/wire", "httpapi/endpoint"}},
+		{Path: "httpapi/client", Level: 16, May: []string{"fsm/model", "httpapi/wire", "httpapi/agentwire", "httpapi/endpoint"}},
+		{Path: "httpapi/dashboard", Level: 16},
+		{Path: "httpapi/workload", Level: 16, May: []string{"fsm/model", "httpapi/wire"}},
+		{Path: "httpapi/advice", Level: 17, May: []string{"httpapi/wire", "httpapi/workload"}},
+		{Path: "httpapi/forecast", Level: 15, May: stateRooms("cluster/sched", "cluster/sched/queue")},
+		{Path: "httpapi/intake", Level: 17, May: stateRooms("cluster/sched/queue", "httpapi/wire", "httpapi/problem", "httpapi/strict", "httpapi/auth")},
+		{Path: "httpapi/view", Level: 17, May: stateRooms("cluster/sched", "cluster/sched/explain", "cluster/sched/admission", "cluster/sched/queue", "cluster/archive",
 			"cluster/notify", "httpapi/wire", "httpapi/agentwire", "httpapi/auth")},
-		{Path: "httpapi/port", Level: 9, May: stateRooms("httpapi/wire", "httpapi/forward", "cluster/soft", "cluster/archive")},
-		{Path: "httpapi/meter", Level: 10, May: stateRooms("httpapi/agentwire", "httpapi/auth", "httpapi/forecast", "httpapi/view", "httpapi/port")},
-		{Path: "httpapi/core", Level: 11, May: stateRooms(slices.Concat(apiBase(), []string{
+		{Path: "httpapi/port", Level: 17, May: stateRooms("httpapi/wire", "httpapi/forward", "cluster/soft", "cluster/archive")},
+		{Path: "httpapi/meter", Level: 18, May: stateRooms("httpapi/agentwire", "httpapi/auth", "httpapi/forecast", "httpapi/view", "httpapi/port")},
+		{Path: "httpapi/core", Level: 19, May: stateRooms(slices.Concat(apiBase(), []string{
 			"httpapi/endpoint", "httpapi/forward", "httpapi/advice", "httpapi/forecast", "httpapi/meter", "httpapi/workload",
 			"cluster/soft", "cluster/archive", "cluster/notify",
 		})...)},
-		{Path: "httpapi/agentapi", Level: 12, May: stateRooms(append(apiBase(), "httpapi/core", "httpapi/forward", "cluster/soft")...)},
-		{Path: "httpapi/jobs", Level: 12, May: stateRooms(append(apiBase(), "httpapi/core", "httpapi/forecast", "cluster/sched", "cluster/sched/explain", "cluster/archive")...)},
-		{Path: "httpapi/fleet", Level: 12, May: stateRooms(append(apiBase(), "httpapi/core")...)},
-		{Path: "httpapi/services", Level: 12, May: stateRooms(append(apiBase(), "httpapi/core", "httpapi/workload", "cluster/sched", "cluster/sched/explain", "cluster/sched/queue")...)},
-		{Path: "httpapi/admin", Level: 12, May: stateRooms(append(apiBase(), "httpapi/core", "cluster/archive", "cluster/notify", "cluster/sched/queue")...)},
-		{Path: "httpapi/compat", Level: 12, May: stateRooms(append(apiBase(), "httpapi/core", "httpapi/forecast", "cluster/sched/queue")...)},
-		{Path: "httpapi", Level: 13, May: []string{
+		{Path: "httpapi/agentapi", Level: 20, May: stateRooms(append(apiBase(), "httpapi/core", "httpapi/forward", "cluster/soft")...)},
+		{Path: "httpapi/jobs", Level: 20, May: stateRooms(append(apiBase(), "httpapi/core", "httpapi/forecast", "cluster/sched", "cluster/sched/explain", "cluster/archive")...)},
+		{Path: "httpapi/fleet", Level: 20, May: stateRooms(append(apiBase(), "httpapi/core")...)},
+		{Path: "httpapi/services", Level: 20, May: stateRooms(append(apiBase(), "httpapi/core", "httpapi/workload", "cluster/sched", "cluster/sched/explain", "cluster/sched/queue")...)},
+		{Path: "httpapi/admin", Level: 20, May: stateRooms(append(apiBase(), "httpapi/core", "cluster/archive", "cluster/notify", "cluster/sched/queue")...)},
+		{Path: "httpapi/compat", Level: 20, May: stateRooms(append(apiBase(), "httpapi/core", "httpapi/forecast", "cluster/sched/queue")...)},
+		{Path: "httpapi", Level: 21, May: []string{
 			"httpapi/core", "httpapi/agentapi", "httpapi/jobs", "httpapi/fleet", "httpapi/services", "httpapi/admin", "httpapi/compat",
 		}},
-		{Path: "httpapi/plug", Level: 10, May: stateRooms("cluster", "httpapi/port", "httpapi/problem", "httpapi/forward", "httpapi/wire")},
+		{Path: "httpapi/plug", Level: 18, May: stateRooms("cluster", "httpapi/port", "httpapi/problem", "httpapi/forward", "httpapi/wire")},
 	}
 }
 
@@ -113,23 +128,23 @@ func apiBase() []string {
 
 func nodeFloor() []Room {
 	return []Room{
-		{Path: "node/fence", Level: 8, May: []string{"fsm/model"}},
-		{Path: "node/internal/proc", Level: 4},
-		{Path: "node/disk", Level: 4},
-		{Path: "node/gpu/judge", Level: 4, May: []string{"fsm/model"}},
-		{Path: "node/gpu", Level: 8, May: []string{"fsm/model", "fsm/smallfile", "node/gpu/judge"}},
-		{Path: "node/runner/cgroup", Level: 4},
-		{Path: "node/runner/isolate", Level: 4},
-		{Path: "node/runner", Level: 8, May: []string{"fsm/model", "fsm/smallfile", "node/disk"}},
-		{Path: "node/runner/devices", Level: 8, May: []string{"node/runner/isolate"}},
-		{Path: "node/journal", Level: 8, May: []string{"fsm/model", "fsm/smallfile", "fsm/private", "node/disk"}},
-		{Path: "node/nodeapi", Level: 8, May: []string{"fsm/model", "httpapi/wire", "httpapi/endpoint"}},
-		{Path: "node/gpu/nvml", Level: 9, May: []string{"fsm/model", "node/gpu", "node/gpu/judge", "node/internal/proc"}},
-		{Path: "node/gpu/simgpu", Level: 9, May: []string{"fsm/model", "fsm/smallfile", "node/gpu", "node/gpu/judge", "node/internal/proc"}},
-		{Path: "node/runner/process", Level: 9, May: []string{
+		{Path: "node/fence", Level: 16, May: []string{"fsm/model"}},
+		{Path: "node/internal/proc", Level: 12},
+		{Path: "node/disk", Level: 12},
+		{Path: "node/gpu/judge", Level: 12, May: []string{"fsm/model"}},
+		{Path: "node/gpu", Level: 16, May: []string{"fsm/model", "fsm/smallfile", "node/gpu/judge"}},
+		{Path: "node/runner/cgroup", Level: 12},
+		{Path: "node/runner/isolate", Level: 12},
+		{Path: "node/runner", Level: 16, May: []string{"fsm/model", "fsm/smallfile", "node/disk"}},
+		{Path: "node/runner/devices", Level: 16, May: []string{"node/runner/isolate"}},
+		{Path: "node/journal", Level: 16, May: []string{"fsm/model", "fsm/smallfile", "fsm/private", "node/disk"}},
+		{Path: "node/nodeapi", Level: 16, May: []string{"fsm/model", "httpapi/wire", "httpapi/endpoint"}},
+		{Path: "node/gpu/nvml", Level: 17, May: []string{"fsm/model", "node/gpu", "node/gpu/judge", "node/internal/proc"}},
+		{Path: "node/gpu/simgpu", Level: 17, May: []string{"fsm/model", "fsm/smallfile", "node/gpu", "node/gpu/judge", "node/internal/proc"}},
+		{Path: "node/runner/process", Level: 17, May: []string{
 			"fsm/model", "fsm/smallfile", "fsm/private", "node/disk", "node/runner", "node/runner/cgroup", "node/runner/isolate", "node/fence", "node/internal/proc",
 		}},
-		{Path: "node", Level: 9, May: []string{
+		{Path: "node", Level: 17, May: []string{
 			"fsm/model", "fsm/smallfile", "fsm/private", "httpapi/wire", "httpapi/agentwire", "httpapi/client", "cluster/gossip",
 			"node/disk", "node/fence", "node/gpu", "node/runner", "node/runner/isolate", "node/journal", "node/nodeapi", "node/internal/proc",
 		}},
@@ -138,23 +153,23 @@ func nodeFloor() []Room {
 
 func cmdFloor() []Room {
 	return []Room{
-		{Path: "cmd/internal/config", Level: 10, Any: true},
-		{Path: "cmd/internal/build", Level: 10},
-		{Path: "cmd/internal/terminal", Level: 8},
-		{Path: "cmd/internal/loglimit", Level: 8},
-		{Path: "cmd/internal/table", Level: 9, Any: true},
-		{Path: "cmd/internal/simulate", Level: 10, Any: true},
-		{Path: "cmd/internal/cli", Level: 11, Any: true},
-		{Path: "cmd/internal/devcluster", Level: 11, Any: true},
-		{Path: "cmd/internal/cli/fleet", Level: 12, Any: true},
-		{Path: "cmd/internal/cli/admin", Level: 12, Any: true},
-		{Path: "cmd/internal/cli/jobs", Level: 12, Any: true},
-		{Path: "cmd/internal/cli/sim", Level: 12, Any: true},
-		{Path: "cmd/internal/cli/snapshot", Level: 12, Any: true},
-		{Path: "cmd/internal/demo", Level: 12, Any: true},
-		{Path: "cmd/internal/bench", Level: 12, Any: true},
-		{Path: "cmd/berth-supervisor", Level: 13, May: []string{"cmd/internal/build", "node/runner/process"}},
-		{Path: "cmd/berth", Level: 14, Any: true},
+		{Path: "cmd/internal/config", Level: 18, Any: true},
+		{Path: "cmd/internal/build", Level: 18},
+		{Path: "cmd/internal/terminal", Level: 16},
+		{Path: "cmd/internal/loglimit", Level: 16},
+		{Path: "cmd/internal/table", Level: 17, Any: true},
+		{Path: "cmd/internal/simulate", Level: 18, Any: true},
+		{Path: "cmd/internal/cli", Level: 19, Any: true},
+		{Path: "cmd/internal/devcluster", Level: 19, Any: true},
+		{Path: "cmd/internal/cli/fleet", Level: 20, Any: true},
+		{Path: "cmd/internal/cli/admin", Level: 20, Any: true},
+		{Path: "cmd/internal/cli/jobs", Level: 20, Any: true},
+		{Path: "cmd/internal/cli/sim", Level: 20, Any: true},
+		{Path: "cmd/internal/cli/snapshot", Level: 20, Any: true},
+		{Path: "cmd/internal/demo", Level: 20, Any: true},
+		{Path: "cmd/internal/bench", Level: 20, Any: true},
+		{Path: "cmd/berth-supervisor", Level: 21, May: []string{"cmd/internal/build", "node/runner/process"}},
+		{Path: "cmd/berth", Level: 22, Any: true},
 	}
 }
 
@@ -170,13 +185,13 @@ type Library struct {
 // not named here are small helpers, free to all.
 func Libraries() []Library {
 	const (
-		encoding = "encode in fsm/command or fsm/state, or on the peers' own wire: an encoding is for ever"
+		encoding = "encode in fsm/command or fsm/state/digest, or on the peers' own wire: an encoding is for ever"
 		raftOnly = "only fsm and the peer know Raft: the rest is given states and takes commands"
 	)
 	return append(testLibraries(),
 		Library{
 			Prefix: "github.com/fxamacker/cbor", Why: encoding,
-			Rooms: []string{"fsm/command", "fsm/state", "cluster", "cluster/raftnet", "cluster/gossip", "httpapi/agentwire"},
+			Rooms: []string{"fsm/command", "fsm/state", "fsm/state/digest", "cluster", "cluster/raftnet", "cluster/gossip", "httpapi/agentwire"},
 		},
 		Library{
 			Prefix: "github.com/tidwall/btree", Rooms: []string{"fsm/state/table"},

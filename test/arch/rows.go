@@ -20,7 +20,7 @@ const (
 )
 
 // checkRows looks for anything shared inside the rows of the state's tables: the types marked as
-// rows in fsm/model and every type that fsm/state puts in a table.
+// rows in fsm/model and every type that fsm/state and fsm/state/tx put in a table.
 func checkRows(t *Tree) []Finding {
 	var fs []Finding
 	for p := range t.typedIn("fsm/model") {
@@ -34,7 +34,7 @@ func checkRows(t *Tree) []Finding {
 			}
 		}
 	}
-	for p := range t.typedIn("fsm/state") {
+	for p := range t.typedIn("fsm/state", "fsm/state/tx") {
 		fs = append(fs, t.checkTables(p)...)
 	}
 	return sorted(fs)

@@ -98,7 +98,7 @@ func fill(w *World, entries int) {
 		}
 		propose(w, four...)
 	}
-	propose(w, &command.Cancel{Job: made[0].Job, Task: command.AllTasks})
+	propose(w, &command.Cancel{Job: made[0].Job, Task: model.AllTasks})
 }
 
 // propose puts one entry into the log.

@@ -11,6 +11,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/fsm/state/apply"
 	"github.com/berth-gpu/berth/fsm/state/check"
 	"github.com/berth-gpu/berth/fsm/state/table"
 )
@@ -102,7 +103,7 @@ func (o *oracle) apply(l *raft.Log) {
 		return
 	}
 	before := o.state
-	next, results, changes := state.Apply(before, state.Meta{Index: l.Index, Term: l.Term, At: e.At, By: e.By, Hash: e.Hash}, e.Commands)
+	next, results, changes := apply.Apply(before, state.Meta{Index: l.Index, Term: l.Term, At: e.At, By: e.By, Hash: e.Hash}, e.Commands)
 	o.state = next
 	o.digests[l.Index] = next.Digest()
 	o.log = append(o.log, logged{l.Index, l.Term, e, results})

@@ -36,11 +36,11 @@ func (u *user) act(ctx context.Context) {
 	case dice < 78:
 		u.setPriority(ctx, job, 1+u.rng.IntN(4))
 	case dice < 83:
-		u.command(ctx, &command.Hold{Job: job, Task: command.AllTasks})
+		u.command(ctx, &command.Hold{Job: job, Task: model.AllTasks})
 	case dice < 90:
 		u.release(ctx, job)
 	case dice < 94:
-		u.command(ctx, &command.Requeue{Job: job, Task: command.AllTasks})
+		u.command(ctx, &command.Requeue{Job: job, Task: model.AllTasks})
 	default:
 		node := model.NodeID(fmt.Sprintf("n%d", 1+u.rng.IntN(u.w.Nodes)))
 		mode := []model.NodeMode{model.ModeOpen, model.ModeOpen, model.ModeDraining, model.ModeCordoned}[u.rng.IntN(4)]
@@ -53,7 +53,7 @@ func (u *user) setMode(ctx context.Context, n model.NodeID, m model.NodeMode) {
 }
 
 func (u *user) release(ctx context.Context, job model.JobID) {
-	u.command(ctx, &command.Release{Job: job, Task: command.AllTasks})
+	u.command(ctx, &command.Release{Job: job, Task: model.AllTasks})
 }
 
 // plainJob is a job with few requirements that takes a second.

@@ -41,7 +41,7 @@ func (t *trial) pass(b *blocker.Blocker) {
 
 // again reports whether a job of one task is placed if the job is canceled and submitted again.
 func (t *trial) again(job model.JobID, spec *model.Spec) bool {
-	next, done := t.carry(&command.Cancel{Job: job, Task: command.AllTasks}, &command.Submit{Spec: *spec, Tasks: 1})
+	next, done := t.carry(&command.Cancel{Job: job, Task: model.AllTasks}, &command.Submit{Spec: *spec, Tasks: 1})
 	if !done {
 		return false
 	}

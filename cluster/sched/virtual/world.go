@@ -10,6 +10,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/fsm/state/apply"
 )
 
 // ErrDefect marks an error that meaningful virtual commands never cause.
@@ -32,7 +33,7 @@ func (w *World) Apply(bodies ...command.Body) ([]command.Result, error) {
 		}
 	}
 	meta := state.Meta{Index: w.State.Index + 1, Term: max(w.State.Term, 1), At: w.Now, By: w.By}
-	next, results, changes := state.Apply(w.State, meta, commands)
+	next, results, changes := apply.Apply(w.State, meta, commands)
 	if len(changes.Panics) > 0 {
 		return nil, fmt.Errorf("commands %v panicked: %w", changes.Panics, ErrDefect)
 	}

@@ -164,7 +164,7 @@ func TestHistoryOf(t *testing.T) {
 	old := c.Submit(1)
 	run(model.TaskKey{Job: old}, time.Minute)
 	canceled := c.Submit(1)
-	c.Do(&command.Cancel{Job: canceled, Task: command.AllTasks})
+	c.Do(&command.Cancel{Job: canceled, Task: model.AllTasks})
 	array := c.Submit(2, func(b *command.Submit) {
 		b.Tasks, b.Spec.Name, b.Spec.Preemptible, b.Spec.Estimate, b.Spec.Class = 2, "sweep", true, time.Hour, model.ClassHigh
 	})

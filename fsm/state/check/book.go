@@ -3,6 +3,7 @@ package check
 import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state/table"
+	"github.com/berth-gpu/berth/fsm/state/tx"
 )
 
 // checkBookings: bookings are valid, and their ledger is that of the rows.
@@ -15,7 +16,7 @@ func checkBookings(c *checker) {
 		c.hold(asked.Validate() == nil, References, "booking %+v is none: %v", b, asked.Validate())
 	}
 	c.hold(c.s.Bookings.Len() <= model.MaxBookings, References, "%d bookings are kept", c.s.Bookings.Len())
-	want, got := c.s.CountLedger(), c.s.Ledger()
+	want, got := tx.CountLedger(c.s), c.s.Ledger()
 	c.hold((want == nil) == (got == nil), SameOnReplay, "there is a ledger: %t, there are %d bookings", got != nil, c.s.Bookings.Len())
 	if want == nil || got == nil {
 		return

@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/fsm/state/tx"
 )
 
 // Invariant is a property of every state, or of every move from one state to the next, whatever the commands
@@ -128,7 +129,7 @@ func (f *findings) hold(so bool, i Invariant, format string, args ...any) {
 
 // checkEmpty: before its bootstrap a state has no rows.
 func checkEmpty(c *checker) {
-	for name, n := range c.s.RowCounts() {
+	for name, n := range tx.RowCounts(c.s) {
 		c.hold(n == 0, References, "table %s has %d rows before the bootstrap", name, n)
 	}
 }

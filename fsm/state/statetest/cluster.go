@@ -23,6 +23,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/fsm/state/apply"
 	"github.com/berth-gpu/berth/fsm/state/check"
 )
 
@@ -123,7 +124,7 @@ func (c *Cluster) Log(data []byte) []command.Result {
 	}
 	before := c.State
 	m := state.Meta{Index: before.Index + 1, Term: 1, At: e.At, By: e.By, Hash: e.Hash}
-	next, results, changes := state.Apply(before, m, e.Commands)
+	next, results, changes := apply.Apply(before, m, e.Commands)
 	if len(changes.Panics) > 0 {
 		c.tb.Fatalf("entry %d: commands %v panicked", m.Index, changes.Panics)
 	}

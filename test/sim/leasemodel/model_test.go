@@ -14,6 +14,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/fsm/state/apply"
 	"github.com/berth-gpu/berth/node/fence"
 )
 
@@ -24,8 +25,8 @@ var (
 
 var incarnation = model.Incarnation{1}
 
-// apply carries out commands on a state as one entry.
-func apply(s state.State, bodies []command.Body) (state.State, []command.Result) {
+// carryOut carries out commands on a state as one entry.
+func carryOut(s state.State, bodies []command.Body) (state.State, []command.Result) {
 	commands := make([]command.Command, len(bodies))
 	for i, b := range bodies {
 		c, err := command.New("peer:p1", b)
@@ -35,7 +36,7 @@ func apply(s state.State, bodies []command.Body) (state.State, []command.Result)
 		commands[i] = c
 	}
 	meta := state.Meta{Index: s.Index + 1, Term: 1, At: model.TimeOf(time.Unix(1_700_000_000, 0)), By: "p1"}
-	next, results, _ := state.Apply(s, meta, commands)
+	next, results, _ := apply.Apply(s, meta, commands)
 	return next, results
 }
 
@@ -72,7 +73,7 @@ func base(t time.Duration, m mutant) state.State {
 		&command.Renew{Renewals: []command.Renewal{{Node: node, Incarnation: incarnation, Epoch: 1, Seq: 1}}},
 	} {
 		var r []command.Result
-		if s, r = apply(s, []command.Body{b}); !r[0].OK() {
+		if s, r = carryOut(s, []command.Body{b}); !r[0].OK() {
 			panic(r[0].Detail)
 		}
 	}

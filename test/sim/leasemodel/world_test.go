@@ -193,7 +193,7 @@ func (w *world) commit(e *entry) {
 	if w.mutant == noSeqCheck {
 		bodies = w.uncheck(bodies)
 	}
-	results := w.apply(bodies)
+	results := w.carryOut(bodies)
 	results = results[len(results)-len(e.bodies):]
 	w.checkLost()
 	for _, p := range w.peers {
@@ -217,9 +217,9 @@ func (w *world) uncheck(bodies []command.Body) []command.Body {
 	return []command.Body{&command.Suspect{Node: node, Epoch: lease.Epoch, Seq: lease.Seq}, &again}
 }
 
-func (w *world) apply(bodies []command.Body) []command.Result {
+func (w *world) carryOut(bodies []command.Body) []command.Result {
 	var results []command.Result
-	w.log.state, results = apply(w.log.state, bodies)
+	w.log.state, results = carryOut(w.log.state, bodies)
 	return results
 }
 

@@ -9,8 +9,8 @@ import (
 
 	"github.com/berth-gpu/berth/cluster/raftstore"
 	"github.com/berth-gpu/berth/cmd/internal/cli"
-	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/check"
+	"github.com/berth-gpu/berth/fsm/state/snapshot"
 )
 
 const verifyLong = `Read a snapshot of a peer's state, and check that the snapshot is whole and that its state
@@ -70,7 +70,7 @@ func verifySnapshot(path string) (v *verified, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, body.Close()) }()
-	s, err := state.ReadSnapshot(body)
+	s, err := snapshot.Read(body)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", folder, err)
 	}

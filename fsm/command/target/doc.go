@@ -1,0 +1,3 @@
+// Package target names what a command is about, for the audit trail. The names are in the digest and do not change
+// after a release.
+package target

@@ -1,0 +1,226 @@
+package admin
+
+import (
+	"slices"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/fsm/state/apply/bookings"
+	"github.com/berth-gpu/berth/fsm/state/tx"
+)
+
+// FoundAuth switches authentication on, with a first token for an administrator if the command has one.
+func FoundAuth(t *tx.Tx, b *command.FoundAuth) command.Result {
+	lost := tx.KeysWhere(t.Tokens.Now().All(), func(v *model.Token) bool { return v.First && !v.Good(t.Clock) })
+	switch {
+	case t.Settings.Auth.On() && (b.Token.IsZero() || len(lost) == 0 || someAdmin(t)):
+		return tx.Refuse(model.CodeConflict, "the cluster requires authentication already")
+	case t.Tokens.Has(b.Token) || t.Tokens.Size()-len(lost) >= model.MaxTokens:
+		return tx.Refuse(model.CodeConflict, "there is no room for another token: revoke some")
+	}
+	if !t.Settings.Auth.On() {
+		t.Settings.Auth = model.Auth{Secret: b.Secret, Since: max(t.Clock, 1)}
+	}
+	dropAll(t, lost)
+	if !b.Token.IsZero() {
+		t.Tokens.Put(model.Token{
+			Hash: b.Token, Name: "first", Made: t.Clock, By: t.Actor, Expires: t.Clock.Add(model.FirstTokenLife), First: true,
+		})
+	}
+	return tx.OK()
+}
+
+func dropAll(t *tx.Tx, tokens []model.Hash) {
+	for _, hash := range tokens {
+		t.Tokens.Delete(hash)
+	}
+}
+
+// MakeToken adds a token, and its user if the user is new.
+func MakeToken(t *tx.Tx, b *command.MakeToken) command.Result {
+	if !b.Spend.IsZero() {
+		if first, found := t.Tokens.Get(b.Spend); !found || !first.First || !first.Good(t.Clock) {
+			return tx.Refuse(model.CodeDenied, "the first token was used already or has expired: ask an admin for a token")
+		}
+	}
+	old := tx.KeysWhere(t.Tokens.Now().All(), func(v *model.Token) bool { return !v.Good(t.Clock.Add(-model.KeepExpired)) })
+	switch {
+	case t.Tokens.Has(b.Hash):
+		return tx.Refuse(model.CodeConflict, "there is such a token already")
+	case b.Spend.IsZero() && t.Tokens.Size()-len(old) >= model.MaxTokens:
+		return tx.Refuse(model.CodeLimit, "there are %d tokens, no more fit: revoke some that are not in use", model.MaxTokens)
+	}
+	if b.Role != model.RoleAgent {
+		own := tx.KeysWhere(t.Tokens.Now().All(), func(v *model.Token) bool { return v.User == b.User && v.Good(t.Clock) })
+		if len(own) >= state.MaxTokensOf {
+			return tx.Refuse(model.CodeLimit, "user %s has %d tokens, as many as one user may have: revoke some", b.User, len(own))
+		}
+		if r := userOfToken(t, b); !r.OK() {
+			return r
+		}
+	}
+	dropAll(t, old)
+	t.Tokens.Put(model.Token{Hash: b.Hash, Name: b.Name, User: b.User, Role: b.Role, Made: t.Clock, By: t.Actor, Expires: b.Expires})
+	spendFirst(t)
+	return tx.OK()
+}
+
+// spendFirst drops the first token as soon as an admin has one.
+func spendFirst(t *tx.Tx) {
+	if someAdmin(t) {
+		dropAll(t, tx.KeysWhere(t.Tokens.Now().All(), func(v *model.Token) bool { return v.First }))
+	}
+}
+
+// userOfToken creates the user of a token.
+func userOfToken(t *tx.Tx, b *command.MakeToken) command.Result {
+	u, found := t.Users.Get(model.UserName(b.User))
+	switch {
+	case found && b.Role > u.Role:
+		return tx.Refuse(model.CodeConflict, "%s has the role %s, so that no token of theirs can have %s: raise their role first, with "+
+			"berth user set", b.User, u.Role, b.Role)
+	case found:
+		return tx.OK()
+	case b.Role == model.RoleNone:
+		return tx.Refuse(model.CodeNotFound, "there is no user %s: give a role, and there will be", b.User)
+	}
+	return setUser(t, &command.SetUser{User: b.User, Role: b.Role})
+}
+
+// DropTokens removes tokens.
+func DropTokens(t *tx.Tx, b *command.DropTokens) command.Result {
+	if locksOut(t, func(v *model.Token) bool { return slices.Contains(b.Tokens, v.Hash) }) {
+		return refuseLockout()
+	}
+	dropped := uint64(0)
+	for _, hash := range b.Tokens {
+		if t.Tokens.Has(hash) {
+			t.Tokens.Delete(hash)
+			dropped++
+		}
+	}
+	if dropped == 0 {
+		return tx.Refuse(model.CodeNotFound, "there is no such token")
+	}
+	return command.Result{Number: dropped}
+}
+
+// SetUser adds a user or changes the user's role and projects.
+func SetUser(t *tx.Tx, b *command.SetUser) command.Result {
+	r := setUser(t, b)
+	spendFirst(t)
+	return r
+}
+
+func setUser(t *tx.Tx, b *command.SetUser) command.Result {
+	u, found := t.Users.Get(model.UserName(b.User))
+	switch {
+	case found && u.Role == model.RoleAdmin && b.Role != model.RoleNone && b.Role != u.Role && locksOut(t, tokenOf(b.User)):
+		return refuseLockout()
+	case !found && b.Role == model.RoleNone:
+		return tx.Refuse(model.CodeNotFound, "there is no user %s: give a role, and there will be", b.User)
+	case !found && t.Users.Size() >= model.MaxUsers:
+		return tx.Refuse(model.CodeLimit, "there are %d users, no more fit: remove some", model.MaxUsers)
+	case !found:
+		u = model.User{Name: b.User, Made: t.Clock, By: t.Actor}
+	}
+	members, places := map[string]bool{}, 0
+	for _, k := range membersOf(t, b.User) {
+		members[k.Project] = true
+		places++
+	}
+	for _, p := range b.Leave {
+		if members[p] {
+			members[p] = false
+			places--
+		}
+	}
+	for _, p := range b.Join {
+		if !members[p] {
+			members[p] = true
+			places++
+		}
+	}
+	if places > model.MaxProjects {
+		return tx.Refuse(model.CodeLimit, "%s would be in %d projects, at most are %d", b.User, places, model.MaxProjects)
+	}
+	if b.Role != model.RoleNone {
+		u.Role = b.Role
+	}
+	t.Users.Put(u)
+	for _, p := range b.Leave {
+		t.Members.Delete(model.MemberKey{User: b.User, Project: p})
+	}
+	for _, p := range b.Join {
+		t.Members.Put(model.Member{Key: model.MemberKey{User: b.User, Project: p}, By: t.Actor})
+	}
+	return tx.OK()
+}
+
+// membersOf returns the projects of a user.
+func membersOf(t *tx.Tx, user string) []model.MemberKey {
+	return tx.KeysOf(t.Members.Now().From(model.MemberKey{User: user}), func(k model.MemberKey) bool { return k.User == user })
+}
+
+// RemoveUser removes a user with the tokens, memberships, webhooks and bookings of the user.
+func RemoveUser(t *tx.Tx, b *command.RemoveUser) command.Result {
+	name := model.UserName(b.User)
+	if !t.Users.Has(name) {
+		return tx.Refuse(model.CodeNotFound, "there is no user %s", b.User)
+	}
+	if locksOut(t, tokenOf(b.User)) {
+		return refuseLockout()
+	}
+	theirs := tx.KeysWhere(t.Tokens.Now().All(), tokenOf(b.User))
+	for _, hash := range theirs {
+		t.Tokens.Delete(hash)
+	}
+	for _, k := range membersOf(t, b.User) {
+		t.Members.Delete(k)
+	}
+	scope := model.ScopeKey{Kind: model.ScopeUser, Name: b.User}
+	for _, id := range tx.KeysWhere(t.Webhooks.Now().All(), func(w *model.Webhook) bool { return w.Scope == scope }) {
+		dropWebhook(t, id)
+	}
+	for _, id := range tx.KeysWhere(t.Bookings.Now().All(), func(v *model.Booking) bool { return v.Owner == scope }) {
+		if booking, found := t.Bookings.Get(id); found {
+			bookings.EndBooking(t, &booking)
+		}
+	}
+	t.ForgetRequests("user:" + b.User)
+	t.Users.Delete(name)
+	return command.Result{Number: uint64(len(theirs))}
+}
+
+// tokenOf reports whether a token is a user's.
+func tokenOf(user string) func(*model.Token) bool {
+	return func(v *model.Token) bool {
+		name, human := v.Of()
+		return human && name == user
+	}
+}
+
+// locksOut reports whether there is a token for the role admin, and none would be left without some tokens:
+// that could never be undone.
+func locksOut(t *tx.Tx, without func(*model.Token) bool) bool {
+	some := false
+	for _, v := range t.Tokens.Now().All() {
+		name, human := v.Of()
+		if user, _ := t.Users.Get(model.UserName(name)); human && v.Good(t.Clock) && v.Allows(user.Role) == model.RoleAdmin {
+			if !without(&v) {
+				return false
+			}
+			some = true
+		}
+	}
+	return some
+}
+
+// someAdmin reports whether a token is valid for the role admin.
+func someAdmin(t *tx.Tx) bool { return locksOut(t, func(*model.Token) bool { return true }) }
+
+func refuseLockout() command.Result {
+	return tx.Refuse(model.CodeConflict, "no token for the role admin would be left: create another first, with "+
+		"berth token create --user NAME --role admin")
+}

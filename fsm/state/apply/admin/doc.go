@@ -1,0 +1,3 @@
+// Package admin carries out the commands on the cluster as a whole: settings, peers, users and tokens, webhooks, and
+// imports of state files.
+package admin

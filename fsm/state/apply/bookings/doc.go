@@ -1,0 +1,2 @@
+// Package bookings carries out the commands on reservations and maintenances.
+package bookings

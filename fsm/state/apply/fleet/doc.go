@@ -1,0 +1,2 @@
+// Package fleet carries out the commands on nodes and GPUs: registrations, renewals, reports, modes and losses.
+package fleet

@@ -1,0 +1,122 @@
+package apply
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/state"
+)
+
+var update = flag.Bool("update", false, "record the log of this feature level, if there is none")
+
+// recorded returns a file of a feature level: its log of entries, each after its length, or the
+// digest that they lead to. Whatever Apply becomes, it must lead there from here.
+func recorded(level uint32, ending string) string {
+	return filepath.Join("testdata", fmt.Sprintf("level%d.%s", level, ending))
+}
+
+const recordedEntries = 900
+
+// oldestRecorded is the first feature level with a recorded log: none below was released.
+const oldestRecorded = 4
+
+// RecordedLogs replays logs that former programs wrote: the outcomes of a
+// released feature level are frozen. A change of them needs a new level and a new
+// log next to these. Until the first release the log of the newest level is recorded again.
+func RecordedLogs(t *testing.T, checks Checks) {
+	for level := uint32(oldestRecorded); level <= command.Level; level++ {
+		t.Run(fmt.Sprint(level), func(t *testing.T) { replayRecorded(t, level, checks) })
+	}
+}
+
+func replayRecorded(t *testing.T, level uint32, checks Checks) {
+	data, err := os.ReadFile(recorded(level, "log"))
+	if os.IsNotExist(err) && *update && level == command.Level {
+		data = record(t)
+	} else if err != nil {
+		t.Fatalf("%v (record it with -update)", err)
+	}
+	s, done := replay(t, data)
+	want, err := os.ReadFile(recorded(level, "digest"))
+	sum := s.Digest()
+	if got := hex.EncodeToString(sum[:]); err != nil || got != strings.TrimSpace(string(want)) {
+		t.Errorf("the recorded log leads to digest %s, it led to %s: what a command does at a released feature level "+
+			"must not change", got, want)
+	}
+	for _, k := range command.Kinds() {
+		if done[k] == 0 && k.Level() <= level {
+			t.Errorf("the recorded log carries out no %s command", k)
+		}
+	}
+	if err := checks.State(&s); err != nil {
+		t.Error(err)
+	}
+}
+
+func replay(t *testing.T, data []byte) (s state.State, done map[command.Kind]int) {
+	t.Helper()
+	done = map[command.Kind]int{}
+	for len(data) > 0 {
+		size, n := binary.Uvarint(data)
+		if n <= 0 || uint64(len(data)-n) < size {
+			t.Fatalf("the log is cut off after entry %d", s.Index)
+		}
+		var o outcome
+		s, o = logEntry{s.Index + 1, data[n : n+int(size)]}.apply(t, s)
+		for i := range o.results {
+			if o.results[i].OK() {
+				done[o.commands[i].Kind()]++
+			}
+		}
+		data = data[n+int(size):]
+	}
+	return s, done
+}
+
+// record draws a log of the newest level by the generator, of the first seed whose log
+// carries out every kind.
+func record(t *testing.T) []byte {
+	t.Helper()
+	for seed := range uint64(1000) {
+		var out bytes.Buffer
+		done := map[command.Kind]bool{}
+		s := write(t, newGen(seeded(1000+seed)), state.State{}, recordedEntries, func(_, _ state.State, e logEntry, o outcome) {
+			out.Write(binary.AppendUvarint(nil, uint64(len(e.Data))))
+			out.Write(e.Data)
+			for i := range o.results {
+				done[o.commands[i].Kind()] = done[o.commands[i].Kind()] || o.results[i].OK()
+			}
+		})
+		if n := 0; len(done) == len(command.Kinds()) {
+			for _, ok := range done {
+				if ok {
+					n++
+				}
+			}
+			if n < len(done) || s.Settings().Level < command.Level {
+				continue
+			}
+			sum := s.Digest()
+			save(t, recorded(command.Level, "log"), out.Bytes())
+			save(t, recorded(command.Level, "digest"), []byte(hex.EncodeToString(sum[:])+"\n"))
+			return out.Bytes()
+		}
+	}
+	t.Fatal("no seed gave a log of every kind")
+	return nil
+}
+
+func save(t *testing.T, path string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

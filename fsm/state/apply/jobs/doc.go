@@ -1,0 +1,3 @@
+// Package jobs carries out the commands on jobs: submitting, canceling, holding, extending, dependencies, and the
+// removal of jobs that ended long ago.
+package jobs

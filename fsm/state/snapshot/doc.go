@@ -1,0 +1,3 @@
+// Package snapshot writes a state as bytes and reads it back. Damage is found by a checksum over the bytes and by
+// the state's digest.
+package snapshot

@@ -1,0 +1,45 @@
+package tx
+
+import (
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+)
+
+// fitSlots returns how many slots of a GPU are fit for work; a nil has none.
+func fitSlots(t *Tx, g *model.GPU) int64 {
+	if g == nil || !g.Usable() {
+		return 0
+	}
+	if n, found := t.Nodes.Get(g.Node); !found || !n.Schedulable() {
+		return 0
+	}
+	return int64(g.Slots)
+}
+
+// onNode adds or subtracts a node's GPUs.
+func onNode(t *Tx, old, next *model.Node) {
+	announceNode(t, old, next)
+	reindex(&t.private, old, next, func(n *model.Node) (state.PrivateKey, bool) {
+		return state.PrivateKey{n.Account, n.ID}, n.Accounts == model.AccountsOwn
+	})
+	none := &model.Node{}
+	if old == nil {
+		old = none
+	}
+	if next == nil {
+		next = none
+	}
+	if old.Schedulable() == next.Schedulable() {
+		return
+	}
+	by := int64(1)
+	if old.Schedulable() {
+		by = -1
+	}
+	for _, id := range GpusOf(t, max(old.ID, next.ID)) {
+		if g := t.GPUs.Must(id); g.Usable() {
+			t.fit += by * int64(g.Slots)
+		}
+	}
+	bookNode(t, old, next)
+}
