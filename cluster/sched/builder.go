@@ -157,19 +157,19 @@ func (b *builder) spread(s model.Shape) bool {
 	return s.Nodes == 0 && !b.pass.pool.oneHolds(&w)
 }
 
-// running adds the jobs that run and the jobs that have claims; jobs that are being stopped count as gone.
-func (b *builder) running() {
+// running adds the jobs that run and the jobs that have claims; jobs that are being stopped count as gone. It adds all
+// that run to the preemption as well, which then does not look at them again.
+func (b *builder) running(m *preemption) {
 	keepClaimed(b)
-	running := b.pass.found.preemptionOf(b.pass)
-	defer func() { running.seen = true }()
+	defer func() { m.seen = true }()
 	s := b.pass.state
 	tasks, attempts, jobs := s.Tasks.InOrder(), s.Attempts.InOrder(), s.Jobs.InOrder()
 	for key := range s.LiveTasks.All() {
 		task, _ := tasks.Get(key)
 		a, _ := attempts.Get(task.Newest())
 		job, _ := jobs.Get(key.Job)
-		place, saved, ok := b.placeOf(a.Key)
-		running.addVictim(&task, &a, &job, saved)
+		at, saved, ok := b.placeOf(a.Key)
+		m.addVictim(&task, &a, &job, saved)
 		if a.Stop != model.ReasonNone || b.pass.bookings.cleared[a.Key] {
 			continue
 		}
@@ -180,7 +180,7 @@ func (b *builder) running() {
 		locked := b.locked(&task, &job, &a)
 		b.keeper.running(&a, locked)
 		if locked {
-			stay(b, &job, &task, &a, place)
+			stay(b, &job, &task, &a, at)
 			continue
 		}
 		k := b.keyNow(&task, &job, &a)
@@ -189,7 +189,7 @@ func (b *builder) running() {
 			c.at.Score = queue.Hysteresis(c.at.Score, &b.pass.order.Tuning)
 		}
 		run := k.Run.Value()
-		j := b.job(&run, split.Job{Place: place, Shape: -1})
+		j := b.job(&run, split.Job{Place: at, Shape: -1})
 		j.Uses = b.bounds.uses(&run, key.Job, true)
 		b.add(c, j, run.Shape.GPUs)
 	}
@@ -202,7 +202,7 @@ func (b *builder) stuck() bool {
 
 // placeOf returns where an attempt runs, and the run time at the last checkpoint of its first rank; ok is false if
 // the attempt holds GPUs that no other job could get now.
-func (b *builder) placeOf(a model.AttemptKey) (place []split.Part, saved time.Duration, ok bool) {
+func (b *builder) placeOf(a model.AttemptKey) (at []split.Part, saved time.Duration, ok bool) {
 	ok = true
 	for key, r := range b.pass.state.Ranks.From(a.Rank(0)) {
 		if key.Attempt() != a {
@@ -217,9 +217,9 @@ func (b *builder) placeOf(a model.AttemptKey) (place []split.Part, saved time.Du
 		n, open := b.index[r.Node]
 		has := b.held[r.Key]
 		ok = ok && open && !has.broken
-		place = append(place, split.Part{Node: n, GPUs: has.gpus})
+		at = append(at, split.Part{Node: n, GPUs: has.gpus})
 	}
-	return place, saved, ok && len(place) > 0
+	return at, saved, ok && len(at) > 0
 }
 
 // exclude removes the GPUs of an attempt from the problem.
@@ -372,15 +372,15 @@ func (b *builder) problem(lines *lines) *split.Problem {
 
 // arrange puts the jobs in order.
 func (b *builder) arrange(p *split.Problem, lines *lines) {
-	type place struct {
+	type ranked struct {
 		at   queue.SortKey
 		from int
 	}
-	order := make([]place, len(b.all))
+	order := make([]ranked, len(b.all))
 	for i := range order {
-		order[i] = place{b.all[i].at, i}
+		order[i] = ranked{b.all[i].at, i}
 	}
-	slices.SortFunc(order, func(x, y place) int { return x.at.Compare(y.at) })
+	slices.SortFunc(order, func(x, y ranked) int { return x.at.Compare(y.at) })
 	all, jobs := make([]candidate, len(order)), make([]split.Job, len(order))
 	for to, v := range order {
 		all[to], jobs[to] = b.all[v.from], b.jobs[v.from]

@@ -14,7 +14,7 @@ import (
 // with them. The nodes would take work if their agents could start jobs.
 func (v *Verdict) degraded() []blocker.Blocker {
 	nodes, all := map[string][]string{}, int64(0)
-	for id, n := range v.pass.state.Nodes.All() {
+	for id, n := range v.planner.state.Nodes.All() {
 		if n.Degraded() && n.Mode == model.ModeOpen && v.want.sites.has(id) {
 			nodes[n.Trouble] = append(nodes[n.Trouble], string(id))
 			all++

@@ -47,7 +47,7 @@ func LeavesOut(s *state.State, now model.Time) (n int, short, same bool) {
 	lay := func(whole bool) (map[model.TaskKey][]split.Part, *split.Layout) {
 		p := newPass(s, now)
 		b := newBuilder(p)
-		b.running()
+		b.running(newPreemption(p))
 		lines := b.waiting()
 		if whole {
 			lines.all()

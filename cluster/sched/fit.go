@@ -113,13 +113,18 @@ func (p *pool) place(w *want) ([]command.Placement, bool) {
 	if !fits {
 		return nil, false
 	}
+	return p.takeParts(w, parts), true
+}
+
+// takeParts takes parts of nodes for a task.
+func (p *pool) takeParts(w *want, parts []part) []command.Placement {
 	p.last++ // GPUs that are given together count as one turn
 	ranks := make([]command.Placement, 0, len(parts))
 	for _, v := range parts {
 		ranks = append(ranks, p.take(v.host, w, v.n))
 	}
 	w.keep.put(p.state, ranks)
-	return ranks, true
+	return ranks
 }
 
 // snug finds the given number of nodes with n GPUs each, apart from nodes that are taken already. Nodes with the

@@ -34,7 +34,7 @@ func (f *follow) starts() {
 			continue
 		}
 		left = append(left, v)
-		if parts, open := partsAt(p.pool, v.at); p.done[v.task] || open && startAt(p, t, parts) {
+		if parts, open := p.pool.partsAt(v.at); p.done[v.task] || open && p.startAt(t, parts) {
 			continue
 		}
 		var gpus uint32
@@ -54,11 +54,9 @@ func (f *follow) starts() {
 func (f *follow) gangs() {
 	p := f.pass
 	only := map[model.NodeID]bool{}
-	for free := len(p.pool.buckets) - 1; free > 0; free-- {
-		for _, h := range p.pool.bucket(uint32(free)) {
-			if h.whole && f.outlook.gangs[h.id] {
-				only[h.id] = true
-			}
+	for id := range p.pool.idle() {
+		if f.outlook.gangs[id] {
+			only[id] = true
 		}
 	}
 	if len(only) == 0 {

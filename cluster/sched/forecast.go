@@ -61,10 +61,10 @@ func foresee(s *state.State, now model.Time, work int) Forecast {
 	now = max(now, s.Settings().Clock)
 	set := s.Settings()
 	f := Forecast{At: now, Starts: set.Running && !set.Standstill}
-	atOnce := newPass(s, now)
-	line := f.line(atOnce)
-	atOnce.claimed()
-	atOnce.fill()
+	atOnce := NewPlanner(s, now)
+	line := f.line(atOnce.pass)
+	atOnce.startClaimants(true)
+	atOnce.Fill()
 	least, like, most := newProspect(atOnce, quick(s), line, work), newProspect(atOnce, usual(s), line, work), newProspect(atOnce, slow(s), line, work)
 	for key := range s.LiveTasks.All() {
 		task, _ := s.Tasks.Get(key)
@@ -84,7 +84,7 @@ func foresee(s *state.State, now model.Time, work int) Forecast {
 			c.End, c.Pauses = rangeOf(least.end(v.task), like.end(v.task), most.end(v.task)), like.pausesOf(v.task)
 		}
 		if c.Why == "" && (c.Start.Expected > now || !c.Start.Known) {
-			c.Why = hindrance(atOnce, v.task)
+			c.Why = hindrance(atOnce.pass, v.task)
 		}
 		c.Bar = bar(atOnce, v.task, fresh)
 		c.Late = c.Late && f.Starts && c.Why != blocker.CodeHeld // otherwise a user has to change something
@@ -105,7 +105,7 @@ func hindrance(p *pass, key model.TaskKey) blocker.Code {
 }
 
 // bar returns the first blocker that keeps a waiting task from starting now; empty: none.
-func bar(p *pass, key model.TaskKey, fresh *pool) blocker.Code {
+func bar(p *Planner, key model.TaskKey, fresh *pool) blocker.Code {
 	if p.done[key] {
 		return ""
 	}
@@ -114,7 +114,7 @@ func bar(p *pass, key model.TaskKey, fresh *pool) blocker.Code {
 		return b.Code
 	}
 	w := p.wantOf(t)
-	return p.misfit(&w, fresh)[0].Code
+	return p.Misfit(&w, fresh)[0].Code
 }
 
 // waiter is a waiting task, and its position in the order; 0: the task is held.
@@ -150,14 +150,14 @@ type prospect struct {
 }
 
 // newProspect plays the future of the tasks in line, at one pace.
-func newProspect(atOnce *pass, left pace, line []waiter, work int) *prospect {
+func newProspect(atOnce *Planner, left pace, line []waiter, work int) *prospect {
 	starts := 0
 	for _, v := range line {
 		if task, _ := atOnce.state.Tasks.Get(v.task); !task.Held {
 			starts++
 		}
 	}
-	p := &prospect{future: playOn(atOnce, left, starts, work)}
+	p := &prospect{future: playOn(atOnce.pass, left, starts, work)}
 	if p.State.Queue.Len() > 0 || len(p.begun) < len(line) {
 		p.rest = restOf(p.future, atOnce, line)
 	}

@@ -80,7 +80,7 @@ func (c *course) book() {
 	for i := range all {
 		c.bookOne(&all[i])
 	}
-	c.times.base = nil // the ends of bookings are instants, too
+	c.times.forgetInstants() // the ends of bookings are instants, too
 }
 
 func (c *course) bookOne(b *model.Booking) {
@@ -119,8 +119,9 @@ func (c *course) float(b *model.Booking) {
 	for _, n := range c.owned(b) { // order-free: a sum
 		left -= min(left, n)
 	}
-	w := want{model: b.Model, state: c.state, aside: aside{until: c.now.Add(b.End.Sub(b.Start)), asks: &asker{certain: b.End.Sub(b.Start)}}}
-	l := newLanes(&c.times, &w)
+	w := want{model: b.Model, state: c.state}
+	w.until, w.asks = c.now.Add(b.End.Sub(b.Start)), &asker{certain: b.End.Sub(b.Start)}
+	l := newFinder(c.times, &w)
 	for at := range c.times.instants() {
 		if at.at > b.Start {
 			break
@@ -134,7 +135,7 @@ func (c *course) float(b *model.Booking) {
 	for _, v := range list {
 		open[v.node] = l.open(v, max(b.Start, c.now))
 	}
-	slices.SortStableFunc(list, func(x, y *lane) int { return cmp.Compare(open[y.node], open[x.node]) })
+	slices.SortStableFunc(list, func(x, y *share) int { return cmp.Compare(open[y.node], open[x.node]) })
 	for _, v := range list {
 		if n := min(left, open[v.node]); n > 0 {
 			c.bookPart(b, v.node, n, 0)
@@ -192,5 +193,5 @@ func (c *course) reopen(id model.NodeID, at model.Time) {
 			r.gpus = append(r.gpus, gpu{slot: model.SlotKey{GPU: k.GPU}, model: g.Model, memory: g.MemoryMB})
 		}
 	}
-	c.times.releases, c.times.byNode = append(c.times.releases, r), nil
+	c.times.addRelease(r)
 }

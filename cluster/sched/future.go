@@ -145,10 +145,10 @@ func (f *future) runOn(task *model.Task, a *model.Attempt) error {
 func (f *future) pass() error {
 	for range futureRounds {
 		f.work += f.cost()
-		p := newPass(&f.State, f.Now)
-		p.run()
+		p := NewPlanner(&f.State, f.Now)
+		p.Run()
 		if len(p.commands) == 0 {
-			f.due = due(p)
+			f.due = p.Due()
 			return nil
 		}
 		if err := f.Must(p.commands...); err != nil {
@@ -230,7 +230,7 @@ func (f *future) next() error {
 	if at == 0 || at.Sub(f.since) > futureEnd {
 		return errNothing
 	}
-	f.Now = max(min(at, f.Now.Add(max(again, f.Now.Sub(f.since)/fineness))), f.Now)
+	f.Now = max(min(at, f.Now.Add(max(Again, f.Now.Sub(f.since)/fineness))), f.Now)
 	bodies := []command.Body{&command.AdvanceClock{}}
 	for len(f.events) > 0 && f.events[0].at <= f.Now {
 		if e, is := heap.Pop(&f.events).(event); is {

@@ -13,19 +13,18 @@ import (
 type course struct {
 	*pass
 
-	atOnce *pass // what the scheduler does now
+	atOnce *Planner // what the scheduler does now
 }
 
 // restOf returns the expected starts of the tasks in line that have not begun, and of suspended tasks.
-func restOf(f *future, atOnce *pass, line []waiter) map[model.TaskKey]Course {
+func restOf(f *future, atOnce *Planner, line []waiter) map[model.TaskKey]Course {
 	if f.played() {
-		atOnce = newPass(&f.State, f.Now)
-		atOnce.claimed()
-		atOnce.fill()
+		atOnce = NewPlanner(&f.State, f.Now)
+		atOnce.startClaimants(true)
+		atOnce.Fill()
 	}
 	c := &course{pass: newPass(atOnce.state, atOnce.now), atOnce: atOnce}
-	c.times.left = f.left
-	c.times.releases = c.times.expected()
+	c.times.assume(f.left)
 	c.begin()
 	c.book()
 	left := map[model.TaskKey]bool{}
@@ -58,21 +57,21 @@ func (c *course) begin() {
 		switch b := b.(type) {
 		case *command.Place:
 			w := c.wantFor(admission.TicketOf(c.state, b.Attempt.TaskKey()))
-			parts := make([]lane, len(b.Ranks))
+			parts := make([]share, len(b.Ranks))
 			for i := range b.Ranks {
-				parts[i] = lane{b.Ranks[i].Node, uint32(len(b.Ranks[i].Slots))}
+				parts[i] = share{b.Ranks[i].Node, uint32(len(b.Ranks[i].Slots))}
 			}
 			c.times.keep(Reservation{Task: w.who, At: c.now, Until: w.until}, &w, parts)
 		case *command.Grant:
 			at := b.Placement
-			c.times.keep(Reservation{At: c.now, Until: never}, nil, []lane{{at.Node, uint32(len(at.Slots))}})
+			c.times.keep(Reservation{At: c.now, Until: never}, nil, []share{{at.Node, uint32(len(at.Slots))}})
 		}
 	}
 }
 
 // wantFor returns what a task asks for, and for how long from now on.
 func (c *course) wantFor(t *admission.Ticket) want {
-	w := freshWant(c.pass, t)
+	w := c.freshWant(t)
 	spec := &t.Job.Spec
 	if w.until = c.now.Add(t.HoldTime()); t.Service == "" {
 		w.until = c.now.Add(max(c.times.left(spec, t.Task.Executed), admission.LeastRun))
@@ -89,7 +88,7 @@ func (c *course) wait(key state.QueueKey) Course {
 	begin := func(at model.Time) {
 		out.Start.Expected, out.End.Expected = at, byDeadline(&t.Job.Spec, c.now, at.Add(w.until.Sub(c.now)))
 	}
-	switch ranks := c.atOnce.placeOf(t); {
+	switch ranks := placeOf(c.atOnce.pass, t); {
 	case ranks != nil:
 		out.GPUs = gpusOf(ranks)
 		for i := range ranks {
@@ -139,15 +138,15 @@ func (c *course) earliest(t *admission.Ticket, w *want, out *Course) (model.Time
 
 // places returns where and when a task finds GPUs from an instant on: the first instant at which the task finds
 // the fewest GPUs that it accepts, and as many GPUs as it can have then.
-func (c *course) places(w *want, from model.Time) (parts []lane, at model.Time) {
+func (c *course) places(w *want, from model.Time) (parts []share, at model.Time) {
 	if now, fits := c.pool.find(w); fits && from <= c.now {
 		for _, v := range now {
-			parts = append(parts, lane{v.host.id, v.n})
+			parts = append(parts, share{v.host.id, v.n})
 		}
 		return parts, c.now
 	}
 	few := w.few()
-	l := newLanes(&c.times, &few)
+	l := newFinder(c.times, &few)
 	if parts, at = l.earliest(from); parts != nil && w.least > 0 {
 		parts = l.most(w, at)
 	}
@@ -155,7 +154,7 @@ func (c *course) places(w *want, from model.Time) (parts []lane, at model.Time) 
 }
 
 // placeOf returns where the plan places a task or a service; nil: nowhere.
-func (p *pass) placeOf(t *admission.Ticket) []command.Placement {
+func placeOf(p *pass, t *admission.Ticket) []command.Placement {
 	for _, b := range p.commands {
 		switch b := b.(type) {
 		case *command.Place:

@@ -113,6 +113,16 @@ func (k *bookingGuard) allows(at ...ledger.Lot) bool {
 	return ok
 }
 
+// closed reports whether bookings keep GPUs of a type on a node from the task, no matter how many are free there.
+func (k *bookingGuard) closed(node model.NodeID, name string) bool {
+	if k == nil {
+		return false
+	}
+	k.stake.At = []ledger.Lot{{Node: node, Model: name, GPUs: 1}}
+	_, shut := k.books.Closed(&k.stake)
+	return shut
+}
+
 // open returns the suitable GPUs of a node that bookings leave to a task.
 func (k *bookingGuard) open(h *host, w *want) []gpu {
 	left, have := map[string]uint32{}, map[string]uint32{}
@@ -232,14 +242,13 @@ func (k *bookingGuard) put(s *state.State, ranks []command.Placement) {
 	k.books.Put(&k.stake)
 }
 
-// leaves reports whether bookings leave GPUs to a preemptor once the victims are stopped.
-func (b *passBookings) leaves(w *want, slots []model.SlotKey, victims []*victim) bool {
+// bookingsLeave reports whether bookings leave GPUs to a preemptor once the victims are stopped.
+func bookingsLeave(p *pass, w *want, slots []model.SlotKey, victims []*victim) bool {
 	if w.keep == nil {
 		return true
 	}
 	after := *w.keep
-	p := b.pass
-	after.books = b.books.Copy()
+	after.books = p.bookings.books.Copy()
 	for _, v := range victims {
 		a, _ := p.state.Attempts.Get(v.key)
 		stake := state.StakeOf(p.state, &a)

@@ -13,7 +13,7 @@ import (
 
 // barred returns the blocker of a task for which a search leaves no node, since the nodes on which the task
 // would fit are kept for others.
-func barred(p *pass, w *want) blocker.Blocker {
+func barred(p *Planner, w *want) blocker.Blocker {
 	b := blocker.Blocker{Code: blocker.CodeBarred, Need: int64(w.need), Nodes: int64(w.nodes)}
 	for _, v := range p.found.owed {
 		if v.gpus != everyGPU {
@@ -28,9 +28,9 @@ func barred(p *pass, w *want) blocker.Blocker {
 	return b
 }
 
-// misfit returns why a task has found no GPUs: there are too few free ones, or the plan gives them to tasks before
+// Misfit returns why a task has found no GPUs: there are too few free ones, or the plan gives them to tasks before
 // it. From the pool fresh nothing was given away.
-func (p *pass) misfit(w *want, fresh *pool) []blocker.Blocker {
+func (p *Planner) Misfit(w *want, fresh *pool) []blocker.Blocker {
 	free := *w
 	free.until = 0
 	if p.found.plans(w.who) || len(p.pool.kept[w.who]) > 0 {
@@ -38,7 +38,7 @@ func (p *pass) misfit(w *want, fresh *pool) []blocker.Blocker {
 		b.Stopping, b.GPUs, b.Until = stoppedFor(p.state, w.who)
 		return []blocker.Blocker{b}
 	}
-	if bars := p.bookings.explain(fresh, free); len(bars) > 0 {
+	if bars := bookingsInTheWay(p.pass, fresh, free); len(bars) > 0 {
 		return bars
 	}
 	if _, fits := free.seek(p.pool); fits && len(p.times.reserved) > 0 && !p.stopped {
@@ -164,9 +164,9 @@ func stoppedFor(s *state.State, task model.TaskKey) (stopped string, gpus uint32
 // maxBars bounds the bookings that an explanation names.
 const maxBars = 3
 
-// explain lists the bookings because of which a task finds no GPUs, even before anything is placed. The list is
+// bookingsInTheWay lists the bookings because of which a task finds no GPUs, even before anything is placed. The list is
 // empty if bookings are not the cause, or not the only one.
-func (b *passBookings) explain(fresh *pool, w want) (out []blocker.Blocker) {
+func bookingsInTheWay(p *pass, fresh *pool, w want) (out []blocker.Blocker) {
 	if w.keep == nil {
 		return nil
 	}
@@ -175,7 +175,7 @@ func (b *passBookings) explain(fresh *pool, w want) (out []blocker.Blocker) {
 	if _, fits := fresh.find(&w); !fits {
 		return nil
 	}
-	k.books, k.why = state.OpenBooks(b.pass.state, b.pass.now), nil
+	k.books, k.why = state.OpenBooks(p.state, p.now), nil
 	w.keep = &k
 	if _, fits := w.seek(fresh); fits {
 		return nil

@@ -83,13 +83,13 @@ func Between(s *state.State, now model.Time, o *Outlook) (commands []command.Bod
 	}
 	p := newPassBy(s, queue.NewPlainOrdering(s, now))
 	p.pool.loads = o.loads
-	p.claimed()
+	p.startClaimants(true)
 	f := &follow{pass: p, outlook: o, guard: o.guard}
 	f.starts()
 	f.gangs()
 	f.all()
 	n := len(p.commands)
-	if startClaimants(p, false); len(p.commands) > n {
+	if p.startClaimants(false); len(p.commands) > n {
 		f.all() // on what was kept for the claimants
 	}
 	return p.commands, true

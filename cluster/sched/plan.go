@@ -22,39 +22,64 @@ func Plan(s *state.State, now model.Time) (commands []command.Body, next model.T
 	if !set.Running || set.Standstill {
 		return nil, 0
 	}
-	p := newPass(s, now)
-	p.run()
+	p := NewPlanner(s, now)
+	p.Run()
 	return p.commands, p.next()
 }
 
-// run makes the whole plan.
-func (p *pass) run() {
-	p.bookings.clear()
-	p.claimed()
-	p.fill()
-	p.preempt()
-	p.remember()
+// Planner makes the plan of one pass.
+type Planner struct {
+	*pass
+
+	preemption *preemption
+	outlook    *Outlook // nil: there was no search, or no outlook is asked for
+	misfits    misfits
+	stopped    bool // nothing else may start: a task waits that none may pass
 }
 
-// fill starts jobs on free GPUs and, in a search, suspends others to make room.
-func (p *pass) fill() {
+// misfits is what a pass in order has found no GPUs for.
+type misfits struct {
+	least   map[model.Shape]time.Duration // shapes that fit nowhere any more, for tasks that need so long or longer
+	shorter int                           // tasks that were tried because they might be shorter than others of their run
+}
+
+// NewPlanner returns the planner of a pass over s at the time now.
+func NewPlanner(s *state.State, now model.Time) *Planner {
+	p := newPass(s, now)
+	return &Planner{pass: p, preemption: newPreemption(p), misfits: misfits{least: map[model.Shape]time.Duration{}}}
+}
+
+// Run makes the whole plan.
+func (p *Planner) Run() {
+	p.bookings.clear()     // 1. Suspend jobs for bookings that have begun and lack GPUs.
+	p.startClaimants(true) // 2. Start the tasks for which others were preempted, once all of their GPUs are free.
+	p.Fill()               // 3. Admit, place and reserve, in order or as the result of a search.
+	p.preemption.run()     // 4. Preempt jobs of lower classes and borrowers for the first preemptor.
+	p.remember()           // 5. Store what the next passes continue from.
+}
+
+// Fill starts jobs on free GPUs and, in a search, suspends others to make room.
+func (p *Planner) Fill() {
 	if p.searches() {
 		p.search()
 	} else {
-		p.jobs(nil)
+		p.inOrder(nil)
 	}
 }
 
-// again is for how long a plan is valid while something waits and nothing happens: sort keys change with time
+// search starts and suspends jobs as in the best layout of all jobs.
+func (p *Planner) search() { p.outlook = searchFor(p.pass, p.preemption) }
+
+// Again is for how long a plan is valid while something waits and nothing happens: sort keys change with time
 // alone.
-const again = 30 * time.Minute
+const Again = 30 * time.Minute
 
 // next returns when the next plan is due even if nothing happens; 0: never.
-func (p *pass) next() model.Time {
+func (p *Planner) next() model.Time {
 	if p.state.Queue.Len() > 0 {
-		return sooner(due(p), p.now.Add(again))
+		return sooner(p.Due(), p.now.Add(Again))
 	}
-	return due(p)
+	return p.Due()
 }
 
 // sooner returns the earlier of two instants; 0 is never.
@@ -65,12 +90,10 @@ func sooner(a, b model.Time) model.Time {
 	return min(a, b)
 }
 
-// due returns when the next thing happens that is known in advance: the start of a period, a task's next try, a
+// Due returns when the next thing happens that is known in advance: the start of a period, a task's next try, a
 // booking's start or end, or the first instant at which a task may be stopped for others; 0: never.
-func due(p *pass) (at model.Time) {
-	if p.found.preemption != nil {
-		at = p.found.preemption.retryAt
-	}
+func (p *Planner) Due() (at model.Time) {
+	at = p.preemption.retryAt
 	if p.state.Queue.Len() > 0 {
 		at = sooner(at, sooner(p.found.frees, renewed(p.state, p.now)))
 	}
@@ -89,7 +112,7 @@ func due(p *pass) (at model.Time) {
 }
 
 // remember adds a command that stores in the state what the next passes continue from.
-func (p *pass) remember() {
+func (p *Planner) remember() {
 	old := p.state.Settings().Steer
 	c := p.order.Credit
 	if p.found.gangs == old.Gangs && p.order.FrontGPUs == old.Rate && c.Spent == old.Spent {
@@ -102,24 +125,16 @@ func (p *pass) remember() {
 
 // pass is one pass over the waiting tasks.
 type pass struct {
-	state   *state.State
-	now     model.Time
-	order   *queue.Ordering
-	pool    *pool
-	budget  admission.Budget
-	where   wheres
-	misfits misfits
-	times   timetable
-	found   found
-	stopped bool // nothing else may start: a task waits that none may pass
+	state  *state.State
+	now    model.Time
+	order  *queue.Ordering
+	pool   *pool
+	budget admission.Budget
+	where  wheres
+	times  *timetable
+	found  found
 	planned
 	bookings passBookings
-}
-
-// misfits is what a pass has found no GPUs for.
-type misfits struct {
-	least   map[model.Shape]time.Duration // shapes that fit nowhere any more, for tasks that need so long or longer
-	shorter int                           // tasks that were tried because they might be shorter than others of their run
 }
 
 // planned is what a pass has decided so far.
@@ -134,7 +149,7 @@ func newPassBy(s *state.State, o *queue.Ordering) *pass {
 	pool := newPool(s)
 	p := &pass{
 		state: s, now: o.Now, order: o, found: found{gangs: s.Settings().Steer.Gangs}, pool: pool, where: wheres{},
-		times: timetable{state: s, now: o.Now, pool: pool, left: likely(s)}, budget: admission.NewBudget(s, o.Now), misfits: misfits{least: map[model.Shape]time.Duration{}},
+		times: newTimetable(s, o.Now, pool), budget: admission.NewBudget(s, o.Now),
 		planned: planned{done: map[model.TaskKey]bool{}},
 	}
 	p.bookings = passBookings{pass: p, books: state.OpenBooks(s, o.Now)}
@@ -143,14 +158,14 @@ func newPassBy(s *state.State, o *queue.Ordering) *pass {
 
 func (p *pass) full() bool { return len(p.commands) >= maxPlan || p.pool.empty() }
 
-// jobs tries the waiting tasks in order or, with a place given, those that come before it.
-func (p *pass) jobs(before *queue.SortKey) {
-	if over(p) {
+// inOrder tries the waiting tasks in order or, with a place given, those that come before it.
+func (p *Planner) inOrder(before *queue.SortKey) {
+	if p.over() {
 		return
 	}
 	q := queue.NewQueue(p.order)
 	q.AddSingles()
-	for q.Len() > 0 && !over(p) {
+	for q.Len() > 0 && !p.over() {
 		r := q.Head()
 		if before != nil && r.At.Compare(*before) >= 0 {
 			return
@@ -173,10 +188,10 @@ func (p *pass) jobs(before *queue.SortKey) {
 
 // over reports whether a pass in order is at its end. Even if no GPU is left, the pass goes on to keep what will
 // be free for the first tasks, as long as other tasks might take that.
-func over(p *pass) bool {
+func (p *Planner) over() bool {
 	t := &p.order.Tuning
 	keeps := t.Backfill == model.BackfillNone || t.Backfill == model.BackfillReserve && len(p.times.reserved) < int(t.Depth)
-	return p.full() && (len(p.commands) >= maxPlan || !keeps || !mayPreempt(p))
+	return p.full() && (len(p.commands) >= maxPlan || !keeps || !p.mayPreempt())
 }
 
 // outcome is the result of trying the head of a run.
@@ -190,7 +205,7 @@ const (
 	allOver         // nothing else at all may be placed
 )
 
-func (p *pass) try(r *queue.Run) outcome {
+func (p *Planner) try(r *queue.Run) outcome {
 	key := r.Key.Task
 	if p.done[key] {
 		return skipped // its GPUs were kept for it
@@ -222,7 +237,7 @@ func (p *pass) try(r *queue.Run) outcome {
 }
 
 // freshWant returns what a task asks of GPUs, without regard to what is kept for others.
-func freshWant(p *pass, t *admission.Ticket) want {
+func (p *pass) freshWant(t *admission.Ticket) want {
 	w := wantOf(p.state, &t.Job.Spec, t.Task.Key)
 	w.sites = p.where.of(p.state, whereOf(p.state, &t.Job.Spec, t.Service != ""))
 	return w
@@ -230,7 +245,7 @@ func freshWant(p *pass, t *admission.Ticket) want {
 
 // wantOf returns what a task asks of GPUs in this pass.
 func (p *pass) wantOf(t *admission.Ticket) want {
-	w := freshWant(p, t)
+	w := p.freshWant(t)
 	w = withinLimits(&p.budget, w, t)
 	w.keep = guardFor(p.bookings.books, t.Job.Spec.User, t.Job.Spec.Project, t.SpecAsPlaced(p.state).CertainEnd(p.now), &w)
 	if p.order.Tuning.Backfill == model.BackfillReserve {
@@ -240,7 +255,7 @@ func (p *pass) wantOf(t *admission.Ticket) want {
 }
 
 // misplaced returns what follows if a task finds no GPUs.
-func (p *pass) misplaced(t *admission.Ticket, r *queue.Run, w *want) outcome {
+func (p *Planner) misplaced(t *admission.Ticket, r *queue.Run, w *want) outcome {
 	barred, all := p.bookings.bars(w, r.Key.Run.Value().Certain)
 	if barred && (all || r.Single) {
 		return runOver
@@ -281,7 +296,7 @@ func (p *pass) misplaced(t *admission.Ticket, r *queue.Run, w *want) outcome {
 const maxShorter = 256
 
 // tooLong returns what follows if a task finds no GPUs for so long: others of its run may need them for less.
-func (p *pass) tooLong(run *state.Run, least time.Duration) outcome {
+func (p *Planner) tooLong(run *state.Run, least time.Duration) outcome {
 	if run.Expected.Least() >= least || p.misfits.shorter >= maxShorter {
 		return runOver
 	}
@@ -314,7 +329,7 @@ func (p *pass) add(t *admission.Ticket, ranks []command.Placement) {
 	p.budget.Use(spec.Project, spec.User, gpusOf(ranks), t.LiveTasks())
 	p.budget.Jobs[t.Job.ID]++
 	p.done[t.Task.Key] = true
-	letGo(p.pool, t.Task.Key)
+	p.pool.letGo(t.Task.Key)
 	p.commands = append(p.commands, t.StartCommand(p.state.Index, ranks))
 }
 

@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"iter"
 	"maps"
 	"slices"
 
@@ -93,7 +94,7 @@ func (p *pool) host(id model.NodeID) *host {
 }
 
 // partsAt returns a place as parts of nodes, and reports whether each of these had free GPUs when the pass began.
-func partsAt(p *pool, at []share) (parts []part, open bool) {
+func (p *pool) partsAt(at []share) (parts []part, open bool) {
 	for _, v := range at {
 		h := p.host(v.node)
 		if h == nil {
@@ -143,6 +144,19 @@ func (p *pool) bucket(free uint32) []*host {
 		slices.SortFunc(b.hosts, compareHosts)
 	}
 	return b.hosts
+}
+
+// idle yields the nodes that have free GPUs and run nothing, those with the most free GPUs first.
+func (p *pool) idle() iter.Seq[model.NodeID] {
+	return func(yield func(model.NodeID) bool) {
+		for free := len(p.buckets) - 1; free > 0; free-- {
+			for _, h := range p.bucket(uint32(free)) {
+				if h.whole && !yield(h.id) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // with lists the nodes on which a task has so many GPUs to take from, in order of id.
@@ -237,7 +251,7 @@ func (p *pool) take(h *host, w *want, n uint32) command.Placement {
 	h.whole = false
 	chosen := choose(w.keep.candidates(h, w), w, int(n))
 	if w.until > 0 {
-		back(p, h.id, w.until, chosen)
+		p.back(h.id, w.until, chosen)
 	}
 	for _, g := range chosen {
 		at.Slots = append(at.Slots, g.slot)
@@ -252,7 +266,7 @@ func (p *pool) take(h *host, w *want, n uint32) command.Placement {
 }
 
 // back notes when GPUs that are given away are expected to be free again.
-func back(p *pool, id model.NodeID, at model.Time, gpus []gpu) {
+func (p *pool) back(id model.NodeID, at model.Time, gpus []gpu) {
 	r := release{at, id, slices.Clone(gpus)}
 	for i := range r.gpus {
 		r.gpus[i].kept = model.TaskKey{}
@@ -264,7 +278,7 @@ func back(p *pool, id model.NodeID, at model.Time, gpus []gpu) {
 }
 
 // letGo frees what is still kept for a task that was placed.
-func letGo(p *pool, task model.TaskKey) {
+func (p *pool) letGo(task model.TaskKey) {
 	for _, h := range p.kept[task] {
 		p.load(h)
 		was := h.free

@@ -22,19 +22,19 @@ const (
 	claimSlack    = 2 * time.Minute // for GPUs to be shown clean, beyond the victims' graces
 )
 
-// preempt lets the first waiting task of a higher class that was not placed take GPUs of lower classes: they are
+// run lets the first waiting task of a higher class that was not placed take GPUs of lower classes: they are
 // kept for the task, which starts once they are clean. Other GPUs that the task needs besides them are kept as
 // well, so that it surely starts.
-func (p *pass) preempt() {
+func (m *preemption) run() {
+	p := m.pass
 	t := &p.order.Tuning
 	if t.NoPreemption || t.Preempt == model.PreemptsNobody || len(p.commands) >= maxPlan {
 		return
 	}
-	all := p.found.preemptionOf(p)
-	all.count()
-	for _, q := range all.preemptors() {
-		for ; q.Len() > 0 && len(all.failed) < maxPreemptors; q.Reorder() {
-			switch r := q.Head(); all.claimForHead(r) {
+	m.count()
+	for _, q := range m.preemptors() {
+		for ; q.Len() > 0 && len(m.failed) < maxPreemptors; q.Reorder() {
+			switch r := q.Head(); m.claimForHead(r) {
 			case placed:
 				return
 			case skipped:
@@ -82,7 +82,7 @@ func keptBack(p *pass, t *admission.Ticket) (what outcome, kept bool) {
 }
 
 // mayPreempt reports whether a waiting task may have a right to GPUs of others.
-func mayPreempt(p *pass) bool {
+func (p *pass) mayPreempt() bool {
 	if t := &p.order.Tuning; t.NoPreemption || t.Preempt == model.PreemptsNobody {
 		return false
 	}
@@ -92,12 +92,9 @@ func mayPreempt(p *pass) bool {
 	return false
 }
 
-// claimed places, before all others, the tasks for which all GPUs are kept and free.
-func (p *pass) claimed() { startClaimants(p, true) }
-
 // startClaimants places tasks for which GPUs are kept: on these alone if kept is set, otherwise also on what
 // others have left, since some of these GPUs may never come.
-func startClaimants(p *pass, kept bool) {
+func (p *pass) startClaimants(kept bool) {
 	for task := range queue.Claimants(p.state) {
 		if p.full() {
 			return
@@ -135,15 +132,12 @@ type preemption struct {
 	selective   int                                 // how many of these keep off some GPUs
 }
 
-// preemptionOf returns the pass's preemption.
-func (f *found) preemptionOf(p *pass) *preemption {
-	if f.preemption == nil {
-		f.preemption = &preemption{
-			pass: p, leaving: map[model.AttemptKey]uint32{}, freeSoon: map[model.NodeID][]model.SlotKey{}, leavingOf: map[model.ScopeKey]int64{},
-			failed: map[preemptorKey]model.Time{},
-		}
+// newPreemption returns the preemption of a pass.
+func newPreemption(p *pass) *preemption {
+	return &preemption{
+		pass: p, leaving: map[model.AttemptKey]uint32{}, freeSoon: map[model.NodeID][]model.SlotKey{}, leavingOf: map[model.ScopeKey]int64{},
+		failed: map[preemptorKey]model.Time{},
 	}
-	return f.preemption
 }
 
 // count counts the tasks that will start once others are stopped against the limits, as if they had started.

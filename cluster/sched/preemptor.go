@@ -9,7 +9,6 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
-	"github.com/berth-gpu/berth/fsm/state/ledger"
 )
 
 // preemptor is the choice of GPUs and victims for one preemptor.
@@ -59,7 +58,7 @@ func (m *preemption) claimFor(k state.QueueKey, t *admission.Ticket) bool {
 		return false
 	}
 	slots, victims, found := h.choose()
-	if !found || len(victims) > maxVictims || !p.bookings.leaves(&w, slots, victims) {
+	if !found || len(victims) > maxVictims || !bookingsLeave(p, &w, slots, victims) {
 		if t.Task.Avoid > 0 { // like tasks may take the GPUs that this one avoids
 			m.selective++
 		} else {
@@ -148,11 +147,8 @@ func (h *preemptor) suits(slot model.SlotKey) bool {
 	if !h.want.sites.has(g.Node) {
 		return false
 	}
-	if k := h.want.keep; k != nil {
-		k.stake.At = []ledger.Lot{{Node: g.Node, Model: g.Model, GPUs: 1}}
-		if _, shut := k.books.Closed(&k.stake); shut {
-			return false
-		}
+	if h.want.keep.closed(g.Node, g.Model) {
+		return false
 	}
 	return h.want.offers(&g) && h.want.suits(g.Model, g.MemoryMB) && !h.want.shuns(g.ID)
 }

@@ -40,6 +40,23 @@ type timetable struct {
 // for so long.
 type pace func(spec *model.Spec, executed time.Duration) time.Duration
 
+// newTimetable returns what a pass expects of the future before it has given GPUs away.
+func newTimetable(s *state.State, now model.Time, free *pool) *timetable {
+	return &timetable{state: s, now: now, pool: free, left: likely(s)}
+}
+
+// assume changes to a pace.
+func (p *timetable) assume(left pace) {
+	p.left = left
+	p.releases = p.expected()
+}
+
+// addRelease adds GPUs that are expected to become free apart from those of the present holders.
+func (p *timetable) addRelease(r release) { p.releases, p.byNode = append(p.releases, r), nil }
+
+// forgetInstants has the instants at which anything becomes free looked up again.
+func (p *timetable) forgetInstants() { p.base = nil }
+
 // likely returns a pace that trusts an estimate as long as a task has not outrun it, and otherwise expects what
 // the order expects.
 func likely(s *state.State) pace {
@@ -90,7 +107,7 @@ const (
 // reserve keeps GPUs for a task from the first instant on at which they are expected to be free for as long as the
 // task needs them; false if that is never.
 func (p *timetable) reserve(w *want) bool {
-	parts, at := newLanes(p, w).earliest(0)
+	parts, at := newFinder(p, w).earliest(0)
 	if parts == nil {
 		return false
 	}
@@ -99,7 +116,7 @@ func (p *timetable) reserve(w *want) bool {
 }
 
 // keep keeps parts of nodes for the time of a reservation.
-func (p *timetable) keep(r Reservation, w *want, parts []lane) {
+func (p *timetable) keep(r Reservation, w *want, parts []share) {
 	r.want = w
 	for _, v := range parts {
 		d := p.pool.reserved[v.node]

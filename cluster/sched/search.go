@@ -40,13 +40,11 @@ type candidate struct {
 type found struct {
 	planned map[model.TaskKey]unique.Handle[state.Run] // waiting tasks that should run, including those placed
 
-	stops      int         // attempts that are suspended
-	gangs      uint32      // nodes that large jobs were given
-	looks      bool        // an outlook is asked for
-	outlook    *Outlook    // nil: there was no search
-	preemption *preemption // what preemptors may take; nil: not looked up yet
-	frees      model.Time  // when the first attempt that may not be suspended yet may be; 0: never
-	owed       []owed      // what is kept for waiting tasks
+	stops int        // attempts that are suspended
+	gangs uint32     // nodes that large jobs were given
+	looks bool       // an outlook is asked for
+	frees model.Time // when the first attempt that may not be suspended yet may be; 0: never
+	owed  []owed     // what is kept for waiting tasks
 }
 
 // plans reports whether a waiting task should run.
@@ -55,15 +53,16 @@ func (f *found) plans(key model.TaskKey) bool {
 	return is
 }
 
-// search plans which jobs should run, suspends running jobs that should not run any more, and starts jobs for
-// which GPUs are free.
-func (p *pass) search() {
+// searchFor plans which jobs should run, suspends running jobs that should not run any more, and starts jobs for
+// which GPUs are free. It adds the running jobs to what preemptors may take, and returns the outlook if one is asked
+// for.
+func searchFor(p *pass, m *preemption) *Outlook {
 	p.order.Strict = p.order.Strict || !p.order.Policy.Bounded && p.order.AnyUrgent()
 	b := newBuilder(p)
-	b.running()
+	b.running(m)
 	stuck := b.stuck()
-	if stuck && !p.found.looks && !mayPreempt(p) {
-		return
+	if stuck && !p.found.looks && !p.mayPreempt() {
+		return nil
 	}
 	lines := b.waiting()
 	problem := b.problem(lines)
@@ -78,8 +77,9 @@ func (p *pass) search() {
 	}
 	p.found.owed = owedBy(b, &best)
 	if p.found.looks {
-		p.found.outlook = outlookOf(b, problem, &best)
+		return outlookOf(b, problem, &best)
 	}
+	return nil
 }
 
 // carryOut adds the commands that bring a layout about.
@@ -96,8 +96,8 @@ func carryOut(b *builder, problem *split.Problem, best *split.Layout) {
 			stop = append(stop, c.attempt)
 		} else if c.attempt.N == 0 && at != nil {
 			p.found.planned[c.key.Task] = c.key.Run
-			if parts, open := partsAt(p.pool, sharesOn(b.nodes, at)); open {
-				startAt(p, admission.TicketOf(p.state, c.key.Task), parts)
+			if parts, open := p.pool.partsAt(sharesOn(b.nodes, at)); open {
+				p.startAt(admission.TicketOf(p.state, c.key.Task), parts)
 			}
 		}
 	}
@@ -105,12 +105,12 @@ func carryOut(b *builder, problem *split.Problem, best *split.Layout) {
 	for some := range slices.Chunk(stop, maxSuspend) {
 		p.commands = append(p.commands, &command.Suspend{Attempts: some, Decided: p.state.Index})
 	}
-	startClaimants(p, false)
+	p.startClaimants(false)
 }
 
 // startAt places a waiting task where a layout has it, if its GPUs are free there and bookings leave them to the
 // task now.
-func startAt(p *pass, t *admission.Ticket, parts []part) bool {
+func (p *pass) startAt(t *admission.Ticket, parts []part) bool {
 	if p.full() {
 		return false
 	}
@@ -126,13 +126,7 @@ func startAt(p *pass, t *admission.Ticket, parts []part) bool {
 	if spec := &t.Job.Spec; !p.budget.Allows(spec.Project, spec.User, gpus, t.LiveTasks()) {
 		return false
 	}
-	p.pool.last++
-	ranks := make([]command.Placement, len(parts))
-	for i, v := range parts {
-		ranks[i] = p.pool.take(v.host, &w, v.n)
-	}
-	w.keep.put(p.state, ranks)
-	p.add(t, ranks)
+	p.add(t, p.pool.takeParts(&w, parts))
 	return true
 }
 

@@ -30,15 +30,15 @@ func (p *timetable) shift(w *want) bool {
 // around keeps GPUs again for each of some reservations, from the same instant on as before, so that parts of
 // nodes are left to a task; false if one of them would have to wait for longer.
 func (p *timetable) around(w *want, parts []part, all []Reservation) bool {
-	taken := make([]lane, len(parts))
+	taken := make([]share, len(parts))
 	for i, v := range parts {
-		taken[i] = lane{v.host.id, v.n}
+		taken[i] = share{v.host.id, v.n}
 	}
 	p.reserved, p.pool.reserved = nil, keeps{}
 	p.keep(Reservation{At: p.now, Until: w.until}, w, taken)
 	for i := range all {
 		r := &all[i]
-		found, at := newLanes(p, r.want).earliest(r.At)
+		found, at := newFinder(p, r.want).earliest(r.At)
 		if at != r.At {
 			return false
 		}

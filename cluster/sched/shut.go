@@ -14,7 +14,7 @@ const maxTried = 24
 // little: too few free GPUs, or too few nodes even if these were empty. Each of the maintenances alone is the
 // cause, or all together are.
 func (v *Verdict) shut() (out []blocker.Blocker) {
-	s := v.pass.state
+	s := v.planner.state
 	var begun []model.Booking
 	for _, b := range s.Bookings.All() {
 		if b.Kind == model.BookMaintenance && b.Begun {
@@ -46,7 +46,7 @@ func (v *Verdict) served(without []model.Booking) bool {
 	for _, b := range without {
 		bodies = append(bodies, &command.CancelBooking{ID: b.ID})
 	}
-	s := v.pass.state
+	s := v.planner.state
 	next, done := After(s, bodies...)
 	if !done {
 		return false

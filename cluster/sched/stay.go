@@ -13,13 +13,13 @@ import (
 
 // stay adds an attempt that stays where it is. Its value is the same in every layout, and what it uses of limits
 // stays in use.
-func stay(b *builder, job *model.Job, task *model.Task, a *model.Attempt, place []split.Part) {
+func stay(b *builder, job *model.Job, task *model.Task, a *model.Attempt, where []split.Part) {
 	o, had := b.pass.order, admission.Executed(task, a, b.pass.now)
 	run := state.Run{
 		Project: job.Spec.Project, User: job.Spec.User, Shape: job.Spec.Shape(), Preemptible: job.Spec.Preemptible,
 		Expected: model.StepOf(b.pass.state.Expect(&job.Spec, had)),
 	}
-	j := b.job(&run, split.Job{Place: place, Locked: true, Shape: -1})
+	j := b.job(&run, split.Job{Place: where, Locked: true, Shape: -1})
 	if j.Yields {
 		held := queue.ProtectedTime(task, had, had-task.Executed, &o.Tuning)
 		j.Ends = min(j.Ends, int64(held/time.Second))
@@ -31,7 +31,7 @@ func stay(b *builder, job *model.Job, task *model.Task, a *model.Attempt, place 
 	}
 	at := queue.SortKey{Late: o.Late(run.Project, run.User), Front: o.Front[task.Key], Task: task.Key}
 	b.add(candidate{key: state.QueueKey{Task: task.Key}, attempt: a.Key, at: at}, j, 0)
-	for _, v := range place {
+	for _, v := range where {
 		b.stays += v.GPUs
 	}
 }
@@ -41,7 +41,7 @@ func stay(b *builder, job *model.Job, task *model.Task, a *model.Attempt, place 
 func keepClaimed(b *builder) {
 	s := b.pass.state
 	for task := range queue.Claimants(s) {
-		var place []split.Part
+		var where []split.Part
 		for c := range s.ClaimedFor.From(state.ClaimKey{Task: task}) {
 			if c.Task != task {
 				break
@@ -49,25 +49,25 @@ func keepClaimed(b *builder) {
 			slot, _ := s.Slots.Get(c.Slot)
 			g, _ := s.GPUs.Get(c.Slot.GPU)
 			if n, open := b.index[slot.Node]; open && b.mine(&slot, &g) {
-				i := slices.IndexFunc(place, func(v split.Part) bool { return v.Node == n })
+				i := slices.IndexFunc(where, func(v split.Part) bool { return v.Node == n })
 				if i < 0 {
-					place, i = append(place, split.Part{Node: n}), len(place)
+					where, i = append(where, split.Part{Node: n}), len(where)
 				}
-				place[i].GPUs++
+				where[i].GPUs++
 			}
 		}
-		if len(place) == 0 {
+		if len(where) == 0 {
 			continue
 		}
 		t := admission.TicketOf(s, task)
 		k := t.QueueKey(s)
 		run := k.Run.Value()
 		b.keeper.waiting(k)
-		j := b.job(&run, split.Job{Place: place, Locked: true, Shape: -1})
+		j := b.job(&run, split.Job{Place: where, Locked: true, Shape: -1})
 		j.Stay = b.pass.order.Stay(k, b.pass.order.Strict)
 		next := model.AttemptKey{Job: task.Job, Task: task.Task, N: t.Task.Attempts + 1}
 		b.add(candidate{key: k, attempt: next, at: b.pass.order.SortKey(k)}, j, 0)
-		for _, v := range place {
+		for _, v := range where {
 			b.stays += v.GPUs
 		}
 	}

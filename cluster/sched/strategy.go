@@ -36,18 +36,18 @@ func PlanLoaded(s *state.State, now model.Time, loads Loads) (commands []command
 	if !set.Running || set.Standstill {
 		return nil, 0, nil
 	}
-	p := newPass(s, now)
+	p := NewPlanner(s, now)
 	p.found.looks = true
-	p.run()
+	p.Run()
 	next = p.next()
 	if len(loads) > 0 && len(p.commands) > 0 && Weighs(s) {
-		q := newPass(s, now)
+		q := NewPlanner(s, now)
 		q.pool.loads, q.found.looks = loads, true
-		if q.run(); alike(p.commands, q.commands) {
+		if q.Run(); alike(p.commands, q.commands) {
 			p = q
 		}
 	}
-	return p.commands, next, p.found.outlook
+	return p.commands, next, p.outlook
 }
 
 // alike reports whether two plans do the same, except for the nodes that they choose.
@@ -123,9 +123,9 @@ func rate(p *pool, h *host, w *want, free, need uint32) candidateHost {
 	case model.StrategySpread:
 		c.rate = ^uint64(free)
 	case model.StrategyRoundRobin:
-		c.rate = given(p, h.id)
+		c.rate = p.turnOf(h.id)
 	case model.StrategyLeastLoaded:
-		c.rate, c.fit = calm(p, h.id), 2*free
+		c.rate, c.fit = p.calm(h.id), 2*free
 		if h.whole {
 			c.fit++
 		}
@@ -153,8 +153,8 @@ func (g *gifts) gives(id model.NodeID, gpus int) {
 	g.gpus[id] += uint32(gpus)
 }
 
-// given returns when a node was last given work, as a number that grows.
-func given(p *pool, id model.NodeID) uint64 {
+// turnOf returns when a node was last given work, as a number that grows.
+func (p *pool) turnOf(id model.NodeID) uint64 {
 	if n, now := p.turns[id]; now {
 		return n
 	}
@@ -164,7 +164,7 @@ func given(p *pool, id model.NodeID) uint64 {
 
 // calm returns how busy a node is, in steps; nodes without a known load come last. What the pass gives to the node
 // counts as busy.
-func calm(p *pool, id model.NodeID) uint64 {
+func (p *pool) calm(id model.NodeID) uint64 {
 	load, known := p.loads[id]
 	if !known {
 		return split.Unknown
@@ -191,7 +191,7 @@ func orderOf(b *builder, own string) split.Order {
 func turnsOf(b *builder) []uint64 {
 	out := make([]uint64, len(b.nodes))
 	for i, id := range b.nodes {
-		out[i] = given(b.pass.pool, id)
+		out[i] = b.pass.pool.turnOf(id)
 	}
 	return out
 }

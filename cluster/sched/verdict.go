@@ -13,16 +13,16 @@ import (
 
 // Verdict is the outcome of a pass for one task.
 type Verdict struct {
-	pass *pass
-	want want
-	Bars []blocker.Blocker // other than that it finds no GPUs
-	fits bool
+	planner *Planner
+	want    want
+	Bars    []blocker.Blocker // other than that it finds no GPUs
+	fits    bool
 }
 
 // Judge runs the pass for s at the time now up to a waiting task's turn.
 func Judge(s *state.State, now model.Time, t *admission.Ticket) Verdict {
-	v := Verdict{pass: newPass(s, now)}
-	v.want = v.pass.wantOf(t)
+	v := Verdict{planner: NewPlanner(s, now)}
+	v.want = v.planner.wantOf(t)
 	set := s.Settings()
 	if !set.Running {
 		v.Bars = append(v.Bars, blocker.Blocker{Code: blocker.CodeStopped})
@@ -30,9 +30,9 @@ func Judge(s *state.State, now model.Time, t *admission.Ticket) Verdict {
 	if set.Standstill {
 		v.Bars = append(v.Bars, blocker.Blocker{Code: blocker.CodeStandstill})
 	}
-	p := v.pass
+	p := v.planner
 	p.bookings.clear()
-	p.claimed()
+	p.startClaimants(true)
 	if v.fits = p.done[t.Task.Key]; v.fits {
 		return v
 	}
@@ -44,7 +44,7 @@ func Judge(s *state.State, now model.Time, t *admission.Ticket) Verdict {
 		return v
 	}
 	at := p.order.SortKey(t.QueueKey(s))
-	p.jobs(&at)
+	p.inOrder(&at)
 	v.want = p.wantOf(t)
 	v.Bars = slices.AppendSeq(v.Bars, p.admit(t))
 	if _, v.fits = v.want.seek(p.pool); !v.fits && p.times.shift(&v.want) {
@@ -55,7 +55,7 @@ func Judge(s *state.State, now model.Time, t *admission.Ticket) Verdict {
 }
 
 // Order returns the order of the queue in which the pass went.
-func (v *Verdict) Order() *queue.Ordering { return v.pass.order }
+func (v *Verdict) Order() *queue.Ordering { return v.planner.order }
 
 // Placed reports whether the plan places the task.
 func (v *Verdict) Placed() bool { return v.fits && len(v.Bars) == 0 }
@@ -65,7 +65,7 @@ func (v *Verdict) Blockers() []blocker.Blocker {
 	if v.fits {
 		return v.Bars
 	}
-	misfit := v.pass.misfit(&v.want, newPool(v.pass.state))
+	misfit := v.planner.Misfit(&v.want, newPool(v.planner.state))
 	if first := &misfit[0]; len(v.Bars) > 0 && (first.Code == blocker.CodeBarred || first.Code == blocker.CodeAhead && first.Have == 0) {
 		return v.Bars // they are why a search has not placed the task: GPUs are free, and no task goes first
 	}
@@ -94,8 +94,8 @@ func After(s *state.State, bodies ...command.Body) (next state.State, done bool)
 // suffice. If the plan does not provide for the task, planned is false, and next is when others may be stopped for
 // it, or 0 for never.
 func VictimsOf(s *state.State, at model.Time, task model.TaskKey) (victims []blocker.Holder, planned bool, next model.Time) {
-	p := newPass(s, at)
-	p.run()
+	p := NewPlanner(s, at)
+	p.Run()
 	for _, b := range p.commands {
 		if b, is := b.(*command.Preempt); is && b.Beneficiary == task {
 			for _, v := range b.Victims {
@@ -105,8 +105,8 @@ func VictimsOf(s *state.State, at model.Time, task model.TaskKey) (victims []blo
 			return victims, true, 0
 		}
 	}
-	if p.found.preemption != nil && p.found.preemption.retryAt != 0 {
-		next = due(p)
+	if p.preemption.retryAt != 0 {
+		next = p.Due()
 	}
 	return nil, false, next
 }
