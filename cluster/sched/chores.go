@@ -118,11 +118,3 @@ func (f *future) settle() []command.Body {
 	}
 	return []command.Body{b}
 }
-
-// byDeadline returns an instant, or the time soon after the deadline of a job if that comes first.
-func byDeadline(spec *model.Spec, now, at model.Time) model.Time {
-	if spec.Deadline == 0 {
-		return at
-	}
-	return min(at, max(spec.Deadline, now).Add(soon))
-}

@@ -85,3 +85,23 @@ func (b *passBookings) yielding(v *model.Booking) (out []model.Attempt) {
 	})
 	return out
 }
+
+// bars reports whether bookings leave no GPUs to a task that would find some otherwise, and whether they leave
+// none to any task of its kin either, however short.
+func (b *passBookings) bars(w *want, certain model.Magnitude) (barred, all bool) {
+	if w.keep == nil {
+		return false, false
+	}
+	p, free := b.pass, *w
+	free.keep = nil
+	if _, fits := p.pool.find(&free); !fits {
+		return false, false
+	}
+	short := *w.keep
+	if least := certain.Least(); least > 0 {
+		short.stake.Ends = p.now.Add(least)
+	}
+	free.keep = &short
+	_, fits := free.seek(p.pool)
+	return true, !fits
+}

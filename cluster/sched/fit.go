@@ -6,83 +6,8 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
-	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/fsm/state/ledger"
 )
-
-// want is what one task asks of each of its GPUs.
-type want struct {
-	fewer
-
-	need   uint32 // on each node
-	nodes  uint32 // exactly so many; 0: as few as hold them
-	model  string // empty: any
-	memory uint32
-	sites  *sites        // nodes that the task may use; nil: all
-	who    model.TaskKey // the task, which may take what is claimed for it
-	aside
-	order model.Strategy
-	avoid model.RankKey // the task has just failed on the GPUs of this rank; zero: on none
-	state *state.State  // to look up these GPUs
-	keep  *bookingGuard // what bookings leave to the task; nil: everything
-}
-
-// aside is what a task leaves to others.
-type aside struct {
-	kept  bool       // all GPUs but those that are claimed for it
-	until model.Time // what is reserved for others before this time; 0: nothing
-	asks  *asker     // in a forecast, what is booked for others; nil: nothing
-	inTurn
-}
-
-// inTurn is what a pass between two searches takes into account of a task.
-type inTurn struct {
-	ends   model.Time // when the task is expected to end
-	yields bool       // the task may be suspended later on
-}
-
-func wantOf(s *state.State, spec *model.Spec, who model.TaskKey) want {
-	w := want{need: spec.GPUs, nodes: spec.Nodes, model: spec.GPUModel, memory: spec.GPUMemoryMB, who: who, state: s}
-	w.sites, w.order = sitesOf(s, whereOf(s, spec, who.IsTurn())), strategyOf(s, spec)
-	if w.nodes > 1 {
-		w.need /= w.nodes
-	}
-	if least := spec.Fewer(); least > 0 {
-		w.asked, w.least, w.whole = spec.GPUs, least, spec.Nodes > 1
-	}
-	if task, _ := s.Tasks.Get(who); task.Avoid > 0 {
-		a, _ := s.Attempts.Get(who.Attempt(task.Avoid))
-		w.avoid = a.Key.Rank(max(a.FirstRank, 1) - 1)
-		if !w.holds(w.sizes(w.offers)) {
-			w.avoid = model.RankKey{} // no other GPUs could run the task
-		}
-	}
-	return w
-}
-
-// offers reports whether a GPU could be given to a task once the GPU is free.
-func (w *want) offers(g *model.GPU) bool {
-	node, _ := w.state.Nodes.Get(g.Node)
-	return g.Usable() && node.Schedulable()
-}
-
-// shuns reports whether the task has just failed on a GPU.
-func (w *want) shuns(id model.GPUID) bool {
-	return w.avoid.Job > 0 && w.state.RankGPUs.Has(model.RankGPUKey{Rank: w.avoid, GPU: id})
-}
-
-func (w *want) takes(g *gpu) bool {
-	return (g.kept == model.TaskKey{} && !w.kept || g.kept == w.who) && w.suits(g.model, g.memory) && !w.shuns(g.slot.GPU)
-}
-
-func (w *want) suits(name string, memory uint32) bool {
-	return model.OfModel(w.model, name) && memory >= w.memory
-}
-
-// part is n GPUs of a node.
-type part struct {
-	host *host
-	n    uint32
-}
 
 // find returns where all of a gang fits, without taking the GPUs. Of the nodes that hold a part, find prefers
 // those that come first by the strategy. The strategy does not affect whether the gang fits.
@@ -225,4 +150,105 @@ func (p *pool) oneHolds(w *want) bool {
 		p.holds[key] = holds
 	}
 	return holds
+}
+
+// findFewer returns the place with the most GPUs for a task that cannot have all GPUs that it asks for: fewer
+// whole nodes, or fewer GPUs on its node.
+func findFewer(p *pool, w *want) ([]part, bool) {
+	few := w.few()
+	if w.whole {
+		open := uint32(0)
+		for free := w.need; free <= p.most(w); free++ {
+			for _, h := range p.with(free, w) {
+				if p.count(h, w) >= w.need {
+					open++
+				}
+			}
+		}
+		if n := min(open, w.nodes); n >= few.nodes {
+			return nodesFor(p, w, w.need, int(n))
+		}
+		return nil, false
+	}
+	all, most := p.suiting(w)
+	if w.nodes == 1 || p.oneHolds(w) {
+		all = most
+	}
+	if most >= few.need && most >= min(all, w.need) {
+		return nodesFor(p, w, min(most, w.need), 1)
+	}
+	if all < few.need {
+		return nil, false
+	}
+	few.need = min(all, w.need)
+	return p.spread(&few)
+}
+
+// seek finds GPUs that bookings leave to a task.
+func (w *want) seek(p *pool) ([]part, bool) {
+	if w.keep == nil {
+		return p.find(w)
+	}
+	for to := range ruleCount {
+		w.keep.setRule(to)
+		if parts, fits := p.find(w); fits && w.keep.allows(w.lots(parts)...) {
+			return parts, true
+		}
+	}
+	if free := *w; w.until > 0 { // GPUs that are booked for the task are not reserved for others
+		free.until = 0
+		if parts, fits := p.find(&free); fits && w.keep.allows(w.lots(parts)...) {
+			return parts, true
+		}
+	}
+	return nil, false
+}
+
+// joins reports whether bookings leave one more part to a task, in addition to the parts that it has found.
+func (w *want) joins(taken, parts []part, more part) bool {
+	k := w.keep
+	if k == nil {
+		return true
+	}
+	at := placeAmong{ledger.Lot{GPUs: more.n}, len(taken) + len(parts)}
+	at.at.Node, at.at.Model = k.books.Place(more.host.id, more.host.gpus[0].model)
+	if k.shut[at] {
+		return false
+	}
+	all := append(append(slices.Clone(taken), parts...), more)
+	if k.allows(w.lots(all)...) {
+		return true
+	}
+	k.shut[at] = !mixed(more.host)
+	return false
+}
+
+// lots returns the GPUs that a task would take.
+func (w *want) lots(parts []part) (out []ledger.Lot) {
+	for _, v := range parts {
+		for _, g := range choose(w.keep.candidates(v.host, w), w, int(v.n)) {
+			i := len(out) - 1
+			if i < 0 || out[i].Node != v.host.id || out[i].Model != g.model {
+				out = append(out, ledger.Lot{Node: v.host.id, Model: g.model})
+				i++
+			}
+			out[i].GPUs++
+		}
+	}
+	return out
+}
+
+// holdsAll reports whether all parts are free for a task, and bookings leave them to the task.
+func (w *want) holdsAll(p *pool, parts []part) bool {
+	enough := func(v part) bool { return p.count(v.host, w) >= v.n }
+	if w.keep == nil {
+		return !slices.ContainsFunc(parts, func(v part) bool { return !enough(v) })
+	}
+	for to := range ruleCount {
+		w.keep.setRule(to)
+		if !slices.ContainsFunc(parts, func(v part) bool { return !enough(v) }) && w.keep.allows(w.lots(parts)...) {
+			return true
+		}
+	}
+	return false
 }

@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/berth-gpu/berth/cluster/sched/admission"
@@ -22,6 +23,7 @@ type Forecast struct {
 	Waiting []Course // in order
 	Beyond  int      // tasks that wait behind these, without a forecast
 	Starts  bool     // the scheduler starts jobs; false: it is unknown when waiting tasks will start
+	Defect  error    // what the scheduler could not play forward; nil: nothing
 }
 
 // Course is what is expected of one task, or of a service that waits.
@@ -54,10 +56,11 @@ const (
 )
 
 // Foresee makes a forecast for s at the time now.
-func Foresee(s *state.State, now model.Time) Forecast { return foresee(s, now, futureWork) }
+func Foresee(s *state.State, now model.Time) Forecast { return ForeseeWithin(s, now, futureWork) }
 
-// foresee makes a forecast that plays the scheduler forward for the given work at each pace.
-func foresee(s *state.State, now model.Time, work int) Forecast {
+// ForeseeWithin makes a forecast that plays the scheduler forward for the given work at each pace: the jobs, GPUs
+// and runs that its passes look at. With 0 it assumes that tasks get GPUs in order, as on the largest clusters.
+func ForeseeWithin(s *state.State, now model.Time, work int) Forecast {
 	now = max(now, s.Settings().Clock)
 	set := s.Settings()
 	f := Forecast{At: now, Starts: set.Running && !set.Standstill}
@@ -66,6 +69,7 @@ func foresee(s *state.State, now model.Time, work int) Forecast {
 	atOnce.startClaimants(true)
 	atOnce.Fill()
 	least, like, most := newProspect(atOnce, quick(s), line, work), newProspect(atOnce, usual(s), line, work), newProspect(atOnce, slow(s), line, work)
+	f.Defect = cmp.Or(least.defect(), like.defect(), most.defect())
 	for key := range s.LiveTasks.All() {
 		task, _ := s.Tasks.Get(key)
 		a, _ := s.Attempts.Get(task.Newest())

@@ -73,10 +73,10 @@ func TestForecastsOfAnyCluster(t *testing.T) {
 				beginOne(c)
 			}
 		}
-		if err := sched.PlaysOn(&c.s, c.now, 1<<12); err != nil {
-			t.Fatal(err)
+		f, order := sched.Foresee(&c.s, c.now), sched.ForeseeWithin(&c.s, c.now, 0)
+		if f.Defect != nil {
+			t.Fatal(f.Defect)
 		}
-		f, order := sched.Foresee(&c.s, c.now), sched.ForeseeInOrder(&c.s, c.now)
 		at := map[model.TaskKey]sched.Range{}
 		for _, v := range slices.Concat(order.Running, order.Waiting, f.Running, f.Waiting) {
 			for _, r := range []sched.Range{v.Start, v.End} {

@@ -3,7 +3,6 @@ package sched
 import (
 	"cmp"
 	"slices"
-	"time"
 
 	"github.com/berth-gpu/berth/cluster/sched/admission"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -11,55 +10,6 @@ import (
 
 // allOf is a number of GPUs that exceeds those of any node, and is small enough to be added up.
 const allOf = 1 << 16
-
-// asker is the holder for which a forecast looks for GPUs, as far as bookings distinguish holders.
-type asker struct {
-	user, project string
-	certain       time.Duration // how long the task holds GPUs at most; 0: unknown
-}
-
-// bookedPart is GPUs of a node that a booking keeps; a maintenance keeps all of them.
-type bookedPart struct {
-	n         uint32
-	at, until model.Time
-	booking   model.Booking
-	back      model.Time // when their holder is expected to give them back; 0: there is no holder
-}
-
-// bookings is what a forecast assumes to be booked on each node.
-type bookings struct {
-	now   model.Time
-	parts map[model.NodeID][]bookedPart
-	has   map[model.ScopeKey][]holderOf
-}
-
-// holderOf is a GPU that is held until it is expected to be free.
-type holderOf struct {
-	node  model.NodeID
-	model string
-	until model.Time
-}
-
-// held returns how many GPUs of a node bookings keep from a task that starts at an instant
-// and may hold GPUs until after the bookings begin. GPUs that a booking's owner still holds do not
-// count: the task gets other GPUs.
-func (b *bookings) held(id model.NodeID, at model.Time, who *asker) (n uint32) {
-	if b == nil || who == nil {
-		return 0
-	}
-	at = max(at, b.now)
-	ends := never
-	if who.certain > 0 {
-		ends = at.Add(who.certain)
-	}
-	for i := range b.parts[id] {
-		v := &b.parts[id][i]
-		if v.at < ends && v.until > at && v.back <= at && !v.booking.For(who.user, who.project) {
-			n += v.n
-		}
-	}
-	return n
-}
 
 // book adds the bookings. A booking that names no nodes is assumed to be on the nodes that
 // are expected to have the most free GPUs when the booking begins.
@@ -110,7 +60,7 @@ func (c *course) bookOne(b *model.Booking) {
 // booked only after the holder has given them back.
 func (c *course) bookPart(b *model.Booking, id model.NodeID, n uint32, back model.Time) {
 	at := c.pool.booked.parts
-	at[id] = append(at[id], bookedPart{n, max(back, b.Start), b.End, *b, back})
+	at[id] = append(at[id], bookedPart{n: n, at: max(back, b.Start), until: b.End, booking: *b, back: back})
 }
 
 // float finds nodes for a booking that names none.
@@ -168,7 +118,7 @@ func (c *course) holders() map[model.ScopeKey][]holderOf {
 		job, _ := c.state.Jobs.Get(slot.Rank.Job)
 		g, _ := c.state.GPUs.Get(key.GPU)
 		for _, scope := range admission.Scopes(job.Spec.Project, job.Spec.User) {
-			all[scope] = append(all[scope], holderOf{slot.Node, g.Model, c.times.endOf(slot.Rank.Attempt())})
+			all[scope] = append(all[scope], holderOf{node: slot.Node, model: g.Model, until: c.times.endOf(slot.Rank.Attempt())})
 		}
 	}
 	return all

@@ -73,6 +73,14 @@ func playOn(p *pass, left pace, starts, work int) *future {
 // played reports whether the scheduler was played forward, so that the cluster is no longer as it was.
 func (f *future) played() bool { return f.work > 0 }
 
+// defect returns what could not be played forward; nil: nothing.
+func (f *future) defect() error {
+	if errors.Is(f.over, errNothing) {
+		return nil
+	}
+	return f.over
+}
+
 // cost returns how much a pass looks at.
 func (f *future) cost() int {
 	s := &f.State

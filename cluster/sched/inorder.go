@@ -59,12 +59,12 @@ func (c *course) begin() {
 			w := c.wantFor(admission.TicketOf(c.state, b.Attempt.TaskKey()))
 			parts := make([]share, len(b.Ranks))
 			for i := range b.Ranks {
-				parts[i] = share{b.Ranks[i].Node, uint32(len(b.Ranks[i].Slots))}
+				parts[i] = share{node: b.Ranks[i].Node, n: uint32(len(b.Ranks[i].Slots))}
 			}
 			c.times.keep(Reservation{Task: w.who, At: c.now, Until: w.until}, &w, parts)
 		case *command.Grant:
 			at := b.Placement
-			c.times.keep(Reservation{At: c.now, Until: never}, nil, []share{{at.Node, uint32(len(at.Slots))}})
+			c.times.keep(Reservation{At: c.now, Until: never}, nil, []share{{node: at.Node, n: uint32(len(at.Slots))}})
 		}
 	}
 }
@@ -76,7 +76,7 @@ func (c *course) wantFor(t *admission.Ticket) want {
 	if w.until = c.now.Add(t.HoldTime()); t.Service == "" {
 		w.until = c.now.Add(max(c.times.left(spec, t.Task.Executed), admission.LeastRun))
 	}
-	w.asks = &asker{spec.User, spec.Project, t.SpecAsPlaced(c.state).Certain()}
+	w.asks = &asker{user: spec.User, project: spec.Project, certain: t.SpecAsPlaced(c.state).Certain()}
 	return w
 }
 
@@ -141,7 +141,7 @@ func (c *course) earliest(t *admission.Ticket, w *want, out *Course) (model.Time
 func (c *course) places(w *want, from model.Time) (parts []share, at model.Time) {
 	if now, fits := c.pool.find(w); fits && from <= c.now {
 		for _, v := range now {
-			parts = append(parts, share{v.host.id, v.n})
+			parts = append(parts, share{node: v.host.id, n: v.n})
 		}
 		return parts, c.now
 	}

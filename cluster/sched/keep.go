@@ -168,63 +168,9 @@ func (k *bookingGuard) candidates(h *host, w *want) []gpu {
 	return k.open(h, w)
 }
 
-// seek finds GPUs that bookings leave to a task.
-func (w *want) seek(p *pool) ([]part, bool) {
-	if w.keep == nil {
-		return p.find(w)
-	}
-	for to := range ruleCount {
-		w.keep.setRule(to)
-		if parts, fits := p.find(w); fits && w.keep.allows(w.lots(parts)...) {
-			return parts, true
-		}
-	}
-	if free := *w; w.until > 0 { // GPUs that are booked for the task are not reserved for others
-		free.until = 0
-		if parts, fits := p.find(&free); fits && w.keep.allows(w.lots(parts)...) {
-			return parts, true
-		}
-	}
-	return nil, false
-}
-
-// joins reports whether bookings leave one more part to a task, in addition to the parts that it has found.
-func (w *want) joins(taken, parts []part, more part) bool {
-	k := w.keep
-	if k == nil {
-		return true
-	}
-	at := placeAmong{ledger.Lot{GPUs: more.n}, len(taken) + len(parts)}
-	at.at.Node, at.at.Model = k.books.Place(more.host.id, more.host.gpus[0].model)
-	if k.shut[at] {
-		return false
-	}
-	all := append(append(slices.Clone(taken), parts...), more)
-	if k.allows(w.lots(all)...) {
-		return true
-	}
-	k.shut[at] = !mixed(more.host)
-	return false
-}
-
 // mixed reports whether a node has GPUs of several types.
 func mixed(h *host) bool {
 	return slices.ContainsFunc(h.gpus, func(g gpu) bool { return g.model != h.gpus[0].model })
-}
-
-// lots returns the GPUs that a task would take.
-func (w *want) lots(parts []part) (out []ledger.Lot) {
-	for _, v := range parts {
-		for _, g := range choose(w.keep.candidates(v.host, w), w, int(v.n)) {
-			i := len(out) - 1
-			if i < 0 || out[i].Node != v.host.id || out[i].Model != g.model {
-				out = append(out, ledger.Lot{Node: v.host.id, Model: g.model})
-				i++
-			}
-			out[i].GPUs++
-		}
-	}
-	return out
 }
 
 // put counts the GPUs that a task was given.
@@ -240,55 +186,4 @@ func (k *bookingGuard) put(s *state.State, ranks []command.Placement) {
 		}
 	}
 	k.books.Put(&k.stake)
-}
-
-// bookingsLeave reports whether bookings leave GPUs to a preemptor once the victims are stopped.
-func bookingsLeave(p *pass, w *want, slots []model.SlotKey, victims []*victim) bool {
-	if w.keep == nil {
-		return true
-	}
-	after := *w.keep
-	after.books = p.bookings.books.Copy()
-	for _, v := range victims {
-		a, _ := p.state.Attempts.Get(v.key)
-		stake := state.StakeOf(p.state, &a)
-		after.books.Give(&stake)
-	}
-	at := make([]ledger.Lot, 0, len(slots))
-	for _, key := range slots {
-		g, _ := p.state.GPUs.Get(key.GPU)
-		at = append(at, ledger.Lot{Node: g.Node, Model: g.Model, GPUs: 1})
-	}
-	return after.allows(at...)
-}
-
-// bookingClass is what tasks have in common that bookings treat alike.
-type bookingClass struct {
-	shape         model.Shape
-	user, project string
-	certain       model.Magnitude
-}
-
-func bookingClassOf(run *state.Run) bookingClass {
-	return bookingClass{run.Shape, run.User, run.Project, run.Certain}
-}
-
-// bars reports whether bookings leave no GPUs to a task that would find some otherwise, and whether they leave
-// none to any task of its kin either, however short.
-func (b *passBookings) bars(w *want, certain model.Magnitude) (barred, all bool) {
-	if w.keep == nil {
-		return false, false
-	}
-	p, free := b.pass, *w
-	free.keep = nil
-	if _, fits := p.pool.find(&free); !fits {
-		return false, false
-	}
-	short := *w.keep
-	if least := certain.Least(); least > 0 {
-		short.stake.Ends = p.now.Add(least)
-	}
-	free.keep = &short
-	_, fits := free.seek(p.pool)
-	return true, !fits
 }

@@ -203,3 +203,14 @@ func (k *keeper) lots(j *split.Job, at []split.Part) (out []ledger.Lot) {
 	}
 	return slices.Clip(out)
 }
+
+// bookingClass is what tasks have in common that bookings treat alike.
+type bookingClass struct {
+	shape         model.Shape
+	user, project string
+	certain       model.Magnitude
+}
+
+func bookingClassOf(run *state.Run) bookingClass {
+	return bookingClass{run.Shape, run.User, run.Project, run.Certain}
+}

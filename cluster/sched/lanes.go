@@ -38,7 +38,7 @@ func (l *finder) fill() {
 	for n := pool.most(&l.free); n > 0; n-- {
 		for _, h := range pool.with(n, &l.free) {
 			if l.all[h.id] == nil {
-				l.all[h.id] = &share{h.id, pool.count(h, &l.free)}
+				l.all[h.id] = &share{node: h.id, n: pool.count(h, &l.free)}
 			}
 		}
 	}
@@ -158,7 +158,7 @@ func (l *finder) among(all []*share, at model.Time, nodes int) (parts []share) {
 	var open []share
 	for _, v := range all {
 		if n := l.open(v, at); n >= l.want.need {
-			open = append(open, share{v.node, n})
+			open = append(open, share{node: v.node, n: n})
 		}
 	}
 	if len(open) < nodes {
@@ -166,7 +166,7 @@ func (l *finder) among(all []*share, at model.Time, nodes int) (parts []share) {
 	}
 	slices.SortFunc(open, func(a, b share) int { return cmp.Or(cmp.Compare(a.n, b.n), cmp.Compare(a.node, b.node)) })
 	for _, v := range open[:nodes] {
-		parts = append(parts, share{v.node, l.want.need})
+		parts = append(parts, share{node: v.node, n: l.want.need})
 	}
 	return parts
 }
@@ -176,7 +176,7 @@ func (l *finder) spread(all []*share, at model.Time) (parts []share) {
 	var open []share
 	for _, v := range all {
 		if n := l.open(v, at); n > 0 {
-			open = append(open, share{v.node, n})
+			open = append(open, share{node: v.node, n: n})
 		}
 	}
 	slices.SortFunc(open, func(a, b share) int { return cmp.Or(cmp.Compare(b.n, a.n), cmp.Compare(a.node, b.node)) })

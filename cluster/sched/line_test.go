@@ -17,7 +17,7 @@ func TestLeavingOut(t *testing.T) {
 	cut, again := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		c := crowd(t)
-		switch n, short, same := sched.LeavesOut(&c.s, c.now); {
+		switch n, short, same := sched.LeftOut(&c.s, c.now); {
 		case short:
 			again++
 		case !same:

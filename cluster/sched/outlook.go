@@ -37,12 +37,6 @@ type meant struct {
 	at   []share
 }
 
-// share is a number of GPUs of a node.
-type share struct {
-	node model.NodeID
-	n    uint32
-}
-
 // successor is a waiting task that comes next: one that found no GPUs, or the last one of its run that the search
 // looked at.
 type successor struct {
@@ -157,31 +151,4 @@ func successorsOf(b *builder, problem *split.Problem, best *split.Layout) (out [
 		out[i].last, seen[of] = !seen[of], true
 	}
 	return out
-}
-
-func sharesOn(nodes []model.NodeID, at []split.Part) (out []share) {
-	for _, v := range at {
-		out = append(out, share{nodes[v.Node], uint32(v.GPUs)})
-	}
-	return out
-}
-
-// guard keeps jobs off nodes, or off some of their GPUs.
-type guard struct {
-	held   map[model.NodeID]uint32     // GPUs that are kept for the tasks that should start there
-	only   map[model.NodeID]bool       // only these nodes may be used; nil: all
-	barred map[model.NodeID]model.Time // jobs that never yield and end later do not start there
-	except model.TaskKey               // the task for which nodes are barred
-}
-
-// leaves returns how many of n GPUs of a node are left to a task.
-func (g *guard) leaves(id model.NodeID, w *want, n uint32) uint32 {
-	if g == nil {
-		return n
-	}
-	at, barred := g.barred[id]
-	if g.only != nil && !g.only[id] || barred && !w.yields && w.ends > at && w.who != g.except {
-		return 0
-	}
-	return n - min(n, g.held[id])
 }

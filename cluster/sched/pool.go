@@ -312,3 +312,16 @@ func (p *pool) move(h *host, was uint32) {
 		to.hosts = slices.Insert(to.hosts, i, h)
 	}
 }
+
+// part is n GPUs of a node.
+type part struct {
+	host *host
+	n    uint32
+}
+
+// release is GPUs of one node that are expected to be free from an instant on.
+type release struct {
+	at   model.Time
+	node model.NodeID
+	gpus []gpu
+}

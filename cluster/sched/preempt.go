@@ -81,41 +81,6 @@ func keptBack(p *pass, t *admission.Ticket) (what outcome, kept bool) {
 	return placed, false
 }
 
-// mayPreempt reports whether a waiting task may have a right to GPUs of others.
-func (p *pass) mayPreempt() bool {
-	if t := &p.order.Tuning; t.NoPreemption || t.Preempt == model.PreemptsNobody {
-		return false
-	}
-	for head := range queue.Heads(p.state) {
-		return p.budget.HasPools || head.Class >= model.ClassHigh
-	}
-	return false
-}
-
-// startClaimants places tasks for which GPUs are kept: on these alone if kept is set, otherwise also on what
-// others have left, since some of these GPUs may never come.
-func (p *pass) startClaimants(kept bool) {
-	for task := range queue.Claimants(p.state) {
-		if p.full() {
-			return
-		}
-		if p.done[task] {
-			continue
-		}
-		t := admission.TicketOf(p.state, task)
-		w := p.wantOf(t)
-		w.kept, w.until = kept, 0
-		if !p.admits(t) {
-			continue
-		}
-		if ranks, fits := p.pool.place(&w); fits {
-			p.add(t, ranks)
-		} else if !p.budget.Held[task] {
-			p.budget.Hold(t) // no other job may use what its limits leave to it
-		}
-	}
-}
-
 // preemption is what preemptors may take during one pass, including GPUs for which no other task has to stop.
 type preemption struct {
 	pass        *pass
@@ -384,9 +349,4 @@ func (m *preemption) retryWith(h *preemptor) {
 			m.retryAt = sooner(m.retryAt, at)
 		}
 	}
-}
-
-// spent reports whether a task was stopped for others as often as its run time has earned.
-func spent(task *model.Task, a *model.Attempt, t *model.Tuning, now model.Time) bool {
-	return queue.EarningTime(task, admission.Executed(task, a, now), t) > 0
 }

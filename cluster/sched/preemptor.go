@@ -9,6 +9,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/fsm/state/ledger"
 )
 
 // preemptor is the choice of GPUs and victims for one preemptor.
@@ -224,4 +225,56 @@ func (h *preemptor) spread(chosen group) (slots []model.SlotKey, enough bool) {
 		left -= n
 	}
 	return slots, left == 0
+}
+
+// bookingsLeave reports whether bookings leave GPUs to a preemptor once the victims are stopped.
+func bookingsLeave(p *pass, w *want, slots []model.SlotKey, victims []*victim) bool {
+	if w.keep == nil {
+		return true
+	}
+	after := *w.keep
+	after.books = p.bookings.books.Copy()
+	for _, v := range victims {
+		a, _ := p.state.Attempts.Get(v.key)
+		stake := state.StakeOf(p.state, &a)
+		after.books.Give(&stake)
+	}
+	at := make([]ledger.Lot, 0, len(slots))
+	for _, key := range slots {
+		g, _ := p.state.GPUs.Get(key.GPU)
+		at = append(at, ledger.Lot{Node: g.Node, Model: g.Model, GPUs: 1})
+	}
+	return after.allows(at...)
+}
+
+// withhold leaves to others the GPUs that are kept for them, except those to which the task has a right.
+func (h *preemptor) withhold() {
+	var everywhere uint64
+	at := map[model.NodeID]uint64{}
+	for i := range h.all.owed {
+		switch o := &h.all.owed[i]; {
+		case !h.respects(o):
+		case o.node == "":
+			everywhere += uint64(o.gpus)
+		default:
+			at[o.node] += uint64(o.gpus)
+		}
+	}
+	for _, y := range h.offers {
+		y.leave(everywhere + at[y.node])
+	}
+}
+
+// leave leaves so many GPUs of the offer to others, the open ones first.
+func (y *nodeOffer) leave(n uint64) {
+	open := uint64(len(y.open))
+	y.open = y.open[:open-min(n, open)]
+	for n -= min(n, open); n > 0 && len(y.held) > 0; {
+		last := &y.held[len(y.held)-1]
+		cut := min(n, uint64(len(last.slots)))
+		if last.slots = last.slots[:uint64(len(last.slots))-cut]; len(last.slots) == 0 {
+			y.held = y.held[:len(y.held)-1]
+		}
+		n -= cut
+	}
 }

@@ -91,18 +91,8 @@ func (p *timetable) drain(on bool) {
 	}
 }
 
-// release is GPUs of one node that are expected to be free from an instant on.
-type release struct {
-	at   model.Time
-	node model.NodeID
-	gpus []gpu
-}
-
-// Bounds of what is expected of the holders of GPUs.
-const (
-	soon  = time.Minute // for GPUs that are being cleaned or freed by a task that is being stopped
-	never = model.Time(1<<63 - 1)
-)
+// soon is after which time GPUs are expected to be free that are being cleaned, or freed by a task that is being stopped.
+const soon = time.Minute
 
 // reserve keeps GPUs for a task from the first instant on at which they are expected to be free for as long as the
 // task needs them; false if that is never.
@@ -127,7 +117,7 @@ func (p *timetable) keep(r Reservation, w *want, parts []share) {
 				d.frees(r.at, r.gpus)
 			}
 		}
-		d.add(kept{v.n, r.At, r.Until, w})
+		d.add(kept{n: v.n, at: r.At, until: r.Until, want: w})
 		r.on = append(r.on, v.node)
 	}
 	p.reserved = append(p.reserved, r)
@@ -336,4 +326,12 @@ func (p *timetable) endOf(key model.AttemptKey) model.Time {
 	job, _ := p.state.Jobs.Get(key.Job)
 	task, _ := p.state.Tasks.Get(key.TaskKey())
 	return byDeadline(&job.Spec, p.now, p.now.Add(max(p.left(&job.Spec, admission.Executed(&task, &a, p.now)), admission.LeastRun)))
+}
+
+// byDeadline returns an instant, or the time soon after the deadline of a job if that comes first.
+func byDeadline(spec *model.Spec, now, at model.Time) model.Time {
+	if spec.Deadline == 0 {
+		return at
+	}
+	return min(at, max(spec.Deadline, now).Add(soon))
 }

@@ -339,7 +339,7 @@ func (s *scene) explained(w words) []string {
 func (s *scene) foreseen(w words) (out []string) {
 	f := sched.Foresee(&s.s, s.now)
 	if slices.Contains(w.names, "in-order") {
-		f = sched.ForeseeInOrder(&s.s, s.now)
+		f = sched.ForeseeWithin(&s.s, s.now, 0)
 	}
 	for _, c := range f.Running {
 		out = append(out, fmt.Sprintf("%s runs on %v, ends %s", c.Task, c.Nodes, span3(s.now, c.End))+pausesOf(s.now, &c))

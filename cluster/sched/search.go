@@ -2,6 +2,7 @@ package sched
 
 import (
 	"slices"
+	"time"
 	"unique"
 
 	"github.com/berth-gpu/berth/cluster/sched/admission"
@@ -12,45 +13,11 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// maxSuspend bounds the attempts of one command.
-const maxSuspend = 1024
-
-// searches reports whether the pass looks for the best set of jobs to run, rather than filling what is free in
-// order: under fair share with backfill reservations, and otherwise where jobs may be suspended. Without backfill
-// no task passes the first that finds no GPUs, so no running job would have to be suspended for an earlier one.
-func (p *pass) searches() bool {
-	t := &p.order.Tuning
-	if t.Backfill == model.BackfillNone {
-		return false
-	}
-	if p.order.Policy.Name == queue.DefaultPolicy && t.Backfill == model.BackfillReserve {
-		return true
-	}
-	return !p.order.Steady
-}
-
 // candidate is a job of the problem.
 type candidate struct {
 	at      queue.SortKey
 	key     state.QueueKey
 	attempt model.AttemptKey // N is 0 while it waits
-}
-
-// found is the result of a search.
-type found struct {
-	planned map[model.TaskKey]unique.Handle[state.Run] // waiting tasks that should run, including those placed
-
-	stops int        // attempts that are suspended
-	gangs uint32     // nodes that large jobs were given
-	looks bool       // an outlook is asked for
-	frees model.Time // when the first attempt that may not be suspended yet may be; 0: never
-	owed  []owed     // what is kept for waiting tasks
-}
-
-// plans reports whether a waiting task should run.
-func (f *found) plans(key model.TaskKey) bool {
-	_, is := f.planned[key]
-	return is
 }
 
 // searchFor plans which jobs should run, suspends running jobs that should not run any more, and starts jobs for
@@ -108,39 +75,27 @@ func carryOut(b *builder, problem *split.Problem, best *split.Layout) {
 	p.startClaimants(false)
 }
 
-// startAt places a waiting task where a layout has it, if its GPUs are free there and bookings leave them to the
-// task now.
-func (p *pass) startAt(t *admission.Ticket, parts []part) bool {
-	if p.full() {
-		return false
-	}
-	w := p.wantOf(t)
-	w.until = 0
-	if !w.holdsAll(p.pool, parts) || !p.admits(t) {
-		return false
-	}
-	var gpus uint32
-	for _, v := range parts {
-		gpus += v.n
-	}
-	if spec := &t.Job.Spec; !p.budget.Allows(spec.Project, spec.User, gpus, t.LiveTasks()) {
-		return false
-	}
-	p.add(t, p.pool.takeParts(&w, parts))
-	return true
-}
-
-// holdsAll reports whether all parts are free for a task, and bookings leave them to the task.
-func (w *want) holdsAll(p *pool, parts []part) bool {
-	enough := func(v part) bool { return p.count(v.host, w) >= v.n }
-	if w.keep == nil {
-		return !slices.ContainsFunc(parts, func(v part) bool { return !enough(v) })
-	}
-	for to := range ruleCount {
-		w.keep.setRule(to)
-		if !slices.ContainsFunc(parts, func(v part) bool { return !enough(v) }) && w.keep.allows(w.lots(parts)...) {
-			return true
+// owedBy lists what a layout keeps for waiting tasks.
+func owedBy(b *builder, best *split.Layout) (out []owed) {
+	p := b.pass
+	for n, until := range best.Until {
+		if until > 0 {
+			out = append(out, owed{to: b.all[best.For].key, node: b.nodes[n], gpus: everyGPU, from: p.now.Add(time.Duration(until) * time.Second)})
 		}
 	}
-	return false
+	for i := range b.all {
+		c := &b.all[i]
+		if c.attempt.N > 0 || p.done[c.key.Task] {
+			continue
+		}
+		for _, v := range best.Places[i] {
+			out = append(out, owed{to: c.key, node: b.nodes[v.Node], gpus: uint32(v.GPUs)})
+		}
+	}
+	return out
+}
+
+// spent reports whether a task was stopped for others as often as its run time has earned.
+func spent(task *model.Task, a *model.Attempt, t *model.Tuning, now model.Time) bool {
+	return queue.EarningTime(task, admission.Executed(task, a, now), t) > 0
 }

@@ -32,7 +32,7 @@ func (p *timetable) shift(w *want) bool {
 func (p *timetable) around(w *want, parts []part, all []Reservation) bool {
 	taken := make([]share, len(parts))
 	for i, v := range parts {
-		taken[i] = share{v.host.id, v.n}
+		taken[i] = share{node: v.host.id, n: v.n}
 	}
 	p.reserved, p.pool.reserved = nil, keeps{}
 	p.keep(Reservation{At: p.now, Until: w.until}, w, taken)

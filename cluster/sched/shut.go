@@ -59,16 +59,6 @@ func (v *Verdict) served(without []model.Booking) bool {
 	return !w.hosted(s) && w.hosted(&next)
 }
 
-// hosted reports whether the nodes that take work on s could hold the task if they were empty.
-func (w *want) hosted(s *state.State) bool {
-	there := *w
-	there.state = s
-	return there.holds(there.sizes(func(g *model.GPU) bool {
-		node, _ := s.Nodes.Get(g.Node)
-		return node.Schedulable() && g.Usable()
-	}))
-}
-
 // closedBy lists the nodes of a maintenance that take no work.
 func closedBy(s *state.State, b *model.Booking) (names []string) {
 	for _, id := range b.NodeIDs() {
