@@ -37,7 +37,7 @@ func TestAnOutlookChangesNoPlan(t *testing.T) {
 func TestEveryPassBetweenSearchesIsAccepted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c, nodes := bookable(t)
-		outlook := search(t, c, nodes)
+		outlook := searchOnce(t, c, nodes)
 		for range rapid.IntRange(1, 8).Draw(t, "events") {
 			mixed(t, c, nodes)
 			if outlook == nil {
@@ -59,8 +59,8 @@ func TestEveryPassBetweenSearchesIsAccepted(t *testing.T) {
 	})
 }
 
-// search has something happen, and carries out what a search says then.
-func search(t *rapid.T, c *cluster, nodes int) *sched.Outlook {
+// searchOnce has something happen, and carries out what a search says then.
+func searchOnce(t *rapid.T, c *cluster, nodes int) *sched.Outlook {
 	for range rapid.IntRange(1, 12).Draw(t, "steps") {
 		mixed(t, c, nodes)
 		if rapid.Bool().Draw(t, "plan") {

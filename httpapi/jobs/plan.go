@@ -13,8 +13,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/core"
-	"github.com/berth-gpu/berth/httpapi/forecast"
 	"github.com/berth-gpu/berth/httpapi/intake"
+	"github.com/berth-gpu/berth/httpapi/places"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -44,7 +44,7 @@ func (a submissions) foreseen(before *state.State, body *command.Submit, out *wi
 	id, err := intake.JobID(out.JobID)
 	task, found := s.FirstTask(id)
 	switch {
-	case err != nil || !found || s.Queue.Len() > forecast.CountedUpTo:
+	case err != nil || !found || s.Queue.Len() > places.CountedUpTo:
 		return
 	case task.State != model.TaskQueued: // it has started meanwhile, or ended
 		job, _ := s.Jobs.Get(id)
@@ -110,7 +110,7 @@ func (a submissions) dryRun(body *command.Submit) (*core.Answer[wire.Submitted],
 	if err != nil {
 		return nil, err
 	}
-	if wait := a.api.Places.Trials.Begin(forecast.TrialPatience); wait > 0 {
+	if wait := a.api.Places.Trials.Begin(places.TrialPatience); wait > 0 {
 		f := problem.Refuse(wire.CodeOverloaded, "this peer has reached its time limit for dry runs; nothing was queued: try again later, or submit the job")
 		f.After = int(wait/time.Second) + 1
 		return nil, f

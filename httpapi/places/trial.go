@@ -1,4 +1,4 @@
-package forecast
+package places
 
 import (
 	"sync"

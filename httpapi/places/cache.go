@@ -1,9 +1,9 @@
-// Package forecast caches, for all requests of a peer, what is expensive to compute about the queue:
+// Package places caches, for all requests of a peer, what is expensive to compute about the queue:
 // forecasts, places of jobs, whether a job can ever fit, and how many jobs have ended.
 //
-//	places.go  the cache
-//	trial.go   limits on dry runs
-package forecast
+//	cache.go  the cache
+//	trial.go  limits on dry runs
+package places
 
 import (
 	"sync"
@@ -26,15 +26,15 @@ const (
 	countedEnds = 20_000    // of them
 )
 
-// Places caches, between requests, what is expensive to compute: the place of a job in a long
+// Cache holds, between requests, what is expensive to compute: the place of a job in a long
 // queue, whether a shape can ever fit, how many jobs have ended.
-type Places struct {
+type Cache struct {
 	mu       sync.Mutex
-	last     map[model.Class]place
+	last     map[model.Class]countedPlace
 	gpus     any // the tables that verdicts are about; each version of one is another value
 	nodes    any
 	verdicts map[model.Shape]verdict
-	forecast forecast
+	forecast newestForecast
 	Trials   trials
 	ended    struct {
 		at   model.Time // when it was counted
@@ -42,9 +42,9 @@ type Places struct {
 	}
 }
 
-// forecast is the newest forecast. It has a lock of its own: on a large cluster making one takes
+// newestForecast is the newest forecast. It has a lock of its own: on a large cluster making one takes
 // longer than a submission should wait.
-type forecast struct {
+type newestForecast struct {
 	mu   sync.Mutex
 	made atomic.Pointer[forecastOf]
 	at   time.Time // when it was made, and how long that took
@@ -60,8 +60,8 @@ type forecastOf struct {
 	tuning model.Tuning
 }
 
-// place is the place of the newest job of a class, and when it was counted.
-type place struct {
+// countedPlace is the place of the newest job of a class, and when it was counted.
+type countedPlace struct {
 	at       time.Time
 	position int
 	queue    int // how many waited
@@ -73,13 +73,13 @@ type verdict struct {
 }
 
 // New returns an empty cache.
-func New() *Places {
-	return &Places{last: map[model.Class]place{}, verdicts: map[model.Shape]verdict{}, Trials: newTrials()}
+func New() *Cache {
+	return &Cache{last: map[model.Class]countedPlace{}, verdicts: map[model.Shape]verdict{}, Trials: newTrials()}
 }
 
 // Of returns the place of a job that was just submitted. In a long queue it is estimated from a
 // place that was counted a moment ago for a job of its class, plus the jobs that have come since.
-func (p *Places) Of(s *state.State, now model.Time, key model.TaskKey, class model.Class) (position int, exact bool) {
+func (p *Cache) Of(s *state.State, now model.Time, key model.TaskKey, class model.Class) (position int, exact bool) {
 	waiting := s.Queue.Len()
 	if waiting <= CountedUpTo {
 		return queue.Position(s, now, key)
@@ -92,13 +92,13 @@ func (p *Places) Of(s *state.State, now model.Time, key model.TaskKey, class mod
 		return min(max(1, last.position+waiting-last.queue), waiting), false
 	}
 	position, exact = queue.Position(s, now, key)
-	p.last[class] = place{at, position, waiting}
+	p.last[class] = countedPlace{at, position, waiting}
 	return position, exact
 }
 
 // Possible reports whether a job could ever run on the cluster's nodes. The verdict is cached for
 // as long as the cluster has the same nodes and GPUs.
-func (p *Places) Possible(s *state.State, spec *model.Spec) (bool, string) {
+func (p *Cache) Possible(s *state.State, spec *model.Spec) (bool, string) {
 	shape := spec.Shape()
 	shape.Where.User = s.Whose(spec.User)
 	p.mu.Lock()
@@ -118,7 +118,7 @@ func (p *Places) Possible(s *state.State, spec *model.Spec) (bool, string) {
 // Rate returns how many tasks of jobs that the state still holds have ended in the last hour of the
 // state's clock, which lags behind by a minute at most. It is counted at most once a second of that
 // clock.
-func (p *Places) Rate(s *state.State) float64 {
+func (p *Cache) Rate(s *state.State) float64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := s.Settings().Clock
@@ -140,14 +140,14 @@ func (p *Places) Rate(s *state.State) float64 {
 // Foresee returns a forecast for the state, or for one of a moment ago where making one takes long:
 // while one is being made other callers get the one before. A forecast is not used after the
 // scheduler was started or stopped, or under another policy or tuning.
-func (p *Places) Foresee(s *state.State, now model.Time) *sched.Forecast {
+func (p *Cache) Foresee(s *state.State, now model.Time) *sched.Forecast {
 	f, _ := p.Foreseen(s, now)
 	return f
 }
 
 // Foreseen also returns the index of the state of the forecast, so that a reader that waits for the
 // next one gets it.
-func (p *Places) Foreseen(s *state.State, now model.Time) (*sched.Forecast, uint64) {
+func (p *Cache) Foreseen(s *state.State, now model.Time) (*sched.Forecast, uint64) {
 	f, set := &p.forecast, s.Settings()
 	fits := func(last *forecastOf) bool {
 		return last != nil && last.Starts == (set.Running && !set.Standstill) && last.policy == set.Policy && last.tuning == set.Tuning
@@ -169,7 +169,7 @@ func (p *Places) Foreseen(s *state.State, now model.Time) (*sched.Forecast, uint
 }
 
 // TookFor records how long the last forecast took, which bounds when the next one is made.
-func (p *Places) TookFor(d time.Duration) {
+func (p *Cache) TookFor(d time.Duration) {
 	p.forecast.mu.Lock()
 	defer p.forecast.mu.Unlock()
 	p.forecast.took = d
