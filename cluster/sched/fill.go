@@ -1,11 +1,14 @@
 package sched
 
 import (
+	"time"
+
 	"github.com/berth-gpu/berth/cluster/sched/admission"
+	"github.com/berth-gpu/berth/cluster/sched/pass"
+	"github.com/berth-gpu/berth/cluster/sched/place"
 	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
-	"time"
 )
 
 // misfits is what a pass in order has found no GPUs for.
@@ -19,7 +22,7 @@ func (p *Planner) inOrder(before *queue.SortKey) {
 	if p.over() {
 		return
 	}
-	q := queue.NewQueue(p.order)
+	q := queue.NewQueue(p.Order)
 	q.AddSingles()
 	for q.Len() > 0 && !p.over() {
 		r := q.Head()
@@ -27,15 +30,15 @@ func (p *Planner) inOrder(before *queue.SortKey) {
 			return
 		}
 		switch p.try(r) {
-		case placed, skipped:
+		case pass.Placed, pass.Skipped:
 			q.Advance()
-		case jobFull:
+		case pass.JobFull:
 			q.SkipJob()
-		case runOver:
+		case pass.RunOver:
 			r.Done = true
-		case allOver:
+		case pass.AllOver:
 			p.stopped = true
-			p.found.owed = append(p.found.owed, owed{to: r.Key, gpus: everyGPU})
+			p.Found.Kept = append(p.Found.Kept, pass.KeptGPUs{For: r.Key, GPUs: pass.AllGPUs})
 			return
 		}
 		q.Reorder()
@@ -45,77 +48,77 @@ func (p *Planner) inOrder(before *queue.SortKey) {
 // over reports whether a pass in order is at its end. Even if no GPU is left, the pass goes on to keep what will
 // be free for the first tasks, as long as other tasks might take that.
 func (p *Planner) over() bool {
-	t := &p.order.Tuning
-	keeps := t.Backfill == model.BackfillNone || t.Backfill == model.BackfillReserve && len(p.times.reserved) < int(t.Depth)
-	return p.full() && (len(p.commands) >= maxPlan || !keeps || !p.mayPreempt())
+	t := &p.Order.Tuning
+	keeps := t.Backfill == model.BackfillNone || t.Backfill == model.BackfillReserve && len(p.Timetable.Reserved) < int(t.Depth)
+	return p.Full() && (len(p.Commands) >= pass.MaxPlan || !keeps || !p.MayPreempt())
 }
 
-func (p *Planner) try(r *queue.Run) outcome {
+func (p *Planner) try(r *queue.Run) pass.Outcome {
 	key := r.Key.Task
-	if p.done[key] {
-		return skipped // its GPUs were kept for it
+	if p.Done[key] {
+		return pass.Skipped // its GPUs were kept for it
 	}
-	if !r.Single && len(p.pool.kept[key]) > 0 {
-		return skipped // it has a run of its own
+	if !r.Single && len(p.Free.Claimed[key]) > 0 {
+		return pass.Skipped // it has a run of its own
 	}
-	t := admission.TicketOf(p.state, key)
+	t := admission.TicketOf(p.State, key)
 	if !r.Single && t.Task.Avoid > 0 {
-		return skipped // likewise, once its backoff is over
+		return pass.Skipped // likewise, once its backoff is over
 	}
-	for b := range p.admit(t) {
-		return outcomeOf(b.Code)
+	for b := range p.Blockers(t) {
+		return pass.OutcomeOf(b.Code)
 	}
 	run := r.Key.Run.Value()
-	if least, known := p.misfits.least[shapeIn(p.state, &run)]; known && !r.Single && (least == 0 || p.bookings.books == nil) && p.times.holds(p.order, t) >= least {
+	if least, known := p.misfits.least[place.ShapeOf(p.State, &run)]; known && !r.Single && (least == 0 || p.Bookings.Books == nil) && p.Timetable.HoldTime(p.Order, t) >= least {
 		return p.tooLong(&run, least)
 	}
-	w := p.wantOf(t)
-	ranks, fits := p.pool.place(&w)
-	if !fits && p.times.shift(&w) {
-		ranks, fits = p.pool.place(&w)
+	w := p.RequestOf(t)
+	ranks, fits := p.Free.Place(&w)
+	if !fits && p.Timetable.Shift(&w) {
+		ranks, fits = p.Free.Place(&w)
 	}
 	if fits {
-		p.add(t, ranks)
-		return placed
+		p.Start(t, ranks)
+		return pass.Placed
 	}
 	return p.misplaced(t, r, &w)
 }
 
 // misplaced returns what follows if a task finds no GPUs.
-func (p *Planner) misplaced(t *admission.Ticket, r *queue.Run, w *want) outcome {
-	barred, all := p.bookings.bars(w, r.Key.Run.Value().Certain)
+func (p *Planner) misplaced(t *admission.Ticket, r *queue.Run, w *place.Request) pass.Outcome {
+	barred, all := p.Bookings.Bars(w, r.Key.Run.Value().Certain)
 	if barred && (all || r.Single) {
-		return runOver
+		return pass.RunOver
 	} else if barred {
-		return skipped
+		return pass.Skipped
 	}
 	free := *w
-	free.keep = nil // a task waits for GPUs no matter what is booked
-	if w.until > 0 {
-		free.until = p.now.Add(t.HoldTime())
+	free.Bookings = nil // a task waits for GPUs no matter what is booked
+	if w.Until > 0 {
+		free.Until = p.Now.Add(t.HoldTime())
 	}
-	switch tuning := &p.order.Tuning; {
+	switch tuning := &p.Order.Tuning; {
 	case tuning.Backfill == model.BackfillNone:
-		return allOver
-	case len(p.pool.kept[w.who]) > 0:
-		return runOver // others have been stopped for it: it needs nothing else
-	case w.until > 0 && len(p.times.reserved) < int(tuning.Depth) && p.times.reserveIn(p.order, &free, r.Key):
-		return skipped
+		return pass.AllOver
+	case len(p.Free.Claimed[w.Task]) > 0:
+		return pass.RunOver // others have been stopped for it: it needs nothing else
+	case w.Until > 0 && len(p.Timetable.Reserved) < int(tuning.Depth) && p.Timetable.ReserveFor(p.Order, &free, r.Key):
+		return pass.Skipped
 	}
 	if r.Single {
-		return runOver
+		return pass.RunOver
 	}
 	run := r.Key.Run.Value()
-	shape := shapeIn(p.state, &run)
+	shape := place.ShapeOf(p.State, &run)
 	p.misfits.least[shape] = 0
-	if w.until > 0 {
-		free.until = 0
-		if _, fits := p.pool.find(&free); fits {
-			p.misfits.least[shape] = w.until.Sub(p.now)
-			return p.tooLong(&run, w.until.Sub(p.now))
+	if w.Until > 0 {
+		free.Until = 0
+		if _, fits := p.Free.Find(&free); fits {
+			p.misfits.least[shape] = w.Until.Sub(p.Now)
+			return p.tooLong(&run, w.Until.Sub(p.Now))
 		}
 	}
-	return runOver
+	return pass.RunOver
 }
 
 // maxShorter bounds the tasks of a pass that are looked at because they may be shorter than one of their run that
@@ -123,10 +126,10 @@ func (p *Planner) misplaced(t *admission.Ticket, r *queue.Run, w *want) outcome 
 const maxShorter = 256
 
 // tooLong returns what follows if a task finds no GPUs for so long: others of its run may need them for less.
-func (p *Planner) tooLong(run *state.Run, least time.Duration) outcome {
+func (p *Planner) tooLong(run *state.Run, least time.Duration) pass.Outcome {
 	if run.Expected.Least() >= least || p.misfits.shorter >= maxShorter {
-		return runOver
+		return pass.RunOver
 	}
 	p.misfits.shorter++
-	return skipped
+	return pass.Skipped
 }

@@ -4,7 +4,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/berth-gpu/berth/cluster/sched/pass"
+	"github.com/berth-gpu/berth/cluster/sched/place"
+	"github.com/berth-gpu/berth/cluster/sched/preemption"
 	"github.com/berth-gpu/berth/cluster/sched/queue"
+	"github.com/berth-gpu/berth/cluster/sched/search"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
@@ -20,37 +24,37 @@ func Plan(s *state.State, now model.Time) (commands []command.Body, next model.T
 	}
 	p := NewPlanner(s, now)
 	p.Run()
-	return p.commands, p.next()
+	return p.Commands, p.next()
 }
 
 // Planner makes the plan of one pass.
 type Planner struct {
-	*pass
+	*pass.Pass
 
-	preemption *preemption
-	outlook    *Outlook // nil: there was no search, or no outlook is asked for
+	preemption *preemption.Step
+	outlook    *search.Outlook // nil: there was no search, or no outlook is asked for
 	misfits    misfits
 	stopped    bool // nothing else may start: a task waits that none may pass
 }
 
 // NewPlanner returns the planner of a pass over s at the time now.
 func NewPlanner(s *state.State, now model.Time) *Planner {
-	p := newPass(s, now)
-	return &Planner{pass: p, preemption: newPreemption(p), misfits: misfits{least: map[model.Shape]time.Duration{}}}
+	p := pass.New(s, now)
+	return &Planner{Pass: p, preemption: preemption.New(p), misfits: misfits{least: map[model.Shape]time.Duration{}}}
 }
 
 // Run makes the whole plan.
 func (p *Planner) Run() {
-	p.bookings.clear()     // 1. Suspend jobs for bookings that have begun and lack GPUs.
-	p.startClaimants(true) // 2. Start the tasks for which others were preempted, once all of their GPUs are free.
+	p.Bookings.MakeRoom()  // 1. Suspend jobs for bookings that have begun and lack GPUs.
+	p.StartClaimants(true) // 2. Start the tasks for which others were preempted, once all of their GPUs are free.
 	p.Fill()               // 3. Admit, place and reserve, in order or as the result of a search.
-	p.preemption.run()     // 4. Preempt jobs of lower classes and borrowers for the first preemptor.
+	p.preemption.Run()     // 4. Preempt jobs of lower classes and borrowers for the first preemptor.
 	p.remember()           // 5. Store what the next passes continue from.
 }
 
 // Fill starts jobs on free GPUs and, in a search, suspends others to make room.
 func (p *Planner) Fill() {
-	if p.searches() {
+	if p.Searches() {
 		p.search()
 	} else {
 		p.inOrder(nil)
@@ -58,7 +62,7 @@ func (p *Planner) Fill() {
 }
 
 // search starts and suspends jobs as in the best layout of all jobs.
-func (p *Planner) search() { p.outlook = searchFor(p.pass, p.preemption) }
+func (p *Planner) search() { p.outlook = search.Run(p.Pass, p.preemption) }
 
 // Again is for how long a plan is valid while something waits and nothing happens: sort keys change with time
 // alone.
@@ -66,8 +70,8 @@ const Again = 30 * time.Minute
 
 // next returns when the next plan is due even if nothing happens; 0: never.
 func (p *Planner) next() model.Time {
-	if p.state.Queue.Len() > 0 {
-		return sooner(p.Due(), p.now.Add(Again))
+	if p.State.Queue.Len() > 0 {
+		return pass.Sooner(p.Due(), p.Now.Add(Again))
 	}
 	return p.Due()
 }
@@ -75,18 +79,18 @@ func (p *Planner) next() model.Time {
 // Due returns when the next thing happens that is known in advance: the start of a period, a task's next try, a
 // booking's start or end, or the first instant at which a task may be stopped for others; 0: never.
 func (p *Planner) Due() (at model.Time) {
-	at = p.preemption.retryAt
-	if p.state.Queue.Len() > 0 {
-		at = sooner(at, sooner(p.found.frees, renewed(p.state, p.now)))
+	at = p.preemption.RetryAt
+	if p.State.Queue.Len() > 0 {
+		at = pass.Sooner(at, pass.Sooner(p.Found.SuspendableAt, renewed(p.State, p.Now)))
 	}
-	for k := range p.state.Due.From(state.DueKey{At: p.now + 1}) {
-		at = sooner(at, k.At)
+	for k := range p.State.Due.From(state.DueKey{At: p.Now + 1}) {
+		at = pass.Sooner(at, k.At)
 		break
 	}
-	for _, b := range p.state.Bookings.All() {
+	for _, b := range p.State.Bookings.All() {
 		for _, t := range []model.Time{b.Start, b.End} {
-			if t > p.now {
-				at = sooner(at, t)
+			if t > p.Now {
+				at = pass.Sooner(at, t)
 			}
 		}
 	}
@@ -95,13 +99,13 @@ func (p *Planner) Due() (at model.Time) {
 
 // remember adds a command that stores in the state what the next passes continue from.
 func (p *Planner) remember() {
-	old := p.state.Settings().Steer
-	c := p.order.Credit
-	if p.found.gangs == old.Gangs && p.order.FrontGPUs == old.Rate && c.Spent == old.Spent {
+	old := p.State.Settings().Steer
+	c := p.Order.Credit
+	if p.Found.GangNodes == old.Gangs && p.Order.FrontGPUs == old.Rate && c.Spent == old.Spent {
 		return
 	}
-	p.commands = append(p.commands, &command.Steer{Steer: model.Steer{
-		Gangs: p.found.gangs, Credit: c.Left, At: p.now, Rate: p.order.FrontGPUs, Spent: c.Spent,
+	p.Commands = append(p.Commands, &command.Steer{Steer: model.Steer{
+		Gangs: p.Found.GangNodes, Credit: c.Left, At: p.Now, Rate: p.Order.FrontGPUs, Spent: c.Spent,
 	}})
 }
 
@@ -112,7 +116,7 @@ func renewed(s *state.State, now model.Time) (at model.Time) {
 			continue
 		}
 		if q := s.QuotaOf(scope, now); q.Exceeded() {
-			at = sooner(at, q.Next)
+			at = pass.Sooner(at, q.Next)
 		}
 	}
 	return at
@@ -134,23 +138,23 @@ func Weighs(s *state.State) bool {
 // PlanLoaded returns what [Plan] returns, where it is known how busy nodes are, and the outlook of its search;
 // nil: there was none. Loads choose among nodes, but never decide whether something starts: the plan has the same
 // tasks as without them. If choosing by load would place other tasks, the plan is the one without loads.
-func PlanLoaded(s *state.State, now model.Time, loads Loads) (commands []command.Body, next model.Time, o *Outlook) {
+func PlanLoaded(s *state.State, now model.Time, loads place.Loads) (commands []command.Body, next model.Time, o *search.Outlook) {
 	set := s.Settings()
 	if !set.Running || set.Standstill {
 		return nil, 0, nil
 	}
 	p := NewPlanner(s, now)
-	p.found.looks = true
+	p.Found.NeedsOutlook = true
 	p.Run()
 	next = p.next()
-	if len(loads) > 0 && len(p.commands) > 0 && Weighs(s) {
+	if len(loads) > 0 && len(p.Commands) > 0 && Weighs(s) {
 		q := NewPlanner(s, now)
-		q.pool.loads, q.found.looks = loads, true
-		if q.Run(); alike(p.commands, q.commands) {
+		q.Free.Loads, q.Found.NeedsOutlook = loads, true
+		if q.Run(); alike(p.Commands, q.Commands) {
 			p = q
 		}
 	}
-	return p.commands, next, p.outlook
+	return p.Commands, next, p.outlook
 }
 
 // alike reports whether two plans do the same, except for the nodes that they choose.

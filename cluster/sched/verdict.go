@@ -5,6 +5,8 @@ import (
 
 	"github.com/berth-gpu/berth/cluster/sched/admission"
 	"github.com/berth-gpu/berth/cluster/sched/blocker"
+	"github.com/berth-gpu/berth/cluster/sched/pass"
+	"github.com/berth-gpu/berth/cluster/sched/place"
 	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -14,7 +16,7 @@ import (
 // Verdict is the outcome of a pass for one task.
 type Verdict struct {
 	planner *Planner
-	want    want
+	request place.Request
 	Bars    []blocker.Blocker // other than that it finds no GPUs
 	fits    bool
 }
@@ -22,7 +24,7 @@ type Verdict struct {
 // Judge runs the pass for s at the time now up to a waiting task's turn.
 func Judge(s *state.State, now model.Time, t *admission.Ticket) Verdict {
 	v := Verdict{planner: NewPlanner(s, now)}
-	v.want = v.planner.wantOf(t)
+	v.request = v.planner.RequestOf(t)
 	set := s.Settings()
 	if !set.Running {
 		v.Bars = append(v.Bars, blocker.Blocker{Code: blocker.CodeStopped})
@@ -31,31 +33,31 @@ func Judge(s *state.State, now model.Time, t *admission.Ticket) Verdict {
 		v.Bars = append(v.Bars, blocker.Blocker{Code: blocker.CodeStandstill})
 	}
 	p := v.planner
-	p.bookings.clear()
-	p.startClaimants(true)
-	if v.fits = p.done[t.Task.Key]; v.fits {
+	p.Bookings.MakeRoom()
+	p.StartClaimants(true)
+	if v.fits = p.Done[t.Task.Key]; v.fits {
 		return v
 	}
-	if p.searches() {
+	if p.Searches() {
 		p.search()
-		if v.fits = p.done[t.Task.Key]; !v.fits {
-			v.Bars = slices.AppendSeq(v.Bars, p.admit(t))
+		if v.fits = p.Done[t.Task.Key]; !v.fits {
+			v.Bars = slices.AppendSeq(v.Bars, p.Blockers(t))
 		}
 		return v
 	}
-	at := p.order.SortKey(t.QueueKey(s))
+	at := p.Order.SortKey(t.QueueKey(s))
 	p.inOrder(&at)
-	v.want = p.wantOf(t)
-	v.Bars = slices.AppendSeq(v.Bars, p.admit(t))
-	if _, v.fits = v.want.seek(p.pool); !v.fits && p.times.shift(&v.want) {
-		_, v.fits = v.want.seek(p.pool)
+	v.request = p.RequestOf(t)
+	v.Bars = slices.AppendSeq(v.Bars, p.Blockers(t))
+	if _, v.fits = v.request.Seek(p.Free); !v.fits && p.Timetable.Shift(&v.request) {
+		_, v.fits = v.request.Seek(p.Free)
 	}
-	v.fits = v.fits && len(p.commands) < maxPlan && !p.stopped
+	v.fits = v.fits && len(p.Commands) < pass.MaxPlan && !p.stopped
 	return v
 }
 
 // Order returns the order of the queue in which the pass went.
-func (v *Verdict) Order() *queue.Ordering { return v.planner.order }
+func (v *Verdict) Order() *queue.Ordering { return v.planner.Order }
 
 // Placed reports whether the plan places the task.
 func (v *Verdict) Placed() bool { return v.fits && len(v.Bars) == 0 }
@@ -65,7 +67,7 @@ func (v *Verdict) Blockers() []blocker.Blocker {
 	if v.fits {
 		return v.Bars
 	}
-	misfit := v.planner.Misfit(&v.want, newPool(v.planner.state))
+	misfit := v.planner.WhyNoGPUs(&v.request, place.NewCapacity(v.planner.State))
 	if first := &misfit[0]; len(v.Bars) > 0 && (first.Code == blocker.CodeBarred || first.Code == blocker.CodeAhead && first.Have == 0) {
 		return v.Bars // they are why a search has not placed the task: GPUs are free, and no task goes first
 	}
@@ -96,7 +98,7 @@ func After(s *state.State, bodies ...command.Body) (next state.State, done bool)
 func VictimsOf(s *state.State, at model.Time, task model.TaskKey) (victims []blocker.Holder, planned bool, next model.Time) {
 	p := NewPlanner(s, at)
 	p.Run()
-	for _, b := range p.commands {
+	for _, b := range p.Commands {
 		if b, is := b.(*command.Preempt); is && b.Beneficiary == task {
 			for _, v := range b.Victims {
 				victims = append(victims, blocker.Holder{Task: v.TaskKey()})
@@ -105,7 +107,7 @@ func VictimsOf(s *state.State, at model.Time, task model.TaskKey) (victims []blo
 			return victims, true, 0
 		}
 	}
-	if p.preemption.retryAt != 0 {
+	if p.preemption.RetryAt != 0 {
 		next = p.Due()
 	}
 	return nil, false, next

@@ -7,8 +7,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/berth-gpu/berth/cluster/sched"
 	"github.com/berth-gpu/berth/cluster/sched/explain"
+	"github.com/berth-gpu/berth/cluster/sched/forecast"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
@@ -62,7 +62,7 @@ func (a submissions) foreseen(before *state.State, body *command.Submit, out *wi
 }
 
 // planned adds the forecast of a submission to a state of before.
-func planned(f *sched.Forecast, before *state.State, key model.TaskKey, body *command.Submit, out *wire.Submitted) {
+func planned(f *forecast.Forecast, before *state.State, key model.TaskKey, body *command.Submit, out *wire.Submitted) {
 	if out.PlannedStart, out.Late = view.Start(f, key); out.PlannedStart != nil || out.Late {
 		out.IfPreemptible = ifPreemptible(before, f.At, body, out.PlannedStart)
 	}
@@ -80,7 +80,7 @@ func ifPreemptible(s *state.State, now model.Time, body *command.Submit, start *
 	if err != nil {
 		return nil
 	}
-	f := sched.Foresee(&next, now)
+	f := forecast.Foresee(&next, now)
 	if r, _ := view.Start(&f, key); r != nil && (start == nil || r.Expected.Before(start.Expected)) {
 		return r
 	}
@@ -125,7 +125,7 @@ func (a submissions) dryRun(body *command.Submit) (*core.Answer[wire.Submitted],
 		out.QueuePosition, out.PositionExact = e.Position, e.Exact
 		out.Job.Position, out.Job.PositionExact = e.Position, e.Exact
 	}
-	f := sched.Foresee(&next, now)
+	f := forecast.Foresee(&next, now)
 	planned(&f, &s, key, body, out)
 	return &core.Answer[wire.Submitted]{Index: s.Index, Body: out}, nil
 }

@@ -10,7 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/cluster/sched/forecast"
+	"github.com/berth-gpu/berth/cluster/sched/place"
 	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
@@ -53,7 +54,7 @@ type newestForecast struct {
 
 // forecastOf is the forecast for one state.
 type forecastOf struct {
-	sched.Forecast
+	forecast.Forecast
 
 	index  uint64 // of the state that it is for
 	policy string // under which it was made
@@ -109,7 +110,7 @@ func (p *Cache) Possible(s *state.State, spec *model.Spec) (bool, string) {
 	}
 	v, known := p.verdicts[shape]
 	if !known {
-		v.fits, v.why = sched.Possible(s, spec)
+		v.fits, v.why = place.Possible(s, spec)
 		p.verdicts[shape] = v
 	}
 	return v.fits, v.why
@@ -140,14 +141,14 @@ func (p *Cache) Rate(s *state.State) float64 {
 // Foresee returns a forecast for the state, or for one of a moment ago where making one takes long:
 // while one is being made other callers get the one before. A forecast is not used after the
 // scheduler was started or stopped, or under another policy or tuning.
-func (p *Cache) Foresee(s *state.State, now model.Time) *sched.Forecast {
+func (p *Cache) Foresee(s *state.State, now model.Time) *forecast.Forecast {
 	f, _ := p.Foreseen(s, now)
 	return f
 }
 
 // Foreseen also returns the index of the state of the forecast, so that a reader that waits for the
 // next one gets it.
-func (p *Cache) Foreseen(s *state.State, now model.Time) (*sched.Forecast, uint64) {
+func (p *Cache) Foreseen(s *state.State, now model.Time) (*forecast.Forecast, uint64) {
 	f, set := &p.forecast, s.Settings()
 	fits := func(last *forecastOf) bool {
 		return last != nil && last.Starts == (set.Running && !set.Standstill) && last.policy == set.Policy && last.tuning == set.Tuning
@@ -162,7 +163,7 @@ func (p *Cache) Foreseen(s *state.State, now model.Time) (*sched.Forecast, uint6
 	if fits(last) && (last.index == s.Index || began.Sub(f.at) < foreseePart*f.took) {
 		return &last.Forecast, last.index
 	}
-	made := &forecastOf{Forecast: sched.Foresee(s, now), index: s.Index, policy: set.Policy, tuning: set.Tuning}
+	made := &forecastOf{Forecast: forecast.Foresee(s, now), index: s.Index, policy: set.Policy, tuning: set.Tuning}
 	f.made.Store(made)
 	f.at, f.took = began, time.Since(began)
 	return &made.Forecast, made.index

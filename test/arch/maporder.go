@@ -14,10 +14,7 @@ import (
 // orderedRooms lists the packages in which the order of anything may reach the
 // state, its digest or a plan.
 func orderedRooms() []string {
-	return []string{
-		"fsm/state", "fsm/state/ledger", "fsm/state/check", "fsm/command", "cluster/sched", "cluster/sched/blocker", "cluster/sched/admission", "cluster/sched/queue", "cluster/sched/explain",
-		"cluster/liveness",
-	}
+	return append(scheduler(), "fsm/state", "fsm/state/ledger", "fsm/state/check", "fsm/command", "cluster/liveness")
 }
 
 const orderRemedy = "sort the keys first (slices.Sorted(maps.Keys(m))) or use an ordered table; " +

@@ -8,11 +8,11 @@ import (
 
 // pureRooms lists the packages whose functions depend on their arguments alone.
 func pureRooms() []string {
-	return []string{
+	return append(
+		scheduler(),
 		"fsm/model", "fsm/command", "fsm/state", "fsm/state/ledger", "fsm/state/check", "fsm/state/table",
-		"cluster/sched", "cluster/sched/blocker", "cluster/sched/admission", "cluster/sched/queue", "cluster/sched/explain",
 		"cluster/liveness", "node/fence", "node/gpu/judge", "httpapi/intake", "httpapi/view",
-	}
+	)
 }
 
 // Remedies of the law, by what was found.

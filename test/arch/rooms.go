@@ -15,11 +15,24 @@ type Room struct {
 }
 
 // TestLevel is the level of everything below test/, above all rooms.
-const TestLevel = 15
+const TestLevel = 20
 
 // stateRooms returns the imports of a room that reads the state and writes commands.
 func stateRooms(more ...string) []string {
 	return append([]string{"fsm/model", "fsm/command", "fsm/state", "fsm/state/ledger"}, more...)
+}
+
+// scheduler returns the rooms of the scheduler that plan from a state.
+func scheduler() []string {
+	return []string{
+		"cluster/sched/blocker", "cluster/sched/admission", "cluster/sched/queue", "cluster/sched/place", "cluster/sched/reserve", "cluster/sched/pass",
+		"cluster/sched/preemption", "cluster/sched/search", "cluster/sched", "cluster/sched/forecast", "cluster/sched/explain",
+	}
+}
+
+// schedRooms returns the imports of a part of the scheduler.
+func schedRooms(more ...string) []string {
+	return stateRooms(append([]string{"cluster/sched/blocker", "cluster/sched/admission", "cluster/sched/queue"}, more...)...)
 }
 
 // Rooms returns the packages of the repository from the lowest level up.
@@ -50,20 +63,27 @@ func clusterFloor() []Room {
 		{Path: "cluster/sched/queue", Level: 5, May: []string{
 			"fsm/model", "fsm/state", "cluster/sched/blocker", "cluster/sched/admission", "cluster/sched/split",
 		}},
-		{Path: "cluster/sched", Level: 6, May: stateRooms("cluster/sched/blocker", "cluster/sched/admission", "cluster/sched/queue",
-			"cluster/sched/split", "cluster/sched/virtual")},
 		{Path: "cluster/sched/split", Level: 3, Bare: true},
-		{Path: "cluster/sched/explain", Level: 7, May: stateRooms("cluster/sched/blocker", "cluster/sched/admission", "cluster/sched/queue",
-			"cluster/sched/virtual", "cluster/sched")},
+		{Path: "cluster/sched/place", Level: 7, May: schedRooms("cluster/sched/split")},
+		{Path: "cluster/sched/reserve", Level: 8, May: schedRooms("cluster/sched/place")},
+		{Path: "cluster/sched/pass", Level: 9, May: schedRooms("cluster/sched/place", "cluster/sched/reserve")},
+		{Path: "cluster/sched/preemption", Level: 10, May: schedRooms("cluster/sched/place", "cluster/sched/pass")},
+		{Path: "cluster/sched/search", Level: 11, May: schedRooms("cluster/sched/split", "cluster/sched/place", "cluster/sched/pass",
+			"cluster/sched/preemption")},
+		{Path: "cluster/sched", Level: 12, May: schedRooms("cluster/sched/place", "cluster/sched/reserve", "cluster/sched/pass",
+			"cluster/sched/preemption", "cluster/sched/search")},
+		{Path: "cluster/sched/forecast", Level: 13, May: schedRooms("cluster/sched/virtual", "cluster/sched/place", "cluster/sched/reserve",
+			"cluster/sched/pass", "cluster/sched")},
+		{Path: "cluster/sched/explain", Level: 13, May: schedRooms("cluster/sched/virtual", "cluster/sched/place", "cluster/sched")},
 		{Path: "cluster/liveness", Level: 6, May: stateRooms()},
-		{Path: "cluster/leader", Level: 8, May: stateRooms("cluster/sched", "cluster/liveness")},
+		{Path: "cluster/leader", Level: 13, May: stateRooms("cluster/sched", "cluster/sched/place", "cluster/sched/search", "cluster/liveness")},
 		{Path: "cluster/archive", Level: 8, May: stateRooms("fsm/private")},
 		{Path: "cluster/notify", Level: 8, May: stateRooms("httpapi/wire")},
 		{Path: "cluster/soft", Level: 8, May: stateRooms("fsm/private")},
 		{Path: "cluster/gossip", Level: 8, May: []string{"fsm/model"}},
 		{Path: "cluster/raftnet", Level: 8, May: []string{"fsm/model"}},
 		{Path: "cluster/raftstore", Level: 8, May: []string{"fsm/model", "fsm/smallfile", "fsm/private"}},
-		{Path: "cluster", Level: 9, May: stateRooms("fsm", "cluster/sched/queue", "cluster/liveness", "cluster/leader",
+		{Path: "cluster", Level: 14, May: stateRooms("fsm", "cluster/sched/queue", "cluster/liveness", "cluster/leader",
 			"cluster/archive", "cluster/notify", "cluster/soft", "cluster/gossip", "cluster/raftnet", "cluster/raftstore")},
 	}
 }
@@ -81,26 +101,26 @@ func apiFloor() []Room {
 		{Path: "httpapi/dashboard", Level: 8},
 		{Path: "httpapi/workload", Level: 8, May: []string{"fsm/model", "httpapi/wire"}},
 		{Path: "httpapi/advice", Level: 9, May: []string{"httpapi/wire", "httpapi/workload"}},
-		{Path: "httpapi/places", Level: 7, May: stateRooms("cluster/sched", "cluster/sched/queue")},
 		{Path: "httpapi/intake", Level: 9, May: stateRooms("cluster/sched/queue", "httpapi/wire", "httpapi/problem", "httpapi/strict", "httpapi/auth")},
-		{Path: "httpapi/view", Level: 9, May: stateRooms("cluster/sched", "cluster/sched/explain", "cluster/sched/admission", "cluster/sched/queue", "cluster/archive",
+		{Path: "httpapi/places", Level: 14, May: stateRooms("cluster/sched/queue", "cluster/sched/place", "cluster/sched/forecast")},
+		{Path: "httpapi/view", Level: 14, May: stateRooms("cluster/sched/forecast", "cluster/sched/explain", "cluster/sched/admission", "cluster/sched/queue", "cluster/archive",
 			"cluster/notify", "httpapi/wire", "httpapi/agentwire", "httpapi/auth")},
 		{Path: "httpapi/port", Level: 9, May: stateRooms("httpapi/wire", "httpapi/forward", "cluster/soft", "cluster/archive")},
-		{Path: "httpapi/meter", Level: 10, May: stateRooms("httpapi/agentwire", "httpapi/auth", "httpapi/places", "httpapi/view", "httpapi/port")},
-		{Path: "httpapi/core", Level: 11, May: stateRooms(slices.Concat(apiBase(), []string{
+		{Path: "httpapi/meter", Level: 15, May: stateRooms("httpapi/agentwire", "httpapi/auth", "httpapi/places", "httpapi/view", "httpapi/port")},
+		{Path: "httpapi/core", Level: 16, May: stateRooms(slices.Concat(apiBase(), []string{
 			"httpapi/endpoint", "httpapi/forward", "httpapi/advice", "httpapi/places", "httpapi/meter", "httpapi/workload",
 			"cluster/soft", "cluster/archive", "cluster/notify",
 		})...)},
-		{Path: "httpapi/agentapi", Level: 12, May: stateRooms(append(apiBase(), "httpapi/core", "httpapi/forward", "cluster/soft")...)},
-		{Path: "httpapi/jobs", Level: 12, May: stateRooms(append(apiBase(), "httpapi/core", "httpapi/places", "cluster/sched", "cluster/sched/explain", "cluster/archive")...)},
-		{Path: "httpapi/fleet", Level: 12, May: stateRooms(append(apiBase(), "httpapi/core")...)},
-		{Path: "httpapi/services", Level: 12, May: stateRooms(append(apiBase(), "httpapi/core", "httpapi/workload", "cluster/sched", "cluster/sched/explain", "cluster/sched/queue")...)},
-		{Path: "httpapi/admin", Level: 12, May: stateRooms(append(apiBase(), "httpapi/core", "cluster/archive", "cluster/notify", "cluster/sched/queue")...)},
-		{Path: "httpapi/compat", Level: 12, May: stateRooms(append(apiBase(), "httpapi/core", "httpapi/places", "cluster/sched/queue")...)},
-		{Path: "httpapi", Level: 13, May: []string{
+		{Path: "httpapi/agentapi", Level: 17, May: stateRooms(append(apiBase(), "httpapi/core", "httpapi/forward", "cluster/soft")...)},
+		{Path: "httpapi/jobs", Level: 17, May: stateRooms(append(apiBase(), "httpapi/core", "httpapi/places", "cluster/sched/forecast", "cluster/sched/explain", "cluster/archive")...)},
+		{Path: "httpapi/fleet", Level: 17, May: stateRooms(append(apiBase(), "httpapi/core")...)},
+		{Path: "httpapi/services", Level: 17, May: stateRooms(append(apiBase(), "httpapi/core", "httpapi/workload", "cluster/sched/explain", "cluster/sched/queue")...)},
+		{Path: "httpapi/admin", Level: 17, May: stateRooms(append(apiBase(), "httpapi/core", "cluster/archive", "cluster/notify", "cluster/sched/queue")...)},
+		{Path: "httpapi/compat", Level: 17, May: stateRooms(append(apiBase(), "httpapi/core", "httpapi/places", "cluster/sched/queue")...)},
+		{Path: "httpapi", Level: 18, May: []string{
 			"httpapi/core", "httpapi/agentapi", "httpapi/jobs", "httpapi/fleet", "httpapi/services", "httpapi/admin", "httpapi/compat",
 		}},
-		{Path: "httpapi/plug", Level: 10, May: stateRooms("cluster", "httpapi/port", "httpapi/problem", "httpapi/forward", "httpapi/wire")},
+		{Path: "httpapi/plug", Level: 15, May: stateRooms("cluster", "httpapi/port", "httpapi/problem", "httpapi/forward", "httpapi/wire")},
 	}
 }
 
@@ -143,18 +163,18 @@ func cmdFloor() []Room {
 		{Path: "cmd/internal/terminal", Level: 8},
 		{Path: "cmd/internal/loglimit", Level: 8},
 		{Path: "cmd/internal/table", Level: 9, Any: true},
-		{Path: "cmd/internal/simulate", Level: 10, Any: true},
+		{Path: "cmd/internal/simulate", Level: 14, Any: true},
 		{Path: "cmd/internal/cli", Level: 11, Any: true},
 		{Path: "cmd/internal/devcluster", Level: 11, Any: true},
 		{Path: "cmd/internal/cli/fleet", Level: 12, Any: true},
 		{Path: "cmd/internal/cli/admin", Level: 12, Any: true},
-		{Path: "cmd/internal/cli/jobs", Level: 12, Any: true},
-		{Path: "cmd/internal/cli/sim", Level: 12, Any: true},
+		{Path: "cmd/internal/cli/jobs", Level: 15, Any: true},
+		{Path: "cmd/internal/cli/sim", Level: 15, Any: true},
 		{Path: "cmd/internal/cli/snapshot", Level: 12, Any: true},
 		{Path: "cmd/internal/demo", Level: 12, Any: true},
 		{Path: "cmd/internal/bench", Level: 12, Any: true},
 		{Path: "cmd/berth-supervisor", Level: 13, May: []string{"cmd/internal/build", "node/runner/process"}},
-		{Path: "cmd/berth", Level: 14, Any: true},
+		{Path: "cmd/berth", Level: 19, Any: true},
 	}
 }
 
