@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/cluster/sched/place"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 )
@@ -15,11 +16,11 @@ const settling = 30 * time.Second
 // loads returns how busy nodes are, if a plan needs that. A GPU whose job has not started or has only just
 // started counts as busy: it has no measurements so far. A node with an unmeasured GPU in service is left
 // out.
-func loads(s *state.State, now model.Time, c *Config) sched.Loads {
+func loads(s *state.State, now model.Time, c *Config) place.Loads {
 	if c.Busy == nil || !sched.Weighs(s) {
 		return nil
 	}
-	out := sched.Loads{}
+	out := place.Loads{}
 	for id, n := range s.Nodes.All() {
 		if n.Schedulable() {
 			if load, known := load(s, now, c, id); known {

@@ -4,7 +4,7 @@ import (
 	"maps"
 	"testing"
 
-	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/cluster/sched/place"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
@@ -29,7 +29,7 @@ func TestLoads(t *testing.T) {
 		t.Errorf("nothing waits, and loads are %v", got)
 	}
 	c.Submit(1, func(b *command.Submit) { b.Spec.Placement = "least_loaded" })
-	if got := loads(&c.State, now, config); !maps.Equal(got, sched.Loads{"n1": 55, "n2": 55}) {
+	if got := loads(&c.State, now, config); !maps.Equal(got, place.Loads{"n1": 55, "n2": 55}) {
 		t.Errorf("loads are %v", got)
 	}
 	if got := loads(&c.State, now, &Config{}); got != nil {
@@ -37,10 +37,10 @@ func TestLoads(t *testing.T) {
 	}
 	c.Start(model.TaskKey{Job: 1}.Attempt(1)) // and measures nothing of its own yet
 	now = c.State.Settings().Clock
-	if got := loads(&c.State, now.Add(settling-1), config); !maps.Equal(got, sched.Loads{"n1": 55, "n2": 55}) {
+	if got := loads(&c.State, now.Add(settling-1), config); !maps.Equal(got, place.Loads{"n1": 55, "n2": 55}) {
 		t.Errorf("once the job has only just started loads are %v", got)
 	}
-	if got := loads(&c.State, now.Add(settling), config); !maps.Equal(got, sched.Loads{"n1": 5, "n2": 55}) {
+	if got := loads(&c.State, now.Add(settling), config); !maps.Equal(got, place.Loads{"n1": 5, "n2": 55}) {
 		t.Errorf("once the job has run for a while loads are %v", got)
 	}
 }

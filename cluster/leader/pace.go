@@ -5,6 +5,7 @@ import (
 
 	"github.com/berth-gpu/berth/cluster/liveness"
 	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/cluster/sched/search"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
@@ -22,8 +23,8 @@ const (
 
 // pace is the scheduling decider. It spaces searches.
 type pace struct {
-	outlook *sched.Outlook // of the last search; nil: it was none, or needs no rest
-	until   time.Duration  // as long as it rests, by the boot clock
+	outlook *search.Outlook // of the last search; nil: it was none, or needs no rest
+	until   time.Duration   // as long as it rests, by the boot clock
 }
 
 // plan returns what to start and suspend on a state.
@@ -52,7 +53,7 @@ func (p *pace) between(s *state.State, now model.Time, boot time.Duration) ([]co
 	}
 	o := p.outlook
 	p.outlook = nil // for good if a defect ends this here
-	bodies, ok := sched.Between(s, now, o)
+	bodies, ok := search.Between(s, now, o)
 	p.outlook = o
 	return bodies, ok
 }

@@ -7,7 +7,9 @@ import (
 
 	"github.com/berth-gpu/berth/cluster/sched"
 	"github.com/berth-gpu/berth/cluster/sched/explain"
+	"github.com/berth-gpu/berth/cluster/sched/place"
 	"github.com/berth-gpu/berth/cluster/sched/queue"
+	"github.com/berth-gpu/berth/cluster/sched/search"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 )
@@ -85,12 +87,12 @@ func sizes(b *testing.B, run func(b *testing.B, nodes, jobs int)) {
 }
 
 // pass measures a pass that must decide so much.
-func pass(b *testing.B, c *cluster, name string, want int) {
+func pass(b *testing.B, c *cluster, name string, request int) {
 	b.Run(name, func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if bodies, _ := sched.Plan(&c.s, c.now); len(bodies) != want {
-				b.Fatalf("%d commands, want %d", len(bodies), want)
+			if bodies, _ := sched.Plan(&c.s, c.now); len(bodies) != request {
+				b.Fatalf("%d commands, want %d", len(bodies), request)
 			}
 		}
 	})
@@ -122,7 +124,7 @@ func BenchmarkSearch(b *testing.B) {
 			searches(b, c, name+"/after-an-event")
 			b.Run(name+"/between", func(b *testing.B) {
 				for b.Loop() {
-					if bodies, ok := sched.Between(&c.s, c.now, outlook); !ok || len(bodies) == 0 {
+					if bodies, ok := search.Between(&c.s, c.now, outlook); !ok || len(bodies) == 0 {
 						b.Fatal("no job takes the place of the one that has ended")
 					}
 				}
@@ -169,7 +171,7 @@ func BenchmarkGrowth(b *testing.B) {
 			}
 			b.Run(name+"/between", func(b *testing.B) {
 				for b.Loop() {
-					sched.Between(&c.s, c.now, outlook)
+					search.Between(&c.s, c.now, outlook)
 				}
 			})
 		}
@@ -246,7 +248,7 @@ func BenchmarkPossible(b *testing.B) {
 		s := spec("amy", gpus, 0)
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				sched.Possible(&c.s, &s)
+				place.Possible(&c.s, &s)
 			}
 		})
 	}

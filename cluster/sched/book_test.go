@@ -55,11 +55,11 @@ func TestAWindowIsKeptFree(t *testing.T) {
 		for _, long := range []time.Duration{0, 0, 0, time.Hour, 150 * time.Minute, 4 * time.Hour} { // jobs 1 to 6
 			c.submit(spec("amy", 1, 0, limit(long)), 1, 0)
 		}
-		check := func(when string, want ...model.JobID) {
+		check := func(when string, request ...model.JobID) {
 			t.Helper()
 			got := jobs(c.plan())
-			if slices.Sort(got); !slices.Equal(got, want) {
-				t.Fatalf("%s: placed %v, want %v", when, got, want)
+			if slices.Sort(got); !slices.Equal(got, request) {
+				t.Fatalf("%s: placed %v, want %v", when, got, request)
 			}
 		}
 		later := func(d time.Duration) {
@@ -102,8 +102,8 @@ func TestAGangFindsItsNodes(t *testing.T) {
 		turnBookings(c)
 		c.submit(spec("eve", 1, 0), 1, 0)
 		c.submit(spec("bob", 8, 2), 1, 0)
-		if got, want := c.drawn(), []string{"2: n3[0 1 2 3] n4[0 1 2 3]"}; !slices.Equal(got, want) {
-			t.Errorf("placed %v, want %v", got, want)
+		if got, request := c.drawn(), []string{"2: n3[0 1 2 3] n4[0 1 2 3]"}; !slices.Equal(got, request) {
+			t.Errorf("placed %v, want %v", got, request)
 		}
 	})
 }
@@ -131,8 +131,8 @@ func TestABookedTypeOfAMixedNode(t *testing.T) {
 		})
 		c.book("bob", 3, time.Minute, time.Hour, func(b *model.Booking) { b.Model = "A100" })
 		c.submit(spec("amy", 1, 0, func(s *model.Spec) { s.GPUModel = "T4" }), 1, 0)
-		if got, want := c.drawn(), []string{"1: n1[3]"}; !slices.Equal(got, want) {
-			t.Errorf("placed %v, want %v", got, want)
+		if got, request := c.drawn(), []string{"1: n1[3]"}; !slices.Equal(got, request) {
+			t.Errorf("placed %v, want %v", got, request)
 		}
 	})
 }
@@ -208,10 +208,10 @@ func TestPlansWakeAtBorders(t *testing.T) {
 	c := newCluster(t, "fcfs")
 	c.node("n1", 4, "H200")
 	c.book("bob", 1, 10*time.Minute, 5*time.Minute)
-	for _, want := range []time.Duration{10 * time.Minute, 15 * time.Minute} {
+	for _, request := range []time.Duration{10 * time.Minute, 15 * time.Minute} {
 		_, next := sched.Plan(&c.s, c.now)
-		if next != epoch.Add(want) {
-			t.Fatalf("the next plan is at +%s, want +%s", next.Sub(epoch), want)
+		if next != epoch.Add(request) {
+			t.Fatalf("the next plan is at +%s, want +%s", next.Sub(epoch), request)
 		}
 		c.now = next
 	}

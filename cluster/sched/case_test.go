@@ -41,8 +41,8 @@ func TestCases(t *testing.T) {
 }
 
 // difference is the first line in which two texts differ, with the command above it.
-func difference(want, got string) string {
-	w, g := strings.Split(want, "\n"), strings.Split(got, "\n")
+func difference(request, got string) string {
+	w, g := strings.Split(request, "\n"), strings.Split(got, "\n")
 	var b bytes.Buffer
 	command := ""
 	for i := range max(len(w), len(g)) {

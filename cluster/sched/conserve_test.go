@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/cluster/sched/search"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
@@ -48,7 +49,7 @@ func TestNothingIdlesBetweenSearches(t *testing.T) {
 		}
 		for range rapid.IntRange(1, 6).Draw(t, "events") {
 			happen(t, c, nodes)
-			bodies, ok := sched.Between(&c.s, c.now, outlook)
+			bodies, ok := search.Between(&c.s, c.now, outlook)
 			if !ok {
 				t.Fatal("the outlook does not hold any more")
 			}
@@ -91,7 +92,7 @@ func happen(t *rapid.T, c *cluster, nodes int) {
 
 // idles fails the test if a task that waits could have GPUs of as many nodes as it asks
 // for, and says how often that was tried.
-func idles(t *rapid.T, c *cluster, outlook *sched.Outlook, key model.TaskKey) (tried int) {
+func idles(t *rapid.T, c *cluster, outlook *search.Outlook, key model.TaskKey) (tried int) {
 	task, job := c.asks(key)
 	meant := outlook.Meant()
 	if !state.InLine(&job, &task) || task.NotBefore > 0 || task.Attempts > 0 || meant[key] != nil || counted(c, meant, &job) {

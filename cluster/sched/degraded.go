@@ -14,8 +14,8 @@ import (
 // with them. The nodes would take work if their agents could start jobs.
 func (v *Verdict) degraded() []blocker.Blocker {
 	nodes, all := map[string][]string{}, int64(0)
-	for id, n := range v.pass.state.Nodes.All() {
-		if n.Degraded() && n.Mode == model.ModeOpen && v.want.sites.has(id) {
+	for id, n := range v.planner.State.Nodes.All() {
+		if n.Degraded() && n.Mode == model.ModeOpen && v.request.Sites.Has(id) {
 			nodes[n.Trouble] = append(nodes[n.Trouble], string(id))
 			all++
 		}
@@ -31,6 +31,6 @@ func (v *Verdict) degraded() []blocker.Blocker {
 		why = append(why[:maxBars], fmt.Sprintf("%d other troubles", more))
 	}
 	return []blocker.Blocker{{
-		Code: blocker.CodeDegraded, Need: int64(v.want.need), Nodes: int64(v.want.nodes), Have: all, Trouble: strings.Join(why, "; "),
+		Code: blocker.CodeDegraded, Need: int64(v.request.PerNode), Nodes: int64(v.request.Nodes), Have: all, Trouble: strings.Join(why, "; "),
 	}}
 }

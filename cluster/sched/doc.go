@@ -24,16 +24,25 @@
 //     blockers of the task: the plan places a task exactly if it has no blocker.
 //
 // Under fair share, and where jobs may be suspended, steps 2 to 4 are one search
-// instead: package split makes one layout of the running and the waiting jobs (search.go).
+// instead: package search makes one layout of the running and the waiting jobs.
 //
 // A search over many jobs costs too much to be made at every event. [PlanLoaded] also
-// returns its [Outlook], from which [Between] continues: in order, without another search.
+// returns its [search.Outlook], from which [search.Between] continues: in order, without another search.
 //
 // A plan is only a proposal: apply.Apply checks every part again.
 //
-// Package queue has the order of the waiting tasks, package admission the limits, package blocker the blockers,
-// and package explain the reasons why a task waits and the changes that would let it start. [Possible] reports
-// whether a job could run on the cluster's nodes at all.
+// [Planner.Run] has the steps of a pass. The packages below hold its parts, each of which imports only those before it:
+//
+//   - blocker, admission, queue: what keeps a task from starting, the limits, and the order of the waiting tasks.
+//   - split: the best layout of jobs on nodes, in numbers only.
+//   - place: where a job fits; [place.Possible] reports whether it could run on the cluster's nodes at all.
+//   - reserve: backfill reservations.
+//   - pass: what one pass works on, and its plan so far.
+//   - preemption: the jobs that are stopped for a preemptor.
+//   - search: the search for the best set of jobs to run.
+//
+// Above this package, forecast predicts when jobs start, and explain finds why a task waits and which changes would let
+// it start.
 //
 // # What a pass costs
 //
@@ -46,7 +55,7 @@
 // own, but not with the length of the queue.
 //
 // A search has to put all jobs in one order, so it leaves out small jobs that certainly come too
-// late (line.go). A layout stops as soon as nothing is free, and reports whether it would have reached
+// late (search/waiting.go). A layout stops as soon as nothing is free, and reports whether it would have reached
 // jobs that were left out.
 //
 // Nodes are looked at by their number of free GPUs, from the smallest number that is
@@ -57,11 +66,4 @@
 // tried again do not fit where they have just failed: the GPUs of the rank that
 // failed first are left out, unless the cluster has no other GPUs for the task.
 // Both are runs of their own.
-//
-// # Forecasts
-//
-// [Foresee] returns when waiting tasks are expected to start. It makes the future passes on a copy
-// of the state that package virtual advances, with runs that are short, as long as is
-// likely, and long (future.go). Where that would cost too much, the forecast continues in
-// order (inorder.go). The suspensions of jobs in the meantime are in pause.go.
 package sched

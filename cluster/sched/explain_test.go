@@ -317,15 +317,15 @@ func TestExplainSaysWhereItStands(t *testing.T) {
 	if !slices.Equal(e.Factors, want2) {
 		t.Errorf("factors are %v", e.Factors)
 	}
-	want := []explain.Ahead{
+	request := []explain.Ahead{
 		{Job: 3, Tasks: 1, Name: "true", User: "eve", GPUs: 1, Class: model.ClassCritical},
 		{Job: 1, Tasks: 2, Name: "of-amy", User: "amy", GPUs: 2, Class: model.ClassNormal, Priority: 5},
 		{Job: 2, Tasks: 1, Name: "of-bob", User: "bob", GPUs: 2, Class: model.ClassNormal, Priority: 5},
 	}
-	if !slices.Equal(e.Ahead, want) {
+	if !slices.Equal(e.Ahead, request) {
 		t.Errorf("ahead are %+v", e.Ahead)
 	}
-	if want := "It waits: it would fit, but the GPUs go to 1 other before it."; e.Summary != want {
+	if request := "It waits: it would fit, but the GPUs go to 1 other before it."; e.Summary != request {
 		t.Errorf("the summary is %q", e.Summary)
 	}
 	if _, waits := explain.Task(&c.s, c.now, model.TaskKey{Job: 9}); waits {
@@ -344,9 +344,9 @@ func TestExplainKnowsWhereThePlanEnds(t *testing.T) {
 		c.node(fmt.Sprint("n", i), 64, "H200")
 	}
 	c.submit(spec("amy", 1, 0), 300, 0)
-	for task, want := range map[uint32]bool{0: true, 255: true, 256: false, 299: false} {
+	for task, request := range map[uint32]bool{0: true, 255: true, 256: false, 299: false} {
 		e, _ := explain.Task(&c.s, c.now, model.TaskKey{Job: 1, Task: task})
-		if (len(e.Blockers) == 0) != want {
+		if (len(e.Blockers) == 0) != request {
 			t.Errorf("task %d is blocked by %+v", task, e.Blockers)
 		}
 	}

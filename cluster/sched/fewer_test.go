@@ -9,6 +9,7 @@ import (
 	"github.com/berth-gpu/berth/cluster/sched"
 	"github.com/berth-gpu/berth/cluster/sched/blocker"
 	"github.com/berth-gpu/berth/cluster/sched/explain"
+	"github.com/berth-gpu/berth/cluster/sched/place"
 	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -135,7 +136,7 @@ func TestExplainFewer(t *testing.T) {
 	c.node("n1", 4, "A")
 	for least, fits := range map[uint32]bool{4: true, 5: false} {
 		s := spec("amy", 8, 1, atLeast(least))
-		if ok, why := sched.Possible(&c.s, &s); ok != fits {
+		if ok, why := place.Possible(&c.s, &s); ok != fits {
 			t.Errorf("at least %d: %t (%s)", least, ok, why)
 		}
 	}

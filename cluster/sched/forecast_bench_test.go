@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/cluster/sched/forecast"
 )
 
 // A forecast costs as much as its bounds allow, however many wait and however large the cluster is:
@@ -15,7 +15,7 @@ func BenchmarkForesee(b *testing.B) {
 			b.Run(fmt.Sprintf("nodes=%d/queued=%d", nodes, jobs), func(b *testing.B) {
 				c := fairlyFull(b, nodes, jobs, true)
 				for b.Loop() {
-					sched.Foresee(&c.s, c.now)
+					forecast.Foresee(&c.s, c.now)
 				}
 			})
 		}

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/cluster/sched/forecast"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 )
@@ -35,7 +36,7 @@ func TestForecastsOfManyInstants(t *testing.T) {
 		}
 	}
 	c.submit(spec("bob", 1, 1), 300, 0)
-	f := sched.Foresee(&c.s, c.now)
+	f := forecast.Foresee(&c.s, c.now)
 	if len(f.Waiting) < 200 || len(f.Waiting)+f.Beyond != 300 {
 		t.Errorf("%d tasks are foreseen, %d are not", len(f.Waiting), f.Beyond)
 	}
@@ -54,7 +55,7 @@ func TestWhatIsBeingCleanedIsForetoldToBeFree(t *testing.T) {
 		Node: "n1", Incarnation: model.Incarnation{1}, Epoch: 1,
 		Reports: []model.Progress{{Rank: model.RankKey{Job: 1, N: 1}, Phase: model.RankExited}},
 	})
-	f := sched.Foresee(&c.s, c.now)
+	f := forecast.Foresee(&c.s, c.now)
 	if got := f.Waiting[0].Start; got.Latest != c.now.Add(time.Minute) {
 		t.Errorf("foretold for %s to %s from now", got.Soonest.Sub(c.now), got.Latest.Sub(c.now))
 	}
@@ -73,13 +74,13 @@ func TestForecastsOfAnyCluster(t *testing.T) {
 				beginOne(c)
 			}
 		}
-		if err := sched.PlaysOn(&c.s, c.now, 1<<12); err != nil {
-			t.Fatal(err)
+		f, order := forecast.Foresee(&c.s, c.now), forecast.ForeseeWithin(&c.s, c.now, 0)
+		if f.Defect != nil {
+			t.Fatal(f.Defect)
 		}
-		f, order := sched.Foresee(&c.s, c.now), sched.ForeseeInOrder(&c.s, c.now)
-		at := map[model.TaskKey]sched.Range{}
+		at := map[model.TaskKey]forecast.Range{}
 		for _, v := range slices.Concat(order.Running, order.Waiting, f.Running, f.Waiting) {
-			for _, r := range []sched.Range{v.Start, v.End} {
+			for _, r := range []forecast.Range{v.Start, v.End} {
 				if r.Known && (r.Soonest < c.now || r.Soonest > r.Expected || r.Expected > r.Latest) {
 					t.Fatalf("%+v", v)
 				}
@@ -90,7 +91,7 @@ func TestForecastsOfAnyCluster(t *testing.T) {
 		}
 		bodies, _ := sched.Plan(&c.s, c.now)
 		for _, b := range bodies {
-			if p, is := b.(*command.Place); is && at[p.Attempt.TaskKey()] != (sched.Range{Known: true, Soonest: c.now, Expected: c.now, Latest: c.now}) {
+			if p, is := b.(*command.Place); is && at[p.Attempt.TaskKey()] != (forecast.Range{Known: true, Soonest: c.now, Expected: c.now, Latest: c.now}) {
 				t.Fatalf("task %s is placed, and was foretold for %+v", p.Attempt.TaskKey(), at[p.Attempt.TaskKey()])
 			}
 		}

@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/cluster/sched/search"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 )
@@ -17,7 +17,7 @@ func TestLeavingOut(t *testing.T) {
 	cut, again := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		c := crowd(t)
-		switch n, short, same := sched.LeavesOut(&c.s, c.now); {
+		switch n, short, same := search.LeftOut(&c.s, c.now); {
 		case short:
 			again++
 		case !same:

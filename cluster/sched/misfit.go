@@ -7,123 +7,62 @@ import (
 
 	"github.com/berth-gpu/berth/cluster/sched/admission"
 	"github.com/berth-gpu/berth/cluster/sched/blocker"
+	"github.com/berth-gpu/berth/cluster/sched/pass"
+	"github.com/berth-gpu/berth/cluster/sched/place"
+	"github.com/berth-gpu/berth/cluster/sched/reserve"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// barred returns the blocker of a task for which a search leaves no node, since the nodes on which the task
+// barredNodes returns the blocker of a task for which a search leaves no node, since the nodes on which the task
 // would fit are kept for others.
-func barred(p *pass, w *want) blocker.Blocker {
-	b := blocker.Blocker{Code: blocker.CodeBarred, Need: int64(w.need), Nodes: int64(w.nodes)}
-	for _, v := range p.found.owed {
-		if v.gpus != everyGPU {
+func barredNodes(p *Planner, w *place.Request) blocker.Blocker {
+	b := blocker.Blocker{Code: blocker.CodeBarred, Need: int64(w.PerNode), Nodes: int64(w.Nodes)}
+	for _, v := range p.Found.Kept {
+		if v.GPUs != pass.AllGPUs {
 			continue
 		}
 		b.Have++
-		b.Until, b.Task, b.Service = v.from, v.to.Task, admission.TicketOf(p.state, v.to.Task).Service
-		if p.order.Drains(v.to) {
+		b.Until, b.Task, b.Service = v.From, v.For.Task, admission.TicketOf(p.State, v.For.Task).Service
+		if p.Order.Drains(v.For) {
 			b.Until = 0 // the expected time does not count
 		}
 	}
 	return b
 }
 
-// misfit returns why a task has found no GPUs: there are too few free ones, or the plan gives them to tasks before
-// it. From the pool fresh nothing was given away.
-func (p *pass) misfit(w *want, fresh *pool) []blocker.Blocker {
+// WhyNoGPUs returns why a task has found no GPUs: there are too few free ones, or the plan gives them to tasks before
+// it. Of the capacity fresh nothing was given away.
+func (p *Planner) WhyNoGPUs(w *place.Request, fresh *place.Capacity) []blocker.Blocker {
 	free := *w
-	free.until = 0
-	if p.found.plans(w.who) || len(p.pool.kept[w.who]) > 0 {
-		b := blocker.Blocker{Code: blocker.CodeSuspending, Need: int64(w.need), Nodes: int64(w.nodes), Have: int64(p.found.stops)}
-		b.Stopping, b.GPUs, b.Until = stoppedFor(p.state, w.who)
+	free.Until = 0
+	if p.Found.Plans(w.Task) || len(p.Free.Claimed[w.Task]) > 0 {
+		b := blocker.Blocker{Code: blocker.CodeSuspending, Need: int64(w.PerNode), Nodes: int64(w.Nodes), Have: int64(p.Found.Suspended)}
+		b.Stopping, b.GPUs, b.Until = stoppedFor(p.State, w.Task)
 		return []blocker.Blocker{b}
 	}
-	if bars := p.bookings.explain(fresh, free); len(bars) > 0 {
+	if bars := bookingsInTheWay(p.Pass, fresh, free); len(bars) > 0 {
 		return bars
 	}
-	if _, fits := free.seek(p.pool); fits && len(p.times.reserved) > 0 && !p.stopped {
-		first := p.times.reserved[0]
-		t := admission.TicketOf(p.state, first.Task)
-		if p.order.Drains(t.QueueKey(p.state)) {
+	if _, fits := free.Seek(p.Free); fits && len(p.Timetable.Reserved) > 0 && !p.stopped {
+		first := p.Timetable.Reserved[0]
+		t := admission.TicketOf(p.State, first.Task)
+		if p.Order.Drains(t.QueueKey(p.State)) {
 			first.At = 0 // the expected time does not count
 		}
 		return []blocker.Blocker{{
-			Code: blocker.CodeReserved, Need: int64(w.need), Nodes: int64(w.nodes), Have: int64(len(p.times.reserved)),
+			Code: blocker.CodeReserved, Need: int64(w.PerNode), Nodes: int64(w.Nodes), Have: int64(len(p.Timetable.Reserved)),
 			Turn: blocker.Turn{Until: first.At, Task: first.Task, Service: t.Service},
 		}}
 	}
-	if _, fits := free.seek(p.pool); fits && p.found.planned != nil {
-		return []blocker.Blocker{barred(p, w)}
+	if _, fits := free.Seek(p.Free); fits && p.Found.ToRun != nil {
+		return []blocker.Blocker{barredNodes(p, w)}
 	}
-	free.keep = nil
-	if _, fits := fresh.find(&free); fits {
-		return []blocker.Blocker{{Code: blocker.CodeAhead, Need: int64(w.need), Nodes: int64(w.nodes), Have: int64(len(p.commands))}}
+	free.Bookings = nil
+	if _, fits := fresh.Find(&free); fits {
+		return []blocker.Blocker{{Code: blocker.CodeAhead, Need: int64(w.PerNode), Nodes: int64(w.Nodes), Have: int64(len(p.Commands))}}
 	}
-	return fresh.shortage(&free)
-}
-
-// shortage returns what of a gang's GPUs there is too little of, even before anything is placed.
-func (p *pool) shortage(w *want) (out []blocker.Blocker) {
-	note := func(c blocker.Code, have uint32) {
-		out = append(out, blocker.Blocker{
-			Code: c, Need: int64(w.need), Nodes: int64(w.nodes), Have: int64(have),
-			Asked: blocker.Asked{Model: w.model, Found: blocker.SeveralModels(p.state, w.model), MemoryMB: w.memory, Where: w.sites.text(), Least: int64(w.least), Private: w.sites.private()},
-		})
-	}
-	free, best := p.suiting(w)
-	anyType, anySize, anyNode, anyUser := *w, *w, *w, *w
-	anyType.model, anySize.memory = "", 0
-	var says, private bool
-	anyNode.sites, says = w.sites.anyNode()
-	anyUser.sites, private = w.sites.ofAnyUser()
-	never := p.state.Nodes.Len() > 0 && !w.holds(w.sizes(listed))
-	if _, fits := p.find(&anyUser); private && (fits || never && anyUser.holds(anyUser.sizes(listed))) {
-		note(blocker.CodeAccounts, free)
-	} else if never {
-		note(blocker.CodeNever, 0)
-	}
-	anyGPU := *w
-	anyGPU.avoid = model.RankKey{}
-	if _, fits := p.find(&anyType); fits && w.model != "" {
-		note(blocker.CodeGPUType, free)
-	}
-	if _, fits := p.find(&anySize); fits && w.memory > 0 {
-		note(blocker.CodeGPUMemory, free)
-	}
-	if _, fits := p.find(&anyNode); fits && says {
-		note(blocker.CodeConstraint, free)
-	}
-	if _, fits := p.find(&anyGPU); fits && w.avoid.Job > 0 {
-		note(blocker.CodeAvoid, free)
-	}
-	if open, few := p.open(), w.few(); open < max(few.nodes, 1) {
-		note(blocker.CodeNodes, open)
-	}
-	note(blocker.CodeGPUs, free)
-	out[len(out)-1].Best = int64(best)
-	return out
-}
-
-// suiting counts the free GPUs that suit, in all and on the node that has most.
-func (p *pool) suiting(w *want) (all, most uint32) {
-	for free := p.most(w); free > 0; free-- {
-		for _, h := range p.with(free, w) {
-			n := p.count(h, w)
-			all += n
-			most = max(most, n)
-		}
-	}
-	return all, most
-}
-
-// open counts the nodes that take work.
-func (p *pool) open() (n uint32) {
-	for _, node := range p.state.Nodes.All() {
-		if node.Schedulable() {
-			n++
-		}
-	}
-	return n
+	return fresh.Shortage(&free)
 }
 
 // maxStopping bounds the jobs that are named as being stopped for a task.
@@ -143,7 +82,7 @@ func stoppedFor(s *state.State, task model.TaskKey) (stopped string, gpus uint32
 			continue
 		}
 		gpus++
-		until = max(until, a.StopAt.Add(a.Frozen.FenceLead()+soon))
+		until = max(until, a.StopAt.Add(a.Frozen.FenceLead()+reserve.Soon))
 		if name := (blocker.Holder{Task: a.Key.TaskKey()}).String(); !slices.Contains(names, name) {
 			names = append(names, name)
 		}
@@ -164,29 +103,29 @@ func stoppedFor(s *state.State, task model.TaskKey) (stopped string, gpus uint32
 // maxBars bounds the bookings that an explanation names.
 const maxBars = 3
 
-// explain lists the bookings because of which a task finds no GPUs, even before anything is placed. The list is
+// bookingsInTheWay lists the bookings because of which a task finds no GPUs, even before anything is placed. The list is
 // empty if bookings are not the cause, or not the only one.
-func (b *passBookings) explain(fresh *pool, w want) (out []blocker.Blocker) {
-	if w.keep == nil {
+func bookingsInTheWay(p *pass.Pass, fresh *place.Capacity, w place.Request) (out []blocker.Blocker) {
+	if w.Bookings == nil {
 		return nil
 	}
-	k := *w.keep
-	w.keep = nil
-	if _, fits := fresh.find(&w); !fits {
+	k := *w.Bookings
+	w.Bookings = nil
+	if _, fits := fresh.Find(&w); !fits {
 		return nil
 	}
-	k.books, k.why = state.OpenBooks(b.pass.state, b.pass.now), nil
-	w.keep = &k
-	if _, fits := w.seek(fresh); fits {
+	k.Books, k.Why = state.OpenBooks(p.State, p.Now), nil
+	w.Bookings = &k
+	if _, fits := w.Seek(fresh); fits {
 		return nil
 	}
-	slices.SortFunc(k.why, func(a, b model.Booking) int { return a.ID.Compare(b.ID) })
-	for _, v := range k.why {
+	slices.SortFunc(k.Why, func(a, b model.Booking) int { return a.ID.Compare(b.ID) })
+	for _, v := range k.Why {
 		code := blocker.CodeBooked
 		if v.Kind == model.BookMaintenance {
 			code = blocker.CodeClosed
 		}
-		if out = append(out, blocker.Blocker{Code: code, Need: int64(w.need), Nodes: int64(w.nodes), Turn: blocker.Turn{Until: v.End, Booking: v}}); len(out) == maxBars {
+		if out = append(out, blocker.Blocker{Code: code, Need: int64(w.PerNode), Nodes: int64(w.Nodes), Turn: blocker.Turn{Until: v.End, Booking: v}}); len(out) == maxBars {
 			break
 		}
 	}

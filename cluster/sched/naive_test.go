@@ -22,9 +22,9 @@ func TestEveryPlanIsAccepted(t *testing.T) {
 		c, nodes := randomCluster(t)
 		for range rapid.IntRange(1, 14).Draw(t, "steps") {
 			step(t, c, nodes)
-			want, got := naive(c), nodesOf(c)
-			if !slices.Equal(got, want) {
-				t.Fatalf("placed %v, best fit places %v", got, want)
+			request, got := naive(c), nodesOf(c)
+			if !slices.Equal(got, request) {
+				t.Fatalf("placed %v, best fit places %v", got, request)
 			}
 			c.plan()
 		}

@@ -20,17 +20,17 @@ func TestOrder(t *testing.T) {
 			step(t, c, nodes)
 			c.plan()
 		}
-		want := sorted(c)
-		from := rapid.IntRange(0, len(want)).Draw(t, "from")
+		request := sorted(c)
+		from := rapid.IntRange(0, len(request)).Draw(t, "from")
 		position, i := 1, 0
 		for e := range queue.Order(&c.s, c.now, 0) {
 			task, job := c.asks(e.Task)
 			if service, _ := c.s.Waiting.Get(e.Task); service != e.Service {
 				t.Fatalf("entry %d is %+v, want service %q", i, e, service)
 			}
-			if i >= len(want) || e.Task != want[i] || e.Held != (task.Held || job.Waits > 0) || e.Class != task.Class || e.Position != position ||
+			if i >= len(request) || e.Task != request[i] || e.Held != (task.Held || job.Waits > 0) || e.Class != task.Class || e.Position != position ||
 				(e.NotBefore > 0) != (task.NotBefore > c.now) {
-				t.Fatalf("entry %d is %+v; want position %d of %v, task %+v", i, e, position, want, task)
+				t.Fatalf("entry %d is %+v; want position %d of %v, task %+v", i, e, position, request, task)
 			}
 			if got, exact := queue.Position(&c.s, c.now, e.Task); got != position || !exact {
 				t.Fatalf("the position of %s is %d (exact: %t), want %d", e.Task, got, exact, position)
@@ -44,8 +44,8 @@ func TestOrder(t *testing.T) {
 		for e := range queue.Order(&c.s, c.now, from) {
 			rest = append(rest, e.Task)
 		}
-		if i != len(want) || !slices.Equal(rest, want[from:]) {
-			t.Fatalf("from %d on: %v of %v", from, rest, want)
+		if i != len(request) || !slices.Equal(rest, request[from:]) {
+			t.Fatalf("from %d on: %v of %v", from, rest, request)
 		}
 	})
 }
@@ -81,8 +81,8 @@ func TestHeldTasksKeepTheirPlace(t *testing.T) {
 	for e := range queue.Order(&c.s, c.now, 0) {
 		got = append(got, e.Task)
 	}
-	if want := []model.JobID{5, 6, 3, 4, 1, 2}; !slices.Equal(jobs(got), want) {
-		t.Errorf("the order is %v, want %v", jobs(got), want)
+	if request := []model.JobID{5, 6, 3, 4, 1, 2}; !slices.Equal(jobs(got), request) {
+		t.Errorf("the order is %v, want %v", jobs(got), request)
 	}
 }
 
@@ -94,11 +94,11 @@ func TestWhatDoesNotWaitHasNoPosition(t *testing.T) {
 }
 
 func TestPolicies(t *testing.T) {
-	want := []string{"fair_share", "priority", "fcfs", "sjf", "gang"}
-	if got := queue.Policies(); !slices.Equal(got, want) {
+	request := []string{"fair_share", "priority", "fcfs", "sjf", "gang"}
+	if got := queue.Policies(); !slices.Equal(got, request) {
 		t.Errorf("policies are %v", got)
 	}
-	for _, name := range want {
+	for _, name := range request {
 		if !queue.Known(name) {
 			t.Errorf("%q is not known", name)
 		}

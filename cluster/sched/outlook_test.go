@@ -12,6 +12,7 @@ import (
 	"github.com/berth-gpu/berth/cluster/sched/blocker"
 	"github.com/berth-gpu/berth/cluster/sched/explain"
 	"github.com/berth-gpu/berth/cluster/sched/queue"
+	"github.com/berth-gpu/berth/cluster/sched/search"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 )
@@ -22,10 +23,10 @@ func TestAnOutlookChangesNoPlan(t *testing.T) {
 		c, nodes := bookable(t)
 		for range rapid.IntRange(1, 16).Draw(t, "steps") {
 			mixed(t, c, nodes)
-			want, next := sched.Plan(&c.s, c.now)
+			request, next := sched.Plan(&c.s, c.now)
 			got, also, _ := sched.PlanLoaded(&c.s, c.now, nil)
-			if !reflect.DeepEqual(got, want) || also != next {
-				t.Fatalf("with an outlook the plan is %+v, without %+v", got, want)
+			if !reflect.DeepEqual(got, request) || also != next {
+				t.Fatalf("with an outlook the plan is %+v, without %+v", got, request)
 			}
 			c.plan()
 		}
@@ -37,13 +38,13 @@ func TestAnOutlookChangesNoPlan(t *testing.T) {
 func TestEveryPassBetweenSearchesIsAccepted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c, nodes := bookable(t)
-		outlook := search(t, c, nodes)
+		outlook := searchOnce(t, c, nodes)
 		for range rapid.IntRange(1, 8).Draw(t, "events") {
 			mixed(t, c, nodes)
 			if outlook == nil {
 				return
 			}
-			bodies, ok := sched.Between(&c.s, c.now, outlook)
+			bodies, ok := search.Between(&c.s, c.now, outlook)
 			if !ok || len(bodies) == 0 {
 				continue
 			}
@@ -59,8 +60,8 @@ func TestEveryPassBetweenSearchesIsAccepted(t *testing.T) {
 	})
 }
 
-// search has something happen, and carries out what a search says then.
-func search(t *rapid.T, c *cluster, nodes int) *sched.Outlook {
+// searchOnce has something happen, and carries out what a search says then.
+func searchOnce(t *rapid.T, c *cluster, nodes int) *search.Outlook {
 	for range rapid.IntRange(1, 12).Draw(t, "steps") {
 		mixed(t, c, nodes)
 		if rapid.Bool().Draw(t, "plan") {
@@ -134,11 +135,11 @@ func come(t *rapid.T, c *cluster) {
 	c.submit(s, 1, 0)
 }
 
-func goOn(c *cluster, outlook *sched.Outlook) {
+func goOn(c *cluster, outlook *search.Outlook) {
 	if outlook == nil {
 		return
 	}
-	if bodies, _ := sched.Between(&c.s, c.now, outlook); len(bodies) > 0 {
+	if bodies, _ := search.Between(&c.s, c.now, outlook); len(bodies) > 0 {
 		c.must(bodies...)
 	}
 }

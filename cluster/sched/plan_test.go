@@ -145,8 +145,8 @@ func TestWhatIsKeptLeavesTheRestAlone(t *testing.T) {
 		Victims: []model.AttemptKey{{Job: 1, N: 1}}, Beneficiary: model.TaskKey{Job: 3}, Until: c.now.Add(time.Hour),
 	})
 	c.end(model.TaskKey{Job: 1}, 0)
-	if got, want := c.drawn(), []string{"3: n1[0]", "2: n1[1]", "4: n1[2]"}; !slices.Equal(got, want) {
-		t.Errorf("placed %v, want %v", got, want)
+	if got, request := c.drawn(), []string{"3: n1[0]", "2: n1[1]", "4: n1[2]"}; !slices.Equal(got, request) {
+		t.Errorf("placed %v, want %v", got, request)
 	}
 }
 

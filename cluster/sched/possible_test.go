@@ -3,7 +3,7 @@ package sched_test
 import (
 	"testing"
 
-	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/cluster/sched/place"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 )
@@ -14,7 +14,7 @@ func TestPossible(t *testing.T) {
 	}
 	c := newCluster(t, "fcfs")
 	empty := spec("amy", 17, 0)
-	if ok, why := sched.Possible(&c.s, &empty); !ok || why != "the cluster has no nodes yet: the job waits until one registers" {
+	if ok, why := place.Possible(&c.s, &empty); !ok || why != "the cluster has no nodes yet: the job waits until one registers" {
 		t.Errorf("without nodes: %t, %q", ok, why)
 	}
 	c.node("n1", 8, "H200")
@@ -41,7 +41,7 @@ func TestPossible(t *testing.T) {
 		{spec("amy", 17, 0, of("h200", 0)), "it asks for 17 GPUs of type h200: the cluster has 16"},
 		{spec("amy", 1, 0, of("", 1001)), "the cluster has no GPUs with 1.001 GB: the largest has 1 GB"},
 	} {
-		ok, why := sched.Possible(&c.s, &test.spec)
+		ok, why := place.Possible(&c.s, &test.spec)
 		if ok != (test.why == "") || why != test.why {
 			t.Errorf("%d GPUs on %d nodes: %t, %q; want %q", test.spec.GPUs, test.spec.Nodes, ok, why, test.why)
 		}
@@ -54,7 +54,7 @@ func TestPossibleCountsWhatIsBroken(t *testing.T) {
 	c := newCluster(t, "fcfs")
 	c.node("n1", 2, "H200", func(d *model.Device) { d.Health = model.HealthQuarantined })
 	two := spec("amy", 2, 1)
-	if ok, why := sched.Possible(&c.s, &two); !ok {
+	if ok, why := place.Possible(&c.s, &two); !ok {
 		t.Errorf("refused: %s", why)
 	}
 	node, _ := c.s.Nodes.Get("n1")
@@ -62,7 +62,7 @@ func TestPossibleCountsWhatIsBroken(t *testing.T) {
 	if got, _ := c.s.GPUs.Get("n1-g0"); got.Health != model.HealthMissing {
 		t.Fatalf("the GPU is %s", got.Health)
 	}
-	if ok, _ := sched.Possible(&c.s, &two); ok {
+	if ok, _ := place.Possible(&c.s, &two); ok {
 		t.Error("a job is taken for GPUs that are gone")
 	}
 }

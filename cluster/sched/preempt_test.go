@@ -114,25 +114,6 @@ func checkStarts(t *rapid.T, c *cluster, plan []command.Body, p *command.Preempt
 	}
 }
 
-// Of all who hold GPUs of a node the cheapest set is stopped, whatever counts most of it.
-func TestCheapestVictimsOfANode(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		lend := rapid.SliceOfN(rapid.Int64Range(1, 5), 1, 2).Draw(t, "lend")
-		all := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) sched.Holds {
-			return sched.Holds{
-				Class: model.Class(rapid.IntRange(1, 3).Draw(t, "class")), Yields: rapid.Bool().Draw(t, "yields"),
-				Loss: rapid.Int64Range(0, 5).Draw(t, "loss"), GPUs: uint32(rapid.IntRange(1, 4).Draw(t, "GPUs")),
-				All: uint32(rapid.IntRange(0, 1).Draw(t, "elsewhere")), Lender: rapid.IntRange(0, len(lend)-1).Draw(t, "lender"),
-			}
-		}), 0, 8).Draw(t, "victims")
-		class := model.Class(rapid.IntRange(2, 4).Draw(t, "class"))
-		chosen, least, found := sched.CheapestOf(class, uint32(rapid.IntRange(0, 9).Draw(t, "need")), all, lend)
-		if found && chosen != least {
-			t.Fatalf("they cost %+v, and others would %+v", chosen, least)
-		}
-	})
-}
-
 // The GPU of a rank that has ended is kept for a critical job while the other ranks of
 // its gang run on: it is no part of the gang's place any more.
 func TestWhatAnEndedRankLeavesIsKept(t *testing.T) {
@@ -204,19 +185,6 @@ func firstOn(c *cluster, node model.NodeID, job model.JobID) model.RankKey {
 		}
 	}
 	return model.RankKey{}
-}
-
-// The largest attempt for the longest time is the dearest to stop, and not the cheapest.
-func TestWhatAVictimLoses(t *testing.T) {
-	now := model.Time(0).Add(2 * model.MaxDuration)
-	small := sched.LossOf(&model.Attempt{GPUs: 8, Started: now.Add(-time.Hour)}, 0, now)
-	large := sched.LossOf(&model.Attempt{GPUs: model.MaxRanks * model.MaxDevices, Started: now.Add(-model.MaxDuration)}, 0, now)
-	if small != 8*3_600_000 || large <= small {
-		t.Errorf("a small one loses %d GPU-milliseconds, the largest %d", small, large)
-	}
-	if saved := sched.LossOf(&model.Attempt{GPUs: 8, Started: now.Add(-time.Hour)}, 2*time.Hour, now); saved != 0 {
-		t.Errorf("one that has saved all loses %d", saved)
-	}
 }
 
 // Who waits for GPUs of others that may not be stopped yet is not left waiting until something else

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/cluster/sched/place"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 )
@@ -22,8 +22,8 @@ func TestPrivateNodes(t *testing.T) {
 		}
 		got := c.drawn()
 		slices.Sort(got)
-		if want := []string{"1: n2[0 1]", "4: n1[0 1]"}; !slices.Equal(got, want) {
-			t.Errorf("%s: %v, want %v", policy, got, want)
+		if request := []string{"1: n2[0 1]", "4: n1[0 1]"}; !slices.Equal(got, request) {
+			t.Errorf("%s: %v, want %v", policy, got, request)
 		}
 		c.plan()
 	}
@@ -116,7 +116,7 @@ func TestPossibleOnPrivateNodes(t *testing.T) {
 		{spec("bob", 12, 3), "n1" + remedy},
 		{spec("bob", 16, 4), "it asks for 4 nodes with 4 GPUs each: the cluster has 3 nodes of that size"},
 	} {
-		if ok, why := sched.Possible(&c.s, &v.spec); ok != (v.why == "") || why != v.why {
+		if ok, why := place.Possible(&c.s, &v.spec); ok != (v.why == "") || why != v.why {
 			t.Errorf("%t, %q; want %q", ok, why, v.why)
 		}
 	}

@@ -280,8 +280,8 @@ func TestThePlanWakesForTheNextPeriod(t *testing.T) {
 		t.Fatalf("%v start over the quota", placed)
 	}
 	_, next := sched.Plan(&c.s, c.now)
-	if _, want := model.PeriodOf(c.now, time.Hour); next != want {
-		t.Fatalf("the next plan is due at %s, want %s", next.Time(), want.Time())
+	if _, request := model.PeriodOf(c.now, time.Hour); next != request {
+		t.Fatalf("the next plan is due at %s, want %s", next.Time(), request.Time())
 	}
 	c.now = next
 	c.must(&command.AdvanceClock{})

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/cluster/sched/forecast"
+	"github.com/berth-gpu/berth/cluster/sched/search"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
@@ -46,7 +48,7 @@ func searched(s *scene, _ words) []string {
 }
 
 func between(s *scene, _ words) []string {
-	bodies, ok := sched.Between(&s.s, s.now, s.outlook)
+	bodies, ok := search.Between(&s.s, s.now, s.outlook)
 	if !ok {
 		return []string{"only a search can tell"}
 	}
@@ -83,7 +85,7 @@ func fromNow(s *scene, w words, name string) model.Time {
 }
 
 // span3 is "1h0m0s (15m0s to 4h0m0s)".
-func span3(now model.Time, r sched.Range) string {
+func span3(now model.Time, r forecast.Range) string {
 	if !r.Known {
 		return "at a time not known"
 	}
@@ -94,7 +96,7 @@ func span3(now model.Time, r sched.Range) string {
 }
 
 // pausesOf is ", suspended in 1h0m0s for 5m0s".
-func pausesOf(now model.Time, c *sched.Course) (out string) {
+func pausesOf(now model.Time, c *forecast.Course) (out string) {
 	for _, v := range c.Pauses {
 		if out += fmt.Sprint(", suspended in ", v.From.Sub(now)); v.Until > 0 {
 			out += fmt.Sprint(" for ", v.Until.Sub(v.From))

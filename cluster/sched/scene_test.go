@@ -10,7 +10,9 @@ import (
 
 	"github.com/berth-gpu/berth/cluster/sched"
 	"github.com/berth-gpu/berth/cluster/sched/explain"
+	"github.com/berth-gpu/berth/cluster/sched/forecast"
 	"github.com/berth-gpu/berth/cluster/sched/queue"
+	"github.com/berth-gpu/berth/cluster/sched/search"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
@@ -23,7 +25,7 @@ type scene struct {
 
 	line    string // that is carried out
 	began   model.Time
-	outlook *sched.Outlook // of the last search
+	outlook *search.Outlook // of the last search
 }
 
 func newScene(t *testing.T) *scene {
@@ -337,9 +339,9 @@ func (s *scene) explained(w words) []string {
 
 // foreseen says what is expected, in time from now.
 func (s *scene) foreseen(w words) (out []string) {
-	f := sched.Foresee(&s.s, s.now)
+	f := forecast.Foresee(&s.s, s.now)
 	if slices.Contains(w.names, "in-order") {
-		f = sched.ForeseeInOrder(&s.s, s.now)
+		f = forecast.ForeseeWithin(&s.s, s.now, 0)
 	}
 	for _, c := range f.Running {
 		out = append(out, fmt.Sprintf("%s runs on %v, ends %s", c.Task, c.Nodes, span3(s.now, c.End))+pausesOf(s.now, &c))

@@ -2,6 +2,7 @@ package sched
 
 import (
 	"github.com/berth-gpu/berth/cluster/sched/blocker"
+	"github.com/berth-gpu/berth/cluster/sched/place"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
@@ -14,7 +15,7 @@ const maxTried = 24
 // little: too few free GPUs, or too few nodes even if these were empty. Each of the maintenances alone is the
 // cause, or all together are.
 func (v *Verdict) shut() (out []blocker.Blocker) {
-	s := v.pass.state
+	s := v.planner.State
 	var begun []model.Booking
 	for _, b := range s.Bookings.All() {
 		if b.Kind == model.BookMaintenance && b.Begun {
@@ -24,7 +25,7 @@ func (v *Verdict) shut() (out []blocker.Blocker) {
 	blame := func(b model.Booking) {
 		names := closedBy(s, &b)
 		if len(names) > 0 && len(out) < maxBars {
-			out = append(out, blocker.Blocker{Code: blocker.CodeClosed, Need: int64(v.want.need), Nodes: int64(v.want.nodes), Turn: blocker.Turn{Until: b.End, Booking: b, Shut: blocker.ListSome(names)}})
+			out = append(out, blocker.Blocker{Code: blocker.CodeClosed, Need: int64(v.request.PerNode), Nodes: int64(v.request.Nodes), Turn: blocker.Turn{Until: b.End, Booking: b, Shut: blocker.ListSome(names)}})
 		}
 	}
 	for i := range begun[:min(len(begun), maxTried)] {
@@ -46,27 +47,17 @@ func (v *Verdict) served(without []model.Booking) bool {
 	for _, b := range without {
 		bodies = append(bodies, &command.CancelBooking{ID: b.ID})
 	}
-	s := v.pass.state
+	s := v.planner.State
 	next, done := After(s, bodies...)
 	if !done {
 		return false
 	}
-	w := v.want
-	w.until, w.keep = 0, nil
-	if _, fits := newPool(&next).find(&w); fits {
+	w := v.request
+	w.Until, w.Bookings = 0, nil
+	if _, fits := place.NewCapacity(&next).Find(&w); fits {
 		return true
 	}
-	return !w.hosted(s) && w.hosted(&next)
-}
-
-// hosted reports whether the nodes that take work on s could hold the task if they were empty.
-func (w *want) hosted(s *state.State) bool {
-	there := *w
-	there.state = s
-	return there.holds(there.sizes(func(g *model.GPU) bool {
-		node, _ := s.Nodes.Get(g.Node)
-		return node.Schedulable() && g.Usable()
-	}))
+	return !w.Hosted(s) && w.Hosted(&next)
 }
 
 // closedBy lists the nodes of a maintenance that take no work.

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/cluster/sched/place"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 )
@@ -29,7 +30,7 @@ func bothWays(t *testing.T, f func(t *testing.T, c *cluster)) {
 }
 
 // nodes lists where the jobs of a plan go, by job.
-func (c *cluster) nodes(loads sched.Loads) (out []string) {
+func (c *cluster) nodes(loads place.Loads) (out []string) {
 	bodies, _, _ := sched.PlanLoaded(&c.s, c.now, loads)
 	for _, b := range bodies {
 		if p, is := b.(*command.Place); is {
@@ -47,17 +48,17 @@ func (c *cluster) nodes(loads sched.Loads) (out []string) {
 func TestStrategies(t *testing.T) {
 	for _, v := range []struct {
 		strategy model.Strategy
-		loads    sched.Loads
+		loads    place.Loads
 		want     []string
 	}{
 		{model.StrategyBestFit, nil, []string{"n1", "n2", "n2", "n2", "n3"}},
 		{model.StrategySpread, nil, []string{"n3", "n3", "n2", "n3", "n2"}},
 		{model.StrategyRoundRobin, nil, []string{"n2", "n3", "n1", "n2", "n3"}},
 		{model.StrategyLeastLoaded, nil, []string{"n1", "n2", "n2", "n2", "n3"}},
-		{model.StrategyLeastLoaded, sched.Loads{"n1": 60, "n2": 40, "n3": 10}, []string{"n3", "n3", "n2", "n3", "n1"}},
-		{model.StrategyLeastLoaded, sched.Loads{"n1": 99, "n2": 99}, []string{"n1", "n2", "n2", "n2", "n3"}},
-		{model.StrategyLeastLoaded, sched.Loads{"n2": 99}, []string{"n2", "n2", "n2", "n1", "n3"}},
-		{model.StrategyLeastLoaded, sched.Loads{"n1": 9, "n2": 3, "n3": 5}, []string{"n1", "n2", "n3", "n3", "n2"}},
+		{model.StrategyLeastLoaded, place.Loads{"n1": 60, "n2": 40, "n3": 10}, []string{"n3", "n3", "n2", "n3", "n1"}},
+		{model.StrategyLeastLoaded, place.Loads{"n1": 99, "n2": 99}, []string{"n1", "n2", "n2", "n2", "n3"}},
+		{model.StrategyLeastLoaded, place.Loads{"n2": 99}, []string{"n2", "n2", "n2", "n1", "n3"}},
+		{model.StrategyLeastLoaded, place.Loads{"n1": 9, "n2": 3, "n3": 5}, []string{"n1", "n2", "n3", "n3", "n2"}},
 	} {
 		bothWays(t, func(t *testing.T, c *cluster) {
 			c.node("n1", 2, "A")
@@ -106,13 +107,13 @@ func TestGangsByStrategy(t *testing.T) {
 	for i, gpus := range []int{2, 4, 3, 5} {
 		c.node(fmt.Sprint("n", i), gpus, "A")
 	}
-	for strategy, want := range map[model.Strategy][]string{
+	for strategy, request := range map[model.Strategy][]string{
 		model.StrategyBestFit: {"n0", "n2"}, model.StrategySpread: {"n3", "n1"}, model.StrategyRoundRobin: {"n0", "n2"},
 	} {
 		on := c.copied()
 		on.submit(spec("amy", 4, 2, placedBy(strategy)), 1, 0)
-		if got := on.nodes(nil); !slices.Equal(got, want) {
-			t.Errorf("%s: %v, want %v", strategy, got, want)
+		if got := on.nodes(nil); !slices.Equal(got, request) {
+			t.Errorf("%s: %v, want %v", strategy, got, request)
 		}
 	}
 }
@@ -159,7 +160,7 @@ func TestLoadsChooseAmongNodesOnly(t *testing.T) {
 		c.tune(func(t *model.Tuning) { t.Placement = model.StrategyLeastLoaded })
 		for range rapid.IntRange(1, 14).Draw(t, "steps") {
 			step(t, c, nodes)
-			loads := sched.Loads{}
+			loads := place.Loads{}
 			for i := range nodes {
 				if rapid.Bool().Draw(t, "known") {
 					loads[model.NodeID(fmt.Sprint("n", i))] = uint32(rapid.IntRange(0, 100).Draw(t, "load"))

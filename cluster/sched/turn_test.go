@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/berth-gpu/berth/cluster/sched"
 	"github.com/berth-gpu/berth/cluster/sched/blocker"
+	"github.com/berth-gpu/berth/cluster/sched/forecast"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 )
@@ -52,7 +52,7 @@ func TestThePlanOfWhoWaitsForAFailure(t *testing.T) {
 	c.plan()
 	c.must(&command.Cancel{Job: 1, Task: 2})
 	c.must(&command.Submit{Spec: spec("bob", 2, 0), Tasks: 1, After: []model.After{{Job: 1, Kind: model.AfterOK}}})
-	f := sched.Foresee(&c.s, c.now)
+	f := forecast.Foresee(&c.s, c.now)
 	if len(f.Waiting) != 1 || f.Waiting[0].GPUs != 2 || f.Waiting[0].Start.Known || f.Waiting[0].Why != blocker.CodeDependency {
 		t.Errorf("%+v", f.Waiting)
 	}

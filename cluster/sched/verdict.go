@@ -5,6 +5,8 @@ import (
 
 	"github.com/berth-gpu/berth/cluster/sched/admission"
 	"github.com/berth-gpu/berth/cluster/sched/blocker"
+	"github.com/berth-gpu/berth/cluster/sched/pass"
+	"github.com/berth-gpu/berth/cluster/sched/place"
 	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -14,16 +16,16 @@ import (
 
 // Verdict is the outcome of a pass for one task.
 type Verdict struct {
-	pass *pass
-	want want
-	Bars []blocker.Blocker // other than that it finds no GPUs
-	fits bool
+	planner *Planner
+	request place.Request
+	Bars    []blocker.Blocker // other than that it finds no GPUs
+	fits    bool
 }
 
 // Judge runs the pass for s at the time now up to a waiting task's turn.
 func Judge(s *state.State, now model.Time, t *admission.Ticket) Verdict {
-	v := Verdict{pass: newPass(s, now)}
-	v.want = v.pass.wantOf(t)
+	v := Verdict{planner: NewPlanner(s, now)}
+	v.request = v.planner.RequestOf(t)
 	set := s.Settings()
 	if !set.Running {
 		v.Bars = append(v.Bars, blocker.Blocker{Code: blocker.CodeStopped})
@@ -31,32 +33,32 @@ func Judge(s *state.State, now model.Time, t *admission.Ticket) Verdict {
 	if set.Standstill {
 		v.Bars = append(v.Bars, blocker.Blocker{Code: blocker.CodeStandstill})
 	}
-	p := v.pass
-	p.bookings.clear()
-	p.claimed()
-	if v.fits = p.done[t.Task.Key]; v.fits {
+	p := v.planner
+	p.Bookings.MakeRoom()
+	p.StartClaimants(true)
+	if v.fits = p.Done[t.Task.Key]; v.fits {
 		return v
 	}
-	if p.searches() {
+	if p.Searches() {
 		p.search()
-		if v.fits = p.done[t.Task.Key]; !v.fits {
-			v.Bars = slices.AppendSeq(v.Bars, p.admit(t))
+		if v.fits = p.Done[t.Task.Key]; !v.fits {
+			v.Bars = slices.AppendSeq(v.Bars, p.Blockers(t))
 		}
 		return v
 	}
-	at := p.order.SortKey(t.QueueKey(s))
-	p.jobs(&at)
-	v.want = p.wantOf(t)
-	v.Bars = slices.AppendSeq(v.Bars, p.admit(t))
-	if _, v.fits = v.want.seek(p.pool); !v.fits && p.times.shift(&v.want) {
-		_, v.fits = v.want.seek(p.pool)
+	at := p.Order.SortKey(t.QueueKey(s))
+	p.inOrder(&at)
+	v.request = p.RequestOf(t)
+	v.Bars = slices.AppendSeq(v.Bars, p.Blockers(t))
+	if _, v.fits = v.request.Seek(p.Free); !v.fits && p.Timetable.Shift(&v.request) {
+		_, v.fits = v.request.Seek(p.Free)
 	}
-	v.fits = v.fits && len(p.commands) < maxPlan && !p.stopped
+	v.fits = v.fits && len(p.Commands) < pass.MaxPlan && !p.stopped
 	return v
 }
 
 // Order returns the order of the queue in which the pass went.
-func (v *Verdict) Order() *queue.Ordering { return v.pass.order }
+func (v *Verdict) Order() *queue.Ordering { return v.planner.Order }
 
 // Placed reports whether the plan places the task.
 func (v *Verdict) Placed() bool { return v.fits && len(v.Bars) == 0 }
@@ -66,7 +68,7 @@ func (v *Verdict) Blockers() []blocker.Blocker {
 	if v.fits {
 		return v.Bars
 	}
-	misfit := v.pass.misfit(&v.want, newPool(v.pass.state))
+	misfit := v.planner.WhyNoGPUs(&v.request, place.NewCapacity(v.planner.State))
 	if first := &misfit[0]; len(v.Bars) > 0 && (first.Code == blocker.CodeBarred || first.Code == blocker.CodeAhead && first.Have == 0) {
 		return v.Bars // they are why a search has not placed the task: GPUs are free, and no task goes first
 	}
@@ -95,9 +97,9 @@ func After(s *state.State, bodies ...command.Body) (next state.State, done bool)
 // suffice. If the plan does not provide for the task, planned is false, and next is when others may be stopped for
 // it, or 0 for never.
 func VictimsOf(s *state.State, at model.Time, task model.TaskKey) (victims []blocker.Holder, planned bool, next model.Time) {
-	p := newPass(s, at)
-	p.run()
-	for _, b := range p.commands {
+	p := NewPlanner(s, at)
+	p.Run()
+	for _, b := range p.Commands {
 		if b, is := b.(*command.Preempt); is && b.Beneficiary == task {
 			for _, v := range b.Victims {
 				victims = append(victims, blocker.Holder{Task: v.TaskKey()})
@@ -106,8 +108,8 @@ func VictimsOf(s *state.State, at model.Time, task model.TaskKey) (victims []blo
 			return victims, true, 0
 		}
 	}
-	if p.found.preemption != nil && p.found.preemption.retryAt != 0 {
-		next = due(p)
+	if p.preemption.RetryAt != 0 {
+		next = p.Due()
 	}
 	return nil, false, next
 }

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/berth-gpu/berth/cluster/sched"
 	"github.com/berth-gpu/berth/cluster/sched/blocker"
 	"github.com/berth-gpu/berth/cluster/sched/explain"
+	"github.com/berth-gpu/berth/cluster/sched/place"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 )
@@ -149,7 +149,7 @@ func TestPossibleWhere(t *testing.T) {
 		{spec("amy", 9, 0, where("", "", "n1")), "it asks for 9 GPUs on nodes other than n1: the cluster has 8"},
 		{spec("amy", 1, 0, where("spot", "", ""), func(s *model.Spec) { s.GPUModel = "B200|H100" }), "the cluster has no GPUs of type B200 or H100 on nodes with spot"},
 	} {
-		if ok, why := sched.Possible(&c.s, &v.spec); ok != (v.why == "") || why != v.why {
+		if ok, why := place.Possible(&c.s, &v.spec); ok != (v.why == "") || why != v.why {
 			t.Errorf("%t, %q; want %q", ok, why, v.why)
 		}
 	}

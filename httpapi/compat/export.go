@@ -13,7 +13,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/core"
-	"github.com/berth-gpu/berth/httpapi/forecast"
+	"github.com/berth-gpu/berth/httpapi/places"
 	"github.com/berth-gpu/berth/httpapi/port"
 	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -44,9 +44,9 @@ func (a exports) route(doc huma.API) {
 // peer's: telemetry of GPUs and the passes of the leader's scheduler.
 func (a exports) all(ctx context.Context, s *state.State) (*wire.Snapshot, error) {
 	saved := wire.Saved{Format: wire.SnapshotFormat, Index: int64(s.Index), At: s.Settings().Clock.Time()}
-	p, places := view.Page{View: view.View{State: s, Now: s.Settings().Clock}}, forecast.New()
+	p, cache := view.Page{View: view.View{State: s, Now: s.Settings().Clock}}, places.New()
 	if s.Queue.Len() > 0 {
-		p.Starts, _ = view.Starts(places.Foresee(s, p.Now))
+		p.Starts, _ = view.Starts(cache.Foresee(s, p.Now))
 	}
 	queued, _, _ := p.Queued()
 	jobs, err := savedJobs(s)
@@ -56,13 +56,13 @@ func (a exports) all(ctx context.Context, s *state.State) (*wire.Snapshot, error
 	jobs.Saved = saved
 	out := &wire.Snapshot{
 		ClusterState: wire.ClusterStateFile{ClusterState: *clusterStates(a).state(ctx, s), Saved: saved},
-		JobQueue:     wire.JobQueueFile{QueuedJobs: p.Brief(queued), Statistics: view.Statistics(s, places.Rate(s)), Saved: *jobs},
+		JobQueue:     wire.JobQueueFile{QueuedJobs: p.Brief(queued), Statistics: view.Statistics(s, cache.Rate(s)), Saved: *jobs},
 		Orchestrator: wire.OrchestratorStateFile{
 			Orchestrator: *a.api.Orchestrator(ctx, s), Policies: *view.Policies(s),
 			Saved: wire.SavedSettings{Saved: saved, Arrangement: *savedSettings(s)},
 		},
 		Allocation: wire.GPUAllocationFile{
-			Runs: holding(&p.View, places), Allocations: p.Waiting(), Saved: wire.SavedServices{Saved: saved, Services: view.SavedServices(&p.View)},
+			Runs: holding(&p.View, cache), Allocations: p.Waiting(), Saved: wire.SavedServices{Saved: saved, Services: view.SavedServices(&p.View)},
 		},
 	}
 	for _, one := range s.Allocations.All() {
@@ -74,7 +74,7 @@ func (a exports) all(ctx context.Context, s *state.State) (*wire.Snapshot, error
 }
 
 // holding returns the jobs that have GPUs.
-func holding(v *view.View, places *forecast.Places) []wire.Run {
+func holding(v *view.View, cache *places.Cache) []wire.Run {
 	out := []wire.Run{}
 	last := model.JobID(0)
 	for k := range v.State.LiveTasks.All() {
@@ -83,7 +83,7 @@ func holding(v *view.View, places *forecast.Places) []wire.Run {
 		}
 		last = k.Job
 		job, _ := v.State.Jobs.Get(k.Job)
-		out = append(out, runOf(v, &job, places))
+		out = append(out, runOf(v, &job, cache))
 	}
 	return out
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/core"
-	"github.com/berth-gpu/berth/httpapi/forecast"
+	"github.com/berth-gpu/berth/httpapi/places"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -62,7 +62,7 @@ func (a runs) one(ctx context.Context, in *runInput) (*core.Answer[wire.Run], er
 }
 
 // runOf converts a job to the form of a run.
-func runOf(v *view.View, j *model.Job, p *forecast.Places) wire.Run {
+func runOf(v *view.View, j *model.Job, p *places.Cache) wire.Run {
 	job := v.Job(j)
 	task, _ := view.FirstWaiting(v.State, j.ID)
 	a, _ := v.State.Attempts.Get(task.Newest())

@@ -22,9 +22,9 @@ import (
 
 	"github.com/berth-gpu/berth/cluster/soft"
 	"github.com/berth-gpu/berth/fsm/model"
-	"github.com/berth-gpu/berth/httpapi/forecast"
 	"github.com/berth-gpu/berth/httpapi/forward"
 	"github.com/berth-gpu/berth/httpapi/meter"
+	"github.com/berth-gpu/berth/httpapi/places"
 	"github.com/berth-gpu/berth/httpapi/port"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/strict"
@@ -78,7 +78,7 @@ type API struct {
 	Router  *mux.Router
 	Forward *forward.Forwarder
 	Out     *http.Transport // to other peers and to agents
-	Places  *forecast.Places
+	Places  *places.Cache
 	Wakes   *wakes
 	Samples *mirror
 	Meter   *meter.Meter
@@ -101,7 +101,7 @@ func New(c Config) *API {
 		c.Peer.Feed = soft.NewFeed(0)
 	}
 	a := &API{
-		Config: c, Peer: c.Peer, Log: c.Log, Router: mux.NewRouter(), Places: forecast.New(), Wakes: newWakes(c.Peer.Reader), Life: newLife(),
+		Config: c, Peer: c.Peer, Log: c.Log, Router: mux.NewRouter(), Places: places.New(), Wakes: newWakes(c.Peer.Reader), Life: newLife(),
 		Out: &http.Transport{
 			DialContext: c.Dial, MaxIdleConns: 4096, MaxIdleConnsPerHost: 1024, IdleConnTimeout: 90 * time.Second,
 			DisableCompression: true, MaxResponseHeaderBytes: 64 << 10,

@@ -7,15 +7,15 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/berth-gpu/berth/cluster/sched"
 	"github.com/berth-gpu/berth/cluster/sched/explain"
+	"github.com/berth-gpu/berth/cluster/sched/forecast"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/apply"
 	"github.com/berth-gpu/berth/httpapi/core"
-	"github.com/berth-gpu/berth/httpapi/forecast"
 	"github.com/berth-gpu/berth/httpapi/intake"
+	"github.com/berth-gpu/berth/httpapi/places"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -45,7 +45,7 @@ func (a submissions) foreseen(before *state.State, body *command.Submit, out *wi
 	id, err := intake.JobID(out.JobID)
 	task, found := s.FirstTask(id)
 	switch {
-	case err != nil || !found || s.Queue.Len() > forecast.CountedUpTo:
+	case err != nil || !found || s.Queue.Len() > places.CountedUpTo:
 		return
 	case task.State != model.TaskQueued: // it has started meanwhile, or ended
 		job, _ := s.Jobs.Get(id)
@@ -63,7 +63,7 @@ func (a submissions) foreseen(before *state.State, body *command.Submit, out *wi
 }
 
 // planned adds the forecast of a submission to a state of before.
-func planned(f *sched.Forecast, before *state.State, key model.TaskKey, body *command.Submit, out *wire.Submitted) {
+func planned(f *forecast.Forecast, before *state.State, key model.TaskKey, body *command.Submit, out *wire.Submitted) {
 	if out.PlannedStart, out.Late = view.Start(f, key); out.PlannedStart != nil || out.Late {
 		out.IfPreemptible = ifPreemptible(before, f.At, body, out.PlannedStart)
 	}
@@ -81,7 +81,7 @@ func ifPreemptible(s *state.State, now model.Time, body *command.Submit, start *
 	if err != nil {
 		return nil
 	}
-	f := sched.Foresee(&next, now)
+	f := forecast.Foresee(&next, now)
 	if r, _ := view.Start(&f, key); r != nil && (start == nil || r.Expected.Before(start.Expected)) {
 		return r
 	}
@@ -111,7 +111,7 @@ func (a submissions) dryRun(body *command.Submit) (*core.Answer[wire.Submitted],
 	if err != nil {
 		return nil, err
 	}
-	if wait := a.api.Places.Trials.Begin(forecast.TrialPatience); wait > 0 {
+	if wait := a.api.Places.Trials.Begin(places.TrialPatience); wait > 0 {
 		f := problem.Refuse(wire.CodeOverloaded, "this peer has reached its time limit for dry runs; nothing was queued: try again later, or submit the job")
 		f.After = int(wait/time.Second) + 1
 		return nil, f
@@ -126,7 +126,7 @@ func (a submissions) dryRun(body *command.Submit) (*core.Answer[wire.Submitted],
 		out.QueuePosition, out.PositionExact = e.Position, e.Exact
 		out.Job.Position, out.Job.PositionExact = e.Position, e.Exact
 	}
-	f := sched.Foresee(&next, now)
+	f := forecast.Foresee(&next, now)
 	planned(&f, &s, key, body, out)
 	return &core.Answer[wire.Submitted]{Index: s.Index, Body: out}, nil
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/agentwire"
 	"github.com/berth-gpu/berth/httpapi/auth"
-	"github.com/berth-gpu/berth/httpapi/forecast"
+	"github.com/berth-gpu/berth/httpapi/places"
 	"github.com/berth-gpu/berth/httpapi/port"
 	"github.com/berth-gpu/berth/httpapi/view"
 )
@@ -38,7 +38,7 @@ type Meter struct {
 type Sources struct {
 	Reader  port.Reader
 	Members port.Members
-	Places  *forecast.Places
+	Places  *places.Cache
 	Samples func() agentwire.Samples // of this moment
 	Now     func() time.Time
 }

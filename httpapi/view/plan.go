@@ -1,13 +1,13 @@
 package view
 
 import (
-	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/cluster/sched/forecast"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
 // Plan converts a forecast to the API's form.
-func (v *View) Plan(f *sched.Forecast) *wire.Plan {
+func (v *View) Plan(f *forecast.Forecast) *wire.Plan {
 	out := &wire.Plan{At: f.At.Time(), Running: []wire.PlanEntry{}, Waiting: []wire.PlanEntry{}, Beyond: f.Beyond}
 	for i := range f.Running {
 		if e, found := v.planned(&f.Running[i]); found {
@@ -24,7 +24,7 @@ func (v *View) Plan(f *sched.Forecast) *wire.Plan {
 
 // planned converts a course of the forecast; false for a task or a service that has left the state
 // since the forecast.
-func (v *View) planned(c *sched.Course) (wire.PlanEntry, bool) {
+func (v *View) planned(c *forecast.Course) (wire.PlanEntry, bool) {
 	if c.Service != "" {
 		return plannedService(v, c)
 	}
@@ -55,7 +55,7 @@ func (v *View) planned(c *sched.Course) (wire.PlanEntry, bool) {
 	return e, found
 }
 
-func plannedService(v *View, c *sched.Course) (wire.PlanEntry, bool) {
+func plannedService(v *View, c *forecast.Course) (wire.PlanEntry, bool) {
 	a, found := v.State.Allocations.Get(c.Service)
 	return wire.PlanEntry{
 		Service: string(a.ID), Name: a.Service, User: a.User, GPUs: int64(c.GPUs), Position: c.Position, Nodes: namesOf(c.Nodes),
@@ -71,7 +71,7 @@ func namesOf(nodes []model.NodeID) (names []string) {
 }
 
 // rangeOf converts a range; nil if it is not known.
-func rangeOf(r sched.Range) *wire.Range {
+func rangeOf(r forecast.Range) *wire.Range {
 	if !r.Known {
 		return nil
 	}
@@ -80,7 +80,7 @@ func rangeOf(r sched.Range) *wire.Range {
 
 // Start returns when a task is expected to start, nil if that is not predicted, and whether its
 // deadline comes first.
-func Start(f *sched.Forecast, key model.TaskKey) (start *wire.Range, late bool) {
+func Start(f *forecast.Forecast, key model.TaskKey) (start *wire.Range, late bool) {
 	for i := range f.Waiting {
 		if c := &f.Waiting[i]; c.Task == key {
 			return rangeOf(c.Start), c.Late
@@ -91,7 +91,7 @@ func Start(f *sched.Forecast, key model.TaskKey) (start *wire.Range, late bool) 
 
 // Starts returns when waiting tasks are expected to start, and what blocks them until then, by
 // task.
-func Starts(f *sched.Forecast) (starts map[model.TaskKey]*wire.Range, bars map[model.TaskKey]string) {
+func Starts(f *forecast.Forecast) (starts map[model.TaskKey]*wire.Range, bars map[model.TaskKey]string) {
 	starts, bars = make(map[model.TaskKey]*wire.Range, len(f.Waiting)), make(map[model.TaskKey]string, len(f.Waiting))
 	for i := range f.Waiting {
 		c := &f.Waiting[i]

@@ -14,13 +14,13 @@ import (
 // orderedRooms lists the packages in which the order of anything may reach the
 // state, its digest or a plan.
 func orderedRooms() []string {
-	return []string{
+	return append(
+		scheduler(),
 		"fsm/command", "fsm/command/valid", "fsm/command/target", "fsm/state", "fsm/state/ledger", "fsm/state/check",
 		"fsm/state/digest", "fsm/state/tx", "fsm/state/snapshot", "fsm/state/apply", "fsm/state/apply/limits",
-		"fsm/state/apply/placement", "fsm/state/apply/services", "fsm/state/apply/bookings", "fsm/state/apply/jobs", "fsm/state/apply/fleet", "fsm/state/apply/admin",
-		"cluster/sched", "cluster/sched/blocker", "cluster/sched/admission", "cluster/sched/queue", "cluster/sched/explain",
-		"cluster/liveness",
-	}
+		"fsm/state/apply/placement", "fsm/state/apply/services", "fsm/state/apply/bookings", "fsm/state/apply/jobs",
+		"fsm/state/apply/fleet", "fsm/state/apply/admin", "cluster/liveness",
+	)
 }
 
 const orderRemedy = "sort the keys first (slices.Sorted(maps.Keys(m))) or use an ordered table; " +

@@ -8,13 +8,15 @@ import (
 
 // pureRooms lists the packages whose functions depend on their arguments alone.
 func pureRooms() []string {
-	return []string{
-		"fsm/model", "fsm/command", "fsm/command/valid", "fsm/command/target", "fsm/state", "fsm/state/ledger", "fsm/state/check", "fsm/state/table",
+	return append(
+		scheduler(),
+		"fsm/model", "fsm/command", "fsm/command/valid", "fsm/command/target",
+		"fsm/state", "fsm/state/ledger", "fsm/state/check", "fsm/state/table",
 		"fsm/state/digest", "fsm/state/tx", "fsm/state/snapshot", "fsm/state/apply", "fsm/state/apply/limits",
-		"fsm/state/apply/placement", "fsm/state/apply/services", "fsm/state/apply/bookings", "fsm/state/apply/jobs", "fsm/state/apply/fleet", "fsm/state/apply/admin",
-		"cluster/sched", "cluster/sched/blocker", "cluster/sched/admission", "cluster/sched/queue", "cluster/sched/explain",
+		"fsm/state/apply/placement", "fsm/state/apply/services", "fsm/state/apply/bookings", "fsm/state/apply/jobs",
+		"fsm/state/apply/fleet", "fsm/state/apply/admin",
 		"cluster/liveness", "node/fence", "node/gpu/judge", "httpapi/intake", "httpapi/view",
-	}
+	)
 }
 
 // Remedies of the law, by what was found.

@@ -15,11 +15,24 @@ type Room struct {
 }
 
 // TestLevel is the level of everything below test/, above all rooms.
-const TestLevel = 23
+const TestLevel = 28
 
 // stateRooms returns the imports of a room that reads the state and writes commands.
 func stateRooms(more ...string) []string {
 	return append([]string{"fsm/model", "fsm/command", "fsm/state", "fsm/state/ledger"}, more...)
+}
+
+// scheduler returns the rooms of the scheduler that plan from a state.
+func scheduler() []string {
+	return []string{
+		"cluster/sched/blocker", "cluster/sched/admission", "cluster/sched/queue", "cluster/sched/place", "cluster/sched/reserve", "cluster/sched/pass",
+		"cluster/sched/preemption", "cluster/sched/search", "cluster/sched", "cluster/sched/forecast", "cluster/sched/explain",
+	}
+}
+
+// schedRooms returns the imports of a part of the scheduler.
+func schedRooms(more ...string) []string {
+	return stateRooms(append([]string{"cluster/sched/blocker", "cluster/sched/admission", "cluster/sched/queue"}, more...)...)
 }
 
 // Rooms returns the packages of the repository from the lowest level up.
@@ -40,7 +53,7 @@ func stateFloor() []Room {
 		{Path: "fsm/state/ledger", Level: 1, May: []string{"fsm/model"}},
 		{Path: "fsm/state/digest", Level: 3, May: []string{"fsm/model", "fsm/command"}},
 		{Path: state, Level: 4, May: []string{"fsm/model", "fsm/command", "fsm/state/table", "fsm/state/ledger", "fsm/state/digest"}},
-		{Path: tx, Level: 5, May: stateRooms("fsm/state/table", "fsm/state/digest")},
+		{Path: tx, Level: 5, May: stateRooms("fsm/command/target", "fsm/state/table", "fsm/state/digest")},
 		{Path: "fsm/state/snapshot", Level: 6, May: stateRooms(tx, "fsm/state/digest")},
 		{Path: "fsm/state/check", Level: 6, May: stateRooms(tx, "fsm/state/table")},
 		{Path: "fsm/state/apply/limits", Level: 6, May: stateRooms(tx)},
@@ -59,26 +72,33 @@ func stateFloor() []Room {
 
 func clusterFloor() []Room {
 	return []Room{
-		{Path: "cluster/sched/virtual", Level: 11, May: stateRooms()},
+		{Path: "cluster/sched/virtual", Level: 11, May: stateRooms("fsm/state/apply")},
 		{Path: "cluster/sched/blocker", Level: 11, May: []string{"fsm/model", "fsm/state"}},
 		{Path: "cluster/sched/admission", Level: 12, May: stateRooms("cluster/sched/blocker")},
 		{Path: "cluster/sched/queue", Level: 13, May: []string{
 			"fsm/model", "fsm/state", "cluster/sched/blocker", "cluster/sched/admission", "cluster/sched/split",
 		}},
-		{Path: "cluster/sched", Level: 14, May: stateRooms("cluster/sched/blocker", "cluster/sched/admission", "cluster/sched/queue",
-			"cluster/sched/split", "cluster/sched/virtual")},
 		{Path: "cluster/sched/split", Level: 11, Bare: true},
-		{Path: "cluster/sched/explain", Level: 15, May: stateRooms("cluster/sched/blocker", "cluster/sched/admission", "cluster/sched/queue",
-			"cluster/sched/virtual", "cluster/sched")},
+		{Path: "cluster/sched/place", Level: 15, May: schedRooms("cluster/sched/split")},
+		{Path: "cluster/sched/reserve", Level: 16, May: schedRooms("cluster/sched/place")},
+		{Path: "cluster/sched/pass", Level: 17, May: schedRooms("cluster/sched/place", "cluster/sched/reserve")},
+		{Path: "cluster/sched/preemption", Level: 18, May: schedRooms("cluster/sched/place", "cluster/sched/pass")},
+		{Path: "cluster/sched/search", Level: 19, May: schedRooms("cluster/sched/split", "cluster/sched/place", "cluster/sched/pass",
+			"cluster/sched/preemption")},
+		{Path: "cluster/sched", Level: 20, May: schedRooms("fsm/state/apply", "cluster/sched/place", "cluster/sched/reserve", "cluster/sched/pass",
+			"cluster/sched/preemption", "cluster/sched/search")},
+		{Path: "cluster/sched/forecast", Level: 21, May: schedRooms("cluster/sched/virtual", "cluster/sched/place", "cluster/sched/reserve",
+			"cluster/sched/pass", "cluster/sched")},
+		{Path: "cluster/sched/explain", Level: 21, May: schedRooms("cluster/sched/virtual", "cluster/sched/place", "cluster/sched")},
 		{Path: "cluster/liveness", Level: 14, May: stateRooms()},
-		{Path: "cluster/leader", Level: 16, May: stateRooms("cluster/sched", "cluster/liveness")},
+		{Path: "cluster/leader", Level: 21, May: stateRooms("cluster/sched", "cluster/sched/place", "cluster/sched/search", "cluster/liveness")},
 		{Path: "cluster/archive", Level: 16, May: stateRooms("fsm/private")},
 		{Path: "cluster/notify", Level: 16, May: stateRooms("httpapi/wire")},
 		{Path: "cluster/soft", Level: 16, May: stateRooms("fsm/private")},
 		{Path: "cluster/gossip", Level: 16, May: []string{"fsm/model"}},
 		{Path: "cluster/raftnet", Level: 16, May: []string{"fsm/model"}},
 		{Path: "cluster/raftstore", Level: 16, May: []string{"fsm/model", "fsm/smallfile", "fsm/private"}},
-		{Path: "cluster", Level: 17, May: stateRooms("fsm", "cluster/sched/queue", "cluster/liveness", "cluster/leader",
+		{Path: "cluster", Level: 22, May: stateRooms("fsm", "cluster/sched/queue", "cluster/liveness", "cluster/leader",
 			"cluster/archive", "cluster/notify", "cluster/soft", "cluster/gossip", "cluster/raftnet", "cluster/raftstore")},
 	}
 }
@@ -96,26 +116,26 @@ func apiFloor() []Room {
 		{Path: "httpapi/dashboard", Level: 16},
 		{Path: "httpapi/workload", Level: 16, May: []string{"fsm/model", "httpapi/wire"}},
 		{Path: "httpapi/advice", Level: 17, May: []string{"httpapi/wire", "httpapi/workload"}},
-		{Path: "httpapi/forecast", Level: 15, May: stateRooms("cluster/sched", "cluster/sched/queue")},
 		{Path: "httpapi/intake", Level: 17, May: stateRooms("cluster/sched/queue", "httpapi/wire", "httpapi/problem", "httpapi/strict", "httpapi/auth")},
-		{Path: "httpapi/view", Level: 17, May: stateRooms("cluster/sched", "cluster/sched/explain", "cluster/sched/admission", "cluster/sched/queue", "cluster/archive",
+		{Path: "httpapi/places", Level: 22, May: stateRooms("cluster/sched/queue", "cluster/sched/place", "cluster/sched/forecast")},
+		{Path: "httpapi/view", Level: 22, May: stateRooms("cluster/sched/forecast", "cluster/sched/explain", "cluster/sched/admission", "cluster/sched/queue", "cluster/archive",
 			"cluster/notify", "httpapi/wire", "httpapi/agentwire", "httpapi/auth")},
 		{Path: "httpapi/port", Level: 17, May: stateRooms("httpapi/wire", "httpapi/forward", "cluster/soft", "cluster/archive")},
-		{Path: "httpapi/meter", Level: 18, May: stateRooms("httpapi/agentwire", "httpapi/auth", "httpapi/forecast", "httpapi/view", "httpapi/port")},
-		{Path: "httpapi/core", Level: 19, May: stateRooms(slices.Concat(apiBase(), []string{
-			"httpapi/endpoint", "httpapi/forward", "httpapi/advice", "httpapi/forecast", "httpapi/meter", "httpapi/workload",
+		{Path: "httpapi/meter", Level: 23, May: stateRooms("httpapi/agentwire", "httpapi/auth", "httpapi/places", "httpapi/view", "httpapi/port")},
+		{Path: "httpapi/core", Level: 24, May: stateRooms(slices.Concat(apiBase(), []string{
+			"httpapi/endpoint", "httpapi/forward", "httpapi/advice", "httpapi/places", "httpapi/meter", "httpapi/workload",
 			"cluster/soft", "cluster/archive", "cluster/notify",
 		})...)},
-		{Path: "httpapi/agentapi", Level: 20, May: stateRooms(append(apiBase(), "httpapi/core", "httpapi/forward", "cluster/soft")...)},
-		{Path: "httpapi/jobs", Level: 20, May: stateRooms(append(apiBase(), "httpapi/core", "httpapi/forecast", "cluster/sched", "cluster/sched/explain", "cluster/archive")...)},
-		{Path: "httpapi/fleet", Level: 20, May: stateRooms(append(apiBase(), "httpapi/core")...)},
-		{Path: "httpapi/services", Level: 20, May: stateRooms(append(apiBase(), "httpapi/core", "httpapi/workload", "cluster/sched", "cluster/sched/explain", "cluster/sched/queue")...)},
-		{Path: "httpapi/admin", Level: 20, May: stateRooms(append(apiBase(), "httpapi/core", "cluster/archive", "cluster/notify", "cluster/sched/queue")...)},
-		{Path: "httpapi/compat", Level: 20, May: stateRooms(append(apiBase(), "httpapi/core", "httpapi/forecast", "cluster/sched/queue")...)},
-		{Path: "httpapi", Level: 21, May: []string{
+		{Path: "httpapi/agentapi", Level: 25, May: stateRooms(append(apiBase(), "fsm/state/apply", "httpapi/core", "httpapi/forward", "cluster/soft")...)},
+		{Path: "httpapi/jobs", Level: 25, May: stateRooms(append(apiBase(), "fsm/state/apply", "httpapi/core", "httpapi/places", "cluster/sched/forecast", "cluster/sched/explain", "cluster/archive")...)},
+		{Path: "httpapi/fleet", Level: 25, May: stateRooms(append(apiBase(), "httpapi/core")...)},
+		{Path: "httpapi/services", Level: 25, May: stateRooms(append(apiBase(), "httpapi/core", "httpapi/workload", "cluster/sched/explain", "cluster/sched/queue")...)},
+		{Path: "httpapi/admin", Level: 25, May: stateRooms(append(apiBase(), "httpapi/core", "cluster/archive", "cluster/notify", "cluster/sched/queue")...)},
+		{Path: "httpapi/compat", Level: 25, May: stateRooms(append(apiBase(), "fsm/state/apply", "httpapi/core", "httpapi/places", "cluster/sched/queue")...)},
+		{Path: "httpapi", Level: 26, May: []string{
 			"httpapi/core", "httpapi/agentapi", "httpapi/jobs", "httpapi/fleet", "httpapi/services", "httpapi/admin", "httpapi/compat",
 		}},
-		{Path: "httpapi/plug", Level: 18, May: stateRooms("cluster", "httpapi/port", "httpapi/problem", "httpapi/forward", "httpapi/wire")},
+		{Path: "httpapi/plug", Level: 23, May: stateRooms("cluster", "httpapi/port", "httpapi/problem", "httpapi/forward", "httpapi/wire")},
 	}
 }
 
@@ -158,18 +178,18 @@ func cmdFloor() []Room {
 		{Path: "cmd/internal/terminal", Level: 16},
 		{Path: "cmd/internal/loglimit", Level: 16},
 		{Path: "cmd/internal/table", Level: 17, Any: true},
-		{Path: "cmd/internal/simulate", Level: 18, Any: true},
+		{Path: "cmd/internal/simulate", Level: 22, Any: true},
 		{Path: "cmd/internal/cli", Level: 19, Any: true},
 		{Path: "cmd/internal/devcluster", Level: 19, Any: true},
 		{Path: "cmd/internal/cli/fleet", Level: 20, Any: true},
 		{Path: "cmd/internal/cli/admin", Level: 20, Any: true},
-		{Path: "cmd/internal/cli/jobs", Level: 20, Any: true},
-		{Path: "cmd/internal/cli/sim", Level: 20, Any: true},
+		{Path: "cmd/internal/cli/jobs", Level: 23, Any: true},
+		{Path: "cmd/internal/cli/sim", Level: 23, Any: true},
 		{Path: "cmd/internal/cli/snapshot", Level: 20, Any: true},
 		{Path: "cmd/internal/demo", Level: 20, Any: true},
 		{Path: "cmd/internal/bench", Level: 20, Any: true},
 		{Path: "cmd/berth-supervisor", Level: 21, May: []string{"cmd/internal/build", "node/runner/process"}},
-		{Path: "cmd/berth", Level: 22, Any: true},
+		{Path: "cmd/berth", Level: 27, Any: true},
 	}
 }
 

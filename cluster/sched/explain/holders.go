@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/berth-gpu/berth/cluster/sched"
 	"github.com/berth-gpu/berth/cluster/sched/admission"
 	"github.com/berth-gpu/berth/cluster/sched/blocker"
+	"github.com/berth-gpu/berth/cluster/sched/place"
 	"github.com/berth-gpu/berth/cluster/sched/virtual"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -121,7 +121,7 @@ func (q *question) ofTasks(keep func(model.TaskKey, *model.Job) bool) (all []hol
 // ofNodes lists the holders of GPUs on nodes where the task's needs may be met, those with the most free GPUs
 // first.
 func (q *question) ofNodes() (all []holding) {
-	demand := sched.DemandOf(q.state, q.task)
+	demand := place.DemandOf(q.state, q.task)
 	visit := func(id model.NodeID) bool {
 		all = append(all, q.onNode(id, demand)...)
 		return len(all) < maxHolders
@@ -140,7 +140,7 @@ func (q *question) ofNodes() (all []holding) {
 }
 
 // onNode lists the holders of GPUs of one node that suit.
-func (q *question) onNode(id model.NodeID, demand *sched.Demand) (all []holding) {
+func (q *question) onNode(id model.NodeID, demand *place.Demand) (all []holding) {
 	node, _ := q.state.Nodes.Get(id)
 	if !node.Schedulable() {
 		return nil

@@ -3,9 +3,9 @@ package explain
 import (
 	"fmt"
 
-	"github.com/berth-gpu/berth/cluster/sched"
 	"github.com/berth-gpu/berth/cluster/sched/admission"
 	"github.com/berth-gpu/berth/cluster/sched/blocker"
+	"github.com/berth-gpu/berth/cluster/sched/place"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 )
@@ -16,7 +16,7 @@ func (t *trial) addNodes() {
 	if job.Spec.Nodelist != "" {
 		return // it goes to no other nodes
 	}
-	lack := sched.DemandOf(t.state, t.task).Lack(t.blockedBy(blocker.CodeGPUs))
+	lack := place.DemandOf(t.state, t.task).Lack(t.blockedBy(blocker.CodeGPUs))
 	u := Unblock{Kind: UnblockNode, Come: Come{Nodes: lack.Nodes, GPUs: lack.GPUs, Model: lack.Model, MemoryMB: lack.MemoryMB}}
 	if c, err := model.ParseConstraint(job.Spec.Constraint); err == nil {
 		u.Labels = c.Least().String()

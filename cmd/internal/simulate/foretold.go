@@ -3,7 +3,7 @@ package simulate
 import (
 	"slices"
 
-	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/cluster/sched/forecast"
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
@@ -20,7 +20,7 @@ type Foretold struct {
 
 // foretells records the expected starts of jobs.
 type foretells struct {
-	starts         map[model.TaskKey]sched.Range
+	starts         map[model.TaskKey]forecast.Range
 	off            []float64 // seconds, of those that have started
 	sooner, within int
 }
@@ -30,7 +30,7 @@ func (f *foretells) ask(r *Run, submitted []*live) {
 	if f == nil || !slices.ContainsFunc(submitted, func(j *live) bool { return j.started == 0 }) {
 		return
 	}
-	for _, c := range sched.Foresee(&r.cluster.State, r.cluster.Now).Waiting {
+	for _, c := range forecast.Foresee(&r.cluster.State, r.cluster.Now).Waiting {
 		if c.Start.Known && slices.ContainsFunc(submitted, func(j *live) bool { return j.task == c.Task && j.Submit >= r.options.From }) {
 			f.starts[c.Task] = c.Start
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/berth-gpu/berth/cluster/sched"
 	"github.com/berth-gpu/berth/cluster/sched/explain"
+	"github.com/berth-gpu/berth/cluster/sched/forecast"
 	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/cluster/sched/virtual"
 	"github.com/berth-gpu/berth/fsm/command"
@@ -132,7 +133,7 @@ func Play(ctx context.Context, trace []Job, o Options) (*Result, error) {
 		r.whole = uint32(largest(o.hosts()))
 	}
 	if o.Foretell {
-		r.foretells = &foretells{starts: map[model.TaskKey]sched.Range{}}
+		r.foretells = &foretells{starts: map[model.TaskKey]forecast.Range{}}
 	}
 	if err := r.possible(); err != nil {
 		return nil, err

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/cluster/sched/place"
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
@@ -43,7 +43,7 @@ func (r *Run) possible() error {
 		if fit[spec.Shape()] {
 			continue
 		}
-		fits, why := sched.Possible(&r.cluster.State, &spec)
+		fits, why := place.Possible(&r.cluster.State, &spec)
 		if !fits {
 			return fmt.Errorf("%s could never run on these nodes: %s; name more or larger ones (--nodes, --gpus-per-node, --cluster), or leave it out", j, why)
 		}
