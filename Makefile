@@ -68,7 +68,7 @@ test-long: ## run every test in full length, without the race detector and then 
 	@$(TALLY)
 	{ $(GOTEST) $(TESTFLAGS) ./... || failed=1; $(GOTEST) -race $(TESTFLAGS) $(FIRST) ./... || failed=1; exit $${failed:-0}; } | bin/tally
 
-lint: ## check format, module files, go vet and the linters
+lint: ## check format, module files and the linters, those of go vet among them
 	$(TOOL) golangci-lint config verify
 	@unformatted=$$($(TOOL) gofumpt -l .); \
 	if [ -n "$$unformatted" ]; then \
@@ -76,7 +76,6 @@ lint: ## check format, module files, go vet and the linters
 	fi
 	go mod tidy -diff
 	go mod verify
-	go vet $(PKGS)
 	$(TOOL) golangci-lint run $(PKGS)
 
 aims: program ## play public traces (TRACES=folder) and hold the figures against the aims, as rows for RESULTS.md

@@ -26,7 +26,7 @@ func onJob(t *Tx, old, next *model.Job) {
 }
 
 func onTask(t *Tx, old, next *model.Task) {
-	job := t.Jobs.Must(taskOf(old, next).Key.Job)
+	job, _ := t.Jobs.Get(taskOf(old, next).Key.Job)
 	reindex(&t.queue, old, next, func(k *model.Task) (state.QueueKey, bool) { return inQueue(&job, k) })
 	reindex(&t.due, old, next, func(k *model.Task) (state.DueKey, bool) { return inDue(&job, k) })
 	reindex(&t.liveTasks, old, next, func(k *model.Task) (model.TaskKey, bool) { return k.Key, k.State.Live() })
