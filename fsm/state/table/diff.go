@@ -1,6 +1,9 @@
 package table
 
-import "iter"
+import (
+	"iter"
+	"unsafe"
+)
 
 // Diff is the difference of a key's rows between two tables.
 type Diff[R any] struct {
@@ -58,8 +61,8 @@ func (t Table[K, R]) items() []*item[K, R] {
 		return nil
 	}
 	all := make([]*item[K, R], 0, t.tree.Len())
-	t.tree.Scan(func(it *item[K, R]) bool {
-		all = append(all, it)
+	t.tree.Scan(func(p unsafe.Pointer) bool {
+		all = append(all, at[K, R](p))
 		return true
 	})
 	return all
