@@ -1,8 +1,8 @@
 package command
 
 import (
+	"fmt"
 	"slices"
-	"time"
 
 	"github.com/berth-gpu/berth/fsm/model"
 )
@@ -271,8 +271,8 @@ func validPolicy(p string) error {
 }
 
 func validRetention(r model.Retention) error {
-	if r.Age < time.Minute || r.Age > 10*model.MaxDuration || r.Jobs > 10_000_000 {
-		return problem("retention", "at least a minute and at most 10000000 jobs")
+	if r.Age < model.MinRetained || r.Age > 10*model.MaxDuration || r.Jobs > model.MaxRetained {
+		return problem("retention", fmt.Sprintf("at least a minute and at most %d jobs", model.MaxRetained))
 	}
 	return nil
 }
