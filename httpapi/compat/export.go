@@ -175,7 +175,7 @@ func (w *saver) pieces(job *model.Job, after []string) ([]wire.SavedJob, error) 
 	if live {
 		first.State = model.TaskRunning.String()
 	}
-	request := view.Submit(&job.Spec, job.Throttle)
+	request := intake.Request(job)
 	request.Dependencies, request.Hold = after, new(len(held) == len(open))
 	var out []wire.SavedJob
 	for _, part := range portions(open, held) {
@@ -255,7 +255,7 @@ func savedSettings(s *state.State) (*wire.Arrangement, error) {
 		Running: &set.Running, Policy: set.Policy, Parameters: view.Policies(s).Config.Parameters,
 		Allocation: &wire.SetAllocation{Mode: pools.Mode, Ratio: &pools.Ratio},
 		Reservation: &wire.SetReservationLimits{
-			Percent: view.Given(caps.Percent), PerUser: view.Given(caps.PerUser), UserPercent: view.Given(caps.UserPercent), Ahead: new(wire.Duration(caps.Ahead)), Longest: new(wire.Duration(caps.Longest)),
+			Percent: new(int64(caps.Percent)), PerUser: new(int64(caps.PerUser)), UserPercent: new(int64(caps.UserPercent)), Ahead: new(wire.Duration(caps.Ahead)), Longest: new(wire.Duration(caps.Longest)),
 		},
 		Retention: &wire.SavedRetention{Jobs: int64(set.Retention.Jobs), Age: wire.Duration(set.Retention.Age)},
 	}
