@@ -32,7 +32,7 @@ func oversized() map[string]packageSize {
 		"cluster":             {cycle: 3050},
 		"cluster/sched":       {files: 39, lines: 6950, names: 240, cycle: 6400},
 		"fsm/command":         {names: 235, cycle: 2450},
-		"fsm/model":           {files: 40, lines: 5500, names: 590, cycle: 3950},
+		"fsm/model":           {files: 40, lines: 5500, names: 590, cycle: 3100},
 		"fsm/state":           {files: 45, lines: 7500, names: 430, cycle: 7300},
 		"httpapi/wire":        {names: 215},
 		"node":                {cycle: 2600},
