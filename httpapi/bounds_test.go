@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"fmt"
 	"net/http"
 	"reflect"
 	"strconv"
@@ -8,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/berth-gpu/berth/fsm/state/statetest"
+	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -26,24 +28,15 @@ func TestBoundsAreTold(t *testing.T) {
 		{http.MethodPost, "/gpu/allocate", `"service_name":"web"`, wire.Allocate{}},
 		{http.MethodPost, "/reservations", `"user":"ann","duration":"1h"`, wire.Reserve{}},
 	} {
-		bounded := 0
-		for f := range reflect.TypeOf(at.body).Fields() {
-			low, high := f.Tag.Get("minimum"), f.Tag.Get("maximum")
-			if low == "" {
-				continue
-			}
-			bounded++
-			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-			most, err := strconv.ParseInt(high, 10, 64)
-			if err != nil {
-				t.Fatalf("%s is at most %q", name, high)
-			}
+		described := boundsOf(t, at.body)
+		for name, b := range described {
+			most := b[1]
 			refused := func(value string) string {
 				body := strings.TrimSuffix(`{"`+name+`":`+value+`,`+at.rest, ",") + "}"
 				p := s.do(at.method, at.path, body).problem(http.StatusUnprocessableEntity, wire.CodeInvalid)
 				return p.Errors[0].Field + " " + p.Errors[0].Message
 			}
-			bounds := low + " to " + high
+			bounds := fmt.Sprintf("%d to %d", b[0], most)
 			if got := refused("1e9"); got != name+" must be a whole number, "+bounds {
 				t.Errorf("%s: %s", at.path, got)
 			}
@@ -51,8 +44,35 @@ func TestBoundsAreTold(t *testing.T) {
 				t.Errorf("%s: %s", at.path, got)
 			}
 		}
-		if bounded == 0 {
+		if len(described) == 0 {
 			t.Errorf("nothing of %s is bounded", at.path)
 		}
 	}
+}
+
+// boundsOf returns the bounds of the numbers in a body, by name: those of its tags, or of the table of fields.
+func boundsOf(t *testing.T, body any) map[string][2]int64 {
+	t.Helper()
+	out := map[string][2]int64{}
+	if _, is := body.(wire.Submit); is {
+		for _, f := range intake.Fields() {
+			if f.Most > 0 {
+				out[f.Name] = [2]int64{f.Least, f.Most}
+			}
+		}
+		return out
+	}
+	for f := range reflect.TypeOf(body).Fields() {
+		if f.Tag.Get("minimum") == "" {
+			continue
+		}
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		least, err1 := strconv.ParseInt(f.Tag.Get("minimum"), 10, 64)
+		most, err2 := strconv.ParseInt(f.Tag.Get("maximum"), 10, 64)
+		if err1 != nil || err2 != nil {
+			t.Fatalf("%s has the bounds %s", name, f.Tag)
+		}
+		out[name] = [2]int64{least, most}
+	}
+	return out
 }

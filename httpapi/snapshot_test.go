@@ -235,6 +235,10 @@ func randomRequest(r *rand.Rand) string {
 	case 1:
 		b["params"] = []string{"lr=1e-3,1e-4", "seed=1..3"}
 	}
+	if r.IntN(4) == 0 {
+		b["webhook_url"], b["notify"] = "https://hooks.example.com/x", []string{"started", "failed"}
+	}
+	maybe(6, "idle_stop", "30m")
 	maybe(6, "begin", "+2h")
 	maybe(6, "deadline", "+90m")
 	maybe(5, "dependencies", []string{[]string{"afterok:", "afterany:", "afternotok:"}[r.IntN(3)] + strconv.Itoa(1+r.IntN(20))})

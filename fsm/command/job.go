@@ -1,6 +1,7 @@
 package command
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -31,11 +32,11 @@ func (*Submit) Kind() Kind { return KindSubmit }
 func (b *Submit) Validate() error {
 	switch {
 	case b.Tasks < 1 || b.Tasks > model.MaxTasks:
-		return valid.Problem("array", "1 to 10000 tasks")
+		return valid.Problem("array", fmt.Sprintf("1 to %d tasks", model.MaxTasks))
 	case b.Spec.Command == "" && b.Script == "":
 		return valid.Problem("command", "given, or a script")
 	case len(b.Script) > model.MaxScript || !utf8.ValidString(b.Script) || strings.ContainsRune(b.Script, 0):
-		return valid.Problem("script", "at most 65536 bytes of UTF-8 without NUL")
+		return valid.Problem("script", fmt.Sprintf("at most %d bytes of UTF-8 without NUL", model.MaxScript))
 	}
 	return valid.FirstOf(b.Spec.Validate(), b.validArray(), valid.Env(b.Env), valid.After(b.After), valid.Stdin(b.Stdin))
 }
@@ -45,14 +46,7 @@ func (b *Submit) tasks() int { return int(b.Tasks) }
 // Bytes returns about how much memory a job takes at each peer, in bytes: the texts of its user, and the rows
 // of its tasks and dependencies.
 func (b *Submit) Bytes() uint32 {
-	s := &b.Spec
-	n := 0
-	for _, text := range []string{
-		b.Script, b.Stdin, s.Name, s.User, s.Project, s.RunID, s.Command, s.WorkDir, s.GPUModel, s.StopSignal, s.CheckpointSignal, s.RetryOn,
-		s.WarnSignal, s.CheckpointDir, s.Array, s.Sweep, s.Constraint, s.Nodelist, s.Exclude, s.Placement, s.WebhookURL,
-	} {
-		n += len(text)
-	}
+	n := len(b.Script) + len(b.Stdin) + b.Spec.TextBytes()
 	for _, kv := range b.Env {
 		n += len(kv) + 1
 	}
@@ -99,7 +93,7 @@ func (*SetPriority) Kind() Kind { return KindSetPriority }
 
 // Validate checks the class.
 func (b *SetPriority) Validate() error {
-	if !b.Class.Valid() || b.Priority > 10 {
+	if !b.Class.Valid() || b.Priority > model.MaxPriority {
 		return valid.Problem("priority", "a class from 1 (low) to 4 (critical)")
 	}
 	return valid.Target(b.Job, model.AllTasks)

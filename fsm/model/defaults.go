@@ -23,35 +23,37 @@ const (
 	AudienceAll     Audience = 2 // every user that may read the queue
 )
 
-// Valid reports whether the audience is one of the three.
-func (a Audience) Valid() bool { return a <= AudienceAll }
-
 // String returns the audience's name.
 func (a Audience) String() string { return name(a+1, "", "project", "user", "all") }
 
-// AudienceOf returns the audience of a name.
-func AudienceOf(name string) (Audience, bool) {
-	for a := AudienceProject; a.Valid(); a++ {
-		if a.String() == name {
-			return a, true
-		}
+// JobDefaults returns the parameters of Defaults.
+func JobDefaults() []Parameter[Defaults] {
+	return []Parameter[Defaults]{
+		{
+			Name: "name", What: "the cluster's name, for display", Range: "a name", Setting: "cluster.name",
+			value: func(d *Defaults) field { return label{&d.Name} },
+		},
+		number("priority", "class of jobs without one: 1 low, 2 normal, 3 high, 4 critical",
+			0, uint8(ClassCritical), func(d *Defaults) *uint8 { return (*uint8)(&d.Class) }).withSetting("jobs.default_priority", ""),
+		timespanOrOff("idle_stop", "`time` after which jobs whose GPUs are all at 0 % are canceled, unless they set another; 0: never",
+			MinIdleStop, MaxDuration, func(d *Defaults) *time.Duration { return &d.IdleStop }).withSetting("jobs.idle_stop", "idle-stop"),
+		oneOf("show_commands", "which callers see what a job runs (command, arguments, work folder, values of a sweep) while authentication is on: "+
+			"its user and operators (user), the users of its project too (project), or all",
+			func(d *Defaults) *Audience { return &d.Commands }, AudienceProject, AudienceUser, AudienceAll),
+		timespanOrOff("checkpoint_interval", "interval of the checkpoint signal of jobs without one of their own; 0: only before a stop",
+			MinCheckpointInterval, MaxDuration, func(d *Defaults) *time.Duration { return &d.CheckpointInterval }),
 	}
-	return 0, false
 }
 
 // Validate returns the value that is not allowed, and the allowed ones; nil when all are allowed.
 func (d *Defaults) Validate() error {
-	switch {
-	case d.Name != "" && !Name(d.Name):
+	if d.Name != "" && !Name(d.Name) {
 		return WantName("name", d.Name)
-	case !d.Commands.Valid():
-		return want("show_commands", "project, user or all")
-	case d.Class > ClassCritical:
-		return want("priority", "%d to %d", ClassLow, ClassCritical)
-	case d.IdleStop != 0 && (d.IdleStop < MinIdleStop || d.IdleStop > MaxDuration):
-		return want("idle_stop", "0, or %s to %s", MinIdleStop, MaxDuration)
-	case d.CheckpointInterval != 0 && (d.CheckpointInterval < minCheckpointInterval || d.CheckpointInterval > MaxDuration):
-		return want("checkpoint_interval", "0, or %s to %s", minCheckpointInterval, MaxDuration)
+	}
+	for _, p := range JobDefaults() {
+		if p.value(d).wrong() {
+			return want(p.Name, "%s", p.Range)
+		}
 	}
 	return nil
 }

@@ -101,8 +101,8 @@ const (
 	MinRunTime = time.Second
 )
 
-// allows returns the values that a field may have, except for Unlimited.
-func (f LimitField) allows() (least, most int64, words string) {
+// Allows returns the values that a field may have, except for Unlimited.
+func (f LimitField) Allows() (least, most int64, words string) {
 	switch f {
 	case LimitGPUs, LimitLive, LimitQueued, LimitGPUsPerJob:
 		return 0, maxCount, "0 to 2147483648, or none"
@@ -127,7 +127,7 @@ func (f LimitField) allows() (least, most int64, words string) {
 // Check returns an error unless a value is allowed for the field; Unlimited is for all but the last two of a
 // quota, which have none.
 func (f LimitField) Check(v int64) error {
-	least, most, words := f.allows()
+	least, most, words := f.Allows()
 	none := v == Unlimited && f != LimitPeriod && f != LimitOver
 	if f == 0 || f > LimitUserGPUs || !none && (v < least || v > most) {
 		return want(f.String(), "%s", words)

@@ -9,13 +9,18 @@ import (
 	"time"
 )
 
-// Parameter is one value of a Tuning, as users name and write it.
-type Parameter struct {
+// Parameter is one value of a Tuning or of the Defaults, as users name and write it. Its bounds stand here only.
+type Parameter[T any] struct {
 	Name  string // "half_life"
 	What  string // what it does, in one line
 	Range string // "1h to 366d"
 
-	value func(*Tuning) field
+	Numeric bool // it is a number, without a unit
+
+	Setting string // name among the settings of the cluster, if it does not follow from Name
+	Flag    string // option of berth server that sets it at first; empty: none
+
+	value func(*T) field
 }
 
 // TuningValue is one value of a Tuning, named and written as in Parameters. Both are in logs: names are for
@@ -45,12 +50,26 @@ func (t *Tuning) Differs(other *Tuning) (names []string) {
 	return names
 }
 
-// Value returns the parameter's value in a tuning, as text for Set.
-func (p *Parameter) Value(t *Tuning) string { return p.value(t).text() }
+// Value returns the parameter's value in a tuning or in defaults, as text for Set.
+func (p *Parameter[T]) Value(of *T) string { return p.value(of).text() }
+
+// Set changes the parameter in a tuning or in defaults. The error names the allowed values.
+func (p *Parameter[T]) Set(in *T, value string) error {
+	if !p.value(in).set(value) || p.value(in).wrong() {
+		return want(p.Name, "%s, not %q", p.Range, value)
+	}
+	return nil
+}
+
+// withSetting returns the parameter with its name among the settings, and its flag or none.
+func (p Parameter[T]) withSetting(setting, flag string) Parameter[T] {
+	p.Setting, p.Flag = setting, flag
+	return p
+}
 
 // Parameters returns the parameters of a tuning.
-func Parameters() []Parameter {
-	all := []Parameter{
+func Parameters() []Parameter[Tuning] {
+	return []Parameter[Tuning]{
 		timespan("half_life", "how long until GPU time that was used counts half, for fair_share",
 			time.Hour, MaxDuration, func(t *Tuning) *time.Duration { return &t.HalfLife }),
 		number("share_weight", "how much past use moves a user's jobs back under fair_share, as a power in percent: 100 in proportion",
@@ -81,20 +100,16 @@ func Parameters() []Parameter {
 			0, 24*time.Hour, func(t *Tuning) *time.Duration { return &t.PreemptMinRun }),
 		timespan("preempt_cooldown", "the same for a job that was preempted or suspended before",
 			0, 24*time.Hour, func(t *Tuning) *time.Duration { return &t.PreemptCooldown }),
-		number("max_retries", "how often a job that fails is tried again, unless it says so itself",
-			0, MaxRetries, func(t *Tuning) *uint32 { return &t.Retries }),
+		number("max_retries", "retries after a failure of jobs without a number of their own",
+			0, MaxRetries, func(t *Tuning) *uint32 { return &t.Retries }).withSetting("jobs.max_retries", ""),
 	}
-	return all
 }
 
 // Set changes one parameter, named and written as in Parameters. The error names the allowed values.
 func (t *Tuning) Set(name, value string) error {
 	for _, p := range Parameters() {
 		if p.Name == name {
-			if !p.value(t).set(value) || p.value(t).wrong() {
-				return want(name, "%s, not %q", p.Range, value)
-			}
-			return nil
+			return p.Set(t, value)
 		}
 	}
 	return want("parameter", "one of those that berth policy lists, not %q", name)
@@ -110,22 +125,27 @@ func (t *Tuning) Validate() error {
 	return nil
 }
 
-// field is a value of a tuning.
+// field is a value of a parameter.
 type field interface {
 	text() string
 	set(text string) bool
 	wrong() bool
 }
 
-// ranged is a number or a span of time between two others.
+// ranged is a number or a span of time between two others; off allows 0 in addition.
 type ranged[T cmp.Ordered] struct {
 	at          *T
 	least, most T
+	off         bool
 	parse       func(string) (T, error)
 }
 
 func (f ranged[T]) text() string { return fmt.Sprint(*f.at) }
-func (f ranged[T]) wrong() bool  { return *f.at < f.least || *f.at > f.most }
+
+func (f ranged[T]) wrong() bool {
+	var zero T
+	return (*f.at < f.least || *f.at > f.most) && !(f.off && *f.at == zero)
+}
 
 func (f ranged[T]) set(text string) bool {
 	v, err := f.parse(text)
@@ -135,9 +155,16 @@ func (f ranged[T]) set(text string) bool {
 	return err == nil
 }
 
-func timespan(name, what string, least, most time.Duration, at func(*Tuning) *time.Duration) Parameter {
-	return Parameter{name, what, brief(least) + " to " + brief(most), func(t *Tuning) field {
-		return ranged[time.Duration]{at(t), least, most, time.ParseDuration}
+func timespan[T any](name, what string, least, most time.Duration, at func(*T) *time.Duration) Parameter[T] {
+	return Parameter[T]{Name: name, What: what, Range: brief(least) + " to " + brief(most), value: func(t *T) field {
+		return ranged[time.Duration]{at: at(t), least: least, most: most, parse: time.ParseDuration}
+	}}
+}
+
+// timespanOrOff is a timespan of which 0 switches something off.
+func timespanOrOff[T any](name, what string, least, most time.Duration, at func(*T) *time.Duration) Parameter[T] {
+	return Parameter[T]{Name: name, What: what, Range: "0, or " + brief(least) + " to " + brief(most), value: func(t *T) field {
+		return ranged[time.Duration]{at: at(t), least: least, most: most, off: true, parse: time.ParseDuration}
 	}}
 }
 
@@ -157,13 +184,16 @@ func brief(d time.Duration) string {
 	return d.String()
 }
 
-func number(name, what string, least, most uint32, at func(*Tuning) *uint32) Parameter {
-	parse := func(s string) (uint32, error) {
+func number[T any, N ~uint8 | ~uint32](name, what string, least, most N, at func(*T) *N) Parameter[T] {
+	parse := func(s string) (N, error) {
 		n, err := strconv.ParseUint(s, 10, 32)
-		return uint32(n), err
+		if err == nil && n > uint64(most) {
+			err = strconv.ErrRange
+		}
+		return N(n), err
 	}
-	return Parameter{name, what, fmt.Sprintf("%d to %d", least, most), func(t *Tuning) field {
-		return ranged[uint32]{at(t), least, most, parse}
+	return Parameter[T]{Name: name, What: what, Range: fmt.Sprintf("%d to %d", least, most), Numeric: true, value: func(t *T) field {
+		return ranged[N]{at: at(t), least: least, most: most, parse: parse}
 	}}
 }
 
@@ -192,8 +222,19 @@ func (f choice[T]) set(text string) bool {
 	return found
 }
 
-func flag(name, what string, at func(*Tuning) *bool) Parameter {
-	return Parameter{name, what, "true or false", func(t *Tuning) field {
+// label is a name, or empty.
+type label struct{ at *string }
+
+func (f label) text() string { return *f.at }
+func (f label) wrong() bool  { return *f.at != "" && !Name(*f.at) }
+
+func (f label) set(text string) bool {
+	*f.at = text
+	return true
+}
+
+func flag[T any](name, what string, at func(*T) *bool) Parameter[T] {
+	return Parameter[T]{Name: name, What: what, Range: "true or false", value: func(t *T) field {
 		return choice[bool]{at(t), map[string]bool{"true": true, "false": false}}
 	}}
 }
@@ -204,8 +245,8 @@ type named interface {
 	fmt.Stringer
 }
 
-func oneOf[T named](name, what string, at func(*Tuning) *T, choices ...T) Parameter {
-	all := map[string]T{}
+func oneOf[T any, V named](name, what string, at func(*T) *V, choices ...V) Parameter[T] {
+	all := map[string]V{}
 	var names []string
 	for _, c := range choices {
 		all[c.String()] = c
@@ -213,5 +254,5 @@ func oneOf[T named](name, what string, at func(*Tuning) *T, choices ...T) Parame
 	}
 	last := len(names) - 1
 	allowed := strings.Join(names[:last], ", ") + " or " + names[last]
-	return Parameter{name, what, allowed, func(t *Tuning) field { return choice[T]{at(t), all} }}
+	return Parameter[T]{Name: name, What: what, Range: allowed, value: func(t *T) field { return choice[V]{at(t), all} }}
 }

@@ -1,7 +1,6 @@
 package model
 
 import (
-	"cmp"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -32,6 +31,10 @@ const (
 	MaxDevices   = 64 // of a node
 	MaxURL       = 2 << 10
 	MaxRequestID = 128
+	MaxCPUs      = 1 << 16    // cores of a node
+	MaxMemoryGB  = 1 << 20    // of a GPU or a node
+	MaxRetained  = 10_000_000 // ended jobs that are kept
+	MinRetained  = time.Minute
 )
 
 // Problem is a value that is not allowed: its field, and what is allowed.
@@ -46,136 +49,6 @@ func (p *Problem) Error() string { return p.Field + ": must be " + p.Want }
 func want(field, format string, args ...any) error {
 	return &Problem{Field: field, Want: fmt.Sprintf(format, args...)}
 }
-
-// Validate returns what is invalid in the spec itself, whatever the cluster is; nil when it is valid.
-func (s *Spec) Validate() error {
-	for _, check := range []func() error{s.validNames, s.validSize, s.validTimes, s.validEnds, s.validDates, s.validPlaces} {
-		if err := check(); err != nil {
-			return err
-		}
-	}
-	return cmp.Or(validGrid(s), validNotify(s))
-}
-
-func (s *Spec) validNames() error {
-	if s.Project != "" {
-		if err := WantName("project", s.Project); err != nil {
-			return err
-		}
-	}
-	if err := cmp.Or(WantName("user", s.User), WantText("name", s.Name, MaxName), WantText("run_id", s.RunID, MaxName),
-		WantText("gpu_model", s.GPUModel, MaxName)); err != nil {
-		return err
-	}
-	switch {
-	case len(s.Command) > MaxCommand || !utf8.ValidString(s.Command) || (!s.Argv && strings.ContainsRune(s.Command, 0)):
-		return want("command", "at most %d bytes of UTF-8 without NUL (longer ones go into a script)", MaxCommand)
-	case s.WorkDir != "" && !absolute(s.WorkDir):
-		return want("workdir", "an absolute path of at most %d bytes", MaxPath)
-	}
-	return nil
-}
-
-func (s *Spec) validSize() error {
-	switch {
-	case !s.Class.Valid():
-		return want("priority", "a class from 1 (low) to 4 (critical)")
-	case s.Priority > 10:
-		return want("priority", "at most 10")
-	case s.GPUs < 1 || s.GPUs > MaxGPUs:
-		return want("gpus", "1 to %d", MaxGPUs)
-	case s.MinGPUs > 0 && s.MinGPUs >= s.GPUs:
-		return want("min_gpus", "less than gpus (%d)", s.GPUs)
-	case s.Nodes > MaxRanks:
-		return want("nodes", "at most %d", MaxRanks)
-	case s.Nodes > 0 && s.GPUs%s.Nodes != 0:
-		return want("gpus", "a multiple of nodes (%d)", s.Nodes)
-	case s.MaxRetries > MaxRetries:
-		return want("max_retries", "at most %d", MaxRetries)
-	}
-	return nil
-}
-
-func (s *Spec) validTimes() error {
-	for _, d := range []struct {
-		field string
-		value time.Duration
-		limit time.Duration
-	}{
-		{"time_limit", s.TimeLimit, MaxDuration},
-		{"estimated_duration", s.Estimate, MaxDuration},
-		{"grace", s.Grace, time.Hour},
-		{"checkpoint_grace", s.CheckpointGrace, MaxDisconnectGrace},
-		{"checkpoint_interval", s.CheckpointInterval, MaxDuration},
-		{"warn_before", s.WarnBefore, MaxDuration},
-		{"attached", s.Attached, MaxDisconnectGrace},
-		{"idle_stop", s.IdleStop, MaxDuration},
-	} {
-		if d.value < 0 || d.value > d.limit {
-			return want(d.field, "0 to %s", d.limit)
-		}
-	}
-	return nil
-}
-
-func (s *Spec) validEnds() error {
-	f := s.Freeze()
-	switch {
-	case !s.OnLost.Valid():
-		return want("on_lost", "requeue, hold or fail")
-	case f.T < MinDisconnectGrace || f.T > MaxDisconnectGrace:
-		return want("disconnect_grace", "%s to %s", MinDisconnectGrace, MaxDisconnectGrace)
-	case s.OnLost != OnLostHold && f.T-f.FenceLead() < minRunUnderLease:
-		return want("disconnect_grace", "at least %s with these grace times, so that a job out of contact still runs %s "+
-			"before its fence begins", f.FenceLead()+minRunUnderLease, minRunUnderLease)
-	case !signalName(s.StopSignal):
-		return want("stop_signal", "a signal's name such as TERM or USR1")
-	case !signalName(s.CheckpointSignal):
-		return want("checkpoint_signal", "a signal's name such as USR1")
-	case !signalName(s.WarnSignal):
-		return want("signal", "a signal's name such as USR1")
-	case s.CheckpointInterval > 0 && (s.CheckpointSignal == "" || s.CheckpointInterval < minCheckpointInterval):
-		return want("checkpoint_interval", "at least %s, with a checkpoint_signal", minCheckpointInterval)
-	case s.CheckpointDir != "" && !absolute(s.CheckpointDir):
-		return want("checkpoint_dir", "an absolute path of at most %d bytes", MaxPath)
-	case !exitCodes(s.RetryOn):
-		return want("retry_on", "exit codes from 1 to 255, at most 32 of them")
-	case s.Attached > 0 && s.Attached < minAttached:
-		return want("attached", "at least %s", minAttached)
-	case s.IdleStop > 0 && s.IdleStop < MinIdleStop:
-		return want("idle_stop", "at least %s", MinIdleStop)
-	}
-	return nil
-}
-
-func (s *Spec) validPlaces() error {
-	if s.GPUModel != SortModels(s.GPUModel) {
-		return want("gpu_model", "alternatives in rising order, each once")
-	}
-	if _, known := StrategyNamed(s.Placement); s.Placement != "" && !known {
-		return want("placement", "best_fit, spread, round_robin or least_loaded")
-	}
-	return s.Where().Validate()
-}
-
-func validNotify(s *Spec) error {
-	switch {
-	case s.WebhookURL != "" && !WebURL(s.WebhookURL):
-		return want("webhook_url", "http://... or https://... of at most %d bytes", MaxURL)
-	case !s.Notify.Within(JobNotices()) || (s.Notify == 0) != (s.WebhookURL == ""):
-		return want("notify", "given together with webhook_url, as events of jobs")
-	}
-	return nil
-}
-
-// The shortest times that a job may ask for.
-const (
-	minCheckpointInterval = 10 * time.Second
-	minAttached           = 5 * time.Second
-)
-
-// MinIdleStop is the shortest time at 0 % that may end a job.
-const MinIdleStop = time.Minute
 
 func absolute(path string) bool {
 	return strings.HasPrefix(path, "/") && len(path) <= MaxPath && !strings.ContainsRune(path, 0) && utf8.ValidString(path)

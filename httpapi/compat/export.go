@@ -13,6 +13,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/core"
+	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/places"
 	"github.com/berth-gpu/berth/httpapi/port"
 	"github.com/berth-gpu/berth/httpapi/view"
@@ -54,12 +55,16 @@ func (a exports) all(ctx context.Context, s *state.State) (*wire.Snapshot, error
 		return nil, err
 	}
 	jobs.Saved = saved
+	set, err := savedSettings(s)
+	if err != nil {
+		return nil, err
+	}
 	out := &wire.Snapshot{
 		ClusterState: wire.ClusterStateFile{ClusterState: *clusterStates(a).state(ctx, s), Saved: saved},
 		JobQueue:     wire.JobQueueFile{QueuedJobs: p.Brief(queued), Statistics: view.Statistics(s, cache.Rate(s)), Saved: *jobs},
 		Orchestrator: wire.OrchestratorStateFile{
 			Orchestrator: *a.api.Orchestrator(ctx, s), Policies: *view.Policies(s),
-			Saved: wire.SavedSettings{Saved: saved, Arrangement: *savedSettings(s)},
+			Saved: wire.SavedSettings{Saved: saved, Arrangement: *set},
 		},
 		Allocation: wire.GPUAllocationFile{
 			Runs: holding(&p.View, cache), Allocations: p.Waiting(), Saved: wire.SavedServices{Saved: saved, Services: view.SavedServices(&p.View)},
@@ -170,7 +175,7 @@ func (w *saver) pieces(job *model.Job, after []string) ([]wire.SavedJob, error) 
 	if live {
 		first.State = model.TaskRunning.String()
 	}
-	request := view.Submit(&job.Spec, job.Throttle)
+	request := intake.Request(job)
 	request.Dependencies, request.Hold = after, new(len(held) == len(open))
 	var out []wire.SavedJob
 	for _, part := range portions(open, held) {
@@ -243,24 +248,20 @@ func (w *saver) environment(hash model.Hash) string {
 }
 
 // savedSettings returns the cluster's settings, users and projects.
-func savedSettings(s *state.State) *wire.Arrangement {
+func savedSettings(s *state.State) (*wire.Arrangement, error) {
 	set := s.Settings()
 	caps, pools := set.Booking.OrDefault(), view.Pools(s)
 	out := &wire.Arrangement{
 		Running: &set.Running, Policy: set.Policy, Parameters: view.Policies(s).Config.Parameters,
 		Allocation: &wire.SetAllocation{Mode: pools.Mode, Ratio: &pools.Ratio},
 		Reservation: &wire.SetReservationLimits{
-			Percent: view.Given(caps.Percent), PerUser: view.Given(caps.PerUser), UserPercent: view.Given(caps.UserPercent), Ahead: new(wire.Duration(caps.Ahead)), Longest: new(wire.Duration(caps.Longest)),
+			Percent: new(int64(caps.Percent)), PerUser: new(int64(caps.PerUser)), UserPercent: new(int64(caps.UserPercent)), Ahead: new(wire.Duration(caps.Ahead)), Longest: new(wire.Duration(caps.Longest)),
 		},
 		Retention: &wire.SavedRetention{Jobs: int64(set.Retention.Jobs), Age: wire.Duration(set.Retention.Age)},
 	}
-	if d := set.Defaults; d != (model.Defaults{}) {
-		out.Defaults = &wire.SavedDefaults{
-			Name: d.Name, Priority: int64(d.Class), IdleStop: wire.Duration(d.IdleStop), Checkpoint: wire.Duration(d.CheckpointInterval),
-		}
-		if d.Commands != model.AudienceProject {
-			out.Defaults.Commands = d.Commands.String()
-		}
+	var err error
+	if out.Defaults, err = intake.SavedDefaults(&set.Defaults); err != nil {
+		return nil, err
 	}
 	for _, u := range s.Users.All() {
 		known := view.User(s, &u, 0)
@@ -272,7 +273,7 @@ func savedSettings(s *state.State) *wire.Arrangement {
 	for scope, w := range s.Weights.All() {
 		out.Shares = append(out.Shares, wire.Weight{Scope: scope.Kind.String(), Name: scope.Name, Shares: int64(w.Shares)})
 	}
-	return out
+	return out, nil
 }
 
 // unlimit converts a limit to the request that would set it: the inverse of [intake.Limits].

@@ -250,16 +250,20 @@ type withRaw[I any] interface {
 // HandleBody is Handle for an operation with a body of type B, which is described here and parsed by
 // strict.
 func HandleBody[B, I, O any, P withRaw[I]](a *API, doc huma.API, o huma.Operation, do func(context.Context, P, *B) (*Answer[O], error)) {
-	handleBody(a, doc, o, true, do)
+	handleBody(a, doc, o, true, strict.New[B](), do)
+}
+
+// HandleParsed is HandleBody with a parser of the caller's.
+func HandleParsed[B, I, O any, P withRaw[I]](a *API, doc huma.API, o huma.Operation, parser strict.Parser[B], do func(context.Context, P, *B) (*Answer[O], error)) {
+	handleBody(a, doc, o, true, parser, do)
 }
 
 // HandleMaybeBody is HandleBody for an operation without or with a body; without one, do gets a zero B.
 func HandleMaybeBody[B, I, O any, P withRaw[I]](a *API, doc huma.API, o huma.Operation, do func(context.Context, P, *B) (*Answer[O], error)) {
-	handleBody(a, doc, o, false, do)
+	handleBody(a, doc, o, false, strict.New[B](), do)
 }
 
-func handleBody[B, I, O any, P withRaw[I]](a *API, doc huma.API, o huma.Operation, must bool, do func(context.Context, P, *B) (*Answer[O], error)) {
-	parser := strict.New[B]()
+func handleBody[B, I, O any, P withRaw[I]](a *API, doc huma.API, o huma.Operation, must bool, parser strict.Parser[B], do func(context.Context, P, *B) (*Answer[O], error)) {
 	o.RequestBody = &huma.RequestBody{}
 	Handle(a, doc, o, func(ctx context.Context, in *I) (*Answer[O], error) {
 		raw := P(in).raw()

@@ -1,7 +1,9 @@
 package intake
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,7 +16,7 @@ import (
 )
 
 // array parses the tasks of an array: a number, the numbers themselves, or a grid.
-func array(r *wire.Submit, c *command.Submit) (err error) {
+func array(r *wire.Submit, c *command.Submit, _ model.Time) (err error) {
 	if c.Throttle, err = Count("array_limit", r.MaxRunning, 1, model.MaxTasks, 0); err != nil {
 		return err
 	}
@@ -61,6 +63,50 @@ func sweep(r *wire.Submit, c *command.Submit) (model.Indices, error) {
 	return model.FirstIndices(grid.Len()), model.CheckSweep(c.Spec.Sweep)
 }
 
+func writeThrottle(j *model.Job, r *wire.Submit) {
+	if j.Throttle > 0 {
+		r.MaxRunning = new(int64(j.Throttle))
+	}
+}
+
+func writeSweep(j *model.Job, r *wire.Submit) {
+	if j.Spec.Sweep != "" {
+		r.Params = strings.Split(j.Spec.Sweep, "\n")
+	}
+}
+
+// writeIndices writes the tasks' numbers of an array without a sweep, which determines its own.
+func writeIndices(j *model.Job, r *wire.Submit) {
+	if j.Spec.Sweep == "" {
+		r.Indices = j.Spec.Array
+	}
+}
+
+// setArray parses "0-99", "0-99:10%4", or with a sweep "%4". It needs the sweep.
+func setArray(r *wire.Submit, v *FlagValue) error {
+	span, limit, limited := strings.Cut(v.Text, "%")
+	r.Indices = span
+	switch {
+	case span == "" && len(r.Params) == 0:
+		return errors.New("--array: the tasks are missing; give them as in 0-99%8")
+	case span != "" && len(r.Params) > 0:
+		return fmt.Errorf("--array: the tasks of a sweep follow from --param; give %%%s alone, or none", cmp.Or(limit, "8"))
+	case span != "":
+		if _, err := model.ParseIndices(span); err != nil {
+			return fmt.Errorf("--array %w", err)
+		}
+	}
+	if !limited {
+		return nil
+	}
+	most, err := strconv.ParseInt(limit, 10, 32)
+	if err != nil || most < 1 {
+		return fmt.Errorf("--array: after %% must be the number of tasks that may run at once, not %q", limit)
+	}
+	r.MaxRunning = &most
+	return nil
+}
+
 // Named converts an error that says what a value must be to one about a field.
 func Named(field string, err error) error {
 	if err == nil {
@@ -70,7 +116,7 @@ func Named(field string, err error) error {
 }
 
 // awaited parses the jobs that the new one waits for.
-func awaited(r *wire.Submit, c *command.Submit) error {
+func awaited(r *wire.Submit, c *command.Submit, _ model.Time) error {
 	for _, text := range r.Dependencies {
 		list, err := parseDependency(text)
 		if err != nil {
@@ -111,15 +157,6 @@ func parseDependency(text string) (out []model.After, err error) {
 		out = append(out, model.After{Job: n, Kind: k})
 	}
 	return out, nil
-}
-
-// dates parses the earliest start and the deadline.
-func dates(r *wire.Submit, c *command.Submit, now model.Time) (err error) {
-	if c.Spec.Begin, err = instant("begin", r.Begin, now); err != nil {
-		return err
-	}
-	c.Spec.Deadline, err = instant("deadline", r.Deadline, now)
-	return err
 }
 
 // instant parses an RFC 3339 time, or a time from now; empty: none.

@@ -1,11 +1,11 @@
 package intake
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -15,30 +15,8 @@ import (
 const signalNames = "HUP INT QUIT ILL TRAP ABRT BUS FPE KILL USR1 SEGV USR2 PIPE ALRM TERM STKFLT CHLD CONT STOP TSTP TTIN TTOU URG XCPU XFSZ " +
 	"VTALRM PROF WINCH IO PWR SYS"
 
-// signals parses the signals that a job gets during its run and at its end. The node would take an
-// unknown name for TERM, and a job that seems to save checkpoints may be suspended.
-func signals(r *wire.Submit, c *command.Submit) (err error) {
-	s := &c.Spec
-	for _, v := range []struct {
-		field, given string
-		ends         bool // it may be one that no process can catch
-		to           *string
-	}{
-		{"stop_signal", r.StopSignal, true, &s.StopSignal},
-		{"checkpoint_signal", r.CheckpointSignal, false, &s.CheckpointSignal},
-		{"warn_signal", r.WarnSignal, false, &s.WarnSignal},
-	} {
-		if *v.to, err = signal(v.field, v.given); err != nil {
-			return err
-		}
-		if !v.ends && (*v.to == "KILL" || *v.to == "STOP") {
-			return problem.Invalid(v.field, "must be a signal that the job can catch, such as USR1: no process can catch "+*v.to)
-		}
-	}
-	return nil
-}
-
-// signal converts USR1, SIGUSR1, usr1 and 10 to USR1.
+// signal converts USR1, SIGUSR1, usr1 and 10 to USR1. The node would take an unknown name for TERM, and a job that
+// seems to save checkpoints may be suspended.
 func signal(field, text string) (string, error) {
 	if text == "" {
 		return "", nil
@@ -52,4 +30,25 @@ func signal(field, text string) (string, error) {
 		return "", problem.Invalid(field, "must be a signal's name or number, such as USR1, SIGTERM or 10; there is no signal "+strconv.Quote(model.Clip(text)))
 	}
 	return name, nil
+}
+
+// setWarning parses "USR1@300", or Slurm's "B:USR1@300".
+func setWarning(r *wire.Submit, v *FlagValue) error {
+	name, before, timed := strings.Cut(strings.TrimPrefix(v.Text, "B:"), "@")
+	r.WarnSignal = name
+	if !timed {
+		return nil
+	}
+	d, err := wire.ParseDuration(before)
+	if err != nil {
+		return fmt.Errorf("--signal %s: the time after @ %w", v.Text, err)
+	}
+	r.WarnBefore = new(wire.Duration(d))
+	return nil
+}
+
+func writeWarnBefore(j *model.Job, r *wire.Submit) {
+	if j.Spec.WarnSignal != "" {
+		r.WarnBefore = new(wire.Duration(j.Spec.WarnBefore))
+	}
 }

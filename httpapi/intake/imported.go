@@ -21,7 +21,8 @@ type Reader struct {
 	rules   *CommandRules
 	scripts map[string]string
 	envs    map[string]map[string]string
-	usual   string // command of jobs without one
+	usual   string                 // command of jobs without one
+	target  func(url string) error // whether a job's webhook may have this address
 
 	Texts  []string
 	places map[string]uint32 // of texts, from 1
@@ -31,8 +32,8 @@ type Reader struct {
 }
 
 // NewReader returns a reader of the jobs of one part.
-func NewReader(b *wire.ImportJobs, now model.Time, rules *CommandRules) *Reader {
-	return &Reader{now: now, rules: rules, scripts: b.Scripts, envs: b.Environments, usual: b.Command, places: map[string]uint32{}}
+func NewReader(b *wire.ImportJobs, now model.Time, rules *CommandRules, target func(url string) error) *Reader {
+	return &Reader{now: now, rules: rules, target: target, scripts: b.Scripts, envs: b.Environments, usual: b.Command, places: map[string]uint32{}}
 }
 
 // All converts all jobs of the part.
@@ -75,7 +76,7 @@ func (r *Reader) job(raw json.RawMessage) error {
 	if err != nil {
 		return problem.Invalid("id", "must be a job's number as text")
 	}
-	request, err := strict.New[wire.Submit]().Decode(in.Request)
+	request, err := Parser().Decode(in.Request)
 	if err != nil {
 		return problem.Under("request", err)
 	}
@@ -132,7 +133,9 @@ func (r *Reader) ask(request *wire.Submit) (*command.Submit, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Spec.Preemptible, c.Spec.IdleStop = Or(request.Preemptible, false), time.Duration(Or(request.IdleStop, 0))
+	if err := r.target(c.Spec.WebhookURL); err != nil {
+		return nil, err
+	}
 	if err := r.rules.Check(c); err != nil {
 		return nil, err
 	}

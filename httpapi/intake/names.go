@@ -21,24 +21,6 @@ func JobID(text string) (model.JobID, error) {
 	return model.JobID(n), nil
 }
 
-// toTell parses the events and the address of a job's own webhook.
-func toTell(r *wire.Submit, to *model.Spec) error {
-	to.WebhookURL = r.WebhookURL
-	if r.WebhookURL == "" {
-		if len(r.Notify) > 0 {
-			return problem.Invalid("notify", "needs a webhook_url; use POST /webhooks for the events of all jobs of a user")
-		}
-		return nil
-	}
-	to.Notify = model.NoticeSet(0).With(model.NoticeJobCompleted).With(model.NoticeJobFailed).With(model.NoticeJobCanceled)
-	if len(r.Notify) == 0 {
-		return nil
-	}
-	var err error
-	to.Notify, err = model.ParseNotices(r.Notify, model.JobNotices())
-	return problem.Renamed("notify", err)
-}
-
 // hashOf returns the hash by which [wire.SavedJob] refers to a text.
 func hashOf(text string) string {
 	sum := sha256.Sum256([]byte(text))

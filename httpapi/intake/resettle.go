@@ -84,7 +84,7 @@ func division(s *state.State, set *wire.Arrangement) (list []command.Body, err e
 		list = append(list, c)
 	}
 	if r := set.Retention; r != nil {
-		jobs, err := Count("jobs", &r.Jobs, 0, 10_000_000, 0)
+		jobs, err := Count("jobs", &r.Jobs, 0, model.MaxRetained, 0)
 		if err != nil {
 			return nil, problem.Under("retention", err)
 		}
@@ -95,25 +95,14 @@ func division(s *state.State, set *wire.Arrangement) (list []command.Body, err e
 
 // customs returns the changes of the defaults of jobs, and of the cluster's name.
 func customs(_ *state.State, set *wire.Arrangement) ([]command.Body, error) {
-	d := set.Defaults
-	if d == nil {
+	if set.Defaults == nil {
 		return nil, nil
 	}
-	class, err := Count("priority", &d.Priority, 0, int64(model.ClassCritical), 0)
+	d, err := defaultsOf(set.Defaults)
 	if err != nil {
 		return nil, problem.Under("defaults", err)
 	}
-	commands := model.AudienceProject
-	var known bool
-	if d.Commands != "" {
-		if commands, known = model.AudienceOf(d.Commands); !known {
-			return nil, problem.Under("defaults", problem.Invalid("show_commands", "must be project, user or all"))
-		}
-	}
-	c := &command.SetDefaults{Defaults: model.Defaults{
-		Name: d.Name, Class: model.Class(class),
-		IdleStop: time.Duration(d.IdleStop), CheckpointInterval: time.Duration(d.Checkpoint), Commands: commands,
-	}}
+	c := &command.SetDefaults{Defaults: d}
 	if err := c.Validate(); err != nil {
 		return nil, problem.Under("defaults", err)
 	}

@@ -3,7 +3,6 @@ package jobs
 import (
 	"context"
 	"net/http"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -21,7 +20,7 @@ type submissions struct{ api *core.API }
 
 func (a submissions) route(doc huma.API) {
 	o := core.Op("submit", http.MethodPost, "/queue/submit", "Queue a job, or an array of them")
-	core.HandleBody(a.api, doc, o, a.submit)
+	core.HandleParsed(a.api, doc, o, intake.Parser(), a.submit)
 }
 
 // submit queues a job. A repeated submission gets the job that it made first.
@@ -31,7 +30,8 @@ func (a submissions) submit(ctx context.Context, in *core.SubmitInput, r *wire.S
 	if err != nil {
 		return nil, err
 	}
-	byDefault(r, &body.Spec, s.Settings())
+	set := s.Settings()
+	intake.Complete(r, &body.Spec, &set)
 	if err := a.mayAsk(ctx, &s, r.User, &body.Spec); err != nil {
 		return nil, err
 	}
@@ -68,21 +68,6 @@ func (a submissions) mayAsk(ctx context.Context, s *state.State, user string, sp
 		return err
 	}
 	return core.InClass(ctx, spec.Class)
-}
-
-// byDefault applies the cluster's defaults to a job.
-func byDefault(r *wire.Submit, spec *model.Spec, set model.Settings) {
-	d := set.Defaults
-	spec.IdleStop = intake.Or((*time.Duration)(r.IdleStop), d.IdleStop)
-	if r.MaxRetries == nil {
-		spec.MaxRetries = set.Tuning.Retries
-	}
-	if r.Priority == nil && d.Class.Valid() {
-		spec.Class, spec.Priority = d.Class, uint8(d.Class)
-	}
-	if r.CheckpointInterval == nil && r.CheckpointIntervalS == nil && spec.CheckpointSignal != "" {
-		spec.CheckpointInterval = d.CheckpointInterval
-	}
 }
 
 // submitted returns the answer about a job in the state.

@@ -16,8 +16,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -28,6 +26,7 @@ import (
 type Parser[T any] struct {
 	names []string
 	empty map[string]string // fields that may be empty, by name; see tagEmpty
+	table map[string]Field  // by name; nil: the tags of the struct describe the fields
 }
 
 // tagEmpty is the tag of fields that may be empty: "text" for a text, and "items" for the items of
@@ -102,29 +101,6 @@ func (s Parser[T]) checkEmpty(body []byte) error {
 	return nil
 }
 
-// Describe adds to a schema of the type what may not be empty.
-func (s Parser[T]) Describe(to *huma.Schema) {
-	if to == nil {
-		return
-	}
-	one := 1
-	for _, name := range s.names {
-		p, tag := to.Properties[name], s.empty[name]
-		switch {
-		case p == nil:
-		case p.Type == huma.TypeString && p.Format == "" && tag != "text":
-			p.MinLength = &one
-		case p.Type == huma.TypeArray && p.Items != nil:
-			if tag == "never" {
-				p.MinItems = &one
-			}
-			if p.Items.Type == huma.TypeString && tag != "items" {
-				p.Items.MinLength = &one
-			}
-		}
-	}
-}
-
 // isBlank reports whether a JSON value is a blank text.
 func isBlank(raw json.RawMessage) bool {
 	var text *string
@@ -151,7 +127,7 @@ func (s Parser[T]) blame(body []byte, err error) error {
 			continue
 		}
 		if err := json.Unmarshal(one, new(T)); err != nil {
-			return problem.Invalid(name, wrongType(err)+boundsOf[T](name))
+			return problem.Invalid(name, wrongType(err)+s.boundsOf(name))
 		}
 	}
 	return problem.Refuse(wire.CodeMalformed, "a value of the body has the wrong type")
@@ -178,20 +154,6 @@ func wrongType(err error) string {
 		return "must be an object of texts"
 	}
 	return "has the wrong type"
-}
-
-// boundsOf returns ", 1 to 10" for a field that is described with its bounds, else nothing: 1e9 is
-// a whole number for the writer of the request.
-func boundsOf[T any](name string) string {
-	for f := range reflect.TypeFor[T]().Fields() {
-		if of, _, _ := strings.Cut(f.Tag.Get("json"), ","); of != name {
-			continue
-		}
-		if low, high := f.Tag.Get("minimum"), f.Tag.Get("maximum"); low != "" && high != "" {
-			return ", " + low + " to " + high
-		}
-	}
-	return ""
 }
 
 // checkNames checks the names in valid JSON: those of the object itself must be known, and no

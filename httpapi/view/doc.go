@@ -11,5 +11,5 @@
 //	fleet.go       nodes, GPUs and reservations
 //	access.go      users, tokens, quotas, policies
 //	audit.go       records of the audit trail, and deliveries to webhooks
-//	request.go     a job as a submission; saved.go a service as a request
+//	saved.go       a service as a request
 package view

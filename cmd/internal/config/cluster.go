@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -122,10 +123,6 @@ func (c *Cluster) Founding() command.Bootstrap {
 func (c *Cluster) Settings() []Setting {
 	rows := []Setting{
 		{
-			Name: "cluster.name", Means: "the cluster's name, for display",
-			Value: Text(&c.Defaults.Name, "name"),
-		},
-		{
 			Name: "scheduling.enabled", Means: "jobs are started; false: they wait until berth config set or berth orchestrator start",
 			Value: Switch(&c.Running),
 		},
@@ -134,7 +131,7 @@ func (c *Cluster) Settings() []Setting {
 		},
 		{
 			Name: "scheduling.max_queue_size", Means: "jobs that may wait; none: any number",
-			Value: orNone(&c.Queued, 0, 1<<31),
+			Value: orNone(&c.Queued, model.LimitQueued),
 		},
 		{
 			Name: "allocation.strategy", Means: "how strictly GPUs are guaranteed to the users and projects that own them",
@@ -145,21 +142,24 @@ func (c *Cluster) Settings() []Setting {
 		},
 		{
 			Name: "allocation.max_gpus_per_user", Means: "GPUs that each user without an own limit (berth quota) may use at once; none: any number",
-			Value: orNone(&c.UserGPUs, 1, 1<<31),
+			Value: orNone(&c.UserGPUs, model.LimitUserGPUs),
 		},
 		{
-			Name: "retention.jobs", Means: "the most ended jobs that are kept", Value: Number(&c.Retention.Jobs, "jobs", 0, 10_000_000),
+			Name: "jobs.max_run_time", Means: "the longest time limit of a job, and the limit of jobs without one; 0: any",
+			Value: Span(&c.RunTime, model.MinRunTime, model.MaxDuration, true),
 		},
 		{
-			Name: "retention.age", Means: "the longest time for which ended jobs are kept", Value: Span(&c.Retention.Age, time.Minute, model.MaxDuration, false),
+			Name: "retention.jobs", Means: "the most ended jobs that are kept", Value: Number(&c.Retention.Jobs, "jobs", 0, model.MaxRetained),
+		},
+		{
+			Name: "retention.age", Means: "the longest time for which ended jobs are kept", Value: Span(&c.Retention.Age, model.MinRetained, model.MaxDuration, false),
 		},
 	}
-	rows = append(rows, c.jobSettings()...)
+	for _, p := range model.JobDefaults() {
+		rows = append(rows, c.jobDefault(p))
+	}
 	for _, p := range model.Parameters() {
-		if p.Name == "max_retries" { // it concerns jobs, and is listed with their other settings
-			continue
-		}
-		rows = append(rows, Setting{Name: "scheduling." + p.Name, Means: p.What, Value: parameter{p, &c.Tuning}})
+		rows = append(rows, Setting{Name: cmp.Or(p.Setting, "scheduling."+p.Name), Flag: p.Flag, Means: p.What, Value: parameter[model.Tuning]{p, &c.Tuning}})
 	}
 	slices.SortStableFunc(rows, func(a, b Setting) int { return strings.Compare(sectionOf(a.Name), sectionOf(b.Name)) })
 	for i := range rows {
@@ -168,36 +168,16 @@ func (c *Cluster) Settings() []Setting {
 	return rows
 }
 
-// jobSettings returns the defaults of jobs.
-func (c *Cluster) jobSettings() []Setting {
-	return []Setting{
-		{
-			Name: "jobs.default_priority", Means: "class of jobs without one: 1 low, 2 normal, 3 high, 4 critical", Value: class(&c.Defaults.Class),
-		},
-		{
-			Name: "jobs.max_retries", Means: "retries after a failure of jobs without a number of their own",
-			Value: Number(&c.Tuning.Retries, "retries", 0, model.MaxRetries),
-		},
-		{
-			Name: "jobs.max_run_time", Means: "the longest time limit of a job, and the limit of jobs without one; 0: any",
-			Value: Span(&c.RunTime, model.MinRunTime, model.MaxDuration, true),
-		},
-		{
-			Name: "jobs.idle_stop", Flag: "idle-stop",
-			Means: "`time` after which jobs whose GPUs are all at 0 % are canceled, unless they set another; 0: never",
-			Value: Span(&c.Defaults.IdleStop, model.MinIdleStop, model.MaxDuration, true),
-		},
-		{
-			Name: "jobs.show_commands",
-			Means: "which callers see what a job runs (command, arguments, work folder, values of a sweep) while authentication is on: its user and operators (user), " +
-				"the users of its project too (project), or all",
-			Value: audience(&c.Defaults.Commands),
-		},
-		{
-			Name: "jobs.checkpoint_interval", Means: "interval of the checkpoint signal of jobs without one of their own; 0: only before a stop",
-			Value: Span(&c.Defaults.CheckpointInterval, 10*time.Second, model.MaxDuration, true),
-		},
+// jobDefault returns the row of a default of jobs.
+func (c *Cluster) jobDefault(p model.Parameter[model.Defaults]) Setting {
+	row := Setting{Name: cmp.Or(p.Setting, "jobs."+p.Name), Flag: p.Flag, Means: p.What, Value: parameter[model.Defaults]{p, &c.Defaults}}
+	switch p.Name {
+	case "name":
+		row.Value = Text(&c.Defaults.Name, "name")
+	case "priority": // also by name
+		row.Value = class(&c.Defaults.Class)
 	}
+	return row
 }
 
 func sectionOf(name string) string {
@@ -205,31 +185,31 @@ func sectionOf(name string) string {
 	return section
 }
 
-// parameter is a value that berth policy lists.
-type parameter struct {
-	p  model.Parameter
-	to *model.Tuning
+// parameter is a value of the tuning or of the defaults of jobs.
+type parameter[T any] struct {
+	p  model.Parameter[T]
+	to *T
 }
 
-func (v parameter) Text() string {
+func (v parameter[T]) Text() string {
 	text := v.p.Value(v.to)
 	if d, err := time.ParseDuration(text); err == nil && text != "0" {
 		return Short(d)
 	}
 	return text
 }
-func (v parameter) Kind() string { return v.p.Range }
-func (v parameter) shape() shape { return isScalar }
+func (v parameter[T]) Kind() string { return v.p.Range }
+func (v parameter[T]) shape() shape { return isScalar }
 
-func (v parameter) Set(texts []string) error {
+func (v parameter[T]) Set(texts []string) error {
 	text := strings.Join(texts, ",")
-	tries := []string{text, strings.ReplaceAll(text, "-", "_")}
+	tries := []string{text, strings.ReplaceAll(strings.ToLower(text), "-", "_")}
 	if d, err := span(text); err == nil {
 		tries = append(tries, d.String())
 	}
 	for _, try := range tries {
 		draft := *v.to
-		if draft.Set(v.p.Name, try) == nil {
+		if v.p.Set(&draft, try) == nil {
 			*v.to = draft
 			return nil
 		}
@@ -259,17 +239,6 @@ func poolMode(to *model.PoolMode) Value {
 	}, model.PoolMode.String}
 }
 
-// audience returns a value for an audience, by name.
-func audience(to *model.Audience) Value {
-	var word string
-	choice := Choice(&word, "project", "user", "all")
-	return scalar[model.Audience]{to, choice.Kind(), func(s string) (model.Audience, error) {
-		err := choice.Set([]string{s})
-		a, _ := model.AudienceOf(word)
-		return a, err
-	}, model.Audience.String}
-}
-
 // ratio returns a value for a part of 1, kept in thousandths.
 func ratio(to *uint32) Value {
 	return scalar[uint32]{to, "number above 0, at most 1", func(s string) (uint32, error) {
@@ -281,8 +250,9 @@ func ratio(to *uint32) Value {
 	}, func(n uint32) string { return strconv.FormatFloat(float64(n)/1000, 'f', -1, 64) }}
 }
 
-// orNone returns a value for a whole number, or none.
-func orNone(to *int64, least, most int64) Value {
+// orNone returns a value for a limit that is a whole number, or none.
+func orNone(to *int64, of model.LimitField) Value {
+	least, most, _ := of.Allows()
 	return scalar[int64]{to, "number or none", func(s string) (int64, error) {
 		if strings.EqualFold(s, "none") {
 			return model.Unlimited, nil

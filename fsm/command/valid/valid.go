@@ -1,6 +1,7 @@
 package valid
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -67,8 +68,8 @@ func Policy(p string) error {
 
 // Retention checks how long ended jobs are kept.
 func Retention(r model.Retention) error {
-	if r.Age < time.Minute || r.Age > 10*model.MaxDuration || r.Jobs > 10_000_000 {
-		return Problem("retention", "at least a minute and at most 10000000 jobs")
+	if r.Age < model.MinRetained || r.Age > 10*model.MaxDuration || r.Jobs > model.MaxRetained {
+		return Problem("retention", fmt.Sprintf("at least a minute and at most %d jobs", model.MaxRetained))
 	}
 	return nil
 }
@@ -110,7 +111,7 @@ func Env(env []string) error {
 		size += len(kv) + 1
 	}
 	if size > model.MaxEnv {
-		return Problem("env", "at most 32768 bytes in all")
+		return Problem("env", fmt.Sprintf("at most %d bytes in all", model.MaxEnv))
 	}
 	return nil
 }

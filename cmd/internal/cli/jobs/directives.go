@@ -10,17 +10,6 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 )
 
-// sbatchNames maps options of Slurm's sbatch to flags of submit.
-func sbatchNames() map[string]string {
-	return map[string]string{
-		"G": "gpus", "gpus": "gpus", "gpus-per-node": "gpus-per-node", "N": "nodes", "nodes": "nodes",
-		"c": "cpus", "cpus-per-task": "cpus", "mem": "mem", "t": "time", "time": "time", "J": "name", "job-name": "name",
-		"A": "project", "account": "project", "a": "array", "array": "array", "D": "workdir", "chdir": "workdir",
-		"H": "hold", "hold": "hold", "d": "dependency", "dependency": "dependency", "b": "begin", "C": "constraint", "constraint": "constraint", "w": "nodelist",
-		"nodelist": "nodelist", "x": "exclude", "exclude": "exclude", "begin": "begin", "deadline": "deadline",
-	}
-}
-
 // changedFlags returns the names of the flags that the command line has set.
 func changedFlags(cmd *cobra.Command) map[string]bool {
 	given := map[string]bool{}
@@ -115,6 +104,7 @@ func applySbatch(cmd *cobra.Command, words []string, given map[string]bool) erro
 	if err != nil {
 		return err
 	}
+	names := slurmNames()
 	for _, o := range list {
 		name, value := o[0], o[1]
 		if name == "gres" {
@@ -124,7 +114,7 @@ func applySbatch(cmd *cobra.Command, words []string, given map[string]bool) erro
 			}
 			name, value = "gpus-per-node", kind[strings.LastIndex(kind, ":")+1:]
 		}
-		ours, known := sbatchNames()[name]
+		ours, known := names[name]
 		if !known {
 			cmd.PrintErrf("berth: #SBATCH option %s has no counterpart in Berth and is ignored\n", o[0])
 			continue

@@ -32,7 +32,7 @@ A job starts on its node in an empty folder of its own, not in the current one. 
 -D "$PWD" it starts in the current folder, if the nodes have that folder.`
 
 func newRun() *cobra.Command {
-	s := &submission{}
+	s := &submission{options: options{}}
 	in := &input{}
 	var linger string
 	cmd := &cobra.Command{

@@ -39,9 +39,7 @@ func (s *submission) program(cmd *cobra.Command, args []string, r *wire.Submit) 
 	}
 	r.Script = script
 	r.Command = shellJoin(args[1:])
-	if s.name == "" {
-		s.name = filepath.Base(path)
-	}
+	r.Name = filepath.Base(path) // unless an option sets it
 	return nil
 }
 
@@ -89,7 +87,7 @@ func lacks(path string) bool {
 }
 
 func (s *submission) fillEnv(r *wire.Submit) error {
-	for _, e := range s.env {
+	for _, e := range s.options["env"].List {
 		name, value, given := strings.Cut(e, "=")
 		if !given {
 			var found bool

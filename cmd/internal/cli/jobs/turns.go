@@ -7,45 +7,25 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// turns holds the flags for the start of a job: dependencies, earliest start, deadline.
-type turns struct {
-	after, ok, any, notOK []string
-	dependency            string // in Slurm's form
-	begin, deadline       string
-}
-
-func (t *turns) bindTurns(cmd *cobra.Command) {
-	f := cmd.Flags()
-	f.StringSliceVarP(&t.after, "after", "d", nil, "start after these `jobs` have completed; @ is the newest of this user's")
-	f.StringSliceVar(&t.ok, "afterok", nil, "the same as --after")
-	f.StringSliceVar(&t.any, "afterany", nil, "start after these `jobs` have ended, with any result")
-	f.StringSliceVar(&t.notOK, "afternotok", nil, "start after these `jobs` have failed or been canceled")
-	f.StringVar(&t.dependency, "dependency", "", "dependencies in Slurm's `form`, such as afterok:12:13,afterany:14")
-	f.StringVar(&t.begin, "begin", "", "earliest start, a `time`: +2h, 20:00, 2026-01-31T20:00")
-	f.StringVar(&t.deadline, "deadline", "", "deadline, a `time`: the job fails if it has not ended by then")
-}
-
 // fillTurns copies the flags into a submission. @ stands for the newest job of user.
-func (t *turns) fillTurns(ctx context.Context, api *client.Client, user string, r *wire.Submit) (err error) {
+func (o options) fillTurns(ctx context.Context, api *client.Client, user string, r *wire.Submit) (err error) {
 	if user == "" {
 		user = cli.Me(ctx, api)
 		r.User = user
 	}
 	now := time.Now()
-	if r.Begin, err = cli.Moment("--begin", t.begin, now); err != nil {
+	if r.Begin, err = cli.Moment("--begin", o["begin"].Text, now); err != nil {
 		return err
 	}
-	if r.Deadline, err = cli.Moment("--deadline", t.deadline, now); err != nil {
+	if r.Deadline, err = cli.Moment("--deadline", o["deadline"].Text, now); err != nil {
 		return err
 	}
-	list, err := t.awaited()
+	list, err := o.awaited()
 	if err != nil {
 		return err
 	}
@@ -66,19 +46,22 @@ type awaited struct {
 	jobs []string
 }
 
-func (t *turns) awaited() (list []awaited, err error) {
-	for _, a := range []awaited{{"afterok", slices.Concat(t.after, t.ok)}, {"afterany", t.any}, {"afternotok", t.notOK}} {
+func (o options) awaited() (list []awaited, err error) {
+	for _, a := range []awaited{
+		{"afterok", slices.Concat(o["after"].List, o["afterok"].List)}, {"afterany", o["afterany"].List}, {"afternotok", o["afternotok"].List},
+	} {
 		if len(a.jobs) > 0 {
 			list = append(list, a)
 		}
 	}
-	if t.dependency == "" {
+	dependency := o["dependency"].Text
+	if dependency == "" {
 		return list, nil
 	}
-	if strings.Contains(t.dependency, "?") {
+	if strings.Contains(dependency, "?") {
 		return nil, cli.Usage("--dependency: all jobs must end as asked; one of several (?) cannot be waited for")
 	}
-	for part := range strings.SplitSeq(t.dependency, ",") {
+	for part := range strings.SplitSeq(dependency, ",") {
 		kind, jobs, found := strings.Cut(strings.TrimSpace(part), ":")
 		switch {
 		case kind != "afterok" && kind != "afterany" && kind != "afternotok":

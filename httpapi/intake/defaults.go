@@ -1,0 +1,66 @@
+package intake
+
+import (
+	"encoding/json"
+	"errors"
+	"strconv"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/problem"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// SavedDefaults converts the defaults of jobs to their form in state files, in which members have the names of
+// [model.JobDefaults].
+func SavedDefaults(d *model.Defaults) (*wire.SavedDefaults, error) {
+	if *d == (model.Defaults{}) {
+		return nil, nil
+	}
+	values := map[string]any{}
+	for _, p := range model.JobDefaults() {
+		text := p.Value(d)
+		if text == p.Value(&model.Defaults{}) {
+			continue
+		}
+		if values[p.Name] = text; p.Numeric {
+			values[p.Name] = json.Number(text)
+		}
+	}
+	raw, err := json.Marshal(values)
+	if err != nil {
+		return nil, err
+	}
+	out := &wire.SavedDefaults{}
+	return out, json.Unmarshal(raw, out)
+}
+
+// defaultsOf is the inverse of [SavedDefaults].
+func defaultsOf(saved *wire.SavedDefaults) (out model.Defaults, err error) {
+	raw, err := json.Marshal(saved)
+	if err != nil {
+		return out, err
+	}
+	values := map[string]any{}
+	if err := json.Unmarshal(raw, &values); err != nil {
+		return out, err
+	}
+	for _, p := range model.JobDefaults() {
+		var text string
+		switch v := values[p.Name].(type) {
+		case nil:
+			continue
+		case string:
+			text = v
+		case bool:
+			text = strconv.FormatBool(v)
+		case float64:
+			if text = strconv.FormatFloat(v, 'f', -1, 64); !p.Numeric { // a time in seconds
+				text += "s"
+			}
+		}
+		if wrong, is := errors.AsType[*model.Problem](p.Set(&out, text)); is {
+			return out, problem.Invalid(p.Name, "must be "+wrong.Want)
+		}
+	}
+	return out, nil
+}
