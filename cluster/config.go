@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-gpu/berth/cluster/archive"
 	"github.com/berth-gpu/berth/cluster/notify"
+	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/cluster/raftnet"
 	"github.com/berth-gpu/berth/cluster/raftstore"
 	"github.com/berth-gpu/berth/cluster/sched/queue"
@@ -52,11 +53,8 @@ type Stores struct {
 	Folder    Folder                          // which folder they are in
 }
 
-// Server is a peer as Raft's configuration names it.
-type Server struct {
-	ID      model.PeerID
-	Address string // of Raft and of the calls between peers
-}
+// Server is replaced.
+type Server = peer.Server
 
 // Config is the identity of a peer and its environment.
 type Config struct {

@@ -8,39 +8,20 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fxamacker/cbor/v2"
 	"github.com/hashicorp/raft"
 
-	"github.com/berth-gpu/berth/cluster/raftnet"
+	"github.com/berth-gpu/berth/cluster/call"
 	"github.com/berth-gpu/berth/fsm/model"
-)
-
-// The calls between peers.
-const (
-	methodExchange  = 1
-	methodJoin      = 2
-	methodReadIndex = 3
-	methodRecords   = 4 // of the audit trail, from an archive
-	methodHistories = 5 // of jobs, likewise
-	methodAsk       = 6 // a founder asks another founder for an existing cluster
-)
-
-// Their error codes.
-const (
-	codeNotLeader = raftnet.FirstOwnCode + iota // the text is the leader's address, or empty
-	codeForeign                                 // of another cluster
-	codeNoArchive                               // the archive cannot answer now
-	codeWiped                                   // the peer is known with another data folder
 )
 
 // exchanger is a peer as it exchanges reports with the others.
 type exchanger struct{ *Peer }
 
 func (p exchanger) handleCalls() {
-	p.wire.server.Handle(methodExchange, p.onExchange)
-	p.wire.server.Handle(methodJoin, membership(p).onJoin)
-	p.wire.server.Handle(methodAsk, membership(p).onAsk)
-	p.wire.server.Handle(methodReadIndex, p.onReadIndex)
+	call.Handle(p.wire.server, callExchange, p.onExchange)
+	call.Handle(p.wire.server, callJoin, membership(p).onJoin)
+	call.Handle(p.wire.server, callAsk, membership(p).onAsk)
+	call.Handle(p.wire.server, callReadIndex, p.onReadIndex)
 	keeper(p).handleCalls()
 }
 
@@ -75,8 +56,8 @@ func (p exchanger) exchangeWith(ctx context.Context, s Server) {
 	defer cancel()
 	sent, wall := p.cfg.Clock.Boot(), p.cfg.Clock.Wall()
 	ours := p.hello()
-	var theirs hello
-	if err := p.call(ctx, s.Address, methodExchange, ours, &theirs); err != nil {
+	theirs, err := call.Do(ctx, p.wire.client, s, callExchange, ours)
+	if err != nil {
 		return // silence is news enough
 	}
 	if theirs.Peer.ID != s.ID || !p.sameCluster(theirs.Cluster) {
@@ -93,7 +74,7 @@ func (p exchanger) exchangeWith(ctx context.Context, s Server) {
 	}
 	now := p.cfg.Clock.Boot()
 	mid := wall.Add((now - sent) / 2)
-	p.mates.note(theirs, ours.Last, now, theirs.Wall.Time().Sub(mid))
+	p.mates.note(*theirs, ours.Last, now, theirs.Wall.Time().Sub(mid))
 }
 
 func (p exchanger) sameCluster(theirs string) bool {
@@ -101,60 +82,38 @@ func (p exchanger) sameCluster(theirs string) bool {
 	return theirs == "" || ours == "" || theirs == ours
 }
 
-func (p exchanger) hello() hello {
-	return hello{
+func (p exchanger) hello() *hello {
+	return &hello{
 		Cluster: p.mates.cluster(p.cfg.Cluster), Peer: p.cfg.Self, Wall: model.TimeOf(p.cfg.Clock.Wall()),
 		Term: p.raft.CurrentTerm(), Last: p.raft.LastIndex(), Applied: p.fsm.State().Index, Marks: p.fsm.Marks(),
 		Archived: keeper(p).archived(),
 	}
 }
 
-func (p exchanger) onExchange(_ context.Context, _ string, body []byte) ([]byte, error) {
-	var theirs hello
-	if err := cbor.Unmarshal(body, &theirs); err != nil {
-		return nil, fmt.Errorf("reading an exchange: %w", err)
-	}
-	return cbor.Marshal(p.hello())
+func (p exchanger) onExchange(context.Context, model.PeerID, *hello) (*hello, error) {
+	return p.hello(), nil
 }
 
-func (p exchanger) onReadIndex(ctx context.Context, _ string, _ []byte) ([]byte, error) {
+func (p exchanger) onReadIndex(ctx context.Context, _ model.PeerID, _ *struct{}) (*uint64, error) {
 	if !p.leads() {
 		return nil, p.redirect()
 	}
 	index, err := p.reads.wait(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return cbor.Marshal(index)
+	return &index, err
 }
 
 // redirect returns an error that names the leader.
 func (p exchanger) redirect() error {
 	address, _ := p.raft.LeaderWithID()
-	return &raftnet.RemoteError{Code: codeNotLeader, Text: string(address)}
+	return &call.RemoteError{Kind: kindNotLeader, Text: string(address)}
 }
 
-func (p exchanger) askReadIndex(ctx context.Context, leader string) (index uint64, err error) {
-	if err := p.call(ctx, leader, methodReadIndex, nil, &index); err != nil {
+func (p exchanger) askReadIndex(ctx context.Context, leader Server) (uint64, error) {
+	index, err := call.Do(ctx, p.wire.client, leader, callReadIndex, &struct{}{})
+	if err != nil {
 		return 0, fmt.Errorf("%w: %w", ErrNoLeader, err)
 	}
-	return index, nil
-}
-
-// call asks another peer and decodes its answer.
-func (p exchanger) call(ctx context.Context, address string, method uint8, question, answer any) error {
-	body, err := cbor.Marshal(question)
-	if err != nil {
-		return err
-	}
-	reply, err := p.wire.client.Call(ctx, address, method, body)
-	if err != nil {
-		return err
-	}
-	if err := cbor.Unmarshal(reply, answer); err != nil {
-		return fmt.Errorf("reading the answer of %s: %w", address, err)
-	}
-	return nil
+	return *index, nil
 }
 
 // agreeWithin is the largest difference at which two clocks agree.

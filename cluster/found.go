@@ -10,10 +10,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fxamacker/cbor/v2"
 	"github.com/hashicorp/raft"
 
-	"github.com/berth-gpu/berth/cluster/raftnet"
+	"github.com/berth-gpu/berth/cluster/call"
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
@@ -80,22 +79,18 @@ type asked struct {
 	Folders  map[string]string `cbor:"4,keyasint,omitempty"` // of its cluster's peers, for a member
 }
 
-func (p membership) onAsk(_ context.Context, _ string, body []byte) ([]byte, error) {
-	var q asking
-	if err := cbor.Unmarshal(body, &q); err != nil {
-		return nil, fmt.Errorf("reading a founder's question: %w", err)
-	}
+func (p membership) onAsk(_ context.Context, _ model.PeerID, q *asking) (*asked, error) {
 	if !exchanger(p).sameCluster(q.Cluster) {
 		return nil, p.foreign(q.Peer, q.Cluster)
 	}
-	a := asked{Cluster: p.mates.cluster(p.cfg.Cluster), Peer: p.cfg.Self}
+	a := &asked{Cluster: p.mates.cluster(p.cfg.Cluster), Peer: p.cfg.Self}
 	switch known := p.folders.Of(raft.ServerID(q.Peer.ID)); {
 	case known != "" && known == q.Peer.Folder:
 		a.Standing, a.Folders = standingMember, p.folders.all()
 	case p.inCluster() || known != "":
 		a.Standing = standingOther
 	}
-	return cbor.Marshal(a)
+	return a, nil
 }
 
 // askFounders asks the other founders until this peer's standing is clear, and returns the founders' folder
@@ -163,14 +158,13 @@ func (p membership) askOnce(ctx context.Context, founders []Server) (folders map
 
 // ask asks one founder; nil: there was no valid answer.
 func (p membership) ask(ctx context.Context, s Server) *asked {
-	var a asked
 	q := asking{Cluster: p.mates.cluster(p.cfg.Cluster), Peer: p.cfg.Self}
-	err := exchanger(p).call(ctx, s.Address, methodAsk, q, &a)
-	switch remote, is := errors.AsType[*raftnet.RemoteError](err); {
+	a, err := call.Do(ctx, p.wire.client, s, callAsk, &q)
+	switch remote, is := errors.AsType[*call.RemoteError](err); {
 	case is && p.folders.once("ask "+string(s.ID)):
 		p.log.Error("founder returned an error", "founder", s.ID, "address", s.Address, "err", remote)
 	case err == nil && a.Peer.ID == s.ID:
-		return &a
+		return a
 	case err == nil && p.folders.once("answer "+string(s.ID)+string(a.Peer.ID)):
 		p.log.Error("wrong peer at a founder's address: check --bootstrap and the listener there", "address", s.Address,
 			"founder", s.ID, "answers", a.Peer.ID)

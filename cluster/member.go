@@ -6,10 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/fxamacker/cbor/v2"
 	"github.com/hashicorp/raft"
 
-	"github.com/berth-gpu/berth/cluster/raftnet"
+	"github.com/berth-gpu/berth/cluster/call"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 )
@@ -40,11 +39,10 @@ func (p *Peer) Join(ctx context.Context, addresses []string) error {
 		if err = (membership{p}).joinAt(ctx, addresses[try%len(addresses)]); err == nil {
 			return nil
 		}
-		remote, is := errors.AsType[*raftnet.RemoteError](err)
-		switch {
-		case is && remote.Code == codeWiped:
+		switch call.KindOf(err) {
+		case kindWiped:
 			return ErrWiped
-		case is && remote.Code == codeForeign:
+		case kindForeign:
 			return err
 		}
 		if why := "this peer is not taken into a cluster yet: " + err.Error(); !p.folders.open.Load() {
@@ -64,13 +62,12 @@ func (p *Peer) Join(ctx context.Context, addresses []string) error {
 func (p membership) joinAt(ctx context.Context, address string) error {
 	for range 2 {
 		q := joining{Cluster: p.mates.cluster(p.cfg.Cluster), Peer: p.cfg.Self}
-		var a joined
-		err := exchanger(p).call(ctx, address, methodJoin, q, &a)
+		a, err := call.Do(ctx, p.wire.client, Server{Address: address}, callJoin, &q)
 		if err == nil {
 			return p.entered(a)
 		}
-		remote, is := errors.AsType[*raftnet.RemoteError](err)
-		if !is || remote.Code != codeNotLeader || remote.Text == "" {
+		remote, is := errors.AsType[*call.RemoteError](err)
+		if !is || remote.Kind != kindNotLeader || remote.Text == "" {
 			return err
 		}
 		address = remote.Text
@@ -80,7 +77,7 @@ func (p membership) joinAt(ctx context.Context, address string) error {
 
 // entered stores the cluster's id, so that this folder serves no other cluster, and the folders of its peers;
 // then this peer takes part in Raft.
-func (p membership) entered(a joined) error {
+func (p membership) entered(a *joined) error {
 	p.mates.setCluster(a.Cluster)
 	if p.cfg.Joined != nil && a.Cluster != "" {
 		if err := p.cfg.Joined(a.Cluster); err != nil {
@@ -95,15 +92,11 @@ func (p membership) entered(a joined) error {
 }
 
 func (p membership) foreign(peer model.Peer, cluster string) error {
-	return &raftnet.RemoteError{Code: codeForeign, Text: fmt.Sprintf("peer %s belongs to cluster %s, this is %s: "+
+	return &call.RemoteError{Kind: kindForeign, Text: fmt.Sprintf("peer %s belongs to cluster %s, this is %s: "+
 		"start it on an empty data folder", peer.ID, cluster, p.mates.cluster(p.cfg.Cluster))}
 }
 
-func (p membership) onJoin(ctx context.Context, _ string, body []byte) ([]byte, error) {
-	var q joining
-	if err := cbor.Unmarshal(body, &q); err != nil {
-		return nil, fmt.Errorf("reading a join: %w", err)
-	}
+func (p membership) onJoin(ctx context.Context, _ model.PeerID, q *joining) (*joined, error) {
 	if !exchanger(p).sameCluster(q.Cluster) {
 		return nil, p.foreign(q.Peer, q.Cluster)
 	}
@@ -114,15 +107,15 @@ func (p membership) onJoin(ctx context.Context, _ string, body []byte) ([]byte, 
 		return nil, err
 	}
 	if !p.mayEnter(q.Peer) {
-		return nil, &raftnet.RemoteError{Code: codeWiped, Text: ErrWiped.Error()}
+		return nil, &call.RemoteError{Kind: kindWiped, Text: ErrWiped.Error()}
 	}
 	if err := (&command.SetPeer{Peer: q.Peer}).Validate(); err != nil {
-		return nil, &raftnet.RemoteError{Code: codeForeign, Text: err.Error()}
+		return nil, &call.RemoteError{Kind: kindForeign, Text: err.Error()}
 	}
 	if err := p.take(ctx, q.Peer); err != nil {
 		return nil, err
 	}
-	return cbor.Marshal(joined{p.mates.cluster(p.cfg.Cluster), p.folders.all()})
+	return &joined{p.mates.cluster(p.cfg.Cluster), p.folders.all()}, nil
 }
 
 // mayEnter reports whether a peer may be a member with its folder: the cluster knows the peer by that folder,
@@ -161,7 +154,7 @@ func (p membership) take(ctx context.Context, peer model.Peer) error {
 	case err != nil:
 		return err
 	case !results[0].OK():
-		return &raftnet.RemoteError{Code: codeWiped, Text: results[0].Detail}
+		return &call.RemoteError{Kind: kindWiped, Text: results[0].Detail}
 	}
 	if err := p.folders.learn(nil); err != nil {
 		return err

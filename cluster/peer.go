@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
 
+	"github.com/berth-gpu/berth/cluster/call"
 	"github.com/berth-gpu/berth/cluster/raftnet"
 	"github.com/berth-gpu/berth/cluster/raftstore"
 	"github.com/berth-gpu/berth/cluster/soft"
@@ -49,8 +51,8 @@ const feedBytes = 8 << 20
 type wire struct {
 	mux       *raftnet.Mux
 	transport *muffled
-	server    *raftnet.Server
-	client    *raftnet.Client
+	server    *call.Server
+	client    *call.Client
 	raftLog   *hclogSink
 }
 
@@ -160,16 +162,18 @@ func newRaft(p *Peer, conf *raft.Config, s Stores) (*raft.Raft, error) {
 
 func openWire(p *Peer) error {
 	p.wire.raftLog = newHclogSink(p.log)
-	p.wire.server = raftnet.NewServer(p.log)
+	p.wire.server = call.NewServer(p.log)
 	mux, err := raftnet.Listen(raftnet.MuxConfig{
-		Network: p.cfg.Network, Bind: p.cfg.Bind, Advertise: p.cfg.Self.RaftAddress, Calls: p.wire.server, Logger: p.log,
+		Network: p.cfg.Network, Bind: p.cfg.Bind, Advertise: p.cfg.Self.RaftAddress, Calls: p.wire.server.Admit, Logger: p.log,
 	})
 	if err != nil {
 		p.wire.raftLog.close()
 		return errors.Join(fmt.Errorf("peer %s cannot listen on %s: %w", p.cfg.Self.ID, p.cfg.Bind, err), p.wire.server.Close())
 	}
 	p.wire.mux = mux
-	p.wire.client = raftnet.NewClient(p.cfg.Network, p.cfg.Self.RaftAddress)
+	p.wire.client = call.NewClient(p.cfg.Self.ID, func(address string, timeout time.Duration) (net.Conn, error) {
+		return raftnet.DialCall(p.cfg.Network, address, timeout)
+	})
 	conf := raftnet.TransportConfig{Logger: p.wire.raftLog.logger(), Unguarded: p.cfg.Tests.Transport}
 	if !p.cfg.Tests.NoChecksums {
 		conf.CheckEntry = raftstore.CheckSeal

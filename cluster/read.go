@@ -8,6 +8,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
@@ -97,7 +98,7 @@ func (p *Peer) readIndex(ctx context.Context) (uint64, error) {
 	if id == "" {
 		return 0, ErrNoLeader
 	}
-	return exchanger{p}.askReadIndex(ctx, string(address))
+	return exchanger{p}.askReadIndex(ctx, Server{model.PeerID(id), string(address)})
 }
 
 // barrier commits an entry that does nothing. When it has been applied here, so has everything before it.

@@ -61,10 +61,13 @@ func clusterFloor() []Room {
 		{Path: "cluster/notify", Level: 8, May: stateRooms("httpapi/wire")},
 		{Path: "cluster/soft", Level: 8, May: stateRooms("fsm/private")},
 		{Path: "cluster/gossip", Level: 8, May: []string{"fsm/model"}},
-		{Path: "cluster/raftnet", Level: 8, May: []string{"fsm/model"}},
+		{Path: "cluster/conns", Level: 1, Bare: true},
+		{Path: "cluster/peer", Level: 1, May: []string{"fsm/model"}},
+		{Path: "cluster/call", Level: 2, May: []string{"fsm/model", "cluster/conns", "cluster/peer"}},
+		{Path: "cluster/raftnet", Level: 8, May: []string{"fsm/model", "cluster/conns"}},
 		{Path: "cluster/raftstore", Level: 8, May: []string{"fsm/model", "fsm/smallfile", "fsm/private"}},
 		{Path: "cluster", Level: 9, May: stateRooms("fsm", "cluster/sched/queue", "cluster/liveness", "cluster/leader",
-			"cluster/archive", "cluster/notify", "cluster/soft", "cluster/gossip", "cluster/raftnet", "cluster/raftstore")},
+			"cluster/archive", "cluster/notify", "cluster/soft", "cluster/gossip", "cluster/raftnet", "cluster/raftstore", "cluster/call", "cluster/peer")},
 	}
 }
 
@@ -176,7 +179,7 @@ func Libraries() []Library {
 	return append(testLibraries(),
 		Library{
 			Prefix: "github.com/fxamacker/cbor", Why: encoding,
-			Rooms: []string{"fsm/command", "fsm/state", "cluster", "cluster/raftnet", "cluster/gossip", "httpapi/agentwire"},
+			Rooms: []string{"fsm/command", "fsm/state", "cluster/call", "cluster/gossip", "httpapi/agentwire"},
 		},
 		Library{
 			Prefix: "github.com/tidwall/btree", Rooms: []string{"fsm/state/table"},
