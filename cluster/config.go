@@ -10,7 +10,6 @@ import (
 
 	"github.com/berth-gpu/berth/cluster/archive"
 	"github.com/berth-gpu/berth/cluster/notify"
-	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/cluster/raftnet"
 	"github.com/berth-gpu/berth/cluster/raftstore"
 	"github.com/berth-gpu/berth/cluster/sched/queue"
@@ -52,9 +51,6 @@ type Stores struct {
 	Space     func() (raftstore.Space, error) // room on their disk; nil: not watched
 	Folder    Folder                          // which folder they are in
 }
-
-// Server is replaced.
-type Server = peer.Server
 
 // Config is the identity of a peer and its environment.
 type Config struct {

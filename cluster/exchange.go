@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/berth-gpu/berth/cluster/call"
+	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
@@ -29,7 +30,7 @@ func (p exchanger) handleCalls() {
 func (p exchanger) exchange(ctx context.Context) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	var before []Server
+	var before []peer.Server
 	for {
 		var calls sync.WaitGroup
 		members := p.Status().Servers
@@ -51,7 +52,7 @@ func (p exchanger) exchange(ctx context.Context) {
 	}
 }
 
-func (p exchanger) exchangeWith(ctx context.Context, s Server) {
+func (p exchanger) exchangeWith(ctx context.Context, s peer.Server) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	sent, wall := p.cfg.Clock.Boot(), p.cfg.Clock.Wall()
@@ -68,7 +69,7 @@ func (p exchanger) exchangeWith(ctx context.Context, s Server) {
 	if known := p.folders.Of(raft.ServerID(s.ID)); known != "" && known != theirs.Peer.Folder {
 		if p.folders.once("exchange " + theirs.Peer.Folder) {
 			p.log.Error("member has an unknown data folder and is ignored", "member", s.ID,
-				"address", s.Address, "folder", theirs.Peer.Folder, "known", known, "remedy", newID)
+				"address", s.Address, "folder", theirs.Peer.Folder, "known", known, "remedy", peer.NewIDRemedy)
 		}
 		return
 	}
@@ -108,10 +109,10 @@ func (p exchanger) redirect() error {
 	return &call.RemoteError{Kind: kindNotLeader, Text: string(address)}
 }
 
-func (p exchanger) askReadIndex(ctx context.Context, leader Server) (uint64, error) {
+func (p exchanger) askReadIndex(ctx context.Context, leader peer.Server) (uint64, error) {
 	index, err := call.Do(ctx, p.wire.client, leader, callReadIndex, &struct{}{})
 	if err != nil {
-		return 0, fmt.Errorf("%w: %w", ErrNoLeader, err)
+		return 0, fmt.Errorf("%w: %w", peer.ErrNoLeader, err)
 	}
 	return *index, nil
 }
@@ -138,17 +139,11 @@ func (p exchanger) agreed() (at model.Time, ahead time.Duration, ok bool) {
 	return 0, 0, false
 }
 
-// Clocks is a comparison of the peers' wall clocks.
-type Clocks struct {
-	Ahead map[model.PeerID]time.Duration // of this peer's, by peer; only those that reported within 5 s
-	Agree bool                           // those of a majority of the members show the same time within 2 s
-}
-
 // Clocks compares the wall clocks of the members with this peer's, by the exchanges of the last seconds.
 // While no majority agrees, the time of day is unknown: entries stamped more than 5 minutes ahead of the
 // state's clock are refused.
-func (p *Peer) Clocks() Clocks {
-	out := Clocks{Ahead: map[model.PeerID]time.Duration{p.cfg.Self.ID: 0}}
+func (p *Peer) Clocks() peer.Clocks {
+	out := peer.Clocks{Ahead: map[model.PeerID]time.Duration{p.cfg.Self.ID: 0}}
 	for _, v := range p.mates.of(p.Status().Servers, p.cfg.Clock.Boot()) {
 		out.Ahead[v.hello.Peer.ID] = v.ahead
 	}
@@ -192,7 +187,7 @@ func (p exchanger) checkDigest() {
 			split = true
 		case !p.cfg.Tests.NoQuarantine:
 			p.wire.transport.silence(true)
-			p.halt(&QuarantineError{own.Index, own.Digest, most})
+			p.halt(&peer.QuarantineError{own.Index, own.Digest, most})
 			return
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/berth-gpu/berth/cluster/call"
+	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
@@ -31,7 +32,7 @@ const (
 // every other founder has answered that it has no cluster either, or one of them that this very folder is a
 // member; until then it serves no Raft and Bootstrap waits. If one of them knows the peer with another
 // folder, or is in a cluster without it, Bootstrap fails with ErrWiped.
-func (p *Peer) Bootstrap(ctx context.Context, founders []Server) error {
+func (p *Peer) Bootstrap(ctx context.Context, founders []peer.Server) error {
 	m := membership{p}
 	if !m.inCluster() {
 		folders, err := m.askFounders(ctx, founders)
@@ -95,7 +96,7 @@ func (p membership) onAsk(_ context.Context, _ model.PeerID, q *asking) (*asked,
 
 // askFounders asks the other founders until this peer's standing is clear, and returns the founders' folder
 // ids.
-func (p membership) askFounders(ctx context.Context, founders []Server) (map[string]string, error) {
+func (p membership) askFounders(ctx context.Context, founders []peer.Server) (map[string]string, error) {
 	defer p.waiting.Store(nil)
 	say := time.Now().Add(askTimeout) // peers that are started together need a moment
 	for {
@@ -115,14 +116,14 @@ func (p membership) askFounders(ctx context.Context, founders []Server) (map[str
 		case <-ctx.Done():
 			return nil, fmt.Errorf("%s: %w", why, context.Cause(ctx))
 		case <-p.life.ctx.Done():
-			return nil, ErrClosed
+			return nil, peer.ErrClosed
 		}
 	}
 }
 
 // askOnce asks each of the other founders once. It returns the folder ids of all founders, or the founders
 // without an answer.
-func (p membership) askOnce(ctx context.Context, founders []Server) (folders map[string]string, missing []string, err error) {
+func (p membership) askOnce(ctx context.Context, founders []peer.Server) (folders map[string]string, missing []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	answers := make([]*asked, len(founders))
@@ -142,7 +143,7 @@ func (p membership) askOnce(ctx context.Context, founders []Server) (folders map
 		case a == nil:
 			missing = append(missing, string(s.ID))
 		case a.Standing == standingOther:
-			return nil, nil, fmt.Errorf("%w (says peer %s)", ErrWiped, s.ID)
+			return nil, nil, fmt.Errorf("%w (says peer %s)", peer.ErrWiped, s.ID)
 		case a.Standing == standingMember:
 			maps.Copy(member, a.Folders)
 		default:
@@ -157,7 +158,7 @@ func (p membership) askOnce(ctx context.Context, founders []Server) (folders map
 }
 
 // ask asks one founder; nil: there was no valid answer.
-func (p membership) ask(ctx context.Context, s Server) *asked {
+func (p membership) ask(ctx context.Context, s peer.Server) *asked {
 	q := asking{Cluster: p.mates.cluster(p.cfg.Cluster), Peer: p.cfg.Self}
 	a, err := call.Do(ctx, p.wire.client, s, callAsk, &q)
 	switch remote, is := errors.AsType[*call.RemoteError](err); {

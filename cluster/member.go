@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/berth-gpu/berth/cluster/call"
+	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 )
@@ -41,7 +42,7 @@ func (p *Peer) Join(ctx context.Context, addresses []string) error {
 		}
 		switch call.KindOf(err) {
 		case kindWiped:
-			return ErrWiped
+			return peer.ErrWiped
 		case kindForeign:
 			return err
 		}
@@ -53,7 +54,7 @@ func (p *Peer) Join(ctx context.Context, addresses []string) error {
 		case <-ctx.Done():
 			return fmt.Errorf("joining at %v: %w (%w)", addresses, err, context.Cause(ctx))
 		case <-p.life.ctx.Done():
-			return ErrClosed
+			return peer.ErrClosed
 		}
 	}
 }
@@ -62,7 +63,7 @@ func (p *Peer) Join(ctx context.Context, addresses []string) error {
 func (p membership) joinAt(ctx context.Context, address string) error {
 	for range 2 {
 		q := joining{Cluster: p.mates.cluster(p.cfg.Cluster), Peer: p.cfg.Self}
-		a, err := call.Do(ctx, p.wire.client, Server{Address: address}, callJoin, &q)
+		a, err := call.Do(ctx, p.wire.client, peer.Server{Address: address}, callJoin, &q)
 		if err == nil {
 			return p.entered(a)
 		}
@@ -72,7 +73,7 @@ func (p membership) joinAt(ctx context.Context, address string) error {
 		}
 		address = remote.Text
 	}
-	return ErrNoLeader
+	return peer.ErrNoLeader
 }
 
 // entered stores the cluster's id, so that this folder serves no other cluster, and the folders of its peers;
@@ -91,9 +92,9 @@ func (p membership) entered(a *joined) error {
 	return nil
 }
 
-func (p membership) foreign(peer model.Peer, cluster string) error {
+func (p membership) foreign(joiner model.Peer, cluster string) error {
 	return &call.RemoteError{Kind: kindForeign, Text: fmt.Sprintf("peer %s belongs to cluster %s, this is %s: "+
-		"start it on an empty data folder", peer.ID, cluster, p.mates.cluster(p.cfg.Cluster))}
+		"start it on an empty data folder", joiner.ID, cluster, p.mates.cluster(p.cfg.Cluster))}
 }
 
 func (p membership) onJoin(ctx context.Context, _ model.PeerID, q *joining) (*joined, error) {
@@ -107,7 +108,7 @@ func (p membership) onJoin(ctx context.Context, _ model.PeerID, q *joining) (*jo
 		return nil, err
 	}
 	if !p.mayEnter(q.Peer) {
-		return nil, &call.RemoteError{Kind: kindWiped, Text: ErrWiped.Error()}
+		return nil, &call.RemoteError{Kind: kindWiped, Text: peer.ErrWiped.Error()}
 	}
 	if err := (&command.SetPeer{Peer: q.Peer}).Validate(); err != nil {
 		return nil, &call.RemoteError{Kind: kindForeign, Text: err.Error()}
@@ -120,32 +121,32 @@ func (p membership) onJoin(ctx context.Context, _ model.PeerID, q *joining) (*jo
 
 // mayEnter reports whether a peer may be a member with its folder: the cluster knows the peer by that folder,
 // or not at all.
-func (p membership) mayEnter(peer model.Peer) bool {
+func (p membership) mayEnter(joiner model.Peer) bool {
 	if p.cfg.Tests.AnyFolder {
 		return true
 	}
-	known := p.folders.Of(raft.ServerID(peer.ID))
+	known := p.folders.Of(raft.ServerID(joiner.ID))
 	if known == "" {
-		return peer.Folder != "" && indexOf(p.Status().Servers, peer.ID) < 0
+		return joiner.Folder != "" && indexOf(p.Status().Servers, joiner.ID) < 0
 	}
-	return known == peer.Folder
+	return known == joiner.Folder
 }
 
 // take makes a peer a member without a vote, or moves one to a new address. A vote before the peer has caught
 // up could leave the cluster without a majority. Its folder's id goes into the state first, so that every
 // peer which has it as a member knows it by that folder.
-func (p membership) take(ctx context.Context, peer model.Peer) error {
+func (p membership) take(ctx context.Context, joiner model.Peer) error {
 	for _, s := range p.Status().Servers {
 		switch {
-		case s.ID == peer.ID && s.Address == peer.RaftAddress:
+		case s.ID == joiner.ID && s.Address == joiner.RaftAddress:
 			return nil
-		case s.ID != peer.ID && s.Address == peer.RaftAddress:
+		case s.ID != joiner.ID && s.Address == joiner.RaftAddress:
 			return fmt.Errorf("peer %s holds the address %s: remove it first", s.ID, s.Address)
 		}
 	}
-	expected := p.mates.expect(peer)
+	expected := p.mates.expect(joiner)
 	defer expected()
-	c, err := command.New(actor(p.Peer), &command.SetPeer{Peer: peer})
+	c, err := command.New(actor(p.Peer), &command.SetPeer{Peer: joiner})
 	if err != nil {
 		return err
 	}
@@ -160,7 +161,7 @@ func (p membership) take(ctx context.Context, peer model.Peer) error {
 		return err
 	}
 	timeout := patience(ctx)
-	return translateMember(p.raft.AddNonvoter(raft.ServerID(peer.ID), raft.ServerAddress(peer.RaftAddress), 0, timeout).Error())
+	return translateMember(p.raft.AddNonvoter(raft.ServerID(joiner.ID), raft.ServerAddress(joiner.RaftAddress), 0, timeout).Error())
 }
 
 // promote gives a vote to members that have caught up.
@@ -174,8 +175,8 @@ func (p membership) promote() {
 		if s.Suffrage == raft.Voter {
 			continue
 		}
-		for _, v := range p.mates.of([]Server{{ID: model.PeerID(s.ID)}}, now) {
-			if v.hello.Last+closeEnough < p.raft.LastIndex() {
+		for _, v := range p.mates.of([]peer.Server{{ID: model.PeerID(s.ID)}}, now) {
+			if v.hello.Last+peer.CloseEnough < p.raft.LastIndex() {
 				continue
 			}
 			if err := p.raft.AddVoter(s.ID, s.Address, 0, time.Second).Error(); err != nil {
@@ -186,9 +187,6 @@ func (p membership) promote() {
 		}
 	}
 }
-
-// closeEnough is how many entries a member may lack and still count as caught up.
-const closeEnough = 500
 
 // Remove removes a peer from the cluster; only the leader accepts the call. A leader that removes itself
 // steps down afterwards.
@@ -224,7 +222,7 @@ func (p *Peer) Transfer(ctx context.Context, to model.PeerID) error {
 	}
 }
 
-func indexOf(list []Server, id model.PeerID) int {
+func indexOf(list []peer.Server, id model.PeerID) int {
 	for i, s := range list {
 		if s.ID == id {
 			return i

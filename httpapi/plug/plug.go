@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/cluster"
+	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
@@ -135,16 +136,16 @@ func (p *Plug) Changed(topics model.TopicSet, after uint64) <-chan struct{} {
 
 // Read returns a state as new as required.
 func (p *Plug) Read(ctx context.Context, c port.Consistency) (state.State, error) {
-	level := cluster.Default
+	level := peer.Default
 	switch c {
 	case port.Default:
 	case port.Stale:
-		level = cluster.Stale
+		level = peer.Stale
 	case port.Linearizable:
-		level = cluster.Linearizable
+		level = peer.Linearizable
 	}
 	s, err := p.Peer.Read(ctx, level, 0)
-	if err != nil && !errors.Is(err, cluster.ErrNoLeader) {
+	if err != nil && !errors.Is(err, peer.ErrNoLeader) {
 		return s, &problem.Fault{Code: wire.CodeBehind, Err: err}
 	}
 	return s, faultOf(err)
@@ -172,18 +173,18 @@ func faultOf(err error) error {
 		return nil
 	}
 	code := wire.CodeOutcomeUnknown
-	_, elsewhere := errors.AsType[*cluster.NotLeaderError](err)
+	_, elsewhere := errors.AsType[*peer.NotLeaderError](err)
 	switch {
-	case errors.Is(err, cluster.ErrOutcomeUnknown):
-	case elsewhere, errors.Is(err, cluster.ErrNoLeader), errors.Is(err, cluster.ErrClosed):
+	case errors.Is(err, peer.ErrOutcomeUnknown):
+	case elsewhere, errors.Is(err, peer.ErrNoLeader), errors.Is(err, peer.ErrClosed):
 		code = wire.CodeNoLeader
-	case errors.Is(err, cluster.ErrOverloaded):
+	case errors.Is(err, peer.ErrOverloaded):
 		code = wire.CodeOverloaded
-	case errors.Is(err, cluster.ErrNoSpace):
+	case errors.Is(err, peer.ErrNoSpace):
 		code = wire.CodeNoSpace
-	case errors.Is(err, cluster.ErrDiverged):
+	case errors.Is(err, peer.ErrDiverged):
 		code = wire.CodeDiverged
-	case errors.Is(err, cluster.ErrBehind):
+	case errors.Is(err, peer.ErrBehind):
 		code = wire.CodeBehind
 	case errors.Is(err, command.ErrTooLarge):
 		return err

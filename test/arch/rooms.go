@@ -103,7 +103,7 @@ func apiFloor() []Room {
 		{Path: "httpapi", Level: 13, May: []string{
 			"httpapi/core", "httpapi/agentapi", "httpapi/jobs", "httpapi/fleet", "httpapi/services", "httpapi/admin", "httpapi/compat",
 		}},
-		{Path: "httpapi/plug", Level: 10, May: stateRooms("cluster", "httpapi/port", "httpapi/problem", "httpapi/forward", "httpapi/wire")},
+		{Path: "httpapi/plug", Level: 10, May: stateRooms("cluster", "cluster/peer", "httpapi/port", "httpapi/problem", "httpapi/forward", "httpapi/wire")},
 	}
 }
 
