@@ -121,7 +121,7 @@ func (w *world) add(name string) *member {
 
 func (w *world) founders() (out []peer.Server) {
 	for _, m := range w.peers {
-		out = append(out, peer.Server{model.PeerID(m.name), m.name + ":7000"})
+		out = append(out, peer.Server{ID: model.PeerID(m.name), Address: m.name + ":7000"})
 	}
 	return out
 }
@@ -270,14 +270,14 @@ func TestAFollowerNamesTheLeader(t *testing.T) {
 		}
 		for _, m := range w.peers {
 			w.until("a peer knows the leader", func() bool {
-				id, self := m.Leader()
-				return id == model.PeerID(l.name) && self == (m == l)
+				known, self := m.Leader()
+				return known == (peer.Server{ID: model.PeerID(l.name), Address: l.name + ":7000"}) && self == (m == l)
 			})
 		}
 		l.Kill()
 		w.until("the dead leader is taken for the leader no more", func() bool {
-			id, _ := w.other(l).Leader()
-			return id != model.PeerID(l.name)
+			known, _ := w.other(l).Leader()
+			return known.ID != model.PeerID(l.name)
 		})
 		if _, self := l.Leader(); self {
 			t.Error("a peer that has ended says that it leads")

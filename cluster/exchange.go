@@ -187,7 +187,7 @@ func (p exchanger) checkDigest() {
 			split = true
 		case !p.cfg.Tests.NoQuarantine:
 			p.wire.transport.silence(true)
-			p.halt(&peer.QuarantineError{own.Index, own.Digest, most})
+			p.halt(&peer.QuarantineError{Index: own.Index, Own: own.Digest, Most: most})
 			return
 		}
 	}

@@ -270,7 +270,7 @@ func TestFoundersAreKnownByTheirIDs(t *testing.T) {
 		p1.Kill()
 		_ = ended(one) // the process was killed
 		w.start(p1)
-		crossed := []peer.Server{{"p1", "p1:7000"}, {"p2", "p3:7000"}, {"p3", "p2:7000"}}
+		crossed := []peer.Server{{ID: "p1", Address: "p1:7000"}, {ID: "p2", Address: "p3:7000"}, {ID: "p3", Address: "p2:7000"}}
 		if err := p1.Bootstrap(within(5*time.Second), crossed); err == nil || p1.serves() {
 			t.Errorf("founding with crossed addresses gave %v", err)
 		}

@@ -231,9 +231,9 @@ func (p *Peer) Changed(topics model.TopicSet, after uint64) <-chan struct{} {
 
 // Leader returns the leader as far as this peer knows, empty while none is known, and whether that is this
 // peer. It may be called often: it costs next to nothing, where Status gathers much.
-func (p *Peer) Leader() (id model.PeerID, self bool) {
-	_, leader := p.raft.LeaderWithID()
-	return model.PeerID(leader), roleOf(p.raft.State()) == peer.RoleLeader
+func (p *Peer) Leader() (leader peer.Server, self bool) {
+	address, id := p.raft.LeaderWithID()
+	return peer.Server{ID: model.PeerID(id), Address: string(address)}, roleOf(p.raft.State()) == peer.RoleLeader
 }
 
 // Status returns the peer's status.
@@ -241,8 +241,9 @@ func (p *Peer) Status() peer.Status {
 	address, id := p.raft.LeaderWithID()
 	s := peer.Status{
 		ID: p.cfg.Self.ID, Cluster: p.mates.cluster(p.cfg.Cluster), Role: roleOf(p.raft.State()), Term: p.raft.CurrentTerm(),
-		Leader: peer.Server{model.PeerID(id), string(address)}, Last: p.raft.LastIndex(), Committed: p.raft.CommitIndex(),
-		Applied: p.fsm.State().Index, Defects: peer.Defects{p.fsm.Panics(), p.tenure.wrong.Load(), p.fsm.Broken()}, Passes: p.tenure.sum(),
+		Leader: peer.Server{ID: model.PeerID(id), Address: string(address)}, Last: p.raft.LastIndex(), Committed: p.raft.CommitIndex(),
+		Applied: p.fsm.State().Index, Passes: p.tenure.sum(),
+		Defects:   peer.Defects{Commands: p.fsm.Panics(), Decisions: p.tenure.wrong.Load(), States: p.fsm.Broken()},
 		Delivered: p.tenure.told.Delivered.Load(), Undelivered: p.tenure.told.Failed.Load(), Lag: p.Lag(),
 	}
 	if why := p.waiting.Load(); why != nil {
@@ -275,7 +276,7 @@ func roleOf(s raft.RaftState) peer.Role {
 
 func servers(list []raft.Server) (out []peer.Server) {
 	for _, s := range list {
-		out = append(out, peer.Server{model.PeerID(s.ID), string(s.Address)})
+		out = append(out, peer.Server{ID: model.PeerID(s.ID), Address: string(s.Address)})
 	}
 	return out
 }

@@ -83,7 +83,7 @@ func (p *Peer) readIndex(ctx context.Context) (uint64, error) {
 	if id == "" {
 		return 0, peer.ErrNoLeader
 	}
-	return exchanger{p}.askReadIndex(ctx, peer.Server{model.PeerID(id), string(address)})
+	return exchanger{p}.askReadIndex(ctx, peer.Server{ID: model.PeerID(id), Address: string(address)})
 }
 
 // barrier commits an entry that does nothing. When it has been applied here, so has everything before it.

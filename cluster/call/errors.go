@@ -17,8 +17,8 @@ var (
 	ErrOutcomeUnknown = errors.New("outcome of call unknown")
 )
 
-// Kind classifies remote errors, across the wire. A kind never changes its meaning; handlers have kinds of
-// their own beside these.
+// Kind classifies remote errors, across the wire. A kind never changes its meaning; handlers have more
+// kinds of their own.
 type Kind string
 
 // The kinds of the server itself. With all but KindFailed and KindTooLarge the other peer did nothing.

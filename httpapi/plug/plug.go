@@ -16,7 +16,6 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/forward"
-	"github.com/berth-gpu/berth/httpapi/port"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -32,11 +31,12 @@ type Config struct {
 	Pretend func(forward.Leader) forward.Leader
 }
 
-// Plug is a peer in the form that the API needs.
+// Plug is a peer in the form that the API needs: it follows the leadership, and its errors are the API's.
 type Plug struct {
-	Config
+	*cluster.Peer
 
-	view atomic.Pointer[leaderView]
+	config Config
+	view   atomic.Pointer[leaderView]
 }
 
 // leaderView is the leader, until the context ends.
@@ -53,14 +53,14 @@ func New(c Config) *Plug {
 	if c.Look == 0 {
 		c.Look = lookEvery
 	}
-	p := &Plug{Config: c}
+	p := &Plug{Peer: c.Peer, config: c}
 	p.look()
 	return p
 }
 
 // Watch follows the leadership until the context ends.
 func (p *Plug) Watch(ctx context.Context) {
-	tick := time.NewTicker(p.Look)
+	tick := time.NewTicker(p.config.Look)
 	defer tick.Stop()
 	for {
 		select {
@@ -74,15 +74,10 @@ func (p *Plug) Watch(ctx context.Context) {
 
 // look ends the former view if it no longer holds.
 func (p *Plug) look() {
-	id, self := p.Peer.Leader()
-	now := forward.Leader{ID: id, Self: self}
-	if now.ID != "" {
-		s := p.Peer.State()
-		known, _ := s.Peers.Get(now.ID)
-		now.Address = known.APIAddress
-	}
-	if p.Pretend != nil {
-		now = p.Pretend(now)
+	leader, self := p.Peer.Leader()
+	now := forward.Leader{ID: leader.ID, Self: self, Address: leader.Address}
+	if p.config.Pretend != nil {
+		now = p.config.Pretend(now)
 	}
 	old := p.view.Load()
 	if old != nil && old.leader == now {
@@ -95,7 +90,7 @@ func (p *Plug) look() {
 		old.end()
 	}
 	if !now.Self && now.ID != "" && (old == nil || old.leader.ID != now.ID) {
-		p.Log.Info("this peer follows", "leader", now.ID, "term", p.Peer.Status().Term)
+		p.config.Log.Info("this peer follows", "leader", now.ID, "term", p.Peer.Status().Term)
 	}
 }
 
@@ -105,46 +100,9 @@ func (p *Plug) Leader() (forward.Leader, context.Context) {
 	return v.leader, v.until
 }
 
-// Saw makes later reads at least as new as the index.
-func (p *Plug) Saw(index uint64) { p.Peer.Saw(index) }
-
-// Standing returns the status of the peer.
-func (p *Plug) Standing() port.Standing {
-	st := p.Peer.Status()
-	out := port.Standing{
-		ID: st.ID, Cluster: st.Cluster, Role: string(st.Role), Term: st.Term, Leader: st.Leader.ID, Last: st.Last,
-		Committed: st.Committed, Applied: st.Applied, Leaderless: st.Leaderless, Passes: st.Passes.Count, PassesTook: st.Passes.Took,
-		Delivered: st.Delivered, Undelivered: st.Undelivered, Skipped: st.Defects.Commands, Undecided: st.Defects.Decisions, Broken: st.Defects.States,
-	}
-	clocks := p.Peer.Clocks()
-	out.ClockAhead, out.ClocksAgree = clocks.Ahead, clocks.Agree
-	out.Silent, out.Voters = st.Silence.For, st.Silence.Voters
-	out.Waiting, out.Behind = st.Waiting, st.Lag.Why()
-	for _, s := range st.Servers {
-		out.Servers = append(out.Servers, model.Peer{ID: s.ID, RaftAddress: s.Address})
-	}
-	return out
-}
-
-// State returns the peer's newest state.
-func (p *Plug) State() state.State { return p.Peer.State() }
-
-// Changed returns a channel that is closed at the next change.
-func (p *Plug) Changed(topics model.TopicSet, after uint64) <-chan struct{} {
-	return p.Peer.Changed(topics, after)
-}
-
 // Read returns a state as new as required.
-func (p *Plug) Read(ctx context.Context, c port.Consistency) (state.State, error) {
-	level := peer.Default
-	switch c {
-	case port.Default:
-	case port.Stale:
-		level = peer.Stale
-	case port.Linearizable:
-		level = peer.Linearizable
-	}
-	s, err := p.Peer.Read(ctx, level, 0)
+func (p *Plug) Read(ctx context.Context, c peer.Consistency) (state.State, error) {
+	s, err := p.Peer.Read(ctx, c, 0)
 	if err != nil && !errors.Is(err, peer.ErrNoLeader) {
 		return s, &problem.Fault{Code: wire.CodeBehind, Err: err}
 	}

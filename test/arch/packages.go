@@ -29,7 +29,7 @@ func packageLimit() packageSize {
 // they are divided: 0 stands for the limit. The sizes may only shrink.
 func oversized() map[string]packageSize {
 	return map[string]packageSize{
-		"cluster":             {cycle: 3050},
+		"cluster":             {cycle: 2650},
 		"cluster/sched":       {files: 39, lines: 6950, names: 240, cycle: 6400},
 		"fsm/command":         {names: 235, cycle: 2450},
 		"fsm/model":           {files: 40, lines: 5500, names: 590, cycle: 3950},

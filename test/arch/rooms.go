@@ -79,7 +79,7 @@ func apiFloor() []Room {
 		{Path: "httpapi/problem", Level: 3, May: []string{"fsm/model", "fsm/command", "httpapi/wire"}},
 		{Path: "httpapi/strict", Level: 4, May: []string{"httpapi/wire", "httpapi/problem"}},
 		{Path: "httpapi/auth", Level: 8, May: []string{"fsm/model", "httpapi/wire"}},
-		{Path: "httpapi/forward", Level: 8, May: []string{"fsm/model", "httpapi/wire", "httpapi/endpoint"}},
+		{Path: "httpapi/forward", Level: 8, May: []string{"fsm/model", "httpapi/wire", "cluster/call", "cluster/peer"}},
 		{Path: "httpapi/client", Level: 8, May: []string{"fsm/model", "httpapi/wire", "httpapi/agentwire", "httpapi/endpoint"}},
 		{Path: "httpapi/dashboard", Level: 8},
 		{Path: "httpapi/workload", Level: 8, May: []string{"fsm/model", "httpapi/wire"}},
@@ -88,22 +88,22 @@ func apiFloor() []Room {
 		{Path: "httpapi/intake", Level: 9, May: stateRooms("cluster/sched/queue", "httpapi/wire", "httpapi/problem", "httpapi/strict", "httpapi/auth")},
 		{Path: "httpapi/view", Level: 9, May: stateRooms("cluster/sched", "cluster/sched/explain", "cluster/sched/admission", "cluster/sched/queue", "cluster/archive",
 			"cluster/notify", "httpapi/wire", "httpapi/agentwire", "httpapi/auth")},
-		{Path: "httpapi/port", Level: 9, May: stateRooms("httpapi/wire", "httpapi/forward", "cluster/soft", "cluster/archive")},
-		{Path: "httpapi/meter", Level: 10, May: stateRooms("httpapi/agentwire", "httpapi/auth", "httpapi/forecast", "httpapi/view", "httpapi/port")},
+		{Path: "httpapi/port", Level: 9, May: stateRooms("httpapi/wire", "httpapi/forward", "cluster/peer", "cluster/soft", "cluster/archive")},
+		{Path: "httpapi/meter", Level: 10, May: stateRooms("httpapi/agentwire", "httpapi/auth", "httpapi/forecast", "httpapi/view", "httpapi/port", "cluster/peer")},
 		{Path: "httpapi/core", Level: 11, May: stateRooms(slices.Concat(apiBase(), []string{
 			"httpapi/endpoint", "httpapi/forward", "httpapi/advice", "httpapi/forecast", "httpapi/meter", "httpapi/workload",
-			"cluster/soft", "cluster/archive", "cluster/notify",
+			"cluster/call", "cluster/soft", "cluster/archive", "cluster/notify",
 		})...)},
-		{Path: "httpapi/agentapi", Level: 12, May: stateRooms(append(apiBase(), "httpapi/core", "httpapi/forward", "cluster/soft")...)},
+		{Path: "httpapi/agentapi", Level: 12, May: stateRooms(append(apiBase(), "httpapi/core", "httpapi/forward", "cluster/call", "cluster/soft")...)},
 		{Path: "httpapi/jobs", Level: 12, May: stateRooms(append(apiBase(), "httpapi/core", "httpapi/forecast", "cluster/sched", "cluster/sched/explain", "cluster/archive")...)},
-		{Path: "httpapi/fleet", Level: 12, May: stateRooms(append(apiBase(), "httpapi/core")...)},
+		{Path: "httpapi/fleet", Level: 12, May: stateRooms(append(apiBase(), "httpapi/core", "cluster/call")...)},
 		{Path: "httpapi/services", Level: 12, May: stateRooms(append(apiBase(), "httpapi/core", "httpapi/workload", "cluster/sched", "cluster/sched/explain", "cluster/sched/queue")...)},
 		{Path: "httpapi/admin", Level: 12, May: stateRooms(append(apiBase(), "httpapi/core", "cluster/archive", "cluster/notify", "cluster/sched/queue")...)},
 		{Path: "httpapi/compat", Level: 12, May: stateRooms(append(apiBase(), "httpapi/core", "httpapi/forecast", "cluster/sched/queue")...)},
 		{Path: "httpapi", Level: 13, May: []string{
 			"httpapi/core", "httpapi/agentapi", "httpapi/jobs", "httpapi/fleet", "httpapi/services", "httpapi/admin", "httpapi/compat",
 		}},
-		{Path: "httpapi/plug", Level: 10, May: stateRooms("cluster", "cluster/peer", "httpapi/port", "httpapi/problem", "httpapi/forward", "httpapi/wire")},
+		{Path: "httpapi/plug", Level: 10, May: stateRooms("cluster", "cluster/peer", "httpapi/problem", "httpapi/forward", "httpapi/wire")},
 	}
 }
 
@@ -111,6 +111,7 @@ func apiFloor() []Room {
 func apiBase() []string {
 	return []string{
 		"httpapi/wire", "httpapi/agentwire", "httpapi/auth", "httpapi/problem", "httpapi/strict", "httpapi/intake", "httpapi/view", "httpapi/port",
+		"cluster/peer",
 	}
 }
 
