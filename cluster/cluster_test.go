@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/cluster/archive"
+	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/cluster/raftstore"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -118,9 +119,9 @@ func (w *world) add(name string) *member {
 	return m
 }
 
-func (w *world) founders() (out []Server) {
+func (w *world) founders() (out []peer.Server) {
 	for _, m := range w.peers {
-		out = append(out, Server{model.PeerID(m.name), m.name + ":7000"})
+		out = append(out, peer.Server{ID: model.PeerID(m.name), Address: m.name + ":7000"})
 	}
 	return out
 }
@@ -225,7 +226,7 @@ func TestWhatTheLeaderAcknowledgesEverybodyReads(t *testing.T) {
 			t.Fatalf("results %+v at %d: %v", r, index, err)
 		}
 		for _, m := range w.peers {
-			s, err := m.Read(within(time.Second), Linearizable, 0)
+			s, err := m.Read(within(time.Second), peer.Linearizable, 0)
 			if err != nil || s.Jobs.Len() != 2 {
 				t.Fatalf("%s reads %d jobs: %v", m.name, s.Jobs.Len(), err)
 			}
@@ -240,7 +241,7 @@ func TestAFoundedClusterSignsItsNotices(t *testing.T) {
 	secret := func(change func(*member)) (text string) {
 		inWorld(t, 3, change, func(w *world) {
 			for _, m := range w.peers {
-				s, err := m.Read(within(time.Second), Linearizable, 0)
+				s, err := m.Read(within(time.Second), peer.Linearizable, 0)
 				if err != nil || text != "" && s.Settings().Notify.Secret != text {
 					t.Fatalf("%s has %+v: %v", m.name, s.Settings().Notify, err)
 				}
@@ -263,20 +264,20 @@ func TestAFollowerNamesTheLeader(t *testing.T) {
 	inWorld(t, 3, nil, func(w *world) {
 		l := w.leader()
 		_, _, err := w.other(l).Propose(within(time.Second), submit("a"))
-		not, is := errors.AsType[*NotLeaderError](err)
+		not, is := errors.AsType[*peer.NotLeaderError](err)
 		if !is || not.Leader != model.PeerID(l.name) {
 			t.Fatalf("a follower answered %v, want that %s leads", err, l.name)
 		}
 		for _, m := range w.peers {
 			w.until("a peer knows the leader", func() bool {
-				id, self := m.Leader()
-				return id == model.PeerID(l.name) && self == (m == l)
+				known, self := m.Leader()
+				return known == (peer.Server{ID: model.PeerID(l.name), Address: l.name + ":7000"}) && self == (m == l)
 			})
 		}
 		l.Kill()
 		w.until("the dead leader is taken for the leader no more", func() bool {
-			id, _ := w.other(l).Leader()
-			return id != model.PeerID(l.name)
+			known, _ := w.other(l).Leader()
+			return known.ID != model.PeerID(l.name)
 		})
 		if _, self := l.Leader(); self {
 			t.Error("a peer that has ended says that it leads")
@@ -291,7 +292,7 @@ func TestTheLeaderCountsItsPasses(t *testing.T) {
 		before := l.Status().Passes.Count
 		w.mustPropose(l, 1)
 		w.until("another pass is counted", func() bool { return l.Status().Passes.Count > before })
-		if got := w.other(l).Status().Passes; got != (Passes{}) {
+		if got := w.other(l).Status().Passes; got != (peer.Passes{}) {
 			t.Errorf("a follower counts %+v", got)
 		}
 	})

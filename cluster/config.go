@@ -52,12 +52,6 @@ type Stores struct {
 	Folder    Folder                          // which folder they are in
 }
 
-// Server is a peer as Raft's configuration names it.
-type Server struct {
-	ID      model.PeerID
-	Address string // of Raft and of the calls between peers
-}
-
 // Config is the identity of a peer and its environment.
 type Config struct {
 	Self    model.Peer // ID, addresses, version; RaftAddress is what others dial; Folder comes from Stores

@@ -5,6 +5,7 @@
 //	read.go      reads with three consistencies, and waiting for changes
 //	member.go    bootstrap, join, promote, remove, transfer
 //	exchange.go  the peers' mutual reports, each second: clock, digest, progress
+//	calls.go     the calls between peers, over the peer port
 //	lead.go      what runs while this peer leads
 //	guard.go     the hazards of the disk and of the library, and the way out
 //

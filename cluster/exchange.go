@@ -8,39 +8,21 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fxamacker/cbor/v2"
 	"github.com/hashicorp/raft"
 
-	"github.com/berth-gpu/berth/cluster/raftnet"
+	"github.com/berth-gpu/berth/cluster/call"
+	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/fsm/model"
-)
-
-// The calls between peers.
-const (
-	methodExchange  = 1
-	methodJoin      = 2
-	methodReadIndex = 3
-	methodRecords   = 4 // of the audit trail, from an archive
-	methodHistories = 5 // of jobs, likewise
-	methodAsk       = 6 // a founder asks another founder for an existing cluster
-)
-
-// Their error codes.
-const (
-	codeNotLeader = raftnet.FirstOwnCode + iota // the text is the leader's address, or empty
-	codeForeign                                 // of another cluster
-	codeNoArchive                               // the archive cannot answer now
-	codeWiped                                   // the peer is known with another data folder
 )
 
 // exchanger is a peer as it exchanges reports with the others.
 type exchanger struct{ *Peer }
 
 func (p exchanger) handleCalls() {
-	p.wire.server.Handle(methodExchange, p.onExchange)
-	p.wire.server.Handle(methodJoin, membership(p).onJoin)
-	p.wire.server.Handle(methodAsk, membership(p).onAsk)
-	p.wire.server.Handle(methodReadIndex, p.onReadIndex)
+	call.Handle(p.wire.server, callExchange, p.onExchange)
+	call.Handle(p.wire.server, callJoin, membership(p).onJoin)
+	call.Handle(p.wire.server, callAsk, membership(p).onAsk)
+	call.Handle(p.wire.server, callReadIndex, p.onReadIndex)
 	keeper(p).handleCalls()
 }
 
@@ -48,7 +30,7 @@ func (p exchanger) handleCalls() {
 func (p exchanger) exchange(ctx context.Context) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	var before []Server
+	var before []peer.Server
 	for {
 		var calls sync.WaitGroup
 		members := p.Status().Servers
@@ -70,13 +52,13 @@ func (p exchanger) exchange(ctx context.Context) {
 	}
 }
 
-func (p exchanger) exchangeWith(ctx context.Context, s Server) {
+func (p exchanger) exchangeWith(ctx context.Context, s peer.Server) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	sent, wall := p.cfg.Clock.Boot(), p.cfg.Clock.Wall()
 	ours := p.hello()
-	var theirs hello
-	if err := p.call(ctx, s.Address, methodExchange, ours, &theirs); err != nil {
+	theirs, err := call.Do(ctx, p.wire.client, s, callExchange, ours)
+	if err != nil {
 		return // silence is news enough
 	}
 	if theirs.Peer.ID != s.ID || !p.sameCluster(theirs.Cluster) {
@@ -87,13 +69,13 @@ func (p exchanger) exchangeWith(ctx context.Context, s Server) {
 	if known := p.folders.Of(raft.ServerID(s.ID)); known != "" && known != theirs.Peer.Folder {
 		if p.folders.once("exchange " + theirs.Peer.Folder) {
 			p.log.Error("member has an unknown data folder and is ignored", "member", s.ID,
-				"address", s.Address, "folder", theirs.Peer.Folder, "known", known, "remedy", newID)
+				"address", s.Address, "folder", theirs.Peer.Folder, "known", known, "remedy", peer.NewIDRemedy)
 		}
 		return
 	}
 	now := p.cfg.Clock.Boot()
 	mid := wall.Add((now - sent) / 2)
-	p.mates.note(theirs, ours.Last, now, theirs.Wall.Time().Sub(mid))
+	p.mates.note(*theirs, ours.Last, now, theirs.Wall.Time().Sub(mid))
 }
 
 func (p exchanger) sameCluster(theirs string) bool {
@@ -101,60 +83,38 @@ func (p exchanger) sameCluster(theirs string) bool {
 	return theirs == "" || ours == "" || theirs == ours
 }
 
-func (p exchanger) hello() hello {
-	return hello{
+func (p exchanger) hello() *hello {
+	return &hello{
 		Cluster: p.mates.cluster(p.cfg.Cluster), Peer: p.cfg.Self, Wall: model.TimeOf(p.cfg.Clock.Wall()),
 		Term: p.raft.CurrentTerm(), Last: p.raft.LastIndex(), Applied: p.fsm.State().Index, Marks: p.fsm.Marks(),
 		Archived: keeper(p).archived(),
 	}
 }
 
-func (p exchanger) onExchange(_ context.Context, _ string, body []byte) ([]byte, error) {
-	var theirs hello
-	if err := cbor.Unmarshal(body, &theirs); err != nil {
-		return nil, fmt.Errorf("reading an exchange: %w", err)
-	}
-	return cbor.Marshal(p.hello())
+func (p exchanger) onExchange(context.Context, model.PeerID, *hello) (*hello, error) {
+	return p.hello(), nil
 }
 
-func (p exchanger) onReadIndex(ctx context.Context, _ string, _ []byte) ([]byte, error) {
+func (p exchanger) onReadIndex(ctx context.Context, _ model.PeerID, _ *struct{}) (*uint64, error) {
 	if !p.leads() {
 		return nil, p.redirect()
 	}
 	index, err := p.reads.wait(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return cbor.Marshal(index)
+	return &index, err
 }
 
 // redirect returns an error that names the leader.
 func (p exchanger) redirect() error {
 	address, _ := p.raft.LeaderWithID()
-	return &raftnet.RemoteError{Code: codeNotLeader, Text: string(address)}
+	return &call.RemoteError{Kind: kindNotLeader, Text: string(address)}
 }
 
-func (p exchanger) askReadIndex(ctx context.Context, leader string) (index uint64, err error) {
-	if err := p.call(ctx, leader, methodReadIndex, nil, &index); err != nil {
-		return 0, fmt.Errorf("%w: %w", ErrNoLeader, err)
-	}
-	return index, nil
-}
-
-// call asks another peer and decodes its answer.
-func (p exchanger) call(ctx context.Context, address string, method uint8, question, answer any) error {
-	body, err := cbor.Marshal(question)
+func (p exchanger) askReadIndex(ctx context.Context, leader peer.Server) (uint64, error) {
+	index, err := call.Do(ctx, p.wire.client, leader, callReadIndex, &struct{}{})
 	if err != nil {
-		return err
+		return 0, fmt.Errorf("%w: %w", peer.ErrNoLeader, err)
 	}
-	reply, err := p.wire.client.Call(ctx, address, method, body)
-	if err != nil {
-		return err
-	}
-	if err := cbor.Unmarshal(reply, answer); err != nil {
-		return fmt.Errorf("reading the answer of %s: %w", address, err)
-	}
-	return nil
+	return *index, nil
 }
 
 // agreeWithin is the largest difference at which two clocks agree.
@@ -179,17 +139,11 @@ func (p exchanger) agreed() (at model.Time, ahead time.Duration, ok bool) {
 	return 0, 0, false
 }
 
-// Clocks is a comparison of the peers' wall clocks.
-type Clocks struct {
-	Ahead map[model.PeerID]time.Duration // of this peer's, by peer; only those that reported within 5 s
-	Agree bool                           // those of a majority of the members show the same time within 2 s
-}
-
 // Clocks compares the wall clocks of the members with this peer's, by the exchanges of the last seconds.
 // While no majority agrees, the time of day is unknown: entries stamped more than 5 minutes ahead of the
 // state's clock are refused.
-func (p *Peer) Clocks() Clocks {
-	out := Clocks{Ahead: map[model.PeerID]time.Duration{p.cfg.Self.ID: 0}}
+func (p *Peer) Clocks() peer.Clocks {
+	out := peer.Clocks{Ahead: map[model.PeerID]time.Duration{p.cfg.Self.ID: 0}}
 	for _, v := range p.mates.of(p.Status().Servers, p.cfg.Clock.Boot()) {
 		out.Ahead[v.hello.Peer.ID] = v.ahead
 	}
@@ -233,7 +187,7 @@ func (p exchanger) checkDigest() {
 			split = true
 		case !p.cfg.Tests.NoQuarantine:
 			p.wire.transport.silence(true)
-			p.halt(&QuarantineError{own.Index, own.Digest, most})
+			p.halt(&peer.QuarantineError{Index: own.Index, Own: own.Digest, Most: most})
 			return
 		}
 	}

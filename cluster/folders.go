@@ -11,6 +11,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/fsm"
 	"github.com/berth-gpu/berth/fsm/model"
 )
@@ -64,7 +65,7 @@ func (f *folders) Of(id raft.ServerID) string {
 
 var (
 	errNotEntered = errors.New("this peer has not entered a cluster yet")
-	errOtherHere  = errors.New("the sender knows this peer with another data folder: " + newID)
+	errOtherHere  = errors.New("the sender knows this peer with another data folder: " + peer.NewIDRemedy)
 )
 
 // Admit refuses Raft's messages until this peer has entered a cluster, and those whose sender or receiver
@@ -77,7 +78,7 @@ func (f *folders) Admit(sender raft.ServerID, folder, expected string) error {
 		return errOtherHere
 	}
 	if known := f.Of(sender); known != "" && known != folder {
-		return fmt.Errorf("peer %s is known with data folder %s and comes with %s: %s", sender, known, folder, newID)
+		return fmt.Errorf("peer %s is known with data folder %s and comes with %s: %s", sender, known, folder, peer.NewIDRemedy)
 	}
 	return nil
 }

@@ -10,10 +10,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fxamacker/cbor/v2"
 	"github.com/hashicorp/raft"
 
-	"github.com/berth-gpu/berth/cluster/raftnet"
+	"github.com/berth-gpu/berth/cluster/call"
+	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
@@ -32,7 +32,7 @@ const (
 // every other founder has answered that it has no cluster either, or one of them that this very folder is a
 // member; until then it serves no Raft and Bootstrap waits. If one of them knows the peer with another
 // folder, or is in a cluster without it, Bootstrap fails with ErrWiped.
-func (p *Peer) Bootstrap(ctx context.Context, founders []Server) error {
+func (p *Peer) Bootstrap(ctx context.Context, founders []peer.Server) error {
 	m := membership{p}
 	if !m.inCluster() {
 		folders, err := m.askFounders(ctx, founders)
@@ -80,27 +80,23 @@ type asked struct {
 	Folders  map[string]string `cbor:"4,keyasint,omitempty"` // of its cluster's peers, for a member
 }
 
-func (p membership) onAsk(_ context.Context, _ string, body []byte) ([]byte, error) {
-	var q asking
-	if err := cbor.Unmarshal(body, &q); err != nil {
-		return nil, fmt.Errorf("reading a founder's question: %w", err)
-	}
+func (p membership) onAsk(_ context.Context, _ model.PeerID, q *asking) (*asked, error) {
 	if !exchanger(p).sameCluster(q.Cluster) {
 		return nil, p.foreign(q.Peer, q.Cluster)
 	}
-	a := asked{Cluster: p.mates.cluster(p.cfg.Cluster), Peer: p.cfg.Self}
+	a := &asked{Cluster: p.mates.cluster(p.cfg.Cluster), Peer: p.cfg.Self}
 	switch known := p.folders.Of(raft.ServerID(q.Peer.ID)); {
 	case known != "" && known == q.Peer.Folder:
 		a.Standing, a.Folders = standingMember, p.folders.all()
 	case p.inCluster() || known != "":
 		a.Standing = standingOther
 	}
-	return cbor.Marshal(a)
+	return a, nil
 }
 
 // askFounders asks the other founders until this peer's standing is clear, and returns the founders' folder
 // ids.
-func (p membership) askFounders(ctx context.Context, founders []Server) (map[string]string, error) {
+func (p membership) askFounders(ctx context.Context, founders []peer.Server) (map[string]string, error) {
 	defer p.waiting.Store(nil)
 	say := time.Now().Add(askTimeout) // peers that are started together need a moment
 	for {
@@ -120,14 +116,14 @@ func (p membership) askFounders(ctx context.Context, founders []Server) (map[str
 		case <-ctx.Done():
 			return nil, fmt.Errorf("%s: %w", why, context.Cause(ctx))
 		case <-p.life.ctx.Done():
-			return nil, ErrClosed
+			return nil, peer.ErrClosed
 		}
 	}
 }
 
 // askOnce asks each of the other founders once. It returns the folder ids of all founders, or the founders
 // without an answer.
-func (p membership) askOnce(ctx context.Context, founders []Server) (folders map[string]string, missing []string, err error) {
+func (p membership) askOnce(ctx context.Context, founders []peer.Server) (folders map[string]string, missing []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	answers := make([]*asked, len(founders))
@@ -147,7 +143,7 @@ func (p membership) askOnce(ctx context.Context, founders []Server) (folders map
 		case a == nil:
 			missing = append(missing, string(s.ID))
 		case a.Standing == standingOther:
-			return nil, nil, fmt.Errorf("%w (says peer %s)", ErrWiped, s.ID)
+			return nil, nil, fmt.Errorf("%w (says peer %s)", peer.ErrWiped, s.ID)
 		case a.Standing == standingMember:
 			maps.Copy(member, a.Folders)
 		default:
@@ -162,15 +158,14 @@ func (p membership) askOnce(ctx context.Context, founders []Server) (folders map
 }
 
 // ask asks one founder; nil: there was no valid answer.
-func (p membership) ask(ctx context.Context, s Server) *asked {
-	var a asked
+func (p membership) ask(ctx context.Context, s peer.Server) *asked {
 	q := asking{Cluster: p.mates.cluster(p.cfg.Cluster), Peer: p.cfg.Self}
-	err := exchanger(p).call(ctx, s.Address, methodAsk, q, &a)
-	switch remote, is := errors.AsType[*raftnet.RemoteError](err); {
+	a, err := call.Do(ctx, p.wire.client, s, callAsk, &q)
+	switch remote, is := errors.AsType[*call.RemoteError](err); {
 	case is && p.folders.once("ask "+string(s.ID)):
 		p.log.Error("founder returned an error", "founder", s.ID, "address", s.Address, "err", remote)
 	case err == nil && a.Peer.ID == s.ID:
-		return &a
+		return a
 	case err == nil && p.folders.once("answer "+string(s.ID)+string(a.Peer.ID)):
 		p.log.Error("wrong peer at a founder's address: check --bootstrap and the listener there", "address", s.Address,
 			"founder", s.ID, "answers", a.Peer.ID)

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/test/sim/simnet"
 )
 
@@ -62,7 +63,7 @@ func (w *world) mustBeWiped(m *member, done <-chan error) {
 	w.t.Helper()
 	select {
 	case err := <-done:
-		if !errors.Is(err, ErrWiped) || !strings.Contains(err.Error(), "a new --id and --join") {
+		if !errors.Is(err, peer.ErrWiped) || !strings.Contains(err.Error(), "a new --id and --join") {
 			w.t.Errorf("founding again gave %v", err)
 		}
 	case <-time.After(10 * time.Second):
@@ -127,7 +128,7 @@ func TestAWipedFounderIsRefused(t *testing.T) {
 		wiped := w.other(l)
 		w.wipe(wiped)
 		w.mustBeWiped(wiped, w.found(wiped))
-		if err := wiped.Join(within(5*time.Second), []string{l.name + ":7000"}); !errors.Is(err, ErrWiped) {
+		if err := wiped.Join(within(5*time.Second), []string{l.name + ":7000"}); !errors.Is(err, peer.ErrWiped) {
 			t.Errorf("joining again gave %v", err)
 		}
 		w.mustPropose(l, 1)
@@ -170,7 +171,7 @@ func TestAWipedJoinerIsRefused(t *testing.T) {
 		w.until("the fourth votes", func() bool { return voters(w.leader()) == 4 })
 		w.wipe(fourth)
 		w.start(fourth)
-		if err := fourth.Join(within(10*time.Second), seeds); !errors.Is(err, ErrWiped) {
+		if err := fourth.Join(within(10*time.Second), seeds); !errors.Is(err, peer.ErrWiped) {
 			t.Errorf("joining again gave %v", err)
 		}
 		if fourth.serves() {
@@ -269,7 +270,7 @@ func TestFoundersAreKnownByTheirIDs(t *testing.T) {
 		p1.Kill()
 		_ = ended(one) // the process was killed
 		w.start(p1)
-		crossed := []Server{{"p1", "p1:7000"}, {"p2", "p3:7000"}, {"p3", "p2:7000"}}
+		crossed := []peer.Server{{ID: "p1", Address: "p1:7000"}, {ID: "p2", Address: "p3:7000"}, {ID: "p3", Address: "p2:7000"}}
 		if err := p1.Bootstrap(within(5*time.Second), crossed); err == nil || p1.serves() {
 			t.Errorf("founding with crossed addresses gave %v", err)
 		}

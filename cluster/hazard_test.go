@@ -15,6 +15,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/cluster/raftstore"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -152,8 +153,8 @@ func TestAPeerDoesNotServeThePast(t *testing.T) {
 			w.net.Isolate(w.other(l).name) // nothing new comes on top
 			time.Sleep(time.Second)
 			w.rollBack(w.other(l), past)
-			s, err := w.other(l).Read(within(time.Second), Stale, 0)
-			if guarded && !errors.Is(err, ErrBehind) {
+			s, err := w.other(l).Read(within(time.Second), peer.Stale, 0)
+			if guarded && !errors.Is(err, peer.ErrBehind) {
 				t.Errorf("read %d jobs (%v), want ErrBehind", s.Jobs.Len(), err)
 			}
 			if !guarded && (err != nil || s.Jobs.Len() != 0) {
@@ -250,7 +251,7 @@ func TestALeaderWithoutSpaceHandsOver(t *testing.T) {
 			full.Store(m.name, true)
 		}
 		time.Sleep(5 * time.Second)
-		if _, _, err := w.leader().Propose(within(time.Second), submit("x")); !errors.Is(err, ErrNoSpace) {
+		if _, _, err := w.leader().Propose(within(time.Second), submit("x")); !errors.Is(err, peer.ErrNoSpace) {
 			t.Errorf("with all disks full a submission gave %v, want ErrNoSpace", err)
 		}
 		term := w.leader().Status().Term

@@ -6,10 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/fxamacker/cbor/v2"
-
 	"github.com/berth-gpu/berth/cluster/archive"
-	"github.com/berth-gpu/berth/cluster/raftnet"
+	"github.com/berth-gpu/berth/cluster/call"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 )
@@ -48,39 +46,33 @@ func (p keeper) others() (out []model.PeerID, known bool) {
 }
 
 func (p keeper) handleCalls() {
-	p.wire.server.Handle(methodRecords, func(_ context.Context, _ string, body []byte) ([]byte, error) {
-		return answerFrom(p.cfg.Archive, body, (*archive.Archive).Records)
-	})
-	p.wire.server.Handle(methodHistories, func(_ context.Context, _ string, body []byte) ([]byte, error) {
-		return answerFrom(p.cfg.Archive, body, (*archive.Archive).Histories)
-	})
+	call.Handle(p.wire.server, callRecords, answerFrom(p.cfg.Archive, (*archive.Archive).Records))
+	call.Handle(p.wire.server, callHistories, answerFrom(p.cfg.Archive, (*archive.Archive).Histories))
 }
 
-// answerFrom answers another peer's query to the archive.
-func answerFrom[Q, A any](a *archive.Archive, body []byte, look func(*archive.Archive, Q) (A, error)) ([]byte, error) {
-	var q Q
-	if err := cbor.Unmarshal(body, &q); err != nil {
-		return nil, fmt.Errorf("reading a question to the archive: %w", err)
+// answerFrom returns what answers queries of other peers to the archive.
+func answerFrom[Q, A any](a *archive.Archive, look func(*archive.Archive, Q) (A, error)) func(context.Context, model.PeerID, *Q) (*A, error) {
+	return func(_ context.Context, _ model.PeerID, q *Q) (*A, error) {
+		if a == nil {
+			return nil, &call.RemoteError{Kind: kindNoArchive, Text: "this peer keeps no archive"}
+		}
+		answer, err := look(a, *q)
+		if err != nil {
+			return nil, &call.RemoteError{Kind: kindNoArchive, Text: err.Error()}
+		}
+		return &answer, nil
 	}
-	if a == nil {
-		return nil, &raftnet.RemoteError{Code: codeNoArchive, Text: "this peer keeps no archive"}
-	}
-	answer, err := look(a, q)
-	if err != nil {
-		return nil, &raftnet.RemoteError{Code: codeNoArchive, Text: err.Error()}
-	}
-	return cbor.Marshal(answer)
 }
 
 func (p keeper) askRecords(ctx context.Context, of model.PeerID, q archive.RecordsWanted) (archive.RecordsGiven, error) {
-	return askArchive[archive.RecordsGiven](ctx, p, of, methodRecords, q)
+	return askArchive(ctx, p, of, callRecords, &q)
 }
 
 func (p keeper) askHistories(ctx context.Context, of model.PeerID, q archive.HistoriesWanted) (archive.HistoriesGiven, error) {
-	return askArchive[archive.HistoriesGiven](ctx, p, of, methodHistories, q)
+	return askArchive(ctx, p, of, callHistories, &q)
 }
 
-func askArchive[A any](ctx context.Context, p keeper, of model.PeerID, method uint8, q any) (a A, err error) {
+func askArchive[Q, A any](ctx context.Context, p keeper, of model.PeerID, name call.Name[Q, A], q *Q) (a A, err error) {
 	members := p.Status().Servers
 	i := indexOf(members, of)
 	if i < 0 {
@@ -88,8 +80,11 @@ func askArchive[A any](ctx context.Context, p keeper, of model.PeerID, method ui
 	}
 	ctx, cancel := context.WithTimeout(ctx, archiveLimit)
 	defer cancel()
-	err = exchanger(p).call(ctx, members[i].Address, method, q, &a)
-	return a, err
+	answer, err := call.Do(ctx, p.wire.client, members[i], name, q)
+	if err != nil {
+		return a, err
+	}
+	return *answer, nil
 }
 
 // archived returns the index up to which this peer's archive is complete.

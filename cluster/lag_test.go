@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/berth-gpu/berth/cluster/peer"
 )
 
 // A peer that was restarted does not know what its former process answered: it answers
@@ -23,15 +25,15 @@ func TestARestartedPeerIsBehindUntilItHasCaughtUp(t *testing.T) {
 		if got := f.Status().Lag; got.CaughtUp() || got.Why() == "" {
 			t.Errorf("a cut-off peer that was restarted has lag %+v", got)
 		}
-		_, err := f.Read(within(time.Second), Default, 0)
-		if !errors.Is(err, ErrBehind) || errors.Is(err, ErrClosed) {
-			t.Errorf("a default read gave %v, want %v", err, ErrBehind)
+		_, err := f.Read(within(time.Second), peer.Default, 0)
+		if !errors.Is(err, peer.ErrBehind) || errors.Is(err, peer.ErrClosed) {
+			t.Errorf("a default read gave %v, want %v", err, peer.ErrBehind)
 		}
-		if _, err := f.Read(within(time.Second), Stale, 0); err != nil {
+		if _, err := f.Read(within(time.Second), peer.Stale, 0); err != nil {
 			t.Errorf("a stale read gave %v", err)
 		}
 		w.net.HealAll()
-		if s, err := f.Read(within(time.Minute), Default, 0); err != nil || s.Jobs.Len() != 3 {
+		if s, err := f.Read(within(time.Minute), peer.Default, 0); err != nil || s.Jobs.Len() != 3 {
 			t.Errorf("a default read gave %d jobs, %v; want 3", s.Jobs.Len(), err)
 		}
 		w.until("the restarted peer has caught up", func() bool { return f.Lag().CaughtUp() })
@@ -42,7 +44,7 @@ func TestARestartedPeerIsBehindUntilItHasCaughtUp(t *testing.T) {
 func TestAJoiningPeerCatchesUp(t *testing.T) {
 	inWorld(t, 3, nil, func(w *world) {
 		l := w.leader()
-		for range closeEnough + 100 {
+		for range peer.CloseEnough + 100 {
 			w.mustPropose(l, 1)
 		}
 		fourth := w.add("p4")
@@ -52,7 +54,7 @@ func TestAJoiningPeerCatchesUp(t *testing.T) {
 		w.until("the joining peer has caught up", func() bool {
 			ls, ours := l.State(), fourth.State()
 			caught := fourth.Lag().CaughtUp()
-			if caught && ours.Index+closeEnough < ls.Index {
+			if caught && ours.Index+peer.CloseEnough < ls.Index {
 				t.Errorf("it counts as caught up at %d of %d", ours.Index, ls.Index)
 			}
 			return caught
@@ -74,15 +76,15 @@ func (w *world) settled() {
 func TestLagSaysWhy(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		lag    Lag
+		lag    peer.Lag
 		caught bool
 		says   string
 	}{
-		{Lag{}, false, "not yet reached"},
-		{Lag{Entries: 3}, false, "lacks 3 entries"},
-		{Lag{Known: true}, true, ""},
-		{Lag{Known: true, Entries: closeEnough}, true, ""},
-		{Lag{Known: true, Entries: closeEnough + 1}, false, "lacks 501 entries"},
+		{peer.Lag{}, false, "not yet reached"},
+		{peer.Lag{Entries: 3}, false, "lacks 3 entries"},
+		{peer.Lag{Known: true}, true, ""},
+		{peer.Lag{Known: true, Entries: peer.CloseEnough}, true, ""},
+		{peer.Lag{Known: true, Entries: peer.CloseEnough + 1}, false, "lacks 501 entries"},
 	} {
 		if got := c.lag.Why(); c.lag.CaughtUp() != c.caught || !strings.Contains(got, c.says) || (got == "") != c.caught {
 			t.Errorf("%+v: caught up %v, %q", c.lag, c.lag.CaughtUp(), got)

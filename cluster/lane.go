@@ -7,6 +7,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/fsm/command"
 )
 
@@ -54,11 +55,11 @@ func (l *lanes) add(lane command.Lane, b *bundle) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
-		return ErrClosed
+		return peer.ErrClosed
 	}
 	if lane == command.LaneUser {
 		if l.count+len(b.commands) > maxWaiting || l.bytes+b.size > maxWaitingBytes {
-			return ErrOverloaded
+			return peer.ErrOverloaded
 		}
 		l.count += len(b.commands)
 		l.bytes += b.size
@@ -78,7 +79,7 @@ func (l *lanes) close() {
 	l.closed = true
 	for lane := range l.queue {
 		for _, b := range l.queue[lane] {
-			b.done <- answer{err: ErrClosed}
+			b.done <- answer{err: peer.ErrClosed}
 		}
 		l.queue[lane] = nil
 	}
@@ -183,7 +184,7 @@ type flight struct {
 func (f *flight) land() error {
 	index, results, err := outcome(f.future)
 	if err == nil && len(results) != f.count() {
-		err = fmt.Errorf("%w: %d results for %d commands", ErrOutcomeUnknown, len(results), f.count())
+		err = fmt.Errorf("%w: %d results for %d commands", peer.ErrOutcomeUnknown, len(results), f.count())
 	}
 	at := 0
 	for _, b := range f.bundles {

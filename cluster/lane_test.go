@@ -11,6 +11,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/fsm"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -124,7 +125,7 @@ func TestAFullLaneTurnsUsersAway(t *testing.T) {
 	for range maxWaiting {
 		mustAdd(t, l, command.LaneUser, bundleOf(t, submit("x")))
 	}
-	if err := l.add(command.LaneUser, bundleOf(t, submit("x"))); !errors.Is(err, ErrOverloaded) {
+	if err := l.add(command.LaneUser, bundleOf(t, submit("x"))); !errors.Is(err, peer.ErrOverloaded) {
 		t.Errorf("one more than %d gave %v", maxWaiting, err)
 	}
 	mustAdd(t, l, command.LaneControl, bundleOf(t, control(t)))
@@ -152,7 +153,7 @@ func TestEntriesStayWithinTheirBounds(t *testing.T) {
 func TestWaitingCallersAreToldOfTheEnd(t *testing.T) {
 	inLanes(t, 1, func(l *lanes, _ *slowLog) {
 		l.close()
-		if err := l.add(command.LaneUser, bundleOf(t, submit("x"))); !errors.Is(err, ErrClosed) {
+		if err := l.add(command.LaneUser, bundleOf(t, submit("x"))); !errors.Is(err, peer.ErrClosed) {
 			t.Errorf("a closed lane gave %v", err)
 		}
 	})
@@ -160,7 +161,7 @@ func TestWaitingCallersAreToldOfTheEnd(t *testing.T) {
 	waiting := bundleOf(t, submit("x"))
 	mustAdd(t, l, command.LaneUser, waiting)
 	l.close()
-	if a := <-waiting.done; !errors.Is(a.err, ErrClosed) {
+	if a := <-waiting.done; !errors.Is(a.err, peer.ErrClosed) {
 		t.Errorf("a waiting caller got %v", a.err)
 	}
 }
@@ -168,10 +169,10 @@ func TestWaitingCallersAreToldOfTheEnd(t *testing.T) {
 // Raft's errors are translated by whether something was proposed.
 func TestErrorsSayWhetherSomethingWasProposed(t *testing.T) {
 	for err, want := range map[error]error{
-		raft.ErrNotLeader: ErrNoLeader, raft.ErrEnqueueTimeout: ErrNoLeader,
-		raft.ErrLeadershipTransferInProgress: ErrNoLeader, raft.ErrRaftShutdown: ErrOutcomeUnknown,
-		raft.ErrLeadershipLost: ErrOutcomeUnknown, raft.ErrAbortedByRestore: ErrOutcomeUnknown,
-		errors.New("the disk"): ErrOutcomeUnknown,
+		raft.ErrNotLeader: peer.ErrNoLeader, raft.ErrEnqueueTimeout: peer.ErrNoLeader,
+		raft.ErrLeadershipTransferInProgress: peer.ErrNoLeader, raft.ErrRaftShutdown: peer.ErrOutcomeUnknown,
+		raft.ErrLeadershipLost: peer.ErrOutcomeUnknown, raft.ErrAbortedByRestore: peer.ErrOutcomeUnknown,
+		errors.New("the disk"): peer.ErrOutcomeUnknown,
 	} {
 		if got := translate(err); !errors.Is(got, want) || !errors.Is(got, err) {
 			t.Errorf("%v became %v, want %v", err, got, want)

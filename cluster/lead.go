@@ -13,6 +13,7 @@ import (
 	"github.com/berth-gpu/berth/cluster/leader"
 	"github.com/berth-gpu/berth/cluster/liveness"
 	"github.com/berth-gpu/berth/cluster/notify"
+	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/cluster/soft"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -31,14 +32,7 @@ type tenure struct {
 	wrong atomic.Uint64 // decisions that came to nothing for a defect
 
 	mu     sync.Mutex
-	passes Passes
-}
-
-// Passes sums up the scheduler's passes of one leadership.
-type Passes struct {
-	Count   uint64
-	Decided uint64        // placements and grants in their plans
-	Took    time.Duration // to make the plans, in all
+	passes peer.Passes
 }
 
 // lately returns how long ago this peer led; 0 while it leads.
@@ -53,7 +47,7 @@ func (t *tenure) lately(now time.Duration) time.Duration {
 func (t *tenure) begin() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.passes = Passes{}
+	t.passes = peer.Passes{}
 }
 
 func (t *tenure) passed(one leader.Pass) {
@@ -65,9 +59,9 @@ func (t *tenure) passed(one leader.Pass) {
 }
 
 // sum returns the counts; zero while the peer does not lead.
-func (t *tenure) sum() Passes {
+func (t *tenure) sum() peer.Passes {
 	if !t.leads.Load() {
-		return Passes{}
+		return peer.Passes{}
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -283,17 +277,17 @@ func (p office) members() []model.Peer {
 	s := p.State()
 	out := make([]model.Peer, 0, len(list))
 	for _, m := range list {
-		peer, found := known[m.ID]
+		member, found := known[m.ID]
 		if !found {
-			peer, found = s.Peers.Get(m.ID)
+			member, found = s.Peers.Get(m.ID)
 		}
 		if found {
-			out = append(out, peer)
+			out = append(out, member)
 		}
 	}
-	for _, peer := range p.mates.expected() {
-		if indexOf(list, peer.ID) < 0 {
-			out = append(out, peer)
+	for _, joiner := range p.mates.expected() {
+		if indexOf(list, joiner.ID) < 0 {
+			out = append(out, joiner)
 		}
 	}
 	return out

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/fsm"
 	"github.com/berth-gpu/berth/fsm/model"
 )
@@ -77,7 +78,7 @@ func (m *mates) note(h hello, ours uint64, now, ahead time.Duration) {
 }
 
 // of returns the fresh reports of the given peers.
-func (m *mates) of(peers []Server, now time.Duration) (out []heard) {
+func (m *mates) of(peers []peer.Server, now time.Duration) (out []heard) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, s := range peers {
@@ -139,14 +140,14 @@ func (m *mates) refusing() bool        { return m.get(&m.refused) }
 
 // expect makes a peer that is being admitted count as a member's description until the returned function is
 // called.
-func (m *mates) expect(peer model.Peer) (done func()) {
+func (m *mates) expect(joiner model.Peer) (done func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.joining[peer.ID] = peer
+	m.joining[joiner.ID] = joiner
 	return func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		delete(m.joining, peer.ID)
+		delete(m.joining, joiner.ID)
 	}
 }
 

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/fxamacker/cbor/v2"
 	"github.com/hashicorp/raft"
 
-	"github.com/berth-gpu/berth/cluster/raftnet"
+	"github.com/berth-gpu/berth/cluster/call"
+	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 )
@@ -40,11 +40,10 @@ func (p *Peer) Join(ctx context.Context, addresses []string) error {
 		if err = (membership{p}).joinAt(ctx, addresses[try%len(addresses)]); err == nil {
 			return nil
 		}
-		remote, is := errors.AsType[*raftnet.RemoteError](err)
-		switch {
-		case is && remote.Code == codeWiped:
-			return ErrWiped
-		case is && remote.Code == codeForeign:
+		switch call.KindOf(err) {
+		case kindWiped:
+			return peer.ErrWiped
+		case kindForeign:
 			return err
 		}
 		if why := "this peer is not taken into a cluster yet: " + err.Error(); !p.folders.open.Load() {
@@ -55,7 +54,7 @@ func (p *Peer) Join(ctx context.Context, addresses []string) error {
 		case <-ctx.Done():
 			return fmt.Errorf("joining at %v: %w (%w)", addresses, err, context.Cause(ctx))
 		case <-p.life.ctx.Done():
-			return ErrClosed
+			return peer.ErrClosed
 		}
 	}
 }
@@ -64,23 +63,22 @@ func (p *Peer) Join(ctx context.Context, addresses []string) error {
 func (p membership) joinAt(ctx context.Context, address string) error {
 	for range 2 {
 		q := joining{Cluster: p.mates.cluster(p.cfg.Cluster), Peer: p.cfg.Self}
-		var a joined
-		err := exchanger(p).call(ctx, address, methodJoin, q, &a)
+		a, err := call.Do(ctx, p.wire.client, peer.Server{Address: address}, callJoin, &q)
 		if err == nil {
 			return p.entered(a)
 		}
-		remote, is := errors.AsType[*raftnet.RemoteError](err)
-		if !is || remote.Code != codeNotLeader || remote.Text == "" {
+		remote, is := errors.AsType[*call.RemoteError](err)
+		if !is || remote.Kind != kindNotLeader || remote.Text == "" {
 			return err
 		}
 		address = remote.Text
 	}
-	return ErrNoLeader
+	return peer.ErrNoLeader
 }
 
 // entered stores the cluster's id, so that this folder serves no other cluster, and the folders of its peers;
 // then this peer takes part in Raft.
-func (p membership) entered(a joined) error {
+func (p membership) entered(a *joined) error {
 	p.mates.setCluster(a.Cluster)
 	if p.cfg.Joined != nil && a.Cluster != "" {
 		if err := p.cfg.Joined(a.Cluster); err != nil {
@@ -94,16 +92,12 @@ func (p membership) entered(a joined) error {
 	return nil
 }
 
-func (p membership) foreign(peer model.Peer, cluster string) error {
-	return &raftnet.RemoteError{Code: codeForeign, Text: fmt.Sprintf("peer %s belongs to cluster %s, this is %s: "+
-		"start it on an empty data folder", peer.ID, cluster, p.mates.cluster(p.cfg.Cluster))}
+func (p membership) foreign(joiner model.Peer, cluster string) error {
+	return &call.RemoteError{Kind: kindForeign, Text: fmt.Sprintf("peer %s belongs to cluster %s, this is %s: "+
+		"start it on an empty data folder", joiner.ID, cluster, p.mates.cluster(p.cfg.Cluster))}
 }
 
-func (p membership) onJoin(ctx context.Context, _ string, body []byte) ([]byte, error) {
-	var q joining
-	if err := cbor.Unmarshal(body, &q); err != nil {
-		return nil, fmt.Errorf("reading a join: %w", err)
-	}
+func (p membership) onJoin(ctx context.Context, _ model.PeerID, q *joining) (*joined, error) {
 	if !exchanger(p).sameCluster(q.Cluster) {
 		return nil, p.foreign(q.Peer, q.Cluster)
 	}
@@ -114,45 +108,45 @@ func (p membership) onJoin(ctx context.Context, _ string, body []byte) ([]byte, 
 		return nil, err
 	}
 	if !p.mayEnter(q.Peer) {
-		return nil, &raftnet.RemoteError{Code: codeWiped, Text: ErrWiped.Error()}
+		return nil, &call.RemoteError{Kind: kindWiped, Text: peer.ErrWiped.Error()}
 	}
 	if err := (&command.SetPeer{Peer: q.Peer}).Validate(); err != nil {
-		return nil, &raftnet.RemoteError{Code: codeForeign, Text: err.Error()}
+		return nil, &call.RemoteError{Kind: kindForeign, Text: err.Error()}
 	}
 	if err := p.take(ctx, q.Peer); err != nil {
 		return nil, err
 	}
-	return cbor.Marshal(joined{p.mates.cluster(p.cfg.Cluster), p.folders.all()})
+	return &joined{p.mates.cluster(p.cfg.Cluster), p.folders.all()}, nil
 }
 
 // mayEnter reports whether a peer may be a member with its folder: the cluster knows the peer by that folder,
 // or not at all.
-func (p membership) mayEnter(peer model.Peer) bool {
+func (p membership) mayEnter(joiner model.Peer) bool {
 	if p.cfg.Tests.AnyFolder {
 		return true
 	}
-	known := p.folders.Of(raft.ServerID(peer.ID))
+	known := p.folders.Of(raft.ServerID(joiner.ID))
 	if known == "" {
-		return peer.Folder != "" && indexOf(p.Status().Servers, peer.ID) < 0
+		return joiner.Folder != "" && indexOf(p.Status().Servers, joiner.ID) < 0
 	}
-	return known == peer.Folder
+	return known == joiner.Folder
 }
 
 // take makes a peer a member without a vote, or moves one to a new address. A vote before the peer has caught
 // up could leave the cluster without a majority. Its folder's id goes into the state first, so that every
 // peer which has it as a member knows it by that folder.
-func (p membership) take(ctx context.Context, peer model.Peer) error {
+func (p membership) take(ctx context.Context, joiner model.Peer) error {
 	for _, s := range p.Status().Servers {
 		switch {
-		case s.ID == peer.ID && s.Address == peer.RaftAddress:
+		case s.ID == joiner.ID && s.Address == joiner.RaftAddress:
 			return nil
-		case s.ID != peer.ID && s.Address == peer.RaftAddress:
+		case s.ID != joiner.ID && s.Address == joiner.RaftAddress:
 			return fmt.Errorf("peer %s holds the address %s: remove it first", s.ID, s.Address)
 		}
 	}
-	expected := p.mates.expect(peer)
+	expected := p.mates.expect(joiner)
 	defer expected()
-	c, err := command.New(actor(p.Peer), &command.SetPeer{Peer: peer})
+	c, err := command.New(actor(p.Peer), &command.SetPeer{Peer: joiner})
 	if err != nil {
 		return err
 	}
@@ -161,13 +155,13 @@ func (p membership) take(ctx context.Context, peer model.Peer) error {
 	case err != nil:
 		return err
 	case !results[0].OK():
-		return &raftnet.RemoteError{Code: codeWiped, Text: results[0].Detail}
+		return &call.RemoteError{Kind: kindWiped, Text: results[0].Detail}
 	}
 	if err := p.folders.learn(nil); err != nil {
 		return err
 	}
 	timeout := patience(ctx)
-	return translateMember(p.raft.AddNonvoter(raft.ServerID(peer.ID), raft.ServerAddress(peer.RaftAddress), 0, timeout).Error())
+	return translateMember(p.raft.AddNonvoter(raft.ServerID(joiner.ID), raft.ServerAddress(joiner.RaftAddress), 0, timeout).Error())
 }
 
 // promote gives a vote to members that have caught up.
@@ -181,8 +175,8 @@ func (p membership) promote() {
 		if s.Suffrage == raft.Voter {
 			continue
 		}
-		for _, v := range p.mates.of([]Server{{ID: model.PeerID(s.ID)}}, now) {
-			if v.hello.Last+closeEnough < p.raft.LastIndex() {
+		for _, v := range p.mates.of([]peer.Server{{ID: model.PeerID(s.ID)}}, now) {
+			if v.hello.Last+peer.CloseEnough < p.raft.LastIndex() {
 				continue
 			}
 			if err := p.raft.AddVoter(s.ID, s.Address, 0, time.Second).Error(); err != nil {
@@ -193,9 +187,6 @@ func (p membership) promote() {
 		}
 	}
 }
-
-// closeEnough is how many entries a member may lack and still count as caught up.
-const closeEnough = 500
 
 // Remove removes a peer from the cluster; only the leader accepts the call. A leader that removes itself
 // steps down afterwards.
@@ -231,7 +222,7 @@ func (p *Peer) Transfer(ctx context.Context, to model.PeerID) error {
 	}
 }
 
-func indexOf(list []Server, id model.PeerID) int {
+func indexOf(list []peer.Server, id model.PeerID) int {
 	for i, s := range list {
 		if s.ID == id {
 			return i

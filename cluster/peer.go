@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
 
+	"github.com/berth-gpu/berth/cluster/call"
+	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/cluster/raftnet"
 	"github.com/berth-gpu/berth/cluster/raftstore"
 	"github.com/berth-gpu/berth/cluster/soft"
@@ -49,8 +52,8 @@ const feedBytes = 8 << 20
 type wire struct {
 	mux       *raftnet.Mux
 	transport *muffled
-	server    *raftnet.Server
-	client    *raftnet.Client
+	server    *call.Server
+	client    *call.Client
 	raftLog   *hclogSink
 }
 
@@ -160,16 +163,18 @@ func newRaft(p *Peer, conf *raft.Config, s Stores) (*raft.Raft, error) {
 
 func openWire(p *Peer) error {
 	p.wire.raftLog = newHclogSink(p.log)
-	p.wire.server = raftnet.NewServer(p.log)
+	p.wire.server = call.NewServer(p.log)
 	mux, err := raftnet.Listen(raftnet.MuxConfig{
-		Network: p.cfg.Network, Bind: p.cfg.Bind, Advertise: p.cfg.Self.RaftAddress, Calls: p.wire.server, Logger: p.log,
+		Network: p.cfg.Network, Bind: p.cfg.Bind, Advertise: p.cfg.Self.RaftAddress, Calls: p.wire.server.Admit, Logger: p.log,
 	})
 	if err != nil {
 		p.wire.raftLog.close()
 		return errors.Join(fmt.Errorf("peer %s cannot listen on %s: %w", p.cfg.Self.ID, p.cfg.Bind, err), p.wire.server.Close())
 	}
 	p.wire.mux = mux
-	p.wire.client = raftnet.NewClient(p.cfg.Network, p.cfg.Self.RaftAddress)
+	p.wire.client = call.NewClient(p.cfg.Self.ID, func(address string, timeout time.Duration) (net.Conn, error) {
+		return raftnet.DialCall(p.cfg.Network, address, timeout)
+	})
 	conf := raftnet.TransportConfig{Logger: p.wire.raftLog.logger(), Unguarded: p.cfg.Tests.Transport}
 	if !p.cfg.Tests.NoChecksums {
 		conf.CheckEntry = raftstore.CheckSeal
@@ -224,63 +229,21 @@ func (p *Peer) Changed(topics model.TopicSet, after uint64) <-chan struct{} {
 	return p.fsm.Changed(topics, after)
 }
 
-// Role is a peer's role in Raft.
-type Role string
-
-// The roles.
-const (
-	RoleLeader    Role = "leader"
-	RoleFollower  Role = "follower"
-	RoleCandidate Role = "candidate"
-	RoleStopped   Role = "stopped"
-)
-
-// Status describes a peer and its view of the cluster.
-type Status struct {
-	ID      model.PeerID
-	Cluster string
-	Role    Role
-	Term    uint64
-	Leader  Server // zero while none is known
-	Servers []Server
-
-	Last       uint64 // index of the newest entry in this peer's log
-	Committed  uint64
-	Applied    uint64        // index of the newest command in the state
-	Leaderless time.Duration // for how long no leader was heard; 0 while there is one
-	Silence    Silence       // what may be relied on of that
-
-	Defects Defects
-	Passes  Passes // of the scheduler, while this peer leads
-
-	Waiting string // why this peer takes no part in a cluster yet; empty: it does
-	Lag     Lag
-
-	Delivered   uint64 // to webhooks by this process
-	Undelivered uint64 // tries of it that did not arrive
-}
-
-// Defects counts the effects of defects since this process began.
-type Defects struct {
-	Commands  uint64 // skipped, on every peer alike
-	Decisions uint64 // of this peer as it led that came to nothing, and were taken again
-	States    uint64 // restored from snapshots that break invariants
-}
-
 // Leader returns the leader as far as this peer knows, empty while none is known, and whether that is this
 // peer. It may be called often: it costs next to nothing, where Status gathers much.
-func (p *Peer) Leader() (id model.PeerID, self bool) {
-	_, leader := p.raft.LeaderWithID()
-	return model.PeerID(leader), roleOf(p.raft.State()) == RoleLeader
+func (p *Peer) Leader() (leader peer.Server, self bool) {
+	address, id := p.raft.LeaderWithID()
+	return peer.Server{ID: model.PeerID(id), Address: string(address)}, roleOf(p.raft.State()) == peer.RoleLeader
 }
 
 // Status returns the peer's status.
-func (p *Peer) Status() Status {
+func (p *Peer) Status() peer.Status {
 	address, id := p.raft.LeaderWithID()
-	s := Status{
+	s := peer.Status{
 		ID: p.cfg.Self.ID, Cluster: p.mates.cluster(p.cfg.Cluster), Role: roleOf(p.raft.State()), Term: p.raft.CurrentTerm(),
-		Leader: Server{model.PeerID(id), string(address)}, Last: p.raft.LastIndex(), Committed: p.raft.CommitIndex(),
-		Applied: p.fsm.State().Index, Defects: Defects{p.fsm.Panics(), p.tenure.wrong.Load(), p.fsm.Broken()}, Passes: p.tenure.sum(),
+		Leader: peer.Server{ID: model.PeerID(id), Address: string(address)}, Last: p.raft.LastIndex(), Committed: p.raft.CommitIndex(),
+		Applied: p.fsm.State().Index, Passes: p.tenure.sum(),
+		Defects:   peer.Defects{Commands: p.fsm.Panics(), Decisions: p.tenure.wrong.Load(), States: p.fsm.Broken()},
 		Delivered: p.tenure.told.Delivered.Load(), Undelivered: p.tenure.told.Failed.Load(), Lag: p.Lag(),
 	}
 	if why := p.waiting.Load(); why != nil {
@@ -290,7 +253,7 @@ func (p *Peer) Status() Status {
 		list := f.Configuration().Servers
 		s.Servers, s.Silence = servers(list), silence(p, list)
 	}
-	if s.Role != RoleLeader {
+	if s.Role != peer.RoleLeader {
 		if last := p.raft.LastContact(); id == "" && !last.IsZero() {
 			s.Leaderless = time.Since(last)
 		}
@@ -298,22 +261,22 @@ func (p *Peer) Status() Status {
 	return s
 }
 
-func roleOf(s raft.RaftState) Role {
+func roleOf(s raft.RaftState) peer.Role {
 	switch s {
 	case raft.Leader:
-		return RoleLeader
+		return peer.RoleLeader
 	case raft.Candidate:
-		return RoleCandidate
+		return peer.RoleCandidate
 	case raft.Follower:
-		return RoleFollower
+		return peer.RoleFollower
 	case raft.Shutdown:
 	}
-	return RoleStopped
+	return peer.RoleStopped
 }
 
-func servers(list []raft.Server) (out []Server) {
+func servers(list []raft.Server) (out []peer.Server) {
 	for _, s := range list {
-		out = append(out, Server{model.PeerID(s.ID), string(s.Address)})
+		out = append(out, peer.Server{ID: model.PeerID(s.ID), Address: string(s.Address)})
 	}
 	return out
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/fsm"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -48,7 +49,7 @@ func (p *Peer) Propose(ctx context.Context, commands ...command.Command) ([]comm
 		p.Saw(a.index)
 		return a.results, a.index, a.err
 	case <-ctx.Done():
-		return nil, 0, fmt.Errorf("%w: %w", ErrOutcomeUnknown, context.Cause(ctx))
+		return nil, 0, fmt.Errorf("%w: %w", peer.ErrOutcomeUnknown, context.Cause(ctx))
 	}
 }
 
@@ -56,15 +57,15 @@ func (p *Peer) Propose(ctx context.Context, commands ...command.Command) ([]comm
 func (p *Peer) mayPropose(lane command.Lane) error {
 	switch {
 	case p.fsm.Halted():
-		return ErrClosed
+		return peer.ErrClosed
 	case p.raft.State() != raft.Leader:
 		return notLeader(p)
 	case lane == command.LaneControl:
 		return nil
 	case p.mates.low():
-		return ErrNoSpace
+		return peer.ErrNoSpace
 	case p.mates.split():
-		return ErrDiverged
+		return peer.ErrDiverged
 	}
 	return nil
 }
@@ -72,9 +73,9 @@ func (p *Peer) mayPropose(lane command.Lane) error {
 func notLeader(p *Peer) error {
 	address, id := p.raft.LeaderWithID()
 	if id == "" || id == raft.ServerID(p.cfg.Self.ID) {
-		return ErrNoLeader
+		return peer.ErrNoLeader
 	}
-	return &NotLeaderError{Leader: model.PeerID(id), Address: string(address)}
+	return &peer.NotLeaderError{Leader: model.PeerID(id), Address: string(address)}
 }
 
 // proposer is a peer as it proposes entries to raft.
@@ -109,7 +110,7 @@ func outcome(future raft.ApplyFuture) (uint64, []command.Result, error) {
 	}
 	out, applied := future.Response().(fsm.Outcome)
 	if !applied {
-		return 0, nil, fmt.Errorf("%w: %w", ErrOutcomeUnknown, fsm.ErrHalted)
+		return 0, nil, fmt.Errorf("%w: %w", peer.ErrOutcomeUnknown, fsm.ErrHalted)
 	}
 	return out.Index, out.Results, nil
 }
@@ -120,9 +121,9 @@ func translate(err error) error {
 	switch {
 	case errors.Is(err, raft.ErrNotLeader), errors.Is(err, raft.ErrEnqueueTimeout),
 		errors.Is(err, raft.ErrLeadershipTransferInProgress):
-		return fmt.Errorf("%w: %w", ErrNoLeader, err)
+		return fmt.Errorf("%w: %w", peer.ErrNoLeader, err)
 	}
-	return fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
+	return fmt.Errorf("%w: %w", peer.ErrOutcomeUnknown, err)
 }
 
 // Saw notes that this peer has answered, or forwarded and seen answered, with a state of that index: reads of

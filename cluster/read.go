@@ -8,40 +8,26 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/berth-gpu/berth/cluster/peer"
+	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
-)
-
-// Consistency is how new a read must be.
-type Consistency uint8
-
-// The consistencies.
-const (
-	// Default reads this peer's state, at least as new as anything that this peer has answered before. While
-	// the peer has not caught up, see [Lag.CaughtUp], the read is like Linearizable: the answers of the
-	// former process are unknown.
-	Default Consistency = iota
-	// Stale reads this peer's current state.
-	Stale
-	// Linearizable reads a state that holds everything acknowledged anywhere before the read began. It costs
-	// the leader a log entry, which many reads share, and waits for a leader where none is known.
-	Linearizable
 )
 
 // Read returns a state of the given consistency and at least the given index. It waits for this peer to catch
 // up until the context ends, then fails with ErrBehind; with ErrNoLeader if it has waited for a leader.
-func (p *Peer) Read(ctx context.Context, c Consistency, atLeast uint64) (state.State, error) {
+func (p *Peer) Read(ctx context.Context, c peer.Consistency, atLeast uint64) (state.State, error) {
 	switch c {
-	case Stale:
-	case Default:
+	case peer.Stale:
+	case peer.Default:
 		atLeast = max(atLeast, p.seen.Load())
 		if lag := p.Lag(); !lag.CaughtUp() && p.folders.open.Load() {
 			index, err := newestIndex(ctx, p)
 			if err != nil {
-				return state.State{}, fmt.Errorf("%w: %s (%w)", ErrBehind, lag.Why(), err)
+				return state.State{}, fmt.Errorf("%w: %s (%w)", peer.ErrBehind, lag.Why(), err)
 			}
 			atLeast = max(atLeast, index)
 		}
-	case Linearizable:
+	case peer.Linearizable:
 		index, err := newestIndex(ctx, p)
 		if err != nil {
 			return state.State{}, err
@@ -55,14 +41,14 @@ func (p *Peer) Read(ctx context.Context, c Consistency, atLeast uint64) (state.S
 	case <-p.fsm.Reached(atLeast):
 		s := p.fsm.State()
 		p.Saw(s.Index)
-		if c == Linearizable {
+		if c == peer.Linearizable {
 			p.settled.Store(true)
 		}
 		return s, nil
 	case <-ctx.Done():
-		return state.State{}, fmt.Errorf("%w: at %d, wanted %d", ErrBehind, p.fsm.State().Index, atLeast)
+		return state.State{}, fmt.Errorf("%w: at %d, wanted %d", peer.ErrBehind, p.fsm.State().Index, atLeast)
 	case <-p.life.ctx.Done():
-		return state.State{}, ErrClosed
+		return state.State{}, peer.ErrClosed
 	}
 }
 
@@ -74,7 +60,7 @@ const leaderPause = 20 * time.Millisecond
 func newestIndex(ctx context.Context, p *Peer) (uint64, error) {
 	for {
 		index, err := p.readIndex(ctx)
-		if !errors.Is(err, ErrNoLeader) && !errors.Is(err, ErrOutcomeUnknown) {
+		if !errors.Is(err, peer.ErrNoLeader) && !errors.Is(err, peer.ErrOutcomeUnknown) {
 			return index, err
 		}
 		select {
@@ -82,7 +68,7 @@ func newestIndex(ctx context.Context, p *Peer) (uint64, error) {
 		case <-ctx.Done():
 			return 0, err
 		case <-p.life.ctx.Done():
-			return 0, ErrClosed
+			return 0, peer.ErrClosed
 		}
 	}
 }
@@ -95,9 +81,9 @@ func (p *Peer) readIndex(ctx context.Context) (uint64, error) {
 	}
 	address, id := p.raft.LeaderWithID()
 	if id == "" {
-		return 0, ErrNoLeader
+		return 0, peer.ErrNoLeader
 	}
-	return exchanger{p}.askReadIndex(ctx, string(address))
+	return exchanger{p}.askReadIndex(ctx, peer.Server{ID: model.PeerID(id), Address: string(address)})
 }
 
 // barrier commits an entry that does nothing. When it has been applied here, so has everything before it.
@@ -169,7 +155,7 @@ func (b *barriers) refuse() {
 	for {
 		select {
 		case done := <-b.in:
-			done <- reading{err: ErrClosed}
+			done <- reading{err: peer.ErrClosed}
 		default:
 			return
 		}

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/berth-gpu/berth/cluster/peer"
 )
 
 // A leader that is cut off answers no linearizable read, even if it still believes to lead; it still serves
@@ -14,10 +16,10 @@ func TestACutOffLeaderAnswersNoLinearizableRead(t *testing.T) {
 		l := w.leader()
 		w.mustPropose(l, 1)
 		w.net.Isolate(l.name)
-		if _, err := l.Read(within(5*time.Second), Linearizable, 0); err == nil {
+		if _, err := l.Read(within(5*time.Second), peer.Linearizable, 0); err == nil {
 			t.Error("a cut-off leader answered a linearizable read")
 		}
-		if s, err := l.Read(within(time.Second), Stale, 0); err != nil || s.Jobs.Len() != 1 {
+		if s, err := l.Read(within(time.Second), peer.Stale, 0); err != nil || s.Jobs.Len() != 1 {
 			t.Errorf("a stale read gave %d jobs, %v", s.Jobs.Len(), err)
 		}
 		rest := without(w.peers, l)
@@ -37,10 +39,10 @@ func TestAPeerReadsItsOwnWrites(t *testing.T) {
 			t.Fatal(err)
 		}
 		f.Saw(index) // as after forwarding it
-		if s, err := f.Read(within(time.Second), Default, 0); err != nil || s.Index < index || s.Jobs.Len() != 1 {
+		if s, err := f.Read(within(time.Second), peer.Default, 0); err != nil || s.Index < index || s.Jobs.Len() != 1 {
 			t.Errorf("a default read gave state %d: %v; want at least %d", s.Index, err, index)
 		}
-		if _, err := f.Read(within(100*time.Millisecond), Default, index+1000); !errors.Is(err, ErrBehind) {
+		if _, err := f.Read(within(100*time.Millisecond), peer.Default, index+1000); !errors.Is(err, peer.ErrBehind) {
 			t.Errorf("a read of the future gave %v", err)
 		}
 	})
@@ -54,7 +56,7 @@ func TestReadsShareABarrier(t *testing.T) {
 		var reads sync.WaitGroup
 		for range 200 {
 			reads.Go(func() {
-				if _, err := l.Read(within(time.Second), Linearizable, 0); err != nil {
+				if _, err := l.Read(within(time.Second), peer.Linearizable, 0); err != nil {
 					t.Error(err)
 				}
 			})
@@ -71,7 +73,7 @@ func TestACutOffFollowerAnswersNoLinearizableRead(t *testing.T) {
 	inWorld(t, 3, nil, func(w *world) {
 		f := w.other(w.leader())
 		w.net.Isolate(f.name)
-		if _, err := f.Read(within(3*time.Second), Linearizable, 0); !errors.Is(err, ErrNoLeader) {
+		if _, err := f.Read(within(3*time.Second), peer.Linearizable, 0); !errors.Is(err, peer.ErrNoLeader) {
 			t.Errorf("a cut-off follower answered %v", err)
 		}
 	})
@@ -84,7 +86,7 @@ func TestALinearizableReadWaitsForALeader(t *testing.T) {
 		w.mustPropose(l, 1)
 		f := w.other(l)
 		w.crash(l)
-		if s, err := f.Read(within(time.Minute), Linearizable, 0); err != nil || s.Jobs.Len() != 1 {
+		if s, err := f.Read(within(time.Minute), peer.Linearizable, 0); err != nil || s.Jobs.Len() != 1 {
 			t.Errorf("read %d jobs: %v", s.Jobs.Len(), err)
 		}
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 )
@@ -21,7 +22,7 @@ func (p *Peer) Renew(ctx context.Context, r command.Renewal, urgent bool) (model
 	select {
 	case p.renew.in <- w:
 	case <-p.life.ctx.Done():
-		return 0, ErrClosed
+		return 0, peer.ErrClosed
 	case <-ctx.Done():
 		return 0, context.Cause(ctx)
 	}
@@ -124,7 +125,7 @@ func (p proposer) proposeRenewals(ctx context.Context, renewals []command.Renewa
 		return nil, err
 	}
 	if len(results[0].Verdicts) != len(renewals) {
-		return nil, ErrOutcomeUnknown
+		return nil, peer.ErrOutcomeUnknown
 	}
 	return results[0].Verdicts, nil
 }

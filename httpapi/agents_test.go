@@ -190,12 +190,10 @@ func TestPeersShareWhatIsSoft(t *testing.T) {
 	if _, err := d.a.Renew(t.Context(), renew); err != nil {
 		t.Fatal(err)
 	}
-	d.with(func(c *statetest.Cluster) {
-		c.Do(&command.SetPeer{Peer: model.Peer{ID: "p2", RaftAddress: "127.0.0.1:7000", APIAddress: strings.TrimPrefix(other.url, "http://"), Level: 1}})
-	})
+	d.mates(other)
 	other.with(func(c *statetest.Cluster) { *c = *d.cluster }) // it has applied the same log
 	l := d.leader
-	l.ID, l.Self, l.Address = "p0", false, strings.TrimPrefix(d.url, "http://")
+	l.ID, l.Self, l.Address = "p0", false, d.wired.address
 	other.lead(l)
 	var status wire.GPUStatus
 	other.do(http.MethodGet, "/gpu/status", "").into(&status)

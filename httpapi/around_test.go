@@ -15,9 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
-	"github.com/berth-gpu/berth/fsm/state/statetest"
 	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/problem"
@@ -162,10 +160,7 @@ func TestOtherSitesAreCountedAsTheirCallers(t *testing.T) {
 // place another answers, is told as such.
 func TestPeersAreAsked(t *testing.T) {
 	s := newSite(t)
-	other := newSite(t)
-	s.with(func(c *statetest.Cluster) {
-		c.Do(&command.SetPeer{Peer: model.Peer{ID: "p2", RaftAddress: "127.0.0.1:7000", APIAddress: strings.TrimPrefix(other.url, "http://"), Level: 1}})
-	})
+	s.mates(newSite(t))
 	var peers wire.Peers
 	s.do(http.MethodGet, "/cluster/peers", "").into(&peers)
 	if len(peers.Peers) != 2 || !peers.Peers[0].Self || !peers.Peers[0].Reachable || peers.Peers[0].Role != "leader" || peers.Leader != "p1" {
@@ -174,16 +169,11 @@ func TestPeersAreAsked(t *testing.T) {
 	if peers.Peers[1].Reachable {
 		t.Error("p1 answers at the address of p2 and is taken for it")
 	}
-	true2 := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set(wire.HeaderIndex, "17")
-		_, _ = io.WriteString(w, `{"status":"ok","peer":"p2","role":"follower"}`)
-	}))
-	defer true2.Close()
-	s.with(func(c *statetest.Cluster) {
-		c.Do(&command.SetPeer{Peer: model.Peer{ID: "p2", RaftAddress: "127.0.0.1:7000", APIAddress: true2.Listener.Addr().String(), Level: 1}})
-	})
+	s.submit(`{"command":"x"}`).into(new(wire.Submitted))
+	other := newFollower(t, s, auth.Keys{})
+	s.mates(other)
 	s.do(http.MethodGet, "/cluster/peers", "").into(&peers)
-	if p := peers.Peers[1]; !p.Reachable || p.AppliedIndex != 17 || p.Role != "follower" || p.RaftAddress != "127.0.0.1:7002" {
+	if p := peers.Peers[1]; !p.Reachable || p.AppliedIndex != s.State().Index || p.Role != "follower" || p.RaftAddress != other.wired.address {
 		t.Errorf("p2 is %+v", p)
 	}
 }
@@ -193,7 +183,7 @@ func TestTwoPeers(t *testing.T) {
 	leader, follower := newSite(t), newSite(t)
 	follower.failWith(&problem.Fault{Code: wire.CodeNoLeader, Err: errors.New("p2 leads")})
 	l := leader.leader
-	l.ID, l.Self, l.Address = "p2", false, strings.TrimPrefix(leader.url, "http://")
+	l.ID, l.Self, l.Address = "p2", false, leader.wired.address
 	follower.lead(l)
 	var out wire.Submitted
 	r := follower.submit(`{"command":"x","user":"ann"}`)
@@ -206,7 +196,7 @@ func TestTwoPeers(t *testing.T) {
 	}
 	// A peer that is taken for the leader and is not does not pass it on again. What is
 	// on its way when patience ends has an outcome that is not known.
-	l.Address = strings.TrimPrefix(follower.url, "http://")
+	l.Address = follower.wired.address
 	follower.lead(l)
 	r = follower.submit(`{"command":"x"}`)
 	if code := r.header.Get(wire.HeaderCode); r.status != http.StatusServiceUnavailable || code != wire.CodeNoLeader && code != wire.CodeOutcomeUnknown {

@@ -213,19 +213,18 @@ func TestRefusalsAreKept(t *testing.T) {
 	peer := newOne(t)
 	kept := &refusals{}
 	api := New(core.Config{Self: "p1", Now: peer.now, Peer: core.Peer{Proposer: peer, Reader: peer, Members: peer, Refusals: kept}, Own: []string{"example.com:80"}})
-	ask := func(method, path, body, from, client string) {
+	ask := func(method, path, body, from string) {
 		r := httptest.NewRequest(method, path, nil)
 		if body != "" {
 			r = httptest.NewRequest(method, path, strings.NewReader(body))
 		}
 		r.RemoteAddr = from
-		r.Header.Set(wire.HeaderClient, client)
 		api.ServeHTTP(httptest.NewRecorder(), r)
 	}
-	ask(http.MethodPost, "/queue/submit", `{"command": "x", "gpus": "many"}`, "192.0.2.7:4000", "203.0.113.9")
-	ask(http.MethodPut, "/orchestrator/policy", `{"policy": "by-colour"}`, "[2001:db8::1]:4000", "")
-	ask(http.MethodDelete, "/queue/99", "", "192.0.2.7:4000", "") // refused by the state: in the log
-	ask(http.MethodGet, "/jobs/99", "", "192.0.2.7:4000", "")     // asks for no change
+	ask(http.MethodPost, "/queue/submit", `{"command": "x", "gpus": "many"}`, "192.0.2.7:4000")
+	ask(http.MethodPut, "/orchestrator/policy", `{"policy": "by-colour"}`, "[2001:db8::1]:4000")
+	ask(http.MethodDelete, "/queue/99", "", "192.0.2.7:4000") // refused by the state: in the log
+	ask(http.MethodGet, "/jobs/99", "", "192.0.2.7:4000")     // asks for no change
 	if len(kept.list) != 2 {
 		t.Fatalf("kept are %+v", kept.list)
 	}

@@ -84,7 +84,7 @@ func TestTwoCredentialsAreRefused(t *testing.T) {
 	s.do(http.MethodGet, "/queue", "", append(as(bob), "X-API-Key", bob)...).into(&wire.Queue{})
 }
 
-// Unless the sender proves to be a peer, a request comes from where it comes from.
+// A request comes from where it comes from, whatever its headers say.
 func TestClientsAddressesWithoutAuthentication(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -92,7 +92,7 @@ func TestClientsAddressesWithoutAuthentication(t *testing.T) {
 	parts := s.api.Peer
 	parts.Refusals = kept
 	s.api = New(core.Config{Self: "p1", Now: s.now, Peer: parts})
-	s.asked("localhost", http.MethodPost, "/queue/submit", `{"command":""}`, wire.HeaderForwarded, "p2", wire.HeaderClient, "8.8.8.8").about("command")
+	s.asked("localhost", http.MethodPost, "/queue/submit", `{"command":""}`, "X-Berth-Forwarded", "p2", "X-Berth-Client", "8.8.8.8").about("command")
 	if len(kept.list) != 1 || kept.list[0].From != "192.0.2.1" { // as httptest has it
 		t.Errorf("kept are %+v", kept.list)
 	}

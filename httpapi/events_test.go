@@ -15,11 +15,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
-	"github.com/berth-gpu/berth/httpapi/port"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -201,8 +201,8 @@ func TestResumingAfterWhatNeverWas(t *testing.T) {
 // catchingUp is a peer whose state is old unless the newest is asked for.
 type catchingUp struct{ behind }
 
-func (c *catchingUp) Read(ctx context.Context, level port.Consistency) (state.State, error) {
-	if level == port.Linearizable {
+func (c *catchingUp) Read(ctx context.Context, level peer.Consistency) (state.State, error) {
+	if level == peer.Linearizable {
 		return c.one.Read(ctx, level)
 	}
 	return c.old, nil

@@ -17,11 +17,11 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// agentPaths are what agents and peers post to.
+// agentPaths are what agents post to.
 func agentPaths() []string {
 	return []string{
 		agentwire.PathRegister, agentwire.PathRenew, agentwire.PathDesired, agentwire.PathReport, agentwire.PathInventory, agentwire.PathBlob,
-		agentwire.PathTail, agentwire.PathSilence, agentwire.PathSamples,
+		agentwire.PathTail, agentwire.PathSilence,
 	}
 }
 

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berth-gpu/berth/cluster/call"
+	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/cluster/soft"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -20,7 +22,6 @@ import (
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/forward"
-	"github.com/berth-gpu/berth/httpapi/port"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -31,7 +32,8 @@ type one struct {
 	waiting []waiter
 	fail    error  // that proposals fail with
 	behind  error  // that reads fail with
-	lacks   string // why the state has not caught up
+	lacks   uint64 // entries of the cluster's log
+	mate    string // address of the peer port of p2
 	leader  forward.Leader
 	until   context.Context
 	end     context.CancelFunc
@@ -54,7 +56,7 @@ type waiter struct {
 }
 
 func newOne(tb statetest.TB) *one {
-	p := &one{cluster: statetest.New(tb), leader: forward.Leader{ID: "p1", Self: true, Address: "127.0.0.1:1"}}
+	p := &one{cluster: statetest.New(tb), leader: forward.Leader{ID: "p1", Self: true, Address: "127.0.0.1:1"}, mate: "127.0.0.1:7002"}
 	p.cluster.Unchecked = true
 	p.feed = soft.NewFeed(1 << 20)
 	p.cluster.Told = p.feed.Put
@@ -125,7 +127,7 @@ func (p *one) State() state.State {
 	return p.cluster.State
 }
 
-func (p *one) Read(context.Context, port.Consistency) (state.State, error) {
+func (p *one) Read(context.Context, peer.Consistency) (state.State, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.cluster.State, p.behind
@@ -148,31 +150,78 @@ func (p *one) Leader() (forward.Leader, context.Context) {
 
 func (p *one) Saw(uint64) {}
 
-func (p *one) Standing() port.Standing {
+func (p *one) Status() peer.Status {
 	s := p.State()
 	l, _ := p.Leader()
-	role := "follower"
+	role := peer.RoleFollower
 	if l.Self {
-		role = "leader"
+		role = peer.RoleLeader
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return port.Standing{
-		Behind:     p.lacks,
-		ClockAhead: map[model.PeerID]time.Duration{"p1": 0}, ClocksAgree: true,
-		Passes: 4, PassesTook: time.Millisecond, Silent: 7 * time.Second, Skipped: 1, Undecided: 2, Broken: 3, Voters: []model.PeerID{"p1", "p2"},
-		ID: "p1", Cluster: "c", Role: role, Term: 3, Leader: l.ID, Last: s.Index, Committed: s.Index, Applied: s.Index,
-		Servers: []model.Peer{{ID: "p1", RaftAddress: "127.0.0.1:7001"}, {ID: "p2", RaftAddress: "127.0.0.1:7002"}},
+	return peer.Status{
+		Lag:    peer.Lag{Known: true, Entries: p.lacks},
+		Passes: peer.Passes{Count: 4, Took: time.Millisecond}, Defects: peer.Defects{Commands: 1, Decisions: 2, States: 3},
+		Silence: peer.Silence{For: 7 * time.Second, Voters: []model.PeerID{"p1", "p2"}},
+		ID:      "p1", Cluster: "c", Role: role, Term: 3, Leader: peer.Server{ID: l.ID}, Last: s.Index, Committed: s.Index, Applied: s.Index,
+		Servers: []peer.Server{{ID: "p1", Address: "127.0.0.1:7001"}, {ID: "p2", Address: p.mate}},
 	}
+}
+
+func (p *one) Clocks() peer.Clocks {
+	return peer.Clocks{Ahead: map[model.PeerID]time.Duration{"p1": 0}, Agree: true}
+}
+
+// wired is a peer's end of the wire to other peers.
+type wired struct {
+	answers *call.Server
+	calls   *call.Client
+	address string
+}
+
+// newWired opens a peer port on loopback.
+func newWired(t testing.TB, self model.PeerID) wired {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	answers := call.NewServer(nil)
+	calls := call.NewClient(self, func(address string, timeout time.Duration) (net.Conn, error) {
+		return net.DialTimeout("tcp", address, timeout)
+	})
+	var accepting sync.WaitGroup
+	accepting.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil || answers.Admit(conn) != nil {
+				return
+			}
+		}
+	})
+	t.Cleanup(func() {
+		_ = listener.Close()
+		accepting.Wait()
+		_, _ = calls.Close(), answers.Close()
+	})
+	return wired{answers, calls, listener.Addr().String()}
+}
+
+// mates makes the site of p1 call another site p2.
+func (s *site) mates(other *site) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mate = other.wired.address
 }
 
 // site is an API over one peer, listening.
 type site struct {
 	*one
 
-	t   testing.TB
-	api *core.API
-	url string
+	t     testing.TB
+	api   *core.API
+	url   string
+	wired wired
 }
 
 func newSite(t testing.TB) *site {
@@ -182,12 +231,12 @@ func newSite(t testing.TB) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	began := time.Now()
+	began, port := time.Now(), newWired(t, "p1")
 	api := New(core.Config{
 		Self: "p1", Version: "test", Dial: (&net.Dialer{}).DialContext,
 		Now: func() time.Time { return peer.now() }, Settings: switches{}, Own: []string{"example.com:80"}, // the host of httptest's requests
 		Peer: core.Peer{
-			Proposer: peer, Reader: peer, Members: peer, Tails: tails, Beats: peer, Feed: peer.feed,
+			Proposer: peer, Reader: peer, Members: peer, Tails: tails, Beats: peer, Feed: peer.feed, Answers: port.answers, Calls: port.calls,
 			Telemetry: soft.NewBoard(func() time.Duration { return time.Since(began) }),
 		},
 	})
@@ -198,7 +247,7 @@ func newSite(t testing.TB) *site {
 		}
 		server.Close()
 	})
-	return &site{peer, t, api, server.URL}
+	return &site{peer, t, api, server.URL, port}
 }
 
 // now is the cluster's time: tests are not older than the state that they make.

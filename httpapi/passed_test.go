@@ -2,18 +2,19 @@ package httpapi
 
 import (
 	"context"
-	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"testing"
 	"time"
 
+	"github.com/berth-gpu/berth/cluster/call"
+	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/cluster/soft"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
+	"github.com/berth-gpu/berth/httpapi/agentwire"
 	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/forward"
@@ -31,21 +32,22 @@ func (f *follower) Leader() (forward.Leader, context.Context) { return f.at, f.u
 // newFollower is a site that follows another and shares its state.
 func newFollower(t testing.TB, s *site, keys auth.Keys) *site {
 	t.Helper()
-	peer := &follower{s.one, forward.Leader{ID: "p1", Address: strings.TrimPrefix(s.url, "http://")}}
+	peer := &follower{s.one, forward.Leader{ID: "p1", Address: s.wired.address}}
 	tails, err := soft.OpenTails(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
+	port := newWired(t, "p2")
 	api := New(core.Config{
 		Self: "p2", Version: "test", Dial: (&net.Dialer{}).DialContext, Now: func() time.Time { return s.now() }, Terms: core.Terms{Keys: keys},
 		Peer: core.Peer{
-			Proposer: peer, Reader: peer, Members: peer, Tails: tails, Beats: peer,
+			Proposer: peer, Reader: peer, Members: peer, Tails: tails, Beats: peer, Answers: port.answers, Calls: port.calls,
 			Telemetry: soft.NewBoard(func() time.Duration { return 0 }),
 		},
 	})
 	server := httptest.NewServer(api)
 	t.Cleanup(server.Close)
-	return &site{s.one, t, api, server.URL}
+	return &site{s.one, t, api, server.URL, port}
 }
 
 // What a follower passes on is carried out in its caller's name, and the leader looks
@@ -77,81 +79,88 @@ func TestPassedOn(t *testing.T) {
 	}
 }
 
-const (
-	signedTarget = "/queue/submit?dry_run=false"
-	signedBody   = `{"command":"true"}`
-)
-
-// signed is a submission of ann's that a peer with the secret has passed on.
-func signed(secret model.Secret, at time.Time) *http.Request {
-	p := &auth.Prover{Self: "p2", Secret: func() model.Secret { return secret }, Now: func() time.Time { return at }}
-	r := httptest.NewRequest(http.MethodPost, signedTarget, strings.NewReader(signedBody))
-	r.Header.Set(wire.HeaderRequestID, "k")
-	r = r.WithContext(auth.With(r.Context(), &auth.Caller{Kind: auth.User, Credential: auth.HashOf(ann)}))
-	p.Sign(r, []byte(signedBody))
-	return r
+// pass makes the call by which a peer passes a request on.
+func pass(t testing.TB, s *site, q *forward.Request) (*forward.Answer, error) {
+	t.Helper()
+	port := newWired(t, "p2")
+	return forward.Over(port.calls)(t.Context(), peer.Server{ID: "p1", Address: s.wired.address}, q)
 }
 
-// withBody is the request with another body under the same header.
-func withBody(body io.Reader) func(*http.Request) *http.Request {
-	return func(r *http.Request) *http.Request {
-		other := httptest.NewRequest(http.MethodPost, signedTarget, body)
-		other.Header = r.Header
-		return other
-	}
-}
-
-// A request that claims to be passed on without a valid proof has no caller.
-func TestForgedProofs(t *testing.T) {
+// A request that is passed on needs the credential of its caller like any other: the claim to be a peer is not
+// enough to make one in the name of a user.
+func TestAPeersClaimIsNoCredential(t *testing.T) {
 	s := newGuarded(t)
-	now := s.now()
-	serve := func(r *http.Request) int {
-		w := httptest.NewRecorder()
-		s.api.ServeHTTP(w, r.WithContext(context.Background()))
-		return w.Code
-	}
-	if got := serve(signed(model.Secret{1}, now)); got != http.StatusOK {
-		t.Fatalf("what a peer has signed is answered %d", got)
-	}
-	for name, change := range map[string]func(*http.Request) *http.Request{
-		"no proof":       func(r *http.Request) *http.Request { r.Header.Del(auth.HeaderProof); return r },
-		"another secret": func(*http.Request) *http.Request { return signed(model.Secret{2}, now) },
-		"of long ago":    func(*http.Request) *http.Request { return signed(model.Secret{1}, now.Add(-2*time.Minute)) },
-		"of the future":  func(*http.Request) *http.Request { return signed(model.Secret{1}, now.Add(2*time.Minute)) },
-		"another method": func(r *http.Request) *http.Request { r.Method = http.MethodPut; return r },
-		"another query":  func(r *http.Request) *http.Request { r.URL.RawQuery = "dry_run=true"; return r },
-		"another peer":   func(r *http.Request) *http.Request { r.Header.Set(wire.HeaderForwarded, "p3"); return r },
-		"another client": func(r *http.Request) *http.Request { r.Header.Set(wire.HeaderClient, "192.0.2.9"); return r },
-		"another key":    func(r *http.Request) *http.Request { r.Header.Set(wire.HeaderRequestID, "l"); return r },
-		"no key":         func(r *http.Request) *http.Request { r.Header.Del(wire.HeaderRequestID); return r },
-		"another caller": swap(auth.HashOf(ann).String(), auth.HashOf(adam).String()),
-		"half a proof": func(r *http.Request) *http.Request {
-			r.Header.Set(auth.HeaderProof, r.Header.Get(auth.HeaderProof)[:99])
-			return r
-		},
-		"another version": swap("v1 ", "v2 "),
-		"another body":    withBody(strings.NewReader(strings.Replace(signedBody, "true", "evil", 1))),
-		"no body":         withBody(nil),
+	for name, c := range map[string]struct {
+		header http.Header
+		status int
+	}{
+		"a token":      {http.Header{"Authorization": {"Bearer " + ann}}, http.StatusOK},
+		"none":         {http.Header{}, http.StatusUnauthorized},
+		"its hash":     {http.Header{"Authorization": {"Bearer " + auth.HashOf(ann).String()}}, http.StatusUnauthorized},
+		"two of them":  {http.Header{"Authorization": {"Bearer " + ann}, "X-Api-Key": {adam}}, http.StatusBadRequest},
+		"a viewer's":   {http.Header{"Authorization": {"Bearer " + viewer}}, http.StatusForbidden},
+		"of an agent":  {http.Header{"Authorization": {"Bearer " + agent}}, http.StatusForbidden},
+		"unknown":      {http.Header{"Authorization": {"Bearer berth_of_nobody"}}, http.StatusUnauthorized},
+		"the old ways": {http.Header{"X-Berth-Forwarded": {"p2"}, "X-Berth-Proof": {"v1 0 0 0 0"}}, http.StatusUnauthorized},
 	} {
-		t.Run(name, func(t *testing.T) {
-			before := s.State().Index
-			got := serve(change(signed(model.Secret{1}, now)))
-			if got != http.StatusUnauthorized && got != http.StatusBadRequest || s.State().Index != before {
-				t.Errorf("answered %d", got)
-			}
+		got, err := pass(t, s, &forward.Request{
+			Method: http.MethodPost, Target: "/queue/submit", Header: c.header, Body: []byte(`{"command":"true"}`), Client: "203.0.113.9",
 		})
+		if err != nil || got.Status != c.status {
+			t.Errorf("%s: %+v, %v, want %d", name, got, err, c.status)
+		}
 	}
-	// Sent again as it was it is the same request under the same key.
-	before := s.State().Jobs.Len()
-	if got := serve(signed(model.Secret{1}, now)); got != http.StatusOK || s.State().Jobs.Len() != before {
-		t.Errorf("answered %d, %d jobs more", got, s.State().Jobs.Len()-before)
+	if n := s.State().Jobs.Len(); n != 1 {
+		t.Errorf("%d jobs", n)
+	}
+	got, err := pass(t, s, &forward.Request{Method: http.MethodGet, Target: "/events", Header: http.Header{"Authorization": {"Bearer " + adam}}})
+	if err != nil || got.Status != http.StatusMethodNotAllowed {
+		t.Errorf("a read that is passed on: %+v, %v", got, err)
 	}
 }
 
-func swap(from, to string) func(*http.Request) *http.Request {
-	return func(r *http.Request) *http.Request {
-		r.Header.Set(auth.HeaderProof, strings.Replace(r.Header.Get(auth.HeaderProof), from, to, 1))
-		return r
+// A peer whose API has not all its paths yet answers no request that is passed on, and no other call of the
+// API: its "no such path" would pass for the answer of a leader that has just started.
+func TestNothingIsPassedOnToAnUnfinishedAPI(t *testing.T) {
+	t.Parallel()
+	one, port := newOne(t), newWired(t, "p1")
+	api := core.New(core.Config{
+		Self: "p1", Now: one.now, Own: []string{"example.com:80"},
+		Peer: core.Peer{
+			Proposer: one, Reader: one, Members: one, Answers: port.answers, Calls: port.calls,
+			Telemetry: soft.NewBoard(func() time.Duration { return 0 }),
+		},
+	})
+	s := &site{one, t, api, "", port}
+	submission := &forward.Request{Method: http.MethodPost, Target: "/queue/submit", Header: http.Header{}, Body: []byte(`{"command":"true"}`)}
+	samples := call.Define[struct{}, agentwire.Samples](call.Bulk, "samples")
+	ask := func() error {
+		_, err := call.Do(t.Context(), port.calls, peer.Server{ID: "p1", Address: port.address}, samples, &struct{}{})
+		return err
+	}
+	unready := func(when string) {
+		if got, err := pass(t, s, submission); call.KindOf(err) != call.KindUnknown || !call.Undone(err) {
+			t.Errorf("%s: answered %+v, %v", when, got, err)
+		}
+		if err := ask(); call.KindOf(err) != call.KindUnknown {
+			t.Errorf("%s: samples are answered: %v", when, err)
+		}
+	}
+	unready("without a path")
+	complete := route(api)
+	unready("with the paths of all operations")
+	complete()
+	if got, err := pass(t, s, submission); err != nil || got.Status != http.StatusOK {
+		t.Errorf("a complete API answers %+v, %v", got, err)
+	}
+	if err := ask(); err != nil {
+		t.Errorf("a complete API answers samples with %v", err)
+	}
+	if err := api.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if got, err := pass(t, s, submission); err != nil || got.Status != http.StatusServiceUnavailable || http.Header(got.Header).Get(wire.HeaderCode) != wire.CodeNoLeader {
+		t.Errorf("an API that has ended answers %+v, %v", got, err)
 	}
 }
 

@@ -11,27 +11,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/fsm/command"
-	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/core"
-	"github.com/berth-gpu/berth/httpapi/port"
+	"github.com/berth-gpu/berth/httpapi/forward"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
-
-// A request with an invalid proof is counted like one without a caller.
-func TestForgersAreCounted(t *testing.T) {
-	s := newGuarded(t)
-	s.api.Gate.Addresses = auth.NewLimiter(1, func() time.Time { return time.Unix(1, 0) })
-	forged := []string{auth.HeaderProof, "v1 0 0 0 0"}
-	for range 2 {
-		s.do(http.MethodPost, "/queue/submit", "{}", forged...).problem(http.StatusUnauthorized, wire.CodeUnauthenticated)
-	}
-	s.do(http.MethodPost, "/queue/submit", "{}", forged...).problem(http.StatusTooManyRequests, wire.CodeRateLimited)
-}
 
 // Rates apply with authentication only.
 func TestWhoeverIsNotAskedIsNotCounted(t *testing.T) {
@@ -49,8 +38,8 @@ func TestRefusalsOfCallersAreKept(t *testing.T) {
 	peer := newOne(t)
 	guard(peer.cluster)
 	peer.cluster.Submit(1, func(b *command.Submit) { b.Spec.User = "ann" })
-	kept := &refusals{}
-	api := New(core.Config{Self: "p1", Now: peer.now, Peer: core.Peer{Proposer: peer, Reader: peer, Members: peer, Refusals: kept}})
+	kept, port := &refusals{}, newWired(t, "p1")
+	api := New(core.Config{Self: "p1", Now: peer.now, Peer: core.Peer{Proposer: peer, Reader: peer, Members: peer, Refusals: kept, Answers: port.answers}})
 	ask := func(r *http.Request) {
 		r.RemoteAddr = "192.0.2.7:4000"
 		w := httptest.NewRecorder()
@@ -63,15 +52,10 @@ func TestRefusalsOfCallersAreKept(t *testing.T) {
 	other := httptest.NewRequest(http.MethodDelete, "/queue/1", nil)
 	other.Header.Set("X-Auth-Token", bob)
 	ask(other)
-	passed := httptest.NewRequest(http.MethodPost, "/orchestrator/stop", nil)
-	passed = passed.WithContext(auth.With(passed.Context(), &auth.Caller{Credential: auth.HashOf(bob)}))
-	passed.Header.Set(wire.HeaderClient, "203.0.113.9")
-	p := &auth.Prover{Self: "p2", Secret: func() model.Secret { return model.Secret{1} }, Now: peer.now}
-	p.Sign(passed, nil)
-	ask(passed.WithContext(t.Context()))
-	forged := passed.Clone(t.Context())
-	forged.Header.Set(wire.HeaderClient, "203.0.113.10")
-	ask(forged)
+	q := &forward.Request{Method: http.MethodPost, Target: "/orchestrator/stop", Client: "203.0.113.9", Header: http.Header{"X-Auth-Token": {bob}}}
+	if got, err := pass(t, &site{one: peer, wired: port}, q); err != nil || got.Status != http.StatusForbidden {
+		t.Errorf("what is passed on is answered %+v, %v", got, err)
+	}
 	stranger := httptest.NewRequest(http.MethodGet, "/audit", nil)
 	stranger.Header.Set(wire.HeaderRequestID, "mine")
 	ask(stranger)
@@ -84,7 +68,7 @@ func TestRefusalsOfCallersAreKept(t *testing.T) {
 	}
 	want := []string{
 		"192.0.2.7 user:bob DELETE /queue/1 denied", "203.0.113.9 user:bob POST /orchestrator/stop denied",
-		"192.0.2.7 user:anonymous POST /orchestrator/stop unauthenticated", "192.0.2.7 user:anonymous GET /audit unauthenticated",
+		"192.0.2.7 user:anonymous GET /audit unauthenticated",
 		"192.0.2.7 user:bob POST /queue/submit too_large",
 	}
 	if !slices.Equal(got, want) {
@@ -121,7 +105,7 @@ type bounded struct {
 	is bool
 }
 
-func (b *bounded) Read(ctx context.Context, c port.Consistency) (state.State, error) {
+func (b *bounded) Read(ctx context.Context, c peer.Consistency) (state.State, error) {
 	_, b.is = ctx.Deadline()
 	return b.one.Read(ctx, c)
 }
@@ -140,10 +124,10 @@ func TestWhoseAnUnknownJobIs(t *testing.T) {
 // asking notes how new the states were to be that were read.
 type asking struct {
 	*one
-	levels []port.Consistency
+	levels []peer.Consistency
 }
 
-func (a *asking) Read(ctx context.Context, c port.Consistency) (state.State, error) {
+func (a *asking) Read(ctx context.Context, c peer.Consistency) (state.State, error) {
 	a.levels = append(a.levels, c)
 	return a.one.Read(ctx, c)
 }
@@ -162,7 +146,7 @@ func TestATokenThatCannotBeLookedFor(t *testing.T) {
 	for range 2 {
 		s.do(http.MethodGet, "/queue", "", as(stranger)...).problem(http.StatusUnauthorized, wire.CodeUnauthenticated)
 	}
-	if want := []port.Consistency{port.Linearizable, port.Linearizable, port.Default}; !slices.Equal(reader.levels, want) {
+	if want := []peer.Consistency{peer.Linearizable, peer.Linearizable, peer.Default}; !slices.Equal(reader.levels, want) {
 		t.Errorf("read were states of levels %v, want %v", reader.levels, want)
 	}
 	s.api.Gate.Must = true

@@ -13,12 +13,14 @@ import (
 // New returns the API of a peer.
 func New(c core.Config) *core.API {
 	a := core.New(c)
-	route(a)
+	complete := route(a)
+	complete()
 	return a
 }
 
-// route adds all paths. The most frequent ones come first, since paths are tried in turn.
-func route(a *core.API) {
+// route adds the paths of all operations, and returns the function that completes the API. The most frequent
+// paths come first, since paths are tried in turn.
+func route(a *core.API) (complete func()) {
 	doc := a.Document()
 	jobs.Submit(a, doc)
 	agentapi.Routes(a)
@@ -37,5 +39,5 @@ func route(a *core.API) {
 	admin.People(a, doc)
 	jobs.Past(a, doc)
 	compat.Files(a, doc)
-	a.Complete(doc)
+	return func() { a.Complete(doc) }
 }

@@ -1,19 +1,18 @@
-// Package raftnet is the network layer between peers: Raft's messages and calls between the peers, over one
-// listener.
+// Package raftnet is the peer port: the one listener of a peer for other peers, and Raft's messages over it.
 //
 //	Network    how to listen and dial: TCP here, TLS or a simulated network elsewhere
 //	Mux        one listener; the first byte of a connection separates Raft streams from calls
+//	DialCall   opens a connection for calls to another peer's Mux
 //	Transport  raft.NetworkTransport with its known hazards held off; what raft.NewRaft is given
-//	Server     answers calls of other peers
-//	Client     makes calls to other peers, and separates "never sent" from "outcome unknown"
 //
-// A peer puts them together so:
+// Calls are those of cluster/call. A peer puts the two together so:
 //
-//	server := raftnet.NewServer(log)
-//	server.Handle(methodPing, ping)
-//	mux, err := raftnet.Listen(raftnet.MuxConfig{Network: raftnet.TCP{}, Bind: ":7000", Advertise: "10.0.0.1:7000", Calls: server})
+//	server := call.NewServer(log)
+//	mux, err := raftnet.Listen(raftnet.MuxConfig{Network: raftnet.TCP{}, Bind: ":7000", Advertise: "10.0.0.1:7000", Calls: server.Admit})
 //	transport := raftnet.NewTransport(mux.Raft(), raftnet.TransportConfig{})
-//	client := raftnet.NewClient(raftnet.TCP{}, mux.Addr().String())
+//	client := call.NewClient("p1", func(address string, timeout time.Duration) (net.Conn, error) {
+//		return raftnet.DialCall(raftnet.TCP{}, address, timeout)
+//	})
 //
 // The package trusts its connections: any program that reaches the listener can take over the log. Outside a
 // trusted machine the Network must admit peers only, by mutual TLS.

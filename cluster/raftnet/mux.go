@@ -8,6 +8,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/berth-gpu/berth/cluster/conns"
 )
 
 // The first byte of a connection is its kind. The values are part of the protocol.
@@ -24,10 +26,10 @@ const (
 // MuxConfig is the configuration of a Mux.
 type MuxConfig struct {
 	Network   Network
-	Bind      string       // address to listen on
-	Advertise string       // address under which other peers reach this one; empty: the bound address
-	Calls     *Server      // answers other peers' calls; nil: such connections are closed
-	Logger    *slog.Logger // nil: nothing is logged
+	Bind      string               // address to listen on
+	Advertise string               // address under which other peers reach this one; empty: the bound address
+	Calls     func(net.Conn) error // takes the connections of calls, and closes those that it refuses; nil: they are closed
+	Logger    *slog.Logger         // nil: nothing is logged
 }
 
 // Mux is a peer's one listener. It reads the first byte of each connection and passes it on to Raft or to the
@@ -36,8 +38,8 @@ type Mux struct {
 	listener net.Listener
 	address  net.Addr
 	raft     *stream
-	calls    *Server
-	greeting *registry
+	calls    func(net.Conn) error
+	greeting *conns.Set
 	log      *slog.Logger
 	stop     chan struct{}
 	once     sync.Once
@@ -69,7 +71,7 @@ func Listen(config MuxConfig) (*Mux, error) {
 		address:  address,
 		raft:     newStream(config.Network, address),
 		calls:    config.Calls,
-		greeting: newRegistry(maxGreeting),
+		greeting: conns.New(maxGreeting),
 		log:      log,
 		stop:     make(chan struct{}),
 	}
@@ -91,7 +93,7 @@ func (m *Mux) Close() error {
 	m.once.Do(func() {
 		close(m.stop)
 		err = m.listener.Close()
-		m.greeting.close()
+		m.greeting.Close()
 		_ = m.raft.Close()
 	})
 	m.running.Wait()
@@ -125,16 +127,16 @@ func (m *Mux) accept() {
 
 // greet reads a connection's kind and passes it to its owner.
 func (m *Mux) greet(conn net.Conn) {
-	guest, err := m.greeting.adopt(conn)
+	guest, err := m.greeting.Adopt(conn)
 	if err != nil {
 		m.log.Warn("connection refused", "from", conn.RemoteAddr(), "reason", err)
 		return
 	}
 	kind, err := readKind(guest)
 	if err == nil && kind == kindRaft {
-		err = m.raft.deliver(m.greeting.release(guest))
+		err = m.raft.deliver(m.greeting.Release(guest))
 	} else if err == nil && kind == kindCall && m.calls != nil {
-		err = m.calls.admit(m.greeting.release(guest))
+		err = m.calls(m.greeting.Release(guest))
 	} else {
 		_ = guest.Close()
 		if err == nil {
@@ -155,6 +157,11 @@ func readKind(conn net.Conn) (byte, error) {
 		return 0, fmt.Errorf("no first byte: %w", err)
 	}
 	return first[0], conn.SetReadDeadline(time.Time{})
+}
+
+// DialCall opens a stream for calls to another peer's Mux.
+func DialCall(network Network, address string, timeout time.Duration) (net.Conn, error) {
+	return dialKind(network, address, kindCall, timeout)
 }
 
 // dialKind opens a stream and sends its kind.

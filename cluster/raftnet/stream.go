@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/berth-gpu/berth/cluster/conns"
 )
 
 // maxRaftConns bounds Raft's open connections, both ways together. A peer keeps a handful to each other.
@@ -20,7 +22,7 @@ type StreamLayer = raft.StreamLayer
 type stream struct {
 	network  Network
 	address  net.Addr
-	conns    *registry
+	conns    *conns.Set
 	accepted chan net.Conn
 	stop     chan struct{}
 	once     sync.Once
@@ -30,7 +32,7 @@ func newStream(network Network, address net.Addr) *stream {
 	return &stream{
 		network:  network,
 		address:  address,
-		conns:    newRegistry(maxRaftConns),
+		conns:    conns.New(maxRaftConns),
 		accepted: make(chan net.Conn),
 		stop:     make(chan struct{}),
 	}
@@ -38,7 +40,7 @@ func newStream(network Network, address net.Addr) *stream {
 
 // deliver passes a connection to Accept, and waits until it is accepted.
 func (s *stream) deliver(conn net.Conn) error {
-	c, err := s.conns.adopt(conn)
+	c, err := s.conns.Adopt(conn)
 	if err != nil {
 		return err
 	}
@@ -67,7 +69,7 @@ func (s *stream) Dial(address raft.ServerAddress, timeout time.Duration) (net.Co
 	if err != nil {
 		return nil, err
 	}
-	return s.conns.adopt(conn)
+	return s.conns.Adopt(conn)
 }
 
 // Addr returns the advertised address: Raft names this peer by it.
@@ -77,7 +79,7 @@ func (s *stream) Addr() net.Addr { return s.address }
 func (s *stream) Close() error {
 	s.once.Do(func() {
 		close(s.stop)
-		s.conns.close()
+		s.conns.Close()
 	})
 	return nil
 }

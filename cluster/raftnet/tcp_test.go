@@ -16,13 +16,14 @@ import (
 	"github.com/hashicorp/raft"
 	"go.uber.org/goleak"
 
+	"github.com/berth-gpu/berth/cluster/call"
+	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/cluster/raftnet"
+	"github.com/berth-gpu/berth/fsm/model"
 )
 
-const methodEcho uint8 = 1
-
 // listenTCP opens a Mux on loopback.
-func listenTCP(t *testing.T, calls *raftnet.Server) *raftnet.Mux {
+func listenTCP(t *testing.T, calls func(net.Conn) error) *raftnet.Mux {
 	t.Helper()
 	mux, err := raftnet.Listen(raftnet.MuxConfig{Network: raftnet.TCP{}, Bind: "127.0.0.1:0", Calls: calls})
 	if err != nil {
@@ -113,32 +114,30 @@ func TestCloseEndsAcceptedConnections(t *testing.T) {
 	closing(t, a, here)
 }
 
+var echo = call.Define[[]byte, []byte](call.Control, "echo")
+
 func TestCallOverTCP(t *testing.T) {
 	defer goleak.VerifyNone(t)
-	server := raftnet.NewServer(nil)
-	server.Handle(methodEcho, func(_ context.Context, from string, body []byte) ([]byte, error) {
-		return fmt.Appendf(nil, "%s: %s", from, body), nil
+	server := call.NewServer(nil)
+	call.Handle(server, echo, func(_ context.Context, from model.PeerID, q *[]byte) (*[]byte, error) {
+		out := fmt.Appendf(nil, "%s: %s", from, *q)
+		return &out, nil
 	})
-	mux := listenTCP(t, server)
-	client := raftnet.NewClient(raftnet.TCP{}, "10.0.0.9:7000")
+	mux := listenTCP(t, server.Admit)
+	to := peer.Server{Address: mux.Addr().String()}
+	client := call.NewClient("p9", func(address string, timeout time.Duration) (net.Conn, error) {
+		return raftnet.DialCall(raftnet.TCP{}, address, timeout)
+	})
 	var callers sync.WaitGroup
 	for i := range 200 {
 		callers.Go(func() {
 			body := bytes.Repeat([]byte{byte('a' + i%26)}, i*i)
-			got, err := client.Call(t.Context(), mux.Addr().String(), methodEcho, body)
-			if want := "10.0.0.9:7000: " + string(body); err != nil && !errors.Is(err, raftnet.ErrBusy) || err == nil && string(got) != want {
-				t.Errorf("call %d: %d bytes, %v", i, len(got), err)
+			got, err := call.Do(t.Context(), client, to, echo, &body)
+			if want := "p9: " + string(body); err != nil || string(*got) != want {
+				t.Errorf("call %d: %v", i, err)
 			}
 		})
 	}
 	callers.Wait()
-	largest := make([]byte, raftnet.MaxBody)
-	var tooLarge *raftnet.RemoteError
-	if _, err := client.Call(t.Context(), mux.Addr().String(), methodEcho, largest); !errors.As(err, &tooLarge) || tooLarge.Code != raftnet.CodeTooLarge {
-		t.Error("largest body, echoed with the caller's name:", err)
-	}
-	if _, err := client.Call(t.Context(), mux.Addr().String(), methodEcho, append(largest, 0)); !errors.Is(err, raftnet.ErrNotSent) {
-		t.Error("body too large:", err)
-	}
 	closing(t, client, mux, server)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/berth-gpu/berth/cluster"
 	"github.com/berth-gpu/berth/cluster/archive"
+	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/config"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -27,10 +28,10 @@ type options struct {
 	id        model.PeerID
 	listen    string
 	advertise string
-	http      string           // address of the API
-	founders  []cluster.Server // empty: this peer founds no cluster
-	seeds     []string         // addresses to join at; empty: this peer joins none
-	cluster   string           // empty: the cluster of the data folder or of the join
+	http      string        // address of the API
+	founders  []peer.Server // empty: this peer founds no cluster
+	seeds     []string      // addresses to join at; empty: this peer joins none
+	cluster   string        // empty: the cluster of the data folder or of the join
 	timeouts  cluster.Timeouts
 	level     slog.Level
 	minFree   uint64 // bytes; 0: the store's default
@@ -189,7 +190,7 @@ func (h *holding) addresses(o *options) {
 
 // founders reads the list of founders. The cluster's id follows from the list, so that all founders
 // compute the same id without communication.
-func (h *holding) founders(o *options) (all []cluster.Server) {
+func (h *holding) founders(o *options) (all []peer.Server) {
 	here, before := h.At("server.bootstrap"), len(h.wrong)
 	for _, entry := range h.Server.Bootstrap {
 		id, address, ok := strings.Cut(entry, "=")
@@ -205,11 +206,11 @@ func (h *holding) founders(o *options) (all []cluster.Server) {
 				h.refuse("%s: peers %s and %s share an id or an address", here, other.ID, id)
 			}
 		}
-		all = append(all, cluster.Server{ID: model.PeerID(id), Address: address})
+		all = append(all, peer.Server{ID: model.PeerID(id), Address: address})
 	}
-	self := cluster.Server{ID: o.id, Address: o.advertise}
+	self := peer.Server{ID: o.id, Address: o.advertise}
 	anyID, anyAddress := h.open("server.id"), h.open("server.advertise") && h.open("server.listen")
-	if len(h.wrong) == before && !slices.ContainsFunc(all, func(s cluster.Server) bool {
+	if len(h.wrong) == before && !slices.ContainsFunc(all, func(s peer.Server) bool {
 		return (anyID || s.ID == self.ID) && (anyAddress || s.Address == self.Address)
 	}) {
 		h.refuse("%s does not list this peer as %s=%s: add this entry, or correct %s or %s", here, cmp.Or(self.ID, "ID"), self.Address,
@@ -219,7 +220,7 @@ func (h *holding) founders(o *options) (all []cluster.Server) {
 }
 
 // clusterOf derives a cluster's id from its founders, independent of their order.
-func clusterOf(founders []cluster.Server) string {
+func clusterOf(founders []peer.Server) string {
 	lines := make([]string, 0, len(founders))
 	for _, s := range founders {
 		lines = append(lines, fmt.Sprintf("%s=%s\n", s.ID, s.Address))

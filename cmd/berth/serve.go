@@ -17,6 +17,7 @@ import (
 	"github.com/berth-gpu/berth/cluster"
 	"github.com/berth-gpu/berth/cluster/archive"
 	"github.com/berth-gpu/berth/cluster/notify"
+	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/cluster/raftstore"
 	"github.com/berth-gpu/berth/cmd/internal/build"
 	"github.com/berth-gpu/berth/cmd/internal/cli"
@@ -147,7 +148,7 @@ func (s *service) enter(ctx context.Context) error {
 		switch {
 		case err == nil || ctx.Err() != nil:
 			return nil
-		case errors.Is(err, cluster.ErrWiped):
+		case errors.Is(err, peer.ErrWiped):
 			return fmt.Errorf("%s: peer %s stops: %w", s.o.data, s.o.id, err)
 		}
 		return fmt.Errorf("%s: %w", s.o.data, err)
@@ -161,7 +162,7 @@ func (s *service) enter(ctx context.Context) error {
 		case err == nil:
 			s.log.Info("this peer is a member", "peer", s.o.id, "cluster", s.store.Identity().ClusterID)
 			return nil
-		case errors.Is(err, cluster.ErrWiped):
+		case errors.Is(err, peer.ErrWiped):
 			return fmt.Errorf("%s: peer %s stops: %w", s.o.data, s.o.id, err)
 		case !late:
 			return fmt.Errorf("%s: cannot join at %v: %w", s.o.data, s.o.seeds, err)
@@ -201,7 +202,7 @@ func (s *service) shutdown() error {
 
 // handOver transfers leadership to another peer, if this one leads.
 func (s *service) handOver(ctx context.Context) error {
-	if s.peer.Status().Role != cluster.RoleLeader {
+	if s.peer.Status().Role != peer.RoleLeader {
 		return nil
 	}
 	return s.peer.Transfer(ctx, "")

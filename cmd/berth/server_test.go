@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/berth-gpu/berth/cluster"
+	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -197,11 +197,11 @@ func dial(t *testing.T, addresses ...string) *client.Client {
 
 // The id that founders derive depends on the founders and not on their order.
 func TestClusterOfFounders(t *testing.T) {
-	a, b := cluster.Server{ID: "a", Address: "127.0.0.1:1"}, cluster.Server{ID: "b", Address: "127.0.0.1:2"}
-	if clusterOf([]cluster.Server{a, b}) != clusterOf([]cluster.Server{b, a}) {
+	a, b := peer.Server{ID: "a", Address: "127.0.0.1:1"}, peer.Server{ID: "b", Address: "127.0.0.1:2"}
+	if clusterOf([]peer.Server{a, b}) != clusterOf([]peer.Server{b, a}) {
 		t.Error("the order of the list changes the id")
 	}
-	if clusterOf([]cluster.Server{a}) == clusterOf([]cluster.Server{a, b}) {
+	if clusterOf([]peer.Server{a}) == clusterOf([]peer.Server{a, b}) {
 		t.Error("other founders, same id")
 	}
 }

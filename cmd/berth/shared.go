@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/berth-gpu/berth/cluster"
+	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/cmd/internal/config"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -44,7 +44,7 @@ func (shared) Change(s *state.State, values map[string]string) ([]command.Body, 
 func (s *service) compare(ctx context.Context) {
 	for ctx.Err() == nil {
 		before := s.peer.State().Index
-		st, err := s.peer.Read(ctx, cluster.Linearizable, 0)
+		st, err := s.peer.Read(ctx, peer.Linearizable, 0)
 		if set := st.Settings(); err == nil && !set.Incarnation.IsZero() {
 			for _, d := range s.settings.Differences(config.ClusterOf(&st)) {
 				s.log.Warn("without effect: " + d + "; berth config set changes what is in force")

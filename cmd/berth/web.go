@@ -55,6 +55,7 @@ func (w *web) serve(s *service) error {
 	w.refused = archive.OpenRefusals(archive.Rotation{Dir: filepath.Join(s.o.data, "refusals"), Size: 16 << 20, Keep: 8}, s.log)
 	w.reads = archive.OpenReads(archive.Rotation{Dir: filepath.Join(s.o.data, "reads"), Size: 16 << 20, Keep: 8}, s.log)
 	joint := plug.New(plug.Config{Peer: s.peer, Log: s.log})
+	answers, calls := s.peer.Calls()
 	effect := &shadow{state: joint.State, log: s.log}
 	api := httpapi.New(core.Config{
 		Self: s.o.id, Version: build.Version(), Dial: cli.Network{}.DialContext, Log: s.log, Settings: shared{},
@@ -62,7 +63,7 @@ func (w *web) serve(s *service) error {
 		Peer: core.Peer{
 			Proposer: joint, Reader: joint, Members: joint, Telemetry: s.peer.Soft().Board, Tails: tails, Beats: joint,
 			Archive: s.peer.Archive(), Refusals: w.refused, Reads: w.reads,
-			Feed: s.peer.Soft().Feed,
+			Feed: s.peer.Soft().Feed, Answers: answers, Calls: calls,
 		},
 	})
 	ctx, stop := context.WithCancel(context.Background())

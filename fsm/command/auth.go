@@ -8,7 +8,7 @@ import (
 // FoundAuth makes the cluster require authentication from now on. A repetition only replaces a first token
 // that has expired, while no token is valid for the role admin.
 type FoundAuth struct {
-	Secret model.Secret `cbor:"1,keyasint,omitempty"` // by which peers know each other
+	Secret model.Secret `cbor:"1,keyasint,omitempty"` // kept in the state; no peer relies on it
 	Token  model.Hash   `cbor:"2,keyasint,omitempty"` // of the first token; zero: none is made
 }
 

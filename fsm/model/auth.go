@@ -18,7 +18,7 @@ const KeepExpired = 30 * 24 * time.Hour
 // FirstTokenLife is how long the first token is valid.
 const FirstTokenLife = time.Hour
 
-// Secret is 256 random bits by which peers authenticate each other. It prints as nothing.
+// Secret is 256 random bits. It prints as nothing.
 type Secret [32]byte
 
 // IsZero reports whether the secret is unset.
@@ -32,7 +32,7 @@ func (Secret) GoString() string { return "model.Secret{}" }
 
 // Auth is whether and since when the cluster authenticates callers.
 type Auth struct {
-	Secret Secret `cbor:"1,keyasint,omitempty"`
+	Secret Secret `cbor:"1,keyasint,omitempty"` // drawn with Since; no peer relies on it
 	Since  Time   `cbor:"2,keyasint,omitempty"` // 0: it does not
 }
 

@@ -12,10 +12,10 @@ import (
 
 	"github.com/berth-gpu/berth/cluster/archive"
 	"github.com/berth-gpu/berth/cluster/notify"
+	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/intake"
-	"github.com/berth-gpu/berth/httpapi/port"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -102,7 +102,7 @@ func (a events) parse(ctx context.Context, in *eventsInput) (*eventStream, error
 			return nil, err
 		}
 	}
-	s, err := a.api.Fresh(ctx, port.Default)
+	s, err := a.api.Fresh(ctx, peer.Default)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func (a events) parse(ctx context.Context, in *eventsInput) (*eventStream, error
 		return nil, problem.Invalid(wire.HeaderLastEvent, "must be the id of an event")
 	}
 	if here && at.Index > s.Index { // another peer may be ahead of this one, but no id is ahead of the log
-		if s, err = a.api.Fresh(ctx, port.Linearizable); err != nil {
+		if s, err = a.api.Fresh(ctx, peer.Linearizable); err != nil {
 			return nil, err
 		}
 		here = at.Index <= s.Index

@@ -10,12 +10,12 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/intake"
-	"github.com/berth-gpu/berth/httpapi/port"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -71,7 +71,7 @@ func (a people) whoami(ctx context.Context, _ *struct{}) (*core.Answer[wire.Whoa
 }
 
 func (a people) tokens(ctx context.Context, _ *struct{}) (*core.Answer[wire.Tokens], error) {
-	s, err := a.api.Fresh(ctx, port.Default)
+	s, err := a.api.Fresh(ctx, peer.Default)
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +140,7 @@ func (a people) make(ctx context.Context, in *core.BodyInput, body *wire.MakeTok
 }
 
 func (a people) drop(ctx context.Context, in *dropTokenInput) (*core.Answer[wire.Gone], error) {
-	s, err := a.api.Fresh(ctx, port.Default)
+	s, err := a.api.Fresh(ctx, peer.Default)
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +161,7 @@ func (a people) drop(ctx context.Context, in *dropTokenInput) (*core.Answer[wire
 }
 
 func (a people) users(ctx context.Context, _ *struct{}) (*core.Answer[wire.Users], error) {
-	s, err := a.api.Fresh(ctx, port.Default)
+	s, err := a.api.Fresh(ctx, peer.Default)
 	if err != nil {
 		return nil, err
 	}

@@ -12,13 +12,13 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/berth-gpu/berth/cluster/notify"
+	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/intake"
-	"github.com/berth-gpu/berth/httpapi/port"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -136,7 +136,7 @@ func (a webhooks) add(ctx context.Context, in *core.SubmitInput, r *wire.SetWebh
 	if err != nil {
 		return nil, err
 	}
-	s, err := a.api.Fresh(ctx, port.Default)
+	s, err := a.api.Fresh(ctx, peer.Default)
 	if err != nil {
 		return nil, err
 	}
@@ -196,7 +196,7 @@ func (a webhooks) remove(ctx context.Context, in *webhookTarget) (*core.Answer[w
 
 // mayChange returns an error if the caller may not change a webhook, if it exists.
 func (a webhooks) mayChange(ctx context.Context, id string) error {
-	s, err := a.api.Fresh(ctx, port.Default)
+	s, err := a.api.Fresh(ctx, peer.Default)
 	if err != nil {
 		return err
 	}
@@ -211,7 +211,7 @@ func (a webhooks) made(s *state.State, index uint64, what string, w *model.Webho
 }
 
 func (a webhooks) replace(ctx context.Context, in *webhookInput, r *wire.SetWebhook) (*core.Answer[wire.WebhookMade], error) {
-	s, err := a.api.Fresh(ctx, port.Default)
+	s, err := a.api.Fresh(ctx, peer.Default)
 	if err != nil {
 		return nil, err
 	}
@@ -263,7 +263,7 @@ func (a webhooks) test(ctx context.Context, in *webhookTarget) (*core.Answer[wir
 
 // set changes the cluster's settings of webhooks.
 func (a webhooks) set(ctx context.Context, in *core.BodyInput, r *wire.SetWebhookSettings) (*core.Answer[wire.WebhookMade], error) {
-	s, err := a.api.Fresh(ctx, port.Default)
+	s, err := a.api.Fresh(ctx, peer.Default)
 	if err != nil {
 		return nil, err
 	}

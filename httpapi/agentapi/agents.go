@@ -1,4 +1,4 @@
-// Package agentapi answers the agents of nodes, and other peers, in CBOR.
+// Package agentapi answers the agents of nodes, in CBOR.
 package agentapi
 
 import (
@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/berth-gpu/berth/cluster/call"
+	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/cluster/soft"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -20,7 +22,6 @@ import (
 	"github.com/berth-gpu/berth/httpapi/agentwire"
 	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/forward"
-	"github.com/berth-gpu/berth/httpapi/port"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -32,10 +33,10 @@ const (
 	tailLimit  = 2 * time.Second // for another peer to take a tail
 )
 
-// Routes adds the paths for agents, and for other peers.
+// Routes adds the paths for agents.
 func Routes(a *core.API) { agents{a}.route() }
 
-// agents answers nodes' agents, in CBOR, and other peers.
+// agents answers nodes' agents, in CBOR.
 type agents struct{ api *core.API }
 
 func (a agents) route() {
@@ -47,8 +48,8 @@ func (a agents) route() {
 	post(a, agentwire.PathRegister, &rule, a.register)
 	post(a, agentwire.PathBlob, nil, a.blob)
 	post(a, agentwire.PathTail, nil, a.tail)
-	post(a, agentwire.PathSamples, nil, a.readings)
 	post(a, agentwire.PathSilence, nil, a.silence)
+	core.AnswerCall(a.api, copyTail, a.takeTail)
 }
 
 // post routes a path. Requests of a path with a rule go to the leader.
@@ -177,14 +178,14 @@ func (a agents) renew(ctx context.Context, q *agentwire.Renew) (*agentwire.Renew
 	s := a.api.Peer.Reader.State()
 	lease, _ := s.Leases.Get(q.Node)
 	return &agentwire.Renewed{
-		Code: code, Newest: lease.Seq, Index: s.Index, Peers: addresses(&s), Voters: a.api.Peer.Members.Standing().Voters,
+		Code: code, Newest: lease.Seq, Index: s.Index, Peers: addresses(&s), Voters: a.api.Peer.Members.Status().Silence.Voters,
 	}, s.Index, nil
 }
 
 // silence returns what this peer itself knows, and asks no other peer.
 func (a agents) silence(context.Context, *struct{}) (*agentwire.Silence, uint64, error) {
-	st := a.api.Peer.Members.Standing()
-	return &agentwire.Silence{Peer: a.api.Config.Self, For: st.Silent, Voters: st.Voters}, st.Applied, nil
+	st := a.api.Peer.Members.Status()
+	return &agentwire.Silence{Peer: a.api.Config.Self, For: st.Silence.For, Voters: st.Silence.Voters}, st.Applied, nil
 }
 
 func (a agents) report(ctx context.Context, q *agentwire.Report) (*agentwire.Reported, uint64, error) {
@@ -200,7 +201,7 @@ func (a agents) inventory(ctx context.Context, q *agentwire.Inventory) (*agentwi
 	// Agents repeat their inventory each minute, mostly unchanged. The repetition also corrects an
 	// answer by a former leader, so the state is read without a barrier.
 	if c.Validate() == nil {
-		if s, err := a.api.Fresh(ctx, port.Default); err == nil && apply.Redundant(&s, &c) {
+		if s, err := a.api.Fresh(ctx, peer.Default); err == nil && apply.Redundant(&s, &c) {
 			return &agentwire.Reported{Index: s.Index}, s.Index, nil
 		}
 	}
@@ -225,9 +226,9 @@ func (a agents) desired(ctx context.Context, q *agentwire.Poll) (*model.Desired,
 	defer cancel()
 	stop := context.AfterFunc(a.api.Life.Ctx, cancel)
 	defer stop()
-	level := port.Default
+	level := peer.Default
 	if q.Fresh {
-		level = port.Linearizable
+		level = peer.Linearizable
 		if err := a.led(); err != nil { // rather than wait for a leader
 			return nil, 0, err
 		}
@@ -238,7 +239,7 @@ func (a agents) desired(ctx context.Context, q *agentwire.Poll) (*model.Desired,
 		case <-a.api.Wakes.Changed(core.Topics(model.TopicNode, model.TopicJob, model.TopicFleet), s.Index):
 		case <-wait.Done():
 		}
-		s, err = a.api.Fresh(ctx, port.Default)
+		s, err = a.api.Fresh(ctx, peer.Default)
 	}
 	if err != nil {
 		return nil, 0, err
@@ -259,7 +260,7 @@ func (a agents) led() error {
 }
 
 func (a agents) blob(ctx context.Context, q *agentwire.Fetch) (*agentwire.Content, uint64, error) {
-	s, err := a.api.Fresh(ctx, port.Default)
+	s, err := a.api.Fresh(ctx, peer.Default)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -270,51 +271,57 @@ func (a agents) blob(ctx context.Context, q *agentwire.Fetch) (*agentwire.Conten
 	return &agentwire.Content{Data: blob.Data}, s.Index, nil
 }
 
-// tail keeps the end of a rank's output, and sends it to the other peers. Only the rank's own node
-// may send one.
+// copyTail is the call by which a peer gives the others a copy of the end of a rank's output.
+var copyTail = call.Define[agentwire.Tail, struct{}](call.Bulk, "tail")
+
+// tail keeps the end of a rank's output, and sends it to the other peers.
 func (a agents) tail(ctx context.Context, q *agentwire.Tail) (*struct{}, uint64, error) {
 	if err := core.ForNode(ctx, q.Node); err != nil {
 		return nil, 0, err
 	}
-	s, err := a.api.Fresh(ctx, port.Default)
+	s, err := a.keepTail(ctx, q)
 	if err != nil {
 		return nil, 0, err
 	}
-	if r, found := s.Ranks.Get(q.Rank); !found || r.Node != q.Node {
-		return nil, 0, problem.Refuse(wire.CodeNotFound, "the node has no such rank")
-	}
-	if err := a.api.Peer.Tails.Put(q.Rank, soft.Tail{Stdout: q.Stdout, Stderr: q.Stderr}); err != nil {
-		return nil, 0, &problem.Fault{Code: wire.CodeInternal, Err: err}
-	}
-	if !q.Copied {
-		a.passOn(&s, q)
-	}
+	a.copyTail(q)
 	return &struct{}{}, s.Index, nil
 }
 
-// passOn sends a tail to the other peers, once; a peer that does not accept it goes without.
-func (a agents) passOn(s *state.State, q *agentwire.Tail) {
+// takeTail keeps the copy that another peer sends.
+func (a agents) takeTail(ctx context.Context, _ model.PeerID, q *agentwire.Tail) (*struct{}, error) {
+	_, err := a.keepTail(ctx, q)
+	return &struct{}{}, err
+}
+
+// keepTail keeps the end of a rank's output. Only the rank's own node may send one.
+func (a agents) keepTail(ctx context.Context, q *agentwire.Tail) (state.State, error) {
+	s, err := a.api.Fresh(ctx, peer.Default)
+	if err != nil {
+		return s, err
+	}
+	if r, found := s.Ranks.Get(q.Rank); !found || r.Node != q.Node {
+		return s, problem.Refuse(wire.CodeNotFound, "the node has no such rank")
+	}
+	if err := a.api.Peer.Tails.Put(q.Rank, soft.Tail{Stdout: q.Stdout, Stderr: q.Stderr}); err != nil {
+		return s, &problem.Fault{Code: wire.CodeInternal, Err: err}
+	}
+	return s, nil
+}
+
+// copyTail sends a tail to the other peers, once; a peer that does not accept it goes without.
+func (a agents) copyTail(q *agentwire.Tail) {
 	ctx, cancel := context.WithTimeout(a.api.Life.Ctx, tailLimit)
 	defer cancel()
-	copied := *q
-	copied.Copied = true
-	var passing sync.WaitGroup
-	for id, p := range s.Peers.All() {
-		if id == a.api.Config.Self || p.APIAddress == "" {
+	var copies sync.WaitGroup
+	for _, to := range a.api.Peer.Members.Status().Servers {
+		if to.ID == a.api.Config.Self {
 			continue
 		}
-		to := forward.Leader{ID: id, Address: p.APIAddress}
-		passing.Go(func() {
-			if err := a.api.AskPeer(ctx, to, agentwire.PathTail, &copied, nil); err != nil {
+		copies.Go(func() {
+			if _, err := core.AskPeer(ctx, a.api, to, copyTail, q); err != nil {
 				a.api.Log.Debug("a peer did not accept the end of a rank's output", "to", to.ID, "rank", q.Rank, "err", err)
 			}
 		})
 	}
-	passing.Wait()
-}
-
-// readings returns the telemetry that this peer holds as the leader, for another peer.
-func (a agents) readings(context.Context, *struct{}) (*agentwire.Samples, uint64, error) {
-	out := a.api.OwnSamples()
-	return &out, a.api.Peer.Reader.State().Index, nil
+	copies.Wait()
 }

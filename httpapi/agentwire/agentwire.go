@@ -27,7 +27,6 @@ const (
 	PathBlob      = "/agent/blob"      // Fetch -> Content
 	PathTail      = "/agent/tail"      // Tail -> nothing
 	PathSilence   = "/agent/silence"   // nothing -> Silence, of the peer that is asked
-	PathSamples   = "/peer/samples"    // nothing -> Samples, of the leader
 )
 
 // MaxBody bounds a request, in bytes.
@@ -148,10 +147,9 @@ type Tail struct {
 	Rank   model.RankKey `cbor:"2,keyasint"`
 	Stdout []byte        `cbor:"3,keyasint,omitempty"`
 	Stderr []byte        `cbor:"4,keyasint,omitempty"`
-	Copied bool          `cbor:"5,keyasint,omitempty"` // passed on by another peer: go no further
 }
 
-// Samples is what only the leader knows: the newest sample of every GPU, and the counts of its
+// Samples is the answer by which the leader gives other peers what only the leader knows: the newest sample of every GPU, and the counts of its
 // scheduler.
 type Samples struct {
 	Readings   []Reading     `cbor:"1,keyasint,omitempty"`

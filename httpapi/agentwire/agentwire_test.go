@@ -27,7 +27,7 @@ func bodies() []any {
 		&Reported{Verdicts: []model.Code{1}, Index: 9},
 		&Fetch{Hash: model.Hash{1, 2, 3}},
 		&Content{Data: "A=1\x00B=2"},
-		&Tail{Node: "n1", Rank: rank, Stdout: []byte("out"), Copied: true},
+		&Tail{Node: "n1", Rank: rank, Stdout: []byte("out")},
 		&Samples{Readings: []Reading{{Sample: model.Sample{GPU: "GPU-1"}, Age: time.Second}}, Passes: 4},
 		&model.Desired{Ranks: []model.Assignment{{Rank: rank}}},
 	}

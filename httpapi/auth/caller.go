@@ -44,7 +44,6 @@ const (
 	Service // has a key from the peers' configuration
 	Once    // has the first token, which can only make another
 	Node    // an agent
-	Peer    // another peer, without a user's request
 )
 
 // String returns the kind's name.
@@ -60,8 +59,6 @@ func (k Kind) String() string {
 		return "first"
 	case Node:
 		return "agent"
-	case Peer:
-		return "peer"
 	}
 	return "unknown"
 }
@@ -75,8 +72,6 @@ func (c *Caller) Actor() string {
 		return "token:first"
 	case Node:
 		return "node:" + c.Name
-	case Peer:
-		return "peer:" + c.Name
 	case Unidentified, Open, User:
 	}
 	if c.Name == "" {

@@ -5,7 +5,6 @@
 //	routes.go  the one table of the role that each route needs
 //	token.go   tokens: drawn, read from a request, and looked up by their hashes
 //	keys.go    keys from the peers' configuration
-//	proof.go   how a peer proves to another that it is one
 //	limit.go   limits on the rate of requests
 //
 // It decides from its arguments and reads no state: the API looks up the user of a token.

@@ -14,7 +14,6 @@ type Rule struct {
 	Least  model.Role // RoleNone: open to all
 	Own    bool       // callers below operator may call it for their own jobs only
 	First  bool       // good for the first token, too
-	Peers  bool       // other peers may call it on their own account
 	Agents bool       // agents may call it in addition to users
 }
 
@@ -26,8 +25,6 @@ func (r Rule) Allows(c *Caller) bool {
 	switch c.Kind {
 	case Open:
 		return true
-	case Peer:
-		return r.Peers || r.Open()
 	case Once:
 		return r.First || r.Open()
 	case Node:
@@ -114,8 +111,6 @@ func adminRules() []Rule {
 }
 
 func agentRules() []Rule {
-	return append(rules(http.MethodPost, model.RoleAgent, "/agent/register", "/agent/renew", "/agent/desired", "/agent/report",
-		"/agent/inventory", "/agent/blob", "/agent/silence"),
-		Rule{Method: http.MethodPost, Path: "/agent/tail", Least: model.RoleAgent, Peers: true},
-		Rule{Method: http.MethodPost, Path: "/peer/samples", Least: model.RoleAdmin, Peers: true})
+	return rules(http.MethodPost, model.RoleAgent, "/agent/register", "/agent/renew", "/agent/desired", "/agent/report",
+		"/agent/inventory", "/agent/blob", "/agent/silence", "/agent/tail")
 }

@@ -33,7 +33,7 @@ func NewToken() string {
 	return Prefix + base64.RawURLEncoding.EncodeToString(bits[:])
 }
 
-// NewSecret draws the secret that peers share.
+// NewSecret draws the random value of a FoundAuth, on which no peer relies.
 func NewSecret() (s model.Secret) {
 	_, _ = rand.Read(s[:]) // never fails
 	return s
@@ -90,13 +90,4 @@ func clean(secret string) string {
 		return secret[:maxSecret] // which is not that of any user
 	}
 	return secret
-}
-
-// strip removes all credentials from a request.
-func strip(h http.Header, named string) {
-	for _, name := range []string{named, HeaderToken, HeaderKey, headerAuthorization, "Cookie"} {
-		if name != "" {
-			h.Del(name)
-		}
-	}
 }

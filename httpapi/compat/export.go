@@ -10,12 +10,12 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/places"
-	"github.com/berth-gpu/berth/httpapi/port"
 	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -27,7 +27,7 @@ func (a exports) route(doc huma.API) {
 	o := core.Op("snapshot", http.MethodGet, "/snapshot", "The cluster as state files, at one place of its log")
 	o.Description = "It contains users' commands and environments, and is for administrators only."
 	core.Handle(a.api, doc, o, func(ctx context.Context, _ *struct{}) (*core.Answer[wire.Snapshot], error) {
-		s, err := a.api.Fresh(ctx, port.Linearizable)
+		s, err := a.api.Fresh(ctx, peer.Linearizable)
 		if err != nil {
 			return nil, err
 		}

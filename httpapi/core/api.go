@@ -20,8 +20,10 @@ import (
 	"github.com/gorilla/mux"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/berth-gpu/berth/cluster/call"
 	"github.com/berth-gpu/berth/cluster/soft"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/agentwire"
 	"github.com/berth-gpu/berth/httpapi/forward"
 	"github.com/berth-gpu/berth/httpapi/meter"
 	"github.com/berth-gpu/berth/httpapi/places"
@@ -46,7 +48,7 @@ type Config struct {
 	// Own are the addresses of this peer's API, "host:port", from its settings, and Hosts the other
 	// names under which clients may address it; empty: with authentication, any name.
 	Own, Hosts []string
-	// Dial opens connections to other peers and to agents.
+	// Dial opens connections to agents.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	Now  func() time.Time // nil: time.Now
 	Log  *slog.Logger     // nil: none
@@ -68,6 +70,8 @@ type Peer struct {
 	Refusals  port.Refusals // nil: they are not kept
 	Reads     port.Refusals // of other users' data; nil: they are not kept
 	Feed      port.Feed     // nil: there are no events
+	Answers   *call.Server  // answers the calls of other peers; nil: there are none
+	Calls     *call.Client  // makes calls at other peers; nil: none can be made
 }
 
 // API answers requests. It is an http.Handler, and [API.Serve] makes it a server.
@@ -77,7 +81,7 @@ type API struct {
 	Log     *slog.Logger
 	Router  *mux.Router
 	Forward *forward.Forwarder
-	Out     *http.Transport // to other peers and to agents
+	Out     *http.Transport // to agents
 	Places  *places.Cache
 	Wakes   *wakes
 	Samples *mirror
@@ -87,6 +91,7 @@ type API struct {
 	readers readers
 	Open    *openRequests
 	Life    life
+	answers []func(*call.Server) // of calls, see AnswerCall
 }
 
 // New returns an API without paths.
@@ -108,13 +113,17 @@ func New(c Config) *API {
 		},
 	}
 	a.Samples = newMirror(a.fetchSamples)
+	AnswerCall(a, samples, func(context.Context, model.PeerID, *struct{}) (*agentwire.Samples, error) {
+		out := a.OwnSamples()
+		return &out, nil
+	})
 	a.Meter = meter.New(meter.Sources{Reader: c.Peer.Reader, Members: c.Peer.Members, Places: a.Places, Samples: a.presentSamples, Now: c.Now}, c.Metrics...)
 	a.Gate = newGate(&c)
 	a.Open = newOpenRequests()
 	a.Life.Conns.proxy = a.Gate.trusts
 	a.Held = newSessions(a.Gate, a.Wakes)
 	a.Forward = forward.New(forward.Config{
-		Self: c.Self, Members: c.Peer.Members, Transport: a.Out, Sign: a.Gate.prover.Sign,
+		Members: c.Peer.Members, Send: a.send, Client: func(r *http.Request) string { return SenderOf(r.Context()) },
 		Refuse: func(w http.ResponseWriter, r *http.Request, code, detail string) {
 			f := problem.Refuse(code, detail)
 			a.noteRefusal(w, r, f.Status, code)
@@ -127,11 +136,13 @@ func New(c Config) *API {
 	return a
 }
 
-// Complete adds the paths of the metrics and of the OpenAPI document, after those of all operations.
+// Complete adds the paths of the metrics and of the OpenAPI document, after those of all operations. Then the
+// API has all its paths, and only now does it answer the calls of other peers.
 func (a *API) Complete(doc huma.API) {
 	a.Router.Path("/metrics").Methods(http.MethodGet).Handler(a.Around(http.MethodGet, "/metrics", a.Meter.Handler()))
 	delete(doc.OpenAPI().Components.Schemas.Map(), "ErrorModel") // the library's, which ours replaces
 	describe(a, doc.OpenAPI())
+	a.answerCalls()
 }
 
 // decoded passes on the unescaped names in a path. A name that is not UTF-8 matches nothing.

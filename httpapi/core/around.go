@@ -11,6 +11,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/forward"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -48,24 +49,15 @@ func (a *API) Around(method, route string, next http.Handler) http.Handler {
 			w.Header().Set(wire.HeaderLeader, string(leader.ID))
 		}
 		w.Header().Set("X-Content-Type-Options", "nosniff")
-		r = a.Gate.located(r)
-		entered, f := r, a.Gate.misdirected(r)
-		if f == nil {
-			f = checkKey(r)
-		}
-		if f == nil {
-			entered, f = a.Gate.enter(r, rule, known)
-		}
+		passed := forward.PassedOn(r.Context()) != nil
+		entered, f := a.examine(r, rule, known, passed)
 		a.Gate.warn(w, auth.From(entered.Context()))
-		if f == nil && a.Gate.origins.Check(r) != nil {
-			f = problem.Refuse(model.CodeDenied.String(), "requests from pages of other sites may not change anything")
+		if f == nil && passed && !changes && route != "" {
+			f = problem.Refuse(wire.CodeMethod, "only changes are passed on to the leader")
 		}
-		if f == nil && method == http.MethodGet {
-			f = a.Gate.owns(rule, entered)
-		}
-		if f == nil && r.Header.Get(auth.HeaderProof) == "" { // otherwise the peer that passed it on counts it
+		if f == nil && !passed { // otherwise the peer that passed it on counts it
 			var answered func()
-			if answered, f = a.Open.begin(auth.From(entered.Context()), addressOf(r)); f == nil {
+			if answered, f = a.Open.begin(auth.From(entered.Context()), addressOf(entered)); f == nil {
 				defer answered()
 			}
 		}
@@ -84,6 +76,29 @@ func (a *API) Around(method, route string, next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(rec, entered)
 	})
+}
+
+// examine identifies the caller of a request, and returns why the request may not go to its handler. The host
+// that a request names, and its client behind a proxy, are for the peer that it came to first.
+func (a *API) examine(r *http.Request, rule auth.Rule, known, passed bool) (entered *http.Request, f *problem.Failure) {
+	if !passed {
+		r = a.Gate.located(r)
+		f = a.Gate.misdirected(r)
+	}
+	if f == nil {
+		f = checkKey(r)
+	}
+	entered = r
+	if f == nil {
+		entered, f = a.Gate.enter(r, rule, known)
+	}
+	if f == nil && a.Gate.origins.Check(r) != nil {
+		f = problem.Refuse(model.CodeDenied.String(), "requests from pages of other sites may not change anything")
+	}
+	if f == nil && rule.Method == http.MethodGet {
+		f = a.Gate.owns(rule, entered)
+	}
+	return entered, f
 }
 
 // checkKey refuses an Idempotency-Key that is blank or given twice: the request would be carried out

@@ -21,16 +21,12 @@ type caller struct {
 
 type callerKey struct{}
 
-// withCaller records where a request comes from. A peer that passes a request on adds the original
-// address; the same header of any other client is ignored.
+// withCaller records where a request comes from: one that a peer has passed on has the address of its client
+// as the address of its sender, too.
 func withCaller(r *http.Request) *http.Request {
-	from := r.Header.Get(wire.HeaderClient)
-	if from == "" || r.Header.Get(wire.HeaderForwarded) == "" {
+	from, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
 		from = ""
-		if host, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
-			from = host
-		}
-		r.Header.Set(wire.HeaderClient, from)
 	}
 	return r.WithContext(context.WithValue(r.Context(), callerKey{}, &caller{from: from}))
 }

@@ -12,5 +12,5 @@
 //	terms.go    settings that change while the API runs
 //	read.go     consistency, and waits for changes; wakes.go topics, and shared waits; etag.go unchanged lists
 //	propose.go  proposals of commands
-//	samples.go  requests to other peers and to agents; mirror.go what only the leader knows
+//	samples.go  calls between peers; mirror.go what only the leader knows, and requests to agents
 package core

@@ -14,10 +14,9 @@ import (
 const foundAgain = time.Second
 
 // FoundAccess turns authentication on in the state, if [Config.Asks] is set and the state does not
-// require it yet: the leader draws the secret of the peers and the first token, which announce gets
-// once. The first token is good for an hour. If it expires unused, and no token is good for the
-// role admin, a peer that is started later draws another. If an admin has a key of the
-// configuration no first token is made.
+// require it yet: the leader draws the first token, which announce gets once. The first token is
+// good for an hour. If it expires unused, and no token is good for the role admin, a peer that is
+// started later draws another. If an admin has a key of the configuration no first token is made.
 //
 // It returns when the state requires authentication, or the context ends.
 func FoundAccess(ctx context.Context, a *API, announce func(token string)) {

@@ -13,10 +13,12 @@ import (
 
 	"github.com/gorilla/mux"
 
+	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/endpoint"
+	"github.com/berth-gpu/berth/httpapi/forward"
 	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/port"
 	"github.com/berth-gpu/berth/httpapi/problem"
@@ -31,7 +33,6 @@ const agentFactor = 4
 type gate struct {
 	Must      bool                  // see Config.Asks
 	current   atomic.Pointer[terms] // the present terms of the API
-	prover    auth.Prover
 	Peer      port.Reader
 	whole     atomic.Bool // this peer was once up to date since it started
 	Clock     func() time.Time
@@ -51,10 +52,6 @@ func newGate(c *Config) *gate {
 		hosts: endpoint.NewHosts(slices.Concat(c.Own, c.Hosts)...), anyHost: len(c.Hosts) == 0,
 	}
 	g.takeOver(c.Terms)
-	g.prover = auth.Prover{Self: c.Self, Header: func() string { return g.Terms().Keys.Header }, Now: c.Now, Secret: func() model.Secret {
-		s := g.Peer.State()
-		return s.Settings().Auth.Secret
-	}}
 	return g
 }
 
@@ -83,7 +80,6 @@ func (g *gate) misdirected(r *http.Request) *problem.Failure {
 func (g *gate) enter(r *http.Request, rule auth.Rule, known bool) (*http.Request, *problem.Failure) {
 	s := g.Peer.State()
 	if !g.Asks(&s) {
-		r.Header.Del(wire.HeaderClient) // set by peers only, which no client can impersonate
 		return r.WithContext(auth.With(r.Context(), &auth.Caller{Kind: auth.Open, Role: model.RoleAdmin})), nil
 	}
 	caller, f := g.caller(&s, r, rule)
@@ -108,10 +104,9 @@ func (g *gate) enter(r *http.Request, rule auth.Rule, known bool) (*http.Request
 
 // caller identifies the caller of a request, and counts the request.
 func (g *gate) caller(s *state.State, r *http.Request, rule auth.Rule) (*auth.Caller, *problem.Failure) {
-	if r.Header.Get(auth.HeaderProof) != "" {
-		return g.passedOn(s, r)
+	if forward.PassedOn(r.Context()) != nil {
+		return g.passedOn(s, r, rule)
 	}
-	r.Header.Del(wire.HeaderForwarded) // set by peers only
 	peers := s.Peers.Len()
 	secret, err := auth.Presented(r.Header, g.Terms().Keys.Header)
 	if err != nil {
@@ -142,7 +137,7 @@ func (g *gate) caller(s *state.State, r *http.Request, rule auth.Rule) (*auth.Ca
 	if f := g.slow(g.Addresses, networkOf(r), peers); f != nil {
 		return caller, f
 	}
-	caller, f := g.newer(r.Context(), port.Default, auth.HashOf(secret))
+	caller, f := g.newer(r.Context(), peer.Default, auth.HashOf(secret))
 	switch {
 	case caller.Kind != auth.Unidentified:
 		return caller, nil
@@ -156,11 +151,11 @@ func (g *gate) caller(s *state.State, r *http.Request, rule auth.Rule) (*auth.Ca
 // may use it here, and a credential that another peer has accepted is looked up in the newest state
 // that can be read. Unknown callers do not cause writes at the leader, except once after this peer
 // has started: until it is up to date, it cannot refuse a caller for good.
-func (g *gate) newer(ctx context.Context, c port.Consistency, credential model.Hash) (*auth.Caller, *problem.Failure) {
+func (g *gate) newer(ctx context.Context, c peer.Consistency, credential model.Hash) (*auth.Caller, *problem.Failure) {
 	ctx, cancel := context.WithTimeout(ctx, newerLimit)
 	defer cancel()
 	if !g.whole.Load() {
-		c = port.Linearizable
+		c = peer.Linearizable
 	}
 	s, err := g.Peer.Read(ctx, c)
 	if err != nil {
@@ -169,7 +164,7 @@ func (g *gate) newer(ctx context.Context, c port.Consistency, credential model.H
 	if s.Settings().Incarnation.IsZero() {
 		return &auth.Caller{}, problem.Usual(wire.CodeNoLeader)
 	}
-	if c == port.Linearizable {
+	if c == peer.Linearizable {
 		g.whole.Store(true)
 	}
 	return g.identify(&s, credential), nil
@@ -178,23 +173,22 @@ func (g *gate) newer(ctx context.Context, c port.Consistency, credential model.H
 // newerLimit bounds how long an unknown token may keep a request waiting.
 const newerLimit = time.Second
 
-// passedOn returns the caller of a request that another peer has passed on, or that peer.
-func (g *gate) passedOn(s *state.State, r *http.Request) (*auth.Caller, *problem.Failure) {
-	credential, err := g.prover.Check(r)
+// passedOn identifies the caller of a request that another peer has passed on, by the credential that the
+// caller has sent. That peer has counted the request.
+func (g *gate) passedOn(s *state.State, r *http.Request, rule auth.Rule) (*auth.Caller, *problem.Failure) {
+	secret, err := auth.Presented(r.Header, g.Terms().Keys.Header)
 	switch {
 	case err != nil:
-		r.Header.Del(wire.HeaderForwarded) // set by peers only
-		if f := g.slow(g.Addresses, networkOf(r), s.Peers.Len()); f != nil {
-			return &auth.Caller{}, f
-		}
-		return &auth.Caller{}, problem.Refuse(wire.CodeUnauthenticated, err.Error())
-	case credential.IsZero():
-		return &auth.Caller{Kind: auth.Peer, Name: r.Header.Get(wire.HeaderForwarded)}, nil
+		return &auth.Caller{}, problem.Refuse(wire.CodeMalformed, err.Error())
+	case secret == "" && rule.Open():
+		return &auth.Caller{}, nil
+	case secret == "":
+		return &auth.Caller{}, problem.Refuse(wire.CodeUnauthenticated, "authentication is required")
 	}
-	caller := g.identify(s, credential)
+	caller := g.identify(s, auth.HashOf(secret))
 	if caller.Kind == auth.Unidentified {
 		var f *problem.Failure
-		if caller, f = g.newer(r.Context(), port.Linearizable, credential); f != nil {
+		if caller, f = g.newer(r.Context(), peer.Linearizable, auth.HashOf(secret)); f != nil {
 			return caller, f
 		}
 	}
@@ -244,8 +238,6 @@ func allowed(rule auth.Rule, c *auth.Caller) *problem.Failure {
 		return Denied("this path is for agents and needs a token of the role agent")
 	case c.Kind == auth.Node:
 		return Denied("an agent's token is valid for paths of agents only: this path needs the role " + rule.Least.String())
-	case rule.Peers:
-		return Denied("this path is for peers")
 	}
 	return Denied("this needs the role " + rule.Least.String() + "; you have " + c.Role.String())
 }
@@ -354,7 +346,7 @@ func (g *gate) owns(rule auth.Rule, r *http.Request) *problem.Failure {
 	if !found {
 		ctx, cancel := context.WithTimeout(r.Context(), readLimit)
 		defer cancel()
-		if s, err = g.Peer.Read(ctx, port.Linearizable); err != nil {
+		if s, err = g.Peer.Read(ctx, peer.Linearizable); err != nil {
 			return problem.Of(g.Log, err)
 		}
 		job, found = s.Jobs.Get(id)

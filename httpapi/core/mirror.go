@@ -19,9 +19,6 @@ const (
 	samplesLimit = 500 * time.Millisecond
 )
 
-// MaxPeerAnswer bounds the answer of another peer, in bytes.
-const MaxPeerAnswer = 16 << 20
-
 // mirror is this peer's copy of what only the leader knows.
 type mirror struct {
 	fetch func(context.Context) (agentwire.Samples, error)
@@ -66,7 +63,7 @@ func older(list []agentwire.Reading, by time.Duration) []agentwire.Reading {
 // NodeLimit bounds how long a node may take to begin with a log.
 const NodeLimit = 3 * time.Second
 
-// NewRequest returns a request to a peer or an agent.
+// NewRequest returns a request to an agent.
 func NewRequest(ctx context.Context, method, address, target string, body []byte) (*http.Request, error) {
 	to, err := endpoint.URL(address, target)
 	if err != nil {

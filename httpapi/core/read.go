@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/cluster/archive"
+	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
-	"github.com/berth-gpu/berth/httpapi/port"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -30,14 +30,14 @@ type Watch struct {
 	Wait        string `query:"wait" doc:"limit of the wait, such as 30s; 1m at most"`
 }
 
-func (q *Watch) level() port.Consistency {
+func (q *Watch) level() peer.Consistency {
 	switch q.Consistency {
 	case "stale":
-		return port.Stale
+		return peer.Stale
 	case "linearizable":
-		return port.Linearizable
+		return peer.Linearizable
 	}
-	return port.Default
+	return peer.Default
 }
 
 func (q *Watch) wait() (time.Duration, error) {
@@ -75,7 +75,7 @@ func (a *API) Read(ctx context.Context, q *Watch, set model.TopicSet, differs fu
 	case <-time.After(wakeEvery - time.Since(began)):
 	case <-ctx.Done():
 	}
-	return a.Fresh(context.WithoutCancel(ctx), port.Default)
+	return a.Fresh(context.WithoutCancel(ctx), peer.Default)
 }
 
 // await waits for a change that makes a difference, or for another incarnation.
@@ -96,7 +96,7 @@ func (a *API) await(ctx context.Context, first *state.State, set model.TopicSet,
 }
 
 // Fresh returns a state as new as required.
-func (a *API) Fresh(ctx context.Context, level port.Consistency) (state.State, error) {
+func (a *API) Fresh(ctx context.Context, level peer.Consistency) (state.State, error) {
 	ctx, cancel := context.WithTimeout(ctx, readLimit)
 	defer cancel()
 	return a.Peer.Reader.Read(ctx, level)
@@ -116,7 +116,7 @@ func Archived(ctx context.Context, a *API, last func(*state.State) uint64) (s st
 	if a.Peer.Archive == nil {
 		return s, stand, problem.Refuse(wire.CodeNoArchive, "this peer keeps no archive: ask another")
 	}
-	if s, err = a.Fresh(ctx, port.Default); err != nil {
+	if s, err = a.Fresh(ctx, peer.Default); err != nil {
 		return s, stand, err
 	}
 	a.Peer.Archive.Reach(ctx, last(&s), ArchivePatience)

@@ -3,13 +3,111 @@ package core
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
+	"sync"
 	"time"
 
+	"github.com/berth-gpu/berth/cluster/call"
+	"github.com/berth-gpu/berth/cluster/peer"
+	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/agentwire"
 	"github.com/berth-gpu/berth/httpapi/forward"
+	"github.com/berth-gpu/berth/httpapi/problem"
+	"github.com/berth-gpu/berth/httpapi/wire"
 )
+
+// samples is the call for what only the leader knows.
+var samples = call.Define[struct{}, agentwire.Samples](call.Bulk, "samples")
+
+// AnswerCall has the API answer a call of other peers, from the moment on when it is complete: until then the
+// caller learns that nothing was done, and tries again. The same holds once the API shuts down.
+func AnswerCall[Q, A any](a *API, n call.Name[Q, A], do func(context.Context, model.PeerID, *Q) (*A, error)) {
+	a.answers = append(a.answers, func(s *call.Server) {
+		call.Handle(s, n, func(ctx context.Context, from model.PeerID, q *Q) (*A, error) {
+			if a.Ending() {
+				return nil, &call.RemoteError{Kind: call.KindUnknown, Text: "this peer is shutting down"}
+			}
+			return do(ctx, from, q)
+		})
+	})
+}
+
+// answerCalls starts to answer calls.
+func (a *API) answerCalls() {
+	if a.Peer.Answers == nil {
+		return
+	}
+	for _, answer := range a.answers {
+		answer(a.Peer.Answers)
+	}
+	forward.Serve(a.Peer.Answers, http.HandlerFunc(a.servePassed))
+}
+
+// servePassed answers a request that another peer has passed on. While the API ends, that peer tries again.
+func (a *API) servePassed(w http.ResponseWriter, r *http.Request) {
+	if !a.Life.passed.begin() {
+		problem.Usual(wire.CodeNoLeader).Write(w)
+		return
+	}
+	defer a.Life.passed.done()
+	a.ServeHTTP(w, r)
+}
+
+// AskPeer makes a call at another peer.
+func AskPeer[Q, A any](ctx context.Context, a *API, to peer.Server, n call.Name[Q, A], q *Q) (*A, error) {
+	if a.Peer.Calls == nil {
+		return nil, fmt.Errorf("%w: this peer makes no calls", call.ErrNotSent)
+	}
+	return call.Do(ctx, a.Peer.Calls, to, n, q)
+}
+
+// send passes a request on to another peer.
+func (a *API) send(ctx context.Context, to peer.Server, q *forward.Request) (*forward.Answer, error) {
+	if a.Peer.Calls == nil {
+		return nil, fmt.Errorf("%w: this peer makes no calls", call.ErrNotSent)
+	}
+	return forward.Over(a.Peer.Calls)(ctx, to, q)
+}
+
+// passing counts the requests under way that other peers have passed on: they have no connection of the API's
+// own that its end could wait for.
+type passing struct {
+	mu    sync.Mutex
+	ended bool
+	many  int
+	none  chan struct{} // closed when none is under way any more, after end
+}
+
+// begin counts a request, unless no more are taken.
+func (p *passing) begin() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.ended {
+		p.many++
+	}
+	return !p.ended
+}
+
+func (p *passing) done() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.many--; p.ended && p.many == 0 {
+		close(p.none)
+	}
+}
+
+// end takes no more requests. The channel is closed once those under way are answered.
+func (p *passing) end() <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.ended {
+		p.ended, p.none = true, make(chan struct{})
+		if p.many == 0 {
+			close(p.none)
+		}
+	}
+	return p.none
+}
 
 // fetchSamples asks the leader.
 func (a *API) fetchSamples(ctx context.Context) (out agentwire.Samples, err error) {
@@ -19,7 +117,11 @@ func (a *API) fetchSamples(ctx context.Context) (out agentwire.Samples, err erro
 	}
 	ctx, cancel := context.WithTimeout(ctx, samplesLimit)
 	defer cancel()
-	return out, a.AskPeer(ctx, leader, agentwire.PathSamples, nil, &out)
+	got, err := AskPeer(ctx, a, peer.Server{ID: leader.ID, Address: leader.Address}, samples, &struct{}{})
+	if err != nil {
+		return out, err
+	}
+	return *got, nil
 }
 
 // presentSamples returns what the leader knows, within a time that suits a request for metrics.
@@ -31,39 +133,10 @@ func (a *API) presentSamples() agentwire.Samples {
 
 // OwnSamples returns what this peer knows as the leader.
 func (a *API) OwnSamples() agentwire.Samples {
-	st := a.Peer.Members.Standing()
-	out := agentwire.Samples{Passes: st.Passes, PassesTook: st.PassesTook}
+	st := a.Peer.Members.Status()
+	out := agentwire.Samples{Passes: st.Passes.Count, PassesTook: st.Passes.Took}
 	for _, r := range a.Peer.Telemetry.All() {
 		out.Readings = append(out.Readings, agentwire.Reading{Sample: r.Sample, Age: r.Age})
 	}
 	return out
-}
-
-// AskPeer asks another peer in CBOR; answer may be nil.
-func (a *API) AskPeer(ctx context.Context, peer forward.Leader, path string, question, answer any) error {
-	body, err := agentwire.Encode(question)
-	if err != nil {
-		return err
-	}
-	r, err := NewRequest(ctx, http.MethodPost, peer.Address, path, body)
-	if err != nil {
-		return err
-	}
-	r.Header.Set("Content-Type", agentwire.MediaType)
-	a.Gate.prover.Sign(r, body)
-	got, err := a.Out.RoundTrip(r)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = got.Body.Close() }()
-	data, err := io.ReadAll(io.LimitReader(got.Body, MaxPeerAnswer))
-	switch {
-	case err != nil:
-		return err
-	case got.StatusCode >= http.StatusMultipleChoices:
-		return fmt.Errorf("peer %s at %s answers with status %s to %s", peer.ID, peer.Address, got.Status, path)
-	case answer == nil:
-		return nil
-	}
-	return agentwire.Decode(data, answer)
 }

@@ -24,12 +24,13 @@ type life struct {
 	Cancel context.CancelFunc
 	Server *http.Server
 	Conns  *connections
+	passed *passing
 }
 
 func newLife() life {
 	ctx, cancel := context.WithCancel(context.Background())
 	conns := newConnections(maxConns, maxConnsOfEach)
-	return life{Ctx: ctx, Cancel: cancel, Conns: conns, Server: &http.Server{
+	return life{Ctx: ctx, Cancel: cancel, Conns: conns, passed: &passing{}, Server: &http.Server{
 		ReadHeaderTimeout: HeaderLimit, IdleTimeout: idleLimit, MaxHeaderBytes: maxHeader, ConnState: conns.note,
 	}}
 }
@@ -48,12 +49,17 @@ func (a *API) Serve(l net.Listener) error {
 }
 
 // Shutdown accepts no more requests, ends long polls, and waits for requests that are under way
-// until the context ends; the remaining ones are cut off.
+// until the context ends, including those that other peers have passed on; the remaining ones are cut off.
 func (a *API) Shutdown(ctx context.Context) error {
 	a.Life.Cancel()
+	passed := a.Life.passed.end()
 	err := a.Life.Server.Shutdown(ctx)
 	if err != nil {
 		err = errors.Join(err, a.Life.Server.Close())
+	}
+	select {
+	case <-passed:
+	case <-ctx.Done():
 	}
 	a.Out.CloseIdleConnections()
 	return err

@@ -42,7 +42,7 @@ func TestBoundsOfOpenRequests(t *testing.T) {
 		if begin(c.next, c.address) == nil {
 			t.Errorf("%s: there is no bound", name)
 		}
-		for _, who := range []*auth.Caller{operator, node, {Kind: auth.Peer}, {Kind: auth.Open}} {
+		for _, who := range []*auth.Caller{operator, node, {Kind: auth.Open}} {
 			if f := begin(who, "a"); f != nil {
 				t.Errorf("%s: %s finds no room: %v", name, who.Actor(), f)
 			}

@@ -9,9 +9,9 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/core"
-	"github.com/berth-gpu/berth/httpapi/port"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -33,7 +33,7 @@ func (a histories) route(doc huma.API) {
 	o := core.Op("gpu-history", http.MethodGet, "/nodes/{node_id}/gpus/history", "What a node's GPUs measured in the last quarter of an hour")
 	o.Description = "The node itself answers, by way of any peer; its memory is empty after a start of its agent."
 	core.Handle(a.api, doc, o, func(ctx context.Context, in *historyInput) (*core.Answer[wire.NodeHistory], error) {
-		s, err := a.api.Fresh(ctx, port.Default)
+		s, err := a.api.Fresh(ctx, peer.Default)
 		if err != nil {
 			return nil, err
 		}

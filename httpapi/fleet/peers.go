@@ -1,21 +1,19 @@
 package fleet
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"io"
 	"net/http"
-	"strconv"
 	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/berth-gpu/berth/cluster/call"
+	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/core"
-	"github.com/berth-gpu/berth/httpapi/port"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -27,18 +25,19 @@ const probeLimit = time.Second
 type peers struct{ api *core.API }
 
 func (a peers) route(doc huma.API) {
+	core.AnswerCall(a.api, progress, a.progress)
 	core.Handle(a.api, doc, core.Op("peers", http.MethodGet, "/cluster/peers", "Every peer, as the answering one sees it"), a.list)
 	core.Handle(a.api, doc, core.Op("healthz", http.MethodGet, "/healthz", "This peer's process is alive"),
 		func(context.Context, *struct{}) (*core.Answer[wire.Health], error) {
 			h := a.health()
-			return &core.Answer[wire.Health]{Index: a.api.Peer.Members.Standing().Applied, Body: &h}, nil
+			return &core.Answer[wire.Health]{Index: a.api.Peer.Members.Status().Applied, Body: &h}, nil
 		})
 	core.Handle(a.api, doc, core.Op("readyz", http.MethodGet, "/readyz", "This peer can serve: it knows a leader, is up to date and is not shutting down"), a.ready)
 }
 
 func (a peers) health() wire.Health {
-	st := a.api.Peer.Members.Standing()
-	return wire.Health{Status: "ok", Peer: string(st.ID), Role: st.Role, Leader: string(st.Leader)}
+	st := a.api.Peer.Members.Status()
+	return wire.Health{Status: "ok", Peer: string(st.ID), Role: string(st.Role), Leader: string(st.Leader.ID)}
 }
 
 // ready fails while requests should go to another peer.
@@ -47,16 +46,16 @@ func (a peers) ready(ctx context.Context, _ *struct{}) (*core.Answer[wire.Health
 	if a.api.Ending() {
 		return nil, problem.Refuse(wire.CodeBehind, "this peer is shutting down")
 	}
-	st := a.api.Peer.Members.Standing()
+	st := a.api.Peer.Members.Status()
 	switch {
 	case st.Waiting != "":
 		return nil, problem.Refuse(wire.CodeNoLeader, st.Waiting)
 	case h.Leader == "":
 		return nil, problem.Usual(wire.CodeNoLeader)
-	case st.Behind != "":
-		return nil, problem.Refuse(wire.CodeBehind, st.Behind)
+	case !st.Lag.CaughtUp():
+		return nil, problem.Refuse(wire.CodeBehind, st.Lag.Why())
 	}
-	s, err := a.api.Fresh(ctx, port.Default)
+	s, err := a.api.Fresh(ctx, peer.Default)
 	if err != nil {
 		return nil, err
 	}
@@ -72,9 +71,9 @@ func (a peers) list(ctx context.Context, in *core.WatchInput) (*core.Answer[wire
 	if err != nil {
 		return nil, err
 	}
-	st := a.api.Peer.Members.Standing()
+	st, clocks := a.api.Peer.Members.Status(), a.api.Peer.Members.Clocks()
 	out := &wire.Peers{
-		Cluster: st.Cluster, Term: st.Term, Leader: string(st.Leader), ClocksDisagree: !st.ClocksAgree,
+		Cluster: st.Cluster, Term: st.Term, Leader: string(st.Leader.ID), ClocksDisagree: !clocks.Agree,
 		Peers: make([]wire.Peer, len(st.Servers)),
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeLimit)
@@ -84,53 +83,56 @@ func (a peers) list(ctx context.Context, in *core.WatchInput) (*core.Answer[wire
 		probes.Go(func() { out.Peers[i] = a.one(ctx, &s, &st, server) })
 	}
 	probes.Wait()
+	for i := range out.Peers {
+		if ahead, heard := clocks.Ahead[st.Servers[i].ID]; heard {
+			seconds := ahead.Round(time.Millisecond).Seconds()
+			out.Peers[i].ClockOffset = &seconds
+		}
+	}
 	return &core.Answer[wire.Peers]{Index: s.Index, Body: out}, nil
 }
 
-func (a peers) one(ctx context.Context, s *state.State, st *port.Standing, server model.Peer) wire.Peer {
+func (a peers) one(ctx context.Context, s *state.State, st *peer.Status, server peer.Server) wire.Peer {
 	known, _ := s.Peers.Get(server.ID)
 	out := wire.Peer{
-		Name: string(server.ID), Address: known.APIAddress, RaftAddress: server.RaftAddress, Role: "follower",
+		Name: string(server.ID), Address: known.APIAddress, RaftAddress: server.Address, Role: "follower",
 		Version: known.Version, Self: server.ID == st.ID,
 	}
-	if server.ID == st.Leader {
+	if server.ID == st.Leader.ID {
 		out.Role = "leader"
-	}
-	if ahead, heard := st.ClockAhead[server.ID]; heard {
-		seconds := ahead.Round(time.Millisecond).Seconds()
-		out.ClockOffset = &seconds
 	}
 	if out.Self {
 		out.Reachable, out.AppliedIndex = true, st.Applied
 		return out
 	}
-	index, err := a.probe(ctx, known)
+	index, err := a.probe(ctx, server)
 	out.Reachable, out.AppliedIndex = err == nil, index
 	return out
 }
 
 var errAnother = errors.New("another peer answers there")
 
+// Progress is how far a peer's state has come.
+type Progress struct {
+	Peer    model.PeerID `cbor:"1,keyasint"`
+	Applied uint64       `cbor:"2,keyasint,omitempty"`
+}
+
+// progress is the call for it. A peer answers once its API does.
+var progress = call.Define[struct{}, Progress](call.Control, "progress")
+
+func (a peers) progress(context.Context, model.PeerID, *struct{}) (*Progress, error) {
+	return &Progress{Peer: a.api.Config.Self, Applied: a.api.Peer.Members.Status().Applied}, nil
+}
+
 // probe asks a peer for its progress.
-func (a peers) probe(ctx context.Context, peer model.Peer) (index uint64, err error) {
-	if peer.APIAddress == "" {
-		return 0, errors.New("its address is not known")
-	}
-	r, err := core.NewRequest(ctx, http.MethodGet, peer.APIAddress, "/healthz", nil)
-	if err != nil {
+func (a peers) probe(ctx context.Context, server peer.Server) (index uint64, err error) {
+	got, err := core.AskPeer(ctx, a.api, server, progress, &struct{}{})
+	switch {
+	case err != nil:
 		return 0, err
-	}
-	got, err := a.api.Out.RoundTrip(r)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = got.Body.Close() }()
-	data, err := io.ReadAll(io.LimitReader(got.Body, core.MaxPeerAnswer))
-	if err != nil {
-		return 0, err
-	}
-	if !bytes.Contains(data, []byte(`"peer":`+strconv.Quote(string(peer.ID)))) {
+	case got.Peer != server.ID:
 		return 0, errAnother
 	}
-	return strconv.ParseUint(got.Header.Get(wire.HeaderIndex), 10, 64)
+	return got.Applied, nil
 }

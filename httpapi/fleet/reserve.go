@@ -8,13 +8,13 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/intake"
-	"github.com/berth-gpu/berth/httpapi/port"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -114,7 +114,7 @@ func (a reservations) mayUnreserve(ctx context.Context, id model.BookingID) erro
 	b, found := s.Bookings.Get(id)
 	if !found && c.Kind != auth.Open { // it may have been acknowledged by another peer
 		var err error
-		if s, err = a.api.Fresh(ctx, port.Linearizable); err != nil {
+		if s, err = a.api.Fresh(ctx, peer.Linearizable); err != nil {
 			return err
 		}
 		b, found = s.Bookings.Get(id)

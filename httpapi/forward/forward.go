@@ -6,12 +6,13 @@
 // again under the same Idempotency-Key, for a few seconds in all; it is woken when the leadership
 // changes and so loses no time of a failover. A request that must not be repeated is tried once.
 //
-// The package uses its peer through [Members] and others through an http.RoundTripper, so that it
-// runs without sockets, too.
+// The package uses its peer through [Members] and others through [Send], a call over the peer port, so that it
+// runs without sockets, too. [Serve] is the other side: it carries out what other peers pass on.
 package forward
 
 import (
 	"context"
+	"net"
 	"net/http"
 	"time"
 
@@ -25,7 +26,7 @@ import (
 type Leader struct {
 	ID      model.PeerID // empty: not known
 	Self    bool         // this peer leads
-	Address string       // of the leader's API; empty: not known
+	Address string       // of the leader's peer port; empty: not known
 }
 
 // Members is what the middleware needs of the peer that it runs in.
@@ -44,19 +45,17 @@ const (
 	bodyLimit  = 10 * time.Second      // for a request's body to arrive
 	pauseFirst = 10 * time.Millisecond // between two tries with one leader
 	pauseMost  = 200 * time.Millisecond
-	maxAnswer  = 4 << 20   // bytes of a leader's answer
 	maxHeld    = 256 << 20 // bytes of requests that are kept at once
 	heldEach   = 4 << 10   // that each counts for, in addition to its body
 )
 
 // Config holds the parts of a forwarder.
 type Config struct {
-	Self    model.PeerID
 	Members Members
-	// Transport carries requests to the leader.
-	Transport http.RoundTripper
-	// Sign proves to the leader that this peer sends a request; nil: no proof is sent.
-	Sign func(r *http.Request, body []byte)
+	// Send passes requests on to the leader.
+	Send Send
+	// Client returns the address from which a request was sent; nil: that of its connection.
+	Client func(*http.Request) string
 	// Refuse answers with the problem of a code.
 	Refuse func(w http.ResponseWriter, r *http.Request, code, detail string)
 }
@@ -76,7 +75,15 @@ type Forwarder struct {
 }
 
 // New returns a forwarder.
-func New(c Config) *Forwarder { return &Forwarder{Config: c, held: room{most: maxHeld}} }
+func New(c Config) *Forwarder {
+	if c.Client == nil {
+		c.Client = func(r *http.Request) string {
+			host, _, _ := net.SplitHostPort(r.RemoteAddr)
+			return host
+		}
+	}
+	return &Forwarder{Config: c, held: room{most: maxHeld}}
+}
 
 // Wrap wraps the handler that carries out a write locally. The handler reports that nothing was
 // done, or that the outcome is unknown, by status 503 with wire.HeaderCode no_leader or
@@ -95,7 +102,7 @@ func (f *Forwarder) Wrap(local http.Handler, rule Rule) http.Handler {
 		ctx, cancel := context.WithTimeout(r.Context(), Patience)
 		defer cancel()
 		t := &try{f: f, local: local, w: w, r: r.WithContext(ctx), body: body}
-		if r.Header.Get(wire.HeaderForwarded) != "" {
+		if PassedOn(r.Context()) != nil {
 			t.last()
 			return
 		}

@@ -3,9 +3,8 @@ package forward
 import (
 	"bytes"
 	"context"
-	"errors"
+	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -14,6 +13,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/berth-gpu/berth/cluster/call"
+	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -55,18 +56,22 @@ func (m *members) Saw(index uint64) {
 // wires carries requests to other peers.
 type wires struct {
 	mu   sync.Mutex
-	sent []*http.Request
+	sent []*Request
+	to   []peer.Server
 	keys []string
-	do   func(n int, r *http.Request) (*http.Response, error) // n counts from 1
+	do   sender
 }
 
-func (w *wires) RoundTrip(r *http.Request) (*http.Response, error) {
+// sender answers the nth request, counted from 1, to a peer.
+type sender func(ctx context.Context, n int, to peer.Server, q *Request) (*Answer, error)
+
+func (w *wires) send(ctx context.Context, to peer.Server, q *Request) (*Answer, error) {
 	w.mu.Lock()
-	w.sent = append(w.sent, r)
-	w.keys = append(w.keys, r.Header.Get(wire.HeaderRequestID))
+	w.sent, w.to = append(w.sent, q), append(w.to, to)
+	w.keys = append(w.keys, http.Header(q.Header).Get(wire.HeaderRequestID))
 	n := len(w.sent)
 	w.mu.Unlock()
-	return w.do(n, r)
+	return w.do(ctx, n, to, q)
 }
 
 func (w *wires) count() int {
@@ -75,23 +80,28 @@ func (w *wires) count() int {
 	return len(w.sent)
 }
 
-func response(status int, body string, headers ...string) *http.Response {
-	r := &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}
+func response(status int, body string, headers ...string) *Answer {
+	header := http.Header{}
 	for i := 0; i+1 < len(headers); i += 2 {
-		r.Header.Set(headers[i], headers[i+1])
+		header.Set(headers[i], headers[i+1])
 	}
-	return r
+	return &Answer{Status: status, Header: header, Body: []byte(body)}
+}
+
+// always answers every request alike.
+func always(a *Answer, err error) sender {
+	return func(context.Context, int, peer.Server, *Request) (*Answer, error) { return a, err }
 }
 
 // noLeader is a peer's answer that there is no leader.
-func noLeader() *http.Response {
+func noLeader() *Answer {
 	return response(http.StatusServiceUnavailable, "{}", wire.HeaderCode, wire.CodeNoLeader)
 }
 
 // hung never answers.
-func hung(r *http.Request) (*http.Response, error) {
-	<-r.Context().Done()
-	return nil, r.Context().Err()
+func hung(ctx context.Context, _ int, _ peer.Server, _ *Request) (*Answer, error) {
+	<-ctx.Done()
+	return nil, fmt.Errorf("%w: %w", call.ErrOutcomeUnknown, ctx.Err())
 }
 
 func refusal(w http.ResponseWriter, _ *http.Request, code, detail string) {
@@ -136,9 +146,9 @@ type bench struct {
 	handler http.Handler
 }
 
-func newBench(l Leader, rule Rule, do func(int, *http.Request) (*http.Response, error), fails ...string) *bench {
+func newBench(l Leader, rule Rule, do sender, fails ...string) *bench {
 	b := &bench{members: newMembers(l), wires: &wires{do: do}}
-	f := New(Config{Self: "p1", Members: b.members, Transport: b.wires, Refuse: refusal})
+	f := New(Config{Members: b.members, Send: b.wires.send, Refuse: refusal})
 	b.handler = f.Wrap(local(&b.calls, fails...), rule)
 	return b
 }
@@ -171,16 +181,15 @@ func TestTheLeaderCarriesOutItself(t *testing.T) {
 // A follower passes the request on whole, by one hop, and answers with what the
 // leader has answered once its own state is there.
 func TestAFollowerPassesOn(t *testing.T) {
-	b := newBench(elsewhere, usual, func(_ int, r *http.Request) (*http.Response, error) {
-		body, _ := io.ReadAll(r.Body)
-		return response(http.StatusConflict, "from p2: "+string(body), wire.HeaderIndex, "42", "Content-Type", "x/y", "Connection", "close"), nil
+	b := newBench(elsewhere, usual, func(_ context.Context, _ int, _ peer.Server, q *Request) (*Answer, error) {
+		return response(http.StatusConflict, "from p2: "+string(q.Body), wire.HeaderIndex, "42", "Content-Type", "x/y", "Connection", "close"), nil
 	})
 	w, _ := b.ask("this", "Authorization", "Bearer t", wire.HeaderRequestID, "mine", "Connection", "keep-alive", "Origin", "http://p1:1")
-	r := b.wires.sent[0]
-	if r.URL.String() != "http://p2:1/queue/submit?x=%20y" || r.Header.Get("Authorization") != "Bearer t" ||
-		r.Header.Get(wire.HeaderForwarded) != "p1" || r.Header.Get(wire.HeaderRequestID) != "mine" || r.Header.Get("Connection") != "" ||
-		r.Header.Get("Origin") != "" {
-		t.Errorf("sent %s %v", r.URL, r.Header)
+	q, header := b.wires.sent[0], http.Header(b.wires.sent[0].Header)
+	if q.Method != http.MethodPost || q.Target != "/queue/submit?x=%20y" || q.Client != "192.0.2.1" || header.Get("Authorization") != "Bearer t" ||
+		header.Get(wire.HeaderRequestID) != "mine" || header.Get("Connection") != "" || header.Get("Origin") != "" ||
+		b.wires.to[0] != (peer.Server{ID: "p2", Address: "p2:1"}) {
+		t.Errorf("sent %+v to %+v", q, b.wires.to[0])
 	}
 	if w.Code != http.StatusConflict || w.Body.String() != "from p2: this" || w.Header().Get("Content-Type") != "x/y" ||
 		w.Header().Get("Connection") != "" || w.Header().Get(wire.HeaderRequestID) != "mine" {
@@ -195,7 +204,11 @@ func TestAFollowerPassesOn(t *testing.T) {
 func TestASecondHopIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(elsewhere, usual, nil, wire.CodeNoLeader, wire.CodeNoLeader)
-		w, took := b.ask("this", wire.HeaderForwarded, "p3")
+		r := httptest.NewRequest(http.MethodPost, "/queue/submit", strings.NewReader("this"))
+		r = r.WithContext(context.WithValue(r.Context(), passedKey{}, &Passed{From: "p3"}))
+		w, began := httptest.NewRecorder(), time.Now()
+		b.handler.ServeHTTP(w, r)
+		took := time.Since(began)
 		if w.Code != http.StatusServiceUnavailable || w.Body.String() != "not now" || b.calls != 1 || took != 0 {
 			t.Errorf("answered %d %q after %d calls and %s", w.Code, w.Body, b.calls, took)
 		}
@@ -206,9 +219,7 @@ func TestASecondHopIsRefused(t *testing.T) {
 // does.
 func TestARequestWaitsForALeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(Leader{}, usual, func(int, *http.Request) (*http.Response, error) {
-			return response(http.StatusOK, "done"), nil
-		})
+		b := newBench(Leader{}, usual, always(response(http.StatusOK, "done"), nil))
 		go func() {
 			time.Sleep(437 * time.Millisecond)
 			b.members.set(elsewhere)
@@ -224,9 +235,9 @@ func TestARequestWaitsForALeader(t *testing.T) {
 // to the next one.
 func TestALeaderThatHangsIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(elsewhere, usual, func(_ int, r *http.Request) (*http.Response, error) {
-			if r.URL.Host == "p2:1" {
-				return hung(r)
+		b := newBench(elsewhere, usual, func(ctx context.Context, n int, to peer.Server, q *Request) (*Answer, error) {
+			if to.Address == "p2:1" {
+				return hung(ctx, n, to, q)
 			}
 			return response(http.StatusOK, "done by p3"), nil
 		})
@@ -248,9 +259,7 @@ func TestALeaderThatHangsIsLeft(t *testing.T) {
 // a pause; then this peer itself is elected.
 func TestALeaderThatDies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(elsewhere, usual, func(int, *http.Request) (*http.Response, error) {
-			return nil, &net.OpError{Op: "dial", Err: errors.New("refused")}
-		}, wire.CodeOutcomeUnknown)
+		b := newBench(elsewhere, usual, always(nil, call.ErrNotSent), wire.CodeOutcomeUnknown)
 		go func() {
 			time.Sleep(500 * time.Millisecond)
 			b.members.set(itself)
@@ -270,18 +279,18 @@ func TestALeaderThatDies(t *testing.T) {
 func TestPatienceEnds(t *testing.T) {
 	for name, c := range map[string]struct {
 		leader Leader
-		do     func(int, *http.Request) (*http.Response, error)
+		do     sender
 		code   string
 	}{
-		"no leader":     {Leader{}, nil, wire.CodeNoLeader},
-		"no address":    {Leader{ID: "p2"}, nil, wire.CodeNoLeader},
-		"it is not him": {elsewhere, func(int, *http.Request) (*http.Response, error) { return noLeader(), nil }, wire.CodeNoLeader},
-		"it hangs":      {elsewhere, func(_ int, r *http.Request) (*http.Response, error) { return hung(r) }, wire.CodeOutcomeUnknown},
-		"it breaks off once": {elsewhere, func(n int, _ *http.Request) (*http.Response, error) {
+		"no leader":            {Leader{}, nil, wire.CodeNoLeader},
+		"no address":           {Leader{ID: "p2"}, nil, wire.CodeNoLeader},
+		"it is not him":        {elsewhere, always(noLeader(), nil), wire.CodeNoLeader},
+		"it hangs":             {elsewhere, hung, wire.CodeOutcomeUnknown},
+		"its API is not ready": {elsewhere, always(nil, &call.RemoteError{Kind: call.KindUnknown}), wire.CodeNoLeader},
+		"it has a defect":      {elsewhere, always(nil, &call.RemoteError{Kind: call.KindFailed}), wire.CodeOutcomeUnknown},
+		"it breaks off once": {elsewhere, func(_ context.Context, n int, _ peer.Server, _ *Request) (*Answer, error) {
 			if n == 1 {
-				r := response(http.StatusOK, "half")
-				r.Body = io.NopCloser(io.MultiReader(strings.NewReader("half"), broken{}))
-				return r, nil
+				return nil, call.ErrOutcomeUnknown
 			}
 			return noLeader(), nil
 		}, wire.CodeOutcomeUnknown},
@@ -298,14 +307,10 @@ func TestPatienceEnds(t *testing.T) {
 	}
 }
 
-type broken struct{}
-
-func (broken) Read([]byte) (int, error) { return 0, errors.New("broken off") }
-
 // A renewal is sent once, whatever comes of it.
 func TestWhatMustNotBeRepeatedIsNot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(elsewhere, Rule{MaxBody: 1000, Once: true}, func(int, *http.Request) (*http.Response, error) { return noLeader(), nil })
+		b := newBench(elsewhere, Rule{MaxBody: 1000, Once: true}, always(noLeader(), nil))
 		w, took := b.ask("this")
 		if b.wires.count() != 1 || took != 0 || w.Header().Get(wire.HeaderCode) != wire.CodeNoLeader || b.wires.keys[0] != "" {
 			t.Errorf("sent %d times in %s: %v", b.wires.count(), took, w.Header())
@@ -316,7 +321,7 @@ func TestWhatMustNotBeRepeatedIsNot(t *testing.T) {
 // A client that leaves takes its request with it.
 func TestAClientThatLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(elsewhere, usual, func(_ int, r *http.Request) (*http.Response, error) { return hung(r) })
+		b := newBench(elsewhere, usual, hung)
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		w := httptest.NewRecorder()
@@ -360,7 +365,7 @@ func TestRoomIsGivenBack(t *testing.T) {
 		t.Error("room does not come back")
 	}
 	b := &bench{members: newMembers(itself), wires: &wires{}}
-	f := New(Config{Self: "p1", Members: b.members, Transport: b.wires, Refuse: refusal})
+	f := New(Config{Members: b.members, Send: b.wires.send, Refuse: refusal})
 	b.handler = f.Wrap(local(&b.calls), usual)
 	f.held.most = heldEach
 	if w, _ := b.ask("this"); w.Code != http.StatusTooManyRequests {

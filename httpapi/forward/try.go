@@ -1,17 +1,14 @@
 package forward
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"io"
-	"net"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/berth-gpu/berth/httpapi/endpoint"
+	"github.com/berth-gpu/berth/cluster/call"
+	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -144,62 +141,45 @@ func noAnswer(status int, h http.Header) string {
 	return ""
 }
 
-// there sends the request to the leader. The leader's answer is read whole before any of it is
-// passed on, so that one that breaks off is tried again.
+// there passes the request on to the leader. An answer comes whole or not at all.
 func (t *try) there(until context.Context, leader Leader) (code string) {
 	ctx, cancel := context.WithCancel(t.r.Context())
 	defer cancel()
 	stop := context.AfterFunc(until, cancel) // a leader that is gone may never answer
 	defer stop()
-	to, err := endpoint.URL(leader.Address, t.r.URL.RequestURI())
-	if err != nil {
-		return wire.CodeNoLeader // an address that is not valid
+	header := http.Header{}
+	copyHeader(header, t.r.Header)
+	for _, name := range []string{"Origin", "Sec-Fetch-Site", "Cookie"} { // the first two were checked against the name of this peer
+		header.Del(name)
 	}
-	out, err := http.NewRequestWithContext(ctx, t.r.Method, to.String(), bytes.NewReader(t.body))
-	if err != nil {
+	answer, err := t.f.Send(ctx, peer.Server{ID: leader.ID, Address: leader.Address}, &Request{
+		Method: t.r.Method, Target: t.r.URL.RequestURI(), Header: header, Body: t.body, Client: t.f.Client(t.r),
+	})
+	switch {
+	case err == nil:
+	case call.Undone(err):
 		return wire.CodeNoLeader
-	}
-	copyHeader(out.Header, t.r.Header)
-	out.Header.Set(wire.HeaderForwarded, string(t.f.Self))
-	out.Header.Del("Origin") // it was compared with the name by which the client knows this peer, not the leader
-	out.Header.Del("Sec-Fetch-Site")
-	if t.f.Sign != nil {
-		t.f.Sign(out, t.body)
-	}
-	answer, err := t.f.Transport.RoundTrip(out)
-	if err != nil {
-		return fate(err)
-	}
-	defer func() { _ = answer.Body.Close() }()
-	data, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer+1))
-	if err != nil || len(data) > maxAnswer {
+	default:
 		return wire.CodeOutcomeUnknown
 	}
-	if code := noAnswer(answer.StatusCode, answer.Header); code != "" {
+	if code := noAnswer(answer.Status, answer.Header); code != "" {
 		return code
 	}
-	t.pass(answer, data)
+	t.pass(answer)
 	return ""
 }
 
-// fate returns the code for a request that got no answer.
-func fate(err error) (code string) {
-	if op, is := errors.AsType[*net.OpError](err); is && op.Op == "dial" {
-		return wire.CodeNoLeader
-	}
-	return wire.CodeOutcomeUnknown
-}
-
 // pass answers with the leader's answer.
-func (t *try) pass(answer *http.Response, data []byte) {
-	if index, err := strconv.ParseUint(answer.Header.Get(wire.HeaderIndex), 10, 64); err == nil && index > 0 {
+func (t *try) pass(answer *Answer) {
+	header := http.Header(answer.Header)
+	if index, err := strconv.ParseUint(header.Get(wire.HeaderIndex), 10, 64); err == nil && index > 0 {
 		t.f.Members.Saw(index)
 	}
-	copyHeader(t.w.Header(), answer.Header)
-	t.w.Header().Set("Content-Length", strconv.Itoa(len(data)))
-	t.w.WriteHeader(answer.StatusCode)
+	copyHeader(t.w.Header(), header)
+	t.w.Header().Set("Content-Length", strconv.Itoa(len(answer.Body)))
+	t.w.WriteHeader(answer.Status)
 	// A client that has left does not need its answer.
-	_, _ = t.w.Write(data)
+	_, _ = t.w.Write(answer.Body)
 }
 
 // copyHeader copies the headers of the message without those of a connection.

@@ -16,11 +16,11 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humamux"
 
+	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/intake"
-	"github.com/berth-gpu/berth/httpapi/port"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -87,7 +87,7 @@ func (a outputs) find(ctx context.Context, in *logInput) (k model.RankKey, addre
 	if err != nil {
 		return k, "", err
 	}
-	s, err := a.api.Fresh(ctx, port.Default)
+	s, err := a.api.Fresh(ctx, peer.Default)
 	if err != nil {
 		return k, "", err
 	}

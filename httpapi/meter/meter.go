@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
@@ -127,37 +128,37 @@ func (*standings) Describe(chan<- *prometheus.Desc) {}
 
 // Collect reads one state and one status.
 func (c *standings) Collect(to chan<- prometheus.Metric) {
-	st, s := c.Members.Standing(), c.Reader.State()
+	st, clocks, s := c.Members.Status(), c.Members.Clocks(), c.Reader.State()
 	g := gauges{to: to, names: c.names}
 	leads := 0.0
-	if st.Role == "leader" {
+	if st.Role == peer.RoleLeader {
 		leads = 1
 	}
 	g.put("berth_raft_term", "Raft's term.", float64(st.Term))
 	g.put("berth_raft_is_leader", "1 while this peer leads.", leads)
-	g.put("berth_raft_role", "1 for the role that this peer has.", 1, "role", st.Role)
+	g.put("berth_raft_role", "1 for the role that this peer has.", 1, "role", string(st.Role))
 	g.put("berth_raft_last_index", "Newest entry in this peer's log.", float64(st.Last))
 	g.put("berth_raft_commit_index", "Newest entry known to be committed.", float64(st.Committed))
 	g.put("berth_raft_applied_index", "Newest command in this peer's state.", float64(st.Applied))
 	g.put("berth_raft_last_contact_seconds", "Time without contact to a leader; 0 while there is contact.", st.Leaderless.Seconds())
 	g.put("berth_raft_peers", "Members of the cluster.", float64(len(st.Servers)))
-	for id, ahead := range st.ClockAhead {
+	for id, ahead := range clocks.Ahead {
 		g.put("berth_peer_clock_offset_seconds", "Wall clock of each peer with contact within 5 s, minus that of this peer.", ahead.Seconds(), "peer", string(id))
 	}
 	agree := 0.0
-	if st.ClocksAgree {
+	if clocks.Agree {
 		agree = 1
 	}
 	g.put("berth_peer_clocks_agree", "1 while the wall clocks of a majority of the peers are within 2 s of each other.", agree)
-	g.put("berth_sched_passes", "Scheduling passes of this leadership; 0 while another peer leads.", float64(st.Passes))
-	g.put("berth_sched_pass_seconds", "Total time of the scheduling passes.", st.PassesTook.Seconds())
+	g.put("berth_sched_passes", "Scheduling passes of this leadership; 0 while another peer leads.", float64(st.Passes.Count))
+	g.put("berth_sched_pass_seconds", "Total time of the scheduling passes.", st.Passes.Took.Seconds())
 	const tries = "Tries of this process to deliver to webhooks, by outcome."
 	g.count("berth_webhook_deliveries_total", tries, float64(st.Delivered), "result", "delivered")
 	g.count("berth_webhook_deliveries_total", tries, float64(st.Undelivered), "result", "failed")
 	const defects = "Commands that were skipped, decisions without effect, and restored states that break invariants, because of a defect of this program, in this process."
-	g.count("berth_defects_total", defects, float64(st.Skipped), "of", "command")
-	g.count("berth_defects_total", defects, float64(st.Undecided), "of", "decision")
-	g.count("berth_defects_total", defects, float64(st.Broken), "of", "state")
+	g.count("berth_defects_total", defects, float64(st.Defects.Commands), "of", "command")
+	g.count("berth_defects_total", defects, float64(st.Defects.Decisions), "of", "decision")
+	g.count("berth_defects_total", defects, float64(st.Defects.States), "of", "state")
 	c.waiting(&g, &s)
 	c.jobs(&g, &s)
 	c.gpus(&g, &s)

@@ -11,11 +11,11 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/cluster"
+	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/forward"
-	"github.com/berth-gpu/berth/httpapi/port"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -31,11 +31,12 @@ type Config struct {
 	Pretend func(forward.Leader) forward.Leader
 }
 
-// Plug is a peer in the form that the API needs.
+// Plug is a peer in the form that the API needs: it follows the leadership, and its errors are the API's.
 type Plug struct {
-	Config
+	*cluster.Peer
 
-	view atomic.Pointer[leaderView]
+	config Config
+	view   atomic.Pointer[leaderView]
 }
 
 // leaderView is the leader, until the context ends.
@@ -52,14 +53,14 @@ func New(c Config) *Plug {
 	if c.Look == 0 {
 		c.Look = lookEvery
 	}
-	p := &Plug{Config: c}
+	p := &Plug{Peer: c.Peer, config: c}
 	p.look()
 	return p
 }
 
 // Watch follows the leadership until the context ends.
 func (p *Plug) Watch(ctx context.Context) {
-	tick := time.NewTicker(p.Look)
+	tick := time.NewTicker(p.config.Look)
 	defer tick.Stop()
 	for {
 		select {
@@ -73,15 +74,10 @@ func (p *Plug) Watch(ctx context.Context) {
 
 // look ends the former view if it no longer holds.
 func (p *Plug) look() {
-	id, self := p.Peer.Leader()
-	now := forward.Leader{ID: id, Self: self}
-	if now.ID != "" {
-		s := p.Peer.State()
-		known, _ := s.Peers.Get(now.ID)
-		now.Address = known.APIAddress
-	}
-	if p.Pretend != nil {
-		now = p.Pretend(now)
+	leader, self := p.Peer.Leader()
+	now := forward.Leader{ID: leader.ID, Self: self, Address: leader.Address}
+	if p.config.Pretend != nil {
+		now = p.config.Pretend(now)
 	}
 	old := p.view.Load()
 	if old != nil && old.leader == now {
@@ -94,7 +90,7 @@ func (p *Plug) look() {
 		old.end()
 	}
 	if !now.Self && now.ID != "" && (old == nil || old.leader.ID != now.ID) {
-		p.Log.Info("this peer follows", "leader", now.ID, "term", p.Peer.Status().Term)
+		p.config.Log.Info("this peer follows", "leader", now.ID, "term", p.Peer.Status().Term)
 	}
 }
 
@@ -104,47 +100,10 @@ func (p *Plug) Leader() (forward.Leader, context.Context) {
 	return v.leader, v.until
 }
 
-// Saw makes later reads at least as new as the index.
-func (p *Plug) Saw(index uint64) { p.Peer.Saw(index) }
-
-// Standing returns the status of the peer.
-func (p *Plug) Standing() port.Standing {
-	st := p.Peer.Status()
-	out := port.Standing{
-		ID: st.ID, Cluster: st.Cluster, Role: string(st.Role), Term: st.Term, Leader: st.Leader.ID, Last: st.Last,
-		Committed: st.Committed, Applied: st.Applied, Leaderless: st.Leaderless, Passes: st.Passes.Count, PassesTook: st.Passes.Took,
-		Delivered: st.Delivered, Undelivered: st.Undelivered, Skipped: st.Defects.Commands, Undecided: st.Defects.Decisions, Broken: st.Defects.States,
-	}
-	clocks := p.Peer.Clocks()
-	out.ClockAhead, out.ClocksAgree = clocks.Ahead, clocks.Agree
-	out.Silent, out.Voters = st.Silence.For, st.Silence.Voters
-	out.Waiting, out.Behind = st.Waiting, st.Lag.Why()
-	for _, s := range st.Servers {
-		out.Servers = append(out.Servers, model.Peer{ID: s.ID, RaftAddress: s.Address})
-	}
-	return out
-}
-
-// State returns the peer's newest state.
-func (p *Plug) State() state.State { return p.Peer.State() }
-
-// Changed returns a channel that is closed at the next change.
-func (p *Plug) Changed(topics model.TopicSet, after uint64) <-chan struct{} {
-	return p.Peer.Changed(topics, after)
-}
-
 // Read returns a state as new as required.
-func (p *Plug) Read(ctx context.Context, c port.Consistency) (state.State, error) {
-	level := cluster.Default
-	switch c {
-	case port.Default:
-	case port.Stale:
-		level = cluster.Stale
-	case port.Linearizable:
-		level = cluster.Linearizable
-	}
-	s, err := p.Peer.Read(ctx, level, 0)
-	if err != nil && !errors.Is(err, cluster.ErrNoLeader) {
+func (p *Plug) Read(ctx context.Context, c peer.Consistency) (state.State, error) {
+	s, err := p.Peer.Read(ctx, c, 0)
+	if err != nil && !errors.Is(err, peer.ErrNoLeader) {
 		return s, &problem.Fault{Code: wire.CodeBehind, Err: err}
 	}
 	return s, faultOf(err)
@@ -172,18 +131,18 @@ func faultOf(err error) error {
 		return nil
 	}
 	code := wire.CodeOutcomeUnknown
-	_, elsewhere := errors.AsType[*cluster.NotLeaderError](err)
+	_, elsewhere := errors.AsType[*peer.NotLeaderError](err)
 	switch {
-	case errors.Is(err, cluster.ErrOutcomeUnknown):
-	case elsewhere, errors.Is(err, cluster.ErrNoLeader), errors.Is(err, cluster.ErrClosed):
+	case errors.Is(err, peer.ErrOutcomeUnknown):
+	case elsewhere, errors.Is(err, peer.ErrNoLeader), errors.Is(err, peer.ErrClosed):
 		code = wire.CodeNoLeader
-	case errors.Is(err, cluster.ErrOverloaded):
+	case errors.Is(err, peer.ErrOverloaded):
 		code = wire.CodeOverloaded
-	case errors.Is(err, cluster.ErrNoSpace):
+	case errors.Is(err, peer.ErrNoSpace):
 		code = wire.CodeNoSpace
-	case errors.Is(err, cluster.ErrDiverged):
+	case errors.Is(err, peer.ErrDiverged):
 		code = wire.CodeDiverged
-	case errors.Is(err, cluster.ErrBehind):
+	case errors.Is(err, peer.ErrBehind):
 		code = wire.CodeBehind
 	case errors.Is(err, command.ErrTooLarge):
 		return err

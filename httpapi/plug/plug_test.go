@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/berth-gpu/berth/cluster"
+	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -19,15 +19,15 @@ func TestErrorsOfThePeer(t *testing.T) {
 		err  error
 		code string
 	}{
-		{&cluster.NotLeaderError{Leader: "p2"}, wire.CodeNoLeader},
-		{cluster.ErrNoLeader, wire.CodeNoLeader},
-		{cluster.ErrClosed, wire.CodeNoLeader},
-		{cluster.ErrOutcomeUnknown, wire.CodeOutcomeUnknown},
-		{errors.Join(cluster.ErrOutcomeUnknown, cluster.ErrClosed), wire.CodeOutcomeUnknown},
-		{cluster.ErrOverloaded, wire.CodeOverloaded},
-		{cluster.ErrNoSpace, wire.CodeNoSpace},
-		{cluster.ErrDiverged, wire.CodeDiverged},
-		{cluster.ErrBehind, wire.CodeBehind},
+		{&peer.NotLeaderError{Leader: "p2"}, wire.CodeNoLeader},
+		{peer.ErrNoLeader, wire.CodeNoLeader},
+		{peer.ErrClosed, wire.CodeNoLeader},
+		{peer.ErrOutcomeUnknown, wire.CodeOutcomeUnknown},
+		{errors.Join(peer.ErrOutcomeUnknown, peer.ErrClosed), wire.CodeOutcomeUnknown},
+		{peer.ErrOverloaded, wire.CodeOverloaded},
+		{peer.ErrNoSpace, wire.CodeNoSpace},
+		{peer.ErrDiverged, wire.CodeDiverged},
+		{peer.ErrBehind, wire.CodeBehind},
 		{context.DeadlineExceeded, wire.CodeOutcomeUnknown},
 		{errors.New("something else"), wire.CodeOutcomeUnknown},
 	} {

@@ -1,4 +1,4 @@
-// Package port contains the interfaces of a peer that the HTTP API needs, and their values.
+// Package port contains the interfaces of a peer that the HTTP API needs. Their nouns are those of cluster/peer.
 package port
 
 import (
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/cluster/archive"
+	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/cluster/soft"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -29,7 +30,7 @@ type Reader interface {
 	// State returns the present state.
 	State() state.State
 	// Read returns a state as new as required; it waits until the context ends.
-	Read(ctx context.Context, c Consistency) (state.State, error)
+	Read(ctx context.Context, c peer.Consistency) (state.State, error)
 	// Changed returns a channel that is closed once one of the topics has changed
 	// after the index.
 	Changed(topics model.TopicSet, after uint64) <-chan struct{}
@@ -38,8 +39,10 @@ type Reader interface {
 // Members is what a peer knows of its cluster.
 type Members interface {
 	forward.Members
-	// Standing returns the status of this peer.
-	Standing() Standing
+	// Status returns the status of this peer.
+	Status() peer.Status
+	// Clocks compares the wall clocks of the peers.
+	Clocks() peer.Clocks
 }
 
 // Telemetry keeps the telemetry of GPUs, at the leader.
@@ -105,47 +108,6 @@ type Feed interface {
 	Last() model.NoticePlace
 	// Changed returns a channel that is closed once there is a notice after a place.
 	Changed(p model.NoticePlace) <-chan struct{}
-}
-
-// Consistency is how new a read must be.
-type Consistency uint8
-
-// The consistencies.
-const (
-	Default      Consistency = iota // at least what this peer has answered or forwarded
-	Stale                           // the state as it is
-	Linearizable                    // everything acknowledged anywhere before
-)
-
-// Standing is the status of a peer in its cluster.
-type Standing struct {
-	ID         model.PeerID
-	Cluster    string
-	Role       string // "leader", "follower", "candidate" or "stopped"
-	Term       uint64
-	Leader     model.PeerID // empty: none is known
-	Last       uint64       // newest entry in its log
-	Committed  uint64
-	Applied    uint64
-	Leaderless time.Duration // time without contact to a leader
-	Silent     time.Duration // for how long this peer surely neither led nor had contact to a leader; 0: not known
-	Voters     []model.PeerID
-	Servers    []model.Peer  // id and Raft address of every member
-	Waiting    string        // why this peer takes no part in a cluster yet; empty: it takes part
-	Behind     string        // why this peer's state is behind the cluster's; empty: it is not
-	Passes     uint64        // of the scheduler, in this leadership; 0 while another peer leads
-	PassesTook time.Duration // in all
-
-	ClockAhead  map[model.PeerID]time.Duration // wall clock of each peer minus that of this one, where it is known
-	ClocksAgree bool                           // those of a majority of the peers show the same time
-
-	// Of this process:
-
-	Delivered   uint64 // to webhooks
-	Undelivered uint64 // tries that failed
-	Skipped     uint64 // commands, because of a defect
-	Undecided   uint64 // decisions without effect because of a defect
-	Broken      uint64 // restored states that break invariants
 }
 
 // Settings gives access by name to the settings of the whole cluster.

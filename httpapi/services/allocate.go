@@ -7,6 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/cluster/sched/explain"
 	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/fsm/command"
@@ -15,7 +16,6 @@ import (
 	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/intake"
-	"github.com/berth-gpu/berth/httpapi/port"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -242,7 +242,7 @@ func (a services) mayGiveUp(ctx context.Context, id model.AllocationID) error {
 	one, found := s.Allocations.Get(id)
 	if !found {
 		var err error
-		if s, err = a.api.Fresh(ctx, port.Linearizable); err != nil {
+		if s, err = a.api.Fresh(ctx, peer.Linearizable); err != nil {
 			return err
 		}
 		one, found = s.Allocations.Get(id)

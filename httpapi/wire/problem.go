@@ -35,9 +35,7 @@ func (p *Problem) Error() string {
 
 // The headers of the API.
 const (
-	HeaderIndex     = "X-Berth-Index"     // of the state that an answer is about
-	HeaderForwarded = "X-Berth-Forwarded" // the peer that passed on a request
-	HeaderClient    = "X-Berth-Client"    // with it: the client's address at that peer
+	HeaderIndex     = "X-Berth-Index" // of the state that an answer is about
 	HeaderRequestID = "Idempotency-Key"
 	HeaderLeader    = "X-Berth-Leader"        // the leader, as far as the answering peer knows
 	HeaderCode      = "X-Berth-Code"          // of a problem

@@ -96,10 +96,13 @@ func clusterFloor() []Room {
 		{Path: "cluster/notify", Level: 16, May: stateRooms("httpapi/wire")},
 		{Path: "cluster/soft", Level: 16, May: stateRooms("fsm/private")},
 		{Path: "cluster/gossip", Level: 16, May: []string{"fsm/model"}},
-		{Path: "cluster/raftnet", Level: 16, May: []string{"fsm/model"}},
+		{Path: "cluster/conns", Level: 1, Bare: true},
+		{Path: "cluster/peer", Level: 1, May: []string{"fsm/model"}},
+		{Path: "cluster/call", Level: 2, May: []string{"fsm/model", "cluster/conns", "cluster/peer"}},
+		{Path: "cluster/raftnet", Level: 16, May: []string{"fsm/model", "cluster/conns"}},
 		{Path: "cluster/raftstore", Level: 16, May: []string{"fsm/model", "fsm/smallfile", "fsm/private"}},
 		{Path: "cluster", Level: 22, May: stateRooms("fsm", "cluster/sched/queue", "cluster/liveness", "cluster/leader",
-			"cluster/archive", "cluster/notify", "cluster/soft", "cluster/gossip", "cluster/raftnet", "cluster/raftstore")},
+			"cluster/archive", "cluster/notify", "cluster/soft", "cluster/gossip", "cluster/raftnet", "cluster/raftstore", "cluster/call", "cluster/peer")},
 	}
 }
 
@@ -111,7 +114,7 @@ func apiFloor() []Room {
 		{Path: "httpapi/problem", Level: 11, May: []string{"fsm/model", "fsm/command", "httpapi/wire"}},
 		{Path: "httpapi/strict", Level: 12, May: []string{"httpapi/wire", "httpapi/problem"}},
 		{Path: "httpapi/auth", Level: 16, May: []string{"fsm/model", "httpapi/wire"}},
-		{Path: "httpapi/forward", Level: 16, May: []string{"fsm/model", "httpapi/wire", "httpapi/endpoint"}},
+		{Path: "httpapi/forward", Level: 16, May: []string{"fsm/model", "httpapi/wire", "cluster/call", "cluster/peer"}},
 		{Path: "httpapi/client", Level: 16, May: []string{"fsm/model", "httpapi/wire", "httpapi/agentwire", "httpapi/endpoint"}},
 		{Path: "httpapi/dashboard", Level: 16},
 		{Path: "httpapi/workload", Level: 16, May: []string{"fsm/model", "httpapi/wire"}},
@@ -120,22 +123,22 @@ func apiFloor() []Room {
 		{Path: "httpapi/places", Level: 22, May: stateRooms("cluster/sched/queue", "cluster/sched/place", "cluster/sched/forecast")},
 		{Path: "httpapi/view", Level: 22, May: stateRooms("cluster/sched/forecast", "cluster/sched/explain", "cluster/sched/admission", "cluster/sched/queue", "cluster/archive",
 			"cluster/notify", "httpapi/wire", "httpapi/agentwire", "httpapi/auth")},
-		{Path: "httpapi/port", Level: 17, May: stateRooms("httpapi/wire", "httpapi/forward", "cluster/soft", "cluster/archive")},
-		{Path: "httpapi/meter", Level: 23, May: stateRooms("httpapi/agentwire", "httpapi/auth", "httpapi/places", "httpapi/view", "httpapi/port")},
+		{Path: "httpapi/port", Level: 17, May: stateRooms("httpapi/wire", "httpapi/forward", "cluster/peer", "cluster/soft", "cluster/archive")},
+		{Path: "httpapi/meter", Level: 23, May: stateRooms("httpapi/agentwire", "httpapi/auth", "httpapi/places", "httpapi/view", "httpapi/port", "cluster/peer")},
 		{Path: "httpapi/core", Level: 24, May: stateRooms(slices.Concat(apiBase(), []string{
 			"httpapi/endpoint", "httpapi/forward", "httpapi/advice", "httpapi/places", "httpapi/meter", "httpapi/workload",
-			"cluster/soft", "cluster/archive", "cluster/notify",
+			"cluster/call", "cluster/soft", "cluster/archive", "cluster/notify",
 		})...)},
-		{Path: "httpapi/agentapi", Level: 25, May: stateRooms(append(apiBase(), "fsm/state/apply", "httpapi/core", "httpapi/forward", "cluster/soft")...)},
+		{Path: "httpapi/agentapi", Level: 25, May: stateRooms(append(apiBase(), "fsm/state/apply", "httpapi/core", "httpapi/forward", "cluster/call", "cluster/soft")...)},
 		{Path: "httpapi/jobs", Level: 25, May: stateRooms(append(apiBase(), "fsm/state/apply", "httpapi/core", "httpapi/places", "cluster/sched/forecast", "cluster/sched/explain", "cluster/archive")...)},
-		{Path: "httpapi/fleet", Level: 25, May: stateRooms(append(apiBase(), "httpapi/core")...)},
+		{Path: "httpapi/fleet", Level: 25, May: stateRooms(append(apiBase(), "httpapi/core", "cluster/call")...)},
 		{Path: "httpapi/services", Level: 25, May: stateRooms(append(apiBase(), "httpapi/core", "httpapi/workload", "cluster/sched/explain", "cluster/sched/queue")...)},
 		{Path: "httpapi/admin", Level: 25, May: stateRooms(append(apiBase(), "httpapi/core", "cluster/archive", "cluster/notify", "cluster/sched/queue")...)},
 		{Path: "httpapi/compat", Level: 25, May: stateRooms(append(apiBase(), "fsm/state/apply", "httpapi/core", "httpapi/places", "cluster/sched/queue")...)},
 		{Path: "httpapi", Level: 26, May: []string{
 			"httpapi/core", "httpapi/agentapi", "httpapi/jobs", "httpapi/fleet", "httpapi/services", "httpapi/admin", "httpapi/compat",
 		}},
-		{Path: "httpapi/plug", Level: 23, May: stateRooms("cluster", "httpapi/port", "httpapi/problem", "httpapi/forward", "httpapi/wire")},
+		{Path: "httpapi/plug", Level: 23, May: stateRooms("cluster", "cluster/peer", "httpapi/problem", "httpapi/forward", "httpapi/wire")},
 	}
 }
 
@@ -143,6 +146,7 @@ func apiFloor() []Room {
 func apiBase() []string {
 	return []string{
 		"httpapi/wire", "httpapi/agentwire", "httpapi/auth", "httpapi/problem", "httpapi/strict", "httpapi/intake", "httpapi/view", "httpapi/port",
+		"cluster/peer",
 	}
 }
 
@@ -211,7 +215,7 @@ func Libraries() []Library {
 	return append(testLibraries(),
 		Library{
 			Prefix: "github.com/fxamacker/cbor", Why: encoding,
-			Rooms: []string{"fsm/command", "fsm/state", "fsm/state/digest", "cluster", "cluster/raftnet", "cluster/gossip", "httpapi/agentwire"},
+			Rooms: []string{"fsm/command", "fsm/state/digest", "cluster/call", "cluster/gossip", "httpapi/agentwire"},
 		},
 		Library{
 			Prefix: "github.com/tidwall/btree", Rooms: []string{"fsm/state/table"},

@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/berth-gpu/berth/cluster"
+	"github.com/berth-gpu/berth/cluster/peer"
 )
 
 // TestMain lets this test's own program be a child.
@@ -207,7 +207,7 @@ func TestParse(t *testing.T) {
 			t.Errorf("%v is accepted", args)
 		}
 	}
-	list := []cluster.Server{{ID: "a", Address: "127.0.0.1:1"}, {ID: "b", Address: "127.0.0.1:2"}}
+	list := []peer.Server{{ID: "a", Address: "127.0.0.1:1"}, {ID: "b", Address: "127.0.0.1:2"}}
 	back, err := parsePeers(formatPeers(list))
 	if err != nil || !cmp.Equal(list, back) {
 		t.Errorf("%v became %v: %v", list, back, err)

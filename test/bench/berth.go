@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/berth-gpu/berth/cluster"
+	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/cluster/raftnet"
 	"github.com/berth-gpu/berth/cluster/raftstore"
 	"github.com/berth-gpu/berth/fsm/command"
@@ -27,7 +28,7 @@ const (
 // place is the data folder of a peer and the members that it knows.
 type place struct {
 	id, dir string
-	peers   []cluster.Server
+	peers   []peer.Server
 }
 
 func (p *place) address() string {
@@ -85,7 +86,7 @@ func (b *berthPeer) close() error {
 func (b *berthPeer) status() status {
 	s, now := b.peer.Status(), b.peer.State()
 	set := now.Settings()
-	return status{Leads: s.Role == cluster.RoleLeader && !set.Incarnation.IsZero(), Term: s.Term, Applied: s.Applied}
+	return status{Leads: s.Role == peer.RoleLeader && !set.Incarnation.IsZero(), Term: s.Term, Applied: s.Applied}
 }
 
 // do carries out one command.

@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/berth-gpu/berth/cluster"
+	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
@@ -25,7 +25,7 @@ const readyLimit = time.Minute
 type trio struct {
 	kind  string
 	dir   string
-	peers []cluster.Server
+	peers []peer.Server
 	run   [3]*member
 }
 
@@ -39,7 +39,7 @@ func newTrio(kind, dir string) (*trio, error) {
 	t := &trio{kind: kind, dir: dir}
 	pid := os.Getpid()
 	for i := range t.run {
-		t.peers = append(t.peers, cluster.Server{
+		t.peers = append(t.peers, peer.Server{
 			ID: model.PeerID(fmt.Sprintf("p%d", i+1)), Address: fmt.Sprintf("127.%d.%d.%d:7000", 32+i, pid>>8&0xff, pid&0xff),
 		})
 	}
@@ -124,7 +124,7 @@ func leveled(all [3]status) (leader int, ok bool) {
 	return leader, true
 }
 
-func formatPeers(list []cluster.Server) string {
+func formatPeers(list []peer.Server) string {
 	var out []string
 	for _, s := range list {
 		out = append(out, string(s.ID)+"="+s.Address)
@@ -132,13 +132,13 @@ func formatPeers(list []cluster.Server) string {
 	return strings.Join(out, ",")
 }
 
-func parsePeers(text string) (out []cluster.Server, err error) {
+func parsePeers(text string) (out []peer.Server, err error) {
 	for entry := range strings.SplitSeq(text, ",") {
 		id, address, ok := strings.Cut(entry, "=")
 		if !ok {
 			return nil, fmt.Errorf("%q is not id=address", entry)
 		}
-		out = append(out, cluster.Server{ID: model.PeerID(id), Address: address})
+		out = append(out, peer.Server{ID: model.PeerID(id), Address: address})
 	}
 	return out, nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berth-gpu/berth/cluster"
+	"github.com/berth-gpu/berth/cluster/call"
 	"github.com/berth-gpu/berth/cluster/soft"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -41,7 +42,6 @@ type door struct {
 
 	api    *core.API
 	server *http.Server
-	out    *http.Transport // of the path that is not the API's
 	end    context.CancelFunc
 	work   sync.WaitGroup
 
@@ -54,10 +54,11 @@ func raftAddress(machine string) string { return machine + ":7000" }
 
 // openDoor opens the entrance.
 func openDoor(p *peer, net *simnet.Host, run *cluster.Peer) (*door, error) {
-	d := &door{joint: newJoint(p, run), out: &http.Transport{DialContext: dialer(net)}, keys: map[string]bool{}}
+	answers, calls := run.Calls()
+	d := &door{joint: newJoint(p, run), keys: map[string]bool{}}
 	api := httpapi.New(core.Config{
 		Self: model.PeerID(p.name), Version: "sim", Dial: dialer(net), Now: p.clock.Wall, Log: p.w.logger(p.name), Own: []string{apiAddress(p.name)},
-		Peer: core.Peer{Proposer: d, Reader: d, Members: d, Telemetry: soft.NewBoard(p.clock.Boot)}, // ranks here have no output
+		Peer: core.Peer{Proposer: d, Reader: d, Members: d, Telemetry: soft.NewBoard(p.clock.Boot), Answers: answers, Calls: calls}, // ranks here have no output
 	})
 	listener, err := net.Listen(apiAddress(p.name))
 	if err != nil {
@@ -65,15 +66,17 @@ func openDoor(p *peer, net *simnet.Host, run *cluster.Peer) (*door, error) {
 	}
 	ctx, end := context.WithCancel(context.Background())
 	d.api, d.end = api, end
-	d.server = &http.Server{Handler: d.routes(model.PeerID(p.name)), ReadHeaderTimeout: headerLimit, IdleTimeout: idleLimit}
+	routes := d.routes(calls)
+	forward.Serve(answers, routes) // in place of the API alone
+	d.server = &http.Server{Handler: routes, ReadHeaderTimeout: headerLimit, IdleTimeout: idleLimit}
 	d.work.Go(func() { d.Watch(ctx) })
 	d.work.Go(func() { _ = d.server.Serve(listener) }) // it ends with the machine's network at the latest
 	return d, nil
 }
 
 // routes returns the API, and in addition the path for all commands.
-func (d *door) routes(self model.PeerID) http.Handler {
-	passes := forward.New(forward.Config{Self: self, Members: d, Transport: d.out, Refuse: refuse})
+func (d *door) routes(calls *call.Client) http.Handler {
+	passes := forward.New(forward.Config{Members: d, Send: forward.Over(calls), Refuse: refuse})
 	mux := http.NewServeMux()
 	mux.Handle("/", d.api)
 	mux.Handle("POST "+pathCommand, passes.Wrap(http.HandlerFunc(d.propose), forward.Rule{MaxBody: 1 << 20, Keyed: true}))
@@ -89,15 +92,16 @@ func (d *door) routes(self model.PeerID) http.Handler {
 // close closes the entrance and ends every request under way.
 func (d *door) close() {
 	d.end()
-	_ = d.api.Shutdown(context.Background()) // it serves no listener: this ends its long polls and its connections
+	ended, end := context.WithCancel(context.Background())
+	end()
+	_ = d.api.Shutdown(ended) // it serves no listener: this ends its long polls and its connections, and waits for nothing
 	_ = d.server.Close()
-	d.out.CloseIdleConnections()
 	d.work.Wait()
 }
 
 // rename gives a submission that another peer sends again another key, as if that peer had drawn it.
 func (d *door) rename(r *http.Request) {
-	if r.Header.Get(wire.HeaderForwarded) == "" || r.URL.Path != "/queue/submit" {
+	if forward.PassedOn(r.Context()) == nil || r.URL.Path != "/queue/submit" {
 		return
 	}
 	d.mu.Lock()

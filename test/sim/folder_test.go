@@ -6,12 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/berth-gpu/berth/cluster"
+	clusterpeer "github.com/berth-gpu/berth/cluster/peer"
 )
 
 // again starts a peer as its unit file does, with the founders' list. One that the
 // others do not take for the peer that it was ends for good, and another takes its place.
-func (w *World) again(p *peer, founders []cluster.Server) {
+func (w *World) again(p *peer, founders []clusterpeer.Server) {
 	p.start()
 	run := p.running()
 	if run == nil {
@@ -19,7 +19,7 @@ func (w *World) again(p *peer, founders []cluster.Server) {
 	}
 	w.work.Go(func() {
 		err := run.Bootstrap(w.ctx, founders)
-		if !errors.Is(err, cluster.ErrWiped) {
+		if !errors.Is(err, clusterpeer.ErrWiped) {
 			return
 		}
 		w.trace.Note("%s is refused: %v", p.name, err)

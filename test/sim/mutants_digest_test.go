@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/berth-gpu/berth/cluster"
+	clusterpeer "github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 )
@@ -75,7 +76,7 @@ func TestMutantMapOrder(t *testing.T) {
 			}
 		})
 		describeFailure(t, s.Seed, r)
-		if _, left := errors.AsType[*cluster.QuarantineError](reason(victim)); left != broken {
+		if _, left := errors.AsType[*clusterpeer.QuarantineError](reason(victim)); left != broken {
 			t.Errorf("with the order of a map: %t; the peer left because its digest differs: %t (%v)", broken, left, reason(victim))
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/cluster"
+	clusterpeer "github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/cluster/raftstore"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -141,7 +142,7 @@ func (p *peer) halted(run *cluster.Peer, reason error) {
 	p.fate.halt = reason
 	p.mu.Unlock()
 	p.stop(false)
-	if _, wrong := errors.AsType[*cluster.QuarantineError](reason); wrong {
+	if _, wrong := errors.AsType[*clusterpeer.QuarantineError](reason); wrong {
 		p.w.quarantined(p, reason)
 		return
 	}

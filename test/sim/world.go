@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/cluster"
+	clusterpeer "github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/test/sim/simdisk"
 	"github.com/berth-gpu/berth/test/sim/simnet"
@@ -125,9 +126,9 @@ func (w *World) Close() {
 }
 
 // founders returns the peers that found the cluster.
-func (w *World) founders() (out []cluster.Server) {
+func (w *World) founders() (out []clusterpeer.Server) {
 	for _, p := range w.peers() {
-		out = append(out, cluster.Server{ID: model.PeerID(p.name), Address: raftAddress(p.name)})
+		out = append(out, clusterpeer.Server{ID: model.PeerID(p.name), Address: raftAddress(p.name)})
 	}
 	return out
 }
@@ -149,7 +150,7 @@ func (w *World) leader() (best *peer) {
 	var term uint64
 	for _, p := range w.peers() {
 		if run := p.running(); run != nil {
-			if s := run.Status(); s.Role == cluster.RoleLeader && s.Term > term {
+			if s := run.Status(); s.Role == clusterpeer.RoleLeader && s.Term > term {
 				best, term = p, s.Term
 			}
 		}

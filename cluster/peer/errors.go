@@ -1,4 +1,4 @@
-package cluster
+package peer
 
 import (
 	"errors"
@@ -25,13 +25,13 @@ var (
 	ErrClosed = errors.New("this peer has stopped")
 	// ErrWiped means that the cluster knows this peer with another data folder, or not at all although the
 	// peer was started to found the cluster.
-	ErrWiped = errors.New("the cluster exists already and does not know this peer with this data folder: " + newID)
+	ErrWiped = errors.New("the cluster exists already and does not know this peer with this data folder: " + NewIDRemedy)
 	// ErrBehind means that this peer could not reach the requested index in time.
 	ErrBehind = errors.New("this peer is behind")
 )
 
-// newID is the remedy for a peer whose data folder was lost.
-const newID = "a lost data folder takes the peer's votes with it, so the peer never comes back under its old id; " +
+// NewIDRemedy is the remedy for a peer whose data folder was lost.
+const NewIDRemedy = "a lost data folder takes the peer's votes with it, so the peer never comes back under its old id; " +
 	"start it with an empty data folder, a new --id and --join"
 
 // NotLeaderError means that nothing was proposed here; it names the leader.

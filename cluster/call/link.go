@@ -1,4 +1,4 @@
-package raftnet
+package call
 
 import (
 	"bufio"
@@ -8,74 +8,85 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/berth-gpu/berth/cluster/peer"
 )
 
-const maxCallsPerLink = 64 // calls under way on one connection; more wait
+// suspectAfter is how long a call must have waited before its end by time makes the connection suspect: one that
+// had little time left shows nothing of the connection, and neither does a caller that leaves.
+const suspectAfter = 400 * time.Millisecond
+
+// writeLeast is how long a frame may take at least: a caller with little time left must not end the connection
+// for all others.
+const writeLeast = 250 * time.Millisecond
 
 var errNoAnswerAwaited = errors.New("an answer that no call waits for")
 
 // link is one connection to another peer with the calls under way on it.
 type link struct {
-	conn    net.Conn
-	address string
-	slots   chan struct{}
-	turn    chan struct{} // a caller that has put its token in may write
-	gone    chan struct{} // closed when the connection is broken
+	conn   net.Conn
+	limits bounds
+	slots  chan struct{} // one for each call under way; more calls wait
+	turn   chan struct{} // a caller that has put its token in may write
+	gone   chan struct{} // closed when the connection is broken
 
 	mu    sync.Mutex
-	calls map[uint64]chan callResponse // nil once gone
+	calls map[uint64]chan response // nil once gone
 	ids   uint64
 	heard time.Time // when the last answer came
 	cause error     // why it is gone
 }
 
-func newLink(conn net.Conn, address string) *link {
+func newLink(conn net.Conn, limits bounds) *link {
 	return &link{
-		conn:    conn,
-		address: address,
-		slots:   make(chan struct{}, maxCallsPerLink),
-		turn:    make(chan struct{}, 1),
-		gone:    make(chan struct{}),
-		calls:   map[uint64]chan callResponse{},
+		conn:   conn,
+		limits: limits,
+		slots:  make(chan struct{}, limits.calls),
+		turn:   make(chan struct{}, 1),
+		gone:   make(chan struct{}),
+		calls:  map[uint64]chan response{},
 	}
 }
 
 // call sends a request and waits for its answer.
-func (l *link) call(ctx context.Context, method uint8, body []byte) (callResponse, error) {
+func (l *link) call(ctx context.Context, to peer.Server, q request) (response, error) {
 	select {
 	case l.slots <- struct{}{}:
 		defer func() { <-l.slots }()
 	case <-ctx.Done():
-		return callResponse{}, notSent(l.address, ctx.Err())
+		return response{}, notSent(to, ctx.Err())
 	}
 	id, answer, err := l.enter()
 	if err != nil {
-		return callResponse{}, notSent(l.address, err)
+		return response{}, notSent(to, err)
 	}
 	defer l.leave(id)
+	q.id = id
 	sent := time.Now()
-	if err := l.send(ctx, callRequest{id: id, method: method, body: body}); err != nil {
-		return callResponse{}, notSent(l.address, err)
+	if err := l.send(ctx, q); err != nil {
+		return response{}, notSent(to, err)
 	}
 	select {
-	case response := <-answer:
-		return response, nil
+	case a := <-answer:
+		return a, nil
 	case <-ctx.Done():
-		l.suspect(sent)
-		return callResponse{}, unknown(l.address, ctx.Err())
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) && time.Since(sent) >= suspectAfter {
+			l.suspect(sent)
+		}
+		return response{}, unknown(to, ctx.Err())
 	case <-l.gone:
 	}
 	select {
-	case response := <-answer: // it came just before the end
-		return response, nil
+	case a := <-answer: // it came just before the end
+		return a, nil
 	default:
-		return callResponse{}, unknown(l.address, l.cause)
+		return response{}, unknown(to, l.cause)
 	}
 }
 
 // send writes a frame whole, or ends the connection: the other side then never sees the request, as it
 // acts on whole frames only.
-func (l *link) send(ctx context.Context, request callRequest) error {
+func (l *link) send(ctx context.Context, q request) error {
 	select {
 	case l.turn <- struct{}{}:
 		defer func() { <-l.turn }()
@@ -87,17 +98,14 @@ func (l *link) send(ctx context.Context, request callRequest) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	now := time.Now()
-	until := now.Add(frameTimeout)
+	now, limit := time.Now(), frameTimeout
 	if deadline, ok := ctx.Deadline(); ok {
-		request.budget = max(deadline.Sub(now), time.Millisecond)
-		if deadline.Before(until) {
-			until = deadline
-		}
+		q.budget = max(deadline.Sub(now), time.Millisecond)
+		limit = min(limit, max(deadline.Sub(now), writeLeast))
 	}
-	err := l.conn.SetWriteDeadline(until)
+	err := l.conn.SetWriteDeadline(now.Add(limit))
 	if err == nil {
-		_, err = l.conn.Write(request.frame())
+		_, err = l.conn.Write(q.frame())
 	}
 	if err != nil {
 		l.end(err)
@@ -105,14 +113,14 @@ func (l *link) send(ctx context.Context, request callRequest) error {
 	return err
 }
 
-func (l *link) enter() (uint64, <-chan callResponse, error) {
+func (l *link) enter() (uint64, <-chan response, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.calls == nil {
 		return 0, nil, l.cause
 	}
 	l.ids++
-	answer := make(chan callResponse, 1)
+	answer := make(chan response, 1)
 	l.calls[l.ids] = answer
 	return l.ids, answer, nil
 }
@@ -127,14 +135,14 @@ func (l *link) leave(id uint64) {
 func (l *link) read() {
 	in := bufio.NewReader(l.conn)
 	for {
-		payload, err := readFrame(in)
+		payload, err := readFrame(in, l.limits.frame)
 		if err != nil {
 			l.end(err)
 			return
 		}
-		response, err := parseResponse(payload)
+		a, err := parseResponse(payload)
 		if err == nil {
-			err = l.hand(response)
+			err = l.hand(a)
 		}
 		if err != nil {
 			l.end(err)
@@ -143,16 +151,16 @@ func (l *link) read() {
 	}
 }
 
-func (l *link) hand(response callResponse) error {
+func (l *link) hand(a response) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if response.id == 0 || response.id > l.ids {
-		return fmt.Errorf("%w: %d", errNoAnswerAwaited, response.id)
+	if a.id == 0 || a.id > l.ids {
+		return fmt.Errorf("%w: %d", errNoAnswerAwaited, a.id)
 	}
 	l.heard = time.Now()
-	if answer := l.calls[response.id]; answer != nil {
-		answer <- response
-		delete(l.calls, response.id)
+	if answer := l.calls[a.id]; answer != nil {
+		answer <- a
+		delete(l.calls, a.id)
 	}
 	return nil
 }

@@ -1,0 +1,127 @@
+package forward
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+
+	"github.com/berth-gpu/berth/cluster/call"
+	"github.com/berth-gpu/berth/cluster/peer"
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// Request is a client's request, as one peer passes it on to another. It holds the credential that the client
+// has sent, by which the other peer identifies the caller itself.
+type Request struct {
+	Method string              `cbor:"1,keyasint"`
+	Target string              `cbor:"2,keyasint"` // path and query
+	Header map[string][]string `cbor:"3,keyasint,omitempty"`
+	Body   []byte              `cbor:"4,keyasint,omitempty"`
+	Client string              `cbor:"5,keyasint,omitempty"` // address from which the client has sent it
+}
+
+// Answer is the other peer's answer to it.
+type Answer struct {
+	Status int                 `cbor:"1,keyasint"`
+	Header map[string][]string `cbor:"2,keyasint,omitempty"`
+	Body   []byte              `cbor:"3,keyasint,omitempty"`
+}
+
+// request is the call by which requests are passed on.
+var request = call.Define[Request, Answer](call.Forward, "request")
+
+// Send passes a request on to a peer.
+type Send func(ctx context.Context, to peer.Server, q *Request) (*Answer, error)
+
+// Over returns what passes requests on over a client of calls.
+func Over(client *call.Client) Send {
+	return func(ctx context.Context, to peer.Server, q *Request) (*Answer, error) {
+		return call.Do(ctx, client, to, request, q)
+	}
+}
+
+// Serve gives the requests that other peers pass on to a handler, in place of the former one. Until then they
+// are refused in a way that has the other peer try again: so it must be called only once the handler has all
+// its routes, as a client would be answered otherwise that there is no such path.
+func Serve(server *call.Server, h http.Handler) { call.Handle(server, request, serve(h)) }
+
+// Passed is the way that a request has come.
+type Passed struct {
+	From model.PeerID // the peer that has passed it on: a claim, see package call
+}
+
+type passedKey struct{}
+
+// PassedOn returns how a request was passed on; nil: it comes from a client. No header can make a client's
+// request one that was passed on.
+func PassedOn(ctx context.Context) *Passed {
+	p, _ := ctx.Value(passedKey{}).(*Passed)
+	return p
+}
+
+// serve answers calls by a handler.
+func serve(h http.Handler) func(context.Context, model.PeerID, *Request) (*Answer, error) {
+	return func(ctx context.Context, from model.PeerID, q *Request) (*Answer, error) {
+		target, err := url.ParseRequestURI(q.Target)
+		if err != nil {
+			return nil, &call.RemoteError{Kind: call.KindMalformed, Text: "the request has no valid target"}
+		}
+		client := ""
+		if address, err := netip.ParseAddr(q.Client); err == nil { // any other text would go to the audit trail as it is
+			client = address.String()
+		}
+		header := http.Header(q.Header)
+		if header == nil {
+			header = http.Header{}
+		}
+		r := &http.Request{
+			Method: q.Method, URL: target, RequestURI: q.Target, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: header,
+			Body: reader(q.Body), ContentLength: int64(len(q.Body)), RemoteAddr: net.JoinHostPort(client, "0"),
+		}
+		w := &writer{header: http.Header{}}
+		h.ServeHTTP(w, r.WithContext(context.WithValue(ctx, passedKey{}, &Passed{from})))
+		if w.cut {
+			return nil, errCut
+		}
+		w.WriteHeader(http.StatusOK)
+		return &Answer{Status: w.status, Header: w.sent, Body: w.body}, nil
+	}
+}
+
+var errCut = errors.New("the answer was cut off")
+
+// writer keeps an answer.
+type writer struct {
+	header http.Header
+	sent   http.Header // as it was when the answer began
+	status int
+	body   []byte
+	cut    bool
+}
+
+// Header returns that of the answer.
+func (w *writer) Header() http.Header { return w.header }
+
+// WriteHeader begins the answer.
+func (w *writer) WriteHeader(status int) {
+	if w.status == 0 && status >= http.StatusOK {
+		w.status, w.sent = status, w.header.Clone()
+	}
+}
+
+// Write adds to the answer.
+func (w *writer) Write(data []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	w.body = append(w.body, data...)
+	return len(data), nil
+}
+
+// Hijack cuts the answer off, as taking over a connection to close it does; there is none to take over.
+func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	w.cut = true
+	return nil, nil, errCut
+}
