@@ -99,7 +99,7 @@ func (p exchanger) onReadIndex(ctx context.Context, _ model.PeerID, _ *struct{})
 	if !p.leads() {
 		return nil, p.redirect()
 	}
-	index, err := p.reads.wait(ctx)
+	index, err := p.reads.wait(ctx, struct{}{})
 	return &index, err
 }
 

@@ -209,7 +209,7 @@ func (p *Peer) Soft() Soft { return p.tenure.soft }
 // begin waits until this leader's state holds everything committed before its term, and founds the state of a
 // new cluster.
 func (p office) begin(ctx context.Context) error {
-	if _, err := p.reads.wait(ctx); err != nil {
+	if _, err := p.reads.wait(ctx, struct{}{}); err != nil {
 		return err
 	}
 	s := p.State()
@@ -297,7 +297,7 @@ func (p office) members() []model.Peer {
 type leading struct{ p *Peer }
 
 func (l leading) Barrier(ctx context.Context) error {
-	_, err := l.p.reads.wait(ctx)
+	_, err := l.p.reads.wait(ctx, struct{}{})
 	return err
 }
 

@@ -104,7 +104,7 @@ func (p membership) onJoin(ctx context.Context, _ model.PeerID, q *joining) (*jo
 	if !p.leads() {
 		return nil, exchanger(p).redirect()
 	}
-	if _, err := p.reads.wait(ctx); err != nil { // an older leader's state may lack the peer
+	if _, err := p.reads.wait(ctx, struct{}{}); err != nil { // an older leader's state may lack the peer
 		return nil, err
 	}
 	if !p.mayEnter(q.Peer) {

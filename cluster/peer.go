@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -31,8 +32,8 @@ type Peer struct {
 	fsm    *fsm.FSM
 	wire   wire
 	lanes  *lanes
-	reads  *barriers
-	renew  *gatherer
+	reads  *batcher[struct{}, uint64]
+	renew  *batcher[renewing, model.Code]
 	mates  *mates
 	seen   atomic.Uint64 // greatest index that this peer has answered or forwarded
 	tenure tenure
@@ -122,8 +123,8 @@ func open(p *Peer) error {
 	p.raft = r
 	p.folders.open.Store(membership{p}.inCluster())
 	p.lanes = newLanes(p.cfg.Tuning.InFlight, proposer{p}.submit, proposer{p}.landed)
-	p.reads = newBarriers(proposer{p}.barrier)
-	p.renew = newGatherer(p.cfg.Tuning, proposer{p}.proposeRenewals)
+	p.reads = newBatcher(math.MaxInt, atOnce, proposer{p}.barrier)
+	p.renew = newBatcher(maxGathered, p.cfg.Tuning.openFor, proposer{p}.proposeRenewals)
 	exchanger{p}.handleCalls()
 	for _, run := range []func(context.Context){
 		p.lanes.run, p.reads.run, p.renew.run, exchanger{p}.exchange, guardian{p}.guard, keeper{p}.run,

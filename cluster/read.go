@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -77,7 +78,7 @@ func newestIndex(ctx context.Context, p *Peer) (uint64, error) {
 // commits a barrier, a follower asks the leader.
 func (p *Peer) readIndex(ctx context.Context) (uint64, error) {
 	if p.raft.State() == raft.Leader {
-		return p.reads.wait(ctx)
+		return p.reads.wait(ctx, struct{}{})
 	}
 	address, id := p.raft.LeaderWithID()
 	if id == "" {
@@ -86,78 +87,15 @@ func (p *Peer) readIndex(ctx context.Context) (uint64, error) {
 	return exchanger{p}.askReadIndex(ctx, peer.Server{ID: model.PeerID(id), Address: string(address)})
 }
 
-// barrier commits an entry that does nothing. When it has been applied here, so has everything before it.
-// raft's VerifyLeader would be cheaper, but counts acknowledgements that were sent before the read began, and
-// so lets a deposed leader whose timers stood still read the past.
-func (p proposer) barrier() (uint64, error) {
+// barrier commits an entry that does nothing, one for all reads that wait. When it has been applied here, so has
+// everything before it. raft's VerifyLeader would be cheaper, but counts acknowledgements that were sent before the
+// read began, and so lets a deposed leader whose timers stood still read the past.
+func (p proposer) barrier(_ context.Context, reads []struct{}) ([]uint64, error) {
 	if err := p.raft.Barrier(enqueueTimeout).Error(); err != nil {
-		return 0, translate(err)
+		return nil, translate(err)
 	}
-	return p.fsm.State().Index, nil
+	return slices.Repeat([]uint64{p.fsm.State().Index}, len(reads)), nil
 }
 
-// barriers shares one barrier among the reads that came before it began.
-type barriers struct {
-	do func() (uint64, error)
-	in chan chan reading
-}
-
-type reading struct {
-	index uint64
-	err   error
-}
-
-func newBarriers(do func() (uint64, error)) *barriers {
-	return &barriers{do: do, in: make(chan chan reading, 1024)}
-}
-
-func (b *barriers) wait(ctx context.Context) (uint64, error) {
-	done := make(chan reading, 1)
-	select {
-	case b.in <- done:
-	case <-ctx.Done():
-		return 0, context.Cause(ctx)
-	}
-	select {
-	case r := <-done:
-		return r.index, r.err
-	case <-ctx.Done():
-		return 0, context.Cause(ctx)
-	}
-}
-
-func (b *barriers) run(ctx context.Context) {
-	for {
-		var waiting []chan reading
-		select {
-		case first := <-b.in:
-			waiting = append(waiting, first)
-		case <-ctx.Done():
-			b.refuse()
-			return
-		}
-		for more := true; more; {
-			select {
-			case next := <-b.in:
-				waiting = append(waiting, next)
-			default:
-				more = false
-			}
-		}
-		index, err := b.do()
-		for _, done := range waiting {
-			done <- reading{index, err}
-		}
-	}
-}
-
-func (b *barriers) refuse() {
-	for {
-		select {
-		case done := <-b.in:
-			done <- reading{err: peer.ErrClosed}
-		default:
-			return
-		}
-	}
-}
+// atOnce is the time of a batch that takes what waits already.
+func atOnce(struct{}) time.Duration { return 0 }
