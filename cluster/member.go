@@ -40,10 +40,11 @@ func (p *Peer) Join(ctx context.Context, addresses []string) error {
 		if err = (membership{p}).joinAt(ctx, addresses[try%len(addresses)]); err == nil {
 			return nil
 		}
-		switch call.KindOf(err) {
-		case kindWiped:
+		kind := call.KindOf(err)
+		if kind == kindWiped {
 			return peer.ErrWiped
-		case kindForeign:
+		}
+		if kind == kindForeign {
 			return err
 		}
 		if why := "this peer is not taken into a cluster yet: " + err.Error(); !p.folders.open.Load() {

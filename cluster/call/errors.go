@@ -3,6 +3,7 @@ package call
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/berth-gpu/berth/cluster/peer"
 )
@@ -52,11 +53,8 @@ func KindOf(err error) Kind {
 
 // Undone reports whether an error of Do means that the other peer did nothing, whatever was asked.
 func Undone(err error) bool {
-	switch KindOf(err) {
-	case KindUnknown, KindBusy, KindMalformed:
-		return true
-	}
-	return errors.Is(err, ErrNotSent)
+	undone := []Kind{KindUnknown, KindBusy, KindMalformed}
+	return slices.Contains(undone, KindOf(err)) || errors.Is(err, ErrNotSent)
 }
 
 // notSent and unknown add where a call failed, and keep the cause.

@@ -144,7 +144,7 @@ func (f ranged[T]) text() string { return fmt.Sprint(*f.at) }
 
 func (f ranged[T]) wrong() bool {
 	var zero T
-	return (*f.at < f.least || *f.at > f.most) && !(f.off && *f.at == zero)
+	return (*f.at < f.least || *f.at > f.most) && (!f.off || *f.at != zero)
 }
 
 func (f ranged[T]) set(text string) bool {

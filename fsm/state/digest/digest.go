@@ -70,6 +70,7 @@ type rowModes struct {
 	Some  cbor.DecMode // leaves out what it does not know
 }
 
+// Rows is how rows are encoded.
 var Rows = newRowModes()
 
 func newRowModes() rowModes {

@@ -35,7 +35,7 @@ func (t *Tx) Audit(commands []command.Command, results []command.Result) (links 
 		}
 		before := head.Hash
 		head = model.AuditHead{Seq: record.Seq, Index: t.Meta.Index, Hash: state.ChainAudit(before, data)}
-		links = append(links, state.AuditLink{before, head, data})
+		links = append(links, state.AuditLink{Before: before, Head: head, Record: data})
 	}
 	t.Settings.Audit = head
 	return links

@@ -10,11 +10,11 @@ import (
 
 func onJob(t *Tx, old, next *model.Job) {
 	reindex(&t.ended, old, next, func(j *model.Job) (state.EndedKey, bool) {
-		return state.EndedKey{j.EndIndex, j.ID}, j.EndIndex > 0
+		return state.EndedKey{Index: j.EndIndex, Job: j.ID}, j.EndIndex > 0
 	})
 	reindex(&t.attached, old, next, func(j *model.Job) (model.JobID, bool) { return j.ID, j.Spec.Attached > 0 && j.EndIndex == 0 })
 	reindex(&t.deadlines, old, next, func(j *model.Job) (state.DeadlineKey, bool) {
-		return state.DeadlineKey{j.Spec.Deadline, j.ID}, j.Spec.Deadline > 0 && j.EndIndex == 0
+		return state.DeadlineKey{At: j.Spec.Deadline, Job: j.ID}, j.Spec.Deadline > 0 && j.EndIndex == 0
 	})
 	if next != nil && next.EndIndex > 0 {
 		onSettled(t, next.ID)
@@ -61,7 +61,7 @@ func inQueue(job *model.Job, k *model.Task) (key state.QueueKey, in bool) {
 }
 
 func inDue(job *model.Job, k *model.Task) (state.DueKey, bool) {
-	return state.DueKey{k.NotBefore, k.Key}, state.InLine(job, k) && k.NotBefore > 0
+	return state.DueKey{At: k.NotBefore, Task: k.Key}, state.InLine(job, k) && k.NotBefore > 0
 }
 
 // lineUp adds a job's tasks to the queue once it waits for no other job, and moves them there when a part of
@@ -82,7 +82,7 @@ func lineUp(t *Tx, old, next *model.Job) {
 
 func onDependency(t *Tx, old, next *model.Dependency) {
 	reindex(&t.awaited, old, next, func(d *model.Dependency) (state.AwaitedKey, bool) {
-		return state.AwaitedKey{d.Key.On, d.Key.Job}, d.State == model.DependencyWaits
+		return state.AwaitedKey{On: d.Key.On, Job: d.Key.Job}, d.State == model.DependencyWaits
 	})
 	d := next
 	if d == nil {
@@ -160,19 +160,19 @@ func useOf(t *Tx, project, user string, change func(*model.Usage)) {
 
 func onRank(t *Tx, old, next *model.Rank) {
 	reindex(&t.nodeRanks, old, next, func(r *model.Rank) (state.NodeRankKey, bool) {
-		return state.NodeRankKey{r.Node, r.Key}, !r.Phase.Ended()
+		return state.NodeRankKey{Node: r.Node, Rank: r.Key}, !r.Phase.Ended()
 	})
 }
 
 func onNodeUse(t *Tx, old, next *model.NodeUse) {
 	reindex(&t.byFree, old, next, func(u *model.NodeUse) (state.FreeKey, bool) {
-		return state.FreeKey{u.Free, u.Owned+u.Claimed == 0, u.Node}, u.Free > 0
+		return state.FreeKey{Free: u.Free, Whole: u.Owned+u.Claimed == 0, Node: u.Node}, u.Free > 0
 	})
 }
 
 func onSketch(t *Tx, old, next *model.Sketch) {
 	reindex(&t.SketchAge, old, next, func(k *model.Sketch) (state.SketchAgeKey, bool) {
-		return state.SketchAgeKey{k.Updated, k.Key}, true
+		return state.SketchAgeKey{Updated: k.Updated, Sketch: k.Key}, true
 	})
 }
 
@@ -189,7 +189,7 @@ func onAllocation(t *Tx, old, next *model.Allocation) {
 		return state.KeyOfService(a), a.State == model.AllocationQueued
 	})
 	reindex(&t.HeldFor, old, next, func(a *model.Allocation) (state.HeldForKey, bool) {
-		return state.HeldForKey{a.For, a.ID}, a.For != "" && !a.State.Terminal()
+		return state.HeldForKey{For: a.For, ID: a.ID}, a.For != "" && !a.State.Terminal()
 	})
 	if t.Restoring || (old == nil) == (next == nil) {
 		return
@@ -222,7 +222,7 @@ func onGPU(t *Tx, old, next *model.GPU) {
 
 func onSlot(t *Tx, old, next *model.Slot) {
 	reindex(&t.Owners, old, next, func(s *model.Slot) (state.OwnerKey, bool) {
-		return state.OwnerKey{s.Rank, s.Allocation, s.Key}, s.Owner != model.OwnerNone
+		return state.OwnerKey{Rank: s.Rank, Allocation: s.Allocation, Slot: s.Key}, s.Owner != model.OwnerNone
 	})
 	if t.Restoring {
 		return
@@ -242,7 +242,7 @@ func onSlot(t *Tx, old, next *model.Slot) {
 
 func onClaim(t *Tx, old, next *model.Claim) {
 	reindex(&t.ClaimedFor, old, next, func(c *model.Claim) (state.ClaimKey, bool) {
-		return state.ClaimKey{c.Beneficiary, c.Slot}, true
+		return state.ClaimKey{Task: c.Beneficiary, Slot: c.Slot}, true
 	})
 	c := next
 	if c == nil {

@@ -7,7 +7,7 @@ import (
 
 func onDelivery(t *Tx, old, next *model.Delivery) {
 	reindex(&t.Outgoing, old, next, func(d *model.Delivery) (state.OutgoingKey, bool) {
-		return state.OutgoingKey{d.Next, d.Key}, d.State == model.DeliveryPending
+		return state.OutgoingKey{Next: d.Next, Delivery: d.Key}, d.State == model.DeliveryPending
 	})
 	reindex(&t.Delivered, old, next, func(d *model.Delivery) (model.DeliveryKey, bool) {
 		return d.Key, d.State != model.DeliveryPending

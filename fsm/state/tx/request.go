@@ -115,7 +115,7 @@ func (t *Tx) tellRequests(actor string, was *model.RequestUse) {
 
 // onRequest updates the index and the counts of request ids.
 func onRequest(t *Tx, old, next *model.Request) {
-	reindex(&t.Born, old, next, func(r *model.Request) (state.BornKey, bool) { return state.BornKey{r.Born, r.Key}, true })
+	reindex(&t.Born, old, next, func(r *model.Request) (state.BornKey, bool) { return state.BornKey{Born: r.Born, Request: r.Key}, true })
 	if t.Restoring || (old == nil) == (next == nil) {
 		return
 	}

@@ -18,7 +18,7 @@ func forgetSketch(t *tx.Tx, user string) {
 		}
 		own++
 		if s.Updated < oldest.Updated {
-			oldest = state.SketchAgeKey{s.Updated, k}
+			oldest = state.SketchAgeKey{Updated: s.Updated, Sketch: k}
 		}
 	}
 	if own < state.MaxSketchesOf {
