@@ -1,11 +1,11 @@
 package command
 
 import (
-	"encoding/hex"
 	"strings"
 	"time"
 	"unicode/utf8"
 
+	"github.com/berth-gpu/berth/fsm/command/target"
 	"github.com/berth-gpu/berth/fsm/command/valid"
 	"github.com/berth-gpu/berth/fsm/model"
 )
@@ -141,15 +141,13 @@ func (*EndImport) Kind() Kind { return KindEndImport }
 func (b *EndImport) Validate() error { return valid.Import(b.ID) }
 
 // Target returns the import.
-func (b *BeginImport) Target() string { return targetImport(b.ID) }
+func (b *BeginImport) Target() string { return target.Import(b.ID) }
 
 // Target returns the import.
-func (b *ImportJobs) Target() string { return targetImport(b.ID) }
+func (b *ImportJobs) Target() string { return target.Import(b.ID) }
 
 // Target returns the import.
-func (b *EndImport) Target() string { return targetImport(b.ID) }
-
-func targetImport(id model.Hash) string { return "import " + hex.EncodeToString(id[:6]) }
+func (b *EndImport) Target() string { return target.Import(b.ID) }
 
 // validHeld checks that held tasks are some of an array's.
 func validHeld(j *ImportedJob) error {

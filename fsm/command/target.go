@@ -29,19 +29,19 @@ func (b *DropPeer) Target() string { return "peer " + string(b.ID) }
 func (b *Retire) Target() string { return target.Jobs(b.Jobs) }
 
 // Target returns the job, or one task of it.
-func (b *Cancel) Target() string { return targetSome(b.Job, b.Task) }
+func (b *Cancel) Target() string { return target.Some(b.Job, b.Task) }
 
 // Target returns the job.
 func (b *SetPriority) Target() string { return target.Job(b.Job) }
 
 // Target returns the job, or one task of it.
-func (b *Hold) Target() string { return targetSome(b.Job, b.Task) }
+func (b *Hold) Target() string { return target.Some(b.Job, b.Task) }
 
 // Target returns the job, or one task of it.
-func (b *Release) Target() string { return targetSome(b.Job, b.Task) }
+func (b *Release) Target() string { return target.Some(b.Job, b.Task) }
 
 // Target returns the job, or one task of it.
-func (b *Requeue) Target() string { return targetSome(b.Job, b.Task) }
+func (b *Requeue) Target() string { return target.Some(b.Job, b.Task) }
 
 // Target returns the job.
 func (b *Extend) Target() string { return target.Job(b.Job) }
@@ -126,7 +126,7 @@ func (b *MakeToken) Target() string {
 	if b.Role == model.RoleAgent {
 		return target.Node(model.NodeID(b.User))
 	}
-	return targetUser(b.User)
+	return target.User(b.User)
 }
 
 // Target returns the first of the tokens, by the id in lists, and their number.
@@ -135,37 +135,22 @@ func (b *DropTokens) Target() string {
 	case 0:
 		return ""
 	case 1:
-		return "token " + tokenID(b.Tokens[0])
+		return "token " + target.Token(b.Tokens[0])
 	}
-	return fmt.Sprintf("token %s and %d more", tokenID(b.Tokens[0]), len(b.Tokens)-1)
+	return fmt.Sprintf("token %s and %d more", target.Token(b.Tokens[0]), len(b.Tokens)-1)
 }
 
 // Target returns the user.
-func (b *SetUser) Target() string { return targetUser(b.User) }
+func (b *SetUser) Target() string { return target.User(b.User) }
 
 // Target returns the user.
-func (b *RemoveUser) Target() string { return targetUser(b.User) }
-
-// tokenID returns a token's name in lists: enough of its hash to be unique.
-func tokenID(h model.Hash) string { return h.String()[:16] }
-
-func targetUser(name string) string { return "user " + name }
-
-// targetSome returns a job, or one task of it where one was named.
-func targetSome(id model.JobID, task int64) string {
-	if task == model.AllTasks {
-		return target.Job(id)
-	}
-	return target.Job(id) + " task " + strconv.FormatInt(task, 10)
-}
+func (b *RemoveUser) Target() string { return target.User(b.User) }
 
 // Target returns the webhook.
-func (b *SetWebhook) Target() string { return targetWebhook(b.Webhook.ID) }
+func (b *SetWebhook) Target() string { return target.Webhook(b.Webhook.ID) }
 
 // Target returns the webhook.
-func (b *DropWebhook) Target() string { return targetWebhook(b.ID) }
+func (b *DropWebhook) Target() string { return target.Webhook(b.ID) }
 
 // Target returns the webhook.
-func (b *TestWebhook) Target() string { return targetWebhook(b.ID) }
-
-func targetWebhook(id model.WebhookID) string { return "webhook " + string(id) }
+func (b *TestWebhook) Target() string { return target.Webhook(b.ID) }

@@ -23,9 +23,6 @@ func OfModel(asked, name string) bool {
 	return false
 }
 
-// part is the word of a model that is a part of a GPU.
-const part = "MIG"
-
 func findsModel(text, name string) bool {
 	some := false
 	for word, rest := cutWord(text); word != ""; word, rest = cutWord(rest) {
@@ -33,6 +30,7 @@ func findsModel(text, name string) bool {
 			return false
 		}
 	}
+	const part = "MIG" // the word of a model that is a part of a GPU
 	return some && (!hasWord(name, part) || hasWord(text, part))
 }
 

@@ -30,7 +30,7 @@ func packageLimit() packageSize {
 // they are divided: 0 stands for the limit. The sizes may only shrink.
 func oversized() map[string]packageSize {
 	return map[string]packageSize{
-		"cluster":             {cycle: 2650},
+		"cluster":             {cycle: 2550},
 		"fsm/model":           {files: 40, lines: 5500, names: 590, cycle: 3100},
 		"httpapi/wire":        {names: 215},
 		"node":                {cycle: 2600},

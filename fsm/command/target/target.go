@@ -1,6 +1,7 @@
 package target
 
 import (
+	"encoding/hex"
 	"fmt"
 	"strconv"
 
@@ -43,3 +44,23 @@ func Node(id model.NodeID) string { return "node " + string(id) }
 
 // Allocation names an allocation.
 func Allocation(id model.AllocationID) string { return "allocation " + string(id) }
+
+// Import names an import by the beginning of its id.
+func Import(id model.Hash) string { return "import " + hex.EncodeToString(id[:6]) }
+
+// Token returns a token's name in lists: enough of its hash to be unique.
+func Token(h model.Hash) string { return h.String()[:16] }
+
+// User names a user.
+func User(name string) string { return "user " + name }
+
+// Some names a job, or one task of the job where one was named.
+func Some(id model.JobID, task int64) string {
+	if task == model.AllTasks {
+		return Job(id)
+	}
+	return Job(id) + " task " + strconv.FormatInt(task, 10)
+}
+
+// Webhook names a webhook.
+func Webhook(id model.WebhookID) string { return "webhook " + string(id) }
