@@ -262,7 +262,7 @@ func (g *gate) slow(l *auth.Limiter, who string, peers int) *problem.Failure {
 		return nil
 	}
 	f := problem.Refuse(wire.CodeRateLimited, "too many requests: nothing was done; try again in "+wait.Round(time.Millisecond).String())
-	f.After = int(wait/time.Second) + 1
+	f.RetryIn(wait)
 	return f
 }
 

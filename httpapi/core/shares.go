@@ -3,6 +3,7 @@ package core
 import (
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/auth"
@@ -83,6 +84,6 @@ func tally(to map[string]int, name string, by int) {
 // tooMany returns the problem of a request beyond a share.
 func tooMany(detail string) *problem.Failure {
 	f := problem.Refuse(wire.CodeOverloaded, detail)
-	f.After = 5
+	f.RetryIn(5 * time.Second)
 	return f
 }

@@ -113,7 +113,7 @@ func (a submissions) dryRun(body *command.Submit) (*core.Answer[wire.Submitted],
 	}
 	if wait := a.api.Places.Trials.Begin(places.TrialPatience); wait > 0 {
 		f := problem.Refuse(wire.CodeOverloaded, "this peer has reached its time limit for dry runs; nothing was queued: try again later, or submit the job")
-		f.After = int(wait/time.Second) + 1
+		f.RetryIn(wait)
 		return nil, f
 	}
 	defer a.api.Places.Trials.End(time.Now())

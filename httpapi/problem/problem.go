@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -64,8 +65,11 @@ var said = map[string]string{
 type Failure struct {
 	*wire.Problem
 
-	After int // seconds to wait before the next try; 0: not known
+	wait time.Duration // before the next try; 0: not known
 }
+
+// RetryIn sets how long a caller should wait before the next try, for the header Retry-After.
+func (f *Failure) RetryIn(wait time.Duration) { f.wait = wait }
 
 // GetStatus returns the HTTP status.
 func (f *Failure) GetStatus() int { return f.Status }
@@ -203,7 +207,9 @@ func Renamed(field string, err error) error {
 }
 
 // retryAfter returns how long to wait, for problems without a better value.
-func (f *Failure) retryAfter() string { return strconv.Itoa(max(1, f.After)) }
+func (f *Failure) retryAfter() string {
+	return strconv.Itoa(max(1, int((f.wait+time.Second-1)/time.Second)))
+}
 
 // Under adds the path in a body to the fields that an error names.
 func Under(path string, err error) error {
