@@ -15,19 +15,16 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// exchanger is a peer as it exchanges reports with the others.
-type exchanger struct{ *Peer }
-
-func (p exchanger) handleCalls() {
+func (p *Peer) handleCalls() {
 	call.Handle(p.wire.server, callExchange, p.onExchange)
-	call.Handle(p.wire.server, callJoin, membership(p).onJoin)
-	call.Handle(p.wire.server, callAsk, membership(p).onAsk)
+	call.Handle(p.wire.server, callJoin, p.onJoin)
+	call.Handle(p.wire.server, callAsk, p.onAsk)
 	call.Handle(p.wire.server, callReadIndex, p.onReadIndex)
-	keeper(p).handleCalls()
+	p.handleArchiveCalls()
 }
 
-// exchange reports this peer's status to every other peer once a second, and receives theirs.
-func (p exchanger) exchange(ctx context.Context) {
+// exchangeReports reports this peer's status to every other peer once a second, and receives theirs.
+func (p *Peer) exchangeReports(ctx context.Context) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	var before []peer.Server
@@ -40,7 +37,7 @@ func (p exchanger) exchange(ctx context.Context) {
 		}
 		for _, s := range members {
 			if s.ID != p.cfg.Self.ID {
-				calls.Go(func() { p.exchangeWith(ctx, s) })
+				calls.Go(func() { p.exchangeReportsWith(ctx, s) })
 			}
 		}
 		calls.Wait()
@@ -52,11 +49,11 @@ func (p exchanger) exchange(ctx context.Context) {
 	}
 }
 
-func (p exchanger) exchangeWith(ctx context.Context, s peer.Server) {
+func (p *Peer) exchangeReportsWith(ctx context.Context, s peer.Server) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	sent, wall := p.cfg.Clock.Boot(), p.cfg.Clock.Wall()
-	ours := p.hello()
+	ours := p.greeting()
 	theirs, err := call.Do(ctx, p.wire.client, s, callExchange, ours)
 	if err != nil {
 		return // silence is news enough
@@ -78,38 +75,38 @@ func (p exchanger) exchangeWith(ctx context.Context, s peer.Server) {
 	p.mates.note(*theirs, ours.Last, now, theirs.Wall.Time().Sub(mid))
 }
 
-func (p exchanger) sameCluster(theirs string) bool {
+func (p *Peer) sameCluster(theirs string) bool {
 	ours := p.mates.cluster(p.cfg.Cluster)
 	return theirs == "" || ours == "" || theirs == ours
 }
 
-func (p exchanger) hello() *hello {
+func (p *Peer) greeting() *hello {
 	return &hello{
 		Cluster: p.mates.cluster(p.cfg.Cluster), Peer: p.cfg.Self, Wall: model.TimeOf(p.cfg.Clock.Wall()),
 		Term: p.raft.CurrentTerm(), Last: p.raft.LastIndex(), Applied: p.fsm.State().Index, Marks: p.fsm.Marks(),
-		Archived: keeper(p).archived(),
+		Archived: p.archived(),
 	}
 }
 
-func (p exchanger) onExchange(context.Context, model.PeerID, *hello) (*hello, error) {
-	return p.hello(), nil
+func (p *Peer) onExchange(context.Context, model.PeerID, *hello) (*hello, error) {
+	return p.greeting(), nil
 }
 
-func (p exchanger) onReadIndex(ctx context.Context, _ model.PeerID, _ *struct{}) (*uint64, error) {
+func (p *Peer) onReadIndex(ctx context.Context, _ model.PeerID, _ *struct{}) (*uint64, error) {
 	if !p.leads() {
-		return nil, p.redirect()
+		return nil, p.redirection()
 	}
 	index, err := p.reads.wait(ctx, struct{}{})
 	return &index, err
 }
 
-// redirect returns an error that names the leader.
-func (p exchanger) redirect() error {
+// redirection returns an error that names the leader.
+func (p *Peer) redirection() error {
 	address, _ := p.raft.LeaderWithID()
 	return &call.RemoteError{Kind: kindNotLeader, Text: string(address)}
 }
 
-func (p exchanger) askReadIndex(ctx context.Context, leader peer.Server) (uint64, error) {
+func (p *Peer) askReadIndex(ctx context.Context, leader peer.Server) (uint64, error) {
 	index, err := call.Do(ctx, p.wire.client, leader, callReadIndex, &struct{}{})
 	if err != nil {
 		return 0, fmt.Errorf("%w: %w", peer.ErrNoLeader, err)
@@ -120,9 +117,9 @@ func (p exchanger) askReadIndex(ctx context.Context, leader peer.Server) (uint64
 // agreeWithin is the largest difference at which two clocks agree.
 const agreeWithin = 2 * time.Second
 
-// agreed returns the time on which a majority of the peers' clocks agree, and how far this peer's own is
+// agreedTime returns the time on which a majority of the peers' clocks agree, and how far this peer's own is
 // ahead of it.
-func (p exchanger) agreed() (at model.Time, ahead time.Duration, ok bool) {
+func (p *Peer) agreedTime() (at model.Time, ahead time.Duration, ok bool) {
 	members := p.Status().Servers
 	offsets := []time.Duration{0}
 	for _, v := range p.mates.of(members, p.cfg.Clock.Boot()) {
@@ -147,23 +144,23 @@ func (p *Peer) Clocks() peer.Clocks {
 	for _, v := range p.mates.of(p.Status().Servers, p.cfg.Clock.Boot()) {
 		out.Ahead[v.hello.Peer.ID] = v.ahead
 	}
-	_, _, out.Agree = exchanger{p}.agreed()
+	_, _, out.Agree = p.agreedTime()
 	return out
 }
 
 // checkClock hands leadership over if this peer's clock is wrong.
-func (p exchanger) checkClock(ctx context.Context) {
+func (p *Peer) checkClock(ctx context.Context) {
 	if !p.leads() {
 		return
 	}
-	if _, ahead, ok := p.agreed(); ok && ahead.Abs() > agreeWithin {
-		guardian(p).handOver(ctx, "this peer's clock is off by "+ahead.Round(time.Millisecond).String())
+	if _, ahead, ok := p.agreedTime(); ok && ahead.Abs() > agreeWithin {
+		p.handOver(ctx, "this peer's clock is off by "+ahead.Round(time.Millisecond).String())
 	}
 }
 
 // checkDigest compares this peer's state with the others'. A peer that differs from a majority leaves;
 // without a majority the correct state is unknown, and user commands stop.
-func (p exchanger) checkDigest() {
+func (p *Peer) checkDigest() {
 	members := p.Status().Servers
 	need := len(members)/2 + 1
 	others := p.mates.of(members, p.cfg.Clock.Boot())
@@ -212,7 +209,7 @@ const stuckFor = 10 * time.Second
 func (v heard) isStuck(now time.Duration) bool { return v.stuck > 0 && now-v.stuck > stuckFor }
 
 // checkProgress hands leadership over when a follower answers without making progress.
-func (p exchanger) checkProgress(ctx context.Context) {
+func (p *Peer) checkProgress(ctx context.Context) {
 	if !p.leads() {
 		return
 	}
@@ -221,7 +218,7 @@ func (p exchanger) checkProgress(ctx context.Context) {
 		if v.isStuck(now) && v.hello.Term == p.raft.CurrentTerm() {
 			p.log.Error("follower answers without log progress", "follower", v.hello.Peer.ID, "at", v.hello.Last,
 				"leader_at", p.raft.LastIndex())
-			guardian(p).handOver(ctx, "replication to "+string(v.hello.Peer.ID)+" makes no progress")
+			p.handOver(ctx, "replication to "+string(v.hello.Peer.ID)+" makes no progress")
 			return
 		}
 	}

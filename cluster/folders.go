@@ -139,7 +139,7 @@ func (f *folders) once(what string) bool {
 }
 
 // keepFolders stores the folder ids of the state's peers in this peer's own folder.
-func (p membership) keepFolders(ctx context.Context) {
+func (p *Peer) keepFolders(ctx context.Context) {
 	for {
 		s := p.State()
 		changed := p.Changed(model.TopicSet(0).With(model.TopicSettings), s.Index)

@@ -33,9 +33,8 @@ const (
 // member; until then it serves no Raft and Bootstrap waits. If one of them knows the peer with another
 // folder, or is in a cluster without it, Bootstrap fails with ErrWiped.
 func (p *Peer) Bootstrap(ctx context.Context, founders []peer.Server) error {
-	m := membership{p}
-	if !m.inCluster() {
-		folders, err := m.askFounders(ctx, founders)
+	if !p.inCluster() {
+		folders, err := p.askFounders(ctx, founders)
 		if err != nil {
 			return err
 		}
@@ -56,7 +55,7 @@ func (p *Peer) Bootstrap(ctx context.Context, founders []peer.Server) error {
 }
 
 // inCluster reports whether this folder belongs to a cluster: it has entries, or was admitted to one.
-func (p membership) inCluster() bool {
+func (p *Peer) inCluster() bool {
 	return p.raft.LastIndex() != 0 || p.folders.entered() || p.cfg.Tests.AnyFolder
 }
 
@@ -80,9 +79,9 @@ type asked struct {
 	Folders  map[string]string `cbor:"4,keyasint,omitempty"` // of its cluster's peers, for a member
 }
 
-func (p membership) onAsk(_ context.Context, _ model.PeerID, q *asking) (*asked, error) {
-	if !exchanger(p).sameCluster(q.Cluster) {
-		return nil, p.foreign(q.Peer, q.Cluster)
+func (p *Peer) onAsk(_ context.Context, _ model.PeerID, q *asking) (*asked, error) {
+	if !p.sameCluster(q.Cluster) {
+		return nil, p.refuseForeign(q.Peer, q.Cluster)
 	}
 	a := &asked{Cluster: p.mates.cluster(p.cfg.Cluster), Peer: p.cfg.Self}
 	switch known := p.folders.Of(raft.ServerID(q.Peer.ID)); {
@@ -96,7 +95,7 @@ func (p membership) onAsk(_ context.Context, _ model.PeerID, q *asking) (*asked,
 
 // askFounders asks the other founders until this peer's standing is clear, and returns the founders' folder
 // ids.
-func (p membership) askFounders(ctx context.Context, founders []peer.Server) (map[string]string, error) {
+func (p *Peer) askFounders(ctx context.Context, founders []peer.Server) (map[string]string, error) {
 	defer p.waiting.Store(nil)
 	say := time.Now().Add(askTimeout) // peers that are started together need a moment
 	for {
@@ -123,7 +122,7 @@ func (p membership) askFounders(ctx context.Context, founders []peer.Server) (ma
 
 // askOnce asks each of the other founders once. It returns the folder ids of all founders, or the founders
 // without an answer.
-func (p membership) askOnce(ctx context.Context, founders []peer.Server) (folders map[string]string, missing []string, err error) {
+func (p *Peer) askOnce(ctx context.Context, founders []peer.Server) (folders map[string]string, missing []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	answers := make([]*asked, len(founders))
@@ -133,7 +132,7 @@ func (p membership) askOnce(ctx context.Context, founders []peer.Server) (folder
 			answers[i] = &asked{Peer: p.cfg.Self}
 			continue
 		}
-		calls.Go(func() { answers[i] = p.ask(ctx, s) })
+		calls.Go(func() { answers[i] = p.askFounder(ctx, s) })
 	}
 	calls.Wait()
 	folders = map[string]string{}
@@ -157,8 +156,8 @@ func (p membership) askOnce(ctx context.Context, founders []peer.Server) (folder
 	return folders, missing, nil
 }
 
-// ask asks one founder; nil: there was no valid answer.
-func (p membership) ask(ctx context.Context, s peer.Server) *asked {
+// askFounder asks one founder; nil: there was no valid answer.
+func (p *Peer) askFounder(ctx context.Context, s peer.Server) *asked {
 	q := asking{Cluster: p.mates.cluster(p.cfg.Cluster), Peer: p.cfg.Self}
 	a, err := call.Do(ctx, p.wire.client, s, callAsk, &q)
 	switch remote, is := errors.AsType[*call.RemoteError](err); {

@@ -14,12 +14,9 @@ import (
 	"github.com/berth-gpu/berth/cluster/raftstore"
 )
 
-// guardian is a peer as it guards its own health.
-type guardian struct{ *Peer }
-
 // guardStores puts a watchdog between raft and the disk. A leader whose disk hangs would lead for ever
 // (hashicorp/raft#503), and after a failed sync raft would go on with a file whose content is unknown.
-func (p guardian) guardStores(ctx context.Context) Stores {
+func (p *Peer) guardStores(ctx context.Context) Stores {
 	s := p.cfg.Stores
 	if !p.cfg.Tests.NoWatchdog {
 		dog := raftstore.NewWatchdog(string(p.cfg.Self.ID), raftstore.Limits{})
@@ -36,7 +33,7 @@ func (p *Peer) leads() bool { return p.tenure.leads.Load() }
 
 // heed acts on the watchdog's verdict. While the disk hangs, raft's main goroutine does too, so the peer
 // gives up leadership by silence: the others elect.
-func (p guardian) heed(v raftstore.Verdict) {
+func (p *Peer) heed(v raftstore.Verdict) {
 	switch v.Action {
 	case raftstore.Calm:
 		p.wire.transport.silence(false)
@@ -49,8 +46,8 @@ func (p guardian) heed(v raftstore.Verdict) {
 	}
 }
 
-// guard looks each second for problems that the library does not detect itself.
-func (p guardian) guard(ctx context.Context) {
+// guardHealth looks each second for problems that the library does not detect itself.
+func (p *Peer) guardHealth(ctx context.Context) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	stuck := 0
@@ -62,9 +59,9 @@ func (p guardian) guard(ctx context.Context) {
 			return
 		}
 		gave = p.checkSpace(ctx, gave)
-		exchanger(p).checkDigest()
-		exchanger(p).checkClock(ctx)
-		exchanger(p).checkProgress(ctx)
+		p.checkDigest()
+		p.checkClock(ctx)
+		p.checkProgress(ctx)
 		stuck = p.checkTransfer(stuck)
 	}
 }
@@ -75,7 +72,7 @@ const spaceAgain = time.Minute
 
 // checkSpace refuses user commands before the disk is full, and hands leadership to a peer with more space.
 // It takes and returns when this peer last gave leadership away.
-func (p guardian) checkSpace(ctx context.Context, gave time.Time) time.Time {
+func (p *Peer) checkSpace(ctx context.Context, gave time.Time) time.Time {
 	if p.cfg.Stores.Space == nil {
 		return gave
 	}
@@ -95,7 +92,7 @@ func (p guardian) checkSpace(ctx context.Context, gave time.Time) time.Time {
 // interrupted one can leave it so for ever (hashicorp/raft#696).
 const stuckTransfer = 5
 
-func (p guardian) checkTransfer(stuck int) int {
+func (p *Peer) checkTransfer(stuck int) int {
 	if !p.leads() || !p.mates.refusing() {
 		return 0
 	}
@@ -106,7 +103,7 @@ func (p guardian) checkTransfer(stuck int) int {
 }
 
 // handOver hands leadership to another peer, if one can take it.
-func (p guardian) handOver(ctx context.Context, why string) {
+func (p *Peer) handOver(ctx context.Context, why string) {
 	if len(p.Status().Servers) < 2 {
 		return
 	}

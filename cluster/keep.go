@@ -12,29 +12,26 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// keeper is a peer as it archives what leaves the state.
-type keeper struct{ *Peer }
-
 // archiveLimit bounds a query to another peer's archive.
 const archiveLimit = 5 * time.Second
 
-// applied returns the archive's hook for the FSM; nil without an archive.
-func (p keeper) applied() func(state.State, state.Changes) {
+// archiveHook returns the archive's hook for the FSM; nil without an archive.
+func (p *Peer) archiveHook() func(state.State, state.Changes) {
 	if p.cfg.Archive == nil {
 		return nil
 	}
 	return p.cfg.Archive.Note
 }
 
-func (p keeper) run(ctx context.Context) {
+func (p *Peer) keepArchive(ctx context.Context) {
 	if p.cfg.Archive == nil {
 		return
 	}
-	p.cfg.Archive.Run(ctx, archive.World{State: p.State, Mates: p.others, Records: p.askRecords, Histories: p.askHistories})
+	p.cfg.Archive.Run(ctx, archive.World{State: p.State, Mates: p.otherPeers, Records: p.askRecords, Histories: p.askHistories})
 }
 
-// others returns the other members; they are known once this peer is a member.
-func (p keeper) others() (out []model.PeerID, known bool) {
+// otherPeers returns the other members; they are known once this peer is a member.
+func (p *Peer) otherPeers() (out []model.PeerID, known bool) {
 	for _, s := range p.Status().Servers {
 		if s.ID == p.cfg.Self.ID {
 			known = true
@@ -45,7 +42,7 @@ func (p keeper) others() (out []model.PeerID, known bool) {
 	return out, known
 }
 
-func (p keeper) handleCalls() {
+func (p *Peer) handleArchiveCalls() {
 	call.Handle(p.wire.server, callRecords, answerFrom(p.cfg.Archive, (*archive.Archive).Records))
 	call.Handle(p.wire.server, callHistories, answerFrom(p.cfg.Archive, (*archive.Archive).Histories))
 }
@@ -64,15 +61,15 @@ func answerFrom[Q, A any](a *archive.Archive, look func(*archive.Archive, Q) (A,
 	}
 }
 
-func (p keeper) askRecords(ctx context.Context, of model.PeerID, q archive.RecordsWanted) (archive.RecordsGiven, error) {
+func (p *Peer) askRecords(ctx context.Context, of model.PeerID, q archive.RecordsWanted) (archive.RecordsGiven, error) {
 	return askArchive(ctx, p, of, callRecords, &q)
 }
 
-func (p keeper) askHistories(ctx context.Context, of model.PeerID, q archive.HistoriesWanted) (archive.HistoriesGiven, error) {
+func (p *Peer) askHistories(ctx context.Context, of model.PeerID, q archive.HistoriesWanted) (archive.HistoriesGiven, error) {
 	return askArchive(ctx, p, of, callHistories, &q)
 }
 
-func askArchive[Q, A any](ctx context.Context, p keeper, of model.PeerID, name call.Name[Q, A], q *Q) (a A, err error) {
+func askArchive[Q, A any](ctx context.Context, p *Peer, of model.PeerID, name call.Name[Q, A], q *Q) (a A, err error) {
 	members := p.Status().Servers
 	i := indexOf(members, of)
 	if i < 0 {
@@ -88,7 +85,7 @@ func askArchive[Q, A any](ctx context.Context, p keeper, of model.PeerID, name c
 }
 
 // archived returns the index up to which this peer's archive is complete.
-func (p keeper) archived() uint64 {
+func (p *Peer) archived() uint64 {
 	if p.cfg.Archive == nil {
 		return 0
 	}
@@ -97,7 +94,7 @@ func (p keeper) archived() uint64 {
 
 // archivedByMost returns the index up to which the archives of a majority of the members are complete, by
 // their last reports.
-func (p keeper) archivedByMost() uint64 {
+func (p *Peer) archivedByMost() uint64 {
 	members := p.Status().Servers
 	all := make([]uint64, len(members)) // a peer without a report has archived nothing
 	for i, v := range p.mates.of(members, p.cfg.Clock.Boot()) {

@@ -20,9 +20,6 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// office is a peer as it leads.
-type office struct{ *Peer }
-
 // tenure is a peer's leadership.
 type tenure struct {
 	leads atomic.Bool  // by raft's own notice
@@ -73,7 +70,7 @@ func (t *tenure) sum() peer.Passes {
 // Raft's main goroutine waits until a notice is received; a slow reader stops it, which deadlocked others
 // (hashicorp/nomad#6977) and opens the window of hashicorp/raft#695. So one goroutine does nothing but
 // receive notices, and another acts on the newest.
-func (p office) lead(notices <-chan bool) {
+func (p *Peer) lead(notices <-chan bool) {
 	n := &notice{poke: make(chan struct{}, 1)}
 	p.life.work.Go(func() {
 		for {
@@ -120,7 +117,7 @@ func (n *notice) get() bool {
 
 // followNotices starts the leader's work when leadership is won and ends it at any change; one leadership's
 // work ends before the next starts.
-func (p office) followNotices(n *notice) {
+func (p *Peer) followNotices(n *notice) {
 	stop := func() {}
 	defer func() { stop() }()
 	for {
@@ -146,12 +143,12 @@ func (p office) followNotices(n *notice) {
 
 // leadUntil does a leader's work until the context ends. If part of it fails while this peer still leads, it
 // starts again.
-func (p office) leadUntil(ctx context.Context) {
+func (p *Peer) leadUntil(ctx context.Context) {
 	var work sync.WaitGroup
 	work.Go(func() { p.promoteUntil(ctx) })
 	defer work.Wait()
 	for ctx.Err() == nil {
-		err := p.begin(ctx)
+		err := p.beginTerm(ctx)
 		if err == nil {
 			err = p.decide(ctx)
 		}
@@ -167,7 +164,7 @@ func (p office) leadUntil(ctx context.Context) {
 }
 
 // decide runs the deciders, and delivers notifications, until the context ends.
-func (p office) decide(ctx context.Context) error {
+func (p *Peer) decide(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var work sync.WaitGroup
 	defer work.Wait()
@@ -175,7 +172,7 @@ func (p office) decide(ctx context.Context) error {
 	if p.cfg.Tuning.Webhooks != nil {
 		work.Go(func() {
 			notify.Run(ctx, notify.Config{
-				Peer: leading{p.Peer}, Actor: actor(p.Peer), Wall: p.cfg.Clock.Wall, Send: p.cfg.Tuning.Webhooks.Send,
+				Peer: leading{p}, Actor: actor(p), Wall: p.cfg.Clock.Wall, Send: p.cfg.Tuning.Webhooks.Send,
 				Random: func() uint32 { return mathrand.Uint32N(1001) }, Log: p.log, Counts: &p.tenure.told, //nolint:gosec // spreads retries, guards nothing
 			})
 		})
@@ -183,13 +180,13 @@ func (p office) decide(ctx context.Context) error {
 	return leader.Run(ctx, p.leaderConfig())
 }
 
-func (p office) promoteUntil(ctx context.Context) {
+func (p *Peer) promoteUntil(ctx context.Context) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
-			membership(p).promote()
+			p.promoteVoters()
 		case <-ctx.Done():
 			return
 		}
@@ -206,9 +203,9 @@ type Soft struct {
 // Soft returns this peer's data outside the log.
 func (p *Peer) Soft() Soft { return p.tenure.soft }
 
-// begin waits until this leader's state holds everything committed before its term, and founds the state of a
+// beginTerm waits until this leader's state holds everything committed before its term, and founds the state of a
 // new cluster.
-func (p office) begin(ctx context.Context) error {
+func (p *Peer) beginTerm(ctx context.Context) error {
 	if _, err := p.reads.wait(ctx, struct{}{}); err != nil {
 		return err
 	}
@@ -220,7 +217,7 @@ func (p office) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c, err := command.New(actor(p.Peer), b)
+	c, err := command.New(actor(p), b)
 	if err != nil {
 		return err
 	}
@@ -249,26 +246,26 @@ func founding(b command.Bootstrap) (*command.Bootstrap, error) {
 	return &b, nil
 }
 
-func (p office) leaderConfig() leader.Config {
+func (p *Peer) leaderConfig() leader.Config {
 	return leader.Config{
-		ID: p.cfg.Self.ID, Peer: leading{p.Peer}, Clock: p.cfg.Clock, Log: p.log,
+		ID: p.cfg.Self.ID, Peer: leading{p}, Clock: p.cfg.Clock, Log: p.log,
 		Liveness: liveness.Config{StartDeadline: p.cfg.Tuning.StartDeadline, Anew: true},
 		Clocks: func() (model.Time, bool) {
-			at, _, ok := exchanger(p).agreed()
+			at, _, ok := p.agreedTime()
 			return at, ok
 		},
-		Members:  p.members,
+		Members:  p.membersInState,
 		Wake:     p.mates.changed,
-		Archived: keeper(p).archivedByMost,
+		Archived: p.archivedByMost,
 		Beats:    p.tenure.soft.Beats,
 		Use:      leader.Use{Unused: p.tenure.soft.Board.Unused, Busy: p.tenure.soft.Board.Busy},
 		Report:   leader.Report{Passed: p.tenure.passed, Defects: func() { p.tenure.wrong.Add(1) }},
 	}
 }
 
-// members returns the peers of the configuration as they last described themselves: in the last exchange, or
+// membersInState returns the peers of the configuration as they last described themselves: in the last exchange, or
 // in the state if they are silent.
-func (p office) members() []model.Peer {
+func (p *Peer) membersInState() []model.Peer {
 	list := p.Status().Servers
 	known := map[model.PeerID]model.Peer{p.cfg.Self.ID: p.cfg.Self}
 	for _, v := range p.mates.of(list, p.cfg.Clock.Boot()) {

@@ -14,9 +14,6 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// membership is a peer as it admits others, or is admitted.
-type membership struct{ *Peer }
-
 // joining is a new peer's request, joined the answer.
 type joining struct {
 	Cluster string     `cbor:"1,keyasint,omitempty"`
@@ -37,7 +34,7 @@ func (p *Peer) Join(ctx context.Context, addresses []string) error {
 	var err error
 	defer p.waiting.Store(nil)
 	for try := 0; ; try++ {
-		if err = (membership{p}).joinAt(ctx, addresses[try%len(addresses)]); err == nil {
+		if err = p.joinAt(ctx, addresses[try%len(addresses)]); err == nil {
 			return nil
 		}
 		kind := call.KindOf(err)
@@ -61,12 +58,12 @@ func (p *Peer) Join(ctx context.Context, addresses []string) error {
 }
 
 // joinAt asks one peer, and the leader that it names.
-func (p membership) joinAt(ctx context.Context, address string) error {
+func (p *Peer) joinAt(ctx context.Context, address string) error {
 	for range 2 {
 		q := joining{Cluster: p.mates.cluster(p.cfg.Cluster), Peer: p.cfg.Self}
 		a, err := call.Do(ctx, p.wire.client, peer.Server{Address: address}, callJoin, &q)
 		if err == nil {
-			return p.entered(a)
+			return p.enter(a)
 		}
 		remote, is := errors.AsType[*call.RemoteError](err)
 		if !is || remote.Kind != kindNotLeader || remote.Text == "" {
@@ -79,7 +76,7 @@ func (p membership) joinAt(ctx context.Context, address string) error {
 
 // entered stores the cluster's id, so that this folder serves no other cluster, and the folders of its peers;
 // then this peer takes part in Raft.
-func (p membership) entered(a *joined) error {
+func (p *Peer) enter(a *joined) error {
 	p.mates.setCluster(a.Cluster)
 	if p.cfg.Joined != nil && a.Cluster != "" {
 		if err := p.cfg.Joined(a.Cluster); err != nil {
@@ -93,17 +90,17 @@ func (p membership) entered(a *joined) error {
 	return nil
 }
 
-func (p membership) foreign(joiner model.Peer, cluster string) error {
+func (p *Peer) refuseForeign(joiner model.Peer, cluster string) error {
 	return &call.RemoteError{Kind: kindForeign, Text: fmt.Sprintf("peer %s belongs to cluster %s, this is %s: "+
 		"start it on an empty data folder", joiner.ID, cluster, p.mates.cluster(p.cfg.Cluster))}
 }
 
-func (p membership) onJoin(ctx context.Context, _ model.PeerID, q *joining) (*joined, error) {
-	if !exchanger(p).sameCluster(q.Cluster) {
-		return nil, p.foreign(q.Peer, q.Cluster)
+func (p *Peer) onJoin(ctx context.Context, _ model.PeerID, q *joining) (*joined, error) {
+	if !p.sameCluster(q.Cluster) {
+		return nil, p.refuseForeign(q.Peer, q.Cluster)
 	}
 	if !p.leads() {
-		return nil, exchanger(p).redirect()
+		return nil, p.redirection()
 	}
 	if _, err := p.reads.wait(ctx, struct{}{}); err != nil { // an older leader's state may lack the peer
 		return nil, err
@@ -114,7 +111,7 @@ func (p membership) onJoin(ctx context.Context, _ model.PeerID, q *joining) (*jo
 	if err := (&command.SetPeer{Peer: q.Peer}).Validate(); err != nil {
 		return nil, &call.RemoteError{Kind: kindForeign, Text: err.Error()}
 	}
-	if err := p.take(ctx, q.Peer); err != nil {
+	if err := p.takeIn(ctx, q.Peer); err != nil {
 		return nil, err
 	}
 	return &joined{p.mates.cluster(p.cfg.Cluster), p.folders.all()}, nil
@@ -122,7 +119,7 @@ func (p membership) onJoin(ctx context.Context, _ model.PeerID, q *joining) (*jo
 
 // mayEnter reports whether a peer may be a member with its folder: the cluster knows the peer by that folder,
 // or not at all.
-func (p membership) mayEnter(joiner model.Peer) bool {
+func (p *Peer) mayEnter(joiner model.Peer) bool {
 	if p.cfg.Tests.AnyFolder {
 		return true
 	}
@@ -133,10 +130,10 @@ func (p membership) mayEnter(joiner model.Peer) bool {
 	return known == joiner.Folder
 }
 
-// take makes a peer a member without a vote, or moves one to a new address. A vote before the peer has caught
+// takeIn makes a peer a member without a vote, or moves one to a new address. A vote before the peer has caught
 // up could leave the cluster without a majority. Its folder's id goes into the state first, so that every
 // peer which has it as a member knows it by that folder.
-func (p membership) take(ctx context.Context, joiner model.Peer) error {
+func (p *Peer) takeIn(ctx context.Context, joiner model.Peer) error {
 	for _, s := range p.Status().Servers {
 		switch {
 		case s.ID == joiner.ID && s.Address == joiner.RaftAddress:
@@ -147,7 +144,7 @@ func (p membership) take(ctx context.Context, joiner model.Peer) error {
 	}
 	expected := p.mates.expect(joiner)
 	defer expected()
-	c, err := command.New(actor(p.Peer), &command.SetPeer{Peer: joiner})
+	c, err := command.New(actor(p), &command.SetPeer{Peer: joiner})
 	if err != nil {
 		return err
 	}
@@ -165,8 +162,8 @@ func (p membership) take(ctx context.Context, joiner model.Peer) error {
 	return translateMember(p.raft.AddNonvoter(raft.ServerID(joiner.ID), raft.ServerAddress(joiner.RaftAddress), 0, timeout).Error())
 }
 
-// promote gives a vote to members that have caught up.
-func (p membership) promote() {
+// promoteVoters gives a vote to members that have caught up.
+func (p *Peer) promoteVoters() {
 	conf := p.raft.GetConfiguration()
 	if conf.Error() != nil {
 		return

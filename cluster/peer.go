@@ -92,7 +92,7 @@ func Start(cfg Config) (*Peer, error) {
 	p.life.ended, p.life.doomed = make(chan struct{}), make(chan struct{})
 	p.fsm = fsm.New(fsm.Config{
 		Halt: p.halt, Logger: p.log, Apply: cfg.Tests.Apply, GoOn: cfg.Tests.GoOn,
-		Applied: keeper{p}.applied(), Told: p.tenure.soft.Feed,
+		Applied: p.archiveHook(), Told: p.tenure.soft.Feed,
 	})
 	p.folders = newFolders(cfg.Stores.Folder, p.fsm)
 	if err := open(p); err != nil {
@@ -110,7 +110,7 @@ func open(p *Peer) error {
 	}
 	watchCtx, stop := context.WithCancel(context.Background())
 	p.life.watch = stop
-	stores := guardian{p}.guardStores(watchCtx)
+	stores := p.guardStores(watchCtx)
 	notices := make(chan bool, p.cfg.Tests.notices())
 	conf := raftConfig(p, notices)
 	r, err := newRaft(p, conf, stores)
@@ -121,18 +121,18 @@ func open(p *Peer) error {
 		return fmt.Errorf("starting raft of peer %s: %w", p.cfg.Self.ID, err)
 	}
 	p.raft = r
-	p.folders.open.Store(membership{p}.inCluster())
-	p.lanes = newLanes(p.cfg.Tuning.InFlight, proposer{p}.submit, proposer{p}.landed)
-	p.reads = newBatcher(math.MaxInt, atOnce, proposer{p}.barrier)
-	p.renew = newBatcher(maxGathered, p.cfg.Tuning.openFor, proposer{p}.proposeRenewals)
-	exchanger{p}.handleCalls()
+	p.folders.open.Store(p.inCluster())
+	p.lanes = newLanes(p.cfg.Tuning.InFlight, p.submitEntry, p.entryLanded)
+	p.reads = newBatcher(math.MaxInt, atOnce, p.barrier)
+	p.renew = newBatcher(maxGathered, p.cfg.Tuning.openFor, p.proposeRenewals)
+	p.handleCalls()
 	for _, run := range []func(context.Context){
-		p.lanes.run, p.reads.run, p.renew.run, exchanger{p}.exchange, guardian{p}.guard, keeper{p}.run,
-		membership{p}.keepFolders, p.settle,
+		p.lanes.run, p.reads.run, p.renew.run, p.exchangeReports, p.guardHealth, p.keepArchive,
+		p.keepFolders, p.settle,
 	} {
 		p.life.work.Go(func() { run(p.life.ctx) })
 	}
-	office{p}.lead(notices)
+	p.lead(notices)
 	return nil
 }
 

@@ -78,11 +78,8 @@ func notLeader(p *Peer) error {
 	return &peer.NotLeaderError{Leader: model.PeerID(id), Address: string(address)}
 }
 
-// proposer is a peer as it proposes entries to raft.
-type proposer struct{ *Peer }
-
-// submit passes one entry to raft.
-func (p proposer) submit(bundles []*bundle) (raft.ApplyFuture, error) {
+// submitEntry passes one entry to raft.
+func (p *Peer) submitEntry(bundles []*bundle) (raft.ApplyFuture, error) {
 	n := 0
 	for _, b := range bundles {
 		n += len(b.commands)
@@ -98,8 +95,8 @@ func (p proposer) submit(bundles []*bundle) (raft.ApplyFuture, error) {
 	return p.raft.Apply(data, enqueueTimeout), nil
 }
 
-// landed notes whether raft refuses everything because of a transfer.
-func (p proposer) landed(err error) {
+// entryLanded notes whether raft refuses everything because of a transfer.
+func (p *Peer) entryLanded(err error) {
 	p.mates.setRefusing(errors.Is(err, raft.ErrLeadershipTransferInProgress))
 }
 

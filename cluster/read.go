@@ -84,13 +84,13 @@ func (p *Peer) readIndex(ctx context.Context) (uint64, error) {
 	if id == "" {
 		return 0, peer.ErrNoLeader
 	}
-	return exchanger{p}.askReadIndex(ctx, peer.Server{ID: model.PeerID(id), Address: string(address)})
+	return p.askReadIndex(ctx, peer.Server{ID: model.PeerID(id), Address: string(address)})
 }
 
 // barrier commits an entry that does nothing, one for all reads that wait. When it has been applied here, so has
 // everything before it. raft's VerifyLeader would be cheaper, but counts acknowledgements that were sent before the
 // read began, and so lets a deposed leader whose timers stood still read the past.
-func (p proposer) barrier(_ context.Context, reads []struct{}) ([]uint64, error) {
+func (p *Peer) barrier(_ context.Context, reads []struct{}) ([]uint64, error) {
 	if err := p.raft.Barrier(enqueueTimeout).Error(); err != nil {
 		return nil, translate(err)
 	}

@@ -38,12 +38,12 @@ func (t *Tuning) openFor(r renewing) time.Duration {
 }
 
 // proposeRenewals bounds its wait, so that one lost entry does not hold up the renewals behind it.
-func (p proposer) proposeRenewals(ctx context.Context, batch []renewing) ([]model.Code, error) {
+func (p *Peer) proposeRenewals(ctx context.Context, batch []renewing) ([]model.Code, error) {
 	renewals := make([]command.Renewal, len(batch))
 	for i := range batch {
 		renewals[i] = batch[i].renewal
 	}
-	c, err := command.New(actor(p.Peer), &command.Renew{Renewals: renewals})
+	c, err := command.New(actor(p), &command.Renew{Renewals: renewals})
 	if err != nil {
 		return nil, err
 	}
