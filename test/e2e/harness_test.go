@@ -7,12 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -57,7 +59,23 @@ func build(env []string, args ...string) error {
 }
 
 // program is the path of the berth under test.
-func program() string { return os.Getenv("BERTH_UNDER_TEST") }
+func program() string {
+	if err := sources(); err != nil {
+		panic(err)
+	}
+	return os.Getenv("BERTH_UNDER_TEST")
+}
+
+// sources reads the sources of the program, once. go test remembers which files of the module were opened while tests
+// ran, and takes a former result only while none has changed; what the program is built of would escape that otherwise.
+var sources = sync.OnceValue(func() error {
+	return filepath.WalkDir("../..", func(path string, _ fs.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") {
+			_, err = os.ReadFile(path)
+		}
+		return err
+	})
+})
 
 // member is a process as cluster.json lists it.
 type member struct {
