@@ -48,7 +48,7 @@ func FirstKey[K, V any](rows iter.Seq2[K, V]) (first K) {
 	return first
 }
 
-// FirstOnly stops keysOf after one key.
+// FirstOnly stops KeysOf after one key.
 func FirstOnly[K any]() func(K) bool {
 	n := 0
 	return func(K) bool { n++; return n == 1 }

@@ -1,0 +1,26 @@
+package reserve
+
+import (
+	"testing"
+
+	"github.com/berth-gpu/berth/cluster/sched/admission"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state/statetest"
+)
+
+// TestANewJobHoldsDrainedGPUsForLonger: while GPUs are drained for a gang, a job that would start now is taken to end
+// after a job that has started at this very instant. Were it to end at the same time, it would fill what is drained.
+func TestANewJobHoldsDrainedGPUsForLonger(t *testing.T) {
+	t.Parallel()
+	c := statetest.New(t)
+	c.Node("n1", 2)
+	running := c.Place(c.Submit(1))
+	waiting := c.Submit(1)
+	a, _ := c.State.Attempts.Get(running)
+	p := New(&c.State, a.Placed, nil)
+	p.drain(true)
+	end := a.Placed.Add(p.HoldTime(nil, admission.TicketOf(&c.State, model.TaskKey{Job: waiting})))
+	if earlier := p.EndOf(running); end <= earlier {
+		t.Errorf("the new job ends %v after the one that has just started, want it to end later", end.Sub(earlier))
+	}
+}
