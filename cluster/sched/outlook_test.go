@@ -1,8 +1,10 @@
 package sched_test
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -26,7 +28,7 @@ func TestAnOutlookChangesNoPlan(t *testing.T) {
 			request, next := sched.Plan(&c.s, c.now)
 			got, also, _ := sched.PlanLoaded(&c.s, c.now, nil)
 			if !reflect.DeepEqual(got, request) || also != next {
-				t.Fatalf("with an outlook the plan is %+v, without %+v", got, request)
+				t.Fatalf("with an outlook the plan is %s (next %d), without %s (next %d)", inFull(got), also, inFull(request), next)
 			}
 			c.plan()
 		}
@@ -158,4 +160,13 @@ func suspendedFor(c *cluster) (out []model.TaskKey) {
 		}
 	}
 	return out
+}
+
+// inFull writes commands with their kinds and fields.
+func inFull(bodies []command.Body) string {
+	var out strings.Builder
+	for _, b := range bodies {
+		fmt.Fprintf(&out, "%s %+v; ", b.Kind(), b)
+	}
+	return out.String()
 }

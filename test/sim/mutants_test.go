@@ -82,6 +82,8 @@ func stubborn(gpus, nodes uint32, t, grace time.Duration) *command.Submit {
 func place(w *World, job *command.Submit) []*host {
 	u := newUser(w, "someone", 7)
 	defer u.close()
+	// Before all nodes are known, a job that needs them all is refused: no node could ever hold it.
+	w.Until(10*time.Second, func() bool { s := w.oracle.now(); return s.Leases.Len() == w.Nodes })
 	d := u.submit(w.ctx, job)
 	ranks := int(max(1, job.Spec.Nodes))
 	var on []*host
@@ -95,7 +97,7 @@ func place(w *World, job *command.Submit) []*host {
 		return !slices.Contains(on, nil) && t.State == model.TaskRunning
 	})
 	if !found {
-		w.trace.Break("scenario", "the job does not start")
+		w.trace.Break("scenario", "the job does not start; its submission was answered with %q", d.code)
 		return slices.Repeat(w.hosts[:1], ranks)
 	}
 	return on
