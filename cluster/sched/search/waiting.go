@@ -12,8 +12,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// spare is how many jobs of each run are looked at in any case if an outlook is
-// needed.
+// spare is how many jobs of each run are looked at in any case. An outlook starts them between two searches; a plan
+// without an outlook looks at the same jobs, so that both plans are equal.
 const spare = 4
 
 // ample is how many GPUs the jobs that come before all those left out ask for, at least, in percent of the GPUs
@@ -157,7 +157,7 @@ func (l *waitingRun) add(n int) {
 	}
 	l.newly = 0
 	for k := range p.State.Queue.From(l.next) {
-		if !queue.SameRun(k, l.next) || l.sum >= l.open && (l.n >= spare || !p.Found.NeedsOutlook) {
+		if !queue.SameRun(k, l.next) || l.sum >= l.open && l.n >= spare {
 			break
 		}
 		if n == 0 {
