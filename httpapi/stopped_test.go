@@ -71,4 +71,6 @@ func TestNoStartIsForetoldWhileNothingStarts(t *testing.T) {
 	}
 }
 
-func allTrue(all map[string]bool) bool { return !slices.Contains(slices.Collect(maps.Values(all)), false) }
+func allTrue(all map[string]bool) bool {
+	return !slices.Contains(slices.Collect(maps.Values(all)), false)
+}
