@@ -11,17 +11,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// leaf is the name of the group that a node's own processes are in.
-const leaf = "agent"
+// JobsUnit is the systemd unit that holds the groups of all ranks of a host. It has no other purpose, so it is never
+// restarted, and the unit of the agent can be: systemd starts no process in a unit's group once controllers are
+// enabled below that group (systemd issue 24064), which fails with status 219/CGROUP.
+const JobsUnit = "berth-jobs.service"
+
+// leaf is the name of the group that supervisors are in.
+const leaf = "supervisors"
 
 // Tree is a folder for the groups of a node's ranks.
 type Tree struct {
 	Path        string
+	Supervisors string   // group for supervisors to start in; empty: that of this process
 	Controllers []string // that can limit ranks: of "cpu", "memory", "pids"
 }
 
-// Claim makes the folder of that name for a node's ranks, in the place that was delegated to this process,
-// and enables the controllers there. Its error gives the reason in one line.
+// Claim makes the folder of that name for a node's ranks, in the place that was delegated to this process or to
+// [JobsUnit], and enables the controllers there. Its error gives the reason in one line.
 func (l Layout) Claim(name string) (Tree, error) {
 	base, err := l.delegated()
 	if err != nil {
@@ -33,6 +39,12 @@ func (l Layout) Claim(name string) (Tree, error) {
 	}
 	if _, err := os.Stat(filepath.Join(t.Path, "cgroup.kill")); err != nil {
 		return Tree{}, fmt.Errorf("this kernel cannot kill a group: %w", err)
+	}
+	if base == l.jobs() {
+		t.Supervisors = filepath.Join(base, leaf)
+		if err := mkdir(t.Supervisors); err != nil {
+			return t, fmt.Errorf("no group for supervisors: %w", err)
+		}
 	}
 	if err := l.handDown(base); err != nil {
 		return t, fmt.Errorf("no limits: %w", err)
@@ -46,13 +58,19 @@ func (l Layout) delegated() (string, error) {
 	switch parent := filepath.Dir(l.Own); {
 	case l.Own == "":
 		return "", errors.New("no cgroup of version 2 is mounted")
-	case l.Top, marked(l.Own):
-		return l.Own, nil
 	case filepath.Base(l.Own) == leaf && marked(parent):
 		return parent, nil
+	case !l.Top && marked(l.jobs()) && unix.Access(filepath.Join(parent, "cgroup.procs"), unix.W_OK) == nil:
+		return l.jobs(), nil
+	case l.Top, marked(l.Own):
+		return l.Own, nil
 	}
-	return "", fmt.Errorf("the group %s was not delegated to this agent; a systemd unit does it by Delegate=yes", l.Own)
+	return "", fmt.Errorf("the group %s was not delegated to this agent, and there is no %s next to it: "+
+		"start that unit, or set Delegate=yes in the unit of the agent", l.Own, JobsUnit)
 }
+
+// jobs returns the group of [JobsUnit], which is next to that of the agent's unit.
+func (l Layout) jobs() string { return filepath.Join(filepath.Dir(l.Own), JobsUnit) }
 
 // marked reports whether systemd has marked a group's folder as delegated.
 func marked(dir string) bool {
