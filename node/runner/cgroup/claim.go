@@ -65,7 +65,7 @@ func (l Layout) delegated() (string, error) {
 	case l.Top, marked(l.Own):
 		return l.Own, nil
 	}
-	return "", fmt.Errorf("the group %s was not delegated to this agent, and there is no %s next to it: "+
+	return "", fmt.Errorf("the group %s was not delegated to this agent, and no delegated %s is next to it: "+
 		"start that unit, or set Delegate=yes in the unit of the agent", l.Own, JobsUnit)
 }
 

@@ -41,10 +41,9 @@ type Runner struct {
 	rules  laid
 	host   runner.Host
 	groups string // cgroup folder for the ranks' groups; empty: they have none
+	leaf   string // cgroup folder for supervisors to start in; empty: that of this process
 	pipe   *os.File
 	events chan runner.Event
-
-	supervisors string // cgroup folder for supervisors to start in; empty: that of this process
 	quit   chan struct{}
 	since  uint64 // start time of the oldest process that this Runner may have started
 	work   sync.WaitGroup
@@ -85,7 +84,7 @@ func New(o Options) (*Runner, error) {
 		return nil, err
 	}
 	r := &Runner{
-		o: o, rules: rules, host: host, groups: tree.Path, supervisors: tree.Supervisors, pipe: pipe,
+		o: o, rules: rules, host: host, groups: tree.Path, leaf: tree.Supervisors, pipe: pipe,
 		events: make(chan runner.Event, 256), quit: make(chan struct{}), since: tickNow(), watched: map[string]*worker{},
 	}
 	r.work.Go(func() { readEvents(pipe, r.pass) })
@@ -186,7 +185,7 @@ func (r *Runner) spawn(path string, in *os.File) (*os.Process, error) {
 	}
 	defer func() { _ = null.Close() }()
 	sys := &syscall.SysProcAttr{Setsid: true}
-	if r.supervisors != "" {
+	if r.leaf != "" {
 		group, err := r.supervisorGroup()
 		if err != nil {
 			return nil, err
@@ -201,7 +200,7 @@ func (r *Runner) spawn(path string, in *os.File) (*os.Process, error) {
 // supervisorGroup opens the group for supervisors to start in. If the unit that holds it was started again since,
 // the groups are made again.
 func (r *Runner) supervisorGroup() (*os.File, error) {
-	group, err := os.Open(r.supervisors)
+	group, err := os.Open(r.leaf)
 	if errors.Is(err, fs.ErrNotExist) {
 		layout, lookErr := cgroup.Look(cmp.Or(r.o.Kernel, "/"))
 		if lookErr != nil {
@@ -210,7 +209,7 @@ func (r *Runner) supervisorGroup() (*os.File, error) {
 		if _, err = layout.Claim(filepath.Base(r.groups)); err != nil {
 			return nil, err
 		}
-		group, err = os.Open(r.supervisors)
+		group, err = os.Open(r.leaf)
 	}
 	return group, err
 }
