@@ -60,17 +60,25 @@ func (l Layout) delegated() (string, error) {
 		return "", errors.New("no cgroup of version 2 is mounted")
 	case filepath.Base(l.Own) == leaf && marked(parent):
 		return parent, nil
-	case !l.Top && marked(l.jobs()) && unix.Access(filepath.Join(parent, "cgroup.procs"), unix.W_OK) == nil:
+	case !l.Top && l.usable(l.jobs()):
 		return l.jobs(), nil
 	case l.Top, marked(l.Own):
 		return l.Own, nil
 	}
-	return "", fmt.Errorf("the group %s was not delegated to this agent, and no delegated %s is next to it: "+
+	return "", fmt.Errorf("the group %s was not delegated to this agent, and no running %s is next to it: "+
 		"start that unit, or set Delegate=yes in the unit of the agent", l.Own, JobsUnit)
 }
 
 // jobs returns the group of [JobsUnit], which is next to that of the agent's unit.
 func (l Layout) jobs() string { return filepath.Join(filepath.Dir(l.Own), JobsUnit) }
+
+// usable reports whether a group that systemd has delegated runs, and this process may start others in it, for which it
+// needs a right to the group above both. While a group has no process, systemd has yet to put the first one there, which
+// fails once controllers are enabled below.
+func (l Layout) usable(dir string) bool {
+	above := filepath.Join(filepath.Dir(l.Own), "cgroup.procs")
+	return marked(dir) && (&Group{dir}).Populated() && unix.Access(above, unix.W_OK) == nil
+}
 
 // marked reports whether systemd has marked a group's folder as delegated.
 func marked(dir string) bool {

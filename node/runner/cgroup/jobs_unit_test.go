@@ -93,7 +93,7 @@ func TestALeafOfTheUnit(t *testing.T) {
 	}
 }
 
-// A unit that was not delegated, or in whose slice this process may start nothing, is ignored: the agent's own group
+// A unit that was not delegated, does not run, or in whose slice this process may start nothing, is ignored: the agent's own group
 // counts, and without one the error names both remedies.
 func TestAUnitOfNoUse(t *testing.T) {
 	t.Parallel()

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -23,6 +25,7 @@ func unitBench(t *testing.T) (b *bench, jobs string) {
 	if err != nil || own.Own == "" {
 		t.Skipf("needs cgroups of version 2: %+v, %v", own, err)
 	}
+	b = newBench(t) // whose folders go last: supervisors write to them
 	slice, err := os.MkdirTemp(own.Own, "berth-test-units-*")
 	if err != nil {
 		t.Skipf("needs the right to make a cgroup of version 2: %v", err)
@@ -49,14 +52,13 @@ func unitBench(t *testing.T) (b *bench, jobs string) {
 	if err := os.Symlink(slice, filepath.Join(kernel, "cg")); err != nil {
 		t.Fatal(err)
 	}
-	b = newBench(t)
 	b.ranks.Close()
 	b.kernel = kernel
 	b.open()
 	return b, jobs
 }
 
-// startUnit makes the group of a unit as systemd does when it starts a unit with Delegate=yes.
+// startUnit makes the group of a unit and starts a process in it, as systemd does when it starts a unit with Delegate=yes.
 func startUnit(t *testing.T, jobs string) {
 	t.Helper()
 	if err := os.Mkdir(jobs, 0o755); err != nil {
@@ -65,6 +67,16 @@ func startUnit(t *testing.T, jobs string) {
 	if err := unix.Setxattr(jobs, "trusted.delegate", []byte("1"), 0); err != nil {
 		t.Skipf("needs the right to mark a group as systemd does: %v", errors.Join(err, unix.Rmdir(jobs)))
 	}
+	dir, err := os.Open(jobs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("sleep", "infinity")
+	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(dir.Fd())}
+	if err := errors.Join(cmd.Start(), dir.Close()); err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = cmd.Wait() }() // the end of its group ends it
 }
 
 // stopUnit ends all processes of a unit and removes its groups, as systemd does when it stops a unit.
