@@ -1,6 +1,7 @@
 package process
 
 import (
+	"errors"
 	"math"
 	"os"
 	"os/exec"
@@ -171,6 +172,25 @@ func TestSupervisorIsAskedToEnd(t *testing.T) {
 	}
 	if got := k.exit(); got.Signal != 15 || !got.Fenced || got.Delivered != model.ReasonNone {
 		t.Errorf("ended with %+v", got)
+	}
+}
+
+// A shutdown of the host sends its signal to all processes, in any order: a job that dies of the signal before its supervisor
+// gets it has not ended by itself either.
+func TestShutdownReachesTheJobFirst(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	for range 4 {
+		k := b.rank("exec sleep 600", plain).start()
+		s := k.phase(model.RankRunning)
+		err := errors.Join(unix.Kill(s.PID, unix.SIGSTOP), unix.Kill(s.Session, unix.SIGTERM)) // stopped, it sees both at once
+		waitFor(t, "the job's end", func() bool { return !lively(s.Session) })
+		if err := errors.Join(err, unix.Kill(s.PID, unix.SIGTERM), unix.Kill(s.PID, unix.SIGCONT)); err != nil {
+			t.Fatal(err)
+		}
+		if got := k.exit(); got.Signal != 15 || !got.Fenced || got.Delivered != model.ReasonNone {
+			t.Errorf("ended with %+v", got)
+		}
 	}
 }
 
