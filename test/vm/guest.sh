@@ -125,7 +125,7 @@ setup() {
 	equal "the group of the job" "$(basename "$(dirname "$(group "$pid")")" | cut -d - -f 1)" berth
 	check "the job's group is one of berth-jobs" test "${jobs#/sys/fs/cgroup}" = "$(dirname "$(dirname "$(group "$pid")")")"
 	equal "the group of the supervisor" "${jobs#/sys/fs/cgroup}/supervisors" "$(group "$(cut -d ' ' -f 4 "/proc/$pid/stat")")"
-	equal "the group of the unit's own process" "${jobs#/sys/fs/cgroup}/supervisors" "$(group "$holder")"
+	equal "the group of the unit's own process" "${jobs#/sys/fs/cgroup}/unit" "$(group "$holder")"
 	equal "controllers of the jobs" "cpu memory pids" "$(cat "$jobs/cgroup.subtree_control")"
 	survived 0
 }
@@ -228,7 +228,8 @@ ended_all() {
 	tick saver save
 	local from=$SECONDS saver=$job
 	check "systemctl stop berth-jobs" systemctl stop berth-jobs
-	note "the stop took $((SECONDS - from)) s"
+	from=$((SECONDS - from))
+	check "the stop took the grace of the jobs, and no more: $from s" test $from -lt 60
 	check "the process of the job has ended" ended "$pid" "$start"
 	within "berth-jobs is active again, by Upholds= of berth-agent" holder_back
 	equal "the agent" "active $agent" "$(show berth-agent ActiveState) $(show berth-agent MainPID)"
@@ -274,7 +275,7 @@ rebooted() {
 	check "this is another boot" test "$(cat /proc/sys/kernel/random/boot_id)" != "$(cat "$data/boot")"
 	long=$(cat "$data/id") tries=$(cat "$data/tries")
 	runs_again
-	equal "folders below berth-jobs" 2 "$(find "$jobs" -mindepth 1 -maxdepth 1 -type d | wc -l)"
+	equal "groups below berth-jobs" 3 "$(find "$jobs" -mindepth 1 -maxdepth 1 -type d | wc -l)"
 	remember
 	check "systemctl restart berth-agent" systemctl restart berth-agent
 	within "the agent is registered" agent_up

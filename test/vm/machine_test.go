@@ -54,9 +54,10 @@ func payload(t *testing.T) string {
 // sources reads the sources of the programs. go test remembers which files of the module were opened while tests ran, and
 // takes a former result only while none has changed; what the programs are built of would escape that otherwise.
 func sources() error {
-	return filepath.WalkDir("../..", func(path string, _ fs.DirEntry, err error) error {
+	module := os.DirFS("../..")
+	return fs.WalkDir(module, ".", func(path string, _ fs.DirEntry, err error) error {
 		if err == nil && strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") {
-			_, err = os.ReadFile(path)
+			_, err = fs.ReadFile(module, path)
 		}
 		return err
 	})

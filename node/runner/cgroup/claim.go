@@ -16,8 +16,11 @@ import (
 // enabled below that group (systemd issue 24064), which fails with status 219/CGROUP.
 const JobsUnit = "berth-jobs.service"
 
-// leaf is the name of the group that supervisors are in.
-const leaf = "supervisors"
+// Groups below a delegated one that have processes.
+const (
+	leaf   = "supervisors"
+	holder = "unit" // of [JobsUnit] alone: the process that the unit consists of
+)
 
 // Tree is a folder for the groups of a node's ranks.
 type Tree struct {
@@ -72,12 +75,12 @@ func (l Layout) delegated() (string, error) {
 // jobs returns the group of [JobsUnit], which is next to that of the agent's unit.
 func (l Layout) jobs() string { return filepath.Join(filepath.Dir(l.Own), JobsUnit) }
 
-// usable reports whether a group that systemd has delegated runs, and this process may start others in it, for which it
-// needs a right to the group above both. While a group has no process, systemd has yet to put the first one there, which
-// fails once controllers are enabled below.
+// usable reports whether a group that systemd has delegated is that of a unit that runs, and this process may start others
+// there, for which it needs a right to the group above both. A unit whose own process is missing is one that is being
+// started, which fails once controllers are enabled below its group, or stopped, which later kills all in it.
 func (l Layout) usable(dir string) bool {
-	above := filepath.Join(filepath.Dir(l.Own), "cgroup.procs")
-	return marked(dir) && (&Group{dir}).Populated() && unix.Access(above, unix.W_OK) == nil
+	runs := len(words(filepath.Join(dir, "cgroup.procs"))) > 0 || (&Group{filepath.Join(dir, holder)}).Populated()
+	return runs && marked(dir) && unix.Access(filepath.Join(filepath.Dir(l.Own), "cgroup.procs"), unix.W_OK) == nil
 }
 
 // marked reports whether systemd has marked a group's folder as delegated.
@@ -92,14 +95,18 @@ func marked(dir string) bool {
 }
 
 // handDown enables the controllers below a group. Unless the group is the root, it must not contain
-// processes: they move to a leaf.
+// processes: they move to one below it.
 func (l Layout) handDown(base string) error {
 	want := offered(base)
 	if missing(base, want) == "" {
 		return nil
 	}
 	if _, err := os.Stat(filepath.Join(base, "cgroup.events")); err == nil { // the root has none
-		if err := vacate(base); err != nil {
+		to := leaf
+		if filepath.Base(base) == JobsUnit {
+			to = holder
+		}
+		if err := vacate(base, filepath.Join(base, to)); err != nil {
 			return err
 		}
 	}
@@ -109,9 +116,8 @@ func (l Layout) handDown(base string) error {
 	return nil
 }
 
-// vacate moves the processes of a group to its leaf.
-func vacate(base string) error {
-	to := filepath.Join(base, leaf)
+// vacate moves the processes of a group to another.
+func vacate(base, to string) error {
 	if err := mkdir(to); err != nil {
 		return err
 	}

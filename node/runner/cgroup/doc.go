@@ -11,7 +11,8 @@
 // those of a unit of their own, so that the agent's unit can be restarted while jobs run:
 //
 //	berth-agent.service                     the agent
-//	berth-jobs.service/supervisors          the supervisors, and the process that the unit consists of
+//	berth-jobs.service/unit                 the process that the unit consists of
+//	berth-jobs.service/supervisors          the supervisors
 //	berth-jobs.service/berth-LINEAGE/RANK   the processes of a rank
 //
 // Elsewhere the agent moves itself to the leaf, next to the ranks of its own group.

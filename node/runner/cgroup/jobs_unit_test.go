@@ -21,7 +21,7 @@ func units(t *testing.T) (slice string, agent Layout) {
 	slice = t.TempDir()
 	for name, text := range map[string]string{
 		"cgroup.procs": "", "berth-agent.service/cgroup.procs": "12\n",
-		JobsUnit + "/cgroup.procs": "", JobsUnit + "/cgroup.events": "populated 1\n",
+		JobsUnit + "/cgroup.procs": "", JobsUnit + "/cgroup.events": "populated 1\n", JobsUnit + "/unit/cgroup.events": "populated 1\n",
 		JobsUnit + "/cgroup.controllers": "cpu", JobsUnit + "/cgroup.subtree_control": "cpu",
 		JobsUnit + "/ranks/cgroup.kill": "", "berth-agent.service/ranks/cgroup.kill": "",
 	} {
@@ -60,19 +60,20 @@ func TestJobsUnit(t *testing.T) {
 	}
 }
 
-// The processes of the unit move to the leaf before its group enables controllers below it.
+// The process of the unit moves to a group of its own before its group enables controllers below it.
 func TestTheUnitIsVacated(t *testing.T) {
 	t.Parallel()
 	slice, agent := units(t)
 	jobs := filepath.Join(slice, JobsUnit)
 	write(t, filepath.Join(jobs, "cgroup.procs"), "345\n")
 	write(t, filepath.Join(jobs, "cgroup.subtree_control"), "")
-	write(t, filepath.Join(jobs, leaf, "cgroup.procs"), "")
+	write(t, filepath.Join(jobs, holder, "cgroup.procs"), "")
+	write(t, filepath.Join(jobs, holder, "cgroup.events"), "populated 0\n")
 	if _, err := agent.Claim("ranks"); err != nil && !strings.Contains(err.Error(), "cpu") { // which the folder did not take for good
 		t.Error(err)
 	}
-	if moved := words(filepath.Join(jobs, leaf, "cgroup.procs")); !slices.Equal(moved, []string{"345"}) {
-		t.Errorf("in the leaf is %v", moved)
+	if moved := words(filepath.Join(jobs, holder, "cgroup.procs")); !slices.Equal(moved, []string{"345"}) {
+		t.Errorf("in the group of the unit's own process is %v", moved)
 	}
 }
 
@@ -152,8 +153,9 @@ func TestJobsUnitOfAKernel(t *testing.T) {
 		t.Fatalf("%+v, %v", tree, err)
 	}
 	t.Cleanup(func() { _ = errors.Join(os.Remove(tree.Path), os.Remove(tree.Supervisors)) })
-	if len(offered(jobs)) > 0 && !slices.Contains(words(filepath.Join(tree.Supervisors, "cgroup.procs")), unit) {
-		t.Error("the process of the unit is not in the leaf")
+	t.Cleanup(func() { _ = os.Remove(filepath.Join(jobs, holder)) })
+	if len(offered(jobs)) > 0 && !slices.Contains(words(filepath.Join(jobs, holder, "cgroup.procs")), unit) {
+		t.Error("the process of the unit is not in a group of its own")
 	}
 	supervisor := startIn(t, tree.Supervisors)
 	if in := words(filepath.Join(tree.Supervisors, "cgroup.procs")); !slices.Contains(in, supervisor) {

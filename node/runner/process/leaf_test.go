@@ -79,6 +79,23 @@ func startUnit(t *testing.T, jobs string) {
 	go func() { _ = cmd.Wait() }() // the end of its group ends it
 }
 
+// beginStop ends the process that a unit consists of, as systemd does first when it stops a unit.
+func beginStop(t *testing.T, jobs string) {
+	t.Helper()
+	waitFor(t, "the end of a unit's own process", func() bool {
+		var pids []string
+		for _, group := range []string{jobs, filepath.Join(jobs, "unit")} {
+			if text, err := os.ReadFile(filepath.Join(group, "cgroup.procs")); err == nil {
+				pids = append(pids, strings.Fields(string(text))...)
+			}
+		}
+		for _, pid := range pids {
+			_ = unix.Kill(number(t, pid), unix.SIGTERM) // the next look sees whether it has ended
+		}
+		return len(pids) == 0
+	})
+}
+
 // stopUnit ends all processes of a unit and removes its groups, as systemd does when it stops a unit.
 func stopUnit(t *testing.T, jobs string) {
 	t.Helper()
@@ -134,17 +151,22 @@ func TestSupervisorsStartInTheLeaf(t *testing.T) {
 }
 
 // After the unit was started again the next rank starts there, whether a supervisor ran or waited when it ended. While
-// there is no unit, no rank starts, and the error names the unit.
+// the unit is being stopped, and while there is none, no rank starts, and the error names the unit.
 func TestTheUnitIsStartedAgain(t *testing.T) {
 	t.Parallel()
 	b, jobs := unitBench(t)
 	k := inUnit(t, b, jobs)
+	refused := func(when string) {
+		none := b.rank("true", plain)
+		if err := b.ranks.Start(none.f, none.r); err == nil || !strings.Contains(err.Error(), cgroup.JobsUnit) {
+			t.Errorf("%s: %v", when, err)
+		}
+	}
+	beginStop(t, jobs)
+	refused("while the unit is being stopped")
 	stopUnit(t, jobs)
 	k.gone()
-	none := b.rank("true", plain)
-	if err := b.ranks.Start(none.f, none.r); err == nil || !strings.Contains(err.Error(), cgroup.JobsUnit) {
-		t.Errorf("without the unit: %v", err)
-	}
+	refused("without the unit")
 	startUnit(t, jobs)
 	inUnit(t, b, jobs)
 	if got := b.rank("exit 3", plain).start().exit(); got.Code != 3 { // its supervisor waits for another rank then

@@ -197,21 +197,18 @@ func (r *Runner) spawn(path string, in *os.File) (*os.Process, error) {
 	return os.StartProcess(argv[0], argv, &os.ProcAttr{Dir: "/", Env: env, Files: []*os.File{in, null, null}, Sys: sys})
 }
 
-// supervisorGroup opens the group for supervisors to start in. If the unit that holds it was started again since,
-// the groups are made again.
+// supervisorGroup opens the group for supervisors to start in. If the unit that holds it was started again since, the
+// groups are made again. While the unit is being stopped, or is stopped, none starts: it would be killed with the unit.
 func (r *Runner) supervisorGroup() (*os.File, error) {
-	group, err := os.Open(r.leaf)
-	if errors.Is(err, fs.ErrNotExist) {
-		layout, lookErr := cgroup.Look(cmp.Or(r.o.Kernel, "/"))
-		if lookErr != nil {
-			return nil, lookErr
-		}
-		if _, err = layout.Claim(filepath.Base(r.groups)); err != nil {
-			return nil, err
-		}
-		group, err = os.Open(r.leaf)
+	layout, err := cgroup.Look(cmp.Or(r.o.Kernel, "/"))
+	if err != nil {
+		return nil, err
 	}
-	return group, err
+	tree, err := layout.Claim(filepath.Base(r.groups))
+	if tree.Supervisors != r.leaf {
+		return nil, cmp.Or(err, fmt.Errorf("%s does not run: start that unit", cgroup.JobsUnit))
+	}
+	return os.Open(r.leaf)
 }
 
 func (r *Runner) watch(w *worker) {

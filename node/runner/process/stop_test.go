@@ -163,9 +163,10 @@ func standsStill(s runner.Status) bool {
 	return ok && e.State == 'T'
 }
 
-// A shutdown of the host gets an orderly end that is not the job's own.
+// A shutdown of the host gets an orderly end that is not the job's own, and the supervisor takes no further rank.
 func TestSupervisorIsAskedToEnd(t *testing.T) {
-	k := newBench(t).rank("sleep 600", plain).start()
+	b := newBench(t)
+	k := b.rank("sleep 600", plain).start()
 	s := k.phase(model.RankRunning)
 	if err := unix.Kill(s.PID, unix.SIGTERM); err != nil {
 		t.Fatal(err)
@@ -173,6 +174,11 @@ func TestSupervisorIsAskedToEnd(t *testing.T) {
 	if got := k.exit(); got.Signal != 15 || !got.Fenced || got.Delivered != model.ReasonNone {
 		t.Errorf("ended with %+v", got)
 	}
+	next := b.rank("true", plain).start()
+	if got := next.phase(model.RankTaken); got.PID == s.PID {
+		t.Error("the supervisor has taken another rank")
+	}
+	next.exit()
 }
 
 // A shutdown of the host sends its signal to all processes, in any order: a job that dies of the signal before its supervisor

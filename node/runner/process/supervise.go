@@ -104,7 +104,7 @@ func Supervise(path string) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
-		if !s.ending.clean || link == nil || s.leave() != nil {
+		if !s.ending.clean || s.ending.cut || link == nil || s.leave() != nil {
 			return nil
 		}
 		if path = link.next(); path == "" {
