@@ -240,6 +240,8 @@ ended_all() {
 	runs_again
 }
 
+degraded() { berth nodes -o json | grep -q "start that unit"; }
+
 # While the unit is away no job starts, and the log has the remedy; later the jobs run.
 absent() {
 	remember
@@ -247,8 +249,10 @@ absent() {
 	check "the process of the job has ended" ended "$pid" "$start"
 	submit waits
 	within "the log of the agent names the unit" logged "start that unit"
+	within "the node is degraded, and berth nodes has the remedy" degraded
 	note "job $long: $(berth queue | grep -E "^ *$long ")"
-	note "job $job: $(berth queue | grep -E "^ *$job ")"
+	check "no attempt after another was made of the job that waits: $(field "$job" attempts)" test "$(field "$job" attempts)" -le 1
+	check "the job waits in the queue: $(field "$job" state)" state_is "$job" queued
 	equal "the agent" "active $agent" "$(show berth-agent ActiveState) $(show berth-agent MainPID)"
 	systemctl unmask --runtime berth-jobs
 	check "systemctl start berth-jobs" systemctl start berth-jobs

@@ -206,9 +206,21 @@ func (r *Runner) supervisorGroup() (*os.File, error) {
 	}
 	tree, err := layout.Claim(filepath.Base(r.groups))
 	if tree.Supervisors != r.leaf {
-		return nil, cmp.Or(err, fmt.Errorf("%s does not run: start that unit", cgroup.JobsUnit))
+		return nil, &runner.NotReadyError{Why: cmp.Or(err, fmt.Errorf("%s does not run: start that unit", cgroup.JobsUnit))}
 	}
 	return os.Open(r.leaf)
+}
+
+// Ready returns why no rank can start on this host for now; nil: ranks can.
+func (r *Runner) Ready() error {
+	if r.leaf == "" {
+		return nil
+	}
+	group, err := r.supervisorGroup()
+	if err != nil {
+		return err
+	}
+	return group.Close()
 }
 
 func (r *Runner) watch(w *worker) {
