@@ -3,7 +3,7 @@
 SHELL       := /usr/bin/env bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: build program demo dev test test-long lint aims bench chaos fuzz notices clean help
+.PHONY: build program demo dev test test-long vm lint aims bench chaos fuzz notices clean help
 
 # How long and how much; each can be set on the command line: make fuzz FUZZTIME=5m
 PKGS      ?= ./...
@@ -67,6 +67,18 @@ endif
 test-long: ## run every test in full length, without the race detector and then with it; half an hour and more
 	@$(TALLY)
 	{ $(GOTEST) $(TESTFLAGS) ./... || failed=1; $(GOTEST) -race $(TESTFLAGS) $(FIRST) ./... || failed=1; exit $${failed:-0}; } | bin/tally
+
+VMTOOLS := qemu-system-x86_64 mmdebstrap mke2fs
+VMPKGS  := qemu-system-x86 mmdebstrap e2fsprogs debian-archive-keyring
+
+vm: ## boot a Debian with systemd in a virtual machine and test the units of deploy/ there; needs root, installs missing tools
+	@[ "$$(id -u)" -eq 0 ] || { echo "make vm cannot run: the files of the image are root's; run it as root" >&2; exit 1; }
+	@missing=; for tool in $(VMTOOLS); do command -v $$tool > /dev/null || missing="$$missing $$tool"; done; \
+	if [ -n "$$missing" ]; then \
+		echo "missing are:$$missing; installing $(VMPKGS)"; \
+		apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $(VMPKGS); \
+	fi
+	go test -vet=off ./test/vm -count=1 -v -timeout 60m $(TESTFLAGS)
 
 lint: ## check format, module files and the linters, those of go vet among them
 	$(TOOL) golangci-lint config verify

@@ -103,6 +103,7 @@ func (h *hands) begun(u *unit, placed *runner.Record, err error) {
 		delete(h.later, u.record.Rank)
 	case made:
 		u.phase, u.life.alive, u.why = model.RankAssigned, false, err.Error()
+		h.room.unready(err)
 		h.Log.Error("cannot start a rank's supervisor", "rank", u.record.Rank, "err", err)
 	default:
 		h.unmade(u, err)

@@ -60,7 +60,7 @@ func (s *Self) admits(user string) bool {
 	return n.Admits(user)
 }
 
-// Config is the configuration of an agent. All fields but Peers, Keep and Disks are required.
+// Config is the configuration of an agent. All fields but Peers, Keep, Disks and Ready are required.
 type Config struct {
 	Self    Self
 	Journal *journal.Journal
@@ -71,6 +71,7 @@ type Config struct {
 	Peers   []string // addresses that are used in addition to those from the cluster
 	Keep    Keep
 	Disks   []string             // further folders on this node that ranks write to; missing ones are skipped
+	Ready   func() error         // why no rank can start on this host for now, apart from its disks; nil: nothing else can prevent it
 	Clock   func() fence.Reading // the host's clocks
 	Log     *slog.Logger
 }

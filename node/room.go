@@ -21,8 +21,8 @@ const (
 // runRoom is the least space that the run folder needs, in bytes.
 const runRoom = 16 << 20
 
-// room watches whether the node's disks let jobs start. While they do not, the node reports the reason and
-// gets no new work; ranks that wait to start are returned to the queue.
+// room watches whether the node's disks, and the unit that holds the groups of ranks, let jobs start. While they do not,
+// the node reports the reason and gets no new work; ranks that wait to start are returned to the queue.
 type room struct {
 	*core
 	trouble string          // why no job can start; "": jobs can
@@ -84,6 +84,13 @@ func (r *room) failed(err error) bool {
 	return true
 }
 
+// unready takes the error of a start, and notes if no rank can start on this host for now.
+func (r *room) unready(err error) {
+	if e, is := errors.AsType[*runner.NotReadyError](err); is && r.trouble == "" {
+		r.set(e.Error())
+	}
+}
+
 // why returns the reason for the users whose jobs cannot start because of the trouble.
 func (r *room) why(err error) string {
 	if r.trouble != "" {
@@ -135,6 +142,11 @@ func (r *room) look(before map[string]bool) (trouble string, lacking map[string]
 	} else if need := min(memory.Total/20, runRoom); memory.Free < need || before[r.Run.Path] && memory.Free < 2*need {
 		lacking[r.Run.Path] = true
 		note("the file system of the run folder %s is full", r.Run.Path)
+	}
+	if r.Ready != nil {
+		if err := r.Ready(); err != nil {
+			note("%s", err.Error())
+		}
 	}
 	return trouble, lacking
 }

@@ -15,6 +15,13 @@ type Runner interface {
 	Events() <-chan Event
 }
 
+// NotReadyError is why no rank can start on this host for now.
+type NotReadyError struct{ Why error }
+
+func (e *NotReadyError) Error() string { return e.Why.Error() }
+
+func (e *NotReadyError) Unwrap() error { return e.Why }
+
 // Finder finds processes that previous agents have started.
 type Finder interface {
 	// Adopt finds the living supervisor of the rank whose folder has that name, whatever the state of its

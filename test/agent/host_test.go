@@ -35,6 +35,7 @@ type host struct {
 	account  string        // of its agents, if they run jobs of the user of that name only
 	program  string        // of its agents' supervisors
 	devices  process.Guard // of its agents
+	ready    func() error  // why no rank can start there for now; nil: ranks can
 	can      string        // what its last agent found out about it
 }
 
@@ -106,7 +107,7 @@ func (h *host) start(t testing.TB) (stop func()) {
 	}
 	a := node.New(node.Config{
 		Self:    self,
-		Journal: j, Run: run, Runner: ranks, GPUs: gpus, Cluster: h.c, Clock: h.now, Peers: []string{"p1", "p2", "p3"},
+		Journal: j, Run: run, Runner: h.gate(ranks), Ready: h.ready, GPUs: gpus, Cluster: h.c, Clock: h.now, Peers: []string{"p1", "p2", "p3"},
 		Log: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 	ctx, cancel := context.WithCancel(context.Background())

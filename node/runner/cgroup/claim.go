@@ -11,17 +11,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// leaf is the name of the group that a node's own processes are in.
-const leaf = "agent"
+// JobsUnit is the systemd unit that holds the groups of all ranks of a host. It has no other purpose, so it is never
+// restarted, and the unit of the agent can be: systemd starts no process in a unit's group once controllers are
+// enabled below that group (systemd issue 24064), which fails with status 219/CGROUP.
+const JobsUnit = "berth-jobs.service"
+
+// Groups below a delegated one that have processes.
+const (
+	leaf   = "supervisors"
+	holder = "unit" // of [JobsUnit] alone: the process that the unit consists of
+)
 
 // Tree is a folder for the groups of a node's ranks.
 type Tree struct {
 	Path        string
+	Supervisors string   // group for supervisors to start in; empty: that of this process
 	Controllers []string // that can limit ranks: of "cpu", "memory", "pids"
 }
 
-// Claim makes the folder of that name for a node's ranks, in the place that was delegated to this process,
-// and enables the controllers there. Its error gives the reason in one line.
+// Claim makes the folder of that name for a node's ranks, in the place that was delegated to this process or to
+// [JobsUnit], and enables the controllers there. Its error gives the reason in one line.
 func (l Layout) Claim(name string) (Tree, error) {
 	base, err := l.delegated()
 	if err != nil {
@@ -33,6 +42,12 @@ func (l Layout) Claim(name string) (Tree, error) {
 	}
 	if _, err := os.Stat(filepath.Join(t.Path, "cgroup.kill")); err != nil {
 		return Tree{}, fmt.Errorf("this kernel cannot kill a group: %w", err)
+	}
+	if base == l.jobs() {
+		t.Supervisors = filepath.Join(base, leaf)
+		if err := mkdir(t.Supervisors); err != nil {
+			return t, fmt.Errorf("no group for supervisors: %w", err)
+		}
 	}
 	if err := l.handDown(base); err != nil {
 		return t, fmt.Errorf("no limits: %w", err)
@@ -46,12 +61,26 @@ func (l Layout) delegated() (string, error) {
 	switch parent := filepath.Dir(l.Own); {
 	case l.Own == "":
 		return "", errors.New("no cgroup of version 2 is mounted")
-	case l.Top, marked(l.Own):
-		return l.Own, nil
 	case filepath.Base(l.Own) == leaf && marked(parent):
 		return parent, nil
+	case !l.Top && l.usable(l.jobs()):
+		return l.jobs(), nil
+	case l.Top, marked(l.Own):
+		return l.Own, nil
 	}
-	return "", fmt.Errorf("the group %s was not delegated to this agent; a systemd unit does it by Delegate=yes", l.Own)
+	return "", fmt.Errorf("the group %s was not delegated to this agent, and no running %s is next to it: "+
+		"start that unit, or set Delegate=yes in the unit of the agent", l.Own, JobsUnit)
+}
+
+// jobs returns the group of [JobsUnit], which is next to that of the agent's unit.
+func (l Layout) jobs() string { return filepath.Join(filepath.Dir(l.Own), JobsUnit) }
+
+// usable reports whether a group that systemd has delegated is that of a unit that runs, and this process may start others
+// there, for which it needs a right to the group above both. A unit whose own process is missing is one that is being
+// started, which fails once controllers are enabled below its group, or stopped, which later kills all in it.
+func (l Layout) usable(dir string) bool {
+	runs := len(words(filepath.Join(dir, "cgroup.procs"))) > 0 || (&Group{filepath.Join(dir, holder)}).Populated()
+	return runs && marked(dir) && unix.Access(filepath.Join(filepath.Dir(l.Own), "cgroup.procs"), unix.W_OK) == nil
 }
 
 // marked reports whether systemd has marked a group's folder as delegated.
@@ -66,14 +95,18 @@ func marked(dir string) bool {
 }
 
 // handDown enables the controllers below a group. Unless the group is the root, it must not contain
-// processes: they move to a leaf.
+// processes: they move to one below it.
 func (l Layout) handDown(base string) error {
 	want := offered(base)
 	if missing(base, want) == "" {
 		return nil
 	}
 	if _, err := os.Stat(filepath.Join(base, "cgroup.events")); err == nil { // the root has none
-		if err := vacate(base); err != nil {
+		to := leaf
+		if filepath.Base(base) == JobsUnit {
+			to = holder
+		}
+		if err := vacate(base, filepath.Join(base, to)); err != nil {
 			return err
 		}
 	}
@@ -83,9 +116,8 @@ func (l Layout) handDown(base string) error {
 	return nil
 }
 
-// vacate moves the processes of a group to its leaf.
-func vacate(base string) error {
-	to := filepath.Join(base, leaf)
+// vacate moves the processes of a group to another.
+func vacate(base, to string) error {
 	if err := mkdir(to); err != nil {
 		return err
 	}

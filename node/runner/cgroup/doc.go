@@ -5,11 +5,15 @@
 //	claim.go   a folder of that hierarchy for a node's ranks
 //	group.go   the group of one rank
 //
-// A process may make groups only below one that was delegated to it: by systemd's Delegate=yes, by being the
-// whole of a container or of a host without systemd. A group that enables controllers below it must not
-// contain processes, so the agent moves to a leaf next to its ranks, named "agent"; a unit with
-// DelegateSubgroup=agent starts it there:
+// A process may make groups only below one that was delegated: by systemd's Delegate=yes, by being the whole of a
+// container or of a host without systemd. A group that enables controllers below it must not contain processes, so
+// supervisors are in a leaf next to their ranks, named "supervisors". Where systemd runs the agent, the groups are
+// those of a unit of their own, so that the agent's unit can be restarted while jobs run:
 //
-//	SERVICE/agent                  the agent and the supervisors
-//	SERVICE/berth-LINEAGE/RANK     the processes of a rank
+//	berth-agent.service                     the agent
+//	berth-jobs.service/unit                 the process that the unit consists of
+//	berth-jobs.service/supervisors          the supervisors
+//	berth-jobs.service/berth-LINEAGE/RANK   the processes of a rank
+//
+// Elsewhere the agent moves itself to the leaf, next to the ranks of its own group.
 package cgroup

@@ -18,13 +18,13 @@ import (
 
 // claim determines the isolation that this host allows, and prepares it for ranks. A guard that cannot work
 // here is dropped.
-func claim(o *Options) (groups string, h runner.Host) {
+func claim(o *Options) (tree cgroup.Tree, h runner.Host) {
 	layout, err := cgroup.Look(cmp.Or(o.Kernel, "/"))
 	h.Cgroup = layout.Kind
 	if err != nil {
 		h.Notes = append(h.Notes, err.Error())
 	}
-	tree, err := layout.Claim(filepath.Base(o.Run.Path))
+	tree, err = layout.Claim(filepath.Base(o.Run.Path))
 	if err != nil {
 		h.Notes = append(h.Notes, err.Error())
 	}
@@ -46,7 +46,7 @@ func claim(o *Options) (groups string, h runner.Host) {
 	sweep(tree.Path, o.Run)
 	sweepOthers(tree.Path)
 	h.Controllers = tree.Controllers
-	return tree.Path, h
+	return tree, h
 }
 
 // sweep removes groups of this node's ranks that are no longer known. One that still has processes stays.

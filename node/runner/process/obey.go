@@ -4,6 +4,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/node/fence"
 	"github.com/berth-gpu/berth/node/internal/proc"
@@ -44,6 +46,7 @@ func (s *supervisor) watch() model.Exit {
 			continue
 		case r, more := <-s.family.ends:
 			if !more {
+				s.settle()
 				return s.ending.exit
 			}
 			if r.pid == s.status.Session {
@@ -72,6 +75,25 @@ func (s *supervisor) watch() model.Exit {
 func (e *ending) end(exit model.Exit) {
 	e.over, e.own = true, !e.reached
 	e.exit.Code, e.exit.Signal = exit.Code, exit.Signal
+}
+
+// settle waits, after an end by a SIGTERM that is not Berth's own, for the same signal to this process: a shutdown of the
+// host, or the end of the unit that holds the ranks, sends it to all processes in any order. Then the rank is cut off.
+func (s *supervisor) settle() {
+	e := &s.ending
+	if !e.own || e.exit.Signal != uint8(unix.SIGTERM) {
+		return
+	}
+	limit := time.After(shutdownSpan)
+	for !e.cut {
+		select {
+		case sig := <-s.heard:
+			s.hear(sig)
+		case <-limit:
+			return
+		}
+	}
+	e.own, e.exit.Fenced = false, true
 }
 
 // saved notes that the job has just finished a checkpoint.

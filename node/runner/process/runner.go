@@ -1,10 +1,12 @@
 package process
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"syscall"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/berth-gpu/berth/node/internal/proc"
 	"github.com/berth-gpu/berth/node/runner"
+	"github.com/berth-gpu/berth/node/runner/cgroup"
 )
 
 // Options are the settings of a Runner.
@@ -38,6 +41,7 @@ type Runner struct {
 	rules  laid
 	host   runner.Host
 	groups string // cgroup folder for the ranks' groups; empty: they have none
+	leaf   string // cgroup folder for supervisors to start in; empty: that of this process
 	pipe   *os.File
 	events chan runner.Event
 	quit   chan struct{}
@@ -64,14 +68,14 @@ func New(o Options) (*Runner, error) {
 	if err := o.Rules.prepare(); err != nil {
 		return nil, err
 	}
-	groups, host := claim(&o)
+	tree, host := claim(&o)
 	reaper, err := 0, error(nil)
-	if groups == "" {
+	if tree.Path == "" {
 		if reaper, err = adoptOrphans(); err != nil {
 			return nil, fmt.Errorf("taking in what killed supervisors leave: %w", err)
 		}
 	}
-	rules := laid{Rules: o.Rules, Groups: groups, Reaper: reaper, Guarded: o.Devices != nil}
+	rules := laid{Rules: o.Rules, Groups: tree.Path, Reaper: reaper, Guarded: o.Devices != nil}
 	if err := lay(o.Run, &rules); err != nil {
 		return nil, fmt.Errorf("writing this node's rules down: %w", err)
 	}
@@ -79,7 +83,10 @@ func New(o Options) (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Runner{o: o, rules: rules, host: host, groups: groups, pipe: pipe, events: make(chan runner.Event, 256), quit: make(chan struct{}), since: tickNow(), watched: map[string]*worker{}}
+	r := &Runner{
+		o: o, rules: rules, host: host, groups: tree.Path, leaf: tree.Supervisors, pipe: pipe,
+		events: make(chan runner.Event, 256), quit: make(chan struct{}), since: tickNow(), watched: map[string]*worker{},
+	}
 	r.work.Go(func() { readEvents(pipe, r.pass) })
 	r.work.Go(r.tend)
 	return r, nil
@@ -177,10 +184,43 @@ func (r *Runner) spawn(path string, in *os.File) (*os.Process, error) {
 		return nil, err
 	}
 	defer func() { _ = null.Close() }()
+	sys := &syscall.SysProcAttr{Setsid: true}
+	if r.leaf != "" {
+		group, err := r.supervisorGroup()
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = group.Close() }()
+		sys.UseCgroupFD, sys.CgroupFD = true, int(group.Fd())
+	}
 	argv := append(append([]string(nil), r.o.Program...), path)
-	return os.StartProcess(argv[0], argv, &os.ProcAttr{
-		Dir: "/", Env: env, Files: []*os.File{in, null, null}, Sys: &syscall.SysProcAttr{Setsid: true},
-	})
+	return os.StartProcess(argv[0], argv, &os.ProcAttr{Dir: "/", Env: env, Files: []*os.File{in, null, null}, Sys: sys})
+}
+
+// supervisorGroup opens the group for supervisors to start in. If the unit that holds it was started again since, the
+// groups are made again. While the unit is being stopped, or is stopped, none starts: it would be killed with the unit.
+func (r *Runner) supervisorGroup() (*os.File, error) {
+	layout, err := cgroup.Look(cmp.Or(r.o.Kernel, "/"))
+	if err != nil {
+		return nil, err
+	}
+	tree, err := layout.Claim(filepath.Base(r.groups))
+	if tree.Supervisors != r.leaf {
+		return nil, &runner.NotReadyError{Why: cmp.Or(err, fmt.Errorf("%s does not run: start that unit", cgroup.JobsUnit))}
+	}
+	return os.Open(r.leaf)
+}
+
+// Ready returns why no rank can start on this host for now; nil: ranks can.
+func (r *Runner) Ready() error {
+	if r.leaf == "" {
+		return nil
+	}
+	group, err := r.supervisorGroup()
+	if err != nil {
+		return err
+	}
+	return group.Close()
 }
 
 func (r *Runner) watch(w *worker) {

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"errors"
 	"math"
 	"os"
 	"os/exec"
@@ -162,15 +163,40 @@ func standsStill(s runner.Status) bool {
 	return ok && e.State == 'T'
 }
 
-// A shutdown of the host gets an orderly end that is not the job's own.
+// A shutdown of the host gets an orderly end that is not the job's own, and the supervisor takes no further rank.
 func TestSupervisorIsAskedToEnd(t *testing.T) {
-	k := newBench(t).rank("sleep 600", plain).start()
+	b := newBench(t)
+	k := b.rank("sleep 600", plain).start()
 	s := k.phase(model.RankRunning)
 	if err := unix.Kill(s.PID, unix.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	if got := k.exit(); got.Signal != 15 || !got.Fenced || got.Delivered != model.ReasonNone {
 		t.Errorf("ended with %+v", got)
+	}
+	next := b.rank("true", plain).start()
+	if got := next.phase(model.RankTaken); got.PID == s.PID {
+		t.Error("the supervisor has taken another rank")
+	}
+	next.exit()
+}
+
+// A shutdown of the host sends its signal to all processes, in any order: a job that dies of the signal before its supervisor
+// gets it has not ended by itself either.
+func TestShutdownReachesTheJobFirst(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	for range 4 {
+		k := b.rank("exec sleep 600", plain).start()
+		s := k.phase(model.RankRunning)
+		err := errors.Join(unix.Kill(s.PID, unix.SIGSTOP), unix.Kill(s.Session, unix.SIGTERM)) // stopped, it sees both at once
+		waitFor(t, "the job's end", func() bool { return !lively(s.Session) })
+		if err := errors.Join(err, unix.Kill(s.PID, unix.SIGTERM), unix.Kill(s.PID, unix.SIGCONT)); err != nil {
+			t.Fatal(err)
+		}
+		if got := k.exit(); got.Signal != 15 || !got.Fenced || got.Delivered != model.ReasonNone {
+			t.Errorf("ended with %+v", got)
+		}
 	}
 }
 

@@ -29,6 +29,8 @@ const (
 	trimEvery   = time.Minute            // for as long as it stays
 	settleAfter = time.Second            // when a job seems to be one that stays
 	retellEvery = 2 * time.Second        // how often a supervisor sees whether its status is still there
+
+	shutdownSpan = time.Second // in which a shutdown of the host sends its signal to all processes
 )
 
 // jobUmask is the umask of jobs that run under the agent's own account and of hooks, whatever started the
@@ -102,7 +104,7 @@ func Supervise(path string) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
-		if !s.ending.clean || link == nil || s.leave() != nil {
+		if !s.ending.clean || s.ending.cut || link == nil || s.leave() != nil {
 			return nil
 		}
 		if path = link.next(); path == "" {
