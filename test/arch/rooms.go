@@ -46,6 +46,7 @@ func stateFloor() []Room {
 		{Path: "fsm/model", Level: 0, Bare: true},
 		{Path: "fsm/smallfile", Level: 0, Bare: true},
 		{Path: "fsm/private", Level: 0, Bare: true},
+		{Path: "trust", Level: 1, May: []string{"fsm/private"}},
 		{Path: "fsm/command/valid", Level: 1, May: []string{"fsm/model"}},
 		{Path: "fsm/command/target", Level: 1, May: []string{"fsm/model"}},
 		{Path: "fsm/command", Level: 2, May: []string{"fsm/model", "fsm/command/valid", "fsm/command/target"}},
@@ -99,7 +100,7 @@ func clusterFloor() []Room {
 		{Path: "cluster/conns", Level: 1, Bare: true},
 		{Path: "cluster/peer", Level: 1, May: []string{"fsm/model"}},
 		{Path: "cluster/call", Level: 2, May: []string{"fsm/model", "cluster/conns", "cluster/peer"}},
-		{Path: "cluster/raftnet", Level: 16, May: []string{"fsm/model", "cluster/conns"}},
+		{Path: "cluster/raftnet", Level: 16, May: []string{"fsm/model", "cluster/conns", "cluster/peer"}},
 		{Path: "cluster/raftstore", Level: 16, May: []string{"fsm/model", "fsm/smallfile", "fsm/private"}},
 		{Path: "cluster", Level: 22, May: stateRooms("fsm", "cluster/sched/queue", "cluster/liveness", "cluster/leader",
 			"cluster/archive", "cluster/notify", "cluster/soft", "cluster/gossip", "cluster/raftnet", "cluster/raftstore", "cluster/call", "cluster/peer")},
@@ -127,7 +128,7 @@ func apiFloor() []Room {
 		{Path: "httpapi/meter", Level: 23, May: stateRooms("httpapi/agentwire", "httpapi/auth", "httpapi/places", "httpapi/view", "httpapi/port", "cluster/peer")},
 		{Path: "httpapi/core", Level: 24, May: stateRooms(slices.Concat(apiBase(), []string{
 			"httpapi/endpoint", "httpapi/forward", "httpapi/advice", "httpapi/places", "httpapi/meter", "httpapi/workload",
-			"cluster/call", "cluster/soft", "cluster/archive", "cluster/notify",
+			"cluster/call", "cluster/soft", "cluster/archive", "cluster/notify", "trust",
 		})...)},
 		{Path: "httpapi/agentapi", Level: 25, May: stateRooms(append(apiBase(), "fsm/state/apply", "httpapi/core", "httpapi/forward", "cluster/call", "cluster/soft")...)},
 		{Path: "httpapi/jobs", Level: 25, May: stateRooms(append(apiBase(), "fsm/state/apply", "httpapi/core", "httpapi/places", "cluster/sched/forecast", "cluster/sched/explain", "cluster/archive")...)},
@@ -187,6 +188,7 @@ func cmdFloor() []Room {
 		{Path: "cmd/internal/devcluster", Level: 19, Any: true},
 		{Path: "cmd/internal/cli/fleet", Level: 20, Any: true},
 		{Path: "cmd/internal/cli/admin", Level: 20, Any: true},
+		{Path: "cmd/internal/cli/certs", Level: 20, Any: true},
 		{Path: "cmd/internal/cli/jobs", Level: 23, Any: true},
 		{Path: "cmd/internal/cli/sim", Level: 23, Any: true},
 		{Path: "cmd/internal/cli/snapshot", Level: 20, Any: true},
@@ -282,7 +284,7 @@ func (l Library) holds(room string, test bool) bool {
 // TopFolders lists the folders that the repository's root may hold, in addition to
 // hidden ones.
 func TopFolders() []string {
-	return []string{"cmd", "fsm", "cluster", "node", "httpapi", "deploy", "test", "docs"}
+	return []string{"cmd", "fsm", "cluster", "node", "httpapi", "deploy", "test", "docs", "trust"}
 }
 
 // roomOf finds the room of a folder that holds Go files.

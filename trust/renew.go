@@ -1,0 +1,155 @@
+package trust
+
+import (
+	"context"
+	"crypto"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+)
+
+// renewEvery is how often the age of a certificate is looked at, at most.
+const renewEvery = time.Minute
+
+// Signed is the answer to a request for a certificate.
+type Signed struct {
+	Certificate []byte // DER
+	Authorities []byte // PEM; empty: as before
+}
+
+// Sign returns a certificate for a request, valid for at most so long.
+type Sign func(ctx context.Context, request []byte, life time.Duration) (*Signed, error)
+
+// Renewal renews the certificate of a folder.
+type Renewal struct {
+	Dir         string
+	Credentials *Credentials
+	Sign        Sign
+	Now         func() time.Time
+	Log         *slog.Logger
+}
+
+// LifeOf returns for how long a certificate was issued.
+func LifeOf(c *x509.Certificate) time.Duration { return c.NotAfter.Sub(c.NotBefore) - Backdate }
+
+// DueAt returns when a certificate is renewed: at half of its life, up to a tenth earlier, by its serial number, so that
+// machines that joined together do not all renew at once.
+func DueAt(c *x509.Certificate) time.Time {
+	life := LifeOf(c)
+	serial := c.SerialNumber.Bytes()
+	early := life / 10 * time.Duration(serial[len(serial)-1]) / 255
+	return c.NotAfter.Add(-life/2 - early)
+}
+
+// Run renews until the context ends. A renewal that fails is tried again, more often as the end comes near.
+func (r *Renewal) Run(ctx context.Context) {
+	for {
+		leaf := r.Credentials.Leaf()
+		left := leaf.NotAfter.Sub(r.Now())
+		if !r.Now().Before(DueAt(leaf)) {
+			if err := r.once(ctx); err != nil && ctx.Err() == nil {
+				level := slog.LevelWarn
+				if left < LifeOf(leaf)/3 {
+					level = slog.LevelError
+				}
+				r.Log.Log(ctx, level, "certificate_not_renewed", "expires", leaf.NotAfter, "err", err, "remedy", "peers must be reachable and their clocks right; the next try follows")
+			}
+		}
+		select {
+		case <-time.After(min(renewEvery, max(LifeOf(leaf)/20, time.Second))):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// once renews the certificate, with a new key.
+func (r *Renewal) once(ctx context.Context) error {
+	old, err := Load(r.Dir)
+	if err != nil {
+		return err
+	}
+	key, err := NewKey()
+	if err != nil {
+		return err
+	}
+	request, err := NewRequest(key)
+	if err != nil {
+		return err
+	}
+	answer, err := r.Sign(ctx, request, LifeOf(old.Certificate))
+	if err != nil {
+		return err
+	}
+	next, err := r.check(old, key, answer)
+	if err != nil {
+		return fmt.Errorf("the new certificate is of no use: %w", err)
+	}
+	if err := errors.Join(Save(r.Dir, next), r.Credentials.Replace(next)); err != nil {
+		return err
+	}
+	r.Log.Info("certificate_renewed", "serial", Serial(next.Certificate), "expires", next.Certificate.NotAfter)
+	return nil
+}
+
+// check returns the material with a new certificate, if that is for the same member and valid.
+func (r *Renewal) check(old *Material, key crypto.Signer, answer *Signed) (*Material, error) {
+	next := *old
+	next.Key = key
+	var err error
+	if next.Certificate, err = x509.ParseCertificate(answer.Certificate); err != nil {
+		return nil, err
+	}
+	if len(answer.Authorities) > 0 {
+		if next.Authorities, err = DecodeCertificates(answer.Authorities, maxAuthorities); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := OpenAuthority(next.Certificate, key); err != nil {
+		return nil, errors.New("the certificate is for another key")
+	}
+	was, err := old.Identity()
+	if err != nil {
+		return nil, err
+	}
+	rules := Rules{Cluster: was.Cluster, Generation: old.Generation, Follow: true, Role: was.Role, Name: was.Name, Roots: next.Authorities, Now: r.Now()}
+	i, err := rules.Verify([]*x509.Certificate{next.Certificate})
+	next.Generation = max(next.Generation, i.Generation)
+	return &next, err
+}
+
+// maxAuthorities is how many authorities a machine trusts at once, at most: the present one, and during a rotation the
+// next and the former one.
+const maxAuthorities = 3
+
+// SignFor returns the certificate of a member for a request, by the authority of this machine. The certificate is
+// valid for a second at least, and for [Life] at most.
+func (m *Material) SignFor(other Member, request []byte, now time.Time) (*Signed, error) {
+	authority, err := m.Issuer()
+	if err != nil {
+		return nil, err
+	}
+	key, err := ParseRequest(request)
+	if err != nil {
+		return nil, err
+	}
+	c, err := authority.Issue(Terms{
+		Identity: Identity{Cluster: authority.Cluster(), Generation: m.Generation, Role: other.Role, Name: other.Name},
+		Key:      key, Names: other.Names, Now: now, Life: min(max(other.Life, time.Second), Life),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Signed{Certificate: c.Raw, Authorities: EncodeCertificates(m.Authorities...)}, nil
+}
+
+// NamesOf returns the host names and addresses in a certificate.
+func NamesOf(c *x509.Certificate) []string {
+	names := append([]string(nil), c.DNSNames...)
+	for _, ip := range c.IPAddresses {
+		names = append(names, ip.String())
+	}
+	return names
+}

@@ -1,0 +1,227 @@
+package trust
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"sync"
+	"time"
+)
+
+// Credentials are the keys and certificates of a machine as its connections use them. They may be replaced while
+// connections exist; each new handshake uses the present ones.
+type Credentials struct {
+	now     func() time.Time
+	revoked func(serial string) bool
+
+	mu      sync.Mutex
+	own     Identity
+	current tls.Certificate
+	roots   []*x509.Certificate
+	highest uint64       // generation
+	raised  func(uint64) // see OnGeneration
+}
+
+// NewCredentials returns the credentials of a machine. now is its wall clock; revoked reports whether a serial number
+// was revoked, and may be nil.
+func NewCredentials(m *Material, now func() time.Time, revoked func(serial string) bool) (*Credentials, error) {
+	c := &Credentials{now: now, revoked: revoked}
+	return c, c.Replace(m)
+}
+
+// Replace uses other keys and certificates from now on.
+func (c *Credentials) Replace(m *Material) error {
+	own, err := m.Identity()
+	if err != nil {
+		return err
+	}
+	if len(m.Authorities) == 0 {
+		return errors.New("no certificate of an authority")
+	}
+	chain := [][]byte{m.Certificate.Raw}
+	for _, root := range m.Authorities {
+		chain = append(chain, root.Raw) // a machine that joins finds the pinned one among these
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.own, c.roots = own, m.Authorities
+	c.highest = max(c.highest, m.Generation, own.Generation)
+	c.current = tls.Certificate{Certificate: chain, PrivateKey: m.Key, Leaf: m.Certificate}
+	return nil
+}
+
+// OnGeneration calls f after a peer of a higher generation was accepted, which only nodes do. f stores the generation.
+func (c *Credentials) OnGeneration(f func(generation uint64)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.raised = f
+}
+
+// Own returns the identity of this machine.
+func (c *Credentials) Own() Identity {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.own
+}
+
+// Leaf returns this machine's certificate.
+func (c *Credentials) Leaf() *x509.Certificate {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.current.Leaf
+}
+
+// rules returns what the certificate of the other side must meet now.
+func (c *Credentials) rules(server bool, role Role) *Rules {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return &Rules{
+		Cluster: c.own.Cluster, Generation: c.highest, Follow: c.own.Role == RoleNode, Role: role, Roots: c.roots, Server: server,
+		Now: c.now(), Revoked: c.revoked,
+	}
+}
+
+// accept checks the certificate of the other side.
+func (c *Credentials) accept(state *tls.ConnectionState, server bool, role Role) error {
+	rules := c.rules(server, role)
+	i, err := rules.Verify(state.PeerCertificates)
+	if err != nil || i.Generation <= rules.Generation {
+		return err
+	}
+	c.mu.Lock()
+	higher := i.Generation > c.highest
+	c.highest = max(c.highest, i.Generation)
+	raised := c.raised
+	c.mu.Unlock()
+	if higher && raised != nil {
+		raised(i.Generation)
+	}
+	return nil
+}
+
+func (c *Credentials) certificate() *tls.Certificate {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	current := c.current
+	return &current
+}
+
+// Demand is what a listener asks of the other side's certificate.
+type Demand uint8
+
+// The demands.
+const (
+	DemandPeer   Demand = iota // a peer of this cluster and generation
+	DemandMember               // a peer or a node, if the other side has a certificate; none otherwise
+)
+
+// Server returns the configuration of a listener.
+func (c *Credentials) Server(demand Demand, protocols ...string) *tls.Config {
+	config := &tls.Config{
+		MinVersion:             tls.VersionTLS13,
+		SessionTicketsDisabled: true,
+		NextProtos:             protocols,
+		ClientAuth:             tls.RequireAnyClientCert,
+		Time:                   c.now,
+		GetCertificate:         func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.certificate(), nil },
+	}
+	config.VerifyConnection = func(state tls.ConnectionState) error { return c.accept(&state, false, RolePeer) }
+	if demand == DemandMember {
+		config.ClientAuth = tls.RequestClientCert
+		config.VerifyConnection = func(state tls.ConnectionState) error {
+			if len(state.PeerCertificates) == 0 {
+				return nil
+			}
+			return c.accept(&state, false, "")
+		}
+	}
+	return config
+}
+
+// Client returns the configuration of connections to peers: the other side must be a peer of this cluster, whatever
+// its address, and gets this machine's certificate.
+func (c *Credentials) Client(protocols ...string) *tls.Config { return c.client(RolePeer, protocols) }
+
+// NodeClient returns the configuration of connections to agents.
+func (c *Credentials) NodeClient(protocols ...string) *tls.Config {
+	return c.client(RoleNode, protocols)
+}
+
+func (c *Credentials) client(role Role, protocols []string) *tls.Config {
+	return &tls.Config{
+		MinVersion:           tls.VersionTLS13,
+		InsecureSkipVerify:   true, //nolint:gosec // names are not checked: VerifyConnection checks the identity
+		NextProtos:           protocols,
+		Time:                 c.now,
+		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return c.certificate(), nil },
+		VerifyConnection:     func(state tls.ConnectionState) error { return c.accept(&state, true, role) },
+	}
+}
+
+// Visitor returns the configuration of clients without a certificate, which know a cluster by its authorities: the
+// other side must be a peer of that cluster.
+func Visitor(authorities []*x509.Certificate, now func() time.Time) *tls.Config {
+	return &tls.Config{
+		MinVersion:         tls.VersionTLS13,
+		InsecureSkipVerify: true, //nolint:gosec // likewise
+		Time:               now,
+		VerifyConnection: func(state tls.ConnectionState) error {
+			_, err := verifyVisited(state.PeerCertificates, authorities, now())
+			return err
+		},
+	}
+}
+
+// Pinned returns the configuration of a machine that joins, which knows a cluster by the pin of its authority only.
+// found is called with the authority's certificate before anything is sent.
+func Pinned(pin Pin, now func() time.Time, found func(authority *x509.Certificate)) *tls.Config {
+	return &tls.Config{
+		MinVersion:         tls.VersionTLS13,
+		InsecureSkipVerify: true, //nolint:gosec // likewise
+		Time:               now,
+		VerifyConnection: func(state tls.ConnectionState) error {
+			for _, c := range state.PeerCertificates {
+				if PinOf(c) != pin || !c.IsCA {
+					continue
+				}
+				if _, err := verifyVisited(state.PeerCertificates, []*x509.Certificate{c}, now()); err != nil {
+					return err
+				}
+				found(c)
+				return nil
+			}
+			return refused(FaultCluster, "the machine at this address is not of the cluster that the join token is for: correct the address, or make a token at that cluster")
+		},
+	}
+}
+
+// verifyVisited checks that a server is a peer of the cluster of these authorities, of whatever generation.
+func verifyVisited(chain, authorities []*x509.Certificate, now time.Time) (Identity, error) {
+	rules := &Rules{Role: RolePeer, Follow: true, Roots: authorities, Server: true, Now: now}
+	for _, a := range authorities {
+		rules.Cluster = clusterOf(a)
+	}
+	return rules.Verify(chain)
+}
+
+// IdentityOf returns the identity that the other side of a connection has proven; false: none. The handshake must be
+// complete, and the listener or dialer must be one of this package.
+func IdentityOf(state *tls.ConnectionState) (Identity, bool) {
+	if state == nil || !state.HandshakeComplete || len(state.PeerCertificates) == 0 {
+		return Identity{}, false
+	}
+	i, err := identityOf(state.PeerCertificates[0])
+	return i, err == nil
+}
+
+// Handshake completes the handshake of a connection within a time, and returns the identity of the other side; false:
+// the other side has no certificate.
+func Handshake(ctx context.Context, conn *tls.Conn) (Identity, bool, error) {
+	if err := conn.HandshakeContext(ctx); err != nil {
+		return Identity{}, false, err
+	}
+	state := conn.ConnectionState()
+	i, ok := IdentityOf(&state)
+	return i, ok, nil
+}

@@ -1,0 +1,344 @@
+package trust_test
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/berth-gpu/berth/trust"
+)
+
+// port is a listener of the peer port that answers each connection with the name of the other side.
+type port struct {
+	address string
+	refused chan error
+}
+
+func peerPort(t *testing.T, c *trust.Credentials) *port {
+	t.Helper()
+	n := trust.Network{Credentials: c}
+	l, err := n.Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	p := &port{address: l.Addr().String(), refused: make(chan error, 100)}
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer func() { _ = conn.Close() }()
+				var first [1]byte
+				if _, err := io.ReadFull(conn, first[:]); err != nil {
+					p.refused <- err
+					return
+				}
+				_, _ = io.WriteString(conn, n.Proven(conn)+"\n")
+			}()
+		}
+	}()
+	return p
+}
+
+// said returns what the port answers to a connection.
+func said(conn net.Conn, err error) (string, error) {
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = conn.Close() }()
+	if err := conn.SetDeadline(time.Now().Add(soon)); err != nil {
+		return "", err
+	}
+	if _, err := io.WriteString(conn, "Rxxxxxxx"); err != nil {
+		return "", err
+	}
+	line, err := bufio.NewReader(conn).ReadString('\n')
+	return strings.TrimSpace(line), err
+}
+
+const soon = 10 * time.Second
+
+func TestPeersKnowEachOther(t *testing.T) {
+	t.Parallel()
+	a := authority(t, home)
+	one, two := credentials(t, material(t, a, peer("p1"))), credentials(t, material(t, a, peer("p2")))
+	p := peerPort(t, one)
+	n := trust.Network{Credentials: two}
+	conn, err := n.Dial(p.address, soon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if other := n.Proven(conn); other != "p1" {
+		t.Errorf("the server is %q", other)
+	}
+	if who, err := said(conn, nil); who != "p2" || err != nil {
+		t.Errorf("the client is %q, %v", who, err)
+	}
+}
+
+// The peer port refuses every certificate that is not that of a peer of this cluster and generation, gives the reason,
+// and goes on.
+func TestThePeerPortRefuses(t *testing.T) {
+	t.Parallel()
+	a := authority(t, home)
+	own := credentials(t, material(t, a, peer("p0")))
+	p := peerPort(t, own)
+	raw := func(config *tls.Config) (string, error) {
+		ctx, cancel := context.WithTimeout(t.Context(), soon)
+		defer cancel()
+		return said(trust.Dial(ctx, nil, p.address, config))
+	}
+	for name, v := range wrong(t, a) {
+		config := &tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{{Certificate: [][]byte{v.Certificate.Raw}, PrivateKey: v.Key}}}
+		if who, err := raw(config); err == nil {
+			t.Errorf("%s: accepted as %q", name, who)
+		}
+		if err := <-p.refused; trust.FaultOf(err) != v.fault {
+			t.Errorf("%s: refused for %v, want %s", name, err, v.fault)
+		}
+	}
+	if who, err := raw(&tls.Config{InsecureSkipVerify: true}); err == nil {
+		t.Errorf("no certificate: accepted as %q", who)
+	}
+	<-p.refused
+	good := material(t, a, peer("p2"))
+	old := &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12, Certificates: []tls.Certificate{{Certificate: [][]byte{good.Certificate.Raw}, PrivateKey: good.Key}}}
+	if who, err := raw(old); err == nil {
+		t.Errorf("TLS 1.2: accepted as %q", who)
+	}
+	<-p.refused
+	plain, err := net.Dial("tcp", p.address)
+	if who, err := said(plain, err); err == nil {
+		t.Errorf("plain text: accepted as %q", who)
+	}
+	if who, err := said(trust.Network{Credentials: credentials(t, good)}.Dial(p.address, soon)); who != "p2" || err != nil {
+		t.Errorf("the right one afterwards: %q, %v", who, err)
+	}
+}
+
+// A peer that dials refuses the same certificates of servers.
+func TestPeersRefuseServers(t *testing.T) {
+	t.Parallel()
+	a := authority(t, home)
+	own := trust.Network{Credentials: credentials(t, material(t, a, peer("p0")))}
+	for name, v := range wrong(t, a) {
+		l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{v.Certificate.Raw}, PrivateKey: v.Key}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			if conn, err := l.Accept(); err == nil {
+				_, _ = io.Copy(io.Discard, conn)
+				_ = conn.Close()
+			}
+		}()
+		_, err = own.Dial(l.Addr().String(), soon)
+		if trust.FaultOf(err) != v.fault || !strings.Contains(err.Error(), l.Addr().String()) {
+			t.Errorf("%s: %v, want %s", name, err, v.fault)
+		}
+		_ = l.Close()
+	}
+}
+
+// Certificates, authorities and revocations count from the next handshake on.
+func TestCredentialsAreReplaced(t *testing.T) {
+	t.Parallel()
+	old, next := authority(t, home), authority(t, home)
+	m := material(t, old, peer("p1"))
+	revoked := map[string]bool{}
+	one, err := trust.NewCredentials(m, noon, func(serial string) bool { return revoked[serial] })
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := peerPort(t, one)
+	try := func(m *trust.Material) error {
+		_, err := said(trust.Network{Credentials: credentials(t, m)}.Dial(p.address, soon))
+		return err
+	}
+	renewed := material(t, next, peer("p2"))
+	renewed.Authorities = []*x509.Certificate{next.Certificate, old.Certificate}
+	if try(renewed) == nil {
+		t.Error("an authority that is not known yet")
+	}
+	both := *m
+	both.Authorities = []*x509.Certificate{old.Certificate, next.Certificate}
+	if err := one.Replace(&both); err != nil {
+		t.Fatal(err)
+	}
+	if err := try(renewed); err != nil {
+		t.Errorf("an authority that was added: %v", err)
+	}
+	revoked[trust.Serial(renewed.Certificate)] = true
+	if try(renewed) == nil {
+		t.Error("revoked, and accepted")
+	}
+}
+
+// A node follows a peer of a higher generation, and refuses those of a lower one from then on. A peer does neither.
+func TestANodeFollowsARecovery(t *testing.T) {
+	t.Parallel()
+	a := authority(t, home)
+	later := peer("p1")
+	later.Generation = 2
+	before, after := peerPort(t, credentials(t, material(t, a, peer("p1")))), peerPort(t, credentials(t, material(t, a, later)))
+	agent := credentials(t, material(t, a, node("gpu1")))
+	var stored uint64
+	agent.OnGeneration(func(g uint64) { stored = g })
+	dial := func(c *trust.Credentials, p *port) error {
+		ctx, cancel := context.WithTimeout(t.Context(), soon)
+		defer cancel()
+		conn, err := trust.Dial(ctx, nil, p.address, c.Client())
+		if err == nil {
+			err = conn.Close()
+		}
+		return err
+	}
+	if err := dial(agent, before); err != nil {
+		t.Fatal(err)
+	}
+	if err := dial(agent, after); err != nil || stored != 2 {
+		t.Errorf("%v; generation %d was stored", err, stored)
+	}
+	if err := dial(agent, before); trust.FaultOf(err) != trust.FaultGeneration {
+		t.Errorf("a peer that was left behind: %v", err)
+	}
+	if err := dial(credentials(t, material(t, a, peer("p2"))), after); trust.FaultOf(err) != trust.FaultGeneration {
+		t.Errorf("a peer that was left behind dials: %v", err)
+	}
+}
+
+// web is an API that answers with the identity of its caller.
+func web(t *testing.T, c *trust.Credentials, plain bool) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	type key struct{}
+	server := &http.Server{
+		ReadHeaderTimeout: soon,
+		ConnContext:       func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, key{}, c) },
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			conn, _ := r.Context().Value(key{}).(*trust.Conn)
+			if i, ok := conn.Identity(); ok {
+				_, _ = io.WriteString(w, string(i.Role)+" "+i.Name)
+			} else if conn.Secure() {
+				_, _ = io.WriteString(w, "secure")
+			} else {
+				_, _ = io.WriteString(w, "plain")
+			}
+		}),
+	}
+	t.Cleanup(func() { _ = server.Close() })
+	go func() {
+		_ = server.Serve(&trust.Listener{Listener: l, Config: c.Server(trust.DemandMember), Plain: plain})
+	}()
+	return l.Addr().String()
+}
+
+func get(t *testing.T, url string, config *tls.Config) (string, error) {
+	t.Helper()
+	transport := &http.Transport{TLSClientConfig: config}
+	defer transport.CloseIdleConnections()
+	r, err := (&http.Client{Transport: transport, Timeout: soon}).Get(url)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = r.Body.Close() }()
+	text, err := io.ReadAll(r.Body)
+	return strings.TrimSpace(string(text)), err
+}
+
+func TestTheAPIKnowsMembers(t *testing.T) {
+	t.Parallel()
+	a := authority(t, home)
+	own := credentials(t, material(t, a, peer("p0")))
+	open, closed := web(t, own, true), web(t, own, false)
+	agent := credentials(t, material(t, a, node("gpu1")))
+	roots := []*x509.Certificate{a.Certificate}
+	for name, v := range map[string]struct {
+		url    string
+		config *tls.Config
+		want   string
+	}{
+		"a node":                 {"https://" + closed, agent.Client(), "node gpu1"},
+		"a peer":                 {"https://" + closed, credentials(t, material(t, a, peer("p2"))).Client(), "peer p2"},
+		"a visitor":              {"https://" + closed, trust.Visitor(roots, noon), "secure"},
+		"a visitor, mixed":       {"https://" + open, trust.Visitor(roots, noon), "secure"},
+		"plain text":             {"http://" + open, nil, "plain"},
+		"plain text, not to use": {"http://" + closed, nil, "This port requires TLS: use https in place of http."},
+	} {
+		if got, err := get(t, v.url, v.config); got != v.want || err != nil {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+	for name, v := range wrong(t, a) {
+		if v.fault == trust.FaultRole {
+			continue // nodes may use this port
+		}
+		config := &tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{{Certificate: [][]byte{v.Certificate.Raw}, PrivateKey: v.Key}}}
+		if got, err := get(t, "https://"+closed, config); err == nil {
+			t.Errorf("%s: answered %q", name, got)
+		}
+	}
+	if _, err := get(t, "https://"+closed, trust.Visitor([]*x509.Certificate{authority(t, home).Certificate}, noon)); trust.FaultOf(err) != trust.FaultUnsigned {
+		t.Errorf("a visitor of another cluster: %v", err)
+	}
+	if _, err := get(t, "https://"+closed, &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12}); err == nil {
+		t.Error("TLS 1.2 was accepted")
+	}
+}
+
+// A machine that joins recognizes the cluster by the pin before it sends anything.
+func TestPinned(t *testing.T) {
+	t.Parallel()
+	a := authority(t, home)
+	at := web(t, credentials(t, material(t, a, peer("p0"))), false)
+	var found *x509.Certificate
+	note := func(c *x509.Certificate) { found = c }
+	if got, err := get(t, "https://"+at, trust.Pinned(trust.PinOf(a.Certificate), noon, note)); got != "secure" || err != nil || !found.Equal(a.Certificate) {
+		t.Errorf("%q, %v", got, err)
+	}
+	found = nil
+	if _, err := get(t, "https://"+at, trust.Pinned(trust.PinOf(authority(t, home).Certificate), noon, note)); trust.FaultOf(err) != trust.FaultCluster || found != nil {
+		t.Errorf("another cluster: %v", err)
+	}
+	// The pin alone is no proof: the certificate of the server must be signed by the pinned authority.
+	thief := material(t, authority(t, home), peer("p0"))
+	thief.Authorities = []*x509.Certificate{a.Certificate}
+	if _, err := get(t, "https://"+web(t, credentials(t, thief), false), trust.Pinned(trust.PinOf(a.Certificate), noon, note)); trust.FaultOf(err) != trust.FaultUnsigned {
+		t.Errorf("a server that shows the authority of another cluster: %v", err)
+	}
+}
+
+func TestDialSaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for conn, err := l.Accept(); err == nil; conn, err = l.Accept() {
+			_, _ = io.WriteString(conn, "HTTP/1.1 400 Bad Request\r\n\r\n")
+			_ = conn.Close()
+		}
+	}()
+	own := trust.Network{Credentials: credentials(t, material(t, authority(t, home), peer("p0")))}
+	_, err = own.Dial(l.Addr().String(), soon)
+	var handshake *trust.HandshakeError
+	if !errors.As(err, &handshake) || handshake.Address != l.Addr().String() || !strings.Contains(err.Error(), "does not answer with TLS") {
+		t.Errorf("%v", err)
+	}
+}

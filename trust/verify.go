@@ -1,0 +1,142 @@
+package trust
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Fault is why a certificate is refused.
+type Fault string
+
+// The faults.
+const (
+	FaultNone       Fault = "none"          // there is no certificate
+	FaultForm       Fault = "form"          // it names no identity of Berth
+	FaultCluster    Fault = "other_cluster" // of another cluster
+	FaultGeneration Fault = "generation"    // of a generation that was replaced, or of one that replaces this
+	FaultRole       Fault = "role"
+	FaultName       Fault = "name" // of another peer or node than expected
+	FaultUnsigned   Fault = "unsigned"
+	FaultUsage      Fault = "usage" // not for this side of a connection
+	FaultEarly      Fault = "not_yet_valid"
+	FaultExpired    Fault = "expired"
+	FaultRevoked    Fault = "revoked"
+)
+
+// RefusedError says why the certificate of the other side is refused, and what to do.
+type RefusedError struct {
+	Fault Fault
+	Text  string
+}
+
+// Error returns the reason in one line.
+func (e *RefusedError) Error() string { return e.Text }
+
+func refused(fault Fault, format string, args ...any) error {
+	return &RefusedError{fault, fmt.Sprintf(format, args...)}
+}
+
+// FaultOf returns why a certificate was refused; empty: the error has another reason.
+func FaultOf(err error) Fault {
+	if e, is := errors.AsType[*RefusedError](err); is {
+		return e.Fault
+	}
+	return ""
+}
+
+// Rules are what the certificate of the other side must meet.
+type Rules struct {
+	Cluster    string
+	Generation uint64 // of this side, from 1
+	Follow     bool   // peers of a higher generation are accepted: a node follows a recovery, a peer does not
+	Role       Role   // of the other side; empty: any
+	Name       string // of the other side; empty: any
+	Roots      []*x509.Certificate
+	Server     bool // the other side is the server of the connection
+	Now        time.Time
+	Revoked    func(serial string) bool // nil: no certificate is revoked
+}
+
+// Verify returns the identity of the other side, which presented this chain. The error is a [RefusedError].
+func (r *Rules) Verify(chain []*x509.Certificate) (Identity, error) {
+	if len(chain) == 0 {
+		return Identity{}, refused(FaultNone, "no certificate: this port takes members of the cluster only; join this machine with berth join")
+	}
+	leaf := chain[0]
+	i, err := identityOf(leaf)
+	if err != nil {
+		return Identity{}, refused(FaultForm, "the certificate %s was not issued by Berth: %v", subject(leaf), err)
+	}
+	if err := r.check(leaf, i); err != nil {
+		return Identity{}, err
+	}
+	return i, r.signed(leaf, i)
+}
+
+// identityOf returns the identity in a certificate.
+func identityOf(leaf *x509.Certificate) (Identity, error) {
+	switch {
+	case len(leaf.URIs) != 1:
+		return Identity{}, fmt.Errorf("%d URIs in place of one", len(leaf.URIs))
+	case leaf.IsCA:
+		return Identity{}, errors.New("the certificate of an authority is none of a machine")
+	}
+	return ParseIdentity(leaf.URIs[0])
+}
+
+// check compares what a certificate says with the rules.
+func (r *Rules) check(leaf *x509.Certificate, i Identity) error {
+	who := fmt.Sprintf("%s %s", i.Role, i.Name)
+	newer := i.Generation > r.Generation && !(r.Follow && i.Role == RolePeer)
+	switch {
+	case i.Cluster != r.Cluster:
+		return refused(FaultCluster, "the certificate of %s is of cluster %s, and this is cluster %s: correct the address, or join that machine to this cluster",
+			who, i.Cluster, r.Cluster)
+	case newer && i.Role == RolePeer:
+		return refused(FaultGeneration, "the certificate of %s is of generation %d, and this machine has generation %d: the cluster was recovered without this machine; "+
+			"join this machine again with an empty data folder", who, i.Generation, r.Generation)
+	case newer, i.Role == RolePeer && i.Generation < r.Generation:
+		return refused(FaultGeneration, "the certificate of %s is of generation %d, and the cluster has generation %d: that machine was left behind by a recovery; "+
+			"join it again with an empty data folder", who, i.Generation, r.Generation)
+	case r.Role != "" && i.Role != r.Role:
+		return refused(FaultRole, "the certificate is that of %s, and only a %s may use this port", who, r.Role)
+	case r.Name != "" && i.Name != r.Name:
+		return refused(FaultName, "the certificate is that of %s, and %q was expected: another machine has this address, or the certificate was copied", who, r.Name)
+	case r.Now.Before(leaf.NotBefore):
+		return refused(FaultEarly, "the certificate of %s is valid from %s and this machine's clock shows %s: correct the clock that is wrong", who, stamp(leaf.NotBefore), stamp(r.Now))
+	case r.Now.After(leaf.NotAfter):
+		return refused(FaultExpired, "the certificate of %s expired at %s and this machine's clock shows %s: correct the clock, or run berth join --renew on that machine",
+			who, stamp(leaf.NotAfter), stamp(r.Now))
+	case r.Revoked != nil && r.Revoked(Serial(leaf)):
+		return refused(FaultRevoked, "the certificate of %s (serial %s) was revoked: it was removed from the cluster, or another machine joined in its place", who, Serial(leaf))
+	}
+	return nil
+}
+
+// signed checks the signature by one of the roots, and the usage.
+func (r *Rules) signed(leaf *x509.Certificate, i Identity) error {
+	usage := x509.ExtKeyUsageClientAuth
+	if r.Server {
+		usage = x509.ExtKeyUsageServerAuth
+	}
+	if !slices.Contains(leaf.ExtKeyUsage, usage) {
+		return refused(FaultUsage, "the certificate of %s %s is not for this side of a connection: join that machine again", i.Role, i.Name)
+	}
+	pool := x509.NewCertPool()
+	for _, root := range r.Roots {
+		if clusterOf(root) == r.Cluster {
+			pool.AddCert(root)
+		}
+	}
+	if _, err := leaf.Verify(x509.VerifyOptions{Roots: pool, Intermediates: x509.NewCertPool(), CurrentTime: r.Now, KeyUsages: []x509.ExtKeyUsage{usage}}); err != nil {
+		return refused(FaultUnsigned, "the certificate of %s %s was not signed by the authority of this cluster: join that machine again (%v)", i.Role, i.Name, err)
+	}
+	return nil
+}
+
+func subject(c *x509.Certificate) string { return fmt.Sprintf("%q", clip(c.Subject.String())) }
+
+func stamp(t time.Time) string { return t.UTC().Format(time.DateTime) + " UTC" }
