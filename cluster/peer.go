@@ -173,8 +173,8 @@ func openWire(p *Peer) error {
 		return errors.Join(fmt.Errorf("peer %s cannot listen on %s: %w", p.cfg.Self.ID, p.cfg.Bind, err), p.wire.server.Close())
 	}
 	p.wire.mux = mux
-	p.wire.client = call.NewClient(p.cfg.Self.ID, func(address string, timeout time.Duration) (net.Conn, error) {
-		return raftnet.DialCall(p.cfg.Network, address, timeout)
+	p.wire.client = call.NewClient(p.cfg.Self.ID, func(to peer.Server, timeout time.Duration) (net.Conn, error) {
+		return raftnet.DialCall(p.cfg.Network, to, timeout)
 	})
 	conf := raftnet.TransportConfig{Logger: p.wire.raftLog.logger(), Unguarded: p.cfg.Tests.Transport}
 	if !p.cfg.Tests.NoChecksums {

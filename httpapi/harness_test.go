@@ -187,14 +187,14 @@ func newWired(t testing.TB, self model.PeerID) wired {
 		t.Fatal(err)
 	}
 	answers := call.NewServer(nil)
-	calls := call.NewClient(self, func(address string, timeout time.Duration) (net.Conn, error) {
-		return net.DialTimeout("tcp", address, timeout)
+	calls := call.NewClient(self, func(to peer.Server, timeout time.Duration) (net.Conn, error) {
+		return net.DialTimeout("tcp", to.Address, timeout)
 	})
 	var accepting sync.WaitGroup
 	accepting.Go(func() {
 		for {
 			conn, err := listener.Accept()
-			if err != nil || answers.Admit(conn) != nil {
+			if err != nil || answers.Admit(conn, "") != nil {
 				return
 			}
 		}

@@ -18,8 +18,9 @@ const (
 	reuseWithin = time.Minute // a connection unused for longer is dialled again; less than idleTimeout
 )
 
-// Dialer opens a connection for calls to another peer's port, within a time.
-type Dialer func(address string, timeout time.Duration) (net.Conn, error)
+// Dialer opens a connection for calls to another peer's port, within a time. If the id of the peer is given, the
+// other side must prove that id, where the network can.
+type Dialer func(to peer.Server, timeout time.Duration) (net.Conn, error)
 
 // Client calls other peers, over one connection for each peer and lane that all calls share. Its methods may
 // be called from any goroutine.
@@ -35,8 +36,8 @@ type Client struct {
 
 // end is another peer's end of a lane.
 type end struct {
-	lane    Lane
-	address string
+	lane Lane
+	to   peer.Server
 }
 
 // remote is the connection to an end, if there is one.
@@ -67,7 +68,7 @@ func (c *Client) do(ctx context.Context, to peer.Server, lane Lane, name string,
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	l, err := c.link(ctx, end{lane, to.Address})
+	l, err := c.link(ctx, end{lane, to})
 	if err != nil {
 		return nil, notSent(to, err)
 	}
@@ -164,7 +165,7 @@ func (c *Client) dial(ctx context.Context, at end) (*link, error) {
 	if timeout <= 0 || ctx.Err() != nil {
 		return nil, context.DeadlineExceeded
 	}
-	conn, err := c.open(at.address, timeout)
+	conn, err := c.open(at.to, timeout)
 	if err != nil {
 		return nil, err
 	}

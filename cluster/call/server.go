@@ -24,7 +24,10 @@ const (
 	maxErrorText = 1 << 10
 )
 
-// handler answers one call. from is the id that the caller claims.
+// errClaim means that a caller claims another id than it has proven.
+var errClaim = errors.New("the caller is another peer than it claims to be")
+
+// handler answers one call. from is the id of the caller, which is a claim where the network proves none.
 type handler func(ctx context.Context, from model.PeerID, body []byte) ([]byte, error)
 
 // Server answers the calls of other peers on the connections that Admit is given.
@@ -79,12 +82,17 @@ func (s *Server) Close() error {
 	return nil
 }
 
-// Admit serves a caller's connection in a goroutine of its own. A connection that may not stay is closed.
-func (s *Server) Admit(conn net.Conn) error {
+// Admit serves a caller's connection in a goroutine of its own. proven is the id that the caller has proven; empty: the
+// network proves none. A connection that may not stay, and one whose caller claims another id, is closed.
+func (s *Server) Admit(conn net.Conn, proven model.PeerID) error {
 	c := s.conns.Wrap(conn)
 	return s.conns.Start(c, func() {
 		defer func() { _ = c.Close() }()
-		if err := s.serve(c); !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) {
+		err := s.serve(c, proven)
+		switch {
+		case errors.Is(err, errClaim):
+			s.log.Warn("connection refused", "from", c.RemoteAddr(), "peer", proven, "reason", err)
+		case !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed):
 			s.log.Debug("caller's connection ended", "from", c.RemoteAddr(), "reason", err)
 		}
 	})
@@ -99,7 +107,7 @@ type connection struct {
 }
 
 // serve reads calls until the connection ends, and returns why it did.
-func (s *Server) serve(conn net.Conn) error {
+func (s *Server) serve(conn net.Conn, proven model.PeerID) error {
 	in := bufio.NewReader(conn)
 	payload, err := nextFrame(conn, in, greetTimeout, helloFrame)
 	if err != nil {
@@ -108,6 +116,9 @@ func (s *Server) serve(conn net.Conn) error {
 	lane, id, err := parseHello(payload)
 	if err != nil {
 		return err
+	}
+	if proven != "" && id != string(proven) {
+		return fmt.Errorf("%w: %q is claimed, and the certificate is that of %q", errClaim, id, proven)
 	}
 	limits, _ := lane.bounds()
 	from := &connection{caller: caller{lane, model.PeerID(id)}, limits: limits, conn: conn, turn: make(chan struct{}, 1)}

@@ -15,6 +15,8 @@ var ErrTooMany = errors.New("too many connections")
 // Set holds one owner's open connections.
 type Set struct {
 	limit   int
+	each    int            // of one address; 0: no bound
+	of      map[string]int // open connections by address, if there is a bound
 	serving sync.WaitGroup
 	mu      sync.Mutex
 	open    map[*Conn]struct{}
@@ -24,12 +26,28 @@ type Set struct {
 // Conn is a connection that leaves its set when it is closed.
 type Conn struct {
 	net.Conn
-	in *Set
+	in   *Set
+	host string // by which the set counts it, if there is a bound of each address
 }
 
 // New returns a set of at most so many connections.
 func New(limit int) *Set {
 	return &Set{limit: limit, open: map[*Conn]struct{}{}}
+}
+
+// NewShared returns a set of at most so many connections, and so many of each address: one machine cannot take all
+// places.
+func NewShared(limit, each int) *Set {
+	return &Set{limit: limit, each: each, of: map[string]int{}, open: map[*Conn]struct{}{}}
+}
+
+// Host returns the address of the machine at the other side of a connection, without the port.
+func Host(conn net.Conn) string {
+	address := conn.RemoteAddr().String()
+	if host, _, err := net.SplitHostPort(address); err == nil {
+		return host
+	}
+	return address
 }
 
 // Adopt adds a connection, or closes it and returns why it may not stay.
@@ -60,6 +78,12 @@ func (s *Set) enter(c *Conn, serve func()) error {
 	case len(s.open) >= s.limit:
 		return ErrTooMany
 	}
+	if s.each > 0 {
+		if c.host = Host(c.Conn); s.of[c.host] >= s.each {
+			return ErrTooMany
+		}
+		s.of[c.host]++
+	}
 	s.open[c] = struct{}{}
 	if serve != nil {
 		s.serving.Go(serve)
@@ -74,6 +98,11 @@ func (s *Set) Wait() { s.serving.Wait() }
 func (s *Set) Release(c *Conn) net.Conn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if _, is := s.open[c]; is && s.each > 0 {
+		if s.of[c.host]--; s.of[c.host] == 0 {
+			delete(s.of, c.host)
+		}
+	}
 	delete(s.open, c)
 	return c.Conn
 }

@@ -10,10 +10,10 @@
 //	server := call.NewServer(log)
 //	mux, err := raftnet.Listen(raftnet.MuxConfig{Network: raftnet.TCP{}, Bind: ":7000", Advertise: "10.0.0.1:7000", Calls: server.Admit})
 //	transport := raftnet.NewTransport(mux.Raft(), raftnet.TransportConfig{})
-//	client := call.NewClient("p1", func(address string, timeout time.Duration) (net.Conn, error) {
-//		return raftnet.DialCall(raftnet.TCP{}, address, timeout)
+//	client := call.NewClient("p1", func(to peer.Server, timeout time.Duration) (net.Conn, error) {
+//		return raftnet.DialCall(raftnet.TCP{}, to, timeout)
 //	})
 //
-// The package trusts its connections: any program that reaches the listener can take over the log. Outside a
-// trusted machine the Network must admit peers only, by mutual TLS.
+// The package trusts its connections: a program that may connect can take over the log. So the Network of a server
+// admits peers of its cluster only, by mutual TLS (package trust), and proves their ids.
 package raftnet

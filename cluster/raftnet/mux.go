@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/cluster/conns"
+	"github.com/berth-gpu/berth/cluster/peer"
+	"github.com/berth-gpu/berth/fsm/model"
 )
 
 // The first byte of a connection is its kind. The values are part of the protocol.
@@ -20,17 +22,22 @@ const (
 
 const (
 	greetTimeout = 5 * time.Second // for a new connection to send its kind, a TLS handshake included
-	maxGreeting  = 256             // connections that have not sent their kind yet
+	maxGreeting  = 256             // connections that have not sent their kind yet, of strangers and of members each
+	maxOfEach    = 32              // of these, from one address of a stranger
 )
 
 // MuxConfig is the configuration of a Mux.
 type MuxConfig struct {
-	Network   Network
-	Bind      string               // address to listen on
-	Advertise string               // address under which other peers reach this one; empty: the bound address
-	Calls     func(net.Conn) error // takes the connections of calls, and closes those that it refuses; nil: they are closed
-	Logger    *slog.Logger         // nil: nothing is logged
+	Network   Network                // if it is a [Prover], connections without a proof are closed
+	Bind      string                 // address to listen on
+	Advertise string                 // address under which other peers reach this one; empty: the bound address
+	Calls     Calls                  // nil: connections of calls are closed
+	Member    func(host string) bool // whether an address is that of a member; nil: all are strangers
+	Logger    *slog.Logger           // nil: nothing is logged
 }
+
+// Calls takes the connections of calls with the id that the caller has proven, and closes those that it refuses.
+type Calls func(conn net.Conn, proven model.PeerID) error
 
 // Mux is a peer's one listener. It reads the first byte of each connection and passes it on to Raft or to the
 // call server; a connection that sends nothing within five seconds, or an unknown kind, is closed.
@@ -38,8 +45,10 @@ type Mux struct {
 	listener net.Listener
 	address  net.Addr
 	raft     *stream
-	calls    func(net.Conn) error
-	greeting *conns.Set
+	calls    Calls
+	network  Network
+	greeting [2]*conns.Set // of strangers and of members: strangers cannot take the places of members
+	member   func(host string) bool
 	log      *slog.Logger
 	stop     chan struct{}
 	once     sync.Once
@@ -71,7 +80,9 @@ func Listen(config MuxConfig) (*Mux, error) {
 		address:  address,
 		raft:     newStream(config.Network, address),
 		calls:    config.Calls,
-		greeting: conns.New(maxGreeting),
+		network:  config.Network,
+		greeting: [2]*conns.Set{conns.NewShared(maxGreeting, maxOfEach), conns.New(maxGreeting)},
+		member:   config.Member,
 		log:      log,
 		stop:     make(chan struct{}),
 	}
@@ -93,7 +104,8 @@ func (m *Mux) Close() error {
 	m.once.Do(func() {
 		close(m.stop)
 		err = m.listener.Close()
-		m.greeting.Close()
+		m.greeting[0].Close()
+		m.greeting[1].Close()
 		_ = m.raft.Close()
 	})
 	m.running.Wait()
@@ -127,21 +139,30 @@ func (m *Mux) accept() {
 
 // greet reads a connection's kind and passes it to its owner.
 func (m *Mux) greet(conn net.Conn) {
-	guest, err := m.greeting.Adopt(conn)
+	greeting := m.greeting[0]
+	if m.member != nil && m.member(conns.Host(conn)) {
+		greeting = m.greeting[1]
+	}
+	guest, err := greeting.Adopt(conn)
 	if err != nil {
 		m.log.Warn("connection refused", "from", conn.RemoteAddr(), "reason", err)
 		return
 	}
 	kind, err := readKind(guest)
-	if err == nil && kind == kindRaft {
-		err = m.raft.deliver(m.greeting.Release(guest))
-	} else if err == nil && kind == kindCall && m.calls != nil {
-		err = m.calls(m.greeting.Release(guest))
-	} else {
+	id := model.PeerID("")
+	if err == nil {
+		id, err = prove(m.network, conn)
+	}
+	switch {
+	case err != nil:
 		_ = guest.Close()
-		if err == nil {
-			err = fmt.Errorf("first byte %#x is none that is served here", kind)
-		}
+	case kind == kindRaft:
+		err = m.raft.deliver(greeting.Release(guest))
+	case kind == kindCall && m.calls != nil:
+		err = m.calls(greeting.Release(guest), id)
+	default:
+		_ = guest.Close()
+		err = fmt.Errorf("first byte %#x is none that is served here", kind)
 	}
 	if err != nil {
 		m.log.Warn("connection refused", "from", conn.RemoteAddr(), "reason", err)
@@ -159,9 +180,17 @@ func readKind(conn net.Conn) (byte, error) {
 	return first[0], conn.SetReadDeadline(time.Time{})
 }
 
-// DialCall opens a stream for calls to another peer's Mux.
-func DialCall(network Network, address string, timeout time.Duration) (net.Conn, error) {
-	return dialKind(network, address, kindCall, timeout)
+// DialCall opens a stream for calls to another peer's Mux. If the id of that peer is given, the other side must prove
+// that id, where the network can.
+func DialCall(network Network, to peer.Server, timeout time.Duration) (net.Conn, error) {
+	conn, err := dialKind(network, to.Address, kindCall, timeout)
+	if err != nil || to.ID == "" {
+		return conn, err
+	}
+	if id, err := prove(network, conn); err != nil || id != "" && id != to.ID {
+		return nil, errors.Join(fmt.Errorf("at %s is peer %q in place of %q: check the addresses of the two (%w)", to.Address, id, to.ID, err), conn.Close())
+	}
+	return conn, nil
 }
 
 // dialKind opens a stream and sends its kind.

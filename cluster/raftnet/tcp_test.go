@@ -23,7 +23,7 @@ import (
 )
 
 // listenTCP opens a Mux on loopback.
-func listenTCP(t *testing.T, calls func(net.Conn) error) *raftnet.Mux {
+func listenTCP(t *testing.T, calls raftnet.Calls) *raftnet.Mux {
 	t.Helper()
 	mux, err := raftnet.Listen(raftnet.MuxConfig{Network: raftnet.TCP{}, Bind: "127.0.0.1:0", Calls: calls})
 	if err != nil {
@@ -125,8 +125,8 @@ func TestCallOverTCP(t *testing.T) {
 	})
 	mux := listenTCP(t, server.Admit)
 	to := peer.Server{Address: mux.Addr().String()}
-	client := call.NewClient("p9", func(address string, timeout time.Duration) (net.Conn, error) {
-		return raftnet.DialCall(raftnet.TCP{}, address, timeout)
+	client := call.NewClient("p9", func(to peer.Server, timeout time.Duration) (net.Conn, error) {
+		return raftnet.DialCall(raftnet.TCP{}, to, timeout)
 	})
 	var callers sync.WaitGroup
 	for i := range 200 {

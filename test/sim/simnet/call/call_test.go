@@ -116,8 +116,8 @@ func inCallWorld(t *testing.T, f func(t *testing.T, w *callWorld)) {
 var b = peer.Server{ID: "b", Address: "b:1"}
 
 func newClient(self model.PeerID, network raftnet.Network) *call.Client {
-	return call.NewClient(self, func(address string, timeout time.Duration) (net.Conn, error) {
-		return raftnet.DialCall(network, address, timeout)
+	return call.NewClient(self, func(to peer.Server, timeout time.Duration) (net.Conn, error) {
+		return raftnet.DialCall(network, to, timeout)
 	})
 }
 
