@@ -51,7 +51,7 @@ func TestANewUserOfAnOldName(t *testing.T) {
 	s.do(http.MethodDelete, "/queue/2", "", as(operatr)...).into(new(wire.Done))
 }
 
-// A token is good for 90 days unless another time is given, or none; a node's has no end. Its
+// A token is good for 90 days unless another time is given, or none. Its
 // last week is announced with every answer.
 func TestTokensExpireByDefault(t *testing.T) {
 	t.Parallel()
@@ -61,8 +61,6 @@ func TestTokensExpireByDefault(t *testing.T) {
 		`{"user":"ann"}`:                                          now.Add(90 * 24 * time.Hour),
 		`{"user":"ann","expires_in":"8d"}`:                        now.Add(8 * 24 * time.Hour),
 		`{"user":"ann","expires_in":"never"}`:                     {},
-		`{"role":"agent","node":"n7"}`:                            {},
-		`{"role":"agent","node":"n7","expires_in":"1h"}`:          now.Add(time.Hour),
 		`{"user":"nightly","role":"user","expires_in":"never"}`:   {},
 		`{"user":"nightly2","role":"user","expires_in":31536000}`: now.Add(365 * 24 * time.Hour),
 	} {
@@ -75,7 +73,7 @@ func TestTokensExpireByDefault(t *testing.T) {
 	for _, life := range []string{`"forever"`, "0", "-1", `""`, `"11y"`} {
 		s.do(http.MethodPost, "/tokens", `{"user":"ann","expires_in":`+life+`}`, as(adam)...).about("expires_in")
 	}
-	s.do(http.MethodPost, "/tokens", `{"role":"agent"}`, as(adam)...).about("node")
+	s.do(http.MethodPost, "/tokens", `{"role":"agent"}`, as(adam)...).about("role")
 	var made wire.MadeToken
 	s.do(http.MethodPost, "/tokens", `{"user":"ann","expires_in":"8d"}`, as(adam)...).into(&made)
 	var who wire.Whoami

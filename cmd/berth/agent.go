@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -15,7 +16,6 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
@@ -32,13 +32,15 @@ import (
 	"github.com/berth-gpu/berth/node/runner"
 	"github.com/berth-gpu/berth/node/runner/isolate"
 	"github.com/berth-gpu/berth/node/runner/process"
+	"github.com/berth-gpu/berth/trust"
 )
 
 const agentLong = `Run the agent of a GPU host, which runs the cluster's jobs on this host.
 
   berth agent --node gpu1 --data-dir a1 --peers 127.0.0.1:10001,127.0.0.1:10002 --gpus sim:8
 
-Each job runs under a supervisor of its own, which continues when the agent ends; an
+The agent needs the certificate of its node in the folder "trust" of its data folder: berth cert
+issue makes one. Each job runs under a supervisor of its own, which continues when the agent ends; an
 agent that is started again over the same data folder takes over the running jobs.
 
 Simulated GPUs and the machine's identity belong to the data folder: several nodes with
@@ -52,7 +54,6 @@ type agent struct {
 
 	labels   model.Labels
 	gpus     gpuSource
-	token    string // of the file or the environment; empty: the agent does not authenticate
 	settings *config.Loaded
 }
 
@@ -79,17 +80,15 @@ func newAgent() *cobra.Command {
 func resolveAgent(c *config.Loaded) (*agent, error) {
 	h := &holding{Loaded: c}
 	a := h.agent()
-	a.token = h.token()
 	for _, p := range a.Peers {
-		if err := onLoopback(p); err != nil && a.token == "" {
-			h.refuse("%s: %w; or authenticate, with --token-file", h.At("agent.peers"), err)
+		if err := cli.CheckAddress(p); err != nil {
+			h.refuse("%s: %w", h.At("agent.peers"), err)
 		}
 	}
 	return a, errors.Join(h.wrong...)
 }
 
-// agent returns an agent's settings without its token, whose file only the agent's own account may
-// read.
+// agent returns an agent's settings.
 func (h *holding) agent() *agent {
 	a := &agent{Agent: h.Agent, settings: h.Loaded}
 	if a.DataDir == "" && !h.open("agent.data_dir") {
@@ -114,7 +113,7 @@ func (h *holding) agent() *agent {
 	if host, isAny := strings.CutSuffix(listen, ":0"); isAny {
 		listen = host + ":1" // any other port is judged the same way
 	}
-	if err := onLoopback(listen); err != nil {
+	if err := cli.CheckOwnAddress(listen); err != nil {
 		h.refuse("%s: %w", h.At("agent.listen"), err)
 	}
 	return a
@@ -137,6 +136,10 @@ func (a *agent) serve(ctx context.Context, stderr io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, j.Close()) }()
+	credentials, err := openCredentials(a.DataDir, trust.RoleNode, a.Node)
+	if err != nil {
+		return err
+	}
 	boot, err := process.BootID()
 	if err != nil {
 		return fmt.Errorf("the kernel's boot id cannot be read: %w", err)
@@ -153,10 +156,11 @@ func (a *agent) serve(ctx context.Context, stderr io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	l, err := cli.Network{}.Listen(a.Listen)
+	plain, err := net.Listen("tcp", a.Listen)
 	if err != nil {
 		return explainListen(a.Listen, err)
 	}
+	l := tls.NewListener(plain, credentials.Server(trust.DemandPeer))
 	rules := rankRules(&a.Ranks, j.Dir(), run.Path)
 	ranks, err := openRanks(ctx, process.Options{
 		Run: run, Rules: rules, Devices: a.gpus.guard(), Home: process.Home{Dir: j.Dir(), Lineage: j.Lineage()},
@@ -177,7 +181,7 @@ func (a *agent) serve(ctx context.Context, stderr io.Writer) (err error) {
 	return a.live(ctx, node.Config{
 		Self: self, Keep: node.Keep{Bytes: a.Keep.Bytes, Dir: a.Keep.Dir}, Journal: j, Run: run, Runner: ranks, GPUs: gpus, Peers: a.Peers,
 		Clock: process.Now, Log: log, Disks: []string{rules.Checkpoints}, Ready: ranks.Ready,
-	}, node.History{Node: self.Node, GPUs: gpus}, l)
+	}, node.History{Node: self.Node, GPUs: gpus}, l, credentials)
 }
 
 const ownRemedy = "start the agent as root with --run-as-users, or with --shared-account if all users may read what this account may"
@@ -207,18 +211,6 @@ func (a *agent) openRun(j *journal.Journal, boot string, log *slog.Logger) (runn
 		log.Warn(warning)
 	}
 	return run, nil
-}
-
-// token returns the agent's token: that of its file, or of the environment.
-func (h *holding) token() string {
-	if h.Agent.TokenFile == "" {
-		return cli.TokenOfEnvironment()
-	}
-	token, err := cli.ReadTokenFile(h.Agent.TokenFile)
-	if err != nil {
-		h.refuse("%s: %w", h.At("agent.token_file"), err)
-	}
-	return token
 }
 
 // openRanks starts the runner of ranks, with the supervisor program that matches this version.
@@ -260,7 +252,7 @@ func (a *agent) accounts() (how model.Accounts, own string) {
 	switch u := &a.Ranks.Users; {
 	case u.On:
 		return model.AccountsUsers, own
-	case a.token == "" || u.Shared:
+	case u.Shared:
 		return model.AccountsShared, own
 	}
 	return model.AccountsOwn, own
@@ -279,10 +271,9 @@ func nodeLabels(list []string) (model.Labels, error) {
 }
 
 // live runs the agent and its server together until one of them ends.
-func (a *agent) live(ctx context.Context, c node.Config, past node.History, l net.Listener) error {
+func (a *agent) live(ctx context.Context, c node.Config, past node.History, l net.Listener, credentials *trust.Credentials) error {
 	calls, err := client.NewAgent(client.Options{
-		Addresses: a.Peers, Token: a.token, Dial: cli.Network{}.DialContext, UserAgent: "berth/" + build.Version(),
-		Expiring: func(at time.Time) { c.Log.Warn("token_expires", "at", at) },
+		Addresses: a.Peers, Dial: secureDial(credentials.Client()), UserAgent: "berth/" + build.Version(),
 	})
 	if err != nil {
 		return errors.Join(cli.Usage("%s: %w", a.settings.At("agent.peers"), err), l.Close())
@@ -293,6 +284,7 @@ func (a *agent) live(ctx context.Context, c node.Config, past node.History, l ne
 	served := make(chan error, 1)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	go keepRenewed(ctx, a.DataDir, credentials, askSign(calls), c.Log)
 	go func() {
 		served <- server.Serve(l)
 		cancel()

@@ -10,13 +10,14 @@ import (
 	"testing"
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
+	"github.com/berth-gpu/berth/trust"
 )
 
 // agentOf is a command line of an agent whose peers are not there.
 func agentOf(t *testing.T, more ...string) []string {
 	t.Helper()
 	return append([]string{
-		"agent", "--node", "n1", "--data-dir", filepath.Join(t.TempDir(), "a"), "--run-dir", t.TempDir(),
+		"agent", "--node", "n1", "--data-dir", certify(t, filepath.Join(t.TempDir(), "a"), trust.RoleNode, "n1"), "--run-dir", t.TempDir(),
 		"--peers", address(9), "--simulate-gpus", "2",
 	}, more...)
 }
@@ -42,8 +43,9 @@ func TestAgentCommandLines(t *testing.T) {
 		"no folder":        {[]string{"agent", "--node", "n1", "--peers", address(9)}, cli.ExitUsage, "--data-dir"},
 		"no name":          {[]string{"agent", "--data-dir", "x", "--peers", address(9)}, cli.ExitUsage, "--node"},
 		"no peers":         {[]string{"agent", "--data-dir", "x", "--node", "n1"}, cli.ExitUsage, "--peers"},
-		"a distant peer":   {agentOf(t, "--peers", "10.0.0.1:10000"), cli.ExitUsage, "not encrypted"},
-		"an open address":  {agentOf(t, "--listen", "0.0.0.0:0"), cli.ExitUsage, "not encrypted"},
+		"a peer's host":    {agentOf(t, "--peers", "10.0.0.1"), cli.ExitUsage, "is not host:port"},
+		"another's folder": {agentOf(t, "--node", "n2"), cli.ExitFailure, "is the folder of node \"n1\""},
+		"no certificate":   {agentOf(t, "--data-dir", filepath.Join(t.TempDir(), "none")), cli.ExitUsage, "has no certificate"},
 		"no address":       {agentOf(t, "--listen", "here"), cli.ExitUsage, "--listen"},
 		"too many GPUs":    {agentOf(t, "--simulate-gpus", "65"), cli.ExitUsage, "--simulate-gpus"},
 		"an unknown level": {agentOf(t, "--log-level", "loud"), cli.ExitUsage, "loud"},

@@ -83,7 +83,7 @@ auth:
 // The published file of the service is one that a peer runs with as it is: its keys let
 // in, and its defaults size workloads.
 func TestAPeerOfTheServiceFile(t *testing.T) {
-	p := spawn(t, "server", "--config", writeFile(t, serviceFile), "--http", apiAddress(1), "--data-dir", filepath.Join(t.TempDir(), "p1"), "--id", "p1", "--listen", address(1),
+	p := spawn(t, "server", "--config", writeFile(t, serviceFile), "--http", apiAddress(1), "--data-dir", onePeer(t), "--id", "p1", "--listen", address(1),
 		"--bootstrap", "p1="+address(1))
 	p.line(t, leads)
 	call := func(path, body string, headers ...string) (int, string) {
@@ -167,7 +167,7 @@ func force(t *testing.T, api *client.Client) map[string]string {
 // One peer that is started with the published file takes it over when it founds its
 // cluster; from then on the cluster's own word counts, whatever the file says.
 func TestAPeerOfAFile(t *testing.T) {
-	own := "\nserver:\n  id: p1\n  data_dir: " + filepath.Join(t.TempDir(), "p1") + "\n  listen: " + address(1) + "\n  http: " + apiAddress(1) +
+	own := "\nserver:\n  id: p1\n  data_dir: " + onePeer(t) + "\n  listen: " + address(1) + "\n  http: " + apiAddress(1) +
 		"\n  bootstrap: [p1=" + address(1) + "]\n"
 	path := writeFile(t, publishedFile+own)
 	p := spawn(t, "server", "--config", path)
@@ -212,7 +212,7 @@ func TestAStoppedBeginning(t *testing.T) {
 	t.Setenv("PORT", strings.TrimPrefix(apiAddress(1)[strings.LastIndex(apiAddress(1), ":"):], ":"))
 	host := apiAddress(1)[:strings.LastIndex(apiAddress(1), ":")]
 	path := writeFile(t, "server: {http: '"+host+":1'}\n") // the port comes from the environment
-	p := spawn(t, "server", "--config", path, "--data-dir", filepath.Join(t.TempDir(), "p1"), "--id", "p1", "--listen", address(1),
+	p := spawn(t, "server", "--config", path, "--data-dir", onePeer(t), "--id", "p1", "--listen", address(1),
 		"--bootstrap", "p1="+address(1))
 	p.line(t, leads)
 	p.line(t, "http="+apiAddress(1))
@@ -228,7 +228,7 @@ func TestAStoppedBeginning(t *testing.T) {
 // A peer that gets SIGHUP takes over what it can, and survives a wrong file.
 func TestHangup(t *testing.T) {
 	path := writeFile(t, "log: {level: info}\n")
-	p := spawn(t, "server", "--config", path, "--data-dir", filepath.Join(t.TempDir(), "p1"), "--id", "p1", "--listen", address(1),
+	p := spawn(t, "server", "--config", path, "--data-dir", onePeer(t), "--id", "p1", "--listen", address(1),
 		"--http", apiAddress(1), "--bootstrap", "p1="+address(1))
 	p.line(t, leads)
 	for _, step := range []struct{ text, says string }{
@@ -259,7 +259,7 @@ func TestHangupTakesTermsOver(t *testing.T) {
 	write(keys, owned(old))
 	write(rules, "forbidden: [{name: no-sudo, pattern: sudo}]\n")
 	path := writeFile(t, "auth: {enabled: true, keys_file: '"+keys+"', command_rules: '"+rules+"'}\n")
-	p := spawn(t, "server", "--config", path, "--data-dir", filepath.Join(t.TempDir(), "p1"), "--id", "p1", "--listen", address(1),
+	p := spawn(t, "server", "--config", path, "--data-dir", onePeer(t), "--id", "p1", "--listen", address(1),
 		"--http", apiAddress(1), "--bootstrap", "p1="+address(1))
 	p.line(t, leads)
 	with := func(key string) *client.Client {
@@ -319,7 +319,7 @@ func TestWrongSettings(t *testing.T) {
 	}{
 		"unknown":       {"server: {htpp: x}", "berth.yaml:1: there is no setting server.htpp; did you mean server.http?", nil},
 		"missing":       {"server: {id: p1}", "--data-dir (server.data_dir in the file) is missing", nil},
-		"of the file":   {"server: {id: p1, data_dir: x, listen: '0.0.0.0:7000'}", "berth.yaml:1: server.listen: 0.0.0.0:7000 can be reached", nil},
+		"of the file":   {"server: {id: p1, data_dir: x, listen: '0.0.0.0:7000'}", "berth.yaml:1: server.listen: 0.0.0.0:7000 stands for all addresses", nil},
 		"contradiction": {"server: {id: p1, data_dir: x, join: ['127.0.0.1:1']}", "--bootstrap founds a cluster and ", []string{"--bootstrap", "p1=127.0.0.1:7000"}},
 		"of a flag":     {"", "--raft-timeouts must be lan or wan, not \"far\"", []string{"--raft-timeouts", "far"}},
 	} {

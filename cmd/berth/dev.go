@@ -60,8 +60,11 @@ func bindCluster(cmd *cobra.Command, c *devcluster.Config) {
 }
 
 func (f *devFlags) run(ctx context.Context, out io.Writer) error {
-	if err := onLoopback(f.HTTP); err != nil {
+	if err := cli.CheckAddress(f.HTTP); err != nil {
 		return cli.Usage("--http: %w", err)
+	}
+	if !cli.OnLoopback(f.HTTP) {
+		return cli.Usage("--http: %s can be reached from other machines, and this cluster has no authentication: use a loopback address such as %s", f.HTTP, config.DefaultHTTP)
 	}
 	if f.Data == "" {
 		cache, err := os.UserCacheDir()

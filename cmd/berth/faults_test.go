@@ -11,6 +11,7 @@ import (
 
 	"github.com/berth-gpu/berth/cluster/raftstore"
 	"github.com/berth-gpu/berth/cmd/internal/cli"
+	"github.com/berth-gpu/berth/trust"
 )
 
 // openStore makes a data folder of peer p1, and lets go of it at the end of the
@@ -134,6 +135,13 @@ func TestFaultsAtStart(t *testing.T) {
 			if c.prepare != nil {
 				c.prepare(t, dir)
 			}
+			id := "p1"
+			if len(c.args) > 0 && c.args[0] == "--id" {
+				id = c.args[1]
+			}
+			if info, err := os.Stat(dir); err != nil || info.IsDir() {
+				certify(t, dir, trust.RolePeer, id)
+			}
 			args := []string{"server", "--log-level", "error", "--data", dir, "--id", "p1", "--listen", address(0), "--http", apiAddress(0)}
 			if c.args == nil || c.args[0] != "--id" {
 				args = append(args, "--bootstrap", "p1="+address(0))
@@ -158,7 +166,10 @@ func TestFaultsAtStart(t *testing.T) {
 
 // A command line that makes no sense is refused with exit code 2 and the reason.
 func TestUsageErrors(t *testing.T) {
-	founder := []string{"server", "--data-dir", filepath.Join(t.TempDir(), "data"), "--id", "p1", "--listen", address(0)}
+	data := filepath.Join(t.TempDir(), "data")
+	founder := []string{"server", "--data-dir", data, "--id", "p1", "--listen", address(0)}
+	none := []string{"server", "--data-dir", filepath.Join(t.TempDir(), "none"), "--id", "p1", "--listen", address(0), "--bootstrap", "p1=" + address(0)}
+	certify(t, data, trust.RolePeer, "p1")
 	for name, c := range map[string]struct {
 		args []string
 		says string
@@ -168,9 +179,9 @@ func TestUsageErrors(t *testing.T) {
 		"no folder":            {[]string{"server", "--id", "p1"}, "--data-dir"},
 		"no id":                {[]string{"server", "--data-dir", "d"}, "--id"},
 		"an argument":          {append(founder, "now"), `"now"`},
-		"an open address":      {append(founder, "--listen", "0.0.0.0:7000", "--join", address(1)), "not encrypted"},
 		"an open API":          {append(founder, "--http", "0.0.0.0:10000", "--join", address(1)), "--http"},
-		"a name for a host":    {append(founder, "--join", "example.org:7000"), "not encrypted"},
+		"no port":              {append(founder, "--join", "example.org"), "is not host:port"},
+		"no certificate":       {none, "berth init"},
 		"founding and joining": {append(founder, "--join", address(1), "--bootstrap", "p1="+address(0)), "one of them"},
 		"not a founder":        {append(founder, "--bootstrap", "p2="+address(1)), "does not list this peer"},
 		"founders that clash":  {append(founder, "--bootstrap", "p1="+address(0)+",p2="+address(0)), "share"},

@@ -18,7 +18,7 @@
 //	dev.go, demo.go, bench.go                         whole clusters on one machine
 //
 // What commands have in common is in cmd/internal/cli, and the commands of one subject each are in packages below:
-// cli/jobs, cli/fleet, cli/admin, cli/sim, cli/snapshot.
+// cli/jobs, cli/fleet, cli/admin, cli/certs, cli/sim, cli/snapshot.
 //
 // A failure is one line on standard error: what, where and what to do. The exit code is 0 after an
 // orderly end, 1 after a failure, 2 for a command line that is not valid, 3 for an object that does
@@ -37,6 +37,7 @@ import (
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/cli/admin"
+	"github.com/berth-gpu/berth/cmd/internal/cli/certs"
 	"github.com/berth-gpu/berth/cmd/internal/cli/fleet"
 	"github.com/berth-gpu/berth/cmd/internal/cli/jobs"
 	"github.com/berth-gpu/berth/cmd/internal/cli/sim"
@@ -95,6 +96,7 @@ func newRoot() *cobra.Command {
 	addGroup(root, groupUse, jobs.Commands()...)
 	addGroup(root, groupUse, fleet.Commands(jobs.ShowQueue)...)
 	addGroup(root, groupUse, admin.ForUsers()...)
+	addGroup(root, groupRun, certs.Commands()...)
 	addGroup(root, groupRun, newServer(), newAgent(), newDev(), newDemo(), newBench(), sim.New(), newConfig(), snapshot.New())
 	addGroup(root, groupRun, admin.ForOperators()...)
 	root.AddCommand(newSupervise(), newVersion())

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/berth-gpu/berth/trust"
 )
 
 // Servers and agents close a data folder that others could enter, say so, and make files for their
@@ -20,9 +22,7 @@ func TestDataFoldersAreClosed(t *testing.T) {
 		"agent":  {[]string{"agent", "--node", "n1", "--run-dir", t.TempDir(), "--peers", address(9), "--simulate-gpus", "1"}, "agent started"},
 	} {
 		dir := filepath.Join(t.TempDir(), "data")
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		certify(t, dir, map[string]trust.Role{"server": trust.RolePeer, "agent": trust.RoleNode}[name], map[string]string{"server": "p1", "agent": "n1"}[name])
 		if err := os.Chmod(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}

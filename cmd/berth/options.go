@@ -2,10 +2,7 @@ package main
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -31,7 +28,7 @@ type options struct {
 	http      string        // address of the API
 	founders  []peer.Server // empty: this peer founds no cluster
 	seeds     []string      // addresses to join at; empty: this peer joins none
-	cluster   string        // empty: the cluster of the data folder or of the join
+	cluster   string        // of the certificate
 	timeouts  cluster.Timeouts
 	level     slog.Level
 	minFree   uint64 // bytes; 0: the store's default
@@ -83,7 +80,7 @@ func (h *holding) peer() options {
 	s := &h.Server
 	o := options{
 		data: s.DataDir, id: model.PeerID(s.ID), listen: s.Listen, advertise: cmp.Or(s.Advertise, s.Listen), http: s.HTTP,
-		cluster: s.ClusterID, seeds: s.Join, minFree: s.MinFree << 20, timeouts: timeouts(s.Timeouts), level: h.Level,
+		seeds: s.Join, minFree: s.MinFree << 20, timeouts: timeouts(s.Timeouts), level: h.Level,
 		parts: parts{shared: h.Cluster, audit: archive.Rotation{Dir: s.Audit.Dir, Size: s.Audit.MiB << 20, Keep: s.Audit.Keep}},
 	}
 	if o.data == "" && !h.open("server.data_dir") {
@@ -95,16 +92,10 @@ func (h *holding) peer() options {
 	if len(s.Bootstrap) > 0 && len(s.Join) > 0 {
 		h.refuse("%s founds a cluster and %s joins one: give one of them", h.At("server.bootstrap"), h.At("server.join"))
 	}
-	if o.cluster != "" && !model.Name(o.cluster) {
-		h.refuse("%s must be a name of at most 128 bytes", h.At("server.cluster_id"))
-	}
 	o.api = h.terms()
 	h.addresses(&o)
 	if len(s.Bootstrap) > 0 {
 		o.founders = h.founders(&o)
-	}
-	if o.cluster == "" && len(o.founders) > 0 {
-		o.cluster = clusterOf(o.founders)
 	}
 	return o
 }
@@ -168,28 +159,34 @@ func timeouts(name string) cluster.Timeouts {
 // addresses checks the listen addresses of a peer and the addresses of its seeds.
 func (h *holding) addresses(o *options) {
 	for _, v := range []struct{ name, address string }{{"server.listen", o.listen}, {"server.advertise", o.advertise}} {
-		if err := onLoopback(v.address); err != nil && (v.name == "server.listen" || v.address != o.listen) {
+		check := cli.CheckOwnAddress
+		if v.name == "server.listen" && o.advertise != o.listen {
+			check = cli.CheckAddress
+		}
+		if err := check(v.address); err != nil && (v.name == "server.listen" || v.address != o.listen) {
 			h.refuse("%s: %w", h.At(v.name), err)
 		}
 	}
 	if _, _, bad := net.SplitHostPort(o.http); bad != nil {
 		h.refuse("%s: %q is not host:port, such as %s", h.At("server.http"), o.http, config.DefaultHTTP)
-	} else if err := onLoopback(o.http); err != nil && !o.api.asks && !h.Unread("auth.enabled") {
-		h.refuse("%s: %w; or turn authentication on, with --auth", h.At("server.http"), err)
+	} else if err := cli.CheckAddress(o.http); err != nil {
+		h.refuse("%s: %w", h.At("server.http"), err)
+	} else if !cli.OnLoopback(o.http) && !o.api.asks && !h.Unread("auth.enabled") {
+		h.refuse("%s: %s can be reached from other machines, and callers are not asked for tokens: turn authentication on with --auth, or use a "+
+			"loopback address", h.At("server.http"), o.http)
 	}
 	if o.http == o.listen {
 		h.refuse("%s and %s are the same address: give the API another, such as %s", h.At("server.http"), h.At("server.listen"),
 			config.DefaultHTTP)
 	}
 	for _, address := range o.seeds {
-		if err := onLoopback(address); err != nil {
+		if err := cli.CheckAddress(address); err != nil {
 			h.refuse("%s: %w", h.At("server.join"), err)
 		}
 	}
 }
 
-// founders reads the list of founders. The cluster's id follows from the list, so that all founders
-// compute the same id without communication.
+// founders reads the list of founders.
 func (h *holding) founders(o *options) (all []peer.Server) {
 	here, before := h.At("server.bootstrap"), len(h.wrong)
 	for _, entry := range h.Server.Bootstrap {
@@ -198,7 +195,7 @@ func (h *holding) founders(o *options) (all []peer.Server) {
 			h.refuse("%s: %q is not id=address", here, entry)
 			continue
 		}
-		if err := onLoopback(address); err != nil {
+		if err := cli.CheckAddress(address); err != nil {
 			h.refuse("%s: peer %s: %w", here, id, err)
 		}
 		for _, other := range all {
@@ -217,30 +214,4 @@ func (h *holding) founders(o *options) (all []peer.Server) {
 			h.At("server.id"), h.At("server.advertise"))
 	}
 	return all
-}
-
-// clusterOf derives a cluster's id from its founders, independent of their order.
-func clusterOf(founders []peer.Server) string {
-	lines := make([]string, 0, len(founders))
-	for _, s := range founders {
-		lines = append(lines, fmt.Sprintf("%s=%s\n", s.ID, s.Address))
-	}
-	slices.Sort(lines)
-	sum := sha256.Sum256([]byte(strings.Join(lines, "")))
-	return hex.EncodeToString(sum[:16])
-}
-
-// onLoopback refuses every address that another machine could reach: the traffic between peers is
-// not encrypted yet, and any program that reaches a peer's listener can take its log over. The API
-// may listen elsewhere if it authenticates callers.
-func onLoopback(address string) error {
-	host, port, err := net.SplitHostPort(address)
-	if err != nil || port == "" || port == "0" {
-		return fmt.Errorf("%q is not host:port with a port above 0, such as 127.0.0.1:7000", address)
-	}
-	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
-		return fmt.Errorf("%s can be reached from other machines, and connections between peers are not encrypted yet: "+
-			"use a loopback address such as 127.0.0.1:%s", address, port)
-	}
-	return nil
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/config"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/trust"
 )
 
 // ownerOnly is the umask of servers and agents: their files contain secrets and users' commands,
@@ -53,6 +54,8 @@ type service struct {
 	peer  *cluster.Peer
 	web   web
 
+	credentials *trust.Credentials
+
 	settings *config.Loaded
 }
 
@@ -77,7 +80,7 @@ func (s *service) Run(ctx context.Context) error {
 	if err := s.open(); err != nil {
 		return err
 	}
-	if err := s.web.listen(&s.o); err != nil {
+	if err := s.web.listen(&s.o, s.credentials); err != nil {
 		return errors.Join(err, s.store.Close())
 	}
 	if err := s.start(); err != nil {
@@ -102,18 +105,32 @@ func (s *service) Run(ctx context.Context) error {
 // Close writes the queued lines of the log.
 func (s *service) Close() { s.out.close(flushLimit) }
 
-func (s *service) open() error {
+func (s *service) open() (err error) {
+	if s.credentials, err = openCredentials(s.o.data, trust.RolePeer, string(s.o.id)); err != nil {
+		return err
+	}
+	s.o.cluster = s.credentials.Own().Cluster
+	cluster := s.o.cluster
+	if len(s.o.founders) == 0 {
+		cluster = "" // the folder is of the cluster once the peer has joined
+	}
 	store, err := raftstore.Open(raftstore.Options{
-		Dir: s.o.data, PeerID: string(s.o.id), ClusterID: s.o.cluster, MinFree: s.o.minFree, Logger: s.log,
+		Dir: s.o.data, PeerID: string(s.o.id), ClusterID: cluster, MinFree: s.o.minFree, Logger: s.log,
 	})
 	if err != nil {
 		return explainStore(err)
 	}
 	s.store = store
-	if s.o.cluster = store.Identity().ClusterID; s.o.cluster != "" || len(s.o.seeds) > 0 {
-		return nil
+	switch known := store.Identity().ClusterID; {
+	case known == "" && len(s.o.seeds) == 0:
+		err = cli.Usage("%s belongs to no cluster yet: found one with --bootstrap, or join one with --join", s.o.data)
+	case known != "" && known != s.o.cluster:
+		err = fmt.Errorf("%s belongs to cluster %s, and the certificate in it is of cluster %s: put the right certificate back, or name another --data-dir", s.o.data, known, s.o.cluster)
 	}
-	return errors.Join(cli.Usage("%s belongs to no cluster yet: found one with --bootstrap, or join one with --join", s.o.data), store.Close())
+	if err != nil {
+		return errors.Join(err, store.Close())
+	}
+	return nil
 }
 
 func (s *service) start() error {
@@ -122,7 +139,7 @@ func (s *service) start() error {
 			ID: s.o.id, RaftAddress: s.o.advertise, APIAddress: s.o.http, Level: command.Level, Version: build.Version(),
 		},
 		Cluster: s.o.cluster, Bind: s.o.listen,
-		Network: cli.Network{},
+		Network: trust.Network{Credentials: s.credentials, Open: cli.DialPlain},
 		Stores:  cluster.Stores{Log: s.store.Logs(), Stable: s.store.Stable(), Snapshots: s.store.Snapshots(), Space: s.store.FreeSpace, Folder: s.store},
 		Clock:   clock{}, Logger: s.log,
 		Halt: s.halt, Joined: s.store.SetCluster,

@@ -13,7 +13,9 @@ import (
 
 const serverLong = `Run one peer of a cluster.
 
-Three peers found a cluster by being started with the same list:
+A peer needs a certificate of its cluster in the folder "trust" of its data folder: berth init
+makes the first, berth cert issue those of others. Three peers found a cluster by being started
+with the same list:
 
   berth server --data-dir p1 --id p1 --listen 127.0.0.1:7001 --bootstrap p1=127.0.0.1:7001,p2=127.0.0.1:7002,p3=127.0.0.1:7003
 

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -45,6 +44,7 @@ func waitAny(t *testing.T, text string, peers ...*child) (which int) {
 // fourth peer is taken in.
 func TestThreePeersElectAndHandOver(t *testing.T) {
 	dir := t.TempDir()
+	certifyPeers(t, dir, "p1", "p2", "p3", "p4")
 	var list []string
 	for i := 1; i <= 3; i++ {
 		list = append(list, fmt.Sprintf("p%d=%s", i, address(i)))
@@ -78,6 +78,7 @@ func TestThreePeersElectAndHandOver(t *testing.T) {
 // and comes back under a new id; meanwhile the others serve.
 func TestAPeerWithoutItsFolderIsRefused(t *testing.T) {
 	dir := t.TempDir()
+	certifyPeers(t, dir, "p1", "p2", "p3", "p4")
 	var list []string
 	for i := 1; i <= 3; i++ {
 		list = append(list, fmt.Sprintf("p%d=%s", i, address(i)))
@@ -105,6 +106,7 @@ func TestAPeerWithoutItsFolderIsRefused(t *testing.T) {
 		if err := os.RemoveAll(filepath.Join(dir, "p2")); err != nil {
 			t.Fatal(err)
 		}
+		certifyPeers(t, dir, "p1", "p2")
 		peers["p2"] = start(2, way...)
 		if code := peers["p2"].exit(t); code != cli.ExitFailure {
 			t.Errorf("%v: exit code %d, want %d", way, code, cli.ExitFailure)
@@ -124,6 +126,7 @@ func TestAPeerWithoutItsFolderIsRefused(t *testing.T) {
 // other, and a key means the same job everywhere, also after its leader was killed.
 func TestThreePeersServeOneAPI(t *testing.T) {
 	dir := t.TempDir()
+	certifyPeers(t, dir, "p1", "p2", "p3", "p4")
 	var list []string
 	for i := 1; i <= 3; i++ {
 		list = append(list, fmt.Sprintf("p%d=%s", i, address(i)))
@@ -193,15 +196,4 @@ func dial(t *testing.T, addresses ...string) *client.Client {
 	}
 	t.Cleanup(c.Close)
 	return c
-}
-
-// The id that founders derive depends on the founders and not on their order.
-func TestClusterOfFounders(t *testing.T) {
-	a, b := peer.Server{ID: "a", Address: "127.0.0.1:1"}, peer.Server{ID: "b", Address: "127.0.0.1:2"}
-	if clusterOf([]peer.Server{a, b}) != clusterOf([]peer.Server{b, a}) {
-		t.Error("the order of the list changes the id")
-	}
-	if clusterOf([]peer.Server{a}) == clusterOf([]peer.Server{a, b}) {
-		t.Error("other founders, same id")
-	}
 }

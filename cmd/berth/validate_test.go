@@ -17,8 +17,8 @@ func TestValidateHoldsSettingsAgainstEachOther(t *testing.T) {
 	rules := writeFile(t, "forbidden: [{name: x, pattern: '('}]\nworkdirs: [here]\n")
 	for text, says := range map[string][]string{
 		"server:\n  http: 0.0.0.0:10000\n  data_dir: p1\n": {"berth.yaml:2: server.http: 0.0.0.0:10000 can be reached from other machines"},
-		"server:\n  http: here\n  listen: 10.0.0.1:7000\n  join: ['10.0.0.2:7000']\n  bootstrap: [p1]\n": {
-			"berth.yaml:2: server.http: \"here\" is not host:port", "berth.yaml:3: server.listen: 10.0.0.1:7000", "berth.yaml:4: server.join: 10.0.0.2:7000",
+		"server:\n  http: here\n  listen: 10.0.0.1\n  join: ['10.0.0.2']\n  bootstrap: [p1]\n": {
+			"berth.yaml:2: server.http: \"here\" is not host:port", "berth.yaml:3: server.listen: \"10.0.0.1\" is not host:port", "berth.yaml:4: server.join: \"10.0.0.2\" is not host:port",
 			"berth.yaml:5: server.bootstrap founds a cluster and berth.yaml:4: server.join joins one", "berth.yaml:5: server.bootstrap: \"p1\" is not id=address",
 		},
 		"server:\n  id: p3\n  bootstrap: [p1=127.0.0.1:7001, p2=127.0.0.1:7002]\n":              {"berth.yaml:3: server.bootstrap does not list this peer as p3="},
@@ -53,7 +53,6 @@ func TestValidateTakesAPartForAPart(t *testing.T) {
 	for _, text := range []string{
 		"", "server: {bootstrap: [p1=127.0.0.1:7001, p2=127.0.0.1:7002]}\n", "server: {id: p2, bootstrap: [p1=127.0.0.1:7001, p2=127.0.0.1:7002]}\n",
 		"server: {listen: '127.0.0.1:7002', bootstrap: [p1=127.0.0.1:7001, p2=127.0.0.1:7002]}\n", "agent: {peers: ['10.0.0.1:10000']}\n",
-		"agent: {token_file: /nowhere/token, node: n1}\n",
 	} {
 		if code, out, errs := called("config", "validate", writeFile(t, text)); code != 0 {
 			t.Errorf("%q: exit code %d, %s%s", text, code, out, errs)

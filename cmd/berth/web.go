@@ -19,6 +19,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/admin"
 	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/plug"
+	"github.com/berth-gpu/berth/trust"
 )
 
 // drainLimit bounds the requests that are under way at the end.
@@ -35,14 +36,15 @@ type web struct {
 }
 
 // listen binds the address, before other parts are started.
-func (w *web) listen(o *options) (err error) {
-	w.listener, err = cli.Network{}.Listen(o.http)
+func (w *web) listen(o *options, credentials *trust.Credentials) error {
+	l, err := net.Listen("tcp", o.http)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return fmt.Errorf("%s: another process listens on this address; stop it, or choose another with --http", o.http)
 	case err != nil:
 		return fmt.Errorf("the API cannot listen: %w; choose another address with --http", err)
 	}
+	w.listener = &trust.Listener{Listener: l, Config: credentials.Server(trust.DemandMember), Plain: cli.OnLoopback(o.http)}
 	return nil
 }
 
@@ -58,7 +60,8 @@ func (w *web) serve(s *service) error {
 	answers, calls := s.peer.Calls()
 	effect := &shadow{state: joint.State, log: s.log}
 	api := httpapi.New(core.Config{
-		Self: s.o.id, Version: build.Version(), Dial: cli.Network{}.DialContext, Log: s.log, Settings: shared{},
+		Self: s.o.id, Version: build.Version(), Dial: agentDial(s.credentials, joint.State), Prove: core.ByCertificate,
+		Certify: nodeSign(s.o.data), Log: s.log, Settings: shared{},
 		Metrics: []prometheus.Collector{effect}, Asks: s.o.api.asks, Terms: s.o.api.terms, Own: []string{s.o.http}, Hosts: s.o.api.hosts,
 		Peer: core.Peer{
 			Proposer: joint, Reader: joint, Members: joint, Telemetry: s.peer.Soft().Board, Tails: tails, Beats: joint,
@@ -69,6 +72,7 @@ func (w *web) serve(s *service) error {
 	ctx, stop := context.WithCancel(context.Background())
 	w.api, w.stop, w.failed = api, stop, make(chan error, 1)
 	go joint.Watch(ctx)
+	go keepRenewed(ctx, s.o.data, s.credentials, ownSign(s.o.data), s.log)
 	go effect.run(ctx)
 	go core.FoundAccess(ctx, api, s.tellFirst)
 	go admin.CheckRecords(ctx, api)

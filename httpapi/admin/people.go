@@ -85,8 +85,7 @@ func (a people) tokens(ctx context.Context, _ *struct{}) (*core.Answer[wire.Toke
 	return &core.Answer[wire.Tokens]{Index: s.Index, Body: out}, nil
 }
 
-// tokenLife is the default lifetime of a token. A node's token has no end by default, since its end
-// would end the node's jobs: it is good for one node's agent and nothing else.
+// tokenLife is the default lifetime of a token.
 const tokenLife = wire.Lifetime(90 * 24 * time.Hour)
 
 // make makes a token. The token is drawn before the proposal, so that a second try under the same
@@ -97,21 +96,10 @@ func (a people) make(ctx context.Context, in *core.BodyInput, body *wire.MakeTok
 	if c.Role, err = intake.Role(body.Role); err != nil {
 		return nil, err
 	}
-	switch agent := c.Role == model.RoleAgent; {
-	case agent && body.User != "":
-		return nil, problem.Invalid("user", "must be left out: a token of the role agent belongs to a node")
-	case agent && body.Node == "":
-		return nil, problem.Invalid("node", "must be given with the role agent: a token is good for one node only")
-	case agent:
-		c.User = body.Node
-	case body.Node != "":
-		return nil, problem.Invalid("node", "must be left out unless the role is agent")
-	}
-	life := tokenLife
 	if c.Role == model.RoleAgent {
-		life = 0
+		return nil, problem.Invalid("role", "must be viewer, user, operator or admin: agents have certificates in place of tokens (berth cert issue node)")
 	}
-	if life = intake.Or(body.ExpiresIn, life); life != 0 {
+	if life := intake.Or(body.ExpiresIn, tokenLife); life != 0 {
 		in := time.Duration(life)
 		if in < time.Minute || in > 10*model.MaxDuration {
 			return nil, problem.Invalid("expires_in", "must be a minute to 10 years, or never")

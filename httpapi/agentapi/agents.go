@@ -20,6 +20,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/apply"
 	"github.com/berth-gpu/berth/httpapi/agentwire"
+	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/forward"
 	"github.com/berth-gpu/berth/httpapi/problem"
@@ -49,6 +50,7 @@ func (a agents) route() {
 	post(a, agentwire.PathBlob, nil, a.blob)
 	post(a, agentwire.PathTail, nil, a.tail)
 	post(a, agentwire.PathSilence, nil, a.silence)
+	post(a, agentwire.PathCertificate, nil, a.certify)
 	core.AnswerCall(a.api, copyTail, a.takeTail)
 }
 
@@ -269,6 +271,20 @@ func (a agents) blob(ctx context.Context, q *agentwire.Fetch) (*agentwire.Conten
 		return nil, 0, problem.Refuse(wire.CodeNotFound, "no job has a script or environment with this hash")
 	}
 	return &agentwire.Content{Data: blob.Data}, s.Index, nil
+}
+
+// certify issues another certificate for the node of the caller's present one.
+func (a agents) certify(ctx context.Context, q *agentwire.Certify) (*agentwire.Certified, uint64, error) {
+	c := auth.From(ctx)
+	if a.api.Config.Certify == nil || c.Kind != auth.Node {
+		return nil, 0, core.Denied("only an agent with a certificate can have that renewed: join the host with berth join node")
+	}
+	signed, err := a.api.Config.Certify(model.NodeID(c.Name), q.Request, q.Life)
+	if err != nil {
+		return nil, 0, problem.Refuse(wire.CodeInvalid, err.Error())
+	}
+	a.api.Log.Info("certificate_issued", "node", c.Name)
+	return &agentwire.Certified{Certificate: signed.Certificate, Authorities: signed.Authorities}, a.api.Peer.Reader.State().Index, nil
 }
 
 // copyTail is the call by which a peer gives the others a copy of the end of a rank's output.

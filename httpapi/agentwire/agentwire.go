@@ -27,6 +27,8 @@ const (
 	PathBlob      = "/agent/blob"      // Fetch -> Content
 	PathTail      = "/agent/tail"      // Tail -> nothing
 	PathSilence   = "/agent/silence"   // nothing -> Silence, of the peer that is asked
+
+	PathCertificate = "/agent/certificate" // Certify -> Certified, of the peer that is asked
 )
 
 // MaxBody bounds a request, in bytes.
@@ -134,6 +136,18 @@ type Reported struct {
 // Fetch asks for a script or an environment by hash.
 type Fetch struct {
 	Hash model.Hash `cbor:"1,keyasint"`
+}
+
+// Certify asks for another certificate of the caller's own node.
+type Certify struct {
+	Request []byte        `cbor:"1,keyasint"` // PKCS #10
+	Life    time.Duration `cbor:"2,keyasint"` // at most
+}
+
+// Certified is the answer.
+type Certified struct {
+	Certificate []byte `cbor:"1,keyasint"` // X.509
+	Authorities []byte `cbor:"2,keyasint"` // PEM
 }
 
 // Content is the answer. An environment is "NAME=value" texts joined by NUL.

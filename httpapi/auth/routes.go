@@ -112,5 +112,5 @@ func adminRules() []Rule {
 
 func agentRules() []Rule {
 	return rules(http.MethodPost, model.RoleAgent, "/agent/register", "/agent/renew", "/agent/desired", "/agent/report",
-		"/agent/inventory", "/agent/blob", "/agent/silence", "/agent/tail")
+		"/agent/inventory", "/agent/blob", "/agent/silence", "/agent/tail", "/agent/certificate")
 }

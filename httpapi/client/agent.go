@@ -76,6 +76,12 @@ func (a *Agent) Blob(ctx context.Context, hash model.Hash) (string, error) {
 	return out.Data, nil
 }
 
+// Certify returns another certificate for the node of the present one.
+func (a *Agent) Certify(ctx context.Context, q *agentwire.Certify) (*agentwire.Certified, error) {
+	out := &agentwire.Certified{}
+	return out, a.call(ctx, &request{path: agentwire.PathCertificate}, q, out)
+}
+
 // Tail sends the end of a rank's output to the peers.
 func (a *Agent) Tail(ctx context.Context, q *agentwire.Tail) error {
 	return a.call(ctx, &request{path: agentwire.PathTail}, q, nil)

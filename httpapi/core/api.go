@@ -31,6 +31,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/strict"
 	"github.com/berth-gpu/berth/httpapi/wire"
+	"github.com/berth-gpu/berth/trust"
 )
 
 // MaxBody bounds a user's request, in bytes.
@@ -48,6 +49,11 @@ type Config struct {
 	// Own are the addresses of this peer's API, "host:port", from its settings, and Hosts the other
 	// names under which clients may address it; empty: with authentication, any name.
 	Own, Hosts []string
+	// Prove returns who is at the other side of a connection: agents must prove the node that they act for. nil: they
+	// need not, in tests and simulations.
+	Prove Prove
+	// Certify issues another certificate for a node. nil: this peer issues none.
+	Certify func(node model.NodeID, request []byte, life time.Duration) (*trust.Signed, error)
 	// Dial opens connections to agents.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	Now  func() time.Time // nil: time.Now
@@ -123,7 +129,7 @@ func New(c Config) *API {
 	a.Life.Conns.proxy = a.Gate.trusts
 	a.Held = newSessions(a.Gate, a.Wakes)
 	a.Forward = forward.New(forward.Config{
-		Members: c.Peer.Members, Send: a.send, Client: func(r *http.Request) string { return SenderOf(r.Context()) },
+		Members: c.Peer.Members, Send: a.send, Client: func(r *http.Request) string { return SenderOf(r.Context()) }, Node: a.Gate.node,
 		Refuse: func(w http.ResponseWriter, r *http.Request, code, detail string) {
 			f := problem.Refuse(code, detail)
 			a.noteRefusal(w, r, f.Status, code)

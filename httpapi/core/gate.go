@@ -38,6 +38,7 @@ type gate struct {
 	Clock     func() time.Time
 	Log       *slog.Logger
 	origins   *http.CrossOriginProtection
+	prove     Prove           // see Config.Prove
 	hosts     *endpoint.Hosts // names under which this peer is addressed
 	anyHost   bool            // any name is accepted with authentication
 	Callers   *auth.Limiter   // of users and services, by credential
@@ -47,7 +48,7 @@ type gate struct {
 
 func newGate(c *Config) *gate {
 	g := &gate{
-		Must: c.Asks, Peer: c.Peer.Reader, Clock: c.Now, Log: c.Log, origins: http.NewCrossOriginProtection(),
+		Must: c.Asks, prove: c.Prove, Peer: c.Peer.Reader, Clock: c.Now, Log: c.Log, origins: http.NewCrossOriginProtection(),
 		Callers: auth.NewLimiter(0, c.Now), Agents: auth.NewLimiter(0, c.Now), Addresses: auth.NewLimiter(0, c.Now),
 		hosts: endpoint.NewHosts(slices.Concat(c.Own, c.Hosts)...), anyHost: len(c.Hosts) == 0,
 	}
@@ -79,7 +80,8 @@ func (g *gate) misdirected(r *http.Request) *problem.Failure {
 // request.
 func (g *gate) enter(r *http.Request, rule auth.Rule, known bool) (*http.Request, *problem.Failure) {
 	s := g.Peer.State()
-	if !g.Asks(&s) {
+	asks := g.Asks(&s) || g.prove != nil && rule.Least == model.RoleAgent
+	if !asks {
 		return r.WithContext(auth.With(r.Context(), &auth.Caller{Kind: auth.Open, Role: model.RoleAdmin})), nil
 	}
 	caller, f := g.caller(&s, r, rule)
@@ -104,10 +106,18 @@ func (g *gate) enter(r *http.Request, rule auth.Rule, known bool) (*http.Request
 
 // caller identifies the caller of a request, and counts the request.
 func (g *gate) caller(s *state.State, r *http.Request, rule auth.Rule) (*auth.Caller, *problem.Failure) {
-	if forward.PassedOn(r.Context()) != nil {
+	peers, node := s.Peers.Len(), g.node(r)
+	passed := forward.PassedOn(r.Context()) != nil
+	switch {
+	case node != "" && passed:
+		return agent(node), nil
+	case node != "":
+		return agent(node), g.slow(g.Agents, string(node), peers)
+	case passed:
 		return g.passedOn(s, r, rule)
+	case g.prove != nil && rule.Least == model.RoleAgent:
+		return &auth.Caller{}, problem.Refuse(wire.CodeUnauthenticated, "this path is for agents and needs the certificate of a node: join the host with berth join node")
 	}
-	peers := s.Peers.Len()
 	secret, err := auth.Presented(r.Header, g.Terms().Keys.Header)
 	if err != nil {
 		if f := g.slow(g.Addresses, networkOf(r), peers); f != nil {
@@ -235,7 +245,7 @@ func allowed(rule auth.Rule, c *auth.Caller) *problem.Failure {
 	case c.Kind == auth.Once:
 		return Denied("the first token can only create another: berth token create --user NAME --role admin")
 	case rule.Least == model.RoleAgent:
-		return Denied("this path is for agents and needs a token of the role agent")
+		return Denied("this path is for agents and needs the certificate of a node")
 	case c.Kind == auth.Node:
 		return Denied("an agent's token is valid for paths of agents only: this path needs the role " + rule.Least.String())
 	}

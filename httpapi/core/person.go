@@ -76,7 +76,7 @@ func MostPriority(ctx context.Context) int64 {
 // ForNode returns an error if the caller is not the agent of a node.
 func ForNode(ctx context.Context, node model.NodeID) error {
 	if c := auth.From(ctx); c.Kind == auth.Node && c.Name != string(node) {
-		return Denied("this token is good for the node " + c.Name + " only")
+		return Denied("this is the agent of node " + c.Name + ", which may act for that node only")
 	}
 	return nil
 }

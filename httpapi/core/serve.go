@@ -31,7 +31,7 @@ func newLife() life {
 	ctx, cancel := context.WithCancel(context.Background())
 	conns := newConnections(maxConns, maxConnsOfEach)
 	return life{Ctx: ctx, Cancel: cancel, Conns: conns, passed: &passing{}, Server: &http.Server{
-		ReadHeaderTimeout: HeaderLimit, IdleTimeout: idleLimit, MaxHeaderBytes: maxHeader, ConnState: conns.note,
+		ReadHeaderTimeout: HeaderLimit, IdleTimeout: idleLimit, MaxHeaderBytes: maxHeader, ConnState: conns.note, ConnContext: keepConn,
 	}}
 }
 

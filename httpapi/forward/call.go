@@ -22,6 +22,7 @@ type Request struct {
 	Header map[string][]string `cbor:"3,keyasint,omitempty"`
 	Body   []byte              `cbor:"4,keyasint,omitempty"`
 	Client string              `cbor:"5,keyasint,omitempty"` // address from which the client has sent it
+	Node   model.NodeID        `cbor:"6,keyasint,omitempty"` // whose certificate the client has, which the other peer relies on
 }
 
 // Answer is the other peer's answer to it.
@@ -51,7 +52,8 @@ func Serve(server *call.Server, h http.Handler) { call.Handle(server, request, s
 
 // Passed is the way that a request has come.
 type Passed struct {
-	From model.PeerID // the peer that has passed it on: a claim, see package call
+	From model.PeerID // the peer that has passed it on
+	Node model.NodeID // the node that has sent it, as that peer has verified; empty: none
 }
 
 type passedKey struct{}
@@ -83,7 +85,7 @@ func serve(h http.Handler) func(context.Context, model.PeerID, *Request) (*Answe
 			Body: reader(q.Body), ContentLength: int64(len(q.Body)), RemoteAddr: net.JoinHostPort(client, "0"),
 		}
 		w := &writer{header: http.Header{}}
-		h.ServeHTTP(w, r.WithContext(context.WithValue(ctx, passedKey{}, &Passed{from})))
+		h.ServeHTTP(w, r.WithContext(context.WithValue(ctx, passedKey{}, &Passed{from, q.Node})))
 		if w.cut {
 			return nil, errCut
 		}

@@ -56,6 +56,8 @@ type Config struct {
 	Send Send
 	// Client returns the address from which a request was sent; nil: that of its connection.
 	Client func(*http.Request) string
+	// Node returns the node whose certificate the sender of a request has; empty: none. nil: there are no certificates.
+	Node func(*http.Request) model.NodeID
 	// Refuse answers with the problem of a code.
 	Refuse func(w http.ResponseWriter, r *http.Request, code, detail string)
 }
@@ -81,6 +83,9 @@ func New(c Config) *Forwarder {
 			host, _, _ := net.SplitHostPort(r.RemoteAddr)
 			return host
 		}
+	}
+	if c.Node == nil {
+		c.Node = func(*http.Request) model.NodeID { return "" }
 	}
 	return &Forwarder{Config: c, held: room{most: maxHeld}}
 }

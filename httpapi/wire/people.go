@@ -26,10 +26,9 @@ type Whoami struct {
 // MakeToken is the body of POST /tokens.
 type MakeToken struct {
 	User      string    `json:"user,omitempty" doc:"the token's user; a name that is not known becomes a user with the token's role"`
-	Node      string    `json:"node,omitempty" doc:"of an agent's token, and required there: the node of the agent"`
-	Role      string    `json:"role,omitempty" doc:"highest role: viewer, user, operator or admin (by default the user's), or agent"`
+	Role      string    `json:"role,omitempty" doc:"highest role: viewer, user, operator or admin (by default the user's)"`
 	Name      string    `json:"name,omitempty" doc:"description for users"`
-	ExpiresIn *Lifetime `json:"expires_in,omitempty" doc:"lifetime, or never for no end; by default 90d, and never for the role agent"`
+	ExpiresIn *Lifetime `json:"expires_in,omitempty" doc:"lifetime, or never for no end; by default 90d"`
 }
 
 // Never is the [Lifetime] of a token that does not expire.

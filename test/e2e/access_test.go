@@ -20,7 +20,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// guarded is a cluster of three peers with authentication.
+// guarded is a cluster of three peers, each started by its own command line.
 type guarded struct {
 	t     *testing.T
 	dir   string
@@ -28,7 +28,14 @@ type guarded struct {
 	first chan string // the first token, from whichever peer tells it
 }
 
+// startGuarded starts peers with authentication, and makes the certificates of nodes n1 and n2.
 func startGuarded(t *testing.T, more ...string) *guarded {
+	t.Helper()
+	return startPeers(t, "2160h", append([]string{"--auth"}, more...)...)
+}
+
+// startPeers starts peers whose certificates, and those of nodes n1 and n2, are valid for so long.
+func startPeers(t *testing.T, life string, more ...string) *guarded {
 	t.Helper()
 	g := &guarded{t: t, dir: t.TempDir(), first: make(chan string, 3)}
 	var founders []string
@@ -36,11 +43,17 @@ func startGuarded(t *testing.T, more ...string) *guarded {
 		founders = append(founders, fmt.Sprintf("p%d=%s", i+1, freeAddress(t)))
 		g.apis = append(g.apis, freeAddress(t))
 	}
+	first := filepath.Join(g.dir, "p1")
+	g.ok("", "", "init", "--id", "p1", "--data-dir", first, "--life", life)
+	for _, m := range []string{"peer p2", "peer p3", "node n1", "node n2"} {
+		role, name, _ := strings.Cut(m, " ")
+		certify(t, first, role, name, filepath.Join(g.dir, name), "--life", life)
+	}
 	for i := range 3 {
 		name, raft, _ := strings.Cut(founders[i], "=")
 		args := []string{
 			"server", "--id", name, "--data-dir", filepath.Join(g.dir, name), "--listen", raft, "--http", g.apis[i],
-			"--bootstrap", strings.Join(founders, ","), "--auth", "--min-free", "1",
+			"--bootstrap", strings.Join(founders, ","), "--min-free", "1",
 		}
 		g.run(name, append(args, more...)...)
 	}
@@ -144,11 +157,7 @@ func (g *guarded) token(admin, at, name string) (id string) {
 // runs those of the user of that name, and no others.
 func private(g *guarded, at, admin, other string) {
 	g.t.Helper()
-	file := filepath.Join(g.dir, "token2")
-	if err := os.WriteFile(file, []byte(g.ok(admin, at, "token", "create", "--role", "agent", "--node", "n2")), 0o600); err != nil {
-		g.t.Fatal(err)
-	}
-	g.run("n2", "agent", "--node", "n2", "--data-dir", filepath.Join(g.dir, "n2"), "--gpus", "sim:2", "--peers", at, "--token-file", file)
+	g.run("n2", "agent", "--node", "n2", "--data-dir", filepath.Join(g.dir, "n2"), "--gpus", "sim:2", "--peers", at)
 	waitFor(g.t, "n2 is there", func() bool { return strings.Contains(g.berth(admin, at, "nodes").out, "jobs of user ") })
 	if s := g.berth(other, at, "submit", "-g", "1", "-w", "n2", "--", "true"); s.code == 0 || !strings.Contains(s.err, "--shared-account") {
 		g.t.Errorf("a job for n2: exit code %d, %s%s", s.code, s.out, s.err)
@@ -183,12 +192,7 @@ func TestACallerIsAskedWhoTheyAre(t *testing.T) {
 	}
 	ann := g.ok(admin, at, "token", "create", "--user", "ann", "--role", "user")
 	bob := g.ok(admin, at, "token", "create", "--user", "bob", "--role", "user", "--name", "laptop")
-	agent := g.ok(admin, at, "token", "create", "--role", "agent", "--node", "n1")
-	file := filepath.Join(g.dir, "token")
-	if err := os.WriteFile(file, []byte(agent+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	g.run("n1", "agent", "--node", "n1", "--data-dir", filepath.Join(g.dir, "n1"), "--gpus", "sim:2", "--peers", at, "--token-file", file, "--shared-account")
+	g.run("n1", "agent", "--node", "n1", "--data-dir", filepath.Join(g.dir, "n1"), "--gpus", "sim:2", "--peers", at, "--shared-account")
 
 	private(g, at, admin, ann)
 

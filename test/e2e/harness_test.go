@@ -77,12 +77,23 @@ var sources = sync.OnceValue(func() error {
 	})
 })
 
+// certify issues the certificate of a member whose data folder is data, with the authority in the folder of a peer.
+func certify(t *testing.T, from, role, name, data string, more ...string) {
+	t.Helper()
+	args := append([]string{"cert", "issue", role, name, "--from", from, "--out", filepath.Join(data, "trust")}, more...)
+	out, err := exec.Command(program(), args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("berth cert issue: %v\n%s", err, out)
+	}
+}
+
 // member is a process as cluster.json lists it.
 type member struct {
 	Name    string `json:"name"`
 	Role    string `json:"role"`
 	PID     int    `json:"pid"`
 	Address string `json:"address"`
+	Raft    string `json:"raft"`
 	Log     string `json:"log"`
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"sync"
 	"syscall"
@@ -124,7 +125,9 @@ func (i *island) settle(c *cluster) {
 	for _, address := range c.addresses() {
 		peers += "," + address
 	}
-	cmd := exec.Command(program(), "agent", "--node", i.name, "--data", c.t.TempDir(), "--peers", peers[1:], "--simulate-gpus", "1")
+	data := c.t.TempDir()
+	certify(c.t, filepath.Join(c.dir, "p1"), "node", i.name, data)
+	cmd := exec.Command(program(), "agent", "--node", i.name, "--shared-account", "--data", data, "--peers", peers[1:], "--simulate-gpus", "1")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := i.there(cmd.Start); err != nil {
 		c.t.Fatal(err)

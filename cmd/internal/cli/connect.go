@@ -41,20 +41,24 @@ func (c *Connection) BindReading(cmd *cobra.Command) {
 func ConnectionOf(cmd *cobra.Command) (*Connection, error) {
 	own := pflag.NewFlagSet(cmd.Name(), pflag.ContinueOnError)
 	c := &Connection{flags: config.Bind(config.OfClient, own), cmd: cmd}
-	if f := cmd.Flag("address"); f != nil && f.Changed {
-		return c, own.Set(f.Name, f.Value.String())
+	for _, name := range []string{"address", "authority"} {
+		if f := cmd.Flag(name); f != nil && f.Changed {
+			if err := own.Set(f.Name, f.Value.String()); err != nil {
+				return nil, err
+			}
+		}
 	}
 	return c, nil
 }
 
 // Dial returns a client of the cluster. Nothing is sent yet.
 func (c *Connection) Dial() (*client.Client, error) {
-	addresses, err := c.resolve()
+	addresses, dial, err := c.resolve()
 	if err != nil {
 		return nil, err
 	}
 	api, err := client.New(client.Options{
-		Addresses: addresses, Token: TokenOfEnvironment(), Dial: Network{}.DialContext, UserAgent: "berth/" + build.Version(), Expiring: c.expiring,
+		Addresses: addresses, Token: TokenOfEnvironment(), Dial: dial, UserAgent: "berth/" + build.Version(), Expiring: c.expiring,
 	})
 	if err != nil {
 		return nil, Usage("--address: %w", err)
@@ -67,21 +71,26 @@ func (c *Connection) expiring(at time.Time) {
 	fmt.Fprintf(c.cmd.ErrOrStderr(), "berth: warning: your token expires on %s: ask an admin for another (berth token create)\n", at.Local().Format(time.DateTime))
 }
 
-// resolve returns the addresses of peers: those of the flag, of the environment, of the user's
-// file, or the default.
-func (c *Connection) resolve() ([]string, error) {
+// resolve returns the addresses of peers, those of the flag, of the environment, of the user's
+// file, or the default, and what connects to them.
+func (c *Connection) resolve() ([]string, Dial, error) {
 	source := c.flags.Source(os.Environ())
 	if dir, err := os.UserConfigDir(); err == nil {
 		source.File, source.Optional = filepath.Join(dir, "berth", "config.yaml"), true
 	}
 	settings, err := config.Load(source)
 	if err != nil {
-		return nil, Usage("%w", err)
+		return nil, nil, Usage("%w", err)
 	}
 	if err := settings.Skipped(); err != nil {
 		fmt.Fprintf(os.Stderr, "berth: %v\n", err)
 	}
-	return splitList(strings.Join(settings.Client.Address, ",")), nil
+	addresses := splitList(strings.Join(settings.Client.Address, ","))
+	dial, err := dialOf(addresses, settings.Client.Authority)
+	if err != nil {
+		return nil, nil, Usage("%s: %w", settings.At("client.authority"), err)
+	}
+	return addresses, dial, nil
 }
 
 func splitList(s string) (out []string) {

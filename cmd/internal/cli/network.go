@@ -2,26 +2,80 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"net"
+	"os"
 	"time"
+
+	"github.com/berth-gpu/berth/trust"
 )
-
-// Network is how this program listens and dials, for Raft and for HTTP alike: the one place where
-// TLS would replace TCP.
-type Network struct{}
-
-// Listen binds an address "host:port".
-func (Network) Listen(address string) (net.Listener, error) { return net.Listen("tcp", address) }
-
-// Dial connects to an address within a timeout; zero leaves the limit to the system.
-func (n Network) Dial(address string, timeout time.Duration) (net.Conn, error) {
-	return (&net.Dialer{Timeout: timeout}).Dial("tcp", address)
-}
-
-// DialContext is Dial in the form that net/http needs.
-func (Network) DialContext(ctx context.Context, kind, address string) (net.Conn, error) {
-	return (&net.Dialer{Timeout: HTTPDialLimit}).DialContext(ctx, kind, address)
-}
 
 // HTTPDialLimit bounds the wait for an HTTP connection.
 const HTTPDialLimit = 2 * time.Second
+
+// Dial opens connections for HTTP.
+type Dial func(ctx context.Context, network, address string) (net.Conn, error)
+
+// DialPlain connects without encryption.
+func DialPlain(ctx context.Context, network, address string) (net.Conn, error) {
+	return (&net.Dialer{Timeout: HTTPDialLimit}).DialContext(ctx, network, address)
+}
+
+// maxAuthorities bounds the certificates of a cluster's authority: during a rotation there are several.
+const maxAuthorities = 3
+
+// dialOf returns what connects to peers at these addresses: by TLS if a file names the authority of their cluster, and
+// else in plain text, which is refused for other machines. Tokens and commands must not be readable on a network.
+func dialOf(addresses []string, authority string) (Dial, error) {
+	if authority == "" {
+		for _, address := range addresses {
+			if !OnLoopback(address) {
+				return nil, fmt.Errorf("%s is another machine, and without the certificate of the cluster's authority the connection would not be encrypted: "+
+					"save the output of berth cert authority (on a peer) and name the file", address)
+			}
+		}
+		return DialPlain, nil
+	}
+	text, err := os.ReadFile(authority) //nolint:gosec // the file that the caller names
+	if err != nil {
+		return nil, err
+	}
+	list, err := trust.DecodeCertificates(text, maxAuthorities)
+	if err != nil {
+		return nil, fmt.Errorf("%s does not hold the certificates of an authority: %w", authority, err)
+	}
+	config := trust.Visitor(list, time.Now)
+	return func(ctx context.Context, _, address string) (net.Conn, error) {
+		ctx, cancel := context.WithTimeout(ctx, HTTPDialLimit)
+		defer cancel()
+		return trust.Dial(ctx, DialPlain, address, config)
+	}, nil
+}
+
+// OnLoopback reports whether only processes of this machine can reach an address "host:port".
+func OnLoopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	ip := net.ParseIP(host)
+	return err == nil && (ip != nil && ip.IsLoopback() || host == "localhost")
+}
+
+// CheckOwnAddress returns why others cannot reach this machine by a text, "host:port": it is no address, or stands for all
+// addresses of the machine.
+func CheckOwnAddress(address string) error {
+	if err := CheckAddress(address); err != nil {
+		return err
+	}
+	host, _, err := net.SplitHostPort(address)
+	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsUnspecified() {
+		return fmt.Errorf("%s stands for all addresses of this machine, and others need one of them: name the address by which they reach this machine", address)
+	}
+	return nil
+}
+
+// CheckAddress returns why a text is not the address of a listener, "host:port".
+func CheckAddress(address string) error {
+	if host, port, err := net.SplitHostPort(address); err != nil || host == "" || port == "" || port == "0" {
+		return fmt.Errorf("%q is not host:port with a port above 0, such as 127.0.0.1:7000", address)
+	}
+	return nil
+}

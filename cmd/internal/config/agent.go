@@ -10,7 +10,6 @@ import (
 // Agent holds the settings of the agent of a GPU host.
 type Agent struct {
 	Node, DataDir  string
-	TokenFile      string   // empty: the environment may have a token
 	Peers          []string // API addresses
 	Listen, RunDir string
 	Labels         []string // KEY=VALUE
@@ -81,11 +80,6 @@ func (a *Agent) settings() []Setting {
 		{
 			Name: "agent.listen", Flag: "listen",
 			Means: "`address` to serve output on, for the peers; port 0: any", Value: Text(&a.Listen, "address"),
-		},
-		{
-			Name: "agent.token_file", Flag: "token-file", File: true,
-			Means: "`file` with the token by which this agent authenticates to peers (default: $BERTH_TOKEN)",
-			Value: Text(&a.TokenFile, "file"),
 		},
 		{
 			Name: "agent.labels", Flag: "label",

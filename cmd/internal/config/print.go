@@ -146,7 +146,7 @@ func besides() map[string]string {
 	return map[string]string{
 		fileVariable:                     "names the file with settings, for every program, where --config does not",
 		otherVariable:                    "names the file with settings, for peers and agents, where neither --config nor " + fileVariable + " does (default: " + defaultFile + " in the folder where they are started, if it is there)",
-		"BERTH_TOKEN":                    "is the token that commands send to a cluster with authentication, and agents without agent.token_file",
+		"BERTH_TOKEN":                    "is the token that commands send to a cluster with authentication",
 		"RESEARCH_AGENT_USER_AUTH_TOKEN": "is the token that commands send to a cluster with authentication, if BERTH_TOKEN is empty",
 	}
 }

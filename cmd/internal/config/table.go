@@ -27,7 +27,6 @@ type Server struct {
 	ID, DataDir     string
 	Bootstrap, Join []string
 	Proxies         []string // networks
-	ClusterID       string   // empty: the cluster of the data folder or of the join
 	Timeouts        string   // "lan" or "wan"
 	MinFree         uint64   // MiB; 0: the store's default
 	Auth            Auth
@@ -64,7 +63,10 @@ type Advice struct {
 }
 
 // Client holds the settings of commands that ask a cluster.
-type Client struct{ Address []string }
+type Client struct {
+	Address   []string
+	Authority string // file; empty: plain text on this machine only
+}
 
 // New returns a configuration with all defaults.
 func New() *Config {
@@ -147,10 +149,6 @@ func (s *Server) settings() []Setting {
 		{
 			Name: "server.trusted_proxies", For: OfServer, Flag: "trusted-proxies", Reload: true,
 			Means: "`networks` of proxies whose X-Forwarded-For or Forwarded names the client: 10.1.2.3,10.0.0.0/8,...", Value: List(&s.Proxies, "networks"),
-		},
-		{
-			Name: "server.cluster_id", For: OfServer, Flag: "cluster",
-			Means: "the cluster's `id` (default: derived from the founders, or learnt by joining)", Value: Text(&s.ClusterID, "id"),
 		},
 		{
 			Name: "server.raft_timeouts", For: OfServer, Flag: "raft-timeouts",
@@ -238,5 +236,8 @@ func (c *Client) settings() []Setting {
 	return []Setting{{
 		Name: "client.address", For: OfClient, Flag: "address", Env: "BERTH_ADDRESS",
 		Means: "API `address,...` of peers, tried in turn; ~/.config/berth/config.yaml can hold them", Value: List(&c.Address, "addresses"),
+	}, {
+		Name: "client.authority", For: OfClient, Flag: "authority", Env: "BERTH_AUTHORITY", File: true,
+		Means: "`file` with the certificates of the cluster's authority, for peers on other machines: berth cert authority prints them", Value: Text(&c.Authority, "file"),
 	}}
 }

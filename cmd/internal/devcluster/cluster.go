@@ -62,6 +62,9 @@ func Start(c Config) (*Cluster, error) {
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
+	if err := Certify(c.Data, members...); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
 	cl := &Cluster{conf: c, spawn: newSpawner(), lock: lock, ending: make(chan struct{})}
 	for _, m := range members {
 		cl.members = append(cl.members, &member{Member: m, args: arguments(c, m, members), c: cl})

@@ -19,7 +19,7 @@ func newToken() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "token",
 		Short: "Create, list and revoke tokens",
-		Example: "  berth token create --user alice --role user\n  berth token create --user nightly --role user --expires never\n  berth token create --role agent --node gpu1\n" +
+		Example: "  berth token create --user alice --role user\n  berth token create --user nightly --role user --expires never\n" +
 			"  berth token list\n  berth token revoke 3f2a9c0d1e4b5a67",
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -32,15 +32,12 @@ func newTokenCreate() *cobra.Command {
 	c := &cli.Connection{}
 	body, expires := &wire.MakeToken{}, ""
 	cmd := &cobra.Command{
-		Use:   "create (--user NAME | --role agent --node NODE)",
+		Use:   "create --user NAME",
 		Short: "Create a token and print it once",
 		Args:  cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			switch {
-			case body.User == "" && body.Role != "agent":
-				return cli.Usage("--user is missing: give the token's user, or --role agent for a node's token")
-			case body.Node == "" && body.Role == "agent":
-				return cli.Usage("--node is missing: a token of the role agent is good for one node")
+			if body.User == "" {
+				return cli.Usage("--user is missing: give the token's user")
 			}
 			if cmd.Flags().Changed("expires") {
 				var in wire.Lifetime
@@ -67,10 +64,9 @@ func newTokenCreate() *cobra.Command {
 	c.BindReading(cmd)
 	to := cmd.Flags()
 	to.StringVar(&body.User, "user", "", "the token's user; a `NAME` that is not known becomes a user with the role of --role")
-	to.StringVar(&body.Role, "role", "", "highest role, viewer, user, operator or admin (default: the user's), or agent for nodes")
-	to.StringVar(&body.Node, "node", "", "with --role agent, and required there: the `NODE` of the agent")
+	to.StringVar(&body.Role, "role", "", "highest role, viewer, user, operator or admin (default: the user's)")
 	to.StringVar(&body.Name, "name", "", "`text` that describes it")
-	to.StringVar(&expires, "expires", "", "lifetime, a `time` such as 12h or 365d, or never, for accounts of services (default: 90d; of nodes: never)")
+	to.StringVar(&expires, "expires", "", "lifetime, a `time` such as 12h or 365d, or never, for accounts of services (default: 90d)")
 	return cmd
 }
 

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/berth-gpu/berth/cmd/internal/cli"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/agentwire"
+	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/trust"
+)
+
+// now is the wall clock by which certificates are checked.
+var now = time.Now
+
+// openCredentials returns the credentials of a data folder.
+func openCredentials(data string, role trust.Role, name string) (*trust.Credentials, error) {
+	if info, err := os.Stat(data); err == nil && !info.IsDir() {
+		return nil, fmt.Errorf("%s: cannot create the data folder: a file has this name; check that the path is right", data)
+	}
+	dir := filepath.Join(data, trust.Subfolder)
+	c, err := trust.Open(dir, role, name, now, nil)
+	if errors.Is(err, trust.ErrEmpty) {
+		return nil, cli.Usage("%s has no certificate: %w", data, err)
+	}
+	return c, err
+}
+
+// keepRenewed renews the certificate of a data folder until the context ends.
+func keepRenewed(ctx context.Context, data string, c *trust.Credentials, sign trust.Sign, log *slog.Logger) {
+	r := &trust.Renewal{Dir: filepath.Join(data, trust.Subfolder), Credentials: c, Sign: sign, Now: now, Log: log}
+	r.Run(ctx)
+}
+
+// ownSign issues the certificates of a peer itself, which has the key of the authority.
+func ownSign(data string) trust.Sign {
+	return func(_ context.Context, request []byte, life time.Duration) (*trust.Signed, error) {
+		m, err := trust.Load(filepath.Join(data, trust.Subfolder))
+		if err != nil {
+			return nil, err
+		}
+		own, err := m.Identity()
+		if err != nil {
+			return nil, err
+		}
+		return m.SignFor(trust.Member{Role: own.Role, Name: own.Name, Names: trust.NamesOf(m.Certificate), Life: life}, request, now())
+	}
+}
+
+// nodeSign returns what issues certificates for nodes at a peer.
+func nodeSign(data string) func(node model.NodeID, request []byte, life time.Duration) (*trust.Signed, error) {
+	return func(node model.NodeID, request []byte, life time.Duration) (*trust.Signed, error) {
+		m, err := trust.Load(filepath.Join(data, trust.Subfolder))
+		if err != nil {
+			return nil, err
+		}
+		return m.SignFor(trust.Member{Role: trust.RoleNode, Name: string(node), Life: life}, request, now())
+	}
+}
+
+// askSign asks peers for the certificates of an agent.
+func askSign(calls *client.Agent) trust.Sign {
+	return func(ctx context.Context, request []byte, life time.Duration) (*trust.Signed, error) {
+		answer, err := calls.Certify(ctx, &agentwire.Certify{Request: request, Life: life})
+		if err != nil {
+			return nil, err
+		}
+		return &trust.Signed{Certificate: answer.Certificate, Authorities: answer.Authorities}, nil
+	}
+}
+
+// secureDial returns what dials with a TLS configuration, for transports of HTTP: these take the connection as a plain
+// one, so that their URLs begin with http.
+func secureDial(config *tls.Config) func(ctx context.Context, network, address string) (net.Conn, error) {
+	return func(ctx context.Context, _, address string) (net.Conn, error) {
+		ctx, cancel := context.WithTimeout(ctx, cli.HTTPDialLimit)
+		defer cancel()
+		return trust.Dial(ctx, cli.DialPlain, address, config)
+	}
+}
+
+// agentDial returns what dials agents: the other side must be a node that has registered with the address.
+func agentDial(c *trust.Credentials, present func() state.State) func(ctx context.Context, network, address string) (net.Conn, error) {
+	dial := secureDial(c.NodeClient())
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		secure, is := conn.(*tls.Conn)
+		if !is {
+			return nil, errors.Join(errors.New("the connection is not encrypted"), conn.Close())
+		}
+		state := secure.ConnectionState()
+		i, _ := trust.IdentityOf(&state)
+		s := present()
+		if n, found := s.Nodes.Get(model.NodeID(i.Name)); !found || n.Address != address {
+			return nil, errors.Join(fmt.Errorf("at %s is the agent of node %s, which has not registered with this address", address, i.Name), conn.Close())
+		}
+		return conn, nil
+	}
+}

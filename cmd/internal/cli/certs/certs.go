@@ -1,0 +1,230 @@
+// Package certs holds the commands that make and show certificates: berth init, which makes a cluster's authority, and
+// berth cert. They work on folders and need no running cluster.
+package certs
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-gpu/berth/cmd/internal/cli"
+	"github.com/berth-gpu/berth/trust"
+)
+
+// Commands returns the commands.
+func Commands() []*cobra.Command { return []*cobra.Command{newInit(), newCert()} }
+
+const initLong = `Make a new cluster with this machine as its first peer: a random id, a certificate authority
+and the certificate of this peer, in the folder "trust" of the data folder.
+
+  berth init --id p1 --data-dir /var/lib/berth/server --name gpu-head1.example.org
+  berth server --id p1 --data-dir /var/lib/berth/server --listen 10.0.0.1:7000 --http 10.0.0.1:10000 --auth --bootstrap p1=10.0.0.1:7000
+
+The other peers and the nodes need certificates of the same authority: see berth cert issue.
+The key of the authority is in the folders of all peers, readable by their owner only. A
+data folder that belongs to a cluster already is left as it is.`
+
+// founder are the flags of berth init.
+type founder struct {
+	data string
+	peer trust.Member
+}
+
+// bindMember adds the flags that every new certificate has.
+func bindMember(cmd *cobra.Command, m *trust.Member) {
+	cmd.Flags().StringSliceVar(&m.Names, "name", nil, "host `name` or address of the machine, for people who look at the certificate; may repeat")
+	cmd.Flags().DurationVar(&m.Life, "life", trust.Life, "`time` for which the certificate is valid; it is renewed at half of that, for as long again")
+}
+
+// checkLife returns why a certificate cannot be valid for so long.
+func checkLife(life time.Duration) error {
+	if life < leastLife || life > trust.Life {
+		return cli.Usage("--life must be from %s to %s, not %s", leastLife, trust.Life, life)
+	}
+	return nil
+}
+
+// leastLife leaves time for some tries to renew.
+const leastLife = 10 * time.Second
+
+func newInit() *cobra.Command {
+	m := &founder{}
+	cmd := &cobra.Command{
+		Use: "init", Short: "Make a new cluster: its id, its certificate authority and the first peer's certificate", Long: initLong, Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return m.found(cmd.OutOrStdout()) },
+	}
+	host, _ := os.Hostname() // "" leaves the flag to be given
+	cmd.Flags().StringVar(&m.peer.Name, "id", host, "`name` of this peer in the cluster")
+	cmd.Flags().StringVar(&m.data, "data-dir", "", "`folder` for the peer's state")
+	bindMember(cmd, &m.peer)
+	return cmd
+}
+
+func (m *founder) found(out io.Writer) error {
+	if m.data == "" {
+		return cli.Usage("--data-dir is missing: give the folder for the peer's state")
+	}
+	dir := filepath.Join(m.data, trust.Subfolder)
+	if err := errors.Join(checkLife(m.peer.Life), unused(dir)); err != nil {
+		return err
+	}
+	own, err := trust.Found(m.peer, time.Now())
+	if err != nil {
+		return cli.Usage("--id: %w", err)
+	}
+	if err := os.MkdirAll(m.data, 0o700); err != nil {
+		return err
+	}
+	if err := trust.Save(dir, own); err != nil {
+		return err
+	}
+	i, err := own.Identity()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "Made cluster %s with the first peer %s in %s.\nStart this peer:\n\n  berth server --id %s --data-dir %s --listen ADDRESS:7000 --bootstrap %s=ADDRESS:7000\n\n"+
+		"Make the certificates of other members:\n\n  berth cert issue peer NAME --from %s --out FOLDER\n  berth cert issue node NAME --from %s --out FOLDER\n",
+		i.Cluster, i.Name, m.data, i.Name, m.data, i.Name, m.data, m.data)
+	return nil
+}
+
+// unused returns why a folder for keys and certificates is not free.
+func unused(dir string) error {
+	known, err := trust.Load(dir)
+	switch {
+	case errors.Is(err, trust.ErrEmpty):
+		return nil
+	case err != nil:
+		return fmt.Errorf("nothing was changed: %w", err)
+	}
+	i, err := known.Identity()
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("nothing was changed: %s belongs to %s %s of cluster %s already: name another folder, or move this one away", dir, i.Role, i.Name, i.Cluster)
+}
+
+func newCert() *cobra.Command {
+	cmd := &cobra.Command{Use: "cert", Short: "Issue and show certificates of members of the cluster", Args: cli.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	cmd.AddCommand(newIssue(), newShow(), newAuthority())
+	return cmd
+}
+
+const issueLong = `Issue the certificate of another peer or node, on the machine of a peer. The folder that this
+makes holds a new private key: copy it over a safe way to the member's data folder, as its
+folder "trust", and remove it here.
+
+  berth cert issue node gpu1 --from /var/lib/berth/server --out gpu1
+  scp -r gpu1 root@gpu1:/var/lib/berth/agent/trust`
+
+func newIssue() *cobra.Command {
+	var from, to string
+	var m trust.Member
+	cmd := &cobra.Command{
+		Use: "issue peer|node NAME", Short: "Issue the certificate of another member, as a folder to be copied there", Long: issueLong, Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			m.Role, m.Name = trust.Role(args[0]), args[1]
+			switch {
+			case m.Role != trust.RolePeer && m.Role != trust.RoleNode:
+				return cli.Usage("there is no role %q: a member is a peer or a node", args[0])
+			case from == "":
+				return cli.Usage("--from is missing: give the data folder of a peer")
+			case to == "":
+				return cli.Usage("--out is missing: give a folder that does not exist yet")
+			}
+			return issue(cmd.OutOrStdout(), from, to, m)
+		},
+	}
+	cmd.Flags().StringVar(&from, "from", "", "data `folder` of a peer, which has the key of the authority")
+	cmd.Flags().StringVar(&to, "out", "", "`folder` to make")
+	bindMember(cmd, &m)
+	return cmd
+}
+
+func issue(out io.Writer, from, to string, m trust.Member) error {
+	if err := errors.Join(checkLife(m.Life), unused(to)); err != nil {
+		return err
+	}
+	authority, err := trust.Load(filepath.Join(from, trust.Subfolder))
+	if err != nil {
+		return fmt.Errorf("%s: %w", from, err)
+	}
+	made, err := authority.Certify(m, time.Now())
+	if err != nil {
+		return err
+	}
+	if err := trust.Save(to, made); err != nil {
+		return err
+	}
+	folder := map[trust.Role]string{trust.RolePeer: "peer", trust.RoleNode: "agent"}[m.Role]
+	fmt.Fprintf(out, "Issued the certificate of %s %s, valid until %s, in %s.\nCopy this folder over a safe way to the data folder of the %s, as its folder %q, and remove it here.\n",
+		m.Role, m.Name, made.Certificate.NotAfter.Local().Format(time.DateTime), to, folder, trust.Subfolder)
+	return nil
+}
+
+func newShow() *cobra.Command {
+	return &cobra.Command{
+		Use: "show DATAFOLDER", Short: "Show the certificate in the data folder of a peer or an agent", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			m, err := trust.Load(filepath.Join(args[0], trust.Subfolder))
+			if err != nil {
+				return fmt.Errorf("%s: %w", args[0], err)
+			}
+			return show(cmd.OutOrStdout(), m)
+		},
+	}
+}
+
+func newAuthority() *cobra.Command {
+	return &cobra.Command{
+		Use: "authority DATAFOLDER", Short: "Print the certificates of the cluster's authority, by which commands on other machines recognize peers", Args: cobra.ExactArgs(1),
+		Example: "  berth cert authority /var/lib/berth/server > berth-authority.pem\n  berth nodes --address 10.0.0.1:10000 --authority berth-authority.pem",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			m, err := trust.Load(filepath.Join(args[0], trust.Subfolder))
+			if err != nil {
+				return fmt.Errorf("%s: %w", args[0], err)
+			}
+			_, err = cmd.OutOrStdout().Write(trust.EncodeCertificates(m.Authorities...))
+			return err
+		},
+	}
+}
+
+func show(out io.Writer, m *trust.Material) error {
+	i, err := m.Identity()
+	if err != nil {
+		return err
+	}
+	names := trust.NamesOf(m.Certificate)
+	slices.Sort(names)
+	row := func(name, value string) { fmt.Fprintf(out, "%-12s %s\n", name, value) }
+	row("cluster", i.Cluster)
+	row("generation", fmt.Sprint(m.Generation))
+	row(string(i.Role), i.Name)
+	row("serial", trust.Serial(m.Certificate))
+	row("valid until", m.Certificate.NotAfter.Local().Format(time.DateTime)+left(time.Until(m.Certificate.NotAfter)))
+	for _, name := range names {
+		row("name", name)
+	}
+	for _, a := range m.Authorities {
+		pin := trust.PinOf(a)
+		row("authority", hex.EncodeToString(pin[:])+" until "+a.NotAfter.Local().Format(time.DateOnly))
+	}
+	row("can issue", map[bool]string{true: "yes", false: "no"}[m.Authority != nil])
+	return nil
+}
+
+func left(d time.Duration) string {
+	const day = 24 * time.Hour
+	if d < 0 {
+		return " (expired)"
+	}
+	return fmt.Sprintf(" (in %d days)", int(d/day))
+}
