@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"sync"
 	"time"
@@ -33,6 +34,7 @@ func (p *Peer) exchangeReports(ctx context.Context) {
 		members := p.Status().Servers
 		if !slices.Equal(members, before) {
 			before = members
+			p.noteHosts(members)
 			p.mates.poke()
 		}
 		for _, s := range members {
@@ -47,6 +49,24 @@ func (p *Peer) exchangeReports(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// noteHosts remembers the addresses of the members' machines.
+func (p *Peer) noteHosts(members []peer.Server) {
+	hosts := make([]string, 0, len(members))
+	for _, s := range members {
+		if host, _, err := net.SplitHostPort(s.Address); err == nil {
+			hosts = append(hosts, host)
+		}
+	}
+	p.wire.hosts.Store(&hosts)
+}
+
+// isMember reports whether an address is that of a member's machine. Such a machine finds places on the peer port
+// although strangers have taken all of theirs.
+func (p *Peer) isMember(host string) bool {
+	hosts := p.wire.hosts.Load()
+	return hosts != nil && slices.Contains(*hosts, host)
 }
 
 func (p *Peer) exchangeReportsWith(ctx context.Context, s peer.Server) {

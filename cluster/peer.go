@@ -56,6 +56,7 @@ type wire struct {
 	server    *call.Server
 	client    *call.Client
 	raftLog   *hclogSink
+	hosts     atomic.Pointer[[]string] // addresses of the members' machines; nil: not known yet
 }
 
 // life is what ends with the peer.
@@ -166,7 +167,7 @@ func openWire(p *Peer) error {
 	p.wire.raftLog = newHclogSink(p.log)
 	p.wire.server = call.NewServer(p.log)
 	mux, err := raftnet.Listen(raftnet.MuxConfig{
-		Network: p.cfg.Network, Bind: p.cfg.Bind, Advertise: p.cfg.Self.RaftAddress, Calls: p.wire.server.Admit, Logger: p.log,
+		Network: p.cfg.Network, Bind: p.cfg.Bind, Advertise: p.cfg.Self.RaftAddress, Calls: p.wire.server.Admit, Member: p.isMember, Logger: p.log,
 	})
 	if err != nil {
 		p.wire.raftLog.close()

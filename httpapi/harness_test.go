@@ -234,7 +234,7 @@ func newSite(t testing.TB) *site {
 	began, port := time.Now(), newWired(t, "p1")
 	api := New(core.Config{
 		Self: "p1", Version: "test", Dial: (&net.Dialer{}).DialContext,
-		Now: func() time.Time { return peer.now() }, Settings: switches{}, Own: []string{"example.com:80"}, // the host of httptest's requests
+		Now: func() time.Time { return peer.now() }, Expires: func() time.Time { return time.Unix(2_000_000_000, 0) }, Settings: switches{}, Own: []string{"example.com:80"}, // the host of httptest's requests
 		Peer: core.Peer{
 			Proposer: peer, Reader: peer, Members: peer, Tails: tails, Beats: peer, Feed: peer.feed, Answers: port.answers, Calls: port.calls,
 			Telemetry: soft.NewBoard(func() time.Duration { return time.Since(began) }),

@@ -62,6 +62,7 @@ func TestSeriesMove(t *testing.T) {
 	text := string(eventful(t).do(http.MethodGet, "/metrics", "").body)
 	const gpu = `{gpu="0",model="H200",node="n1",uuid="n1-0"}`
 	for _, line := range []string{
+		"berth_certificate_expiry_timestamp_seconds 2e+09",
 		`gpu_orchestrator_allocations_total{service="ocr",status="queued"} 2`, `gpu_orchestrator_allocations_total{service="ocr",status="allocated"} 1`,
 		`gpu_orchestrator_allocations_total{service="jobs",status="allocated"} 6`, "gpu_orchestrator_allocations_active 2",
 		"gpu_allocator_gpus_allocated_total 2", "gpu_orchestrator_queue_depth 2", "gpu_orchestrator_gpus_total 4", "gpu_orchestrator_gpus_available 2",

@@ -60,7 +60,9 @@ func NewAuthority(cluster string, now time.Time) (*Authority, error) {
 		BasicConstraintsValid: true,
 		MaxPathLenZero:        true,
 		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
-		URIs:                  []*url.URL{{Scheme: scheme, Host: cluster}},
+	}
+	if template.URIs, err = uris(scheme + "://" + cluster); err != nil {
+		return nil, err
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
@@ -111,7 +113,10 @@ func (a *Authority) Issue(t Terms) (*x509.Certificate, error) {
 		BasicConstraintsValid: true,
 		KeyUsage:              x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-		URIs:                  []*url.URL{t.Identity.URI()},
+	}
+	var err error
+	if template.URIs, err = uris(t.Identity.String()); err != nil {
+		return nil, err
 	}
 	if len(template.Subject.CommonName) > 64 { // RFC 5280, ub-common-name
 		template.Subject.CommonName = string(t.Identity.Role)
@@ -139,6 +144,12 @@ func clusterOf(authority *x509.Certificate) string {
 		return ""
 	}
 	return authority.URIs[0].Host
+}
+
+// uris returns the URIs of a certificate.
+func uris(text string) ([]*url.URL, error) {
+	u, err := url.Parse(text)
+	return []*url.URL{u}, err
 }
 
 // newSerial draws the serial number of a certificate: 127 random bits.

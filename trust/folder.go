@@ -276,7 +276,7 @@ func replace(path string, data []byte) error {
 	if err := os.Rename(next, path); err != nil {
 		return err
 	}
-	dir, err := os.Open(filepath.Dir(path)) //nolint:gosec // likewise
+	dir, err := os.Open(filepath.Dir(path))
 	if err != nil {
 		return err
 	}

@@ -62,13 +62,11 @@ func materialAt(t testing.TB, a *trust.Authority, i trust.Identity, now time.Tim
 
 // forged is a certificate that the rules of [trust.Authority] do not allow.
 type forged struct {
-	uris    []string
-	usage   []x509.ExtKeyUsage
-	isCA    bool
-	signer  crypto.Signer // nil: the certificate signs itself
-	issuer  *x509.Certificate
-	from    time.Time
-	expires time.Time
+	uris   []string
+	usage  []x509.ExtKeyUsage
+	isCA   bool
+	signer crypto.Signer // nil: the certificate signs itself
+	issuer *x509.Certificate
 }
 
 func (f *forged) material(t testing.TB, like *trust.Material) *trust.Material {

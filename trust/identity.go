@@ -35,12 +35,8 @@ type Identity struct {
 }
 
 // String returns the identity as certificates contain it: berth://CLUSTER/gGENERATION/ROLE/NAME.
-func (i Identity) String() string { return i.URI().String() }
-
-// URI returns the identity as a URI.
-func (i Identity) URI() *url.URL {
-	path := "/g" + strconv.FormatUint(i.Generation, 10) + "/" + string(i.Role) + "/"
-	return &url.URL{Scheme: scheme, Host: i.Cluster, Path: path + i.Name, RawPath: path + url.PathEscape(i.Name)}
+func (i Identity) String() string {
+	return fmt.Sprintf("%s://%s/g%d/%s/%s", scheme, i.Cluster, i.Generation, i.Role, url.PathEscape(i.Name))
 }
 
 // Check returns why an identity cannot be certified.

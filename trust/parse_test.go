@@ -95,7 +95,8 @@ func TestRequests(t *testing.T) {
 	key := must(trust.NewKey())
 	der := must(trust.NewRequest(key))
 	public, err := trust.ParseRequest(der)
-	if err != nil || !key.Public().(*ecdsa.PublicKey).Equal(public) {
+	own, is := key.Public().(*ecdsa.PublicKey)
+	if err != nil || !is || !own.Equal(public) {
 		t.Fatalf("%v, %v", public, err)
 	}
 	changed := bytes.Clone(der)

@@ -137,20 +137,22 @@ func TestRenewalsThatAreOfNoUse(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { renewOnce(t, sign) })
+			synctest.Test(t, func(t *testing.T) {
+				m, dir := founded(t, time.Hour)
+				time.Sleep(55 * time.Minute)
+				renewOnce(t, m, dir, sign)
+			})
 		})
 	}
 }
 
 // renewOnce tries to renew a certificate once, and fails unless that changes nothing.
-func renewOnce(t *testing.T, sign func(m *trust.Material, request []byte) (*trust.Signed, error)) {
+func renewOnce(t *testing.T, m *trust.Material, dir string, sign func(m *trust.Material, request []byte) (*trust.Signed, error)) {
 	t.Helper()
-	m, dir := founded(t, time.Hour)
 	c := must(trust.NewCredentials(m, time.Now, nil))
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	said, tried := &log{}, false
-	time.Sleep(55 * time.Minute)
 	(&trust.Renewal{
 		Dir: dir, Credentials: c, Now: time.Now, Log: slog.New(slog.NewTextHandler(said, nil)),
 		Sign: func(_ context.Context, request []byte, _ time.Duration) (*trust.Signed, error) {

@@ -67,6 +67,15 @@ func said(conn net.Conn, err error) (string, error) {
 	return strings.TrimSpace(line), err
 }
 
+// anyServer is the configuration of a client that presents the certificate of a member, or none, to any server.
+func anyServer(m *trust.Material) *tls.Config {
+	config := &tls.Config{InsecureSkipVerify: true} //nolint:gosec // the server's check of the client is what is tested
+	if m != nil {
+		config.Certificates = []tls.Certificate{{Certificate: [][]byte{m.Certificate.Raw}, PrivateKey: m.Key}}
+	}
+	return config
+}
+
 const soon = 10 * time.Second
 
 func TestPeersKnowEachOther(t *testing.T) {
@@ -82,8 +91,8 @@ func TestPeersKnowEachOther(t *testing.T) {
 	if other := n.Proven(conn); other != "p1" {
 		t.Errorf("the server is %q", other)
 	}
-	if who, err := said(conn, nil); who != "p2" || err != nil {
-		t.Errorf("the client is %q, %v", who, err)
+	if holder, err := said(conn, nil); holder != "p2" || err != nil {
+		t.Errorf("the client is %q, %v", holder, err)
 	}
 }
 
@@ -100,30 +109,35 @@ func TestThePeerPortRefuses(t *testing.T) {
 		return said(trust.Dial(ctx, nil, p.address, config))
 	}
 	for name, v := range wrong(t, a) {
-		config := &tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{{Certificate: [][]byte{v.Certificate.Raw}, PrivateKey: v.Key}}}
-		if who, err := raw(config); err == nil {
-			t.Errorf("%s: accepted as %q", name, who)
+		config := anyServer(v.Material)
+		if holder, err := raw(config); err == nil {
+			t.Errorf("%s: accepted as %q", name, holder)
 		}
 		if err := <-p.refused; trust.FaultOf(err) != v.fault {
 			t.Errorf("%s: refused for %v, want %s", name, err, v.fault)
 		}
 	}
-	if who, err := raw(&tls.Config{InsecureSkipVerify: true}); err == nil {
-		t.Errorf("no certificate: accepted as %q", who)
+	if holder, err := raw(anyServer(nil)); err == nil {
+		t.Errorf("no certificate: accepted as %q", holder)
 	}
-	<-p.refused
+	if err := <-p.refused; err == nil {
+		t.Error("refused without a reason")
+	}
 	good := material(t, a, peer("p2"))
-	old := &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12, Certificates: []tls.Certificate{{Certificate: [][]byte{good.Certificate.Raw}, PrivateKey: good.Key}}}
-	if who, err := raw(old); err == nil {
-		t.Errorf("TLS 1.2: accepted as %q", who)
+	old := anyServer(good)
+	old.MaxVersion = tls.VersionTLS12
+	if holder, err := raw(old); err == nil {
+		t.Errorf("TLS 1.2: accepted as %q", holder)
 	}
-	<-p.refused
+	if err := <-p.refused; err == nil {
+		t.Error("refused without a reason")
+	}
 	plain, err := net.Dial("tcp", p.address)
-	if who, err := said(plain, err); err == nil {
-		t.Errorf("plain text: accepted as %q", who)
+	if holder, err := said(plain, err); err == nil {
+		t.Errorf("plain text: accepted as %q", holder)
 	}
-	if who, err := said(trust.Network{Credentials: credentials(t, good)}.Dial(p.address, soon)); who != "p2" || err != nil {
-		t.Errorf("the right one afterwards: %q, %v", who, err)
+	if holder, err := said(trust.Network{Credentials: credentials(t, good)}.Dial(p.address, soon)); holder != "p2" || err != nil {
+		t.Errorf("the right one afterwards: %q, %v", holder, err)
 	}
 }
 
@@ -287,7 +301,7 @@ func TestTheAPIKnowsMembers(t *testing.T) {
 		if v.fault == trust.FaultRole {
 			continue // nodes may use this port
 		}
-		config := &tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{{Certificate: [][]byte{v.Certificate.Raw}, PrivateKey: v.Key}}}
+		config := anyServer(v.Material)
 		if got, err := get(t, "https://"+closed, config); err == nil {
 			t.Errorf("%s: answered %q", name, got)
 		}
@@ -295,7 +309,9 @@ func TestTheAPIKnowsMembers(t *testing.T) {
 	if _, err := get(t, "https://"+closed, trust.Visitor([]*x509.Certificate{authority(t, home).Certificate}, noon)); trust.FaultOf(err) != trust.FaultUnsigned {
 		t.Errorf("a visitor of another cluster: %v", err)
 	}
-	if _, err := get(t, "https://"+closed, &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12}); err == nil {
+	old := anyServer(nil)
+	old.MaxVersion = tls.VersionTLS12
+	if _, err := get(t, "https://"+closed, old); err == nil {
 		t.Error("TLS 1.2 was accepted")
 	}
 }

@@ -89,29 +89,29 @@ func identityOf(leaf *x509.Certificate) (Identity, error) {
 
 // check compares what a certificate says with the rules.
 func (r *Rules) check(leaf *x509.Certificate, i Identity) error {
-	who := fmt.Sprintf("%s %s", i.Role, i.Name)
-	newer := i.Generation > r.Generation && !(r.Follow && i.Role == RolePeer)
+	holder := fmt.Sprintf("%s %s", i.Role, i.Name)
+	newer := i.Generation > r.Generation && (!r.Follow || i.Role != RolePeer)
 	switch {
 	case i.Cluster != r.Cluster:
 		return refused(FaultCluster, "the certificate of %s is of cluster %s, and this is cluster %s: correct the address, or join that machine to this cluster",
-			who, i.Cluster, r.Cluster)
+			holder, i.Cluster, r.Cluster)
 	case newer && i.Role == RolePeer:
 		return refused(FaultGeneration, "the certificate of %s is of generation %d, and this machine has generation %d: the cluster was recovered without this machine; "+
-			"join this machine again with an empty data folder", who, i.Generation, r.Generation)
+			"join this machine again with an empty data folder", holder, i.Generation, r.Generation)
 	case newer, i.Role == RolePeer && i.Generation < r.Generation:
 		return refused(FaultGeneration, "the certificate of %s is of generation %d, and the cluster has generation %d: that machine was left behind by a recovery; "+
-			"join it again with an empty data folder", who, i.Generation, r.Generation)
+			"join it again with an empty data folder", holder, i.Generation, r.Generation)
 	case r.Role != "" && i.Role != r.Role:
-		return refused(FaultRole, "the certificate is that of %s, and only a %s may use this port", who, r.Role)
+		return refused(FaultRole, "the certificate is that of %s, and only a %s may use this port", holder, r.Role)
 	case r.Name != "" && i.Name != r.Name:
-		return refused(FaultName, "the certificate is that of %s, and %q was expected: another machine has this address, or the certificate was copied", who, r.Name)
+		return refused(FaultName, "the certificate is that of %s, and %q was expected: another machine has this address, or the certificate was copied", holder, r.Name)
 	case r.Now.Before(leaf.NotBefore):
-		return refused(FaultEarly, "the certificate of %s is valid from %s and this machine's clock shows %s: correct the clock that is wrong", who, stamp(leaf.NotBefore), stamp(r.Now))
+		return refused(FaultEarly, "the certificate of %s is valid from %s and this machine's clock shows %s: correct the clock that is wrong", holder, stamp(leaf.NotBefore), stamp(r.Now))
 	case r.Now.After(leaf.NotAfter):
 		return refused(FaultExpired, "the certificate of %s expired at %s and this machine's clock shows %s: correct the clock, or run berth join --renew on that machine",
-			who, stamp(leaf.NotAfter), stamp(r.Now))
+			holder, stamp(leaf.NotAfter), stamp(r.Now))
 	case r.Revoked != nil && r.Revoked(Serial(leaf)):
-		return refused(FaultRevoked, "the certificate of %s (serial %s) was revoked: it was removed from the cluster, or another machine joined in its place", who, Serial(leaf))
+		return refused(FaultRevoked, "the certificate of %s (serial %s) was revoked: it was removed from the cluster, or another machine joined in its place", holder, Serial(leaf))
 	}
 	return nil
 }

@@ -78,7 +78,7 @@ func TestRulesOfOneSide(t *testing.T) {
 	generation := func(i trust.Identity, g uint64) trust.Identity { i.Generation = g; return i }
 	good := material(t, a, peer("p1")).Certificate
 	for name, v := range map[string]struct {
-		who    trust.Identity
+		holder trust.Identity
 		change func(*trust.Rules)
 		fault  trust.Fault
 	}{
@@ -104,8 +104,8 @@ func TestRulesOfOneSide(t *testing.T) {
 	} {
 		rules := trust.Rules{Cluster: home, Generation: 1, Role: trust.RolePeer, Roots: []*x509.Certificate{a.Certificate}, Server: true, Now: noon()}
 		v.change(&rules)
-		got, err := rules.Verify([]*x509.Certificate{material(t, a, v.who).Certificate})
-		if trust.FaultOf(err) != v.fault || err == nil && got != v.who {
+		got, err := rules.Verify([]*x509.Certificate{material(t, a, v.holder).Certificate})
+		if trust.FaultOf(err) != v.fault || err == nil && got != v.holder {
 			t.Errorf("%s: %+v, fault %q, want %q: %v", name, got, trust.FaultOf(err), v.fault, err)
 		}
 	}

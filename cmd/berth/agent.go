@@ -136,10 +136,6 @@ func (a *agent) serve(ctx context.Context, stderr io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, j.Close()) }()
-	credentials, err := openCredentials(a.DataDir, trust.RoleNode, a.Node)
-	if err != nil {
-		return err
-	}
 	boot, err := process.BootID()
 	if err != nil {
 		return fmt.Errorf("the kernel's boot id cannot be read: %w", err)
@@ -156,11 +152,10 @@ func (a *agent) serve(ctx context.Context, stderr io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	plain, err := net.Listen("tcp", a.Listen)
+	l, credentials, err := a.listen()
 	if err != nil {
-		return explainListen(a.Listen, err)
+		return err
 	}
-	l := tls.NewListener(plain, credentials.Server(trust.DemandPeer))
 	rules := rankRules(&a.Ranks, j.Dir(), run.Path)
 	ranks, err := openRanks(ctx, process.Options{
 		Run: run, Rules: rules, Devices: a.gpus.guard(), Home: process.Home{Dir: j.Dir(), Lineage: j.Lineage()},
@@ -182,6 +177,19 @@ func (a *agent) serve(ctx context.Context, stderr io.Writer) (err error) {
 		Self: self, Keep: node.Keep{Bytes: a.Keep.Bytes, Dir: a.Keep.Dir}, Journal: j, Run: run, Runner: ranks, GPUs: gpus, Peers: a.Peers,
 		Clock: process.Now, Log: log, Disks: []string{rules.Checkpoints}, Ready: ranks.Ready,
 	}, node.History{Node: self.Node, GPUs: gpus}, l, credentials)
+}
+
+// listen opens the port for peers, by the certificate of the node.
+func (a *agent) listen() (net.Listener, *trust.Credentials, error) {
+	credentials, err := openCredentials(a.DataDir, trust.RoleNode, a.Node)
+	if err != nil {
+		return nil, nil, err
+	}
+	plain, err := net.Listen("tcp", a.Listen)
+	if err != nil {
+		return nil, nil, explainListen(a.Listen, err)
+	}
+	return tls.NewListener(plain, credentials.Server(trust.DemandPeer)), credentials, nil
 }
 
 const ownRemedy = "start the agent as root with --run-as-users, or with --shared-account if all users may read what this account may"

@@ -61,6 +61,7 @@ func (w *web) serve(s *service) error {
 	effect := &shadow{state: joint.State, log: s.log}
 	api := httpapi.New(core.Config{
 		Self: s.o.id, Version: build.Version(), Dial: agentDial(s.credentials, joint.State), Prove: core.ByCertificate,
+		Expires: func() time.Time { return s.credentials.Leaf().NotAfter },
 		Certify: nodeSign(s.o.data), Log: s.log, Settings: shared{},
 		Metrics: []prometheus.Collector{effect}, Asks: s.o.api.asks, Terms: s.o.api.terms, Own: []string{s.o.http}, Hosts: s.o.api.hosts,
 		Peer: core.Peer{

@@ -49,11 +49,13 @@ type Config struct {
 	// Own are the addresses of this peer's API, "host:port", from its settings, and Hosts the other
 	// names under which clients may address it; empty: with authentication, any name.
 	Own, Hosts []string
-	// Prove returns who is at the other side of a connection: agents must prove the node that they act for. nil: they
+	// Prove returns the identity of the other side of a connection: agents must prove the node that they act for. nil: they
 	// need not, in tests and simulations.
 	Prove Prove
 	// Certify issues another certificate for a node. nil: this peer issues none.
 	Certify func(node model.NodeID, request []byte, life time.Duration) (*trust.Signed, error)
+	// Expires returns when this peer's certificate expires; nil: it has none.
+	Expires func() time.Time
 	// Dial opens connections to agents.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	Now  func() time.Time // nil: time.Now
@@ -123,7 +125,7 @@ func New(c Config) *API {
 		out := a.OwnSamples()
 		return &out, nil
 	})
-	a.Meter = meter.New(meter.Sources{Reader: c.Peer.Reader, Members: c.Peer.Members, Places: a.Places, Samples: a.presentSamples, Now: c.Now}, c.Metrics...)
+	a.Meter = meter.New(meter.Sources{Reader: c.Peer.Reader, Members: c.Peer.Members, Places: a.Places, Samples: a.presentSamples, Now: c.Now, Expires: c.Expires}, c.Metrics...)
 	a.Gate = newGate(&c)
 	a.Open = newOpenRequests()
 	a.Life.Conns.proxy = a.Gate.trusts

@@ -42,6 +42,7 @@ type Sources struct {
 	Places  *places.Cache
 	Samples func() agentwire.Samples // of this moment
 	Now     func() time.Time
+	Expires func() time.Time // when this peer's certificate expires; nil: it has none
 }
 
 // New returns a meter that exposes others' metrics, too.
@@ -150,6 +151,9 @@ func (c *standings) Collect(to chan<- prometheus.Metric) {
 		agree = 1
 	}
 	g.put("berth_peer_clocks_agree", "1 while the wall clocks of a majority of the peers are within 2 s of each other.", agree)
+	if c.Expires != nil {
+		g.put("berth_certificate_expiry_timestamp_seconds", "When this peer's certificate expires, in seconds since 1970.", float64(c.Expires().Unix()))
+	}
 	g.put("berth_sched_passes", "Scheduling passes of this leadership; 0 while another peer leads.", float64(st.Passes.Count))
 	g.put("berth_sched_pass_seconds", "Total time of the scheduling passes.", st.Passes.Took.Seconds())
 	const tries = "Tries of this process to deliver to webhooks, by outcome."

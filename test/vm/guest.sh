@@ -112,7 +112,10 @@ setup() {
 		  data_dir: /var/lib/berth/agent
 		  peers: [127.0.0.1:10000]
 		  gpus: sim:4
+		  shared_account: true
 	Y
+	check "a cluster is made" berth init --id p1 --data-dir /var/lib/berth/server
+	check "the certificate of the node is issued" berth cert issue node gpu1 --from /var/lib/berth/server --out /var/lib/berth/agent/trust
 	note "$(systemctl --version | head -n 1), Linux $(uname -r)"
 	check "berth runs here: $(berth version | head -n 1)" berth version
 	systemctl daemon-reload

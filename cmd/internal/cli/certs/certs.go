@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -39,7 +41,7 @@ type founder struct {
 
 // bindMember adds the flags that every new certificate has.
 func bindMember(cmd *cobra.Command, m *trust.Member) {
-	cmd.Flags().StringSliceVar(&m.Names, "name", nil, "host `name` or address of the machine, for people who look at the certificate; may repeat")
+	cmd.Flags().StringSliceVar(&m.Names, "name", nil, "host `name` or address of the machine, to be shown with the certificate; may repeat")
 	cmd.Flags().DurationVar(&m.Life, "life", trust.Life, "`time` for which the certificate is valid; it is renewed at half of that, for as long again")
 }
 
@@ -82,7 +84,7 @@ func (m *founder) found(out io.Writer) error {
 	if err := os.MkdirAll(m.data, 0o700); err != nil {
 		return err
 	}
-	if err := trust.Save(dir, own); err != nil {
+	if err := errors.Join(trust.Save(dir, own), giveTo(m.data, dir)); err != nil {
 		return err
 	}
 	i, err := own.Identity()
@@ -93,6 +95,27 @@ func (m *founder) found(out io.Writer) error {
 		"Make the certificates of other members:\n\n  berth cert issue peer NAME --from %s --out FOLDER\n  berth cert issue node NAME --from %s --out FOLDER\n",
 		i.Cluster, i.Name, m.data, i.Name, m.data, i.Name, m.data, m.data)
 	return nil
+}
+
+// giveTo makes the owner of a data folder the owner of a folder in it, if root has made that for another account.
+func giveTo(data, dir string) error {
+	info, err := os.Stat(data)
+	if err != nil || os.Geteuid() != 0 {
+		return err
+	}
+	owner, is := info.Sys().(*syscall.Stat_t)
+	if !is || owner.Uid == 0 {
+		return nil
+	}
+	made, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	list, err := fs.ReadDir(made.FS(), ".")
+	for _, e := range list {
+		err = errors.Join(err, made.Lchown(e.Name(), int(owner.Uid), int(owner.Gid)))
+	}
+	return errors.Join(err, made.Lchown(".", int(owner.Uid), int(owner.Gid)), made.Close())
 }
 
 // unused returns why a folder for keys and certificates is not free.

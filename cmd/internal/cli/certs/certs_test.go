@@ -1,0 +1,130 @@
+package certs
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-gpu/berth/trust"
+)
+
+// called runs a command line of this package.
+func called(args ...string) (string, error) {
+	root := &cobra.Command{Use: "berth", SilenceUsage: true, SilenceErrors: true}
+	root.AddCommand(Commands()...)
+	var out bytes.Buffer
+	root.SetOut(&out)
+	root.SetArgs(args)
+	err := root.Execute()
+	return out.String(), err
+}
+
+func ok(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := called(args...)
+	if err != nil {
+		t.Fatalf("berth %s: %v", strings.Join(args, " "), err)
+	}
+	return out
+}
+
+// A cluster is made once; what is there stays, and is named.
+func TestInit(t *testing.T) {
+	t.Parallel()
+	data := filepath.Join(t.TempDir(), "p1")
+	out := ok(t, "init", "--id", "p1", "--data-dir", data, "--name", "head.example.org", "--name", "10.0.0.1")
+	m, err := trust.Load(filepath.Join(data, trust.Subfolder))
+	if err != nil {
+		t.Fatal(err)
+	}
+	i, err := m.Identity()
+	if err != nil || i.Name != "p1" || i.Role != trust.RolePeer || i.Generation != 1 || m.Authority == nil || !strings.Contains(out, i.Cluster) {
+		t.Errorf("%+v, %v: %s", i, err, out)
+	}
+	if out, err := called("init", "--id", "p2", "--data-dir", data); err == nil || !strings.Contains(err.Error(), "nothing was changed") || !strings.Contains(err.Error(), i.Cluster) {
+		t.Errorf("again: %s, %v", out, err)
+	}
+	if again, err := trust.Load(filepath.Join(data, trust.Subfolder)); err != nil || !again.Certificate.Equal(m.Certificate) {
+		t.Errorf("the certificate was replaced: %v", err)
+	}
+	shown := ok(t, "cert", "show", data)
+	for _, want := range []string{i.Cluster, "peer         p1", "name         10.0.0.1", "name         head.example.org", "(in 89 days)", "can issue    yes"} {
+		if !strings.Contains(shown, want) {
+			t.Errorf("%q is missing in\n%s", want, shown)
+		}
+	}
+}
+
+func TestIssue(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	first, made := filepath.Join(dir, "p1"), filepath.Join(dir, "new", "gpu1", trust.Subfolder)
+	ok(t, "init", "--id", "p1", "--data-dir", first)
+	ok(t, "cert", "issue", "node", "gpu1", "--from", first, "--out", made, "--life", "1h")
+	shown := ok(t, "cert", "show", filepath.Dir(made))
+	if !strings.Contains(shown, "node         gpu1") || !strings.Contains(shown, "can issue    no") || !strings.Contains(shown, "(in 0 days)") {
+		t.Errorf("%s", shown)
+	}
+	if _, err := os.Stat(filepath.Join(made, "authority.key")); err == nil {
+		t.Error("a node has the key of the authority")
+	}
+	if list, err := trust.DecodeCertificates([]byte(ok(t, "cert", "authority", filepath.Dir(made))), 1); err != nil || !list[0].IsCA {
+		t.Errorf("the authority is %v, %v", list, err)
+	}
+	for name, v := range map[string]struct {
+		args []string
+		says string
+	}{
+		"a folder in use":   {[]string{"cert", "issue", "peer", "p2", "--from", first, "--out", made}, "belongs to node gpu1"},
+		"no authority":      {[]string{"cert", "issue", "peer", "p2", "--from", filepath.Dir(made), "--out", filepath.Join(dir, "x")}, "only peers issue certificates"},
+		"no folder":         {[]string{"cert", "issue", "peer", "p2", "--from", filepath.Join(dir, "none"), "--out", filepath.Join(dir, "x")}, "berth init"},
+		"another role":      {[]string{"cert", "issue", "admin", "p2", "--from", first, "--out", filepath.Join(dir, "x")}, `no role "admin"`},
+		"no name":           {[]string{"cert", "issue", "peer", "", "--from", first, "--out", filepath.Join(dir, "x")}, "is not 1 to 128 bytes of text"},
+		"too short a life":  {[]string{"cert", "issue", "peer", "p2", "--from", first, "--out", filepath.Join(dir, "x"), "--life", "1s"}, "--life must be"},
+		"too long a life":   {[]string{"init", "--id", "p1", "--data-dir", filepath.Join(dir, "x"), "--life", "9999h"}, "--life must be"},
+		"no data folder":    {[]string{"init", "--id", "p1"}, "--data-dir is missing"},
+		"no --from":         {[]string{"cert", "issue", "peer", "p2", "--out", filepath.Join(dir, "x")}, "--from is missing"},
+		"no --out":          {[]string{"cert", "issue", "peer", "p2", "--from", first}, "--out is missing"},
+		"nothing to show":   {[]string{"cert", "show", filepath.Join(dir, "none")}, "belongs to no cluster"},
+		"a name that lies":  {[]string{"init", "--id", "a\nb", "--data-dir", filepath.Join(dir, "x")}, "--id"},
+		"a file for --out":  {[]string{"cert", "issue", "peer", "p2", "--from", first, "--out", filepath.Join(made, "identity.pem")}, "nothing was changed"},
+		"a file for a data": {[]string{"init", "--id", "p1", "--data-dir", filepath.Join(made, "identity.pem")}, "identity.pem"},
+	} {
+		if out, err := called(v.args...); err == nil || !strings.Contains(err.Error(), v.says) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %s, %v", name, out, err)
+		}
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, "x*")); err != nil || len(left) > 0 {
+		t.Errorf("refused, and %v was made", left)
+	}
+}
+
+// Root makes the certificate for the account that the data folder belongs to.
+func TestTheOwnerOfTheDataFolder(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("needs root")
+	}
+	data := filepath.Join(t.TempDir(), "p1")
+	if err := os.Mkdir(data, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chown(data, 4242, 4243); err != nil {
+		t.Fatal(err)
+	}
+	ok(t, "init", "--id", "p1", "--data-dir", data)
+	for _, name := range []string{"", "identity.pem", "authority.key"} {
+		info, err := os.Stat(filepath.Join(data, trust.Subfolder, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if owner, is := info.Sys().(*syscall.Stat_t); !is || owner.Uid != 4242 || owner.Gid != 4243 {
+			t.Errorf("%q belongs to %d", name, owner.Uid)
+		}
+	}
+}
