@@ -8,18 +8,21 @@ import (
 
 // ask sends the stop signal to every process of the job's session, group by group, so that no process gets
 // the signal twice and no fork is missed. It returns whether the job's first process was there to get the
-// signal, and the processes that have left the session, which get it later: the other processes may need what
-// such a daemon serves, like a mounted file system, for saving.
+// signal, and the processes that had left the session before, which get it later: the other processes may need what
+// such a daemon serves, like a mounted file system, for saving. One that is started because of the signal does not get
+// it at all.
 func (f family) ask(sig unix.Signal, still bool) (reached bool, apart []proc.ID) {
+	for _, e := range f.tree() {
+		if e.Session != f.first {
+			apart = append(apart, e.ID)
+		}
+	}
 	asked := map[int]bool{}
 	if reached = f.first != 0 && lives(f.first) && send(-f.first, sig, still); reached {
 		asked[f.first] = true
 	}
 	for _, e := range f.tree() {
-		switch {
-		case e.Session != f.first:
-			apart = append(apart, e.ID)
-		case !asked[e.Group]:
+		if e.Session == f.first && !asked[e.Group] {
 			asked[e.Group] = true
 			send(-e.Group, sig, still)
 		}
