@@ -33,7 +33,7 @@ const (
 
 // guard turns authentication on, and adds those users.
 func guard(c *statetest.Cluster) {
-	c.Do(&command.FoundAuth{Secret: model.Secret{1}, Token: auth.HashOf(first)})
+	c.Do(&command.FoundAuth{Token: auth.HashOf(first)})
 	for _, v := range []struct {
 		token, user string
 		role        model.Role
@@ -224,7 +224,7 @@ func TestTheFirstToken(t *testing.T) {
 	s := newGuarded(t)
 	s.with(func(c *statetest.Cluster) { // as in a new cluster
 		*c = *statetest.New(t)
-		c.Do(&command.FoundAuth{Secret: model.Secret{1}, Token: auth.HashOf(first)})
+		c.Do(&command.FoundAuth{Token: auth.HashOf(first)})
 	})
 	s.do(http.MethodPost, "/tokens", `{"user":"eve","role":"user"}`, as(first)...).about("role")
 	key := append(as(first), "Idempotency-Key", "k1")

@@ -18,22 +18,9 @@ const KeepExpired = 30 * 24 * time.Hour
 // FirstTokenLife is how long the first token is valid.
 const FirstTokenLife = time.Hour
 
-// Secret is 256 random bits. It prints as nothing.
-type Secret [32]byte
-
-// IsZero reports whether the secret is unset.
-func (s Secret) IsZero() bool { return s == Secret{} }
-
-// String hides the secret.
-func (Secret) String() string { return "(secret)" }
-
-// GoString hides the secret.
-func (Secret) GoString() string { return "model.Secret{}" }
-
 // Auth is whether and since when the cluster authenticates callers.
 type Auth struct {
-	Secret Secret `cbor:"1,keyasint,omitempty"` // drawn with Since; no peer relies on it
-	Since  Time   `cbor:"2,keyasint,omitempty"` // 0: it does not
+	Since Time `cbor:"1,keyasint,omitempty"` // 0: it does not
 }
 
 // On reports whether the cluster authenticates callers.

@@ -33,12 +33,6 @@ func NewToken() string {
 	return Prefix + base64.RawURLEncoding.EncodeToString(bits[:])
 }
 
-// NewSecret draws the random value of a FoundAuth, on which no peer relies.
-func NewSecret() (s model.Secret) {
-	_, _ = rand.Read(s[:]) // never fails
-	return s
-}
-
 // HashOf returns the hash under which a token or a key is kept. Lookups go by the hash, so that
 // their time reveals nothing about existing secrets.
 func HashOf(secret string) model.Hash { return sha256.Sum256([]byte(secret)) }

@@ -32,7 +32,7 @@ func FoundAccess(ctx context.Context, a *API, announce func(token string)) {
 		}
 		leader, until := a.Peer.Members.Leader()
 		if leader.Self && !s.Settings().Incarnation.IsZero() {
-			body := &command.FoundAuth{Secret: auth.NewSecret()}
+			body := &command.FoundAuth{}
 			if keys := a.Gate.Terms().Keys; !keys.Admin() {
 				token = auth.NewToken()
 				body.Token = auth.HashOf(token)

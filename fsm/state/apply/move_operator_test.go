@@ -20,7 +20,7 @@ func TestAnAdminWorksWhateverAUserFills(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := placed(t, 1)
-			l.Do(&command.FoundAuth{Secret: model.Secret{7}, Token: hashOf(1)})
+			l.Do(&command.FoundAuth{Token: hashOf(1)})
 			l.Do(&command.MakeToken{Hash: hashOf(2), User: "root", Role: model.RoleAdmin, Spend: hashOf(1)})
 			l.Do(&command.MakeToken{Hash: hashOf(3), User: "eve", Role: model.RoleUser})
 			job := l.Do(statetest.Job(1)).Job

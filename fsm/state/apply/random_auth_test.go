@@ -20,7 +20,7 @@ func anyToken(g *gen) model.Hash {
 }
 
 func drawFoundAuth(g *gen) command.Body {
-	return &command.FoundAuth{Secret: model.Secret(drawHash(g)), Token: drawHash(g)}
+	return &command.FoundAuth{Token: drawHash(g)}
 }
 
 func drawMakeToken(g *gen) command.Body {

@@ -20,7 +20,7 @@ func FoundAuth(t *tx.Tx, b *command.FoundAuth) command.Result {
 		return tx.Refuse(model.CodeConflict, "there is no room for another token: revoke some")
 	}
 	if !t.Settings.Auth.On() {
-		t.Settings.Auth = model.Auth{Secret: b.Secret, Since: max(t.Clock, 1)}
+		t.Settings.Auth = model.Auth{Since: max(t.Clock, 1)}
 	}
 	dropAll(t, lost)
 	if !b.Token.IsZero() {
