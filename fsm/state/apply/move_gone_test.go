@@ -72,3 +72,17 @@ func TestAGPUGoesWithAReboot(t *testing.T) {
 	}
 	c.Do(&command.RetireNode{Node: "n1"})
 }
+
+// A plan that names a GPU which its node no longer has is refused like any other that came too late.
+func TestAPlanForAGPUThatIsGone(t *testing.T) {
+	t.Parallel()
+	c := statetest.New(t)
+	c.Node("n1", 1)
+	b := c.Placement(model.TaskKey{Job: c.Submit(1)})
+	b.Ranks[0].Slots[0].GPU = "GPU-that-was-here"
+	wantCode(t, c.Try(b), model.CodeNotFound)
+	b = c.Placement(b.Attempt.TaskKey())
+	b.Ranks[0].Slots[0].Slot = 7
+	wantCode(t, c.Try(b), model.CodeNotFound)
+	c.Do(c.Placement(b.Attempt.TaskKey()))
+}

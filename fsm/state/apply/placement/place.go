@@ -107,11 +107,12 @@ func Fits(t *tx.Tx, p *command.Placement, spec *model.Spec, who model.TaskKey) c
 	}
 	for _, key := range p.Slots {
 		slot, found := t.Slots.Get(key)
+		if !found || slot.Node != p.Node { // the plan may be older than the node's newest inventory
+			return tx.Refuse(model.CodeNotFound, "node %s has no GPU %s", p.Node, key.GPU)
+		}
 		gpu := t.GPUs.Must(key.GPU)
 		claim, claimed := t.Claims.Get(key)
 		switch {
-		case !found || slot.Node != p.Node:
-			return tx.Refuse(model.CodeNotFound, "node %s has no GPU %s", p.Node, key.GPU)
 		case slot.Owner != model.OwnerNone:
 			return tx.Refuse(model.CodeConflict, "GPU %s of node %s is not free", key.GPU, p.Node)
 		case !gpu.Usable():
