@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 )
 
 // cases returns the names of the cases of guest.sh, in their order.
@@ -16,9 +17,13 @@ func cases() []string {
 	}
 }
 
+// longest is how long a slow machine takes for the image and all cases.
+const longest = 15 * time.Minute
+
 // needed skips the test where it cannot run.
 func needed(t *testing.T) {
 	t.Helper()
+	end, hasEnd := t.Deadline()
 	var missing []string
 	for _, tool := range []string{"qemu-system-x86_64", "mmdebstrap", "mke2fs"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -34,6 +39,8 @@ func needed(t *testing.T) {
 		t.Skipf("the image is one for amd64, not %s", runtime.GOARCH)
 	case len(missing) > 0:
 		t.Skipf("missing are %s: make vm installs them", strings.Join(missing, ", "))
+	case hasEnd && time.Until(end) < longest:
+		t.Skipf("takes up to %s, which -timeout does not leave: make vm", longest)
 	case os.Geteuid() != 0:
 		t.Skip("the files of the image are root's: run it as root")
 	}
