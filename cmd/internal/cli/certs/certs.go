@@ -81,6 +81,9 @@ func (m *founder) found(out io.Writer) error {
 	if err != nil {
 		return cli.Usage("--id: %w", err)
 	}
+	if err := above(m.data); err != nil {
+		return err
+	}
 	if err := os.MkdirAll(m.data, 0o700); err != nil {
 		return err
 	}
@@ -95,6 +98,12 @@ func (m *founder) found(out io.Writer) error {
 		"Make the certificates of other members:\n\n  berth cert issue peer NAME --from %s --out FOLDER\n  berth cert issue node NAME --from %s --out FOLDER\n",
 		i.Cluster, i.Name, m.data, i.Name, m.data, i.Name, m.data, m.data)
 	return nil
+}
+
+// above makes the folders above a data folder, which other accounts pass through, as systemd makes them: the data folder
+// of a peer may belong to an account of its own.
+func above(data string) error {
+	return os.MkdirAll(filepath.Dir(filepath.Clean(data)), 0o755) //nolint:gosec // they hold nothing but data folders
 }
 
 // giveTo makes the owner of a data folder the owner of a folder in it, if root has made that for another account.
@@ -183,7 +192,7 @@ func issue(out io.Writer, from, to string, m trust.Member) error {
 	if err != nil {
 		return err
 	}
-	if err := trust.Save(to, made); err != nil {
+	if err := errors.Join(above(filepath.Dir(to)), trust.Save(to, made)); err != nil {
 		return err
 	}
 	folder := map[trust.Role]string{trust.RolePeer: "peer", trust.RoleNode: "agent"}[m.Role]

@@ -104,6 +104,24 @@ func TestIssue(t *testing.T) {
 	}
 }
 
+// Other accounts pass through the folders above a data folder, and do not enter that.
+func TestFoldersAboveADataFolder(t *testing.T) {
+	t.Parallel()
+	top := filepath.Join(t.TempDir(), "berth")
+	server, agent := filepath.Join(top, "peers", "server"), filepath.Join(top, "nodes", "agent")
+	ok(t, "init", "--id", "p1", "--data-dir", server)
+	ok(t, "cert", "issue", "node", "gpu1", "--from", server, "--out", filepath.Join(agent, trust.Subfolder))
+	for path, others := range map[string]bool{top: true, filepath.Dir(server): true, filepath.Dir(agent): true, server: false, agent: false, filepath.Join(server, trust.Subfolder): false} {
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := info.Mode().Perm()&0o005 == 0o005; got != others {
+			t.Errorf("%s has the mode %v", path, info.Mode())
+		}
+	}
+}
+
 // Root makes the certificate for the account that the data folder belongs to.
 func TestTheOwnerOfTheDataFolder(t *testing.T) {
 	t.Parallel()
