@@ -10,7 +10,6 @@
 //	found.go      new clusters and their members
 //	renew.go      renewal at half of a certificate's life
 //	folder.go     keys and certificates on the disk
-//	token.go      tokens with which a machine joins
 //
 // A certificate is identified by its URI, never by an address: berth://CLUSTER/gGENERATION/ROLE/NAME. Machines may
 // change their addresses and names as they like. Only TLS 1.3 is spoken, sessions are not resumed, and every

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/berth-gpu/berth/fsm/private"
+	"github.com/berth-gpu/berth/fsm/smallfile"
 )
 
 // The files of a folder of keys and certificates, in PEM.
@@ -33,7 +34,7 @@ const (
 const maxFile = 256 << 10
 
 // ErrEmpty means that a folder holds no certificate: the machine has not joined a cluster.
-var ErrEmpty = errors.New("this machine belongs to no cluster yet: found one with berth init, or join one with berth join")
+var ErrEmpty = errors.New("this machine belongs to no cluster yet: found one with berth init, or put a certificate there that berth cert issue has made on a peer")
 
 // Material is what a machine keeps of a cluster.
 type Material struct {
@@ -69,7 +70,7 @@ func Save(dir string, m *Material) error {
 	if err != nil {
 		return err
 	}
-	write := func(name string, data []byte) error { return replace(filepath.Join(dir, name), data) }
+	write := func(name string, data []byte) error { return smallfile.WriteBytes(filepath.Join(dir, name), data) }
 	if m.Authority != nil {
 		secret, err := encodeKey(m.Authority)
 		if err != nil {
@@ -116,7 +117,7 @@ func Load(dir string) (*Material, error) {
 func (m *Material) complete(dir string, own Identity) error {
 	text, err := readFile(dir, authoritiesFile)
 	if err != nil {
-		return fmt.Errorf("%w: copy the file from a peer, or join this machine again", err)
+		return fmt.Errorf("%w: copy the file from a peer, or issue the certificate of this machine again with berth cert issue", err)
 	}
 	keys, certificates, err := decode(text)
 	if err != nil || len(keys) > 0 || len(certificates) == 0 {
@@ -163,14 +164,14 @@ func readGeneration(dir string) (uint64, error) {
 
 // SaveGeneration stores the highest generation that this machine has seen.
 func SaveGeneration(dir string, generation uint64) error {
-	return replace(filepath.Join(dir, generationFile), []byte(strconv.FormatUint(generation, 10)+"\n"))
+	return smallfile.WriteBytes(filepath.Join(dir, generationFile), []byte(strconv.FormatUint(generation, 10)+"\n"))
 }
 
 func damaged(dir, name, why string, err error) error {
 	if err != nil {
 		why += ": " + err.Error()
 	}
-	return fmt.Errorf("%s is damaged: %s: restore the file from a backup, or join this machine again", filepath.Join(dir, name), why)
+	return fmt.Errorf("%s is damaged: %s: restore the file from a backup, or issue the certificate of this machine again with berth cert issue", filepath.Join(dir, name), why)
 }
 
 // readFile reads a file that only its owner may read.
@@ -255,30 +256,4 @@ func DecodeCertificates(text []byte, most int) ([]*x509.Certificate, error) {
 		return nil, fmt.Errorf("%d keys and %d certificates in place of 1 to %d certificates", len(keys), len(list), most)
 	}
 	return list, nil
-}
-
-// replace writes a file of mode 0600 in place of its former content, and returns after the content and the name are on
-// the disk.
-func replace(path string, data []byte) error {
-	next := path + ".new"
-	_ = os.Remove(next)                                                   // the rest of a write that broke off
-	f, err := os.OpenFile(next, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) //nolint:gosec // the machine's own folder
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err := errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(next, path); err != nil {
-		return err
-	}
-	dir, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
 }

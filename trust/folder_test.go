@@ -84,7 +84,7 @@ func TestDamagedFolders(t *testing.T) {
 		do   func(path string) error
 		says string
 	}{
-		"no authorities":      {"authorities.pem", os.Remove, "join this machine again"},
+		"no authorities":      {"authorities.pem", os.Remove, "issue the certificate of this machine again"},
 		"empty authorities":   {"authorities.pem", func(p string) error { return os.WriteFile(p, nil, 0o600) }, "is damaged"},
 		"text":                {"authorities.pem", func(p string) error { return os.WriteFile(p, []byte("hello\n"), 0o600) }, "not PEM"},
 		"identity cut off":    {"identity.pem", func(p string) error { return os.Truncate(p, 200) }, "is damaged"},

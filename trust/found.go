@@ -71,9 +71,9 @@ func Open(dir string, role Role, name string, now func() time.Time, revoked func
 	case name != "" && own.Name != name:
 		return nil, fmt.Errorf("%s is the folder of %s %q, and this is %q: name that one, or another data folder", dir, role, own.Name, name)
 	case role == RolePeer && m.Authority == nil:
-		return nil, errors.New(dir + " lacks the key of the authority, which every peer has: join this machine again")
+		return nil, errors.New(dir + " lacks the key of the authority, which every peer has: issue the certificate of this machine again with berth cert issue")
 	case now().After(m.Certificate.NotAfter):
-		return nil, fmt.Errorf("the certificate in %s expired at %s and this machine's clock shows %s: correct the clock, or renew with berth join --renew",
+		return nil, fmt.Errorf("the certificate in %s expired at %s and this machine's clock shows %s: correct the clock, or issue the certificate of this machine again: berth cert issue on a peer",
 			dir, stamp(m.Certificate.NotAfter), stamp(now()))
 	}
 	return NewCredentials(m, now, revoked)

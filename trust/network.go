@@ -111,7 +111,9 @@ func (l *Listener) Accept() (net.Conn, error) {
 	return &Conn{Conn: raw, config: l.Config, plain: l.Plain}, nil
 }
 
-// Conn is a connection of HTTP that may be TLS. The first Read decides, and completes the handshake.
+// Conn is a connection of HTTP that may be TLS. The first Read decides, and completes the handshake. Close ends the
+// connection below TLS: a notice of the end would wait for a client that does not read, and answers of HTTP say
+// themselves where they end.
 type Conn struct {
 	net.Conn // the connection below TLS
 
@@ -184,14 +186,6 @@ func (c *Conn) secure() *tls.Conn {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.tls
-}
-
-// Close ends the connection.
-func (c *Conn) Close() error {
-	if s := c.secure(); s != nil {
-		return s.Close()
-	}
-	return c.Conn.Close()
 }
 
 // Secure reports whether the connection is encrypted.

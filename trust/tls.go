@@ -1,10 +1,10 @@
 package trust
 
 import (
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 )
@@ -19,8 +19,8 @@ type Credentials struct {
 	own     Identity
 	current tls.Certificate
 	roots   []*x509.Certificate
-	highest uint64       // generation
-	raised  func(uint64) // see OnGeneration
+	highest uint64             // generation
+	raised  func(uint64) error // see OnGeneration
 }
 
 // NewCredentials returns the credentials of a machine. now is its wall clock; revoked reports whether a serial number
@@ -41,7 +41,7 @@ func (c *Credentials) Replace(m *Material) error {
 	}
 	chain := [][]byte{m.Certificate.Raw}
 	for _, root := range m.Authorities {
-		chain = append(chain, root.Raw) // a machine that joins finds the pinned one among these
+		chain = append(chain, root.Raw)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -51,8 +51,9 @@ func (c *Credentials) Replace(m *Material) error {
 	return nil
 }
 
-// OnGeneration calls f after a peer of a higher generation was accepted, which only nodes do. f stores the generation.
-func (c *Credentials) OnGeneration(f func(generation uint64)) {
+// OnGeneration calls f before a peer of a higher generation is accepted for the first time, which only nodes do. f stores
+// the generation; if that fails, the peer is refused, since a node that forgets could follow the former majority again.
+func (c *Credentials) OnGeneration(f func(generation uint64) error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.raised = f
@@ -90,13 +91,16 @@ func (c *Credentials) accept(state *tls.ConnectionState, server bool, role Role)
 		return err
 	}
 	c.mu.Lock()
-	higher := i.Generation > c.highest
-	c.highest = max(c.highest, i.Generation)
-	raised := c.raised
-	c.mu.Unlock()
-	if higher && raised != nil {
-		raised(i.Generation)
+	defer c.mu.Unlock()
+	if i.Generation <= c.highest {
+		return nil
 	}
+	if c.raised != nil {
+		if err := c.raised(i.Generation); err != nil {
+			return fmt.Errorf("generation %d of the cluster cannot be stored: %w", i.Generation, err)
+		}
+	}
+	c.highest = i.Generation
 	return nil
 }
 
@@ -118,25 +122,23 @@ const (
 
 // Server returns the configuration of a listener.
 func (c *Credentials) Server(demand Demand, protocols ...string) *tls.Config {
-	config := &tls.Config{
+	return &tls.Config{
 		MinVersion:             tls.VersionTLS13,
 		SessionTicketsDisabled: true,
 		NextProtos:             protocols,
-		ClientAuth:             tls.RequireAnyClientCert,
+		ClientAuth:             tls.RequestClientCert, // VerifyConnection refuses the lack of one, and says why
 		Time:                   c.now,
 		GetCertificate:         func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.certificate(), nil },
-	}
-	config.VerifyConnection = func(state tls.ConnectionState) error { return c.accept(&state, false, RolePeer) }
-	if demand == DemandMember {
-		config.ClientAuth = tls.RequestClientCert
-		config.VerifyConnection = func(state tls.ConnectionState) error {
-			if len(state.PeerCertificates) == 0 {
+		VerifyConnection: func(state tls.ConnectionState) error {
+			switch {
+			case demand == DemandPeer:
+				return c.accept(&state, false, RolePeer)
+			case len(state.PeerCertificates) == 0:
 				return nil
 			}
 			return c.accept(&state, false, "")
-		}
+		},
 	}
-	return config
 }
 
 // Client returns the configuration of connections to peers: the other side must be a peer of this cluster, whatever
@@ -173,29 +175,6 @@ func Visitor(authorities []*x509.Certificate, now func() time.Time) *tls.Config 
 	}
 }
 
-// Pinned returns the configuration of a machine that joins, which knows a cluster by the pin of its authority only.
-// found is called with the authority's certificate before anything is sent.
-func Pinned(pin Pin, now func() time.Time, found func(authority *x509.Certificate)) *tls.Config {
-	return &tls.Config{
-		MinVersion:         tls.VersionTLS13,
-		InsecureSkipVerify: true, //nolint:gosec // likewise
-		Time:               now,
-		VerifyConnection: func(state tls.ConnectionState) error {
-			for _, c := range state.PeerCertificates {
-				if PinOf(c) != pin || !c.IsCA {
-					continue
-				}
-				if _, err := verifyVisited(state.PeerCertificates, []*x509.Certificate{c}, now()); err != nil {
-					return err
-				}
-				found(c)
-				return nil
-			}
-			return refused(FaultCluster, "the machine at this address is not of the cluster that the join token is for: correct the address, or make a token at that cluster")
-		},
-	}
-}
-
 // verifyVisited checks that a server is a peer of the cluster of these authorities, of whatever generation.
 func verifyVisited(chain, authorities []*x509.Certificate, now time.Time) (Identity, error) {
 	rules := &Rules{Role: RolePeer, Follow: true, Roots: authorities, Server: true, Now: now}
@@ -213,15 +192,4 @@ func IdentityOf(state *tls.ConnectionState) (Identity, bool) {
 	}
 	i, err := identityOf(state.PeerCertificates[0])
 	return i, err == nil
-}
-
-// Handshake completes the handshake of a connection within a time, and returns the identity of the other side; false:
-// the other side has no certificate.
-func Handshake(ctx context.Context, conn *tls.Conn) (Identity, bool, error) {
-	if err := conn.HandshakeContext(ctx); err != nil {
-		return Identity{}, false, err
-	}
-	state := conn.ConnectionState()
-	i, ok := IdentityOf(&state)
-	return i, ok, nil
 }

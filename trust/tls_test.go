@@ -120,8 +120,8 @@ func TestThePeerPortRefuses(t *testing.T) {
 	if holder, err := raw(anyServer(nil)); err == nil {
 		t.Errorf("no certificate: accepted as %q", holder)
 	}
-	if err := <-p.refused; err == nil {
-		t.Error("refused without a reason")
+	if err := <-p.refused; trust.FaultOf(err) != trust.FaultNone {
+		t.Errorf("no certificate: refused for %v", err)
 	}
 	good := material(t, a, peer("p2"))
 	old := anyServer(good)
@@ -207,8 +207,14 @@ func TestANodeFollowsARecovery(t *testing.T) {
 	later.Generation = 2
 	before, after := peerPort(t, credentials(t, material(t, a, peer("p1")))), peerPort(t, credentials(t, material(t, a, later)))
 	agent := credentials(t, material(t, a, node("gpu1")))
-	var stored uint64
-	agent.OnGeneration(func(g uint64) { stored = g })
+	stored, full := uint64(0), true
+	agent.OnGeneration(func(g uint64) error {
+		if full {
+			return errors.New("no space left on device")
+		}
+		stored = g
+		return nil
+	})
 	dial := func(c *trust.Credentials, p *port) error {
 		ctx, cancel := context.WithTimeout(t.Context(), soon)
 		defer cancel()
@@ -221,6 +227,13 @@ func TestANodeFollowsARecovery(t *testing.T) {
 	if err := dial(agent, before); err != nil {
 		t.Fatal(err)
 	}
+	if err := dial(agent, after); err == nil {
+		t.Error("a generation that cannot be stored is followed")
+	}
+	if err := dial(agent, before); err != nil {
+		t.Errorf("the former peer after that: %v", err)
+	}
+	full = false
 	if err := dial(agent, after); err != nil || stored != 2 {
 		t.Errorf("%v; generation %d was stored", err, stored)
 	}
@@ -313,28 +326,6 @@ func TestTheAPIKnowsMembers(t *testing.T) {
 	old.MaxVersion = tls.VersionTLS12
 	if _, err := get(t, "https://"+closed, old); err == nil {
 		t.Error("TLS 1.2 was accepted")
-	}
-}
-
-// A machine that joins recognizes the cluster by the pin before it sends anything.
-func TestPinned(t *testing.T) {
-	t.Parallel()
-	a := authority(t, home)
-	at := web(t, credentials(t, material(t, a, peer("p0"))), false)
-	var found *x509.Certificate
-	note := func(c *x509.Certificate) { found = c }
-	if got, err := get(t, "https://"+at, trust.Pinned(trust.PinOf(a.Certificate), noon, note)); got != "secure" || err != nil || !found.Equal(a.Certificate) {
-		t.Errorf("%q, %v", got, err)
-	}
-	found = nil
-	if _, err := get(t, "https://"+at, trust.Pinned(trust.PinOf(authority(t, home).Certificate), noon, note)); trust.FaultOf(err) != trust.FaultCluster || found != nil {
-		t.Errorf("another cluster: %v", err)
-	}
-	// The pin alone is no proof: the certificate of the server must be signed by the pinned authority.
-	thief := material(t, authority(t, home), peer("p0"))
-	thief.Authorities = []*x509.Certificate{a.Certificate}
-	if _, err := get(t, "https://"+web(t, credentials(t, thief), false), trust.Pinned(trust.PinOf(a.Certificate), noon, note)); trust.FaultOf(err) != trust.FaultUnsigned {
-		t.Errorf("a server that shows the authority of another cluster: %v", err)
 	}
 }
 

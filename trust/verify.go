@@ -63,7 +63,7 @@ type Rules struct {
 // Verify returns the identity of the other side, which presented this chain. The error is a [RefusedError].
 func (r *Rules) Verify(chain []*x509.Certificate) (Identity, error) {
 	if len(chain) == 0 {
-		return Identity{}, refused(FaultNone, "no certificate: this port takes members of the cluster only; join this machine with berth join")
+		return Identity{}, refused(FaultNone, "no certificate: this port takes members of the cluster only; issue the certificate of this machine with berth cert issue on a peer")
 	}
 	leaf := chain[0]
 	i, err := identityOf(leaf)
@@ -93,14 +93,14 @@ func (r *Rules) check(leaf *x509.Certificate, i Identity) error {
 	newer := i.Generation > r.Generation && (!r.Follow || i.Role != RolePeer)
 	switch {
 	case i.Cluster != r.Cluster:
-		return refused(FaultCluster, "the certificate of %s is of cluster %s, and this is cluster %s: correct the address, or join that machine to this cluster",
+		return refused(FaultCluster, "the certificate of %s is of cluster %s, and this is cluster %s: correct the address, or issue a certificate of this cluster for that machine",
 			holder, i.Cluster, r.Cluster)
 	case newer && i.Role == RolePeer:
 		return refused(FaultGeneration, "the certificate of %s is of generation %d, and this machine has generation %d: the cluster was recovered without this machine; "+
-			"join this machine again with an empty data folder", holder, i.Generation, r.Generation)
+			"give this machine an empty data folder and a certificate of that generation", holder, i.Generation, r.Generation)
 	case newer, i.Role == RolePeer && i.Generation < r.Generation:
 		return refused(FaultGeneration, "the certificate of %s is of generation %d, and the cluster has generation %d: that machine was left behind by a recovery; "+
-			"join it again with an empty data folder", holder, i.Generation, r.Generation)
+			"give that machine an empty data folder and a certificate of this generation", holder, i.Generation, r.Generation)
 	case r.Role != "" && i.Role != r.Role:
 		return refused(FaultRole, "the certificate is that of %s, and only a %s may use this port", holder, r.Role)
 	case r.Name != "" && i.Name != r.Name:
@@ -108,10 +108,10 @@ func (r *Rules) check(leaf *x509.Certificate, i Identity) error {
 	case r.Now.Before(leaf.NotBefore):
 		return refused(FaultEarly, "the certificate of %s is valid from %s and this machine's clock shows %s: correct the clock that is wrong", holder, stamp(leaf.NotBefore), stamp(r.Now))
 	case r.Now.After(leaf.NotAfter):
-		return refused(FaultExpired, "the certificate of %s expired at %s and this machine's clock shows %s: correct the clock, or run berth join --renew on that machine",
+		return refused(FaultExpired, "the certificate of %s expired at %s and this machine's clock shows %s: correct the clock, or issue that certificate again: berth cert issue on a peer",
 			holder, stamp(leaf.NotAfter), stamp(r.Now))
 	case r.Revoked != nil && r.Revoked(Serial(leaf)):
-		return refused(FaultRevoked, "the certificate of %s (serial %s) was revoked: it was removed from the cluster, or another machine joined in its place", holder, Serial(leaf))
+		return refused(FaultRevoked, "the certificate of %s (serial %s) was revoked: the machine was removed from the cluster, or another has its place", holder, Serial(leaf))
 	}
 	return nil
 }
@@ -123,7 +123,7 @@ func (r *Rules) signed(leaf *x509.Certificate, i Identity) error {
 		usage = x509.ExtKeyUsageServerAuth
 	}
 	if !slices.Contains(leaf.ExtKeyUsage, usage) {
-		return refused(FaultUsage, "the certificate of %s %s is not for this side of a connection: join that machine again", i.Role, i.Name)
+		return refused(FaultUsage, "the certificate of %s %s is not for this side of a connection: issue another with berth cert issue", i.Role, i.Name)
 	}
 	pool := x509.NewCertPool()
 	for _, root := range r.Roots {
@@ -132,7 +132,7 @@ func (r *Rules) signed(leaf *x509.Certificate, i Identity) error {
 		}
 	}
 	if _, err := leaf.Verify(x509.VerifyOptions{Roots: pool, Intermediates: x509.NewCertPool(), CurrentTime: r.Now, KeyUsages: []x509.ExtKeyUsage{usage}}); err != nil {
-		return refused(FaultUnsigned, "the certificate of %s %s was not signed by the authority of this cluster: join that machine again (%v)", i.Role, i.Name, err)
+		return refused(FaultUnsigned, "the certificate of %s %s was not signed by the authority of this cluster: issue one with berth cert issue on a peer of this cluster (%v)", i.Role, i.Name, err)
 	}
 	return nil
 }

@@ -32,6 +32,9 @@ func openCredentials(data string, role trust.Role, name string) (*trust.Credenti
 	if errors.Is(err, trust.ErrEmpty) {
 		return nil, cli.Usage("%s has no certificate: %w", data, err)
 	}
+	if err == nil && role == trust.RoleNode {
+		c.OnGeneration(func(generation uint64) error { return trust.SaveGeneration(dir, generation) })
+	}
 	return c, err
 }
 

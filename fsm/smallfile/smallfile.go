@@ -146,6 +146,14 @@ func replace(path string, v any, durable bool) error {
 	if err != nil {
 		return err
 	}
+	return replaceBytes(path, data, durable)
+}
+
+// WriteBytes writes bytes of another form to the file at path, in place of its former content, and returns after the bytes
+// and the name are on the disk. The file has no checksum and is readable for its owner only.
+func WriteBytes(path string, data []byte) error { return replaceBytes(path, data, true) }
+
+func replaceBytes(path string, data []byte, durable bool) error {
 	next := path + ".new"
 	_ = os.Remove(next)                                                   // the rest of a write that broke off
 	f, err := os.OpenFile(next, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) //nolint:gosec // the caller's own file

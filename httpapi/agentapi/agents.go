@@ -277,7 +277,7 @@ func (a agents) blob(ctx context.Context, q *agentwire.Fetch) (*agentwire.Conten
 func (a agents) certify(ctx context.Context, q *agentwire.Certify) (*agentwire.Certified, uint64, error) {
 	c := auth.From(ctx)
 	if a.api.Config.Certify == nil || c.Kind != auth.Node {
-		return nil, 0, core.Denied("only an agent with a certificate can have that renewed: join the host with berth join node")
+		return nil, 0, core.Denied("only an agent with a certificate can have that renewed: issue one with berth cert issue node on a peer")
 	}
 	signed, err := a.api.Config.Certify(model.NodeID(c.Name), q.Request, q.Life)
 	if err != nil {

@@ -116,7 +116,7 @@ func (g *gate) caller(s *state.State, r *http.Request, rule auth.Rule) (*auth.Ca
 	case passed:
 		return g.passedOn(s, r, rule)
 	case g.prove != nil && rule.Least == model.RoleAgent:
-		return &auth.Caller{}, problem.Refuse(wire.CodeUnauthenticated, "this path is for agents and needs the certificate of a node: join the host with berth join node")
+		return &auth.Caller{}, problem.Refuse(wire.CodeUnauthenticated, "this path is for agents and needs the certificate of a node: issue one with berth cert issue node on a peer")
 	}
 	secret, err := auth.Presented(r.Header, g.Terms().Keys.Header)
 	if err != nil {

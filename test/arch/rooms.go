@@ -46,7 +46,7 @@ func stateFloor() []Room {
 		{Path: "fsm/model", Level: 0, Bare: true},
 		{Path: "fsm/smallfile", Level: 0, Bare: true},
 		{Path: "fsm/private", Level: 0, Bare: true},
-		{Path: "trust", Level: 1, May: []string{"fsm/private"}},
+		{Path: "trust", Level: 1, May: []string{"fsm/private", "fsm/smallfile"}},
 		{Path: "fsm/command/valid", Level: 1, May: []string{"fsm/model"}},
 		{Path: "fsm/command/target", Level: 1, May: []string{"fsm/model"}},
 		{Path: "fsm/command", Level: 2, May: []string{"fsm/model", "fsm/command/valid", "fsm/command/target"}},

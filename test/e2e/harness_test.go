@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -21,6 +20,7 @@ import (
 
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
+	"github.com/berth-gpu/berth/test/internal/sources"
 )
 
 // patience bounds each wait; a busy machine is slow.
@@ -60,22 +60,14 @@ func build(env []string, args ...string) error {
 
 // program is the path of the berth under test.
 func program() string {
-	if err := sources(); err != nil {
+	if err := readSources(); err != nil {
 		panic(err)
 	}
 	return os.Getenv("BERTH_UNDER_TEST")
 }
 
-// sources reads the sources of the program, once. go test remembers which files of the module were opened while tests
-// ran, and takes a former result only while none has changed; what the program is built of would escape that otherwise.
-var sources = sync.OnceValue(func() error {
-	return filepath.WalkDir("../..", func(path string, _ fs.DirEntry, err error) error {
-		if err == nil && strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") {
-			_, err = os.ReadFile(path)
-		}
-		return err
-	})
-})
+// readSources reads the sources of the program, once.
+var readSources = sync.OnceValue(func() error { return sources.Read("../..") })
 
 // certify issues the certificate of a member whose data folder is data, with the authority in the folder of a peer.
 func certify(t *testing.T, from, role, name, data string, more ...string) {

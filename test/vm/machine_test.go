@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -49,18 +48,6 @@ func payload(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return disk
-}
-
-// sources reads the sources of the programs. go test remembers which files of the module were opened while tests ran, and
-// takes a former result only while none has changed; what the programs are built of would escape that otherwise.
-func sources() error {
-	module := os.DirFS("../..")
-	return fs.WalkDir(module, ".", func(path string, _ fs.DirEntry, err error) error {
-		if err == nil && strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") {
-			_, err = fs.ReadFile(module, path)
-		}
-		return err
-	})
 }
 
 // boot runs the machine until it switches itself off, and returns what the guest has reported. What it writes is lost

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/berth-gpu/berth/test/internal/sources"
 )
 
 // cases returns the names of the cases of guest.sh, in their order.
@@ -49,7 +51,7 @@ func needed(t *testing.T) {
 // With the units of deploy/, jobs outlive all that happens to the agent's unit, and end with the unit that is theirs.
 func TestUnits(t *testing.T) {
 	needed(t)
-	if err := sources(); err != nil {
+	if err := sources.Read("../.."); err != nil {
 		t.Fatal(err)
 	}
 	r := boot(t, image(t), payload(t))
