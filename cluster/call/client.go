@@ -158,11 +158,14 @@ func (c *Client) redial(ctx context.Context, at end, r *remote) (*link, error) {
 }
 
 func (c *Client) dial(ctx context.Context, at end) (*link, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	timeout := dialTimeout
 	if deadline, ok := ctx.Deadline(); ok {
 		timeout = min(timeout, time.Until(deadline))
 	}
-	if timeout <= 0 || ctx.Err() != nil {
+	if timeout <= 0 {
 		return nil, context.DeadlineExceeded
 	}
 	conn, err := c.open(at.to, timeout)
