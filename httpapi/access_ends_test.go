@@ -73,7 +73,6 @@ func TestTokensExpireByDefault(t *testing.T) {
 	for _, life := range []string{`"forever"`, "0", "-1", `""`, `"11y"`} {
 		s.do(http.MethodPost, "/tokens", `{"user":"ann","expires_in":`+life+`}`, as(adam)...).about("expires_in")
 	}
-	s.do(http.MethodPost, "/tokens", `{"role":"agent"}`, as(adam)...).about("role")
 	var made wire.MadeToken
 	s.do(http.MethodPost, "/tokens", `{"user":"ann","expires_in":"8d"}`, as(adam)...).into(&made)
 	var who wire.Whoami

@@ -46,7 +46,11 @@ func guard(c *statetest.Cluster) {
 		{agent, "n2", model.RoleAgent},
 		{agentOf1, "n1", model.RoleAgent},
 	} {
-		c.Do(&command.MakeToken{Hash: auth.HashOf(v.token), User: v.user, Role: v.role})
+		b := &command.MakeToken{Hash: auth.HashOf(v.token), User: v.user, Role: v.role}
+		if v.role == model.RoleAgent {
+			b.Expires = c.Now.Add(1000 * time.Hour)
+		}
+		c.Do(b)
 	}
 	c.Do(&command.SetUser{User: "ann", Join: []string{"vision"}})
 }

@@ -203,7 +203,7 @@ func TestPagesOfTheQueue(t *testing.T) {
 // paths lists what the API answers.
 func paths() []string {
 	return append([]string{
-		"DELETE /nodes/{node_id}",
+		"DELETE /cluster/certificates/{role}/{name}", "DELETE /nodes/{node_id}",
 		"DELETE /queue/{job_id}",
 		"DELETE /queue/{job_id}/dependencies",
 		"DELETE /reservations/{reservation_id}",
@@ -213,7 +213,7 @@ func paths() []string {
 		"GET /audit",
 		"GET /audit/reads", "GET /audit/refusals", "GET /audit/verify",
 		"GET /cluster/gpu-status",
-		"GET /cluster/peers",
+		"GET /cluster/certificates", "GET /cluster/peers",
 		"GET /cluster/settings",
 		"GET /cluster/state",
 		"GET /deliveries",

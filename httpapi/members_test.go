@@ -11,10 +11,12 @@ import (
 
 	"github.com/berth-gpu/berth/cluster/soft"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/membership"
 	"github.com/berth-gpu/berth/httpapi/agentwire"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/forward"
+	"github.com/berth-gpu/berth/httpapi/issue"
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/trust"
 )
@@ -27,9 +29,41 @@ type secured struct {
 	address string
 }
 
+// ownAuthority issues certificates by a material.
+type ownAuthority struct{ *trust.Material }
+
+func (a ownAuthority) Cluster() string {
+	i, _ := a.Identity() // which newSecured has made
+	return i.Cluster
+}
+
+func (a ownAuthority) Pin() trust.Pin { return trust.PinOf(a.Authorities[0]) }
+
+func (a ownAuthority) Certify(m trust.Member, request []byte) (*trust.Signed, error) {
+	if m.Life == 0 {
+		m.Life = trust.Life
+	}
+	return a.SignFor(m, request, time.Now())
+}
+
+func (a ownAuthority) Key() ([]byte, error) { return x509.MarshalPKCS8PrivateKey(a.Authority) }
+
+// revokedIn returns the certificates that a state refuses, as a peer does.
+func revokedIn(o *one) trust.Revoked {
+	return func(i trust.Identity, issued time.Time) bool {
+		s := o.State()
+		row, found := s.Certificates.Get(membership.Member{Role: model.RoleAgent, Name: i.Name})
+		return i.Role == trust.RoleNode && found && row.Refuses(model.TimeOf(issued))
+	}
+}
+
 func newSecured(t *testing.T, s *site, at forward.Leader) *secured {
 	t.Helper()
 	own, err := trust.Found(trust.Member{Name: "p2"}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	credentials, err := trust.NewCredentials(own, time.Now, revokedIn(s.one))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,20 +74,14 @@ func newSecured(t *testing.T, s *site, at forward.Leader) *secured {
 	}
 	port := newWired(t, "p2")
 	api := New(core.Config{
-		Self: "p2", Version: "test", Dial: (&net.Dialer{}).DialContext, Now: func() time.Time { return s.now() }, Prove: core.ByCertificate,
-		Certify: func(node model.NodeID, request []byte, life time.Duration) (*trust.Signed, error) {
-			return own.SignFor(trust.Member{Role: trust.RoleNode, Name: string(node), Life: life}, request, time.Now())
-		},
+		Self: "p2", Version: "test", Dial: (&net.Dialer{}).DialContext, Now: func() time.Time { return s.now() }, Prove: issue.ByCertificate(credentials),
+		Authority: ownAuthority{own}, Probe: trust.Probe,
 		Peer: core.Peer{
 			Proposer: peer, Reader: peer, Members: peer, Tails: tails, Beats: peer, Answers: port.answers, Calls: port.calls,
 			Telemetry: soft.NewBoard(func() time.Duration { return 0 }),
 		},
 	})
 	plain, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	credentials, err := trust.NewCredentials(own, time.Now, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/fleet"
 	"github.com/berth-gpu/berth/httpapi/jobs"
+	"github.com/berth-gpu/berth/httpapi/members"
 	"github.com/berth-gpu/berth/httpapi/services"
 )
 
@@ -36,6 +37,7 @@ func route(a *core.API) (complete func()) {
 	fleet.Nodes(a, doc)
 	services.Workloads(a, doc)
 	fleet.Peers(a, doc)
+	members.Routes(a, doc)
 	admin.People(a, doc)
 	jobs.Past(a, doc)
 	compat.Files(a, doc)

@@ -38,6 +38,7 @@ type contact struct {
 	nextReg time.Time
 	next    time.Time // of a renewal
 	urgent  bool      // no renewal was accepted since a registration or a clock gap
+	overdue bool      // a warning was logged that the lease is not renewed
 	refused string    // reason of the last registration's refusal
 	peers   []string  // addresses of all peers
 	away    *away
@@ -182,9 +183,13 @@ func (k *contact) renew(now fence.Boot) {
 		defer cancel()
 		answer, err := k.Cluster.Renew(ctx, q)
 		return func() {
-			if err == nil {
+			switch {
+			case err == nil:
 				k.renewed(r, answer)
-			} else {
+			case urgent && !k.overdue:
+				k.overdue = true // one line until the lease is renewed again
+				k.Log.Warn("lease_not_renewed", "node", k.Self.Node, "err", err, "remedy", "jobs here end with the lease unless a peer accepts a renewal before")
+			default:
 				k.Log.Debug("renewal failed", "err", err)
 			}
 		}
@@ -202,7 +207,7 @@ func (k *contact) renewed(r fence.Renewal, answer *agentwire.Renewed) {
 	if !k.lease.Accepted(r) {
 		return
 	}
-	k.urgent = false
+	k.urgent, k.overdue = false, false
 	k.grants = append(k.grants[max(0, len(k.grants)-keepGrants):], grant{answer.Index, k.lease.Start()})
 	k.pass(runner.Lease{Start: time.Duration(k.lease.Start())})
 }

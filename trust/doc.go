@@ -4,9 +4,12 @@
 //	identity.go   what a certificate names: cluster, generation, role and name
 //	authority.go  the certificate authority of a cluster, which issues certificates
 //	request.go    requests for a certificate
+//	token.go      tokens by which machines join
 //	verify.go     the rules that a certificate must meet, and why one is refused
 //	tls.go        TLS configurations that take certificates and rules at each handshake
 //	network.go    listeners and dialers over TLS
+//	local.go      the socket for root on the machine of a peer
+//	probe.go      whether a machine that joins can be reached
 //	found.go      new clusters and their members
 //	renew.go      renewal at half of a certificate's life
 //	folder.go     keys and certificates on the disk

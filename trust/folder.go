@@ -34,7 +34,7 @@ const (
 const maxFile = 256 << 10
 
 // ErrEmpty means that a folder holds no certificate: the machine has not joined a cluster.
-var ErrEmpty = errors.New("this machine belongs to no cluster yet: found one with berth init, or put a certificate there that berth cert issue has made on a peer")
+var ErrEmpty = errors.New("this machine belongs to no cluster yet: found one with berth init, or join one with berth join")
 
 // Material is what a machine keeps of a cluster.
 type Material struct {
@@ -66,13 +66,13 @@ func Save(dir string, m *Material) error {
 	for _, c := range m.Authorities {
 		authorities = append(authorities, encode(blockCertificate, c.Raw)...)
 	}
-	key, err := encodeKey(m.Key)
+	key, err := EncodeKey(m.Key)
 	if err != nil {
 		return err
 	}
 	write := func(name string, data []byte) error { return smallfile.WriteBytes(filepath.Join(dir, name), data) }
 	if m.Authority != nil {
-		secret, err := encodeKey(m.Authority)
+		secret, err := EncodeKey(m.Authority)
 		if err != nil {
 			return err
 		}
@@ -193,12 +193,22 @@ func encode(kind string, der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }
 
-func encodeKey(key crypto.Signer) ([]byte, error) {
+// EncodeKey returns a private key as PEM (PKCS #8).
+func EncodeKey(key crypto.Signer) ([]byte, error) {
 	der, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
 		return nil, err
 	}
 	return encode(blockKey, der), nil
+}
+
+// DecodeKey reads one private key from PEM.
+func DecodeKey(text []byte) (crypto.Signer, error) {
+	keys, certificates, err := decode(text)
+	if err != nil || len(keys) != 1 || len(certificates) > 0 {
+		return nil, errors.New("the text does not hold one private key")
+	}
+	return keys[0], nil
 }
 
 // decode reads the keys and certificates of a PEM text, which contains nothing else.

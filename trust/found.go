@@ -57,7 +57,7 @@ func (m *Material) Certify(other Member, now time.Time) (*Material, error) {
 
 // Open returns the credentials of the folder of a member. An empty name is any. Its error says what is wrong with the
 // folder and what to do.
-func Open(dir string, role Role, name string, now func() time.Time, revoked func(serial string) bool) (*Credentials, error) {
+func Open(dir string, role Role, name string, now func() time.Time, revoked Revoked) (*Credentials, error) {
 	m, err := Load(dir)
 	if err != nil {
 		return nil, err
@@ -71,9 +71,9 @@ func Open(dir string, role Role, name string, now func() time.Time, revoked func
 	case name != "" && own.Name != name:
 		return nil, fmt.Errorf("%s is the folder of %s %q, and this is %q: name that one, or another data folder", dir, role, own.Name, name)
 	case role == RolePeer && m.Authority == nil:
-		return nil, errors.New(dir + " lacks the key of the authority, which every peer has: issue the certificate of this machine again with berth cert issue")
+		return nil, errors.New(dir + " lacks the key of the authority, which every peer has: renew the certificate with berth join --renew")
 	case now().After(m.Certificate.NotAfter):
-		return nil, fmt.Errorf("the certificate in %s expired at %s and this machine's clock shows %s: correct the clock, or issue the certificate of this machine again: berth cert issue on a peer",
+		return nil, fmt.Errorf("the certificate in %s expired at %s and this machine's clock shows %s: correct the clock, or renew the certificate: berth join --renew, with a token for this name (berth token join --name)",
 			dir, stamp(m.Certificate.NotAfter), stamp(now()))
 	}
 	return NewCredentials(m, now, revoked)

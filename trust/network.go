@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"io"
 	"net"
@@ -188,18 +189,25 @@ func (c *Conn) secure() *tls.Conn {
 	return c.tls
 }
 
+// leaf returns the certificate of the other side; nil: there is none.
+func (c *Conn) leaf() *x509.Certificate {
+	if s := c.secure(); s != nil {
+		if chain := s.ConnectionState().PeerCertificates; len(chain) > 0 {
+			return chain[0]
+		}
+	}
+	return nil
+}
+
+// Outlived reports whether the certificate of the other side has expired since the handshake. The server then closes
+// the connection after its answer, and the client connects with its present certificate.
+func (c *Conn) Outlived(now time.Time) bool {
+	leaf := c.leaf()
+	return leaf != nil && now.After(leaf.NotAfter)
+}
+
 // Secure reports whether the connection is encrypted.
 func (c *Conn) Secure() bool { return c.secure() != nil }
-
-// Identity returns the identity that the other side has proven; false: none.
-func (c *Conn) Identity() (Identity, bool) {
-	s := c.secure()
-	if s == nil {
-		return Identity{}, false
-	}
-	state := s.ConnectionState()
-	return IdentityOf(&state)
-}
 
 // prefixed is a connection of which some bytes were read.
 type prefixed struct {

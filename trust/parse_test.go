@@ -8,6 +8,7 @@ import (
 	"crypto/rsa"
 	"crypto/x509"
 	"net/url"
+	"strings"
 	"testing"
 
 	"github.com/berth-gpu/berth/trust"
@@ -48,6 +49,45 @@ func TestIdentitiesThatAreNone(t *testing.T) {
 			t.Errorf("%q was read as %+v", s, i)
 		}
 	}
+}
+
+func TestJoinTokens(t *testing.T) {
+	t.Parallel()
+	pin := trust.PinOf(authority(t, home).Certificate)
+	token := trust.NewToken(trust.RoleNode, pin)
+	again, err := trust.ParseToken(" " + token.String() + "\n")
+	if err != nil || again != token || again.Hash() != token.Hash() {
+		t.Fatalf("%v, %v", again, err)
+	}
+	if other := trust.NewToken(trust.RoleNode, pin); other.Hash() == token.Hash() {
+		t.Error("another token matches")
+	}
+	asPeer := token
+	if asPeer.Role = trust.RolePeer; asPeer.Hash() == token.Hash() {
+		t.Error("the role of a token can be changed")
+	}
+	text := token.String()
+	for name, s := range map[string]string{
+		"empty": "", "cut off": text[:len(text)-1], "longer": text + "0", "without its start": text[1:], "in capitals": strings.ToUpper(text), "two": text + " " + text,
+		"another role": strings.Replace(text, "-node-", "-admin-", 1), "an API token": "berth_0123456789",
+		"a secret cut off": strings.Replace(text, token.Secret, token.Secret[1:], 1), "a long one": strings.Repeat(text, 10), "other digits": strings.Replace(text, token.Secret, strings.Repeat("z", 32), 1),
+	} {
+		if _, err := trust.ParseToken(s); err == nil {
+			t.Errorf("%s: accepted", name)
+		} else if strings.Contains(err.Error(), token.Secret) || strings.Contains(err.Error(), "0123456789") {
+			t.Errorf("%s: the error contains the secret: %v", name, err)
+		}
+	}
+}
+
+func FuzzToken(f *testing.F) {
+	f.Add(trust.NewToken(trust.RolePeer, trust.Pin{}).String())
+	f.Add("berth-join-peer---")
+	f.Fuzz(func(t *testing.T, s string) {
+		if token, err := trust.ParseToken(s); err == nil && token.String() != strings.TrimSpace(s) {
+			t.Fatalf("%q was read as %q", s, token)
+		}
+	})
 }
 
 func TestRequests(t *testing.T) {

@@ -46,6 +46,7 @@ func DueAt(c *x509.Certificate) time.Time {
 // Run renews until the context ends. A renewal that fails is tried again, more often as the end comes near.
 func (r *Renewal) Run(ctx context.Context) {
 	for {
+		r.adopt()
 		leaf := r.Credentials.Leaf()
 		left := leaf.NotAfter.Sub(r.Now())
 		if !r.Now().Before(DueAt(leaf)) {
@@ -63,6 +64,19 @@ func (r *Renewal) Run(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// adopt uses the certificate in the folder, if that is newer: berth join --renew may have put one there.
+func (r *Renewal) adopt() {
+	known, err := Load(r.Dir)
+	if err != nil || !known.Certificate.NotAfter.After(r.Credentials.Leaf().NotAfter) {
+		return
+	}
+	if err := r.Credentials.Replace(known); err != nil {
+		r.Log.Warn("certificate_not_adopted", "dir", r.Dir, "err", err)
+		return
+	}
+	r.Log.Info("certificate_adopted", "serial", Serial(known.Certificate), "expires", known.Certificate.NotAfter)
 }
 
 // once renews the certificate, with a new key.

@@ -13,7 +13,7 @@ import (
 // connections exist; each new handshake uses the present ones.
 type Credentials struct {
 	now     func() time.Time
-	revoked func(serial string) bool
+	revoked Revoked
 
 	mu      sync.Mutex
 	own     Identity
@@ -23,9 +23,8 @@ type Credentials struct {
 	raised  func(uint64) error // see OnGeneration
 }
 
-// NewCredentials returns the credentials of a machine. now is its wall clock; revoked reports whether a serial number
-// was revoked, and may be nil.
-func NewCredentials(m *Material, now func() time.Time, revoked func(serial string) bool) (*Credentials, error) {
+// NewCredentials returns the credentials of a machine. now is its wall clock; revoked may be nil.
+func NewCredentials(m *Material, now func() time.Time, revoked Revoked) (*Credentials, error) {
 	c := &Credentials{now: now, revoked: revoked}
 	return c, c.Replace(m)
 }
@@ -59,11 +58,21 @@ func (c *Credentials) OnGeneration(f func(generation uint64) error) {
 	c.raised = f
 }
 
+// Now returns the time by which certificates are checked.
+func (c *Credentials) Now() time.Time { return c.now() }
+
 // Own returns the identity of this machine.
 func (c *Credentials) Own() Identity {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.own
+}
+
+// Pin returns the pin of the authority that issues certificates.
+func (c *Credentials) Pin() Pin {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return PinOf(c.roots[0])
 }
 
 // Leaf returns this machine's certificate.
@@ -175,6 +184,29 @@ func Visitor(authorities []*x509.Certificate, now func() time.Time) *tls.Config 
 	}
 }
 
+// Pinned returns the configuration of a machine that joins, which knows a cluster by the pin of its authority only.
+// found is called with the authority's certificate before anything is sent.
+func Pinned(pin Pin, now func() time.Time, found func(authority *x509.Certificate)) *tls.Config {
+	return &tls.Config{
+		MinVersion:         tls.VersionTLS13,
+		InsecureSkipVerify: true, //nolint:gosec // likewise
+		Time:               now,
+		VerifyConnection: func(state tls.ConnectionState) error {
+			for _, c := range state.PeerCertificates {
+				if PinOf(c) != pin || !c.IsCA {
+					continue
+				}
+				if _, err := verifyVisited(state.PeerCertificates, []*x509.Certificate{c}, now()); err != nil {
+					return err
+				}
+				found(c)
+				return nil
+			}
+			return refused(FaultCluster, "the machine at this address is not of the cluster that the token is for: correct the address, or make a token at that cluster")
+		},
+	}
+}
+
 // verifyVisited checks that a server is a peer of the cluster of these authorities, of whatever generation.
 func verifyVisited(chain, authorities []*x509.Certificate, now time.Time) (Identity, error) {
 	rules := &Rules{Role: RolePeer, Follow: true, Roots: authorities, Server: true, Now: now}
@@ -182,6 +214,19 @@ func verifyVisited(chain, authorities []*x509.Certificate, now time.Time) (Ident
 		rules.Cluster = clusterOf(a)
 	}
 	return rules.Verify(chain)
+}
+
+// Still returns the identity of the client at the other side of a connection, unless its certificate was revoked
+// meanwhile. A certificate that has expired meanwhile counts: see [Conn.Outlived].
+func (c *Credentials) Still(conn *Conn) (Identity, bool) {
+	leaf := conn.leaf()
+	if leaf == nil {
+		return Identity{}, false
+	}
+	i, err := identityOf(leaf)
+	rules := c.rules(false, "")
+	rules.Now = earlier(rules.Now, leaf.NotAfter)
+	return i, err == nil && rules.check(leaf, i) == nil
 }
 
 // IdentityOf returns the identity that the other side of a connection has proven; false: none. The handshake must be

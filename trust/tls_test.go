@@ -170,8 +170,8 @@ func TestCredentialsAreReplaced(t *testing.T) {
 	t.Parallel()
 	old, next := authority(t, home), authority(t, home)
 	m := material(t, old, peer("p1"))
-	revoked := map[string]bool{}
-	one, err := trust.NewCredentials(m, noon, func(serial string) bool { return revoked[serial] })
+	var revoked time.Time // certificates that were issued before
+	one, err := trust.NewCredentials(m, noon, func(_ trust.Identity, issued time.Time) bool { return issued.Before(revoked) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +193,7 @@ func TestCredentialsAreReplaced(t *testing.T) {
 	if err := try(renewed); err != nil {
 		t.Errorf("an authority that was added: %v", err)
 	}
-	revoked[trust.Serial(renewed.Certificate)] = true
+	revoked = noon().Add(time.Second)
 	if try(renewed) == nil {
 		t.Error("revoked, and accepted")
 	}
@@ -258,8 +258,8 @@ func web(t *testing.T, c *trust.Credentials, plain bool) string {
 		ConnContext:       func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, key{}, c) },
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			conn, _ := r.Context().Value(key{}).(*trust.Conn)
-			if i, ok := conn.Identity(); ok {
-				_, _ = io.WriteString(w, string(i.Role)+" "+i.Name)
+			if i, ok := c.Still(conn); ok {
+				_, _ = io.WriteString(w, string(i.Role)+" "+i.Name+map[bool]string{true: ", outlived"}[conn.Outlived(c.Now())])
 			} else if conn.Secure() {
 				_, _ = io.WriteString(w, "secure")
 			} else {

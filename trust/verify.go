@@ -47,6 +47,12 @@ func FaultOf(err error) Fault {
 	return ""
 }
 
+// Revoked reports whether the certificates of a member that were issued at an instant are revoked.
+type Revoked func(member Identity, issued time.Time) bool
+
+// IssuedAt returns when a certificate was issued.
+func IssuedAt(c *x509.Certificate) time.Time { return c.NotBefore.Add(Backdate) }
+
 // Rules are what the certificate of the other side must meet.
 type Rules struct {
 	Cluster    string
@@ -57,13 +63,13 @@ type Rules struct {
 	Roots      []*x509.Certificate
 	Server     bool // the other side is the server of the connection
 	Now        time.Time
-	Revoked    func(serial string) bool // nil: no certificate is revoked
+	Revoked    Revoked // nil: no certificate is revoked
 }
 
 // Verify returns the identity of the other side, which presented this chain. The error is a [RefusedError].
 func (r *Rules) Verify(chain []*x509.Certificate) (Identity, error) {
 	if len(chain) == 0 {
-		return Identity{}, refused(FaultNone, "no certificate: this port takes members of the cluster only; issue the certificate of this machine with berth cert issue on a peer")
+		return Identity{}, refused(FaultNone, "no certificate: this port takes members of the cluster only; let this machine join with a token (berth join)")
 	}
 	leaf := chain[0]
 	i, err := identityOf(leaf)
@@ -93,7 +99,7 @@ func (r *Rules) check(leaf *x509.Certificate, i Identity) error {
 	newer := i.Generation > r.Generation && (!r.Follow || i.Role != RolePeer)
 	switch {
 	case i.Cluster != r.Cluster:
-		return refused(FaultCluster, "the certificate of %s is of cluster %s, and this is cluster %s: correct the address, or issue a certificate of this cluster for that machine",
+		return refused(FaultCluster, "the certificate of %s is of cluster %s, and this is cluster %s: correct the address, or let that machine join this cluster with an empty data folder",
 			holder, i.Cluster, r.Cluster)
 	case newer && i.Role == RolePeer:
 		return refused(FaultGeneration, "the certificate of %s is of generation %d, and this machine has generation %d: the cluster was recovered without this machine; "+
@@ -108,10 +114,10 @@ func (r *Rules) check(leaf *x509.Certificate, i Identity) error {
 	case r.Now.Before(leaf.NotBefore):
 		return refused(FaultEarly, "the certificate of %s is valid from %s and this machine's clock shows %s: correct the clock that is wrong", holder, stamp(leaf.NotBefore), stamp(r.Now))
 	case r.Now.After(leaf.NotAfter):
-		return refused(FaultExpired, "the certificate of %s expired at %s and this machine's clock shows %s: correct the clock, or issue that certificate again: berth cert issue on a peer",
+		return refused(FaultExpired, "the certificate of %s expired at %s and this machine's clock shows %s: correct the clock, or let that machine renew its certificate: berth join --renew",
 			holder, stamp(leaf.NotAfter), stamp(r.Now))
-	case r.Revoked != nil && r.Revoked(Serial(leaf)):
-		return refused(FaultRevoked, "the certificate of %s (serial %s) was revoked: the machine was removed from the cluster, or another has its place", holder, Serial(leaf))
+	case r.Revoked != nil && r.Revoked(i, IssuedAt(leaf)):
+		return refused(FaultRevoked, "the certificate of %s (serial %s) was revoked: the machine was removed from the cluster, or another has its place; let this machine join again with a new token", holder, Serial(leaf))
 	}
 	return nil
 }
@@ -123,7 +129,7 @@ func (r *Rules) signed(leaf *x509.Certificate, i Identity) error {
 		usage = x509.ExtKeyUsageServerAuth
 	}
 	if !slices.Contains(leaf.ExtKeyUsage, usage) {
-		return refused(FaultUsage, "the certificate of %s %s is not for this side of a connection: issue another with berth cert issue", i.Role, i.Name)
+		return refused(FaultUsage, "the certificate of %s %s is not for this side of a connection: let that machine renew its certificate with berth join --renew", i.Role, i.Name)
 	}
 	pool := x509.NewCertPool()
 	for _, root := range r.Roots {
@@ -132,7 +138,7 @@ func (r *Rules) signed(leaf *x509.Certificate, i Identity) error {
 		}
 	}
 	if _, err := leaf.Verify(x509.VerifyOptions{Roots: pool, Intermediates: x509.NewCertPool(), CurrentTime: r.Now, KeyUsages: []x509.ExtKeyUsage{usage}}); err != nil {
-		return refused(FaultUnsigned, "the certificate of %s %s was not signed by the authority of this cluster: issue one with berth cert issue on a peer of this cluster (%v)", i.Role, i.Name, err)
+		return refused(FaultUnsigned, "the certificate of %s %s was not signed by the authority of this cluster: let that machine join this cluster (berth join) (%v)", i.Role, i.Name, err)
 	}
 	return nil
 }

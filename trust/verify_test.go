@@ -76,7 +76,6 @@ func TestRulesOfOneSide(t *testing.T) {
 	t.Parallel()
 	a := authority(t, home)
 	generation := func(i trust.Identity, g uint64) trust.Identity { i.Generation = g; return i }
-	good := material(t, a, peer("p1")).Certificate
 	for name, v := range map[string]struct {
 		holder trust.Identity
 		change func(*trust.Rules)
@@ -98,8 +97,8 @@ func TestRulesOfOneSide(t *testing.T) {
 		"its last second":         {peer("p1"), func(r *trust.Rules) { r.Now = noon().Add(trust.Life) }, ""},
 		"a second later":          {peer("p1"), func(r *trust.Rules) { r.Now = noon().Add(trust.Life + time.Second) }, trust.FaultExpired},
 		"1970":                    {peer("p1"), func(r *trust.Rules) { r.Now = time.Unix(0, 0) }, trust.FaultEarly},
-		"revoked":                 {peer("p1"), func(r *trust.Rules) { r.Revoked = func(string) bool { return true } }, trust.FaultRevoked},
-		"another one is revoked":  {peer("p1"), func(r *trust.Rules) { r.Revoked = func(s string) bool { return s == trust.Serial(good) } }, ""},
+		"revoked":                 {peer("p1"), func(r *trust.Rules) { r.Revoked = func(trust.Identity, time.Time) bool { return true } }, trust.FaultRevoked},
+		"another one is revoked":  {peer("p1"), func(r *trust.Rules) { r.Revoked = func(i trust.Identity, _ time.Time) bool { return i.Name == "p2" } }, ""},
 		"an odd but correct name": {peer("a b/ü%2F?#"), func(*trust.Rules) {}, ""},
 	} {
 		rules := trust.Rules{Cluster: home, Generation: 1, Role: trust.RolePeer, Roots: []*x509.Certificate{a.Certificate}, Server: true, Now: noon()}

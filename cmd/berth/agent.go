@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -113,7 +114,14 @@ func (h *holding) agent() *agent {
 	if host, isAny := strings.CutSuffix(listen, ":0"); isAny {
 		listen = host + ":1" // any other port is judged the same way
 	}
-	if err := cli.CheckOwnAddress(listen); err != nil {
+	check := cli.CheckOwnAddress
+	if a.Advertise != "" {
+		check = cli.CheckAddress
+		if err := cli.CheckOwnAddress(a.Advertise); err != nil {
+			h.refuse("%s: %w", h.At("agent.advertise"), err)
+		}
+	}
+	if err := check(listen); err != nil {
 		h.refuse("%s: %w", h.At("agent.listen"), err)
 	}
 	return a
@@ -168,7 +176,7 @@ func (a *agent) serve(ctx context.Context, stderr io.Writer) (err error) {
 		ranks.Close()
 		node.CloseRun(run, living)
 	}()
-	self := a.self(l.Addr().String(), machine, boot)
+	self := a.self(cmp.Or(a.Advertise, l.Addr().String()), machine, boot)
 	self.Features = ranks.Host().String()
 	if a.gpus.simulate > 0 {
 		self.Features += ", " + wire.SimulatedGPUs
@@ -181,7 +189,7 @@ func (a *agent) serve(ctx context.Context, stderr io.Writer) (err error) {
 
 // listen opens the port for peers, by the certificate of the node.
 func (a *agent) listen() (net.Listener, *trust.Credentials, error) {
-	credentials, err := openCredentials(a.DataDir, trust.RoleNode, a.Node)
+	credentials, err := openCredentials(a.DataDir, trust.RoleNode, a.Node, nil)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -40,6 +40,7 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/cli/certs"
 	"github.com/berth-gpu/berth/cmd/internal/cli/fleet"
 	"github.com/berth-gpu/berth/cmd/internal/cli/jobs"
+	"github.com/berth-gpu/berth/cmd/internal/cli/setup"
 	"github.com/berth-gpu/berth/cmd/internal/cli/sim"
 	"github.com/berth-gpu/berth/cmd/internal/cli/snapshot"
 	"github.com/berth-gpu/berth/cmd/internal/terminal"
@@ -96,6 +97,7 @@ func newRoot() *cobra.Command {
 	addGroup(root, groupUse, jobs.Commands()...)
 	addGroup(root, groupUse, fleet.Commands(jobs.ShowQueue)...)
 	addGroup(root, groupUse, admin.ForUsers()...)
+	addGroup(root, groupRun, setup.Commands()...)
 	addGroup(root, groupRun, certs.Commands()...)
 	addGroup(root, groupRun, newServer(), newAgent(), newDev(), newDemo(), newBench(), sim.New(), newConfig(), snapshot.New())
 	addGroup(root, groupRun, admin.ForOperators()...)

@@ -3,16 +3,19 @@ package main
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/membership"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/agentwire"
 	"github.com/berth-gpu/berth/httpapi/client"
@@ -23,12 +26,12 @@ import (
 var now = time.Now
 
 // openCredentials returns the credentials of a data folder.
-func openCredentials(data string, role trust.Role, name string) (*trust.Credentials, error) {
+func openCredentials(data string, role trust.Role, name string, revoked trust.Revoked) (*trust.Credentials, error) {
 	if info, err := os.Stat(data); err == nil && !info.IsDir() {
 		return nil, fmt.Errorf("%s: cannot create the data folder: a file has this name; check that the path is right", data)
 	}
 	dir := filepath.Join(data, trust.Subfolder)
-	c, err := trust.Open(dir, role, name, now, nil)
+	c, err := trust.Open(dir, role, name, now, revoked)
 	if errors.Is(err, trust.ErrEmpty) {
 		return nil, cli.Usage("%s has no certificate: %w", data, err)
 	}
@@ -59,15 +62,57 @@ func ownSign(data string) trust.Sign {
 	}
 }
 
-// nodeSign returns what issues certificates for nodes at a peer.
-func nodeSign(data string) func(node model.NodeID, request []byte, life time.Duration) (*trust.Signed, error) {
-	return func(node model.NodeID, request []byte, life time.Duration) (*trust.Signed, error) {
-		m, err := trust.Load(filepath.Join(data, trust.Subfolder))
-		if err != nil {
-			return nil, err
-		}
-		return m.SignFor(trust.Member{Role: trust.RoleNode, Name: string(node), Life: life}, request, now())
+// authority issues certificates at a peer, by the key in its data folder.
+type authority struct {
+	dir string // of keys and certificates
+	own *trust.Credentials
+}
+
+// Cluster returns the id of the cluster.
+func (a authority) Cluster() string { return a.own.Own().Cluster }
+
+// Pin returns the hash of the authority's key.
+func (a authority) Pin() trust.Pin { return a.own.Pin() }
+
+// Certify issues the certificate of a member.
+func (a authority) Certify(m trust.Member, request []byte) (*trust.Signed, error) {
+	known, err := trust.Load(a.dir)
+	if err != nil {
+		return nil, err
 	}
+	if m.Life == 0 { // of a machine that joins: as that of this peer
+		m.Life = trust.LifeOf(known.Certificate)
+	}
+	return known.SignFor(m, request, now())
+}
+
+// Key returns the authority's private key.
+func (a authority) Key() ([]byte, error) {
+	known, err := trust.Load(a.dir)
+	if err != nil {
+		return nil, err
+	}
+	return x509.MarshalPKCS8PrivateKey(known.Authority)
+}
+
+// revocations are the certificates that the cluster refuses, once its state is known.
+type revocations struct {
+	present atomic.Pointer[func() state.State]
+}
+
+// revoked reports whether the certificates of a member that were issued at an instant are refused.
+func (r *revocations) revoked(member trust.Identity, issued time.Time) bool {
+	present := r.present.Load()
+	if present == nil {
+		return false
+	}
+	role := model.RoleAgent
+	if member.Role == trust.RolePeer {
+		role = model.RolePeer
+	}
+	s := (*present)()
+	known, found := s.Certificates.Get(membership.Member{Role: role, Name: member.Name})
+	return found && known.Refuses(model.TimeOf(issued))
 }
 
 // askSign asks peers for the certificates of an agent.

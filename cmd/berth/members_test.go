@@ -37,7 +37,7 @@ func TestAnAgentKeepsTheGeneration(t *testing.T) {
 	}
 	before, after := secureEcho(t, first), secureEcho(t, second)
 	dial := func(address string) error {
-		agent, err := openCredentials(data, trust.RoleNode, "n1") // as after a restart
+		agent, err := openCredentials(data, trust.RoleNode, "n1", nil) // as after a restart
 		if err != nil {
 			t.Fatal(err)
 		}

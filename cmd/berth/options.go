@@ -25,7 +25,8 @@ type options struct {
 	id        model.PeerID
 	listen    string
 	advertise string
-	http      string        // address of the API
+	http      string        // address that the API listens on
+	reached   string        // address under which others reach the API
 	founders  []peer.Server // empty: this peer founds no cluster
 	seeds     []string      // addresses to join at; empty: this peer joins none
 	cluster   string        // of the certificate
@@ -79,7 +80,7 @@ func resolve(c *config.Loaded) (options, error) {
 func (h *holding) peer() options {
 	s := &h.Server
 	o := options{
-		data: s.DataDir, id: model.PeerID(s.ID), listen: s.Listen, advertise: cmp.Or(s.Advertise, s.Listen), http: s.HTTP,
+		data: s.DataDir, id: model.PeerID(s.ID), listen: s.Listen, advertise: cmp.Or(s.Advertise, s.Listen), http: s.HTTP, reached: cmp.Or(s.AdvertiseHTTP, s.HTTP),
 		seeds: s.Join, minFree: s.MinFree << 20, timeouts: timeouts(s.Timeouts), level: h.Level,
 		parts: parts{shared: h.Cluster, audit: archive.Rotation{Dir: s.Audit.Dir, Size: s.Audit.MiB << 20, Keep: s.Audit.Keep}},
 	}
@@ -174,6 +175,11 @@ func (h *holding) addresses(o *options) {
 	} else if !cli.OnLoopback(o.http) && !o.api.asks && !h.Unread("auth.enabled") {
 		h.refuse("%s: %s can be reached from other machines, and callers are not asked for tokens: turn authentication on with --auth, or use a "+
 			"loopback address", h.At("server.http"), o.http)
+	}
+	if o.reached != o.http {
+		if err := cli.CheckOwnAddress(o.reached); err != nil {
+			h.refuse("%s: %w", h.At("server.advertise_http"), err)
+		}
 	}
 	if o.http == o.listen {
 		h.refuse("%s and %s are the same address: give the API another, such as %s", h.At("server.http"), h.At("server.listen"),

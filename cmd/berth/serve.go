@@ -55,6 +55,7 @@ type service struct {
 	web   web
 
 	credentials *trust.Credentials
+	revocations revocations
 
 	settings *config.Loaded
 }
@@ -106,7 +107,7 @@ func (s *service) Run(ctx context.Context) error {
 func (s *service) Close() { s.out.close(flushLimit) }
 
 func (s *service) open() (err error) {
-	if s.credentials, err = openCredentials(s.o.data, trust.RolePeer, string(s.o.id)); err != nil {
+	if s.credentials, err = openCredentials(s.o.data, trust.RolePeer, string(s.o.id), s.revocations.revoked); err != nil {
 		return err
 	}
 	s.o.cluster = s.credentials.Own().Cluster
@@ -136,7 +137,7 @@ func (s *service) open() (err error) {
 func (s *service) start() error {
 	peer, err := cluster.Start(cluster.Config{
 		Self: model.Peer{
-			ID: s.o.id, RaftAddress: s.o.advertise, APIAddress: s.o.http, Level: command.Level, Version: build.Version(),
+			ID: s.o.id, RaftAddress: s.o.advertise, APIAddress: s.o.reached, Level: command.Level, Version: build.Version(),
 		},
 		Cluster: s.o.cluster, Bind: s.o.listen,
 		Network: trust.Network{Credentials: s.credentials, Open: cli.DialPlain},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"path/filepath"
 	"syscall"
@@ -18,6 +19,8 @@ import (
 	"github.com/berth-gpu/berth/httpapi"
 	"github.com/berth-gpu/berth/httpapi/admin"
 	"github.com/berth-gpu/berth/httpapi/core"
+	"github.com/berth-gpu/berth/httpapi/issue"
+	"github.com/berth-gpu/berth/httpapi/members"
 	"github.com/berth-gpu/berth/httpapi/plug"
 	"github.com/berth-gpu/berth/trust"
 )
@@ -28,6 +31,7 @@ const drainLimit = 2 * time.Second
 // web is a server's HTTP side.
 type web struct {
 	listener net.Listener
+	local    net.Listener // for root on this machine; nil: there is none
 	api      *core.API
 	stop     context.CancelFunc
 	failed   chan error
@@ -48,6 +52,17 @@ func (w *web) listen(o *options, credentials *trust.Credentials) error {
 	return nil
 }
 
+// listenLocal opens the socket for root. Without the socket the peer works all the same.
+func (w *web) listenLocal(o *options, log *slog.Logger) {
+	path := filepath.Join(o.data, trust.LocalSocket)
+	l, err := trust.ListenLocal(path)
+	if err != nil {
+		log.Warn("no_local_socket", "path", path, "err", err, "remedy", "administer this cluster by the address of the API and a token")
+		return
+	}
+	w.local = l
+}
+
 // serve starts to answer requests.
 func (w *web) serve(s *service) error {
 	tails, err := soft.OpenTails(filepath.Join(s.o.data, "tails"))
@@ -57,13 +72,15 @@ func (w *web) serve(s *service) error {
 	w.refused = archive.OpenRefusals(archive.Rotation{Dir: filepath.Join(s.o.data, "refusals"), Size: 16 << 20, Keep: 8}, s.log)
 	w.reads = archive.OpenReads(archive.Rotation{Dir: filepath.Join(s.o.data, "reads"), Size: 16 << 20, Keep: 8}, s.log)
 	joint := plug.New(plug.Config{Peer: s.peer, Log: s.log})
+	present := joint.State
+	s.revocations.present.Store(&present)
 	answers, calls := s.peer.Calls()
 	effect := &shadow{state: joint.State, log: s.log}
 	api := httpapi.New(core.Config{
-		Self: s.o.id, Version: build.Version(), Dial: agentDial(s.credentials, joint.State), Prove: core.ByCertificate,
-		Expires: func() time.Time { return s.credentials.Leaf().NotAfter },
-		Certify: nodeSign(s.o.data), Log: s.log, Settings: shared{},
-		Metrics: []prometheus.Collector{effect}, Asks: s.o.api.asks, Terms: s.o.api.terms, Own: []string{s.o.http}, Hosts: s.o.api.hosts,
+		Self: s.o.id, Version: build.Version(), Dial: agentDial(s.credentials, joint.State), Prove: issue.ByCertificate(s.credentials),
+		Expires:   func() time.Time { return s.credentials.Leaf().NotAfter },
+		Authority: authority{filepath.Join(s.o.data, trust.Subfolder), s.credentials}, Probe: trust.Probe, Log: s.log, Settings: shared{},
+		Metrics: []prometheus.Collector{effect}, Asks: s.o.api.asks, Terms: s.o.api.terms, Own: []string{s.o.http, s.o.reached}, Hosts: s.o.api.hosts,
 		Peer: core.Peer{
 			Proposer: joint, Reader: joint, Members: joint, Telemetry: s.peer.Soft().Board, Tails: tails, Beats: joint,
 			Archive: s.peer.Archive(), Refusals: w.refused, Reads: w.reads,
@@ -73,10 +90,18 @@ func (w *web) serve(s *service) error {
 	ctx, stop := context.WithCancel(context.Background())
 	w.api, w.stop, w.failed = api, stop, make(chan error, 1)
 	go joint.Watch(ctx)
-	go keepRenewed(ctx, s.o.data, s.credentials, ownSign(s.o.data), s.log)
+	go keepRenewed(ctx, s.o.data, s.credentials, members.Recording(api, ownSign(s.o.data)), s.log)
+	go members.RecordOwn(ctx, api, s.credentials.Leaf())
 	go effect.run(ctx)
 	go core.FoundAccess(ctx, api, s.tellFirst)
 	go admin.CheckRecords(ctx, api)
+	if w.listenLocal(&s.o, s.log); w.local != nil {
+		go func() {
+			if err := api.Serve(w.local); err != nil {
+				s.log.Warn("no_local_socket", "err", err)
+			}
+		}()
+	}
 	go func() {
 		if err := api.Serve(w.listener); err != nil {
 			w.failed <- fmt.Errorf("%s: the API has stopped: %w", s.o.http, err)

@@ -4,10 +4,9 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-)
 
-// MaxFrom bounds the address that a command came from, in bytes.
-const MaxFrom = 64
+	"github.com/berth-gpu/berth/fsm/command/valid"
+)
 
 // maxShown bounds the body that the audit trail keeps, in bytes.
 const maxShown = 1024
@@ -27,6 +26,7 @@ func (k Kind) shown() bool {
 		KindSetPools, KindCancel, KindSetPriority, KindHold, KindRelease, KindRequeue, KindExtend, KindDropDependencies, KindBook,
 		KindCancelBooking, KindSetBookingCaps, KindSetNodeMode, KindSetNodeLabels, KindConfirmDead, KindSetGPUMode, KindRetire,
 		KindDropWebhook, KindTestWebhook, KindSetDefaults, KindAdjustPolicy, KindBeginImport, KindEndImport,
+		KindRevokeCertificate,
 	}, k)
 }
 
@@ -54,7 +54,7 @@ func ShownBody(k Kind, raw []byte) (Body, error) {
 // FromClient returns the command as sent by a client at an address; an invalid address is left out. Only
 // commands of users' requests carry one: it costs bytes in the log.
 func (c Command) FromClient(address string) Command {
-	if _, err := netip.ParseAddr(address); err == nil && len(address) <= MaxFrom {
+	if _, err := netip.ParseAddr(address); err == nil && len(address) <= valid.MaxAddress {
 		c.From = address
 	}
 	return c

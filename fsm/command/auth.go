@@ -1,6 +1,8 @@
 package command
 
 import (
+	"net/netip"
+
 	"github.com/berth-gpu/berth/fsm/command/valid"
 	"github.com/berth-gpu/berth/fsm/model"
 )
@@ -17,14 +19,16 @@ func (*FoundAuth) Kind() Kind { return KindFoundAuth }
 // Validate returns nil: the command is valid with and without a token.
 func (*FoundAuth) Validate() error { return nil }
 
-// MakeToken makes a token. An unknown user is created, with the token's role.
+// MakeToken makes a token. An unknown user is created, with the token's role. With the role of a machine, the token
+// lets one machine join the cluster.
 type MakeToken struct {
 	Hash    model.Hash `cbor:"1,keyasint,omitempty"`
 	Name    string     `cbor:"2,keyasint,omitempty"`
-	User    string     `cbor:"3,keyasint,omitempty"` // of an agent's its node
+	User    string     `cbor:"3,keyasint,omitempty"` // of a machine its name; empty: any name that is not in use
 	Role    model.Role `cbor:"4,keyasint,omitempty"` // RoleNone: as its user, which must then exist
 	Expires model.Time `cbor:"5,keyasint,omitempty"` // 0: never
 	Spend   model.Hash `cbor:"6,keyasint,omitempty"` // the first token, which is given for it
+	Network string     `cbor:"7,keyasint,omitempty"` // that a machine must join from (CIDR); empty: any
 }
 
 // Kind returns KindMakeToken.
@@ -32,20 +36,30 @@ func (*MakeToken) Kind() Kind { return KindMakeToken }
 
 // Validate checks names and role.
 func (b *MakeToken) Validate() error {
-	agent := b.Role == model.RoleAgent
+	machine := b.Role.Valid() && !b.Role.Human()
 	switch {
 	case b.Hash.IsZero():
 		return valid.Problem("token", "256 random bits")
 	case !model.Text(b.Name, model.MaxName):
 		return model.WantText("name", b.Name, model.MaxName)
 	case b.Role != model.RoleNone && !b.Role.Valid():
-		return valid.Problem("role", "viewer, user, operator, admin or agent")
-	case !model.Name(b.User) && agent:
+		return valid.Problem("role", "viewer, user, operator, admin, agent or peer")
+	case machine && b.User == "":
+	case machine && !model.Name(b.User):
 		return model.WantName("node", b.User)
 	case !model.Name(b.User):
 		return model.WantName("user", b.User)
-	case b.Expires < 0:
+	}
+	switch {
+	case b.Expires < 0, machine && b.Expires == 0:
 		return valid.Problem("expires", "an instant")
+	case b.Network == "":
+	case !machine:
+		return valid.Problem("network", "nothing: only machines that join are bound to a network")
+	default:
+		if p, err := netip.ParsePrefix(b.Network); err != nil || p.Masked().String() != b.Network {
+			return valid.Problem("network", "a network such as 10.1.2.0/24")
+		}
 	}
 	return nil
 }
@@ -55,14 +69,11 @@ type DropTokens struct {
 	Tokens []model.Hash `cbor:"1,keyasint,omitempty"`
 }
 
-// MaxDropped bounds the tokens of one command.
-const MaxDropped = 1000
-
 // Kind returns KindDropTokens.
 func (*DropTokens) Kind() Kind { return KindDropTokens }
 
 // Validate bounds the list.
-func (b *DropTokens) Validate() error { return valid.Count("tokens", len(b.Tokens), 1, MaxDropped) }
+func (b *DropTokens) Validate() error { return valid.Count("tokens", len(b.Tokens), 1, 1000) }
 
 // SetUser creates a user, or changes a user's role and projects.
 type SetUser struct {

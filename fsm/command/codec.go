@@ -8,6 +8,7 @@ import (
 
 	"github.com/fxamacker/cbor/v2"
 
+	"github.com/berth-gpu/berth/fsm/command/valid"
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
@@ -211,7 +212,7 @@ func (c *Command) read(v envelope, left *room) error {
 		c.Err = &model.Problem{Field: "actor", Want: "one line of at most 128 bytes"}
 	case !model.Text(c.RequestID, model.MaxRequestID):
 		c.Err = &model.Problem{Field: "request id", Want: "at most 128 bytes of text on one line"}
-	case !model.Text(c.From, MaxFrom):
+	case !model.Text(c.From, valid.MaxAddress):
 		c.Err = &model.Problem{Field: "from", Want: "at most 64 bytes of text on one line"}
 	default:
 		c.Err = b.Validate()

@@ -148,6 +148,12 @@ func mendLimits(b Body) {
 			ID: "wh_1", Scope: alice, URL: "https://example.com/hook", Events: model.AllNotices(), Secret: secret,
 			Template: `{"text": {{json .type}}}`, Note: "the team's channel",
 		}
+	case *MakeToken:
+		b.Role, b.Network = model.RoleAgent, "10.1.2.0/24"
+	case *RecordCertificate:
+		b.Member.Role, b.Issued, b.Expires = model.RoleAgent, 1_790_000_000_000_000_000, 1_797_776_000_000_000_000
+	case *RevokeCertificate:
+		b.Member.Role = model.RolePeer
 	case *SetNotify:
 		b.Notify = model.Notify{Secret: secret, Backlog: 1000, Allow: "*.example.com,10.0.0.0/8"}
 	case *SetPeer:

@@ -92,6 +92,11 @@ const (
 	KindDropTokens Kind = 112
 	KindSetUser    Kind = 113
 	KindRemoveUser Kind = 114
+
+	// Certificates of members.
+	KindRecordCertificate Kind = 115
+	KindRevokeCertificate Kind = 116
+
 	// Notifications and their receivers.
 	KindSetWebhook     Kind = 120
 	KindDropWebhook    Kind = 121
@@ -197,18 +202,20 @@ var kinds = map[Kind]kindInfo{
 	KindReleaseAllocation: {"release_allocation", 1, LaneUser, body[ReleaseAllocation]},
 	KindExpireAllocations: {"expire_allocations", 1, LaneUser, body[ExpireAllocations]},
 
-	KindFoundAuth:      {"found_auth", 1, LaneUser, body[FoundAuth]},
-	KindMakeToken:      {"make_token", 1, LaneUser, body[MakeToken]},
-	KindDropTokens:     {"drop_tokens", 1, LaneUser, body[DropTokens]},
-	KindSetUser:        {"set_user", 1, LaneUser, body[SetUser]},
-	KindRemoveUser:     {"remove_user", 1, LaneUser, body[RemoveUser]},
-	KindSetWebhook:     {"set_webhook", 1, LaneUser, body[SetWebhook]},
-	KindDropWebhook:    {"drop_webhook", 1, LaneUser, body[DropWebhook]},
-	KindTestWebhook:    {"test_webhook", 1, LaneUser, body[TestWebhook]},
-	KindMarkDeliveries: {"mark_deliveries", 1, LaneUser, body[MarkDeliveries]},
-	KindSetNotify:      {"set_notify", 1, LaneUser, body[SetNotify]},
-	KindNearLimit:      {"near_limit", 1, LaneUser, body[NearLimit]},
-	KindSetDefaults:    {"set_defaults", 1, LaneUser, body[SetDefaults]},
+	KindFoundAuth:         {"found_auth", 1, LaneUser, body[FoundAuth]},
+	KindMakeToken:         {"make_token", 1, LaneUser, body[MakeToken]},
+	KindDropTokens:        {"drop_tokens", 1, LaneUser, body[DropTokens]},
+	KindSetUser:           {"set_user", 1, LaneUser, body[SetUser]},
+	KindRemoveUser:        {"remove_user", 1, LaneUser, body[RemoveUser]},
+	KindRecordCertificate: {"record_certificate", 1, LaneUser, body[RecordCertificate]},
+	KindRevokeCertificate: {"revoke_certificate", 1, LaneUser, body[RevokeCertificate]},
+	KindSetWebhook:        {"set_webhook", 1, LaneUser, body[SetWebhook]},
+	KindDropWebhook:       {"drop_webhook", 1, LaneUser, body[DropWebhook]},
+	KindTestWebhook:       {"test_webhook", 1, LaneUser, body[TestWebhook]},
+	KindMarkDeliveries:    {"mark_deliveries", 1, LaneUser, body[MarkDeliveries]},
+	KindSetNotify:         {"set_notify", 1, LaneUser, body[SetNotify]},
+	KindNearLimit:         {"near_limit", 1, LaneUser, body[NearLimit]},
+	KindSetDefaults:       {"set_defaults", 1, LaneUser, body[SetDefaults]},
 
 	KindBeginImport: {"begin_import", 1, LaneUser, body[BeginImport]},
 	KindImportJobs:  {"import_jobs", 1, LaneUser, body[ImportJobs]},

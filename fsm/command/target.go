@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"github.com/berth-gpu/berth/fsm/command/target"
-	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/membership"
 )
 
 // The target of each kind, for the audit trail. Kinds without a target of their own concern the cluster.
@@ -121,13 +121,19 @@ func (b *RenewAllocation) Target() string { return target.Allocation(b.ID) }
 // Target returns the allocation.
 func (b *ReleaseAllocation) Target() string { return target.Allocation(b.ID) }
 
-// Target returns the user or the node that the token is for.
+// Target returns the user, or the machine that may join.
 func (b *MakeToken) Target() string {
-	if b.Role == model.RoleAgent {
-		return target.Node(model.NodeID(b.User))
+	if b.Role.Valid() && !b.Role.Human() {
+		return membership.Member{Role: b.Role, Name: b.User}.String()
 	}
 	return target.User(b.User)
 }
+
+// Target returns the member.
+func (b *RecordCertificate) Target() string { return b.Member.String() }
+
+// Target returns the member.
+func (b *RevokeCertificate) Target() string { return b.Member.String() }
 
 // Target returns the first of the tokens, by the id in lists, and their number.
 func (b *DropTokens) Target() string {

@@ -15,9 +15,6 @@ const (
 // KeepExpired is how long a token is listed after its end; it is removed when another is made after that.
 const KeepExpired = 30 * 24 * time.Hour
 
-// FirstTokenLife is how long the first token is valid.
-const FirstTokenLife = time.Hour
-
 // Auth is whether and since when the cluster authenticates callers.
 type Auth struct {
 	Since Time `cbor:"1,keyasint,omitempty"` // 0: it does not
@@ -26,23 +23,27 @@ type Auth struct {
 // On reports whether the cluster authenticates callers.
 func (a Auth) On() bool { return a.Since > 0 }
 
-// Token authenticates a user or an agent. The token itself is 256 random bits and is stored nowhere.
+// Token authenticates a user, or lets a machine join the cluster. The token itself is 256 random bits and is stored nowhere.
 //
 //berth:row
 type Token struct {
 	Hash    Hash   `cbor:"1,keyasint,omitempty"` // SHA-256 of the token
 	Name    string `cbor:"2,keyasint,omitempty"` // for people
-	User    string `cbor:"3,keyasint,omitempty"` // the user; of an agent its node
+	User    string `cbor:"3,keyasint,omitempty"` // the user; of a machine its name, where only that may join
 	Role    Role   `cbor:"4,keyasint,omitempty"` // what it allows at most; RoleNone: all that its user may
 	Made    Time   `cbor:"5,keyasint,omitempty"`
 	By      string `cbor:"6,keyasint,omitempty"` // actor
 	Expires Time   `cbor:"7,keyasint,omitempty"` // not good from then on; 0: for ever
 	First   bool   `cbor:"8,keyasint,omitempty"` // made by the cluster, good for making one other
+	Network string `cbor:"9,keyasint,omitempty"` // of a machine: the network that it must join from (CIDR); empty: any
 }
 
-// Of returns the user of the token, and whether it is a user's, not an agent's.
+// Joins reports whether the token lets a machine join the cluster.
+func (t *Token) Joins() bool { return t.Role.Valid() && !t.Role.Human() }
+
+// Of returns the user of the token, and whether it is a user's, not a machine's.
 func (t *Token) Of() (user string, human bool) {
-	return t.User, t.Role != RoleAgent && !t.First
+	return t.User, !t.Joins() && !t.First
 }
 
 // Good reports whether the token has not expired.

@@ -1,7 +1,7 @@
 package model
 
-// Role is a set of rights. Each role has all rights of those before it, except for RoleAgent, which is for
-// nodes' agents alone.
+// Role is a set of rights. Each role has all rights of those before it, except for those of machines: RoleAgent
+// and RolePeer. A token with the role of a machine lets one machine join the cluster, and has no other rights.
 type Role uint8
 
 // The roles. Numbers are in snapshots and never change.
@@ -11,11 +11,14 @@ const (
 	RoleUser     Role = 2 // submits jobs and changes their own
 	RoleOperator Role = 3 // changes all jobs, nodes and GPUs
 	RoleAdmin    Role = 4 // changes quotas, shares, policies, users and tokens
-	RoleAgent    Role = 5 // acts for a node, and has no other rights
+	RoleAgent    Role = 5 // acts for a node
+	RolePeer     Role = 6 // is a peer
 )
 
 // Roles returns the roles that can be given, the least first.
-func Roles() []Role { return []Role{RoleViewer, RoleUser, RoleOperator, RoleAdmin, RoleAgent} }
+func Roles() []Role {
+	return []Role{RoleViewer, RoleUser, RoleOperator, RoleAdmin, RoleAgent, RolePeer}
+}
 
 // RoleNamed finds a role by its name.
 func RoleNamed(name string) (Role, bool) {
@@ -28,9 +31,9 @@ func RoleNamed(name string) (Role, bool) {
 }
 
 // Valid reports whether r is one of [Roles].
-func (r Role) Valid() bool { return r >= RoleViewer && r <= RoleAgent }
+func (r Role) Valid() bool { return r >= RoleViewer && r <= RolePeer }
 
-// Human reports whether r is a role of users and services, not of agents.
+// Human reports whether r is a role of users and services, not of machines.
 func (r Role) Human() bool { return r >= RoleViewer && r <= RoleAdmin }
 
 // Covers reports whether a caller with the role may use what requires least.
@@ -43,5 +46,5 @@ func (r Role) Covers(least Role) bool {
 
 // String returns the role's name; that of RoleNone is "none".
 func (r Role) String() string {
-	return name(r, "none", "viewer", "user", "operator", "admin", "agent")
+	return name(r, "none", "viewer", "user", "operator", "admin", "agent", "peer")
 }

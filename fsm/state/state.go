@@ -5,6 +5,7 @@ import (
 	"unique"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/membership"
 	"github.com/berth-gpu/berth/fsm/state/digest"
 	"github.com/berth-gpu/berth/fsm/state/ledger"
 	"github.com/berth-gpu/berth/fsm/state/table"
@@ -65,6 +66,8 @@ type Tables struct {
 	Outlets    table.Table[model.OutletID, model.Outlet]
 	Deliveries table.Table[model.DeliveryKey, model.Delivery]
 	Warned     table.Table[model.AttemptKey, model.Warned]
+
+	Certificates table.Table[membership.Member, membership.Certificate]
 }
 
 // Indexes are derived from the tables: other orders of the same rows.

@@ -19,6 +19,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
+	"github.com/berth-gpu/berth/trust"
 )
 
 // people lists and changes users and tokens.
@@ -85,26 +86,23 @@ func (a people) tokens(ctx context.Context, _ *struct{}) (*core.Answer[wire.Toke
 	return &core.Answer[wire.Tokens]{Index: s.Index, Body: out}, nil
 }
 
-// tokenLife is the default lifetime of a token.
-const tokenLife = wire.Lifetime(90 * 24 * time.Hour)
+// Lifetimes of tokens.
+const (
+	tokenLife = wire.Lifetime(90 * 24 * time.Hour) // by default
+	joinLife  = wire.Lifetime(time.Hour)           // of a machine's, by default
+	joinMost  = 7 * 24 * time.Hour                 // of a machine's, at most
+)
 
 // make makes a token. The token is drawn before the proposal, so that a second try under the same
 // key would draw another: it is refused, since the first cannot be shown again.
 func (a people) make(ctx context.Context, in *core.BodyInput, body *wire.MakeToken) (*core.Answer[wire.MadeToken], error) {
-	c := &command.MakeToken{Name: body.Name, User: body.User}
+	c := &command.MakeToken{Name: body.Name, User: body.User, Network: body.Network}
 	var err error
 	if c.Role, err = intake.Role(body.Role); err != nil {
 		return nil, err
 	}
-	if c.Role == model.RoleAgent {
-		return nil, problem.Invalid("role", "must be viewer, user, operator or admin: agents have certificates in place of tokens (berth cert issue node)")
-	}
-	if life := intake.Or(body.ExpiresIn, tokenLife); life != 0 {
-		in := time.Duration(life)
-		if in < time.Minute || in > 10*model.MaxDuration {
-			return nil, problem.Invalid("expires_in", "must be a minute to 10 years, or never")
-		}
-		c.Expires = model.TimeOf(a.api.Config.Now()).Add(in)
+	if c.Expires, err = a.expiry(c.Role, body.ExpiresIn); err != nil {
+		return nil, err
 	}
 	if who := auth.From(ctx); who.Kind == auth.Once {
 		if c.Role != model.RoleAdmin {
@@ -112,8 +110,10 @@ func (a people) make(ctx context.Context, in *core.BodyInput, body *wire.MakeTok
 		}
 		c.Spend = who.Credential
 	}
-	secret := auth.NewToken()
-	c.Hash = auth.HashOf(secret)
+	var secret string
+	if secret, c.Hash, err = a.draw(c.Role); err != nil {
+		return nil, err
+	}
 	r, index, err := a.api.Propose(ctx, in.Key, c)
 	if r.Code == model.CodeIdempotency {
 		return nil, problem.Refuse(r.Code.String(), "a token was created under this Idempotency-Key and cannot be shown again: revoke that token, and create another")
@@ -125,6 +125,39 @@ func (a people) make(ctx context.Context, in *core.BodyInput, body *wire.MakeTok
 	row, _ := s.Tokens.Get(c.Hash)
 	out := &wire.MadeToken{Success: true, Secret: secret, Token: view.Token(&s, &row, a.api.Now(&s))}
 	return &core.Answer[wire.MadeToken]{Index: index, Body: out}, nil
+}
+
+// joins reports whether tokens of a role let a machine join.
+func joins(role model.Role) bool { return (&model.Token{Role: role}).Joins() }
+
+// expiry returns when a new token expires; 0: never.
+func (a people) expiry(role model.Role, asked *wire.Lifetime) (model.Time, error) {
+	usual, most, text := tokenLife, 10*model.MaxDuration, "must be a minute to 10 years, or never"
+	if joins(role) {
+		usual, most, text = joinLife, joinMost, "must be a minute to 7 days for the token of a machine"
+	}
+	life := time.Duration(intake.Or(asked, usual))
+	switch {
+	case life == 0 && !joins(role):
+		return 0, nil
+	case life < time.Minute || life > most:
+		return 0, problem.Invalid("expires_in", text)
+	}
+	return model.TimeOf(a.api.Config.Now()).Add(life), nil
+}
+
+// draw draws a token and returns what the cluster keeps of it. That of a machine contains the hash of the authority's
+// key.
+func (a people) draw(role model.Role) (secret string, hash model.Hash, err error) {
+	if !joins(role) {
+		secret = auth.NewToken()
+		return secret, auth.HashOf(secret), nil
+	}
+	if a.api.Config.Authority == nil {
+		return "", hash, core.Denied("this peer issues no certificates, so that no machine can join")
+	}
+	t := trust.NewToken(map[model.Role]trust.Role{model.RoleAgent: trust.RoleNode, model.RolePeer: trust.RolePeer}[role], a.api.Config.Authority.Pin())
+	return t.String(), t.Hash(), nil
 }
 
 func (a people) drop(ctx context.Context, in *dropTokenInput) (*core.Answer[wire.Gone], error) {

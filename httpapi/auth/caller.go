@@ -26,6 +26,14 @@ type Caller struct {
 	Expires model.Time
 }
 
+// Agent returns the caller of a request with the certificate of a node.
+func Agent(node model.NodeID) *Caller {
+	return &Caller{Kind: Node, Name: string(node), Role: model.RoleAgent}
+}
+
+// Root returns the caller of a request of root on the machine of a peer.
+func Root() *Caller { return &Caller{Kind: Local, Name: "root", Role: model.RoleAdmin} }
+
 // Owns reports whether an object in a user's name, made at an instant, is the caller's own: it is
 // not if it is older than the caller, since then it was made by a former user of the same name,
 // which was removed. An object that is older than authentication goes by the name.
@@ -44,6 +52,7 @@ const (
 	Service // has a key from the peers' configuration
 	Once    // has the first token, which can only make another
 	Node    // an agent
+	Local   // root, or the account of a peer, on the machine of that peer
 )
 
 // String returns the kind's name.
@@ -59,6 +68,8 @@ func (k Kind) String() string {
 		return "first"
 	case Node:
 		return "agent"
+	case Local:
+		return "local"
 	}
 	return "unknown"
 }
@@ -72,6 +83,8 @@ func (c *Caller) Actor() string {
 		return "token:first"
 	case Node:
 		return "node:" + c.Name
+	case Local:
+		return "local:" + c.Name
 	case Unidentified, Open, User:
 	}
 	if c.Name == "" {

@@ -29,7 +29,7 @@ func (r Rule) Allows(c *Caller) bool {
 		return r.First || r.Open()
 	case Node:
 		return r.Agents || r.Open() || r.Least == model.RoleAgent
-	case Unidentified, User, Service:
+	case Unidentified, User, Service, Local:
 	}
 	return r.Open() || c.Role.Covers(r.Least)
 }
@@ -58,7 +58,8 @@ func rules(method string, least model.Role, paths ...string) []Rule {
 }
 
 func openRules() []Rule {
-	return rules(http.MethodGet, model.RoleNone, "/healthz", "/readyz", "/metrics")
+	return append(rules(http.MethodGet, model.RoleNone, "/healthz", "/readyz", "/metrics"),
+		Rule{Method: http.MethodPost, Path: "/cluster/join", Least: model.RoleNone}) // the join token is in the body
 }
 
 func viewerRules() []Rule {
@@ -95,7 +96,7 @@ func operatorRules() []Rule {
 		rules(http.MethodPut, model.RoleOperator, "/nodes/{node_id}/mode", "/gpus/{uuid}/mode"),
 		rules(http.MethodPatch, model.RoleOperator, "/nodes/{node_id}/labels"),
 		rules(http.MethodPost, model.RoleOperator, "/nodes/{node_id}/confirm-dead", "/orchestrator/start", "/orchestrator/stop"),
-		rules(http.MethodGet, model.RoleOperator, "/audit", "/audit/refusals", "/audit/reads", "/audit/verify"),
+		rules(http.MethodGet, model.RoleOperator, "/audit", "/audit/refusals", "/audit/reads", "/audit/verify", "/cluster/certificates"),
 		rules(http.MethodDelete, model.RoleOperator, "/nodes/{node_id}"))
 }
 
@@ -106,7 +107,7 @@ func adminRules() []Rule {
 		rules(http.MethodPost, model.RoleAdmin, "/gpu/initialize",
 			"/snapshot/import", "/snapshot/import/jobs", "/snapshot/import/settings", "/snapshot/import/end"),
 		rules(http.MethodGet, model.RoleAdmin, "/tokens", "/users", "/snapshot"),
-		rules(http.MethodDelete, model.RoleAdmin, "/tokens/{token_id}", "/users/{user}"),
+		rules(http.MethodDelete, model.RoleAdmin, "/tokens/{token_id}", "/users/{user}", "/cluster/certificates/{role}/{name}"),
 		[]Rule{{Method: http.MethodPost, Path: "/tokens", Least: model.RoleAdmin, First: true}})
 }
 

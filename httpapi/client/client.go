@@ -11,6 +11,7 @@
 //	fleet.go       GPUs, nodes, peers and the orchestrator; operate.go: changes of nodes and GPUs
 //	settings.go    settings of the cluster; snapshot.go: state files
 //	people.go      the caller, users and tokens; audit.go: the audit trail
+//	members.go     machines that join, and certificates of members
 //	agent.go       the calls of agents
 //
 // Any peer accepts any request, so a client has the addresses of several and stays with the one

@@ -25,13 +25,13 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/agentwire"
 	"github.com/berth-gpu/berth/httpapi/forward"
+	"github.com/berth-gpu/berth/httpapi/issue"
 	"github.com/berth-gpu/berth/httpapi/meter"
 	"github.com/berth-gpu/berth/httpapi/places"
 	"github.com/berth-gpu/berth/httpapi/port"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/strict"
 	"github.com/berth-gpu/berth/httpapi/wire"
-	"github.com/berth-gpu/berth/trust"
 )
 
 // MaxBody bounds a user's request, in bytes.
@@ -51,9 +51,11 @@ type Config struct {
 	Own, Hosts []string
 	// Prove returns the identity of the other side of a connection: agents must prove the node that they act for. nil: they
 	// need not, in tests and simulations.
-	Prove Prove
-	// Certify issues another certificate for a node. nil: this peer issues none.
-	Certify func(node model.NodeID, request []byte, life time.Duration) (*trust.Signed, error)
+	Prove issue.Prove
+	// Authority issues certificates. nil: this peer issues none.
+	Authority issue.Authority
+	// Probe returns an error unless the proof of a machine that joins is answered at its address. nil: none is checked.
+	Probe func(ctx context.Context, address, proof string) error
 	// Expires returns when this peer's certificate expires; nil: it has none.
 	Expires func() time.Time
 	// Dial opens connections to agents.
@@ -131,7 +133,7 @@ func New(c Config) *API {
 	a.Life.Conns.proxy = a.Gate.trusts
 	a.Held = newSessions(a.Gate, a.Wakes)
 	a.Forward = forward.New(forward.Config{
-		Members: c.Peer.Members, Send: a.send, Client: func(r *http.Request) string { return SenderOf(r.Context()) }, Node: a.Gate.node,
+		Members: c.Peer.Members, Send: a.send, Client: func(r *http.Request) string { return SenderOf(r.Context()) }, Node: a.Gate.node, Local: a.Gate.local,
 		Refuse: func(w http.ResponseWriter, r *http.Request, code, detail string) {
 			f := problem.Refuse(code, detail)
 			a.noteRefusal(w, r, f.Status, code)

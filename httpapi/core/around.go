@@ -49,6 +49,9 @@ func (a *API) Around(method, route string, next http.Handler) http.Handler {
 			w.Header().Set(wire.HeaderLeader, string(leader.ID))
 		}
 		w.Header().Set("X-Content-Type-Options", "nosniff")
+		if a.Gate.outlived(r) {
+			w.Header().Set("Connection", "close") // the next request comes with a newer certificate
+		}
 		passed := forward.PassedOn(r.Context()) != nil
 		entered, f := a.examine(r, rule, known, passed)
 		a.Gate.warn(w, auth.From(entered.Context()))

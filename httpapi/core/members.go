@@ -6,21 +6,9 @@ import (
 	"net/http"
 
 	"github.com/berth-gpu/berth/fsm/model"
-	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/forward"
 	"github.com/berth-gpu/berth/trust"
 )
-
-// Prove returns the identity that the other side of a connection has proven; false: none.
-type Prove func(net.Conn) (trust.Identity, bool)
-
-// ByCertificate is the [Prove] of listeners of package trust.
-func ByCertificate(conn net.Conn) (trust.Identity, bool) {
-	if c, is := conn.(*trust.Conn); is {
-		return c.Identity()
-	}
-	return trust.Identity{}, false
-}
 
 type connKey struct{}
 
@@ -45,7 +33,17 @@ func (g *gate) node(r *http.Request) model.NodeID {
 	return ""
 }
 
-// agent returns the caller of a request with the certificate of a node.
-func agent(node model.NodeID) *auth.Caller {
-	return &auth.Caller{Kind: auth.Node, Name: string(node), Role: model.RoleAgent}
+// outlived reports whether the certificate of a request's sender has expired since the connection began.
+func (g *gate) outlived(r *http.Request) bool {
+	conn, is := r.Context().Value(connKey{}).(*trust.Conn)
+	return is && conn.Outlived(g.Clock())
+}
+
+// local reports whether root has sent a request on the machine of the peer that it came to.
+func (g *gate) local(r *http.Request) bool {
+	if passed := forward.PassedOn(r.Context()); passed != nil {
+		return passed.Local
+	}
+	_, is := r.Context().Value(connKey{}).(*trust.LocalConn)
+	return is
 }

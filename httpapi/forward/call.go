@@ -23,6 +23,7 @@ type Request struct {
 	Body   []byte              `cbor:"4,keyasint,omitempty"`
 	Client string              `cbor:"5,keyasint,omitempty"` // address from which the client has sent it
 	Node   model.NodeID        `cbor:"6,keyasint,omitempty"` // whose certificate the client has, which the other peer relies on
+	Local  bool                `cbor:"7,keyasint,omitempty"` // root has sent it on the machine of the peer
 }
 
 // Answer is the other peer's answer to it.
@@ -54,6 +55,8 @@ func Serve(server *call.Server, h http.Handler) { call.Handle(server, request, s
 type Passed struct {
 	From model.PeerID // the peer that has passed it on
 	Node model.NodeID // the node that has sent it, as that peer has verified; empty: none
+	// Local reports whether root has sent it on the machine of that peer.
+	Local bool
 }
 
 type passedKey struct{}
@@ -85,7 +88,7 @@ func serve(h http.Handler) func(context.Context, model.PeerID, *Request) (*Answe
 			Body: reader(q.Body), ContentLength: int64(len(q.Body)), RemoteAddr: net.JoinHostPort(client, "0"),
 		}
 		w := &writer{header: http.Header{}}
-		h.ServeHTTP(w, r.WithContext(context.WithValue(ctx, passedKey{}, &Passed{from, q.Node})))
+		h.ServeHTTP(w, r.WithContext(context.WithValue(ctx, passedKey{}, &Passed{from, q.Node, q.Local})))
 		if w.cut {
 			return nil, errCut
 		}

@@ -58,6 +58,8 @@ type Config struct {
 	Client func(*http.Request) string
 	// Node returns the node whose certificate the sender of a request has; empty: none. nil: there are no certificates.
 	Node func(*http.Request) model.NodeID
+	// Local reports whether root has sent a request on this machine; nil: none is.
+	Local func(*http.Request) bool
 	// Refuse answers with the problem of a code.
 	Refuse func(w http.ResponseWriter, r *http.Request, code, detail string)
 }
@@ -86,6 +88,9 @@ func New(c Config) *Forwarder {
 	}
 	if c.Node == nil {
 		c.Node = func(*http.Request) model.NodeID { return "" }
+	}
+	if c.Local == nil {
+		c.Local = func(*http.Request) bool { return false }
 	}
 	return &Forwarder{Config: c, held: room{most: maxHeld}}
 }

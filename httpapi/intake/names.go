@@ -31,7 +31,7 @@ func hashOf(text string) string {
 func Role(name string) (model.Role, error) {
 	role, known := model.RoleNamed(name)
 	if !known && name != "" {
-		return role, problem.Invalid("role", "must be viewer, user, operator, admin or agent")
+		return role, problem.Invalid("role", "must be viewer, user, operator or admin, or for a machine that joins agent or peer")
 	}
 	return role, nil
 }

@@ -25,7 +25,7 @@ func Token(s *state.State, t *model.Token, now model.Time) wire.Token {
 	case t.First:
 		out.Role = model.RoleNone.String()
 	default:
-		out.Node, out.Role = user, t.Role.String()
+		out.Node, out.Role, out.Network = user, t.Role.String(), t.Network
 	}
 	return out
 }

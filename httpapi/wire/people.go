@@ -25,10 +25,11 @@ type Whoami struct {
 
 // MakeToken is the body of POST /tokens.
 type MakeToken struct {
-	User      string    `json:"user,omitempty" doc:"the token's user; a name that is not known becomes a user with the token's role"`
-	Role      string    `json:"role,omitempty" doc:"highest role: viewer, user, operator or admin (by default the user's)"`
+	User      string    `json:"user,omitempty" doc:"the token's user; a name that is not known becomes a user with the token's role. For a machine: the name under which it joins; left out: any that is not in use"`
+	Role      string    `json:"role,omitempty" doc:"highest role: viewer, user, operator or admin (by default the user's); or agent or peer, for a token that lets one machine join as a node or a peer"`
 	Name      string    `json:"name,omitempty" doc:"description for users"`
-	ExpiresIn *Lifetime `json:"expires_in,omitempty" doc:"lifetime, or never for no end; by default 90d"`
+	ExpiresIn *Lifetime `json:"expires_in,omitempty" doc:"lifetime, or never for no end; by default 90d, and for a machine 1h"`
+	Network   string    `json:"network,omitempty" doc:"network that a machine must join from, such as 10.1.2.0/24; left out: any"`
 }
 
 // Never is the [Lifetime] of a token that does not expire.
@@ -80,7 +81,8 @@ type Token struct {
 	Name      string    `json:"name,omitempty"`
 	User      string    `json:"user,omitempty"`
 	Node      string    `json:"node,omitempty"`
-	Role      string    `json:"role" doc:"what it allows now"`
+	Role      string    `json:"role" doc:"what it allows now; agent and peer: one machine may join as a node or a peer"`
+	Network   string    `json:"network,omitempty" doc:"that the machine must join from"`
 	CreatedAt time.Time `json:"created_at"`
 	CreatedBy string    `json:"created_by,omitempty"`
 	ExpiresAt time.Time `json:"expires_at,omitzero"`

@@ -3,6 +3,7 @@ package arch
 import (
 	"go/ast"
 	"go/token"
+	"slices"
 	"strings"
 )
 
@@ -30,7 +31,7 @@ func checkMarkers(t *Tree) []Finding {
 // judgeMarker returns the remedy for a marker, or "" when it is in its place.
 func judgeMarker(word, dir string, aboveType, aboveFunc bool) string {
 	switch {
-	case word == rowMarker && (!aboveType || dir != "fsm/model"):
+	case word == rowMarker && (!aboveType || !slices.Contains(rowRooms(), dir)):
 		return "put it directly above a type of fsm/model, without an empty line"
 	case word == haltMarker && !aboveFunc:
 		return "put it directly above the function that ends the process, without an empty line"

@@ -19,7 +19,7 @@ const TestLevel = 28
 
 // stateRooms returns the imports of a room that reads the state and writes commands.
 func stateRooms(more ...string) []string {
-	return append([]string{"fsm/model", "fsm/command", "fsm/state", "fsm/state/ledger"}, more...)
+	return append([]string{"fsm/model", "fsm/model/membership", "fsm/command", "fsm/state", "fsm/state/ledger"}, more...)
 }
 
 // scheduler returns the rooms of the scheduler that plan from a state.
@@ -44,16 +44,17 @@ func stateFloor() []Room {
 	const state, tx = "fsm/state", "fsm/state/tx"
 	return []Room{
 		{Path: "fsm/model", Level: 0, Bare: true},
+		{Path: "fsm/model/membership", Level: 1, May: []string{"fsm/model"}},
 		{Path: "fsm/smallfile", Level: 0, Bare: true},
 		{Path: "fsm/private", Level: 0, Bare: true},
 		{Path: "trust", Level: 1, May: []string{"fsm/private", "fsm/smallfile"}},
 		{Path: "fsm/command/valid", Level: 1, May: []string{"fsm/model"}},
 		{Path: "fsm/command/target", Level: 1, May: []string{"fsm/model"}},
-		{Path: "fsm/command", Level: 2, May: []string{"fsm/model", "fsm/command/valid", "fsm/command/target"}},
+		{Path: "fsm/command", Level: 2, May: []string{"fsm/model", "fsm/model/membership", "fsm/command/valid", "fsm/command/target"}},
 		{Path: "fsm/state/table", Level: 1},
 		{Path: "fsm/state/ledger", Level: 1, May: []string{"fsm/model"}},
 		{Path: "fsm/state/digest", Level: 3, May: []string{"fsm/model", "fsm/command"}},
-		{Path: state, Level: 4, May: []string{"fsm/model", "fsm/command", "fsm/state/table", "fsm/state/ledger", "fsm/state/digest"}},
+		{Path: state, Level: 4, May: []string{"fsm/model", "fsm/model/membership", "fsm/command", "fsm/state/table", "fsm/state/ledger", "fsm/state/digest"}},
 		{Path: tx, Level: 5, May: stateRooms("fsm/command/target", "fsm/state/table", "fsm/state/digest")},
 		{Path: "fsm/state/snapshot", Level: 6, May: stateRooms(tx, "fsm/state/digest")},
 		{Path: "fsm/state/check", Level: 6, May: stateRooms(tx, "fsm/state/table")},
@@ -111,12 +112,14 @@ func apiFloor() []Room {
 	return []Room{
 		{Path: "httpapi/wire", Level: 2, Bare: true},
 		{Path: "httpapi/endpoint", Level: 2, May: []string{"fsm/model"}},
+		{Path: "httpapi/memberwire", Level: 2, Bare: true},
 		{Path: "httpapi/agentwire", Level: 2, May: []string{"fsm/model"}},
 		{Path: "httpapi/problem", Level: 11, May: []string{"fsm/model", "fsm/command", "httpapi/wire"}},
 		{Path: "httpapi/strict", Level: 12, May: []string{"httpapi/wire", "httpapi/problem"}},
 		{Path: "httpapi/auth", Level: 16, May: []string{"fsm/model", "httpapi/wire"}},
 		{Path: "httpapi/forward", Level: 16, May: []string{"fsm/model", "httpapi/wire", "cluster/call", "cluster/peer"}},
-		{Path: "httpapi/client", Level: 16, May: []string{"fsm/model", "httpapi/wire", "httpapi/agentwire", "httpapi/endpoint"}},
+		{Path: "httpapi/client", Level: 16, May: []string{"fsm/model", "httpapi/wire", "httpapi/agentwire", "httpapi/memberwire", "httpapi/endpoint"}},
+		{Path: "httpapi/issue", Level: 16, May: []string{"fsm/model", "fsm/model/membership", "fsm/command", "trust"}},
 		{Path: "httpapi/dashboard", Level: 16},
 		{Path: "httpapi/workload", Level: 16, May: []string{"fsm/model", "httpapi/wire"}},
 		{Path: "httpapi/advice", Level: 17, May: []string{"httpapi/wire", "httpapi/workload"}},
@@ -128,16 +131,17 @@ func apiFloor() []Room {
 		{Path: "httpapi/meter", Level: 23, May: stateRooms("httpapi/agentwire", "httpapi/auth", "httpapi/places", "httpapi/view", "httpapi/port", "cluster/peer")},
 		{Path: "httpapi/core", Level: 24, May: stateRooms(slices.Concat(apiBase(), []string{
 			"httpapi/endpoint", "httpapi/forward", "httpapi/advice", "httpapi/places", "httpapi/meter", "httpapi/workload",
-			"cluster/call", "cluster/soft", "cluster/archive", "cluster/notify", "trust",
+			"cluster/call", "cluster/soft", "cluster/archive", "cluster/notify", "httpapi/issue", "trust",
 		})...)},
-		{Path: "httpapi/agentapi", Level: 25, May: stateRooms(append(apiBase(), "fsm/state/apply", "httpapi/core", "httpapi/forward", "cluster/call", "cluster/soft")...)},
+		{Path: "httpapi/agentapi", Level: 25, May: stateRooms(append(apiBase(), "fsm/state/apply", "httpapi/core", "httpapi/forward", "httpapi/issue", "cluster/call", "cluster/soft", "trust")...)},
 		{Path: "httpapi/jobs", Level: 25, May: stateRooms(append(apiBase(), "fsm/state/apply", "httpapi/core", "httpapi/places", "cluster/sched/forecast", "cluster/sched/explain", "cluster/archive")...)},
 		{Path: "httpapi/fleet", Level: 25, May: stateRooms(append(apiBase(), "httpapi/core", "cluster/call")...)},
+		{Path: "httpapi/members", Level: 25, May: stateRooms(append(apiBase(), "httpapi/core", "httpapi/memberwire", "httpapi/issue", "cluster/call", "trust")...)},
 		{Path: "httpapi/services", Level: 25, May: stateRooms(append(apiBase(), "httpapi/core", "httpapi/workload", "cluster/sched/explain", "cluster/sched/queue")...)},
-		{Path: "httpapi/admin", Level: 25, May: stateRooms(append(apiBase(), "httpapi/core", "cluster/archive", "cluster/notify", "cluster/sched/queue")...)},
+		{Path: "httpapi/admin", Level: 25, May: stateRooms(append(apiBase(), "httpapi/core", "trust", "cluster/archive", "cluster/notify", "cluster/sched/queue")...)},
 		{Path: "httpapi/compat", Level: 25, May: stateRooms(append(apiBase(), "fsm/state/apply", "httpapi/core", "httpapi/places", "cluster/sched/queue")...)},
 		{Path: "httpapi", Level: 26, May: []string{
-			"httpapi/core", "httpapi/agentapi", "httpapi/jobs", "httpapi/fleet", "httpapi/services", "httpapi/admin", "httpapi/compat",
+			"httpapi/core", "httpapi/agentapi", "httpapi/jobs", "httpapi/fleet", "httpapi/members", "httpapi/services", "httpapi/admin", "httpapi/compat",
 		}},
 		{Path: "httpapi/plug", Level: 23, May: stateRooms("cluster", "cluster/peer", "httpapi/problem", "httpapi/forward", "httpapi/wire")},
 	}
@@ -189,6 +193,7 @@ func cmdFloor() []Room {
 		{Path: "cmd/internal/cli/fleet", Level: 20, Any: true},
 		{Path: "cmd/internal/cli/admin", Level: 20, Any: true},
 		{Path: "cmd/internal/cli/certs", Level: 20, Any: true},
+		{Path: "cmd/internal/cli/setup", Level: 20, Any: true},
 		{Path: "cmd/internal/cli/jobs", Level: 23, Any: true},
 		{Path: "cmd/internal/cli/sim", Level: 23, Any: true},
 		{Path: "cmd/internal/cli/snapshot", Level: 20, Any: true},
@@ -240,7 +245,7 @@ func Libraries() []Library {
 		Library{
 			Prefix: "github.com/danielgtaylor/huma", Why: "leave the API's description to the handlers of httpapi",
 			Rooms: []string{
-				"httpapi/problem", "httpapi/strict", "httpapi/core", "httpapi/jobs", "httpapi/fleet", "httpapi/services", "httpapi/admin", "httpapi/compat",
+				"httpapi/problem", "httpapi/strict", "httpapi/core", "httpapi/jobs", "httpapi/fleet", "httpapi/members", "httpapi/services", "httpapi/admin", "httpapi/compat",
 			},
 		},
 		Library{

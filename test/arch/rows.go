@@ -19,11 +19,14 @@ const (
 	tagRemedy = "keep cbor tags only; give httpapi/wire a type of its own with the JSON names"
 )
 
+// rowRooms returns the packages with the rows of the state's tables.
+func rowRooms() []string { return []string{"fsm/model", "fsm/model/membership"} }
+
 // checkRows looks for anything shared inside the rows of the state's tables: the types marked as
-// rows in fsm/model and every type that fsm/state and fsm/state/tx put in a table.
+// rows in [rowRooms] and every type that fsm/state and fsm/state/tx put in a table.
 func checkRows(t *Tree) []Finding {
 	var fs []Finding
-	for p := range t.typedIn("fsm/model") {
+	for p := range t.typedIn(rowRooms()...) {
 		for _, spec := range marked(p, rowMarker) {
 			obj := p.TypesInfo.Defs[spec.Name]
 			if obj == nil {
@@ -133,11 +136,11 @@ func kindOf(t types.Type) string {
 	}
 }
 
-// checkTags looks for struct tags in fsm/model other than cbor's.
+// checkTags looks for struct tags in [rowRooms] other than cbor's.
 func checkTags(t *Tree) []Finding {
 	var fs []Finding
 	for _, f := range t.Files {
-		if f.Dir != "fsm/model" || f.Test {
+		if !slices.Contains(rowRooms(), f.Dir) || f.Test {
 			continue
 		}
 		ast.Inspect(f.AST, func(n ast.Node) bool {

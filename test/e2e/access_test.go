@@ -44,7 +44,7 @@ func startPeers(t *testing.T, life string, more ...string) *guarded {
 		g.apis = append(g.apis, freeAddress(t))
 	}
 	first := filepath.Join(g.dir, "p1")
-	g.ok("", "", "init", "--id", "p1", "--data-dir", first, "--life", life)
+	g.ok("", "", "init", "--no-config", "--advertise", "127.0.0.1", "--id", "p1", "--data-dir", first, "--life", life)
 	for _, m := range []string{"peer p2", "peer p3", "node n1", "node n2"} {
 		role, name, _ := strings.Cut(m, " ")
 		certify(t, first, role, name, filepath.Join(g.dir, name), "--life", life)

@@ -63,7 +63,7 @@ func TestStrangersAreRefused(t *testing.T) {
 	c.running(id)
 
 	own := filepath.Join(t.TempDir(), "own") // a cluster of its own
-	if out, err := exec.Command(program(), "init", "--id", "rogue", "--data-dir", own).CombinedOutput(); err != nil {
+	if out, err := exec.Command(program(), "init", "--no-config", "--advertise", "127.0.0.1", "--id", "rogue", "--data-dir", own).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	rogue(t, c, own)
@@ -198,7 +198,7 @@ func TestCertificatesAreRenewedUnderLoad(t *testing.T) {
 // A machine that was off until after the end of its certificate says so in one line.
 func TestAnExpiredCertificate(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "p1")
-	if out, err := exec.Command(program(), "init", "--id", "p1", "--data-dir", data, "--life", "10s").CombinedOutput(); err != nil {
+	if out, err := exec.Command(program(), "init", "--no-config", "--advertise", "127.0.0.1", "--id", "p1", "--data-dir", data, "--life", "10s").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	waitFor(t, "the end of the certificate", func() bool {
@@ -217,7 +217,7 @@ func TestAnExpiredCertificate(t *testing.T) {
 func TestPlainTextBeyondLoopback(t *testing.T) {
 	host := ownAddress(t)
 	data := filepath.Join(t.TempDir(), "p1")
-	if out, err := exec.Command(program(), "init", "--id", "p1", "--data-dir", data).CombinedOutput(); err != nil {
+	if out, err := exec.Command(program(), "init", "--no-config", "--advertise", "127.0.0.1", "--id", "p1", "--data-dir", data).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	_, port, err := net.SplitHostPort(freeAddress(t))

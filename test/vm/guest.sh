@@ -114,7 +114,7 @@ setup() {
 		  gpus: sim:4
 		  shared_account: true
 	Y
-	check "a cluster is made" berth init --id p1 --data-dir /var/lib/berth/server
+	check "a cluster is made" berth init --id p1 --no-config --advertise 127.0.0.1 --no-start
 	check "the certificate of the node is issued" berth cert issue node gpu1 --from /var/lib/berth/server --out /var/lib/berth/agent/trust
 	note "$(systemctl --version | head -n 1), Linux $(uname -r)"
 	check "berth runs here: $(berth version | head -n 1)" berth version

@@ -2,8 +2,10 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,6 +17,7 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/build"
 	"github.com/berth-gpu/berth/cmd/internal/config"
 	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/trust"
 )
 
 // Connection is how a command reaches the cluster, and how the command prints answers.
@@ -41,7 +44,7 @@ func (c *Connection) BindReading(cmd *cobra.Command) {
 func ConnectionOf(cmd *cobra.Command) (*Connection, error) {
 	own := pflag.NewFlagSet(cmd.Name(), pflag.ContinueOnError)
 	c := &Connection{flags: config.Bind(config.OfClient, own), cmd: cmd}
-	for _, name := range []string{"address", "authority"} {
+	for _, name := range []string{"address", "authority", "login"} {
 		if f := cmd.Flag(name); f != nil && f.Changed {
 			if err := own.Set(f.Name, f.Value.String()); err != nil {
 				return nil, err
@@ -53,12 +56,12 @@ func ConnectionOf(cmd *cobra.Command) (*Connection, error) {
 
 // Dial returns a client of the cluster. Nothing is sent yet.
 func (c *Connection) Dial() (*client.Client, error) {
-	addresses, dial, err := c.resolve()
+	to, err := c.resolve()
 	if err != nil {
 		return nil, err
 	}
 	api, err := client.New(client.Options{
-		Addresses: addresses, Token: TokenOfEnvironment(), Dial: dial, UserAgent: "berth/" + build.Version(), Expiring: c.expiring,
+		Addresses: to.addresses, Token: to.token, Dial: to.dial, UserAgent: "berth/" + build.Version(), Expiring: c.expiring,
 	})
 	if err != nil {
 		return nil, Usage("--address: %w", err)
@@ -71,26 +74,86 @@ func (c *Connection) expiring(at time.Time) {
 	fmt.Fprintf(c.cmd.ErrOrStderr(), "berth: warning: your token expires on %s: ask an admin for another (berth token create)\n", at.Local().Format(time.DateTime))
 }
 
-// resolve returns the addresses of peers, those of the flag, of the environment, of the user's
-// file, or the default, and what connects to them.
-func (c *Connection) resolve() ([]string, Dial, error) {
+// target is the cluster that a command talks to.
+type target struct {
+	addresses []string
+	dial      Dial
+	token     string
+}
+
+// resolve returns the cluster of the flags, of the environment, of the user's file or of the user's login, and otherwise
+// that of this machine.
+func (c *Connection) resolve() (*target, error) {
 	source := c.flags.Source(os.Environ())
 	if dir, err := os.UserConfigDir(); err == nil {
 		source.File, source.Optional = filepath.Join(dir, "berth", "config.yaml"), true
 	}
 	settings, err := config.Load(source)
 	if err != nil {
-		return nil, nil, Usage("%w", err)
+		return nil, Usage("%w", err)
 	}
 	if err := settings.Skipped(); err != nil {
 		fmt.Fprintf(os.Stderr, "berth: %v\n", err)
 	}
-	addresses := splitList(strings.Join(settings.Client.Address, ","))
-	dial, err := dialOf(addresses, settings.Client.Authority)
-	if err != nil {
-		return nil, nil, Usage("%s: %w", settings.At("client.authority"), err)
+	if settings.Origin("client.address").Layer == config.FromDefault {
+		if to, err := ofLogin(settings); to != nil || err != nil {
+			return to, err
+		}
+	} else if settings.Client.Login != "" {
+		return nil, Usage("%s and %s name a cluster: give one of them", settings.At("client.address"), settings.At("client.login"))
 	}
-	return addresses, dial, nil
+	to := &target{addresses: splitList(strings.Join(settings.Client.Address, ",")), token: TokenOfEnvironment()}
+	if settings.Origin("client.address").Layer == config.FromDefault && rootSocket() {
+		to.addresses = []string{unixPrefix + defaultSocket}
+	}
+	if to.dial, err = dialOf(to.addresses, settings.Client.Authority); err != nil {
+		return nil, Usage("%s: %w", settings.At("client.authority"), err)
+	}
+	if _, local := localSocket(to.addresses); local {
+		to.addresses = []string{config.DefaultHTTP} // for the Host header
+	}
+	return to, nil
+}
+
+// defaultSocket is the socket of the peer that the packages install.
+const defaultSocket = "/var/lib/berth/server/" + trust.LocalSocket
+
+// rootSocket reports whether root administers the peer of this machine by its socket.
+func rootSocket() bool {
+	info, err := os.Stat(defaultSocket)
+	return os.Geteuid() == 0 && err == nil && info.Mode().Type() == fs.ModeSocket
+}
+
+// ofLogin returns the cluster of the user's login; nil: there is none, and none was named.
+func ofLogin(settings *config.Loaded) (*target, error) {
+	logins, err := UserLogins()
+	if err != nil {
+		return nil, nil //nolint:nilnil // a user without a folder has no login
+	}
+	v, err := logins.Get(settings.Client.Login)
+	if errors.Is(err, fs.ErrNotExist) && settings.Client.Login == "" {
+		return nil, nil //nolint:nilnil // the same
+	}
+	if err != nil {
+		return nil, Usage("%w", err)
+	}
+	return v.target()
+}
+
+// target returns the cluster of a login.
+func (v *Login) target() (*target, error) {
+	to := &target{addresses: v.Addresses, token: TokenOfEnvironment()}
+	if to.token == "" {
+		to.token = v.Token
+	}
+	list, err := v.authorities()
+	if err != nil {
+		return nil, err
+	}
+	if to.dial = DialPlain; list != nil {
+		to.dial = dialKnown(list)
+	}
+	return to, nil
 }
 
 func splitList(s string) (out []string) {

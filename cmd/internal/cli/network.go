@@ -2,9 +2,12 @@ package cli
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"net"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/berth-gpu/berth/trust"
@@ -27,11 +30,14 @@ const maxAuthorities = 3
 // dialOf returns what connects to peers at these addresses: by TLS if a file names the authority of their cluster, and
 // else in plain text, which is refused for other machines. Tokens and commands must not be readable on a network.
 func dialOf(addresses []string, authority string) (Dial, error) {
+	if path, is := localSocket(addresses); is {
+		return DialSocket(path), nil
+	}
 	if authority == "" {
 		for _, address := range addresses {
 			if !OnLoopback(address) {
 				return nil, fmt.Errorf("%s is another machine, and without the certificate of the cluster's authority the connection would not be encrypted: "+
-					"save the output of berth cert authority (on a peer) and name the file", address)
+					"log in with berth login, or save the output of berth cert authority (on a peer) and name the file", address)
 			}
 		}
 		return DialPlain, nil
@@ -44,12 +50,37 @@ func dialOf(addresses []string, authority string) (Dial, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s does not hold the certificates of an authority: %w", authority, err)
 	}
-	config := trust.Visitor(list, time.Now)
+	return dialKnown(list), nil
+}
+
+// DialSocket returns what connects to the socket of a peer on this machine.
+func DialSocket(path string) Dial {
+	return func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{Timeout: HTTPDialLimit}).DialContext(ctx, "unix", path)
+	}
+}
+
+// dialKnown returns what connects to peers of the cluster of these authorities.
+func dialKnown(list []*x509.Certificate) Dial { return DialTLS(trust.Visitor(list, time.Now)) }
+
+// DialTLS returns what connects by a TLS configuration.
+func DialTLS(c *tls.Config) Dial {
 	return func(ctx context.Context, _, address string) (net.Conn, error) {
 		ctx, cancel := context.WithTimeout(ctx, HTTPDialLimit)
 		defer cancel()
-		return trust.Dial(ctx, DialPlain, address, config)
-	}, nil
+		return trust.Dial(ctx, DialPlain, address, c)
+	}
+}
+
+// unixPrefix begins the address of a peer's socket.
+const unixPrefix = "unix:"
+
+// localSocket returns the path of the socket that is the only address; false: there are others.
+func localSocket(addresses []string) (path string, is bool) {
+	if len(addresses) != 1 {
+		return "", false
+	}
+	return strings.CutPrefix(addresses[0], unixPrefix)
 }
 
 // OnLoopback reports whether only processes of this machine can reach an address "host:port".

@@ -52,7 +52,7 @@ func Me(ctx context.Context, api *client.Client) string {
 // callerOf returns what the cluster knows of this program's token: nothing without a token, or if the
 // cluster gives no answer; the next request returns the error then.
 func callerOf(ctx context.Context, api *client.Client) wire.Whoami {
-	if TokenOfEnvironment() == "" {
+	if !HasToken() {
 		return wire.Whoami{}
 	}
 	caller, err := client.PeopleOf(api).Whoami(ctx)

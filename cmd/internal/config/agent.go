@@ -12,6 +12,7 @@ type Agent struct {
 	Node, DataDir  string
 	Peers          []string // API addresses
 	Listen, RunDir string
+	Advertise      string   // empty: Listen
 	Labels         []string // KEY=VALUE
 	GPUs           GPUs
 	Ranks          Ranks
@@ -80,6 +81,10 @@ func (a *Agent) settings() []Setting {
 		{
 			Name: "agent.listen", Flag: "listen",
 			Means: "`address` to serve output on, for the peers; port 0: any", Value: Text(&a.Listen, "address"),
+		},
+		{
+			Name: "agent.advertise", Flag: "advertise",
+			Means: "`address` under which peers reach the agent, IP:port (default: --listen)", Value: Text(&a.Advertise, "address"),
 		},
 		{
 			Name: "agent.labels", Flag: "label",

@@ -34,10 +34,11 @@ type Server struct {
 	Advice          Advice
 }
 
-// Addresses holds the addresses of a peer; Advertise may be empty.
+// Addresses holds the addresses of a peer; Advertise and AdvertiseHTTP may be empty.
 type Addresses struct {
-	Listen, Advertise, HTTP string
-	Hosts                   []string // other names of the API
+	Listen, Advertise   string
+	HTTP, AdvertiseHTTP string
+	Hosts               []string // other names of the API
 }
 
 // Auth holds the settings of authentication and of what jobs may run.
@@ -66,6 +67,7 @@ type Advice struct {
 type Client struct {
 	Address   []string
 	Authority string // file; empty: plain text on this machine only
+	Login     string // name of a stored cluster; empty: the current one
 }
 
 // New returns a configuration with all defaults.
@@ -123,6 +125,10 @@ func (s *Server) settings() []Setting {
 		{
 			Name: "server.http", For: OfServer, Flag: "http",
 			Means: "`address` of the HTTP API", Value: Text(&s.HTTP, "address"),
+		},
+		{
+			Name: "server.advertise_http", For: OfServer, Flag: "advertise-http",
+			Means: "`address` under which agents and other peers reach the API (default: --http)", Value: Text(&s.AdvertiseHTTP, "address"),
 		},
 		{
 			Name: "server.hosts", For: OfServer, Flag: "hosts",
@@ -235,9 +241,12 @@ func (a *Advice) settings() []Setting {
 func (c *Client) settings() []Setting {
 	return []Setting{{
 		Name: "client.address", For: OfClient, Flag: "address", Env: "BERTH_ADDRESS",
-		Means: "API `address,...` of peers, tried in turn; ~/.config/berth/config.yaml can hold them", Value: List(&c.Address, "addresses"),
+		Means: "API `address,...` of peers, tried in turn, or unix:PATH for the socket of a peer on this machine; berth login stores them", Value: List(&c.Address, "addresses"),
 	}, {
 		Name: "client.authority", For: OfClient, Flag: "authority", Env: "BERTH_AUTHORITY", File: true,
 		Means: "`file` with the certificates of the cluster's authority, for peers on other machines: berth cert authority prints them", Value: Text(&c.Authority, "file"),
+	}, {
+		Name: "client.login", For: OfClient, Flag: "login", Env: "BERTH_LOGIN",
+		Means: "`name` of a cluster that berth login has stored (default: the last one)", Value: Text(&c.Login, "name"),
 	}}
 }

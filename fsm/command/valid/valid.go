@@ -10,6 +10,20 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
+// MaxAddress bounds the address of a client, in bytes.
+const MaxAddress = 64
+
+// Member checks the role and the name of a member of the cluster.
+func Member(role model.Role, name string) error {
+	switch {
+	case role != model.RoleAgent && role != model.RolePeer:
+		return Problem("role", "agent or peer")
+	case !model.Name(name):
+		return model.WantName("name", name)
+	}
+	return nil
+}
+
 // After checks that every awaited job is named once, in rising order.
 func After(list []model.After) error {
 	if len(list) > model.MaxAfter {

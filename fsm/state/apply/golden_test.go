@@ -23,7 +23,7 @@ func recorded(level uint32, ending string) string {
 	return filepath.Join("testdata", fmt.Sprintf("level%d.%s", level, ending))
 }
 
-const recordedEntries = 900
+const recordedEntries = 1500
 
 // oldestRecorded is the first feature level with a recorded log: none below was released.
 const oldestRecorded = 4

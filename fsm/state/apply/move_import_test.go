@@ -117,7 +117,7 @@ func TestAnImportWantsAnEmptyCluster(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := statetest.New(t)
 			c.Node("n1", 2)
-			c.Do(&command.MakeToken{Hash: hashOf(2), User: "n1", Role: model.RoleAgent})
+			c.Do(&command.MakeToken{Hash: hashOf(2), User: "n1", Role: model.RoleAgent, Expires: c.Now.Add(time.Hour)})
 			c.Do(body)
 			wantCode(t, c.Try(&command.BeginImport{ID: hashOf(1), Parts: 1}), model.CodeConflict)
 		})

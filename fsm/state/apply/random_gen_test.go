@@ -180,6 +180,8 @@ var makers = []maker{
 	{command.KindFoundAuth, 2, drawFoundAuth},
 	{command.KindMakeToken, 8, drawMakeToken},
 	{command.KindDropTokens, 4, drawDropTokens},
+	{command.KindRecordCertificate, 8, drawRecordCertificate},
+	{command.KindRevokeCertificate, 2, func(g *gen) command.Body { return &command.RevokeCertificate{Member: anyMember(g)} }},
 	{command.KindSetUser, 6, drawSetUser},
 	{command.KindRemoveUser, 3, func(g *gen) command.Body { return &command.RemoveUser{User: anybody(g)} }},
 	{command.KindSetWebhook, 8, drawSetWebhook},

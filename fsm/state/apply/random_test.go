@@ -102,7 +102,7 @@ func refusable(k command.Kind) bool {
 		command.KindSetRetention, command.KindSetLimit, command.KindSetPeer, command.KindDropPeer, command.KindRenew,
 		command.KindExpireClaims, command.KindExpireAllocations, command.KindSetTuning, command.KindSetWeight, command.KindSteer,
 		command.KindSettle, command.KindOverdue, command.KindSetPools, command.KindSetDefaults,
-		command.KindTurnBookings, command.KindSetBookingCaps,
+		command.KindRevokeCertificate, command.KindTurnBookings, command.KindSetBookingCaps,
 		command.KindSetWebhook, command.KindMarkDeliveries, command.KindSetNotify, command.KindNearLimit,
 	}, k)
 }

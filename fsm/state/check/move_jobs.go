@@ -57,7 +57,7 @@ func moveRequests(m *mover) {
 		a, b := d.Before, d.After
 		switch {
 		case d.Was && d.Is:
-			m.hold(a == b || a.Born < cut, NothingLost, "request %v was answered %+v, then %+v", k, a, b)
+			m.hold(a == b || a.Born < cut || wasRemoved(m, k.Actor), NothingLost, "request %v was answered %+v, then %+v", k, a, b)
 		case d.Was:
 			use, _ := m.s.RequestUse.Get(model.ActorName(k.Actor))
 			m.hold(a.Born < cut || k.Drawn > 0 && k.Drawn < use.From || wasRemoved(m, k.Actor), NothingLost, "request %v is forgotten before its time", k)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/membership"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/table"
 )
@@ -62,6 +63,7 @@ func checkPlaces(c *checker) {
 	placed(c, s.Outlets, func(r *model.Outlet) model.OutletID { return r.ID })
 	placed(c, s.Deliveries, func(r *model.Delivery) model.DeliveryKey { return r.Key })
 	placed(c, s.Warned, func(r *model.Warned) model.AttemptKey { return r.Attempt })
+	placed(c, s.Certificates, func(r *membership.Certificate) membership.Member { return r.Member })
 }
 
 func placed[K table.Key[K], R any](c *checker, rows table.Table[K, R], key func(*R) K) {

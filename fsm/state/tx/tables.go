@@ -2,12 +2,13 @@ package tx
 
 import (
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/membership"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/table"
 )
 
 // tableCount is the number of stored tables.
-const tableCount = 34
+const tableCount = 35
 
 // tableWalk passes over the tables and indexes of a state at the begin of a transaction, which takes their
 // contents from there, and at its end, which puts its own there.
@@ -42,6 +43,7 @@ func (v *tableWalk) tables(s *state.Tables) {
 	stored(v, &t.Outlets, &s.Outlets, 31, "outlets", 0, nil, func(r model.Outlet) model.OutletID { return r.ID })
 	stored(v, &t.Deliveries, &s.Deliveries, 32, "deliveries", job, onDelivery, func(r model.Delivery) model.DeliveryKey { return r.Key })
 	stored(v, &t.Warned, &s.Warned, 33, "warned", 0, nil, func(r model.Warned) model.AttemptKey { return r.Attempt })
+	stored(v, &t.Certificates, &s.Certificates, 34, "certificates", settings, nil, func(r membership.Certificate) membership.Member { return r.Member })
 	stored(v, &t.globals, &s.Globals, 1, "settings", 0, nil, func(model.Settings) state.Only { return state.Only{} })
 }
 

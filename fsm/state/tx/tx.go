@@ -5,6 +5,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/membership"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/digest"
 )
@@ -80,6 +81,8 @@ type cells struct {
 	Outlets    cell[model.OutletID, model.Outlet]
 	Deliveries cell[model.DeliveryKey, model.Delivery]
 	Warned     cell[model.AttemptKey, model.Warned]
+
+	Certificates cell[membership.Member, membership.Certificate]
 }
 
 // indexes are the derived tables within a transaction.

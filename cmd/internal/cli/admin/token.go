@@ -20,11 +20,11 @@ func newToken() *cobra.Command {
 		Use:   "token",
 		Short: "Create, list and revoke tokens",
 		Example: "  berth token create --user alice --role user\n  berth token create --user nightly --role user --expires never\n" +
-			"  berth token list\n  berth token revoke 3f2a9c0d1e4b5a67",
+			"  berth token join node --name gpu1\n  berth token list\n  berth token revoke 3f2a9c0d1e4b5a67",
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newTokenCreate(), newTokenList(), newTokenRevoke())
+	cmd.AddCommand(newTokenCreate(), newTokenJoin(), newTokenList(), newTokenRevoke())
 	return cmd
 }
 
@@ -78,7 +78,7 @@ func newTokenList() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Short: "List all tokens, without their secrets", Args: cli.NoArgs,
 		RunE: cli.Reading(c, list, func(w io.Writer, v *wire.Tokens) error {
-			t := table.New("ID", "USER", "NODE", "ROLE", "NAME", "CREATED", "BY", "EXPIRES")
+			t := table.New("ID", "USER", "MACHINE", "ROLE", "NAME", "CREATED", "BY", "EXPIRES")
 			for _, k := range v.Tokens {
 				until := "never"
 				switch {
@@ -113,5 +113,48 @@ func newTokenRevoke() *cobra.Command {
 		},
 	}
 	c.BindReading(cmd)
+	return cmd
+}
+
+const machineLong = `Create a token by which one machine joins the cluster, as a peer or as a node, and print it.
+With --name only that machine may join, and takes the place of a member of this name, whose
+former certificates are refused from then on.`
+
+func newTokenJoin() *cobra.Command {
+	c := &cli.Connection{}
+	body, expires := &wire.MakeToken{}, ""
+	cmd := &cobra.Command{
+		Use: "join peer|node", Short: "Create a token by which one machine joins the cluster", Long: machineLong, Args: cli.One("peer or node"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch args[0] {
+			case "peer":
+				body.Role = "peer"
+			case "node":
+				body.Role = "agent"
+			default:
+				return cli.Usage("a machine joins as a peer or as a node, not as %q", args[0])
+			}
+			var in wire.Lifetime
+			if err := in.UnmarshalJSON([]byte(strconv.Quote(expires))); err != nil {
+				return cli.Usage("--expires must be a time such as 30m or 12h, not %q", expires)
+			}
+			body.ExpiresIn = &in
+			draw := func(ctx context.Context, api *client.Client) (*wire.MadeToken, error) {
+				return client.PeopleOf(api).MakeToken(ctx, body)
+			}
+			errs := cmd.ErrOrStderr()
+			return cli.Reading(c, draw, func(w io.Writer, v *wire.MadeToken) error {
+				fmt.Fprintf(errs, "Token %s lets one machine join as a %s until %s. On that machine: echo TOKEN | berth join %s --address ADDRESS\n",
+					v.ID, args[0], v.ExpiresAt.Local().Format(time.DateTime), args[0])
+				_, err := fmt.Fprintln(w, v.Secret)
+				return err
+			})(cmd, nil)
+		},
+	}
+	c.BindReading(cmd)
+	to := cmd.Flags()
+	to.StringVar(&body.User, "name", "", "`name` of the machine in the cluster (default: any that is not in use)")
+	to.StringVar(&body.Network, "network", "", "`network` that the machine must join from, such as 10.1.2.0/24 (default: any)")
+	to.StringVar(&expires, "expires", "1h", "lifetime, a `time` from 1m to 7d")
 	return cmd
 }

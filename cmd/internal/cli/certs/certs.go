@@ -1,5 +1,5 @@
-// Package certs holds the commands that make and show certificates: berth init, which makes a cluster's authority, and
-// berth cert. They work on folders and need no running cluster.
+// Package certs holds the commands that issue, show and revoke certificates: berth cert. All but list and revoke work on
+// folders and need no running cluster.
 package certs
 
 import (
@@ -7,11 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,23 +19,7 @@ import (
 )
 
 // Commands returns the commands.
-func Commands() []*cobra.Command { return []*cobra.Command{newInit(), newCert()} }
-
-const initLong = `Make a new cluster with this machine as its first peer: a random id, a certificate authority
-and the certificate of this peer, in the folder "trust" of the data folder.
-
-  berth init --id p1 --data-dir /var/lib/berth/server --name gpu-head1.example.org
-  berth server --id p1 --data-dir /var/lib/berth/server --listen 10.0.0.1:7000 --http 10.0.0.1:10000 --auth --bootstrap p1=10.0.0.1:7000
-
-The other peers and the nodes need certificates of the same authority: see berth cert issue.
-The key of the authority is in the folders of all peers, readable by their owner only. A
-data folder that belongs to a cluster already is left as it is.`
-
-// founder are the flags of berth init.
-type founder struct {
-	data string
-	peer trust.Member
-}
+func Commands() []*cobra.Command { return []*cobra.Command{newCert()} }
 
 // bindMember adds the flags that every new certificate has.
 func bindMember(cmd *cobra.Command, m *trust.Member) {
@@ -56,75 +38,10 @@ func checkLife(life time.Duration) error {
 // leastLife leaves time for some tries to renew.
 const leastLife = 10 * time.Second
 
-func newInit() *cobra.Command {
-	m := &founder{}
-	cmd := &cobra.Command{
-		Use: "init", Short: "Make a new cluster: its id, its certificate authority and the first peer's certificate", Long: initLong, Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return m.found(cmd.OutOrStdout()) },
-	}
-	host, _ := os.Hostname() // "" leaves the flag to be given
-	cmd.Flags().StringVar(&m.peer.Name, "id", host, "`name` of this peer in the cluster")
-	cmd.Flags().StringVar(&m.data, "data-dir", "", "`folder` for the peer's state")
-	bindMember(cmd, &m.peer)
-	return cmd
-}
-
-func (m *founder) found(out io.Writer) error {
-	if m.data == "" {
-		return cli.Usage("--data-dir is missing: give the folder for the peer's state")
-	}
-	dir := filepath.Join(m.data, trust.Subfolder)
-	if err := errors.Join(checkLife(m.peer.Life), unused(dir)); err != nil {
-		return err
-	}
-	own, err := trust.Found(m.peer, time.Now())
-	if err != nil {
-		return cli.Usage("--id: %w", err)
-	}
-	if err := above(m.data); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(m.data, 0o700); err != nil {
-		return err
-	}
-	if err := errors.Join(trust.Save(dir, own), giveTo(m.data, dir)); err != nil {
-		return err
-	}
-	i, err := own.Identity()
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(out, "Made cluster %s with the first peer %s in %s.\nStart this peer:\n\n  berth server --id %s --data-dir %s --listen ADDRESS:7000 --bootstrap %s=ADDRESS:7000\n\n"+
-		"Make the certificates of other members:\n\n  berth cert issue peer NAME --from %s --out FOLDER\n  berth cert issue node NAME --from %s --out FOLDER\n",
-		i.Cluster, i.Name, m.data, i.Name, m.data, i.Name, m.data, m.data)
-	return nil
-}
-
 // above makes the folders above a data folder, which other accounts pass through, as systemd makes them: the data folder
 // of a peer may belong to an account of its own.
 func above(data string) error {
 	return os.MkdirAll(filepath.Dir(filepath.Clean(data)), 0o755) //nolint:gosec // they hold nothing but data folders
-}
-
-// giveTo makes the owner of a data folder the owner of a folder in it, if root has made that for another account.
-func giveTo(data, dir string) error {
-	info, err := os.Stat(data)
-	if err != nil || os.Geteuid() != 0 {
-		return err
-	}
-	owner, is := info.Sys().(*syscall.Stat_t)
-	if !is || owner.Uid == 0 {
-		return nil
-	}
-	made, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	list, err := fs.ReadDir(made.FS(), ".")
-	for _, e := range list {
-		err = errors.Join(err, made.Lchown(e.Name(), int(owner.Uid), int(owner.Gid)))
-	}
-	return errors.Join(err, made.Lchown(".", int(owner.Uid), int(owner.Gid)), made.Close())
 }
 
 // unused returns why a folder for keys and certificates is not free.
@@ -145,7 +62,7 @@ func unused(dir string) error {
 
 func newCert() *cobra.Command {
 	cmd := &cobra.Command{Use: "cert", Short: "Issue and show certificates of members of the cluster", Args: cli.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
-	cmd.AddCommand(newIssue(), newShow(), newAuthority())
+	cmd.AddCommand(newIssue(), newShow(), newAuthority(), newPin(), newList(), newRevoke())
 	return cmd
 }
 

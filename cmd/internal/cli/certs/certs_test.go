@@ -5,8 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -33,27 +33,25 @@ func ok(t *testing.T, args ...string) string {
 	return out
 }
 
-// A cluster is made once; what is there stays, and is named.
-func TestInit(t *testing.T) {
-	t.Parallel()
-	data := filepath.Join(t.TempDir(), "p1")
-	out := ok(t, "init", "--id", "p1", "--data-dir", data, "--name", "head.example.org", "--name", "10.0.0.1")
-	m, err := trust.Load(filepath.Join(data, trust.Subfolder))
+// founded makes the folder of the first peer of a cluster.
+func founded(t *testing.T, data string) {
+	t.Helper()
+	m, err := trust.Found(trust.Member{Name: "p1", Names: []string{"head.example.org", "10.0.0.1"}}, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
-	i, err := m.Identity()
-	if err != nil || i.Name != "p1" || i.Role != trust.RolePeer || i.Generation != 1 || m.Authority == nil || !strings.Contains(out, i.Cluster) {
-		t.Errorf("%+v, %v: %s", i, err, out)
+	if err := trust.Save(filepath.Join(data, trust.Subfolder), m); err != nil {
+		t.Fatal(err)
 	}
-	if out, err := called("init", "--id", "p2", "--data-dir", data); err == nil || !strings.Contains(err.Error(), "nothing was changed") || !strings.Contains(err.Error(), i.Cluster) {
-		t.Errorf("again: %s, %v", out, err)
-	}
-	if again, err := trust.Load(filepath.Join(data, trust.Subfolder)); err != nil || !again.Certificate.Equal(m.Certificate) {
-		t.Errorf("the certificate was replaced: %v", err)
-	}
+}
+
+// What a certificate says is shown.
+func TestShow(t *testing.T) {
+	t.Parallel()
+	data := filepath.Join(t.TempDir(), "p1")
+	founded(t, data)
 	shown := ok(t, "cert", "show", data)
-	for _, want := range []string{i.Cluster, "peer         p1", "name         10.0.0.1", "name         head.example.org", "(in 89 days)", "can issue    yes"} {
+	for _, want := range []string{"peer         p1", "name         10.0.0.1", "name         head.example.org", "(in 89 days)", "can issue    yes", "authority    " + strings.TrimSpace(ok(t, "cert", "pin", data))} {
 		if !strings.Contains(shown, want) {
 			t.Errorf("%q is missing in\n%s", want, shown)
 		}
@@ -64,7 +62,7 @@ func TestIssue(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	first, made := filepath.Join(dir, "p1"), filepath.Join(dir, "new", "gpu1", trust.Subfolder)
-	ok(t, "init", "--id", "p1", "--data-dir", first)
+	founded(t, first)
 	ok(t, "cert", "issue", "node", "gpu1", "--from", first, "--out", made, "--life", "1h")
 	shown := ok(t, "cert", "show", filepath.Dir(made))
 	if !strings.Contains(shown, "node         gpu1") || !strings.Contains(shown, "can issue    no") || !strings.Contains(shown, "(in 0 days)") {
@@ -80,20 +78,16 @@ func TestIssue(t *testing.T) {
 		args []string
 		says string
 	}{
-		"a folder in use":   {[]string{"cert", "issue", "peer", "p2", "--from", first, "--out", made}, "belongs to node gpu1"},
-		"no authority":      {[]string{"cert", "issue", "peer", "p2", "--from", filepath.Dir(made), "--out", filepath.Join(dir, "x")}, "only peers issue certificates"},
-		"no folder":         {[]string{"cert", "issue", "peer", "p2", "--from", filepath.Join(dir, "none"), "--out", filepath.Join(dir, "x")}, "berth init"},
-		"another role":      {[]string{"cert", "issue", "admin", "p2", "--from", first, "--out", filepath.Join(dir, "x")}, `no role "admin"`},
-		"no name":           {[]string{"cert", "issue", "peer", "", "--from", first, "--out", filepath.Join(dir, "x")}, "is not 1 to 128 bytes of text"},
-		"too short a life":  {[]string{"cert", "issue", "peer", "p2", "--from", first, "--out", filepath.Join(dir, "x"), "--life", "1s"}, "--life must be"},
-		"too long a life":   {[]string{"init", "--id", "p1", "--data-dir", filepath.Join(dir, "x"), "--life", "9999h"}, "--life must be"},
-		"no data folder":    {[]string{"init", "--id", "p1"}, "--data-dir is missing"},
-		"no --from":         {[]string{"cert", "issue", "peer", "p2", "--out", filepath.Join(dir, "x")}, "--from is missing"},
-		"no --out":          {[]string{"cert", "issue", "peer", "p2", "--from", first}, "--out is missing"},
-		"nothing to show":   {[]string{"cert", "show", filepath.Join(dir, "none")}, "belongs to no cluster"},
-		"a name that lies":  {[]string{"init", "--id", "a\nb", "--data-dir", filepath.Join(dir, "x")}, "--id"},
-		"a file for --out":  {[]string{"cert", "issue", "peer", "p2", "--from", first, "--out", filepath.Join(made, "identity.pem")}, "nothing was changed"},
-		"a file for a data": {[]string{"init", "--id", "p1", "--data-dir", filepath.Join(made, "identity.pem")}, "identity.pem"},
+		"a folder in use":  {[]string{"cert", "issue", "peer", "p2", "--from", first, "--out", made}, "belongs to node gpu1"},
+		"no authority":     {[]string{"cert", "issue", "peer", "p2", "--from", filepath.Dir(made), "--out", filepath.Join(dir, "x")}, "only peers issue certificates"},
+		"no folder":        {[]string{"cert", "issue", "peer", "p2", "--from", filepath.Join(dir, "none"), "--out", filepath.Join(dir, "x")}, "berth init"},
+		"another role":     {[]string{"cert", "issue", "admin", "p2", "--from", first, "--out", filepath.Join(dir, "x")}, `no role "admin"`},
+		"no name":          {[]string{"cert", "issue", "peer", "", "--from", first, "--out", filepath.Join(dir, "x")}, "is not 1 to 128 bytes of text"},
+		"too short a life": {[]string{"cert", "issue", "peer", "p2", "--from", first, "--out", filepath.Join(dir, "x"), "--life", "1s"}, "--life must be"},
+		"no --from":        {[]string{"cert", "issue", "peer", "p2", "--out", filepath.Join(dir, "x")}, "--from is missing"},
+		"no --out":         {[]string{"cert", "issue", "peer", "p2", "--from", first}, "--out is missing"},
+		"nothing to show":  {[]string{"cert", "show", filepath.Join(dir, "none")}, "belongs to no cluster"},
+		"a file for --out": {[]string{"cert", "issue", "peer", "p2", "--from", first, "--out", filepath.Join(made, "identity.pem")}, "nothing was changed"},
 	} {
 		if out, err := called(v.args...); err == nil || !strings.Contains(err.Error(), v.says) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %s, %v", name, out, err)
@@ -107,42 +101,17 @@ func TestIssue(t *testing.T) {
 // Other accounts pass through the folders above a data folder, and do not enter that.
 func TestFoldersAboveADataFolder(t *testing.T) {
 	t.Parallel()
-	top := filepath.Join(t.TempDir(), "berth")
-	server, agent := filepath.Join(top, "peers", "server"), filepath.Join(top, "nodes", "agent")
-	ok(t, "init", "--id", "p1", "--data-dir", server)
+	top := t.TempDir()
+	server, agent := filepath.Join(top, "server"), filepath.Join(top, "nodes", "agent")
+	founded(t, server)
 	ok(t, "cert", "issue", "node", "gpu1", "--from", server, "--out", filepath.Join(agent, trust.Subfolder))
-	for path, others := range map[string]bool{top: true, filepath.Dir(server): true, filepath.Dir(agent): true, server: false, agent: false, filepath.Join(server, trust.Subfolder): false} {
+	for path, others := range map[string]bool{filepath.Dir(agent): true, agent: false, filepath.Join(agent, trust.Subfolder): false} {
 		info, err := os.Stat(path)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got := info.Mode().Perm()&0o005 == 0o005; got != others {
 			t.Errorf("%s has the mode %v", path, info.Mode())
-		}
-	}
-}
-
-// Root makes the certificate for the account that the data folder belongs to.
-func TestTheOwnerOfTheDataFolder(t *testing.T) {
-	t.Parallel()
-	if os.Geteuid() != 0 {
-		t.Skip("needs root")
-	}
-	data := filepath.Join(t.TempDir(), "p1")
-	if err := os.Mkdir(data, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chown(data, 4242, 4243); err != nil {
-		t.Fatal(err)
-	}
-	ok(t, "init", "--id", "p1", "--data-dir", data)
-	for _, name := range []string{"", "identity.pem", "authority.key"} {
-		info, err := os.Stat(filepath.Join(data, trust.Subfolder, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if owner, is := info.Sys().(*syscall.Stat_t); !is || owner.Uid != 4242 || owner.Gid != 4243 {
-			t.Errorf("%q belongs to %d", name, owner.Uid)
 		}
 	}
 }

@@ -122,7 +122,7 @@ func (v *reservation) body(now time.Time) (*wire.Reserve, error) {
 	}
 	if v.maintenance {
 		r.Maintenance = &v.maintenance
-	} else if r.User == "" && r.Project == "" && cli.TokenOfEnvironment() == "" { // a token identifies its user
+	} else if r.User == "" && r.Project == "" && !cli.HasToken() { // a token identifies its user
 		r.User = cli.ThisUser()
 	}
 	if v.duration != "" {

@@ -184,7 +184,7 @@ func (s *submission) request(cmd *cobra.Command, args []string) (*wire.Submit, e
 	if err := s.fill(cmd, r); err != nil {
 		return nil, err
 	}
-	if r.User == "" && cli.TokenOfEnvironment() == "" { // a token identifies its user
+	if r.User == "" && !cli.HasToken() { // a token identifies its user
 		r.User = cli.ThisUser()
 	}
 	if len(r.Notify) > 0 && r.WebhookURL == "" {

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"slices"
+	"time"
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -9,6 +10,9 @@ import (
 	"github.com/berth-gpu/berth/fsm/state/apply/bookings"
 	"github.com/berth-gpu/berth/fsm/state/tx"
 )
+
+// firstTokenLife is how long the first token is valid.
+const firstTokenLife = time.Hour
 
 // FoundAuth switches authentication on, with a first token for an administrator if the command has one.
 func FoundAuth(t *tx.Tx, b *command.FoundAuth) command.Result {
@@ -25,7 +29,7 @@ func FoundAuth(t *tx.Tx, b *command.FoundAuth) command.Result {
 	dropAll(t, lost)
 	if !b.Token.IsZero() {
 		t.Tokens.Put(model.Token{
-			Hash: b.Token, Name: "first", Made: t.Clock, By: t.Actor, Expires: t.Clock.Add(model.FirstTokenLife), First: true,
+			Hash: b.Token, Name: "first", Made: t.Clock, By: t.Actor, Expires: t.Clock.Add(firstTokenLife), First: true,
 		})
 	}
 	return tx.OK()
@@ -51,7 +55,7 @@ func MakeToken(t *tx.Tx, b *command.MakeToken) command.Result {
 	case b.Spend.IsZero() && t.Tokens.Size()-len(old) >= model.MaxTokens:
 		return tx.Refuse(model.CodeLimit, "there are %d tokens, no more fit: revoke some that are not in use", model.MaxTokens)
 	}
-	if b.Role != model.RoleAgent {
+	if b.Role == model.RoleNone || b.Role.Human() {
 		own := tx.KeysWhere(t.Tokens.Now().All(), func(v *model.Token) bool { return v.User == b.User && v.Good(t.Clock) })
 		if len(own) >= state.MaxTokensOf {
 			return tx.Refuse(model.CodeLimit, "user %s has %d tokens, as many as one user may have: revoke some", b.User, len(own))
@@ -61,7 +65,7 @@ func MakeToken(t *tx.Tx, b *command.MakeToken) command.Result {
 		}
 	}
 	dropAll(t, old)
-	t.Tokens.Put(model.Token{Hash: b.Hash, Name: b.Name, User: b.User, Role: b.Role, Made: t.Clock, By: t.Actor, Expires: b.Expires})
+	t.Tokens.Put(model.Token{Hash: b.Hash, Name: b.Name, User: b.User, Role: b.Role, Made: t.Clock, By: t.Actor, Expires: b.Expires, Network: b.Network})
 	spendFirst(t)
 	return tx.OK()
 }

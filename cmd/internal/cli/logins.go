@@ -1,0 +1,169 @@
+package cli
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/berth-gpu/berth/cmd/internal/config"
+	"github.com/berth-gpu/berth/fsm/smallfile"
+	"github.com/berth-gpu/berth/trust"
+)
+
+// Login is what a user's machine keeps of a cluster.
+type Login struct {
+	Name      string   `yaml:"-"`
+	Addresses []string `yaml:"address"`
+	Authority string   `yaml:"authority,omitempty"` // PEM; empty: plain text on this machine
+	Token     string   `yaml:"token,omitempty"`
+}
+
+// Logins are the clusters that a user has logged in to, as files in a folder: NAME.yaml for each, and "current".
+type Logins struct{ dir string }
+
+// currentLogin is the file with the name of the cluster that commands use.
+const currentLogin = "current"
+
+// loginSuffix ends the names of files of logins.
+const loginSuffix = ".yaml"
+
+// UserLogins returns the logins of the user.
+func UserLogins() (*Logins, error) {
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return nil, fmt.Errorf("this user has no folder for settings: %w", err)
+	}
+	return &Logins{filepath.Join(dir, "berth", "clusters")}, nil
+}
+
+var loginNames = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+// CheckLoginName returns why a cluster cannot have a name on a user's machine.
+func CheckLoginName(name string) error {
+	if !loginNames.MatchString(name) {
+		return fmt.Errorf("%q is not a name of 1 to 64 letters, digits, dots, hyphens and underscores", name)
+	}
+	return nil
+}
+
+// Save stores a login and makes it the current one.
+func (l *Logins) Save(v *Login) error {
+	if err := CheckLoginName(v.Name); err != nil {
+		return err
+	}
+	text, err := yaml.Marshal(v)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(l.dir, 0o700); err != nil {
+		return err
+	}
+	if err := smallfile.WriteBytes(filepath.Join(l.dir, v.Name+loginSuffix), text); err != nil {
+		return err
+	}
+	return l.Use(v.Name)
+}
+
+// Use makes a login the current one.
+func (l *Logins) Use(name string) error {
+	if _, err := l.Get(name); err != nil {
+		return err
+	}
+	return smallfile.WriteBytes(filepath.Join(l.dir, currentLogin), []byte(name+"\n"))
+}
+
+// Get returns a login; an empty name is the current one. The error is [fs.ErrNotExist] if there is none.
+func (l *Logins) Get(name string) (*Login, error) {
+	if name == "" {
+		if name = l.Current(); name == "" {
+			return nil, fs.ErrNotExist
+		}
+	}
+	if err := CheckLoginName(name); err != nil {
+		return nil, err
+	}
+	text, err := config.ReadPrivate(filepath.Join(l.dir, name+loginSuffix))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("no cluster %s is stored here: berth login %s stores one, and berth login --list shows all: %w", name, name, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	v := &Login{Name: name}
+	if err := yaml.Unmarshal(text, v); err != nil || len(v.Addresses) == 0 {
+		return nil, fmt.Errorf("%s is damaged: log in again with berth login %s", filepath.Join(l.dir, name+loginSuffix), name)
+	}
+	return v, nil
+}
+
+// Current returns the name of the current login; empty: there is none.
+func (l *Logins) Current() string {
+	text, err := os.ReadFile(filepath.Join(l.dir, currentLogin))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(text))
+}
+
+// Names returns the names of all logins, by the alphabet.
+func (l *Logins) Names() ([]string, error) {
+	entries, err := os.ReadDir(l.dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var names []string
+	for _, e := range entries {
+		if name, found := strings.CutSuffix(e.Name(), loginSuffix); found && CheckLoginName(name) == nil {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// Remove forgets a login.
+func (l *Logins) Remove(name string) error {
+	v, err := l.Get(name)
+	if err != nil {
+		return err
+	}
+	if v.Name == l.Current() {
+		if err := os.Remove(filepath.Join(l.dir, currentLogin)); err != nil {
+			return err
+		}
+	}
+	return os.Remove(filepath.Join(l.dir, v.Name+loginSuffix))
+}
+
+// authorities returns the authorities by which a login recognizes its cluster; none: plain text on this machine.
+func (v *Login) authorities() ([]*x509.Certificate, error) {
+	if v.Authority == "" {
+		return nil, nil
+	}
+	list, err := trust.DecodeCertificates([]byte(v.Authority), maxAuthorities)
+	if err != nil {
+		return nil, fmt.Errorf("the stored login %s does not hold the certificates of an authority: log in again with berth login %s: %w", v.Name, v.Name, err)
+	}
+	return list, nil
+}
+
+// HasToken reports whether requests carry a token, which identifies the user.
+func HasToken() bool {
+	if TokenOfEnvironment() != "" {
+		return true
+	}
+	logins, err := UserLogins()
+	if err != nil {
+		return false
+	}
+	v, err := logins.Get(os.Getenv("BERTH_LOGIN"))
+	return err == nil && v.Token != "" && os.Getenv("BERTH_ADDRESS") == ""
+}

@@ -1,0 +1,109 @@
+package setup
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/berth-gpu/berth/fsm/smallfile"
+)
+
+// entry is one setting in a file.
+type entry struct {
+	name  string // below its section
+	value any    // text, a list of texts or a switch
+}
+
+// section is a part of a file of settings, such as server.
+type section struct {
+	name    string
+	entries []entry
+}
+
+// text returns the section as YAML.
+func (s *section) text() (string, error) {
+	node := &yaml.Node{Kind: yaml.MappingNode}
+	for _, e := range s.entries {
+		name, value := &yaml.Node{}, &yaml.Node{}
+		if err := errors.Join(name.Encode(e.name), value.Encode(e.value)); err != nil {
+			return "", err
+		}
+		node.Content = append(node.Content, name, value)
+	}
+	var out bytes.Buffer
+	to := yaml.NewEncoder(&out)
+	to.SetIndent(2)
+	err := errors.Join(to.Encode(map[string]*yaml.Node{s.name: node}), to.Close())
+	return out.String(), err
+}
+
+// fileHead begins a new file of settings.
+const fileHead = "# Settings of Berth on this machine. berth config example prints all, berth config validate checks this file.\n"
+
+// settings is a file of settings that sections are added to.
+type settings struct {
+	path string
+	old  []byte // empty: there is no file
+	has  map[string]any
+}
+
+// readSettings reads a file of settings, which may be missing. Its error is that the file cannot be added to.
+func readSettings(path string) (*settings, error) {
+	f := &settings{path: path}
+	text, err := os.ReadFile(path) //nolint:gosec // the file that the administrator names
+	if errors.Is(err, fs.ErrNotExist) {
+		return f, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := yaml.Unmarshal(text, &f.has); err != nil {
+		return nil, fmt.Errorf("%s is not valid YAML: correct the file, or name another with --config: %w", path, err)
+	}
+	f.old = text
+	return f, nil
+}
+
+// add writes the sections after the text of the file. A file that has the first of them already stays as it is, and all
+// sections are returned; other sections that the file has are returned alone.
+func (f *settings) add(sections ...section) (kept []section, err error) {
+	out := strings.Builder{}
+	if out.Write(f.old); len(f.old) == 0 {
+		out.WriteString(fileHead)
+	} else if !strings.HasSuffix(string(f.old), "\n") {
+		out.WriteString("\n")
+	}
+	added := false
+	for _, s := range sections {
+		if f.has[s.name] != nil || len(kept) > 0 && kept[0].name == sections[0].name {
+			kept = append(kept, s)
+			continue
+		}
+		text, err := s.text()
+		if err != nil {
+			return nil, err
+		}
+		out.WriteString("\n" + text)
+		added = true
+	}
+	if !added {
+		return kept, nil
+	}
+	if err := os.MkdirAll(filepath.Dir(f.path), 0o755); err != nil { //nolint:gosec // every account reads settings, as in /etc
+		return nil, err
+	}
+	if err := smallfile.WriteBytes(f.path, []byte(out.String())); err != nil {
+		return nil, err
+	}
+	mode := fs.FileMode(0o644)
+	if info, err := os.Stat(f.path); err == nil && len(f.old) > 0 {
+		mode = info.Mode().Perm()
+	}
+	return kept, os.Chmod(f.path, mode)
+}

@@ -1,0 +1,83 @@
+package admin
+
+import (
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/membership"
+	"github.com/berth-gpu/berth/fsm/state/tx"
+)
+
+// RecordCertificate records the newest certificate of a member, and spends the join token that was used. A repetition
+// with the same token and the same key is carried out again, so that a machine that has lost the answer still joins.
+func RecordCertificate(t *tx.Tx, b *command.RecordCertificate) command.Result {
+	row, known := t.Certificates.Get(b.Member)
+	if known && row.Refuses(b.Issued) {
+		return tx.Refuse(model.CodeDenied, "the certificates of %s are revoked: join again with a new token (berth token join), and if that was just done, "+
+			"compare the clocks of the peers", b.Member)
+	}
+	next := membership.Certificate{
+		Member: b.Member, Serial: b.Serial, Key: b.Key, Issued: b.Issued, Expires: b.Expires, Since: row.Since, Token: row.Token, By: t.Actor,
+	}
+	repeated := known && row.Token == b.Token && row.Key == b.Key && !row.Revoked
+	if !b.Token.IsZero() && !repeated {
+		if r := spendToken(t, b, known && row.Expires >= t.Clock && !row.Revoked); !r.OK() {
+			return r
+		}
+		next.Since, next.Token = b.Issued, b.Token
+	}
+	if !known {
+		forgetExpired(t)
+		if t.Certificates.Size() >= membership.MaxCertificates {
+			return tx.Refuse(model.CodeLimit, "%d members are known, no more fit", membership.MaxCertificates)
+		}
+	}
+	t.Certificates.Put(next)
+	return tx.OK()
+}
+
+// spendToken removes the join token of a member, or returns why that member may not join with the token.
+func spendToken(t *tx.Tx, b *command.RecordCertificate, member bool) command.Result {
+	token, found := t.Tokens.Get(b.Token)
+	known := member || b.Member.Role == model.RolePeer && t.Peers.Has(model.PeerID(b.Member.Name)) ||
+		b.Member.Role == model.RoleAgent && t.Nodes.Has(model.NodeID(b.Member.Name))
+	switch {
+	case !found || token.Role != b.Member.Role || !token.Good(t.Clock):
+		return tx.Refuse(model.CodeDenied, "the join token was used already, was revoked or has expired: each is good for one machine; make another with berth token join")
+	case token.User != "" && token.User != b.Member.Name:
+		return tx.Refuse(model.CodeDenied, "the join token is for %s, not for %s: use that name, or make a token for this one with berth token join",
+			membership.Member{Role: token.Role, Name: token.User}, b.Member)
+	case token.User == "" && known:
+		return tx.Refuse(model.CodeConflict, "%s is a member already: choose another name, or let this machine take its place with a token for the name: berth token join --name %s",
+			b.Member, b.Member.Name)
+	}
+	t.Tokens.Delete(b.Token)
+	return tx.OK()
+}
+
+// forgetExpired removes members whose certificates have expired long ago.
+func forgetExpired(t *tx.Tx) {
+	old := t.Clock.Add(-membership.KeepExpired)
+	for _, m := range tx.KeysWhere(t.Certificates.Now().All(), func(v *membership.Certificate) bool { return v.Expires < old }) {
+		t.Certificates.Delete(m)
+	}
+}
+
+// RevokeCertificate makes the cluster refuse all certificates that a member has so far. Certificates state whole seconds.
+func RevokeCertificate(t *tx.Tx, b *command.RevokeCertificate) command.Result {
+	row, known := t.Certificates.Get(b.Member)
+	switch {
+	case !known && t.Certificates.Size() >= membership.MaxCertificates:
+		return tx.Refuse(model.CodeLimit, "%d members are known, no more fit", membership.MaxCertificates)
+	case !known: // its certificate was issued without the cluster
+		row = membership.Certificate{Member: b.Member}
+	case row.Revoked:
+		return tx.OK()
+	}
+	second := model.Time(time.Second)
+	row.Since, row.Revoked, row.By = max(row.Since, (t.Clock/second+1)*second), true, t.Actor
+	row.Expires = max(row.Expires, row.Since)
+	t.Certificates.Put(row)
+	return tx.OK()
+}

@@ -1,0 +1,111 @@
+package apply_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/membership"
+	"github.com/berth-gpu/berth/fsm/state/statetest"
+)
+
+// joining is the certificate of a machine that joins with a token and has a key.
+func joining(c *statetest.Cluster, role model.Role, name string, token, key byte) *command.RecordCertificate {
+	b := &command.RecordCertificate{
+		Member: membership.Member{Role: role, Name: name}, Serial: "0a", Key: hashOf(key), Issued: c.Now, Expires: c.Now.Add(90 * 24 * time.Hour),
+	}
+	if token > 0 {
+		b.Token = hashOf(token)
+	}
+	return b
+}
+
+func joinToken(c *statetest.Cluster, hash byte, role model.Role, name string) {
+	c.Do(&command.MakeToken{Hash: hashOf(hash), Role: role, User: name, Expires: c.Now.Add(time.Hour)})
+}
+
+// A join token lets one machine join, under its name and in its role, until it expires. The same machine may ask again.
+func TestJoinTokenIsSpentOnce(t *testing.T) {
+	t.Parallel()
+	c := statetest.New(t)
+	gpu1 := membership.Member{Role: model.RoleAgent, Name: "gpu1"}
+	wantCode(t, c.Try(joining(c, model.RoleAgent, "gpu1", 9, 1)), model.CodeDenied) // there is no such token
+	joinToken(c, 1, model.RoleAgent, "")
+	wantCode(t, c.Try(joining(c, model.RolePeer, "gpu1", 1, 1)), model.CodeDenied) // of the other role
+	c.Do(joining(c, model.RoleAgent, "gpu1", 1, 1))
+	if row, found := c.State.Certificates.Get(gpu1); !found || row.Since != row.Issued || row.Token != hashOf(1) || c.State.Tokens.Len() != 0 {
+		t.Errorf("recorded %+v, with %d tokens left", row, c.State.Tokens.Len())
+	}
+	c.Wait(time.Second)
+	c.Do(joining(c, model.RoleAgent, "gpu1", 1, 1))                                 // its answer was lost
+	wantCode(t, c.Try(joining(c, model.RoleAgent, "gpu1", 1, 2)), model.CodeDenied) // another machine
+	wantCode(t, c.Try(joining(c, model.RoleAgent, "gpu2", 1, 1)), model.CodeDenied) // another name
+
+	joinToken(c, 2, model.RoleAgent, "")
+	wantCode(t, c.Try(joining(c, model.RoleAgent, "gpu1", 2, 2)), model.CodeConflict) // would take the place of gpu1
+	c.Wait(time.Hour)
+	wantCode(t, c.Try(joining(c, model.RoleAgent, "gpu2", 2, 2)), model.CodeDenied) // expired
+
+	joinToken(c, 3, model.RoleAgent, "gpu1")
+	wantCode(t, c.Try(joining(c, model.RoleAgent, "gpu2", 3, 2)), model.CodeDenied) // of another name
+	c.Do(joining(c, model.RoleAgent, "gpu1", 3, 2))                                 // takes the place of gpu1
+	if row, _ := c.State.Certificates.Get(gpu1); row.Key != hashOf(2) || !row.Refuses(c.Now-1) || row.Refuses(c.Now) {
+		t.Errorf("the former machine's certificates count: %+v", row)
+	}
+}
+
+// A name that is in use without a recorded certificate is a member, too.
+func TestJoinTokenWithoutNameTakesNoPlace(t *testing.T) {
+	t.Parallel()
+	c := statetest.New(t)
+	c.Node("gpu1", 1)
+	c.Do(&command.SetPeer{Peer: model.Peer{ID: "p9", RaftAddress: "10.0.0.9:7000", APIAddress: "10.0.0.9:10000"}})
+	joinToken(c, 1, model.RoleAgent, "")
+	joinToken(c, 2, model.RolePeer, "")
+	wantCode(t, c.Try(joining(c, model.RoleAgent, "gpu1", 1, 1)), model.CodeConflict)
+	wantCode(t, c.Try(joining(c, model.RolePeer, "p9", 2, 1)), model.CodeConflict)
+	c.Do(joining(c, model.RolePeer, "p10", 2, 1))
+}
+
+// Renewals need no token and leave the member as it is. After a revocation only a new token helps.
+func TestRevokedCertificates(t *testing.T) {
+	t.Parallel()
+	c := statetest.New(t)
+	c.Now = c.Now.Add(time.Second / 2)
+	p4 := membership.Member{Role: model.RolePeer, Name: "p4"}
+	c.Do(joining(c, model.RolePeer, "p4", 0, 1)) // issued without the cluster, and renewed
+	joinToken(c, 1, model.RolePeer, "p4")
+	first := joining(c, model.RolePeer, "p4", 1, 1)
+	c.Do(first)
+	c.Wait(time.Minute)
+	c.Do(joining(c, model.RolePeer, "p4", 0, 2))
+	if row, _ := c.State.Certificates.Get(p4); row.Key != hashOf(2) || row.Since != first.Issued || row.Token != hashOf(1) {
+		t.Errorf("after a renewal: %+v", row)
+	}
+	c.Do(&command.RevokeCertificate{Member: p4}) // twice is as once
+	c.Do(&command.RevokeCertificate{Member: p4})
+	if row, _ := c.State.Certificates.Get(p4); !row.Revoked || !row.Refuses(c.Now) || row.Refuses(c.Now.Add(time.Second)) || row.Since%model.Time(time.Second) != 0 {
+		t.Errorf("after the revocation: %+v", row)
+	}
+	wantCode(t, c.Try(joining(c, model.RolePeer, "p4", 0, 2)), model.CodeDenied)
+	joinToken(c, 2, model.RolePeer, "")
+	c.Wait(2 * time.Second)
+	c.Do(joining(c, model.RolePeer, "p4", 2, 3)) // there is no peer p4 any more, so the name is free
+	if row, _ := c.State.Certificates.Get(p4); row.Revoked || row.Refuses(c.Now) || !row.Refuses(c.Now-1) {
+		t.Errorf("joined again: %+v", row)
+	}
+	c.Do(&command.RevokeCertificate{Member: membership.Member{Role: model.RoleAgent, Name: "issued-by-hand"}})
+}
+
+// Members whose certificates expired long ago are forgotten.
+func TestExpiredMembersAreForgotten(t *testing.T) {
+	t.Parallel()
+	c := statetest.New(t)
+	c.Do(joining(c, model.RoleAgent, "gpu1", 0, 1))
+	c.Wait(90*24*time.Hour + membership.KeepExpired + time.Second)
+	c.Do(joining(c, model.RoleAgent, "gpu2", 0, 1))
+	if c.State.Certificates.Len() != 1 {
+		t.Errorf("%d members are known", c.State.Certificates.Len())
+	}
+}

@@ -1,0 +1,36 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	"github.com/berth-gpu/berth/httpapi/memberwire"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// Members lists, admits and refuses members of the cluster.
+type Members struct{ client *Client }
+
+// MembersOf returns the calls about members.
+func MembersOf(c *Client) Members { return Members{c} }
+
+// Join lets this machine join.
+func (m Members) Join(ctx context.Context, body *memberwire.Join) (*memberwire.Joined, error) {
+	out := &memberwire.Joined{}
+	return out, m.client.calls.change(ctx, &request{method: http.MethodPost, path: "/cluster/join"}, body, out)
+}
+
+// Certificates returns the newest certificate of each member.
+func (m Members) Certificates(ctx context.Context) (*memberwire.Certificates, error) {
+	out := &memberwire.Certificates{}
+	_, err := m.client.calls.json(ctx, &request{method: http.MethodGet, path: "/cluster/certificates"}, out)
+	return out, err
+}
+
+// Revoke makes the cluster refuse all certificates that a member has so far.
+func (m Members) Revoke(ctx context.Context, role, name string) (*wire.Gone, error) {
+	out := &wire.Gone{}
+	path := "/cluster/certificates/" + url.PathEscape(role) + "/" + url.PathEscape(name)
+	return out, m.client.calls.change(ctx, &request{method: http.MethodDelete, path: path}, nil, out)
+}

@@ -1,0 +1,212 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/json"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/membership"
+	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/forward"
+	"github.com/berth-gpu/berth/httpapi/memberwire"
+	"github.com/berth-gpu/berth/httpapi/wire"
+	"github.com/berth-gpu/berth/trust"
+)
+
+// joinToken makes a token by which a machine joins.
+func (s *secured) joinToken(body *wire.MakeToken) trust.Token {
+	s.t.Helper()
+	data, err := json.Marshal(body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	made := wire.MadeToken{}
+	s.do(http.MethodPost, "/tokens", string(data)).into(&made)
+	token, err := trust.ParseToken(made.Secret)
+	if err != nil || token.Pin != (ownAuthority{s.own}).Pin() || made.ExpiresAt.Sub(s.now()) != time.Hour {
+		s.t.Fatalf("token %+v until %s: %v", token, made.ExpiresAt, err)
+	}
+	return token
+}
+
+// joins asks to join by TLS, as a machine that knows the cluster by the pin of the token only.
+func (s *secured) joins(token trust.Token, body *memberwire.Join) (*memberwire.Joined, error) {
+	s.t.Helper()
+	config := trust.Pinned(token.Pin, time.Now, func(*x509.Certificate) {})
+	c, err := client.New(client.Options{Addresses: []string{s.address}, Dial: func(ctx context.Context, _, address string) (net.Conn, error) {
+		return trust.Dial(ctx, nil, address, config)
+	}})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer c.Close()
+	return client.MembersOf(c).Join(s.t.Context(), body)
+}
+
+func (s *secured) newJoin(t *testing.T, token trust.Token, name string) *memberwire.Join {
+	t.Helper()
+	key, err := trust.NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	request, err := trust.NewRequest(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &memberwire.Join{Token: token.Credential(), Role: string(token.Role), Name: name, Request: request, Time: s.now()}
+}
+
+// A machine joins with a token, through any peer, gets the certificate of its name, and may ask again. The key of the
+// authority is for peers only.
+func TestMachinesJoinWithATokenOnce(t *testing.T) {
+	t.Parallel()
+	lead := newSecured(t, newSite(t), forward.Leader{ID: "p2", Self: true, Address: "127.0.0.1:1"})
+	follower := newSecured(t, lead.site, forward.Leader{ID: "p1", Address: lead.wired.address})
+	follower.own = lead.own
+	for _, role := range []string{"agent", "peer"} {
+		token := lead.joinToken(&wire.MakeToken{Role: role})
+		body := lead.newJoin(t, token, "m-"+role)
+		got, err := lead.joins(token, body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		leaf, err := x509.ParseCertificate(got.Certificate)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i, err := trust.ParseIdentity(leaf.URIs[0]); err != nil || i.Name != "m-"+role || i.Role != token.Role || i.Cluster != got.Cluster {
+			t.Errorf("%+v, %v", i, err)
+		}
+		if (len(got.Key) > 0) != (role == "peer") || !strings.Contains(got.Authorities, "BEGIN CERTIFICATE") {
+			t.Errorf("%s: a key of %d bytes, authorities %q", role, len(got.Key), got.Authorities)
+		}
+		if again, err := lead.joins(token, body); err != nil || len(again.Certificate) == 0 {
+			t.Errorf("%s: again: %v", role, err)
+		}
+		if _, err := lead.joins(token, lead.newJoin(t, token, "m-"+role)); codeOf(err) != model.CodeDenied.String() {
+			t.Errorf("%s: another machine with the token: %v", role, err)
+		}
+	}
+	token := lead.joinToken(&wire.MakeToken{Role: "agent", User: "gpu7"})
+	_, err := client.MembersOf(follower.plain()).Join(t.Context(), lead.newJoin(t, token, "gpu7"))
+	if state := lead.State(); err != nil || !state.Certificates.Has(membership.Member{Role: model.RoleAgent, Name: "gpu7"}) {
+		t.Errorf("through a follower: %v", err)
+	}
+}
+
+// plain is a client on loopback.
+func (s *secured) plain() *client.Client {
+	s.t.Helper()
+	c, err := client.New(client.Options{Addresses: []string{s.address}})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(c.Close)
+	return c
+}
+
+// Whatever is wrong with a join is said, and the token stays good.
+func TestWrongJoins(t *testing.T) {
+	t.Parallel()
+	s := newSecured(t, newSite(t), forward.Leader{ID: "p2", Self: true, Address: "127.0.0.1:1"})
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = silent.Close() })
+	go trust.Answer(silent, trust.NewProof())
+	node := s.joinToken(&wire.MakeToken{Role: "agent"})
+	named := s.joinToken(&wire.MakeToken{Role: "agent", User: "gpu1"})
+	bound := s.joinToken(&wire.MakeToken{Role: "agent", Network: "10.9.0.0/16"})
+	for name, v := range map[string]struct {
+		token  trust.Token
+		change func(*memberwire.Join)
+		code   string
+		text   string
+	}{
+		"no such token":     {node, func(b *memberwire.Join) { b.Token = trust.NewToken(trust.RoleNode, node.Pin).Credential() }, "denied", "unknown"},
+		"the other role":    {node, func(b *memberwire.Join) { b.Role = "peer" }, "denied", "unknown"},
+		"no role":           {node, func(b *memberwire.Join) { b.Role = "admin" }, wire.CodeInvalid, "peer or node"},
+		"no name":           {node, func(b *memberwire.Join) { b.Name = "a b" }, wire.CodeInvalid, "space"},
+		"the wrong name":    {named, func(b *memberwire.Join) { b.Name = "gpu2" }, "denied", "is for node gpu1"},
+		"another network":   {bound, func(*memberwire.Join) {}, "denied", "10.9.0.0/16"},
+		"a clock behind":    {node, func(b *memberwire.Join) { b.Time = b.Time.Add(-time.Hour) }, wire.CodeInvalid, "correct the clock"},
+		"a clock ahead":     {node, func(b *memberwire.Join) { b.Time = b.Time.Add(time.Minute) }, wire.CodeInvalid, "correct the clock"},
+		"no request":        {node, func(b *memberwire.Join) { b.Request = []byte("x") }, wire.CodeInvalid, "request"},
+		"no address":        {node, func(b *memberwire.Join) { b.Address = "gpu1" }, wire.CodeInvalid, "address"},
+		"a closed port":     {node, func(b *memberwire.Join) { b.Address, b.Proof = "127.0.0.1:1", trust.NewProof() }, wire.CodeInvalid, "firewall"},
+		"another machine's": {node, func(b *memberwire.Join) { b.Address, b.Proof = silent.Addr().String(), trust.NewProof() }, wire.CodeInvalid, "another program"},
+	} {
+		body := s.newJoin(t, v.token, "gpu1")
+		v.change(body)
+		if _, err := s.joins(v.token, body); codeOf(err) != v.code || !strings.Contains(err.Error(), v.text) {
+			t.Errorf("%s: %v, want %s with %q", name, err, v.code, v.text)
+		}
+	}
+	if state := s.State(); state.Tokens.Len() != 3 || state.Certificates.Len() != 0 {
+		t.Errorf("%d tokens and %d certificates", state.Tokens.Len(), state.Certificates.Len())
+	}
+	for body, field := range map[string]string{
+		`{"role": "agent", "expires_in": "never"}`: "expires_in", `{"role": "peer", "expires_in": "8d"}`: "expires_in",
+		`{"role": "user", "user": "ann", "network": "10.0.0.0/8"}`: "network", `{"role": "agent", "network": "10.0.0.1/8"}`: "network",
+	} {
+		if got := s.do(http.MethodPost, "/tokens", body); got.status != http.StatusUnprocessableEntity && got.status != http.StatusBadRequest || !strings.Contains(string(got.body), field) {
+			t.Errorf("%s: %d %s", body, got.status, got.body)
+		}
+	}
+}
+
+// The address of a machine that joins is reached, and a join token is no credential for other paths.
+func TestJoinsAreProbed(t *testing.T) {
+	t.Parallel()
+	s := newSecured(t, newSite(t), forward.Leader{ID: "p2", Self: true, Address: "127.0.0.1:1"})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	token := s.joinToken(&wire.MakeToken{Role: "peer"})
+	body := s.newJoin(t, token, "p9")
+	body.Address, body.Proof = l.Addr().String(), trust.NewProof()
+	go trust.Answer(l, body.Proof)
+	if _, err := s.joins(token, body); err != nil {
+		t.Error(err)
+	}
+}
+
+// A member whose certificates are revoked is refused at its next request, on the same connection, and joins again with
+// a new token.
+func TestRevokedMembersAreRefused(t *testing.T) {
+	t.Parallel()
+	s := newSecured(t, newSite(t), forward.Leader{ID: "p2", Self: true, Address: "127.0.0.1:1"})
+	agent := s.agentOf(s.member(trust.RoleNode, "n1"))
+	register := func() error {
+		q := registration()
+		q.Node, q.Machine, q.Lineage = "n1", "n1", "n1"
+		_, err := agent.Register(t.Context(), q)
+		return err
+	}
+	if err := register(); err != nil {
+		t.Fatal(err)
+	}
+	members := client.MembersOf(s.plain())
+	if _, err := members.Revoke(t.Context(), "nodes", "n1"); codeOf(err) != wire.CodeInvalid {
+		t.Errorf("a role that is none: %v", err)
+	}
+	if _, err := members.Revoke(t.Context(), "node", "n1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := register(); codeOf(err) != wire.CodeUnauthenticated {
+		t.Errorf("revoked: %v", err)
+	}
+	list, err := members.Certificates(t.Context())
+	if err != nil || len(list.Certificates) != 1 || !list.Certificates[0].Revoked || list.Certificates[0].Name != "n1" || list.Certificates[0].Role != "node" {
+		t.Errorf("%+v, %v", list, err)
+	}
+}

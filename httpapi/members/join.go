@@ -1,0 +1,129 @@
+package members
+
+import (
+	"context"
+	"crypto/x509"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/berth-gpu/berth/cluster/peer"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/membership"
+	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/core"
+	"github.com/berth-gpu/berth/httpapi/issue"
+	"github.com/berth-gpu/berth/httpapi/memberwire"
+	"github.com/berth-gpu/berth/httpapi/problem"
+	"github.com/berth-gpu/berth/trust"
+)
+
+// maxSkew is how much the clock of a machine that joins may differ from the leader's. Certificates and leases rely on
+// clocks that agree about as well as NTP has them agree.
+const maxSkew = 30 * time.Second
+
+// probeLimit bounds the connection back to a machine that joins.
+const probeLimit = 3 * time.Second
+
+// join issues the certificate of a machine with a join token, and records it. Everything that can be wrong is found
+// before the token is spent.
+func (m members) join(ctx context.Context, in *core.BodyInput, body *memberwire.Join) (*core.Answer[memberwire.Joined], error) {
+	authority := m.api.Config.Authority
+	if authority == nil {
+		return nil, core.Denied("this peer issues no certificates")
+	}
+	s, err := m.api.Fresh(ctx, peer.Default)
+	if err != nil {
+		return nil, err
+	}
+	member, err := m.admit(ctx, &s, body)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.probe(ctx, body); err != nil {
+		return nil, err
+	}
+	signed, err := authority.Certify(trust.Member{Role: trust.Role(body.Role), Name: body.Name, Names: body.Names}, body.Request)
+	if err != nil {
+		return nil, problem.Invalid("request", err.Error())
+	}
+	leaf, err := x509.ParseCertificate(signed.Certificate)
+	if err != nil {
+		return nil, err
+	}
+	record := issue.Record(member, leaf)
+	record.Token = auth.HashOf(body.Token)
+	_, index, err := m.api.ProposeAs(ctx, "token:"+auth.ID(record.Token), in.Key, record)
+	if err != nil {
+		return nil, err
+	}
+	m.api.Log.Info("member_joined", "member", member.String(), "serial", record.Serial, "address", body.Address, "from", core.SenderOf(ctx))
+	out := &memberwire.Joined{Success: true, Cluster: authority.Cluster(), Certificate: signed.Certificate, Authorities: string(signed.Authorities), Peers: peersOf(&s)}
+	if body.Role == string(trust.RolePeer) {
+		if out.Key, err = authority.Key(); err != nil {
+			return nil, err
+		}
+	}
+	return &core.Answer[memberwire.Joined]{Index: index, Body: out}, nil
+}
+
+// admit returns the member that a machine would be, or why the machine may not join.
+func (m members) admit(ctx context.Context, s *state.State, body *memberwire.Join) (membership.Member, error) {
+	role, err := tokenRole(trust.Role(body.Role))
+	if err != nil {
+		return membership.Member{}, err
+	}
+	member := membership.Member{Role: role, Name: body.Name}
+	if !model.Name(body.Name) {
+		return member, model.WantName("name", body.Name)
+	}
+	if len(body.Names) > 16 {
+		return member, problem.Invalid("names", "must be at most 16 host names and addresses")
+	}
+	now := m.api.Config.Now()
+	if skew := body.Time.Sub(now); skew < -maxSkew || skew > maxSkew {
+		return member, problem.Invalid("time", fmt.Sprintf("is %s at the machine that joins and %s at peer %s, more than %s apart: correct the clock that is wrong",
+			body.Time.UTC().Format(time.DateTime), now.UTC().Format(time.DateTime), m.api.Config.Self, maxSkew))
+	}
+	hash := auth.HashOf(body.Token)
+	token, found := s.Tokens.Get(hash)
+	if known, repeated := s.Certificates.Get(member); !found && repeated && known.Token == hash {
+		return member, nil // the command finds out whether this is the same machine
+	}
+	if !found || token.Role != role || !token.Good(m.api.Now(s)) {
+		return member, core.Denied("the join token is unknown, was used already, was revoked or has expired: each is good for one machine; make another with berth token join")
+	}
+	from, err := netip.ParseAddr(core.SenderOf(ctx))
+	if network, bound := netip.ParsePrefix(token.Network); bound == nil && (err != nil || !network.Contains(from.Unmap())) {
+		return member, core.Denied(fmt.Sprintf("the join token is for machines in the network %s, and the request came from %q: join from there, or make another token", token.Network, core.SenderOf(ctx)))
+	}
+	return member, nil
+}
+
+// probe connects to the address under which a machine will listen: an address that the others cannot reach must not
+// become that of a member.
+func (m members) probe(ctx context.Context, body *memberwire.Join) error {
+	if body.Address == "" || m.api.Config.Probe == nil {
+		return nil
+	}
+	if _, _, err := model.SplitHostPort(body.Address); err != nil {
+		return problem.Invalid("address", err.Error())
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeLimit)
+	defer cancel()
+	if err := m.api.Config.Probe(ctx, body.Address, body.Proof); err != nil {
+		return problem.Invalid("address", fmt.Sprintf("%s does not lead from peer %s to the machine that joins: %v; open the port in firewalls, or name another address with --advertise",
+			body.Address, m.api.Config.Self, err))
+	}
+	return nil
+}
+
+// peersOf returns the addresses of all peers.
+func peersOf(s *state.State) []memberwire.PeerAddress {
+	out := []memberwire.PeerAddress{}
+	for _, p := range s.Peers.All() {
+		out = append(out, memberwire.PeerAddress{ID: string(p.ID), API: p.APIAddress, Raft: p.RaftAddress})
+	}
+	return out
+}

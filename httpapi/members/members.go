@@ -1,0 +1,92 @@
+// Package members handles requests about the members of the cluster: machines that join, and the certificates of peers
+// and nodes.
+//
+//	members.go  the paths; lists and revocations
+//	join.go     machines that join
+//	record.go   the certificates that peers issue to themselves
+package members
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/berth-gpu/berth/cluster/peer"
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/membership"
+	"github.com/berth-gpu/berth/httpapi/core"
+	"github.com/berth-gpu/berth/httpapi/memberwire"
+	"github.com/berth-gpu/berth/httpapi/problem"
+	"github.com/berth-gpu/berth/httpapi/wire"
+	"github.com/berth-gpu/berth/trust"
+)
+
+// members lists, admits and refuses members.
+type members struct{ api *core.API }
+
+// revokeInput is the input of DELETE /cluster/certificates/{role}/{name}.
+type revokeInput struct {
+	Key  string `header:"Idempotency-Key"`
+	Role string `path:"role" maxLength:"8" doc:"peer or node"`
+	Name string `path:"name" maxLength:"128"`
+}
+
+// Routes adds the paths.
+func Routes(a *core.API, doc huma.API) {
+	m := members{a}
+	core.AnswerCall(a, recordOwn, m.takeRecord)
+	o := core.Op("join-cluster", http.MethodPost, "/cluster/join", "Let a machine join with a join token")
+	o.Description = "The request carries no other credential than the join token, which is spent. The answer holds the certificate of the machine."
+	core.HandleBody(a, doc, o, m.join)
+	core.Handle(a, doc, core.Op("certificates", http.MethodGet, "/cluster/certificates", "The certificates of the members"), m.list)
+	core.Handle(a, doc, core.Op("revoke-certificate", http.MethodDelete, "/cluster/certificates/{role}/{name}", "Refuse all certificates that a member has so far"), m.revoke)
+}
+
+func (m members) list(ctx context.Context, _ *struct{}) (*core.Answer[memberwire.Certificates], error) {
+	s, err := m.api.Fresh(ctx, peer.Default)
+	if err != nil {
+		return nil, err
+	}
+	out := &memberwire.Certificates{Certificates: []memberwire.Certificate{}}
+	for k, v := range s.Certificates.All() {
+		out.Certificates = append(out.Certificates, memberwire.Certificate{
+			Role: string(roleOf(k.Role)), Name: k.Name, Serial: v.Serial, IssuedAt: v.Issued.Time(), ExpiresAt: v.Expires.Time(), By: v.By, Revoked: v.Revoked,
+		})
+	}
+	return &core.Answer[memberwire.Certificates]{Index: s.Index, Body: out}, nil
+}
+
+func (m members) revoke(ctx context.Context, in *revokeInput) (*core.Answer[wire.Gone], error) {
+	role, err := tokenRole(trust.Role(in.Role))
+	if err != nil {
+		return nil, err
+	}
+	member := membership.Member{Role: role, Name: in.Name}
+	_, index, err := m.api.Propose(ctx, in.Key, &command.RevokeCertificate{Member: member})
+	if err != nil {
+		return nil, err
+	}
+	text := member.String() + " is refused from now on; the machine may join again with a token for this name"
+	return &core.Answer[wire.Gone]{Index: index, Body: &wire.Gone{Success: true, Message: text}}, nil
+}
+
+// tokenRole returns the role of the tokens by which members of a role join.
+func tokenRole(role trust.Role) (model.Role, error) {
+	switch role {
+	case trust.RolePeer:
+		return model.RolePeer, nil
+	case trust.RoleNode:
+		return model.RoleAgent, nil
+	}
+	return model.RoleNone, problem.Invalid("role", "must be peer or node")
+}
+
+// roleOf is the inverse of tokenRole.
+func roleOf(role model.Role) trust.Role {
+	if role == model.RolePeer {
+		return trust.RolePeer
+	}
+	return trust.RoleNode
+}
