@@ -80,6 +80,9 @@ vm: ## boot a Debian with systemd in a virtual machine and test the units of dep
 	fi
 	go test -vet=off ./test/vm -count=1 -v -timeout 60m $(TESTFLAGS)
 
+hosts: program ## set up a cluster by the README's commands on machines that are namespaces of this one, and keep it until Ctrl-C; needs root
+	@go build -o bin/hosts ./test/hosts && bin/hosts
+
 lint: ## check format, module files and the linters, those of go vet among them
 	$(TOOL) golangci-lint config verify
 	@unformatted=$$($(TOOL) gofumpt -l .); \

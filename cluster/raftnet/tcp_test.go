@@ -129,8 +129,11 @@ func TestCallOverTCP(t *testing.T) {
 		return raftnet.DialCall(raftnet.TCP{}, to, timeout)
 	})
 	var callers sync.WaitGroup
+	places := make(chan struct{}, 50) // a peer works on 64 calls of another at once
 	for i := range 200 {
 		callers.Go(func() {
+			places <- struct{}{}
+			defer func() { <-places }()
 			body := bytes.Repeat([]byte{byte('a' + i%26)}, i*i)
 			got, err := call.Do(t.Context(), client, to, echo, &body)
 			if want := "p9: " + string(body); err != nil || string(*got) != want {

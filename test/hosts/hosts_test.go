@@ -1,0 +1,194 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// startLab starts all machines, with the program of this tree.
+func startLab(t *testing.T) *lab {
+	t.Helper()
+	if err := missing(); err != nil {
+		t.Skip(err)
+	}
+	dir := t.TempDir()
+	berth := filepath.Join(dir, "berth-program")
+	build := exec.Command("go", "build", "-o", berth, "../../cmd/berth")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	units, err := filepath.Abs("../../deploy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := newLab(filepath.Join(dir, "lab"), berth, units)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			l.logs(t)
+		}
+		if err := l.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := l.bootAll(); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// logs prints the logs of all programs.
+func (l *lab) logs(t *testing.T) {
+	t.Helper()
+	for _, m := range l.machines {
+		out, err := m.command(context.Background(), "sh", "-c", "tail -n 20 /run/*.log").CombinedOutput()
+		t.Logf("%s: %v\n%s", m.name, err, out)
+	}
+}
+
+// The quick start of the README works as it is written there, on machines with networks of their own. On the cluster that
+// it makes, a machine with an address that others cannot reach does not join, and the loss of any machine of a peer costs
+// nothing but an election.
+func TestMachines(t *testing.T) {
+	steps, err := quickStart("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := startLab(t)
+	t.Run("the quick start", func(t *testing.T) {
+		began, last := time.Now(), ""
+		if err := l.follow(t.Context(), steps, func(_ step, out string) { last = out }); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(last, "a GPU: ") {
+			t.Errorf("the job printed %q", last)
+		}
+		t.Logf("%d commands, from nothing to the end of the first job: %s", len(steps), time.Since(began).Round(time.Millisecond))
+	})
+	if t.Failed() {
+		return
+	}
+	t.Run("a wrong address", l.wrongAddress)
+	t.Run("a firewall", l.firewall)
+	t.Run("a cut", l.cutLeader)
+}
+
+// do runs a command on a machine, and returns all that it printed.
+func (l *lab) do(t *testing.T, name, script string) (string, error) {
+	t.Helper()
+	m, err := l.machine(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := m.command(t.Context(), "sh", "-c", script).CombinedOutput()
+	return string(out), err
+}
+
+// ok is do for a command that must succeed.
+func (l *lab) ok(t *testing.T, name, script string) string {
+	t.Helper()
+	out, err := l.do(t, name, script)
+	if err != nil {
+		t.Fatalf("%s# %s: %v\n%s", name, script, err, out)
+	}
+	return out
+}
+
+// until waits for a condition.
+func until(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !holds(); runtime.Gosched() {
+		if time.Now().After(end) {
+			t.Fatalf("waited a minute in vain: %s", what)
+		}
+	}
+}
+
+// wrongAddress: the address of another network card, as of a VPN or of a virtual machine's first card, is refused before
+// anything is recorded; the same token is good with the right one.
+func (l *lab) wrongAddress(t *testing.T) {
+	l.ok(t, "laptop", "ip addr add 192.168.99.2/24 dev lo")
+	l.ok(t, "p1", "berth token join node >/etc/berth/token 2>/dev/null")
+	token := l.ok(t, "p1", "cat /etc/berth/token")
+	join := "echo " + strings.TrimSpace(token) + " | berth join node --address 10.0.0.2:10000 --no-start"
+	if out, err := l.do(t, "laptop", join+" --advertise 192.168.99.2"); err == nil || !strings.Contains(out, "192.168.99.2:7001 does not lead from peer") {
+		t.Errorf("%v: %s", err, out)
+	}
+	if after := l.ok(t, "p1", "berth cert list"); strings.Contains(after, "laptop") {
+		t.Errorf("recorded:\n%s", after)
+	}
+	if out := l.ok(t, "laptop", join); !strings.Contains(out, "This machine is node laptop") {
+		t.Errorf("with the right address: %s", out)
+	}
+}
+
+// firewall: a machine that the leader cannot reach does not join, although its own requests get through.
+func (l *lab) firewall(t *testing.T) {
+	l.ok(t, "laptop", "ip route add blackhole 10.0.0.1")
+	token := strings.TrimSpace(l.ok(t, "p1", "berth token join peer 2>/dev/null"))
+	out, err := l.do(t, "laptop", "echo "+token+" | berth join peer --address 10.0.0.2:10000 --no-start")
+	if err == nil || !strings.Contains(out, "open the port in firewalls") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// cutLeader: the machine of the leader is taken off the network while a job runs; another peer leads, the job goes on, and
+// the machine comes back.
+func (l *lab) cutLeader(t *testing.T) {
+	id := strings.Fields(l.ok(t, "laptop", "berth submit -g 1 -- sleep 600"))[2]
+	l.ok(t, "laptop", "berth queue")
+	until(t, "the job runs", func() bool { return strings.Contains(l.ok(t, "laptop", "berth show "+id), "running") })
+	leader := func(at string) string {
+		out, err := l.do(t, at, "berth peers --address unix:/var/lib/berth/server/admin.sock")
+		for line := range strings.SplitSeq(out, "\n") {
+			if f := strings.Fields(line); err == nil && len(f) > 1 && f[1] == "leader" {
+				return f[0]
+			}
+		}
+		return ""
+	}
+	first := leader("p1")
+	m, err := l.machine(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.cut(true); err != nil {
+		t.Fatal(err)
+	}
+	other := map[string]string{"p1": "p2", "p2": "p3", "p3": "p2"}[first]
+	until(t, "another peer leads", func() bool { next := leader(other); return next != "" && next != first })
+	if err := m.cut(false); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the machine is back", func() bool { return leader(first) != "" && leader(first) != first })
+	until(t, "the job goes on", func() bool { return strings.Contains(l.ok(t, "laptop", "berth show "+id), "running") })
+}
+
+// The steps are the lines with a prompt, without their comments.
+func TestQuickStartIsRead(t *testing.T) {
+	t.Parallel()
+	write := func(text string) string {
+		path := filepath.Join(t.TempDir(), "README.md")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	steps, err := quickStart(write("# Berth\n\n" + heading + "\n\ntext\n\n```\np1#   berth init   # makes it\nprinted\nann$  berth run -- echo '# 1'\n```\n\n```\np1# no\n```\n"))
+	if err != nil || len(steps) != 2 || steps[0] != (step{"p1", "#", "berth init"}) || steps[1].text != "berth run -- echo '# 1'" {
+		t.Errorf("%+v, %v", steps, err)
+	}
+	for _, text := range []string{"# Berth\n", "# Berth\n\n" + heading + "\n\ntext\n", "# Berth\n\n" + heading + "\n\n```\nprinted\n```\n"} {
+		if steps, err := quickStart(write(text)); err == nil {
+			t.Errorf("%q: %+v", text, steps)
+		}
+	}
+}

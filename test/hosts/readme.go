@@ -1,0 +1,119 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// step is a command of the quick start on one machine: "p1# berth init".
+type step struct {
+	machine string
+	mark    string // # for root, $ for a user
+	text    string
+}
+
+// prompt returns the prompt of the machine.
+func (s step) prompt() string { return s.machine + s.mark }
+
+var (
+	stepLine = regexp.MustCompile(`^([a-z][a-z0-9]*)([#$]) +(\S.*)$`)
+	comments = regexp.MustCompile(` {2,}# .*$`)
+)
+
+// heading is the chapter with the quick start.
+const heading = "## Three machines and their GPUs"
+
+// quickStart returns the steps in the first block of commands of the chapter.
+func quickStart(readme string) ([]step, error) {
+	text, err := os.ReadFile(readme)
+	if err != nil {
+		return nil, err
+	}
+	_, chapter, found := strings.Cut(string(text), "\n"+heading+"\n")
+	if !found {
+		return nil, fmt.Errorf("%s has no chapter %q", readme, heading)
+	}
+	_, block, opens := strings.Cut(chapter, "\n```\n")
+	block, _, closes := strings.Cut(block, "\n```\n")
+	if !opens || !closes {
+		return nil, fmt.Errorf("%s: the chapter %q has no block of commands", readme, heading)
+	}
+	var steps []step
+	for line := range strings.SplitSeq(block, "\n") {
+		found := stepLine.FindStringSubmatch(line)
+		if found == nil {
+			continue // what a command prints
+		}
+		steps = append(steps, step{found[1], found[2], comments.ReplaceAllString(found[3], "")})
+	}
+	if len(steps) == 0 {
+		return nil, fmt.Errorf("%s: the chapter %q has no line such as p1# berth init", readme, heading)
+	}
+	return steps, nil
+}
+
+// bootAll starts all machines of the plan.
+func (l *lab) bootAll() error {
+	for _, name := range slices.Sorted(maps.Keys(plan())) {
+		if _, err := l.boot(name, plan()[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// machine returns a machine by its name.
+func (l *lab) machine(name string) (*machine, error) {
+	for _, m := range l.machines {
+		if m.name == name {
+			return m, nil
+		}
+	}
+	return nil, fmt.Errorf("there is no machine %s", name)
+}
+
+// Words of the quick start that stand for what an earlier command has printed.
+const (
+	wordToken = "TOKEN" // the last line of the last command that printed a token
+	wordPin   = "HASH"  // of the authority
+)
+
+var (
+	tokens = regexp.MustCompile(`(?m)^berth[-_][A-Za-z0-9_-]+$`)
+	pins   = regexp.MustCompile(`--pin ([0-9a-f]{64})`)
+)
+
+// follow carries out the steps, and passes what each has printed on.
+func (l *lab) follow(ctx context.Context, steps []step, printed func(step, string)) error {
+	token, pin := "", ""
+	for _, s := range steps {
+		m, err := l.machine(s.machine)
+		if err != nil {
+			return err
+		}
+		text := strings.ReplaceAll(s.text, wordPin, pin)
+		if strings.Contains(text, wordToken) && token == "" {
+			return errors.New(s.prompt() + " " + s.text + ": no token was printed before")
+		}
+		text = strings.ReplaceAll(text, wordToken, token)
+		var out bytes.Buffer
+		if err := m.shell(ctx, "", text, &out); err != nil {
+			return err
+		}
+		if all := tokens.FindAllString(out.String(), -1); len(all) > 0 {
+			token = all[len(all)-1]
+		}
+		if found := pins.FindStringSubmatch(out.String()); found != nil {
+			pin = found[1]
+		}
+		printed(s, out.String())
+	}
+	return nil
+}
