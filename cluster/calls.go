@@ -21,6 +21,7 @@ const (
 	kindForeign   call.Kind = "foreign"    // of another cluster
 	kindNoArchive call.Kind = "no_archive" // the archive cannot answer now
 	kindWiped     call.Kind = "wiped"      // the peer is known with another data folder
+	kindRemoved   call.Kind = "removed"    // the peer is no member any more
 )
 
 // Calls returns what answers the calls of other peers at this peer, and what makes calls at them.

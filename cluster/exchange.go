@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -76,7 +77,8 @@ func (p *Peer) exchangeReportsWith(ctx context.Context, s peer.Server) {
 	ours := p.greeting()
 	theirs, err := call.Do(ctx, p.wire.client, s, callExchange, ours)
 	if err != nil {
-		return // silence is news enough
+		p.noteRefusal(s.ID, err)
+		return
 	}
 	if theirs.Peer.ID != s.ID || !p.sameCluster(theirs.Cluster) {
 		p.log.Error("wrong peer at a member's address: check the listener there", "address", s.Address,
@@ -108,8 +110,26 @@ func (p *Peer) greeting() *hello {
 	}
 }
 
-func (p *Peer) onExchange(context.Context, model.PeerID, *hello) (*hello, error) {
+// onExchange answers another peer with this one's status. A leader tells a peer that is no member any more.
+func (p *Peer) onExchange(ctx context.Context, from model.PeerID, _ *hello) (*hello, error) {
+	if p.leads() && indexOf(p.Status().Servers, from) < 0 {
+		// A leader that was replaced without knowing may lack a member.
+		if _, err := p.reads.wait(ctx, struct{}{}); err == nil && indexOf(p.Status().Servers, from) < 0 {
+			return nil, &call.RemoteError{Kind: kindRemoved, Text: peer.ErrRemoved.Error()}
+		}
+	}
 	return p.greeting(), nil
+}
+
+// noteRefusal ends this peer if the leader says that it was removed, and logs once that another peer refuses its
+// certificate. Other errors are those of a peer that is down.
+func (p *Peer) noteRefusal(by model.PeerID, err error) {
+	switch {
+	case call.KindOf(err) == kindRemoved:
+		p.halt(peer.ErrRemoved)
+	case strings.Contains(err.Error(), "tls: bad certificate") && p.folders.once("refused by "+string(by)):
+		p.log.Error("peer_refused", "by", by, "err", err, "remedy", "the log of that peer says why: this peer was removed from the cluster, or its certificate has expired, or a clock is wrong")
+	}
 }
 
 func (p *Peer) onReadIndex(ctx context.Context, _ model.PeerID, _ *struct{}) (*uint64, error) {

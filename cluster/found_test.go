@@ -168,7 +168,7 @@ func TestAWipedJoinerIsRefused(t *testing.T) {
 		if err := fourth.Join(within(10*time.Second), seeds); err != nil {
 			t.Fatal(err)
 		}
-		w.until("the fourth votes", func() bool { return voters(w.leader()) == 4 })
+		w.until("the fourth has caught up", func() bool { return fourth.Status().Lag.CaughtUp() })
 		w.wipe(fourth)
 		w.start(fourth)
 		if err := fourth.Join(within(10*time.Second), seeds); !errors.Is(err, peer.ErrWiped) {
@@ -198,7 +198,7 @@ func TestAJoinerDiesBeforeItsFirstEntry(t *testing.T) {
 			if err := fourth.Join(within(30*time.Second), []string{"p1:7000", "p2:7000"}); err != nil {
 				t.Fatal(err)
 			}
-			w.until("the fourth votes", func() bool { return voters(w.leader()) == 4 })
+			w.until("the fourth has caught up", func() bool { return fourth.Status().Lag.CaughtUp() })
 		})
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/berth-gpu/berth/cluster/notify"
 	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/cluster/soft"
+	"github.com/berth-gpu/berth/cluster/votes"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
@@ -183,10 +184,11 @@ func (p *Peer) decide(ctx context.Context) error {
 func (p *Peer) promoteUntil(ctx context.Context) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
+	var memory votes.Memory
 	for {
 		select {
 		case <-tick.C:
-			p.promoteVoters()
+			memory = p.promoteVoters(memory)
 		case <-ctx.Done():
 			return
 		}

@@ -10,9 +10,12 @@ import (
 
 	"github.com/berth-gpu/berth/cluster/call"
 	"github.com/berth-gpu/berth/cluster/peer"
+	"github.com/berth-gpu/berth/cluster/votes"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 )
+
+var errNoMember = errors.New("this peer is no member")
 
 // joining is a new peer's request, joined the answer.
 type joining struct {
@@ -162,28 +165,44 @@ func (p *Peer) takeIn(ctx context.Context, joiner model.Peer) error {
 	return translateMember(p.raft.AddNonvoter(raft.ServerID(joiner.ID), raft.ServerAddress(joiner.RaftAddress), 0, timeout).Error())
 }
 
-// promoteVoters gives a vote to members that have caught up.
-func (p *Peer) promoteVoters() {
+// promoteVoters gives a vote to a member where package votes says so, and returns the memory for the next time.
+func (p *Peer) promoteVoters(memory votes.Memory) votes.Memory {
 	conf := p.raft.GetConfiguration()
 	if conf.Error() != nil {
-		return
+		return memory
 	}
 	now := p.cfg.Clock.Boot()
+	members := make([]votes.Member, 0, len(conf.Configuration().Servers))
 	for _, s := range conf.Configuration().Servers {
-		if s.Suffrage == raft.Voter {
-			continue
+		m := votes.Member{ID: model.PeerID(s.ID), Votes: s.Suffrage == raft.Voter}
+		for _, v := range p.mates.of([]peer.Server{{ID: m.ID}}, now) {
+			m.Fresh = v.hello.Last+peer.CloseEnough >= p.raft.LastIndex()
 		}
-		for _, v := range p.mates.of([]peer.Server{{ID: model.PeerID(s.ID)}}, now) {
-			if v.hello.Last+peer.CloseEnough < p.raft.LastIndex() {
-				continue
-			}
-			if err := p.raft.AddVoter(s.ID, s.Address, 0, time.Second).Error(); err != nil {
-				p.log.Warn("cannot promote a peer that has caught up, retrying", "of", s.ID, "err", err)
-			} else {
-				p.log.Info("promoted a peer to voter", "of", s.ID)
-			}
-		}
+		members = append(members, m)
 	}
+	id, memory := votes.Next(members, memory, now)
+	if id != "" {
+		p.log.Info("promoting a peer to voter", "of", id, "err", p.addVoter(id, time.Second))
+	}
+	return memory
+}
+
+// addVoter gives a vote to a member.
+func (p *Peer) addVoter(id model.PeerID, timeout time.Duration) error {
+	servers := p.Status().Servers
+	i := indexOf(servers, id)
+	if i < 0 {
+		return errNoMember
+	}
+	return p.raft.AddVoter(raft.ServerID(id), raft.ServerAddress(servers[i].Address), 0, timeout).Error()
+}
+
+// Promote gives a vote to a member at once; only the leader accepts the call.
+func (p *Peer) Promote(ctx context.Context, id model.PeerID) error {
+	if !p.leads() {
+		return notLeader(p)
+	}
+	return translateMember(p.addVoter(id, patience(ctx)))
 }
 
 // Remove removes a peer from the cluster; only the leader accepts the call. A leader that removes itself
@@ -206,7 +225,7 @@ func (p *Peer) Transfer(ctx context.Context, to model.PeerID) error {
 	} else {
 		i := indexOf(p.Status().Servers, to)
 		if i < 0 {
-			return fmt.Errorf("peer %s is no member", to)
+			return errNoMember
 		}
 		f = p.raft.LeadershipTransferToServer(raft.ServerID(to), raft.ServerAddress(p.Status().Servers[i].Address))
 	}

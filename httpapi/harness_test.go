@@ -39,6 +39,7 @@ type one struct {
 	end     context.CancelFunc
 	renewed []command.Renewal
 	heard   []model.JobID // of clients of attached jobs
+	moved   []string      // changes of the membership
 	feed    *soft.Feed
 }
 
@@ -170,6 +171,20 @@ func (p *one) Status() peer.Status {
 
 func (p *one) Clocks() peer.Clocks {
 	return peer.Clocks{Ahead: map[model.PeerID]time.Duration{"p1": 0}, Agree: true}
+}
+
+func (p *one) Remove(_ context.Context, id model.PeerID) error { return p.changes("remove", id) }
+
+func (p *one) Promote(_ context.Context, id model.PeerID) error { return p.changes("promote", id) }
+
+func (p *one) Transfer(_ context.Context, to model.PeerID) error { return p.changes("transfer", to) }
+
+// changes notes a change of the membership.
+func (p *one) changes(what string, id model.PeerID) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.moved = append(p.moved, what+" "+string(id))
+	return nil
 }
 
 // wired is a peer's end of the wire to other peers.

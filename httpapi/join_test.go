@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -177,6 +178,42 @@ func TestJoinsAreProbed(t *testing.T) {
 	go trust.Answer(l, body.Proof)
 	if _, err := s.joins(token, body); err != nil {
 		t.Error(err)
+	}
+}
+
+// Peers are removed, promoted and let lead; what would stop the cluster is refused.
+func TestChangesOfPeers(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	for path, v := range map[string]struct {
+		method, code, text string
+	}{
+		"/cluster/peers/p9":         {http.MethodDelete, wire.CodeNotFound, "no peer p9"},
+		"/cluster/peers/p9/lead":    {http.MethodPost, wire.CodeNotFound, "no peer p9"},
+		"/cluster/peers/p9/promote": {http.MethodPost, wire.CodeNotFound, "no peer p9"},
+		"/cluster/peers/p1":         {http.MethodDelete, model.CodeConflict.String(), "0 of 1 voters would be up"},
+	} {
+		if got := s.do(v.method, path, ""); got.header.Get(wire.HeaderCode) != v.code || !strings.Contains(string(got.body), v.text) {
+			t.Errorf("%s: %d %s", path, got.status, got.body)
+		}
+	}
+	for path, method := range map[string]string{"/cluster/peers/p2": http.MethodDelete, "/cluster/peers/p2/lead": http.MethodPost, "/cluster/peers/p1/lead": http.MethodPost, "/cluster/peers/p2/promote": http.MethodPost} {
+		if got := s.do(method, path, ""); got.status != http.StatusOK {
+			t.Errorf("%s: %d %s", path, got.status, got.body)
+		}
+	}
+	slices.Sort(s.moved)
+	if want := []string{"remove p2", "transfer p2"}; !slices.Equal(s.moved, want) {
+		t.Errorf("carried out: %v, want %v", s.moved, want)
+	}
+	state := s.State()
+	if row, found := state.Certificates.Get(membership.Member{Role: model.RolePeer, Name: "p2"}); !found || !row.Revoked {
+		t.Errorf("the certificates of the removed peer: %+v", row)
+	}
+	peers := wire.Peers{}
+	s.do(http.MethodGet, "/cluster/peers", "").into(&peers)
+	if peers.Voters != 2 || peers.Tolerates != -1 || !peers.Peers[0].Voter {
+		t.Errorf("%+v", peers)
 	}
 }
 

@@ -26,6 +26,8 @@ var (
 	// ErrWiped means that the cluster knows this peer with another data folder, or not at all although the
 	// peer was started to found the cluster.
 	ErrWiped = errors.New("the cluster exists already and does not know this peer with this data folder: " + NewIDRemedy)
+	// ErrRemoved means that this peer was removed from the cluster.
+	ErrRemoved = errors.New("this peer was removed from the cluster: to use this machine again, give it an empty data folder, another id and a new join token")
 	// ErrBehind means that this peer could not reach the requested index in time.
 	ErrBehind = errors.New("this peer is behind")
 )

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"syscall"
 
+	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/cluster/raftstore"
 	"github.com/berth-gpu/berth/fsm/state"
 )
@@ -37,6 +38,9 @@ func explainStart(o *options, err error) error {
 func explainHalt(o *options, reason error) error {
 	if errors.Is(reason, state.ErrCorrupt) {
 		reason = fmt.Errorf("%w; %s", reason, startAnew)
+	}
+	if errors.Is(reason, peer.ErrRemoved) {
+		return fmt.Errorf("%s: peer %s stops: %w", o.data, o.id, reason)
 	}
 	return fmt.Errorf("%s: peer %s stops after a fault: %w", o.data, o.id, reason)
 }

@@ -231,5 +231,8 @@ func (s *service) handOver(ctx context.Context) error {
 //berth:halt
 func (s *service) halt(reason error) {
 	s.out.last(fmt.Sprintf("berth: %s\n", cli.OneLine(explainHalt(&s.o, reason))), flushLimit)
+	if errors.Is(reason, peer.ErrRemoved) {
+		os.Exit(cli.ExitRemoved)
+	}
 	os.Exit(cli.ExitFailure)
 }

@@ -104,10 +104,10 @@ func adminRules() []Rule {
 	return slices.Concat(
 		rules(http.MethodPut, model.RoleAdmin, "/orchestrator/policy", "/orchestrator/policies", "/orchestrator/allocation",
 			"/quotas/cluster", "/quotas/{scope}/{name}", "/shares/{scope}/{name}", "/reservations/limits", "/users/{user}", "/webhooks/settings", "/cluster/settings"),
-		rules(http.MethodPost, model.RoleAdmin, "/gpu/initialize",
+		rules(http.MethodPost, model.RoleAdmin, "/gpu/initialize", "/cluster/peers/{peer_id}/promote", "/cluster/peers/{peer_id}/lead",
 			"/snapshot/import", "/snapshot/import/jobs", "/snapshot/import/settings", "/snapshot/import/end"),
 		rules(http.MethodGet, model.RoleAdmin, "/tokens", "/users", "/snapshot"),
-		rules(http.MethodDelete, model.RoleAdmin, "/tokens/{token_id}", "/users/{user}", "/cluster/certificates/{role}/{name}"),
+		rules(http.MethodDelete, model.RoleAdmin, "/tokens/{token_id}", "/users/{user}", "/cluster/certificates/{role}/{name}", "/cluster/peers/{peer_id}"),
 		[]Rule{{Method: http.MethodPost, Path: "/tokens", Least: model.RoleAdmin, First: true}})
 }
 

@@ -28,6 +28,24 @@ func (m Members) Certificates(ctx context.Context) (*memberwire.Certificates, er
 	return out, err
 }
 
+// RemovePeer removes a peer from the cluster.
+func (m Members) RemovePeer(ctx context.Context, id string) (*wire.Gone, error) {
+	out := &wire.Gone{}
+	return out, m.client.calls.change(ctx, &request{method: http.MethodDelete, path: "/cluster/peers/" + url.PathEscape(id)}, nil, out)
+}
+
+// PromotePeer gives a peer a vote at once.
+func (m Members) PromotePeer(ctx context.Context, id string) (*wire.Gone, error) {
+	out := &wire.Gone{}
+	return out, m.client.calls.change(ctx, &request{method: http.MethodPost, path: "/cluster/peers/" + url.PathEscape(id) + "/promote"}, nil, out)
+}
+
+// Transfer lets a peer lead.
+func (m Members) Transfer(ctx context.Context, id string) (*wire.Gone, error) {
+	out := &wire.Gone{}
+	return out, m.client.calls.change(ctx, &request{method: http.MethodPost, path: "/cluster/peers/" + url.PathEscape(id) + "/lead"}, nil, out)
+}
+
 // Revoke makes the cluster refuse all certificates that a member has so far.
 func (m Members) Revoke(ctx context.Context, role, name string) (*wire.Gone, error) {
 	out := &wire.Gone{}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/berth-gpu/berth/cluster/call"
 	"github.com/berth-gpu/berth/cluster/peer"
+	"github.com/berth-gpu/berth/cluster/votes"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/core"
@@ -83,6 +85,14 @@ func (a peers) list(ctx context.Context, in *core.WatchInput) (*core.Answer[wire
 		probes.Go(func() { out.Peers[i] = a.one(ctx, &s, &st, server) })
 	}
 	probes.Wait()
+	out.Voters = len(st.Silence.Voters)
+	up := 0
+	for _, v := range out.Peers {
+		if v.Voter && v.Reachable {
+			up++
+		}
+	}
+	out.Tolerates = votes.Tolerates(out.Voters, up)
 	for i := range out.Peers {
 		if ahead, heard := clocks.Ahead[st.Servers[i].ID]; heard {
 			seconds := ahead.Round(time.Millisecond).Seconds()
@@ -96,7 +106,7 @@ func (a peers) one(ctx context.Context, s *state.State, st *peer.Status, server 
 	known, _ := s.Peers.Get(server.ID)
 	out := wire.Peer{
 		Name: string(server.ID), Address: known.APIAddress, RaftAddress: server.Address, Role: "follower",
-		Version: known.Version, Self: server.ID == st.ID,
+		Version: known.Version, Self: server.ID == st.ID, Voter: slices.Contains(st.Silence.Voters, server.ID),
 	}
 	if server.ID == st.Leader.ID {
 		out.Role = "leader"

@@ -3,6 +3,7 @@
 //
 //	members.go  the paths; lists and revocations
 //	join.go     machines that join
+//	peers.go    changes of the membership
 //	record.go   the certificates that peers issue to themselves
 package members
 
@@ -40,6 +41,7 @@ func Routes(a *core.API, doc huma.API) {
 	o := core.Op("join-cluster", http.MethodPost, "/cluster/join", "Let a machine join with a join token")
 	o.Description = "The request carries no other credential than the join token, which is spent. The answer holds the certificate of the machine."
 	core.HandleBody(a, doc, o, m.join)
+	m.peerRoutes(doc)
 	core.Handle(a, doc, core.Op("certificates", http.MethodGet, "/cluster/certificates", "The certificates of the members"), m.list)
 	core.Handle(a, doc, core.Op("revoke-certificate", http.MethodDelete, "/cluster/certificates/{role}/{name}", "Refuse all certificates that a member has so far"), m.revoke)
 }

@@ -43,6 +43,10 @@ type Members interface {
 	Status() peer.Status
 	// Clocks compares the wall clocks of the peers.
 	Clocks() peer.Clocks
+	// Remove removes a peer, Promote gives one a vote at once, and Transfer lets one lead (empty: any). Only the leader can.
+	Remove(ctx context.Context, id model.PeerID) error
+	Promote(ctx context.Context, id model.PeerID) error
+	Transfer(ctx context.Context, to model.PeerID) error
 }
 
 // Telemetry keeps the telemetry of GPUs, at the leader.

@@ -8,6 +8,8 @@ type Peers struct {
 	Peers   []Peer `json:"peers" nullable:"false"`
 
 	ClocksDisagree bool `json:"clocks_disagree,omitempty" doc:"the wall clocks differ by more than 2 s, without a majority of peers that agrees: changes may be refused with clock_ahead"`
+	Voters         int  `json:"voters" doc:"peers with a vote"`
+	Tolerates      int  `json:"tolerates" doc:"how many more voters may fail before the cluster stops; negative: it has stopped"`
 }
 
 // Peer is one peer as the answering one sees it.
@@ -18,6 +20,7 @@ type Peer struct {
 	Role         string `json:"role" enum:"leader,follower"`
 	AppliedIndex uint64 `json:"applied_index"`
 	Reachable    bool   `json:"reachable"`
+	Voter        bool   `json:"voter" doc:"its vote counts in elections and for writes; a peer that has joined gets one after ten seconds without a break, if that makes the number of votes odd"`
 	Version      string `json:"version,omitempty"`
 
 	ClockOffset *float64 `json:"clock_offset_seconds,omitempty" doc:"its wall clock minus that of the answering peer; absent without contact within 5 s"`

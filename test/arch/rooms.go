@@ -100,11 +100,12 @@ func clusterFloor() []Room {
 		{Path: "cluster/gossip", Level: 16, May: []string{"fsm/model"}},
 		{Path: "cluster/conns", Level: 1, Bare: true},
 		{Path: "cluster/peer", Level: 1, May: []string{"fsm/model"}},
+		{Path: "cluster/votes", Level: 1, May: []string{"fsm/model"}},
 		{Path: "cluster/call", Level: 2, May: []string{"fsm/model", "cluster/conns", "cluster/peer"}},
 		{Path: "cluster/raftnet", Level: 16, May: []string{"fsm/model", "cluster/conns", "cluster/peer"}},
 		{Path: "cluster/raftstore", Level: 16, May: []string{"fsm/model", "fsm/smallfile", "fsm/private"}},
 		{Path: "cluster", Level: 22, May: stateRooms("fsm", "cluster/sched/queue", "cluster/liveness", "cluster/leader",
-			"cluster/archive", "cluster/notify", "cluster/soft", "cluster/gossip", "cluster/raftnet", "cluster/raftstore", "cluster/call", "cluster/peer")},
+			"cluster/archive", "cluster/notify", "cluster/soft", "cluster/gossip", "cluster/raftnet", "cluster/raftstore", "cluster/call", "cluster/peer", "cluster/votes")},
 	}
 }
 
@@ -135,8 +136,8 @@ func apiFloor() []Room {
 		})...)},
 		{Path: "httpapi/agentapi", Level: 25, May: stateRooms(append(apiBase(), "fsm/state/apply", "httpapi/core", "httpapi/forward", "httpapi/issue", "cluster/call", "cluster/soft", "trust")...)},
 		{Path: "httpapi/jobs", Level: 25, May: stateRooms(append(apiBase(), "fsm/state/apply", "httpapi/core", "httpapi/places", "cluster/sched/forecast", "cluster/sched/explain", "cluster/archive")...)},
-		{Path: "httpapi/fleet", Level: 25, May: stateRooms(append(apiBase(), "httpapi/core", "cluster/call")...)},
-		{Path: "httpapi/members", Level: 25, May: stateRooms(append(apiBase(), "httpapi/core", "httpapi/memberwire", "httpapi/issue", "cluster/call", "trust")...)},
+		{Path: "httpapi/fleet", Level: 25, May: stateRooms(append(apiBase(), "cluster/votes", "httpapi/core", "cluster/call")...)},
+		{Path: "httpapi/members", Level: 25, May: stateRooms(append(apiBase(), "cluster/votes", "httpapi/core", "httpapi/memberwire", "httpapi/issue", "cluster/call", "trust")...)},
 		{Path: "httpapi/services", Level: 25, May: stateRooms(append(apiBase(), "httpapi/core", "httpapi/workload", "cluster/sched/explain", "cluster/sched/queue")...)},
 		{Path: "httpapi/admin", Level: 25, May: stateRooms(append(apiBase(), "httpapi/core", "trust", "cluster/archive", "cluster/notify", "cluster/sched/queue")...)},
 		{Path: "httpapi/compat", Level: 25, May: stateRooms(append(apiBase(), "fsm/state/apply", "httpapi/core", "httpapi/places", "cluster/sched/queue")...)},

@@ -79,6 +79,7 @@ func TestMachines(t *testing.T) {
 	t.Run("a wrong address", l.wrongAddress)
 	t.Run("a firewall", l.firewall)
 	t.Run("a cut", l.cutLeader)
+	t.Run("a removal", l.removal)
 }
 
 // do runs a command on a machine, and returns all that it printed.
@@ -143,6 +144,9 @@ func (l *lab) firewall(t *testing.T) {
 // cutLeader: the machine of the leader is taken off the network while a job runs; another peer leads, the job goes on, and
 // the machine comes back.
 func (l *lab) cutLeader(t *testing.T) {
+	until(t, "three peers vote", func() bool {
+		return strings.Contains(l.ok(t, "laptop", "berth cluster status"), "3 with a vote: the loss of one more costs nothing")
+	})
 	id := strings.Fields(l.ok(t, "laptop", "berth submit -g 1 -- sleep 600"))[2]
 	l.ok(t, "laptop", "berth queue")
 	until(t, "the job runs", func() bool { return strings.Contains(l.ok(t, "laptop", "berth show "+id), "running") })
@@ -190,5 +194,28 @@ func TestQuickStartIsRead(t *testing.T) {
 		if steps, err := quickStart(write(text)); err == nil {
 			t.Errorf("%q: %+v", text, steps)
 		}
+	}
+}
+
+// removal: a peer that is removed ends by itself with the code that keeps systemd from starting it again, and its
+// certificate is refused. The leader itself can go, too.
+func (l *lab) removal(t *testing.T) {
+	for _, name := range []string{"p1", "p2"} {
+		if out := l.ok(t, "p3", "berth peers remove "+name); !strings.Contains(out, "peer "+name+" is removed") {
+			t.Errorf("%s", out)
+		}
+		until(t, name+" has ended", func() bool {
+			_, err := l.do(t, name, "systemctl is-active -- berth-server.service")
+			return err != nil
+		})
+		if log := l.ok(t, name, "tail -n 1 /run/berth-server.service.log"); !strings.Contains(log, "was removed from the cluster") {
+			t.Errorf("%s ended with %s", name, log)
+		}
+	}
+	if out := l.ok(t, "p3", "berth cluster status"); !strings.Contains(out, "1 peers, 1 with a vote: the loss of one more stops the cluster") {
+		t.Errorf("%s", out)
+	}
+	if out, err := l.do(t, "p3", "berth peers remove p3"); err == nil || !strings.Contains(out, "the cluster would stop") {
+		t.Errorf("the last peer: %v: %s", err, out)
 	}
 }

@@ -22,14 +22,16 @@ set -u
 verb=$1; shift
 [ "${1-}" = -- ] && shift
 unit=$HOSTS_UNITS/$1 pid=/run/$1.pid
+# A process that has ended stays until its parent has waited for it, which nothing does here.
+alive() { [ -f "$pid" ] && [ -d "/proc/$(cat "$pid")" ] && ! grep -q '^State:.*Z' "/proc/$(cat "$pid")/status"; }
 case $verb in
+is-active) alive ;;
 cat) exec cat "$unit" ;;
 enable) exit 0 ;;
 stop | restart)
-	if [ -f "$pid" ]; then
-		kill "$(cat "$pid")" 2>/dev/null
-		while kill -0 "$(cat "$pid")" 2>/dev/null; do sleep 0.05; done
-		rm "$pid"
+	if alive; then
+		kill "$(cat "$pid")"
+		while alive; do sleep 0.05; done
 	fi
 	[ "$verb" = stop ] && exit 0
 	# shellcheck disable=SC2046 # the words of a command line

@@ -20,6 +20,7 @@ const (
 	ExitNotFound    = 3
 	ExitDenied      = 4
 	ExitUnreachable = 5
+	ExitRemoved     = 6 // a peer was removed from its cluster: systemd does not start it again
 )
 
 // usageError is the error of a command line that is not valid.

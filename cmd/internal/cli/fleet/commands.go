@@ -19,6 +19,6 @@ import (
 // Commands returns the commands of this package; showQueue prints the queue for berth top.
 func Commands(showQueue func(io.Writer, *wire.Queue) error) []*cobra.Command {
 	return []*cobra.Command{
-		newNodes(), newDrain(), newCordon(), newUndrain(), newNode(), newReserve(), newPeers(), newTop(showQueue),
+		newNodes(), newDrain(), newCordon(), newUndrain(), newNode(), newReserve(), newPeers(), newCluster(), newTop(showQueue),
 	}
 }

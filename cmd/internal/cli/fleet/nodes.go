@@ -101,11 +101,78 @@ func newPeers() *cobra.Command {
 		},
 	}
 	c.BindReading(cmd)
+	cmd.AddCommand(peerChange("remove", "Remove a peer from the cluster, and refuse its certificates", client.Members.RemovePeer),
+		peerChange("promote", "Give a peer a vote at once, whatever the number of votes", client.Members.PromotePeer),
+		peerChange("transfer", "Let a peer lead", client.Members.Transfer))
 	return cmd
 }
 
+// peerChange returns a command that changes one peer.
+func peerChange(verb, short string, change func(client.Members, context.Context, string) (*wire.Gone, error)) *cobra.Command {
+	c := &cli.Connection{}
+	cmd := &cobra.Command{
+		Use: verb + " PEER", Short: short, Args: cli.One("the name of a peer, as berth peers prints it"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			do := func(ctx context.Context, api *client.Client) (*wire.Gone, error) {
+				return change(client.MembersOf(api), ctx, args[0])
+			}
+			return cli.Reading(c, do, func(w io.Writer, v *wire.Gone) error {
+				_, err := fmt.Fprintln(w, v.Message)
+				return err
+			})(cmd, nil)
+		},
+	}
+	c.BindReading(cmd)
+	return cmd
+}
+
+// newCluster returns the commands about the cluster as a whole.
+func newCluster() *cobra.Command {
+	c := &cli.Connection{}
+	status := &cobra.Command{
+		Use: "status", Short: "Show the peers, and what the loss of one more would mean", Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ask := func(ctx context.Context, api *client.Client) (*wire.Peers, error) { return api.Peers(ctx) }
+			return cli.Reading(c, ask, showCluster)(cmd, args)
+		},
+	}
+	c.BindReading(status)
+	cmd := &cobra.Command{Use: "cluster", Short: "Show the state of the cluster as a whole", Args: cli.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	cmd.AddCommand(status)
+	return cmd
+}
+
+func showCluster(w io.Writer, p *wire.Peers) error {
+	if _, err := fmt.Fprintf(w, "Cluster %s\n%s\n\n", p.Cluster, safety(p)); err != nil {
+		return err
+	}
+	return showPeers(w, p)
+}
+
+// safety says how many more peers a cluster can lose.
+func safety(p *wire.Peers) string {
+	waiting := len(p.Peers) - p.Voters
+	text := fmt.Sprintf("%d peers, %d with a vote: ", len(p.Peers), p.Voters)
+	switch {
+	case p.Tolerates < 0:
+		return text + fmt.Sprintf("the cluster has stopped; it goes on once %d more of those with a vote are up.", -p.Tolerates)
+	case p.Tolerates == 0 && p.Voters < 3:
+		text += "the loss of one more stops the cluster. It survives losses with three peers: berth token join peer."
+	case p.Tolerates == 0:
+		text += "the loss of one more stops the cluster. Repair those that are down, or remove them and let others join."
+	case p.Tolerates == 1:
+		text += "the loss of one more costs nothing."
+	default:
+		text += fmt.Sprintf("the loss of %d more costs nothing.", p.Tolerates)
+	}
+	if waiting > 0 {
+		text += fmt.Sprintf(" %d without a vote: each gets one after ten seconds, if that makes the number of votes odd (berth peers promote forces it).", waiting)
+	}
+	return text
+}
+
 func showPeers(w io.Writer, p *wire.Peers) error {
-	t := table.New("PEER", "ROLE", "STATE", ">TERM", ">APPLIED", ">LAG", ">CLOCK", "ADDRESS", "VERSION")
+	t := table.New("PEER", "ROLE", "VOTE", "STATE", ">TERM", ">APPLIED", ">LAG", ">CLOCK", "ADDRESS", "VERSION")
 	var newest uint64
 	for _, v := range p.Peers {
 		newest = max(newest, v.AppliedIndex)
@@ -115,7 +182,7 @@ func showPeers(w io.Writer, p *wire.Peers) error {
 		if !v.Reachable {
 			state, lag = "unreachable", ""
 		}
-		t.Add(v.Name, v.Role, state, strconv.FormatUint(p.Term, 10), applied, lag, clockOffset(v.ClockOffset), v.Address, v.Version)
+		t.Add(v.Name, v.Role, map[bool]string{true: "yes", false: "no"}[v.Voter], state, strconv.FormatUint(p.Term, 10), applied, lag, clockOffset(v.ClockOffset), v.Address, v.Version)
 	}
 	if _, err := t.WriteTo(w); err != nil {
 		return err
