@@ -76,6 +76,7 @@ type Config struct {
 
 // Tuning holds settings that are rarely changed; zero fields take the defaults.
 type Tuning struct {
+	Hinted            func(model.NodeID) bool // whether gossip finds a node silent; nil: there is no gossip
 	Timeouts          Timeouts
 	SnapshotThreshold uint64        // entries between snapshots, before ±25 % by peer; 8192
 	SnapshotInterval  time.Duration // how often that is looked at; 30 s

@@ -242,7 +242,7 @@ func (v *inventor) request(t testing.TB, d *described) *http.Request {
 		case p.In == "path" && p.Name == "scope":
 			path = strings.ReplaceAll(path, "{scope}", url.PathEscape(pick(v, text, "project", "user", "user")))
 		case p.In == "path":
-			path = strings.ReplaceAll(path, "{"+p.Name+"}", url.PathEscape(v.known(p.Name, pick(v, text, "1", "2", "3", "99", "n1", "n3", "ann", "n1-1"))))
+			path = strings.ReplaceAll(path, "{"+p.Name+"}", url.PathEscape(v.known(p.Name, pick(v, text, "1", "2", "3", "99", "n1", "n3", "ann", "n1-1", "p1", "p2"))))
 		case p.Name == "wait": // the test waits for moments only
 			query.Set(p.Name, pick(v, "1ms", "1ns", "-1s", "x"))
 		case p.Name == "once": // and does not follow what happens

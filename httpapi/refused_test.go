@@ -39,7 +39,7 @@ func TestRefusalsOfCallersAreKept(t *testing.T) {
 	guard(peer.cluster)
 	peer.cluster.Submit(1, func(b *command.Submit) { b.Spec.User = "ann" })
 	kept, port := &refusals{}, newWired(t, "p1")
-	api := New(core.Config{Self: "p1", Now: peer.now, Peer: core.Peer{Proposer: peer, Reader: peer, Members: peer, Refusals: kept, Answers: port.answers}})
+	api := New(core.Config{Self: "p1", Now: peer.now, Own: []string{"example.com:80"}, Peer: core.Peer{Proposer: peer, Reader: peer, Members: peer, Refusals: kept, Answers: port.answers}})
 	ask := func(r *http.Request) {
 		r.RemoteAddr = "192.0.2.7:4000"
 		w := httptest.NewRecorder()

@@ -8,6 +8,7 @@
 //	verify.go     the rules that a certificate must meet, and why one is refused
 //	tls.go        TLS configurations that take certificates and rules at each handshake
 //	network.go    listeners and dialers over TLS
+//	public.go     a certificate for browsers, in files
 //	local.go      the socket for root on the machine of a peer
 //	probe.go      whether a machine that joins can be reached
 //	found.go      new clusters and their members

@@ -3,6 +3,7 @@ package trust
 import (
 	"crypto"
 	"crypto/x509"
+	"encoding/hex"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -22,6 +23,7 @@ const (
 	authoritiesFile = "authorities.pem" // certificates of the authorities that this machine trusts, the issuing one first
 	authorityFile   = "authority.key"   // private key of the authority; on peers only
 	generationFile  = "generation"      // the highest generation that this machine has seen
+	gossipFile      = "gossip.key"      // keys of gossip in hexadecimal digits, a line each; the first encrypts
 )
 
 // Types of PEM blocks.
@@ -43,6 +45,7 @@ type Material struct {
 	Authorities []*x509.Certificate
 	Authority   crypto.Signer // key of Authorities[0]; nil on nodes
 	Generation  uint64        // the highest that was seen
+	Gossip      [][]byte      // keys of gossip, the first of which encrypts; none: this machine takes no part
 }
 
 // Identity returns the identity of the machine's certificate.
@@ -77,6 +80,11 @@ func Save(dir string, m *Material) error {
 			return err
 		}
 		if err := write(authorityFile, secret); err != nil {
+			return err
+		}
+	}
+	if len(m.Gossip) > 0 {
+		if err := write(gossipFile, encodeGossip(m.Gossip)); err != nil {
 			return err
 		}
 	}
@@ -128,6 +136,9 @@ func (m *Material) complete(dir string, own Identity) error {
 		return err
 	}
 	m.Generation = max(m.Generation, own.Generation)
+	if m.Gossip, err = readGossip(dir); err != nil {
+		return err
+	}
 	secret, err := readFile(dir, authorityFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -160,6 +171,40 @@ func readGeneration(dir string) (uint64, error) {
 		return 0, damaged(dir, generationFile, "it does not hold one number", nil)
 	}
 	return generation, nil
+}
+
+// GossipKey is the size of a key of gossip, in bytes: AES-256.
+const GossipKey = 32
+
+// maxGossip bounds the keys of gossip: during a rotation there are two.
+const maxGossip = 3
+
+func encodeGossip(keys [][]byte) []byte {
+	var out []byte
+	for _, key := range keys {
+		out = append(hex.AppendEncode(out, key), '\n')
+	}
+	return out
+}
+
+// readGossip returns the keys of gossip; none: there is no file.
+func readGossip(dir string) ([][]byte, error) {
+	text, err := readFile(dir, gossipFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var keys [][]byte
+	for line := range strings.Lines(string(text)) {
+		key, err := hex.DecodeString(strings.TrimSpace(line))
+		if err != nil || len(key) != GossipKey || len(keys) == maxGossip {
+			return nil, damaged(dir, gossipFile, fmt.Sprintf("it does not hold at most %d keys of %d hexadecimal digits", maxGossip, 2*GossipKey), nil)
+		}
+		keys = append(keys, key)
+	}
+	return keys, nil
 }
 
 // SaveGeneration stores the highest generation that this machine has seen.

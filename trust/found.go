@@ -1,6 +1,7 @@
 package trust
 
 import (
+	"crypto/rand"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -25,7 +26,9 @@ func Found(first Member, now time.Time) (*Material, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Material{Authorities: []*x509.Certificate{authority.Certificate}, Authority: authority.key, Generation: 1}
+	gossip := make([]byte, GossipKey)
+	_, _ = rand.Read(gossip) // never fails
+	m := &Material{Authorities: []*x509.Certificate{authority.Certificate}, Authority: authority.key, Generation: 1, Gossip: [][]byte{gossip}}
 	first.Role = RolePeer
 	return m.Certify(first, now)
 }
@@ -48,7 +51,7 @@ func (m *Material) Certify(other Member, now time.Time) (*Material, error) {
 	if err != nil {
 		return nil, err
 	}
-	member := &Material{Key: key, Certificate: certificate, Authorities: m.Authorities, Generation: m.Generation}
+	member := &Material{Key: key, Certificate: certificate, Authorities: m.Authorities, Generation: m.Generation, Gossip: m.Gossip}
 	if other.Role == RolePeer {
 		member.Authority = m.Authority
 	}

@@ -15,8 +15,9 @@ const renewEvery = time.Minute
 
 // Signed is the answer to a request for a certificate.
 type Signed struct {
-	Certificate []byte // DER
-	Authorities []byte // PEM; empty: as before
+	Certificate []byte   // DER
+	Authorities []byte   // PEM; empty: as before
+	Gossip      [][]byte // keys of gossip; none: as before
 }
 
 // Sign returns a certificate for a request, valid for at most so long.
@@ -121,6 +122,9 @@ func (r *Renewal) check(old *Material, key crypto.Signer, answer *Signed) (*Mate
 			return nil, err
 		}
 	}
+	if len(answer.Gossip) > 0 {
+		next.Gossip = answer.Gossip
+	}
 	if _, err := OpenAuthority(next.Certificate, key); err != nil {
 		return nil, errors.New("the certificate is for another key")
 	}
@@ -156,7 +160,7 @@ func (m *Material) SignFor(other Member, request []byte, now time.Time) (*Signed
 	if err != nil {
 		return nil, err
 	}
-	return &Signed{Certificate: c.Raw, Authorities: EncodeCertificates(m.Authorities...)}, nil
+	return &Signed{Certificate: c.Raw, Authorities: EncodeCertificates(m.Authorities...), Gossip: m.Gossip}, nil
 }
 
 // NamesOf returns the host names and addresses in a certificate.

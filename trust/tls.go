@@ -20,6 +20,7 @@ type Credentials struct {
 	current tls.Certificate
 	roots   []*x509.Certificate
 	highest uint64             // generation
+	public  *PublicFiles       // for clients that do not know the authority; nil: there is none
 	raised  func(uint64) error // see OnGeneration
 }
 
@@ -137,7 +138,12 @@ func (c *Credentials) Server(demand Demand, protocols ...string) *tls.Config {
 		NextProtos:             protocols,
 		ClientAuth:             tls.RequestClientCert, // VerifyConnection refuses the lack of one, and says why
 		Time:                   c.now,
-		GetCertificate:         func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.certificate(), nil },
+		GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+			if public := c.shown(demand, hello); public != nil {
+				return public.Certificate()
+			}
+			return c.certificate(), nil
+		},
 		VerifyConnection: func(state tls.ConnectionState) error {
 			switch {
 			case demand == DemandPeer:
@@ -148,6 +154,27 @@ func (c *Credentials) Server(demand Demand, protocols ...string) *tls.Config {
 			return c.accept(&state, false, "")
 		},
 	}
+}
+
+// ServerName is the name that members and commands of a cluster ask a peer for (RFC 6066, section 3): they get the
+// certificate of the peer, and all others the public one, if there is one.
+const ServerName = "peer.berth.internal"
+
+// Show presents a public certificate to clients that do not ask for a peer of the cluster.
+func (c *Credentials) Show(public *PublicFiles) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.public = public
+}
+
+// shown returns the public certificate for a client; nil: the client gets that of this machine.
+func (c *Credentials) shown(demand Demand, hello *tls.ClientHelloInfo) *PublicFiles {
+	if demand == DemandPeer || hello.ServerName == ServerName {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.public
 }
 
 // Client returns the configuration of connections to peers: the other side must be a peer of this cluster, whatever
@@ -162,6 +189,7 @@ func (c *Credentials) NodeClient(protocols ...string) *tls.Config {
 func (c *Credentials) client(role Role, protocols []string) *tls.Config {
 	return &tls.Config{
 		MinVersion:           tls.VersionTLS13,
+		ServerName:           ServerName,
 		InsecureSkipVerify:   true, //nolint:gosec // names are not checked: VerifyConnection checks the identity
 		NextProtos:           protocols,
 		Time:                 c.now,
@@ -175,6 +203,7 @@ func (c *Credentials) client(role Role, protocols []string) *tls.Config {
 func Visitor(authorities []*x509.Certificate, now func() time.Time) *tls.Config {
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS13,
+		ServerName:         ServerName,
 		InsecureSkipVerify: true, //nolint:gosec // likewise
 		Time:               now,
 		VerifyConnection: func(state tls.ConnectionState) error {
@@ -189,6 +218,7 @@ func Visitor(authorities []*x509.Certificate, now func() time.Time) *tls.Config 
 func Pinned(pin Pin, now func() time.Time, found func(authority *x509.Certificate)) *tls.Config {
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS13,
+		ServerName:         ServerName,
 		InsecureSkipVerify: true, //nolint:gosec // likewise
 		Time:               now,
 		VerifyConnection: func(state tls.ConnectionState) error {

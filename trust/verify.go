@@ -103,10 +103,10 @@ func (r *Rules) check(leaf *x509.Certificate, i Identity) error {
 			holder, i.Cluster, r.Cluster)
 	case newer && i.Role == RolePeer:
 		return refused(FaultGeneration, "the certificate of %s is of generation %d, and this machine has generation %d: the cluster was recovered without this machine; "+
-			"give this machine an empty data folder and a certificate of that generation", holder, i.Generation, r.Generation)
+			"give this machine an empty data folder, and let it join again under another name", holder, i.Generation, r.Generation)
 	case newer, i.Role == RolePeer && i.Generation < r.Generation:
 		return refused(FaultGeneration, "the certificate of %s is of generation %d, and the cluster has generation %d: that machine was left behind by a recovery; "+
-			"give that machine an empty data folder and a certificate of this generation", holder, i.Generation, r.Generation)
+			"give that machine an empty data folder, and let it join again under another name", holder, i.Generation, r.Generation)
 	case r.Role != "" && i.Role != r.Role:
 		return refused(FaultRole, "the certificate is that of %s, and only a %s may use this port", holder, r.Role)
 	case r.Name != "" && i.Name != r.Name:

@@ -16,6 +16,9 @@ type Config struct {
 	StartDeadline time.Duration // from the placement of an attempt to the start of its last rank; 10 min
 	Retry         time.Duration // before a command that came to nothing is made again; 1 s
 	Anew          bool          // count nothing that earlier leaders have witnessed
+	// Hinted reports whether gossip finds a node silent. It only makes the suspicion of a node come sooner whose renewal
+	// is late, too; nil: there is no gossip.
+	Hinted func(model.NodeID) bool
 }
 
 func (c Config) withDefaults() Config {

@@ -334,3 +334,34 @@ func TestNoRankIsLostEarly(t *testing.T) {
 		}
 	})
 }
+
+// Gossip makes the suspicion of a node sooner whose renewal is late, and nothing else: no node is suspect by gossip alone,
+// and no rank is lost earlier.
+func TestGossipHurriesTheSuspicion(t *testing.T) {
+	t.Parallel()
+	silent := false
+	w := newWorld(t, model.OnLostRequeue)
+	w.book = liveness.New(liveness.Config{Hinted: func(id model.NodeID) bool { return silent && id == "n1" }})
+	w.started()
+	w.book.Elected(0)
+	now := time.Duration(0)
+	silent = true
+	for seq := range uint64(50) { // renewals come in time
+		if did, _ := w.decide(now); len(did) > 0 {
+			t.Fatalf("decided %v on a node that renews", did)
+		}
+		w.renew(1, seq+2)
+		now += 2 * time.Second
+	}
+	began := now // the book sees the last renewal at the next decision
+	within(t, "suspect", w.until(now, began+time.Minute, command.KindSuspect), began+3*time.Second, began+3500*time.Millisecond)
+	lost := w.until(began+4*time.Second, began+time.Hour, command.KindRankLost)
+	within(t, "lost", lost, began+105400*time.Millisecond, began+105500*time.Millisecond)
+
+	silent = false
+	w = newWorld(t, model.OnLostRequeue)
+	w.book = liveness.New(liveness.Config{Hinted: func(model.NodeID) bool { return silent }})
+	w.started()
+	w.book.Elected(0)
+	within(t, "suspect without a hint", w.until(0, time.Hour, command.KindSuspect), 10*time.Second, 10*time.Second)
+}

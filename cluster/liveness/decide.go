@@ -64,7 +64,7 @@ func (a *agenda) node(n *model.Node, lease *model.Lease, c *contact) {
 	own := a.book.own(a.now, c.since)
 	silence := c.base + own
 	if n.Status == model.NodeUp {
-		c.asDoubt = a.due(a.book.config.Suspect-own, c.asDoubt,
+		c.asDoubt = a.due(a.suspectAfter(n.ID, own)-own, c.asDoubt,
 			&command.Suspect{Node: n.ID, Epoch: c.epoch, Seq: c.seq})
 	}
 	if until := model.MinDisconnectGrace/counts - silence; until > 0 {
@@ -90,6 +90,23 @@ func (a *agenda) node(n *model.Node, lease *model.Lease, c *contact) {
 			c.asked[l.key] = asked
 		}
 	}
+}
+
+// hintEvery is how often gossip is asked about a node whose renewal is late.
+const hintEvery = 500 * time.Millisecond
+
+// suspectAfter returns the silence after which a node gets no new work: less where gossip finds the node silent, too.
+func (a *agenda) suspectAfter(id model.NodeID, own time.Duration) time.Duration {
+	c := &a.book.config
+	late := c.Renewal + c.Renewal/2
+	if c.Hinted == nil {
+		return c.Suspect
+	}
+	if own >= c.Renewal && c.Hinted(id) {
+		return min(late, c.Suspect)
+	}
+	a.next = min(a.next, max(hintEvery, late-own))
+	return c.Suspect
 }
 
 // holdings is what a silence of a node can cost.

@@ -21,6 +21,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"github.com/berth-gpu/berth/cluster/gossip"
 	"github.com/berth-gpu/berth/cmd/internal/build"
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/config"
@@ -114,6 +115,7 @@ func (h *holding) agent() *agent {
 	if host, isAny := strings.CutSuffix(listen, ":0"); isAny {
 		listen = host + ":1" // any other port is judged the same way
 	}
+	h.checkGossip("agent", a.Gossip)
 	check := cli.CheckOwnAddress
 	if a.Advertise != "" {
 		check = cli.CheckAddress
@@ -296,11 +298,24 @@ func (a *agent) live(ctx context.Context, c node.Config, past node.History, l ne
 	}
 	defer calls.Close()
 	c.Cluster = calls
-	server := nodeapi.New(node.Logs{Journal: c.Journal}, past, c.Log)
+	server := nodeapi.New(node.Logs{Journal: c.Journal}, past, c.Log, c.Self.Address)
 	served := make(chan error, 1)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go keepRenewed(ctx, a.DataDir, credentials, askSign(calls), c.Log)
+	heard, err := startGossip(a.Gossip, filepath.Join(a.DataDir, trust.Subfolder), credentials.Own().Cluster, gossip.Meta{
+		Kind: gossip.KindNode, ID: a.Node, APIAddr: c.Self.Address, Version: build.Version(),
+	}, a.Peers, c.Log)
+	if err != nil {
+		return errors.Join(explainGossip(a.GossipListen, err), l.Close())
+	}
+	if heard != nil {
+		go heard.watch(ctx, func() {
+			if list := heard.peers(); len(list) > 0 {
+				calls.SetPeers(list)
+			}
+		})
+	}
 	go func() {
 		served <- server.Serve(l)
 		cancel()
@@ -312,7 +327,7 @@ func (a *agent) live(ctx context.Context, c node.Config, past node.History, l ne
 		"simulated_gpus", a.gpus.simulate, "peers", a.Peers, "version", c.Self.Version)
 	err = node.New(c).Run(ctx)
 	c.Log.Info("agent stopped", "node", c.Self.Node)
-	return errors.Join(err, server.Close(), <-served)
+	return errors.Join(err, server.Close(), <-served, heard.close())
 }
 
 // explainListen returns why an address cannot be listened on.

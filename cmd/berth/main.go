@@ -11,18 +11,21 @@
 //	web.go             its HTTP side, on the peer by httpapi/plug
 //	shadow.go          how the policy compares with the order of arrival, as metrics
 //	log.go             a log that never blocks the program
-//	clock.go           the machine's clocks
+//	members.go         certificates: a server's and an agent's own, and those that a server issues
+//	gossip.go          what gossip says of the other members
+//	recover.go         berth cluster recover
 //	agent.go, gpus.go, supervise.go, supervisor.go    the programs of a GPU host
 //	keys.go            the keys of a server's file
 //	config.go, shared.go, reload.go                   settings of programs, and those of the whole cluster
 //	dev.go, demo.go, bench.go                         whole clusters on one machine
 //
 // What commands have in common is in cmd/internal/cli, and the commands of one subject each are in packages below:
-// cli/jobs, cli/fleet, cli/admin, cli/certs, cli/sim, cli/snapshot.
+// cli/jobs, cli/fleet, cli/admin, cli/setup, cli/certs, cli/sim, cli/snapshot.
 //
 // A failure is one line on standard error: what, where and what to do. The exit code is 0 after an
 // orderly end, 1 after a failure, 2 for a command line that is not valid, 3 for an object that does
-// not exist, 4 for an action that is not allowed and 5 when no peer can be reached. A command that
+// not exist, 4 for an action that is not allowed, 5 when no peer can be reached, and 6 for a peer that was
+// removed from its cluster. A command that
 // SIGINT or SIGTERM interrupts ends without an error message, with exit code 130 or 143.
 package main
 
@@ -95,7 +98,7 @@ func newRoot() *cobra.Command {
 	})
 	root.AddGroup(&cobra.Group{ID: groupUse, Title: "Jobs and the cluster:"}, &cobra.Group{ID: groupRun, Title: "Running Berth:"})
 	addGroup(root, groupUse, jobs.Commands()...)
-	addGroup(root, groupUse, fleet.Commands(jobs.ShowQueue)...)
+	addGroup(root, groupUse, fleet.Commands(jobs.ShowQueue, newRecover())...)
 	addGroup(root, groupUse, admin.ForUsers()...)
 	addGroup(root, groupRun, setup.Commands()...)
 	addGroup(root, groupRun, certs.Commands()...)

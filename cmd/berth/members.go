@@ -122,7 +122,7 @@ func askSign(calls *client.Agent) trust.Sign {
 		if err != nil {
 			return nil, err
 		}
-		return &trust.Signed{Certificate: answer.Certificate, Authorities: answer.Authorities}, nil
+		return &trust.Signed{Certificate: answer.Certificate, Authorities: answer.Authorities, Gossip: answer.Gossip}, nil
 	}
 }
 

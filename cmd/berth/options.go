@@ -27,6 +27,8 @@ type options struct {
 	advertise string
 	http      string        // address that the API listens on
 	reached   string        // address under which others reach the API
+	gossip    config.Gossip // addresses for gossip; empty: none
+	public    [2]string     // files of a certificate and its key, for clients of the API; empty: the cluster's own
 	founders  []peer.Server // empty: this peer founds no cluster
 	seeds     []string      // addresses to join at; empty: this peer joins none
 	cluster   string        // of the certificate
@@ -80,7 +82,7 @@ func resolve(c *config.Loaded) (options, error) {
 func (h *holding) peer() options {
 	s := &h.Server
 	o := options{
-		data: s.DataDir, id: model.PeerID(s.ID), listen: s.Listen, advertise: cmp.Or(s.Advertise, s.Listen), http: s.HTTP, reached: cmp.Or(s.AdvertiseHTTP, s.HTTP),
+		data: s.DataDir, id: model.PeerID(s.ID), listen: s.Listen, advertise: cmp.Or(s.Advertise, s.Listen), http: s.HTTP, reached: cmp.Or(s.AdvertiseHTTP, s.HTTP), public: [2]string{s.Certificate, s.Key}, gossip: s.Gossip,
 		seeds: s.Join, minFree: s.MinFree << 20, timeouts: timeouts(s.Timeouts), level: h.Level,
 		parts: parts{shared: h.Cluster, audit: archive.Rotation{Dir: s.Audit.Dir, Size: s.Audit.MiB << 20, Keep: s.Audit.Keep}},
 	}
@@ -94,6 +96,7 @@ func (h *holding) peer() options {
 		h.refuse("%s founds a cluster and %s joins one: give one of them", h.At("server.bootstrap"), h.At("server.join"))
 	}
 	o.api = h.terms()
+	h.checkGossip("server", s.Gossip)
 	h.addresses(&o)
 	if len(s.Bootstrap) > 0 {
 		o.founders = h.founders(&o)
@@ -180,6 +183,9 @@ func (h *holding) addresses(o *options) {
 		if err := cli.CheckOwnAddress(o.reached); err != nil {
 			h.refuse("%s: %w", h.At("server.advertise_http"), err)
 		}
+	}
+	if (o.public[0] == "") != (o.public[1] == "") {
+		h.refuse("%s and %s belong together: give both", h.At("server.tls_cert"), h.At("server.tls_key"))
 	}
 	if o.http == o.listen {
 		h.refuse("%s and %s are the same address: give the API another, such as %s", h.At("server.http"), h.At("server.listen"),

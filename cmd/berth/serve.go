@@ -56,6 +56,7 @@ type service struct {
 
 	credentials *trust.Credentials
 	revocations revocations
+	rumours     *rumours // nil: no gossip
 
 	settings *config.Loaded
 }
@@ -95,6 +96,7 @@ func (s *service) Run(ctx context.Context) error {
 		return errors.Join(err, s.shutdown())
 	}
 	go s.compare(ctx)
+	go s.followAddress(ctx)
 	select {
 	case <-ctx.Done():
 	case err := <-s.web.failed:
@@ -134,7 +136,17 @@ func (s *service) open() (err error) {
 	return nil
 }
 
+// trustDir returns the folder of keys and certificates.
+func (s *service) trustDir() string { return filepath.Join(s.o.data, trust.Subfolder) }
+
 func (s *service) start() error {
+	if err := s.startGossip(); err != nil {
+		return errors.Join(err, s.store.Close())
+	}
+	var hinted func(model.NodeID) bool
+	if s.rumours != nil {
+		hinted = s.rumours.silent
+	}
 	peer, err := cluster.Start(cluster.Config{
 		Self: model.Peer{
 			ID: s.o.id, RaftAddress: s.o.advertise, APIAddress: s.o.reached, Level: command.Level, Version: build.Version(),
@@ -145,14 +157,14 @@ func (s *service) start() error {
 		Clock:   clock{}, Logger: s.log,
 		Halt: s.halt, Joined: s.store.SetCluster,
 		Tuning: cluster.Tuning{
-			Timeouts: s.o.timeouts, Founding: s.o.shared.Founding(), Webhooks: &notify.World{Dial: (&net.Dialer{Timeout: cli.HTTPDialLimit}).DialContext},
+			Hinted: hinted, Timeouts: s.o.timeouts, Founding: s.o.shared.Founding(), Webhooks: &notify.World{Dial: (&net.Dialer{Timeout: cli.HTTPDialLimit}).DialContext},
 		},
 		Archive: archive.New(archive.Config{
 			Path: filepath.Join(s.o.data, "archive", "archive.db"), Log: s.log, Verify: raftstore.VerifyBolt, Export: s.o.audit,
 		}),
 	})
 	if err != nil {
-		return errors.Join(explainStart(&s.o, err), s.store.Close())
+		return errors.Join(explainStart(&s.o, err), s.rumours.close(), s.store.Close())
 	}
 	s.peer = peer
 	s.log.Info("peer started", "peer", s.o.id, "cluster", s.o.cluster, "listen", s.o.listen, "http", s.o.http, "data", s.o.data, "version", build.Version())
@@ -171,7 +183,7 @@ func (s *service) enter(ctx context.Context) error {
 		}
 		return fmt.Errorf("%s: %w", s.o.data, err)
 	}
-	for len(s.o.seeds) > 0 && ctx.Err() == nil {
+	for len(s.o.seeds) > 0 && ctx.Err() == nil && s.peer.Status().Role != peer.RoleLeader { // a recovered peer leads alone
 		try, cancel := context.WithTimeout(ctx, joinPatience)
 		err := s.peer.Join(try, s.o.seeds)
 		late := try.Err() != nil
@@ -190,6 +202,40 @@ func (s *service) enter(ctx context.Context) error {
 	return nil
 }
 
+// followEvery is how often a peer compares its address with the one that the cluster has.
+const followEvery = 5 * time.Second
+
+// followAddress registers the address of this peer with the cluster, where the cluster has another one: the machine may
+// have moved while the peer was down.
+func (s *service) followAddress(ctx context.Context) {
+	tick := time.NewTicker(followEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		var others []string
+		moved := false
+		st := s.peer.Status()
+		for _, v := range st.Servers {
+			if v.ID != s.o.id {
+				others = append(others, v.Address)
+			} else {
+				moved = v.Address != s.o.advertise
+			}
+		}
+		if !moved || len(others) == 0 || st.Role == peer.RoleLeader {
+			continue
+		}
+		try, cancel := context.WithTimeout(ctx, followEvery)
+		err := s.peer.Join(try, others)
+		cancel()
+		s.log.Info("address_changed", "peer", s.o.id, "address", s.o.advertise, "err", err)
+	}
+}
+
 // shutdown hands over leadership while requests that are under way are still answered, then ends
 // the peer and closes the folder. A peer that does not end in time ends with the process, which
 // does no harm: its log survives a crash.
@@ -206,6 +252,9 @@ func (s *service) shutdown() error {
 		<-drained
 		s.web.refused.Close()
 		s.web.reads.Close()
+		if err := s.rumours.close(); err != nil {
+			s.log.Warn("gossip_not_ended", "err", err)
+		}
 		s.peer.Kill()
 		done <- s.store.Close()
 	}()
@@ -235,4 +284,17 @@ func (s *service) halt(reason error) {
 		os.Exit(cli.ExitRemoved)
 	}
 	os.Exit(cli.ExitFailure)
+}
+
+// clock reads the clocks of this machine.
+type clock struct{}
+
+// Wall returns the time of day.
+func (clock) Wall() time.Time { return time.Now() }
+
+// Boot returns CLOCK_BOOTTIME, which every Linux since 2.6.39 has: the call cannot fail.
+func (clock) Boot() time.Duration {
+	var t unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_BOOTTIME, &t)
+	return time.Duration(t.Nano())
 }

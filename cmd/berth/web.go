@@ -48,6 +48,13 @@ func (w *web) listen(o *options, credentials *trust.Credentials) error {
 	case err != nil:
 		return fmt.Errorf("the API cannot listen: %w; choose another address with --http", err)
 	}
+	if o.public[0] != "" {
+		public, err := trust.OpenPublic(o.public[0], o.public[1])
+		if err != nil {
+			return errors.Join(err, l.Close())
+		}
+		credentials.Show(public)
+	}
 	w.listener = &trust.Listener{Listener: l, Config: credentials.Server(trust.DemandMember), Plain: cli.OnLoopback(o.http)}
 	return nil
 }
@@ -76,11 +83,16 @@ func (w *web) serve(s *service) error {
 	s.revocations.present.Store(&present)
 	answers, calls := s.peer.Calls()
 	effect := &shadow{state: joint.State, log: s.log}
+	metrics := []prometheus.Collector{effect}
+	var heard func(trust.Role, string) string
+	if s.rumours != nil {
+		metrics, heard = append(metrics, s.rumours), s.rumours.state
+	}
 	api := httpapi.New(core.Config{
 		Self: s.o.id, Version: build.Version(), Dial: agentDial(s.credentials, joint.State), Prove: issue.ByCertificate(s.credentials),
 		Expires:   func() time.Time { return s.credentials.Leaf().NotAfter },
 		Authority: authority{filepath.Join(s.o.data, trust.Subfolder), s.credentials}, Probe: trust.Probe, Log: s.log, Settings: shared{},
-		Metrics: []prometheus.Collector{effect}, Asks: s.o.api.asks, Terms: s.o.api.terms, Own: []string{s.o.http, s.o.reached}, Hosts: s.o.api.hosts,
+		Gossip: heard, Metrics: metrics, Asks: s.o.api.asks, Terms: s.o.api.terms, Own: append(trust.NamesOf(s.credentials.Leaf()), s.o.http, s.o.reached), Hosts: s.o.api.hosts,
 		Peer: core.Peer{
 			Proposer: joint, Reader: joint, Members: joint, Telemetry: s.peer.Soft().Board, Tails: tails, Beats: joint,
 			Archive: s.peer.Archive(), Refusals: w.refused, Reads: w.reads,
@@ -90,6 +102,9 @@ func (w *web) serve(s *service) error {
 	ctx, stop := context.WithCancel(context.Background())
 	w.api, w.stop, w.failed = api, stop, make(chan error, 1)
 	go joint.Watch(ctx)
+	if s.rumours != nil {
+		go s.rumours.watch(ctx, func() {})
+	}
 	go keepRenewed(ctx, s.o.data, s.credentials, members.Recording(api, ownSign(s.o.data)), s.log)
 	go members.RecordOwn(ctx, api, s.credentials.Leaf())
 	go effect.run(ctx)

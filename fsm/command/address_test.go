@@ -26,7 +26,7 @@ func TestReportedAddresses(t *testing.T) {
 		"a node":                        {register("10.0.0.7:7070"), true},
 		"a node that does not listen":   {register(""), true},
 		"a node with a path":            {register("127.0.0.1:15555/latest/meta-data/iam?x="), false},
-		"a node with a name":            {register("gpu1:7070"), false},
+		"a node with a name":            {register("gpu1:7070"), true},
 		"a node at the metadata":        {register("169.254.169.254:80"), false},
 		"a rank":                        {report("10.0.0.7"), true},
 		"a rank that is not ready":      {report(""), true},

@@ -53,8 +53,8 @@ func (b *Register) Validate() error {
 		return valid.Problem("hostname, version", "at most 128 bytes each")
 	}
 	if b.Address != "" {
-		if _, err := model.ParseIPPort(b.Address); err != nil {
-			return valid.Problem("address", "IP:port, at which peers can reach this agent: "+err.Error())
+		if err := model.CheckHostPort(b.Address); err != nil {
+			return valid.Problem("address", "host:port, at which peers can reach this agent: "+err.Error())
 		}
 	}
 	if !b.Accounts.Valid() || !model.Text(b.Account, model.MaxName) || b.Accounts == model.AccountsOwn && b.Account == "" {

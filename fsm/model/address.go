@@ -11,30 +11,6 @@ import (
 // MaxHost is the length of the longest host name, in bytes (RFC 1035, 2.3.4).
 const MaxHost = 253
 
-// ParseIPPort parses "IP:port", such as "10.0.0.7:7070" or "[fd00::7]:7070", as the
-// address of one machine. It accepts neither names, zones nor the port 0, and no IP
-// address that [CheckIP] refuses.
-func ParseIPPort(text string) (netip.AddrPort, error) {
-	at, err := netip.ParseAddrPort(text)
-	switch {
-	case err != nil || at.Addr().Zone() != "" || at.String() != text:
-		return netip.AddrPort{}, fmt.Errorf("%s is not IP:port, such as 10.0.0.7:7070 or [fd00::7]:7070", quoted(text))
-	case at.Port() == 0:
-		return netip.AddrPort{}, fmt.Errorf("%s has no port: give one from 1 to 65535", quoted(text))
-	}
-	return at, CheckIP(at.Addr())
-}
-
-// ParseIP parses the IP address of one machine. It accepts no zone, and no address that
-// [CheckIP] refuses.
-func ParseIP(text string) (netip.Addr, error) {
-	ip, err := netip.ParseAddr(text)
-	if err != nil || ip.Zone() != "" || ip.String() != text {
-		return netip.Addr{}, fmt.Errorf("%s is not an IP address, such as 10.0.0.7 or fd00::7", quoted(text))
-	}
-	return ip, CheckIP(ip)
-}
-
 // SplitHostPort splits "host:port" into a host, which is an IP address or a DNS name, and
 // a port from 1 to 65535. Nothing else passes: no user, path, query, space or zone.
 func SplitHostPort(text string) (host string, port uint16, err error) {

@@ -297,7 +297,7 @@ func (a agents) certify(ctx context.Context, q *agentwire.Certify) (*agentwire.C
 		return nil, 0, err
 	}
 	a.api.Log.Info("certificate_issued", "node", c.Name, "serial", record.Serial)
-	return &agentwire.Certified{Certificate: signed.Certificate, Authorities: signed.Authorities}, index, nil
+	return &agentwire.Certified{Certificate: signed.Certificate, Authorities: signed.Authorities, Gossip: signed.Gossip}, index, nil
 }
 
 // copyTail is the call by which a peer gives the others a copy of the end of a rank's output.

@@ -146,8 +146,9 @@ type Certify struct {
 
 // Certified is the answer.
 type Certified struct {
-	Certificate []byte `cbor:"1,keyasint"` // X.509
-	Authorities []byte `cbor:"2,keyasint"` // PEM
+	Certificate []byte   `cbor:"1,keyasint"`           // X.509
+	Authorities []byte   `cbor:"2,keyasint"`           // PEM
+	Gossip      [][]byte `cbor:"3,keyasint,omitempty"` // keys of gossip
 }
 
 // Content is the answer. An environment is "NAME=value" texts joined by NUL.

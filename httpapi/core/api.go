@@ -32,6 +32,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/strict"
 	"github.com/berth-gpu/berth/httpapi/wire"
+	"github.com/berth-gpu/berth/trust"
 )
 
 // MaxBody bounds a user's request, in bytes.
@@ -47,7 +48,7 @@ type Config struct {
 	Asks  bool
 	Terms Terms // at the start
 	// Own are the addresses of this peer's API, "host:port", from its settings, and Hosts the other
-	// names under which clients may address it; empty: with authentication, any name.
+	// names under which clients may address it. With authentication IP addresses pass, too.
 	Own, Hosts []string
 	// Prove returns the identity of the other side of a connection: agents must prove the node that they act for. nil: they
 	// need not, in tests and simulations.
@@ -56,6 +57,8 @@ type Config struct {
 	Authority issue.Authority
 	// Probe returns an error unless the proof of a machine that joins is answered at its address. nil: none is checked.
 	Probe func(ctx context.Context, address, proof string) error
+	// Gossip returns what gossip says of a member, see wire.Node; nil: there is no gossip.
+	Gossip func(role trust.Role, name string) string
 	// Expires returns when this peer's certificate expires; nil: it has none.
 	Expires func() time.Time
 	// Dial opens connections to agents.
@@ -131,6 +134,7 @@ func New(c Config) *API {
 	a.Gate = newGate(&c)
 	a.Open = newOpenRequests()
 	a.Life.Conns.proxy = a.Gate.trusts
+	a.Life.Server.Handler, a.Life.Server.ErrorLog = a, slog.NewLogLogger(a.Log.Handler(), slog.LevelDebug)
 	a.Held = newSessions(a.Gate, a.Wakes)
 	a.Forward = forward.New(forward.Config{
 		Members: c.Peer.Members, Send: a.send, Client: func(r *http.Request) string { return SenderOf(r.Context()) }, Node: a.Gate.node, Local: a.Gate.local,

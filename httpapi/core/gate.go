@@ -41,7 +41,6 @@ type gate struct {
 	origins   *http.CrossOriginProtection
 	prove     issue.Prove     // see Config.Prove
 	hosts     *endpoint.Hosts // names under which this peer is addressed
-	anyHost   bool            // any name is accepted with authentication
 	Callers   *auth.Limiter   // of users and services, by credential
 	Agents    *auth.Limiter   // of agents, the same
 	Addresses *auth.Limiter   // of callers without a known credential, by network
@@ -51,7 +50,7 @@ func newGate(c *Config) *gate {
 	g := &gate{
 		Must: c.Asks, prove: c.Prove, Peer: c.Peer.Reader, Clock: c.Now, Log: c.Log, origins: http.NewCrossOriginProtection(),
 		Callers: auth.NewLimiter(0, c.Now), Agents: auth.NewLimiter(0, c.Now), Addresses: auth.NewLimiter(0, c.Now),
-		hosts: endpoint.NewHosts(slices.Concat(c.Own, c.Hosts)...), anyHost: len(c.Hosts) == 0,
+		hosts: endpoint.NewHosts(slices.Concat(c.Own, c.Hosts)...),
 	}
 	g.takeOver(c.Terms)
 	return g
@@ -62,17 +61,16 @@ func (g *gate) Asks(s *state.State) bool { return g.Must || s.Settings().Auth.On
 
 // misdirected refuses a request whose Host header does not name this peer: a page of another site,
 // whose name was made to resolve to this peer, could otherwise send requests in the name of the
-// visitor. With authentication such a page has no token, and then unknown names, and addresses,
-// pass.
+// visitor. With authentication such a page has no token, and then addresses pass, too.
 func (g *gate) misdirected(r *http.Request) *problem.Failure {
 	s := g.Peer.State()
 	asks := g.Asks(&s)
-	if g.hosts.Has(r.Host) || asks && (g.anyHost || g.hosts.HasOrIP(r.Host)) {
+	if g.hosts.Has(r.Host) || asks && g.hosts.HasOrIP(r.Host) {
 		return nil
 	}
 	remedy := "use localhost, a loopback address or the address in server.http, or add the name to server.hosts"
 	if asks {
-		remedy = "use one of the names in server.hosts or an IP address, or add the name to server.hosts"
+		remedy = "use an IP address or a name of this peer, or add the name to server.hosts"
 	}
 	return problem.Refuse(wire.CodeMisdirected, fmt.Sprintf("the Host header %q does not name this server: %s", model.Clip(r.Host), remedy))
 }

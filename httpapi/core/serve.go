@@ -3,7 +3,6 @@ package core
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"net"
 	"net/http"
 	"time"
@@ -38,10 +37,8 @@ func newLife() life {
 // ServeHTTP answers one request.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.Router.ServeHTTP(w, r) }
 
-// Serve answers requests on a listener until Shutdown, then returns nil.
+// Serve answers requests on a listener until Shutdown, then returns nil. There may be several listeners.
 func (a *API) Serve(l net.Listener) error {
-	a.Life.Server.Handler = a
-	a.Life.Server.ErrorLog = slog.NewLogLogger(a.Log.Handler(), slog.LevelDebug)
 	if err := a.Life.Server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
+	"github.com/berth-gpu/berth/trust"
 )
 
 // fleet lists GPUs and nodes.
@@ -37,6 +38,11 @@ func (a fleet) route(doc huma.API) {
 				return nil, err
 			}
 			nodes, _ := view.Nodes(&s, a.api.Now(&s), a.api.Samples.Get(ctx).Readings)
+			for i := range nodes {
+				if a.api.Config.Gossip != nil {
+					nodes[i].Gossip = a.api.Config.Gossip(trust.RoleNode, nodes[i].ID)
+				}
+			}
 			return &core.Answer[wire.Nodes]{Index: s.Index, Body: &wire.Nodes{Nodes: nodes}}, nil
 		})
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
+	"github.com/berth-gpu/berth/trust"
 )
 
 // probeLimit bounds the time of a request for another peer's progress.
@@ -107,6 +108,9 @@ func (a peers) one(ctx context.Context, s *state.State, st *peer.Status, server 
 	out := wire.Peer{
 		Name: string(server.ID), Address: known.APIAddress, RaftAddress: server.Address, Role: "follower",
 		Version: known.Version, Self: server.ID == st.ID, Voter: slices.Contains(st.Silence.Voters, server.ID),
+	}
+	if a.api.Config.Gossip != nil {
+		out.Gossip = a.api.Config.Gossip(trust.RolePeer, out.Name)
 	}
 	if server.ID == st.Leader.ID {
 		out.Role = "leader"

@@ -59,7 +59,7 @@ func (m members) join(ctx context.Context, in *core.BodyInput, body *memberwire.
 		return nil, err
 	}
 	m.api.Log.Info("member_joined", "member", member.String(), "serial", record.Serial, "address", body.Address, "from", core.SenderOf(ctx))
-	out := &memberwire.Joined{Success: true, Cluster: authority.Cluster(), Certificate: signed.Certificate, Authorities: string(signed.Authorities), Peers: peersOf(&s)}
+	out := &memberwire.Joined{Success: true, Cluster: authority.Cluster(), Certificate: signed.Certificate, Authorities: string(signed.Authorities), Gossip: signed.Gossip, Peers: peersOf(&s)}
 	if body.Role == string(trust.RolePeer) {
 		if out.Key, err = authority.Key(); err != nil {
 			return nil, err

@@ -24,6 +24,7 @@ type Joined struct {
 	Certificate []byte        `json:"certificate" doc:"X.509 in DER, as base64"`
 	Authorities string        `json:"authorities" doc:"certificates of the authorities that the cluster trusts, in PEM"`
 	Key         []byte        `json:"key,omitempty" doc:"private key of the authority, PKCS #8 in DER as base64; for peers only"`
+	Gossip      [][]byte      `json:"gossip,omitempty" doc:"keys of gossip, as base64; the first encrypts"`
 	Peers       []PeerAddress `json:"peers" nullable:"false" doc:"the peers of the cluster"`
 }
 

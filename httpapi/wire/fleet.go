@@ -36,6 +36,7 @@ type Node struct {
 	FreeGPUs   int64     `json:"free_gpus"`
 	GPUType    string    `json:"gpu_type,omitempty"`
 	Jobs       int64     `json:"jobs" doc:"ranks that run there or are about to"`
+	Gossip     string    `json:"gossip,omitempty" enum:"alive,silent,left" doc:"what the other members say of it: silent ones get no new work; a hint, absent without gossip"`
 	Health     string    `json:"health" doc:"ok, or how many GPUs are out of service, or that its agent cannot start jobs"`
 	Epoch      int64     `json:"epoch" doc:"counts its registrations"`
 	Features   string    `json:"features,omitempty" doc:"the host's features for the isolation of jobs"`

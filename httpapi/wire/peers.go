@@ -20,6 +20,7 @@ type Peer struct {
 	Role         string `json:"role" enum:"leader,follower"`
 	AppliedIndex uint64 `json:"applied_index"`
 	Reachable    bool   `json:"reachable"`
+	Gossip       string `json:"gossip,omitempty" enum:"alive,silent,left" doc:"what the other members say of it; absent without gossip"`
 	Voter        bool   `json:"voter" doc:"its vote counts in elections and for writes; a peer that has joined gets one after ten seconds without a break, if that makes the number of votes odd"`
 	Version      string `json:"version,omitempty"`
 

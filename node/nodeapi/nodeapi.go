@@ -66,15 +66,15 @@ type Server struct {
 	http    *http.Server
 }
 
-// New returns a server.
-func New(logs Logs, history History, log *slog.Logger) *Server {
+// New returns a server with a name, "host:port", by which peers ask; IP addresses and localhost count in any case.
+func New(logs Logs, history History, log *slog.Logger, names ...string) *Server {
 	s := &Server{logs: logs, history: history}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+PathHealth, s.health)
 	mux.HandleFunc("GET "+PathLogs, s.serveLogs)
 	mux.HandleFunc("GET "+PathHistory, s.serveHistory)
 	s.http = &http.Server{
-		Handler: named(mux), ReadHeaderTimeout: headerLimit, ReadTimeout: headerLimit, IdleTimeout: idleLimit, MaxHeaderBytes: maxHeader,
+		Handler: named(mux, names...), ReadHeaderTimeout: headerLimit, ReadTimeout: headerLimit, IdleTimeout: idleLimit, MaxHeaderBytes: maxHeader,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 	return s
@@ -91,13 +91,13 @@ func (s *Server) Serve(l net.Listener) error {
 // Close closes all connections.
 func (s *Server) Close() error { return s.http.Close() }
 
-// named passes requests that name this node by an address, or as localhost. A page of another site, whose
+// named passes requests that name this node by an address, as localhost, or by one of its names. A page of another site, whose
 // name was made to resolve to this node, sends that name.
-func named(next http.Handler) http.Handler {
-	hosts := endpoint.NewHosts()
+func named(next http.Handler, names ...string) http.Handler {
+	hosts := endpoint.NewHosts(names...)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !hosts.HasOrIP(r.Host) {
-			refuse(w, http.StatusMisdirectedRequest, wire.CodeMisdirected, "the Host header does not name this node: ask for its IP address")
+			refuse(w, http.StatusMisdirectedRequest, wire.CodeMisdirected, "the Host header does not name this node: use its IP address or agent.advertise")
 			return
 		}
 		next.ServeHTTP(w, r)

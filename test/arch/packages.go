@@ -31,7 +31,7 @@ func packageLimit() packageSize {
 func oversized() map[string]packageSize {
 	return map[string]packageSize{
 		"cluster":             {cycle: 2550},
-		"fsm/model":           {files: 40, lines: 5500, names: 589, cycle: 3100},
+		"fsm/model":           {files: 40, lines: 5500, names: 587, cycle: 3100},
 		"httpapi/wire":        {names: 215},
 		"node":                {cycle: 2600},
 		"node/runner/process": {files: 33, cycle: 3000},

@@ -78,6 +78,7 @@ func TestMachines(t *testing.T) {
 	}
 	t.Run("a wrong address", l.wrongAddress)
 	t.Run("a firewall", l.firewall)
+	t.Run("gossip", l.gossip)
 	t.Run("a cut", l.cutLeader)
 	t.Run("a removal", l.removal)
 }
@@ -139,6 +140,36 @@ func (l *lab) firewall(t *testing.T) {
 	if err == nil || !strings.Contains(out, "open the port in firewalls") {
 		t.Errorf("%v: %s", err, out)
 	}
+}
+
+// gossip: all members know one another; a node that is cut off is silent for the others within seconds, gets no new work
+// long before its lease is over, and is alive again when it is back.
+func (l *lab) gossip(t *testing.T) {
+	alive := func(what string) string {
+		return l.ok(t, "p1", "berth "+what+" -o json --address unix:/var/lib/berth/server/admin.sock")
+	}
+	until(t, "gossip knows all members", func() bool {
+		return strings.Count(alive("peers"), `"gossip": "alive"`) == 3 && strings.Count(alive("nodes"), `"gossip": "alive"`) == 1
+	})
+	m, err := l.machine("gpu1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.cut(true); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	until(t, "the node is silent", func() bool { return strings.Contains(alive("nodes"), `"gossip": "silent"`) })
+	t.Logf("silent in gossip after %s", time.Since(began).Round(100*time.Millisecond))
+	until(t, "the node gets no new work", func() bool { return strings.Contains(alive("nodes"), `"state": "suspect"`) })
+	t.Logf("suspect after %s", time.Since(began).Round(100*time.Millisecond))
+	if err := m.cut(false); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the node is back", func() bool {
+		now := alive("nodes")
+		return strings.Contains(now, `"state": "up"`) && strings.Contains(now, `"gossip": "alive"`)
+	})
 }
 
 // cutLeader: the machine of the leader is taken off the network while a job runs; another peer leads, the job goes on, and
@@ -217,5 +248,53 @@ func (l *lab) removal(t *testing.T) {
 	}
 	if out, err := l.do(t, "p3", "berth peers remove p3"); err == nil || !strings.Contains(out, "the cluster would stop") {
 		t.Errorf("the last peer: %v: %s", err, out)
+	}
+}
+
+// A peer goes on alone after the others are lost, with its jobs; the lost ones, when they come back, change nothing, and
+// other machines join.
+func TestALostMajority(t *testing.T) {
+	steps, err := quickStart("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := startLab(t)
+	if err := l.follow(t.Context(), steps, func(step, string) {}); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "three peers vote", func() bool {
+		return strings.Contains(l.ok(t, "p1", "berth cluster status"), "3 with a vote: the loss of one more costs nothing")
+	})
+	id := strings.Fields(l.ok(t, "laptop", "berth submit -g 1 -- sleep 600"))[2]
+	until(t, "the job runs", func() bool { return strings.Contains(l.ok(t, "laptop", "berth show "+id), "running") })
+	for _, name := range []string{"p1", "p2", "p3"} {
+		l.ok(t, name, "systemctl stop berth-server.service")
+	}
+	if out, err := l.do(t, "p3", "berth cluster recover --address 10.0.0.3:7000"); err == nil || !strings.Contains(out, "nothing was changed") {
+		t.Errorf("without --yes: %v: %s", err, out)
+	}
+	if out := l.ok(t, "p3", "berth cluster recover --address 10.0.0.3:7000 --yes"); !strings.Contains(out, "generation 2, with") {
+		t.Errorf("%s", out)
+	}
+	l.ok(t, "p3", "systemctl restart berth-server.service")
+	until(t, "the peer leads alone", func() bool {
+		out, err := l.do(t, "p3", "berth cluster status")
+		return err == nil && strings.Contains(out, "1 peers, 1 with a vote")
+	})
+	for _, name := range []string{"p1", "p2"} { // a majority of the former generation
+		l.ok(t, name, "systemctl restart berth-server.service")
+	}
+	l.ok(t, "laptop", "sed -i s/10.0.0.1/10.0.0.3/ $HOME/.config/berth/clusters/default.yaml")
+	until(t, "the agent follows", func() bool {
+		return strings.Contains(l.ok(t, "p3", "berth nodes --address unix:/var/lib/berth/server/admin.sock"), "gpu1  up")
+	})
+	if out := l.ok(t, "p3", "berth queue --address unix:/var/lib/berth/server/admin.sock"); !strings.Contains(out, "running") {
+		t.Errorf("the job:\n%s", out)
+	}
+	l.ok(t, "p1", "systemctl stop berth-server.service; rm -rf /var/lib/berth/server /etc/berth/berth.yaml; true")
+	l.ok(t, "p1", "rm -rf /var/lib/berth/*; echo "+strings.TrimSpace(l.ok(t, "p3", "berth token join peer 2>/dev/null"))+" | berth join peer --address 10.0.0.3:10000 --id p4")
+	until(t, "a new peer is there", func() bool { return strings.Contains(l.ok(t, "p3", "berth cluster status"), "2 peers, 1 with a vote") })
+	if out := l.ok(t, "p3", "berth peers"); strings.Contains(out, "p2") {
+		t.Errorf("a lost peer is a member:\n%s", out)
 	}
 }

@@ -12,11 +12,12 @@ type Agent struct {
 	Node, DataDir  string
 	Peers          []string // API addresses
 	Listen, RunDir string
-	Advertise      string   // empty: Listen
-	Labels         []string // KEY=VALUE
-	GPUs           GPUs
-	Ranks          Ranks
-	Keep           Keep
+	Advertise      string // empty: Listen
+	Gossip
+	Labels []string // KEY=VALUE
+	GPUs   GPUs
+	Ranks  Ranks
+	Keep   Keep
 }
 
 // GPUs is where an agent's GPUs come from, and when one counts as faulty.
@@ -84,7 +85,15 @@ func (a *Agent) settings() []Setting {
 		},
 		{
 			Name: "agent.advertise", Flag: "advertise",
-			Means: "`address` under which peers reach the agent, IP:port (default: --listen)", Value: Text(&a.Advertise, "address"),
+			Means: "`address` under which peers reach the agent (default: --listen)", Value: Text(&a.Advertise, "address"),
+		},
+		{
+			Name: "agent.gossip", Flag: "gossip",
+			Means: gossipMeans, Value: Text(&a.GossipListen, "address"),
+		},
+		{
+			Name: "agent.advertise_gossip", Flag: "advertise-gossip",
+			Means: gossipAdvertiseMeans, Value: Text(&a.GossipAdvertise, "address"),
 		},
 		{
 			Name: "agent.labels", Flag: "label",

@@ -2,6 +2,7 @@ package config
 
 import (
 	"log/slog"
+	"slices"
 	"strings"
 
 	"github.com/berth-gpu/berth/node"
@@ -38,7 +39,14 @@ type Server struct {
 type Addresses struct {
 	Listen, Advertise   string
 	HTTP, AdvertiseHTTP string
-	Hosts               []string // other names of the API
+	Gossip
+	Certificate, Key string   // files for clients of the API; empty: the cluster's own certificate
+	Hosts            []string // other names of the API
+}
+
+// Gossip holds the addresses of a member for gossip; both may be empty.
+type Gossip struct {
+	GossipListen, GossipAdvertise string
 }
 
 // Auth holds the settings of authentication and of what jobs may run.
@@ -112,8 +120,14 @@ func level(to *slog.Level) Value {
 	}, words}
 }
 
+// What the settings of gossip mean, for peers and agents alike.
+const (
+	gossipMeans          = "`address` (IP:port, UDP and TCP) for gossip with the other members, by which they notice within seconds that one is silent; empty: none"
+	gossipAdvertiseMeans = "`address` (IP:port) under which other members reach --gossip (default: --gossip)"
+)
+
 func (s *Server) settings() []Setting {
-	return []Setting{
+	return slices.Concat([]Setting{
 		{
 			Name: "server.id", For: OfServer, Flag: "id",
 			Means: "this peer's `name`, which must never change", Value: Text(&s.ID, "name"),
@@ -122,28 +136,7 @@ func (s *Server) settings() []Setting {
 			Name: "server.data_dir", For: OfServer, Flag: "data-dir",
 			Means: "`folder` for this peer's log and snapshots; also --data", Value: Text(&s.DataDir, "folder"),
 		},
-		{
-			Name: "server.http", For: OfServer, Flag: "http",
-			Means: "`address` of the HTTP API", Value: Text(&s.HTTP, "address"),
-		},
-		{
-			Name: "server.advertise_http", For: OfServer, Flag: "advertise-http",
-			Means: "`address` under which agents and other peers reach the API (default: --http)", Value: Text(&s.AdvertiseHTTP, "address"),
-		},
-		{
-			Name: "server.hosts", For: OfServer, Flag: "hosts",
-			Means: "`name,...` under which clients may reach the API, in addition to --http and loopback addresses: requests with another name in their " +
-				"Host header are refused (default: any with authentication, none without)",
-			Value: List(&s.Hosts, "names"),
-		},
-		{
-			Name: "server.listen", For: OfServer, Flag: "listen",
-			Means: "`address` to listen on for other peers", Value: Text(&s.Listen, "address"),
-		},
-		{
-			Name: "server.advertise", For: OfServer, Flag: "advertise",
-			Means: "`address` under which other peers reach this one (default: --listen)", Value: Text(&s.Advertise, "address"),
-		},
+	}, s.Addresses.settings(), []Setting{
 		{
 			Name: "server.bootstrap", For: OfServer, Flag: "bootstrap",
 			Means: "found a cluster of these peers: `id=address,...`", Value: List(&s.Bootstrap, "id=address"),
@@ -163,6 +156,50 @@ func (s *Server) settings() []Setting {
 		{
 			Name: "server.min_free_mib", For: OfServer, Flag: "min-free",
 			Means: "`MiB` that must be free on the disk to start; 0: 512", Value: Number(&s.MinFree, "MiB", 0, 1<<40),
+		},
+	})
+}
+
+func (s *Addresses) settings() []Setting {
+	return []Setting{
+		{
+			Name: "server.http", For: OfServer, Flag: "http",
+			Means: "`address` of the HTTP API", Value: Text(&s.HTTP, "address"),
+		},
+		{
+			Name: "server.advertise_http", For: OfServer, Flag: "advertise-http",
+			Means: "`address` under which agents and other peers reach the API (default: --http)", Value: Text(&s.AdvertiseHTTP, "address"),
+		},
+		{
+			Name: "server.tls_cert", For: OfServer, Flag: "tls-cert",
+			Means: "`file` with a certificate chain (PEM) that browsers and clients without the cluster's authority are shown; read again when it changes; with --tls-key",
+			Value: Text(&s.Certificate, "file"),
+		},
+		{
+			Name: "server.tls_key", For: OfServer, Flag: "tls-key",
+			Means: "`file` with its private key (PEM)", Value: Text(&s.Key, "file"),
+		},
+		{
+			Name: "server.hosts", For: OfServer, Flag: "hosts",
+			Means: "`name,...` under which clients may reach the API, in addition to the names of its addresses and of its certificate, and with authentication IP addresses: " +
+				"requests with another name in their Host header are refused",
+			Value: List(&s.Hosts, "names"),
+		},
+		{
+			Name: "server.listen", For: OfServer, Flag: "listen",
+			Means: "`address` to listen on for other peers", Value: Text(&s.Listen, "address"),
+		},
+		{
+			Name: "server.advertise", For: OfServer, Flag: "advertise",
+			Means: "`address` under which other peers reach this one (default: --listen)", Value: Text(&s.Advertise, "address"),
+		},
+		{
+			Name: "server.gossip", For: OfServer, Flag: "gossip",
+			Means: gossipMeans, Value: Text(&s.GossipListen, "address"),
+		},
+		{
+			Name: "server.advertise_gossip", For: OfServer, Flag: "advertise-gossip",
+			Means: gossipAdvertiseMeans, Value: Text(&s.GossipAdvertise, "address"),
 		},
 	}
 }

@@ -224,8 +224,12 @@ func Reports(list []model.Progress) error {
 	for i := range list {
 		p := &list[i]
 		if p.Address != "" {
-			if _, err := model.ParseIP(p.Address); err != nil {
-				return Problem("report's address", "an IP address at which other ranks can reach this one: "+err.Error())
+			host := p.Address
+			if strings.Contains(host, ":") { // IPv6
+				host = "[" + host + "]"
+			}
+			if err := model.CheckHostPort(host + ":1"); err != nil {
+				return Problem("report's address", "an IP address or a host name at which other ranks can reach this one")
 			}
 		}
 		if p.Phase < model.RankTaken || p.Phase > model.RankNever ||

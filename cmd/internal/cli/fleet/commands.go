@@ -16,9 +16,10 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// Commands returns the commands of this package; showQueue prints the queue for berth top.
-func Commands(showQueue func(io.Writer, *wire.Queue) error) []*cobra.Command {
+// Commands returns the commands of this package; showQueue prints the queue for berth top, and ofCluster are more commands
+// of berth cluster.
+func Commands(showQueue func(io.Writer, *wire.Queue) error, ofCluster ...*cobra.Command) []*cobra.Command {
 	return []*cobra.Command{
-		newNodes(), newDrain(), newCordon(), newUndrain(), newNode(), newReserve(), newPeers(), newCluster(), newTop(showQueue),
+		newNodes(), newDrain(), newCordon(), newUndrain(), newNode(), newReserve(), newPeers(), newCluster(ofCluster), newTop(showQueue),
 	}
 }

@@ -49,10 +49,18 @@ func showNodes(w io.Writer, n *wire.Nodes) error {
 	for i := range n.Nodes {
 		v := &n.Nodes[i]
 		t.Add(v.ID, v.State, fmt.Sprintf("%d/%d", v.FreeGPUs, v.GPUCount), v.GPUType, strconv.FormatInt(v.Jobs, 10), v.Health,
-			table.Clock(v.LastSeen, time.Now()), joined(v.Reason, whose(v), plans(v)))
+			table.Clock(v.LastSeen, time.Now()), joined(v.Reason, hint(v.Gossip), whose(v), plans(v)))
 	}
 	_, err := t.WriteTo(w)
 	return err
+}
+
+// hint returns what is worth a word of what gossip says.
+func hint(gossip string) string {
+	if gossip == "silent" {
+		return "silent in gossip"
+	}
+	return ""
 }
 
 // whose returns the only user whose jobs a node runs; empty: it runs those of all users.
@@ -127,7 +135,7 @@ func peerChange(verb, short string, change func(client.Members, context.Context,
 }
 
 // newCluster returns the commands about the cluster as a whole.
-func newCluster() *cobra.Command {
+func newCluster(more []*cobra.Command) *cobra.Command {
 	c := &cli.Connection{}
 	status := &cobra.Command{
 		Use: "status", Short: "Show the peers, and what the loss of one more would mean", Args: cli.NoArgs,
@@ -137,8 +145,8 @@ func newCluster() *cobra.Command {
 		},
 	}
 	c.BindReading(status)
-	cmd := &cobra.Command{Use: "cluster", Short: "Show the state of the cluster as a whole", Args: cli.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
-	cmd.AddCommand(status)
+	cmd := &cobra.Command{Use: "cluster", Short: "Show the state of the cluster as a whole, and recover it", Args: cli.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	cmd.AddCommand(append([]*cobra.Command{status}, more...)...)
 	return cmd
 }
 
@@ -182,6 +190,7 @@ func showPeers(w io.Writer, p *wire.Peers) error {
 		if !v.Reachable {
 			state, lag = "unreachable", ""
 		}
+		state = strings.Join(slices.DeleteFunc([]string{state, hint(v.Gossip)}, func(s string) bool { return s == "" }), ", ")
 		t.Add(v.Name, v.Role, map[bool]string{true: "yes", false: "no"}[v.Voter], state, strconv.FormatUint(p.Term, 10), applied, lag, clockOffset(v.ClockOffset), v.Address, v.Version)
 	}
 	if _, err := t.WriteTo(w); err != nil {

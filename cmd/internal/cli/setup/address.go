@@ -13,9 +13,10 @@ import (
 
 // Ports of a machine, the same on all of them.
 const (
-	portPeer  = 7000
-	portAgent = 7001
-	portAPI   = 10000
+	portPeer   = 7000
+	portAgent  = 7001
+	portGossip = 7002 // UDP and TCP
+	portAPI    = 10000
 )
 
 // elsewhere is an address for documentation (RFC 5737), which leads the way that packets to other networks take. Nothing

@@ -111,10 +111,10 @@ func (m *machine) socket() string { return "unix:" + filepath.Join(m.data, trust
 
 // peerSections returns the settings of a peer.
 func peerSections(m *machine, at place, how entry) []section {
-	peers, api := at.at(portPeer), at.at(portAPI)
-	server := section{"server", []entry{{"id", m.name}, {"data_dir", m.data}, {"listen", peers.bind}, {"http", api.bind}}}
+	peers, api, gossip := at.at(portPeer), at.at(portAPI), at.at(portGossip)
+	server := section{"server", []entry{{"id", m.name}, {"data_dir", m.data}, {"listen", peers.bind}, {"http", api.bind}, {"gossip", gossip.bind}}}
 	if !at.own {
-		server.entries = append(server.entries, entry{"advertise", peers.reached}, entry{"advertise_http", api.reached})
+		server.entries = append(server.entries, entry{"advertise", peers.reached}, entry{"advertise_http", api.reached}, entry{"advertise_gossip", gossip.reached})
 	}
 	server.entries = append(server.entries, how)
 	return []section{server, {"auth", []entry{{"enabled", true}}}}

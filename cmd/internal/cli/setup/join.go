@@ -257,7 +257,7 @@ func (j *joiner) answer(body *memberwire.Join, at place) (stop func(), err error
 
 // material returns what this machine keeps, after checks of the answer.
 func (j *joiner) material(joined *memberwire.Joined, key crypto.Signer, authority *x509.Certificate, known *trust.Material) (*trust.Material, error) {
-	own := &trust.Material{Key: key}
+	own := &trust.Material{Key: key, Gossip: joined.Gossip}
 	var err error
 	if own.Certificate, err = x509.ParseCertificate(joined.Certificate); err != nil {
 		return nil, err
@@ -302,10 +302,10 @@ func (j *joiner) sections(at place, joined *memberwire.Joined) []section {
 	if j.role == trust.RolePeer {
 		return peerSections(&j.machine, at, entry{"join", raft})
 	}
-	own := at.at(portAgent)
-	agent := section{"agent", []entry{{"node", j.name}, {"data_dir", j.data}, {"peers", api}, {"listen", own.bind}}}
+	own, gossip := at.at(portAgent), at.at(portGossip)
+	agent := section{"agent", []entry{{"node", j.name}, {"data_dir", j.data}, {"peers", api}, {"listen", own.bind}, {"gossip", gossip.bind}}}
 	if !at.own {
-		agent.entries = append(agent.entries, entry{"advertise", own.reached})
+		agent.entries = append(agent.entries, entry{"advertise", own.reached}, entry{"advertise_gossip", gossip.reached})
 	}
 	return []section{agent}
 }

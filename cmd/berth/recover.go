@@ -1,0 +1,103 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-gpu/berth/cluster"
+	"github.com/berth-gpu/berth/cluster/archive"
+	"github.com/berth-gpu/berth/cluster/raftstore"
+	"github.com/berth-gpu/berth/cmd/internal/cli"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/trust"
+)
+
+const recoverLong = `Let one peer go on alone after a majority of the peers is lost for good. Run this on the machine
+of the peer with the newest state, while its server is stopped: without --yes it shows what the
+peer has. Jobs and queue stay; what only the lost peers had acknowledged is lost.
+
+The generation of the cluster is raised, so that peers that were lost can neither vote nor
+serve when they come back: give their machines empty data folders, and let them join again.
+Agents follow by themselves, and their jobs go on.`
+
+// recovery is the peer of berth cluster recover.
+type recovery struct {
+	data    string
+	address string
+	sure    bool
+}
+
+func newRecover() *cobra.Command {
+	r := &recovery{}
+	cmd := &cobra.Command{
+		Use: "recover", Short: "Let one peer go on alone after the loss of a majority", Long: recoverLong, Args: cli.NoArgs,
+		Example: "  berth cluster recover --address 10.0.0.2:7000\n  berth cluster recover --address 10.0.0.2:7000 --yes",
+		RunE:    func(cmd *cobra.Command, _ []string) error { return r.run(cmd.OutOrStdout()) },
+	}
+	cmd.Flags().StringVar(&r.data, "data-dir", "/var/lib/berth/server", "data `folder` of the peer, whose server is stopped")
+	cmd.Flags().StringVar(&r.address, "address", "", "`address` under which other peers will reach this one, as in server.listen or server.advertise")
+	cmd.Flags().BoolVar(&r.sure, "yes", false, "do it")
+	return cmd
+}
+
+func (r *recovery) run(out io.Writer) (err error) {
+	if err := cli.CheckOwnAddress(r.address); err != nil {
+		return cli.Usage("--address: %w", err)
+	}
+	dir := filepath.Join(r.data, trust.Subfolder)
+	m, err := trust.Load(dir)
+	if err != nil {
+		return fmt.Errorf("%s: %w", r.data, err)
+	}
+	own, err := m.Identity()
+	switch {
+	case err != nil:
+		return err
+	case own.Role != trust.RolePeer:
+		return cli.Usage("%s is the folder of a %s: only a peer can be recovered", r.data, own.Role)
+	}
+	log := slog.New(slog.DiscardHandler)
+	store, err := raftstore.Open(raftstore.Options{Dir: r.data, PeerID: own.Name, ClusterID: own.Cluster, Logger: log})
+	if err != nil {
+		return explainStore(err)
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	last, err := store.Logs().LastIndex()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "Peer %s of cluster %s, generation %d: the newest entry of its log is %d.\n", own.Name, own.Cluster, m.Generation, last)
+	if !r.sure {
+		return cli.Usage("nothing was changed: compare this entry with those of other peers that are left, and run this with --yes where the number is greatest")
+	}
+	next, err := raised(m, own)
+	if err != nil {
+		return err
+	}
+	if err := trust.Save(dir, next); err != nil { // first: a recovered peer of the former generation would be a second cluster
+		return err
+	}
+	s, err := cluster.Recover(cluster.Config{
+		Self:   model.Peer{ID: model.PeerID(own.Name), RaftAddress: r.address},
+		Stores: cluster.Stores{Log: store.Logs(), Stable: store.Stable(), Snapshots: store.Snapshots()}, Logger: log,
+		Archive: archive.New(archive.Config{Path: filepath.Join(r.data, "archive", "archive.db"), Log: log, Verify: raftstore.VerifyBolt}),
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "Peer %s is the only peer of the cluster now, in generation %d, with %d jobs in its state.\n"+
+		"Start the server. Then let other machines join with empty data folders and other names: berth token join peer\n", own.Name, next.Generation, s.Jobs.Len())
+	return nil
+}
+
+// raised returns the material of a peer in the next generation.
+func raised(m *trust.Material, own trust.Identity) (*trust.Material, error) {
+	higher := *m
+	higher.Generation++
+	return higher.Certify(trust.Member{Role: trust.RolePeer, Name: own.Name, Names: trust.NamesOf(m.Certificate), Life: trust.LifeOf(m.Certificate)}, now())
+}
