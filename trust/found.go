@@ -76,7 +76,7 @@ func Open(dir string, role Role, name string, now func() time.Time, revoked Revo
 	case role == RolePeer && m.Authority == nil:
 		return nil, errors.New(dir + " lacks the key of the authority, which every peer has: renew the certificate with berth join --renew")
 	case now().After(m.Certificate.NotAfter):
-		return nil, fmt.Errorf("the certificate in %s expired at %s and this machine's clock shows %s: correct the clock, or renew the certificate: berth join --renew, with a token for this name (berth token join --name)",
+		return nil, fmt.Errorf("the certificate in %s expired at %s and this machine's clock shows %s: correct the clock, or renew the certificate: berth join --renew, with a token for this name (berth token join peer or node, --name NAME)",
 			dir, stamp(m.Certificate.NotAfter), stamp(now()))
 	}
 	return NewCredentials(m, now, revoked)

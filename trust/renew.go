@@ -118,7 +118,7 @@ func (r *Renewal) check(old *Material, key crypto.Signer, answer *Signed) (*Mate
 		return nil, err
 	}
 	if len(answer.Authorities) > 0 {
-		if next.Authorities, err = DecodeCertificates(answer.Authorities, maxAuthorities); err != nil {
+		if next.Authorities, err = DecodeCertificates(answer.Authorities, MaxAuthorities); err != nil {
 			return nil, err
 		}
 	}
@@ -138,9 +138,9 @@ func (r *Renewal) check(old *Material, key crypto.Signer, answer *Signed) (*Mate
 	return &next, err
 }
 
-// maxAuthorities is how many authorities a machine trusts at once, at most: the present one, and during a rotation the
+// MaxAuthorities is how many authorities a machine trusts at once, at most: the present one, and during a rotation the
 // next and the former one.
-const maxAuthorities = 3
+const MaxAuthorities = 3
 
 // SignFor returns the certificate of a member for a request, by the authority of this machine. The certificate is
 // valid for a second at least, and for [Life] at most.

@@ -126,19 +126,9 @@ func askSign(calls *client.Agent) trust.Sign {
 	}
 }
 
-// secureDial returns what dials with a TLS configuration, for transports of HTTP: these take the connection as a plain
-// one, so that their URLs begin with http.
-func secureDial(config *tls.Config) func(ctx context.Context, network, address string) (net.Conn, error) {
-	return func(ctx context.Context, _, address string) (net.Conn, error) {
-		ctx, cancel := context.WithTimeout(ctx, cli.HTTPDialLimit)
-		defer cancel()
-		return trust.Dial(ctx, cli.DialPlain, address, config)
-	}
-}
-
 // agentDial returns what dials agents: the other side must be a node that has registered with the address.
 func agentDial(c *trust.Credentials, present func() state.State) func(ctx context.Context, network, address string) (net.Conn, error) {
-	dial := secureDial(c.NodeClient())
+	dial := cli.DialTLS(c.NodeClient())
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := dial(ctx, network, address)
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/trust"
 )
 
@@ -41,7 +42,7 @@ func TestAnAgentKeepsTheGeneration(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		conn, err := secureDial(agent.Client())(t.Context(), "tcp", address)
+		conn, err := cli.DialTLS(agent.Client())(t.Context(), "tcp", address)
 		if err != nil {
 			return err
 		}

@@ -36,7 +36,7 @@ func (*MakeToken) Kind() Kind { return KindMakeToken }
 
 // Validate checks names and role.
 func (b *MakeToken) Validate() error {
-	machine := b.Role.Valid() && !b.Role.Human()
+	machine := b.Role.Machine()
 	switch {
 	case b.Hash.IsZero():
 		return valid.Problem("token", "256 random bits")

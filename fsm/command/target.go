@@ -123,7 +123,7 @@ func (b *ReleaseAllocation) Target() string { return target.Allocation(b.ID) }
 
 // Target returns the user, or the machine that may join.
 func (b *MakeToken) Target() string {
-	if b.Role.Valid() && !b.Role.Human() {
+	if b.Role.Machine() {
 		return membership.Member{Role: b.Role, Name: b.User}.String()
 	}
 	return target.User(b.User)

@@ -39,7 +39,7 @@ type Token struct {
 }
 
 // Joins reports whether the token lets a machine join the cluster.
-func (t *Token) Joins() bool { return t.Role.Valid() && !t.Role.Human() }
+func (t *Token) Joins() bool { return t.Role.Machine() }
 
 // Of returns the user of the token, and whether it is a user's, not a machine's.
 func (t *Token) Of() (user string, human bool) {

@@ -36,6 +36,9 @@ func (r Role) Valid() bool { return r >= RoleViewer && r <= RolePeer }
 // Human reports whether r is a role of users and services, not of machines.
 func (r Role) Human() bool { return r >= RoleViewer && r <= RoleAdmin }
 
+// Machine reports whether r is a role of machines: a token with the role lets one machine join the cluster.
+func (r Role) Machine() bool { return r.Valid() && !r.Human() }
+
 // Covers reports whether a caller with the role may use what requires least.
 func (r Role) Covers(least Role) bool {
 	if !r.Human() || !least.Human() {

@@ -127,18 +127,15 @@ func (a people) make(ctx context.Context, in *core.BodyInput, body *wire.MakeTok
 	return &core.Answer[wire.MadeToken]{Index: index, Body: out}, nil
 }
 
-// joins reports whether tokens of a role let a machine join.
-func joins(role model.Role) bool { return (&model.Token{Role: role}).Joins() }
-
 // expiry returns when a new token expires; 0: never.
 func (a people) expiry(role model.Role, asked *wire.Lifetime) (model.Time, error) {
 	usual, most, text := tokenLife, 10*model.MaxDuration, "must be a minute to 10 years, or never"
-	if joins(role) {
+	if role.Machine() {
 		usual, most, text = joinLife, joinMost, "must be a minute to 7 days for the token of a machine"
 	}
 	life := time.Duration(intake.Or(asked, usual))
 	switch {
-	case life == 0 && !joins(role):
+	case life == 0 && !role.Machine():
 		return 0, nil
 	case life < time.Minute || life > most:
 		return 0, problem.Invalid("expires_in", text)
@@ -149,7 +146,7 @@ func (a people) expiry(role model.Role, asked *wire.Lifetime) (model.Time, error
 // draw draws a token and returns what the cluster keeps of it. That of a machine contains the hash of the authority's
 // key.
 func (a people) draw(role model.Role) (secret string, hash model.Hash, err error) {
-	if !joins(role) {
+	if !role.Machine() {
 		secret = auth.NewToken()
 		return secret, auth.HashOf(secret), nil
 	}

@@ -148,7 +148,7 @@ func (v *Login) authorities() ([]*x509.Certificate, error) {
 	if v.Authority == "" {
 		return nil, nil
 	}
-	list, err := trust.DecodeCertificates([]byte(v.Authority), maxAuthorities)
+	list, err := trust.DecodeCertificates([]byte(v.Authority), trust.MaxAuthorities)
 	if err != nil {
 		return nil, fmt.Errorf("the stored login %s does not hold the certificates of an authority: log in again with berth login %s: %w", v.Name, v.Name, err)
 	}

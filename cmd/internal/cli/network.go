@@ -24,9 +24,6 @@ func DialPlain(ctx context.Context, network, address string) (net.Conn, error) {
 	return (&net.Dialer{Timeout: HTTPDialLimit}).DialContext(ctx, network, address)
 }
 
-// maxAuthorities bounds the certificates of a cluster's authority: during a rotation there are several.
-const maxAuthorities = 3
-
 // dialOf returns what connects to peers at these addresses: by TLS if a file names the authority of their cluster, and
 // else in plain text, which is refused for other machines. Tokens and commands must not be readable on a network.
 func dialOf(addresses []string, authority string) (Dial, error) {
@@ -46,7 +43,7 @@ func dialOf(addresses []string, authority string) (Dial, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := trust.DecodeCertificates(text, maxAuthorities)
+	list, err := trust.DecodeCertificates(text, trust.MaxAuthorities)
 	if err != nil {
 		return nil, fmt.Errorf("%s does not hold the certificates of an authority: %w", authority, err)
 	}
@@ -63,7 +60,8 @@ func DialSocket(path string) Dial {
 // dialKnown returns what connects to peers of the cluster of these authorities.
 func dialKnown(list []*x509.Certificate) Dial { return DialTLS(trust.Visitor(list, time.Now)) }
 
-// DialTLS returns what connects by a TLS configuration.
+// DialTLS returns what connects by a TLS configuration, for transports of HTTP: these take the connection as a plain one,
+// so that their URLs begin with http.
 func DialTLS(c *tls.Config) Dial {
 	return func(ctx context.Context, _, address string) (net.Conn, error) {
 		ctx, cancel := context.WithTimeout(ctx, HTTPDialLimit)

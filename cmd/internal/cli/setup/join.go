@@ -262,7 +262,7 @@ func (j *joiner) material(joined *memberwire.Joined, key crypto.Signer, authorit
 	if own.Certificate, err = x509.ParseCertificate(joined.Certificate); err != nil {
 		return nil, err
 	}
-	if own.Authorities, err = trust.DecodeCertificates([]byte(joined.Authorities), 3); err != nil {
+	if own.Authorities, err = trust.DecodeCertificates([]byte(joined.Authorities), trust.MaxAuthorities); err != nil {
 		return nil, err
 	}
 	i, err := own.Identity()

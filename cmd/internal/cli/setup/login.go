@@ -164,7 +164,7 @@ func (l *login) dial(v *cli.Login) (cli.Dial, func() []*x509.Certificate, error)
 		if err != nil {
 			return nil, nil, err
 		}
-		list, err := trust.DecodeCertificates(text, 3)
+		list, err := trust.DecodeCertificates(text, trust.MaxAuthorities)
 		if err != nil {
 			return nil, nil, fmt.Errorf("%s does not hold the certificates of an authority: %w", l.authority, err)
 		}

@@ -55,7 +55,7 @@ func MakeToken(t *tx.Tx, b *command.MakeToken) command.Result {
 	case b.Spend.IsZero() && t.Tokens.Size()-len(old) >= model.MaxTokens:
 		return tx.Refuse(model.CodeLimit, "there are %d tokens, no more fit: revoke some that are not in use", model.MaxTokens)
 	}
-	if b.Role == model.RoleNone || b.Role.Human() {
+	if !b.Role.Machine() {
 		own := tx.KeysWhere(t.Tokens.Now().All(), func(v *model.Token) bool { return v.User == b.User && v.Good(t.Clock) })
 		if len(own) >= state.MaxTokensOf {
 			return tx.Refuse(model.CodeLimit, "user %s has %d tokens, as many as one user may have: revoke some", b.User, len(own))

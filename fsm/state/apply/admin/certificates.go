@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"strings"
 	"time"
 
 	"github.com/berth-gpu/berth/fsm/command"
@@ -49,8 +50,8 @@ func spendToken(t *tx.Tx, b *command.RecordCertificate, member bool) command.Res
 		return tx.Refuse(model.CodeDenied, "the join token is for %s, not for %s: use that name, or make a token for this one with berth token join",
 			membership.Member{Role: token.Role, Name: token.User}, b.Member)
 	case token.User == "" && known:
-		return tx.Refuse(model.CodeConflict, "%s is a member already: choose another name, or let this machine take its place with a token for the name: berth token join --name %s",
-			b.Member, b.Member.Name)
+		return tx.Refuse(model.CodeConflict, "%s is a member already: choose another name, or let this machine take its place with a token for the name: berth token join %s",
+			b.Member, strings.Replace(b.Member.String(), " ", " --name ", 1))
 	}
 	t.Tokens.Delete(b.Token)
 	return tx.OK()
