@@ -148,7 +148,7 @@ func (h *host) harms() (remove, empty func(names ...string) func() error) {
 	empty = func(names ...string) func() error {
 		return func() (err error) {
 			for _, name := range names {
-				err = errors.Join(err, os.Truncate(filepath.Join(h.dir, name), 0))
+				err = errors.Join(err, os.WriteFile(filepath.Join(h.dir, name), nil, 0o600)) // the agent may not have written one yet
 			}
 			return err
 		}
