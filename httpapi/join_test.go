@@ -11,8 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/model/membership"
+	"github.com/berth-gpu/berth/fsm/state/statetest"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/forward"
 	"github.com/berth-gpu/berth/httpapi/memberwire"
@@ -94,8 +96,16 @@ func TestMachinesJoinWithATokenOnce(t *testing.T) {
 			t.Errorf("%s: another machine with the token: %v", role, err)
 		}
 	}
-	token := lead.joinToken(&wire.MakeToken{Role: "agent", User: "gpu7"})
-	_, err := client.MembersOf(follower.plain()).Join(t.Context(), lead.newJoin(t, token, "gpu7"))
+	token := lead.joinToken(&wire.MakeToken{Role: "agent"})
+	request, err := json.Marshal(lead.newJoin(t, token, "gpu6"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the answer is lost, and the client sends the request again
+		lead.do(http.MethodPost, "/cluster/join", string(request), "Idempotency-Key", "one-join").into(new(memberwire.Joined))
+	}
+	token = lead.joinToken(&wire.MakeToken{Role: "agent", User: "gpu7"})
+	_, err = client.MembersOf(follower.plain()).Join(t.Context(), lead.newJoin(t, token, "gpu7"))
 	if state := lead.State(); err != nil || !state.Certificates.Has(membership.Member{Role: model.RoleAgent, Name: "gpu7"}) {
 		t.Errorf("through a follower: %v", err)
 	}
@@ -191,16 +201,23 @@ func TestChangesOfPeers(t *testing.T) {
 		"/cluster/peers/p9":         {http.MethodDelete, wire.CodeNotFound, "no peer p9"},
 		"/cluster/peers/p9/lead":    {http.MethodPost, wire.CodeNotFound, "no peer p9"},
 		"/cluster/peers/p9/promote": {http.MethodPost, wire.CodeNotFound, "no peer p9"},
+		"/cluster/peers/p2/promote": {http.MethodPost, "", "has a vote already"},
 		"/cluster/peers/p1":         {http.MethodDelete, model.CodeConflict.String(), "0 of 1 voters would be up"},
 	} {
 		if got := s.do(v.method, path, ""); got.header.Get(wire.HeaderCode) != v.code || !strings.Contains(string(got.body), v.text) {
 			t.Errorf("%s: %d %s", path, got.status, got.body)
 		}
 	}
-	for path, method := range map[string]string{"/cluster/peers/p2": http.MethodDelete, "/cluster/peers/p2/lead": http.MethodPost, "/cluster/peers/p1/lead": http.MethodPost, "/cluster/peers/p2/promote": http.MethodPost} {
+	for path, method := range map[string]string{"/cluster/peers/p2": http.MethodDelete, "/cluster/peers/p2/lead": http.MethodPost, "/cluster/peers/p1/lead": http.MethodPost} {
 		if got := s.do(method, path, ""); got.status != http.StatusOK {
 			t.Errorf("%s: %d %s", path, got.status, got.body)
 		}
+	}
+	s.with(func(c *statetest.Cluster) { // another peer has removed p3, and was cut off before it revoked the certificates
+		c.Do(&command.RecordCertificate{Member: membership.Member{Role: model.RolePeer, Name: "p3"}, Serial: "01", Key: model.Hash{1}, Issued: c.Now, Expires: c.Now + 1})
+	})
+	if got := s.do(http.MethodDelete, "/cluster/peers/p3", ""); got.status != http.StatusOK {
+		t.Errorf("the rest of a removal: %d %s", got.status, got.body)
 	}
 	slices.Sort(s.moved)
 	if want := []string{"remove p2", "transfer p2"}; !slices.Equal(s.moved, want) {

@@ -74,10 +74,10 @@ func Open(dir string, role Role, name string, now func() time.Time, revoked Revo
 	case name != "" && own.Name != name:
 		return nil, fmt.Errorf("%s is the folder of %s %q, and this is %q: name that one, or another data folder", dir, role, own.Name, name)
 	case role == RolePeer && m.Authority == nil:
-		return nil, errors.New(dir + " lacks the key of the authority, which every peer has: renew the certificate with berth join --renew")
+		return nil, errors.New(dir + " lacks the key of the authority, which every peer has: renew the certificate with berth join peer --renew")
 	case now().After(m.Certificate.NotAfter):
-		return nil, fmt.Errorf("the certificate in %s expired at %s and this machine's clock shows %s: correct the clock, or renew the certificate: berth join --renew, with a token for this name (berth token join peer or node, --name NAME)",
-			dir, stamp(m.Certificate.NotAfter), stamp(now()))
+		return nil, fmt.Errorf("the certificate in %s expired at %s and this machine's clock shows %s: correct the clock, or renew the certificate: berth join %s --renew, with a token for this name (berth token join %s --name %s)",
+			dir, stamp(m.Certificate.NotAfter), stamp(now()), role, role, own.Name)
 	}
 	return NewCredentials(m, now, revoked)
 }

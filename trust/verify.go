@@ -101,21 +101,21 @@ func (r *Rules) check(leaf *x509.Certificate, i Identity) error {
 	case i.Cluster != r.Cluster:
 		return refused(FaultCluster, "the certificate of %s is of cluster %s, and this is cluster %s: correct the address, or let that machine join this cluster with an empty data folder",
 			holder, i.Cluster, r.Cluster)
+	case r.Role != "" && i.Role != r.Role:
+		return refused(FaultRole, "the certificate is that of %s, and a %s is expected there: correct the address", holder, r.Role)
 	case newer && i.Role == RolePeer:
 		return refused(FaultGeneration, "the certificate of %s is of generation %d, and this machine has generation %d: the cluster was recovered without this machine; "+
 			"give this machine an empty data folder, and let it join again under another name", holder, i.Generation, r.Generation)
 	case newer, i.Role == RolePeer && i.Generation < r.Generation:
 		return refused(FaultGeneration, "the certificate of %s is of generation %d, and the cluster has generation %d: that machine was left behind by a recovery; "+
 			"give that machine an empty data folder, and let it join again under another name", holder, i.Generation, r.Generation)
-	case r.Role != "" && i.Role != r.Role:
-		return refused(FaultRole, "the certificate is that of %s, and only a %s may use this port", holder, r.Role)
 	case r.Name != "" && i.Name != r.Name:
 		return refused(FaultName, "the certificate is that of %s, and %q was expected: another machine has this address, or the certificate was copied", holder, r.Name)
 	case r.Now.Before(leaf.NotBefore):
 		return refused(FaultEarly, "the certificate of %s is valid from %s and this machine's clock shows %s: correct the clock that is wrong", holder, stamp(leaf.NotBefore), stamp(r.Now))
 	case r.Now.After(leaf.NotAfter):
-		return refused(FaultExpired, "the certificate of %s expired at %s and this machine's clock shows %s: correct the clock, or let that machine renew its certificate: berth join --renew",
-			holder, stamp(leaf.NotAfter), stamp(r.Now))
+		return refused(FaultExpired, "the certificate of %s expired at %s and this machine's clock shows %s: correct the clock, or let that machine renew its certificate: berth join %s --renew",
+			holder, stamp(leaf.NotAfter), stamp(r.Now), i.Role)
 	case r.Revoked != nil && r.Revoked(i, IssuedAt(leaf)):
 		return refused(FaultRevoked, "the certificate of %s (serial %s) was revoked: the machine was removed from the cluster, or another has its place; let this machine join again with a new token", holder, Serial(leaf))
 	}
@@ -129,7 +129,7 @@ func (r *Rules) signed(leaf *x509.Certificate, i Identity) error {
 		usage = x509.ExtKeyUsageServerAuth
 	}
 	if !slices.Contains(leaf.ExtKeyUsage, usage) {
-		return refused(FaultUsage, "the certificate of %s %s is not for this side of a connection: let that machine renew its certificate with berth join --renew", i.Role, i.Name)
+		return refused(FaultUsage, "the certificate of %s %s is not for this side of a connection: let that machine renew its certificate with berth join %s --renew", i.Role, i.Name, i.Role)
 	}
 	pool := x509.NewCertPool()
 	for _, root := range r.Roots {

@@ -311,9 +311,13 @@ func (a *agent) live(ctx context.Context, c node.Config, past node.History, l ne
 	}
 	if heard != nil {
 		go heard.watch(ctx, func() {
-			if list := heard.peers(); len(list) > 0 {
-				calls.SetPeers(list)
+			list := heard.peers()
+			for _, p := range a.Peers { // gossip may know a part of them only
+				if !slices.Contains(list, p) {
+					list = append(list, p)
+				}
 			}
+			calls.SetPeers(list)
 		})
 	}
 	go func() {

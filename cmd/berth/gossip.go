@@ -47,7 +47,8 @@ func (h *holding) checkGossip(section string, g config.Gossip) {
 	}
 }
 
-// startGossip announces a member to the others; nil: no address is set, or the machine has no key. seeds are addresses of
+// startGossip announces a member to the others; nil: no address is set, the address has no IP address now, or the machine
+// has no key. seeds are addresses of
 // members, of any of their ports.
 func startGossip(g config.Gossip, dir, cluster string, meta gossip.Meta, seeds []string, log *slog.Logger) (*rumours, error) {
 	if g.GossipListen == "" {
@@ -58,7 +59,7 @@ func startGossip(g config.Gossip, dir, cluster string, meta gossip.Meta, seeds [
 		return nil, err
 	}
 	if len(m.Gossip) == 0 {
-		log.Warn("no_gossip", "why", "this machine has no key of gossip", "remedy", "renew the certificate, or join again (berth join --renew)")
+		log.Warn("no_gossip", "why", "this machine has no key of gossip", "remedy", "renew the certificate, or let this machine renew it (berth join peer or node, --renew)")
 		return nil, nil //nolint:nilnil // documented
 	}
 	bind, err := netip.ParseAddrPort(g.GossipListen)
@@ -70,8 +71,9 @@ func startGossip(g config.Gossip, dir, cluster string, meta gossip.Meta, seeds [
 	}
 	if g.GossipAdvertise != "" {
 		at, err := net.ResolveUDPAddr("udp", g.GossipAdvertise)
-		if err != nil {
-			return nil, fmt.Errorf("%s: cannot be resolved: %w", g.GossipAdvertise, err)
+		if err != nil { // gossip gives hints only, and a name server may be late
+			log.Warn("no_gossip", "why", "the address cannot be resolved", "address", g.GossipAdvertise, "err", err, "remedy", "start again once the name has an address, or advertise an IP address")
+			return nil, nil //nolint:nilnil // documented
 		}
 		c.Advertise = at.AddrPort()
 	}

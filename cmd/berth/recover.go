@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -37,7 +39,7 @@ func newRecover() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "recover", Short: "Let one peer go on alone after the loss of a majority", Long: recoverLong, Args: cli.NoArgs,
 		Example: "  berth cluster recover --address 10.0.0.2:7000\n  berth cluster recover --address 10.0.0.2:7000 --yes",
-		RunE:    func(cmd *cobra.Command, _ []string) error { return r.run(cmd.OutOrStdout()) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return r.run(cmd.OutOrStdout(), cmd.ErrOrStderr()) },
 	}
 	cmd.Flags().StringVar(&r.data, "data-dir", "/var/lib/berth/server", "data `folder` of the peer, whose server is stopped")
 	cmd.Flags().StringVar(&r.address, "address", "", "`address` under which other peers will reach this one, as in server.listen or server.advertise")
@@ -45,7 +47,7 @@ func newRecover() *cobra.Command {
 	return cmd
 }
 
-func (r *recovery) run(out io.Writer) (err error) {
+func (r *recovery) run(out, errs io.Writer) (err error) {
 	if err := cli.CheckOwnAddress(r.address); err != nil {
 		return cli.Usage("--address: %w", err)
 	}
@@ -61,19 +63,22 @@ func (r *recovery) run(out io.Writer) (err error) {
 	case own.Role != trust.RolePeer:
 		return cli.Usage("%s is the folder of a %s: only a peer can be recovered", r.data, own.Role)
 	}
-	log := slog.New(slog.DiscardHandler)
+	if err := ownedHere(r.data); err != nil {
+		return err
+	}
+	log := slog.New(slog.NewTextHandler(errs, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	store, err := raftstore.Open(raftstore.Options{Dir: r.data, PeerID: own.Name, ClusterID: own.Cluster, Logger: log})
 	if err != nil {
 		return explainStore(err)
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	last, err := store.Logs().LastIndex()
+	term, index, err := store.Newest()
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "Peer %s of cluster %s, generation %d: the newest entry of its log is %d.\n", own.Name, own.Cluster, m.Generation, last)
+	fmt.Fprintf(out, "Peer %s of cluster %s, generation %d: its newest entry is of term %d, with index %d.\n", own.Name, own.Cluster, m.Generation, term, index)
 	if !r.sure {
-		return cli.Usage("nothing was changed: compare this entry with those of other peers that are left, and run this with --yes where the number is greatest")
+		return cli.Usage("nothing was changed: compare with the other peers that are left, and run this with --yes where the term is greatest, and of those where the index is")
 	}
 	next, err := raised(m, own)
 	if err != nil {
@@ -88,10 +93,22 @@ func (r *recovery) run(out io.Writer) (err error) {
 		Archive: archive.New(archive.Config{Path: filepath.Join(r.data, "archive", "archive.db"), Log: log, Verify: raftstore.VerifyBolt}),
 	})
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %s is of generation %d already, and is recovered by running this again", err, r.data, next.Generation)
 	}
 	fmt.Fprintf(out, "Peer %s is the only peer of the cluster now, in generation %d, with %d jobs in its state.\n"+
 		"Start the server. Then let other machines join with empty data folders and other names: berth token join peer\n", own.Name, next.Generation, s.Jobs.Len())
+	return nil
+}
+
+// ownedHere returns an error if a folder belongs to another account than this one.
+func ownedHere(data string) error {
+	info, err := os.Stat(data)
+	if err != nil {
+		return err
+	}
+	if owner, is := info.Sys().(*syscall.Stat_t); is && owner.Uid != uint32(os.Geteuid()) {
+		return fmt.Errorf("nothing was changed: %s belongs to user id %d, and this command runs as %d: run it under that account, such as runuser -u berth -- berth cluster recover", data, owner.Uid, os.Geteuid())
+	}
 	return nil
 }
 

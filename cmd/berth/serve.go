@@ -92,11 +92,11 @@ func (s *service) Run(ctx context.Context) error {
 		return errors.Join(err, s.shutdown())
 	}
 	again.On(func(*config.Config) { s.web.api.TakeOver(next.api.terms) }, termsNames...)
+	go s.followAddress(ctx)
 	if err := s.enter(ctx); err != nil {
 		return errors.Join(err, s.shutdown())
 	}
 	go s.compare(ctx)
-	go s.followAddress(ctx)
 	select {
 	case <-ctx.Done():
 	case err := <-s.web.failed:
@@ -232,7 +232,11 @@ func (s *service) followAddress(ctx context.Context) {
 		try, cancel := context.WithTimeout(ctx, followEvery)
 		err := s.peer.Join(try, others)
 		cancel()
-		s.log.Info("address_changed", "peer", s.o.id, "address", s.o.advertise, "err", err)
+		if err != nil {
+			s.log.Warn("address_not_registered", "peer", s.o.id, "address", s.o.advertise, "err", err, "remedy", "the next try follows; a majority of the peers must be up")
+			continue
+		}
+		s.log.Info("address_changed", "peer", s.o.id, "address", s.o.advertise)
 	}
 }
 

@@ -44,6 +44,18 @@ func Find(method, path string) (Rule, bool) {
 	return rules[i], true
 }
 
+// smallBody bounds the body of a change that callers without a credential may ask for, in bytes: a peer keeps it until the
+// leader has answered.
+const smallBody = 16 << 10
+
+// MaxBody returns the bound on the body of a change, in bytes: the usual one, or less on an open route.
+func MaxBody(method, path string, usual int64) int64 {
+	if rule, known := Find(method, path); known && rule.Open() {
+		return min(smallBody, usual)
+	}
+	return usual
+}
+
 // Rules returns the table, by role.
 func Rules() []Rule {
 	return slices.Concat(openRules(), viewerRules(), userRules(), operatorRules(), adminRules(), agentRules())

@@ -24,6 +24,7 @@ import (
 	"github.com/berth-gpu/berth/cluster/soft"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/agentwire"
+	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/forward"
 	"github.com/berth-gpu/berth/httpapi/issue"
 	"github.com/berth-gpu/berth/httpapi/meter"
@@ -223,7 +224,7 @@ func (a *API) Document() huma.API {
 			if op.RequestBody == nil {
 				h = strict.Bodiless(a.Log, h)
 			}
-			h = Write{a.Forward.Wrap(a.noting(a.Gate.Confirm(op.Method, op.Path, h)), forward.Rule{MaxBody: MaxBody, Keyed: true})}
+			h = Write{a.Forward.Wrap(a.noting(a.Gate.Confirm(op.Method, op.Path, h)), forward.Rule{MaxBody: auth.MaxBody(op.Method, op.Path, MaxBody), Keyed: true})}
 		}
 		route.Handler(a.Around(op.Method, op.Path, h))
 	})

@@ -128,10 +128,10 @@ func (g *gate) caller(s *state.State, r *http.Request, rule auth.Rule) (*auth.Ca
 		return auth.Root(), nil
 	}
 	if secret == "" {
-		if rule.Open() { // probes neither pay for other requests nor wait for them
+		if rule.Open() && rule.Method == http.MethodGet { // probes neither pay for other requests nor wait for them
 			return &auth.Caller{}, nil
 		}
-		if f := g.slow(g.Addresses, networkOf(r), peers); f != nil {
+		if f := g.slow(g.Addresses, networkOf(r), peers); f != nil || rule.Open() {
 			return &auth.Caller{}, f
 		}
 		return &auth.Caller{}, problem.Refuse(wire.CodeUnauthenticated, "authentication is required: send a token as Authorization: Bearer, "+auth.HeaderToken+" or "+auth.HeaderKey+" (for the command line: BERTH_TOKEN)")
@@ -142,17 +142,17 @@ func (g *gate) caller(s *state.State, r *http.Request, rule auth.Rule) (*auth.Ca
 		return caller, g.slow(g.Agents, string(caller.Credential[:]), peers)
 	case caller.Kind != auth.Unidentified: // a known caller pays only from its own bucket
 		return caller, g.slow(g.Callers, string(caller.Credential[:]), peers)
-	case rule.Open():
+	case rule.Open() && rule.Method == http.MethodGet:
 		return caller, nil
 	}
 	if f := g.slow(g.Addresses, networkOf(r), peers); f != nil {
 		return caller, f
 	}
-	caller, f := g.newer(r.Context(), peer.Default, auth.HashOf(secret))
-	switch {
-	case caller.Kind != auth.Unidentified:
+	if rule.Open() {
 		return caller, nil
-	case f != nil:
+	}
+	caller, f := g.newer(r.Context(), peer.Default, auth.HashOf(secret))
+	if f != nil || caller.Kind != auth.Unidentified {
 		return caller, f
 	}
 	return caller, problem.Refuse(wire.CodeUnauthenticated, "this token or key is unknown to this peer, was revoked or has expired: ask an admin for another")
@@ -193,7 +193,7 @@ func (g *gate) passedOn(s *state.State, r *http.Request, rule auth.Rule) (*auth.
 		return &auth.Caller{}, problem.Refuse(wire.CodeMalformed, err.Error())
 	case secret == "" && g.local(r):
 		return auth.Root(), nil
-	case secret == "" && rule.Open():
+	case rule.Open(): // whatever a header says
 		return &auth.Caller{}, nil
 	case secret == "":
 		return &auth.Caller{}, problem.Refuse(wire.CodeUnauthenticated, "authentication is required")

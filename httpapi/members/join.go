@@ -24,11 +24,11 @@ import (
 const maxSkew = 30 * time.Second
 
 // probeLimit bounds the connection back to a machine that joins.
-const probeLimit = 3 * time.Second
+const probeLimit = 1500 * time.Millisecond // less than a follower waits for the leader's answer
 
 // join issues the certificate of a machine with a join token, and records it. Everything that can be wrong is found
 // before the token is spent.
-func (m members) join(ctx context.Context, in *core.BodyInput, body *memberwire.Join) (*core.Answer[memberwire.Joined], error) {
+func (m members) join(ctx context.Context, _ *core.BodyInput, body *memberwire.Join) (*core.Answer[memberwire.Joined], error) {
 	authority := m.api.Config.Authority
 	if authority == nil {
 		return nil, core.Denied("this peer issues no certificates")
@@ -37,12 +37,14 @@ func (m members) join(ctx context.Context, in *core.BodyInput, body *memberwire.
 	if err != nil {
 		return nil, err
 	}
-	member, err := m.admit(ctx, &s, body)
+	member, repeated, err := m.admit(ctx, &s, body)
 	if err != nil {
 		return nil, err
 	}
-	if err := m.probe(ctx, body); err != nil {
-		return nil, err
+	if !repeated {
+		if err := m.probe(ctx, body); err != nil {
+			return nil, err
+		}
 	}
 	signed, err := authority.Certify(trust.Member{Role: trust.Role(body.Role), Name: body.Name, Names: body.Names}, body.Request)
 	if err != nil {
@@ -54,7 +56,8 @@ func (m members) join(ctx context.Context, in *core.BodyInput, body *memberwire.
 	}
 	record := issue.Record(member, leaf)
 	record.Token = auth.HashOf(body.Token)
-	_, index, err := m.api.ProposeAs(ctx, "token:"+auth.ID(record.Token), in.Key, record)
+	// Without the key of the request, which is no other command when it is sent again: token and key of the machine make it the same.
+	_, index, err := m.api.ProposeAs(ctx, "token:"+auth.ID(record.Token), "", record)
 	if err != nil {
 		return nil, err
 	}
@@ -68,37 +71,41 @@ func (m members) join(ctx context.Context, in *core.BodyInput, body *memberwire.
 	return &core.Answer[memberwire.Joined]{Index: index, Body: out}, nil
 }
 
-// admit returns the member that a machine would be, or why the machine may not join.
-func (m members) admit(ctx context.Context, s *state.State, body *memberwire.Join) (membership.Member, error) {
+// admit returns the member that a machine would be, or why the machine may not join. repeated reports that the token was
+// used for this member already: the command finds out whether this is the same machine.
+func (m members) admit(ctx context.Context, s *state.State, body *memberwire.Join) (member membership.Member, repeated bool, err error) {
 	role, err := tokenRole(trust.Role(body.Role))
 	if err != nil {
-		return membership.Member{}, err
+		return member, false, err
 	}
-	member := membership.Member{Role: role, Name: body.Name}
+	member = membership.Member{Role: role, Name: body.Name}
 	if !model.Name(body.Name) {
-		return member, model.WantName("name", body.Name)
+		return member, false, model.WantName("name", body.Name)
 	}
 	if len(body.Names) > 16 {
-		return member, problem.Invalid("names", "must be at most 16 host names and addresses")
+		return member, false, problem.Invalid("names", "must be at most 16 host names and addresses")
 	}
 	now := m.api.Config.Now()
 	if skew := body.Time.Sub(now); skew < -maxSkew || skew > maxSkew {
-		return member, problem.Invalid("time", fmt.Sprintf("is %s at the machine that joins and %s at peer %s, more than %s apart: correct the clock that is wrong",
+		return member, false, problem.Invalid("time", fmt.Sprintf("is %s at the machine that joins and %s at peer %s, more than %s apart: correct the clock that is wrong",
 			body.Time.UTC().Format(time.DateTime), now.UTC().Format(time.DateTime), m.api.Config.Self, maxSkew))
 	}
 	hash := auth.HashOf(body.Token)
 	token, found := s.Tokens.Get(hash)
 	if known, repeated := s.Certificates.Get(member); !found && repeated && known.Token == hash {
-		return member, nil // the command finds out whether this is the same machine
+		return member, true, nil
 	}
 	if !found || token.Role != role || !token.Good(m.api.Now(s)) {
-		return member, core.Denied("the join token is unknown, was used already, was revoked or has expired: each is good for one machine; make another with berth token join")
+		return member, false, core.Denied("the join token is unknown, was used already, was revoked or has expired: each is good for one machine; make another with berth token join")
+	}
+	if token.User != "" && token.User != body.Name {
+		return member, false, core.Denied(fmt.Sprintf("the join token is for %s, not for %s: use that name, or make a token for this one with berth token join", membership.Member{Role: role, Name: token.User}, member))
 	}
 	from, err := netip.ParseAddr(core.SenderOf(ctx))
 	if network, bound := netip.ParsePrefix(token.Network); bound == nil && (err != nil || !network.Contains(from.Unmap())) {
-		return member, core.Denied(fmt.Sprintf("the join token is for machines in the network %s, and the request came from %q: join from there, or make another token", token.Network, core.SenderOf(ctx)))
+		return member, false, core.Denied(fmt.Sprintf("the join token is for machines in the network %s, and the request came from %q: join from there, or make another token", token.Network, core.SenderOf(ctx)))
 	}
-	return member, nil
+	return member, false, nil
 }
 
 // probe connects to the address under which a machine will listen: an address that the others cannot reach must not
@@ -107,7 +114,7 @@ func (m members) probe(ctx context.Context, body *memberwire.Join) error {
 	if body.Address == "" || m.api.Config.Probe == nil {
 		return nil
 	}
-	if _, _, err := model.SplitHostPort(body.Address); err != nil {
+	if err := model.CheckHostPort(body.Address); err != nil {
 		return problem.Invalid("address", err.Error())
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeLimit)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -14,13 +13,11 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/model/membership"
+	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
-
-// changeLimit bounds a change of the membership.
-const changeLimit = 8 * time.Second
 
 // peerInput is the input of a change of a peer.
 type peerInput struct {
@@ -49,32 +46,44 @@ func (m members) known(id string) (*peer.Status, error) {
 // removePeer removes a peer, and then refuses its certificates. A leader that is to go hands leadership over first, and the
 // next leader carries the request out.
 func (m members) removePeer(ctx context.Context, in *peerInput) (*core.Answer[wire.Gone], error) {
-	st, err := m.known(in.ID)
-	if err != nil {
-		return nil, err
-	}
 	id := model.PeerID(in.ID)
-	if err := m.mayGo(st, id); err != nil {
+	s := m.api.Peer.Reader.State()
+	st, err := m.known(in.ID)
+	switch half := s.Certificates.Has(membership.Member{Role: model.RolePeer, Name: in.ID}); {
+	case err != nil && !half:
 		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, changeLimit)
-	defer cancel()
-	if id == st.ID {
-		if err := m.api.Peer.Members.Transfer(ctx, ""); err != nil {
-			return nil, problem.Refuse(model.CodeConflict.String(), fmt.Sprintf("peer %s leads, and no other peer took over: %v", id, err))
+	case err == nil:
+		if err := m.takeOut(ctx, st, id); err != nil {
+			return nil, err
 		}
-		return nil, problem.Usual(wire.CodeNoLeader)
-	}
-	if err := m.api.Peer.Members.Remove(ctx, id); err != nil {
-		return nil, err
-	}
+	} // otherwise an earlier try has taken the peer out, and was cut off before the rest
 	_, index, err := m.api.Propose(ctx, in.Key, &command.RevokeCertificate{Member: membership.Member{Role: model.RolePeer, Name: in.ID}})
 	if err != nil {
 		return nil, err
 	}
-	m.api.Log.Info("peer_removed", "of", id)
+	m.api.Log.Info("peer_removed", "of", id, "by", auth.From(ctx).Actor())
 	text := fmt.Sprintf("peer %s is removed, and its certificates are refused; its process ends by itself. Another machine joins under another id: berth token join peer", id)
 	return &core.Answer[wire.Gone]{Index: index, Body: &wire.Gone{Success: true, Message: text}}, nil
+}
+
+// takeOut removes a member from the configuration. A leader hands leadership over first.
+func (m members) takeOut(ctx context.Context, st *peer.Status, id model.PeerID) error {
+	switch {
+	case st.Role != peer.RoleLeader:
+		return problem.Usual(wire.CodeNoLeader)
+	case id != st.ID:
+		if err := m.mayGo(st, id); err != nil {
+			return err
+		}
+		return m.api.Peer.Members.Remove(ctx, id)
+	}
+	if err := m.mayGo(st, id); err != nil {
+		return err
+	}
+	if err := m.api.Peer.Members.Transfer(ctx, ""); err != nil {
+		return err
+	}
+	return problem.Usual(wire.CodeNoLeader) // the next leader carries the request out
 }
 
 // mayGo returns why a peer must stay: without it, those that are up would not be a majority.
@@ -104,8 +113,10 @@ func (m members) promotePeer(ctx context.Context, in *peerInput) (*core.Answer[w
 	if slices.Contains(st.Silence.Voters, model.PeerID(in.ID)) {
 		return m.changed("peer " + in.ID + " has a vote already")
 	}
-	ctx, cancel := context.WithTimeout(ctx, changeLimit)
-	defer cancel()
+	if _, heard := m.api.Peer.Members.Clocks().Ahead[model.PeerID(in.ID)]; !heard && model.PeerID(in.ID) != st.ID {
+		return nil, problem.Refuse(model.CodeConflict.String(), "peer "+in.ID+" is not up: with its vote the cluster could stop; start it first, or remove it with berth peers remove")
+	}
+	m.api.Log.Info("peer_promoted", "of", in.ID, "by", auth.From(ctx).Actor())
 	if err := m.api.Peer.Members.Promote(ctx, model.PeerID(in.ID)); err != nil {
 		return nil, err
 	}
@@ -119,15 +130,16 @@ func (m members) transfer(ctx context.Context, in *peerInput) (*core.Answer[wire
 	}
 	id := model.PeerID(in.ID)
 	switch {
+	case st.Role != peer.RoleLeader:
+		return nil, problem.Usual(wire.CodeNoLeader)
 	case id == st.ID:
 		return m.changed("peer " + in.ID + " leads")
 	case !slices.Contains(st.Silence.Voters, id):
 		return nil, problem.Refuse(model.CodeConflict.String(), "peer "+in.ID+" has no vote, so that it cannot lead: berth peers promote gives it one")
 	}
-	ctx, cancel := context.WithTimeout(ctx, changeLimit)
-	defer cancel()
+	m.api.Log.Info("leadership_transfer", "to", id, "by", auth.From(ctx).Actor())
 	if err := m.api.Peer.Members.Transfer(ctx, id); err != nil {
-		return nil, problem.Refuse(model.CodeConflict.String(), fmt.Sprintf("peer %s did not take over: %v: check that it is up and has caught up (berth peers)", id, err))
+		return nil, err
 	}
 	return m.changed("peer " + in.ID + " leads")
 }

@@ -35,7 +35,10 @@ func RecordOwn(ctx context.Context, a *core.API, leaf *x509.Certificate) {
 	for ctx.Err() == nil {
 		s := a.Peer.Reader.State()
 		known, found := s.Certificates.Get(membership.Member{Role: model.RolePeer, Name: string(a.Config.Self)})
-		if found && known.Issued >= model.TimeOf(trust.IssuedAt(leaf)) || m.recordLeaf(ctx, leaf) == nil {
+		if found && known.Issued >= model.TimeOf(trust.IssuedAt(leaf)) {
+			return
+		}
+		if err := m.recordLeaf(ctx, leaf); err == nil || call.KindOf(err) == kindRefused {
 			return
 		}
 		select {

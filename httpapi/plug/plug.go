@@ -124,6 +124,21 @@ func (p *Plug) Renew(ctx context.Context, r command.Renewal, urgent bool) (model
 // Hear records contact of an attached job's client.
 func (p *Plug) Hear(job model.JobID) { p.Peer.Soft().Beats.Hear(job) }
 
+// Remove removes a peer.
+func (p *Plug) Remove(ctx context.Context, id model.PeerID) error {
+	return faultOf(p.Peer.Remove(ctx, id))
+}
+
+// Promote gives a peer a vote.
+func (p *Plug) Promote(ctx context.Context, id model.PeerID) error {
+	return faultOf(p.Peer.Promote(ctx, id))
+}
+
+// Transfer lets a peer lead; empty: any.
+func (p *Plug) Transfer(ctx context.Context, to model.PeerID) error {
+	return faultOf(p.Peer.Transfer(ctx, to))
+}
+
 // faultOf converts the peer's errors to the API's codes. Any other error, such as the end of a
 // context, leaves the outcome unknown.
 func faultOf(err error) error {

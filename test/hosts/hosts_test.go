@@ -5,10 +5,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/berth-gpu/berth/test/internal/sources"
 )
 
 // startLab starts all machines, with the program of this tree.
@@ -16,6 +17,9 @@ func startLab(t *testing.T) *lab {
 	t.Helper()
 	if err := missing(); err != nil {
 		t.Skip(err)
+	}
+	if err := sources.Read("../.."); err != nil {
+		t.Fatal(err)
 	}
 	dir := t.TempDir()
 	berth := filepath.Join(dir, "berth-program")
@@ -107,9 +111,15 @@ func (l *lab) ok(t *testing.T, name, script string) string {
 // until waits for a condition.
 func until(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !holds(); runtime.Gosched() {
-		if time.Now().After(end) {
-			t.Fatalf("waited a minute in vain: %s", what)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			t.Fatalf("waited two minutes in vain: %s", what)
 		}
 	}
 }

@@ -73,15 +73,15 @@ func readSettings(path string) (*settings, error) {
 // add writes the sections after the text of the file. A file that has the first of them already stays as it is, and all
 // sections are returned; other sections that the file has are returned alone.
 func (f *settings) add(sections ...section) (kept []section, err error) {
-	out := strings.Builder{}
-	if out.Write(f.old); len(f.old) == 0 {
+	out := strings.Builder{} // what comes after the old text
+	if len(f.old) == 0 {
 		out.WriteString(fileHead)
 	} else if !strings.HasSuffix(string(f.old), "\n") {
 		out.WriteString("\n")
 	}
 	added := false
 	for _, s := range sections {
-		if f.has[s.name] != nil || len(kept) > 0 && kept[0].name == sections[0].name {
+		if _, has := f.has[s.name]; has || len(kept) > 0 && kept[0].name == sections[0].name {
 			kept = append(kept, s)
 			continue
 		}
@@ -98,12 +98,21 @@ func (f *settings) add(sections ...section) (kept []section, err error) {
 	if err := os.MkdirAll(filepath.Dir(f.path), 0o755); err != nil { //nolint:gosec // every account reads settings, as in /etc
 		return nil, err
 	}
+	if len(f.old) > 0 {
+		return kept, appendTo(f.path, out.String())
+	}
 	if err := smallfile.WriteBytes(f.path, []byte(out.String())); err != nil {
 		return nil, err
 	}
-	mode := fs.FileMode(0o644)
-	if info, err := os.Stat(f.path); err == nil && len(f.old) > 0 {
-		mode = info.Mode().Perm()
+	return kept, os.Chmod(f.path, 0o644) //nolint:gosec // every account reads settings, as in /etc
+}
+
+// appendTo adds a text to a file, whose owner, mode and links stay.
+func appendTo(path, text string) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0) //nolint:gosec // the file that the administrator names
+	if err != nil {
+		return err
 	}
-	return kept, os.Chmod(f.path, mode)
+	_, err = file.WriteString(text)
+	return errors.Join(err, file.Sync(), file.Close())
 }

@@ -74,8 +74,8 @@ func newJoinAs(role trust.Role, data string) *cobra.Command {
 }
 
 func (j *joiner) run(ctx context.Context, in io.Reader, out io.Writer) error {
-	if len(j.seeds) == 0 {
-		return cli.Usage("--address is missing: give the API address of a peer of the cluster, such as 10.0.0.1:%d", portAPI)
+	if err := j.checkSeeds(); err != nil {
+		return err
 	}
 	token, err := readToken(in, j.file)
 	if err != nil {
@@ -131,6 +131,18 @@ func (j *joiner) run(ctx context.Context, in io.Reader, out io.Writer) error {
 	return err
 }
 
+func (j *joiner) checkSeeds() error {
+	if len(j.seeds) == 0 {
+		return cli.Usage("--address is missing: give the API address of a peer of the cluster, such as 10.0.0.1:%d", portAPI)
+	}
+	for _, seed := range j.seeds {
+		if err := cli.CheckAddress(seed); err != nil {
+			return cli.Usage("--address: %w", err)
+		}
+	}
+	return nil
+}
+
 // readToken reads the token of a file, or of standard input.
 func readToken(in io.Reader, file string) (trust.Token, error) {
 	var text []byte
@@ -170,7 +182,7 @@ func (j *joiner) again(out io.Writer, token trust.Token, known *trust.Material) 
 		return false, fmt.Errorf("nothing was changed: %s, and not of a %s: name another folder with --data-dir", text, j.role)
 	case j.renew:
 		j.name = i.Name
-		return false, nil
+		return false, j.ownAccount()
 	case i.Name != j.name:
 		return false, fmt.Errorf("nothing was changed: %s, and --id is %s: a name never changes; name another folder with --data-dir", text, j.name)
 	}
@@ -197,7 +209,7 @@ func (j *joiner) pendingKey() (crypto.Signer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(j.data, 0o700); err != nil {
+	if err := j.makeData(); err != nil {
 		return nil, err
 	}
 	return key, smallfile.WriteBytes(j.pending(), text)
@@ -269,8 +281,10 @@ func (j *joiner) material(joined *memberwire.Joined, key crypto.Signer, authorit
 	if err != nil {
 		return nil, err
 	}
-	own.Generation = i.Generation
-	if known != nil {
+	if own.Generation = i.Generation; known != nil {
+		if j.role == trust.RolePeer && i.Generation > known.Generation {
+			return nil, fmt.Errorf("nothing was changed: the cluster has generation %d and this peer %d: it was left behind by a recovery; let the machine join with an empty data folder under another name", i.Generation, known.Generation)
+		}
 		own.Generation = max(own.Generation, known.Generation)
 	}
 	rules := trust.Rules{Cluster: joined.Cluster, Generation: i.Generation, Role: j.role, Name: j.name, Roots: []*x509.Certificate{authority}, Now: j.now()}

@@ -56,14 +56,33 @@ func (m *machine) names(at place) []string {
 
 // save writes keys and certificates into the data folder, which other accounts than its own may not enter.
 func (m *machine) save(own *trust.Material) error {
-	if err := os.MkdirAll(filepath.Dir(filepath.Clean(m.data)), 0o755); err != nil { //nolint:gosec // the folder of a peer may belong to an account of its own
-		return err
-	}
-	if err := os.MkdirAll(m.data, 0o700); err != nil {
+	if err := m.makeData(); err != nil {
 		return err
 	}
 	dir := m.trust()
 	return errors.Join(trust.Save(dir, own), giveTo(m.data, dir))
+}
+
+// makeData makes the data folder. Other accounts pass through those above it, since the data folder of a peer belongs to an
+// account of its own.
+func (m *machine) makeData() error {
+	if err := os.MkdirAll(filepath.Dir(filepath.Clean(m.data)), 0o755); err != nil { //nolint:gosec // they hold nothing but data folders
+		return err
+	}
+	return os.MkdirAll(m.data, 0o700)
+}
+
+// ownAccount returns an error if keys that exist belong to another account than this one: root would make files that the
+// server could not read.
+func (m *machine) ownAccount() error {
+	info, err := os.Stat(m.trust())
+	if err != nil {
+		return err
+	}
+	if owner, is := info.Sys().(*syscall.Stat_t); is && owner.Uid != uint32(os.Geteuid()) {
+		return fmt.Errorf("nothing was changed: %s belongs to user id %d, and this command runs as %d: run it under that account with runuser -u ACCOUNT", m.trust(), owner.Uid, os.Geteuid())
+	}
+	return nil
 }
 
 // trust returns the folder for keys and certificates.

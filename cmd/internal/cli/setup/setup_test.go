@@ -90,11 +90,18 @@ func TestFoldersOfAnotherAccount(t *testing.T) {
 		}
 	}
 	found(data)
+	joined := filepath.Join(base, "other", "server")
+	if _, err := called(trust.NewToken(trust.RolePeer, trust.Pin{1}).String(), "join", "peer", "--address", "127.0.0.1:1", "--advertise", "127.0.0.1", "--id", "p2", "--data-dir", joined, "--no-config"); err == nil {
+		t.Error("joined nothing")
+	}
+	if info, err := os.Stat(filepath.Dir(joined)); err == nil && info.Mode().Perm() != 0o755 { // absent: port 7000 is taken here
+		t.Errorf("the folder above that of a machine that joins: %v", info)
+	}
 	if info, err := os.Stat(filepath.Join(base, "lib")); err != nil || info.Mode().Perm() != 0o755 {
 		t.Errorf("the folder above: %v, %v", info, err)
 	}
 	if os.Geteuid() != 0 {
-		t.Skip("only root can give folders to another account")
+		t.Skip("needs root, to give folders to another account")
 	}
 	given := filepath.Join(base, "given")
 	if err := os.MkdirAll(given, 0o700); err != nil {
@@ -216,8 +223,8 @@ func TestJoinChangesNoMember(t *testing.T) {
 func TestFileOfSettings(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "berth.yaml")
-	const old = "# mine\nserver:\n  id: p1"
-	if err := os.WriteFile(path, []byte(old), 0o600); err != nil {
+	const old = "# mine\nserver:\n  id: p1\nauth:"
+	if err := os.WriteFile(path, []byte(old), 0o640); err != nil {
 		t.Fatal(err)
 	}
 	agent := section{"agent", []entry{{"node", "n: 1"}, {"peers", []string{"10.0.0.1:1", "[::1]:2"}}}}
@@ -237,12 +244,16 @@ func TestFileOfSettings(t *testing.T) {
 	if got := read(t, path); got != old || !strings.Contains(out.String(), "id: p2") || !strings.Contains(out.String(), "enabled: true") {
 		t.Errorf("%q, and said %q", got, out.String())
 	}
+	add(section{"auth", []entry{{"enabled", true}}}) // a section without content is there, too
+	if got := read(t, path); got != old {
+		t.Errorf("%q", got)
+	}
 	add(agent)
 	want := old + "\n\nagent:\n  node: 'n: 1'\n  peers:\n    - 10.0.0.1:1\n    - '[::1]:2'\n"
 	if got := read(t, path); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o640 {
 		t.Errorf("%v, %v", info, err)
 	}
 }

@@ -14,12 +14,18 @@ import (
 // with the same token and the same key is carried out again, so that a machine that has lost the answer still joins.
 func RecordCertificate(t *tx.Tx, b *command.RecordCertificate) command.Result {
 	row, known := t.Certificates.Get(b.Member)
-	if known && row.Refuses(b.Issued) {
+	if known && (row.Refuses(b.Issued) || row.Revoked && b.Token.IsZero()) {
 		return tx.Refuse(model.CodeDenied, "the certificates of %s are revoked: join again with a new token (berth token join), and if that was just done, "+
 			"compare the clocks of the peers", b.Member)
 	}
 	next := membership.Certificate{
 		Member: b.Member, Serial: b.Serial, Key: b.Key, Issued: b.Issued, Expires: b.Expires, Since: row.Since, Token: row.Token, By: t.Actor,
+	}
+	if !known {
+		forgetExpired(t)
+		if t.Certificates.Size() >= membership.MaxCertificates {
+			return tooMany()
+		}
 	}
 	repeated := known && row.Token == b.Token && row.Key == b.Key && !row.Revoked
 	if !b.Token.IsZero() && !repeated {
@@ -28,11 +34,8 @@ func RecordCertificate(t *tx.Tx, b *command.RecordCertificate) command.Result {
 		}
 		next.Since, next.Token = b.Issued, b.Token
 	}
-	if !known {
-		forgetExpired(t)
-		if t.Certificates.Size() >= membership.MaxCertificates {
-			return tx.Refuse(model.CodeLimit, "%d members are known, no more fit", membership.MaxCertificates)
-		}
+	if known && b.Token.IsZero() && b.Issued < row.Issued {
+		return tx.OK() // a newer one is known
 	}
 	t.Certificates.Put(next)
 	return tx.OK()
@@ -65,12 +68,16 @@ func forgetExpired(t *tx.Tx) {
 	}
 }
 
+func tooMany() command.Result {
+	return tx.Refuse(model.CodeLimit, "%d members are known, no more fit: those whose certificates expired a year ago make room by themselves", membership.MaxCertificates)
+}
+
 // RevokeCertificate makes the cluster refuse all certificates that a member has so far. Certificates state whole seconds.
 func RevokeCertificate(t *tx.Tx, b *command.RevokeCertificate) command.Result {
 	row, known := t.Certificates.Get(b.Member)
 	switch {
 	case !known && t.Certificates.Size() >= membership.MaxCertificates:
-		return tx.Refuse(model.CodeLimit, "%d members are known, no more fit", membership.MaxCertificates)
+		return tooMany()
 	case !known: // its certificate was issued without the cluster
 		row = membership.Certificate{Member: b.Member}
 	case row.Revoked:
