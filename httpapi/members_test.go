@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -29,25 +30,6 @@ type secured struct {
 	address string
 }
 
-// ownAuthority issues certificates by a material.
-type ownAuthority struct{ *trust.Material }
-
-func (a ownAuthority) Cluster() string {
-	i, _ := a.Identity() // which newSecured has made
-	return i.Cluster
-}
-
-func (a ownAuthority) Pin() trust.Pin { return trust.PinOf(a.Authorities[0]) }
-
-func (a ownAuthority) Certify(m trust.Member, request []byte) (*trust.Signed, error) {
-	if m.Life == 0 {
-		m.Life = trust.Life
-	}
-	return a.SignFor(m, request, time.Now())
-}
-
-func (a ownAuthority) Key() ([]byte, error) { return x509.MarshalPKCS8PrivateKey(a.Authority) }
-
 // revokedIn returns the certificates that a state refuses, as a peer does.
 func revokedIn(o *one) trust.Revoked {
 	return func(i trust.Identity, issued time.Time) bool {
@@ -63,8 +45,9 @@ func newSecured(t *testing.T, s *site, at forward.Leader) *secured {
 	if err != nil {
 		t.Fatal(err)
 	}
+	dir := filepath.Join(t.TempDir(), trust.Subfolder)
 	credentials, err := trust.NewCredentials(own, time.Now, revokedIn(s.one))
-	if err != nil {
+	if err := errors.Join(err, trust.Save(dir, own)); err != nil {
 		t.Fatal(err)
 	}
 	peer := &follower{s.one, at}
@@ -75,7 +58,7 @@ func newSecured(t *testing.T, s *site, at forward.Leader) *secured {
 	port := newWired(t, "p2")
 	api := New(core.Config{
 		Self: "p2", Version: "test", Dial: (&net.Dialer{}).DialContext, Now: func() time.Time { return s.now() }, Prove: issue.ByCertificate(credentials),
-		Authority: ownAuthority{own}, Probe: trust.Probe,
+		Authority: &issue.Keyring{Dir: dir, Credentials: credentials, Now: time.Now, Present: func() membership.Trust { v := s.State(); return v.Trust() }}, Probe: trust.Probe,
 		Peer: core.Peer{
 			Proposer: peer, Reader: peer, Members: peer, Tails: tails, Beats: peer, Answers: port.answers, Calls: port.calls,
 			Telemetry: soft.NewBoard(func() time.Duration { return 0 }),

@@ -51,25 +51,34 @@ func NewAuthority(cluster string, now time.Time) (*Authority, error) {
 	if err != nil {
 		return nil, err
 	}
-	template := &x509.Certificate{
+	template := authorityTemplate(cluster, now)
+	a := &Authority{Certificate: template, key: key}
+	a.Certificate, err = a.sign(template, key.Public())
+	return a, err
+}
+
+// authorityTemplate returns what the certificate of an authority says.
+func authorityTemplate(cluster string, now time.Time) *x509.Certificate {
+	return &x509.Certificate{
 		SerialNumber:          newSerial(),
 		Subject:               pkix.Name{Organization: []string{"Berth"}, CommonName: "Berth cluster " + cluster},
 		NotBefore:             now.Add(-Backdate).UTC(),
 		NotAfter:              now.Add(AuthorityLife).UTC(),
 		IsCA:                  true,
 		BasicConstraintsValid: true,
-		MaxPathLenZero:        true,
+		MaxPathLen:            1, // its successor
 		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
+		URIs:                  []*url.URL{{Scheme: scheme, Host: cluster}},
 	}
-	if template.URIs, err = uris(scheme + "://" + cluster); err != nil {
-		return nil, err
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+}
+
+// sign returns the certificate of a key.
+func (a *Authority) sign(template *x509.Certificate, key crypto.PublicKey) (*x509.Certificate, error) {
+	der, err := x509.CreateCertificate(rand.Reader, template, a.Certificate, key, a.key)
 	if err != nil {
 		return nil, err
 	}
-	certificate, err := x509.ParseCertificate(der)
-	return &Authority{Certificate: certificate, key: key}, err
+	return x509.ParseCertificate(der)
 }
 
 // OpenAuthority returns the authority of a certificate and its key. Its error says that they do not belong together.
@@ -128,11 +137,7 @@ func (a *Authority) Issue(t Terms) (*x509.Certificate, error) {
 			template.DNSNames = append(template.DNSNames, name)
 		}
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, a.Certificate, t.Key, a.key)
-	if err != nil {
-		return nil, err
-	}
-	return x509.ParseCertificate(der)
+	return a.sign(template, t.Key)
 }
 
 // Cluster returns the id of the authority's cluster; empty: the certificate names none.

@@ -11,6 +11,10 @@
 //	public.go     a certificate for browsers, in files
 //	local.go      the socket for root on the machine of a peer
 //	probe.go      whether a machine that joins can be reached
+//	watch.go      connections that end when a certificate counts no more
+//	bundle.go     what a cluster trusts, which changes in a rotation
+//	secrets.go    the keys of authorities and of gossip
+//	pem.go        the form of keys and certificates in files
 //	found.go      new clusters and their members
 //	renew.go      renewal at half of a certificate's life
 //	folder.go     keys and certificates on the disk

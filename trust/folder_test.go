@@ -2,6 +2,7 @@ package trust_test
 
 import (
 	"bytes"
+	"crypto"
 	"errors"
 	"os"
 	"path/filepath"
@@ -31,7 +32,7 @@ func TestFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := trust.Load(dir)
-	if err != nil || !got.Certificate.Equal(m.Certificate) || got.Generation != 3 || len(got.Authorities) != 1 || got.Authority != nil || !slices.EqualFunc(got.Gossip, m.Gossip, bytes.Equal) {
+	if err != nil || !got.Certificate.Equal(m.Certificate) || got.Generation != 3 || len(got.Authorities) != 1 || len(got.Keys) != 0 || !slices.EqualFunc(got.Gossip, m.Gossip, bytes.Equal) {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	if _, err := got.Issuer(); err == nil {
@@ -56,7 +57,7 @@ func TestTheAuthoritysKeyIsKept(t *testing.T) {
 	a := must(trust.NewAuthority(home, noon()))
 	m := material(t, a, peer("p1"))
 	dir := t.TempDir()
-	m.Authority = a.Key()
+	m.Keys = []crypto.Signer{a.Key()}
 	if err := trust.Save(dir, m); err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +69,7 @@ func TestTheAuthoritysKeyIsKept(t *testing.T) {
 	if _, err := issuer.Issue(trust.Terms{Identity: node("gpu1"), Key: key.Public(), Now: noon()}); err != nil {
 		t.Error(err)
 	}
-	m.Authority = key
+	m.Keys = []crypto.Signer{key}
 	if err := trust.Save(dir, m); err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,7 @@
 package trust
 
 import (
-	"crypto/rand"
+	"crypto"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -26,9 +26,7 @@ func Found(first Member, now time.Time) (*Material, error) {
 	if err != nil {
 		return nil, err
 	}
-	gossip := make([]byte, GossipKey)
-	_, _ = rand.Read(gossip) // never fails
-	m := &Material{Authorities: []*x509.Certificate{authority.Certificate}, Authority: authority.key, Generation: 1, Gossip: [][]byte{gossip}}
+	m := &Material{Authorities: []*x509.Certificate{authority.Certificate}, Keys: []crypto.Signer{authority.key}, Generation: 1, Gossip: [][]byte{NewGossipKey()}}
 	first.Role = RolePeer
 	return m.Certify(first, now)
 }
@@ -51,11 +49,12 @@ func (m *Material) Certify(other Member, now time.Time) (*Material, error) {
 	if err != nil {
 		return nil, err
 	}
-	member := &Material{Key: key, Certificate: certificate, Authorities: m.Authorities, Generation: m.Generation, Gossip: m.Gossip}
-	if other.Role == RolePeer {
-		member.Authority = m.Authority
+	member := *m
+	member.Key, member.Certificate = key, certificate
+	if other.Role != RolePeer {
+		member.Keys = nil
 	}
-	return member, nil
+	return &member, nil
 }
 
 // Open returns the credentials of the folder of a member. An empty name is any. Its error says what is wrong with the
@@ -73,7 +72,7 @@ func Open(dir string, role Role, name string, now func() time.Time, revoked Revo
 		return nil, fmt.Errorf("%s is the folder of a %s, and this is a %s: name another data folder, or join as a %s", dir, own.Role, role, role)
 	case name != "" && own.Name != name:
 		return nil, fmt.Errorf("%s is the folder of %s %q, and this is %q: name that one, or another data folder", dir, role, own.Name, name)
-	case role == RolePeer && m.Authority == nil:
+	case role == RolePeer && len(m.Keys) == 0:
 		return nil, errors.New(dir + " lacks the key of the authority, which every peer has: renew the certificate with berth join peer --renew")
 	case now().After(m.Certificate.NotAfter):
 		return nil, fmt.Errorf("the certificate in %s expired at %s and this machine's clock shows %s: correct the clock, or renew the certificate: berth join %s --renew, with a token for this name (berth token join %s --name %s)",

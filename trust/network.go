@@ -15,7 +15,18 @@ import (
 // Network listens and dials for the peer port: both sides are peers of the same cluster and generation.
 type Network struct {
 	Credentials *Credentials
-	Open        func(ctx context.Context, network, address string) (net.Conn, error) // nil: a plain TCP dialer
+	Open        Dialer // nil: a plain TCP dialer
+}
+
+// Dialer opens a connection below TLS.
+type Dialer func(ctx context.Context, network, address string) (net.Conn, error)
+
+// orPlain returns a plain TCP dialer for nil.
+func (d Dialer) orPlain() Dialer {
+	if d == nil {
+		return (&net.Dialer{}).DialContext
+	}
+	return d
 }
 
 // Listen binds an address "host:port".
@@ -24,7 +35,7 @@ func (n Network) Listen(address string) (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	return tls.NewListener(l, n.Credentials.Server(DemandPeer)), nil
+	return n.Credentials.Listen(l), nil
 }
 
 // Dial connects to a peer within a timeout; zero leaves the limit to the system.
@@ -35,7 +46,7 @@ func (n Network) Dial(address string, timeout time.Duration) (net.Conn, error) {
 		ctx, cancel = context.WithTimeout(ctx, timeout)
 		defer cancel()
 	}
-	return Dial(ctx, n.Open, address, n.Credentials.Client())
+	return n.Credentials.dial(ctx, n.Open, address)
 }
 
 // Proven returns the id of the peer at the other side of a connection.
@@ -50,11 +61,8 @@ func (n Network) Proven(conn net.Conn) string {
 }
 
 // Dial connects to an address and completes the handshake. A nil open is a plain TCP dialer.
-func Dial(ctx context.Context, open func(ctx context.Context, network, address string) (net.Conn, error), address string, config *tls.Config) (net.Conn, error) {
-	if open == nil {
-		open = (&net.Dialer{}).DialContext
-	}
-	raw, err := open(ctx, "tcp", address)
+func Dial(ctx context.Context, open Dialer, address string, config *tls.Config) (net.Conn, error) {
+	raw, err := open.orPlain()(ctx, "tcp", address)
 	if err != nil {
 		return nil, err
 	}
@@ -101,6 +109,7 @@ type Listener struct {
 
 	Config *tls.Config
 	Plain  bool
+	Former func(leaf *x509.Certificate) bool // see [Credentials.Former]; nil: no certificate is
 }
 
 // Accept returns the next connection, which is a [Conn]. Nothing was read from it yet.
@@ -109,7 +118,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Conn{Conn: raw, config: l.Config, plain: l.Plain}, nil
+	return &Conn{Conn: raw, config: l.Config, plain: l.Plain, former: l.Former}, nil
 }
 
 // Conn is a connection of HTTP that may be TLS. The first Read decides, and completes the handshake. Close ends the
@@ -120,6 +129,7 @@ type Conn struct {
 
 	config *tls.Config
 	plain  bool
+	former func(leaf *x509.Certificate) bool
 	once   sync.Once
 	err    error    // why the connection is of no use
 	stream net.Conn // what is read and written
@@ -199,11 +209,11 @@ func (c *Conn) leaf() *x509.Certificate {
 	return nil
 }
 
-// Outlived reports whether the certificate of the other side has expired since the handshake. The server then closes
+// Outlived reports whether the certificate of the other side has expired since the handshake, or is of a former authority. The server then closes
 // the connection after its answer, and the client connects with its present certificate.
 func (c *Conn) Outlived(now time.Time) bool {
 	leaf := c.leaf()
-	return leaf != nil && now.After(leaf.NotAfter)
+	return leaf != nil && (now.After(leaf.NotAfter) || c.former != nil && c.former(leaf))
 }
 
 // Secure reports whether the connection is encrypted.

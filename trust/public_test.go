@@ -70,7 +70,7 @@ func TestPublicCertificate(t *testing.T) {
 	if err := browser(first); err != nil {
 		t.Errorf("a browser: %v", err)
 	}
-	if got, err := get(t, "https://"+at, trust.Visitor([]*x509.Certificate{a.Certificate}, noon)); got != "secure" || err != nil {
+	if got, err := get(t, "https://"+at, trust.Visitor([]*x509.Certificate{a.Certificate}, noon, nil)); got != "secure" || err != nil {
 		t.Errorf("a command of the cluster: %q, %v", got, err)
 	}
 	if got, err := get(t, "https://"+at, credentials(t, material(t, a, node("gpu1"))).Client()); got != "node gpu1" || err != nil {

@@ -17,7 +17,11 @@ const renewEvery = time.Minute
 type Signed struct {
 	Certificate []byte   // DER
 	Authorities []byte   // PEM; empty: as before
+	Link        []byte   // DER, see [Bundle]; empty: none
 	Gossip      [][]byte // keys of gossip; none: as before
+	Revision    uint64   // of the cluster's trust
+
+	Keys []crypto.Signer // of authorities, for peers; none: as before
 }
 
 // Sign returns a certificate for a request, valid for at most so long.
@@ -30,6 +34,17 @@ type Renewal struct {
 	Sign        Sign
 	Now         func() time.Time
 	Log         *slog.Logger
+
+	Follow    *Following        // nil: revisions of the cluster's trust are not followed
+	Changed   func(m *Material) // called once the machine uses other material; nil: nothing to do
+	confirmed uint64            // revision
+}
+
+// Following is how a machine follows the revisions of its cluster's trust.
+type Following struct {
+	Newest  func() uint64                                    // revision, as far as this machine knows
+	Wake    func() <-chan struct{}                           // receives or is closed when Newest may have changed
+	Confirm func(ctx context.Context, revision uint64) error // reports to the cluster that this machine uses a revision
 }
 
 // LifeOf returns for how long a certificate was issued.
@@ -44,27 +59,75 @@ func DueAt(c *x509.Certificate) time.Time {
 	return c.NotAfter.Add(-life/2 - early)
 }
 
-// Run renews until the context ends. A renewal that fails is tried again, more often as the end comes near.
+// followEvery is the pause between two tries to follow a revision of the cluster's trust.
+const followEvery = 2 * time.Second
+
+// Run renews until the context ends. A renewal that fails is tried again, more often as the end comes near. When what the
+// cluster trusts changes, the machine gets another certificate with the present material at once, and confirms its use.
 func (r *Renewal) Run(ctx context.Context) {
 	for {
+		wake := r.wake()
 		r.adopt()
-		leaf := r.Credentials.Leaf()
-		left := leaf.NotAfter.Sub(r.Now())
-		if !r.Now().Before(DueAt(leaf)) {
-			if err := r.once(ctx); err != nil && ctx.Err() == nil {
-				level := slog.LevelWarn
-				if left < LifeOf(leaf)/3 {
-					level = slog.LevelError
-				}
-				r.Log.Log(ctx, level, "certificate_not_renewed", "expires", leaf.NotAfter, "err", err, "remedy", "peers must be reachable and their clocks right; the next try follows")
-			}
+		r.renewIfDue(ctx)
+		pause := min(renewEvery, max(LifeOf(r.Credentials.Leaf())/20, time.Second))
+		if _, ending := r.Credentials.Sweep(); ending > 0 {
+			pause = min(pause, Grace)
+		}
+		if !r.confirm(ctx) {
+			pause = min(pause, followEvery)
 		}
 		select {
-		case <-time.After(min(renewEvery, max(LifeOf(leaf)/20, time.Second))):
+		case <-wake:
+		case <-time.After(pause):
 		case <-ctx.Done():
 			return
 		}
 	}
+}
+
+// renewIfDue renews a certificate that is old, or of a former revision.
+func (r *Renewal) renewIfDue(ctx context.Context) {
+	leaf := r.Credentials.Leaf()
+	left := leaf.NotAfter.Sub(r.Now())
+	if r.Now().Before(DueAt(leaf)) && !r.behind() {
+		return
+	}
+	if err := r.once(ctx); err != nil && ctx.Err() == nil {
+		level := slog.LevelWarn
+		if left < LifeOf(leaf)/3 {
+			level = slog.LevelError
+		}
+		r.Log.Log(ctx, level, "certificate_not_renewed", "expires", leaf.NotAfter, "err", err, "remedy", "peers must be reachable and their clocks right; the next try follows")
+	}
+}
+
+// confirm reports the revision that is in use, and returns whether the cluster knows that and this machine is not behind.
+func (r *Renewal) confirm(ctx context.Context) bool {
+	revision := r.Credentials.Revision()
+	if revision > r.confirmed && r.Follow != nil {
+		if err := r.Follow.Confirm(ctx, revision); err != nil {
+			if ctx.Err() == nil {
+				r.Log.Warn("trust_not_confirmed", "revision", revision, "err", err, "remedy", "peers must be reachable; the next try follows")
+			}
+			return false
+		}
+		r.confirmed = revision
+		r.Log.Info("trust_confirmed", "revision", revision)
+	}
+	return !r.behind()
+}
+
+// behind reports whether the cluster has another revision of its trust than this machine uses.
+func (r *Renewal) behind() bool {
+	return r.Follow != nil && r.Credentials.Revision() < r.Follow.Newest()
+}
+
+// wake returns what ends the pause between two looks.
+func (r *Renewal) wake() <-chan struct{} {
+	if r.Follow == nil {
+		return nil
+	}
+	return r.Follow.Wake()
 }
 
 // adopt uses the certificate in the folder, if that is newer: berth join --renew may have put one there.
@@ -77,6 +140,7 @@ func (r *Renewal) adopt() {
 		r.Log.Warn("certificate_not_adopted", "dir", r.Dir, "err", err)
 		return
 	}
+	r.changed(known)
 	r.Log.Info("certificate_adopted", "serial", Serial(known.Certificate), "expires", known.Certificate.NotAfter)
 }
 
@@ -105,8 +169,15 @@ func (r *Renewal) once(ctx context.Context) error {
 	if err := errors.Join(Save(r.Dir, next), r.Credentials.Replace(next)); err != nil {
 		return err
 	}
-	r.Log.Info("certificate_renewed", "serial", Serial(next.Certificate), "expires", next.Certificate.NotAfter)
+	r.changed(next)
+	r.Log.Info("certificate_renewed", "serial", Serial(next.Certificate), "expires", next.Certificate.NotAfter, "revision", next.Revision)
 	return nil
+}
+
+func (r *Renewal) changed(m *Material) {
+	if r.Changed != nil {
+		r.Changed(m)
+	}
 }
 
 // check returns the material with a new certificate, if that is for the same member and valid.
@@ -122,8 +193,19 @@ func (r *Renewal) check(old *Material, key crypto.Signer, answer *Signed) (*Mate
 			return nil, err
 		}
 	}
+	if next.Link = nil; len(answer.Link) > 0 {
+		if next.Link, err = x509.ParseCertificate(answer.Link); err != nil {
+			return nil, err
+		}
+	}
 	if len(answer.Gossip) > 0 {
 		next.Gossip = answer.Gossip
+	}
+	if len(answer.Keys) > 0 {
+		next.Keys = answer.Keys
+	}
+	if next.Revision = answer.Revision; next.Revision < old.Revision {
+		return nil, fmt.Errorf("the peer that was asked has revision %d of the cluster's trust, and this machine %d: that peer lags behind", next.Revision, old.Revision)
 	}
 	if _, err := OpenAuthority(next.Certificate, key); err != nil {
 		return nil, errors.New("the certificate is for another key")
@@ -160,7 +242,14 @@ func (m *Material) SignFor(other Member, request []byte, now time.Time) (*Signed
 	if err != nil {
 		return nil, err
 	}
-	return &Signed{Certificate: c.Raw, Authorities: EncodeCertificates(m.Authorities...), Gossip: m.Gossip}, nil
+	signed := &Signed{Certificate: c.Raw, Authorities: EncodeCertificates(m.Authorities...), Gossip: m.Gossip, Revision: m.Revision}
+	if m.Link != nil {
+		signed.Link = m.Link.Raw
+	}
+	if other.Role == RolePeer {
+		signed.Keys = m.Keys
+	}
+	return signed, nil
 }
 
 // NamesOf returns the host names and addresses in a certificate.

@@ -1,10 +1,12 @@
 package trust
 
 import (
+	"bytes"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
@@ -20,8 +22,10 @@ type Credentials struct {
 	current tls.Certificate
 	roots   []*x509.Certificate
 	highest uint64             // generation
+	used    uint64             // revision of the cluster's trust
 	public  *PublicFiles       // for clients that do not know the authority; nil: there is none
 	raised  func(uint64) error // see OnGeneration
+	open    map[*watched]proof // connections of peers
 }
 
 // NewCredentials returns the credentials of a machine. now is its wall clock; revoked may be nil.
@@ -40,6 +44,9 @@ func (c *Credentials) Replace(m *Material) error {
 		return errors.New("no certificate of an authority")
 	}
 	chain := [][]byte{m.Certificate.Raw}
+	if m.Link != nil {
+		chain = append(chain, m.Link.Raw)
+	}
 	for _, root := range m.Authorities {
 		chain = append(chain, root.Raw)
 	}
@@ -47,6 +54,7 @@ func (c *Credentials) Replace(m *Material) error {
 	defer c.mu.Unlock()
 	c.own, c.roots = own, m.Authorities
 	c.highest = max(c.highest, m.Generation, own.Generation)
+	c.used = m.Revision
 	c.current = tls.Certificate{Certificate: chain, PrivateKey: m.Key, Leaf: m.Certificate}
 	return nil
 }
@@ -59,6 +67,14 @@ func (c *Credentials) OnGeneration(f func(generation uint64) error) {
 	c.raised = f
 }
 
+// Former reports whether a certificate is of another authority than the one that issues now: during a rotation its holder
+// has a newer one.
+func (c *Credentials) Former(leaf *x509.Certificate) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !bytes.Equal(leaf.AuthorityKeyId, c.roots[0].SubjectKeyId)
+}
+
 // Now returns the time by which certificates are checked.
 func (c *Credentials) Now() time.Time { return c.now() }
 
@@ -67,6 +83,13 @@ func (c *Credentials) Own() Identity {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.own
+}
+
+// Revision returns the revision of the cluster's trust that this machine uses.
+func (c *Credentials) Revision() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.used
 }
 
 // Pin returns the pin of the authority that issues certificates.
@@ -199,18 +222,34 @@ func (c *Credentials) client(role Role, protocols []string) *tls.Config {
 }
 
 // Visitor returns the configuration of clients without a certificate, which know a cluster by its authorities: the
-// other side must be a peer of that cluster.
-func Visitor(authorities []*x509.Certificate, now func() time.Time) *tls.Config {
+// other side must be a peer of that cluster. moved, which may be nil, is called with the authorities of the cluster where
+// these are others than those that the client knows: after a rotation, the client must know the new ones.
+func Visitor(authorities []*x509.Certificate, now func() time.Time, moved func([]*x509.Certificate)) *tls.Config {
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS13,
 		ServerName:         ServerName,
 		InsecureSkipVerify: true, //nolint:gosec // likewise
 		Time:               now,
 		VerifyConnection: func(state tls.ConnectionState) error {
-			_, err := verifyVisited(state.PeerCertificates, authorities, now())
-			return err
+			if _, err := verifyVisited(state.PeerCertificates, authorities, now()); err != nil {
+				return err
+			}
+			if present := rootsOf(state.PeerCertificates); moved != nil && len(present) > 0 && !slices.EqualFunc(present, authorities, (*x509.Certificate).Equal) {
+				moved(present)
+			}
+			return nil
 		},
 	}
+}
+
+// rootsOf returns the authorities that a peer presents. They are part of what the peer has signed in the handshake.
+func rootsOf(chain []*x509.Certificate) (roots []*x509.Certificate) {
+	for _, c := range chain[1:] {
+		if c.IsCA && clusterOf(c) == clusterOf(chain[len(chain)-1]) && c.CheckSignatureFrom(c) == nil {
+			roots = append(roots, c)
+		}
+	}
+	return roots
 }
 
 // Pinned returns the configuration of a machine that joins, which knows a cluster by the pin of its authority only.
@@ -223,7 +262,7 @@ func Pinned(pin Pin, now func() time.Time, found func(authority *x509.Certificat
 		Time:               now,
 		VerifyConnection: func(state tls.ConnectionState) error {
 			for _, c := range state.PeerCertificates {
-				if PinOf(c) != pin || !c.IsCA {
+				if PinOf(c) != pin || !c.IsCA || c.CheckSignatureFrom(c) != nil { // a link has the same key
 					continue
 				}
 				if _, err := verifyVisited(state.PeerCertificates, []*x509.Certificate{c}, now()); err != nil {
@@ -243,11 +282,16 @@ func verifyVisited(chain, authorities []*x509.Certificate, now time.Time) (Ident
 	for _, a := range authorities {
 		rules.Cluster = clusterOf(a)
 	}
+	for _, c := range chain[min(1, len(chain)):] {
+		if c.IsCA && clusterOf(c) == rules.Cluster {
+			rules.Links = append(rules.Links, c)
+		}
+	}
 	return rules.Verify(chain)
 }
 
-// Still returns the identity of the client at the other side of a connection, unless its certificate was revoked
-// meanwhile. A certificate that has expired meanwhile counts: see [Conn.Outlived].
+// Still returns the identity of the client at the other side of a connection, unless its certificate was revoked, or
+// its authority is no longer accepted, meanwhile. A certificate that has expired meanwhile counts: see [Conn.Outlived].
 func (c *Credentials) Still(conn *Conn) (Identity, bool) {
 	leaf := conn.leaf()
 	if leaf == nil {
@@ -256,7 +300,7 @@ func (c *Credentials) Still(conn *Conn) (Identity, bool) {
 	i, err := identityOf(leaf)
 	rules := c.rules(false, "")
 	rules.Now = earlier(rules.Now, leaf.NotAfter)
-	return i, err == nil && rules.check(leaf, i) == nil
+	return i, err == nil && rules.check(leaf, i) == nil && rules.issued(leaf)
 }
 
 // IdentityOf returns the identity that the other side of a connection has proven; false: none. The handshake must be

@@ -301,8 +301,8 @@ func TestTheAPIKnowsMembers(t *testing.T) {
 	}{
 		"a node":                 {"https://" + closed, agent.Client(), "node gpu1"},
 		"a peer":                 {"https://" + closed, credentials(t, material(t, a, peer("p2"))).Client(), "peer p2"},
-		"a visitor":              {"https://" + closed, trust.Visitor(roots, noon), "secure"},
-		"a visitor, mixed":       {"https://" + open, trust.Visitor(roots, noon), "secure"},
+		"a visitor":              {"https://" + closed, trust.Visitor(roots, noon, nil), "secure"},
+		"a visitor, mixed":       {"https://" + open, trust.Visitor(roots, noon, nil), "secure"},
 		"plain text":             {"http://" + open, nil, "plain"},
 		"plain text, not to use": {"http://" + closed, nil, "This port requires TLS: use https in place of http."},
 	} {
@@ -319,7 +319,7 @@ func TestTheAPIKnowsMembers(t *testing.T) {
 			t.Errorf("%s: answered %q", name, got)
 		}
 	}
-	if _, err := get(t, "https://"+closed, trust.Visitor([]*x509.Certificate{authority(t, home).Certificate}, noon)); trust.FaultOf(err) != trust.FaultUnsigned {
+	if _, err := get(t, "https://"+closed, trust.Visitor([]*x509.Certificate{authority(t, home).Certificate}, noon, nil)); trust.FaultOf(err) != trust.FaultUnsigned {
 		t.Errorf("a visitor of another cluster: %v", err)
 	}
 	old := anyServer(nil)

@@ -1,6 +1,7 @@
 package trust
 
 import (
+	"bytes"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -61,7 +62,8 @@ type Rules struct {
 	Role       Role   // of the other side; empty: any
 	Name       string // of the other side; empty: any
 	Roots      []*x509.Certificate
-	Server     bool // the other side is the server of the connection
+	Links      []*x509.Certificate // of authorities, signed by a root; members accept none
+	Server     bool                // the other side is the server of the connection
 	Now        time.Time
 	Revoked    Revoked // nil: no certificate is revoked
 }
@@ -137,7 +139,11 @@ func (r *Rules) signed(leaf *x509.Certificate, i Identity) error {
 			pool.AddCert(root)
 		}
 	}
-	if _, err := leaf.Verify(x509.VerifyOptions{Roots: pool, Intermediates: x509.NewCertPool(), CurrentTime: r.Now, KeyUsages: []x509.ExtKeyUsage{usage}}); err != nil {
+	links := x509.NewCertPool()
+	for _, link := range r.Links {
+		links.AddCert(link)
+	}
+	if _, err := leaf.Verify(x509.VerifyOptions{Roots: pool, Intermediates: links, CurrentTime: r.Now, KeyUsages: []x509.ExtKeyUsage{usage}}); err != nil {
 		return refused(FaultUnsigned, "the certificate of %s %s was not signed by the authority of this cluster: let that machine join this cluster (berth join) (%v)", i.Role, i.Name, err)
 	}
 	return nil
@@ -146,3 +152,8 @@ func (r *Rules) signed(leaf *x509.Certificate, i Identity) error {
 func subject(c *x509.Certificate) string { return fmt.Sprintf("%q", clip(c.Subject.String())) }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.DateTime) + " UTC" }
+
+// issued reports whether a certificate, whose signature was checked before, is still one of the authorities that count.
+func (r *Rules) issued(leaf *x509.Certificate) bool {
+	return slices.ContainsFunc(r.Roots, func(root *x509.Certificate) bool { return bytes.Equal(root.SubjectKeyId, leaf.AuthorityKeyId) })
+}

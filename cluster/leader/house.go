@@ -7,6 +7,7 @@ import (
 	"github.com/berth-gpu/berth/cluster/liveness"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/membership"
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
@@ -36,6 +37,7 @@ type outside struct {
 // housekeeper remembers when it did which chore, so that one without effect is not done over and over.
 type housekeeper struct {
 	claims, allocations, clock, peers chore
+	rotation                          chore
 	requests                          chore
 	cutting                           model.Time    // the cut that is under way; 0: none
 	nextCut                           time.Duration // earliest begin of the next, by the boot clock
@@ -66,6 +68,7 @@ func (h *housekeeper) decide(s *state.State, o outside) ([]command.Body, time.Du
 	h.cutRequests(r)
 	r.advanceClock(&h.clock, set.Clock)
 	r.settlePeers(&h.peers)
+	r.advanceRotation(&h.rotation)
 	return r.commands, r.next
 }
 
@@ -217,4 +220,15 @@ func (r *round) raiseLevel() []command.Body {
 		return nil
 	}
 	return []command.Body{&command.RaiseLevel{Level: to}}
+}
+
+// advanceRotation goes on with a rotation of keys or certificates, once all members use what its present step has brought.
+func (r *round) advanceRotation(c *chore) {
+	t := r.state.Trust()
+	if t.Rotation == membership.RotationNone {
+		return
+	}
+	if behind, _ := r.state.Trusted().Behind(t.Revision, r.state.Settings().Clock); len(behind) == 0 {
+		r.do(c, &command.AdvanceRotation{Revision: t.Revision})
+	}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -199,7 +198,7 @@ func (a *agent) listen() (net.Listener, *trust.Credentials, error) {
 	if err != nil {
 		return nil, nil, explainListen(a.Listen, err)
 	}
-	return tls.NewListener(plain, credentials.Server(trust.DemandPeer)), credentials, nil
+	return credentials.Listen(plain), credentials, nil
 }
 
 const ownRemedy = "start the agent as root with --run-as-users, or with --shared-account if all users may read what this account may"
@@ -302,7 +301,6 @@ func (a *agent) live(ctx context.Context, c node.Config, past node.History, l ne
 	served := make(chan error, 1)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go keepRenewed(ctx, a.DataDir, credentials, askSign(calls), c.Log)
 	heard, err := startGossip(a.Gossip, filepath.Join(a.DataDir, trust.Subfolder), credentials.Own().Cluster, gossip.Meta{
 		Kind: gossip.KindNode, ID: a.Node, APIAddr: c.Self.Address, Version: build.Version(),
 	}, a.Peers, c.Log)
@@ -320,6 +318,7 @@ func (a *agent) live(ctx context.Context, c node.Config, past node.History, l ne
 			calls.SetPeers(list)
 		})
 	}
+	go a.renew(ctx, calls, credentials, heard, c.Log)
 	go func() {
 		served <- server.Serve(l)
 		cancel()
@@ -332,6 +331,23 @@ func (a *agent) live(ctx context.Context, c node.Config, past node.History, l ne
 	err = node.New(c).Run(ctx)
 	c.Log.Info("agent stopped", "node", c.Self.Node)
 	return errors.Join(err, server.Close(), <-served, heard.close())
+}
+
+// renew keeps the certificate of the node renewed until the context ends.
+func (a *agent) renew(ctx context.Context, calls *client.Agent, credentials *trust.Credentials, heard *rumours, log *slog.Logger) {
+	r := &trust.Renewal{
+		Dir: filepath.Join(a.DataDir, trust.Subfolder), Credentials: credentials, Sign: askSign(calls), Now: now, Log: log,
+		Follow: &trust.Following{
+			Newest:  func() uint64 { revision, _ := calls.Trust(); return revision },
+			Wake:    func() <-chan struct{} { _, moved := calls.Trust(); return moved },
+			Confirm: calls.ConfirmTrust,
+		},
+		Changed: func(m *trust.Material) {
+			calls.Close() // those that were opened with the former certificate
+			heard.use(m.Gossip)
+		},
+	}
+	r.Run(ctx)
 }
 
 // explainListen returns why an address cannot be listened on.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -8,6 +9,7 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+	"sync"
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -22,9 +24,14 @@ import (
 
 // rumours are what gossip says of the other members. They are hints: a node is given up by its lease only.
 type rumours struct {
+	log   *slog.Logger
+	heard atomic.Pointer[map[gossipKey]gossip.Member]
+	again chan struct{} // receives after a restart with other keys
+
+	mu     sync.Mutex
+	config gossip.Config
 	gossip *gossip.Gossip
-	log    *slog.Logger
-	heard  atomic.Pointer[map[gossipKey]gossip.Member]
+	closed bool
 }
 
 // gossipKey names a member.
@@ -84,7 +91,7 @@ func startGossip(g config.Gossip, dir, cluster string, meta gossip.Meta, seeds [
 	}
 	slices.Sort(c.Seeds)
 	c.Seeds = slices.Compact(c.Seeds)
-	r := &rumours{log: log}
+	r := &rumours{log: log, config: c, again: make(chan struct{}, 1)}
 	if r.gossip, err = gossip.Start(c); err != nil {
 		return nil, err
 	}
@@ -92,10 +99,56 @@ func startGossip(g config.Gossip, dir, cluster string, meta gossip.Meta, seeds [
 	return r, nil
 }
 
+// maxContacts is how many of the members that it has known gossip asks first after a restart.
+const maxContacts = 8
+
+// use has gossip use other keys. The protocol's library changes keys in use without a lock, so gossip is started again; the
+// other members do not notice.
+func (r *rumours) use(keys [][]byte) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed || slices.EqualFunc(keys, r.config.Keys, bytes.Equal) {
+		return
+	}
+	next := r.config
+	next.Keys = keys
+	for _, m := range r.gossip.Members() {
+		if m.State == gossip.StateAlive && m.Name != next.Name && len(next.Seeds) < len(r.config.Seeds)+maxContacts {
+			next.Seeds = append(slices.Clip(next.Seeds), m.Addr.String())
+		}
+	}
+	if err := r.gossip.Close(); err != nil {
+		r.log.Warn("gossip_not_ended", "err", err)
+	}
+	started, err := gossip.Start(next)
+	if err != nil {
+		r.closed = true
+		r.log.Error("gossip_ended", "err", err, "why", "it could not be started with the present keys", "remedy", "start this program again; without gossip only hints of silence are missing")
+		return
+	}
+	next.Seeds = r.config.Seeds
+	r.config, r.gossip = next, started
+	r.log.Info("gossip_keys_changed", "keys", len(keys))
+	select {
+	case r.again <- struct{}{}:
+	default:
+	}
+}
+
+// current returns gossip as it runs now.
+func (r *rumours) current() *gossip.Gossip {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.gossip
+}
+
 // note keeps the present members.
 func (r *rumours) note() {
 	heard := map[gossipKey]gossip.Member{}
-	for _, m := range r.gossip.Members() {
+	for _, m := range r.current().Members() {
 		heard[gossipKey{m.Meta.Kind, m.Meta.ID}] = m
 	}
 	r.heard.Store(&heard)
@@ -105,7 +158,8 @@ func (r *rumours) note() {
 func (r *rumours) watch(ctx context.Context, changed func()) {
 	for {
 		select {
-		case <-r.gossip.Changed():
+		case <-r.current().Changed():
+		case <-r.again:
 		case <-ctx.Done():
 			return
 		}
@@ -119,6 +173,12 @@ func (r *rumours) close() error {
 	if r == nil {
 		return nil
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return nil
+	}
+	r.closed = true
 	return r.gossip.Close()
 }
 

@@ -98,7 +98,7 @@ func newRoot() *cobra.Command {
 	})
 	root.AddGroup(&cobra.Group{ID: groupUse, Title: "Jobs and the cluster:"}, &cobra.Group{ID: groupRun, Title: "Running Berth:"})
 	addGroup(root, groupUse, jobs.Commands()...)
-	addGroup(root, groupUse, fleet.Commands(jobs.ShowQueue, newRecover())...)
+	addGroup(root, groupUse, fleet.Commands(jobs.ShowQueue, newRecover(), certs.NewRotate())...)
 	addGroup(root, groupUse, admin.ForUsers()...)
 	addGroup(root, groupRun, setup.Commands()...)
 	addGroup(root, groupRun, certs.Commands()...)

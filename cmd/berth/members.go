@@ -3,10 +3,8 @@ package main
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -41,60 +39,6 @@ func openCredentials(data string, role trust.Role, name string, revoked trust.Re
 	return c, err
 }
 
-// keepRenewed renews the certificate of a data folder until the context ends.
-func keepRenewed(ctx context.Context, data string, c *trust.Credentials, sign trust.Sign, log *slog.Logger) {
-	r := &trust.Renewal{Dir: filepath.Join(data, trust.Subfolder), Credentials: c, Sign: sign, Now: now, Log: log}
-	r.Run(ctx)
-}
-
-// ownSign issues the certificates of a peer itself, which has the key of the authority.
-func ownSign(data string) trust.Sign {
-	return func(_ context.Context, request []byte, life time.Duration) (*trust.Signed, error) {
-		m, err := trust.Load(filepath.Join(data, trust.Subfolder))
-		if err != nil {
-			return nil, err
-		}
-		own, err := m.Identity()
-		if err != nil {
-			return nil, err
-		}
-		return m.SignFor(trust.Member{Role: own.Role, Name: own.Name, Names: trust.NamesOf(m.Certificate), Life: life}, request, now())
-	}
-}
-
-// authority issues certificates at a peer, by the key in its data folder.
-type authority struct {
-	dir string // of keys and certificates
-	own *trust.Credentials
-}
-
-// Cluster returns the id of the cluster.
-func (a authority) Cluster() string { return a.own.Own().Cluster }
-
-// Pin returns the hash of the authority's key.
-func (a authority) Pin() trust.Pin { return a.own.Pin() }
-
-// Certify issues the certificate of a member.
-func (a authority) Certify(m trust.Member, request []byte) (*trust.Signed, error) {
-	known, err := trust.Load(a.dir)
-	if err != nil {
-		return nil, err
-	}
-	if m.Life == 0 { // of a machine that joins: as that of this peer
-		m.Life = trust.LifeOf(known.Certificate)
-	}
-	return known.SignFor(m, request, now())
-}
-
-// Key returns the authority's private key.
-func (a authority) Key() ([]byte, error) {
-	known, err := trust.Load(a.dir)
-	if err != nil {
-		return nil, err
-	}
-	return x509.MarshalPKCS8PrivateKey(known.Authority)
-}
-
 // revocations are the certificates that the cluster refuses, once its state is known.
 type revocations struct {
 	present atomic.Pointer[func() state.State]
@@ -122,7 +66,9 @@ func askSign(calls *client.Agent) trust.Sign {
 		if err != nil {
 			return nil, err
 		}
-		return &trust.Signed{Certificate: answer.Certificate, Authorities: answer.Authorities, Gossip: answer.Gossip}, nil
+		return &trust.Signed{
+			Certificate: answer.Certificate, Authorities: answer.Authorities, Link: answer.Link, Gossip: answer.Gossip, Revision: answer.Revision,
+		}, nil
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/berth-gpu/berth/cluster/soft"
 	"github.com/berth-gpu/berth/cmd/internal/build"
 	"github.com/berth-gpu/berth/cmd/internal/cli"
+	"github.com/berth-gpu/berth/fsm/model/membership"
 	"github.com/berth-gpu/berth/httpapi"
 	"github.com/berth-gpu/berth/httpapi/admin"
 	"github.com/berth-gpu/berth/httpapi/core"
@@ -55,7 +56,7 @@ func (w *web) listen(o *options, credentials *trust.Credentials) error {
 		}
 		credentials.Show(public)
 	}
-	w.listener = &trust.Listener{Listener: l, Config: credentials.Server(trust.DemandMember), Plain: cli.OnLoopback(o.http)}
+	w.listener = &trust.Listener{Listener: l, Config: credentials.Server(trust.DemandMember), Plain: cli.OnLoopback(o.http), Former: credentials.Former}
 	return nil
 }
 
@@ -84,6 +85,7 @@ func (w *web) serve(s *service) error {
 	answers, calls := s.peer.Calls()
 	effect := &shadow{state: joint.State, log: s.log}
 	metrics := []prometheus.Collector{effect}
+	keys := &issue.Keyring{Dir: s.trustDir(), Credentials: s.credentials, Present: func() membership.Trust { st := joint.State(); return st.Trust() }, Now: now}
 	var heard func(trust.Role, string) string
 	if s.rumours != nil {
 		metrics, heard = append(metrics, s.rumours), s.rumours.state
@@ -91,7 +93,7 @@ func (w *web) serve(s *service) error {
 	api := httpapi.New(core.Config{
 		Self: s.o.id, Version: build.Version(), Dial: agentDial(s.credentials, joint.State), Prove: issue.ByCertificate(s.credentials),
 		Expires:   func() time.Time { return s.credentials.Leaf().NotAfter },
-		Authority: authority{filepath.Join(s.o.data, trust.Subfolder), s.credentials}, Probe: trust.Probe, Log: s.log, Settings: shared{},
+		Authority: keys, Probe: trust.Probe, Log: s.log, Settings: shared{},
 		Gossip: heard, Metrics: metrics, Asks: s.o.api.asks, Terms: s.o.api.terms, Own: append(trust.NamesOf(s.credentials.Leaf()), s.o.http, s.o.reached), Hosts: s.o.api.hosts,
 		Peer: core.Peer{
 			Proposer: joint, Reader: joint, Members: joint, Telemetry: s.peer.Soft().Board, Tails: tails, Beats: joint,
@@ -105,7 +107,11 @@ func (w *web) serve(s *service) error {
 	if s.rumours != nil {
 		go s.rumours.watch(ctx, func() {})
 	}
-	go keepRenewed(ctx, s.o.data, s.credentials, members.Recording(api, ownSign(s.o.data)), s.log)
+	keys.Fetch = members.FetchSecrets(api)
+	go (&trust.Renewal{
+		Dir: keys.Dir, Credentials: s.credentials, Sign: members.Recording(api, keys.Sign), Now: now, Log: s.log,
+		Follow: members.Following(api), Changed: func(m *trust.Material) { s.rumours.use(m.Gossip) },
+	}).Run(ctx)
 	go members.RecordOwn(ctx, api, s.credentials.Leaf())
 	go effect.run(ctx)
 	go core.FoundAccess(ctx, api, s.tellFirst)

@@ -8,14 +8,11 @@ import (
 	"github.com/berth-gpu/berth/fsm/command/valid"
 )
 
-// maxShown bounds the body that the audit trail keeps, in bytes.
-const maxShown = 1024
-
 // Audited reports whether commands of the kind are in the audit trail. All are but those by which machines
 // report on themselves: beats and reports of nodes, which jobs' timelines hold, the clock, outcomes of
 // deliveries, and the scheduler's memory.
 func (k Kind) Audited() bool {
-	return !slices.Contains([]Kind{KindRenew, KindSilent, KindReport, KindInventory, KindAdvanceClock, KindSteer, KindMarkDeliveries, KindNearLimit}, k)
+	return !slices.Contains([]Kind{KindRenew, KindSilent, KindReport, KindInventory, KindAdvanceClock, KindSteer, KindMarkDeliveries, KindNearLimit, KindConfirmTrust}, k)
 }
 
 // shown reports whether bodies of the kind hold neither secrets nor what users run, so that the audit trail
@@ -26,13 +23,14 @@ func (k Kind) shown() bool {
 		KindSetPools, KindCancel, KindSetPriority, KindHold, KindRelease, KindRequeue, KindExtend, KindDropDependencies, KindBook,
 		KindCancelBooking, KindSetBookingCaps, KindSetNodeMode, KindSetNodeLabels, KindConfirmDead, KindSetGPUMode, KindRetire,
 		KindDropWebhook, KindTestWebhook, KindSetDefaults, KindAdjustPolicy, KindBeginImport, KindEndImport,
-		KindRevokeCertificate,
+		KindRevokeCertificate, KindAdvanceRotation, KindAbortRotation,
 	}, k)
 }
 
 // Shown returns the encoded body, if the audit trail may show it and it is short; otherwise nil. It must not
 // be changed.
 func (c *Command) Shown() []byte {
+	const maxShown = 1024 // bytes
 	if c.Err != nil || !c.kind.shown() || len(c.raw) > maxShown {
 		return nil
 	}

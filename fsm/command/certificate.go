@@ -15,6 +15,8 @@ type RecordCertificate struct {
 	Issued  model.Time        `cbor:"4,keyasint,omitempty"`
 	Expires model.Time        `cbor:"5,keyasint,omitempty"`
 	Token   model.Hash        `cbor:"6,keyasint,omitempty"` // zero: the member renews its certificate
+
+	Revision uint64 `cbor:"7,keyasint,omitempty"` // of the cluster's trust that is handed out with the certificate
 }
 
 // Kind returns KindRecordCertificate.

@@ -90,10 +90,10 @@ func New(actor string, b Body) (Command, error) {
 	if err != nil {
 		return Command{}, fmt.Errorf("encoding a %s command: %w", b.Kind(), err)
 	}
-	if c := (Command{Actor: actor, Body: b, kind: b.Kind(), raw: raw}); c.Size() <= limit(c.kind) {
+	if c := (Command{Actor: actor, Body: b, kind: b.Kind(), raw: raw}); c.Size() <= c.kind.limit() {
 		return c, nil
 	}
-	return Command{}, fmt.Errorf("%s of %d bytes: %w (at most %d)", b.Kind(), len(raw), ErrTooLarge, limit(b.Kind()))
+	return Command{}, fmt.Errorf("%s of %d bytes: %w (at most %d)", b.Kind(), len(raw), ErrTooLarge, b.Kind().limit())
 }
 
 // WithRequest returns the command under a request id, 1 to 128 bytes of text.
@@ -124,7 +124,7 @@ func (c *Command) BodyHash() [16]byte {
 	return [16]byte(sum[:16])
 }
 
-func limit(k Kind) int {
+func (k Kind) limit() int {
 	if k.Lane() == LaneControl {
 		return MaxControl - envelopeCap
 	}
@@ -134,7 +134,8 @@ func limit(k Kind) int {
 // Encode packs commands into the bytes of one log entry.
 func Encode(at model.Time, by string, commands []Command) ([]byte, error) {
 	f := frame{Version: version, At: int64(at), By: by, Commands: make([]envelope, len(commands))}
-	left := newRoom()
+	var left room
+	left.clear()
 	for i := range commands {
 		c := &commands[i]
 		if !left.take(c.kind.Lane(), c.Size()) {
@@ -167,7 +168,8 @@ func Decode(data []byte) (Entry, error) {
 	}
 	e := Entry{At: model.Time(f.At), By: f.By, Hash: sha256.Sum256(data)}
 	e.Commands = make([]Command, len(f.Commands))
-	left := newRoom()
+	var left room
+	left.clear()
 	for i, v := range f.Commands {
 		if err := e.Commands[i].read(v, &left); err != nil {
 			return Entry{}, err
@@ -180,7 +182,7 @@ func Decode(data []byte) (Entry, error) {
 // and again when it is read: lists of the control lane's commands grow a hundredfold when they are decoded.
 type room [LaneCount]int
 
-func newRoom() room { return room{LaneUser: MaxEntry, LaneControl: 2 * MaxControl} }
+func (r *room) clear() { *r = room{LaneUser: MaxEntry, LaneControl: 2 * MaxControl} }
 
 func (r *room) take(l Lane, size int) bool {
 	r[l] -= size

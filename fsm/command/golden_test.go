@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/membership"
 )
 
 var update = flag.Bool("update", false, "write golden files and append to the lock on field numbers")
@@ -154,6 +155,10 @@ func mendLimits(b Body) {
 		b.Member.Role, b.Issued, b.Expires = model.RoleAgent, 1_790_000_000_000_000_000, 1_797_776_000_000_000_000
 	case *RevokeCertificate:
 		b.Member.Role = model.RolePeer
+	case *ConfirmTrust:
+		b.Member.Role = model.RoleAgent
+	case *BeginRotation:
+		b.Rotation, b.Former, b.Next, b.Link = membership.RotationAuthority, "MAAA", "MAAB", "MAAC"
 	case *SetNotify:
 		b.Notify = model.Notify{Secret: secret, Backlog: 1000, Allow: "*.example.com,10.0.0.0/8"}
 	case *SetPeer:

@@ -65,6 +65,7 @@ func (b *ImportJobs) tasks() (n int) {
 
 // Validate checks the texts, and each job like a submission.
 func (b *ImportJobs) Validate() error {
+	const maxImportedID = 1 << 53 // leaves enough numbers for all future jobs
 	if err := valid.FirstOf(valid.Import(b.ID), valid.Count("jobs", len(b.Jobs), 0, model.MaxImportJobs)); err != nil {
 		return err
 	}
@@ -90,9 +91,6 @@ func (b *ImportJobs) Validate() error {
 	return nil
 }
 
-// maxImportedID leaves enough numbers for all future jobs.
-const maxImportedID = 1 << 53
-
 func (b *ImportJobs) validJob(j *ImportedJob) error {
 	switch {
 	case int(max(j.Script, j.Env, j.Stdin)) > len(b.Texts):
@@ -116,7 +114,7 @@ func (b *ImportJobs) validJob(j *ImportedJob) error {
 		}
 	}
 	return valid.FirstOf(j.Spec.Validate(), valid.Array(&j.Spec, j.Tasks), valid.Env(j.env(b.Texts)), valid.After(j.After),
-		validHeld(j), valid.Note(j.Note), valid.Stdin(text(j.Stdin)))
+		j.validHeld(), valid.Note(j.Note), valid.Stdin(text(j.Stdin)))
 }
 
 // env returns the environment line by line.
@@ -150,7 +148,7 @@ func (b *ImportJobs) Target() string { return target.Import(b.ID) }
 func (b *EndImport) Target() string { return target.Import(b.ID) }
 
 // validHeld checks that held tasks are some of an array's.
-func validHeld(j *ImportedJob) error {
+func (j *ImportedJob) validHeld() error {
 	if j.Held == "" {
 		return nil
 	}

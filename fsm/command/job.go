@@ -46,20 +46,17 @@ func (b *Submit) tasks() int { return int(b.Tasks) }
 // Bytes returns about how much memory a job takes at each peer, in bytes: the texts of its user, and the rows
 // of its tasks and dependencies.
 func (b *Submit) Bytes() uint32 {
+	const ( // about what rows take, with the keys of their indexes and, of a task, the first line of its timeline
+		jobSize   = 1024
+		taskSize  = 512
+		afterSize = 64
+	)
 	n := len(b.Script) + len(b.Stdin) + b.Spec.TextBytes()
 	for _, kv := range b.Env {
 		n += len(kv) + 1
 	}
 	return uint32(n + jobSize + taskSize*int(b.Tasks) + afterSize*len(b.After))
 }
-
-// About what rows take in memory, in bytes, with the keys of their indexes and, of a task, the first line of
-// its timeline.
-const (
-	jobSize   = 1024
-	taskSize  = 512
-	afterSize = 64
-)
 
 func (b *Submit) validArray() error { return valid.Array(&b.Spec, b.Tasks) }
 

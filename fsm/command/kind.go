@@ -96,6 +96,10 @@ const (
 	// Certificates of members.
 	KindRecordCertificate Kind = 115
 	KindRevokeCertificate Kind = 116
+	KindBeginRotation     Kind = 117
+	KindAdvanceRotation   Kind = 118
+	KindAbortRotation     Kind = 119
+	KindConfirmTrust      Kind = 126
 
 	// Notifications and their receivers.
 	KindSetWebhook     Kind = 120
@@ -209,6 +213,10 @@ var kinds = map[Kind]kindInfo{
 	KindRemoveUser:        {"remove_user", 1, LaneUser, body[RemoveUser]},
 	KindRecordCertificate: {"record_certificate", 1, LaneUser, body[RecordCertificate]},
 	KindRevokeCertificate: {"revoke_certificate", 1, LaneUser, body[RevokeCertificate]},
+	KindBeginRotation:     {"begin_rotation", 1, LaneUser, body[BeginRotation]},
+	KindAdvanceRotation:   {"advance_rotation", 1, LaneUser, body[AdvanceRotation]},
+	KindAbortRotation:     {"abort_rotation", 1, LaneUser, body[AbortRotation]},
+	KindConfirmTrust:      {"confirm_trust", 1, LaneUser, body[ConfirmTrust]},
 	KindSetWebhook:        {"set_webhook", 1, LaneUser, body[SetWebhook]},
 	KindDropWebhook:       {"drop_webhook", 1, LaneUser, body[DropWebhook]},
 	KindTestWebhook:       {"test_webhook", 1, LaneUser, body[TestWebhook]},

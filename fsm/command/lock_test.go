@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/membership"
 )
 
 // lockFile lists every field in logs and snapshots: its number and its type. Lines are added, never changed
@@ -87,6 +88,8 @@ func allFields(t *testing.T) map[string]string {
 		model.Outlet{},
 		model.Delivery{},
 		model.Warned{},
+		membership.Certificate{},
+		membership.Trust{},
 	}
 	for _, r := range roots {
 		fields(all, reflect.TypeOf(r))

@@ -135,6 +135,9 @@ func (b *RecordCertificate) Target() string { return b.Member.String() }
 // Target returns the member.
 func (b *RevokeCertificate) Target() string { return b.Member.String() }
 
+// Target returns what is replaced.
+func (b *BeginRotation) Target() string { return b.Rotation.String() }
+
 // Target returns the first of the tokens, by the id in lists, and their number.
 func (b *DropTokens) Target() string {
 	switch len(b.Tokens) {

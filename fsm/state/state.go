@@ -68,6 +68,7 @@ type Tables struct {
 	Warned     table.Table[model.AttemptKey, model.Warned]
 
 	Certificates table.Table[membership.Member, membership.Certificate]
+	Trusts       table.Table[Only, membership.Trust]
 }
 
 // Indexes are derived from the tables: other orders of the same rows.

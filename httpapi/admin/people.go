@@ -153,7 +153,8 @@ func (a people) draw(role model.Role) (secret string, hash model.Hash, err error
 	if a.api.Config.Authority == nil {
 		return "", hash, core.Denied("this peer issues no certificates, so that no machine can join")
 	}
-	t := trust.NewToken(map[model.Role]trust.Role{model.RoleAgent: trust.RoleNode, model.RolePeer: trust.RolePeer}[role], a.api.Config.Authority.Pin())
+	_, pin := a.api.Config.Authority.About()
+	t := trust.NewToken(map[model.Role]trust.Role{model.RoleAgent: trust.RoleNode, model.RolePeer: trust.RolePeer}[role], pin)
 	return t.String(), t.Hash(), nil
 }
 

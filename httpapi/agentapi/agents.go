@@ -3,7 +3,6 @@ package agentapi
 
 import (
 	"context"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -18,17 +17,13 @@ import (
 	"github.com/berth-gpu/berth/cluster/soft"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
-	"github.com/berth-gpu/berth/fsm/model/membership"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/apply"
 	"github.com/berth-gpu/berth/httpapi/agentwire"
-	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/forward"
-	"github.com/berth-gpu/berth/httpapi/issue"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
-	"github.com/berth-gpu/berth/trust"
 )
 
 // Bounds of requests of agents.
@@ -55,6 +50,7 @@ func (a agents) route() {
 	post(a, agentwire.PathTail, nil, a.tail)
 	post(a, agentwire.PathSilence, nil, a.silence)
 	post(a, agentwire.PathCertificate, nil, a.certify)
+	post(a, agentwire.PathTrust, &rule, a.trust)
 	core.AnswerCall(a.api, copyTail, a.takeTail)
 }
 
@@ -185,6 +181,7 @@ func (a agents) renew(ctx context.Context, q *agentwire.Renew) (*agentwire.Renew
 	lease, _ := s.Leases.Get(q.Node)
 	return &agentwire.Renewed{
 		Code: code, Newest: lease.Seq, Index: s.Index, Peers: addresses(&s), Voters: a.api.Peer.Members.Status().Silence.Voters,
+		Trust: s.Trust().Revision,
 	}, s.Index, nil
 }
 
@@ -275,29 +272,6 @@ func (a agents) blob(ctx context.Context, q *agentwire.Fetch) (*agentwire.Conten
 		return nil, 0, problem.Refuse(wire.CodeNotFound, "no job has a script or environment with this hash")
 	}
 	return &agentwire.Content{Data: blob.Data}, s.Index, nil
-}
-
-// certify issues another certificate for the node of the caller's present one.
-func (a agents) certify(ctx context.Context, q *agentwire.Certify) (*agentwire.Certified, uint64, error) {
-	c := auth.From(ctx)
-	if a.api.Config.Authority == nil || c.Kind != auth.Node {
-		return nil, 0, core.Denied("only an agent with a certificate can have that renewed: let the machine join with a token (berth token join)")
-	}
-	signed, err := a.api.Config.Authority.Certify(trust.Member{Role: trust.RoleNode, Name: c.Name, Life: q.Life}, q.Request)
-	if err != nil {
-		return nil, 0, problem.Refuse(wire.CodeInvalid, err.Error())
-	}
-	leaf, err := x509.ParseCertificate(signed.Certificate)
-	if err != nil {
-		return nil, 0, err
-	}
-	record := issue.Record(membership.Member{Role: model.RoleAgent, Name: c.Name}, leaf)
-	_, index, err := a.api.Propose(ctx, "", record)
-	if err != nil {
-		return nil, 0, err
-	}
-	a.api.Log.Info("certificate_issued", "node", c.Name, "serial", record.Serial)
-	return &agentwire.Certified{Certificate: signed.Certificate, Authorities: signed.Authorities, Gossip: signed.Gossip}, index, nil
 }
 
 // copyTail is the call by which a peer gives the others a copy of the end of a rank's output.

@@ -29,6 +29,7 @@ const (
 	PathSilence   = "/agent/silence"   // nothing -> Silence, of the peer that is asked
 
 	PathCertificate = "/agent/certificate" // Certify -> Certified, of the peer that is asked
+	PathTrust       = "/agent/trust"       // Trust -> nothing
 )
 
 // MaxBody bounds a request, in bytes.
@@ -90,6 +91,7 @@ type Renewed struct {
 	Peers  []string   `cbor:"4,keyasint,omitempty"` // API addresses of all peers
 
 	Voters []model.PeerID `cbor:"5,keyasint,omitempty"` // of the leader's configuration, sorted
+	Trust  uint64         `cbor:"6,keyasint,omitempty"` // revision of what the cluster trusts: an agent with another has its certificate renewed
 }
 
 // Silence is what a peer knows of whether there is a leader.
@@ -149,6 +151,13 @@ type Certified struct {
 	Certificate []byte   `cbor:"1,keyasint"`           // X.509
 	Authorities []byte   `cbor:"2,keyasint"`           // PEM
 	Gossip      [][]byte `cbor:"3,keyasint,omitempty"` // keys of gossip
+	Link        []byte   `cbor:"4,keyasint,omitempty"` // X.509: the authority, signed by the one before
+	Revision    uint64   `cbor:"5,keyasint,omitempty"` // of what the cluster trusts
+}
+
+// Trust reports that the caller's node uses a revision of what the cluster trusts.
+type Trust struct {
+	Revision uint64 `cbor:"1,keyasint"`
 }
 
 // Content is the answer. An environment is "NAME=value" texts joined by NUL.

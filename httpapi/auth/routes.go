@@ -108,7 +108,7 @@ func operatorRules() []Rule {
 		rules(http.MethodPut, model.RoleOperator, "/nodes/{node_id}/mode", "/gpus/{uuid}/mode"),
 		rules(http.MethodPatch, model.RoleOperator, "/nodes/{node_id}/labels"),
 		rules(http.MethodPost, model.RoleOperator, "/nodes/{node_id}/confirm-dead", "/orchestrator/start", "/orchestrator/stop"),
-		rules(http.MethodGet, model.RoleOperator, "/audit", "/audit/refusals", "/audit/reads", "/audit/verify", "/cluster/certificates"),
+		rules(http.MethodGet, model.RoleOperator, "/audit", "/audit/refusals", "/audit/reads", "/audit/verify", "/cluster/certificates", "/cluster/rotation"),
 		rules(http.MethodDelete, model.RoleOperator, "/nodes/{node_id}"))
 }
 
@@ -116,14 +116,14 @@ func adminRules() []Rule {
 	return slices.Concat(
 		rules(http.MethodPut, model.RoleAdmin, "/orchestrator/policy", "/orchestrator/policies", "/orchestrator/allocation",
 			"/quotas/cluster", "/quotas/{scope}/{name}", "/shares/{scope}/{name}", "/reservations/limits", "/users/{user}", "/webhooks/settings", "/cluster/settings"),
-		rules(http.MethodPost, model.RoleAdmin, "/gpu/initialize", "/cluster/peers/{peer_id}/promote", "/cluster/peers/{peer_id}/lead",
+		rules(http.MethodPost, model.RoleAdmin, "/gpu/initialize", "/cluster/peers/{peer_id}/promote", "/cluster/peers/{peer_id}/lead", "/cluster/rotation",
 			"/snapshot/import", "/snapshot/import/jobs", "/snapshot/import/settings", "/snapshot/import/end"),
 		rules(http.MethodGet, model.RoleAdmin, "/tokens", "/users", "/snapshot"),
-		rules(http.MethodDelete, model.RoleAdmin, "/tokens/{token_id}", "/users/{user}", "/cluster/certificates/{role}/{name}", "/cluster/peers/{peer_id}"),
+		rules(http.MethodDelete, model.RoleAdmin, "/tokens/{token_id}", "/users/{user}", "/cluster/certificates/{role}/{name}", "/cluster/peers/{peer_id}", "/cluster/rotation"),
 		[]Rule{{Method: http.MethodPost, Path: "/tokens", Least: model.RoleAdmin, First: true}})
 }
 
 func agentRules() []Rule {
 	return rules(http.MethodPost, model.RoleAgent, "/agent/register", "/agent/renew", "/agent/desired", "/agent/report",
-		"/agent/inventory", "/agent/blob", "/agent/silence", "/agent/tail", "/agent/certificate")
+		"/agent/inventory", "/agent/blob", "/agent/silence", "/agent/tail", "/agent/certificate", "/agent/trust")
 }

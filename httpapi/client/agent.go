@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/berth-gpu/berth/fsm/model"
@@ -14,7 +15,12 @@ import (
 
 // Agent calls a cluster as a node's agent. Each of its calls asks every peer at most once; the
 // agent decides when to ask again. Its methods may be called from any goroutine.
-type Agent struct{ calls *caller }
+type Agent struct {
+	calls *caller
+
+	trust atomic.Uint64 // newest revision of what the cluster trusts
+	moved chan struct{} // receives when that rises
+}
 
 // NewAgent returns an agent's client. It connects at the first call; its only error is an address
 // that is not host:port.
@@ -23,7 +29,7 @@ func NewAgent(o Options) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Agent{calls}, nil
+	return &Agent{calls: calls, moved: make(chan struct{}, 1)}, nil
 }
 
 // Close closes idle connections.
@@ -43,7 +49,15 @@ func (a *Agent) Register(ctx context.Context, q *agentwire.Register) (*agentwire
 // has another number, goes to the next peer.
 func (a *Agent) Renew(ctx context.Context, q *agentwire.Renew) (*agentwire.Renewed, error) {
 	out := &agentwire.Renewed{}
-	return out, a.call(ctx, &request{path: agentwire.PathRenew, once: true}, q, out)
+	err := a.call(ctx, &request{path: agentwire.PathRenew, once: true}, q, out)
+	if err == nil && out.Trust > a.trust.Load() {
+		a.trust.Store(out.Trust)
+		select {
+		case a.moved <- struct{}{}:
+		default:
+		}
+	}
+	return out, err
 }
 
 // Desired returns the plan of the node, as soon as that has changed or the poll's wait is over.
@@ -80,6 +94,15 @@ func (a *Agent) Blob(ctx context.Context, hash model.Hash) (string, error) {
 func (a *Agent) Certify(ctx context.Context, q *agentwire.Certify) (*agentwire.Certified, error) {
 	out := &agentwire.Certified{}
 	return out, a.call(ctx, &request{path: agentwire.PathCertificate}, q, out)
+}
+
+// Trust returns the newest revision of what the cluster trusts, from answers to renewals of the lease, and a channel that
+// receives after it has risen.
+func (a *Agent) Trust() (revision uint64, moved <-chan struct{}) { return a.trust.Load(), a.moved }
+
+// ConfirmTrust reports that the node uses a revision of what the cluster trusts.
+func (a *Agent) ConfirmTrust(ctx context.Context, revision uint64) error {
+	return a.call(ctx, &request{path: agentwire.PathTrust}, &agentwire.Trust{Revision: revision}, &struct{}{})
 }
 
 // Tail sends the end of a rank's output to the peers.

@@ -28,6 +28,25 @@ func (m Members) Certificates(ctx context.Context) (*memberwire.Certificates, er
 	return out, err
 }
 
+// Rotation returns how far the replacement of keys and certificates is.
+func (m Members) Rotation(ctx context.Context) (*memberwire.Rotation, error) {
+	out := &memberwire.Rotation{}
+	_, err := m.client.calls.json(ctx, &request{method: http.MethodGet, path: "/cluster/rotation"}, out)
+	return out, err
+}
+
+// Rotate begins to replace the authority ("ca"), the key of gossip ("gossip"), or all certificates ("leaf").
+func (m Members) Rotate(ctx context.Context, what string) (*memberwire.Rotation, error) {
+	out := &memberwire.Rotation{}
+	return out, m.client.calls.change(ctx, &request{method: http.MethodPost, path: "/cluster/rotation"}, &memberwire.Rotate{Rotation: what}, out)
+}
+
+// AbortRotation ends a rotation whose next key is not in use yet.
+func (m Members) AbortRotation(ctx context.Context) (*memberwire.Rotation, error) {
+	out := &memberwire.Rotation{}
+	return out, m.client.calls.change(ctx, &request{method: http.MethodDelete, path: "/cluster/rotation"}, nil, out)
+}
+
 // RemovePeer removes a peer from the cluster.
 func (m Members) RemovePeer(ctx context.Context, id string) (*wire.Gone, error) {
 	out := &wire.Gone{}

@@ -15,21 +15,23 @@ import (
 
 // Authority issues certificates. Every peer has the key of the cluster's authority.
 type Authority interface {
-	// Cluster returns the id of the cluster.
-	Cluster() string
-	// Pin returns the hash of the authority's key.
-	Pin() trust.Pin
+	// About returns the id of the cluster, and the hash of the authority's key.
+	About() (cluster string, pin trust.Pin)
 	// Certify issues the certificate of a member for a request (PKCS #10).
 	Certify(m trust.Member, request []byte) (*trust.Signed, error)
-	// Key returns the authority's private key (PKCS #8).
-	Key() ([]byte, error)
+	// Secrets returns all secrets of the cluster on this machine.
+	Secrets() (*trust.Secrets, error)
+	// Keep stores the secrets of a rotation that is about to begin.
+	Keep(next *trust.Secrets) error
+	// Prepare makes the next credential of a rotation.
+	Prepare(r membership.Rotation) (*command.BeginRotation, *trust.Secrets, error)
 }
 
-// Record returns the command that records a certificate.
-func Record(m membership.Member, c *x509.Certificate) *command.RecordCertificate {
+// Record returns the command that records a certificate, which was issued with a revision of what the cluster trusts.
+func Record(m membership.Member, c *x509.Certificate, revision uint64) *command.RecordCertificate {
 	return &command.RecordCertificate{
 		Member: m, Serial: trust.Serial(c), Key: sha256.Sum256(c.RawSubjectPublicKeyInfo),
-		Issued: model.TimeOf(trust.IssuedAt(c)), Expires: model.TimeOf(c.NotAfter),
+		Issued: model.TimeOf(trust.IssuedAt(c)), Expires: model.TimeOf(c.NotAfter), Revision: revision,
 	}
 }
 

@@ -54,7 +54,7 @@ func (m members) join(ctx context.Context, _ *core.BodyInput, body *memberwire.J
 	if err != nil {
 		return nil, err
 	}
-	record := issue.Record(member, leaf)
+	record := issue.Record(member, leaf, signed.Revision)
 	record.Token = auth.HashOf(body.Token)
 	// Without the key of the request, which is no other command when it is sent again: token and key of the machine make it the same.
 	_, index, err := m.api.ProposeAs(ctx, "token:"+auth.ID(record.Token), "", record)
@@ -62,11 +62,13 @@ func (m members) join(ctx context.Context, _ *core.BodyInput, body *memberwire.J
 		return nil, err
 	}
 	m.api.Log.Info("member_joined", "member", member.String(), "serial", record.Serial, "address", body.Address, "from", core.SenderOf(ctx))
-	out := &memberwire.Joined{Success: true, Cluster: authority.Cluster(), Certificate: signed.Certificate, Authorities: string(signed.Authorities), Gossip: signed.Gossip, Peers: peersOf(&s)}
-	if body.Role == string(trust.RolePeer) {
-		if out.Key, err = authority.Key(); err != nil {
-			return nil, err
-		}
+	cluster, _ := authority.About()
+	out := &memberwire.Joined{
+		Success: true, Cluster: cluster, Certificate: signed.Certificate, Authorities: string(signed.Authorities), Link: signed.Link,
+		Revision: signed.Revision, Gossip: signed.Gossip, Peers: peersOf(&s),
+	}
+	if out.Keys, err = trust.MarshalKeys(signed.Keys); err != nil {
+		return nil, err
 	}
 	return &core.Answer[memberwire.Joined]{Index: index, Body: out}, nil
 }

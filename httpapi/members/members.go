@@ -5,6 +5,8 @@
 //	join.go     machines that join
 //	peers.go    changes of the membership
 //	record.go   the certificates that peers issue to themselves
+//	rotate.go   replacement of keys and certificates
+//	secrets.go  the secrets that peers give each other
 package members
 
 import (
@@ -42,6 +44,7 @@ func Routes(a *core.API, doc huma.API) {
 	o.Description = "The request carries no other credential than the join token, which is spent. The answer holds the certificate of the machine."
 	core.HandleBody(a, doc, o, m.join)
 	m.peerRoutes(doc)
+	m.rotationRoutes(doc)
 	core.Handle(a, doc, core.Op("certificates", http.MethodGet, "/cluster/certificates", "The certificates of the members"), m.list)
 	core.Handle(a, doc, core.Op("revoke-certificate", http.MethodDelete, "/cluster/certificates/{role}/{name}", "Refuse all certificates that a member has so far"), m.revoke)
 }

@@ -38,7 +38,7 @@ func RecordOwn(ctx context.Context, a *core.API, leaf *x509.Certificate) {
 		if found && known.Issued >= model.TimeOf(trust.IssuedAt(leaf)) {
 			return
 		}
-		if err := m.recordLeaf(ctx, leaf); err == nil || call.KindOf(err) == kindRefused {
+		if err := m.recordLeaf(ctx, leaf, 0); err == nil || call.KindOf(err) == kindRefused {
 			return
 		}
 		select {
@@ -60,7 +60,7 @@ func Recording(a *core.API, sign trust.Sign) trust.Sign {
 		if err != nil {
 			return nil, err
 		}
-		switch err := (members{a}).recordLeaf(ctx, leaf); {
+		switch err := (members{a}).recordLeaf(ctx, leaf, signed.Revision); {
 		case call.KindOf(err) == kindRefused:
 			return nil, err
 		case err != nil:
@@ -71,9 +71,9 @@ func Recording(a *core.API, sign trust.Sign) trust.Sign {
 }
 
 // recordLeaf has the leader record a certificate of this peer.
-func (m members) recordLeaf(ctx context.Context, leaf *x509.Certificate) error {
+func (m members) recordLeaf(ctx context.Context, leaf *x509.Certificate, revision uint64) error {
 	self := m.api.Config.Self
-	record := issue.Record(membership.Member{Role: model.RolePeer, Name: string(self)}, leaf)
+	record := issue.Record(membership.Member{Role: model.RolePeer, Name: string(self)}, leaf, revision)
 	ctx, cancel := context.WithTimeout(ctx, recordLimit)
 	defer cancel()
 	leader, _ := m.api.Peer.Members.Leader()

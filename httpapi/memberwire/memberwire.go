@@ -23,7 +23,9 @@ type Joined struct {
 	Cluster     string        `json:"cluster" doc:"id of the cluster"`
 	Certificate []byte        `json:"certificate" doc:"X.509 in DER, as base64"`
 	Authorities string        `json:"authorities" doc:"certificates of the authorities that the cluster trusts, in PEM"`
-	Key         []byte        `json:"key,omitempty" doc:"private key of the authority, PKCS #8 in DER as base64; for peers only"`
+	Link        []byte        `json:"link,omitempty" doc:"certificate of the first authority, signed by the one before: X.509 in DER, as base64"`
+	Revision    uint64        `json:"revision,omitempty" doc:"of what the cluster trusts"`
+	Keys        [][]byte      `json:"keys,omitempty" nullable:"false" doc:"private keys of the authorities, PKCS #8 in DER as base64; for peers only"`
 	Gossip      [][]byte      `json:"gossip,omitempty" doc:"keys of gossip, as base64; the first encrypts"`
 	Peers       []PeerAddress `json:"peers" nullable:"false" doc:"the peers of the cluster"`
 }

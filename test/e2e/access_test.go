@@ -60,8 +60,8 @@ func startPeers(t *testing.T, life string, more ...string) *guarded {
 	return g
 }
 
-// run runs a part of the cluster until the test's end.
-func (g *guarded) run(name string, args ...string) {
+// run runs a part of the cluster until the test's end, and returns its process.
+func (g *guarded) run(name string, args ...string) *os.Process {
 	g.t.Helper()
 	cmd := exec.Command(program(), args...)
 	out, err := cmd.StdoutPipe()
@@ -93,6 +93,7 @@ func (g *guarded) run(name string, args ...string) {
 			g.t.Errorf("the log of %s tells a token", name)
 		}
 	})
+	return cmd.Process
 }
 
 // berth runs a command with a token against one peer.

@@ -83,6 +83,7 @@ func TestMachines(t *testing.T) {
 	t.Run("a wrong address", l.wrongAddress)
 	t.Run("a firewall", l.firewall)
 	t.Run("gossip", l.gossip)
+	t.Run("a rotation", l.rotation)
 	t.Run("a cut", l.cutLeader)
 	t.Run("a removal", l.removal)
 }
@@ -180,6 +181,44 @@ func (l *lab) gossip(t *testing.T) {
 		now := alive("nodes")
 		return strings.Contains(now, `"state": "up"`) && strings.Contains(now, `"gossip": "alive"`)
 	})
+}
+
+// rotation: the key of gossip and the authority are replaced on all machines. A machine that joined and was never started is
+// waited for until its certificate is revoked. Gossip goes on, and the login of a user stays valid.
+func (l *lab) rotation(t *testing.T) {
+	const server, agent = "/var/lib/berth/server/trust/", "/var/lib/berth/agent/trust/"
+	key := func(name, dir string) string { return l.ok(t, name, "cat "+dir+"gossip.key") }
+	before, root := key("gpu1", agent), l.ok(t, "gpu1", "cat "+agent+"authorities.pem")
+	l.ok(t, "p1", "berth cluster rotate gossip --no-wait")
+	until(t, "only the machine that was not started is missing", func() bool {
+		return strings.Contains(l.ok(t, "p1", "berth cluster rotate"), "4 of 5 members know the next key of gossip; waiting for node laptop.")
+	})
+	l.ok(t, "p1", "berth cert revoke node laptop")
+	done := func(what string) {
+		t.Helper()
+		until(t, what+" is replaced", func() bool {
+			return strings.Contains(l.ok(t, "p1", "berth cluster rotate"), "No rotation is under way. 4 of 4 members use")
+		})
+	}
+	done("the key of gossip")
+	if after := key("gpu1", agent); after == before || after != key("p3", server) || strings.Count(after, "\n") != 1 {
+		t.Error("the machines have other keys of gossip, or the former one")
+	}
+	until(t, "gossip goes on with the next key", func() bool {
+		heard := l.ok(t, "p2", "berth peers -o json --address unix:/var/lib/berth/server/admin.sock") + l.ok(t, "p2", "berth nodes -o json --address unix:/var/lib/berth/server/admin.sock")
+		return strings.Count(heard, `"gossip": "alive"`) == 4
+	})
+	l.ok(t, "p2", "berth cluster rotate ca")
+	done("the authority")
+	if after := l.ok(t, "gpu1", "cat "+agent+"authorities.pem"); after == root || strings.Count(after, "BEGIN") != 1 {
+		t.Errorf("the node trusts\n%s", after)
+	}
+	for range 2 { // the first command learns the next authority
+		l.ok(t, "laptop", "berth queue")
+	}
+	if stored := l.ok(t, "laptop", "cat $HOME/.config/berth/clusters/*.yaml"); strings.Count(stored, "BEGIN") != 1 {
+		t.Errorf("the user's machine trusts\n%s", stored)
+	}
 }
 
 // cutLeader: the machine of the leader is taken off the network while a job runs; another peer leads, the job goes on, and

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -137,11 +138,11 @@ func ofLogin(settings *config.Loaded) (*target, error) {
 	if err != nil {
 		return nil, Usage("%w", err)
 	}
-	return v.target()
+	return v.target(logins)
 }
 
 // target returns the cluster of a login.
-func (v *Login) target() (*target, error) {
+func (v *Login) target(logins *Logins) (*target, error) {
 	to := &target{addresses: v.Addresses, token: TokenOfEnvironment()}
 	if to.token == "" {
 		to.token = v.Token
@@ -151,7 +152,7 @@ func (v *Login) target() (*target, error) {
 		return nil, err
 	}
 	if to.dial = DialPlain; list != nil {
-		to.dial = dialKnown(list)
+		to.dial = dialKnown(list, func(present []*x509.Certificate) { logins.follow(v, present) })
 	}
 	return to, nil
 }

@@ -59,17 +59,30 @@ func (l *Logins) Save(v *Login) error {
 	if err := CheckLoginName(v.Name); err != nil {
 		return err
 	}
+	if err := os.MkdirAll(l.dir, 0o700); err != nil {
+		return err
+	}
+	if err := l.write(v); err != nil {
+		return err
+	}
+	return l.Use(v.Name)
+}
+
+func (l *Logins) write(v *Login) error {
 	text, err := yaml.Marshal(v)
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(l.dir, 0o700); err != nil {
-		return err
+	return smallfile.WriteBytes(filepath.Join(l.dir, v.Name+loginSuffix), text)
+}
+
+// follow stores the authorities that a cluster has now, which a peer with a certificate of the stored ones has presented.
+func (l *Logins) follow(v *Login, present []*x509.Certificate) {
+	next := *v
+	next.Authority = string(trust.EncodeCertificates(present...))
+	if err := l.write(&next); err != nil {
+		fmt.Fprintf(os.Stderr, "berth: warning: the cluster %s has other authorities now, which cannot be stored: %v\n", v.Name, err)
 	}
-	if err := smallfile.WriteBytes(filepath.Join(l.dir, v.Name+loginSuffix), text); err != nil {
-		return err
-	}
-	return l.Use(v.Name)
 }
 
 // Use makes a login the current one.

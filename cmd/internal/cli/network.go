@@ -47,7 +47,7 @@ func dialOf(addresses []string, authority string) (Dial, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s does not hold the certificates of an authority: %w", authority, err)
 	}
-	return dialKnown(list), nil
+	return dialKnown(list, nil), nil
 }
 
 // DialSocket returns what connects to the socket of a peer on this machine.
@@ -57,8 +57,11 @@ func DialSocket(path string) Dial {
 	}
 }
 
-// dialKnown returns what connects to peers of the cluster of these authorities.
-func dialKnown(list []*x509.Certificate) Dial { return DialTLS(trust.Visitor(list, time.Now)) }
+// dialKnown returns what connects to peers of the cluster of these authorities. moved, which may be nil, is called with those
+// that the cluster has instead.
+func dialKnown(list []*x509.Certificate, moved func([]*x509.Certificate)) Dial {
+	return DialTLS(trust.Visitor(list, time.Now, moved))
+}
 
 // DialTLS returns what connects by a TLS configuration, for transports of HTTP: these take the connection as a plain one,
 // so that their URLs begin with http.

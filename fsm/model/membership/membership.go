@@ -46,6 +46,8 @@ type Certificate struct {
 	Token   model.Hash `cbor:"7,keyasint,omitempty"` // the join token that was used; zero: none
 	By      string     `cbor:"8,keyasint,omitempty"` // actor
 	Revoked bool       `cbor:"9,keyasint,omitempty"` // by an admin, and no other was issued since
+
+	Revision uint64 `cbor:"10,keyasint,omitempty"` // of the cluster's trust that the member uses, as it has reported
 }
 
 // Refuses reports whether a certificate of the member that was issued at an instant is refused.

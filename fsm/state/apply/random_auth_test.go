@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/berth-gpu/berth/fsm/command"
@@ -48,6 +49,11 @@ func drawMakeToken(g *gen) command.Body {
 // drawRecordCertificate draws the certificate of a member that joins or renews, now and then of a machine that asks again.
 func drawRecordCertificate(g *gen) command.Body {
 	b := &command.RecordCertificate{Member: anyMember(g), Serial: pick(g, "01", "02"), Key: model.Hash{byte(1 + g.roll(3))}, Issued: g.at, Expires: g.at.Add(time.Hour)}
+	b.Revision = aRevision(g)
+	if behind, _ := g.s.Trusted().Behind(b.Revision, g.at); len(behind) > 0 && g.roll(2) == 0 { // a member whose certificate was not recorded yet
+		b.Member = behind[g.roll(len(behind))]
+		return b
+	}
 	if g.roll(3) > 0 {
 		b.Token = anyToken(g)
 		if token, found := g.s.Tokens.Get(b.Token); found && token.Joins() && g.roll(8) > 0 {
@@ -66,6 +72,40 @@ func anyMember(g *gen) membership.Member {
 		return membership.Member{Role: model.RolePeer, Name: pick(g, "p1", "p7")}
 	}
 	return membership.Member{Role: model.RoleAgent, Name: pick(g, string(anyNode(g)), "gpu7", "gpu8")}
+}
+
+// aRevision draws the present revision of the trust, now and then another.
+func aRevision(g *gen) uint64 {
+	revision := g.s.Trust().Revision
+	if revision > 0 && g.roll(8) == 0 {
+		revision--
+	}
+	return revision
+}
+
+func drawBeginRotation(g *gen) command.Body {
+	t := g.s.Trust()
+	b := &command.BeginRotation{Rotation: membership.Rotation(1 + g.roll(3)), Revision: aRevision(g)}
+	switch b.Rotation {
+	case membership.RotationAuthority:
+		b.Former, b.Next, b.Link = cmp.Or(t.Authority, "AAAA"), pick(g, "AAAB", "AAAC"), "AAAD"
+	case membership.RotationGossip:
+		b.Former, b.Next = cmp.Or(t.Gossip, "key1"), pick(g, "key2", "key3")
+	case membership.RotationLeaf, membership.RotationNone:
+	}
+	if b.Former == b.Next && b.Next != "" {
+		b.Next += "AAAA"
+	}
+	return b
+}
+
+// drawConfirmTrust draws that a member is as far as the cluster, most often one that was not.
+func drawConfirmTrust(g *gen) command.Body {
+	b := &command.ConfirmTrust{Member: anyMember(g), Revision: aRevision(g)}
+	if behind, _ := g.s.Trusted().Behind(b.Revision, g.at); len(behind) > 0 && g.roll(8) > 0 {
+		b.Member = behind[g.roll(len(behind))]
+	}
+	return b
 }
 
 func drawDropTokens(g *gen) command.Body {

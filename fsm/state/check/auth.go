@@ -1,6 +1,9 @@
 package check
 
-import "github.com/berth-gpu/berth/fsm/model"
+import (
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/membership"
+)
 
 // checkAuth: tokens and memberships are those of existing users, there is only one first token, and tokens of machines
 // expire.
@@ -25,10 +28,45 @@ func checkAuth(c *checker) {
 	for m, v := range c.s.Certificates.All() {
 		c.hold(v.Since <= v.Expires && (v.Since <= v.Issued || v.Revoked), References, "of %s, certificates since %d count, and the newest is from %d to %d", m, v.Since, v.Issued, v.Expires)
 	}
+	checkTrust(c)
 	places := map[string]int{}
 	for k := range c.s.Members.All() {
 		places[k.User]++
 		c.hold(c.s.Users.Has(model.UserName(k.User)), References, "user %q is in project %q and is not there", k.User, k.Project)
 		c.hold(places[k.User] <= model.MaxProjects, References, "user %q is in %d projects", k.User, places[k.User])
+	}
+}
+
+// checkTrust: what is accepted besides what is in use belongs to the rotation that is under way, and no member uses a
+// revision that there is not.
+func checkTrust(c *checker) {
+	t := c.s.Trust()
+	rotating := func(r membership.Rotation) bool { return t.Rotation == r }
+	c.hold(t.Rotation == membership.RotationNone || t.Rotation.Valid(), References, "rotation %d is under way", t.Rotation)
+	c.hold((t.Accepted != "") == rotating(membership.RotationAuthority), References, "another authority is accepted during a rotation of %q", t.Rotation)
+	c.hold((t.Heard != "") == rotating(membership.RotationGossip), References, "another key of gossip decrypts during a rotation of %q", t.Rotation)
+	c.hold(!t.Switched || t.Accepted != "" || t.Heard != "", References, "a rotation of %q has switched", t.Rotation)
+	c.hold(t.Accepted == "" || t.Accepted != t.Authority, References, "the authority is accepted twice")
+	c.hold(t.Heard == "" || t.Heard != t.Gossip, References, "the key of gossip is there twice")
+	for m, v := range c.s.Certificates.All() {
+		c.hold(v.Revision <= t.Revision, References, "%s uses revision %d, and the newest is %d", m, v.Revision, t.Revision)
+	}
+}
+
+// moveTrust: a credential is used by a member only once all members accept it, and it is accepted until all members use
+// its successor.
+func moveTrust(m *mover) {
+	a, b := m.was.Trust(), m.s.Trust()
+	m.hold(b.Revision >= a.Revision, OnlyForward, "the trust goes from revision %d to %d", a.Revision, b.Revision)
+	if b.Revision == a.Revision || !m.one {
+		return
+	}
+	m.hold(b.Revision == a.Revision+1, OnlyForward, "the trust goes from revision %d to %d", a.Revision, b.Revision)
+	m.hold(a.Authority == "" || b.Authority == a.Authority || b.Authority == a.Accepted && b.Accepted == a.Authority, OnlyForward,
+		"another authority signs, which was not accepted before, or the former one is not accepted any more")
+	m.hold(a.Gossip == "" || b.Gossip == a.Gossip || b.Gossip == a.Heard && b.Heard == a.Gossip, OnlyForward,
+		"another key of gossip encrypts, which did not decrypt before, or the former one does not any more")
+	if behind, _ := m.was.Trusted().Behind(a.Revision, m.s.Settings().Clock); a.Switched || b.Switched {
+		m.hold(len(behind) == 0, OnlyForward, "a rotation goes on without %v", behind)
 	}
 }

@@ -40,6 +40,7 @@ func violations(before, after *state.State, one bool) error {
 	moveAccounts(m)
 	moveBookings(m)
 	moveImport(m)
+	moveTrust(m)
 	return errors.Join(m.found...)
 }
 

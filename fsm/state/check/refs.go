@@ -64,6 +64,7 @@ func checkPlaces(c *checker) {
 	placed(c, s.Deliveries, func(r *model.Delivery) model.DeliveryKey { return r.Key })
 	placed(c, s.Warned, func(r *model.Warned) model.AttemptKey { return r.Attempt })
 	placed(c, s.Certificates, func(r *membership.Certificate) membership.Member { return r.Member })
+	placed(c, s.Trusts, func(*membership.Trust) state.Only { return state.Only{} })
 }
 
 func placed[K table.Key[K], R any](c *checker, rows table.Table[K, R], key func(*R) K) {

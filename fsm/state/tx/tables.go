@@ -8,7 +8,7 @@ import (
 )
 
 // tableCount is the number of stored tables.
-const tableCount = 35
+const tableCount = 36
 
 // tableWalk passes over the tables and indexes of a state at the begin of a transaction, which takes their
 // contents from there, and at its end, which puts its own there.
@@ -44,6 +44,7 @@ func (v *tableWalk) tables(s *state.Tables) {
 	stored(v, &t.Deliveries, &s.Deliveries, 32, "deliveries", job, onDelivery, func(r model.Delivery) model.DeliveryKey { return r.Key })
 	stored(v, &t.Warned, &s.Warned, 33, "warned", 0, nil, func(r model.Warned) model.AttemptKey { return r.Attempt })
 	stored(v, &t.Certificates, &s.Certificates, 34, "certificates", settings, nil, func(r membership.Certificate) membership.Member { return r.Member })
+	stored(v, &t.Trusts, &s.Trusts, 35, "trust", settings, nil, func(membership.Trust) state.Only { return state.Only{} })
 	stored(v, &t.globals, &s.Globals, 1, "settings", 0, nil, func(model.Settings) state.Only { return state.Only{} })
 }
 

@@ -83,6 +83,7 @@ type cells struct {
 	Warned     cell[model.AttemptKey, model.Warned]
 
 	Certificates cell[membership.Member, membership.Certificate]
+	Trusts       cell[state.Only, membership.Trust]
 }
 
 // indexes are the derived tables within a transaction.

@@ -166,7 +166,7 @@ func show(out io.Writer, m *trust.Material) error {
 		pin := trust.PinOf(a)
 		row("authority", hex.EncodeToString(pin[:])+" until "+a.NotAfter.Local().Format(time.DateOnly))
 	}
-	row("can issue", map[bool]string{true: "yes", false: "no"}[m.Authority != nil])
+	row("can issue", map[bool]string{true: "yes", false: "no"}[len(m.Keys) > 0])
 	return nil
 }
 

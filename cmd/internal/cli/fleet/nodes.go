@@ -145,7 +145,7 @@ func newCluster(more []*cobra.Command) *cobra.Command {
 		},
 	}
 	c.BindReading(status)
-	cmd := &cobra.Command{Use: "cluster", Short: "Show the state of the cluster as a whole, and recover it", Args: cli.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	cmd := &cobra.Command{Use: "cluster", Short: "Show the state of the cluster as a whole, replace its keys, and recover it", Args: cli.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	cmd.AddCommand(append([]*cobra.Command{status}, more...)...)
 	return cmd
 }

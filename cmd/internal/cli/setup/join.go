@@ -233,10 +233,9 @@ func (j *joiner) ask(ctx context.Context, token trust.Token, at place, known *tr
 		}
 		defer stop()
 	}
-	var authority *x509.Certificate
 	c, err := client.New(client.Options{
 		Addresses: j.seeds, UserAgent: "berth/" + build.Version(),
-		Dial: cli.DialTLS(trust.Pinned(token.Pin, j.now, func(c *x509.Certificate) { authority = c })),
+		Dial: cli.DialTLS(trust.Pinned(token.Pin, j.now, func(*x509.Certificate) {})),
 	})
 	if err != nil {
 		return nil, nil, cli.Usage("--address: %w", err)
@@ -247,7 +246,7 @@ func (j *joiner) ask(ctx context.Context, token trust.Token, at place, known *tr
 	if err != nil {
 		return nil, nil, fmt.Errorf("this machine has not joined: %w", err)
 	}
-	own, err := j.material(joined, key, authority, known)
+	own, err := j.material(joined, key, known)
 	return joined, own, err
 }
 
@@ -268,14 +267,19 @@ func (j *joiner) answer(body *memberwire.Join, at place) (stop func(), err error
 }
 
 // material returns what this machine keeps, after checks of the answer.
-func (j *joiner) material(joined *memberwire.Joined, key crypto.Signer, authority *x509.Certificate, known *trust.Material) (*trust.Material, error) {
-	own := &trust.Material{Key: key, Gossip: joined.Gossip}
+func (j *joiner) material(joined *memberwire.Joined, key crypto.Signer, known *trust.Material) (*trust.Material, error) {
+	own := &trust.Material{Key: key, Gossip: joined.Gossip, Revision: joined.Revision}
 	var err error
 	if own.Certificate, err = x509.ParseCertificate(joined.Certificate); err != nil {
 		return nil, err
 	}
 	if own.Authorities, err = trust.DecodeCertificates([]byte(joined.Authorities), trust.MaxAuthorities); err != nil {
 		return nil, err
+	}
+	if len(joined.Link) > 0 {
+		if own.Link, err = x509.ParseCertificate(joined.Link); err != nil {
+			return nil, err
+		}
 	}
 	i, err := own.Identity()
 	if err != nil {
@@ -287,22 +291,16 @@ func (j *joiner) material(joined *memberwire.Joined, key crypto.Signer, authorit
 		}
 		own.Generation = max(own.Generation, known.Generation)
 	}
-	rules := trust.Rules{Cluster: joined.Cluster, Generation: i.Generation, Role: j.role, Name: j.name, Roots: []*x509.Certificate{authority}, Now: j.now()}
+	rules := trust.Rules{Cluster: joined.Cluster, Generation: i.Generation, Role: j.role, Name: j.name, Roots: own.Authorities, Now: j.now()}
 	if _, err := rules.Verify([]*x509.Certificate{own.Certificate}); err != nil {
 		return nil, fmt.Errorf("the certificate that the cluster has issued is of no use: %w", err)
 	}
-	if len(joined.Key) == 0 {
+	if j.role == trust.RoleNode {
 		return own, nil
 	}
-	secret, err := x509.ParsePKCS8PrivateKey(joined.Key)
-	if err != nil {
-		return nil, err
+	if own.Keys, err = trust.ParseKeys(joined.Keys); err != nil {
+		return nil, fmt.Errorf("the keys of the authority that the cluster has sent: %w", err)
 	}
-	signer, is := secret.(crypto.Signer)
-	if !is {
-		return nil, errors.New("the key of the authority that the cluster has sent cannot sign")
-	}
-	own.Authority = signer
 	_, err = own.Issuer()
 	return own, err
 }

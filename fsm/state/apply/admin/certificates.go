@@ -20,6 +20,7 @@ func RecordCertificate(t *tx.Tx, b *command.RecordCertificate) command.Result {
 	}
 	next := membership.Certificate{
 		Member: b.Member, Serial: b.Serial, Key: b.Key, Issued: b.Issued, Expires: b.Expires, Since: row.Since, Token: row.Token, By: t.Actor,
+		Revision: row.Revision,
 	}
 	if !known {
 		forgetExpired(t)
@@ -33,6 +34,9 @@ func RecordCertificate(t *tx.Tx, b *command.RecordCertificate) command.Result {
 			return r
 		}
 		next.Since, next.Token = b.Issued, b.Token
+	}
+	if !b.Token.IsZero() { // the machine has nothing yet but what it gets now
+		next.Revision = b.Revision
 	}
 	if known && b.Token.IsZero() && b.Issued < row.Issued {
 		return tx.OK() // a newer one is known

@@ -1,0 +1,178 @@
+package issue
+
+import (
+	"context"
+	"crypto"
+	"crypto/x509"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model/membership"
+	"github.com/berth-gpu/berth/trust"
+)
+
+// Keyring is the [Authority] of a peer: the secrets in the folder, as far as the state says that they count.
+type Keyring struct {
+	Dir         string // of keys and certificates
+	Credentials *trust.Credentials
+	Present     func() membership.Trust                           // of the state
+	Fetch       func(ctx context.Context) (*trust.Secrets, error) // from another peer; nil: there is none
+	Now         func() time.Time
+
+	mu sync.Mutex // held while files change
+}
+
+// BundleOf returns what the state says that the cluster trusts.
+func BundleOf(t *membership.Trust) (*trust.Bundle, error) {
+	b := &trust.Bundle{Revision: t.Revision}
+	for _, text := range []string{t.Authority, t.Accepted} {
+		if text != "" {
+			c, err := parse(text)
+			if err != nil {
+				return nil, err
+			}
+			b.Authorities = append(b.Authorities, c)
+		}
+	}
+	for _, id := range []string{t.Gossip, t.Heard} {
+		if id != "" {
+			b.Gossip = append(b.Gossip, id)
+		}
+	}
+	if t.Link == "" || len(b.Authorities) == 0 {
+		return b, nil
+	}
+	link, err := parse(t.Link)
+	if err == nil && slices.Equal(link.SubjectKeyId, b.Authorities[0].SubjectKeyId) { // before the switch, the link is that of the next one
+		b.Link = link
+	}
+	return b, err
+}
+
+func parse(text string) (*x509.Certificate, error) {
+	der, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return nil, err
+	}
+	return x509.ParseCertificate(der)
+}
+
+// material returns what this peer trusts and issues certificates with, and the secrets that are stored for later.
+func (k *Keyring) material() (*trust.Material, *trust.Secrets, error) {
+	m, err := trust.Load(k.Dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	next, err := trust.LoadNext(k.Dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	t := k.Present()
+	if t.Revision <= m.Revision {
+		return m, next, nil
+	}
+	b, err := BundleOf(&t)
+	if err != nil {
+		return nil, nil, err
+	}
+	followed, err := m.Follow(b, next)
+	return followed, next, err
+}
+
+// About returns the id of the cluster, and the hash of the authority's key.
+func (k *Keyring) About() (cluster string, pin trust.Pin) {
+	return k.Credentials.Own().Cluster, k.Credentials.Pin()
+}
+
+// Certify issues the certificate of a member.
+func (k *Keyring) Certify(m trust.Member, request []byte) (*trust.Signed, error) {
+	known, _, err := k.material()
+	if err != nil {
+		return nil, err
+	}
+	if m.Life == 0 { // of a machine that joins: as that of this peer
+		m.Life = trust.LifeOf(known.Certificate)
+	}
+	return known.SignFor(m, request, k.Now())
+}
+
+// Sign issues the certificate of this peer itself. Secrets that the present revision needs and that are not here yet are
+// fetched from another peer.
+func (k *Keyring) Sign(ctx context.Context, request []byte, life time.Duration) (*trust.Signed, error) {
+	m, next, err := k.material()
+	if _, missing := errors.AsType[*trust.MissingError](err); missing && k.Fetch != nil {
+		fetched, failed := k.Fetch(ctx)
+		if failed != nil {
+			return nil, fmt.Errorf("%w (%w)", err, failed)
+		}
+		if err := k.Keep(next.And(fetched)); err != nil {
+			return nil, err
+		}
+		m, _, err = k.material()
+	}
+	if err != nil {
+		return nil, err
+	}
+	own, err := m.Identity()
+	if err != nil {
+		return nil, err
+	}
+	return m.SignFor(trust.Member{Role: own.Role, Name: own.Name, Names: trust.NamesOf(m.Certificate), Life: life}, request, k.Now())
+}
+
+// Secrets returns all secrets of the cluster in the folder.
+func (k *Keyring) Secrets() (*trust.Secrets, error) {
+	m, err := trust.Load(k.Dir)
+	if err != nil {
+		return nil, err
+	}
+	next, err := trust.LoadNext(k.Dir)
+	if err != nil {
+		return nil, err
+	}
+	return m.Secrets().And(next), nil
+}
+
+// Keep stores the secrets of a rotation that is about to begin.
+func (k *Keyring) Keep(next *trust.Secrets) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return trust.SaveNext(k.Dir, next)
+}
+
+// Prepare makes the next credential of a rotation.
+func (k *Keyring) Prepare(r membership.Rotation) (*command.BeginRotation, *trust.Secrets, error) {
+	m, _, err := k.material()
+	if err != nil {
+		return nil, nil, err
+	}
+	b := &command.BeginRotation{Rotation: r, Revision: m.Revision}
+	switch r {
+	case membership.RotationAuthority:
+		present, err := m.Issuer()
+		if err != nil {
+			return nil, nil, err
+		}
+		next, link, err := present.Successor(k.Now())
+		if err != nil {
+			return nil, nil, err
+		}
+		text := func(c *x509.Certificate) string { return base64.StdEncoding.EncodeToString(c.Raw) }
+		b.Former, b.Next, b.Link = text(present.Certificate), text(next.Certificate), text(link)
+		return b, &trust.Secrets{Authorities: []crypto.Signer{next.Key()}}, nil
+	case membership.RotationGossip:
+		if len(m.Gossip) == 0 {
+			return nil, nil, errors.New("this cluster has no key of gossip")
+		}
+		key := trust.NewGossipKey()
+		b.Former, b.Next = trust.GossipID(m.Gossip[0]), trust.GossipID(key)
+		return b, &trust.Secrets{Gossip: [][]byte{key}}, nil
+	case membership.RotationLeaf, membership.RotationNone:
+	}
+	return b, &trust.Secrets{}, nil
+}

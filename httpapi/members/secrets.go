@@ -1,0 +1,104 @@
+package members
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/berth-gpu/berth/cluster/call"
+	"github.com/berth-gpu/berth/cluster/peer"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/core"
+	"github.com/berth-gpu/berth/httpapi/problem"
+	"github.com/berth-gpu/berth/trust"
+)
+
+// secrets are the secrets of the cluster on their way between two peers. They never enter the log.
+type secrets struct {
+	Authorities [][]byte `cbor:"1,keyasint,omitempty"` // PKCS #8
+	Gossip      [][]byte `cbor:"2,keyasint,omitempty"`
+}
+
+var (
+	keepSecrets = call.Define[secrets, struct{}](call.Forward, "keep-secrets") // those of a rotation that is about to begin
+	giveSecrets = call.Define[struct{}, secrets](call.Forward, "give-secrets") // all
+)
+
+// secretsLimit bounds a call.
+const secretsLimit = 3 * time.Second
+
+func pack(s *trust.Secrets) (*secrets, error) {
+	out := &secrets{Gossip: s.Gossip}
+	keys, err := trust.MarshalKeys(s.Authorities)
+	out.Authorities = keys
+	return out, err
+}
+
+func (s *secrets) unpack() (*trust.Secrets, error) {
+	keys, err := trust.ParseKeys(s.Authorities)
+	return &trust.Secrets{Authorities: keys, Gossip: s.Gossip}, err
+}
+
+// takeSecrets stores the secrets of the next rotation at this peer.
+func (m members) takeSecrets(_ context.Context, from model.PeerID, s *secrets) (*struct{}, error) {
+	next, err := s.unpack()
+	if err != nil {
+		return nil, err
+	}
+	m.api.Log.Info("next_secrets_stored", "from", from)
+	return &struct{}{}, m.api.Config.Authority.Keep(next)
+}
+
+// showSecrets gives a peer the secrets of the cluster.
+func (m members) showSecrets(_ context.Context, from model.PeerID, _ *struct{}) (*secrets, error) {
+	all, err := m.api.Config.Authority.Secrets()
+	if err != nil {
+		return nil, err
+	}
+	m.api.Log.Info("secrets_given", "to", from)
+	return pack(all)
+}
+
+// spread has all peers store secrets. Its error names a peer that has not: a rotation begins only with all, so that no loss of
+// a machine loses a secret that is in use.
+func (m members) spread(ctx context.Context, next *trust.Secrets) error {
+	packed, err := pack(next)
+	if err != nil {
+		return err
+	}
+	if err := m.api.Config.Authority.Keep(next); err != nil {
+		return err
+	}
+	for _, s := range m.api.Peer.Members.Status().Servers {
+		if s.ID == m.api.Config.Self {
+			continue
+		}
+		limited, cancel := context.WithTimeout(ctx, secretsLimit)
+		_, err := core.AskPeer(limited, m.api, s, keepSecrets, packed)
+		cancel()
+		if err != nil {
+			return problem.Refuse(model.CodeConflict.String(), "peer "+string(s.ID)+" cannot store the next key ("+err.Error()+"); nothing was changed: start that peer, or remove it with berth peers remove")
+		}
+	}
+	return nil
+}
+
+// FetchSecrets returns what gets the secrets of the cluster from another peer.
+func FetchSecrets(a *core.API) func(ctx context.Context) (*trust.Secrets, error) {
+	return func(ctx context.Context) (*trust.Secrets, error) {
+		var failed error
+		for _, s := range a.Peer.Members.Status().Servers {
+			if s.ID == a.Config.Self {
+				continue
+			}
+			limited, cancel := context.WithTimeout(ctx, secretsLimit)
+			got, err := core.AskPeer(limited, a, peer.Server{ID: s.ID, Address: s.Address}, giveSecrets, &struct{}{})
+			cancel()
+			if err == nil {
+				return got.unpack()
+			}
+			failed = errors.Join(failed, err)
+		}
+		return nil, errors.Join(errors.New("no other peer has given the secrets"), failed)
+	}
+}

@@ -1,0 +1,159 @@
+package httpapi
+
+import (
+	"crypto/x509"
+	"encoding/base64"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/membership"
+	"github.com/berth-gpu/berth/fsm/state/statetest"
+	"github.com/berth-gpu/berth/httpapi/agentwire"
+	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/forward"
+	"github.com/berth-gpu/berth/httpapi/members"
+	"github.com/berth-gpu/berth/httpapi/memberwire"
+	"github.com/berth-gpu/berth/httpapi/wire"
+	"github.com/berth-gpu/berth/trust"
+)
+
+// A rotation begins once all peers hold the next secret, which is in no answer and not in the state; else nothing changes. There is
+// one at a time, and it can be ended.
+func TestARotationBegins(t *testing.T) {
+	t.Parallel()
+	lead := newSecured(t, newSite(t), forward.Leader{ID: "p2", Self: true, Address: "127.0.0.1:1"})
+	other := newSecured(t, lead.site, forward.Leader{ID: "p1", Address: lead.wired.address})
+	calls := client.MembersOf(lead.plain())
+	if got := lead.do(http.MethodPost, "/cluster/rotation", `{"rotation":"moon"}`); got.status != http.StatusUnprocessableEntity {
+		t.Errorf("an unknown rotation: %d %s", got.status, got.body)
+	}
+	for _, what := range []string{"ca", "gossip"} {
+		_, err := calls.Rotate(t.Context(), what)
+		if state := lead.State(); codeOf(err) != model.CodeConflict.String() || !strings.Contains(err.Error(), "peer p1 cannot store the next key") || state.Trust() != (membership.Trust{}) {
+			t.Errorf("%s, without a peer: %v, %+v", what, err, state.Trust())
+		}
+	}
+	lead.with(func(*statetest.Cluster) { lead.first = other.wired.address })
+	begun, err := calls.Rotate(t.Context(), "ca")
+	if err != nil || begun.Rotation != "ca" || begun.Step != 1 || begun.Steps != 2 || begun.Revision != 1 || begun.By != "user:anonymous" {
+		t.Fatalf("begun: %+v, %v", begun, err)
+	}
+	state := lead.State()
+	row := state.Trust()
+	next, err := x509.ParseCertificate(decoded(t, row.Accepted))
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept, err := other.api.Config.Authority.Secrets()
+	if err != nil || len(kept.Authorities) != 2 {
+		t.Fatalf("the other peer holds %d keys, %v", len(kept.Authorities), err)
+	}
+	if _, err := trust.OpenAuthority(next, kept.Authorities[1]); err != nil {
+		t.Errorf("the other peer holds another key: %v", err)
+	}
+	if _, err := calls.Rotate(t.Context(), "leaf"); codeOf(err) != model.CodeConflict.String() || !strings.Contains(err.Error(), "under way") {
+		t.Errorf("a second one: %v", err)
+	}
+	ended, err := calls.AbortRotation(t.Context())
+	if err != nil || ended.Rotation != "" || ended.Revision != 2 {
+		t.Errorf("ended: %+v, %v", ended, err)
+	}
+	if _, err := calls.AbortRotation(t.Context()); codeOf(err) != model.CodeConflict.String() {
+		t.Errorf("ended twice: %v", err)
+	}
+}
+
+func decoded(t *testing.T, text string) []byte {
+	t.Helper()
+	der, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return der
+}
+
+// certified is another certificate of an agent's node.
+func certified(t *testing.T, agent *client.Agent) *agentwire.Certified {
+	t.Helper()
+	key, err := trust.NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	request, err := trust.NewRequest(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := agent.Certify(t.Context(), &agentwire.Certify{Request: request, Life: trust.Life})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer
+}
+
+// A peer and an agent get what the present step needs, with the certificate, and report that they use the step; the answer names those
+// that have not.
+func TestMembersFollowARotation(t *testing.T) {
+	t.Parallel()
+	s := newSecured(t, newSite(t), forward.Leader{ID: "p2", Self: true, Address: "127.0.0.1:1"})
+	second := newSecured(t, s.site, forward.Leader{ID: "p1", Address: s.wired.address})
+	s.with(func(*statetest.Cluster) { s.first = second.wired.address })
+	members.RecordOwn(t.Context(), s.api, s.own.Certificate)
+	agent := s.agentOf(s.member(trust.RoleNode, "n1"))
+	if first := certified(t, agent); first.Revision != 0 {
+		t.Errorf("before the rotation: revision %d", first.Revision)
+	}
+	calls := client.MembersOf(s.plain())
+	if _, err := calls.Rotate(t.Context(), "gossip"); err != nil {
+		t.Fatal(err)
+	}
+	answer := certified(t, agent)
+	if answer.Revision != 1 || len(answer.Gossip) != 2 || string(answer.Gossip[0]) != string(s.own.Gossip[0]) {
+		t.Errorf("the agent has got %d keys at revision %d", len(answer.Gossip), answer.Revision)
+	}
+	behind := func(want ...memberwire.Member) {
+		t.Helper()
+		if now, err := calls.Rotation(t.Context()); err != nil || !slices.Equal(now.Behind, want) || now.Missing != len(want) || now.Members != 2 {
+			t.Fatalf("%+v, %v; want %v", now, err, want)
+		}
+	}
+	behind(memberwire.Member{Role: "node", Name: "n1"}, memberwire.Member{Role: "peer", Name: "p2"})
+	if err := agent.ConfirmTrust(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	behind(memberwire.Member{Role: "peer", Name: "p2"})
+	following := members.Following(s.api)
+	if following.Newest() != 1 {
+		t.Errorf("the newest revision is %d", following.Newest())
+	}
+	wake := following.Wake()
+	if err := following.Confirm(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	behind()
+	<-wake
+	if err := s.agentOf(nil).ConfirmTrust(t.Context(), 1); codeOf(err) != wire.CodeUnauthenticated {
+		t.Errorf("without a certificate: %v", err)
+	}
+}
+
+// A peer gets secrets that it lacks from another.
+func TestSecretsOfAnotherPeer(t *testing.T) {
+	t.Parallel()
+	s := newSecured(t, newSite(t), forward.Leader{ID: "p2", Self: true, Address: "127.0.0.1:1"})
+	second := newSecured(t, s.site, forward.Leader{ID: "p1", Address: s.wired.address})
+	s.with(func(*statetest.Cluster) { s.first = second.wired.address })
+	if _, err := client.MembersOf(s.plain()).Rotate(t.Context(), "gossip"); err != nil {
+		t.Fatal(err)
+	}
+	fetched, err := members.FetchSecrets(s.api)(t.Context())
+	if err != nil || len(fetched.Gossip) != 2 || string(fetched.Gossip[0]) != string(second.own.Gossip[0]) || len(fetched.Authorities) != 1 {
+		t.Errorf("from the other peer: %+v, %v", fetched, err)
+	}
+	s.with(func(*statetest.Cluster) { s.first = "127.0.0.1:1" })
+	if _, err := members.FetchSecrets(s.api)(t.Context()); err == nil {
+		t.Error("secrets of no peer")
+	}
+}
