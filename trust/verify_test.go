@@ -14,38 +14,44 @@ func anyUsage() []x509.ExtKeyUsage {
 	return []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
 }
 
-// wrong are certificates that a port of peers of the cluster home refuses, at noon, and why.
-func wrong(t testing.TB, a *trust.Authority) map[string]struct {
+// refusal is a certificate that is refused, and why.
+type refusal struct {
 	*trust.Material
 	fault trust.Fault
-} {
+}
+
+// wrong are certificates that a port of peers of the cluster home refuses, at noon, and why.
+func wrong(t testing.TB, a *trust.Authority) map[string]refusal {
+	t.Helper()
+	return wrongFor(t, a, peer("p1"))
+}
+
+// wrongFor are certificates that are refused where that of a member is expected.
+func wrongFor(t testing.TB, a *trust.Authority, right trust.Identity) map[string]refusal {
 	t.Helper()
 	other := authority(t, home)
 	foreign := authority(t, trust.NewCluster())
-	good := material(t, a, peer("p1"))
-	named := peer("p1").String()
+	good := material(t, a, right)
+	named := right.String()
 	of := func(change func(*trust.Identity)) *trust.Material {
-		i := peer("p1")
+		i := right
 		change(&i)
 		if i.Cluster != home {
 			return material(t, foreign, i)
 		}
 		return material(t, a, i)
 	}
-	type entry = struct {
-		*trust.Material
-		fault trust.Fault
-	}
-	return map[string]entry{
+	otherRole := map[trust.Role]trust.Role{trust.RolePeer: trust.RoleNode, trust.RoleNode: trust.RolePeer}[right.Role]
+	return map[string]refusal{
 		"self-signed":        {(&forged{uris: []string{named}, usage: anyUsage()}).material(t, good), trust.FaultUnsigned},
-		"other authority":    {material(t, other, peer("p1")), trust.FaultUnsigned},
+		"other authority":    {material(t, other, right), trust.FaultUnsigned},
 		"other cluster":      {of(func(i *trust.Identity) { i.Cluster = foreign.Cluster() }), trust.FaultCluster},
 		"newer generation":   {of(func(i *trust.Identity) { i.Generation = 2 }), trust.FaultGeneration},
-		"a node":             {of(func(i *trust.Identity) { i.Role = trust.RoleNode }), trust.FaultRole},
-		"expired":            {materialAt(t, a, peer("p1"), noon().Add(-trust.Life-time.Minute)), trust.FaultExpired},
-		"not yet valid":      {materialAt(t, a, peer("p1"), noon().Add(trust.Backdate+time.Minute)), trust.FaultEarly},
+		"other role":         {of(func(i *trust.Identity) { i.Role = otherRole }), trust.FaultRole},
+		"expired":            {materialAt(t, a, right, noon().Add(-trust.Life-time.Minute)), trust.FaultExpired},
+		"not yet valid":      {materialAt(t, a, right, noon().Add(trust.Backdate+time.Minute)), trust.FaultEarly},
 		"no identity":        {(&forged{usage: anyUsage()}).material(t, good), trust.FaultForm},
-		"identity elsewhere": {(&forged{uris: []string{"https://" + home + "/g1/peer/p1"}, usage: anyUsage()}).material(t, good), trust.FaultForm},
+		"identity elsewhere": {(&forged{uris: []string{"https://" + home + "/g1/" + string(right.Role) + "/" + right.Name}, usage: anyUsage()}).material(t, good), trust.FaultForm},
 		"two identities":     {(&forged{uris: []string{named, peer("p2").String()}, usage: anyUsage()}).material(t, good), trust.FaultForm},
 		"an authority":       {(&forged{uris: []string{named}, usage: anyUsage(), isCA: true}).material(t, good), trust.FaultForm},
 		"no usage":           {(&forged{uris: []string{named}, usage: []x509.ExtKeyUsage{x509.ExtKeyUsageCodeSigning}}).material(t, good), trust.FaultUsage},

@@ -320,6 +320,8 @@ func TestWrongSettings(t *testing.T) {
 		"unknown":       {"server: {htpp: x}", "berth.yaml:1: there is no setting server.htpp; did you mean server.http?", nil},
 		"missing":       {"server: {id: p1}", "--data-dir (server.data_dir in the file) is missing", nil},
 		"of the file":   {"server: {id: p1, data_dir: x, listen: '0.0.0.0:7000'}", "berth.yaml:1: server.listen: 0.0.0.0:7000 stands for all addresses", nil},
+		"of any host":   {"server: {id: p1, data_dir: x, bootstrap: ['p1=127.0.0.1:7000'], http: '[::]:10000'}\nauth: {enabled: true}", "berth.yaml:1: server.http: [::]:10000 stands for all addresses", nil},
+		"a proxy":       {"server: {id: p1, data_dir: x, bootstrap: ['p1=127.0.0.1:7000'], public_url: 'berth.example.org'}", "berth.yaml:1: server.public_url: \"berth.example.org\" is not a URL such as https://berth.example.org", nil},
 		"contradiction": {"server: {id: p1, data_dir: x, join: ['127.0.0.1:1']}", "--bootstrap founds a cluster and ", []string{"--bootstrap", "p1=127.0.0.1:7000"}},
 		"of a flag":     {"", "--raft-timeouts must be lan or wan, not \"far\"", []string{"--raft-timeouts", "far"}},
 	} {

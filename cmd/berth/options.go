@@ -17,6 +17,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/core"
+	"github.com/berth-gpu/berth/httpapi/endpoint"
 )
 
 // options are the checked settings of a server.
@@ -28,6 +29,7 @@ type options struct {
 	http      string        // address that the API listens on
 	reached   string        // address under which others reach the API
 	gossip    config.Gossip // addresses for gossip; empty: none
+	publicURL string        // under which users reach the API; empty: by the address
 	public    [2]string     // files of a certificate and its key, for clients of the API; empty: the cluster's own
 	founders  []peer.Server // empty: this peer founds no cluster
 	seeds     []string      // addresses to join at; empty: this peer joins none
@@ -82,7 +84,7 @@ func resolve(c *config.Loaded) (options, error) {
 func (h *holding) peer() options {
 	s := &h.Server
 	o := options{
-		data: s.DataDir, id: model.PeerID(s.ID), listen: s.Listen, advertise: cmp.Or(s.Advertise, s.Listen), http: s.HTTP, reached: cmp.Or(s.AdvertiseHTTP, s.HTTP), public: [2]string{s.Certificate, s.Key}, gossip: s.Gossip,
+		data: s.DataDir, id: model.PeerID(s.ID), listen: s.Listen, advertise: cmp.Or(s.Advertise, s.Listen), http: s.HTTP, reached: cmp.Or(s.AdvertiseHTTP, s.HTTP), public: [2]string{s.Certificate, s.Key}, publicURL: strings.TrimSuffix(s.PublicURL, "/"), gossip: s.Gossip,
 		seeds: s.Join, minFree: s.MinFree << 20, timeouts: timeouts(s.Timeouts), level: h.Level,
 		parts: parts{shared: h.Cluster, audit: archive.Rotation{Dir: s.Audit.Dir, Size: s.Audit.MiB << 20, Keep: s.Audit.Keep}},
 	}
@@ -183,6 +185,15 @@ func (h *holding) addresses(o *options) {
 		if err := cli.CheckOwnAddress(o.reached); err != nil {
 			h.refuse("%s: %w", h.At("server.advertise_http"), err)
 		}
+	} else if err := cli.CheckOwnAddress(o.http); err != nil && cli.CheckAddress(o.http) == nil {
+		h.refuse("%s: %w with %s", h.At("server.http"), err, h.At("server.advertise_http"))
+	}
+	if o.publicURL != "" {
+		host, err := endpoint.PublicHost(o.publicURL)
+		if err != nil {
+			h.refuse("%s: %w", h.At("server.public_url"), err)
+		}
+		o.api.hosts = append(slices.Clip(o.api.hosts), host)
 	}
 	if (o.public[0] == "") != (o.public[1] == "") {
 		h.refuse("%s and %s belong together: give both", h.At("server.tls_cert"), h.At("server.tls_key"))

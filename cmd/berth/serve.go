@@ -149,7 +149,7 @@ func (s *service) start() error {
 	}
 	peer, err := cluster.Start(cluster.Config{
 		Self: model.Peer{
-			ID: s.o.id, RaftAddress: s.o.advertise, APIAddress: s.o.reached, Level: command.Level, Version: build.Version(),
+			ID: s.o.id, RaftAddress: s.o.advertise, APIAddress: s.o.reached, PublicURL: s.o.publicURL, Level: command.Level, Version: build.Version(),
 		},
 		Cluster: s.o.cluster, Bind: s.o.listen,
 		Network: trust.Network{Credentials: s.credentials, Open: cli.DialPlain},

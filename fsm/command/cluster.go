@@ -173,6 +173,10 @@ func (b *SetPeer) Validate() error {
 	if !model.Name(string(p.ID)) || !model.Text(p.Version, model.MaxName) || !model.Text(p.Folder, model.MaxName) {
 		return valid.Problem("peer", "an id, a version and a folder id of at most 128 bytes")
 	}
+	const maxURL = 512 // bytes
+	if !model.Text(p.PublicURL, maxURL) {
+		return valid.Problem("peer's public url", "at most 512 bytes of text")
+	}
 	for _, v := range []struct{ field, address string }{{"raft address", p.RaftAddress}, {"api address", p.APIAddress}} {
 		if v.address == "" {
 			continue

@@ -123,6 +123,7 @@ type Peer struct {
 	Level       uint32 `cbor:"4,keyasint,omitempty"` // the highest feature level of its program
 	Version     string `cbor:"5,keyasint,omitempty"`
 	Folder      string `cbor:"6,keyasint,omitempty"` // id of its data folder; once known, the peer id has no other
+	PublicURL   string `cbor:"7,keyasint,omitempty"` // of the API, for users and browsers; empty: they use APIAddress
 }
 
 // ScopeKey names the scope of a limit or of use; the cluster's Name is empty.

@@ -29,6 +29,21 @@ func URL(address, target string) (*url.URL, error) {
 	return to, nil
 }
 
+// PublicHost returns the host of a URL under which users and browsers reach a server, or why that is none.
+func PublicHost(text string) (string, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Opaque != "" {
+		return "", fmt.Errorf("%q is not a URL such as https://berth.example.org or http://127.0.0.1:10000", text)
+	}
+	if u.Path != "" && u.Path != "/" {
+		return "", fmt.Errorf("%q has the path %q: the API is at the top of a host, give the URL without a path", text, u.Path)
+	}
+	if _, err := netip.ParseAddr(u.Hostname()); err != nil && !model.HostName(u.Hostname()) {
+		return "", fmt.Errorf("%q has no host name or IP address", text)
+	}
+	return u.Hostname(), nil
+}
+
 // Hosts are the names and addresses under which clients may address a server, as in the Host header
 // of a request. A page of another site, whose name was made to resolve to this server (DNS
 // rebinding), sends the name of that site there.

@@ -83,3 +83,17 @@ func TestHosts(t *testing.T) {
 		}
 	}
 }
+
+func TestPublicHost(t *testing.T) {
+	t.Parallel()
+	for text, host := range map[string]string{
+		"https://berth.example.org": "berth.example.org", "https://berth.example.org/": "berth.example.org", "http://10.0.0.1:8080": "10.0.0.1",
+		"https://[fd00::7]:8443": "fd00::7", "http://localhost": "localhost",
+		"berth.example.org": "", "https://": "", "ftp://berth.example.org": "", "https://me@berth.example.org": "", "https://berth.example.org/berth": "",
+		"https://berth.example.org?x=1": "", "https://berth.example.org#x": "", "https:berth.example.org": "", "https://be rth": "", "https://be_*": "", "": "", "%": "",
+	} {
+		if got, err := PublicHost(text); got != host || (err == nil) != (host != "") {
+			t.Errorf("%q: %q, %v", text, got, err)
+		}
+	}
+}

@@ -106,7 +106,7 @@ func (a peers) list(ctx context.Context, in *core.WatchInput) (*core.Answer[wire
 func (a peers) one(ctx context.Context, s *state.State, st *peer.Status, server peer.Server) wire.Peer {
 	known, _ := s.Peers.Get(server.ID)
 	out := wire.Peer{
-		Name: string(server.ID), Address: known.APIAddress, RaftAddress: server.Address, Role: "follower",
+		Name: string(server.ID), Address: known.APIAddress, PublicURL: known.PublicURL, RaftAddress: server.Address, Role: "follower",
 		Version: known.Version, Self: server.ID == st.ID, Voter: slices.Contains(st.Silence.Voters, server.ID),
 	}
 	if a.api.Config.Gossip != nil {

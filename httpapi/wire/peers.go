@@ -16,6 +16,7 @@ type Peers struct {
 type Peer struct {
 	Name         string `json:"name"`
 	Address      string `json:"address" doc:"of its API"`
+	PublicURL    string `json:"public_url,omitempty" doc:"under which users and browsers reach its API; absent: by the address"`
 	RaftAddress  string `json:"raft_address"`
 	Role         string `json:"role" enum:"leader,follower"`
 	AppliedIndex uint64 `json:"applied_index"`

@@ -20,7 +20,10 @@ import (
 	"github.com/berth-gpu/berth/trust"
 )
 
-// load submits jobs without a pause until it is stopped, and returns how many submissions there were and the first error.
+// clients is how many clients submit at once.
+const clients = 2
+
+// load submits jobs without a pause until it is stopped, and returns how many submissions were acknowledged, and the first error.
 func load(t *testing.T, apis []string) (stop func() (sent int, err error)) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -28,7 +31,7 @@ func load(t *testing.T, apis []string) (stop func() (sent int, err error)) {
 	var work sync.WaitGroup
 	sent := 0
 	var failed error
-	for range 2 {
+	for range clients {
 		api, err := client.New(client.Options{Addresses: apis})
 		if err != nil {
 			t.Fatal(err)
@@ -38,7 +41,9 @@ func load(t *testing.T, apis []string) (stop func() (sent int, err error)) {
 			for ctx.Err() == nil {
 				_, err := api.Submit(ctx, &wire.Submit{Command: "true"}, "")
 				mu.Lock()
-				if sent++; err != nil && ctx.Err() == nil && failed == nil {
+				if err == nil {
+					sent++
+				} else if ctx.Err() == nil && failed == nil {
 					failed = err
 				}
 				mu.Unlock()

@@ -227,7 +227,8 @@ func TestPlainTextBeyondLoopback(t *testing.T) {
 	api := net.JoinHostPort(host, port)
 	raft := freeAddress(t)
 	g := &guarded{t: t, first: make(chan string, 1)}
-	g.run("p1", "server", "--data-dir", data, "--id", "p1", "--listen", raft, "--http", api, "--bootstrap", "p1="+raft, "--auth", "--min-free", "1")
+	g.run("p1", "server", "--data-dir", data, "--id", "p1", "--listen", raft, "--http", api, "--bootstrap", "p1="+raft, "--auth", "--min-free", "1",
+		"--public-url", "https://berth.example.org/")
 	var text string
 	waitFor(t, "an answer", func() bool {
 		answer, err := http.Get("http://" + api + "/healthz")
@@ -251,7 +252,9 @@ func TestPlainTextBeyondLoopback(t *testing.T) {
 	}
 	first := <-g.first
 	admin := g.ok(first, api, "token", "create", "--user", "root", "--role", "admin", "--authority", authority)
-	g.ok(admin, api, "peers", "--authority", authority)
+	if peers := g.ok(admin, api, "peers", "--authority", authority, "-o", "json"); !strings.Contains(peers, `"public_url": "https://berth.example.org"`) {
+		t.Errorf("the peers are %s", peers)
+	}
 }
 
 // ownAddress returns an address of this machine that other machines could reach.

@@ -2,31 +2,54 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/berth-gpu/berth/test/internal/sources"
 )
 
-// startLab starts all machines, with the program of this tree.
-func startLab(t *testing.T) *lab {
+// program builds the program of this tree, once, and returns its path.
+var program = sync.OnceValues(func() (string, error) {
+	if err := sources.Read("../.."); err != nil {
+		return "", err
+	}
+	dir, err := os.MkdirTemp("", "berth-hosts-test-")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "berth")
+	out, err := exec.Command("go", "build", "-o", path, "../../cmd/berth").CombinedOutput()
+	if err != nil {
+		return path, fmt.Errorf("go build: %w: %s", err, out)
+	}
+	return path, nil
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if path, err := program(); err == nil {
+		_ = os.RemoveAll(filepath.Dir(path)) // which is in the folder of temporary files
+	}
+	os.Exit(code)
+}
+
+// startLab starts machines with these addresses, with the program of this tree.
+func startLab(t *testing.T, plan map[string]string) *lab {
 	t.Helper()
 	if err := missing(); err != nil {
 		t.Skip(err)
 	}
-	if err := sources.Read("../.."); err != nil {
+	berth, err := program()
+	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	berth := filepath.Join(dir, "berth-program")
-	build := exec.Command("go", "build", "-o", berth, "../../cmd/berth")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
 	units, err := filepath.Abs("../../deploy")
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +66,7 @@ func startLab(t *testing.T) *lab {
 			t.Error(err)
 		}
 	})
-	if err := l.bootAll(); err != nil {
+	if err := l.bootAll(plan); err != nil {
 		t.Fatal(err)
 	}
 	return l
@@ -66,7 +89,7 @@ func TestMachines(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := startLab(t)
+	l := startLab(t, plan())
 	t.Run("the quick start", func(t *testing.T) {
 		began, last := time.Now(), ""
 		if err := l.follow(t.Context(), steps, func(_ step, out string) { last = out }); err != nil {
@@ -307,7 +330,7 @@ func TestALostMajority(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := startLab(t)
+	l := startLab(t, plan())
 	if err := l.follow(t.Context(), steps, func(step, string) {}); err != nil {
 		t.Fatal(err)
 	}

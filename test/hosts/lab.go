@@ -10,8 +10,13 @@ import (
 	"strings"
 )
 
-// gateway is the address of the default route of all machines. Nothing has the address.
-const gateway = "10.0.0.254"
+// gateway returns the address of the default route of a machine. Nothing has the address, unless a test boots a router.
+func gateway(address string) string {
+	if cut := strings.LastIndex(address, "::"); cut >= 0 {
+		return address[:cut] + "::fe"
+	}
+	return address[:strings.LastIndex(address, ".")] + ".254"
+}
 
 // lab is a network of machines. The quick start of the README uses their names and addresses.
 type lab struct {

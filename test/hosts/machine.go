@@ -98,7 +98,12 @@ func (l *lab) boot(name, address string) (*machine, error) {
 	for inside, at := range private() {
 		script += fmt.Sprintf("mount --bind %s %s\n", filepath.Join(m.dir, at), inside)
 	}
-	script += fmt.Sprintf("ip link set lo up\nip link set eth0 up\nip addr add %s/24 dev eth0\nip route add default via %s\n", address, gateway)
+	script += "ip link set lo up\nip link set eth0 up\n"
+	if strings.Contains(address, ":") {
+		script += fmt.Sprintf("ip addr add %s/64 dev eth0 nodad\nip -6 route add default via %s\n", address, gateway(address))
+	} else {
+		script += fmt.Sprintf("ip addr add %s/24 dev eth0\nip route add default via %s\n", address, gateway(address))
+	}
 	cable := "to-" + name
 	return m, errors.Join(
 		l.network("ip", "link", "add", cable, "type", "veth", "peer", "name", "eth0", "netns", m.pid),

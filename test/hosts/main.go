@@ -56,7 +56,7 @@ func run(ctx context.Context, berth, readme string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, l.close(), os.RemoveAll(dir)) }()
-	if err := l.bootAll(); err != nil {
+	if err := l.bootAll(plan()); err != nil {
 		return err
 	}
 	if err := l.follow(ctx, steps, func(s step, out string) { fmt.Printf("%s %s\n%s", s.prompt(), s.text, out) }); err != nil {

@@ -59,10 +59,10 @@ func quickStart(readme string) ([]step, error) {
 	return steps, nil
 }
 
-// bootAll starts all machines of the plan.
-func (l *lab) bootAll() error {
-	for _, name := range slices.Sorted(maps.Keys(plan())) {
-		if _, err := l.boot(name, plan()[name]); err != nil {
+// bootAll starts machines by their names, with addresses.
+func (l *lab) bootAll(plan map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(plan)) {
+		if _, err := l.boot(name, plan[name]); err != nil {
 			return err
 		}
 	}

@@ -35,10 +35,11 @@ type Server struct {
 	Advice          Advice
 }
 
-// Addresses holds the addresses of a peer; Advertise and AdvertiseHTTP may be empty.
+// Addresses holds the addresses of a peer; Advertise, AdvertiseHTTP and PublicURL may be empty.
 type Addresses struct {
 	Listen, Advertise   string
 	HTTP, AdvertiseHTTP string
+	PublicURL           string
 	Gossip
 	Certificate, Key string   // files for clients of the API; empty: the cluster's own certificate
 	Hosts            []string // other names of the API
@@ -169,6 +170,11 @@ func (s *Addresses) settings() []Setting {
 		{
 			Name: "server.advertise_http", For: OfServer, Flag: "advertise-http",
 			Means: "`address` under which agents and other peers reach the API (default: --http)", Value: Text(&s.AdvertiseHTTP, "address"),
+		},
+		{
+			Name: "server.public_url", For: OfServer, Flag: "public-url",
+			Means: "`url` under which users and browsers reach this peer, such as that of a proxy: https://berth.example.org; its host is added to server.hosts",
+			Value: Text(&s.PublicURL, "url"),
 		},
 		{
 			Name: "server.tls_cert", For: OfServer, Flag: "tls-cert",

@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -19,9 +20,11 @@ const (
 	portAPI    = 10000
 )
 
-// elsewhere is an address for documentation (RFC 5737), which leads the way that packets to other networks take. Nothing
-// is sent there.
-const elsewhere = "192.0.2.1:9"
+// Addresses for documentation (RFC 5737, RFC 3849), which lead the way that packets to other networks take. Nothing is sent there.
+const (
+	elsewhere  = "192.0.2.1:9"
+	elsewhere6 = "[2001:db8::1]:9"
+)
 
 // addresses are where a machine listens, and where others reach it, for one port.
 type addresses struct{ bind, reached string }
@@ -52,9 +55,12 @@ func findPlace(given, towards string) (place, error) {
 		host = ip
 	case given == "":
 		if towards == "" {
-			towards = elsewhere
+			host = cmp.Or(sourceOf(elsewhere), sourceOf(elsewhere6))
+			towards = "other networks"
+		} else {
+			host = sourceOf(towards)
 		}
-		if host = sourceOf(towards); host == "" {
+		if host == "" {
 			return place{}, cli.Usage("this machine has no way to %s: name the address, host name or interface by which others reach this machine with --advertise", towards)
 		}
 	}
