@@ -16,6 +16,7 @@ between them and the load, every commit on disk.
 
   submit    submissions a second and how long each takes, by number of clients
   access    the cost of authentication and of checking commands by rules
+  tls       the cost of TLS between clients and peers
   run       jobs a second from submission to end: real processes
   start     how soon a job runs on an idle cluster
   failover  kill -9 of the leader to the first accepted submission
@@ -43,10 +44,10 @@ func newBench() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&c.Dir, "dir", ".", "`folder` on the disk to measure")
-	f.IntSliceVar(&c.Clients, "clients", []int{1, 16, 64, 256}, "`numbers` of clients of submit and access")
-	cli.TimeVar(f, &c.Time, "time", 3*time.Second, "measured time of a run of submit and access")
-	cli.TimeVar(f, &c.Warm, "warm", time.Second, "time before a run of submit and access is measured")
-	f.IntVar(&c.Runs, "runs", 3, "runs of each point of submit, access and run")
+	f.IntSliceVar(&c.Clients, "clients", []int{1, 16, 64, 256}, "`numbers` of clients of submit, access and tls")
+	cli.TimeVar(f, &c.Time, "time", 3*time.Second, "measured time of a run of submit, access and tls")
+	cli.TimeVar(f, &c.Warm, "warm", time.Second, "time before a run of submit, access and tls is measured")
+	f.IntVar(&c.Runs, "runs", 3, "runs of each point of submit, access, tls and run")
 	f.IntVar(&c.Jobs, "jobs", 500, "jobs of run")
 	f.IntVar(&c.Trials, "trials", 30, "trials of failover and start")
 	f.IntVar(&c.Queued, "queued", 10_000, "jobs of memory")

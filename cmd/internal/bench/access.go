@@ -53,24 +53,29 @@ func (r *runner) access(ctx context.Context) (*table, error) {
 			"clients", "open, a second", "asking", "least to most of the ratios", "ratio", "open, p50", "asking", "open, CPU each", "asking", "refused",
 		},
 	}
-	for _, clients := range r.Clients {
-		if err := accessPoint(ctx, r, out, clients); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
+	return out, r.compare(ctx, out, "access", way{asked: true})
 }
 
-func accessPoint(ctx context.Context, r *runner, out *table, clients int) error {
+// compare measures submissions the usual way and another, in turn, and adds a row for each number of clients.
+func (r *runner) compare(ctx context.Context, out *table, part string, other way) error {
+	for _, clients := range r.Clients {
+		if err := comparePoint(ctx, r, out, clients, part, other); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func comparePoint(ctx context.Context, r *runner, out *table, clients int, part string, other way) error {
 	var rates [2][]float64
 	var all [2][]time.Duration
 	var cpu [2]time.Duration
 	var ratios []float64
 	refused := 0
 	for n := range r.Runs {
-		for i := range 2 {
-			r.say("access: %d clients, run %d of %d, asked: %t", clients, n+1, r.Runs, i == 1)
-			l, err := r.submitRun(ctx, clients, false, i == 1)
+		for i, how := range []way{{}, other} {
+			r.say("%s: %d clients, run %d of %d, %+v", part, clients, n+1, r.Runs, how)
+			l, err := r.submitRun(ctx, clients, false, how)
 			if err != nil {
 				return err
 			}

@@ -4,6 +4,7 @@
 //	bench.go    the parts, and in which order they run
 //	submit.go   submissions a second, and how long each takes
 //	access.go   the same with and without authentication
+//	secure.go   the same over TLS and in plain text
 //	run.go      jobs a second from submission to end, and how soon one starts
 //	failover.go how long no submission succeeds after a leader was killed
 //	memory.go   what a long queue costs: memory, the list, the submission
@@ -51,7 +52,7 @@ type Config struct {
 
 // Parts returns the names of the parts in order.
 func Parts() []string {
-	return []string{"submit", "access", "run", "start", "failover", "memory", "node"}
+	return []string{"submit", "access", "tls", "run", "start", "failover", "memory", "node"}
 }
 
 // runner is one run of the program.
@@ -84,7 +85,7 @@ func Run(ctx context.Context, c Config) (err error) {
 		return err
 	}
 	parts := map[string]func(context.Context) (*table, error){
-		"submit": r.submit, "access": r.access, "run": r.run, "start": r.start, "failover": r.failover, "memory": r.memory, "node": r.node,
+		"submit": r.submit, "access": r.access, "tls": r.secure, "run": r.run, "start": r.start, "failover": r.failover, "memory": r.memory, "node": r.node,
 	}
 	for _, name := range Parts() {
 		if !slices.Contains(c.Parts, name) {

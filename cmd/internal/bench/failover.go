@@ -12,31 +12,41 @@ import (
 
 // failover measures how long no submission succeeds when the leader is killed: from kill -9 to the
 // first submission that a survivor acknowledges. The client asks the survivors only, and never
-// waits between two tries.
+// waits between two tries. In every second trial the client speaks TLS.
 func (r *runner) failover(ctx context.Context) (_ *table, err error) {
 	out := &table{
 		title: fmt.Sprintf("Failover: kill -9 of the leader to the first accepted submission, %d trials", r.Trials),
-		head:  []string{"trials", "least", "p50", "p99", "most"},
+		head:  []string{"client", "trials", "least", "p50", "p99", "most"},
 	}
 	c, err := r.cluster(ctx, 0, true)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, r.end(c)) }()
-	var all []time.Duration
+	over, err := secureDial(c)
+	if err != nil {
+		return nil, err
+	}
+	names, dials := [2]string{"plain text", "TLS"}, [2]dial{nil, over}
+	var all [2][]time.Duration
 	for n := range r.Trials {
-		took, err := r.failoverOnce(ctx, c)
+		i := n % 2 // in turn
+		took, err := r.failoverOnce(ctx, c, dials[i])
 		if err != nil {
 			return nil, err
 		}
-		r.say("failover: trial %d of %d, %s", n+1, r.Trials, ms(took))
-		all = append(all, took)
+		r.say("failover: trial %d of %d, %s, %s", n+1, r.Trials, names[i], ms(took))
+		all[i] = append(all[i], took)
 	}
-	out.add(fmt.Sprint(r.Trials), ms(percentile(all, 0)), ms(percentile(all, 50)), ms(percentile(all, 99)), ms(percentile(all, 100)))
+	for i, took := range all {
+		if len(took) > 0 {
+			out.add(names[i], fmt.Sprint(len(took)), ms(percentile(took, 0)), ms(percentile(took, 50)), ms(percentile(took, 99)), ms(percentile(took, 100)))
+		}
+	}
 	return out, nil
 }
 
-func (r *runner) failoverOnce(ctx context.Context, c *devcluster.Cluster) (time.Duration, error) {
+func (r *runner) failoverOnce(ctx context.Context, c *devcluster.Cluster, over dial) (time.Duration, error) {
 	limited, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	if err := c.Ready(limited); err != nil {
@@ -52,7 +62,7 @@ func (r *runner) failoverOnce(ctx context.Context, c *devcluster.Cluster) (time.
 			survivors = append(survivors, m.Address)
 		}
 	}
-	api, err := client.New(client.Options{Addresses: survivors})
+	api, err := client.New(client.Options{Addresses: survivors, Dial: over})
 	if err != nil {
 		return 0, err
 	}

@@ -36,7 +36,7 @@ func (r *runner) submitPoint(ctx context.Context, out *table, clients int, targe
 	done, refused := 0, 0
 	for n := range r.Runs {
 		r.say("submit: %d clients to %s, run %d of %d", clients, target, n+1, r.Runs)
-		l, err := r.submitRun(ctx, clients, target == "the leader", false)
+		l, err := r.submitRun(ctx, clients, target == "the leader", way{})
 		if err != nil {
 			return err
 		}
@@ -57,9 +57,15 @@ type load struct {
 	cpu       time.Duration // of all processes
 }
 
-func (r *runner) submitRun(ctx context.Context, clients int, leaderOnly, asked bool) (_ *load, err error) {
+// way is how clients submit.
+type way struct {
+	asked  bool // the cluster authenticates them
+	secure bool // over TLS
+}
+
+func (r *runner) submitRun(ctx context.Context, clients int, leaderOnly bool, how way) (_ *load, err error) {
 	set := devcluster.Config{}
-	if asked {
+	if how.asked {
 		if set, err = guarded(r.Dir); err != nil {
 			return nil, err
 		}
@@ -73,11 +79,17 @@ func (r *runner) submitRun(ctx context.Context, clients int, leaderOnly, asked b
 	if leaderOnly {
 		addresses = []string{addressOf(c, c.Leader(ctx))}
 	}
-	if _, err := drive(ctx, addresses, clients, asked, r.Warm); err != nil {
+	o := client.Options{}
+	if how.secure {
+		if o.Dial, err = secureDial(c); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := drive(ctx, addresses, clients, how.asked, o, r.Warm); err != nil {
 		return nil, err
 	}
 	before := processorTime(c.Members())
-	l, err := drive(ctx, addresses, clients, asked, r.Time)
+	l, err := drive(ctx, addresses, clients, how.asked, o, r.Time)
 	if err != nil {
 		return nil, err
 	}
@@ -96,13 +108,13 @@ func addressOf(c *devcluster.Cluster, name string) string {
 
 // drive runs clients that submit for a while, each one job after the other, with a key of their own
 // if the cluster authenticates.
-func drive(ctx context.Context, addresses []string, clients int, asked bool, d time.Duration) (*load, error) {
+func drive(ctx context.Context, addresses []string, clients int, asked bool, o client.Options, d time.Duration) (*load, error) {
 	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
 	results := make([]load, clients)
 	var work sync.WaitGroup
 	for i := range clients {
-		o := client.Options{Addresses: []string{addresses[i%len(addresses)]}}
+		o.Addresses = []string{addresses[i%len(addresses)]}
 		if asked {
 			o.Token = keyOf(userOf(i))
 		}

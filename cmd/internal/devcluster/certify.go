@@ -1,6 +1,7 @@
 package devcluster
 
 import (
+	"crypto/x509"
 	"errors"
 	"path/filepath"
 	"time"
@@ -55,3 +56,12 @@ func certify(dir string, m Member, known **trust.Material) error {
 }
 
 func trustFolder(dir string, m Member) string { return filepath.Join(dir, m.Name, trust.Subfolder) }
+
+// Authorities returns the authorities of the cluster, by which clients recognize the peers.
+func (c *Cluster) Authorities() ([]*x509.Certificate, error) {
+	m, err := trust.Load(trustFolder(c.Folder(), c.Members()[0]))
+	if err != nil {
+		return nil, err
+	}
+	return m.Authorities, nil
+}
