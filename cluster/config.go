@@ -95,8 +95,7 @@ type Tuning struct {
 	Founding command.Bootstrap
 }
 
-// Unguarded disables single guards. It is for tests that show the hazard behind each guard, and for nothing
-// else.
+// Unguarded disables single guards, for tests that show the hazard behind each guard, and for nothing else.
 type Unguarded struct {
 	Transport    raftnet.Unguarded
 	NoWatchdog   bool   // leave a hung or failing store alone
@@ -107,6 +106,7 @@ type Unguarded struct {
 	NoFloor      bool   // serve a state that lies behind one already served
 	GoOn         bool   // go on after a snapshot could not be restored
 	NoChecksums  bool   // take entries of other peers without a look at their checksums
+	VoteAtOnce   bool   // give a member a vote as soon as it has joined
 	AnyFolder    bool   // take part whatever folder a peer comes with, and found without asking
 
 	// Apply replaces apply.Apply, to simulate a defect.

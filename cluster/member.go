@@ -180,7 +180,7 @@ func (p *Peer) promoteVoters(memory votes.Memory) votes.Memory {
 		}
 		members = append(members, m)
 	}
-	id, memory := votes.Next(members, memory, now)
+	id, memory := votes.Next(members, memory, now, p.cfg.Tests.VoteAtOnce)
 	if id != "" {
 		p.log.Info("promoting a peer to voter", "of", id, "err", p.addVoter(id, time.Second))
 	}

@@ -46,7 +46,7 @@ func (n Network) Dial(address string, timeout time.Duration) (net.Conn, error) {
 		ctx, cancel = context.WithTimeout(ctx, timeout)
 		defer cancel()
 	}
-	return n.Credentials.dial(ctx, n.Open, address)
+	return n.Credentials.Dial(ctx, n.Open, address)
 }
 
 // Proven returns the id of the peer at the other side of a connection.

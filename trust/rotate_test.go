@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -218,26 +219,26 @@ func TestRenewalFollowsTheCluster(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, dir := founded(t, 24*time.Hour)
 		c := must(trust.NewCredentials(m, time.Now, nil))
-		newest, answer := uint64(0), uint64(0)
+		var newest, answer atomic.Uint64
+		var deaf atomic.Bool
+		deaf.Store(true)
 		wake := make(chan struct{}, 1)
 		var confirmed []uint64
-		deaf, changed := true, 0
+		changed := 0
 		r := &trust.Renewal{
 			Dir: dir, Credentials: c, Now: time.Now, Log: slog.New(slog.DiscardHandler), Changed: func(*trust.Material) { changed++ },
 			Sign: func(ctx context.Context, request []byte, life time.Duration) (*trust.Signed, error) {
-				signed, err := own(dir)(ctx, request, life)
-				if err == nil {
-					signed.Revision = answer
-				}
-				return signed, err
+				signed := must(own(dir)(ctx, request, life))
+				signed.Revision = answer.Load()
+				return signed, nil
 			},
 			Follow: &trust.Following{
-				Newest: func() uint64 { return newest }, Wake: func() <-chan struct{} { return wake },
+				Newest: newest.Load, Wake: func() <-chan struct{} { return wake },
 				Confirm: func(_ context.Context, revision uint64) error {
 					if used := must(trust.Load(dir)).Revision; used != revision || c.Revision() != revision {
 						t.Errorf("revision %d is confirmed, and %d is stored", revision, used)
 					}
-					if deaf {
+					if deaf.Load() {
 						return errors.New("no peer answers")
 					}
 					confirmed = append(confirmed, revision)
@@ -249,7 +250,8 @@ func TestRenewalFollowsTheCluster(t *testing.T) {
 		done := make(chan struct{})
 		go func() { defer close(done); r.Run(ctx) }()
 		step := func(cluster, peers uint64) {
-			newest, answer = cluster, peers
+			newest.Store(cluster)
+			answer.Store(peers)
 			wake <- struct{}{}
 			time.Sleep(5 * time.Second)
 			synctest.Wait()
@@ -258,7 +260,7 @@ func TestRenewalFollowsTheCluster(t *testing.T) {
 		if changed != 1 || c.Revision() != 4 || len(confirmed) != 0 {
 			t.Errorf("renewed %d times, revision %d, confirmed %v", changed, c.Revision(), confirmed)
 		}
-		deaf = false
+		deaf.Store(false)
 		step(5, 3)
 		if c.Revision() != 4 || !slices.Equal(confirmed, []uint64{4}) {
 			t.Errorf("the answer of a peer that lags: revision %d, confirmed %v", c.Revision(), confirmed)

@@ -134,6 +134,7 @@ func (c *Credentials) accept(state *tls.ConnectionState, server bool, role Role)
 		}
 	}
 	c.highest = i.Generation
+	go c.Sweep() // of the connections to peers of former generations
 	return nil
 }
 

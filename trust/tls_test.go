@@ -164,9 +164,17 @@ func TestANodeFollowsARecovery(t *testing.T) {
 	if err := dial(agent, before); err != nil {
 		t.Errorf("the former peer after that: %v", err)
 	}
+	open, err := agent.Dial(t.Context(), nil, web(t, credentials(t, material(t, a, peer("p1"))), false)) // whose port takes nodes
+	if err != nil {
+		t.Fatal(err)
+	}
 	full = false
 	if err := dial(agent, after); err != nil || stored != 2 {
 		t.Errorf("%v; generation %d was stored", err, stored)
+	}
+	_ = open.SetReadDeadline(time.Now().Add(soon))
+	if _, err := open.Read(make([]byte, 1)); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("a connection to a peer that was left behind stays open: %v", err)
 	}
 	if err := dial(agent, before); trust.FaultOf(err) != trust.FaultGeneration {
 		t.Errorf("a peer that was left behind: %v", err)

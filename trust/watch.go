@@ -48,7 +48,8 @@ type proof struct {
 const Grace = 10 * time.Second
 
 // Sweep closes the connections of peers whose certificates are expired or revoked for [Grace] by now, or are of an authority
-// that is no longer accepted. It returns how many were closed, and how many will be.
+// that is no longer accepted, and at once those of peers that a recovery has left behind. It returns how many were closed, and how
+// many will be.
 func (c *Credentials) Sweep() (closed, ending int) {
 	client, server := c.rules(false, ""), c.rules(true, "")
 	now := c.now()
@@ -60,10 +61,14 @@ func (c *Credentials) Sweep() (closed, ending int) {
 			rules = server
 		}
 		i, err := identityOf(p.leaf)
-		counts := err == nil && rules.check(p.leaf, i) == nil && rules.issued(p.leaf)
+		if err == nil {
+			err = rules.check(p.leaf, i)
+		}
 		switch {
-		case counts:
+		case err == nil && rules.issued(p.leaf):
 			p.until = time.Time{}
+		case FaultOf(err) == FaultGeneration: // of a cluster that was left behind: nothing that it still says counts
+			ended = append(ended, w)
 		case p.until.IsZero():
 			p.until = now.Add(Grace)
 			ending++
@@ -128,8 +133,8 @@ func (w *watched) watch(config *tls.Config, server bool) *tls.Config {
 	return config
 }
 
-// dial connects to a peer. The connection is watched.
-func (c *Credentials) dial(ctx context.Context, open Dialer, address string) (net.Conn, error) {
+// Dial connects to a peer, over a connection that open makes; nil: a plain TCP dialer. The connection is watched.
+func (c *Credentials) Dial(ctx context.Context, open Dialer, address string) (net.Conn, error) {
 	raw := &watched{of: c}
 	config := raw.watch(c.Client(), true)
 	return Dial(ctx, func(ctx context.Context, network, address string) (net.Conn, error) {

@@ -23,6 +23,14 @@ const (
 	// retransmits scales how often news is passed on. At memberlist's 4, one update in a hundred missed one
 	// of five members, as simulated, until the next full exchange, half a minute later; at 6 hardly any does.
 	retransmits = 6
+	// Times of failure detection. A member is probed twice a second by some other; a probe that is not answered
+	// in time, directly, through three others or over TCP, makes a suspicion, and a suspicion that the member does
+	// not refute makes the member silent: after 1 s, with the logarithm of the number of members more in a large cluster.
+	// memberlist's times for a local network are twice as long, with four in place of two for the suspicion: six
+	// seconds to silence in place of two. A hint that is wrong keeps new work away for as long as a member does not answer.
+	probeEvery   = 500 * time.Millisecond
+	probeTimeout = 300 * time.Millisecond
+	suspicion    = 2 // times probeEvery, times the logarithm of the number of members where that is above 1
 	// reclaimAfter is how long a name stays with a holder that went silent
 	// before another address may take it over.
 	reclaimAfter = 30 * time.Second
@@ -140,6 +148,7 @@ func (cfg *Config) memberlist(d memberlist.Delegate, r *roster, n *notes) (*memb
 	mc.EnableCompression = false // the decompressor has been memberlist's weak spot; records are small anyway
 	mc.UDPBufferSize = packetSize
 	mc.RetransmitMult = retransmits
+	mc.ProbeInterval, mc.ProbeTimeout, mc.SuspicionMult = probeEvery, probeTimeout, suspicion
 	mc.DeadNodeReclaimTime = reclaimAfter
 
 	mc.DelegateProtocolMin, mc.DelegateProtocolMax = delegateVersion, delegateVersion

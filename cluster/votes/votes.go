@@ -25,8 +25,9 @@ type Member struct {
 type Memory map[model.PeerID]time.Duration
 
 // Next returns the member that gets a vote now; empty: none does. It also returns the memory for the next decision. An
-// error of a member's promotion needs no memory: the next decision comes to the same.
-func Next(members []Member, memory Memory, now time.Duration) (promote model.PeerID, next Memory) {
+// error of a member's promotion needs no memory: the next decision comes to the same. atOnce is for tests that show why the
+// others wait: each member that is fresh gets a vote.
+func Next(members []Member, memory Memory, now time.Duration, atOnce bool) (promote model.PeerID, next Memory) {
 	next = Memory{}
 	voters, ready := 0, 0
 	for _, m := range members {
@@ -42,14 +43,14 @@ func Next(members []Member, memory Memory, now time.Duration) (promote model.Pee
 			since = now
 		}
 		next[m.ID] = since
-		if now-since < Stable {
+		if now-since < Stable && !atOnce {
 			continue
 		}
 		if ready++; promote == "" || m.ID < promote {
 			promote = m.ID
 		}
 	}
-	if voters%2 == 1 && ready < 2 {
+	if voters%2 == 1 && ready < 2 && !atOnce {
 		promote = ""
 	}
 	return promote, next

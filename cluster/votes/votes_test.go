@@ -26,8 +26,8 @@ func members(names ...string) (out []votes.Member) {
 
 // after decides at an instant, then again some time later with the same members.
 func after(d time.Duration, list []votes.Member) model.PeerID {
-	_, memory := votes.Next(list, nil, time.Hour)
-	promote, _ := votes.Next(list, memory, time.Hour+d)
+	_, memory := votes.Next(list, nil, time.Hour, false)
+	promote, _ := votes.Next(list, memory, time.Hour+d, false)
 	return promote
 }
 
@@ -55,9 +55,9 @@ func TestVotesComeInOddNumbers(t *testing.T) {
 func TestAVoteNeedsABreaklessTime(t *testing.T) {
 	t.Parallel()
 	list := members("A", "B", "c")
-	_, memory := votes.Next(list, nil, 0)
-	_, memory = votes.Next(members("A", "B", "c!"), memory, votes.Stable/2)
-	got, memory := votes.Next(list, memory, votes.Stable)
+	_, memory := votes.Next(list, nil, 0, false)
+	_, memory = votes.Next(members("A", "B", "c!"), memory, votes.Stable/2, false)
+	got, memory := votes.Next(list, memory, votes.Stable, false)
 	if got != "" || memory["c"] != votes.Stable {
 		t.Errorf("%q gets a vote, since %s", got, memory["c"])
 	}
@@ -83,7 +83,7 @@ func TestVotersAreOdd(t *testing.T) {
 			}
 			before := slices.Clone(list)
 			var id model.PeerID
-			id, memory = votes.Next(list, memory, now)
+			id, memory = votes.Next(list, memory, now, false)
 			voters, ready := 0, 0
 			for i, m := range before {
 				if m.Votes {

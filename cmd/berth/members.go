@@ -72,6 +72,15 @@ func askSign(calls *client.Agent) trust.Sign {
 	}
 }
 
+// dialPeers returns what connects an agent to peers.
+func dialPeers(c *trust.Credentials) cli.Dial {
+	return func(ctx context.Context, _, address string) (net.Conn, error) {
+		ctx, cancel := context.WithTimeout(ctx, cli.HTTPDialLimit)
+		defer cancel()
+		return c.Dial(ctx, cli.DialPlain, address)
+	}
+}
+
 // agentDial returns what dials agents: the other side must be a node that has registered with the address.
 func agentDial(c *trust.Credentials, present func() state.State) func(ctx context.Context, network, address string) (net.Conn, error) {
 	dial := cli.DialTLS(c.NodeClient())

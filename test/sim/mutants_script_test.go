@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"context"
 	"slices"
 	"syscall"
 	"time"
@@ -217,4 +218,27 @@ func (h *host) lagBehind(d time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.lag = d
+}
+
+// voteAtOnce: the only peer takes in a second one, whose machine dies some seconds later, as that of a failed installation.
+// Without a vote it takes nothing with it.
+func voteAtOnce(w *World, _ bool) {
+	second := newPeer(w, "p2")
+	w.shared.mu.Lock()
+	w.shared.peers = append(w.shared.peers, second)
+	w.shared.mu.Unlock()
+	second.start()
+	second.join()
+	w.Until(20*time.Second, second.settled)
+	wait(w, 5*time.Second)
+	second.stop(true)
+	second.change(func(f *fate) { f.gone = true })
+	u := newUser(w, "someone", 7)
+	defer u.close()
+	ctx, cancel := context.WithTimeout(w.ctx, 30*time.Second)
+	defer cancel()
+	job := plainJob
+	if d := u.submit(ctx, &job); d.code != model.CodeOK.String() {
+		w.trace.Break(BreachProgress, "after the loss of a machine that had just joined, a submission is answered with %q", d.code)
+	}
 }

@@ -28,6 +28,8 @@ func mutants() []mutant {
 	lagging.Twists.StalePolls = true
 	deaf := two
 	deaf.Twists.PollPause = time.Minute
+	alone := quick
+	alone.Peers = 1
 	return []mutant{
 		{"count_from_answer", BreachTwoAttempts, two, countFromAnswer},
 		{"no_seq_check", BreachTwoAttempts, two, noSeqCheck},
@@ -38,6 +40,7 @@ func mutants() []mutant {
 		{"old_set_new_lease", BreachTwoAttempts, deaf, oldSetNewLease},
 		{"gang_lost_by_one_rank", BreachTwoAttempts, four, gangLostByOneRank},
 		{"new_keys", BreachTwice, quick, newKeys},
+		{"vote_at_once", BreachProgress, alone, voteAtOnce},
 	}
 }
 
@@ -59,6 +62,8 @@ func TestMutant(t *testing.T) {
 				broken.Twists.AbsenceKills = true
 			case "new_keys":
 				broken.Twists.NewKeys = true
+			case "vote_at_once":
+				broken.Unguarded.VoteAtOnce = true
 			}
 			r = run(t, broken, func(w *World) { m.script(w, true) })
 			if r.Broken == nil || r.Broken.Name != m.breach {

@@ -1,0 +1,87 @@
+//berth:bubble
+
+package simgossip_test
+
+import (
+	"flag"
+	"net/netip"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/berth-gpu/berth/cluster/gossip"
+	"github.com/berth-gpu/berth/test/sim/simgossip"
+)
+
+// A small cluster notices within two seconds, and a bad network makes no hint of silence.
+func TestHintsComeSoonAndAreRight(t *testing.T) {
+	long := 10 * 60 * 10 // ten minutes
+	if testing.Short() {
+		long /= 5
+	}
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 6)
+		defer w.end()
+		w.converge(time.Minute)
+		w.links.SetAll(simgossip.Link{Latency: 5 * time.Millisecond, Jitter: 50 * time.Millisecond, Loss: 0.1})
+		for range long {
+			time.Sleep(100 * time.Millisecond)
+			synctest.Wait()
+			for _, g := range w.members {
+				if n := count(g, gossip.StateSilent); n > 0 {
+					t.Fatalf("%d members count as silent, and all answer: %+v", n, g.Members())
+				}
+			}
+		}
+		w.links.SetAll(lan)
+		for i := range 5 { // others each time, at other points of the rounds
+			time.Sleep(time.Minute) // a member that was cut off itself trusts its own probes less for a while
+			w.links.Split([]netip.AddrPort{addr(i)}, others(6, i))
+			rest := slices.Delete(slices.Clone(w.members), i, i+1)
+			w.within(2500*time.Millisecond, "one is silent", rest, func(g *gossip.Gossip) bool { return count(g, gossip.StateSilent) == 1 })
+			w.links.SetAll(lan)
+			w.converge(time.Minute)
+		}
+	})
+}
+
+// others are the addresses of all members but one.
+func others(n, but int) (list []netip.AddrPort) {
+	for i := range n {
+		if i != but {
+			list = append(list, addr(i))
+		}
+	}
+	return list
+}
+
+// many is the number of members of a large cluster: 1,000 take ten minutes.
+var many = flag.Int("gossip.members", 300, "members of TestManyMembers")
+
+// Many members find each other from two seeds, hint at those that are cut off and at no other, and know them again.
+func TestManyMembers(t *testing.T) {
+	n, cut := *many, 10
+	if testing.Short() {
+		n, cut = 40, 2
+	}
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, n)
+		defer w.end()
+		w.converge(5 * time.Minute)
+		var here, there []netip.AddrPort
+		for i := range n {
+			if i < n-cut {
+				here = append(here, addr(i))
+			} else {
+				there = append(there, addr(i))
+			}
+		}
+		w.links.Split(here, there)
+		w.within(30*time.Second, "those that are cut off are silent, and no other", w.members[:n-cut], func(g *gossip.Gossip) bool {
+			return count(g, gossip.StateSilent) == cut && count(g, gossip.StateAlive) == n-cut
+		})
+		w.links.SetAll(lan)
+		w.converge(10 * time.Minute)
+	})
+}
