@@ -34,6 +34,7 @@ type world struct {
 type member struct {
 	*Peer
 	name   string
+	port   string // where other peers reach it; ":7000" by default
 	host   *simnet.Host
 	disk   *simdisk.Disk
 	clock  *testClock
@@ -111,7 +112,7 @@ func (w *world) end() {
 
 func (w *world) add(name string) *member {
 	m := &member{
-		name: name, disk: simdisk.New(uint64(len(w.peers) + 1)), clock: &testClock{},
+		name: name, port: ":7000", disk: simdisk.New(uint64(len(w.peers) + 1)), clock: &testClock{},
 		log: &testLog{}, halted: make(chan error, 1), cluster: "c1",
 	}
 	m.disk.SetLatency(simdisk.Latency{Write: 100 * time.Microsecond, Sync: time.Millisecond})
@@ -131,7 +132,7 @@ func (w *world) start(m *member) {
 	m.host = w.net.Host(m.name)
 	h := m.disk.Open()
 	p, err := Start(Config{
-		Self:    model.Peer{ID: model.PeerID(m.name), RaftAddress: m.name + ":7000", APIAddress: m.name + ":10000", Level: 1, Version: "test"},
+		Self:    model.Peer{ID: model.PeerID(m.name), RaftAddress: m.name + m.port, APIAddress: m.name + ":10000", Level: 1, Version: "test"},
 		Cluster: m.cluster, Network: m.host, Clock: m.clock, Tuning: m.tuning, Tests: m.tests, Archive: m.archive,
 		Logger: slog.New(slog.NewTextHandler(m.log, nil)),
 		Stores: m.stores(h),

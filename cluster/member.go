@@ -162,7 +162,7 @@ func (p *Peer) takeIn(ctx context.Context, joiner model.Peer) error {
 		return err
 	}
 	timeout := patience(ctx)
-	return translateMember(p.raft.AddNonvoter(raft.ServerID(joiner.ID), raft.ServerAddress(joiner.RaftAddress), 0, timeout).Error())
+	return translate(p.raft.AddNonvoter(raft.ServerID(joiner.ID), raft.ServerAddress(joiner.RaftAddress), 0, timeout).Error())
 }
 
 // promoteVoters gives a vote to a member where package votes says so, and returns the memory for the next time.
@@ -187,14 +187,16 @@ func (p *Peer) promoteVoters(memory votes.Memory) votes.Memory {
 	return memory
 }
 
-// addVoter gives a vote to a member.
+// addVoter gives a vote to a member. A removal and a vote come one after the other: the vote would bring the member back.
 func (p *Peer) addVoter(id model.PeerID, timeout time.Duration) error {
-	servers := p.Status().Servers
-	i := indexOf(servers, id)
-	if i < 0 {
-		return errNoMember
+	p.life.members <- struct{}{}
+	defer func() { <-p.life.members }()
+	for _, s := range p.raft.GetConfiguration().Configuration().Servers {
+		if s.ID == raft.ServerID(id) {
+			return p.raft.AddVoter(s.ID, s.Address, 0, timeout).Error()
+		}
 	}
-	return p.raft.AddVoter(raft.ServerID(id), raft.ServerAddress(servers[i].Address), 0, timeout).Error()
+	return errNoMember
 }
 
 // Promote gives a vote to a member at once; only the leader accepts the call.
@@ -202,7 +204,7 @@ func (p *Peer) Promote(ctx context.Context, id model.PeerID) error {
 	if !p.leads() {
 		return notLeader(p)
 	}
-	return translateMember(p.addVoter(id, patience(ctx)))
+	return translate(p.addVoter(id, patience(ctx)))
 }
 
 // Remove removes a peer from the cluster; only the leader accepts the call. A leader that removes itself
@@ -211,7 +213,9 @@ func (p *Peer) Remove(ctx context.Context, id model.PeerID) error {
 	if !p.leads() {
 		return notLeader(p)
 	}
-	return translateMember(p.raft.RemoveServer(raft.ServerID(id), 0, patience(ctx)).Error())
+	p.life.members <- struct{}{}
+	defer func() { <-p.life.members }()
+	return translate(p.raft.RemoveServer(raft.ServerID(id), 0, patience(ctx)).Error())
 }
 
 // Transfer hands leadership to a peer, or to any if it is empty.
@@ -233,7 +237,7 @@ func (p *Peer) Transfer(ctx context.Context, to model.PeerID) error {
 	p.life.work.Go(func() { done <- f.Error() })
 	select {
 	case err := <-done:
-		return translateMember(err)
+		return translate(err)
 	case <-ctx.Done():
 		return fmt.Errorf("handing leadership over: %w", context.Cause(ctx))
 	}
@@ -246,13 +250,6 @@ func indexOf(list []peer.Server, id model.PeerID) int {
 		}
 	}
 	return -1
-}
-
-func translateMember(err error) error {
-	if err == nil {
-		return nil
-	}
-	return translate(err)
 }
 
 // patience returns the remaining time of a context, at most ten seconds.

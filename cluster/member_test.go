@@ -1,9 +1,12 @@
 package cluster
 
 import (
+	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/cluster/votes"
 	"github.com/berth-gpu/berth/fsm/model"
 )
@@ -164,8 +167,48 @@ func TestVotesOfJoiners(t *testing.T) {
 		if err := l.Promote(within(time.Second), "p6"); err != nil || voters(l) != 6 {
 			t.Errorf("by hand: %v, %d vote", err, voters(l))
 		}
-		if err := l.Promote(within(time.Second), "p9"); err == nil {
-			t.Error("a stranger got a vote")
+		if err := l.Promote(within(time.Second), "p9"); !errors.Is(err, errNoMember) || errors.Is(err, peer.ErrOutcomeUnknown) {
+			t.Errorf("a vote for a stranger: %v", err)
+		}
+		l.life.members <- struct{}{} // as during a removal
+		voted := make(chan error, 1)
+		go func() { voted <- l.Promote(within(time.Minute), "p6") }()
+		synctest.Wait()
+		if err := l.raft.RemoveServer("p6", 0, time.Second).Error(); err != nil {
+			t.Fatal(err)
+		}
+		<-l.life.members
+		if err := <-voted; !errors.Is(err, errNoMember) || voters(l) != 5 {
+			t.Errorf("a vote for a peer that was removed meanwhile: %v, %d vote", err, voters(l))
+		}
+	})
+}
+
+// A peer that is alone at another address than before gives the cluster that address, so that those that join reach the peer.
+func TestALeaderAtAnotherAddress(t *testing.T) {
+	inWorld(t, 1, nil, func(w *world) {
+		l := w.leader()
+		w.crash(l)
+		l.port = ":7001"
+		w.start(l)
+		w.until("the peer leads", func() bool { return w.leader() == l })
+		address := func() string { return l.Status().Servers[0].Address }
+		if at := address(); at != "p1:7000" {
+			t.Fatalf("before: %s", at)
+		}
+		for range 2 {
+			if err := l.Readdress(within(time.Second)); err != nil || address() != "p1:7001" || voters(l) != 1 {
+				t.Errorf("%v; the cluster has the address %s, and %d vote", err, address(), voters(l))
+			}
+		}
+		p2 := w.add("p2")
+		w.start(p2)
+		if err := p2.Join(within(10*time.Second), []string{"p1:7001"}); err != nil {
+			t.Fatal(err)
+		}
+		w.until("the joiner has caught up", func() bool { return p2.Status().Lag.CaughtUp() })
+		if err := p2.Readdress(within(time.Second)); err == nil {
+			t.Error("a follower has given the cluster an address")
 		}
 	})
 }

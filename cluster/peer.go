@@ -71,6 +71,8 @@ type life struct {
 	halt   sync.Once
 	doom   error // why the peer halted; set before doomed is closed
 	doomed chan struct{}
+
+	members chan struct{} // full during a change of the membership
 }
 
 // Start starts a peer over its stores. A peer whose stores are new belongs to no cluster: call Bootstrap or
@@ -90,7 +92,7 @@ func Start(cfg Config) (*Peer, error) {
 	p := &Peer{cfg: cfg, log: cfg.Logger.With("peer", cfg.Self.ID), mates: newMates()}
 	p.tenure.soft = Soft{Beats: soft.NewBeats(cfg.Clock.Boot), Board: soft.NewBoard(cfg.Clock.Boot), Feed: soft.NewFeed(feedBytes)}
 	p.life.ctx, p.life.cancel = context.WithCancel(context.Background())
-	p.life.ended, p.life.doomed = make(chan struct{}), make(chan struct{})
+	p.life.ended, p.life.doomed, p.life.members = make(chan struct{}), make(chan struct{}), make(chan struct{}, 1)
 	p.fsm = fsm.New(fsm.Config{
 		Halt: p.halt, Logger: p.log, Apply: cfg.Tests.Apply, GoOn: cfg.Tests.GoOn,
 		Applied: p.archiveHook(), Told: p.tenure.soft.Feed,

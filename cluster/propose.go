@@ -116,6 +116,8 @@ func outcome(future raft.ApplyFuture) (uint64, []command.Result, error) {
 // error for entries that it has not taken and for those that it has committed.
 func translate(err error) error {
 	switch {
+	case err == nil, errors.Is(err, errNoMember):
+		return err
 	case errors.Is(err, raft.ErrNotLeader), errors.Is(err, raft.ErrEnqueueTimeout),
 		errors.Is(err, raft.ErrLeadershipTransferInProgress):
 		return fmt.Errorf("%w: %w", peer.ErrNoLeader, err)

@@ -72,7 +72,7 @@ func TestDialersRefuse(t *testing.T) {
 		"a peer at a peer":    {credentials(t, material(t, a, peer("p0"))).Client(), peer("p1"), false},
 		"a peer at an agent":  {credentials(t, material(t, a, peer("p0"))).NodeClient(), node("gpu1"), false},
 		"an agent at a peer":  {credentials(t, material(t, a, node("gpu1"))).Client(), peer("p1"), true},
-		"a user with a login": {trust.Visitor([]*x509.Certificate{a.Certificate}, noon, nil), peer("p1"), true},
+		"a user with a login": {trust.Visitor(trust.Known{Authorities: []*x509.Certificate{a.Certificate}}, noon, nil), peer("p1"), true},
 		"a user with a hash":  {trust.Pinned(trust.PinOf(a.Certificate), noon, func(*x509.Certificate) {}), peer("p1"), true},
 	} {
 		for what, w := range wrongFor(t, a, v.right) {
@@ -167,7 +167,7 @@ func TestClocksAtTheAPI(t *testing.T) {
 	for skew, fault := range map[time.Duration]trust.Fault{0: "", -2 * time.Minute: "", -2 * time.Hour: trust.FaultEarly, 365 * 24 * time.Hour: trust.FaultExpired} {
 		skewed := func() time.Time { return noon().Add(skew) }
 		right := web(t, credentials(t, material(t, a, peer("p1"))), false)
-		if _, err := get(t, "https://"+right, trust.Visitor(roots, skewed, nil)); trust.FaultOf(err) != fault {
+		if _, err := get(t, "https://"+right, trust.Visitor(trust.Known{Authorities: roots}, skewed, nil)); trust.FaultOf(err) != fault {
 			t.Errorf("a user whose clock is off by %s: %v", skew, err)
 		}
 		wrong, err := trust.NewCredentials(material(t, a, peer("p1")), skewed, nil)

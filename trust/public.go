@@ -15,6 +15,15 @@ type PublicFiles struct {
 	mu      sync.Mutex
 	read    [2]time.Time // when the files were changed that were read
 	current *tls.Certificate
+	failed  [2]time.Time    // of files that could not be used
+	report  func(err error) // see OnFailure
+}
+
+// OnFailure calls f once for each change of the files after which they cannot be used.
+func (p *PublicFiles) OnFailure(f func(err error)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.report = f
 }
 
 // OpenPublic reads a certificate chain and its key. Its error names the files.
@@ -43,7 +52,14 @@ func (p *PublicFiles) Certificate() (*tls.Certificate, error) {
 	case err == nil:
 		p.current, p.read = &next, changed
 	case p.current == nil:
-		return nil, fmt.Errorf("the certificate of the API in %s and its key in %s cannot be used: %w", p.chain, p.key, err)
+		return nil, p.unusable(err)
+	case changed != p.failed && p.report != nil:
+		p.failed = changed
+		p.report(p.unusable(err))
 	}
 	return p.current, nil
+}
+
+func (p *PublicFiles) unusable(err error) error {
+	return fmt.Errorf("the certificate of the API in %s and its key in %s cannot be used: %w", p.chain, p.key, err)
 }

@@ -98,7 +98,7 @@ func TestClientsFollowTheAuthority(t *testing.T) {
 		m := s.material(t, peer("p1"), step)
 		closed := web(t, credentials(t, m), false)
 		var learned []*x509.Certificate
-		config := trust.Visitor([]*x509.Certificate{s.old.Certificate}, noon, func(list []*x509.Certificate) { learned = list })
+		config := trust.Visitor(trust.Known{Authorities: []*x509.Certificate{s.old.Certificate}, Generation: 1}, noon, func(k trust.Known) { learned = k.Authorities })
 		if _, err := get(t, "https://"+closed, config); err != nil {
 			t.Errorf("step %d: %v", step, err)
 		}
@@ -123,7 +123,7 @@ func TestClientsFollowTheAuthority(t *testing.T) {
 	m := material(t, forged, peer("p1"))
 	m.Authorities, m.Link = append(m.Authorities, s.old.Certificate), s.link
 	closed := web(t, credentials(t, m), false)
-	if _, err := get(t, "https://"+closed, trust.Visitor([]*x509.Certificate{s.old.Certificate}, noon, nil)); trust.FaultOf(err) != trust.FaultUnsigned {
+	if _, err := get(t, "https://"+closed, trust.Visitor(trust.Known{Authorities: []*x509.Certificate{s.old.Certificate}}, noon, nil)); trust.FaultOf(err) != trust.FaultUnsigned {
 		t.Errorf("an authority without a link: %v", err)
 	}
 	linked := s.material(t, peer("p3"), 3)

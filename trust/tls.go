@@ -222,20 +222,29 @@ func (c *Credentials) client(role Role, protocols []string) *tls.Config {
 	}
 }
 
-// Visitor returns the configuration of clients without a certificate, which know a cluster by its authorities: the
-// other side must be a peer of that cluster. moved, which may be nil, is called with the authorities of the cluster where
-// these are others than those that the client knows: after a rotation, the client must know the new ones.
-func Visitor(authorities []*x509.Certificate, now func() time.Time, moved func([]*x509.Certificate)) *tls.Config {
+// Known is how a client without a certificate recognizes a cluster.
+type Known struct {
+	Authorities []*x509.Certificate
+	Generation  uint64 // the highest that was seen; 0: any
+}
+
+// Visitor returns the configuration of clients without a certificate: the other side must be a peer of the cluster that they
+// know, and not of a former generation. moved, which may be nil, is called with what such a client must know from now on, where that
+// has changed: after a rotation the authorities, after a recovery the generation.
+func Visitor(known Known, now func() time.Time, moved func(Known)) *tls.Config {
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS13,
 		ServerName:         ServerName,
 		InsecureSkipVerify: true, //nolint:gosec // likewise
 		Time:               now,
 		VerifyConnection: func(state tls.ConnectionState) error {
-			if _, err := verifyVisited(state.PeerCertificates, authorities, now()); err != nil {
+			i, err := verifyVisited(state.PeerCertificates, known, now())
+			if err != nil {
 				return err
 			}
-			if present := rootsOf(state.PeerCertificates); moved != nil && len(present) > 0 && !slices.EqualFunc(present, authorities, (*x509.Certificate).Equal) {
+			present := Known{rootsOf(state.PeerCertificates), i.Generation}
+			if moved != nil && len(present.Authorities) > 0 &&
+				(present.Generation != known.Generation || !slices.EqualFunc(present.Authorities, known.Authorities, (*x509.Certificate).Equal)) {
 				moved(present)
 			}
 			return nil
@@ -266,7 +275,7 @@ func Pinned(pin Pin, now func() time.Time, found func(authority *x509.Certificat
 				if PinOf(c) != pin || !c.IsCA || c.CheckSignatureFrom(c) != nil { // a link has the same key
 					continue
 				}
-				if _, err := verifyVisited(state.PeerCertificates, []*x509.Certificate{c}, now()); err != nil {
+				if _, err := verifyVisited(state.PeerCertificates, Known{Authorities: []*x509.Certificate{c}}, now()); err != nil {
 					return err
 				}
 				found(c)
@@ -277,10 +286,10 @@ func Pinned(pin Pin, now func() time.Time, found func(authority *x509.Certificat
 	}
 }
 
-// verifyVisited checks that a server is a peer of the cluster of these authorities, of whatever generation.
-func verifyVisited(chain, authorities []*x509.Certificate, now time.Time) (Identity, error) {
-	rules := &Rules{Role: RolePeer, Follow: true, Roots: authorities, Server: true, Now: now}
-	for _, a := range authorities {
+// verifyVisited checks that a server is a peer of a cluster, and of no former generation.
+func verifyVisited(chain []*x509.Certificate, known Known, now time.Time) (Identity, error) {
+	rules := &Rules{Role: RolePeer, Follow: true, Generation: known.Generation, Roots: known.Authorities, Server: true, Now: now}
+	for _, a := range known.Authorities {
 		rules.Cluster = clusterOf(a)
 	}
 	for _, c := range chain[min(1, len(chain)):] {

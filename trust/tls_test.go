@@ -240,8 +240,8 @@ func TestTheAPIKnowsMembers(t *testing.T) {
 	}{
 		"a node":                 {"https://" + closed, agent.Client(), "node gpu1"},
 		"a peer":                 {"https://" + closed, credentials(t, material(t, a, peer("p2"))).Client(), "peer p2"},
-		"a visitor":              {"https://" + closed, trust.Visitor(roots, noon, nil), "secure"},
-		"a visitor, mixed":       {"https://" + open, trust.Visitor(roots, noon, nil), "secure"},
+		"a visitor":              {"https://" + closed, trust.Visitor(trust.Known{Authorities: roots}, noon, nil), "secure"},
+		"a visitor, mixed":       {"https://" + open, trust.Visitor(trust.Known{Authorities: roots}, noon, nil), "secure"},
 		"plain text":             {"http://" + open, nil, "plain"},
 		"plain text, not to use": {"http://" + closed, nil, "This port requires TLS: use https in place of http."},
 	} {
@@ -258,13 +258,33 @@ func TestTheAPIKnowsMembers(t *testing.T) {
 			t.Errorf("%s: answered %q", name, got)
 		}
 	}
-	if _, err := get(t, "https://"+closed, trust.Visitor([]*x509.Certificate{authority(t, home).Certificate}, noon, nil)); trust.FaultOf(err) != trust.FaultUnsigned {
+	if _, err := get(t, "https://"+closed, trust.Visitor(trust.Known{Authorities: []*x509.Certificate{authority(t, home).Certificate}}, noon, nil)); trust.FaultOf(err) != trust.FaultUnsigned {
 		t.Errorf("a visitor of another cluster: %v", err)
 	}
 	old := anyServer(nil)
 	old.MaxVersion = tls.VersionTLS12
 	if _, err := get(t, "https://"+closed, old); err == nil {
 		t.Error("TLS 1.2 was accepted")
+	}
+}
+
+// A user who has seen a recovery is not answered by the peers that it left behind.
+func TestUsersFollowARecovery(t *testing.T) {
+	t.Parallel()
+	a := authority(t, home)
+	later := peer("p1")
+	later.Generation = 2
+	before, after := web(t, credentials(t, material(t, a, peer("p2"))), false), web(t, credentials(t, material(t, a, later)), false)
+	known := trust.Known{Authorities: []*x509.Certificate{a.Certificate}}
+	for _, v := range []struct {
+		at    string
+		fault trust.Fault
+		seen  uint64
+	}{{before, "", 1}, {after, "", 2}, {after, "", 2}, {before, trust.FaultGeneration, 2}} {
+		_, err := get(t, "https://"+v.at, trust.Visitor(known, noon, func(k trust.Known) { known = k }))
+		if trust.FaultOf(err) != v.fault || known.Generation != v.seen {
+			t.Errorf("%v; the user has seen generation %d, not %d", err, known.Generation, v.seen)
+		}
 	}
 }
 

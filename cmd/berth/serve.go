@@ -82,7 +82,7 @@ func (s *service) Run(ctx context.Context) error {
 	if err := s.open(); err != nil {
 		return err
 	}
-	if err := s.web.listen(&s.o, s.credentials); err != nil {
+	if err := s.web.listen(&s.o, s.credentials, s.log); err != nil {
 		return errors.Join(err, s.store.Close())
 	}
 	if err := s.start(); err != nil {
@@ -226,11 +226,16 @@ func (s *service) followAddress(ctx context.Context) {
 				moved = v.Address != s.o.advertise
 			}
 		}
-		if !moved || len(others) == 0 || st.Role == peer.RoleLeader {
+		if !moved {
 			continue
 		}
 		try, cancel := context.WithTimeout(ctx, followEvery)
-		err := s.peer.Join(try, others)
+		var err error
+		if st.Role == peer.RoleLeader {
+			err = s.peer.Readdress(try)
+		} else {
+			err = s.peer.Join(try, others)
+		}
 		cancel()
 		if err != nil {
 			s.log.Warn("address_not_registered", "peer", s.o.id, "address", s.o.advertise, "err", err, "remedy", "the next try follows; a majority of the peers must be up")

@@ -41,7 +41,7 @@ type web struct {
 }
 
 // listen binds the address, before other parts are started.
-func (w *web) listen(o *options, credentials *trust.Credentials) error {
+func (w *web) listen(o *options, credentials *trust.Credentials, log *slog.Logger) error {
 	l, err := net.Listen("tcp", o.http)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
@@ -54,6 +54,9 @@ func (w *web) listen(o *options, credentials *trust.Credentials) error {
 		if err != nil {
 			return errors.Join(err, l.Close())
 		}
+		public.OnFailure(func(err error) {
+			log.Warn("tls_cert_not_reloaded", "err", err, "remedy", "the former certificate is shown until the files are right")
+		})
 		credentials.Show(public)
 	}
 	w.listener = &trust.Listener{Listener: l, Config: credentials.Server(trust.DemandMember), Plain: cli.OnLoopback(o.http), Former: credentials.Former}

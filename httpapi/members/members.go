@@ -69,11 +69,16 @@ func (m members) revoke(ctx context.Context, in *revokeInput) (*core.Answer[wire
 		return nil, err
 	}
 	member := membership.Member{Role: role, Name: in.Name}
+	s := m.api.Peer.Reader.State()
+	known := s.Certificates.Has(member)
 	_, index, err := m.api.Propose(ctx, in.Key, &command.RevokeCertificate{Member: member})
 	if err != nil {
 		return nil, err
 	}
 	text := member.String() + " is refused from now on; the machine may join again with a token for this name"
+	if !known {
+		text = "no certificate of " + member.String() + " is recorded (berth cert list shows all); one that was issued by berth cert issue is refused from now on"
+	}
 	return &core.Answer[wire.Gone]{Index: index, Body: &wire.Gone{Success: true, Message: text}}, nil
 }
 

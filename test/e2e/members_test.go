@@ -70,6 +70,7 @@ func (g *growing) remove(name string) {
 // One peer becomes three, and five, and one again, and each gets another address on the way, while jobs are submitted: no
 // submission fails, none is lost, and no job has two ids.
 func TestPeersComeAndGoUnderLoad(t *testing.T) {
+	t.Parallel()
 	g := &growing{guarded: guarded{t: t, dir: t.TempDir(), first: make(chan string, 9)}, raft: map[string]string{}, process: map[string]*os.Process{}}
 	first := filepath.Join(g.dir, "p1")
 	g.ok("", "", "init", "--no-config", "--advertise", "127.0.0.1", "--id", "p1", "--data-dir", first)
@@ -85,6 +86,12 @@ func TestPeersComeAndGoUnderLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer g.api.Close()
+	g.up("p1", true)
+	g.settled(1, "p1")
+	pause(t, g.process["p1"], syscall.SIGTERM) // alone at another address, which those that join must learn
+	if _, err := g.process["p1"].Wait(); err != nil {
+		t.Fatal(err)
+	}
 	g.up("p1", true)
 	g.settled(1, "p1")
 	stop := load(t, g.apis)

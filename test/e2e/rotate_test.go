@@ -20,10 +20,13 @@ import (
 	"github.com/berth-gpu/berth/trust"
 )
 
-// clients is how many clients submit at once.
-const clients = 2
+// clients is how many clients submit at once, and pace the time between two submissions of each.
+const (
+	clients = 2
+	pace    = 10 * time.Millisecond
+)
 
-// load submits jobs without a pause until it is stopped, and returns how many submissions were acknowledged, and the first error.
+// load submits jobs until it is stopped, and returns how many submissions were acknowledged, and the first error.
 func load(t *testing.T, apis []string) (stop func() (sent int, err error)) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -38,7 +41,10 @@ func load(t *testing.T, apis []string) (stop func() (sent int, err error)) {
 		}
 		work.Go(func() {
 			defer api.Close()
+			tick := time.NewTicker(pace)
+			defer tick.Stop()
 			for ctx.Err() == nil {
+				<-tick.C
 				_, err := api.Submit(ctx, &wire.Submit{Command: "true"}, "")
 				mu.Lock()
 				if err == nil {
@@ -83,6 +89,7 @@ func (g *guarded) rotation(at string) (v memberwire.Rotation) {
 // All keys and certificates are replaced twice under load: no request fails, no job ends, and no other peer leads. A member
 // that does not answer is waited for. Certificates by the former authority are refused afterwards.
 func TestKeysAreReplacedUnderLoad(t *testing.T) {
+	t.Parallel()
 	g := startPeers(t, "2160h")
 	at := g.follower()
 	agents := map[string]*os.Process{}

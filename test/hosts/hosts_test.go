@@ -360,6 +360,11 @@ func TestALostMajority(t *testing.T) {
 	until(t, "the agent follows", func() bool {
 		return strings.Contains(l.ok(t, "p3", "berth nodes --address unix:/var/lib/berth/server/admin.sock"), "gpu1  up")
 	})
+	l.ok(t, "laptop", "berth queue")
+	former := "sed s/10.0.0.3/10.0.0.1/ $HOME/.config/berth/clusters/default.yaml >$HOME/former.yaml; chmod 600 $HOME/former.yaml; mv $HOME/former.yaml $HOME/.config/berth/clusters/former.yaml; berth queue --login former"
+	if out, err := l.do(t, "laptop", former); err == nil || !strings.Contains(out, "left behind by a recovery") {
+		t.Errorf("a user is answered by the former majority: %v: %s", err, out)
+	}
 	if out := l.ok(t, "p3", "berth queue --address unix:/var/lib/berth/server/admin.sock"); !strings.Contains(out, "running") {
 		t.Errorf("the job:\n%s", out)
 	}

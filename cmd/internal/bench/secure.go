@@ -30,7 +30,7 @@ func secureDial(c *devcluster.Cluster) (dial, error) {
 	if err != nil {
 		return nil, err
 	}
-	config := trust.Visitor(known, time.Now, nil)
+	config := trust.Visitor(trust.Known{Authorities: known}, time.Now, nil)
 	return func(ctx context.Context, _, address string) (net.Conn, error) {
 		return trust.Dial(ctx, nil, address, config)
 	}, nil

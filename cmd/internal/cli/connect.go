@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -152,7 +151,7 @@ func (v *Login) target(logins *Logins) (*target, error) {
 		return nil, err
 	}
 	if to.dial = DialPlain; list != nil {
-		to.dial = dialKnown(list, func(present []*x509.Certificate) { logins.follow(v, present) })
+		to.dial = dialKnown(trust.Known{Authorities: list, Generation: v.Generation}, func(present trust.Known) { logins.follow(v, present) })
 	}
 	return to, nil
 }

@@ -24,6 +24,8 @@ type Login struct {
 	Addresses []string `yaml:"address"`
 	Authority string   `yaml:"authority,omitempty"` // PEM; empty: plain text on this machine
 	Token     string   `yaml:"token,omitempty"`
+
+	Generation uint64 `yaml:"generation,omitempty"` // the highest of the cluster that was seen
 }
 
 // Logins are the clusters that a user has logged in to, as files in a folder: NAME.yaml for each, and "current".
@@ -76,12 +78,12 @@ func (l *Logins) write(v *Login) error {
 	return smallfile.WriteBytes(filepath.Join(l.dir, v.Name+loginSuffix), text)
 }
 
-// follow stores the authorities that a cluster has now, which a peer with a certificate of the stored ones has presented.
-func (l *Logins) follow(v *Login, present []*x509.Certificate) {
+// follow stores how a cluster is recognized from now on, as a peer that was recognized has presented.
+func (l *Logins) follow(v *Login, present trust.Known) {
 	next := *v
-	next.Authority = string(trust.EncodeCertificates(present...))
+	next.Authority, next.Generation = string(trust.EncodeCertificates(present.Authorities...)), present.Generation
 	if err := l.write(&next); err != nil {
-		fmt.Fprintf(os.Stderr, "berth: warning: the cluster %s has other authorities now, which cannot be stored: %v\n", v.Name, err)
+		fmt.Fprintf(os.Stderr, "berth: warning: the cluster %s has changed its authorities or its generation, which cannot be stored: %v\n", v.Name, err)
 	}
 }
 

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 	"net"
 	"os"
@@ -47,7 +46,7 @@ func dialOf(addresses []string, authority string) (Dial, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s does not hold the certificates of an authority: %w", authority, err)
 	}
-	return dialKnown(list, nil), nil
+	return dialKnown(trust.Known{Authorities: list}, nil), nil
 }
 
 // DialSocket returns what connects to the socket of a peer on this machine.
@@ -57,10 +56,10 @@ func DialSocket(path string) Dial {
 	}
 }
 
-// dialKnown returns what connects to peers of the cluster of these authorities. moved, which may be nil, is called with those
-// that the cluster has instead.
-func dialKnown(list []*x509.Certificate, moved func([]*x509.Certificate)) Dial {
-	return DialTLS(trust.Visitor(list, time.Now, moved))
+// dialKnown returns what connects to peers of a cluster. moved, which may be nil, is called with what is to be known of the
+// cluster from now on, where that has changed.
+func dialKnown(known trust.Known, moved func(trust.Known)) Dial {
+	return DialTLS(trust.Visitor(known, time.Now, moved))
 }
 
 // DialTLS returns what connects by a TLS configuration, for transports of HTTP: these take the connection as a plain one,

@@ -79,12 +79,12 @@ func (f *founder) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return cli.Usage("--id: %w", err)
 	}
-	if err := f.save(own); err != nil {
-		return err
-	}
 	peers := at.at(portPeer)
 	sections := peerSections(&f.machine, at, entry{"bootstrap", []string{f.name + "=" + peers.reached}})
 	if err := configure(out, file, sections...); err != nil {
+		return err
+	}
+	if err := f.save(own); err != nil { // last: a machine with keys is a member, and would not be configured by another try
 		return err
 	}
 	i, err := own.Identity()

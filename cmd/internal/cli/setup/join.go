@@ -108,18 +108,18 @@ func (j *joiner) run(ctx context.Context, in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := j.save(own); err != nil {
+	if !j.renew {
+		if err := configure(out, file, j.sections(at, joined)...); err != nil {
+			return err
+		}
+	}
+	if err := j.save(own); err != nil { // last: a machine with keys is a member, and would not be configured by another try
 		return err
 	}
 	if err := os.Remove(j.pending()); err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "This machine is %s %s of cluster %s; the certificate is valid until %s.\n", j.role, j.name, joined.Cluster, own.Certificate.NotAfter.Local().Format(time.DateTime))
-	if !j.renew {
-		if err := configure(out, file, j.sections(at, joined)...); err != nil {
-			return err
-		}
-	}
 	if j.renew {
 		fmt.Fprintln(out, "If it is running, it uses this certificate within a minute.")
 	}

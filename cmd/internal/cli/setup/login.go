@@ -168,7 +168,7 @@ func (l *login) dial(v *cli.Login) (cli.Dial, func() []*x509.Certificate, error)
 		if err != nil {
 			return nil, nil, fmt.Errorf("%s does not hold the certificates of an authority: %w", l.authority, err)
 		}
-		return cli.DialTLS(trust.Visitor(list, time.Now, func(present []*x509.Certificate) { list = present })), func() []*x509.Certificate { return list }, nil
+		return cli.DialTLS(trust.Visitor(trust.Known{Authorities: list}, time.Now, func(present trust.Known) { list = present.Authorities })), func() []*x509.Certificate { return list }, nil
 	}
 	for _, address := range v.Addresses {
 		if !cli.OnLoopback(address) {
