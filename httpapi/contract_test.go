@@ -203,7 +203,7 @@ func TestPagesOfTheQueue(t *testing.T) {
 // paths lists what the API answers.
 func paths() []string {
 	return append([]string{
-		"DELETE /cluster/certificates/{role}/{name}", "DELETE /cluster/peers/{peer_id}", "DELETE /nodes/{node_id}",
+		"DELETE /cluster/certificates/{role}/{name}", "DELETE /cluster/peers/{peer_id}", "DELETE /cluster/rotation", "DELETE /nodes/{node_id}",
 		"DELETE /queue/{job_id}",
 		"DELETE /queue/{job_id}/dependencies",
 		"DELETE /reservations/{reservation_id}",
@@ -213,7 +213,7 @@ func paths() []string {
 		"GET /audit",
 		"GET /audit/reads", "GET /audit/refusals", "GET /audit/verify",
 		"GET /cluster/certificates", "GET /cluster/gpu-status",
-		"GET /cluster/peers",
+		"GET /cluster/peers", "GET /cluster/rotation",
 		"GET /cluster/settings",
 		"GET /cluster/state",
 		"GET /deliveries",
@@ -255,7 +255,7 @@ func changePaths() []string {
 		"PATCH /nodes/{node_id}/labels",
 		"PATCH /queue/{job_id}/priority",
 		"POST /cluster/gpu-allocate",
-		"POST /cluster/gpu-release", "POST /cluster/join", "POST /cluster/peers/{peer_id}/lead", "POST /cluster/peers/{peer_id}/promote",
+		"POST /cluster/gpu-release", "POST /cluster/join", "POST /cluster/peers/{peer_id}/lead", "POST /cluster/peers/{peer_id}/promote", "POST /cluster/rotation",
 		"POST /gpu/allocate",
 		"POST /gpu/allocations/{allocation_id}/renew",
 		"POST /gpu/initialize",

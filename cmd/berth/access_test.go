@@ -103,18 +103,22 @@ func TestReadRules(t *testing.T) {
 func TestWhereTheAPIListens(t *testing.T) {
 	base := map[string]string{"data-dir": "d", "id": "p1"}
 	for _, v := range []struct {
-		http string
-		auth bool
-		good bool
+		http, advertise string
+		auth            bool
+		good            bool
 	}{
-		{"127.0.0.1:10000", false, true},
-		{"0.0.0.0:10000", false, false},
-		{"0.0.0.0:10000", true, true},
-		{"[::]:10000", true, true},
-		{"nowhere", true, false},
+		{"127.0.0.1:10000", "", false, true},
+		{"0.0.0.0:10000", "", false, false},
+		{"0.0.0.0:10000", "", true, false}, // agents would be told that address
+		{"0.0.0.0:10000", "10.0.0.1:10000", true, true},
+		{"[::]:10000", "p1.example.org:10000", true, true},
+		{"nowhere", "", true, false},
 	} {
 		flags := maps.Clone(base)
 		flags["http"], flags["auth"] = v.http, strconv.FormatBool(v.auth)
+		if v.advertise != "" {
+			flags["advertise-http"] = v.advertise
+		}
 		if _, err := resolve(loaded(t, flags)); (err == nil) != v.good {
 			t.Errorf("%+v: %v", v, err)
 		}
