@@ -161,8 +161,7 @@ func (p *Peer) takeIn(ctx context.Context, joiner model.Peer) error {
 	if err := p.folders.learn(nil); err != nil {
 		return err
 	}
-	timeout := patience(ctx)
-	return translate(p.raft.AddNonvoter(raft.ServerID(joiner.ID), raft.ServerAddress(joiner.RaftAddress), 0, timeout).Error())
+	return translate(p.raft.AddNonvoter(raft.ServerID(joiner.ID), raft.ServerAddress(joiner.RaftAddress), 0, patience(ctx)).Error())
 }
 
 // promoteVoters gives a vote to a member where package votes says so, and returns the memory for the next time.
@@ -187,7 +186,7 @@ func (p *Peer) promoteVoters(memory votes.Memory) votes.Memory {
 	return memory
 }
 
-// addVoter gives a vote to a member. A removal and a vote come one after the other: the vote would bring the member back.
+// addVoter gives a vote to a member. A removal comes before or after: the vote would bring the member back.
 func (p *Peer) addVoter(id model.PeerID, timeout time.Duration) error {
 	p.life.members <- struct{}{}
 	defer func() { <-p.life.members }()

@@ -268,7 +268,7 @@ func TestTheAPIKnowsMembers(t *testing.T) {
 	}
 }
 
-// A user who has seen a recovery is not answered by the peers that it left behind.
+// A user that has seen a recovery refuses the peers that it left behind.
 func TestUsersFollowARecovery(t *testing.T) {
 	t.Parallel()
 	a := authority(t, home)

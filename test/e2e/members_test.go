@@ -67,6 +67,17 @@ func (g *growing) remove(name string) {
 	delete(g.process, name)
 }
 
+// move ends a peer, and starts it at another address.
+func (g *growing) move(name string, found bool) {
+	g.t.Helper()
+	pause(g.t, g.process[name], syscall.SIGTERM)
+	if _, err := g.process[name].Wait(); err != nil {
+		g.t.Fatal(err)
+	}
+	g.process[name] = nil
+	g.up(name, found)
+}
+
 // One peer becomes three, and five, and one again, and each gets another address on the way, while jobs are submitted: no
 // submission fails, none is lost, and no job has two ids.
 func TestPeersComeAndGoUnderLoad(t *testing.T) {
@@ -88,11 +99,7 @@ func TestPeersComeAndGoUnderLoad(t *testing.T) {
 	defer g.api.Close()
 	g.up("p1", true)
 	g.settled(1, "p1")
-	pause(t, g.process["p1"], syscall.SIGTERM) // alone at another address, which those that join must learn
-	if _, err := g.process["p1"].Wait(); err != nil {
-		t.Fatal(err)
-	}
-	g.up("p1", true)
+	g.move("p1", true) // alone, and those that join must learn the address
 	g.settled(1, "p1")
 	stop := load(t, g.apis)
 	names := []string{"p1", "p2", "p3"}
@@ -106,12 +113,7 @@ func TestPeersComeAndGoUnderLoad(t *testing.T) {
 		g.settled(5, names...)
 	}
 	for _, name := range names {
-		pause(t, g.process[name], syscall.SIGTERM)
-		if _, err := g.process[name].Wait(); err != nil {
-			t.Fatal(err)
-		}
-		g.process[name] = nil
-		g.up(name, false)
+		g.move(name, false)
 		g.settled(len(names), names...)
 	}
 	for len(names) > 1 {
