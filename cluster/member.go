@@ -77,7 +77,7 @@ func (p *Peer) joinAt(ctx context.Context, address string) error {
 	return peer.ErrNoLeader
 }
 
-// entered stores the cluster's id, so that this folder serves no other cluster, and the folders of its peers;
+// enter stores the cluster's id, so that this folder serves no other cluster, and the folders of its peers;
 // then this peer takes part in Raft.
 func (p *Peer) enter(a *joined) error {
 	p.mates.setCluster(a.Cluster)
@@ -137,6 +137,8 @@ func (p *Peer) mayEnter(joiner model.Peer) bool {
 // up could leave the cluster without a majority. Its folder's id goes into the state first, so that every
 // peer which has it as a member knows it by that folder.
 func (p *Peer) takeIn(ctx context.Context, joiner model.Peer) error {
+	p.life.members <- struct{}{}
+	defer func() { <-p.life.members }()
 	for _, s := range p.Status().Servers {
 		switch {
 		case s.ID == joiner.ID && s.Address == joiner.RaftAddress:
@@ -167,9 +169,6 @@ func (p *Peer) takeIn(ctx context.Context, joiner model.Peer) error {
 // promoteVoters gives a vote to a member where package votes says so, and returns the memory for the next time.
 func (p *Peer) promoteVoters(memory votes.Memory) votes.Memory {
 	conf := p.raft.GetConfiguration()
-	if conf.Error() != nil {
-		return memory
-	}
 	now := p.cfg.Clock.Boot()
 	members := make([]votes.Member, 0, len(conf.Configuration().Servers))
 	for _, s := range conf.Configuration().Servers {
@@ -186,7 +185,7 @@ func (p *Peer) promoteVoters(memory votes.Memory) votes.Memory {
 	return memory
 }
 
-// addVoter gives a vote to a member. A removal comes before or after: the vote would bring the member back.
+// addVoter gives a vote to a member. A removal comes before or after: the vote would bring the member back, and so would a move.
 func (p *Peer) addVoter(id model.PeerID, timeout time.Duration) error {
 	p.life.members <- struct{}{}
 	defer func() { <-p.life.members }()

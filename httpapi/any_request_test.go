@@ -98,6 +98,7 @@ func anyRequests(t *testing.T, random *rand.Rand, n, tries int, reached map[stri
 		c.Start(c.Place(1))
 	})
 	s.api.Peer.Archive, s.api.Peer.Refusals, s.api.Peer.Reads = &shelf{}, &refusals{}, &refusals{}
+	s.api.Config.Authority, _, _ = newKeyring(t, s.one)
 	v := newInventor(t, s, random)
 	var known []model.JobID
 	send := func(i int, d *described) {

@@ -41,7 +41,7 @@ func (s *secured) joinToken(body *wire.MakeToken) trust.Token {
 // joins asks to join by TLS, as a machine that knows the cluster by the pin of the token only.
 func (s *secured) joins(token trust.Token, body *memberwire.Join) (*memberwire.Joined, error) {
 	s.t.Helper()
-	config := trust.Pinned(token.Pin, time.Now, func(*x509.Certificate) {})
+	config := trust.Pinned(token.Pin, time.Now, func(*x509.Certificate) error { return nil })
 	c, err := client.New(client.Options{Addresses: []string{s.address}, Dial: func(ctx context.Context, _, address string) (net.Conn, error) {
 		return trust.Dial(ctx, nil, address, config)
 	}})
@@ -52,7 +52,8 @@ func (s *secured) joins(token trust.Token, body *memberwire.Join) (*memberwire.J
 	return client.MembersOf(c).Join(s.t.Context(), body)
 }
 
-func (s *secured) newJoin(t *testing.T, token trust.Token, name string) *memberwire.Join {
+// newRequest is a request for a certificate with a key of its own.
+func newRequest(t *testing.T) []byte {
 	t.Helper()
 	key, err := trust.NewKey()
 	if err != nil {
@@ -62,7 +63,12 @@ func (s *secured) newJoin(t *testing.T, token trust.Token, name string) *memberw
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &memberwire.Join{Token: token.Credential(), Role: string(token.Role), Name: name, Request: request, Time: s.now()}
+	return request
+}
+
+func (s *secured) newJoin(t *testing.T, token trust.Token, name string) *memberwire.Join {
+	t.Helper()
+	return &memberwire.Join{Token: token.Credential(), Role: string(token.Role), Name: name, Request: newRequest(t), Time: s.now()}
 }
 
 // A machine joins with a token, through any peer, gets the certificate of its name, and may ask again. The key of the

@@ -39,17 +39,25 @@ func revokedIn(o *one) trust.Revoked {
 	}
 }
 
-func newSecured(t *testing.T, s *site, at forward.Leader) *secured {
+// newKeyring returns the keyring of a peer p2 that has founded a cluster, with its certificate and what connections use.
+func newKeyring(t *testing.T, s *one) (*issue.Keyring, *trust.Material, *trust.Credentials) {
 	t.Helper()
 	own, err := trust.Found(trust.Member{Name: "p2"}, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), trust.Subfolder)
-	credentials, err := trust.NewCredentials(own, time.Now, revokedIn(s.one))
+	credentials, err := trust.NewCredentials(own, time.Now, revokedIn(s))
 	if err := errors.Join(err, trust.Save(dir, own)); err != nil {
 		t.Fatal(err)
 	}
+	present := func() membership.Trust { v := s.State(); return v.Trust() }
+	return &issue.Keyring{Dir: dir, Credentials: credentials, Now: time.Now, Present: present}, own, credentials
+}
+
+func newSecured(t *testing.T, s *site, at forward.Leader) *secured {
+	t.Helper()
+	authority, own, credentials := newKeyring(t, s.one)
 	peer := &follower{s.one, at}
 	tails, err := soft.OpenTails(t.TempDir())
 	if err != nil {
@@ -58,7 +66,7 @@ func newSecured(t *testing.T, s *site, at forward.Leader) *secured {
 	port := newWired(t, "p2")
 	api := New(core.Config{
 		Self: "p2", Version: "test", Dial: (&net.Dialer{}).DialContext, Now: func() time.Time { return s.now() }, Prove: issue.ByCertificate(credentials),
-		Authority: &issue.Keyring{Dir: dir, Credentials: credentials, Now: time.Now, Present: func() membership.Trust { v := s.State(); return v.Trust() }}, Probe: trust.Probe,
+		Authority: authority, Probe: trust.Probe,
 		Peer: core.Peer{
 			Proposer: peer, Reader: peer, Members: peer, Tails: tails, Beats: peer, Answers: port.answers, Calls: port.calls,
 			Telemetry: soft.NewBoard(func() time.Duration { return 0 }),
@@ -167,14 +175,7 @@ func TestNoHeaderIsACertificate(t *testing.T) {
 func TestAnAgentsCertificateIsRenewed(t *testing.T) {
 	t.Parallel()
 	s := newSecured(t, newSite(t), forward.Leader{ID: "p2", Self: true, Address: "127.0.0.1:1"})
-	key, err := trust.NewKey()
-	if err != nil {
-		t.Fatal(err)
-	}
-	request, err := trust.NewRequest(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	request := newRequest(t)
 	agent := s.agentOf(s.member(trust.RoleNode, "n1"))
 	answer, err := agent.Certify(t.Context(), &agentwire.Certify{Request: request, Life: 1000 * time.Hour * 24})
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/model/membership"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
@@ -54,6 +55,9 @@ func TestARotationBegins(t *testing.T) {
 	if _, err := trust.OpenAuthority(next, kept.Authorities[1]); err != nil {
 		t.Errorf("the other peer holds another key: %v", err)
 	}
+	if again, err := calls.Rotate(t.Context(), "ca"); err != nil || again.Revision != 1 || again.Rotation != "ca" { // whose answer was lost
+		t.Errorf("the same again: %+v, %v", again, err)
+	}
 	if _, err := calls.Rotate(t.Context(), "leaf"); codeOf(err) != model.CodeConflict.String() || !strings.Contains(err.Error(), "under way") {
 		t.Errorf("a second one: %v", err)
 	}
@@ -78,15 +82,7 @@ func decoded(t *testing.T, text string) []byte {
 // certified is another certificate of an agent's node.
 func certified(t *testing.T, agent *client.Agent) *agentwire.Certified {
 	t.Helper()
-	key, err := trust.NewKey()
-	if err != nil {
-		t.Fatal(err)
-	}
-	request, err := trust.NewRequest(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	answer, err := agent.Certify(t.Context(), &agentwire.Certify{Request: request, Life: trust.Life})
+	answer, err := agent.Certify(t.Context(), &agentwire.Certify{Request: newRequest(t), Life: trust.Life})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,6 +147,12 @@ func TestSecretsOfAnotherPeer(t *testing.T) {
 	fetched, err := members.FetchSecrets(s.api)(t.Context())
 	if err != nil || len(fetched.Gossip) != 2 || string(fetched.Gossip[0]) != string(second.own.Gossip[0]) || len(fetched.Authorities) != 1 {
 		t.Errorf("from the other peer: %+v, %v", fetched, err)
+	}
+	s.with(func(c *statetest.Cluster) {
+		c.Do(&command.RevokeCertificate{Member: membership.Member{Role: model.RolePeer, Name: "p2"}})
+	})
+	if _, err := members.FetchSecrets(s.api)(t.Context()); err == nil || !strings.Contains(err.Error(), "is no member, or its certificate is revoked") {
+		t.Errorf("secrets for a peer whose certificate is revoked, over a connection that is open: %v", err)
 	}
 	s.with(func(*statetest.Cluster) { s.first = "127.0.0.1:1" })
 	if _, err := members.FetchSecrets(s.api)(t.Context()); err == nil {

@@ -83,8 +83,7 @@ func (a *Authority) sign(template *x509.Certificate, key crypto.PublicKey) (*x50
 
 // OpenAuthority returns the authority of a certificate and its key. Its error says that they do not belong together.
 func OpenAuthority(certificate *x509.Certificate, key crypto.Signer) (*Authority, error) {
-	public, ok := certificate.PublicKey.(interface{ Equal(crypto.PublicKey) bool })
-	if !ok || !public.Equal(key.Public()) {
+	if !belongs(certificate.PublicKey, key) {
 		return nil, errors.New("the key is not that of the authority's certificate")
 	}
 	return &Authority{Certificate: certificate, key: key}, nil

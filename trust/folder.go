@@ -67,10 +67,6 @@ func Save(dir string, m *Material) error {
 	if _, err := private.Folder(dir); err != nil {
 		return err
 	}
-	var authorities []byte
-	for _, c := range m.Authorities {
-		authorities = append(authorities, encode(blockCertificate, c.Raw)...)
-	}
 	key, err := EncodeKey(m.Key)
 	if err != nil {
 		return err
@@ -94,8 +90,8 @@ func Save(dir string, m *Material) error {
 		}
 	}
 	return errors.Join(
-		write(generationFile, []byte(strconv.FormatUint(m.Generation, 10)+"\n")),
-		write(authoritiesFile, authorities),
+		SaveGeneration(dir, m.Generation),
+		write(authoritiesFile, EncodeCertificates(m.Authorities...)),
 		write(identityFile, append(key, encode(blockCertificate, m.Certificate.Raw)...)),
 		write(revisionFile, []byte(strconv.FormatUint(m.Revision, 10)+"\n")),
 	)
@@ -104,6 +100,10 @@ func Save(dir string, m *Material) error {
 // Load reads the material of a folder. Its error is [ErrEmpty] if there is none, and else names the file and what to
 // do about it.
 func Load(dir string) (*Material, error) {
+	revision, err := readNumber(dir, revisionFile) // first, since Save writes it last: all else is as new, or newer
+	if err != nil {
+		return nil, err
+	}
 	own, err := readFile(dir, identityFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrEmpty
@@ -111,7 +111,7 @@ func Load(dir string) (*Material, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Material{}
+	m := &Material{Revision: revision}
 	keys, certificates, err := decode(own)
 	if err != nil || len(keys) != 1 || len(certificates) != 1 {
 		return nil, damaged(dir, identityFile, "it does not hold one key and one certificate", err)
@@ -139,9 +139,6 @@ func (m *Material) complete(dir string, own Identity) error {
 	}
 	m.Authorities = certificates
 	if m.Generation, err = readNumber(dir, generationFile); err != nil {
-		return err
-	}
-	if m.Revision, err = readNumber(dir, revisionFile); err != nil {
 		return err
 	}
 	if m.Link, err = readLink(dir); err != nil {

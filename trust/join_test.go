@@ -18,13 +18,17 @@ func TestPinned(t *testing.T) {
 	a := authority(t, home)
 	at := web(t, credentials(t, material(t, a, peer("p0"))), false)
 	var found *x509.Certificate
-	note := func(c *x509.Certificate) { found = c }
+	note := func(c *x509.Certificate) error { found = c; return nil }
 	if got, err := get(t, "https://"+at, trust.Pinned(trust.PinOf(a.Certificate), noon, note)); got != "secure" || err != nil || !found.Equal(a.Certificate) {
 		t.Errorf("%q, %v", got, err)
 	}
 	found = nil
 	if _, err := get(t, "https://"+at, trust.Pinned(trust.PinOf(authority(t, home).Certificate), noon, note)); trust.FaultOf(err) != trust.FaultCluster || found != nil {
 		t.Errorf("another cluster: %v", err)
+	}
+	full := errors.New("of another cluster than this machine")
+	if _, err := get(t, "https://"+at, trust.Pinned(trust.PinOf(a.Certificate), noon, func(*x509.Certificate) error { return full })); !errors.Is(err, full) {
+		t.Errorf("a machine that does not want the cluster: %v", err)
 	}
 	// The pin alone is no proof: the certificate of the server must be signed by the pinned authority.
 	thief := material(t, authority(t, home), peer("p0"))

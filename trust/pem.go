@@ -43,15 +43,11 @@ func decode(text []byte) (keys []crypto.Signer, certificates []*x509.Certificate
 		}
 		switch block.Type {
 		case blockKey:
-			key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+			more, err := ParseKeys([][]byte{block.Bytes})
 			if err != nil {
 				return nil, nil, err
 			}
-			signer, ok := key.(crypto.Signer)
-			if !ok {
-				return nil, nil, errors.New("a key that cannot sign")
-			}
-			keys = append(keys, signer)
+			keys = append(keys, more...)
 		case blockCertificate:
 			c, err := x509.ParseCertificate(block.Bytes)
 			if err != nil {

@@ -73,7 +73,7 @@ func TestDialersRefuse(t *testing.T) {
 		"a peer at an agent":  {credentials(t, material(t, a, peer("p0"))).NodeClient(), node("gpu1"), false},
 		"an agent at a peer":  {credentials(t, material(t, a, node("gpu1"))).Client(), peer("p1"), true},
 		"a user with a login": {trust.Visitor(trust.Known{Authorities: []*x509.Certificate{a.Certificate}}, noon, nil), peer("p1"), true},
-		"a user with a hash":  {trust.Pinned(trust.PinOf(a.Certificate), noon, func(*x509.Certificate) {}), peer("p1"), true},
+		"a user with a hash":  {trust.Pinned(trust.PinOf(a.Certificate), noon, func(*x509.Certificate) error { return nil }), peer("p1"), true},
 	} {
 		for what, w := range wrongFor(t, a, v.right) {
 			if v.follows && w.fault == trust.FaultGeneration {

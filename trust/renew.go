@@ -40,6 +40,9 @@ type Renewal struct {
 	confirmed uint64            // revision
 }
 
+// ErrUnrecorded means that the cluster has no record of this machine's certificate.
+var ErrUnrecorded = errors.New("no certificate of this machine is recorded")
+
 // Following is how a machine follows the revisions of its cluster's trust.
 type Following struct {
 	Newest  func() uint64                                    // revision, as far as this machine knows
@@ -105,7 +108,11 @@ func (r *Renewal) renewIfDue(ctx context.Context) {
 func (r *Renewal) confirm(ctx context.Context) bool {
 	revision := r.Credentials.Revision()
 	if revision > r.confirmed && r.Follow != nil {
-		if err := r.Follow.Confirm(ctx, revision); err != nil {
+		err := r.Follow.Confirm(ctx, revision)
+		if errors.Is(err, ErrUnrecorded) { // one that was issued without the cluster: a renewal records it
+			err = errors.Join(err, r.once(ctx))
+		}
+		if err != nil {
 			if ctx.Err() == nil {
 				r.Log.Warn("trust_not_confirmed", "revision", revision, "err", err, "remedy", "peers must be reachable; the next try follows")
 			}
@@ -166,7 +173,11 @@ func (r *Renewal) once(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("the new certificate is of no use: %w", err)
 	}
-	if err := errors.Join(Save(r.Dir, next), r.Credentials.Replace(next)); err != nil {
+	saved := Save(r.Dir, next)
+	if saved != nil && next.Revision != old.Revision { // after a restart this machine would be at the former revision, which it must not report as left
+		return saved
+	}
+	if err := errors.Join(saved, r.Credentials.Replace(next)); err != nil {
 		return err
 	}
 	r.changed(next)

@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -191,4 +193,57 @@ func TestRenewalsAreSpread(t *testing.T) {
 	if last.Sub(first) < trust.Life/20 {
 		t.Errorf("all within %s", last.Sub(first))
 	}
+}
+
+// A revision that could not be stored is neither used nor confirmed, and tried again. A certificate that the cluster does not know is
+// renewed, which records it.
+func TestRenewalsThatTheClusterMustKnow(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m, dir := founded(t, 24*time.Hour)
+		c := must(trust.NewCredentials(m, time.Now, nil))
+		var broken, unknown atomic.Bool
+		broken.Store(true)
+		unknown.Store(true)
+		confirmed := 0
+		r := &trust.Renewal{
+			Dir: dir, Credentials: c, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+			Sign: func(ctx context.Context, request []byte, life time.Duration) (*trust.Signed, error) {
+				signed := must(own(dir)(ctx, request, life))
+				signed.Revision = 1
+				if broken.Load() { // the folder becomes a file
+					must(0, errors.Join(os.Rename(dir, dir+".away"), os.WriteFile(dir, nil, 0o600)))
+				} else if c.Revision() == 1 {
+					unknown.Store(false)
+				}
+				return signed, nil
+			},
+			Follow: &trust.Following{
+				Newest: func() uint64 { return 1 }, Wake: func() <-chan struct{} { return nil },
+				Confirm: func(context.Context, uint64) error {
+					if unknown.Load() {
+						return trust.ErrUnrecorded
+					}
+					confirmed++
+					return nil
+				},
+			},
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); r.Run(ctx) }()
+		synctest.Wait()
+		if c.Revision() != 0 || confirmed != 0 {
+			t.Errorf("what could not be stored is used: revision %d, confirmed %d times", c.Revision(), confirmed)
+		}
+		must(0, errors.Join(os.Remove(dir), os.Rename(dir+".away", dir)))
+		broken.Store(false)
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		if c.Revision() != 1 || unknown.Load() || confirmed != 1 {
+			t.Errorf("revision %d, confirmed %d times, unknown to the cluster: %v", c.Revision(), confirmed, unknown.Load())
+		}
+		stop()
+		<-done
+	})
 }

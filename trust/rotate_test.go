@@ -91,7 +91,7 @@ func TestClientsFollowTheAuthority(t *testing.T) {
 	t.Parallel()
 	s := successionOf(t)
 	pinned := func(pin trust.Pin, address string) (found *x509.Certificate, err error) {
-		_, err = get(t, "https://"+address, trust.Pinned(pin, noon, func(c *x509.Certificate) { found = c }))
+		_, err = get(t, "https://"+address, trust.Pinned(pin, noon, func(c *x509.Certificate) error { found = c; return nil }))
 		return found, err
 	}
 	for step := range 4 {

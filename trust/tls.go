@@ -263,8 +263,8 @@ func rootsOf(chain []*x509.Certificate) (roots []*x509.Certificate) {
 }
 
 // Pinned returns the configuration of a machine that joins, which knows a cluster by the pin of its authority only.
-// found is called with the authority's certificate before anything is sent.
-func Pinned(pin Pin, now func() time.Time, found func(authority *x509.Certificate)) *tls.Config {
+// found is called with the authority's certificate before anything is sent; its error ends the connection.
+func Pinned(pin Pin, now func() time.Time, found func(authority *x509.Certificate) error) *tls.Config {
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS13,
 		ServerName:         ServerName,
@@ -278,8 +278,7 @@ func Pinned(pin Pin, now func() time.Time, found func(authority *x509.Certificat
 				if _, err := verifyVisited(state.PeerCertificates, Known{Authorities: []*x509.Certificate{c}}, now()); err != nil {
 					return err
 				}
-				found(c)
-				return nil
+				return found(c)
 			}
 			return refused(FaultCluster, "the machine at this address is not of the cluster that the token is for: correct the address, or make a token at that cluster")
 		},

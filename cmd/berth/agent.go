@@ -338,9 +338,15 @@ func (a *agent) renew(ctx context.Context, calls *client.Agent, credentials *tru
 	r := &trust.Renewal{
 		Dir: filepath.Join(a.DataDir, trust.Subfolder), Credentials: credentials, Sign: askSign(calls), Now: now, Log: log,
 		Follow: &trust.Following{
-			Newest:  func() uint64 { revision, _ := calls.Trust(); return revision },
-			Wake:    func() <-chan struct{} { _, moved := calls.Trust(); return moved },
-			Confirm: calls.ConfirmTrust,
+			Newest: func() uint64 { revision, _ := calls.Trust(); return revision },
+			Wake:   func() <-chan struct{} { _, moved := calls.Trust(); return moved },
+			Confirm: func(ctx context.Context, revision uint64) error {
+				err := calls.ConfirmTrust(ctx, revision)
+				if p, is := errors.AsType[*wire.Problem](err); is && p.Code == wire.CodeNotFound {
+					return fmt.Errorf("%w: %w", trust.ErrUnrecorded, err)
+				}
+				return err
+			},
 		},
 		Changed: func(m *trust.Material) {
 			calls.Close() // those that were opened with the former certificate

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -30,7 +31,9 @@ type rumours struct {
 
 	mu     sync.Mutex
 	config gossip.Config
+	wanted [][]byte // keys
 	gossip *gossip.Gossip
+	down   bool // it could not be started with other keys
 	closed bool
 }
 
@@ -54,9 +57,8 @@ func (h *holding) checkGossip(section string, g config.Gossip) {
 	}
 }
 
-// startGossip announces a member to the others; nil: no address is set, the address has no IP address now, or the machine
-// has no key. seeds are addresses of
-// members, of any of their ports.
+// startGossip announces a member to the others; nil: no address is set, the address has no IP address now, or the machine has no
+// key. seeds are addresses of members, of any of their ports.
 func startGossip(g config.Gossip, dir, cluster string, meta gossip.Meta, seeds []string, log *slog.Logger) (*rumours, error) {
 	if g.GossipListen == "" {
 		return nil, nil //nolint:nilnil // documented
@@ -102,16 +104,34 @@ func startGossip(g config.Gossip, dir, cluster string, meta gossip.Meta, seeds [
 // maxContacts is how many of the members that it has known gossip asks first after a restart.
 const maxContacts = 8
 
-// use has gossip use other keys. The protocol's library changes keys in use without a lock, so gossip is started again; the
-// other members do not notice.
+// use has gossip use other keys. The protocol's library changes keys in use without a lock, so gossip is started again, which
+// takes less time than the others need to find a member silent. Until that succeeds, there are no hints.
 func (r *rumours) use(keys [][]byte) {
 	if r == nil {
 		return
 	}
 	r.mu.Lock()
+	r.wanted = keys
+	r.mu.Unlock()
+	if !r.restart() {
+		go func() {
+			for !r.restart() {
+				time.Sleep(restartPause)
+			}
+		}()
+	}
+}
+
+// restartPause is the time between two tries to start gossip with other keys.
+const restartPause = time.Second
+
+// restart starts gossip with the keys that are wanted, and reports whether nothing is left to do.
+func (r *rumours) restart() bool {
+	r.mu.Lock()
 	defer r.mu.Unlock()
+	keys := r.wanted
 	if r.closed || slices.EqualFunc(keys, r.config.Keys, bytes.Equal) {
-		return
+		return true
 	}
 	next := r.config
 	next.Keys = keys
@@ -124,10 +144,10 @@ func (r *rumours) use(keys [][]byte) {
 		r.log.Warn("gossip_not_ended", "err", err)
 	}
 	started, err := gossip.Start(next)
-	if err != nil {
-		r.closed = true
-		r.log.Error("gossip_ended", "err", err, "why", "it could not be started with the present keys", "remedy", "start this program again; without gossip only hints of silence are missing")
-		return
+	if r.down = err != nil; r.down {
+		r.heard.Store(&map[gossipKey]gossip.Member{})
+		r.log.Error("gossip_not_started", "err", err, "why", "the keys have changed", "remedy", "the next try follows; without gossip only hints of silence are missing")
+		return false
 	}
 	next.Seeds = r.config.Seeds
 	r.config, r.gossip = next, started
@@ -136,6 +156,7 @@ func (r *rumours) use(keys [][]byte) {
 	case r.again <- struct{}{}:
 	default:
 	}
+	return true
 }
 
 // current returns gossip as it runs now.
@@ -147,9 +168,13 @@ func (r *rumours) current() *gossip.Gossip {
 
 // note keeps the present members.
 func (r *rumours) note() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	heard := map[gossipKey]gossip.Member{}
-	for _, m := range r.current().Members() {
-		heard[gossipKey{m.Meta.Kind, m.Meta.ID}] = m
+	if !r.down {
+		for _, m := range r.gossip.Members() {
+			heard[gossipKey{m.Meta.Kind, m.Meta.ID}] = m
+		}
 	}
 	r.heard.Store(&heard)
 }
@@ -168,7 +193,7 @@ func (r *rumours) watch(ctx context.Context, changed func()) {
 	}
 }
 
-// close leaves gossip without a goodbye: whether a member is gone for good is not known here.
+// close ends gossip without a message to the others: whether a member is gone for good is not known here.
 func (r *rumours) close() error {
 	if r == nil {
 		return nil

@@ -2,6 +2,7 @@ package main
 
 import (
 	"log/slog"
+	"net"
 	"net/netip"
 	"path/filepath"
 	"strings"
@@ -72,5 +73,57 @@ func TestGossipOfMembers(t *testing.T) {
 	}
 	if r, err := startGossip(config.Gossip{GossipListen: netip.MustParseAddrPort("127.0.0.1:1").String()}, keyless, "c", gossip.Meta{}, nil, log); r != nil || err != nil {
 		t.Errorf("without a key: %v, %v", r, err)
+	}
+}
+
+// Gossip goes on with other keys, and is tried again while it cannot be started with them; meanwhile there are no hints.
+func TestGossipWithOtherKeys(t *testing.T) {
+	t.Parallel()
+	m, err := trust.Found(trust.Member{Name: "p1"}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "trust")
+	if err := trust.Save(dir, m); err != nil {
+		t.Fatal(err)
+	}
+	free, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := free.LocalAddr().String()
+	_ = free.Close()
+	r, err := startGossip(config.Gossip{GossipListen: address}, dir, "c", gossip.Meta{Kind: gossip.KindPeer, ID: "p1"}, nil, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.close() })
+	before := r.current()
+	r.use(m.Gossip)
+	if r.current() != before {
+		t.Error("gossip was started again with the same keys")
+	}
+	next := [][]byte{trust.NewGossipKey(), m.Gossip[0]}
+	r.use(next)
+	if r.note(); r.current() == before || r.state(trust.RolePeer, "p1") != "alive" {
+		t.Errorf("with other keys: %v", *r.heard.Load())
+	}
+	_ = r.current().Close()
+	taken, err := net.ListenPacket("udp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.use(next[:1])
+	if r.note(); len(*r.heard.Load()) != 0 {
+		t.Errorf("while the port is taken, the others are %v", *r.heard.Load())
+	}
+	_ = taken.Close()
+	select {
+	case <-r.again: // of the first change
+	default:
+	}
+	<-r.again
+	if r.note(); r.state(trust.RolePeer, "p1") != "alive" {
+		t.Errorf("once the port is free: %v", *r.heard.Load())
 	}
 }

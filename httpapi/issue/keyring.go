@@ -7,7 +7,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -24,7 +23,7 @@ type Keyring struct {
 	Fetch       func(ctx context.Context) (*trust.Secrets, error) // from another peer; nil: there is none
 	Now         func() time.Time
 
-	mu sync.Mutex // held while files change
+	mu sync.Mutex // held while the secrets for later change
 }
 
 // BundleOf returns what the state says that the cluster trusts.
@@ -44,13 +43,11 @@ func BundleOf(t *membership.Trust) (*trust.Bundle, error) {
 			b.Gossip = append(b.Gossip, id)
 		}
 	}
-	if t.Link == "" || len(b.Authorities) == 0 {
+	if t.Link == "" {
 		return b, nil
 	}
-	link, err := parse(t.Link)
-	if err == nil && slices.Equal(link.SubjectKeyId, b.Authorities[0].SubjectKeyId) { // before the switch, the link is that of the next one
-		b.Link = link
-	}
+	var err error
+	b.Link, err = parse(t.Link)
 	return b, err
 }
 
@@ -62,26 +59,25 @@ func parse(text string) (*x509.Certificate, error) {
 	return x509.ParseCertificate(der)
 }
 
-// material returns what this peer trusts and issues certificates with, and the secrets that are stored for later.
-func (k *Keyring) material() (*trust.Material, *trust.Secrets, error) {
+// material returns what this peer trusts and issues certificates with, out of its folder and other secrets.
+func (k *Keyring) material(others *trust.Secrets) (*trust.Material, error) {
 	m, err := trust.Load(k.Dir)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	next, err := trust.LoadNext(k.Dir)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	t := k.Present()
 	if t.Revision <= m.Revision {
-		return m, next, nil
+		return m, nil
 	}
 	b, err := BundleOf(&t)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	followed, err := m.Follow(b, next)
-	return followed, next, err
+	return m.Follow(b, next.And(others))
 }
 
 // About returns the id of the cluster, and the hash of the authority's key.
@@ -91,7 +87,7 @@ func (k *Keyring) About() (cluster string, pin trust.Pin) {
 
 // Certify issues the certificate of a member.
 func (k *Keyring) Certify(m trust.Member, request []byte) (*trust.Signed, error) {
-	known, _, err := k.material()
+	known, err := k.material(&trust.Secrets{})
 	if err != nil {
 		return nil, err
 	}
@@ -104,16 +100,13 @@ func (k *Keyring) Certify(m trust.Member, request []byte) (*trust.Signed, error)
 // Sign issues the certificate of this peer itself. Secrets that the present revision needs and that are not here yet are
 // fetched from another peer.
 func (k *Keyring) Sign(ctx context.Context, request []byte, life time.Duration) (*trust.Signed, error) {
-	m, next, err := k.material()
+	m, err := k.material(&trust.Secrets{})
 	if _, missing := errors.AsType[*trust.MissingError](err); missing && k.Fetch != nil {
 		fetched, failed := k.Fetch(ctx)
 		if failed != nil {
 			return nil, fmt.Errorf("%w (%w)", err, failed)
 		}
-		if err := k.Keep(next.And(fetched)); err != nil {
-			return nil, err
-		}
-		m, _, err = k.material()
+		m, err = k.material(fetched)
 	}
 	if err != nil {
 		return nil, err
@@ -138,16 +131,25 @@ func (k *Keyring) Secrets() (*trust.Secrets, error) {
 	return m.Secrets().And(next), nil
 }
 
+// kept is how many secrets of a kind are kept for later: those of a rotation that is about to begin, and of one before that did not.
+const kept = 2
+
 // Keep stores the secrets of a rotation that is about to begin.
 func (k *Keyring) Keep(next *trust.Secrets) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return trust.SaveNext(k.Dir, next)
+	before, err := trust.LoadNext(k.Dir)
+	if err != nil {
+		return err
+	}
+	all := next.And(before)
+	all.Authorities, all.Gossip = all.Authorities[:min(kept, len(all.Authorities))], all.Gossip[:min(kept, len(all.Gossip))]
+	return trust.SaveNext(k.Dir, all)
 }
 
 // Prepare makes the next credential of a rotation.
 func (k *Keyring) Prepare(r membership.Rotation) (*command.BeginRotation, *trust.Secrets, error) {
-	m, _, err := k.material()
+	m, err := k.material(&trust.Secrets{})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -29,9 +29,9 @@ const probeLimit = 1500 * time.Millisecond // less than a follower waits for the
 // join issues the certificate of a machine with a join token, and records it. Everything that can be wrong is found
 // before the token is spent.
 func (m members) join(ctx context.Context, _ *core.BodyInput, body *memberwire.Join) (*core.Answer[memberwire.Joined], error) {
-	authority := m.api.Config.Authority
-	if authority == nil {
-		return nil, core.Denied("this peer issues no certificates")
+	authority, err := m.authority()
+	if err != nil {
+		return nil, err
 	}
 	s, err := m.api.Fresh(ctx, peer.Default)
 	if err != nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/model/membership"
 	"github.com/berth-gpu/berth/httpapi/core"
+	"github.com/berth-gpu/berth/httpapi/issue"
 	"github.com/berth-gpu/berth/httpapi/memberwire"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -27,7 +28,10 @@ import (
 )
 
 // members lists, admits and refuses members.
-type members struct{ api *core.API }
+type members struct {
+	api      *core.API
+	rotating chan struct{} // full while a rotation begins at this peer
+}
 
 // revokeInput is the input of DELETE /cluster/certificates/{role}/{name}.
 type revokeInput struct {
@@ -38,7 +42,7 @@ type revokeInput struct {
 
 // Routes adds the paths.
 func Routes(a *core.API, doc huma.API) {
-	m := members{a}
+	m := members{a, make(chan struct{}, 1)}
 	core.AnswerCall(a, recordOwn, m.takeRecord)
 	o := core.Op("join-cluster", http.MethodPost, "/cluster/join", "Let a machine join with a join token")
 	o.Description = "The request carries no other credential than the join token, which is spent. The answer holds the certificate of the machine."
@@ -80,6 +84,14 @@ func (m members) revoke(ctx context.Context, in *revokeInput) (*core.Answer[wire
 		text = "no certificate of " + member.String() + " is recorded (berth cert list shows all); one that was issued by berth cert issue is refused from now on"
 	}
 	return &core.Answer[wire.Gone]{Index: index, Body: &wire.Gone{Success: true, Message: text}}, nil
+}
+
+// authority returns what issues certificates at this peer.
+func (m members) authority() (issue.Authority, error) {
+	if m.api.Config.Authority == nil {
+		return nil, core.Denied("this peer issues no certificates")
+	}
+	return m.api.Config.Authority, nil
 }
 
 // tokenRole returns the role of the tokens by which members of a role join.

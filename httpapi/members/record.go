@@ -31,7 +31,7 @@ const (
 // RecordOwn records the present certificate of this peer, if the state does not know it yet. It ends with that or with
 // the context.
 func RecordOwn(ctx context.Context, a *core.API, leaf *x509.Certificate) {
-	m := members{a}
+	m := members{api: a}
 	for ctx.Err() == nil {
 		s := a.Peer.Reader.State()
 		known, found := s.Certificates.Get(membership.Member{Role: model.RolePeer, Name: string(a.Config.Self)})
@@ -60,7 +60,7 @@ func Recording(a *core.API, sign trust.Sign) trust.Sign {
 		if err != nil {
 			return nil, err
 		}
-		switch err := (members{a}).recordLeaf(ctx, leaf, signed.Revision); {
+		switch err := (members{api: a}).recordLeaf(ctx, leaf, signed.Revision); {
 		case call.KindOf(err) == kindRefused:
 			return nil, err
 		case err != nil:

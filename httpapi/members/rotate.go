@@ -63,18 +63,26 @@ func (m members) rotationAt(s *state.State) *core.Answer[memberwire.Rotation] {
 // rotate makes the next credential, has all peers store its secret, and begins the rotation.
 func (m members) rotate(ctx context.Context, in *core.BodyInput, body *memberwire.Rotate) (*core.Answer[memberwire.Rotation], error) {
 	what, known := membership.RotationNamed(body.Rotation)
-	authority := m.api.Config.Authority
-	switch {
-	case !known:
+	if !known {
 		return nil, problem.Invalid("rotation", "must be ca, gossip or leaf")
-	case authority == nil:
-		return nil, core.Denied("this peer issues no certificates")
+	}
+	authority, err := m.authority()
+	if err != nil {
+		return nil, err
+	}
+	select { // two that overlap would replace each other's secrets
+	case m.rotating <- struct{}{}:
+		defer func() { <-m.rotating }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
 	s, err := m.api.Fresh(ctx, peer.Linearizable)
 	if err != nil {
 		return nil, err
 	}
-	if t := s.Trust(); t.Rotation != membership.RotationNone {
+	if t := s.Trust(); t.Rotation == what { // an answer was lost, or two administrators ask for the same
+		return m.rotationAt(&s), nil
+	} else if t.Rotation != membership.RotationNone {
 		return nil, problem.Refuse(model.CodeConflict.String(), "a rotation of "+t.Rotation.String()+" is under way: berth cluster rotate shows how far that is, and --abort ends it")
 	}
 	begin, next, err := authority.Prepare(what)
@@ -82,7 +90,7 @@ func (m members) rotate(ctx context.Context, in *core.BodyInput, body *memberwir
 		return nil, problem.Refuse(model.CodeConflict.String(), err.Error())
 	}
 	if what != membership.RotationLeaf {
-		if err := m.spread(ctx, next); err != nil {
+		if err := m.spread(ctx, &s, next); err != nil {
 			return nil, err
 		}
 	}
@@ -116,7 +124,7 @@ func (m members) takeConfirm(ctx context.Context, from model.PeerID, c *command.
 
 // Following returns how this peer follows the revisions of what the cluster trusts.
 func Following(a *core.API) *trust.Following {
-	m := members{a}
+	m := members{api: a}
 	newest := func() uint64 {
 		s := a.Peer.Reader.State()
 		return s.Trust().Revision

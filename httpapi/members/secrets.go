@@ -8,6 +8,8 @@ import (
 	"github.com/berth-gpu/berth/cluster/call"
 	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/membership"
+	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/trust"
@@ -39,19 +41,38 @@ func (s *secrets) unpack() (*trust.Secrets, error) {
 	return &trust.Secrets{Authorities: keys, Gossip: s.Gossip}, err
 }
 
+// trusted returns an error for a peer that was removed or whose certificate is revoked: its connections stay open for a while.
+func (m members) trusted(s *state.State, id model.PeerID) error {
+	row, _ := s.Certificates.Get(membership.Member{Role: model.RolePeer, Name: string(id)})
+	if _, err := m.known(string(id)); err != nil || row.Revoked {
+		return &call.RemoteError{Kind: kindRefused, Text: "peer " + string(id) + " is no member, or its certificate is revoked"}
+	}
+	return nil
+}
+
 // takeSecrets stores the secrets of the next rotation at this peer.
 func (m members) takeSecrets(_ context.Context, from model.PeerID, s *secrets) (*struct{}, error) {
+	present := m.api.Peer.Reader.State()
+	authority, err := m.authority()
+	if err = errors.Join(err, m.trusted(&present, from)); err != nil {
+		return nil, err
+	}
 	next, err := s.unpack()
 	if err != nil {
 		return nil, err
 	}
 	m.api.Log.Info("next_secrets_stored", "from", from)
-	return &struct{}{}, m.api.Config.Authority.Keep(next)
+	return &struct{}{}, authority.Keep(next)
 }
 
 // showSecrets gives a peer the secrets of the cluster.
 func (m members) showSecrets(_ context.Context, from model.PeerID, _ *struct{}) (*secrets, error) {
-	all, err := m.api.Config.Authority.Secrets()
+	present := m.api.Peer.Reader.State()
+	authority, err := m.authority()
+	if err = errors.Join(err, m.trusted(&present, from)); err != nil {
+		return nil, err
+	}
+	all, err := authority.Secrets()
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +82,7 @@ func (m members) showSecrets(_ context.Context, from model.PeerID, _ *struct{}) 
 
 // spread has all peers store secrets. Its error names a peer that has not: a rotation begins only with all, so that no loss of
 // a machine loses a secret that is in use.
-func (m members) spread(ctx context.Context, next *trust.Secrets) error {
+func (m members) spread(ctx context.Context, present *state.State, next *trust.Secrets) error {
 	packed, err := pack(next)
 	if err != nil {
 		return err
@@ -73,9 +94,12 @@ func (m members) spread(ctx context.Context, next *trust.Secrets) error {
 		if s.ID == m.api.Config.Self {
 			continue
 		}
-		limited, cancel := context.WithTimeout(ctx, secretsLimit)
-		_, err := core.AskPeer(limited, m.api, s, keepSecrets, packed)
-		cancel()
+		err := m.trusted(present, s.ID)
+		if err == nil {
+			limited, cancel := context.WithTimeout(ctx, secretsLimit)
+			_, err = core.AskPeer(limited, m.api, s, keepSecrets, packed)
+			cancel()
+		}
 		if err != nil {
 			return problem.Refuse(model.CodeConflict.String(), "peer "+string(s.ID)+" cannot store the next key ("+err.Error()+"); nothing was changed: start that peer, or remove it with berth peers remove")
 		}
@@ -83,10 +107,11 @@ func (m members) spread(ctx context.Context, next *trust.Secrets) error {
 	return nil
 }
 
-// FetchSecrets returns what gets the secrets of the cluster from another peer.
+// FetchSecrets returns what gets the secrets of the cluster from all other peers that answer.
 func FetchSecrets(a *core.API) func(ctx context.Context) (*trust.Secrets, error) {
 	return func(ctx context.Context) (*trust.Secrets, error) {
-		var failed error
+		all, answered := &trust.Secrets{}, false
+		failed := errors.New("no other peer has given the secrets")
 		for _, s := range a.Peer.Members.Status().Servers {
 			if s.ID == a.Config.Self {
 				continue
@@ -94,11 +119,19 @@ func FetchSecrets(a *core.API) func(ctx context.Context) (*trust.Secrets, error)
 			limited, cancel := context.WithTimeout(ctx, secretsLimit)
 			got, err := core.AskPeer(limited, a, peer.Server{ID: s.ID, Address: s.Address}, giveSecrets, &struct{}{})
 			cancel()
+			var some *trust.Secrets
 			if err == nil {
-				return got.unpack()
+				some, err = got.unpack()
 			}
-			failed = errors.Join(failed, err)
+			if err != nil {
+				failed = errors.Join(failed, err)
+				continue
+			}
+			all, answered = all.And(some), true
 		}
-		return nil, errors.Join(errors.New("no other peer has given the secrets"), failed)
+		if !answered {
+			return nil, failed
+		}
+		return all, nil
 	}
 }

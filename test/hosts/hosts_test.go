@@ -239,6 +239,10 @@ func (l *lab) rotation(t *testing.T) {
 	for range 2 { // the first command learns the next authority
 		l.ok(t, "laptop", "berth queue")
 	}
+	token := strings.TrimSpace(l.ok(t, "p1", "berth token join node --name laptop 2>/dev/null"))
+	if out := l.ok(t, "laptop", "echo "+token+" | berth join node --address 10.0.0.2:10000 --renew"); !strings.Contains(out, "This machine is node laptop") {
+		t.Errorf("the machine that the rotation has left out joins again: %s", out)
+	}
 	if stored := l.ok(t, "laptop", "cat $HOME/.config/berth/clusters/*.yaml"); strings.Count(stored, "BEGIN") != 1 {
 		t.Errorf("the user's machine trusts\n%s", stored)
 	}

@@ -53,11 +53,12 @@ type Trust struct {
 	Switched  bool       `cbor:"3,keyasint,omitempty"`  // the next credential is in use, and the former one still accepted
 	Authority string     `cbor:"4,keyasint,omitempty"`  // certificate that signs: DER in base64
 	Accepted  string     `cbor:"5,keyasint,omitempty"`  // another authority that is accepted
-	Link      string     `cbor:"6,keyasint,omitempty"`  // certificate of the newest authority, signed by the one before
+	Link      string     `cbor:"6,keyasint,omitempty"`  // certificate of the authority that signs, signed by the one before
 	Gossip    string     `cbor:"7,keyasint,omitempty"`  // id of the key of gossip that encrypts
 	Heard     string     `cbor:"8,keyasint,omitempty"`  // id of another key of gossip that decrypts
 	Since     model.Time `cbor:"9,keyasint,omitempty"`  // begin of the present step
 	By        string     `cbor:"10,keyasint,omitempty"` // actor that has begun the rotation
+	NextLink  string     `cbor:"11,keyasint,omitempty"` // that becomes Link at the switch
 }
 
 // Steps returns how many steps a rotation has.

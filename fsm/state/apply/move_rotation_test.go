@@ -82,6 +82,22 @@ func TestRotationWaitsForEachMember(t *testing.T) {
 		wrong := beginOf(what, 3)
 		wrong.Former = "AAAE"
 		wantCode(t, c.Try(wrong), model.CodeConflict) // of a peer that knows another one
+		if what == membership.RotationAuthority {
+			linkStays(t, c)
+		}
+	}
+}
+
+// linkStays checks that users that know the former authority can follow until the next one is in use.
+func linkStays(t *testing.T, c *statetest.Cluster) {
+	t.Helper()
+	next := beginOf(membership.RotationAuthority, 3)
+	next.Former, next.Next, next.Link = "AAAB", "AAAD", "AAAE"
+	for _, cmd := range []command.Body{next, &command.AbortRotation{}} {
+		c.Do(cmd)
+		if v := c.State.Trust(); v.Link != "AAAC" {
+			t.Errorf("the link of the present authority is %q", v.Link)
+		}
 	}
 }
 
@@ -106,8 +122,13 @@ func TestRotationIsAborted(t *testing.T) {
 	c, _, _ := rotating(t)
 	c.Do(beginOf(membership.RotationAuthority, 0))
 	c.Do(&command.AbortRotation{})
-	if v := c.State.Trust(); v.Revision != 2 || v.Rotation != membership.RotationNone || v.Authority != "AAAA" || v.Accepted != "" || v.Link != "" {
+	if v := c.State.Trust(); v.Revision != 2 || v.Rotation != membership.RotationNone || v.Authority != "AAAA" || v.Accepted != "" || v.Link != "" || v.NextLink != "" {
 		t.Errorf("aborted: %+v", v)
+	}
+	c.Do(beginOf(membership.RotationLeaf, 2))
+	c.Do(&command.AbortRotation{})
+	if v := c.State.Trust(); v.Revision != 3 || v.Rotation != membership.RotationNone {
+		t.Errorf("after the replacement of certificates was aborted: %+v", v)
 	}
 }
 
@@ -144,4 +165,11 @@ func TestRotationWaitsForMembersOnly(t *testing.T) {
 	joinToken(c, 2, model.RoleAgent, "n2") // with an empty disk, and an answer of a peer that lags
 	c.Do(joining(c, model.RoleAgent, "n2", 2, 5))
 	late(n2)
+	joinToken(c, 3, model.RoleAgent, "n2")
+	ahead := joining(c, model.RoleAgent, "n2", 3, 6)
+	ahead.Revision = 9 // of a peer that is ahead of the state
+	c.Do(ahead)
+	if row, _ := c.State.Certificates.Get(n2); row.Revision != 1 {
+		t.Errorf("revision %d is recorded", row.Revision)
+	}
 }

@@ -44,6 +44,7 @@ func checkTrust(c *checker) {
 	rotating := func(r membership.Rotation) bool { return t.Rotation == r }
 	c.hold(t.Rotation == membership.RotationNone || t.Rotation.Valid(), References, "rotation %d is under way", t.Rotation)
 	c.hold((t.Accepted != "") == rotating(membership.RotationAuthority), References, "another authority is accepted during a rotation of %q", t.Rotation)
+	c.hold((t.NextLink != "") == (rotating(membership.RotationAuthority) && !t.Switched), References, "a next link is there during a rotation of %q", t.Rotation)
 	c.hold((t.Heard != "") == rotating(membership.RotationGossip), References, "another key of gossip decrypts during a rotation of %q", t.Rotation)
 	c.hold(!t.Switched || t.Accepted != "" || t.Heard != "", References, "a rotation of %q has switched", t.Rotation)
 	c.hold(t.Accepted == "" || t.Accepted != t.Authority, References, "the authority is accepted twice")

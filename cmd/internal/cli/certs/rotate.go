@@ -2,8 +2,10 @@ package certs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/memberwire"
+	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
 const rotateLong = `Replace keys and certificates of the whole cluster while jobs run.
@@ -74,7 +77,7 @@ const look = 200 * time.Millisecond
 
 // wait returns once a rotation has ended, and reports its progress.
 func wait(ctx context.Context, m client.Members, now *memberwire.Rotation, progress io.Writer) (*memberwire.Rotation, error) {
-	said := ""
+	said, begun := "", *now
 	for now.Rotation != "" || now.Missing > 0 {
 		if text := line(now); text != said {
 			fmt.Fprintln(progress, text)
@@ -85,11 +88,26 @@ func wait(ctx context.Context, m client.Members, now *memberwire.Rotation, progr
 		case <-ctx.Done():
 			return nil, fmt.Errorf("the rotation goes on without this command; berth cluster rotate shows how far it is: %w", ctx.Err())
 		}
-		if next, err := m.Rotation(ctx); err == nil { // a leader may be elected at the moment
+		next, err := m.Rotation(ctx)
+		if p, is := errors.AsType[*wire.Problem](err); is && p.Status < http.StatusInternalServerError && p.Status != http.StatusTooManyRequests {
+			return nil, fmt.Errorf("the rotation goes on, and this command cannot follow it any more: %w", err)
+		}
+		if err == nil { // otherwise a leader may be elected at the moment
 			now = next
+		}
+		if now.Rotation == "" && now.Revision < begun.Revision+toGo(&begun) {
+			return nil, errors.New("the rotation was aborted by another command: nothing is replaced")
 		}
 	}
 	return now, nil
+}
+
+// toGo returns by how many revisions a rotation goes on until its end: one for each step but that of certificates.
+func toGo(v *memberwire.Rotation) uint64 {
+	if v.Rotation == "" || v.Rotation == "leaf" {
+		return 0
+	}
+	return uint64(v.Steps - v.Step + 1)
 }
 
 // line describes a rotation that is under way.

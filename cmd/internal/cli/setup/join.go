@@ -176,7 +176,7 @@ func (j *joiner) again(out io.Writer, token trust.Token, known *trust.Material) 
 		same = same || trust.PinOf(a) == token.Pin
 	}
 	switch {
-	case !same:
+	case !same && !j.renew: // the authority may have been replaced while this machine was away
 		return false, fmt.Errorf("nothing was changed: %s, and the token is of another cluster: name another folder with --data-dir, or move this one away", text)
 	case i.Role != j.role:
 		return false, fmt.Errorf("nothing was changed: %s, and not of a %s: name another folder with --data-dir", text, j.role)
@@ -235,7 +235,7 @@ func (j *joiner) ask(ctx context.Context, token trust.Token, at place, known *tr
 	}
 	c, err := client.New(client.Options{
 		Addresses: j.seeds, UserAgent: "berth/" + build.Version(),
-		Dial: cli.DialTLS(trust.Pinned(token.Pin, j.now, func(*x509.Certificate) {})),
+		Dial: cli.DialTLS(trust.Pinned(token.Pin, j.now, func(c *x509.Certificate) error { return j.sameCluster(known, c) })),
 	})
 	if err != nil {
 		return nil, nil, cli.Usage("--address: %w", err)
@@ -248,6 +248,18 @@ func (j *joiner) ask(ctx context.Context, token trust.Token, at place, known *tr
 	}
 	own, err := j.material(joined, key, known)
 	return joined, own, err
+}
+
+// sameCluster returns an error if an authority is that of another cluster than this machine belongs to.
+func (j *joiner) sameCluster(known *trust.Material, authority *x509.Certificate) error {
+	if known == nil {
+		return nil
+	}
+	was, err := known.Identity()
+	if other := (&trust.Authority{Certificate: authority}).Cluster(); err == nil && other != was.Cluster {
+		err = fmt.Errorf("%s belongs to cluster %s, and the token is of cluster %s: name another folder with --data-dir, or move this one away", j.data, was.Cluster, other)
+	}
+	return err
 }
 
 // answer answers the cluster at the address of this machine while it joins.

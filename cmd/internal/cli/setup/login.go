@@ -157,7 +157,7 @@ func (l *login) dial(v *cli.Login) (cli.Dial, func() []*x509.Certificate, error)
 		}
 		copy(pin[:], raw)
 		var found []*x509.Certificate
-		config := trust.Pinned(pin, time.Now, func(c *x509.Certificate) { found = []*x509.Certificate{c} })
+		config := trust.Pinned(pin, time.Now, func(c *x509.Certificate) error { found = []*x509.Certificate{c}; return nil })
 		return cli.DialTLS(config), func() []*x509.Certificate { return found }, nil
 	case l.authority != "":
 		text, err := os.ReadFile(l.authority)

@@ -7,6 +7,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/model/membership"
+	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/tx"
 )
 
@@ -36,7 +37,8 @@ func RecordCertificate(t *tx.Tx, b *command.RecordCertificate) command.Result {
 		next.Since, next.Token = b.Issued, b.Token
 	}
 	if !b.Token.IsZero() { // the machine has nothing yet but what it gets now
-		next.Revision = b.Revision
+		trusted, _ := t.Trusts.Get(state.Only{})
+		next.Revision = min(b.Revision, trusted.Revision)
 	}
 	if known && b.Token.IsZero() && b.Issued < row.Issued {
 		return tx.OK() // a newer one is known

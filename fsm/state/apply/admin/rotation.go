@@ -25,7 +25,7 @@ func BeginRotation(t *tx.Tx, b *command.BeginRotation) command.Result {
 	row.Rotation, row.By, row.Switched = b.Rotation, t.Actor, false
 	switch b.Rotation {
 	case membership.RotationAuthority:
-		row.Authority, row.Accepted, row.Link = b.Former, b.Next, b.Link
+		row.Authority, row.Accepted, row.NextLink = b.Former, b.Next, b.Link
 	case membership.RotationGossip:
 		row.Gossip, row.Heard = b.Former, b.Next
 	case membership.RotationLeaf, membership.RotationNone:
@@ -41,7 +41,7 @@ func AdvanceRotation(t *tx.Tx, b *command.AdvanceRotation) command.Result {
 	}
 	members := state.Trusted{Peers: t.Peers.Now(), Nodes: t.Nodes.Now(), Certificates: t.Certificates.Now()}
 	if behind, _ := members.Behind(row.Revision, t.Clock); len(behind) > 0 {
-		return tx.Refuse(model.CodeConflict, "the rotation waits for %s", Names(behind))
+		return tx.Refuse(model.CodeConflict, "the rotation waits for %s", named(behind))
 	}
 	switch {
 	case row.Rotation == membership.RotationLeaf:
@@ -52,6 +52,7 @@ func AdvanceRotation(t *tx.Tx, b *command.AdvanceRotation) command.Result {
 		row.Switched = true
 		if row.Rotation == membership.RotationAuthority {
 			row.Authority, row.Accepted = row.Accepted, row.Authority
+			row.Link, row.NextLink = row.NextLink, ""
 		} else {
 			row.Gossip, row.Heard = row.Heard, row.Gossip
 		}
@@ -70,10 +71,12 @@ func AbortRotation(t *tx.Tx, _ *command.AbortRotation) command.Result {
 	case row.Switched:
 		return tx.Refuse(model.CodeConflict, "the next %s is in use already: the rotation can only be completed; a member that does not come back is left out by revoking its certificate (berth cert revoke)", row.Rotation)
 	}
-	if row.Rotation == membership.RotationAuthority {
-		row.Link = ""
+	leaf := row.Rotation == membership.RotationLeaf
+	row.Rotation, row.Accepted, row.Heard, row.NextLink = membership.RotationNone, "", "", ""
+	if leaf { // there is nothing to take back
+		t.Trusts.Put(row)
+		return tx.OK()
 	}
-	row.Rotation, row.Accepted, row.Heard = membership.RotationNone, "", ""
 	return step(t, row)
 }
 
@@ -102,8 +105,8 @@ func ConfirmTrust(t *tx.Tx, b *command.ConfirmTrust) command.Result {
 // maxNamed is how many members a message names.
 const maxNamed = 5
 
-// Names names some members.
-func Names(list []membership.Member) string {
+// named names some members.
+func named(list []membership.Member) string {
 	var names []string
 	for i, m := range list {
 		if i == maxNamed {
