@@ -82,7 +82,7 @@ func (h *host) startAgent(before *agent) *agent {
 		life:  proc{ctx: ctx, kill: cancel, ended: make(chan struct{}), inbox: make(chan func(), 256), paused: make(chan time.Duration, 1)},
 		names: names{boot: h.life.boot, session: session}, peers: h.w.apiAddresses(),
 	}
-	calls, err := client.NewAgent(client.Options{Addresses: a.peers, Dial: dialer(h.life.net)})
+	calls, err := client.NewAgent(client.Options{Addresses: a.peers, Dial: h.w.certificates.Dialer(h.name, string(h.id.node), dialer(h.life.net))})
 	if err != nil {
 		h.w.trace.Break(BreachDefect, "an agent cannot be set up: %v", err)
 	}

@@ -70,7 +70,7 @@ func openDoor(p *peer, net *simnet.Host, run *cluster.Peer) (*door, error) {
 	forward.Serve(answers, routes) // in place of the API alone
 	d.server = &http.Server{Handler: routes, ReadHeaderTimeout: headerLimit, IdleTimeout: idleLimit}
 	d.work.Go(func() { d.Watch(ctx) })
-	d.work.Go(func() { _ = d.server.Serve(listener) }) // it ends with the machine's network at the latest
+	d.work.Go(func() { _ = d.server.Serve(p.w.certificates.Front(p.name, listener)) }) // it ends with the machine's network at the latest
 	return d, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/berth-gpu/berth/cluster"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/test/sim/simdisk"
 )
@@ -240,5 +241,43 @@ func voteAtOnce(w *World, _ bool) {
 	job := plainJob
 	if d := u.submit(ctx, &job); d.code != model.CodeOK.String() {
 		w.trace.Break(BreachProgress, "after the loss of a machine that had just joined, a submission is answered with %q", d.code)
+	}
+}
+
+// noGeneration: one peer of three goes on alone by a recovery, and the other two, which were only without power, come back. The node
+// of a job reaches them alone, and would renew its lease there.
+func noGeneration(w *World, _ bool) {
+	h := place(w, stubborn(1, 0, short, 0))[0]
+	kept, former := w.peers()[0], w.peers()[1:]
+	for _, p := range w.peers() {
+		p.stop(true)
+	}
+	recoverAlone(w, kept, former)
+	kept.start()
+	renewed(w, h)
+	for _, p := range former {
+		w.net.CutBoth(p.name, kept.name)
+		for _, other := range w.hosts {
+			if other != h {
+				w.net.CutBoth(p.name, other.name)
+			}
+		}
+		p.start()
+	}
+	w.net.CutBoth(kept.name, h.name)
+	wait(w, 2*time.Minute)
+}
+
+// recoverAlone makes a peer whose process has ended the only one of its cluster, as berth cluster recover does.
+func recoverAlone(w *World, kept *peer, former []*peer) {
+	for _, p := range former {
+		p.change(func(f *fate) { f.former = true })
+	}
+	if !w.Twists.NoGeneration {
+		w.certificates.Raise(kept.name)
+	}
+	self := model.Peer{ID: model.PeerID(kept.name), RaftAddress: raftAddress(kept.name)}
+	if _, err := cluster.Recover(cluster.Config{Self: self, Stores: kept.stores(), Logger: w.logger(kept.name)}); err != nil {
+		w.trace.Break("scenario", "%s cannot be recovered: %v", kept.name, err)
 	}
 }

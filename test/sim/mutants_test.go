@@ -28,8 +28,9 @@ func mutants() []mutant {
 	lagging.Twists.StalePolls = true
 	deaf := two
 	deaf.Twists.PollPause = time.Minute
-	alone := quick
+	alone, across := quick, quick
 	alone.Peers = 1
+	across.TLS = true
 	return []mutant{
 		{"count_from_answer", BreachTwoAttempts, two, countFromAnswer},
 		{"no_seq_check", BreachTwoAttempts, two, noSeqCheck},
@@ -41,6 +42,7 @@ func mutants() []mutant {
 		{"gang_lost_by_one_rank", BreachTwoAttempts, four, gangLostByOneRank},
 		{"new_keys", BreachTwice, quick, newKeys},
 		{"vote_at_once", BreachProgress, alone, voteAtOnce},
+		{"no_generation", BreachTwoAttempts, across, noGeneration},
 	}
 }
 
@@ -64,6 +66,8 @@ func TestMutant(t *testing.T) {
 				broken.Twists.NewKeys = true
 			case "vote_at_once":
 				broken.Unguarded.VoteAtOnce = true
+			case "no_generation":
+				broken.Twists.NoGeneration = true
 			}
 			r = run(t, broken, func(w *World) { m.script(w, true) })
 			if r.Broken == nil || r.Broken.Name != m.breach {

@@ -37,6 +37,7 @@ type fate struct {
 	starting bool  // which takes long on a slow disk
 	joining  bool  // has not been taken in yet
 	gone     bool  // for good
+	former   bool  // left behind by a recovery of the others
 	halt     error // why it ended itself, the last time it did
 }
 
@@ -62,19 +63,11 @@ func (p *peer) start() {
 		p.fate.starting = false
 	}()
 	net := p.w.net.Host(p.name)
-	handle := p.disk.Open()
-	stores := cluster.Stores{Log: raftstore.SealLogs(handle.Logs(), p.name), Stable: raftstore.SealStable(handle.Stable(), p.name), Snapshots: handle.Snapshots(), Folder: handle.Folder()}
-	if p.w.Unguarded.NoChecksums {
-		stores.Log = handle.Logs()
-	}
-	if p.w.Stores != nil {
-		stores = p.w.Stores(p.name, stores)
-	}
 	var life *cluster.Peer
 	begun := make(chan struct{})
 	config := cluster.Config{
 		Self:    model.Peer{ID: model.PeerID(p.name), RaftAddress: raftAddress(p.name), APIAddress: apiAddress(p.name), Level: command.Level, Version: "sim"},
-		Cluster: "sim", Network: net, Stores: stores, Clock: p.clock, Logger: p.w.logger(p.name), Tuning: p.w.tuning(), Tests: p.w.Unguarded,
+		Cluster: "sim", Network: p.w.certificates.Network(p.name, net, dialer(net)), Stores: p.stores(), Clock: p.clock, Logger: p.w.logger(p.name), Tuning: p.w.tuning(), Tests: p.w.Unguarded,
 		Halt: func(reason error) {
 			p.w.work.Go(func() {
 				<-begun
@@ -105,6 +98,19 @@ func (p *peer) start() {
 	if p.w.ctx.Err() != nil {
 		p.stop(false)
 	}
+}
+
+// stores opens the peer's disk.
+func (p *peer) stores() cluster.Stores {
+	handle := p.disk.Open()
+	stores := cluster.Stores{Log: raftstore.SealLogs(handle.Logs(), p.name), Stable: raftstore.SealStable(handle.Stable(), p.name), Snapshots: handle.Snapshots(), Folder: handle.Folder()}
+	if p.w.Unguarded.NoChecksums {
+		stores.Log = handle.Logs()
+	}
+	if p.w.Stores != nil {
+		stores = p.w.Stores(p.name, stores)
+	}
+	return stores
 }
 
 // stop ends the peer as kill -9 does, or with its machine's power; what it still

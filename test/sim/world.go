@@ -15,6 +15,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/test/sim/simdisk"
 	"github.com/berth-gpu/berth/test/sim/simnet"
+	"github.com/berth-gpu/berth/test/sim/simtrust"
 )
 
 // Setup is the configuration of a simulation.
@@ -31,6 +32,7 @@ type Setup struct {
 	Log          io.Writer                                             // the peers' logs; nil: nowhere
 	Quarantine   bool                                                  // a peer is expected to leave because its state is wrong
 	Away         bool                                                  // agents let jobs go on without any leader
+	TLS          bool                                                  // between peers, and from agents to peers
 }
 
 // Twists break single rules on the simulated edge of the cluster, for tests of the tests: with a twist, a
@@ -42,6 +44,7 @@ type Twists struct {
 	StalePolls      bool          // peers without a leader answer polls, which is slow but does no harm
 	PollPause       time.Duration // how long agents wait after a poll that failed at least; does no harm either
 	NewKeys         bool          // a submission that a peer passes on again gets another key
+	NoGeneration    bool          // a recovery does not raise the generation
 	Unsaid          string        // a rule, by the name of its breach, whose requirements are kept from the cluster
 }
 
@@ -59,6 +62,8 @@ type World struct {
 	liar    atomic.Pointer[peer] // the peer whose disk loses what it has synced; nil: none
 	leaving atomic.Int32         // peers gone for good whose removal is pending
 	shared  shared
+
+	certificates *simtrust.Certificates // nil: connections are in plain text
 }
 
 // judges compare what happens with what should.
@@ -81,6 +86,9 @@ func NewWorld(s Setup) *World {
 	w := &World{
 		Setup: s, rng: newRNG(s.Seed, 1), net: simnet.New(s.Seed), trace: newTrace(),
 		shared: shared{dice: newRNG(s.Seed, 2)},
+	}
+	if s.TLS {
+		w.certificates = simtrust.New()
 	}
 	w.ctx, w.end = context.WithCancel(context.Background())
 	w.truth, w.oracle, w.rules = newTruth(w), newOracle(w), newRules(w)
@@ -140,9 +148,9 @@ func (w *World) everyPeer() []*peer {
 	return slices.Clone(w.shared.peers)
 }
 
-// peers returns all peers except for those gone for good.
+// peers returns all peers except for those gone for good and those that a recovery left behind.
 func (w *World) peers() []*peer {
-	return slices.DeleteFunc(w.everyPeer(), func(p *peer) bool { return p.change(func(*fate) {}).gone })
+	return slices.DeleteFunc(w.everyPeer(), func(p *peer) bool { f := p.change(func(*fate) {}); return f.gone || f.former })
 }
 
 // leader returns the machine of the peer that leads, in the highest term; or nil.
