@@ -16,5 +16,5 @@
 //	flood_test.go      more connections than a peer takes
 //	snapshot_test.go   queues that are exported and imported
 //
-// The program is built once, with the race detector if the tests are.
+// The program is built once, with the race detector if the tests are and run in full length.
 package e2e

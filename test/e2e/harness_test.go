@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -31,6 +32,7 @@ var errEarly = errors.New("berth dev ended before it was ready")
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
 func testMain(m *testing.M) int {
+	flag.Parse() // for testing.Short
 	dir, err := os.MkdirTemp("", "berth-e2e-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -2,5 +2,12 @@
 
 package e2e
 
-// buildFlags build the program as the tests are built.
-func buildFlags() []string { return []string{"-race"} }
+import "testing"
+
+// buildFlags build the program as the tests are built; with -short, where time is scarce, without the race detector.
+func buildFlags() []string {
+	if testing.Short() {
+		return nil
+	}
+	return []string{"-race"}
+}
