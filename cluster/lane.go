@@ -150,12 +150,12 @@ func (l *lanes) waiting() bool {
 func (l *lanes) pack() []*bundle {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	lane, room := command.LaneControl, command.MaxControl
+	lane := command.LaneControl
 	if len(l.queue[lane]) == 0 {
-		lane, room = command.LaneUser, command.MaxEntry
+		lane = command.LaneUser
 	}
 	const frame = 128 // around the commands
-	room -= frame
+	room := lane.Room() - frame
 	n, commands := 0, 0
 	for _, b := range l.queue[lane] {
 		if n > 0 && (b.size > room || commands+len(b.commands) > command.MaxCommands) {

@@ -100,3 +100,53 @@ func TestRulesMatchTheWhole(t *testing.T) {
 	}
 	s.submit(`{"command":"true","env":{"A":"","B_12":""}}`).into(new(wire.Submitted))
 }
+
+// Of the environment of a submission the variables that are not allowed, and those that Berth sets, are left out; none is refused.
+func TestEnvironmentOfASubmissionIsFiltered(t *testing.T) {
+	for _, v := range []struct {
+		rules intake.CommandRules
+		want  string
+	}{
+		{intake.CommandRules{}, "BASH_FUNC_module%%=() {  eval 1;\n}\x00HOME=/users/ann\x00LD_PRELOAD=x"},
+		{documentedRules(t), "HOME=/users/ann"},
+	} {
+		s := newSite(t)
+		s.api.TakeOver(core.Terms{Rules: v.rules})
+		if got := s.submitShell(t); got != v.want {
+			t.Errorf("the job has %q, want %q", got, v.want)
+		}
+	}
+}
+
+// submitShell submits a job with the environment of a shell, and returns what the cluster keeps of that.
+func (s *site) submitShell(t *testing.T) string {
+	t.Helper()
+	shell := map[string]string{
+		"HOME": "/users/ann", "LD_PRELOAD": "x", "BERTH_TOKEN": "secret", "CUDA_VISIBLE_DEVICES": "7", "BASH_FUNC_module%%": "() {  eval 1;\n}",
+	}
+	body, err := json.Marshal(wire.Submit{Command: "python3 a.py", Shell: shell})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var done wire.Submitted
+	s.submit(string(body)).into(&done)
+	state := s.State()
+	id, err := intake.JobID(done.JobID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	job, _ := state.Jobs.Get(id)
+	blob, _ := state.Blobs.Get(job.SubmitEnv)
+	return blob.Data
+}
+
+// Names and sizes of the environment of a submission have bounds.
+func TestWrongEnvironmentsOfASubmission(t *testing.T) {
+	s := newSite(t)
+	for _, bad := range []string{`{"A=B":"1"}`, `{"1A":"1"}`, `{"BASH_FUNC_%%":"1"}`, `{"A":"` + "\\u0000" + `"}`} {
+		s.submit(`{"command":"true","submit_env":` + bad + `}`).about("submit_env")
+	}
+	large := `{"command":"true","submit_env":{"A":"` + strings.Repeat("x", 1<<20) + `"}}`
+	s.submit(large).about("submit_env")
+	s.submit(strings.Replace(large, "xxx", "", 1)).into(new(wire.Submitted))
+}

@@ -206,6 +206,7 @@ func randomRequest(r *rand.Rand) string {
 		b["script"] = "#!/bin/sh\n# " + strings.Repeat("x", r.IntN(3)) + "\nmake\n"
 	}
 	maybe(3, "env", map[string]string{"A": "1", "B": strings.Repeat("=", r.IntN(3)), "A_B": "z"})
+	maybe(3, "submit_env", map[string]string{"HOME": "/users/ann", "BASH_FUNC_ml%%": "() {  :\n}"})
 	maybe(3, "project", "vision")
 	maybe(3, "run_id", "exp 1")
 	maybe(3, "name", "nächtlich")
@@ -223,7 +224,8 @@ func randomRequest(r *rand.Rand) string {
 	maybe(3, "max_retries", r.IntN(4))
 	maybe(4, "retry_on", []int{137, 75})
 	maybe(3, "preemptible", r.IntN(2) == 0)
-	maybe(5, "hold", true)
+	maybe(5, "hold", r.IntN(9) > 0)
+	maybe(3, "lead", true)
 	maybe(4, "on_lost", []string{"requeue", "hold", "fail"}[r.IntN(3)])
 	maybe(4, "grace", r.IntN(60))
 	if r.IntN(4) == 0 {

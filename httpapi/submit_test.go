@@ -11,6 +11,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
+	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -151,7 +152,7 @@ func TestMalformedBodies(t *testing.T) {
 	} {
 		s.submit(body).problem(http.StatusBadRequest, wire.CodeMalformed)
 	}
-	s.submit(`{"command":"`+strings.Repeat("x", 1<<20)+`"}`).problem(http.StatusRequestEntityTooLarge, wire.CodeTooLarge)
+	s.submit(`{"command":"`+strings.Repeat("x", core.MaxBody)+`"}`).problem(http.StatusRequestEntityTooLarge, wire.CodeTooLarge)
 	if n := s.State(); n.Jobs.Len() != 0 {
 		t.Errorf("%d jobs came of it", n.Jobs.Len())
 	}

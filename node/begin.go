@@ -30,11 +30,12 @@ func (h *hands) begin(w *model.Assignment, start fence.Boot) {
 	}
 	script, hasScript := h.blobs.get(w.Script)
 	env, hasEnv := h.blobs.get(w.Env)
+	shell, hasShell := h.blobs.get(w.SubmitEnv)
 	stdin, hasStdin := "", true
 	if w.Rank.Rank == 0 {
 		stdin, hasStdin = h.blobs.get(w.Stdin)
 	}
-	if !hasScript || !hasEnv || !hasStdin {
+	if !hasScript || !hasEnv || !hasShell || !hasStdin {
 		return
 	}
 	input, err := model.Stdin(stdin)
@@ -45,10 +46,10 @@ func (h *hands) begin(w *model.Assignment, start fence.Boot) {
 	r := h.record(w.Rank, h.puller.set.Incarnation)
 	r.Placed, r.Frozen, r.Start = w.Placed, w.Frozen, time.Duration(start)
 	r.Job = runner.Job{
-		Spec: w.Spec, Script: !w.Script.IsZero(), Stdin: stdin != "", Env: []byte(env), Node: h.Self.Node, Address: hostOf(h.Self.Address),
+		Spec: w.Spec, Script: !w.Script.IsZero(), Stdin: stdin != "", SubmitEnv: shell != "", Env: []byte(env), Node: h.Self.Node, Address: hostOf(h.Self.Address),
 		Preempted: w.Preempted,
 	}
-	r.Orders = runner.Orders{Run: w.Run, Gang: w.Gang}
+	r.Orders = runner.Orders{Run: w.Run, Gang: w.Gang, Secret: secretOf(w)}
 	for _, id := range w.GPUs {
 		r.GPUs = append(r.GPUs, runner.GPU{ID: id})
 	}
@@ -58,9 +59,17 @@ func (h *hands) begin(w *model.Assignment, start fence.Boot) {
 	}
 	h.book.put(u)
 	h.beside(func() func() {
-		placed, err := h.start(u.name, r, runner.Content{Script: script, Stdin: input})
+		placed, err := h.start(u.name, r, runner.Content{Script: script, Stdin: input, SubmitEnv: shell})
 		return func() { h.begun(u, placed, err) }
 	})
+}
+
+// secretOf returns the secret of an attempt on several nodes; nil: it has none.
+func secretOf(w *model.Assignment) []byte {
+	if w.Secret.IsZero() {
+		return nil
+	}
+	return w.Secret[:]
 }
 
 // record returns a new folder's record, as far as all ranks share it.

@@ -7,14 +7,18 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// maxBlobs bounds the number of cached scripts and environments: jobs of one kind come in groups.
-const maxBlobs = 256
+// Bounds of the cached scripts and environments: jobs of one kind come in groups.
+const (
+	maxBlobs     = 256
+	maxBlobBytes = 16 << 20 // the newest stays, however large
+)
 
 // blobs fetches scripts and environments.
 type blobs struct {
 	*core
 	kept    map[model.Hash]string
 	order   []model.Hash // oldest first
+	bytes   int          // of kept
 	waiting map[model.Hash]bool
 	retry   time.Time
 }
@@ -54,10 +58,12 @@ func (b *blobs) fetch(h model.Hash) {
 }
 
 func (b *blobs) keep(h model.Hash, text string) {
-	if len(b.order) == maxBlobs {
+	for len(b.order) == maxBlobs || len(b.order) > 0 && b.bytes+len(text) > maxBlobBytes {
+		b.bytes -= len(b.kept[b.order[0]])
 		delete(b.kept, b.order[0])
 		b.order = b.order[1:]
 	}
+	b.bytes += len(text)
 	b.kept[h] = text
 	b.order = append(b.order, h)
 }

@@ -108,7 +108,7 @@ func (h *hands) advance(step fence.Action, w *model.Assignment, start fence.Boot
 		return
 	}
 	if u := h.book.index[key{step.Rank, step.Incarnation}]; u != nil {
-		u.order(func(o *runner.Orders) { o.Run, o.Gang = true, w.Gang })
+		u.order(func(o *runner.Orders) { o.Run, o.Gang, o.Secret = true, w.Gang, secretOf(w) })
 	}
 }
 

@@ -2,6 +2,7 @@ package leader
 
 import (
 	"context"
+	"crypto/rand"
 	"log/slog"
 	"runtime/debug"
 	"time"
@@ -93,6 +94,7 @@ func (l *loop) proposeLane(ctx context.Context, bodies []command.Body) bool {
 	whole := true
 	commands := make([]command.Command, 0, len(bodies))
 	for _, b := range bodies {
+		drawSecret(b)
 		c, err := command.New(l.actor, b)
 		if err != nil {
 			l.log.Error("invalid decision (defect)", "kind", b.Kind(), "error", err)
@@ -119,6 +121,14 @@ func (l *loop) proposeLane(ctx context.Context, bodies []command.Body) bool {
 		}
 	}
 	return whole
+}
+
+// drawSecret gives a placement on several nodes the secret by which its ranks recognize each other. Decisions are functions of the
+// state, so random numbers are drawn after them.
+func drawSecret(b command.Body) {
+	if p, is := b.(*command.Place); is && len(p.Ranks) > 1 {
+		_, _ = rand.Read(p.Secret[:]) // never fails (package crypto/rand)
+	}
 }
 
 // wait returns true after that long or when one of at most three channels has something, and false when ctx

@@ -125,11 +125,18 @@ func (c *Command) BodyHash() [16]byte {
 }
 
 func (k Kind) limit() int {
-	if k.Lane() == LaneControl {
+	switch {
+	case k.Lane() == LaneControl:
 		return MaxControl - envelopeCap
+	case k.large():
+		return MaxEntry - envelopeCap
 	}
-	return MaxEntry - envelopeCap
+	return k.Lane().Room() - envelopeCap
 }
+
+// large reports whether one command of the kind may be as large as an entry: with the environment of a submission. Lists of other
+// commands grow when they are decoded.
+func (k Kind) large() bool { return k == KindSubmit || k == KindImportJobs }
 
 // Encode packs commands into the bytes of one log entry.
 func Encode(at model.Time, by string, commands []Command) ([]byte, error) {
@@ -138,7 +145,7 @@ func Encode(at model.Time, by string, commands []Command) ([]byte, error) {
 	left.clear()
 	for i := range commands {
 		c := &commands[i]
-		if !left.take(c.kind.Lane(), c.Size()) {
+		if !left.take(c.kind, c.Size(), left.first(c.kind)) {
 			return nil, fmt.Errorf("an entry with so much in its %d commands: %w", len(commands), ErrTooLarge)
 		}
 		f.Commands[i] = envelope{uint16(c.kind), c.Actor, c.RequestID, c.raw, c.From}
@@ -180,13 +187,31 @@ func Decode(data []byte) (Entry, error) {
 
 // room is the space that commands of each lane still have in an entry. It applies when an entry is written
 // and again when it is read: lists of the control lane's commands grow a hundredfold when they are decoded.
-type room [LaneCount]int
+//
+// The first command of the user lane, if it is of a large kind, may take all of the entry and more: others are refused then.
+type room struct {
+	left [LaneCount]int
+	user bool // a command of the user lane was taken
+}
 
-func (r *room) clear() { *r = room{LaneUser: MaxEntry, LaneControl: 2 * MaxControl} }
+func (r *room) clear() {
+	*r = room{left: [LaneCount]int{LaneUser: LaneUser.Room(), LaneControl: 2 * LaneControl.Room()}}
+}
 
-func (r *room) take(l Lane, size int) bool {
-	r[l] -= size
-	return r[l] >= 0
+// first reports whether a command of a kind would be the first of the user lane, and may be large.
+func (r *room) first(k Kind) bool {
+	first := k.Lane() == LaneUser && !r.user
+	r.user = r.user || first
+	return first && k.large()
+}
+
+func (r *room) take(k Kind, size int, large bool) bool {
+	floor := 0
+	if large {
+		floor = -MaxEntry
+	}
+	r.left[k.Lane()] -= size
+	return r.left[k.Lane()] >= floor
 }
 
 func (c *Command) read(v envelope, left *room) error {
@@ -195,8 +220,8 @@ func (c *Command) read(v envelope, left *room) error {
 	if b == nil {
 		return &UnknownError{fmt.Sprintf("a command of kind %d", v.Kind)}
 	}
-	size := c.Size()
-	if !left.take(c.kind.Lane(), size) {
+	size, large := c.Size(), left.first(c.kind)
+	if !left.take(c.kind, size, large) {
 		c.Err = ErrTooLarge
 		return nil
 	}
@@ -219,7 +244,7 @@ func (c *Command) read(v envelope, left *room) error {
 	default:
 		c.Err = b.Validate()
 	}
-	if c.Err == nil && !left.take(c.kind.Lane(), c.Size()-size) {
+	if c.Err == nil && !left.take(c.kind, c.Size()-size, large) {
 		c.Err = ErrTooLarge
 	}
 	return nil

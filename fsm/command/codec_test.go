@@ -5,11 +5,13 @@ import (
 	"errors"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/fxamacker/cbor/v2"
 
+	"github.com/berth-gpu/berth/fsm/command/valid"
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
@@ -104,6 +106,36 @@ func TestRoomOfAnEntry(t *testing.T) {
 	e, err := Decode(envelopes(t, envelope{Kind: uint16(KindSubmit), Body: c.raw}, envelope{Kind: uint16(KindSubmit), Body: c.raw}))
 	if err != nil || e.Commands[0].Err != nil || !errors.Is(e.Commands[1].Err, ErrTooLarge) {
 		t.Errorf("two of them, forged: %v %+v", err, e.Commands)
+	}
+}
+
+// The largest array with the largest environment fits, and nothing of other users with it.
+func TestALargeSubmission(t *testing.T) {
+	b := array(model.MaxTasks)
+	b.SubmitEnv = []string{"A=" + strings.Repeat("x", valid.MaxSubmitEnv-4), "B="}
+	if _, err := New("a", b); err == nil || !strings.Contains(err.Error(), "submit_env") {
+		t.Errorf("an environment of %d bytes and more: %v", valid.MaxSubmitEnv, err)
+	}
+	b.SubmitEnv, b.Script = b.SubmitEnv[:1], "#!/bin/sh\n"+strings.Repeat("#", model.MaxScript-10)
+	c, err := New("a", b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := Encode(1, "p1", []Command{c})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e, err := Decode(data); err != nil || e.Commands[0].Err != nil {
+		t.Errorf("decoded: %v, %v", err, e.Commands)
+	}
+	small, err := New("a", array(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, both := range [][]Command{{c, small}, {small, c}} {
+		if _, err := Encode(1, "p1", both); !errors.Is(err, ErrTooLarge) {
+			t.Errorf("with another submission: %v", err)
+		}
 	}
 }
 

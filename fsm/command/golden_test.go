@@ -71,7 +71,7 @@ func mend(b Body) {
 		b.Defaults.IdleStop, b.Defaults.CheckpointInterval, b.Defaults.Commands = time.Hour, 10*time.Minute, model.AudienceAll
 		b.Limits = []model.LimitValue{{Of: model.LimitQueued, Value: 1000}, {Of: model.LimitUserGPUs, Value: 8}, {Of: model.LimitRunTime, Value: int64(48 * time.Hour)}}
 	case *Submit:
-		b.Env = []string{"A=1", "B=2"}
+		b.Env, b.SubmitEnv = []string{"A=1", "B=2"}, []string{"BASH_FUNC_module%%=() {  eval 1;\n}", "HOME=/users/ann"}
 		s := &b.Spec
 		s.GPUs, s.Nodes, s.WorkDir = 8, 2, "/data"
 		s.DisconnectGrace, s.Grace, s.CheckpointGrace = 10*time.Minute, 30*time.Second, time.Minute
@@ -133,7 +133,7 @@ func mendImport(b *ImportJobs) {
 	b.Texts = []string{"#!/bin/sh\n", "A=1\x00B=2", "aGVsbG8="}
 	for i := range b.Jobs {
 		j := &b.Jobs[i]
-		j.ID, j.Spec, j.Script, j.Env, j.Stdin, j.Tasks = model.JobID(12+5*i), of.Spec, 1, 2, 3, 2
+		j.ID, j.Spec, j.Script, j.Env, j.Stdin, j.SubmitEnv, j.Tasks = model.JobID(12+5*i), of.Spec, 1, 2, 3, 2, 2
 		j.Spec.Held, j.Held, j.After, j.Submitted = false, "1", nil, 1_790_000_000_000_000_000
 	}
 	b.Jobs[1].After = []model.After{{Job: 12, Kind: model.AfterOK}}

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"fmt"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -51,6 +52,7 @@ type ImportedJob struct {
 	Held      string        `cbor:"9,keyasint,omitempty"` // which tasks of an array are held, as model.Indices writes them; empty: as the spec has it
 	Note      string        `cbor:"10,keyasint,omitempty"`
 	Stdin     uint32        `cbor:"11,keyasint,omitempty"` // its place in Texts, as Script; base64
+	SubmitEnv uint32        `cbor:"12,keyasint,omitempty"` // likewise; as Env
 }
 
 // Kind returns KindImportJobs.
@@ -69,12 +71,12 @@ func (b *ImportJobs) Validate() error {
 	if err := valid.FirstOf(valid.Import(b.ID), valid.Count("jobs", len(b.Jobs), 0, model.MaxImportJobs)); err != nil {
 		return err
 	}
-	if b.tasks() > MaxEntry/taskWeight {
+	if b.tasks() > LaneUser.Room()/taskWeight {
 		return valid.Problem("jobs", "fewer in a part: their tasks are more than one log entry may bring")
 	}
 	for _, text := range b.Texts {
-		if text == "" || len(text) > model.MaxScript || !utf8.ValidString(text) {
-			return valid.Problem("texts", "1 to 65536 bytes of UTF-8 each")
+		if text == "" || len(text) > valid.MaxSubmitEnv || !utf8.ValidString(text) {
+			return valid.Problem("texts", "1 byte to 1 MiB of UTF-8 each")
 		}
 	}
 	last := model.JobID(0)
@@ -93,12 +95,14 @@ func (b *ImportJobs) Validate() error {
 
 func (b *ImportJobs) validJob(j *ImportedJob) error {
 	switch {
-	case int(max(j.Script, j.Env, j.Stdin)) > len(b.Texts):
+	case int(max(j.Script, j.Env, j.Stdin, j.SubmitEnv)) > len(b.Texts):
 		return valid.Problem("texts", "as many as jobs name")
 	case j.Tasks < 1 || j.Tasks > model.MaxTasks || j.Tasks > 1 && j.Spec.Array == "":
 		return valid.Problem("array", "1 to 10000 tasks, with their numbers")
 	case j.Spec.Command == "" && j.Script == 0:
 		return valid.Problem("command", "given, or a script")
+	case j.Script > 0 && len(b.Texts[j.Script-1]) > model.MaxScript:
+		return valid.Problem("script", fmt.Sprintf("at most %d bytes", model.MaxScript))
 	case j.Submitted < 0 || j.Submitted > model.TimeOf(time.Unix(1<<33, 0)):
 		return valid.Problem("submitted_at", "a time from 1970 to 2242")
 	}
@@ -113,16 +117,16 @@ func (b *ImportJobs) validJob(j *ImportedJob) error {
 			return valid.Problem("dependencies", "earlier jobs")
 		}
 	}
-	return valid.FirstOf(j.Spec.Validate(), valid.Array(&j.Spec, j.Tasks), valid.Env(j.env(b.Texts)), valid.After(j.After),
+	return valid.FirstOf(j.Spec.Validate(), valid.Array(&j.Spec, j.Tasks), valid.Env(j.lines(b.Texts, j.Env)), valid.SubmitEnv(j.lines(b.Texts, j.SubmitEnv)), valid.After(j.After),
 		j.validHeld(), valid.Note(j.Note), valid.Stdin(text(j.Stdin)))
 }
 
-// env returns the environment line by line.
-func (j *ImportedJob) env(texts []string) []string {
-	if j.Env == 0 {
+// lines returns an environment line by line: the n-th of the texts, from 1; 0 is none.
+func (*ImportedJob) lines(texts []string, n uint32) []string {
+	if n == 0 {
 		return nil
 	}
-	return strings.Split(texts[j.Env-1], "\x00")
+	return strings.Split(texts[n-1], "\x00")
 }
 
 // EndImport allows placements of the imported jobs.

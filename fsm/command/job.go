@@ -22,6 +22,10 @@ type Submit struct {
 	After []model.After `cbor:"33,keyasint,omitempty"` // jobs that it waits for, in rising order
 	Stdin string        `cbor:"34,keyasint,omitempty"` // standard input of rank 0, as base64; empty: none
 
+	// SubmitEnv is the environment of the submission, as Env: what Berth and Env set comes after it. Names of exported shell
+	// functions are allowed.
+	SubmitEnv []string `cbor:"36,keyasint,omitempty"`
+
 	Capped bool `cbor:"35,keyasint,omitempty"` // the caller is no operator: what is kept for operators is closed to it
 }
 
@@ -38,7 +42,7 @@ func (b *Submit) Validate() error {
 	case len(b.Script) > model.MaxScript || !utf8.ValidString(b.Script) || strings.ContainsRune(b.Script, 0):
 		return valid.Problem("script", fmt.Sprintf("at most %d bytes of UTF-8 without NUL", model.MaxScript))
 	}
-	return valid.FirstOf(b.Spec.Validate(), b.validArray(), valid.Env(b.Env), valid.After(b.After), valid.Stdin(b.Stdin))
+	return valid.FirstOf(b.Spec.Validate(), b.validArray(), valid.Env(b.Env), valid.SubmitEnv(b.SubmitEnv), valid.After(b.After), valid.Stdin(b.Stdin))
 }
 
 func (b *Submit) tasks() int { return int(b.Tasks) }
@@ -53,6 +57,9 @@ func (b *Submit) Bytes() uint32 {
 	)
 	n := len(b.Script) + len(b.Stdin) + b.Spec.TextBytes()
 	for _, kv := range b.Env {
+		n += len(kv) + 1
+	}
+	for _, kv := range b.SubmitEnv {
 		n += len(kv) + 1
 	}
 	return uint32(n + jobSize + taskSize*int(b.Tasks) + afterSize*len(b.After))
@@ -171,6 +178,7 @@ type Place struct {
 	Attempt model.AttemptKey `cbor:"1,keyasint,omitempty"`
 	Decided uint64           `cbor:"2,keyasint,omitempty"` // log index of the state it was decided on
 	Ranks   []Placement      `cbor:"3,keyasint,omitempty"` // rank by rank
+	Secret  model.Hash       `cbor:"4,keyasint,omitempty"` // random, for several ranks; see model.Attempt
 }
 
 // Placement is one rank's node and slots.

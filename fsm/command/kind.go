@@ -132,6 +132,14 @@ const (
 	LaneCount
 )
 
+// Room returns how many bytes the commands of several callers may take that share an entry of the lane.
+func (l Lane) Room() int {
+	if l == LaneControl {
+		return MaxControl
+	}
+	return 512 << 10
+}
+
 type kindInfo struct {
 	name  string
 	level uint32 // may be proposed from this feature level on

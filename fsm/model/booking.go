@@ -256,8 +256,8 @@ func (s *Spec) CertainEnd(placed Time) Time {
 // Magnitude is a time rounded to a factor of two; 0 is that of none.
 type Magnitude uint8
 
-// MagnitudeOf returns the magnitude of a time.
-func MagnitudeOf(d time.Duration) Magnitude {
+// At returns the magnitude of a time.
+func (Magnitude) At(d time.Duration) Magnitude {
 	return Magnitude(bits.Len64(uint64(max(d, 0) / time.Second)))
 }
 

@@ -45,7 +45,7 @@ func TestCertainEnds(t *testing.T) {
 
 func TestMagnitudes(t *testing.T) {
 	for d := time.Duration(0); d < 1000*time.Hour; d = 2*d + 7*time.Second {
-		m := MagnitudeOf(d)
+		m := Magnitude(0).At(d)
 		if least := m.Least(); least > d || d > 0 && d.Truncate(time.Second) >= 2*least || (m == 0) != (d < time.Second) {
 			t.Errorf("%s is of magnitude %d, at least %s", d, m, least)
 		}

@@ -30,6 +30,10 @@ type Assignment struct {
 	Preempted uint32 `cbor:"11,keyasint,omitempty"` // attempts of the task that were preempted or drained before
 
 	Stdin Hash `cbor:"12,keyasint,omitempty"` // base64; rank 0 reads it
+
+	SubmitEnv Hash `cbor:"14,keyasint,omitempty"` // environment of the submission
+
+	Secret Hash `cbor:"13,keyasint,omitempty"` // the attempt's, with Gang; zero: the attempt has one rank
 }
 
 // Mate is where a gang reaches one of its ranks.

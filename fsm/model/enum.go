@@ -86,11 +86,12 @@ const (
 	ReasonDependency    Reason = 13 // a job that it waited for has not ended as it should
 	ReasonDeadline      Reason = 14 // its deadline came; as a stop it ranks between time_limit and canceled
 	ReasonDiskLimit     Reason = 15 // it took more of a node's disk than it may; as a stop it ranks between gang_broken and time_limit
+	ReasonLeadEnded     Reason = 16 // rank 0, with which the job ends, has ended; as a stop it ranks with gang_broken
 )
 
 // Stops reports whether r can be the reason of a stop, and its signal be delivered.
 func (r Reason) Stops() bool {
-	return r > ReasonNone && r <= ReasonCancel || r == ReasonGPUFault || r == ReasonDeadline || r == ReasonDiskLimit
+	return r > ReasonNone && r <= ReasonCancel || r == ReasonGPUFault || r >= ReasonDeadline && r <= ReasonLeadEnded
 }
 
 // Outranks reports whether a stop for r replaces one for o.
@@ -100,6 +101,8 @@ func (r Reason) force() int {
 	switch r { //nolint:exhaustive // the others have the default
 	case ReasonGPUFault:
 		return 2*int(ReasonRequeue) + 1
+	case ReasonLeadEnded:
+		return 2 * int(ReasonGangBroken)
 	case ReasonDiskLimit:
 		return 2*int(ReasonGangBroken) + 1
 	case ReasonDeadline:
@@ -115,7 +118,7 @@ func (r Reason) Gone() bool { return r >= ReasonLost && r <= ReasonConfirmedDead
 // String returns the reason's name.
 func (r Reason) String() string {
 	return name(r, "", "start_deadline", "preempted", "drained", "requeued", "gang_broken", "time_limit",
-		"canceled", "exited", "lost", "rebooted", "confirmed_dead", "gpu_fault", "dependency", "deadline", "disk_limit")
+		"canceled", "exited", "lost", "rebooted", "confirmed_dead", "gpu_fault", "dependency", "deadline", "disk_limit", "lead_ended")
 }
 
 // OnLost is the treatment of a job when a node of it falls silent.

@@ -24,6 +24,8 @@ type Job struct {
 
 	Waits uint32 `cbor:"30,keyasint,omitempty"` // dependencies that are not met yet: no task is queued before they are
 
+	SubmitEnv Hash `cbor:"33,keyasint,omitempty"` // environment of the submission, in the blobs table: what [Job.Env] and Berth set comes after it; zero: none
+
 	Stdin Hash `cbor:"31,keyasint,omitempty"` // base64 in the blobs table, for rank 0 of each attempt; zero: none
 
 	Bytes uint32 `cbor:"32,keyasint,omitempty"` // about the memory that it takes: its texts, such as script and environment, and its rows

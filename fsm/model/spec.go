@@ -60,6 +60,8 @@ type Spec struct {
 	Begin    Time   `cbor:"35,keyasint,omitempty"` // not to start before; 0: at once
 	Deadline Time   `cbor:"36,keyasint,omitempty"` // to have ended by; 0: none
 
+	Lead bool `cbor:"52,keyasint,omitempty"` // the job ends with rank 0: the other ranks are stopped then, and their exits do not count
+
 	ScriptSum uint32 `cbor:"51,keyasint,omitempty"` // start of the script's SHA-256; 0: there is no script. Apply sets it
 
 	Constraint string `cbor:"41,keyasint,omitempty"` // of its nodes' labels, as [Constraint] writes it; empty: none

@@ -47,7 +47,7 @@ func (s *State) assignment(k model.RankKey) model.Assignment {
 	job, _ := s.Jobs.Get(k.Job)
 	out := model.Assignment{
 		Rank: k, Placed: a.PlacedIndex, Frozen: a.Frozen, Run: a.Run, Stop: a.Stop,
-		Spec: job.Spec.Granted(a.GPUs, a.Ranks), Script: job.Script, Env: job.Env, Stdin: job.Stdin,
+		Spec: job.Spec.Granted(a.GPUs, a.Ranks), Script: job.Script, Env: job.Env, Stdin: job.Stdin, SubmitEnv: job.SubmitEnv,
 	}
 	task, _ := s.Tasks.Get(k.Attempt().TaskKey())
 	out.Preempted = task.Preempted
@@ -60,6 +60,7 @@ func (s *State) assignment(k model.RankKey) model.Assignment {
 		return cmp.Or(cmp.Compare(x.Index, y.Index), a.Compare(b))
 	})
 	if a.Run {
+		out.Secret = a.Secret
 		for _, r := range s.RanksOf(a.Key) {
 			out.Gang = append(out.Gang, model.Mate{Rank: r.Key.Rank, Node: r.Node, Address: r.Address, Port: r.Port})
 		}

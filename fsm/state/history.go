@@ -34,6 +34,7 @@ func (s *State) Histories(id model.JobID) (parts []History) {
 	if !found {
 		return nil
 	}
+	job.SubmitEnv = model.Hash{} // not kept longer than the job: it is large, and private
 	first := History{Job: job, Dependencies: s.DependenciesOf(id)}
 	first.Script, _ = s.Blobs.Get(job.Script)
 	first.Env, _ = s.Blobs.Get(job.Env)

@@ -170,7 +170,7 @@ func (w *saver) pieces(job *model.Job, after []string) ([]wire.SavedJob, error) 
 	}
 	first := wire.SavedJob{
 		ID: job.ID.String(), SubmittedAt: job.Submitted.Time(), State: w.s.Stand(job).String(),
-		Script: w.script(job.Script), Environment: w.environment(job.Env), Stdin: w.script(job.Stdin),
+		Script: w.script(job.Script), Environment: w.environment(job.Env), Stdin: w.script(job.Stdin), SubmitEnv: w.environment(job.SubmitEnv),
 	}
 	if live {
 		first.State = model.TaskRunning.String()

@@ -37,7 +37,7 @@ import (
 )
 
 // MaxBody bounds a user's request, in bytes.
-const MaxBody = 1 << 20
+const MaxBody = 3 << 20 // the environment of a submission has up to a third of this
 
 // Config is the peer that an API is over, and its environment.
 type Config struct {

@@ -58,6 +58,20 @@ func environment(r *wire.Submit, c *command.Submit, _ model.Time) error {
 	return nil
 }
 
+// shellEnvironment reads the environment of the submission, without variables that Berth sets.
+func shellEnvironment(r *wire.Submit, c *command.Submit, _ model.Time) error {
+	for name, value := range r.Shell {
+		switch {
+		case strings.Contains(name, "="):
+			return problem.Invalid("submit_env", "must have names without =")
+		case !own(name):
+			c.SubmitEnv = append(c.SubmitEnv, name+"="+value)
+		}
+	}
+	slices.SortFunc(c.SubmitEnv, byName)
+	return nil
+}
+
 // byName orders "NAME=value" by name, which differs from the order of the texts
 // where one name begins another.
 func byName(a, b string) int {

@@ -3,6 +3,7 @@ package intake
 import (
 	"slices"
 
+	"github.com/berth-gpu/berth/fsm/command/valid"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -48,6 +49,11 @@ func programFields() []Field {
 			Name: "env", Doc: "environment variables", Kind: "object of texts", Bounds: atMost(model.MaxEnv), read: environment,
 			Flags: []Flag{{Name: "env", Short: "e", Help: "`NAME=value` for the job, or NAME to take this shell's value", Form: FormRepeat}},
 		},
+		{
+			Name: "submit_env", Doc: "environment of the shell that submits: variables of env and of Berth overrule it; without those that Berth sets, and those that the cluster's rules for commands do not allow",
+			Kind: "object of texts", Bounds: atMost(valid.MaxSubmitEnv), read: shellEnvironment,
+			Flags: []Flag{{Name: "export", Help: "`variables` of this shell that the job gets: ALL, NONE, or NAME,NAME=value,...; ALL,NAME=value is possible, too (default: NONE)"}},
+		},
 		text(Field{
 			Name: "workdir", Doc: "absolute path on the node; by default the attempt's own folder",
 			Flags: []Flag{{
@@ -85,6 +91,10 @@ func sizeFields() []Field {
 			Flags: []Flag{{Name: "cpus", Short: "c", Help: "limit of CPU `cores` on each node", Slurm: []string{"c", "cpus-per-task"}}},
 		}, 1, model.MaxCPUs, 0, func(r *wire.Submit) **int64 { return &r.CPUs }, func(s *model.Spec) *uint32 { return &s.CPUs }),
 	}
+	list = append(list, onOff(Field{
+		Name: "lead", Doc: "the job ends with rank 0: the ranks on other nodes are stopped then, and their exits do not count",
+		Flags: []Flag{{Name: "lead", Help: "the job ends with rank 0: stop the ranks on other nodes then, and do not count their exits"}},
+	}, func(r *wire.Submit) **bool { return &r.Lead }, func(s *model.Spec) *bool { return &s.Lead }))
 	list[0] = list[0].setBy(FormText, setGPUs)
 	list[2] = list[2].setBy(FormNumber, setGPUsPerNode)
 	list[3].read = nil // its upper bound is the number of GPUs

@@ -80,8 +80,8 @@ func (r *Reader) job(raw json.RawMessage) error {
 	if err != nil {
 		return problem.Under("request", err)
 	}
-	if request.Script != "" || request.Stdin != "" || request.Env != nil {
-		return problem.Invalid("request", "must not contain script, stdin and env: they belong under scripts and environments")
+	if request.Script != "" || request.Stdin != "" || request.Env != nil || request.Shell != nil {
+		return problem.Invalid("request", "must not contain script, stdin, env and submit_env: they belong under scripts and environments")
 	}
 	var known bool
 	if request.Script, known = r.scripts[in.Script]; in.Script != "" && !known {
@@ -92,6 +92,9 @@ func (r *Reader) job(raw json.RawMessage) error {
 	}
 	if request.Env, known = r.envs[in.Environment]; in.Environment != "" && !known {
 		return problem.Invalid("environment_sha256", "must be one of the file's environments")
+	}
+	if request.Shell, known = r.envs[in.SubmitEnv]; in.SubmitEnv != "" && !known {
+		return problem.Invalid("submit_environment_sha256", "must be one of the file's environments")
 	}
 	c, err := r.ask(request)
 	if err != nil {
@@ -145,6 +148,7 @@ func (r *Reader) ask(request *wire.Submit) (*command.Submit, error) {
 func (r *Reader) imported(id model.JobID, c *command.Submit, at time.Time) command.ImportedJob {
 	j := command.ImportedJob{
 		ID: id, Spec: c.Spec, Tasks: c.Tasks, Throttle: c.Throttle, After: c.After, Script: r.text(c.Script), Env: r.text(strings.Join(c.Env, "\x00")), Stdin: r.text(c.Stdin),
+		SubmitEnv: r.text(strings.Join(c.SubmitEnv, "\x00")),
 	}
 	if at.Year() >= 1970 && at.Year() < 2240 {
 		j.Submitted = model.TimeOf(at)

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -133,15 +134,23 @@ func programField(b *command.Submit) string {
 func reserved(b *command.Submit) error {
 	for _, kv := range b.Env {
 		name, _, _ := strings.Cut(kv, "=")
-		switch name {
-		case "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES":
+		switch {
+		case selectsGPUs(name):
 			return problem.Invalid("env", name+" is set by Berth to the GPUs of the job: leave it out")
-		}
-		if strings.HasPrefix(strings.ToUpper(name), "BERTH_") {
+		case own(name):
 			return problem.Invalid("env", "names that begin with BERTH_ are Berth's own: choose another")
 		}
 	}
 	return nil
+}
+
+func selectsGPUs(name string) bool {
+	return name == "CUDA_VISIBLE_DEVICES" || name == "CUDA_DEVICE_ORDER" || name == "NVIDIA_VISIBLE_DEVICES"
+}
+
+// own reports whether Berth itself sets a variable.
+func own(name string) bool {
+	return selectsGPUs(name) || strings.HasPrefix(strings.ToUpper(name), "BERTH_")
 }
 
 // withinText returns an error if a text of a job is too long.
@@ -237,6 +246,10 @@ func (c *CommandRules) variables(b *command.Submit) error {
 			return problem.Invalid("env", name+" is not among the variables that are allowed here: "+strings.Join(ruleNames(c.allowedEnv), ", "))
 		}
 	}
+	b.SubmitEnv = slices.DeleteFunc(b.SubmitEnv, func(kv string) bool { // which no user has chosen one by one
+		name, _, _ := strings.Cut(kv, "=")
+		return matching(c.forbiddenEnv, name) != nil || len(c.allowedEnv) > 0 && matching(c.allowedEnv, name) == nil
+	})
 	return nil
 }
 

@@ -67,8 +67,9 @@ type SavedJob struct {
 	Held        string          `json:"held_tasks,omitempty" doc:"of an array: those of them that are held, if not all are"`
 	Script      string          `json:"script_sha256,omitempty"`
 	Environment string          `json:"environment_sha256,omitempty"`
+	SubmitEnv   string          `json:"submit_environment_sha256,omitempty" doc:"of the environment of the submission, under environments"`
 	Stdin       string          `json:"stdin_sha256,omitempty" doc:"of its base64, under scripts"`
-	Request     json.RawMessage `json:"request" doc:"as the body of POST /queue/submit, without script, stdin and env"`
+	Request     json.RawMessage `json:"request" doc:"as the body of POST /queue/submit, without script, stdin, env and submit_env"`
 }
 
 // OrchestratorStateFile is orchestrator_state.json: the answer to GET

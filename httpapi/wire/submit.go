@@ -14,12 +14,14 @@ type Submit struct {
 	Script  string            `json:"script,omitempty"`
 	Stdin   string            `json:"stdin,omitempty" empty:"text"`
 	Env     map[string]string `json:"env,omitempty"`
+	Shell   map[string]string `json:"submit_env,omitempty"`
 	WorkDir string            `json:"workdir,omitempty"`
 
 	GPUs        *int64   `json:"gpu_count,omitempty"`
 	Nodes       *int64   `json:"nodes,omitempty"`
 	GPUsPerNode *int64   `json:"gpus_per_node,omitempty"`
 	MinGPUs     *int64   `json:"min_gpus,omitempty"`
+	Lead        *bool    `json:"lead,omitempty"`
 	GPUType     string   `json:"gpu_type,omitempty"`
 	GPUMemory   *float64 `json:"gpu_memory_gb,omitempty"`
 	Memory      *float64 `json:"memory_gb,omitempty"`

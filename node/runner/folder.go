@@ -21,8 +21,10 @@ const (
 	roomFile   = "exit.room" // becomes exit.json: its block is there before the job starts
 	ScriptFile = "script"
 	StdinFile  = "stdin"
-	WorkFolder = "work" // the job's own; nothing of Berth's is in it
-	TmpFolder  = "tmp"  // what an isolated job writes to /tmp
+	EnvFile    = "environment" // of the submission
+	WorkFolder = "work"        // the job's own; nothing of Berth's is in it
+	TmpFolder  = "tmp"         // what an isolated job writes to /tmp
+	GangFolder = "gang"        // what the job's processes on several nodes need to find each other; the job's own
 	StdoutFile = "stdout"
 	StderrFile = "stderr"
 )
@@ -46,6 +48,8 @@ type Folder struct {
 type Content struct {
 	Script string // empty: none
 	Stdin  []byte // the standard input, if the record has one
+
+	SubmitEnv string // the environment of the submission, if the record has one: "NAME=value" texts joined by NUL
 }
 
 // Fill writes a new folder's first files.
@@ -61,6 +65,11 @@ func Fill(dir string, r *Record, c Content) error {
 	}
 	if r.Job.Stdin {
 		if err := os.WriteFile(filepath.Join(dir, StdinFile), c.Stdin, 0o600); err != nil {
+			return err
+		}
+	}
+	if r.Job.SubmitEnv {
+		if err := os.WriteFile(filepath.Join(dir, EnvFile), []byte(c.SubmitEnv), 0o600); err != nil {
 			return err
 		}
 	}

@@ -36,12 +36,14 @@ type Record struct {
 
 // Job is what a rank executes.
 type Job struct {
-	Spec    model.Spec
-	Script  bool   // the file "script" is run, with Spec.Command as its arguments
-	Stdin   bool   `json:",omitempty"` // the file "stdin" is its standard input
-	Env     []byte // "NAME=value" texts joined by NUL
-	Node    model.NodeID
-	Address string // where the gang reaches this rank
+	Spec   model.Spec
+	Script bool   // the file "script" is run, with Spec.Command as its arguments
+	Stdin  bool   `json:",omitempty"` // the file "stdin" is its standard input
+	Env    []byte // "NAME=value" texts joined by NUL
+
+	SubmitEnv bool `json:",omitempty"` // the file "environment" has the environment of the submission, in the same form
+	Node      model.NodeID
+	Address   string // where the gang reaches this rank
 
 	Preempted uint32 `json:",omitempty"` // attempts of the task that were preempted or drained before
 }
@@ -80,6 +82,7 @@ func (i *Incarnation) UnmarshalText(text []byte) error {
 type Orders struct {
 	Run    bool          `json:",omitempty"` // start the processes
 	Gang   []model.Mate  `json:",omitempty"` // with Run: all ranks of the attempt
+	Secret []byte        `json:",omitempty"` // with Gang, of several ranks: by which they recognize each other
 	Stop   model.Reason  `json:",omitempty"` // signal, grace, kill
 	Kill   bool          `json:",omitempty"` // end all processes at once
 	Refuse bool          `json:",omitempty"` // never start

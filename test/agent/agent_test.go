@@ -228,22 +228,6 @@ func TestClusterAway(t *testing.T) {
 	}
 }
 
-// A gang over two nodes starts when both are ready, and finds its meeting point.
-func TestGang(t *testing.T) {
-	c := newCluster(t)
-	newHost(t, c, "n1", 1).start(t)
-	newHost(t, c, "n2", 1).start(t)
-	c.free(t, 2)
-	job := c.submit(t, func(b *command.Submit) {
-		b.Spec.GPUs, b.Spec.Nodes = 2, 2
-		b.Spec.Command = `[ "$BERTH_NNODES $BERTH_NODELIST $WORLD_SIZE $MASTER_ADDR" = "2 n1,n2 2 127.0.0.1" ] && [ "$MASTER_PORT" -gt 0 ]`
-	})
-	if task := c.ended(t, job); task.State != model.TaskCompleted {
-		t.Errorf("the task is %s, rank ended with %d", task.State, task.ExitCode)
-	}
-	c.free(t, 2)
-}
-
 // A rank that the set does not name is ended.
 func TestLostRankIsEnded(t *testing.T) {
 	c := newCluster(t)

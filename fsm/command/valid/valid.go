@@ -111,21 +111,39 @@ func Array(spec *model.Spec, tasks uint32) error {
 }
 
 // Env checks the environment of a job: NAME=value, sorted by name.
-func Env(env []string) error {
+func Env(env []string) error { return variables("env", env, model.MaxEnv, model.EnvName) }
+
+// MaxSubmitEnv bounds the environment of a submission, in bytes.
+const MaxSubmitEnv = 1 << 20
+
+// ShellFunction reports whether s is the name under which bash exports a function to its children: BASH_FUNC_name%% (CVE-2014-6271
+// and its successors, September 2014). Environment modules export theirs in this way.
+func ShellFunction(s string) bool {
+	name, is := strings.CutPrefix(s, "BASH_FUNC_")
+	name, ends := strings.CutSuffix(name, "%%")
+	return is && ends && name != "" && !strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r == '=' || r == 0x7f })
+}
+
+// SubmitEnv checks the environment of a submission: as Env, and with exported shell functions.
+func SubmitEnv(env []string) error {
+	return variables("submit_env", env, MaxSubmitEnv, func(name string) bool { return model.EnvName(name) || ShellFunction(name) })
+}
+
+func variables(field string, env []string, most int, named func(string) bool) error {
 	size, last := 0, ""
 	for _, kv := range env {
 		name, _, ok := strings.Cut(kv, "=")
-		if !ok || !model.EnvName(name) || strings.ContainsRune(kv, 0) || !utf8.ValidString(kv) {
-			return Problem("env", "NAME=value, names of letters, digits and _ that begin with no digit, no NUL")
+		if !ok || !named(name) || strings.ContainsRune(kv, 0) || !utf8.ValidString(kv) {
+			return Problem(field, "NAME=value, names of letters, digits and _ that begin with no digit, no NUL")
 		}
 		if name <= last {
-			return Problem("env", "sorted by name, each name once")
+			return Problem(field, "sorted by name, each name once")
 		}
 		last = name
 		size += len(kv) + 1
 	}
-	if size > model.MaxEnv {
-		return Problem("env", fmt.Sprintf("at most %d bytes in all", model.MaxEnv))
+	if size > most {
+		return Problem(field, fmt.Sprintf("at most %d bytes in all", most))
 	}
 	return nil
 }

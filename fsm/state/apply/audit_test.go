@@ -153,7 +153,10 @@ func TestAuditAfterASnapshot(t *testing.T) {
 // What is kept of a job brings back all that the state had of it, also of an array
 // that takes several parts.
 func TestHistories(t *testing.T) {
-	l := running(t, 4, func(b *command.Submit) { b.Script, b.Env, b.Stdin = "#!/bin/sh", []string{"A=1"}, "aGVsbG8=" })
+	l := running(t, 4, func(b *command.Submit) {
+		b.Script, b.Env, b.Stdin = "#!/bin/sh", []string{"A=1"}, "aGVsbG8="
+		b.SubmitEnv = []string{"HOME=/users/ann"}
+	})
 	l.Exit(l.a, 3)
 	many := l.Submit(1, func(b *command.Submit) { b.Tasks = state.HistoryTasks + 1 })
 	for id, want := range map[model.JobID]int{l.job: 1, many: 2, 99: 0} {

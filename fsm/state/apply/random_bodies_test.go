@@ -136,7 +136,7 @@ func drawSubmit(g *gen) command.Body {
 		b.Spec.IdleStop = time.Duration(g.roll(2)) * time.Hour
 	}
 	if b.Spec.GPUs%2 == 0 && g.roll(3) == 0 {
-		b.Spec.Nodes = 2
+		b.Spec.Nodes, b.Spec.Lead = 2, g.roll(2) == 0
 	}
 	if g.roll(12) == 0 {
 		b.Spec.GPUModel, b.Spec.GPUMemoryMB = "H200", 100_000
@@ -161,6 +161,7 @@ func drawSubmit(g *gen) command.Body {
 	if g.roll(4) == 0 {
 		b.Script, b.Stdin = pick(g, "#!/bin/sh\necho one\n", "#!/bin/sh\necho two\n"), pick(g, "", "aGVsbG8=")
 		b.Env = pick(g, nil, []string{"A=1", "B=2"}, []string{"LANG=C"})
+		b.SubmitEnv = pick(g, nil, []string{"A=1", "B=2"}, []string{"HOME=/users/ann"})
 	}
 	return b
 }
@@ -182,7 +183,9 @@ func drawPlace(g *gen) command.Body {
 	task, _ := g.s.Tasks.Get(key)
 	job, _ := g.s.Jobs.Get(key.Job)
 	b := &command.Place{Attempt: key.Attempt(task.Attempts + 1), Decided: g.s.Index}
-	b.Ranks = fit(g, job.Spec.GPUs, job.Spec.Nodes, key)
+	if b.Ranks = fit(g, job.Spec.GPUs, job.Spec.Nodes, key); len(b.Ranks) > 1 {
+		b.Secret = model.Hash{1, byte(g.roll(256))}
+	}
 	switch g.roll(30) {
 	case 0:
 		b.Attempt.N++

@@ -122,7 +122,7 @@ func timelineBounds(c *checker, id model.JobID) (limit, head uint32) {
 func checkBlobs(c *checker) {
 	refs := map[model.Hash]uint32{}
 	for id, j := range c.s.Jobs.All() {
-		for _, h := range []model.Hash{j.Script, j.Env, j.Stdin} {
+		for _, h := range []model.Hash{j.Script, j.Env, j.Stdin, j.SubmitEnv} {
 			refs[h]++
 			c.hold(h.IsZero() || c.s.Blobs.Has(h), References, "job %s names content %s, which is not there", id, h)
 		}

@@ -1,6 +1,7 @@
 package statetest
 
 import (
+	"crypto/sha256"
 	"time"
 
 	"github.com/berth-gpu/berth/fsm/command"
@@ -68,6 +69,9 @@ func (c *Cluster) Placement(key model.TaskKey) *command.Place {
 	}
 	if b.Ranks == nil {
 		return nil
+	}
+	if len(b.Ranks) > 1 {
+		b.Secret = sha256.Sum256([]byte(b.Attempt.String()))
 	}
 	return b
 }

@@ -26,18 +26,15 @@ func inherited() (env []string) {
 }
 
 // environment returns the job's environment: of the agent's own only the kept variables, then the user's
-// identity, then Berth's variables, then the job's own, which override them. The nonce comes last.
+// identity, the environment of the submission, Berth's variables, and the job's own; each overrides those before. The nonce comes last.
 func (g *begin) environment() []string {
 	env := inherited()
 	if g.gear.account != nil {
 		env = append(env, g.gear.account.Environment()...)
 	}
+	env = append(env, g.shell...)
 	env = append(env, g.variables()...)
-	for own := range strings.SplitSeq(string(g.record.Job.Env), "\x00") {
-		if own != "" {
-			env = append(env, own)
-		}
-	}
+	env = append(env, runner.Variables(string(g.record.Job.Env))...)
 	return append(env, runner.NonceVariable+"="+g.record.Nonce)
 }
 
@@ -50,7 +47,10 @@ func (g *begin) variables() []string {
 	env := append(identity(g.record), assign("BERTH_FOLDER", g.ownFolder())...)
 	env = append(env, array(&g.record.Job.Spec, g.record.Rank.Task)...)
 	env = append(env, devices(g.record.GPUs)...)
-	env = append(env, meeting(g.record, g.gang, g.port)...)
+	env = append(env, meeting(g.record, g.orders.Gang, g.port)...)
+	if len(g.orders.Secret) > 0 {
+		env = append(env, assign("BERTH_GANG", g.folder.Book())...)
+	}
 	return append(env, g.gear.store.variables()...)
 }
 

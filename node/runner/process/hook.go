@@ -97,5 +97,5 @@ func (s *supervisor) undo(exit model.Exit) {
 
 // begin returns what the job begins with, in the current state.
 func (s *supervisor) begin() *begin {
-	return &begin{place: &s.place, gear: &s.gear, group: s.family.group, gang: s.orders.Gang, port: s.status.Port}
+	return &begin{place: &s.place, gear: &s.gear, group: s.family.group, orders: s.orders, port: s.status.Port}
 }

@@ -58,6 +58,9 @@ func (g *begin) plan(dir string, argv []string) (*isolate.Plan, error) {
 		return nil, err
 	}
 	v.Keep = append(v.Keep, g.ownFolder())
+	if len(g.orders.Secret) > 0 {
+		v.Keep = append(v.Keep, filepath.Dir(g.folder.Book()))
+	}
 	if g.gear.store != nil && g.gear.store.own {
 		v.Keep = append(v.Keep, g.gear.store.base)
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/node/runner"
 	"github.com/berth-gpu/berth/node/runner/cgroup"
 	"github.com/berth-gpu/berth/node/runner/isolate"
@@ -20,10 +19,11 @@ const shell = "/bin/sh"
 type begin struct {
 	*place
 
-	gear  *gear
-	group *cgroup.Group // nil: it has none
-	gang  []model.Mate
-	port  uint16
+	gear   *gear
+	group  *cgroup.Group // nil: it has none
+	orders runner.Orders
+	port   uint16
+	shell  []string // the environment of the submission
 }
 
 // launch starts the job's first process in a session of its own, and returns its id. The calling thread must
@@ -34,6 +34,12 @@ func (g *begin) launch(pumps [2]*pump) (int, error) {
 		return 0, err
 	}
 	argv, err := g.arguments()
+	if err == nil {
+		g.shell, err = g.folder.SubmitEnv(&g.record.Job)
+	}
+	if err == nil {
+		err = g.share()
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -65,6 +71,21 @@ func (g *begin) launch(pumps [2]*pump) (int, error) {
 		return 0, isolate.Fault(path, dir, err)
 	}
 	return pid, nil
+}
+
+// share writes what the ranks of an attempt on several nodes need to find each other.
+func (g *begin) share() error {
+	if len(g.orders.Secret) == 0 {
+		return nil
+	}
+	if err := g.gear.own(filepath.Dir(g.folder.Book()), 0o700); err != nil {
+		return err
+	}
+	var owner *[2]int
+	if a := g.gear.account; a != nil {
+		owner = &[2]int{int(a.UID), int(a.GID)}
+	}
+	return g.folder.WriteBook(g.record.Rank.Rank, &g.orders, owner)
 }
 
 // stdin opens the job's standard input: the one it was submitted with, or an empty one.

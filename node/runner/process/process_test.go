@@ -85,6 +85,9 @@ type rank struct {
 	r *runner.Record
 }
 
+// submitEnv is the environment of a submission, for ranks that have one.
+const submitEnv = "BASH_FUNC_twice%%=() {  echo $1 $1\n}\x00CUDA_VISIBLE_DEVICES=7\x00HOME=/users/ann\x00MINE=other"
+
 // rank makes a folder for a command under a lease that has just begun.
 func (b *bench) rank(command string, change func(*runner.Record)) *rank {
 	b.t.Helper()
@@ -99,7 +102,7 @@ func (b *bench) rank(command string, change func(*runner.Record)) *rank {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	if err := runner.Fill(dir, r, runner.Content{}); err != nil {
+	if err := runner.Fill(dir, r, runner.Content{SubmitEnv: submitEnv}); err != nil {
 		b.t.Fatal(err)
 	}
 	f, err := runner.Open(dir)

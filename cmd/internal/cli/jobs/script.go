@@ -7,11 +7,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
+	"github.com/berth-gpu/berth/fsm/command/valid"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -38,7 +41,9 @@ func (s *submission) program(cmd *cobra.Command, args []string, r *wire.Submit) 
 		return err
 	}
 	r.Script = script
-	r.Command = shellJoin(args[1:])
+	if len(args) > 1 {
+		r.Args = args[1:] // no shell may come between: some drop exported functions
+	}
 	r.Name = filepath.Base(path) // unless an option sets it
 	return nil
 }
@@ -86,6 +91,51 @@ func lacks(path string) bool {
 	return filepath.IsAbs(path) && errors.Is(err, fs.ErrNotExist)
 }
 
+// fillShell copies those variables of this shell into a submission that --export names.
+func (s *submission) fillShell(r *wire.Submit, warnings io.Writer) error {
+	value := s.options["export"].Text
+	if value == "" || value == "NONE" {
+		return nil
+	}
+	r.Shell = map[string]string{}
+	var left []string
+	for word := range strings.SplitSeq(value, ",") {
+		name, text, given := strings.Cut(word, "=")
+		switch shell, found := os.LookupEnv(name); {
+		case word == "ALL":
+			left = shellVariables(r.Shell)
+		case name == "":
+			return cli.Usage("--export %s: give ALL, NONE, or names such as PATH,HOME,MODE=fast", value)
+		case given:
+			r.Shell[name] = text
+		case !found:
+			return cli.Usage("--export %s: this shell has no variable %s; give it a value, as in %s=value", value, name, name)
+		default:
+			r.Shell[name] = shell
+		}
+	}
+	if len(left) > 0 {
+		fmt.Fprintf(warnings, "Note: the job does not get %s: only names of letters, digits and _, and values in UTF-8, can be passed on\n", strings.Join(left, ", "))
+	}
+	return nil
+}
+
+// shellVariables copies the variables of this shell that a submission can have, and returns the names of the others.
+func shellVariables(to map[string]string) (left []string) {
+	for _, line := range os.Environ() {
+		name, value, _ := strings.Cut(line, "=")
+		if cli.UTF8Text(value) != nil || !model.EnvName(name) && !valid.ShellFunction(name) {
+			left = append(left, strconv.Quote(name))
+			continue
+		}
+		if name != "_" { // the path of this program
+			to[name] = value
+		}
+	}
+	slices.Sort(left)
+	return left
+}
+
 func (s *submission) fillEnv(r *wire.Submit) error {
 	for _, e := range s.options["env"].List {
 		name, value, given := strings.Cut(e, "=")
@@ -104,13 +154,4 @@ func (s *submission) fillEnv(r *wire.Submit) error {
 		r.Env[name] = value
 	}
 	return nil
-}
-
-// shellJoin quotes words for a shell.
-func shellJoin(words []string) string {
-	quoted := make([]string, len(words))
-	for i, w := range words {
-		quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
-	}
-	return strings.Join(quoted, " ")
 }

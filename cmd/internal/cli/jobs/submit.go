@@ -190,7 +190,7 @@ func (s *submission) request(cmd *cobra.Command, args []string) (*wire.Submit, e
 	if len(r.Notify) > 0 && r.WebhookURL == "" {
 		return nil, cli.Usage("--notify needs --webhook URL; for the events of all your jobs: berth webhook add URL --user %s", cli.ThisUser())
 	}
-	if err := s.fillEnv(r); err != nil {
+	if err := cmp.Or(s.fillEnv(r), s.fillShell(r, cmd.ErrOrStderr())); err != nil {
 		return nil, err
 	}
 	warnOfPlaces(cmd.ErrOrStderr(), r)

@@ -265,6 +265,7 @@ func share(b *wire.ImportJobs, e *element, texts *wire.SavedQueue) (weight int) 
 		Script string `json:"script_sha256"`
 		Stdin  string `json:"stdin_sha256"`
 		Env    string `json:"environment_sha256"`
+		Shell  string `json:"submit_environment_sha256"`
 	}
 	_ = json.Unmarshal(e.raw, &job) // errors are left to the cluster
 	if b.Scripts == nil {
@@ -278,8 +279,12 @@ func share(b *wire.ImportJobs, e *element, texts *wire.SavedQueue) (weight int) 
 		b.Scripts[name] = text
 		weight += len(text)
 	}
-	if env, has := texts.Environments[job.Env]; has && b.Environments[job.Env] == nil {
-		b.Environments[job.Env] = env
+	for _, name := range []string{job.Env, job.Shell} {
+		env, has := texts.Environments[name]
+		if !has || b.Environments[name] != nil {
+			continue
+		}
+		b.Environments[name] = env
 		for name, value := range env { // order-free: a sum
 			weight += len(name) + len(value)
 		}

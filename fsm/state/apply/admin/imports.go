@@ -120,10 +120,10 @@ func importJob(t *tx.Tx, b *command.ImportJobs, j *command.ImportedJob) bool {
 		i.Since = t.Clock
 	}
 	job := model.Job{
-		ID: j.ID, Spec: j.Spec, Tasks: j.Tasks, Throttle: j.Throttle, Script: jobs.KeepBlob(t, text(j.Script)), Env: jobs.KeepBlob(t, text(j.Env)), Stdin: jobs.KeepBlob(t, text(j.Stdin)),
+		ID: j.ID, Spec: j.Spec, Tasks: j.Tasks, Throttle: j.Throttle, Script: jobs.KeepBlob(t, text(j.Script)), Env: jobs.KeepBlob(t, text(j.Env)), Stdin: jobs.KeepBlob(t, text(j.Stdin)), SubmitEnv: jobs.KeepBlob(t, text(j.SubmitEnv)),
 		Submitted: i.Since, Index: t.Meta.Index,
 	}
-	job.Bytes = (&command.Submit{Spec: j.Spec, Script: text(j.Script), Env: []string{text(j.Env)}, Stdin: text(j.Stdin), After: after, Tasks: j.Tasks}).Bytes()
+	job.Bytes = (&command.Submit{Spec: j.Spec, Script: text(j.Script), Env: []string{text(j.Env)}, SubmitEnv: []string{text(j.SubmitEnv)}, Stdin: text(j.Stdin), After: after, Tasks: j.Tasks}).Bytes()
 	held, _ := model.ParseIndices(j.Held) // none, if the text is empty; the body was validated
 	jobs.Enqueue(t, &job, after, held, j.Note)
 	return true

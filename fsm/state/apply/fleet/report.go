@@ -166,6 +166,8 @@ func lateExit(t *tx.Tx, r model.Rank, p *model.Progress) {
 		return
 	}
 	a.FirstRank = 0
+	job := t.Jobs.Must(a.Key.Job)
+	led := false // rank 0, with which the job ends, has ended by itself
 	var ran, counted time.Duration
 	for _, v := range tx.RanksOf(t, a.Key) {
 		ran = max(ran, v.Exit.Ran)
@@ -173,12 +175,15 @@ func lateExit(t *tx.Tx, r model.Rank, p *model.Progress) {
 			counted = max(counted, v.Exit.Ran)
 		}
 		switch {
-		case v.Phase == model.RankLost && !v.Late, v.Phase == model.RankNever,
-			v.Exit.Fenced, v.Exit.Delivered != model.ReasonNone:
+		case v.Phase == model.RankLost && !v.Late:
+			return
+		case led:
+		case v.Phase == model.RankNever, v.Exit.Fenced, v.Exit.Delivered != model.ReasonNone:
 			return
 		case !v.Exit.Clean() && a.FirstRank == 0:
 			a.FirstRank, a.ExitCode, a.Signal = v.Key.Rank+1, v.Exit.Code, v.Exit.Signal
 		}
+		led = led || job.Spec.Lead && v.Key.Rank == 0
 	}
 	a.End, a.Cause, a.State = model.ReasonExit, model.ReasonExit, model.TaskCompleted
 	if a.FirstRank > 0 {

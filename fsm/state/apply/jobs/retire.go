@@ -68,6 +68,7 @@ func forgetJob(t *tx.Tx, id model.JobID) {
 	dropBlob(t, j.Script)
 	dropBlob(t, j.Env)
 	dropBlob(t, j.Stdin)
+	dropBlob(t, j.SubmitEnv)
 	t.Jobs.Delete(id)
 }
 

@@ -49,16 +49,31 @@ func EndRank(t *tx.Tx, r model.Rank) {
 
 	a := t.Attempts.Must(r.Key.Attempt())
 	a.Gone++
-	if broke(&r, a.Stop) && a.FirstRank == 0 {
+	led := leadEnded(t, a.Key)
+	if broke(&r, a.Stop) && a.FirstRank == 0 && (!led || r.Key.Rank == 0) {
 		a.FirstRank, a.Cause = r.Key.Rank+1, causeOf(&r, a.Stop)
 	}
 	t.Attempts.Put(a)
 	switch {
 	case a.Gone == a.Ranks:
 		finish(t, a)
+	case led:
+		Stop(t, a.Key, model.ReasonLeadEnded, "rank 0 has ended, and the job ends with that")
 	case a.FirstRank > 0:
 		Stop(t, a.Key, model.ReasonGangBroken, "rank "+r.Key.String()+" "+a.Cause.String())
 	}
+}
+
+// leadEnded reports whether an attempt is decided by the end of its rank 0: the job ends with that rank, which has ended by itself.
+func leadEnded(t *tx.Tx, a model.AttemptKey) bool {
+	job := t.Jobs.Must(a.Job)
+	r := t.Ranks.Must(a.Rank(0))
+	return job.Spec.Lead && endedItself(&r)
+}
+
+// endedItself reports whether a rank's first process ended before the signal of any stop reached the rank.
+func endedItself(r *model.Rank) bool {
+	return r.Phase == model.RankExited && r.Exit.Delivered == model.ReasonNone && !r.Exit.Fenced
 }
 
 // CountGPUTime adds the GPU time of a rank that has ended to the totals.
@@ -97,21 +112,29 @@ func causeOf(r *model.Rank, asked model.Reason) model.Reason {
 
 // finish ends an attempt whose ranks have all ended, and moves its task on.
 //
-// A stop decides the outcome if its signal reached a rank, or if a rank can no
-// longer tell; when every rank ended by itself before any signal, the exits decide.
+// A stop decides the outcome if its signal reached a rank, or if the end of a rank is not
+// known; when every rank ended by itself before any signal, the exits decide. Of a job that ends with rank 0 that
+// rank alone decides, if it ended by itself.
 func finish(t *tx.Tx, a model.Attempt) {
 	ranks := tx.RanksOf(t, a.Key)
-	why, told := a.Stop, false
+	why, signaled := a.Stop, false
 	var ran time.Duration
 	for i := range ranks {
 		r := &ranks[i]
-		told = told || r.Exit.Delivered != model.ReasonNone || r.Phase != model.RankExited || r.Exit.Fenced
+		signaled = signaled || !endedItself(r)
 		if r.Exit.Delivered.Outranks(why) {
 			why = r.Exit.Delivered
 		}
 		ran = max(ran, r.Exit.Ran)
 	}
-	if !told || why == model.ReasonNone || why == model.ReasonGangBroken {
+	if leadEnded(t, a.Key) {
+		signaled = false
+		a.FirstRank, a.Cause = 0, model.ReasonNone
+		if lead := &ranks[0]; broke(lead, model.ReasonNone) {
+			a.FirstRank, a.Cause = 1, causeOf(lead, a.Stop)
+		}
+	}
+	if !signaled || why == model.ReasonNone || why == model.ReasonGangBroken {
 		why = model.ReasonExit
 		if a.FirstRank > 0 {
 			why = a.Cause
@@ -119,7 +142,7 @@ func finish(t *tx.Tx, a model.Attempt) {
 			a.ExitCode, a.Signal = first.Exit.Code, first.Exit.Signal
 		}
 	}
-	a.End, a.Ended = why, t.Clock
+	a.End, a.Ended, a.Secret = why, t.Clock, model.Hash{}
 	a.State = model.TaskCanceled
 	switch {
 	case why == model.ReasonExit && a.FirstRank == 0:

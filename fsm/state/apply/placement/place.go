@@ -144,7 +144,7 @@ func makeAttempt(t *tx.Tx, b *command.Place, task *model.Task, job *model.Job) {
 	t.Attempts.Put(model.Attempt{
 		Key: b.Attempt, State: model.TaskScheduled, Incarnation: t.Settings.Incarnation, Frozen: job.Spec.Freeze(),
 		PlacedIndex: t.Meta.Index, Placed: t.Clock, GPUs: gpus,
-		Ranks: uint32(len(b.Ranks)), Run: len(b.Ranks) == 1,
+		Ranks: uint32(len(b.Ranks)), Run: len(b.Ranks) == 1, Secret: b.Secret,
 	})
 	for i := range b.Ranks {
 		p := &b.Ranks[i]

@@ -1,0 +1,80 @@
+package process
+
+import (
+	"encoding/json"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/node/runner"
+)
+
+// inGang gives a rank a gang of two nodes with a secret.
+func inGang(r *runner.Record) {
+	r.Rank.Rank = 1
+	r.Orders.Gang = []model.Mate{{Rank: 0, Node: "n0", Address: "10.0.0.1", Port: 4242}, {Rank: 1, Node: "n1", Address: "10.0.0.2", Port: 4343}}
+	r.Orders.Secret = []byte{0xab, 0xcd}
+}
+
+// A job gets the environment of its submission, which Berth's variables and the job's own overrule.
+func TestEnvironmentOfTheSubmission(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	if _, err := exec.LookPath("bash"); err != nil {
+		t.Skip("needs bash")
+	}
+	k := b.rank("bash\x00-c\x00env; twice well", func(r *runner.Record) {
+		r.Job.Spec.Argv, r.GPUs = true, []runner.GPU{{ID: "GPU-b", Index: 2}}
+		r.Job.SubmitEnv, r.Job.Env = true, []byte("MINE=own")
+	}).start()
+	k.exit()
+	out := "\n" + k.output(runner.StdoutFile)
+	for _, want := range []string{"HOME=/users/ann", "MINE=own", "CUDA_VISIBLE_DEVICES=2", "well well"} {
+		if !strings.Contains(out, "\n"+want+"\n") {
+			t.Errorf("the job does not find %s in:%s", want, out)
+		}
+	}
+}
+
+// A rank of several finds an address book with the secret of its attempt, which only its account can read. The secret is in no
+// environment.
+func TestAddressBook(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	k := b.rank(`cat "$BERTH_GANG"; env | grep -i abcd; stat -c %a "$BERTH_GANG" >&2`, inGang).start()
+	k.exit()
+	var book runner.AddressBook
+	if err := json.Unmarshal([]byte(k.output(runner.StdoutFile)), &book); err != nil {
+		t.Fatalf("%v in %s", err, k.output(runner.StdoutFile))
+	}
+	if book.Secret != "abcd" || book.Rank != 1 || len(book.Ranks) != 2 || book.Ranks[0] != (runner.RankOnNode{Rank: 0, Node: "n0", Address: "10.0.0.1", Port: 4242}) {
+		t.Errorf("the rank finds %+v", book)
+	}
+	if mode := k.output(runner.StderrFile); mode != "600\n" {
+		t.Errorf("the mode of the address book is %s", mode)
+	}
+	alone := b.rank(`echo "${BERTH_GANG-none}"`, plain).start()
+	alone.exit()
+	if out := alone.output(runner.StdoutFile); out != "none\n" {
+		t.Errorf("a single rank finds %s", out)
+	}
+}
+
+// Under an account the job can read the address book, and the environment of the submission is the job's.
+func TestAddressBookUnderAnAccount(t *testing.T) {
+	t.Parallel()
+	b := isolated(t, unchanged)
+	k := b.rank(`cat "$BERTH_GANG" > /dev/null && stat -c '%a %U' "$BERTH_GANG"; echo $HOME; ls "$BERTH_FOLDER/../environment" 2>/dev/null`, func(r *runner.Record) {
+		ada(r)
+		inGang(r)
+		r.Job.SubmitEnv = true
+	}).start()
+	k.exit()
+	if out := k.output(runner.StdoutFile); out != "600 "+stranger+"\n/users/ann\n" {
+		t.Errorf("it found %s%s", out, k.output(runner.StderrFile))
+	}
+	if !exists(t, k.f.Book()) {
+		t.Errorf("%s is not there", k.f.Book())
+	}
+}
