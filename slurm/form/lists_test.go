@@ -37,10 +37,10 @@ func TestGPUs(t *testing.T) {
 		"a100|h10:1": `"a100|h10:1" has no valid model of GPUs: letters, digits and ._-+ only, at most 64`,
 	})
 	for g, want := range map[GPUs][2]string{
-		{Model: "nvidia_a100_80gb-PCIe", Count: 2}:        {"nvidia a100 80gb pcie", "nvidia_a100_80gb-PCIe:2"},
-		{Model: "a100", Profile: "3g.20gb", Count: 1}:     {"a100 mig 3g.20gb", "a100_3g.20gb:1"},
-		{Count: 4}:                                        {"", "4"},
-		{Profile: "1g.5gb", Count: 1}:                     {"mig 1g.5gb", "1g.5gb:1"},
+		{Model: "nvidia_a100_80gb-PCIe", Count: 2}:    {"nvidia a100 80gb pcie", "nvidia_a100_80gb-PCIe:2"},
+		{Model: "a100", Profile: "3g.20gb", Count: 1}: {"a100 mig 3g.20gb", "a100_3g.20gb:1"},
+		{Count: 4}:                    {"", "4"},
+		{Profile: "1g.5gb", Count: 1}: {"mig 1g.5gb", "1g.5gb:1"},
 		{Model: "a100-sxm4-80gb", Profile: "", Count: 16}: {"a100 sxm4 80gb", "a100-sxm4-80gb:16"},
 	} {
 		if g.Words() != want[0] || g.String() != want[1] {

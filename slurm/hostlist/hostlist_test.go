@@ -52,7 +52,7 @@ func TestExpandErrors(t *testing.T) {
 		"n[0-999]m[0-999]":       `node list: with "n[0-999]m[0-999]" there are more than 65536 names`,
 		"n[1234567890123456789]": `node list: "1234567890123456789" in "n[1234567890123456789]" must be a number or a range such as 1-8`,
 		"n[0-65535," + strings.Repeat("0-65535,", 9) + "1]": `node list: with "n[0-65535,0-65535,0-65535,0-65535,0-65535,0-65535,0-65535,0-6553..." there are more than 65536 names`,
-		strings.Repeat("x", 80) + "[0-60000]":              `node list: the names are longer than 4194304 bytes`,
+		strings.Repeat("x", 80) + "[0-60000]":               `node list: the names are longer than 4194304 bytes`,
 	} {
 		_, err := Expand(list)
 		if err == nil || err.Error() != want || !errors.Is(err, ErrList) {
