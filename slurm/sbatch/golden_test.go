@@ -91,7 +91,7 @@ func meaning(file string, script []byte) string {
 		fmt.Fprintf(&b, "arguments: %q\n", job.Arguments)
 	}
 	write(&b, "option ", "", reflect.ValueOf(job.Options))
-	l, err := job.Options.Layout()
+	l, err := job.Layout()
 	if err != nil {
 		return b.String() + "error of the layout: " + err.Error() + "\n"
 	}

@@ -1,8 +1,10 @@
 package sbatch
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/berth-gpu/berth/slurm/form"
 )
@@ -62,6 +64,10 @@ const maxNodes = 65_536
 // lower the number of nodes, with a warning. An error says which options contradict each other.
 func (o *Options) Layout() (Layout, error) {
 	d := &derivation{o: o, tasks: o.Tasks, perNode: o.TasksPerNode}
+	if n := o.hardwareTasks(); n > 0 {
+		d.perNode = n
+		d.Warnings = append(d.Warnings, fmt.Sprintf("each node has %d tasks, by the sockets, cores and threads that are asked for; --ntasks sets another number", n))
+	}
 	for _, step := range []func() error{d.readNodes, d.readGPUs, d.tasksOfGPUs, d.nodesOfTasks, d.countTasks, d.countGPUs, d.countCores, d.countMemory} {
 		if err := step(); err != nil {
 			return Layout{}, err
@@ -70,6 +76,29 @@ func (o *Options) Layout() (Layout, error) {
 	d.WholeNodes = o.Exclusive == WholeNodes
 	d.SameUser = o.Exclusive == SameUserNodes
 	return d.Layout, nil
+}
+
+// Layout derives what the job needs (see [Options.Layout]). The error says where the option was given.
+func (j *Job) Layout() (Layout, error) {
+	l, err := j.Options.Layout()
+	var e *Error
+	if !errors.As(err, &e) || e.Where != "" {
+		return l, err
+	}
+	placed := *e
+	for _, g := range among(j.Given, []string{strings.TrimPrefix(e.Option, "--")}) {
+		placed.Where = g.Where
+	}
+	return l, &placed
+}
+
+// hardwareTasks returns the tasks of a node that follow from sockets, cores and threads: with --nodes and without
+// a number of tasks. Otherwise it returns 0.
+func (o *Options) hardwareTasks() int {
+	if o.Nodes.Min == 0 || o.Nodes.Min != o.Nodes.Max || o.Tasks+o.TasksPerNode+o.TasksPerGPU > 0 || o.Sockets+o.CoresPerSocket+o.ThreadsPerCore == 0 {
+		return 0
+	}
+	return times(times(max(o.Sockets, 1), max(o.CoresPerSocket, 1)), max(o.ThreadsPerCore, 1))
 }
 
 // derivation is a layout in the making.
@@ -170,7 +199,7 @@ func (d *derivation) countTasks() error {
 		if len(d.o.Nodelist) > 0 {
 			return contradiction("--ntasks", "%d tasks cannot run on %d nodes (--nodelist): name fewer nodes, or ask for more tasks", d.tasks, d.NodesMin)
 		}
-		d.Warnings = append(d.Warnings, fmt.Sprintf("%d tasks cannot run on %d nodes (--ntasks, --nodes): the job has %d", d.tasks, d.NodesMin, d.tasks))
+		d.Warnings = append(d.Warnings, fmt.Sprintf("%d tasks cannot run on %d nodes (--ntasks, --nodes): the job has %d nodes", d.tasks, d.NodesMin, d.tasks))
 		d.NodesMin = d.tasks
 	}
 	d.NodesMax = min(d.NodesMax, d.tasks)

@@ -29,16 +29,18 @@ type Options struct {
 	Deadline form.Moment
 	Signal   form.Warning // without a signal: not given
 
-	Nodes        form.NodeCount // Min 0: not given
-	Tasks        int
-	TasksPerNode int
-	TasksPerGPU  int
-	CPUsPerTask  int
-	CPUsPerGPU   int
-	MinCPUs      int
-	Sockets      int // of each node
-	Overcommit   bool
-	Distribution Distribution
+	Nodes          form.NodeCount // Min 0: not given
+	Tasks          int
+	TasksPerNode   int
+	TasksPerGPU    int
+	CPUsPerTask    int
+	CPUsPerGPU     int
+	MinCPUs        int
+	Sockets        int // of each node
+	CoresPerSocket int
+	ThreadsPerCore int
+	Overcommit     bool
+	Distribution   Distribution
 
 	GPUs          GPUs
 	GPUsPerNode   GPUs

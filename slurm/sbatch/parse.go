@@ -193,9 +193,14 @@ func notesOf(o *Options, given []Given, x *index) []Note {
 			notes = append(notes, Note{Option: g.Option, Text: "no effect: " + option.Text})
 		case g.Option == "gres" && len(o.Gres.Others) > 0:
 			notes = append(notes, Note{Option: g.Option, Text: "no effect of " + strings.Join(o.Gres.Others, ",") + ": Berth knows no resources but GPUs"})
-		case g.Option == "sockets-per-node" && !o.GPUsPerSocket.Given:
-			notes = append(notes, Note{Option: g.Option, Text: "no effect: it counts with --gpus-per-socket only"})
+		case hardware(g.Option) && o.hardwareTasks() == 0 && (g.Option != "sockets-per-node" || !o.GPUsPerSocket.Given):
+			notes = append(notes, Note{Option: g.Option, Text: "no effect: Berth limits how many cores a job uses, and chooses none"})
 		}
 	}
 	return notes
+}
+
+// hardware reports whether an option is about sockets, cores and threads.
+func hardware(option string) bool {
+	return slices.ContainsFunc(socketOptions(), func(o Option) bool { return o.Name == option })
 }

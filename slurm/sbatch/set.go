@@ -189,6 +189,27 @@ func setDistribution(o *Options, value string, _ time.Time) error {
 	return nil
 }
 
+// setNodeInfo reads SOCKETS[:CORES[:THREADS]]; * stands for any number, and of a range the least number counts.
+func setNodeInfo(o *Options, value string, _ time.Time) error {
+	parts := strings.Split(value, ":")
+	to := []*int{&o.Sockets, &o.CoresPerSocket, &o.ThreadsPerCore}
+	if len(parts) > len(to) {
+		return fmt.Errorf("%q has more than three numbers: write SOCKETS:CORES:THREADS", value)
+	}
+	for i, part := range parts {
+		if part == "*" {
+			continue
+		}
+		least, _, _ := strings.Cut(part, "-")
+		n, err := form.ParseCount(least, 1)
+		if err != nil {
+			return err
+		}
+		*to[i] = n
+	}
+	return nil
+}
+
 func setExclusive(o *Options, value string, _ time.Time) error {
 	switch value {
 	case "":

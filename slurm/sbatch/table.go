@@ -84,11 +84,6 @@ func sizeOptions() []Option {
 			Text: "cores of each node at least", set: count(func(o *Options) *int { return &o.MinCPUs }),
 		},
 		{
-			Name: "sockets-per-node", Takes: TakesValue, Form: "N",
-			Text: "with --gpus-per-socket: how many sockets each node has; else it has no effect",
-			set:  count(func(o *Options) *int { return &o.Sockets }),
-		},
-		{
 			Name: "tres-per-task", Takes: TakesValue, Form: "cpu:N,gres/gpu:[MODEL:]N", Env: env("TRES_PER_TASK"),
 			Text: "the same as --cpus-per-task and --gpus-per-task", set: setTresPerTask,
 		},
@@ -100,6 +95,24 @@ func sizeOptions() []Option {
 			Name: "exclusive", Takes: TakesOptional, Form: "[user]", Env: env("EXCLUSIVE"),
 			Text: "whole nodes, which no other job (user: no other user's job) shares; without an option for GPUs all GPUs of each node", set: setExclusive,
 		},
+	}
+}
+
+// socketOptions returns what Slurm asks of a node's hardware. Berth chooses no sockets, cores and threads; what is left is that
+// they count tasks and GPUs.
+func socketOptions() []Option {
+	const counts = "with --nodes and without a number of tasks: each node has this many tasks, times those of the other options of this kind; else it has no effect"
+	return []Option{
+		{
+			Name: "sockets-per-node", Takes: TakesValue, Form: "N", Text: counts + "; with --gpus-per-socket: how many sockets each node has",
+			set: count(func(o *Options) *int { return &o.Sockets }),
+		},
+		{Name: "cores-per-socket", Takes: TakesValue, Form: "N", Text: counts, set: count(func(o *Options) *int { return &o.CoresPerSocket })},
+		{
+			Name: "threads-per-core", Takes: TakesValue, Form: "N", Env: env("THREADS_PER_CORE"), Text: counts,
+			set: count(func(o *Options) *int { return &o.ThreadsPerCore }),
+		},
+		{Name: "extra-node-info", Short: 'B', Takes: TakesValue, Form: "SOCKETS[:CORES[:THREADS]]", Text: counts, set: setNodeInfo},
 	}
 }
 

@@ -53,10 +53,8 @@ func silentHardware() []Option {
 	)
 	return quiet([]Option{
 		{Name: "contiguous", Text: near},
-		{Name: "cores-per-socket", Takes: TakesValue, Form: "N", Text: cores},
 		{Name: "cpu-bind", Takes: TakesValue, Form: "KIND", Text: cores},
 		{Name: "cpu-freq", Takes: TakesValue, Form: "RATE", Text: power},
-		{Name: "extra-node-info", Short: 'B', Takes: TakesValue, Form: "SOCKETS[:CORES[:THREADS]]", Text: cores},
 		{Name: "gpu-bind", Takes: TakesValue, Form: "KIND", Env: env("GPU_BIND"), Text: "a task sees all GPUs of its node, or its own with --gpus-per-task"},
 		{Name: "gpu-freq", Takes: TakesValue, Form: "RATE", Env: env("GPU_FREQ"), Text: power},
 		{Name: "gres-flags", Takes: TakesValue, Form: "LIST", Env: env("GRES_FLAGS"), Text: near},
@@ -69,7 +67,6 @@ func silentHardware() []Option {
 		{Name: "resv-ports", Takes: TakesOptional, Form: "[N]", Text: "a job gets a free port in any case"},
 		{Name: "segment", Takes: TakesValue, Form: "N", Text: near},
 		{Name: "switches", Takes: TakesValue, Form: "N[@TIME]", Env: env("REQ_SWITCH"), Text: near},
-		{Name: "threads-per-core", Takes: TakesValue, Form: "N", Env: env("THREADS_PER_CORE"), Text: cores},
 		{Name: "tres-bind", Takes: TakesValue, Form: "LIST", Env: env("TRES_BIND"), Text: "a task sees all GPUs of its node, or its own with --gpus-per-task"},
 	})
 }
