@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/berth-gpu/berth/slurm/form"
@@ -63,7 +64,7 @@ const maxNodes = 65_536
 // times those of a task, without an option for GPUs there are none, and --exclusive without one means all. Fewer tasks than nodes
 // lower the number of nodes, with a warning. An error says which options contradict each other.
 func (o *Options) Layout() (Layout, error) {
-	d := &derivation{o: o, tasks: o.Tasks, perNode: o.TasksPerNode}
+	d := &derivation{o: o, tasks: o.Tasks, perNode: o.TasksPerNode, perNodeBy: "--ntasks-per-node"}
 	if n := o.hardwareTasks(); n > 0 {
 		d.perNode = n
 		d.Warnings = append(d.Warnings, fmt.Sprintf("each node has %d tasks, by the sockets, cores and threads that are asked for; --ntasks sets another number", n))
@@ -109,6 +110,8 @@ type derivation struct {
 	fixed   bool // the number of nodes is known
 	tasks   int  // in all; 0: not given
 	perNode int  // tasks of each node; 0: not given
+
+	perNodeBy string // the options that perNode comes from
 
 	gpusGiven  bool // some option for GPUs was given
 	gpusNode   int  // -1: not given
@@ -199,19 +202,27 @@ func (d *derivation) countTasks() error {
 		if len(d.o.Nodelist) > 0 {
 			return contradiction("--ntasks", "%d tasks cannot run on %d nodes (--nodelist): name fewer nodes, or ask for more tasks", d.tasks, d.NodesMin)
 		}
-		d.Warnings = append(d.Warnings, fmt.Sprintf("%d tasks cannot run on %d nodes (--ntasks, --nodes): the job has %d nodes", d.tasks, d.NodesMin, d.tasks))
+		d.Warnings = append(d.Warnings, fmt.Sprintf("%d tasks cannot run on %d nodes (--ntasks, --nodes): the job has %s", d.tasks, d.NodesMin, nodes(d.tasks)))
 		d.NodesMin = d.tasks
 	}
 	d.NodesMax = min(d.NodesMax, d.tasks)
 	if !d.NodesOpen && d.perNode > 0 && d.tasks > times(d.perNode, d.NodesMax) {
-		return contradiction("--ntasks", "%d tasks do not fit on %d nodes with --ntasks-per-node=%d: ask for %d nodes, or for more tasks on each",
-			d.tasks, d.NodesMax, d.perNode, over(d.tasks, d.perNode))
+		return contradiction("--ntasks", "%d tasks do not fit on %s with %d on each (%s): ask for %s, or for more tasks on each",
+			d.tasks, nodes(d.NodesMax), d.perNode, d.perNodeBy, nodes(over(d.tasks, d.perNode)))
 	}
 	d.TasksPerNode = d.tasks
 	if !d.NodesOpen {
 		d.TasksPerNode = over(d.tasks, d.NodesMax)
 	}
 	return nil
+}
+
+// nodes writes a number of nodes.
+func nodes(n int) string {
+	if n == 1 {
+		return "1 node"
+	}
+	return strconv.Itoa(n) + " nodes"
 }
 
 // bounded refuses a product that is too large.

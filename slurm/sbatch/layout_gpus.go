@@ -85,7 +85,7 @@ func (d *derivation) tasksOfGPUs() error {
 			return contradiction("--gpus-per-task", "%d GPUs of a node (%s) are no multiple of %d", d.gpusNode, d.nodeOption, n)
 		}
 		if d.perNode == 0 {
-			d.perNode = d.gpusNode / n
+			d.perNode, d.perNodeBy = d.gpusNode/n, d.nodeOption+", --gpus-per-task"
 		}
 	}
 	if d.tasks == 0 && d.perNode == 0 && !d.fixed {
@@ -105,7 +105,7 @@ func (d *derivation) tasksPerGPU(n int) error {
 		}
 		d.tasks = tasks
 	case d.gpusNode >= 0:
-		d.perNode = times(d.gpusNode, n)
+		d.perNode, d.perNodeBy = times(d.gpusNode, n), d.nodeOption+", "+option
 	case d.tasks > 0:
 		if d.tasks%n != 0 {
 			return contradiction(option, "%d tasks (--ntasks) are no multiple of %d", d.tasks, n)
