@@ -46,6 +46,10 @@ func TestConstraint(t *testing.T) {
 			t.Errorf("%q has the alternatives %v, %v; want %s", text, all, err, want[2])
 		}
 	}
+}
+
+func TestConstraintErrors(t *testing.T) {
+	t.Parallel()
 	const end = "; write features such as a100, a&b, a|b or [a|b]"
 	refused(t, ParseConstraint, map[string]string{
 		"":     `"" is no constraint: the text ends where a feature is expected` + end,

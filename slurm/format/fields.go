@@ -1,7 +1,10 @@
 package format
 
 // SqueueFields returns the columns of squeue.
-func SqueueFields() []Field {
+func SqueueFields() []Field { return append(squeueLetters(), squeueNames()...) }
+
+// squeueLetters returns the columns that have a letter and a name.
+func squeueLetters() []Field {
 	return []Field{
 		{Key: "account", Letter: 'a', Names: []string{"Account"}, Title: "ACCOUNT"},
 		{Key: "jobid", Letter: 'A', Names: []string{"JobID"}, Title: "JOBID"},
@@ -55,6 +58,12 @@ func SqueueFields() []Field {
 		{Key: "schednodes", Letter: 'Y', Names: []string{"SchedNodes"}, Title: "SCHEDNODES"},
 		{Key: "sct", Letter: 'z', Names: []string{"SCT"}, Title: "S:C:T"},
 		{Key: "workdir", Letter: 'Z', Names: []string{"WorkDir"}, Title: "WORK_DIR"},
+	}
+}
+
+// squeueNames returns the columns that have a name only.
+func squeueNames() []Field {
+	return []Field{
 		{Key: "stdout", Names: []string{"STDOUT"}, Title: "STDOUT"},
 		{Key: "stderr", Names: []string{"STDERR"}, Title: "STDERR"},
 		{Key: "stdin", Names: []string{"STDIN"}, Title: "STDIN"},
