@@ -208,15 +208,14 @@ func (f Format) fitted(header bool, rows []func(key string) string) []Column {
 func (f Format) line(b *strings.Builder, columns []Column, value func(Column) string) {
 	b.WriteString(f.Prefix)
 	for i, c := range columns {
-		switch {
-		case f.style.delimiter == "":
+		if f.style.delimiter == "" {
 			b.WriteString(f.cell(value(c), c))
 			b.WriteString(c.Suffix)
-		default:
-			b.WriteString(value(c))
-			if f.style.trailing || i < len(columns)-1 {
-				b.WriteString(f.style.delimiter)
-			}
+			continue
+		}
+		b.WriteString(value(c))
+		if f.style.trailing || i < len(columns)-1 {
+			b.WriteString(f.style.delimiter)
 		}
 	}
 	b.WriteByte('\n')

@@ -92,8 +92,8 @@ func directives(script []byte) (all []directive, foreign int, err error) {
 		if d.words, d.cut, err = split(rest); err != nil {
 			return nil, 0, &Error{Where: d.where(), Problem: err.Error()}
 		}
-		for _, word := range d.words {
-			if word == ":" || word == "hetjob" || word == "packjob" {
+		for i, word := range d.words {
+			if word == ":" || i == 0 && (word == "hetjob" || word == "packjob") {
 				return nil, 0, &Error{Where: d.where(), Problem: heterogeneous(word)}
 			}
 		}

@@ -145,7 +145,7 @@ func (x *index) fromEnv(env func(string) (string, bool)) []Given {
 			if o.Takes == TakesNone && o.Name != "verbose" {
 				value = ""
 			}
-			all = append(all, Given{Option: o.Name, Value: value, Where: "the variable " + name, option: o})
+			all = append(all, Given{Option: o.Name, Value: value, Where: "the variable " + name})
 			break
 		}
 	}

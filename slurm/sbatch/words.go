@@ -11,8 +11,6 @@ type Given struct {
 	Option string // long name, without --
 	Value  string
 	Where  string // such as "line 4 of the script", "the variable SBATCH_QOS" or "the command line"
-
-	option *Option
 }
 
 // commandLine is Given.Where of the command line.
@@ -37,11 +35,6 @@ func ParseCommand(args []string) (Command, error) {
 	c := Command{Given: given}
 	for _, g := range given {
 		c.Wrap = c.Wrap || g.Option == "wrap"
-	}
-	for _, word := range args[:len(args)-len(rest)] {
-		if word == ":" {
-			return Command{}, &Error{Where: commandLine, Problem: heterogeneous(word)}
-		}
 	}
 	if len(rest) == 0 {
 		return c, nil
@@ -115,7 +108,7 @@ func (x *index) parseLong(words []string) (Given, []string, error) {
 	case o.Takes == TakesValue && !joined:
 		value, words = words[0], words[1:]
 	}
-	return Given{Option: o.Name, Value: value, option: o}, words, nil
+	return Given{Option: o.Name, Value: value}, words, nil
 }
 
 func noValue(o *Option) error {
@@ -143,7 +136,7 @@ func (x *index) parseShort(words []string) ([]Given, []string, error) {
 			return nil, nil, &Error{Option: "-" + letters[:1], Problem: "there is no such option of sbatch; sbatch --help lists all"}
 		}
 		letters = letters[1:]
-		g := Given{Option: o.Name, option: o}
+		g := Given{Option: o.Name}
 		switch {
 		case o.Takes == TakesNone:
 			given = append(given, g)
