@@ -37,7 +37,19 @@ func schedRooms(more ...string) []string {
 
 // Rooms returns the packages of the repository from the lowest level up.
 func Rooms() []Room {
-	return slices.Concat(stateFloor(), clusterFloor(), apiFloor(), nodeFloor(), cmdFloor())
+	return slices.Concat(stateFloor(), slurmFloor(), clusterFloor(), apiFloor(), nodeFloor(), cmdFloor())
+}
+
+// slurmFloor returns the rooms that know Slurm's words. They are pure and small: a client that has nothing else links them.
+func slurmFloor() []Room {
+	return []Room{
+		{Path: "slurm/hostlist", Level: 0, Bare: true},
+		{Path: "slurm/form", Level: 1, Bare: true},
+		{Path: "slurm/filename", Level: 0, Bare: true},
+		{Path: "slurm/format", Level: 0, Bare: true},
+		{Path: "slurm/environ", Level: 1, Bare: true, May: []string{"slurm/hostlist"}},
+		{Path: "slurm/sbatch", Level: 2, Bare: true, May: []string{"slurm/hostlist", "slurm/form"}},
+	}
 }
 
 func stateFloor() []Room {
@@ -290,7 +302,7 @@ func (l Library) holds(room string, test bool) bool {
 // TopFolders lists the folders that the repository's root may hold, in addition to
 // hidden ones.
 func TopFolders() []string {
-	return []string{"cmd", "fsm", "cluster", "node", "httpapi", "deploy", "test", "docs", "trust"}
+	return []string{"cmd", "fsm", "cluster", "node", "httpapi", "deploy", "test", "docs", "trust", "slurm"}
 }
 
 // roomOf finds the room of a folder that holds Go files.

@@ -1,0 +1,156 @@
+// Package sbatch understands the scripts and the options of Slurm's sbatch: it reads #SBATCH lines, SBATCH_*
+// variables and the words of a command line, and derives what a job needs as Slurm derives it. It runs nothing and
+// reads no file. One table holds all options ([Table]); docs/slurm.md lists them.
+//
+//	option.go    the types of the table
+//	table*.go    the table, by subject
+//	options.go   the typed values of the options
+//	set*.go      how a value becomes typed
+//	lex.go       #SBATCH lines and their words
+//	words.go     words as options
+//	parse.go     everything together, with the precedence of the three sources
+//	layout*.go   nodes, tasks, cores, memory and GPUs
+package sbatch
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// Takes says whether an option has a value.
+type Takes int
+
+// What an option takes.
+const (
+	TakesNone     Takes = iota
+	TakesValue          // --name=value, --name value, -nvalue, -n value
+	TakesOptional       // --name, --name=value, -n, -nvalue
+)
+
+// Effect says what becomes of an option.
+type Effect int
+
+// The effects of options.
+const (
+	Used     Effect = iota
+	NoEffect        // accepted; a note says why it has no effect
+	Refused         // it would change the meaning of the job, and Berth has no counterpart
+)
+
+// String returns the effect in words.
+func (e Effect) String() string {
+	switch e {
+	case NoEffect:
+		return "no effect"
+	case Refused:
+		return "refused"
+	case Used:
+	}
+	return "used"
+}
+
+// Option is one option of sbatch.
+type Option struct {
+	Name   string   // long name, without --
+	Others []string // other long names of the same option
+	Short  byte     // letter, or 0
+	Takes  Takes
+	Form   string   // form of its value, such as N or LIST
+	Env    []string // input variables; the first that is set counts
+	Effect Effect
+	Text   string // what it does; or why it has no effect; or why it is refused
+	Remedy string // of a refused one: what to do instead
+
+	set func(o *Options, value string, now time.Time) error // nil: nothing to keep
+}
+
+// Table returns all options of sbatch, in the order of the documentation.
+func Table() []Option {
+	return slices.Concat(jobOptions(), sizeOptions(), socketOptions(), gpuOptions(), memoryOptions(), placeOptions(), timeOptions(), fileOptions(),
+		environmentOptions(), endOptions(), replyOptions(), containerOptions(), silentOptions(), silentHardware(), refusedOptions())
+}
+
+// names returns all long names of an option.
+func (o *Option) names() []string { return append([]string{o.Name}, o.Others...) }
+
+// Spelling returns the option as users write it, such as --nodes.
+func (o *Option) Spelling() string { return "--" + o.Name }
+
+// index finds options by their names.
+type index struct {
+	all   []Option
+	short map[byte]*Option
+	long  map[string]*Option
+}
+
+func newIndex() *index {
+	x := &index{all: Table(), short: map[byte]*Option{}, long: map[string]*Option{}}
+	for i := range x.all {
+		o := &x.all[i]
+		for _, name := range o.names() {
+			x.long[name] = o
+		}
+		if o.Short != 0 {
+			x.short[o.Short] = o
+		}
+	}
+	return x
+}
+
+// find returns the option with a long name, or the only one whose name begins with it. Otherwise it returns the
+// names that begin with it, in order.
+func (x *index) find(name string) (*Option, []string) {
+	if o := x.long[name]; o != nil {
+		return o, nil
+	}
+	var found *Option
+	var names []string
+	for i := range x.all {
+		for _, full := range x.all[i].names() {
+			if strings.HasPrefix(full, name) {
+				found = &x.all[i]
+				names = append(names, "--"+full)
+			}
+		}
+	}
+	slices.Sort(names)
+	if len(names) == 1 {
+		return found, nil
+	}
+	return nil, names
+}
+
+// near returns the name that differs least from a wrong one, if it differs little.
+func (x *index) near(name string) string {
+	best, least := "", max(len(name)/3, 1)+1
+	for i := range x.all {
+		for _, full := range x.all[i].names() {
+			if n := distance(name, full); n < least {
+				best, least = full, n
+			}
+		}
+	}
+	return best
+}
+
+// distance counts the characters to insert, remove or replace between two words.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

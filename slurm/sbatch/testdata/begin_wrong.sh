@@ -1,0 +1,4 @@
+#!/bin/bash
+#SBATCH --begin=soon
+
+srun python train.py --config conf/base.yaml

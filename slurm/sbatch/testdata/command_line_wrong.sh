@@ -1,0 +1,6 @@
+#!/bin/bash
+#SBATCH --gpus=1
+
+srun python train.py --config conf/base.yaml
+
+#: args --gpus=x train.sh

@@ -1,0 +1,4 @@
+#!/bin/bash
+#SBATCH -C a100|h100 --gpus=1
+
+srun python train.py --config conf/base.yaml

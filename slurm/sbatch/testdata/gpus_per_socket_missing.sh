@@ -1,0 +1,4 @@
+#!/bin/bash
+#SBATCH --gpus-per-socket=2
+
+srun python train.py --config conf/base.yaml

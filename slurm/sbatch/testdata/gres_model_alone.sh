@@ -1,0 +1,5 @@
+#!/bin/bash
+#SBATCH --gres=gpu:v100
+#SBATCH --time=1:00:00
+
+srun python train.py --config conf/base.yaml

@@ -1,0 +1,5 @@
+#!/bin/bash
+#SBATCH -N 1 --gpus-per-node=4 -c 16
+#SBATCH --mem-per-cpu=2000
+
+srun python train.py --config conf/base.yaml

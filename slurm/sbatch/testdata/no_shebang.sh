@@ -1,0 +1,2 @@
+#SBATCH --gpus=1
+python train.py

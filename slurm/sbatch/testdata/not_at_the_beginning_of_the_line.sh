@@ -1,0 +1,5 @@
+#!/bin/bash
+ #SBATCH --gpus=8
+#SBATCH --gpus=1
+
+srun python train.py --config conf/base.yaml

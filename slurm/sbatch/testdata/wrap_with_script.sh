@@ -1,0 +1,2 @@
+#!/bin/bash
+#: args --wrap "python train.py" train.sh
