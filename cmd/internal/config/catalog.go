@@ -14,11 +14,7 @@ type table struct {
 }
 
 func newTable(rows []Setting) *table {
-	t := &table{rows: rows, index: map[string]int{}, others: map[string][]Other{}, sections: map[string]bool{}}
-	for i := range rows {
-		t.index[rows[i].Name] = i
-		t.open(rows[i].Name)
-	}
+	t := plainTable(rows)
 	for _, o := range otherNames() {
 		if o.Name != "" {
 			t.others[o.Name] = append(t.others[o.Name], o)
@@ -27,6 +23,16 @@ func newTable(rows []Setting) *table {
 		if o.Env != "" {
 			t.others[o.Env] = append(t.others[o.Env], o)
 		}
+	}
+	return t
+}
+
+// plainTable returns a table without the names of other services.
+func plainTable(rows []Setting) *table {
+	t := &table{rows: rows, index: map[string]int{}, others: map[string][]Other{}, sections: map[string]bool{}}
+	for i := range rows {
+		t.index[rows[i].Name] = i
+		t.open(rows[i].Name)
 	}
 	return t
 }
