@@ -151,7 +151,7 @@ func write(t *testing.T, path, text string) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, []byte(text), 0o755); err != nil { //nolint:gosec // a program
+	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -180,7 +180,7 @@ func TestBerthBecomesBerthd(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, program := range []string{berth, link} {
-			cmd := exec.Command(program, "server", "--http", "a b", "-x") //nolint:gosec // a copy of the binary
+			cmd := exec.Command(program, "server", "--http", "a b", "-x")
 			cmd.Env = []string{"PATH=relative::" + filepath.Join(folder, "elsewhere"), "OTHER=here"}
 			out, _ := cmd.CombinedOutput()
 			want := path + " [server --http a b -x] " + version + " here\n"
@@ -199,7 +199,7 @@ func TestWithoutBerthd(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := func(args ...string) (string, int) {
-		cmd := exec.Command(berth, args...) //nolint:gosec // a copy of the binary
+		cmd := exec.Command(berth, args...)
 		cmd.Env = []string{"PATH=relative:/none"}
 		out, _ := cmd.CombinedOutput()
 		return string(out), cmd.ProcessState.ExitCode()

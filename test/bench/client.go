@@ -60,7 +60,7 @@ func (s *setup) callersOfClient(ctx context.Context) []*caller {
 		return list
 	}
 	slurm := &caller{name: "sbatch", program: path, version: []string{"--version"}, submit: []string{"--hold", "--parsable", "--output=/dev/null", "--wrap", "true"}}
-	if out, err := exec.CommandContext(ctx, path, slurm.submit...).CombinedOutput(); err != nil { //nolint:gosec // Slurm's own program
+	if out, err := exec.CommandContext(ctx, path, slurm.submit...).CombinedOutput(); err != nil {
 		s.say("client: sbatch does not work here: %v: %s", err, strings.TrimSpace(string(out)))
 		return list
 	}
