@@ -14,6 +14,9 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
 // clients are the programs whose calls are compared: that of this version, that of another one, and Slurm's.
@@ -28,7 +31,8 @@ type caller struct {
 	name    string
 	program string // its path
 	version []string
-	submit  []string // the arguments of a submission; nil: it submits nothing
+	submit  []string                    // the arguments of a submission; nil: it submits nothing
+	direct  func(context.Context) error // a submission of this process over an open connection, in place of a program; may be nil
 	results []called
 }
 
@@ -70,9 +74,10 @@ func (s *setup) callersOfClient(ctx context.Context) []*caller {
 // measureClient measures what a call of the program costs: alone, with one submission, and many at once, against a cluster
 // of berth dev whose scheduler is stopped.
 func measureClient(ctx context.Context, s *setup) (t *table, err error) {
-	if s.program, err = filepath.Abs(s.program); err != nil {
+	if err := s.install(); err != nil {
 		return nil, err
 	}
+	defer func() { err = errors.Join(err, os.RemoveAll(filepath.Dir(s.program))) }()
 	address, stop, err := s.startDev(ctx)
 	if err != nil {
 		return nil, err
@@ -84,7 +89,15 @@ func measureClient(ctx context.Context, s *setup) (t *table, err error) {
 	if out, err := exec.CommandContext(ctx, s.program, "orchestrator", "stop").CombinedOutput(); err != nil { //nolint:gosec // as it was called
 		return nil, fmt.Errorf("berth orchestrator stop: %w: %s", err, out)
 	}
-	list := s.callersOfClient(ctx)
+	open, err := client.New(client.Options{Addresses: []string{address}})
+	if err != nil {
+		return nil, err
+	}
+	defer open.Close()
+	list := append(s.callersOfClient(ctx), &caller{name: "no process: an open connection", submit: []string{}, direct: func(ctx context.Context) error {
+		_, err := open.Submit(ctx, &wire.Submit{Args: []string{"true"}, User: "bench"}, "")
+		return err
+	}})
 	for n := range s.runs {
 		for _, c := range list {
 			s.say("client: %s, run %d of %d", c.name, n+1, s.runs)
@@ -94,6 +107,32 @@ func measureClient(ctx context.Context, s *setup) (t *table, err error) {
 		}
 	}
 	return clientTable(s, list)
+}
+
+// install copies the programs to a folder of the run, and goes on with the copies. A file that the linker has just written
+// lies in small pieces in the kernel's cache, and starts more slowly than an installed file.
+func (s *setup) install() error {
+	folder, err := os.MkdirTemp(s.dir, "client-bin-")
+	if err != nil {
+		return err
+	}
+	if folder, err = filepath.Abs(folder); err != nil {
+		return err
+	}
+	copied := func(from, name string) error {
+		text, err := os.ReadFile(from) //nolint:gosec // a program that is named by the caller
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(folder, name), text, 0o755) //nolint:gosec // a program
+	}
+	err = errors.Join(copied(s.program, "berth"), copied(filepath.Join(filepath.Dir(s.program), "berthd"), "berthd"))
+	if s.before != "" {
+		err = errors.Join(err, copied(s.before, "berth-before"))
+		s.before = filepath.Join(folder, "berth-before")
+	}
+	s.program = filepath.Join(folder, "berth")
+	return err
 }
 
 // startDev starts a cluster of this version, and returns the address of its first peer.
@@ -139,8 +178,10 @@ func (s *setup) startDev(ctx context.Context) (address string, stop func() error
 // run is one run of one program.
 func (c *caller) run(ctx context.Context, s *setup) (err error) {
 	var r called
-	if r.version, r.versionCPU, err = c.sequence(ctx, s.calls, c.version); err != nil {
-		return err
+	if c.direct == nil {
+		if r.version, r.versionCPU, err = c.sequence(ctx, s.calls, c.version); err != nil {
+			return err
+		}
 	}
 	if c.submit != nil {
 		if r.one, r.submissionCPU, err = c.sequence(ctx, s.calls, c.submit); err != nil {
@@ -156,6 +197,11 @@ func (c *caller) run(ctx context.Context, s *setup) (err error) {
 
 // once runs the program once.
 func (c *caller) once(ctx context.Context, args []string) (took, cpu time.Duration, err error) {
+	if c.direct != nil {
+		began := time.Now()
+		err := c.direct(ctx)
+		return time.Since(began), 0, err
+	}
 	cmd := exec.CommandContext(ctx, c.program, args...) //nolint:gosec // the programs that are measured
 	began := time.Now()
 	err = cmd.Run()
@@ -239,13 +285,16 @@ func clientTable(s *setup, list []*caller) (*table, error) {
 		return fmt.Sprintf("%.2f", v/of)
 	}
 	for _, c := range list {
-		info, err := os.Stat(c.program)
-		if err != nil {
-			return nil, err
-		}
-		cells := []string{
-			c.name, fmt.Sprintf("%.1f", float64(info.Size())/1e6), spread(c.of(func(r called) float64 { return in(percentile(r.version, 50)) }), "%.2f"),
-			fmt.Sprintf("%.2f", median(c.of(func(r called) float64 { return in(r.versionCPU) }))),
+		cells := []string{c.name, "-", "-", "-"}
+		if c.direct == nil {
+			info, err := os.Stat(c.program)
+			if err != nil {
+				return nil, err
+			}
+			cells = []string{
+				c.name, fmt.Sprintf("%.1f", float64(info.Size())/1e6), spread(c.of(func(r called) float64 { return in(percentile(r.version, 50)) }), "%.2f"),
+				fmt.Sprintf("%.2f", median(c.of(func(r called) float64 { return in(r.versionCPU) }))),
+			}
 		}
 		if c.submit == nil {
 			t.add(append(cells, "-", "-", "-", "-", "-", "-")...)
