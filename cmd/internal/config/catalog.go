@@ -46,6 +46,12 @@ func (t *table) open(name string) {
 	}
 }
 
+// given reports whether a setting has a value that is not empty.
+func (l *Loaded) given(name string) bool {
+	row := l.table.row(name)
+	return row != nil && row.Value.Text() != ""
+}
+
 func (t *table) row(name string) *Setting {
 	if i, found := t.index[name]; found {
 		return &t.rows[i]

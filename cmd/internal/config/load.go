@@ -129,12 +129,6 @@ func (l *Loaded) apart() error {
 	return errors.Join(wrong...)
 }
 
-// given reports whether a setting has a value that is not empty.
-func (l *Loaded) given(name string) bool {
-	row := l.table.row(name)
-	return row != nil && row.Value.Text() != ""
-}
-
 // Within adds the name of the file to an error of a section's reader, "line 3: ...", or to several
 // that are joined.
 func (l *Loaded) Within(err error) error {
