@@ -25,6 +25,8 @@ type Login struct {
 	Token     string   `yaml:"token,omitempty"`
 
 	Generation uint64 `yaml:"generation,omitempty"` // the highest of the cluster that was seen
+
+	Authenticates bool `yaml:"authenticates,omitempty"` // the cluster asks for tokens, which it never stops to do
 }
 
 // Logins are the clusters that a user has logged in to, as files in a folder: NAME.yaml for each, and "current".
