@@ -86,7 +86,7 @@ func measureClient(ctx context.Context, s *setup) (t *table, err error) {
 	if err := os.Setenv("BERTH_ADDRESS", address); err != nil {
 		return nil, err
 	}
-	if out, err := exec.CommandContext(ctx, s.program, "orchestrator", "stop").CombinedOutput(); err != nil { //nolint:gosec // as it was called
+	if out, err := exec.CommandContext(ctx, s.program, "orchestrator", "stop").CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("berth orchestrator stop: %w: %s", err, out)
 	}
 	open, err := client.New(client.Options{Addresses: []string{address}})
@@ -120,11 +120,11 @@ func (s *setup) install() error {
 		return err
 	}
 	copied := func(from, name string) error {
-		text, err := os.ReadFile(from) //nolint:gosec // a program that is named by the caller
+		text, err := os.ReadFile(from)
 		if err != nil {
 			return err
 		}
-		return os.WriteFile(filepath.Join(folder, name), text, 0o755) //nolint:gosec // a program
+		return os.WriteFile(filepath.Join(folder, name), text, 0o755)
 	}
 	err = errors.Join(copied(s.program, "berth"), copied(filepath.Join(filepath.Dir(s.program), "berthd"), "berthd"))
 	if s.before != "" {
