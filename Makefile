@@ -3,11 +3,12 @@
 SHELL       := /usr/bin/env bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: build program demo dev test test-long hosts vm lint aims bench chaos fuzz notices clean help
+.PHONY: build program release demo dev test test-long hosts vm lint aims bench bench-client chaos fuzz notices clean help
 
 # How long and how much; each can be set on the command line: make fuzz FUZZTIME=5m
 PKGS      ?= ./...
 TESTFLAGS ?=
+BUILDFLAGS ?=
 DEMOFLAGS ?=
 DEVFLAGS  ?=
 FUZZTIME  ?= 10s
@@ -40,12 +41,16 @@ TOOL := go tool -modfile=tools.mod
 # The driver's header marks old calls as deprecated, which is not ours to mend.
 export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
 
-build: program ## compile every package, and the programs to bin/berth and bin/berth-supervisor
+build: program ## compile every package, and the programs to bin/berth, bin/berthd and bin/berth-supervisor
 	go build ./...
 
 program:
-	@CGO_ENABLED=0 go build -o bin/berth-supervisor ./cmd/berth-supervisor && echo "built bin/berth-supervisor"
-	@go build -o bin/berth ./cmd/berth && echo "built bin/berth"
+	@CGO_ENABLED=0 go build $(BUILDFLAGS) -o bin/berth-supervisor ./cmd/berth-supervisor && echo "built bin/berth-supervisor"
+	@CGO_ENABLED=0 go build $(BUILDFLAGS) -o bin/berth ./cmd/berth && echo "built bin/berth"
+	@go build $(BUILDFLAGS) -o bin/berthd ./cmd/berthd && echo "built bin/berthd"
+
+release: BUILDFLAGS := -trimpath -ldflags "-s -w"
+release: program ## build the programs as they are published: without symbols, and alike in every folder
 
 demo: program ## run the main job on a built-in cluster: forty jobs, and a leader that is killed
 	@bin/berth demo $(DEMOFLAGS)
@@ -96,6 +101,9 @@ lint: ## check format, module files and the linters, those of go vet among them
 aims: program ## play public traces (TRACES=folder) and hold the figures against the aims, as rows for RESULTS.md
 	@go run ./test/bench aims -traces "$(TRACES)" -md
 
+bench-client: release ## measure calls of the client as processes, next to sbatch if that is there; BEFORE=path of an older berth to compare with
+	go run ./test/bench client -md $(if $(BEFORE),-before "$(BEFORE)")
+
 bench: program ## measure the state, the peers, a whole cluster and a flood of connections on this machine
 	go test -run '^$$' -bench . -benchmem ./fsm/... ./cluster/sched ./httpapi
 	go run ./test/bench
@@ -119,11 +127,11 @@ fuzz: ## fuzz every fuzz target for FUZZTIME=10s
 
 notices: ## write the licences of all that is linked into the programs to dist/THIRD_PARTY_NOTICES
 	@mkdir -p dist
-	@go run ./test/internal/notices ./cmd/berth ./cmd/berth-supervisor > dist/THIRD_PARTY_NOTICES.new
+	@go run ./test/internal/notices ./cmd/berth ./cmd/berthd ./cmd/berth-supervisor > dist/THIRD_PARTY_NOTICES.new
 	@mv dist/THIRD_PARTY_NOTICES.new dist/THIRD_PARTY_NOTICES && echo "wrote dist/THIRD_PARTY_NOTICES"
 
 clean: ## remove what was built
 	rm -rf bin dist test/bench/out
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -10,5 +10,5 @@
 //	guard.go     the hazards of the disk and of the library, and the way out
 //
 // A Peer gets its environment from its caller: network, stores, clock, and a way to end the process. The
-// simulator passes other implementations than cmd/berth does, and the code in between is the same.
+// simulator passes other implementations than cmd/berthd does, and the code in between is the same.
 package cluster

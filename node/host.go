@@ -16,9 +16,6 @@ import (
 	"github.com/berth-gpu/berth/node/runner"
 )
 
-// DefaultRunDir is the default parent of run folders: in memory on every Linux, and gone with the kernel.
-const DefaultRunDir = "/dev/shm"
-
 // runFile stores the path of the run folder of this boot.
 const runFile = "run"
 
@@ -30,7 +27,7 @@ func OpenRun(j *journal.Journal, boot, dir string) (run runner.RunFolder, warnin
 	if j.Get(runFile, &had) == nil && had.Boot == boot && own(had.Path) == nil {
 		return had, "", nil
 	}
-	run = runner.RunFolder{Path: filepath.Join(cmp.Or(dir, DefaultRunDir), "berth-"+j.Lineage()), Boot: boot}
+	run = runner.RunFolder{Path: filepath.Join(cmp.Or(dir, runner.DefaultRunDir), "berth-"+j.Lineage()), Boot: boot}
 	if err := makeOwn(run.Path); err != nil {
 		warning = fmt.Sprintf("no run folder in memory (%v): supervisors read their lease from the data folder, "+
 			"and one that has to wait for a disk that hangs may be late for its fence", err)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,8 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/berth-gpu/berth/cmd/internal/devcluster"
-	"github.com/berth-gpu/berth/trust"
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 )
 
 // patience bounds each wait for a child process; a busy machine is slow.
@@ -32,8 +30,7 @@ func testMain(m *testing.M) int {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	args := append(append([]string{"build"}, buildFlags()...), "-o", filepath.Join(dir, "berth"), ".")
-	out, err := exec.Command("go", args...).CombinedOutput()
-	if err != nil {
+	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "building berth: %v\n%s", err, out)
 		return 1
 	}
@@ -42,48 +39,6 @@ func testMain(m *testing.M) int {
 		return 1
 	}
 	return m.Run()
-}
-
-// address is a loopback address that no other test process uses: all of 127/8 is
-// this machine.
-func address(n int) string {
-	pid := os.Getpid()
-	return fmt.Sprintf("127.%d.%d.%d:7000", 64+n, pid>>8&0xff, pid&0xff)
-}
-
-// certify makes the certificate of the only member of a new cluster, in its data folder, and returns that folder.
-func certify(t *testing.T, data string, role trust.Role, name string) string {
-	t.Helper()
-	m, err := trust.Found(trust.Member{Name: "first"}, time.Now())
-	if err == nil {
-		m, err = m.Certify(trust.Member{Role: role, Name: name}, time.Now())
-	}
-	if err == nil {
-		err = errors.Join(os.MkdirAll(data, 0o700), trust.Save(filepath.Join(data, trust.Subfolder), m))
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
-}
-
-// onePeer returns the data folder of a peer p1 of a new cluster.
-func onePeer(t *testing.T) string {
-	t.Helper()
-	return certify(t, filepath.Join(t.TempDir(), "p1"), trust.RolePeer, "p1")
-}
-
-// certifyPeers makes the certificates of peers of one cluster, each in the folder of its name below dir. Those that
-// have one keep it.
-func certifyPeers(t *testing.T, dir string, ids ...string) {
-	t.Helper()
-	var all []devcluster.Member
-	for _, id := range ids {
-		all = append(all, devcluster.Member{Name: id, Role: devcluster.RoleServer})
-	}
-	if err := errors.Join(os.MkdirAll(dir, 0o700), devcluster.Certify(dir, all...)); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // child is a running berth and the lines that it has written to standard error.
@@ -175,5 +130,93 @@ func (c *child) signal(t *testing.T, s syscall.Signal) {
 	t.Helper()
 	if err := c.cmd.Process.Signal(s); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// install copies the program to a folder bin below a new folder, and returns both.
+func install(t *testing.T) (folder, berth string) {
+	t.Helper()
+	text, err := os.ReadFile(os.Getenv("BERTH_TEST_PROGRAM"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder = t.TempDir()
+	berth = filepath.Join(folder, "bin", "berth")
+	write(t, berth, string(text))
+	return folder, berth
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// berthd is a program in place of berthd, which prints where it is, its arguments and the version of its caller, and ends
+// with exit code 7.
+const berthd = "#!/bin/sh\necho \"$0 [$*] $BERTH_CALLER $OTHER\"\nexit 7\n"
+
+// berth becomes the first berthd of its places, with its arguments, its environment and its version.
+func TestBerthBecomesBerthd(t *testing.T) {
+	t.Parallel()
+	said, err := exec.Command(os.Getenv("BERTH_TEST_PROGRAM"), "version").Output() //nolint:gosec // the binary that this test built
+	if err != nil || len(strings.Fields(string(said))) < 2 {
+		t.Fatalf("%q: %v", said, err)
+	}
+	version := strings.Fields(string(said))[1]
+	for _, place := range []string{"bin/berthd", "libexec/berth/berthd", "lib/berth/berthd", "elsewhere/berthd"} {
+		folder, berth := install(t)
+		path := filepath.Join(folder, place)
+		write(t, path, berthd)
+		link := filepath.Join(folder, "links", "berth")
+		if err := os.MkdirAll(filepath.Dir(link), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(berth, link); err != nil {
+			t.Fatal(err)
+		}
+		for _, program := range []string{berth, link} {
+			cmd := exec.Command(program, "server", "--http", "a b", "-x")
+			cmd.Env = []string{"PATH=relative::" + filepath.Join(folder, "elsewhere"), "OTHER=here"}
+			out, _ := cmd.CombinedOutput()
+			want := path + " [server --http a b -x] " + version + " here\n"
+			if string(out) != want || cmd.ProcessState.ExitCode() != 7 {
+				t.Errorf("%s, %s: exit code %d, %q, want %q", place, program, cmd.ProcessState.ExitCode(), out, want)
+			}
+		}
+	}
+}
+
+// Without berthd, its commands end with the places and the remedy; all others work.
+func TestWithoutBerthd(t *testing.T) {
+	t.Parallel()
+	folder, berth := install(t)
+	if err := os.WriteFile(filepath.Join(folder, "bin", "berthd"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run := func(args ...string) (string, int) {
+		cmd := exec.Command(berth, args...)
+		cmd.Env = []string{"PATH=relative:/none"}
+		out, _ := cmd.CombinedOutput()
+		return string(out), cmd.ProcessState.ExitCode()
+	}
+	out, code := run("dev", "--peers", "1")
+	for _, says := range []string{
+		"berth: the program berthd, which carries out this command, is not installed: looked for " + folder + "/bin/berthd (a file without the right to be executed), ",
+		folder + "/libexec/berth/berthd, ", folder + "/lib/berth/berthd, ", "/none/berthd; install berthd of version ", " next to " + berth + "\n",
+	} {
+		if code != cli.ExitFailure || !strings.Contains(out, says) {
+			t.Errorf("exit code %d, %s\nwant %s", code, out, says)
+		}
+	}
+	if strings.Contains(out, "relative") {
+		t.Errorf("a relative folder of PATH is a place: %s", out)
+	}
+	if out, code := run("--help"); code != 0 || !strings.Contains(out, "Run one peer of a cluster") {
+		t.Errorf("exit code %d, %s", code, out)
 	}
 }

@@ -216,7 +216,7 @@ func (a *API) Document() huma.API {
 		Formats:                      map[string]huma.Format{"application/json": format, "json": format},
 		DefaultFormat:                "application/json",
 		RejectUnknownQueryParameters: true,
-		Transformers:                 []huma.Transformer{problem.Retell},
+		Transformers:                 []huma.Transformer{retell},
 	}
 	customize := humamux.WithRouteCustomizer(func(op *huma.Operation, route *mux.Route) {
 		h := strict.Query(route.GetHandler())
@@ -305,7 +305,7 @@ func handleBody[B, I, O any, P withRaw[I]](a *API, doc huma.API, o huma.Operatio
 	o.RequestBody.Required = must // the library requires every body
 	schemas := doc.OpenAPI().Components.Schemas
 	ref := schemas.Schema(reflect.TypeFor[B](), true, "")
-	parser.Describe(schemas.SchemaFromRef(ref.Ref))
+	describeBody(parser, schemas.SchemaFromRef(ref.Ref))
 	o.RequestBody.Content = map[string]*huma.MediaType{"application/json": {Schema: ref}}
 }
 

@@ -8,10 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
-
-	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -175,27 +172,6 @@ func (f *Failure) Write(w http.ResponseWriter) {
 	}
 	w.WriteHeader(f.Status)
 	_, _ = w.Write(append(data, '\n')) // a client that has left needs no answer
-}
-
-// Retell converts the library's own errors about parameters of a query or a path.
-func Retell(_ huma.Context, _ string, v any) (any, error) {
-	theirs, is := v.(*huma.ErrorModel)
-	if !is {
-		return v, nil
-	}
-	f := Refuse(wire.CodeInvalid, "a parameter is not allowed")
-	switch {
-	case theirs.Status >= http.StatusInternalServerError:
-		f = Usual(wire.CodeInternal)
-	case theirs.Status == http.StatusBadRequest:
-		f = Refuse(wire.CodeMalformed, "the body is missing: send a JSON object")
-	}
-	f.Status = theirs.Status // it was already sent
-	for _, e := range theirs.Errors {
-		_, field, _ := strings.Cut(e.Location, ".") // after query, path or header
-		f.Errors = append(f.Errors, wire.FieldDetail{Field: field, Message: e.Message})
-	}
-	return f.Problem, nil
 }
 
 // Renamed returns the problem of a value under the name that it has here.

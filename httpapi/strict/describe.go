@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
-
-	"github.com/danielgtaylor/huma/v2"
 )
 
 // Field describes a field of a body.
@@ -20,34 +18,14 @@ func (s Parser[T]) With(table map[string]Field) Parser[T] {
 	return s
 }
 
-// Describe adds to a schema of the type what may not be empty, and the descriptions of a table.
-func (s Parser[T]) Describe(to *huma.Schema) {
-	if to == nil {
-		return
-	}
-	one := 1
-	for name, f := range s.table { // order-free: each by itself
-		p := to.Properties[name]
-		if p.Description = f.Doc; f.Most > 0 {
-			p.Minimum, p.Maximum = new(float64(f.Least)), new(float64(f.Most))
-		}
-	}
-	for _, name := range s.names {
-		p, tag := to.Properties[name], s.empty[name]
-		switch {
-		case p == nil:
-		case p.Type == huma.TypeString && p.Format == "" && tag != "text":
-			p.MinLength = &one
-		case p.Type == huma.TypeArray && p.Items != nil:
-			if tag == "never" {
-				p.MinItems = &one
-			}
-			if p.Items.Type == huma.TypeString && tag != "items" {
-				p.Items.MinLength = &one
-			}
-		}
-	}
-}
+// Fields returns the descriptions of the fields that a table describes, by name.
+func (s Parser[T]) Fields() map[string]Field { return s.table }
+
+// Names returns the names of all fields.
+func (s Parser[T]) Names() []string { return s.names }
+
+// Empty returns what of a field may be empty: "text", "items", "never" for a list that has items, or "" for nothing.
+func (s Parser[T]) Empty(name string) string { return s.empty[name] }
 
 // boundsOf returns ", 1 to 10" for a field that is described with its bounds, else nothing: 1e9 is
 // a whole number for the writer of the request.

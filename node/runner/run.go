@@ -11,6 +11,9 @@ import (
 	"github.com/berth-gpu/berth/fsm/smallfile"
 )
 
+// DefaultRunDir is the default parent of run folders: in memory on every Linux, and gone with the kernel.
+const DefaultRunDir = "/dev/shm"
+
 // RunFolder is a node's run folder, see the package's comment: one for each data folder, which does not
 // outlive the kernel.
 type RunFolder struct {

@@ -19,6 +19,7 @@ func Laws() []Law {
 		{"types", "the laws that need types are blind in a package that does not compile", checkTypes},
 		{"rooms", "a folder without a room may import anything, and anything may import it", checkRooms},
 		{"imports", "imports run downwards only, so that a room can be read, tested and replaced alone", checkImports},
+		{"client", "the program berth starts for each submission: what it links makes each start slower and each copy larger", checkClient},
 		{"purity", "peers replay one log: a clock, goroutine or random number makes them disagree", checkPurity},
 		{"maporder", "a map has another order in every process: what is built from it differs between peers", checkMapOrder},
 		{"rows", "a version of the state is shared by all its readers: a row that can be reached can be changed under them", checkRows},

@@ -210,10 +210,13 @@ func cmdFloor() []Room {
 		{Path: "cmd/internal/cli/jobs", Level: 23, Any: true},
 		{Path: "cmd/internal/cli/sim", Level: 23, Any: true},
 		{Path: "cmd/internal/cli/snapshot", Level: 20, Any: true},
+		{Path: "cmd/internal/cli/daemon", Level: 20, Any: true},
+		{Path: "cmd/internal/cli/root", Level: 26, Any: true},
 		{Path: "cmd/internal/demo", Level: 20, Any: true},
 		{Path: "cmd/internal/bench", Level: 20, Any: true},
 		{Path: "cmd/berth-supervisor", Level: 21, May: []string{"cmd/internal/build", "node/runner/process"}},
-		{Path: "cmd/berth", Level: 27, Any: true},
+		{Path: "cmd/berth", Level: 27, May: []string{"cmd/internal/cli/root"}},
+		{Path: "cmd/berthd", Level: 27, Any: true},
 	}
 }
 
@@ -258,7 +261,7 @@ func Libraries() []Library {
 		Library{
 			Prefix: "github.com/danielgtaylor/huma", Why: "leave the API's description to the handlers of httpapi",
 			Rooms: []string{
-				"httpapi/problem", "httpapi/strict", "httpapi/core", "httpapi/jobs", "httpapi/fleet", "httpapi/members", "httpapi/services", "httpapi/admin", "httpapi/compat",
+				"httpapi/core", "httpapi/jobs", "httpapi/fleet", "httpapi/members", "httpapi/services", "httpapi/admin", "httpapi/compat",
 			},
 		},
 		Library{

@@ -29,6 +29,7 @@ type setup struct {
 	runs, trials  int
 	times
 	plays
+	clients
 	markdown, tmpfs bool
 	out, progress   io.Writer
 }
@@ -73,7 +74,7 @@ func parse(args []string, out, progress io.Writer) (*setup, error) {
 		n = len(args)
 	}
 	s.parts, args = args[:n], args[n:]
-	f := flag.NewFlagSet("bench [commit] [failover] [elections] | all | aims", flag.ContinueOnError)
+	f := flag.NewFlagSet("bench [commit] [failover] [elections] | all | aims | client", flag.ContinueOnError)
 	f.SetOutput(progress)
 	f.StringVar(&s.dir, "dir", "test/bench/out", "`folder` for the peers' data, on the disk to measure")
 	f.BoolVar(&s.tmpfs, "tmpfs", false, "measure although the folder is in memory")
@@ -85,7 +86,11 @@ func parse(args []string, out, progress io.Writer) (*setup, error) {
 	f.IntVar(&s.trials, "trials", 30, "trials of failover")
 	f.DurationVar(&s.watch, "watch", 10*time.Minute, "time of elections")
 	f.StringVar(&s.traces, "traces", "", "`folder` of the traces of aims")
-	f.StringVar(&s.program, "berth", "bin/berth", "the `program` that plays them")
+	f.StringVar(&s.program, "berth", "bin/berth", "the `program` of aims and client")
+	f.StringVar(&s.before, "before", "", "an older `program` berth, to compare that of client with")
+	f.IntVar(&s.calls, "calls", 100, "`calls` one after the other in a run of client")
+	f.IntVar(&s.submitted, "submissions", 800, "`submissions` of many processes at once in a run of client")
+	f.IntVar(&s.parallel, "parallel", 16, "`processes` at once")
 	callers := f.String("callers", "1,16,64,256", "numbers of `callers` of commit")
 	if err := f.Parse(args); err != nil {
 		return nil, err
@@ -104,8 +109,8 @@ func (s *setup) check(rest []string, callers string) error {
 	switch {
 	case len(rest) > 0:
 		return fmt.Errorf("%q: name parts before flags", rest[0])
-	case s.runs < 1 || s.trials < 1 || s.each <= 0 || s.warm < 0 || s.watch <= 0:
-		return errors.New("runs, trials and times must be positive")
+	case s.runs < 1 || s.trials < 1 || s.each <= 0 || s.warm < 0 || s.watch <= 0, s.calls < 1 || s.submitted < 1 || s.parallel < 1:
+		return errors.New("runs, trials, times, calls, submissions and processes must be positive")
 	case len(s.parts) == 0:
 		s.parts = []string{"commit", "failover"}
 	case slices.Equal(s.parts, []string{"all"}):
@@ -113,14 +118,14 @@ func (s *setup) check(rest []string, callers string) error {
 	}
 	for _, part := range s.parts {
 		if parts[part] == nil {
-			return fmt.Errorf("there is no part %q: commit, failover, elections, all or aims", part)
+			return fmt.Errorf("there is no part %q: commit, failover, elections, all, aims or client", part)
 		}
 	}
 	return nil
 }
 
 var parts = map[string]func(context.Context, *setup) (*table, error){
-	"commit": measureCommit, "failover": measureFailover, "elections": measureElections, "aims": measureAims,
+	"commit": measureCommit, "failover": measureFailover, "elections": measureElections, "aims": measureAims, "client": measureClient,
 }
 
 // measure runs the parts and prints what each has measured, also of one that then

@@ -43,6 +43,7 @@ func testMain(m *testing.M) int {
 	if err := errors.Join(
 		build([]string{"CGO_ENABLED=0"}, "-o", program+"-supervisor", "github.com/berth-gpu/berth/cmd/berth-supervisor"),
 		build(nil, append(buildFlags(), "-o", program, "github.com/berth-gpu/berth/cmd/berth")...),
+		build(nil, append(buildFlags(), "-o", program+"d", "github.com/berth-gpu/berth/cmd/berthd")...),
 		os.Setenv("BERTH_UNDER_TEST", program),
 	); err != nil {
 		fmt.Fprintln(os.Stderr, err)

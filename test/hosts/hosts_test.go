@@ -14,7 +14,7 @@ import (
 	"github.com/berth-gpu/berth/test/internal/sources"
 )
 
-// program builds the program of this tree, once, and returns its path.
+// program builds the programs of this tree, once, and returns the path of berth.
 var program = sync.OnceValues(func() (string, error) {
 	if err := sources.Read("../.."); err != nil {
 		return "", err
@@ -24,7 +24,7 @@ var program = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	path := filepath.Join(dir, "berth")
-	out, err := exec.Command("go", "build", "-o", path, "../../cmd/berth").CombinedOutput()
+	out, err := exec.Command("go", "build", "-o", dir, "../../cmd/berth", "../../cmd/berthd").CombinedOutput()
 	if err != nil {
 		return path, fmt.Errorf("go build: %w: %s", err, out)
 	}

@@ -20,7 +20,7 @@ import (
 )
 
 func main() {
-	berth := flag.String("berth", "bin/berth", "the program")
+	berth := flag.String("berth", "bin/berth", "the program berth; berthd is next to it")
 	readme := flag.String("readme", "README.md", "the file with the quick start")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -96,7 +96,7 @@ survived() {
 replaced() { check "another agent runs" test "$(show berth-agent MainPID)" != "$agent"; }
 
 setup() {
-	cp /mnt/berth /mnt/berth-supervisor /usr/bin/
+	cp /mnt/berth /mnt/berthd /mnt/berth-supervisor /usr/bin/
 	mkdir -p /usr/lib/systemd/system /etc/berth "$data"
 	cp /mnt/*.service /usr/lib/systemd/system/
 	cat > /etc/berth/berth.yaml <<-Y
@@ -190,7 +190,7 @@ upgraded() {
 	export DEBIAN_FRONTEND=noninteractive
 	echo "\$nrconf{override_rc}{qr(^berth-vm)} = 0; # which runs this script" > /etc/needrestart/conf.d/test.conf
 	renew /lib/x86_64-linux-gnu/libc.so.6
-	renew /usr/bin/berth
+	renew /usr/bin/berthd
 	check "needrestart takes berth-jobs for outdated" outdated berth-jobs
 	cp /mnt/needrestart-berth.conf /etc/needrestart/conf.d/berth.conf
 	needrestart -l -r a < /dev/null

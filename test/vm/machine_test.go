@@ -24,7 +24,7 @@ func payload(t *testing.T) string {
 	if err := os.Mkdir(files, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for program, env := range map[string]string{"berth": "CGO_ENABLED=1", "berth-supervisor": "CGO_ENABLED=0"} {
+	for program, env := range map[string]string{"berth": "CGO_ENABLED=0", "berthd": "CGO_ENABLED=1", "berth-supervisor": "CGO_ENABLED=0"} {
 		path := filepath.Join(files, program)
 		if err := command(t, "env", env, "go", "build", "-o", path, "github.com/berth-gpu/berth/cmd/"+program); err != nil {
 			t.Fatal(err)
@@ -44,7 +44,7 @@ func payload(t *testing.T) string {
 		}
 	}
 	disk := filepath.Join(dir, "payload.img")
-	if err := command(t, "mke2fs", "-q", "-t", "ext4", "-d", files, disk, "160M"); err != nil {
+	if err := command(t, "mke2fs", "-q", "-t", "ext4", "-d", files, disk, "200M"); err != nil {
 		t.Fatal(err)
 	}
 	return disk

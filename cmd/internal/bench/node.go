@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/devcluster"
 	shown "github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/httpapi/client"
@@ -76,7 +77,7 @@ func (r *runner) nodeCost(ctx context.Context, c *devcluster.Cluster, api *clien
 	}
 	r.say("node: %d jobs for %s", nodeJobs, long)
 	before, beside := timeOf(agent), sum(supervisors)
-	if err := devcluster.Pause(ctx, long); err != nil {
+	if err := cli.Pause(ctx, long); err != nil {
 		return nil, err
 	}
 	used, usedBeside := timeOf(agent)-before, sum(supervisors)-beside
@@ -127,7 +128,7 @@ func awaitRunning(ctx context.Context, api *client.Client, n int) error {
 		if len(q.Running) == n {
 			return nil
 		}
-		if err := devcluster.Pause(ctx, 20*time.Millisecond); err != nil {
+		if err := cli.Pause(ctx, 20*time.Millisecond); err != nil {
 			return err
 		}
 	}

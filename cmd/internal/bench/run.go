@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/devcluster"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -85,7 +86,7 @@ func awaitCount(ctx context.Context, api *client.Client, n int64) error {
 		case s.Completed >= n:
 			return nil
 		}
-		if err := devcluster.Pause(ctx, 5*time.Millisecond); err != nil {
+		if err := cli.Pause(ctx, 5*time.Millisecond); err != nil {
 			return err
 		}
 	}
@@ -137,7 +138,7 @@ func (r *runner) startOnce(ctx context.Context, api *client.Client, n int) (time
 	if err != nil {
 		return 0, err
 	}
-	return time.Unix(0, ns).Sub(sent), devcluster.Pause(ctx, 50*time.Millisecond) // idle again
+	return time.Unix(0, ns).Sub(sent), cli.Pause(ctx, 50*time.Millisecond) // idle again
 }
 
 func awaitJob(ctx context.Context, api *client.Client, id string) error {

@@ -24,9 +24,10 @@ import (
 type Connection struct {
 	Output string // the format of answers; empty: a table
 
-	flags    *config.Flags
-	repeated bool // several answers follow each other, in JSON one a line
-	cmd      *cobra.Command
+	flags      *config.Flags
+	repeated   bool // several answers follow each other, in JSON one a line
+	identified bool // by the token of a login, at a cluster that asks for tokens
+	cmd        *cobra.Command
 }
 
 // Bind adds the flags of every command that connects to a cluster.
@@ -60,6 +61,7 @@ func (c *Connection) Dial() (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.identified = to.identified
 	api, err := client.New(client.Options{
 		Addresses: to.addresses, Token: to.token, Dial: to.dial, UserAgent: "berth/" + build.Version(), Expiring: c.expiring,
 	})
@@ -69,6 +71,10 @@ func (c *Connection) Dial() (*client.Client, error) {
 	return api, nil
 }
 
+// Identified reports, after Dial, whether the cluster is known to take the user of the token for the user of each request, so
+// that nothing has to be asked about the user.
+func (c *Connection) Identified() bool { return c.identified }
+
 // expiring warns that the token in use expires soon.
 func (c *Connection) expiring(at time.Time) {
 	fmt.Fprintf(c.cmd.ErrOrStderr(), "berth: warning: your token expires on %s: ask an admin for another (berth token create)\n", at.Local().Format(time.DateTime))
@@ -76,9 +82,10 @@ func (c *Connection) expiring(at time.Time) {
 
 // target is the cluster that a command talks to.
 type target struct {
-	addresses []string
-	dial      Dial
-	token     string
+	addresses  []string
+	dial       Dial
+	token      string
+	identified bool // see Connection.Identified
 }
 
 // resolve returns the cluster of the flags, of the environment, of the user's file or of the user's login, and otherwise
@@ -144,7 +151,7 @@ func ofLogin(settings *config.Loaded) (*target, error) {
 func (v *Login) target(logins *Logins) (*target, error) {
 	to := &target{addresses: v.Addresses, token: TokenOfEnvironment()}
 	if to.token == "" {
-		to.token = v.Token
+		to.token, to.identified = v.Token, v.Authenticates && v.Token != ""
 	}
 	list, err := v.authorities()
 	if err != nil {

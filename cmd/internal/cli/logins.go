@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -26,6 +25,8 @@ type Login struct {
 	Token     string   `yaml:"token,omitempty"`
 
 	Generation uint64 `yaml:"generation,omitempty"` // the highest of the cluster that was seen
+
+	Authenticates bool `yaml:"authenticates,omitempty"` // the cluster asks for tokens, which it never stops to do
 }
 
 // Logins are the clusters that a user has logged in to, as files in a folder: NAME.yaml for each, and "current".
@@ -46,12 +47,16 @@ func UserLogins() (*Logins, error) {
 	return &Logins{filepath.Join(dir, "berth", "clusters")}, nil
 }
 
-var loginNames = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+// maxLoginName is the greatest length of the name of a login.
+const maxLoginName = 64
 
 // CheckLoginName returns why a cluster cannot have a name on a user's machine.
 func CheckLoginName(name string) error {
-	if !loginNames.MatchString(name) {
-		return fmt.Errorf("%q is not a name of 1 to 64 letters, digits, dots, hyphens and underscores", name)
+	odd := strings.IndexFunc(name, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("._-", r)
+	})
+	if name == "" || len(name) > maxLoginName || odd >= 0 || strings.ContainsAny(name[:1], "._-") {
+		return fmt.Errorf("%q is not a name of 1 to %d letters, digits, dots, hyphens and underscores that begins with a letter or digit", name, maxLoginName)
 	}
 	return nil
 }

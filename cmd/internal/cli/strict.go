@@ -111,12 +111,9 @@ func refusedArgs(cmd *cobra.Command, check cobra.PositionalArgs, args []string, 
 	return Usage("%s takes no argument %q after %q; see %s --help", path, args[n], args[n-1], path)
 }
 
-// flagGroup finds the flags that an error of the library names; the last list has those that are at
-// fault.
-var flagGroup = regexp.MustCompile(`\[([^\]]*)\]`)
-
 // refusedFlags returns the error of flags of which one is needed, or that exclude each other.
 func refusedFlags(cmd *cobra.Command, err error) error {
+	flagGroup := regexp.MustCompile(`\[([^\]]*)\]`) // the flags that an error of the library names; the last list has those that are at fault
 	path, groups := cmd.CommandPath(), flagGroup.FindAllStringSubmatch(err.Error(), -1)
 	if len(groups) == 0 {
 		return Usage("%w; see %s --help", err, path)

@@ -14,11 +14,7 @@ type table struct {
 }
 
 func newTable(rows []Setting) *table {
-	t := &table{rows: rows, index: map[string]int{}, others: map[string][]Other{}, sections: map[string]bool{}}
-	for i := range rows {
-		t.index[rows[i].Name] = i
-		t.open(rows[i].Name)
-	}
+	t := plainTable(rows)
 	for _, o := range otherNames() {
 		if o.Name != "" {
 			t.others[o.Name] = append(t.others[o.Name], o)
@@ -31,6 +27,16 @@ func newTable(rows []Setting) *table {
 	return t
 }
 
+// plainTable returns a table without the names of other services.
+func plainTable(rows []Setting) *table {
+	t := &table{rows: rows, index: map[string]int{}, others: map[string][]Other{}, sections: map[string]bool{}}
+	for i := range rows {
+		t.index[rows[i].Name] = i
+		t.open(rows[i].Name)
+	}
+	return t
+}
+
 // open adds the sections that a name is in.
 func (t *table) open(name string) {
 	for i, c := range name {
@@ -38,6 +44,12 @@ func (t *table) open(name string) {
 			t.sections[name[:i]] = true
 		}
 	}
+}
+
+// given reports whether a setting has a value that is not empty.
+func (l *Loaded) given(name string) bool {
+	row := l.table.row(name)
+	return row != nil && row.Value.Text() != ""
 }
 
 func (t *table) row(name string) *Setting {

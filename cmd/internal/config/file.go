@@ -174,11 +174,9 @@ func (f *file) report(n *yaml.Node, format string, args ...any) {
 	f.problems = append(f.problems, fmt.Errorf("%s:%d: %s", f.name, n.Line, fmt.Sprintf(format, args...)))
 }
 
-// lineOf finds the line in an error of the YAML library.
-var lineOf = regexp.MustCompile(`^(?:yaml: )?line (\d+): `)
-
 // syntax records an error of the YAML library, which has its lines in its text.
 func (f *file) syntax(err error) {
+	lineOf := regexp.MustCompile(`^(?:yaml: )?line (\d+): `) // here, because a program that starts often has no such error
 	texts := []string{err.Error()}
 	if wrong, is := errors.AsType[*yaml.TypeError](err); is {
 		texts = slices.Clone(wrong.Errors)
@@ -192,9 +190,6 @@ func (f *file) syntax(err error) {
 	}
 }
 
-// placeOf finds the line in an error of this package.
-var placeOf = regexp.MustCompile(`:(\d+): `)
-
 // InOrder joins errors by the lines of the file that they contain; errors without a line come
 // first.
 func InOrder(errs ...error) error {
@@ -203,8 +198,13 @@ func InOrder(errs ...error) error {
 
 		line int
 	}
+	each := Each(errors.Join(errs...))
+	if len(each) == 0 {
+		return nil
+	}
+	placeOf := regexp.MustCompile(`:(\d+): `) // the line in an error of this package
 	var all []placed
-	for _, err := range Each(errors.Join(errs...)) {
+	for _, err := range each {
 		p := placed{error: err}
 		if at := placeOf.FindStringSubmatch(err.Error()); at != nil {
 			p.line, _ = strconv.Atoi(at[1]) // digits; too many sort first

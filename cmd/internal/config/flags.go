@@ -20,7 +20,7 @@ func Bind(p Program, to *pflag.FlagSet) *Flags {
 	if p != OfClient {
 		to.StringVar(&f.file, "config", "", "YAML `file` with settings (default: $BERTH_CONFIG, $CONFIG_PATH, or config.yaml here if it is there); berth config example prints one")
 	}
-	rows := New().Settings()
+	rows := New().of(p)
 	for i := range rows {
 		row := &rows[i]
 		if row.Flag == "" || row.For&p == 0 {

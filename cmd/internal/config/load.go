@@ -78,9 +78,16 @@ const (
 // configuration is then incomplete, and is only good for finding further faults.
 func Load(src Source) (*Loaded, error) {
 	c := New()
-	l := &Loaded{Config: c, source: src, table: newTable(c.Settings()), origins: map[string]Origin{}, unread: map[string]bool{}}
+	l := &Loaded{Config: c, source: src, origins: map[string]Origin{}, unread: map[string]bool{}}
+	if src.Program == OfClient {
+		l.table = plainTable(c.of(OfClient)) // a client starts for each request; its file is read by the whole table
+	} else {
+		l.table = newTable(c.Settings())
+	}
 	wrong := []error{l.readFile(), l.apply(FromEnvironment, l.environment()), l.blankVariables()}
-	l.noteStrangers()
+	if src.Program != OfClient { // whose environment holds variables of other programs
+		l.noteStrangers()
+	}
 	var flags []given
 	for i := range l.table.rows {
 		row := &l.table.rows[i]
@@ -115,7 +122,7 @@ func (l *Loaded) apart() error {
 	for _, pair := range [][2]string{
 		{"auth.keys_file", "auth.api_keys"}, {"auth.keys_file", "auth.header_name"}, {"workloads.defaults_file", "workloads.defaults"},
 	} {
-		if l.table.row(pair[0]).Value.Text() != "" && l.table.row(pair[1]).Value.Text() != "" {
+		if l.given(pair[0]) && l.given(pair[1]) {
 			wrong = append(wrong, fmt.Errorf("%s and %s exclude each other: leave one of them", l.At(pair[1]), l.At(pair[0])))
 		}
 	}
@@ -182,6 +189,7 @@ func (l *Loaded) readFile() error {
 	if l.File = name; unnamed {
 		l.Notes = append(l.Notes, fmt.Sprintf("%s of this folder is read, since neither --config nor %s nor %s names a file", name, fileVariable, otherVariable))
 	}
+	l.table = newTable(l.Settings()) // a file may hold the settings of all programs
 	f := readFile(name, text, l.table)
 	for _, name := range f.unread {
 		l.leave(name)

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/berth-gpu/berth/node"
 	"github.com/berth-gpu/berth/node/gpu/judge"
+	"github.com/berth-gpu/berth/node/runner"
 )
 
 // DefaultHTTP is the default address of a peer's API.
@@ -84,7 +84,7 @@ func New() *Config {
 	return &Config{
 		Server: Server{Addresses: Addresses{Listen: "127.0.0.1:7000", HTTP: DefaultHTTP}, Timeouts: "lan", Auth: Auth{Rate: 300}, Audit: Audit{MiB: 64, Keep: 16}},
 		Agent: Agent{
-			Listen: "127.0.0.1:0", RunDir: node.DefaultRunDir,
+			Listen: "127.0.0.1:0", RunDir: runner.DefaultRunDir,
 			GPUs:  GPUs{From: "auto", Hot: judge.Defaults().Hot},
 			Ranks: defaultRanks(),
 			Keep:  Keep{Bytes: 50e9},
@@ -107,6 +107,14 @@ func (c *Config) Settings() []Setting {
 	rows = append(rows, c.Agent.settings()...)
 	rows = append(rows, c.Client.settings()...)
 	return append(rows, c.Cluster.Settings()...)
+}
+
+// of returns the rows of the table that may be for a program. A client starts often and has few.
+func (c *Config) of(p Program) []Setting {
+	if p == OfClient {
+		return c.Client.settings()
+	}
+	return c.Settings()
 }
 
 // level returns a value for the level of the log.

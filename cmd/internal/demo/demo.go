@@ -18,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/devcluster"
 	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -123,7 +124,7 @@ func (d *demo) play(ctx context.Context) error {
 	if err := d.cancelOne(ctx); err != nil {
 		return err
 	}
-	if err := devcluster.Pause(ctx, killAfter-time.Since(began)); err != nil {
+	if err := cli.Pause(ctx, killAfter-time.Since(began)); err != nil {
 		return err
 	}
 	if err := d.killLeader(ctx, d.jobs[len(d.jobs)-held:]); err != nil {
@@ -155,7 +156,7 @@ func (d *demo) cancelOne(ctx context.Context) error {
 			if detail.State == model.TaskRunning.String() && marked(d.marks, run{job: j.id, attempt: detail.Attempts}) {
 				break
 			}
-			if err := devcluster.Pause(ctx, 50*time.Millisecond); err != nil {
+			if err := cli.Pause(ctx, 50*time.Millisecond); err != nil {
 				return err
 			}
 		}
@@ -202,7 +203,7 @@ func (d *demo) awaitAll(ctx context.Context) error {
 			d.view.tell("all %d jobs have ended", len(d.jobs))
 			return nil
 		}
-		if err := devcluster.Pause(ctx, refresh); err != nil {
+		if err := cli.Pause(ctx, refresh); err != nil {
 			if errors.Is(err, context.Canceled) {
 				return err
 			}
@@ -217,7 +218,7 @@ func (d *demo) show(ctx context.Context) (stop func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for devcluster.Pause(ctx, refresh) == nil {
+		for cli.Pause(ctx, refresh) == nil {
 			queue, err1 := d.api.Queue(ctx, client.QueueQuery{})
 			nodes, err2 := d.api.Nodes(ctx)
 			peers, err3 := d.api.Peers(ctx)

@@ -319,15 +319,3 @@ func await(ctx context.Context, gone <-chan struct{}) {
 	case <-ctx.Done():
 	}
 }
-
-// Pause waits for a while, or until the context ends, which is an error.
-func Pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}

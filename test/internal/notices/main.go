@@ -1,7 +1,7 @@
 // Command notices prints the licences of everything that is linked into packages and is not part of
 // this module, the standard library of Go included:
 //
-//	go run ./test/internal/notices ./cmd/berth ./cmd/berth-supervisor
+//	go run ./test/internal/notices ./cmd/berth ./cmd/berthd ./cmd/berth-supervisor
 //
 // It reads the module cache, and fails on a module without a licence file.
 package main

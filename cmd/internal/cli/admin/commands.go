@@ -7,14 +7,27 @@
 //	events.go, webhook.go           events, and webhooks that get them
 package admin
 
-import "github.com/spf13/cobra"
+import "github.com/berth-gpu/berth/cmd/internal/cli"
 
-// ForUsers returns the commands that are for every user.
-func ForUsers() []*cobra.Command {
-	return []*cobra.Command{newWhoami(), newUsage(), newAudit(), newEvents(), newWebhook()}
+// ForUsers returns the makers of the commands that are for every user.
+func ForUsers() []cli.Maker {
+	return []cli.Maker{
+		{Name: "whoami", New: newWhoami},
+		{Name: "usage", New: newUsage},
+		{Name: "audit", New: newAudit},
+		{Name: "events", New: newEvents},
+		{Name: "webhook", New: newWebhook},
+	}
 }
 
-// ForOperators returns the commands that run a cluster.
-func ForOperators() []*cobra.Command {
-	return []*cobra.Command{newOrchestrator(), newPolicy(), newQuota(), newShare(), newToken(), newUser()}
+// ForOperators returns the makers of the commands that run a cluster.
+func ForOperators() []cli.Maker {
+	return []cli.Maker{
+		{Name: "orchestrator", New: newOrchestrator},
+		{Name: "policy", New: newPolicy},
+		{Name: "quota", New: newQuota},
+		{Name: "share", New: newShare},
+		{Name: "token", New: newToken},
+		{Name: "user", New: newUser},
+	}
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
-	"github.com/berth-gpu/berth/cmd/internal/devcluster"
 	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -150,7 +149,7 @@ func newWebhookTest() *cobra.Command {
 			default:
 				return fmt.Errorf("webhook %s did not accept the test event: %s; the delivery is retried, see berth webhook log %s", id, d.Error, id)
 			}
-			if devcluster.Pause(ctx, 200*time.Millisecond) != nil {
+			if cli.Pause(ctx, 200*time.Millisecond) != nil {
 				if cmd.Context().Err() != nil {
 					return cmd.Context().Err()
 				}

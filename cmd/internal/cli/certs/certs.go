@@ -1,4 +1,4 @@
-// Package certs holds the commands that issue, show and revoke certificates: berth cert. All but list and revoke work on
+// Package certs holds the commands that issue, show and revoke certificates: berth cert. Those of [OnFolders] work on data
 // folders and need no running cluster.
 package certs
 
@@ -18,8 +18,16 @@ import (
 	"github.com/berth-gpu/berth/trust"
 )
 
-// Commands returns the commands.
-func Commands() []*cobra.Command { return []*cobra.Command{newCert()} }
+// Commands returns the makers of the commands that send requests to a cluster.
+func Commands() []cli.Maker {
+	return []cli.Maker{{Name: name, New: func() *cobra.Command { return newCert(newList(), newRevoke()) }}}
+}
+
+// OnFolders returns the command that reads and writes the data folders of members.
+func OnFolders() *cobra.Command { return newCert(newIssue(), newShow(), newAuthority(), newPin()) }
+
+// name is the word before all commands about certificates.
+const name = "cert"
 
 // bindMember adds the flags that every new certificate has.
 func bindMember(cmd *cobra.Command, m *trust.Member) {
@@ -60,10 +68,8 @@ func unused(dir string) error {
 	return fmt.Errorf("nothing was changed: %s belongs to %s %s of cluster %s already: name another folder, or move this one away", dir, i.Role, i.Name, i.Cluster)
 }
 
-func newCert() *cobra.Command {
-	cmd := &cobra.Command{Use: "cert", Short: "Issue and show certificates of members of the cluster", Args: cli.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
-	cmd.AddCommand(newIssue(), newShow(), newAuthority(), newPin(), newList(), newRevoke())
-	return cmd
+func newCert(below ...*cobra.Command) *cobra.Command {
+	return cli.Parent(name, "Issue and show certificates of members of the cluster", "", below...)
 }
 
 const issueLong = `Issue the certificate of another peer or node, on the machine of a peer. The folder that this

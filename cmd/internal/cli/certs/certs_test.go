@@ -16,7 +16,7 @@ import (
 // called runs a command line of this package.
 func called(args ...string) (string, error) {
 	root := &cobra.Command{Use: "berth", SilenceUsage: true, SilenceErrors: true}
-	root.AddCommand(Commands()...)
+	root.AddCommand(OnFolders())
 	var out bytes.Buffer
 	root.SetOut(&out)
 	root.SetArgs(args)

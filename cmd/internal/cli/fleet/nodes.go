@@ -135,7 +135,7 @@ func peerChange(verb, short string, change func(client.Members, context.Context,
 }
 
 // newCluster returns the commands about the cluster as a whole.
-func newCluster(more []*cobra.Command) *cobra.Command {
+func newCluster(more ...*cobra.Command) *cobra.Command {
 	c := &cli.Connection{}
 	status := &cobra.Command{
 		Use: "status", Short: "Show the peers, and what the loss of one more would mean", Args: cli.NoArgs,
@@ -145,9 +145,7 @@ func newCluster(more []*cobra.Command) *cobra.Command {
 		},
 	}
 	c.BindReading(status)
-	cmd := &cobra.Command{Use: "cluster", Short: "Show the state of the cluster as a whole, replace its keys, and recover it", Args: cli.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
-	cmd.AddCommand(append([]*cobra.Command{status}, more...)...)
-	return cmd
+	return cli.Parent("cluster", "Show the state of the cluster as a whole, replace its keys, and recover it", "", append(more, status)...)
 }
 
 func showCluster(w io.Writer, p *wire.Peers) error {

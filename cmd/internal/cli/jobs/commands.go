@@ -10,12 +10,28 @@
 //	analyze.go                                       estimates for a workload
 package jobs
 
-import "github.com/spf13/cobra"
+import "github.com/berth-gpu/berth/cmd/internal/cli"
 
-// Commands returns the commands of this package.
-func Commands() []*cobra.Command {
-	return []*cobra.Command{
-		newSubmit(), newRun(), newQueue(), newShow(), newTasks(), newExplain(), newPlan(), newAnalyze(), newLogs(), newCancel(),
-		newHold(), newRelease(), newRequeue(), newExtend(), newAllocate(), newAllocations(), newRenew(), newHistory(),
+// Commands returns the makers of the commands of this package.
+func Commands() []cli.Maker {
+	return []cli.Maker{
+		{Name: "submit", New: newSubmit},
+		{Name: "run", New: newRun},
+		{Name: "queue", New: newQueue},
+		{Name: "show", New: newShow},
+		{Name: "tasks", New: newTasks},
+		{Name: "explain", New: newExplain},
+		{Name: "plan", New: newPlan},
+		{Name: "analyze", New: newAnalyze},
+		{Name: "logs", New: newLogs},
+		{Name: "cancel", New: newCancel},
+		{Name: "hold", New: newHold},
+		{Name: "release", New: newRelease},
+		{Name: "requeue", New: newRequeue},
+		{Name: "extend", New: newExtend},
+		{Name: "allocate", New: newAllocate},
+		{Name: "allocations", New: newAllocations},
+		{Name: "renew", New: newRenew},
+		{Name: "history", New: newHistory},
 	}
 }

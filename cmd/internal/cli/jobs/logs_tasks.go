@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/berth-gpu/berth/cmd/internal/devcluster"
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -68,7 +68,7 @@ func (a *arrayFollower) watch(ctx context.Context) error {
 		if isTerminal(d.State) {
 			return true, nil
 		}
-		return false, devcluster.Pause(ctx, taskListEvery)
+		return false, cli.Pause(ctx, taskListEvery)
 	})
 	return err
 }

@@ -56,7 +56,7 @@ func newRun() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := s.fillTurns(cmd.Context(), api, request.User, request); err != nil {
+			if err := s.fillTurns(cmd.Context(), api, s.Identified(), request); err != nil {
 				return err
 			}
 			return runAttached(cmd, api, request)

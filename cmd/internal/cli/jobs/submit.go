@@ -84,7 +84,7 @@ func (s *submission) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := s.fillTurns(cmd.Context(), api, request.User, request); err != nil {
+	if err := s.fillTurns(cmd.Context(), api, s.Identified(), request); err != nil {
 		return err
 	}
 	if d := late(request, time.Now()); d > 0 {

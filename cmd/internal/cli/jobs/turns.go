@@ -12,12 +12,13 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// fillTurns copies the flags into a submission. @ stands for the newest job of user.
-func (o options) fillTurns(ctx context.Context, api *client.Client, user string, r *wire.Submit) (err error) {
-	if user == "" {
-		user = cli.Me(ctx, api)
-		r.User = user
+// fillTurns copies the flags into a submission. @ stands for the newest job of its user. Where the cluster takes the user from
+// the token, as identified says, the user is asked for only if @ is given.
+func (o options) fillTurns(ctx context.Context, api *client.Client, identified bool, r *wire.Submit) (err error) {
+	if r.User == "" && !identified {
+		r.User = cli.Me(ctx, api)
 	}
+	user := r.User
 	now := time.Now()
 	if r.Begin, err = cli.Moment("--begin", o["begin"].Text, now); err != nil {
 		return err
@@ -31,6 +32,9 @@ func (o options) fillTurns(ctx context.Context, api *client.Client, user string,
 	}
 	for _, a := range list {
 		for i, text := range a.jobs {
+			if user == "" && strings.TrimSpace(text) == "@" {
+				user = cli.Me(ctx, api)
+			}
 			if a.jobs[i], err = cli.FindJob(ctx, api, strings.TrimSpace(text), user); err != nil {
 				return err
 			}

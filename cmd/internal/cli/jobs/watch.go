@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
-	"github.com/berth-gpu/berth/cmd/internal/devcluster"
 	"github.com/berth-gpu/berth/cmd/internal/terminal"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/client"
@@ -51,7 +50,7 @@ func watchTask(ctx context.Context, api *client.Client, id, task string, done fu
 			return nil, err
 		default:
 			query.Wait = 0
-			if err := devcluster.Pause(ctx, time.Second); err != nil {
+			if err := cli.Pause(ctx, time.Second); err != nil {
 				return nil, err
 			}
 		}
@@ -272,7 +271,7 @@ func (f *follower) follow(ctx context.Context, attempt int64, s *stream) error {
 		case !passing(err):
 			return err
 		}
-		if err := devcluster.Pause(ctx, time.Second); err != nil {
+		if err := cli.Pause(ctx, time.Second); err != nil {
 			return err
 		}
 	}

@@ -25,10 +25,16 @@ by which other machines join.
 The key of the authority is in the folders of all peers, readable by their owner only. A data
 folder that belongs to a cluster already is left as it is.`
 
-// Commands returns the commands.
-func Commands() []*cobra.Command {
-	return []*cobra.Command{newInit(), newJoin(), newLogin(), newLogout()}
+// ForUsers returns the makers of the commands that make a user's machine a client of a cluster.
+func ForUsers() []cli.Maker {
+	return []cli.Maker{
+		{Name: "login", New: newLogin},
+		{Name: "logout", New: newLogout},
+	}
 }
+
+// ForMembers returns the commands that make a machine a member of a cluster.
+func ForMembers() []*cobra.Command { return []*cobra.Command{newInit(), newJoin()} }
 
 // founder is the machine of berth init.
 type founder struct {

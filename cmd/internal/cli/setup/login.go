@@ -133,6 +133,7 @@ func (l *login) store(ctx context.Context, out io.Writer, logins *cli.Logins, v 
 	if found := authority(); found != nil {
 		v.Authority = string(trust.EncodeCertificates(found...))
 	}
+	v.Authenticates = caller.Authentication
 	if err := logins.Save(v); err != nil {
 		return err
 	}

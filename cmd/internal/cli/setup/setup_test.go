@@ -20,7 +20,7 @@ import (
 // called runs a command line of this package.
 func called(in string, args ...string) (string, error) {
 	root := &cobra.Command{Use: "berth", SilenceUsage: true, SilenceErrors: true}
-	root.AddCommand(Commands()...)
+	root.AddCommand(append(cli.Make(ForUsers()), ForMembers()...)...)
 	var out bytes.Buffer
 	root.SetIn(strings.NewReader(in))
 	root.SetOut(&out)

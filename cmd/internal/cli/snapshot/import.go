@@ -193,15 +193,13 @@ func cutShort(ctx context.Context, api *client.Client) (*importReport, error) {
 	return &importReport{Parts: int(at.Next), Jobs: at.Jobs, Left: at.Left, Ignored: []string{}}, nil
 }
 
-var inPart = regexp.MustCompile(`^(?:jobs|queuedJobs)\[(\d+)\]\.?`)
-
 // explain adds the file and line of the job for which a part was refused.
 func (m *importer) explain(err error, part int) error {
 	p, is := errors.AsType[*wire.Problem](err)
 	if !is || p.Status != http.StatusUnprocessableEntity && p.Status != http.StatusBadRequest || len(p.Errors) == 0 {
 		return err
 	}
-	at := inPart.FindStringSubmatch(p.Errors[0].Field)
+	at := regexp.MustCompile(`^(?:jobs|queuedJobs)\[(\d+)\]\.?`).FindStringSubmatch(p.Errors[0].Field)
 	if at == nil {
 		return refusedIn(err, m.plan.queue, 0, "")
 	}

@@ -21,16 +21,14 @@ gpu_allocation.json. They contain users' commands, scripts and environments: kee
 safe as the cluster. Nodes, GPUs, tokens, webhooks, reservations and jobs that have ended are
 not imported.`
 
-// New returns the command of snapshots, with those below.
-func New() *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "snapshot", Short: "Export the cluster to state files, import such files into an empty one, verify a peer's snapshot", Long: snapshotLong,
-		Example: "  berth snapshot export --json backup\n  berth snapshot import --json backup --dry-run\n  berth snapshot import --json backup",
-		Args:    cli.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newSnapshotExport(), newSnapshotImport(), newSnapshotVerify())
-	return cmd
+// Commands returns the makers of the commands that export and import a cluster.
+func Commands() []cli.Maker {
+	return []cli.Maker{{Name: "snapshot", New: func() *cobra.Command {
+		cmd := cli.Parent("snapshot", "Export the cluster to state files, import such files into an empty one, verify a peer's snapshot", snapshotLong,
+			newSnapshotExport(), newSnapshotImport())
+		cmd.Example = "  berth snapshot export --json backup\n  berth snapshot import --json backup --dry-run\n  berth snapshot import --json backup"
+		return cmd
+	}}}
 }
 
 // exported is the result of an export.

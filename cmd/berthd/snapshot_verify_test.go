@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berth-gpu/berth/cmd/internal/cli/snapshot"
 	content "github.com/berth-gpu/berth/fsm/state/snapshot"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 )
@@ -34,9 +33,9 @@ func TestSnapshotVerify(t *testing.T) {
 	dir, index := snapshotFolder(t)
 	run := func(args ...string) (string, error) {
 		var out bytes.Buffer
-		cmd := snapshot.New()
+		cmd := newVerify()
 		cmd.SetOut(&out)
-		cmd.SetArgs(append([]string{"verify"}, args...))
+		cmd.SetArgs(args)
 		cmd.SilenceErrors, cmd.SilenceUsage = true, true
 		err := cmd.Execute()
 		return out.String(), err

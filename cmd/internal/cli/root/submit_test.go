@@ -1,4 +1,4 @@
-package main
+package root
 
 import (
 	"encoding/json"
@@ -60,7 +60,7 @@ func (f *fakeAPI) berth(t *testing.T, args ...string) (code int, out, errs strin
 	t.Helper()
 	t.Setenv("BERTH_ADDRESS", strings.TrimPrefix(f.URL, "http://"))
 	var o, e strings.Builder
-	return run(args, &o, &e), o.String(), e.String()
+	return Run(args, &o, &e), o.String(), e.String()
 }
 
 func TestSubmitTurns(t *testing.T) {
@@ -156,7 +156,7 @@ func TestEveryCommandTakesRefs(t *testing.T) {
 	} {
 		asked = nil
 		var out, errs strings.Builder
-		run(strings.Fields(line), &out, &errs)
+		Run(strings.Fields(line), &out, &errs)
 		if got := strings.Join(asked, "; "); got != want && !strings.HasPrefix(got, want+"; ") {
 			t.Errorf("%s asked for %q, want %q: %s", line, got, want, errs.String())
 		}

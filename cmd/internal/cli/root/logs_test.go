@@ -1,4 +1,4 @@
-package main
+package root
 
 import (
 	"encoding/json"
@@ -136,7 +136,7 @@ func TestAnAnswerThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	address, _ := arrayPeer(t)
 	var errs strings.Builder
-	code := run([]string{"submit", "--address", address, "--", "true"}, full{}, &errs)
+	code := Run([]string{"submit", "--address", address, "--", "true"}, full{}, &errs)
 	if code != cli.ExitFailure || !strings.Contains(errs.String(), "job 17 is submitted: do not submit it again; its number could not be printed: the disk is full") {
 		t.Errorf("exit code %d, %s", code, errs.String())
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/berth-gpu/berth/cmd/internal/cli/root"
 )
 
 // allTexts are the pages and the help of all commands, each under its name.
@@ -25,8 +27,16 @@ func allTexts(t *testing.T) map[string]string {
 		}
 		all[filepath.Base(page)] = string(text)
 	}
-	eachCommand(newRoot(), func(cmd *cobra.Command) { all[cmd.CommandPath()+" --help"] = cmd.Long + "\n" + cmd.Example })
+	for _, program := range both(t) {
+		eachCommand(program, func(cmd *cobra.Command) { all[cmd.CommandPath()+" --help"] += cmd.Long + "\n" + cmd.Example })
+	}
 	return all
+}
+
+// both returns the commands of berth and of berthd.
+func both(t *testing.T) []*cobra.Command {
+	t.Helper()
+	return []*cobra.Command{root.New(func() error { return nil }), newRoot("berth")}
 }
 
 func eachCommand(cmd *cobra.Command, visit func(*cobra.Command)) {
@@ -70,7 +80,7 @@ func TestHelpSaysHowManyTasksAreTaken(t *testing.T) {
 	for name, several := range map[string]bool{
 		"cancel": true, "hold": true, "release": true, "requeue": true, "show": false, "explain": false, "logs": false,
 	} {
-		cmd, _, err := newRoot().Find([]string{name})
+		cmd, _, err := both(t)[0].Find([]string{name})
 		if err != nil || strings.Contains(cmd.Long, "17.[3-9,12]") != several {
 			t.Errorf("%s, which takes several: %t (%v), says:\n%s", name, several, err, cmd.Long)
 		}

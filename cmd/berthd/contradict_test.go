@@ -52,9 +52,6 @@ func TestTimesAreWrittenAsEverywhere(t *testing.T) {
 			t.Errorf("%s: exit code %d, %v, it lasts %.0f s, not %.0f\n%s", text, code, err, r.Makespan, makespan, errs)
 		}
 	}
-	if code, _, errs := called("top", "--interval", "1:00:01"); code != cli.ExitUsage || !strings.Contains(errs, "--interval must be 1s to 1h") {
-		t.Errorf("top: exit code %d, %s", code, errs)
-	}
 }
 
 // A column that is not read is reported, and the simulation goes on: its name may be misspelt.

@@ -1,4 +1,4 @@
-package main
+package root
 
 import (
 	"encoding/json"
@@ -50,7 +50,7 @@ func TestOrchestrator(t *testing.T) {
 
 // The command that explanations name exists.
 func TestTheNamedCommandExists(t *testing.T) {
-	if cmd, rest, err := newRoot().Find([]string{"orchestrator", "start"}); err != nil || len(rest) > 0 || cmd.CommandPath() != "berth orchestrator start" {
+	if cmd, rest, err := whole(t).Find([]string{"orchestrator", "start"}); err != nil || len(rest) > 0 || cmd.CommandPath() != "berth orchestrator start" {
 		t.Errorf("%v, %q left, %v", cmd.CommandPath(), rest, err)
 	}
 }

@@ -1,4 +1,4 @@
-package snapshot
+package main
 
 import (
 	"encoding/json"
@@ -34,7 +34,7 @@ type verified struct {
 	GPUs        int    `json:"gpus"`
 }
 
-func newSnapshotVerify() *cobra.Command {
+func newVerify() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use: "verify PATH", Short: "Check a peer's snapshot: checksums, digest, invariants", Long: verifyLong,

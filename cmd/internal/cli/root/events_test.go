@@ -1,4 +1,4 @@
-package main
+package root
 
 import (
 	"bytes"
@@ -41,7 +41,7 @@ func TestEventsFitTheTerminal(t *testing.T) {
 	}))
 	defer peer.Close()
 	out, errs := &narrow{}, &bytes.Buffer{}
-	code := run([]string{"events", "--address", strings.TrimPrefix(peer.URL, "http://")}, out, errs)
+	code := Run([]string{"events", "--address", strings.TrimPrefix(peer.URL, "http://")}, out, errs)
 	lines := strings.Split(strings.TrimRight(out.String(), "\n"), "\n")
 	if code != 0 || len(lines) != 2 || !strings.HasPrefix(lines[0], "TIME") {
 		t.Fatalf("exit code %d, %q %s", code, lines, errs)

@@ -1,4 +1,4 @@
-package main
+package root
 
 import (
 	"slices"
@@ -15,22 +15,17 @@ import (
 func TestWhatNoCommandTakes(t *testing.T) {
 	t.Setenv("BERTH_ADDRESS", "127.0.0.1:1")
 	for line, says := range map[string]string{
-		"simulate":             "berth simulate needs --trace or --history; see berth simulate --help",
-		"simulate x --trace y": "berth simulate takes no argument \"x\"; see berth simulate --help",
-		"simulate --trace x --cluster c.yaml --nodes 3": "--cluster and --nodes exclude each other: leave one out; see berth simulate --help",
-		"simulate --trace x --history":                  "--history and --trace exclude each other",
-		"simulate --trace x --compare sjf --policy sjf": "--compare and --policy exclude each other",
-		"audit --refusals --verify":                     "--refusals and --verify exclude each other: leave one out; see berth audit --help",
-		"policy a b":                                    "berth policy takes no argument \"b\" after \"a\"; see berth policy --help",
-		"quota pool a b c":                              "berth quota pool takes no argument \"b\" after \"a\"",
-		"allocations a b":                               "berth allocations takes no argument \"b\" after \"a\"",
-		"analyze a b":                                   "berth analyze takes no argument \"b\" after \"a\"",
-		"completion bash x":                             "berth completion bash takes no argument \"x\"",
-		"explain ''":                                    "berth explain: argument 1 is empty",
-		"cancel 17 ''":                                  "berth cancel: argument 2 is empty",
-		"node show ' '":                                 "berth node show: argument 1 is empty",
-		"explain .3":                                    "\".3\" is not a job",
-		"submit --after '' -- x":                        "--after is empty",
+		"audit --refusals --verify": "--refusals and --verify exclude each other: leave one out; see berth audit --help",
+		"policy a b":                "berth policy takes no argument \"b\" after \"a\"; see berth policy --help",
+		"quota pool a b c":          "berth quota pool takes no argument \"b\" after \"a\"",
+		"allocations a b":           "berth allocations takes no argument \"b\" after \"a\"",
+		"analyze a b":               "berth analyze takes no argument \"b\" after \"a\"",
+		"completion bash x":         "berth completion bash takes no argument \"x\"",
+		"explain ''":                "berth explain: argument 1 is empty",
+		"cancel 17 ''":              "berth cancel: argument 2 is empty",
+		"node show ' '":             "berth node show: argument 1 is empty",
+		"explain .3":                "\".3\" is not a job",
+		"submit --after '' -- x":    "--after is empty",
 	} {
 		args := strings.Split(strings.ReplaceAll(line, "' '", "\t"), " ")
 		for i := range args {
@@ -54,7 +49,7 @@ func TestArgumentsOfPrograms(t *testing.T) {
 
 // No command of the tree ends otherwise over arguments that it does not take.
 func TestEveryCommandIsStrict(t *testing.T) {
-	eachCommand(newRoot(), func(cmd *cobra.Command) {
+	eachCommand(whole(t), func(cmd *cobra.Command) {
 		for _, args := range [][]string{{}, {"x"}, {"x", "x", "x", "x", "x", "x"}, {""}} {
 			if err := cmd.ValidateArgs(args); err != nil && cli.ExitCode(err) != cli.ExitUsage {
 				t.Errorf("%s %q: %v", cmd.CommandPath(), args, err)

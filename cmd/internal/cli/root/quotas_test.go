@@ -1,4 +1,4 @@
-package main
+package root
 
 import (
 	"encoding/json"
@@ -74,7 +74,7 @@ func TestQuotaCommands(t *testing.T) {
 		"share set user ann 200":                 {`PUT /shares/user/ann {"shares":200}`, "user ann: 200 shares"},
 	} {
 		var out, errs strings.Builder
-		if code := run(strings.Fields(line), &out, &errs); code != 0 || f.asked != want.asked || !strings.Contains(out.String(), want.out) {
+		if code := Run(strings.Fields(line), &out, &errs); code != 0 || f.asked != want.asked || !strings.Contains(out.String(), want.out) {
 			t.Errorf("%s: exit code %d %s, asked %s, want %s, printed\n%s", line, code, errs.String(), f.asked, want.asked, out.String())
 		}
 	}
@@ -87,7 +87,7 @@ func TestQuotaCommandsThatMakeNoSense(t *testing.T) {
 		"quota set user ann --gpus 1.5", "share set cluster x 3", "share set user ann", "share set user ann many", "quota now",
 	} {
 		var out, errs strings.Builder
-		if code := run(strings.Fields(line), &out, &errs); code != cli.ExitUsage || f.asked != "" {
+		if code := Run(strings.Fields(line), &out, &errs); code != cli.ExitUsage || f.asked != "" {
 			t.Errorf("%s: exit code %d, asked %q: %s%s", line, code, f.asked, out.String(), errs.String())
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package root
 
 import (
 	"os"
@@ -37,7 +37,6 @@ func TestTextThatIsNotUTF8IsRefused(t *testing.T) {
 		{[]string{"node", "label", "n1", "a=\xe9"}, "argument 2 is not valid UTF-8"},
 		{[]string{"queue", "--user", "\xe9"}, "--user is not valid UTF-8"},
 		{[]string{"events", "--type", "failed,\xe9"}, "--type is not valid UTF-8"},
-		{[]string{"server", "--http", "\xe9"}, "--http is not valid UTF-8"},
 	} {
 		if code, out, errs := f.berth(t, v.args...); code != cli.ExitUsage || out != "" || !strings.Contains(errs, v.says) {
 			t.Errorf("%q: exit code %d, %s%s\nwant %s", v.args, code, out, errs, v.says)
@@ -74,7 +73,7 @@ func TestScriptsThatCannotRunAreRefused(t *testing.T) {
 func TestEmptyValuesAreRefused(t *testing.T) {
 	t.Setenv("BERTH_ADDRESS", "127.0.0.1:1")
 	may := map[string]bool{"reason": true, "note": true}
-	eachCommand(newRoot(), func(cmd *cobra.Command) {
+	eachCommand(whole(t), func(cmd *cobra.Command) {
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
 			if f.Value.Type() == "bool" || f.Value.Set("") != nil {
 				return // the value itself is refused
@@ -87,7 +86,7 @@ func TestEmptyValuesAreRefused(t *testing.T) {
 	for _, line := range []string{
 		"submit -w  -- x", "submit -t  -- x", "submit --idempotency-key  -- x", "submit -D  -- x", "submit -x  -- x", "submit -C  -- x",
 		"queue -u ", "queue -s ", "tasks -s  17", "history --state ", "history --state failed,", "events --type ", "usage -u ",
-		"allocations --service ", "cancel --name ", "webhook add --user  http://x", "webhook settings --allow ", "server --http ",
+		"allocations --service ", "cancel --name ", "webhook add --user  http://x", "webhook settings --allow ",
 	} {
 		code, out, errs := called(strings.Split(line, " ")...)
 		if code != cli.ExitUsage || out != "" || !strings.Contains(errs, "is empty: leave it out, or check whether a shell variable is unset") {

@@ -1,4 +1,4 @@
-package main
+package root
 
 import (
 	"errors"
@@ -23,54 +23,8 @@ Settings of the whole cluster take effect when the cluster is founded; from then
 berth config set changes them, on all peers at once.`
 
 func newConfig() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "config",
-		Short: "Show, check and explain settings, and change those of the whole cluster",
-		Long:  configLong,
-		Args:  cli.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newConfigShow(), newConfigSet(), newConfigValidate(), newConfigExplain(), newConfigExample())
-	return cmd
-}
-
-// oneArg accepts exactly one argument; its error names what the argument should be.
-func oneArg(what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) != 1 {
-			return cli.Usage("%s takes one argument, %s; see %s --help", cmd.CommandPath(), what, cmd.CommandPath())
-		}
-		return nil
-	}
-}
-
-func newConfigValidate() *cobra.Command {
-	return &cobra.Command{
-		Use:   "validate FILE",
-		Short: "Check a file, and show which of its settings have no effect",
-		Args:  oneArg("a file"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			settings, err := config.Load(config.Source{File: args[0]})
-			if err = config.InOrder(err, unusable(settings)); err != nil {
-				fmt.Fprintln(cmd.ErrOrStderr(), strings.TrimRight(err.Error(), "\n"))
-				return cli.Usage("%s cannot be used", args[0])
-			}
-			for _, note := range settings.Notes {
-				fmt.Fprintln(cmd.OutOrStdout(), note)
-			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s is valid.\n", args[0])
-			return nil
-		},
-	}
-}
-
-// unusable returns the errors that keep a peer or an agent from starting: contradictions between
-// settings, and files named by settings that cannot be read.
-func unusable(c *config.Loaded) error {
-	h := &holding{Loaded: c, part: true}
-	h.peer()
-	h.agent()
-	return errors.Join(h.wrong...)
+	return cli.Parent("config", "Show, check and explain settings, and change those of the whole cluster", configLong,
+		newConfigShow(), newConfigSet(), newConfigExplain(), newConfigExample())
 }
 
 func newConfigExplain() *cobra.Command {
@@ -78,7 +32,7 @@ func newConfigExplain() *cobra.Command {
 		Use:     "explain NAME",
 		Short:   "Explain a setting",
 		Example: "  berth config explain server.http\n  berth config explain PORT",
-		Args:    oneArg("a setting's name, variable or flag"),
+		Args:    cli.One("one argument, a setting's name, variable or flag"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text, err := config.Explain(args[0])
 			if err != nil {

@@ -12,6 +12,16 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
+// fakeAPI answers in place of a cluster.
+type fakeAPI struct{ *httptest.Server }
+
+// berth runs a command line against the fake and returns its exit code and output.
+func (f *fakeAPI) berth(t *testing.T, args ...string) (code int, out, errs string) {
+	t.Helper()
+	t.Setenv("BERTH_ADDRESS", strings.TrimPrefix(f.URL, "http://"))
+	return called(args...)
+}
+
 // pastAPI is a cluster of two nodes of two GPUs, one of them drained, that has run a
 // job of one task and an array, whose tasks come in pages of two.
 func pastAPI(t *testing.T) *fakeAPI {

@@ -1,4 +1,4 @@
-package main
+package root
 
 import (
 	"bytes"
@@ -29,7 +29,7 @@ func TestRefusedCommandLines(t *testing.T) {
 		if before, after, dashed := strings.Cut(line, " -- "); dashed {
 			args = append(append(strings.Fields(before), "--address", "127.0.0.1:1", "--"), after)
 		}
-		if code := run(args, &out, &wrong); code != cli.ExitUsage || !strings.Contains(wrong.String(), says) || strings.Contains(wrong.String(), "strconv") {
+		if code := Run(args, &out, &wrong); code != cli.ExitUsage || !strings.Contains(wrong.String(), says) || strings.Contains(wrong.String(), "strconv") {
 			t.Errorf("%s: %d, %s", line, code, wrong.String())
 		}
 	}

@@ -1,0 +1,68 @@
+// Command berthd runs every part of Berth that is no request to a cluster: peers, agents, whole clusters on one machine, and
+// what works on the data folders of members. Users call it by the name berth: the program berth replaces itself with berthd.
+//
+//	main.go            from the command line to an exit code
+//	server.go          berth server: its flags
+//	options.go         the settings of a server, and which of them contradict each other
+//	advice.go          the settings of the analysis of workloads
+//	rules.go           what jobs may run: the file of --command-rules
+//	serve.go           a running server: what starts and ends in which order
+//	faults.go          why a server cannot start, in one line for the operator
+//	web.go             its HTTP side, on the peer by httpapi/plug
+//	shadow.go          how the policy compares with the order of arrival, as metrics
+//	log.go             a log that never blocks the program
+//	members.go         certificates: a server's and an agent's own, and those that a server issues
+//	gossip.go          what gossip says of the other members
+//	recover.go, verify.go, validate.go    berth cluster recover, snapshot verify and config validate
+//	agent.go, gpus.go, supervise.go, supervisor.go    the programs of a GPU host
+//	keys.go            the keys of a server's file
+//	shared.go, reload.go                  settings of the whole cluster, and those that change while a program runs
+//	dev.go, demo.go, bench.go             whole clusters on one machine
+//
+// What commands have in common is in cmd/internal/cli; cli/setup, cli/certs and cli/sim have commands of this program, too.
+//
+// Failures and exit codes are those of berth (cmd/internal/cli/root), and 6 for a peer that was removed from its cluster.
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-gpu/berth/cmd/internal/cli"
+	"github.com/berth-gpu/berth/cmd/internal/cli/certs"
+	"github.com/berth-gpu/berth/cmd/internal/cli/daemon"
+	"github.com/berth-gpu/berth/cmd/internal/cli/setup"
+	"github.com/berth-gpu/berth/cmd/internal/cli/sim"
+)
+
+func main() {
+	name := daemon.Name
+	if filepath.Base(os.Args[0]) == daemon.Program {
+		name = daemon.Program
+	}
+	os.Exit(run(name, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// run carries out a command line and returns the exit code. name is the name under which this program was called.
+func run(name string, args []string, stdout, stderr io.Writer) int {
+	if err := daemon.CheckCaller(); err != nil {
+		return cli.Fail(err, stderr)
+	}
+	return cli.Execute(newRoot(name), args, stdout, stderr)
+}
+
+func newRoot(name string) *cobra.Command {
+	root := cli.NewRoot(name, "Berth's peers, agents and their tools; berth calls this program")
+	cli.AddGroup(root, cli.GroupUse, cli.Parent("cluster", "Recover the cluster", "", newRecover()))
+	cli.AddGroup(root, cli.GroupRun, setup.ForMembers()...)
+	cli.AddGroup(root, cli.GroupRun, newServer(), newAgent(), newDev(), newDemo(), newBench(), sim.New(), certs.OnFolders(),
+		cli.Parent("config", "Check a file of settings", "", newValidate()), cli.Parent("snapshot", "Check a peer's snapshot", "", newVerify()))
+	root.AddCommand(newSupervise(), cli.NewVersion(daemon.Program))
+	root.InitDefaultHelpCmd() // now, so that strictly also covers the library's own commands
+	root.InitDefaultCompletionCmd()
+	cli.Strictly(root)
+	return root
+}
