@@ -224,8 +224,7 @@ func randomRequest(r *rand.Rand) string {
 	maybe(3, "max_retries", r.IntN(4))
 	maybe(4, "retry_on", []int{137, 75})
 	maybe(3, "preemptible", r.IntN(2) == 0)
-	maybe(5, "hold", r.IntN(9) > 0)
-	maybe(3, "lead", true)
+	maybe(5, []string{"hold", "lead"}[r.IntN(2)], true)
 	maybe(4, "on_lost", []string{"requeue", "hold", "fail"}[r.IntN(3)])
 	maybe(4, "grace", r.IntN(60))
 	if r.IntN(4) == 0 {

@@ -1,8 +1,6 @@
 package process
 
 import (
-	"cmp"
-	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -131,17 +129,3 @@ func assign(pairs ...string) (env []string) {
 }
 
 func decimal(n uint32) string { return strconv.FormatUint(uint64(n), 10) }
-
-// reserve reserves a free port for the gang's meeting point. The port is held until the job starts, and free
-// for it then.
-func reserve(address string) (net.Listener, uint16) {
-	l, err := net.Listen("tcp", net.JoinHostPort(cmp.Or(address, "127.0.0.1"), "0"))
-	if err != nil {
-		return nil, 0
-	}
-	a, ok := l.Addr().(*net.TCPAddr)
-	if !ok {
-		return l, 0
-	}
-	return l, uint16(a.Port)
-}

@@ -270,7 +270,7 @@ func (s *supervisor) prepare() bool {
 			return true
 		case s.status.Phase < model.RankReady && !s.orders.Run:
 			if s.record.Rank.Rank == 0 {
-				s.port, s.status.Port = reserve(s.record.Job.Address)
+				s.port, s.status.Port = runner.ReservePort(s.record.Job.Address)
 			}
 			_ = s.tell(model.RankReady) // if that fails the agent looks again
 		}
@@ -294,7 +294,7 @@ func (s *supervisor) look() fence.Reading {
 // program cannot be started: then the rank ends with that.
 func (s *supervisor) start() (bool, error) {
 	if s.port == nil {
-		s.port, s.status.Port = reserve("")
+		s.port, s.status.Port = runner.ReservePort("")
 	}
 	if _, mine, err := s.folder.Latch(runner.LatchStarted); err != nil || !mine {
 		return false, err
