@@ -65,9 +65,10 @@ func TestCheckpoint(t *testing.T) {
 	k.file("up")
 	k.order(runner.Orders{Run: true, Stop: model.ReasonPreempt})
 	k.file("saved")
-	if s, err := k.b.run.Status(k.f.Name()); err != nil || s.Phase != model.RankRunning || s.Delivered != model.ReasonPreempt {
-		t.Errorf("after the checkpoint: %+v, %v", s, err)
-	}
+	waitFor(t, "the status after the checkpoint", func() bool { // the job may be faster than the supervisor's file
+		s, err := k.b.run.Status(k.f.Name())
+		return err == nil && s.Phase == model.RankRunning && s.Delivered == model.ReasonPreempt
+	})
 	k.order(runner.Orders{Run: true, Kill: true})
 	if got := k.exit(); got.Signal != 9 || got.Delivered != model.ReasonPreempt || !got.Fenced {
 		t.Errorf("ended with %+v", got)
