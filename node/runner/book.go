@@ -35,7 +35,7 @@ func (f *Folder) WriteBook(rank uint32, o *Orders, owner *[2]int) error {
 	for _, m := range o.Gang {
 		book.Ranks = append(book.Ranks, RankOnNode{m.Rank, string(m.Node), m.Address, m.Port})
 	}
-	data, err := json.MarshalIndent(book, "", "  ")
+	data, err := json.MarshalIndent(book, "", "  ") //nolint:gosec // the file is there for the secret
 	if err != nil {
 		return err
 	}

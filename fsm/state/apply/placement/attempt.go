@@ -227,7 +227,7 @@ func Settle(t *tx.Tx, a model.Attempt, ran time.Duration) {
 	case model.ReasonGPUFault:
 		task.Avoid = a.Key.N
 		settleLost(t, task, a, e)
-	case model.ReasonNone, model.ReasonStartDeadline, model.ReasonGangBroken, model.ReasonLost, model.ReasonRebooted,
+	case model.ReasonNone, model.ReasonStartDeadline, model.ReasonGangBroken, model.ReasonLeadEnded, model.ReasonLost, model.ReasonRebooted,
 		model.ReasonConfirmedDead, model.ReasonDependency:
 		settleLost(t, task, a, e)
 	}
