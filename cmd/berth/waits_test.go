@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/berth-gpu/berth/httpapi/wire"
+	"github.com/berth-gpu/berth/test/childtest"
 )
 
 // waitingPeer answers as a peer at which job 17 runs until the client goes. It says when a client
@@ -75,13 +76,13 @@ func TestInterruptedWaits(t *testing.T) {
 			t.Parallel()
 			address, waits := waitingPeer(t)
 			words := strings.Fields(v.line)
-			c := spawn(t, append([]string{words[0], "--address", address}, words[1:]...)...)
+			c := childtest.Start(t, append([]string{words[0], "--address", address}, words[1:]...)...)
 			<-waits
-			c.signal(t, v.signal)
-			if code := c.exit(t); code != 128+int(v.signal) {
+			c.Signal(t, v.signal)
+			if code := c.Exit(t); code != 128+int(v.signal) {
 				t.Errorf("exit code %d", code)
 			}
-			text := strings.Join(c.said(), "\n")
+			text := strings.Join(c.Lines(), "\n")
 			if !strings.Contains(text, v.says) || strings.Contains(text, "berth: ") || strings.Contains(text, "context") {
 				t.Errorf("said %s", text)
 			}
@@ -96,10 +97,10 @@ func TestAPipeWithoutAWriter(t *testing.T) {
 	if err := unix.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c := spawn(t, "submit", "--address", "127.0.0.1:1", pipe)
-	c.line(t, "Reading "+pipe+", which is a pipe")
-	c.signal(t, syscall.SIGTERM)
-	if code := c.exit(t); code != 143 {
-		t.Errorf("exit code %d: %v", code, c.said())
+	c := childtest.Start(t, "submit", "--address", "127.0.0.1:1", pipe)
+	c.Line(t, "Reading "+pipe+", which is a pipe")
+	c.Signal(t, syscall.SIGTERM)
+	if code := c.Exit(t); code != 143 {
+		t.Errorf("exit code %d: %v", code, c.Lines())
 	}
 }

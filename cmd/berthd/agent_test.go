@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
+	"github.com/berth-gpu/berth/test/childtest"
 	"github.com/berth-gpu/berth/trust"
 )
 
@@ -24,12 +25,12 @@ func agentOf(t *testing.T, more ...string) []string {
 
 // oneLineOf waits for a process's end and holds its exit code and its only line
 // against what is expected.
-func oneLineOf(t *testing.T, c *child, code int, says string) {
+func oneLineOf(t *testing.T, c *childtest.Child, code int, says string) {
 	t.Helper()
-	if got := c.exit(t); got != code {
+	if got := c.Exit(t); got != code {
 		t.Errorf("exit code %d, want %d", got, code)
 	}
-	if said := strings.Join(c.said(), "\n"); !strings.Contains(said, says) || strings.Count(said, "\n") > 0 {
+	if said := strings.Join(c.Lines(), "\n"); !strings.Contains(said, says) || strings.Count(said, "\n") > 0 {
 		t.Errorf("it said %q, want one line with %q", said, says)
 	}
 }
@@ -55,21 +56,21 @@ func TestAgentCommandLines(t *testing.T) {
 		"no class":         {agentOf(t, "--xid", "63=odd"), cli.ExitUsage, "--xid 63=odd"},
 		"no temperature":   {agentOf(t, "--gpu-hot", "0"), cli.ExitUsage, "--gpu-hot"},
 	} {
-		t.Run(name, func(t *testing.T) { oneLineOf(t, spawn(t, c.args...), c.code, c.says) })
+		t.Run(name, func(t *testing.T) { oneLineOf(t, childtest.Start(t, c.args...), c.code, c.says) })
 	}
 }
 
 // A folder has one agent at a time, and is another's after it.
 func TestAgentLocksItsFolder(t *testing.T) {
 	args := agentOf(t)
-	first := spawn(t, args...)
-	first.line(t, "agent started")
-	oneLineOf(t, spawn(t, args...), cli.ExitFailure, "another agent uses this data folder")
-	first.signal(t, syscall.SIGTERM)
-	if code := first.exit(t); code != 0 {
+	first := childtest.Start(t, args...)
+	first.Line(t, "agent started")
+	oneLineOf(t, childtest.Start(t, args...), cli.ExitFailure, "another agent uses this data folder")
+	first.Signal(t, syscall.SIGTERM)
+	if code := first.Exit(t); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
-	spawn(t, args...).line(t, "agent started")
+	childtest.Start(t, args...).Line(t, "agent started")
 }
 
 func TestAgentCannotListen(t *testing.T) {
@@ -78,7 +79,7 @@ func TestAgentCannotListen(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = l.Close() }()
-	oneLineOf(t, spawn(t, agentOf(t, "--listen", l.Addr().String())...), cli.ExitFailure, "another process listens")
+	oneLineOf(t, childtest.Start(t, agentOf(t, "--listen", l.Addr().String())...), cli.ExitFailure, "another process listens")
 }
 
 func TestAgentFolderIsAFile(t *testing.T) {
@@ -86,7 +87,7 @@ func TestAgentFolderIsAFile(t *testing.T) {
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	oneLineOf(t, spawn(t, agentOf(t, "--data-dir", path)...), cli.ExitFailure, "cannot be used")
+	oneLineOf(t, childtest.Start(t, agentOf(t, "--data-dir", path)...), cli.ExitFailure, "cannot be used")
 }
 
 // An agent that may ask for it goes last when memory runs out.
@@ -99,9 +100,9 @@ func TestAgentIsSpared(t *testing.T) {
 	if err := os.WriteFile(own, before, 0); err != nil {
 		t.Fatal(err)
 	}
-	c := spawn(t, agentOf(t)...)
-	c.line(t, "agent started")
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/oom_score_adj", c.cmd.Process.Pid))
+	c := childtest.Start(t, agentOf(t)...)
+	c.Line(t, "agent started")
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/oom_score_adj", c.Cmd.Process.Pid))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
+	"github.com/berth-gpu/berth/test/childtest"
 )
 
 // publishedFile is the published example of a cluster's file.
@@ -83,9 +84,9 @@ auth:
 // The published file of the service is one that a peer runs with as it is: its keys let
 // in, and its defaults size workloads.
 func TestAPeerOfTheServiceFile(t *testing.T) {
-	p := spawn(t, "server", "--config", writeFile(t, serviceFile), "--http", apiAddress(1), "--data-dir", onePeer(t), "--id", "p1", "--listen", address(1),
+	p := childtest.Start(t, "server", "--config", writeFile(t, serviceFile), "--http", apiAddress(1), "--data-dir", onePeer(t), "--id", "p1", "--listen", address(1),
 		"--bootstrap", "p1="+address(1))
-	p.line(t, leads)
+	p.Line(t, leads)
 	call := func(path, body string, headers ...string) (int, string) {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+apiAddress(1)+path, strings.NewReader(body))
 		if err != nil {
@@ -170,9 +171,9 @@ func TestAPeerOfAFile(t *testing.T) {
 	own := "\nserver:\n  id: p1\n  data_dir: " + onePeer(t) + "\n  listen: " + address(1) + "\n  http: " + apiAddress(1) +
 		"\n  bootstrap: [p1=" + address(1) + "]\n"
 	path := writeFile(t, publishedFile+own)
-	p := spawn(t, "server", "--config", path)
-	p.line(t, "cluster.total_gpus has no effect: GPUs are those that agents find")
-	p.line(t, leads)
+	p := childtest.Start(t, "server", "--config", path)
+	p.Line(t, "cluster.total_gpus has no effect: GPUs are those that agents find")
+	p.Line(t, leads)
 	api := dial(t, apiAddress(1))
 	job, err := api.Submit(t.Context(), &wire.Submit{Command: "true"}, "")
 	if err != nil || job.Job.Priority != 2 {
@@ -195,12 +196,12 @@ func TestAPeerOfAFile(t *testing.T) {
 	if _, err := api.Operator().SetSettings(t.Context(), &wire.SetSettings{Settings: map[string]string{"jobs.max_retries": "1"}}); err != nil {
 		t.Fatal(err)
 	}
-	p.signal(t, syscall.SIGTERM)
-	if code := p.exit(t); code != 0 {
+	p.Signal(t, syscall.SIGTERM)
+	if code := p.Exit(t); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
-	again := spawn(t, "server", "--config", path)
-	again.line(t, "fault_tolerance.max_retries is 3 here and 1 in the cluster")
+	again := childtest.Start(t, "server", "--config", path)
+	again.Line(t, "fault_tolerance.max_retries is 3 here and 1 in the cluster")
 	if got := force(t, dial(t, apiAddress(1)))["jobs.max_retries"]; got != "1" {
 		t.Errorf("after another start it is %s", got)
 	}
@@ -212,10 +213,10 @@ func TestAStoppedBeginning(t *testing.T) {
 	t.Setenv("PORT", strings.TrimPrefix(apiAddress(1)[strings.LastIndex(apiAddress(1), ":"):], ":"))
 	host := apiAddress(1)[:strings.LastIndex(apiAddress(1), ":")]
 	path := writeFile(t, "server: {http: '"+host+":1'}\n") // the port comes from the environment
-	p := spawn(t, "server", "--config", path, "--data-dir", onePeer(t), "--id", "p1", "--listen", address(1),
+	p := childtest.Start(t, "server", "--config", path, "--data-dir", onePeer(t), "--id", "p1", "--listen", address(1),
 		"--bootstrap", "p1="+address(1))
-	p.line(t, leads)
-	p.line(t, "http="+apiAddress(1))
+	p.Line(t, leads)
+	p.Line(t, "http="+apiAddress(1))
 	api := dial(t, apiAddress(1))
 	if _, err := api.Submit(t.Context(), &wire.Submit{Command: "true"}, ""); err != nil {
 		t.Fatal(err)
@@ -228,9 +229,9 @@ func TestAStoppedBeginning(t *testing.T) {
 // A peer that gets SIGHUP takes over what it can, and survives a wrong file.
 func TestHangup(t *testing.T) {
 	path := writeFile(t, "log: {level: info}\n")
-	p := spawn(t, "server", "--config", path, "--data-dir", onePeer(t), "--id", "p1", "--listen", address(1),
+	p := childtest.Start(t, "server", "--config", path, "--data-dir", onePeer(t), "--id", "p1", "--listen", address(1),
 		"--http", apiAddress(1), "--bootstrap", "p1="+address(1))
-	p.line(t, leads)
+	p.Line(t, leads)
 	for _, step := range []struct{ text, says string }{
 		{"log: {level: loud}\n", "the configuration is not valid and was not taken over"},
 		{"log: {level: error}\nworkload_defaults:\n  ocr: {gpus: many}\n", "berth.yaml:3: gpus must be"},
@@ -239,10 +240,10 @@ func TestHangup(t *testing.T) {
 		if err := os.WriteFile(path, []byte(step.text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		p.signal(t, syscall.SIGHUP)
-		p.line(t, step.says)
+		p.Signal(t, syscall.SIGHUP)
+		p.Line(t, step.says)
 	}
-	p.line(t, `taken_over="[log.level auth.rate_limit]"`)
+	p.Line(t, `taken_over="[log.level auth.rate_limit]"`)
 }
 
 // Keys, rules and what is known of workloads are taken over by a peer that runs, from files
@@ -259,11 +260,11 @@ func TestHangupTakesTermsOver(t *testing.T) {
 	write(keys, owned(old))
 	write(rules, "forbidden: [{name: no-sudo, pattern: sudo}]\n")
 	path := writeFile(t, "auth: {enabled: true, keys_file: '"+keys+"', command_rules: '"+rules+"'}\n")
-	p := spawn(t, "server", "--config", path, "--data-dir", onePeer(t), "--id", "p1", "--listen", address(1),
+	p := childtest.Start(t, "server", "--config", path, "--data-dir", onePeer(t), "--id", "p1", "--listen", address(1),
 		"--http", apiAddress(1), "--bootstrap", "p1="+address(1))
-	p.line(t, leads)
+	p.Line(t, leads)
 	with := func(key string) *client.Client {
-		c, err := client.New(client.Options{Addresses: []string{apiAddress(1)}, Token: key, Patience: patience})
+		c, err := client.New(client.Options{Addresses: []string{apiAddress(1)}, Token: key, Patience: childtest.Patience})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -285,8 +286,8 @@ func TestHangupTakesTermsOver(t *testing.T) {
 	write(keys, owned(young))
 	write(rules, "forbidden: [{name: no-true, pattern: 'true'}]\n")
 	write(path, "auth: {enabled: true, keys_file: '"+keys+"', command_rules: '"+rules+"'}\nworkload_defaults: {ocr: {default_priority: 9}}\n")
-	p.signal(t, syscall.SIGHUP)
-	p.line(t, `taken_over="[auth.keys_file auth.command_rules workloads.defaults]"`)
+	p.Signal(t, syscall.SIGHUP)
+	p.Line(t, `taken_over="[auth.keys_file auth.command_rules workloads.defaults]"`)
 	if got := [...]string{runs(young, "sudo x"), runs(old, "x"), runs(young, "true")}; got != [...]string{"", wire.CodeUnauthenticated, wire.CodeInvalid} {
 		t.Errorf("after SIGHUP: %q", got)
 	}
@@ -295,8 +296,8 @@ func TestHangupTakesTermsOver(t *testing.T) {
 	}
 	write(rules, "forbidden: [{name: x, pattern: '('}]\n")
 	write(keys, owned(old))
-	p.signal(t, syscall.SIGHUP)
-	p.line(t, "the configuration is not valid and was not taken over")
+	p.Signal(t, syscall.SIGHUP)
+	p.Line(t, "the configuration is not valid and was not taken over")
 	if got := [...]string{runs(young, "sudo x"), runs(old, "x")}; got != [...]string{"", wire.CodeUnauthenticated} {
 		t.Errorf("after a wrong file: %q", got)
 	}
@@ -326,10 +327,10 @@ func TestWrongSettings(t *testing.T) {
 		"of a flag":     {"", "--raft-timeouts must be lan or wan, not \"far\"", []string{"--raft-timeouts", "far"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			oneLineOf(t, spawn(t, append([]string{"server", "--config", writeFile(t, c.text)}, c.args...)...), cli.ExitUsage, c.says)
+			oneLineOf(t, childtest.Start(t, append([]string{"server", "--config", writeFile(t, c.text)}, c.args...)...), cli.ExitUsage, c.says)
 		})
 	}
-	oneLineOf(t, spawn(t, "server", "--config", "none.yaml"), cli.ExitUsage, "none.yaml: no such file")
+	oneLineOf(t, childtest.Start(t, "server", "--config", "none.yaml"), cli.ExitUsage, "none.yaml: no such file")
 }
 
 // called runs a command in this process.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/berth-gpu/berth/cluster/raftstore"
 	"github.com/berth-gpu/berth/cmd/internal/cli"
+	"github.com/berth-gpu/berth/test/childtest"
 	"github.com/berth-gpu/berth/trust"
 )
 
@@ -146,11 +147,11 @@ func TestFaultsAtStart(t *testing.T) {
 			if c.args == nil || c.args[0] != "--id" {
 				args = append(args, "--bootstrap", "p1="+address(0))
 			}
-			p := spawn(t, append(args, c.args...)...)
-			if code := p.exit(t); code != cli.ExitFailure {
+			p := childtest.Start(t, append(args, c.args...)...)
+			if code := p.Exit(t); code != cli.ExitFailure {
 				t.Errorf("exit code %d, want %d", code, cli.ExitFailure)
 			}
-			lines := p.said()
+			lines := p.Lines()
 			if len(lines) == 0 {
 				t.Fatal("it said nothing")
 			}
@@ -190,11 +191,11 @@ func TestUsageErrors(t *testing.T) {
 		"an unknown level":     {append(founder, "--log-level", "loud", "--join", address(1)), "loud"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := spawn(t, c.args...)
-			if code := p.exit(t); code != cli.ExitUsage {
+			p := childtest.Start(t, c.args...)
+			if code := p.Exit(t); code != cli.ExitUsage {
 				t.Errorf("exit code %d, want %d", code, cli.ExitUsage)
 			}
-			if said := strings.Join(p.said(), "\n"); !strings.Contains(said, c.says) || strings.Count(said, "\n") > 0 {
+			if said := strings.Join(p.Lines(), "\n"); !strings.Contains(said, c.says) || strings.Count(said, "\n") > 0 {
 				t.Errorf("it said %q, want one line with %q", said, c.says)
 			}
 		})

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/berth-gpu/berth/test/childtest"
 	"github.com/berth-gpu/berth/trust"
 )
 
@@ -26,13 +27,13 @@ func TestDataFoldersAreClosed(t *testing.T) {
 		if err := os.Chmod(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		c := spawn(t, append(v.args, "--data-dir", dir)...)
+		c := childtest.Start(t, append(v.args, "--data-dir", dir)...)
 		waitAny(t, v.ready, c)
 		info, err := os.Stat(dir)
-		if err != nil || info.Mode().Perm() != 0o700 || !strings.Contains(strings.Join(c.said(), "\n"), "data_folder_closed") {
-			t.Errorf("%s: the folder has mode %v, %v; it said %q", name, info.Mode(), err, c.said())
+		if err != nil || info.Mode().Perm() != 0o700 || !strings.Contains(strings.Join(c.Lines(), "\n"), "data_folder_closed") {
+			t.Errorf("%s: the folder has mode %v, %v; it said %q", name, info.Mode(), err, c.Lines())
 		}
-		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.cmd.Process.Pid))
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.Cmd.Process.Pid))
 		if err != nil || !strings.Contains(string(status), "Umask:\t0077\n") {
 			t.Errorf("%s: files are made by another mask than 0077: %v", name, err)
 		}

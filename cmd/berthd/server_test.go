@@ -12,6 +12,7 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
+	"github.com/berth-gpu/berth/test/childtest"
 )
 
 const leads = "gained leadership"
@@ -20,21 +21,21 @@ const leads = "gained leadership"
 func apiAddress(n int) string { return strings.TrimSuffix(address(n), "7000") + "10000" }
 
 // waitAny waits until one of the peers says the text, and says which.
-func waitAny(t *testing.T, text string, peers ...*child) (which int) {
+func waitAny(t *testing.T, text string, peers ...*childtest.Child) (which int) {
 	t.Helper()
-	limit := time.After(patience)
+	limit := time.After(childtest.Patience)
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
 		for i, p := range peers {
-			if strings.Contains(strings.Join(p.said(), "\n"), text) {
+			if strings.Contains(strings.Join(p.Lines(), "\n"), text) {
 				return i
 			}
 		}
 		select {
 		case <-tick.C:
 		case <-limit:
-			t.Fatalf("no peer logged %q in %s", text, patience)
+			t.Fatalf("no peer logged %q in %s", text, childtest.Patience)
 		}
 	}
 }
@@ -49,29 +50,29 @@ func TestThreePeersElectAndHandOver(t *testing.T) {
 	for i := 1; i <= 3; i++ {
 		list = append(list, fmt.Sprintf("p%d=%s", i, address(i)))
 	}
-	start := func(i int, way ...string) *child {
+	start := func(i int, way ...string) *childtest.Child {
 		id := fmt.Sprintf("p%d", i)
-		return spawn(t, append([]string{"server", "--data-dir", filepath.Join(dir, id), "--id", id, "--listen", address(i), "--http", apiAddress(i)}, way...)...)
+		return childtest.Start(t, append([]string{"server", "--data-dir", filepath.Join(dir, id), "--id", id, "--listen", address(i), "--http", apiAddress(i)}, way...)...)
 	}
 	found := []string{"--bootstrap", strings.Join(list, ",")}
-	peers := []*child{start(1, found...), start(2, found...), start(3, found...)}
+	peers := []*childtest.Child{start(1, found...), start(2, found...), start(3, found...)}
 	leader := waitAny(t, leads, peers...)
 
-	peers[leader].signal(t, syscall.SIGTERM)
-	if code := peers[leader].exit(t); code != 0 {
+	peers[leader].Signal(t, syscall.SIGTERM)
+	if code := peers[leader].Exit(t); code != 0 {
 		t.Errorf("the leader ended with exit code %d", code)
 	}
-	if said := strings.Join(peers[leader].said(), "\n"); strings.Contains(said, "no other peer took over leadership") {
+	if said := strings.Join(peers[leader].Lines(), "\n"); strings.Contains(said, "no other peer took over leadership") {
 		t.Error("leadership was not handed over")
 	}
-	rest := append(append([]*child(nil), peers[:leader]...), peers[leader+1:]...)
+	rest := append(append([]*childtest.Child(nil), peers[:leader]...), peers[leader+1:]...)
 	waitAny(t, leads, rest...)
 
 	back := start(leader+1, found...)
-	back.line(t, "peer started")
+	back.Line(t, "peer started")
 	fourth := start(4, "--join", address(1)+","+address(2)+","+address(3))
-	fourth.line(t, "this peer is a member")
-	fourth.line(t, "this peer follows")
+	fourth.Line(t, "this peer is a member")
+	fourth.Line(t, "this peer follows")
 }
 
 // A peer whose data folder was lost is refused in one line, whether it founds or joins,
@@ -84,12 +85,12 @@ func TestAPeerWithoutItsFolderIsRefused(t *testing.T) {
 		list = append(list, fmt.Sprintf("p%d=%s", i, address(i)))
 	}
 	found := []string{"--bootstrap", strings.Join(list, ",")}
-	start := func(i int, way ...string) *child {
+	start := func(i int, way ...string) *childtest.Child {
 		id := fmt.Sprintf("p%d", i)
-		return spawn(t, append([]string{"server", "--data-dir", filepath.Join(dir, id), "--id", id, "--listen", address(i), "--http", apiAddress(i)}, way...)...)
+		return childtest.Start(t, append([]string{"server", "--data-dir", filepath.Join(dir, id), "--id", id, "--listen", address(i), "--http", apiAddress(i)}, way...)...)
 	}
-	peers := map[string]*child{"p1": start(1, found...), "p2": start(2, found...)}
-	peers["p1"].line(t, "waiting for the other founders") // the third founder has not answered
+	peers := map[string]*childtest.Child{"p1": start(1, found...), "p2": start(2, found...)}
+	peers["p1"].Line(t, "waiting for the other founders") // the third founder has not answered
 	if _, err := dial(t, apiAddress(1)).Health(t.Context()); err == nil || !strings.Contains(err.Error(), "no answer yet of p3") {
 		t.Errorf("ready with two of three founders: %v", err)
 	}
@@ -100,18 +101,18 @@ func TestAPeerWithoutItsFolderIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	waitReachable(t, left, 3)
-	peers["p2"].signal(t, syscall.SIGKILL)
+	peers["p2"].Signal(t, syscall.SIGKILL)
 	for _, way := range [][]string{found, {"--join", address(1) + "," + address(3)}} {
-		peers["p2"].exit(t)
+		peers["p2"].Exit(t)
 		if err := os.RemoveAll(filepath.Join(dir, "p2")); err != nil {
 			t.Fatal(err)
 		}
 		certifyPeers(t, dir, "p1", "p2")
 		peers["p2"] = start(2, way...)
-		if code := peers["p2"].exit(t); code != cli.ExitFailure {
+		if code := peers["p2"].Exit(t); code != cli.ExitFailure {
 			t.Errorf("%v: exit code %d, want %d", way, code, cli.ExitFailure)
 		}
-		said := peers["p2"].said()
+		said := peers["p2"].Lines()
 		if last := said[len(said)-1]; !strings.Contains(last, "berth: ") || !strings.Contains(last, "a new --id and --join") {
 			t.Errorf("%v: the last line is %q", way, last)
 		}
@@ -119,7 +120,7 @@ func TestAPeerWithoutItsFolderIsRefused(t *testing.T) {
 	if _, err := left.Submit(t.Context(), job, "two"); err != nil {
 		t.Error(err)
 	}
-	start(4, "--join", address(1)+","+address(3)).line(t, "this peer is a member")
+	start(4, "--join", address(1)+","+address(3)).Line(t, "this peer is a member")
 }
 
 // Three peers answer as one: what is submitted through any of them is read from any
@@ -131,10 +132,10 @@ func TestThreePeersServeOneAPI(t *testing.T) {
 	for i := 1; i <= 3; i++ {
 		list = append(list, fmt.Sprintf("p%d=%s", i, address(i)))
 	}
-	peers := map[string]*child{}
+	peers := map[string]*childtest.Child{}
 	for i := 1; i <= 3; i++ {
 		id := fmt.Sprintf("p%d", i)
-		peers[id] = spawn(t, "server", "--data-dir", filepath.Join(dir, id), "--id", id, "--listen", address(i), "--http", apiAddress(i),
+		peers[id] = childtest.Start(t, "server", "--data-dir", filepath.Join(dir, id), "--id", id, "--listen", address(i), "--http", apiAddress(i),
 			"--bootstrap", strings.Join(list, ","))
 	}
 	one := func(i int) *client.Client { return dial(t, apiAddress(i)) }
@@ -152,7 +153,7 @@ func TestThreePeersServeOneAPI(t *testing.T) {
 			t.Errorf("p%d does not see what it has answered: %+v: %v", i, q, err)
 		}
 	}
-	peers[waitReachable(t, one(1), 3)].signal(t, syscall.SIGKILL)
+	peers[waitReachable(t, one(1), 3)].Signal(t, syscall.SIGKILL)
 	left := dial(t, apiAddress(1), apiAddress(2), apiAddress(3))
 	if got, err := left.Submit(t.Context(), job, "key-2"); err != nil || got.JobID != "2" {
 		t.Errorf("the same key: %+v: %v", got, err)
@@ -166,7 +167,7 @@ func TestThreePeersServeOneAPI(t *testing.T) {
 // leads.
 func waitReachable(t *testing.T, c *client.Client, want int) (leader string) {
 	t.Helper()
-	limit := time.After(patience)
+	limit := time.After(childtest.Patience)
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -183,14 +184,14 @@ func waitReachable(t *testing.T, c *client.Client, want int) (leader string) {
 		select {
 		case <-tick.C:
 		case <-limit:
-			t.Fatalf("after %s the peers are %+v: %v", patience, all, err)
+			t.Fatalf("after %s the peers are %+v: %v", childtest.Patience, all, err)
 		}
 	}
 }
 
 func dial(t *testing.T, addresses ...string) *client.Client {
 	t.Helper()
-	c, err := client.New(client.Options{Addresses: addresses, Patience: patience})
+	c, err := client.New(client.Options{Addresses: addresses, Patience: childtest.Patience})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -145,7 +145,7 @@ func Encode(at model.Time, by string, commands []Command) ([]byte, error) {
 	left.clear()
 	for i := range commands {
 		c := &commands[i]
-		if !left.take(c.kind, c.Size(), left.first(c.kind)) {
+		if !left.take(c.kind.Lane(), c.Size(), left.begin(c.kind)) {
 			return nil, fmt.Errorf("an entry with so much in its %d commands: %w", len(commands), ErrTooLarge)
 		}
 		f.Commands[i] = envelope{uint16(c.kind), c.Actor, c.RequestID, c.raw, c.From}
@@ -198,20 +198,19 @@ func (r *room) clear() {
 	*r = room{left: [LaneCount]int{LaneUser: LaneUser.Room(), LaneControl: 2 * LaneControl.Room()}}
 }
 
-// first reports whether a command of a kind would be the first of the user lane, and may be large.
-func (r *room) first(k Kind) bool {
-	first := k.Lane() == LaneUser && !r.user
-	r.user = r.user || first
-	return first && k.large()
+// begin notes that a command of a kind comes next, and returns how many bytes its lane may be overdrawn by that command.
+func (r *room) begin(k Kind) (overdraft int) {
+	if k.large() && !r.user {
+		overdraft = MaxEntry
+	}
+	r.user = r.user || k.Lane() == LaneUser
+	return overdraft
 }
 
-func (r *room) take(k Kind, size int, large bool) bool {
-	floor := 0
-	if large {
-		floor = -MaxEntry
-	}
-	r.left[k.Lane()] -= size
-	return r.left[k.Lane()] >= floor
+// take takes space of a lane, and reports whether there was enough.
+func (r *room) take(l Lane, size, overdraft int) bool {
+	r.left[l] -= size
+	return r.left[l] >= -overdraft
 }
 
 func (c *Command) read(v envelope, left *room) error {
@@ -220,8 +219,8 @@ func (c *Command) read(v envelope, left *room) error {
 	if b == nil {
 		return &UnknownError{fmt.Sprintf("a command of kind %d", v.Kind)}
 	}
-	size, large := c.Size(), left.first(c.kind)
-	if !left.take(c.kind, size, large) {
+	size, overdraft := c.Size(), left.begin(c.kind)
+	if !left.take(c.kind.Lane(), size, overdraft) {
 		c.Err = ErrTooLarge
 		return nil
 	}
@@ -244,7 +243,7 @@ func (c *Command) read(v envelope, left *room) error {
 	default:
 		c.Err = b.Validate()
 	}
-	if c.Err == nil && !left.take(c.kind, c.Size()-size, large) {
+	if c.Err == nil && !left.take(c.kind.Lane(), c.Size()-size, overdraft) {
 		c.Err = ErrTooLarge
 	}
 	return nil

@@ -101,32 +101,34 @@ func (b *ImportJobs) validJob(j *ImportedJob) error {
 		return valid.Problem("array", "1 to 10000 tasks, with their numbers")
 	case j.Spec.Command == "" && j.Script == 0:
 		return valid.Problem("command", "given, or a script")
-	case j.Script > 0 && len(b.Texts[j.Script-1]) > model.MaxScript:
+	case len(b.Text(j.Script)) > model.MaxScript:
 		return valid.Problem("script", fmt.Sprintf("at most %d bytes", model.MaxScript))
 	case j.Submitted < 0 || j.Submitted > model.TimeOf(time.Unix(1<<33, 0)):
 		return valid.Problem("submitted_at", "a time from 1970 to 2242")
-	}
-	text := func(n uint32) string {
-		if n == 0 {
-			return ""
-		}
-		return b.Texts[n-1]
 	}
 	for _, a := range j.After {
 		if a.Job >= j.ID {
 			return valid.Problem("dependencies", "earlier jobs")
 		}
 	}
-	return valid.FirstOf(j.Spec.Validate(), valid.Array(&j.Spec, j.Tasks), valid.Env(j.lines(b.Texts, j.Env)), valid.SubmitEnv(j.lines(b.Texts, j.SubmitEnv)), valid.After(j.After),
-		j.validHeld(), valid.Note(j.Note), valid.Stdin(text(j.Stdin)))
+	return valid.FirstOf(j.Spec.Validate(), valid.Array(&j.Spec, j.Tasks), valid.Env(b.lines(j.Env)), valid.SubmitEnv(b.lines(j.SubmitEnv)), valid.After(j.After),
+		j.validHeld(), valid.Note(j.Note), valid.Stdin(b.Text(j.Stdin)))
 }
 
-// lines returns an environment line by line: the n-th of the texts, from 1; 0 is none.
-func (*ImportedJob) lines(texts []string, n uint32) []string {
+// Text returns the n-th of the texts, from 1; 0: none.
+func (b *ImportJobs) Text(n uint32) string {
+	if n == 0 {
+		return ""
+	}
+	return b.Texts[n-1]
+}
+
+// lines returns an environment among the texts line by line.
+func (b *ImportJobs) lines(n uint32) []string {
 	if n == 0 {
 		return nil
 	}
-	return strings.Split(texts[n-1], "\x00")
+	return strings.Split(b.Text(n), "\x00")
 }
 
 // EndImport allows placements of the imported jobs.

@@ -256,9 +256,9 @@ func (s *Spec) CertainEnd(placed Time) Time {
 // Magnitude is a time rounded to a factor of two; 0 is that of none.
 type Magnitude uint8
 
-// At returns the magnitude of a time.
-func (Magnitude) At(d time.Duration) Magnitude {
-	return Magnitude(bits.Len64(uint64(max(d, 0) / time.Second)))
+// Magnitude returns the magnitude of the longest time that an attempt of the spec would hold its GPUs; 0: unknown.
+func (s *Spec) Magnitude() Magnitude {
+	return Magnitude(bits.Len64(uint64(s.Certain() / time.Second)))
 }
 
 // Least returns the shortest time of a magnitude; 0: none.

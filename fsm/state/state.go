@@ -139,7 +139,7 @@ type Run struct {
 func KeyOf(task *model.Task, job *model.Job) QueueKey {
 	run := Run{
 		Project: job.Spec.Project, User: job.Spec.User, Shape: job.Spec.Shape(), Preemptible: job.Spec.Preemptible,
-		Throttled: job.Throttle > 0, Certain: model.Magnitude(0).At(job.Spec.Certain()),
+		Throttled: job.Throttle > 0, Certain: job.Spec.Magnitude(),
 		Expected: model.StepOf(task.Expected), Again: task.Executed > 0, Told: job.Spec.Estimate > 0,
 	}
 	if run.Again {

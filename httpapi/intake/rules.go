@@ -91,7 +91,8 @@ func add(to *[]pattern, name, text, message string) error {
 	return nil
 }
 
-// Check returns an error for what is not allowed in a job. No error repeats what the job runs.
+// Check returns an error for what is not allowed in a job. No error repeats what the job runs. Of the environment of the submission,
+// which no user has chosen variable by variable, Check removes what is not allowed.
 func (c *CommandRules) Check(b *command.Submit) error {
 	for _, check := range []func(*command.Submit) error{written, reserved, c.withinText, c.within, c.matches, c.variables} {
 		if err := check(b); err != nil {
@@ -246,7 +247,7 @@ func (c *CommandRules) variables(b *command.Submit) error {
 			return problem.Invalid("env", name+" is not among the variables that are allowed here: "+strings.Join(ruleNames(c.allowedEnv), ", "))
 		}
 	}
-	b.SubmitEnv = slices.DeleteFunc(b.SubmitEnv, func(kv string) bool { // which no user has chosen one by one
+	b.SubmitEnv = slices.DeleteFunc(b.SubmitEnv, func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
 		return matching(c.forbiddenEnv, name) != nil || len(c.allowedEnv) > 0 && matching(c.allowedEnv, name) == nil
 	})

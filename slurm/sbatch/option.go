@@ -16,6 +16,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/berth-gpu/berth/slurm/nearest"
 )
 
 // Takes says whether an option has a value.
@@ -123,34 +125,9 @@ func (x *index) find(name string) (*Option, []string) {
 
 // near returns the name that differs least from a wrong one, if it differs little.
 func (x *index) near(name string) string {
-	best, least := "", max(len(name)/3, 1)+1
+	var known []string
 	for i := range x.all {
-		for _, full := range x.all[i].names() {
-			if n := distance(name, full); n < least {
-				best, least = full, n
-			}
-		}
+		known = append(known, x.all[i].names()...)
 	}
-	return best
-}
-
-// distance counts the characters to insert, remove or replace between two words.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
+	return nearest.Word(name, known, max(len(name)/3, 1))
 }

@@ -20,6 +20,7 @@ func clientMay() (rooms, libraries []string) {
 		"httpapi/intake", "httpapi/problem", "httpapi/strict",
 		"trust", "fsm/model", "fsm/model/membership", "fsm/private", "fsm/smallfile",
 		"fsm/command", "fsm/command/target", "fsm/command/valid", "fsm/state", "fsm/state/digest", "fsm/state/ledger", "fsm/state/table",
+		"slurm/nearest",
 		"cluster/sched/admission", "cluster/sched/blocker", "cluster/sched/queue", "cluster/sched/split",
 		"node/disk", "node/gpu/judge", "node/runner",
 	}

@@ -43,12 +43,13 @@ func Rooms() []Room {
 // slurmFloor returns the rooms that know Slurm's words. They are pure and small: a client that has nothing else links them.
 func slurmFloor() []Room {
 	return []Room{
+		{Path: "slurm/nearest", Level: 0, Bare: true},
 		{Path: "slurm/hostlist", Level: 0, Bare: true},
 		{Path: "slurm/form", Level: 1, Bare: true},
 		{Path: "slurm/filename", Level: 0, Bare: true},
 		{Path: "slurm/format", Level: 0, Bare: true},
 		{Path: "slurm/environ", Level: 1, Bare: true, May: []string{"slurm/hostlist"}},
-		{Path: "slurm/sbatch", Level: 2, Bare: true, May: []string{"slurm/hostlist", "slurm/form"}},
+		{Path: "slurm/sbatch", Level: 2, Bare: true, May: []string{"slurm/hostlist", "slurm/form", "slurm/nearest"}},
 	}
 }
 

@@ -109,21 +109,16 @@ func importJob(t *tx.Tx, b *command.ImportJobs, j *command.ImportedJob) bool {
 			return false
 		}
 	}
-	text := func(n uint32) string {
-		if n == 0 {
-			return ""
-		}
-		return b.Texts[n-1]
-	}
+	script, env, stdin, shell := b.Text(j.Script), b.Text(j.Env), b.Text(j.Stdin), b.Text(j.SubmitEnv)
 	i := &t.Settings.Import
 	if i.Since = max(i.Since, min(t.Clock, j.Submitted)); j.Submitted == 0 {
 		i.Since = t.Clock
 	}
 	job := model.Job{
-		ID: j.ID, Spec: j.Spec, Tasks: j.Tasks, Throttle: j.Throttle, Script: jobs.KeepBlob(t, text(j.Script)), Env: jobs.KeepBlob(t, text(j.Env)), Stdin: jobs.KeepBlob(t, text(j.Stdin)), SubmitEnv: jobs.KeepBlob(t, text(j.SubmitEnv)),
-		Submitted: i.Since, Index: t.Meta.Index,
+		ID: j.ID, Spec: j.Spec, Tasks: j.Tasks, Throttle: j.Throttle, Submitted: i.Since, Index: t.Meta.Index,
+		Script: jobs.KeepBlob(t, script), Env: jobs.KeepBlob(t, env), Stdin: jobs.KeepBlob(t, stdin), SubmitEnv: jobs.KeepBlob(t, shell),
 	}
-	job.Bytes = (&command.Submit{Spec: j.Spec, Script: text(j.Script), Env: []string{text(j.Env)}, SubmitEnv: []string{text(j.SubmitEnv)}, Stdin: text(j.Stdin), After: after, Tasks: j.Tasks}).Bytes()
+	job.Bytes = (&command.Submit{Spec: j.Spec, Script: script, Env: []string{env}, SubmitEnv: []string{shell}, Stdin: stdin, After: after, Tasks: j.Tasks}).Bytes()
 	held, _ := model.ParseIndices(j.Held) // none, if the text is empty; the body was validated
 	jobs.Enqueue(t, &job, after, held, j.Note)
 	return true

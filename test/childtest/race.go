@@ -1,7 +1,7 @@
 //go:build race
 
-package main
+package childtest
 
 // buildFlags build the program as the tests are built, so that what was compiled for
-// them serves it, too.
+// them serves the program, too.
 func buildFlags() []string { return []string{"-race"} }
