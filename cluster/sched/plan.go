@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/berth-gpu/berth/cluster/sched/cores"
 	"github.com/berth-gpu/berth/cluster/sched/pass"
 	"github.com/berth-gpu/berth/cluster/sched/place"
 	"github.com/berth-gpu/berth/cluster/sched/preemption"
@@ -49,7 +50,8 @@ func (p *Planner) Run() {
 	p.StartClaimants(true) // 2. Start the tasks for which others were preempted, once all of their GPUs are free.
 	p.Fill()               // 3. Admit, place and reserve, in order or as the result of a search.
 	p.preemption.Run()     // 4. Preempt jobs of lower classes and borrowers for the first preemptor.
-	p.remember()           // 5. Store what the next passes continue from.
+	p.StartOnCores()       // 5. Start jobs without GPUs, which change nothing in the steps before.
+	p.remember()           // 6. Store what the next passes continue from.
 }
 
 // Fill starts jobs on free GPUs and, in a search, suspends others to make room.
@@ -61,6 +63,9 @@ func (p *Planner) Fill() {
 	}
 }
 
+// StartOnCores starts jobs without GPUs.
+func (p *Planner) StartOnCores() { cores.Start(p.Pass, p.Order) }
+
 // search starts and suspends jobs as in the best layout of all jobs.
 func (p *Planner) search() { p.outlook = search.Run(p.Pass, p.preemption) }
 
@@ -70,7 +75,7 @@ const Again = 30 * time.Minute
 
 // next returns when the next plan is due even if nothing happens; 0: never.
 func (p *Planner) next() model.Time {
-	if p.State.Queue.Len() > 0 {
+	if p.State.Queue.Len()+p.State.CPUQueue.Len() > 0 {
 		return pass.Sooner(p.Due(), p.Now.Add(Again))
 	}
 	return p.Due()

@@ -112,7 +112,7 @@ type Claim struct {
 	Index       uint64  `cbor:"5,keyasint,omitempty"`
 }
 
-// NodeUse counts a node's slots; the four parts add up to All.
+// NodeUse counts a node's slots, the four parts of which add up to All, and what jobs without GPUs hold there.
 //
 //berth:row
 type NodeUse struct {
@@ -124,6 +124,7 @@ type NodeUse struct {
 	Unhealthy uint32 `cbor:"6,keyasint,omitempty"` // free but not usable
 	Desired   uint64 `cbor:"7,keyasint,omitempty"` // log index of the last change of what should run there
 	Given     uint64 `cbor:"8,keyasint,omitempty"` // log index at which it was last given work; 0: never
+	Held      Room   `cbor:"20,keyasint,omitempty"`
 }
 
 // AddressKey orders a node's GPUs by place.

@@ -47,6 +47,8 @@ func drawSetLimit(g *gen) command.Body {
 		l.Queued = limit()
 	case 2:
 		l.GPUsPerJob = limit()
+	case 4:
+		l.CPUs = limit()
 	case 3:
 		l.RunTime = time.Duration(1+g.roll(5)) * time.Hour
 	}
@@ -66,6 +68,7 @@ func drawAdjustLimit(g *gen) command.Body {
 		set(pick(g, model.LimitGPUTime, model.LimitReserved, model.LimitRunTime, model.LimitGPUs, model.LimitYields), model.Unlimited)
 	case 2:
 		set(model.LimitLive, int64(g.roll(9)))
+		set(model.LimitCPUs, int64(g.roll(60))-1)
 		set(model.LimitYields, int64(g.roll(2)))
 	default:
 		set(model.LimitReserved, int64(1+g.roll(9)))
@@ -144,6 +147,7 @@ func drawSubmit(g *gen) command.Body {
 	if b.Spec.GPUs > 1 && g.roll(4) == 0 {
 		b.Spec.MinGPUs = uint32(1 + g.roll(int(b.Spec.GPUs)-1))
 	}
+	drawCores(g, b)
 	b.Spec.Placement = pick(g, "", "", "spread", "round_robin")
 	switch g.roll(20) {
 	case 0:
@@ -165,8 +169,21 @@ func drawSubmit(g *gen) command.Body {
 	return b
 }
 
+// drawCores makes one job of six one without GPUs.
+func drawCores(g *gen, b *command.Submit) {
+	if g.roll(6) > 0 {
+		return
+	}
+	s := &b.Spec
+	s.GPUs, s.MinGPUs, s.GPUModel, s.GPUMemoryMB, s.IdleStop, s.Preemptible = 0, 0, "", 0, 0, false
+	s.CPUs, s.MemoryMB, s.Nodes = uint32(1+g.roll(12)), uint32(1000*(1+g.roll(40))), uint32(g.roll(3))
+}
+
 func drawPlace(g *gen) command.Body {
 	var waiting []model.TaskKey
+	if g.roll(5) == 0 {
+		return drawPlaceOnCores(g)
+	}
 	for k := range g.s.Queue.All() {
 		if k.Task.IsTurn() {
 			continue
@@ -195,6 +212,32 @@ func drawPlace(g *gen) command.Body {
 	case 4:
 		b.Ranks = b.Ranks[:1]
 		b.Ranks[0].Node = "n6"
+	}
+	return b
+}
+
+// drawPlaceOnCores places a job without GPUs on nodes in turn, whether or not they have room.
+func drawPlaceOnCores(g *gen) command.Body {
+	var waiting []model.TaskKey
+	for k := range g.s.CPUQueue.All() {
+		if waiting = append(waiting, k.Task); len(waiting) == 10 {
+			break
+		}
+	}
+	key := model.TaskKey{Job: anyJob(g)}
+	if len(waiting) > 0 {
+		key = pick(g, waiting...)
+	}
+	task, _ := g.s.Tasks.Get(key)
+	job, _ := g.s.Jobs.Get(key.Job)
+	b := &command.Place{Attempt: key.Attempt(task.Attempts + 1), Decided: g.s.Index}
+	start := 1 + g.roll(6)
+	for i := range int(max(job.Spec.Nodes, 1)) {
+		id := model.NodeID(fmt.Sprintf("n%d", 1+(start+i)%6))
+		b.Ranks = append(b.Ranks, command.Placement{Node: id, Epoch: epochOf(g, id)})
+	}
+	if g.roll(20) == 0 {
+		b.Ranks = b.Ranks[:1]
 	}
 	return b
 }
