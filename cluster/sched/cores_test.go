@@ -11,6 +11,7 @@ import (
 
 	"github.com/berth-gpu/berth/cluster/sched"
 	"github.com/berth-gpu/berth/cluster/sched/explain"
+	"github.com/berth-gpu/berth/cluster/sched/forecast"
 	"github.com/berth-gpu/berth/cluster/sched/search"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -183,4 +184,31 @@ func TestExplanationsOfJobsWithoutGPUs(t *testing.T) {
 			c.plan()
 		}
 	})
+}
+
+// A forecast knows when a job without GPUs starts: as soon as the cores that it needs are expected to be free.
+func TestForecastOfJobsWithoutGPUs(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, "fcfs")
+	c.node("n1", 0, "")
+	long := cores("amy", 20)
+	long.Estimate, long.TimeLimit = time.Hour, time.Hour
+	first := model.TaskKey{Job: c.submit(long, 1, 0)}
+	c.plan()
+	c.begin(first)
+	c.submit(cores("bob", 24), 1, 0)
+	c.submit(cores("bob", 8), 1, 0)
+	f := forecast.Foresee(&c.s, c.now)
+	if len(f.Running) != 1 || len(f.Waiting) != 2 || f.Defect != nil {
+		t.Fatalf("the forecast is %+v", f)
+	}
+	for i, want := range []struct {
+		start time.Duration
+		bar   string
+	}{{time.Hour, "cores"}, {0, ""}} {
+		got := &f.Waiting[i]
+		if late := got.Start.Expected.Sub(c.now) - want.start; !got.Start.Known || late < 0 || late > 2*time.Minute || string(got.Bar) != want.bar || got.Position != i+1 {
+			t.Errorf("task %s: %+v", got.Task, got)
+		}
+	}
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/berth-gpu/berth/cluster/sched/admission"
+	"github.com/berth-gpu/berth/cluster/sched/blocker"
 	"github.com/berth-gpu/berth/cluster/sched/cores"
 	"github.com/berth-gpu/berth/cluster/sched/pass"
 	"github.com/berth-gpu/berth/cluster/sched/place"
@@ -33,6 +35,7 @@ type Planner struct {
 	*pass.Pass
 
 	preemption *preemption.Step
+	cores      *cores.Step     // nil: no job without GPUs waits
 	outlook    *search.Outlook // nil: there was no search, or no outlook is asked for
 	misfits    misfits
 	stopped    bool // nothing else may start: a task waits that none may pass
@@ -64,7 +67,20 @@ func (p *Planner) Fill() {
 }
 
 // StartOnCores starts jobs without GPUs.
-func (p *Planner) StartOnCores() { cores.Start(p.Pass, p.Order) }
+func (p *Planner) StartOnCores() {
+	if p.State.CPUQueue.Len() > 0 {
+		p.cores = cores.New(p.Pass, p.Order)
+		p.cores.Run(nil)
+	}
+}
+
+// WhyNoRoom returns why a task of a job without GPUs was not started, as far as room is the cause.
+func (p *Planner) WhyNoRoom(t *admission.Ticket) blocker.Blocker {
+	if p.cores == nil {
+		p.cores = cores.New(p.Pass, p.Order)
+	}
+	return p.cores.WhyNoRoom(t)
+}
 
 // search starts and suspends jobs as in the best layout of all jobs.
 func (p *Planner) search() { p.outlook = search.Run(p.Pass, p.preemption) }

@@ -60,7 +60,7 @@ func TestTheCommandLine(t *testing.T) {
 	c := start(t, "--nodes", "1", "--gpus", "2")
 	for name, try := range map[string]func(*testing.T, *cluster){
 		"submit and follow": followAJob, "a script with options": submitAScript, "waiting": waitExplainCancel,
-		"the fleet": showTheFleet, "exit codes": exitCodes, "run": runAJob, "control": controlJobs, "drain": drainAGPU,
+		"the fleet": showTheFleet, "exit codes": exitCodes, "run": runAJob, "run on cores": runOnCores, "control": controlJobs, "drain": drainAGPU,
 		"a sweep and what waits for it": sweepAndWait,
 	} {
 		t.Run(name, func(t *testing.T) { try(t, c) })

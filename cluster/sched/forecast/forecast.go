@@ -124,7 +124,7 @@ func bar(p *sched.Planner, key model.TaskKey, fresh *place.Capacity) blocker.Cod
 		return b.Code
 	}
 	if t.Job.Spec.WithoutGPUs() {
-		return blocker.CodeCores
+		return p.WhyNoRoom(t).Code
 	}
 	w := p.RequestOf(t)
 	return p.WhyNoGPUs(&w, fresh)[0].Code
