@@ -98,8 +98,6 @@ func (f LimitField) String() string {
 // Bounds of limits.
 const (
 	maxCount   = 1 << 31
-	maxGPUTime = 300_000_000 * 3600 // GPU-seconds
-	maxOwned   = 1 << 20
 	MinPeriod  = time.Hour
 	MinRunTime = time.Second
 )
@@ -112,13 +110,14 @@ func (f LimitField) Allows() (least, most int64, words string) {
 	case LimitRunTime:
 		return int64(MinRunTime), int64(MaxDuration), "1s to 366d, or none"
 	case LimitGPUTime:
-		return 1, maxGPUTime, "more than 0 and at most 300000000, or none"
+		return 1, 300_000_000 * 3600, // GPU-seconds
+			"more than 0 and at most 300000000, or none"
 	case LimitPeriod:
 		return int64(MinPeriod), int64(MaxDuration), "1h to 366d"
 	case LimitOver:
 		return int64(OverStop), int64(OverLower), "stop or lower"
 	case LimitReserved:
-		return 1, maxOwned, "1 to 1048576, or none"
+		return 1, 1 << 20, "1 to 1048576, or none"
 	case LimitYields:
 		return 0, 1, "true, false or none"
 	case LimitUserGPUs:
