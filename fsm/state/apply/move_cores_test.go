@@ -45,6 +45,9 @@ func TestCoresAreHeld(t *testing.T) {
 	if c.State.Queue.Len() != 0 || c.State.CPUQueue.Len() != 1 {
 		t.Fatalf("%d tasks wait for GPUs, %d for cores", c.State.Queue.Len(), c.State.CPUQueue.Len())
 	}
+	if at := c.State.Settings().Topics[model.TopicQueue]; at != c.State.Index {
+		t.Errorf("the submission is entry %d, the queue has changed at %d: no pass looks at it", c.State.Index, at)
+	}
 	a := c.Place(job)
 	if held := heldOn(c, "n1"); held != (model.Room{CPUs: 10, MemoryMB: 50_000}) {
 		t.Errorf("node n1 holds %+v", held)
