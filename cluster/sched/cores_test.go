@@ -55,6 +55,7 @@ func withCores(t *rapid.T, c *cluster) *cluster {
 		s := onCores(spec(rapid.SampledFrom([]string{"amy", "bob", "cat"}).Draw(t, "by"), 0, 0), uint32(rapid.IntRange(1, 9).Draw(t, "cpus")),
 			uint32(rapid.IntRange(0, 2).Draw(t, "over")))
 		s.Class, s.Estimate = model.Class(rapid.IntRange(1, 4).Draw(t, "of class")), time.Duration(rapid.IntRange(0, 2).Draw(t, "for"))*time.Hour
+		s.TimeLimit = rapid.SampledFrom([]time.Duration{0, 0, 10 * time.Minute, 2 * time.Hour}).Draw(t, "at most")
 		s.Placement = rapid.SampledFrom([]string{"", "spread", "round_robin"}).Draw(t, "how")
 		other.apply(&command.Submit{Spec: s, Tasks: uint32(rapid.IntRange(1, 3).Draw(t, "tasks of it"))})
 	}
@@ -169,9 +170,9 @@ func TestRoomIsKeptForTheFirst(t *testing.T) {
 // all of the plan is accepted.
 func TestExplanationsOfJobsWithoutGPUs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c, nodes := randomTuned(t)
+		c, nodes := bookable(t)
 		for range rapid.IntRange(1, 4).Draw(t, "steps") {
-			step(t, c, nodes)
+			mixed(t, c, nodes)
 			c = withCores(t, c)
 			placed := c.copied().plan()
 			for k := range c.s.CPUQueue.All() {

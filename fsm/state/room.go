@@ -1,6 +1,11 @@
 package state
 
-import "github.com/berth-gpu/berth/fsm/model"
+import (
+	"slices"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state/table"
+)
 
 // RoomOf returns how much jobs without GPUs may hold on a node in all.
 func RoomOf(set *model.Settings, n *model.Node, use *model.NodeUse) model.Room {
@@ -16,4 +21,16 @@ func (s *State) CPURoom(n *model.Node) (room, held model.Room) {
 	set := s.Settings()
 	use, _ := s.NodeUse.Get(n.ID)
 	return RoomOf(&set, n, &use), use.Held
+}
+
+// Closing returns the maintenance of a node that begins first among those that are not over at an instant; false if
+// there is none. Jobs without GPUs start on the node only if they certainly end before. What has GPUs is counted by
+// the ledger.
+func Closing(bookings table.Table[model.BookingID, model.Booking], node model.NodeID, now model.Time) (first model.Booking, closes bool) {
+	for _, b := range bookings.All() {
+		if b.Kind == model.BookMaintenance && b.End > now && (!closes || b.Start < first.Start) && slices.Contains(b.NodeIDs(), node) {
+			first, closes = b, true
+		}
+	}
+	return first, closes
 }

@@ -126,7 +126,7 @@ func exitCodes(t *testing.T, c *cluster) {
 		{[]string{"submit"}, 2, "nothing to run"},
 		{[]string{"queue", "-o", "xml"}, 2, "xml"},
 		{[]string{"submit", "-g", "17", "--", "true"}, 1, "17"},
-		{[]string{"submit", "-g", "0", "--", "true"}, 1, "gpu"},
+		{[]string{"submit", "-g", "9000", "--", "true"}, 1, "gpu"},
 		{[]string{"queue", "--address", "127.0.0.1:1"}, 5, "127.0.0.1:1"},
 	} {
 		s := c.berth(x.args...)

@@ -182,6 +182,9 @@ func asked(c *command.Submit) *wire.Submit {
 		Hold: &s.Held, OnLost: s.OnLost.String(), DisconnectGrace: (*wire.Duration)(&s.DisconnectGrace),
 		Grace: (*wire.Duration)(&s.Grace), Tasks: number(c.Tasks),
 	}
+	if s.WithoutGPUs() {
+		job.GPUs, job.CPUs, job.HostMemory = new(int64(0)), number(s.CPUs), new(float64(s.MemoryMB)/1000)
+	}
 	if s.TimeLimit > 0 {
 		job.TimeLimit = (*wire.Duration)(&s.TimeLimit)
 	}

@@ -20,6 +20,9 @@ type host struct {
 	gpus  uint32
 	free  uint32  // GPUs that are free and usable
 	given []given // by this pass
+
+	closing model.Booking // the first maintenance to come
+	closes  model.Time    // when it begins; [model.Never]: there is none
 }
 
 // given is room that a pass has given to a task.
@@ -29,12 +32,16 @@ type given struct {
 }
 
 // hostsOf returns the nodes that take work and have room for jobs without GPUs, in order of id.
-func hostsOf(s *state.State) (hosts []*host) {
+func hostsOf(s *state.State, now model.Time) (hosts []*host) {
 	set := s.Settings()
 	for id, n := range s.Nodes.All() {
 		use, _ := s.NodeUse.Get(id)
 		if room := state.RoomOf(&set, &n, &use); n.Schedulable() && room != (model.Room{}) {
-			hosts = append(hosts, &host{id: id, epoch: n.Epoch, room: room, held: use.Held, gpus: use.All, free: use.Free})
+			h := &host{id: id, epoch: n.Epoch, room: room, held: use.Held, gpus: use.All, free: use.Free, closes: model.Never}
+			if b, closes := state.Closing(s.Bookings, id, now); closes {
+				h.closing, h.closes = b, b.Start
+			}
+			hosts = append(hosts, h)
 		}
 	}
 	return hosts
@@ -47,6 +54,7 @@ type request struct {
 	sites    *place.Sites
 	strategy model.Strategy
 	ends     model.Time // when the task is expected to end if it starts now
+	certain  model.Time // when it has certainly ended then; [model.Never] if that is unknown
 }
 
 func (s *Step) requestOf(t *admission.Ticket) *request {
@@ -54,6 +62,7 @@ func (s *Step) requestOf(t *admission.Ticket) *request {
 	return &request{
 		asked: spec.Holds(), nodes: int(max(spec.Nodes, 1)), sites: s.Sites.Of(s.State, place.WhereOf(s.State, spec, false)),
 		strategy: place.StrategyOf(s.State, spec), ends: s.order.Now.Add(t.HoldTime()),
+		certain: t.SpecAsPlaced(s.State).CertainEnd(s.order.Now),
 	}
 }
 
@@ -61,7 +70,7 @@ func (s *Step) requestOf(t *admission.Ticket) *request {
 func (s *Step) find(w *request) []*host {
 	var fit []*host
 	for _, h := range s.hosts {
-		if w.asked.Within(h.held, h.room) && w.sites.Has(h.id) && s.kept.leaves(h, w) {
+		if w.asked.Within(h.held, h.room) && w.sites.Has(h.id) && w.certain <= h.closes && s.kept.leaves(h, w) {
 			fit = append(fit, h)
 		}
 	}

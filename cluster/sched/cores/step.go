@@ -26,7 +26,7 @@ type misfit struct {
 
 // New returns the step of a pass, in an order that the pass need not have.
 func New(p *pass.Pass, o *queue.Ordering) *Step {
-	return &Step{Pass: p, order: o, hosts: hostsOf(p.State), misfits: map[misfit]bool{}}
+	return &Step{Pass: p, order: o, hosts: hostsOf(p.State, o.Now), misfits: map[misfit]bool{}}
 }
 
 // Start starts the waiting jobs without GPUs that find room.

@@ -24,12 +24,19 @@ func (s *Step) WhyNoRoom(t *admission.Ticket) blocker.Blocker {
 		b.Code, b.Have = blocker.CodeNodes, int64(len(open))
 		return b
 	}
-	if (&Step{Pass: s.Pass, order: s.order, hosts: hostsOf(s.State)}).find(w) != nil && s.kept == nil {
+	if v, closed := s.closed(w); closed {
+		b.Code, b.Until, b.Booking = blocker.CodeClosed, v.End, v
+		return b
+	}
+	if (&Step{Pass: s.Pass, order: s.order, hosts: hostsOf(s.State, s.order.Now)}).find(w) != nil && s.kept == nil {
 		b.Code, b.Have = blocker.CodeAhead, int64(max(len(s.Commands), 1))
 		return b
 	}
 	b.Code = blocker.CodeCores
 	for _, h := range open {
+		if w.certain > h.closes {
+			continue
+		}
 		free := h.room.Less(h.held)
 		if w.asked.Within(h.held, h.room) {
 			b.Have++
@@ -43,6 +50,21 @@ func (s *Step) WhyNoRoom(t *admission.Ticket) blocker.Blocker {
 		}
 	}
 	return b
+}
+
+// closed returns the maintenance that begins first of those that keep a task from nodes with room for it; false if
+// it would find none without them either.
+func (s *Step) closed(w *request) (first model.Booking, closed bool) {
+	free := *w
+	if free.certain = 0; s.find(&free) == nil {
+		return first, false
+	}
+	for _, h := range s.hosts {
+		if w.certain > h.closes && w.asked.Within(h.held, h.room) && w.sites.Has(h.id) && (!closed || h.closes < first.Start) {
+			first, closed = h.closing, true
+		}
+	}
+	return first, closed
 }
 
 // never returns the blocker of a task that no nodes of the cluster could hold, even if they were empty and took work,

@@ -200,3 +200,16 @@ func TestEndsOnCores(t *testing.T) {
 		t.Errorf("after a reboot the attempt is %s", a.State)
 	}
 }
+
+// A job without GPUs starts on a node only if it certainly ends before a maintenance there.
+func TestCoresAndMaintenance(t *testing.T) {
+	t.Parallel()
+	c := statetest.New(t)
+	c.Node("n1", 0)
+	c.Do(&command.Book{Booking: model.Booking{
+		Kind: model.BookMaintenance, Nodes: "n1", Start: c.Now.Add(2 * time.Hour), End: c.Now.Add(3 * time.Hour),
+	}})
+	wantCode(t, c.Try(placeOn(c, c.Submit(0, onCores(1, 1000)), "n1")), model.CodeUnavailable)
+	wantCode(t, c.Try(placeOn(c, c.Submit(0, onCores(1, 1000), limited(2*time.Hour)), "n1")), model.CodeUnavailable)
+	wantCode(t, c.Try(placeOn(c, c.Submit(0, onCores(1, 1000), limited(time.Hour)), "n1")), model.CodeOK)
+}

@@ -138,13 +138,18 @@ func Fits(t *tx.Tx, p *command.Placement, spec *model.Spec, who model.TaskKey) c
 	return tx.OK()
 }
 
-// hasRoom reports whether a node has the cores and the memory for one more rank of a job without GPUs.
+// hasRoom reports whether a node has the cores and the memory for one more rank of a job without GPUs, and no
+// maintenance before the job certainly ends.
 func hasRoom(t *tx.Tx, node *model.Node, spec *model.Spec) command.Result {
 	use, _ := t.NodeUse.Get(node.ID)
 	room := state.RoomOf(&t.Settings, node, &use)
 	if asked := spec.Holds(); !asked.Within(use.Held, room) {
 		return tx.Refuse(model.CodeConflict, "node %s has %d cores and %d MB for jobs without GPUs, of which %d cores and %d MB are held, and this needs "+
 			"%d cores and %d MB", node.ID, room.CPUs, room.MemoryMB, use.Held.CPUs, use.Held.MemoryMB, asked.CPUs, asked.MemoryMB)
+	}
+	asPlaced := state.PlacedFrom(t.Limits.Get, spec)
+	if b, closes := state.Closing(t.Bookings.Now(), node.ID, t.Clock); closes && asPlaced.CertainEnd(t.Clock) > b.Start {
+		return tx.Refuse(model.CodeUnavailable, "node %s has %s, and the job does not certainly end before", node.ID, b.Title())
 	}
 	return tx.OK()
 }
