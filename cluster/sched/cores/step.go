@@ -1,6 +1,8 @@
 package cores
 
 import (
+	"time"
+
 	"github.com/berth-gpu/berth/cluster/sched/admission"
 	"github.com/berth-gpu/berth/cluster/sched/pass"
 	"github.com/berth-gpu/berth/cluster/sched/place"
@@ -14,14 +16,15 @@ type Step struct {
 
 	order   *queue.Ordering
 	hosts   []*host
-	misfits map[misfit]bool
-	kept    *kept // nil: no room is kept
+	misfits map[misfit]bool // whether a maintenance is the cause
+	kept    *kept           // nil: no room is kept
 }
 
 // misfit is what tasks have in common that find no room in a pass.
 type misfit struct {
-	shape model.Shape
-	long  model.Step // how long they are expected to run
+	shape   model.Shape
+	long    model.Step    // how long they are expected to run
+	certain time.Duration // how long they run at most; 0: unknown
 }
 
 // New returns the step of a pass, in an order that the pass need not have.
@@ -63,19 +66,29 @@ func (s *Step) try(r *queue.Run) pass.Outcome {
 		return pass.OutcomeOf(b.Code)
 	}
 	run := r.Key.Run.Value()
-	kind := misfit{place.ShapeOf(s.State, &run), run.Expected}
-	if s.misfits[kind] {
-		return pass.RunOver
+	kind := misfit{place.ShapeOf(s.State, &run), run.Expected, t.SpecAsPlaced(s.State).Certain()}
+	if closed, known := s.misfits[kind]; known {
+		return misplaced(closed)
 	}
 	w := s.requestOf(t)
 	hosts := s.find(w)
 	if hosts == nil {
-		s.misfits[kind] = true
+		_, closed := s.closed(w)
+		s.misfits[kind] = closed
 		s.keep(w, t.Task.Key)
-		return pass.RunOver
+		return misplaced(closed)
 	}
 	s.Pass.Start(t, s.take(w, hosts))
 	return pass.Placed
+}
+
+// misplaced returns what follows if a task finds no room: others of its run find none either, unless a maintenance is
+// the cause, before which shorter jobs of the run may end.
+func misplaced(closed bool) pass.Outcome {
+	if closed {
+		return pass.JobFull
+	}
+	return pass.RunOver
 }
 
 // Finds reports whether a task finds room in what the step has left.
