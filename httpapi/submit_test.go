@@ -102,7 +102,7 @@ func TestWrongFields(t *testing.T) {
 		"estimated_duration":         {`"estimated_duration":"soon"`, `"estimated_duration":0`, `"estimated_duration":"0s"`, `"estimated_duration":true`, `"estimated_duration":1e300`},
 		"time_limit":                 {`"time_limit":0`, `"time_limit":"-5s"`},
 		"time_limit_seconds":         {`"time_limit_seconds":"x"`, `"time_limit_seconds":1e999`},
-		"gpu_count":                  {`"gpu_count":0`, `"gpu_count":-1`, `"gpu_count":"2"`, `"gpu_count":1.5`, `"gpu_count":9223372036854775808`, `"gpu_count":3,"nodes":2`},
+		"gpu_count":                  {`"gpu_count":8193`, `"gpu_count":-1`, `"gpu_count":"2"`, `"gpu_count":1.5`, `"gpu_count":9223372036854775808`, `"gpu_count":3,"nodes":2`},
 		"gpus_per_node":              {`"gpu_count":5,"gpus_per_node":2`, `"gpu_count":5,"nodes":1,"gpus_per_node":2`},
 		"priority":                   {`"priority":0`, `"priority":11`, `"priority":"high"`},
 		"gpuCount":                   {`"gpuCount":2`},
@@ -127,7 +127,9 @@ func TestWrongFields(t *testing.T) {
 		"warn_before":                {`"warn_before":5`, `"time_limit":"5m","warn_signal":"USR1","warn_before":"5m"`},
 		"checkpoint_interval":        {`"checkpoint_interval":60`, `"checkpoint_signal":"USR1","checkpoint_interval":1`},
 		"checkpoint_dir":             {`"checkpoint_dir":"here"`},
-		"idle_stop":                  {`"idle_stop":59`, `"idle_stop":-1`},
+		"idle_stop":                  {`"idle_stop":59`, `"idle_stop":-1`, `"gpu_count":0,"idle_stop":"1h"`},
+		"preemptible":                {`"preemptible":1`, `"gpu_count":0,"preemptible":true`},
+		"gpu_type":                   {`"gpu_count":0,"gpu_type":"h100"`},
 		"attached":                   {`"attached":1`, `"attached":"2d"`},
 	} {
 		for _, body := range bodies {

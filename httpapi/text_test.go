@@ -52,7 +52,7 @@ func TestEmptyValuesAreRefused(t *testing.T) {
 		`"array_indices":""`: "array_indices", `"params":[]`: "params", `"dependencies":[""]`: "dependencies", `"name":""`: "name",
 		`"run_id":""`: "run_id", `"webhook_url":""`: "webhook_url", `"notify":[]`: "notify", `"retry_on":[]`: "retry_on",
 		`"workdir":""`: "workdir", `"env":{"":"x"}`: "env", `"checkpoint_dir":""`: "checkpoint_dir", `"min_gpus":0`: "min_gpus",
-		`"nodes":0`: "nodes", `"cpus":0`: "cpus", `"gpu_count":0`: "gpu_count",
+		`"nodes":0`: "nodes", `"cpus":0`: "cpus",
 		`"array_size":0`: "array_size", `"array_limit":0`: "array_limit", `"host_memory_gb":0`: "host_memory_gb", `"gpus_per_node":0`: "gpus_per_node",
 		`"time_limit":0`: "time_limit", `"priority":0`: "priority",
 	} {

@@ -37,7 +37,7 @@ func warnOfLimits(c *Config) func(*state.State) ([]command.Body, time.Duration) 
 // is due.
 func nearLimits(s *state.State, now model.Time) (list []model.AttemptKey, next time.Duration) {
 	next = liveness.Never
-	for k := range s.LiveTasks.All() {
+	for k := range s.Live() {
 		job, _ := s.Jobs.Get(k.Job)
 		if job.Spec.TimeLimit == 0 {
 			continue

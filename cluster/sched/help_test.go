@@ -76,7 +76,7 @@ func (c *cluster) node(id string, gpus int, name string, changes ...func(*model.
 
 // labeled registers a node with labels.
 func (c *cluster) labeled(id, labels string, gpus int, name string, changes ...func(*model.Device)) {
-	r := &command.Register{Node: model.NodeID(id), Machine: "m" + id, Boot: "b", Lineage: "l", Session: "s", Labels: labels}
+	r := &command.Register{Node: model.NodeID(id), Machine: "m" + id, Boot: "b", Lineage: "l", Session: "s", Labels: labels, CPUs: 32, MemoryMB: 64_000}
 	for i := range gpus {
 		d := model.Device{
 			ID: model.GPUID(fmt.Sprintf("%s-g%d", id, i)), Index: uint32(i), Model: name, MemoryMB: 1000,
@@ -95,7 +95,7 @@ func (c *cluster) private(id model.NodeID, user string) {
 	n, _ := c.s.Nodes.Get(id)
 	r := &command.Register{
 		Node: id, Machine: n.Machine, Boot: n.Boot, Lineage: n.Lineage, Session: n.Session, Labels: n.Labels,
-		Accounts: model.AccountsOwn, Account: user,
+		Accounts: model.AccountsOwn, Account: user, CPUs: n.CPUs, MemoryMB: n.MemoryMB,
 	}
 	for k := range c.s.NodeGPUs.From(model.AddressKey{Node: id}) {
 		if k.Node != id {
@@ -238,7 +238,7 @@ func (c *cluster) allocate(id string, gpus uint32) {
 
 // live lists the tasks that have GPUs.
 func live(c *cluster) (keys []model.TaskKey) {
-	for k := range c.s.LiveTasks.All() {
+	for k := range c.s.Live() {
 		keys = append(keys, k)
 	}
 	return keys

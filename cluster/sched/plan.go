@@ -4,6 +4,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/berth-gpu/berth/cluster/sched/admission"
+	"github.com/berth-gpu/berth/cluster/sched/blocker"
+	"github.com/berth-gpu/berth/cluster/sched/cores"
 	"github.com/berth-gpu/berth/cluster/sched/pass"
 	"github.com/berth-gpu/berth/cluster/sched/place"
 	"github.com/berth-gpu/berth/cluster/sched/preemption"
@@ -32,6 +35,7 @@ type Planner struct {
 	*pass.Pass
 
 	preemption *preemption.Step
+	cores      *cores.Step     // nil: no job without GPUs waits
 	outlook    *search.Outlook // nil: there was no search, or no outlook is asked for
 	misfits    misfits
 	stopped    bool // nothing else may start: a task waits that none may pass
@@ -49,7 +53,8 @@ func (p *Planner) Run() {
 	p.StartClaimants(true) // 2. Start the tasks for which others were preempted, once all of their GPUs are free.
 	p.Fill()               // 3. Admit, place and reserve, in order or as the result of a search.
 	p.preemption.Run()     // 4. Preempt jobs of lower classes and borrowers for the first preemptor.
-	p.remember()           // 5. Store what the next passes continue from.
+	p.StartOnCores()       // 5. Start jobs without GPUs, which change nothing in the steps before.
+	p.remember()           // 6. Store what the next passes continue from.
 }
 
 // Fill starts jobs on free GPUs and, in a search, suspends others to make room.
@@ -61,6 +66,22 @@ func (p *Planner) Fill() {
 	}
 }
 
+// StartOnCores starts jobs without GPUs.
+func (p *Planner) StartOnCores() {
+	if p.State.CPUQueue.Len() > 0 {
+		p.cores = cores.New(p.Pass, p.Order)
+		p.cores.Run(nil)
+	}
+}
+
+// WhyNoRoom returns why a task of a job without GPUs was not started, as far as room is the cause.
+func (p *Planner) WhyNoRoom(t *admission.Ticket) blocker.Blocker {
+	if p.cores == nil {
+		p.cores = cores.New(p.Pass, p.Order)
+	}
+	return p.cores.WhyNoRoom(t)
+}
+
 // search starts and suspends jobs as in the best layout of all jobs.
 func (p *Planner) search() { p.outlook = search.Run(p.Pass, p.preemption) }
 
@@ -70,7 +91,7 @@ const Again = 30 * time.Minute
 
 // next returns when the next plan is due even if nothing happens; 0: never.
 func (p *Planner) next() model.Time {
-	if p.State.Queue.Len() > 0 {
+	if p.State.Queue.Len()+p.State.CPUQueue.Len() > 0 {
 		return pass.Sooner(p.Due(), p.Now.Add(Again))
 	}
 	return p.Due()

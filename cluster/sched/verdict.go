@@ -5,6 +5,7 @@ import (
 
 	"github.com/berth-gpu/berth/cluster/sched/admission"
 	"github.com/berth-gpu/berth/cluster/sched/blocker"
+	"github.com/berth-gpu/berth/cluster/sched/cores"
 	"github.com/berth-gpu/berth/cluster/sched/pass"
 	"github.com/berth-gpu/berth/cluster/sched/place"
 	"github.com/berth-gpu/berth/cluster/sched/queue"
@@ -20,12 +21,13 @@ type Verdict struct {
 	request place.Request
 	Bars    []blocker.Blocker // other than that it finds no GPUs
 	fits    bool
+	cores   *cores.Step       // of a job without GPUs; else nil
+	ticket  *admission.Ticket // likewise
 }
 
 // Judge runs the pass for s at the time now up to a waiting task's turn.
 func Judge(s *state.State, now model.Time, t *admission.Ticket) Verdict {
 	v := Verdict{planner: NewPlanner(s, now)}
-	v.request = v.planner.RequestOf(t)
 	set := s.Settings()
 	if !set.Running {
 		v.Bars = append(v.Bars, blocker.Blocker{Code: blocker.CodeStopped})
@@ -34,6 +36,11 @@ func Judge(s *state.State, now model.Time, t *admission.Ticket) Verdict {
 		v.Bars = append(v.Bars, blocker.Blocker{Code: blocker.CodeStandstill})
 	}
 	p := v.planner
+	if t.Job.Spec.WithoutGPUs() {
+		v.judgeCores(t)
+		return v
+	}
+	v.request = p.RequestOf(t)
 	p.Bookings.MakeRoom()
 	p.StartClaimants(true)
 	if v.fits = p.Done[t.Task.Key]; v.fits {
@@ -57,6 +64,16 @@ func Judge(s *state.State, now model.Time, t *admission.Ticket) Verdict {
 	return v
 }
 
+// judgeCores runs the step of jobs without GPUs up to a task's turn.
+func (v *Verdict) judgeCores(t *admission.Ticket) {
+	p := v.planner
+	v.cores, v.ticket = cores.New(p.Pass, p.Order), t
+	at := p.Order.SortKey(t.QueueKey(p.State))
+	v.cores.Run(&at)
+	v.Bars = slices.AppendSeq(v.Bars, p.Blockers(t))
+	v.fits = len(p.Commands) < pass.MaxPlan && v.cores.Finds(t)
+}
+
 // Order returns the order of the queue in which the pass went.
 func (v *Verdict) Order() *queue.Ordering { return v.planner.Order }
 
@@ -67,6 +84,9 @@ func (v *Verdict) Placed() bool { return v.fits && len(v.Bars) == 0 }
 func (v *Verdict) Blockers() []blocker.Blocker {
 	if v.fits {
 		return v.Bars
+	}
+	if v.cores != nil {
+		return append(v.Bars, v.cores.WhyNoRoom(v.ticket))
 	}
 	misfit := v.planner.WhyNoGPUs(&v.request, place.NewCapacity(v.planner.State))
 	if first := &misfit[0]; len(v.Bars) > 0 && (first.Code == blocker.CodeBarred || first.Code == blocker.CodeAhead && first.Have == 0) {

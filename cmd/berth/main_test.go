@@ -44,7 +44,7 @@ const berthd = "#!/bin/sh\necho \"$0 [$*] $BERTH_CALLER $OTHER\"\nexit 7\n"
 // berth becomes the first berthd of its places, with its arguments, its environment and its version.
 func TestBerthBecomesBerthd(t *testing.T) {
 	t.Parallel()
-	said, err := exec.Command(childtest.Program(), "version").Output() //nolint:gosec // the binary that this test built
+	said, err := exec.Command(childtest.Program(), "version").Output()
 	if err != nil || len(strings.Fields(string(said))) < 2 {
 		t.Fatalf("%q: %v", said, err)
 	}

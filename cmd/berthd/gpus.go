@@ -24,6 +24,7 @@ import (
 const (
 	gpusAuto = "auto"
 	gpusNVML = "nvml"
+	gpusNone = "none"
 )
 
 // gpuSource is where an agent's GPUs come from, and the limits beyond which one is faulty.
@@ -43,11 +44,11 @@ func (h *holding) gpus() gpuSource {
 			h.refuse("%s sim:N: N must be 1 to %d", h.At("agent.gpus"), simgpu.MaxGPUs)
 		}
 		g.simulate = number
-	} else if g.from != gpusAuto && g.from != gpusNVML {
-		h.refuse("%s must be auto, nvml or sim:N, not %q", h.At("agent.gpus"), g.from)
+	} else if g.from != gpusAuto && g.from != gpusNVML && g.from != gpusNone {
+		h.refuse("%s must be auto, nvml, none or sim:N, not %q", h.At("agent.gpus"), g.from)
 	}
-	if g.from == gpusNVML && g.simulate > 0 {
-		h.refuse("%s nvml and %s contradict each other: give one of them", h.At("agent.gpus"), h.At("agent.simulate_gpus"))
+	if (g.from == gpusNVML || g.from == gpusNone) && g.simulate > 0 {
+		h.refuse("%s %s and %s contradict each other: give one of them", h.At("agent.gpus"), g.from, h.At("agent.simulate_gpus"))
 	}
 	g.judge.Hot, g.judge.Critical, g.judge.Xids = s.Hot, s.Hot+10, map[uint64]judge.Class{}
 	for _, code := range slices.Sorted(maps.Keys(s.Xids)) {
@@ -68,9 +69,12 @@ func (h *holding) gpus() gpuSource {
 func (g *gpuSource) open(dir, boot string, log *slog.Logger) (*gpu.Monitor, error) {
 	o := gpu.Options{Boot: boot, Log: log, File: filepath.Join(dir, "gpu-health.json"), Judge: g.judge}
 	var err error
-	if g.simulate > 0 {
+	switch {
+	case g.simulate > 0:
 		o.Probe, err = simgpu.Find(filepath.Join(dir, "simulated-gpus.json"), g.simulate)
-	} else {
+	case g.from == gpusNone:
+		o.Probe = gpu.None{}
+	default:
 		probe := nvml.New(nvml.Options{})
 		if g.from == gpusAuto {
 			err = present(probe)
@@ -103,7 +107,7 @@ func present(p *nvml.Probe) error {
 	select {
 	case err := <-listed:
 		if errors.Is(err, nvml.ErrMissing) {
-			return fmt.Errorf("no GPUs: NVML: %w: give --gpus sim:8 to try Berth without any", err)
+			return fmt.Errorf("no GPUs: NVML: %w: give --gpus none for a node that runs jobs without GPUs, or --gpus sim:8 to try Berth", err)
 		}
 	case <-time.After(10 * time.Second):
 	}

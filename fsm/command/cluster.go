@@ -153,7 +153,7 @@ func (*AdjustLimit) Kind() Kind { return KindAdjustLimit }
 
 // Validate checks scope and bounds, and that no value is given twice.
 func (b *AdjustLimit) Validate() error {
-	if err := valid.FirstOf(valid.Scope(b.Scope), valid.Count("limits", len(b.Set), 1, int(model.LimitUserGPUs))); err != nil {
+	if err := valid.FirstOf(valid.Scope(b.Scope), valid.Count("limits", len(b.Set), 1, int(model.LimitCPUs))); err != nil {
 		return err
 	}
 	return valid.Limits(b.Set)

@@ -172,7 +172,7 @@ func (b *Extend) Validate() error {
 	return valid.Target(b.Job, model.AllTasks)
 }
 
-// Place gives a queued task its GPUs and makes its next attempt. It names the state that it was decided on;
+// Place gives a queued task its GPUs, or of a job without GPUs its cores and memory, and makes its next attempt. It names the state that it was decided on;
 // Apply checks every part again.
 type Place struct {
 	Attempt model.AttemptKey `cbor:"1,keyasint,omitempty"`
@@ -185,13 +185,13 @@ type Place struct {
 type Placement struct {
 	Node  model.NodeID    `cbor:"1,keyasint,omitempty"`
 	Epoch uint64          `cbor:"2,keyasint,omitempty"`
-	Slots []model.SlotKey `cbor:"3,keyasint,omitempty"` // in order of place
+	Slots []model.SlotKey `cbor:"3,keyasint,omitempty"` // in order of place; none for a job without GPUs
 }
 
 // Kind returns KindPlace.
 func (*Place) Kind() Kind { return KindPlace }
 
-// Validate checks the sizes and that no node and no slot comes twice.
+// Validate checks the sizes, that no node and no slot comes twice, and that all ranks have slots or none has.
 func (b *Place) Validate() error {
 	if b.Attempt.Job == 0 || b.Attempt.N == 0 {
 		return valid.Problem("attempt", "a job and an attempt's number")

@@ -7,6 +7,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
+// validPlacements checks the ranks of an attempt, or of an allocation, which has slots.
 func validPlacements(ranks []Placement, limit int) error {
 	if err := valid.Count("ranks", len(ranks), 1, limit); err != nil {
 		return err
@@ -16,8 +17,8 @@ func validPlacements(ranks []Placement, limit int) error {
 	for i := range ranks {
 		nodes = append(nodes, ranks[i].Node)
 		slots = append(slots, ranks[i].Slots...)
-		if len(ranks[i].Slots) == 0 {
-			return valid.Problem("slots", "at least one a rank")
+		if (len(ranks[i].Slots) == 0) != (len(ranks[0].Slots) == 0) {
+			return valid.Problem("slots", "at least one a rank, or none of all ranks for a job without GPUs")
 		}
 	}
 	slices.Sort(nodes)

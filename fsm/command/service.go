@@ -76,7 +76,12 @@ type Grant struct {
 func (*Grant) Kind() Kind { return KindGrant }
 
 // Validate checks the slots.
-func (b *Grant) Validate() error { return validPlacements([]Placement{b.Placement}, 1) }
+func (b *Grant) Validate() error {
+	if len(b.Placement.Slots) == 0 {
+		return valid.Problem("slots", "at least one")
+	}
+	return validPlacements([]Placement{b.Placement}, 1)
+}
 
 // RenewAllocation extends an allocation's life by its TTL, or by another one.
 type RenewAllocation struct {

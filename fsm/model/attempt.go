@@ -116,6 +116,17 @@ type Rank struct {
 	Late    bool   `cbor:"12,keyasint,omitempty"` // Exit arrived after the rank had been given up
 
 	Saved time.Duration `cbor:"13,keyasint,omitempty"` // run time at the last checkpoint that the job announced; 0: none
+
+	CPUs     uint32 `cbor:"20,keyasint,omitempty"` // cores that it holds until it has ended, of a job without GPUs; else 0
+	MemoryMB uint32 `cbor:"21,keyasint,omitempty"` // likewise, memory in MB
+}
+
+// Holds returns the cores and the memory that the rank holds on its node now.
+func (r *Rank) Holds() Room {
+	if r.Phase.Ended() {
+		return Room{}
+	}
+	return Room{r.CPUs, r.MemoryMB}
 }
 
 // RankGPU is a GPU that a rank was given. The row stays when the rank has ended.

@@ -151,17 +151,20 @@ func (k ScopeKey) String() string {
 type Usage struct {
 	Scope  ScopeKey `cbor:"1,keyasint,omitempty"`
 	GPUs   uint32   `cbor:"2,keyasint,omitempty"`
-	Live   uint32   `cbor:"3,keyasint,omitempty"`
+	Live   uint32   `cbor:"3,keyasint,omitempty"` // tasks with a live attempt, of jobs with GPUs
 	Queued uint32   `cbor:"4,keyasint,omitempty"`
 	Yields uint32   `cbor:"5,keyasint,omitempty"` // tasks, queued or live, whose jobs may be suspended
 
 	Bytes    uint64 `cbor:"6,keyasint,omitempty"` // sum of Job.Bytes over the jobs that have not ended
 	Services uint32 `cbor:"7,keyasint,omitempty"` // allocations in the state, also those that have ended
+
+	CPUs    uint32 `cbor:"20,keyasint,omitempty"` // cores that jobs without GPUs hold
+	CPULive uint32 `cbor:"21,keyasint,omitempty"` // tasks with a live attempt, of jobs without GPUs
 }
 
 // Empty reports whether the row is empty, and need not be stored.
 func (u Usage) Empty() bool {
-	return u.GPUs == 0 && u.Live == 0 && u.Queued == 0 && u.Bytes == 0 && u.Services == 0
+	return u.GPUs == 0 && u.Live == 0 && u.Queued == 0 && u.Bytes == 0 && u.Services == 0 && u.CPUs == 0 && u.CPULive == 0
 }
 
 // Allocation is GPUs that a service holds, or waits for, without a job.

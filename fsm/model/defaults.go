@@ -5,11 +5,12 @@ import "time"
 // Defaults are the cluster's name, and the values of jobs that do not set their own. The default number of
 // retries is a parameter of [Tuning].
 type Defaults struct {
-	Name               string        `cbor:"1,keyasint,omitempty"` // for display; may be empty
-	Class              Class         `cbor:"2,keyasint,omitempty"` // 0: normal
-	IdleStop           time.Duration `cbor:"3,keyasint,omitempty"` // 0: never
-	CheckpointInterval time.Duration `cbor:"4,keyasint,omitempty"` // of jobs with a checkpoint signal; 0: only before a stop
-	Commands           Audience      `cbor:"5,keyasint,omitempty"` // audience of the commands that jobs run
+	Name               string        `cbor:"1,keyasint,omitempty"`  // for display; may be empty
+	Class              Class         `cbor:"2,keyasint,omitempty"`  // 0: normal
+	IdleStop           time.Duration `cbor:"3,keyasint,omitempty"`  // 0: never
+	CheckpointInterval time.Duration `cbor:"4,keyasint,omitempty"`  // of jobs with a checkpoint signal; 0: only before a stop
+	Commands           Audience      `cbor:"5,keyasint,omitempty"`  // audience of the commands that jobs run
+	MemoryPerCPU       uint32        `cbor:"20,keyasint,omitempty"` // MB for each core of jobs without GPUs; 0: 2000
 }
 
 // Audience is the set of callers that see what a job runs, in addition to its user and operators. It counts
@@ -42,6 +43,8 @@ func JobDefaults() []Parameter[Defaults] {
 			func(d *Defaults) *Audience { return &d.Commands }, AudienceProject, AudienceUser, AudienceAll),
 		timespanOrOff("checkpoint_interval", "interval of the checkpoint signal of jobs without one of their own; 0: only before a stop",
 			MinCheckpointInterval, MaxDuration, func(d *Defaults) *time.Duration { return &d.CheckpointInterval }),
+		number("memory_per_cpu", "main memory in MB for each core of jobs without GPUs that set no host_memory_gb; 0: 2000",
+			0, 1<<20, func(d *Defaults) *uint32 { return &d.MemoryPerCPU }),
 	}
 }
 

@@ -5,8 +5,8 @@ import "time"
 // Unlimited is the value of a missing limit.
 const Unlimited = -1
 
-// Limit bounds the use of a scope, and sets defaults of its jobs. Of the first four Unlimited is no bound and
-// 0 allows nothing; of the others 0 is none.
+// Limit bounds the use of a scope, and sets defaults of its jobs. Of GPUs, Live, Queued, GPUsPerJob and CPUs
+// Unlimited is no bound and 0 allows nothing; of the others 0 is none.
 //
 //berth:row
 type Limit struct {
@@ -27,11 +27,13 @@ type Limit struct {
 	Yields Yield `cbor:"11,keyasint,omitempty"` // whether its jobs without a setting of their own may be suspended
 
 	UserGPUs int64 `cbor:"12,keyasint,omitempty"` // of the cluster alone: GPUs of each user without GPUs of their own set
+
+	CPUs int64 `cbor:"20,keyasint,omitempty"` // cores that jobs without GPUs hold
 }
 
 // NoLimit returns the limit of a scope that has none.
 func NoLimit(scope ScopeKey) Limit {
-	return Limit{Scope: scope, GPUs: Unlimited, Live: Unlimited, Queued: Unlimited, GPUsPerJob: Unlimited}
+	return Limit{Scope: scope, GPUs: Unlimited, Live: Unlimited, Queued: Unlimited, GPUsPerJob: Unlimited, CPUs: Unlimited}
 }
 
 // OrDefault returns the effective limit of a user with this limit, under the cluster's: the cluster's default
@@ -84,19 +86,18 @@ const (
 	LimitReserved   LimitField = 9
 	LimitYields     LimitField = 10 // 0 or 1: whether jobs without a setting of their own are preemptible
 	LimitUserGPUs   LimitField = 11
+	LimitCPUs       LimitField = 12 // cores that jobs without GPUs hold; the last
 )
 
 // String returns the value's name.
 func (f LimitField) String() string {
 	return name(f, "", "gpus", "running", "queued", "gpus_per_job", "max_run_time", "gpu_hours", "period", "over_quota",
-		"reserved_gpus", "preemptible", "gpus_per_user")
+		"reserved_gpus", "preemptible", "gpus_per_user", "max_cpus")
 }
 
 // Bounds of limits.
 const (
 	maxCount   = 1 << 31
-	maxGPUTime = 300_000_000 * 3600 // GPU-seconds
-	maxOwned   = 1 << 20
 	MinPeriod  = time.Hour
 	MinRunTime = time.Second
 )
@@ -104,18 +105,19 @@ const (
 // Allows returns the values that a field may have, except for Unlimited.
 func (f LimitField) Allows() (least, most int64, words string) {
 	switch f {
-	case LimitGPUs, LimitLive, LimitQueued, LimitGPUsPerJob:
+	case LimitGPUs, LimitLive, LimitQueued, LimitGPUsPerJob, LimitCPUs:
 		return 0, maxCount, "0 to 2147483648, or none"
 	case LimitRunTime:
 		return int64(MinRunTime), int64(MaxDuration), "1s to 366d, or none"
 	case LimitGPUTime:
-		return 1, maxGPUTime, "more than 0 and at most 300000000, or none"
+		return 1, 300_000_000 * 3600, // GPU-seconds
+			"more than 0 and at most 300000000, or none"
 	case LimitPeriod:
 		return int64(MinPeriod), int64(MaxDuration), "1h to 366d"
 	case LimitOver:
 		return int64(OverStop), int64(OverLower), "stop or lower"
 	case LimitReserved:
-		return 1, maxOwned, "1 to 1048576, or none"
+		return 1, 1 << 20, "1 to 1048576, or none"
 	case LimitYields:
 		return 0, 1, "true, false or none"
 	case LimitUserGPUs:
@@ -129,7 +131,7 @@ func (f LimitField) Allows() (least, most int64, words string) {
 func (f LimitField) Check(v int64) error {
 	least, most, words := f.Allows()
 	none := v == Unlimited && f != LimitPeriod && f != LimitOver
-	if f == 0 || f > LimitUserGPUs || !none && (v < least || v > most) {
+	if f == 0 || f > LimitCPUs || !none && (v < least || v > most) {
 		return want(f.String(), "%s", words)
 	}
 	return nil
@@ -166,6 +168,8 @@ func (l *Limit) Get(f LimitField) int64 {
 		return int64(l.Yields) - 1
 	case LimitUserGPUs:
 		return set(l.UserGPUs)
+	case LimitCPUs:
+		return l.CPUs
 	}
 	return Unlimited
 }
@@ -199,12 +203,14 @@ func (l *Limit) Set(f LimitField, v int64) {
 		l.Yields = Yield(v + 1)
 	case LimitUserGPUs:
 		l.UserGPUs = some
+	case LimitCPUs:
+		l.CPUs = v
 	}
 }
 
 // Validate returns the value that is not allowed, and the allowed ones; nil when all are allowed.
 func (l *Limit) Validate() error {
-	for f := LimitGPUs; f <= LimitUserGPUs; f++ {
+	for f := LimitGPUs; f <= LimitCPUs; f++ {
 		v := l.Get(f)
 		if f == LimitPeriod && v == Unlimited {
 			continue

@@ -23,15 +23,22 @@ func TestASpecSaysWhatIsWrong(t *testing.T) {
 	}
 	long := strings.Repeat("x", MaxCommand+1)
 	for field, breaks := range map[string][]func(*Spec){
-		"user":              {func(s *Spec) { s.User = "" }, func(s *Spec) { s.User = "a b" }, func(s *Spec) { s.User = "a\x00" }},
-		"project":           {func(s *Spec) { s.Project = "\xff" }},
-		"name":              {func(s *Spec) { s.Name = "two\nlines" }, func(s *Spec) { s.Name = strings.Repeat("ü", 65) }},
-		"run_id":            {func(s *Spec) { s.RunID = "\x1b[31m" }},
-		"gpu_model":         {func(s *Spec) { s.GPUModel = "a\tb" }},
-		"command":           {func(s *Spec) { s.Command = long }, func(s *Spec) { s.Command = "a\x00b" }},
-		"workdir":           {func(s *Spec) { s.WorkDir = "home" }, func(s *Spec) { s.WorkDir = "/a\x00" }},
-		"priority":          {func(s *Spec) { s.Class = 0 }, func(s *Spec) { s.Class = 5 }, func(s *Spec) { s.Priority = 11 }},
-		"gpus":              {func(s *Spec) { s.GPUs = 0 }, func(s *Spec) { s.GPUs = math.MaxUint32 }, func(s *Spec) { s.GPUs = 7 }},
+		"user":      {func(s *Spec) { s.User = "" }, func(s *Spec) { s.User = "a b" }, func(s *Spec) { s.User = "a\x00" }},
+		"project":   {func(s *Spec) { s.Project = "\xff" }},
+		"name":      {func(s *Spec) { s.Name = "two\nlines" }, func(s *Spec) { s.Name = strings.Repeat("ü", 65) }},
+		"run_id":    {func(s *Spec) { s.RunID = "\x1b[31m" }},
+		"gpu_model": {func(s *Spec) { s.GPUModel = "a\tb" }},
+		"command":   {func(s *Spec) { s.Command = long }, func(s *Spec) { s.Command = "a\x00b" }},
+		"workdir":   {func(s *Spec) { s.WorkDir = "home" }, func(s *Spec) { s.WorkDir = "/a\x00" }},
+		"priority":  {func(s *Spec) { s.Class = 0 }, func(s *Spec) { s.Class = 5 }, func(s *Spec) { s.Priority = 11 }},
+		"gpus": {
+			func(s *Spec) { s.GPUs = math.MaxUint32 }, func(s *Spec) { s.GPUs = 7 },
+			func(s *Spec) { *s = withoutGPUs(); s.GPUModel = "H200" }, func(s *Spec) { *s = withoutGPUs(); s.GPUMemoryMB = 1 },
+			func(s *Spec) { *s = withoutGPUs(); s.IdleStop = time.Hour },
+		},
+		"cpus":              {func(s *Spec) { *s = withoutGPUs(); s.CPUs = 0 }, func(s *Spec) { *s = withoutGPUs(); s.CPUs = MaxCPUs + 1 }},
+		"host_memory_gb":    {func(s *Spec) { *s = withoutGPUs(); s.MemoryMB = 0 }},
+		"min_gpus":          {func(s *Spec) { *s = withoutGPUs(); s.MinGPUs = 1 }},
 		"nodes":             {func(s *Spec) { s.Nodes = MaxRanks + 1 }},
 		"max_retries":       {func(s *Spec) { s.MaxRetries = MaxRetries + 1 }},
 		"time_limit":        {func(s *Spec) { s.TimeLimit = -1 }, func(s *Spec) { s.TimeLimit = math.MaxInt64 }},
@@ -154,5 +161,57 @@ func TestFewerGPUsThanNodes(t *testing.T) {
 	s := Spec{GPUs: 1, Nodes: 3, MinGPUs: 1}
 	if got := s.Least(); got != 1 {
 		t.Errorf("it takes %d", got)
+	}
+}
+
+func withoutGPUs() Spec {
+	s := good()
+	s.GPUs, s.CPUs, s.MemoryMB = 0, 4, 16_000
+	return s
+}
+
+// A job without GPUs is valid with cores and memory, on one node or several, and holds them on each.
+func TestAJobWithoutGPUs(t *testing.T) {
+	s := withoutGPUs()
+	if err := s.Validate(); err != nil {
+		t.Fatalf("refused: %v", err)
+	}
+	if s.Holds() != (Room{4, 16_000}) || !s.Takes(0, 2) || s.Takes(0, 1) || s.Takes(1, 2) || s.Shape().CPUs != 4 {
+		t.Errorf("it holds %+v, has the shape %+v", s.Holds(), s.Shape())
+	}
+	s.Nodes = 0
+	if !s.Takes(0, 1) || s.Takes(0, 2) {
+		t.Error("without a number of nodes it takes one")
+	}
+	if g := good(); g.Holds() != (Room{}) || g.Shape().CPUs != 0 {
+		t.Errorf("a job with GPUs holds %+v", g.Holds())
+	}
+}
+
+// Jobs without GPUs may hold all of a node without GPUs, and CPUShare percent of others.
+func TestRoomFor(t *testing.T) {
+	for _, v := range []struct {
+		node  Node
+		gpus  uint32
+		share uint32
+		want  Room
+	}{
+		{Node{CPUs: 64, MemoryMB: 1000}, 0, 25, Room{64, 1000}},
+		{Node{CPUs: 64, MemoryMB: 1000}, 0, 0, Room{64, 1000}},
+		{Node{CPUs: 64, MemoryMB: 1000}, 8, 25, Room{16, 250}},
+		{Node{CPUs: 64, MemoryMB: 1000}, 8, 0, Room{}},
+		{Node{CPUs: 64, MemoryMB: 1000}, 8, 100, Room{64, 1000}},
+		{Node{CPUs: 2, MemoryMB: 1000}, 1, 25, Room{1, 250}},
+		{Node{CPUs: MaxCPUs, MemoryMB: math.MaxUint32}, 1, 100, Room{MaxCPUs, math.MaxUint32}},
+		{Node{MemoryMB: 1000}, 0, 25, Room{}},
+		{Node{CPUs: 64}, 0, 25, Room{}},
+	} {
+		tuning := Tuning{CPUShare: v.share}
+		if got := tuning.RoomFor(&v.node, v.gpus); got != v.want {
+			t.Errorf("of %d cores and %d MB with %d GPUs at %d %%: got %+v, want %+v", v.node.CPUs, v.node.MemoryMB, v.gpus, v.share, got, v.want)
+		}
+	}
+	if d := (Defaults{}); d.MemoryPer(8) != 16_000 || (&Defaults{MemoryPerCPU: 500}).MemoryPer(3) != 1500 {
+		t.Errorf("got %d MB for 8 cores", d.MemoryPer(8))
 	}
 }

@@ -56,6 +56,9 @@ type Tuning struct {
 
 	// Retries is how often a job without a setting of its own is retried after a failure. At most MaxRetries.
 	Retries uint32 `cbor:"21,keyasint,omitempty"`
+
+	// CPUShare is which part of the cores and of the memory of a node with GPUs jobs without GPUs may hold, in percent.
+	CPUShare uint32 `cbor:"60,keyasint,omitempty"`
 }
 
 // DefaultTuning returns the tuning of a new cluster.
@@ -65,6 +68,7 @@ func DefaultTuning() Tuning {
 		Backfill: BackfillReserve, Depth: 16,
 		MinRun: 30 * time.Minute, Budget: 2, BudgetEvery: 4 * time.Hour, Hysteresis: 200,
 		Patience: 2 * time.Hour, PreemptMinRun: 5 * time.Minute, PreemptCooldown: time.Hour,
+		CPUShare: 25,
 	}
 }
 

@@ -26,12 +26,12 @@ type Spec struct {
 	Argv    bool   `cbor:"8,keyasint,omitempty"` // Command holds arguments, separated by NUL
 	WorkDir string `cbor:"9,keyasint,omitempty"` // absolute, or empty for the attempt's folder
 
-	GPUs        uint32 `cbor:"10,keyasint,omitempty"` // in all
+	GPUs        uint32 `cbor:"10,keyasint,omitempty"` // in all; 0: a job without GPUs, which holds CPUs and MemoryMB
 	Nodes       uint32 `cbor:"11,keyasint,omitempty"` // exactly so many, with GPUs/Nodes on each; 0: as placed
 	GPUModel    string `cbor:"12,keyasint,omitempty"` // what [OfModel] finds models by; empty: any
 	GPUMemoryMB uint32 `cbor:"13,keyasint,omitempty"` // at least so much on each
-	CPUs        uint32 `cbor:"14,keyasint,omitempty"` // limit a node, in cores; 0: none
-	MemoryMB    uint32 `cbor:"15,keyasint,omitempty"` // limit a node; 0: none
+	CPUs        uint32 `cbor:"14,keyasint,omitempty"` // limit a node, in cores; 0: none. Of a job without GPUs what it holds there, 1 or more
+	MemoryMB    uint32 `cbor:"15,keyasint,omitempty"` // likewise, in MB
 
 	TimeLimit time.Duration `cbor:"16,keyasint,omitempty"` // run time; 0: none
 	Estimate  time.Duration `cbor:"17,keyasint,omitempty"` // the user's guess of the run time; 0: none
@@ -117,10 +117,16 @@ func (s *Spec) validSize() error {
 		return want("priority", "a class from 1 (low) to 4 (critical)")
 	case s.Priority > MaxPriority:
 		return want("priority", "at most %d", MaxPriority)
-	case s.GPUs < 1 || s.GPUs > MaxGPUs:
-		return want("gpus", "1 to %d", MaxGPUs)
+	case s.GPUs > MaxGPUs:
+		return want("gpus", "0 to %d", MaxGPUs)
 	case s.MinGPUs > 0 && s.MinGPUs >= s.GPUs:
 		return want("min_gpus", "less than gpus (%d)", s.GPUs)
+	case s.WithoutGPUs() && (s.CPUs < 1 || s.CPUs > MaxCPUs):
+		return want("cpus", "1 to %d for a job without GPUs, which holds them", MaxCPUs)
+	case s.WithoutGPUs() && s.MemoryMB < 1:
+		return want("host_memory_gb", "more than 0 for a job without GPUs, which holds it")
+	case s.WithoutGPUs() && (s.GPUModel != "" || s.GPUMemoryMB > 0 || s.IdleStop > 0):
+		return want("gpus", "at least 1 with gpu_model, gpu_memory or idle_stop")
 	case s.Nodes > MaxRanks:
 		return want("nodes", "at most %d", MaxRanks)
 	case s.Nodes > 0 && s.GPUs%s.Nodes != 0:
@@ -245,6 +251,9 @@ func (s *Spec) scriptName() string {
 	return fmt.Sprintf("script %08x", s.ScriptSum)
 }
 
+// WithoutGPUs reports whether the job asks for no GPUs. Such a job holds CPUs and MemoryMB on each of its nodes.
+func (s *Spec) WithoutGPUs() bool { return s.GPUs == 0 }
+
 // Least returns how many GPUs the job accepts if it cannot have all that it asks for: whole nodes, if it sets
 // the number of nodes.
 func (s *Spec) Least() uint32 {
@@ -271,6 +280,8 @@ func (s *Spec) Takes(gpus, nodes uint32) bool {
 		return false
 	}
 	switch {
+	case s.WithoutGPUs():
+		return nodes == max(s.Nodes, 1)
 	case s.Nodes > 1:
 		return nodes <= s.Nodes && gpus == nodes*(s.GPUs/s.Nodes)
 	case s.Nodes == 1:
@@ -319,9 +330,15 @@ type Shape struct {
 	Where    Where  // on which nodes
 	Strategy string // by which they are chosen; empty: the cluster's
 	MinGPUs  uint32 // it takes so many if it must; 0: all or none
+	CPUs     uint32 // cores that a job without GPUs holds on each node; of others 0
+	HostMB   uint32 // likewise, memory in MB
 }
 
 // Shape returns the spec's shape.
 func (s *Spec) Shape() Shape {
-	return Shape{GPUs: s.GPUs, Nodes: s.Nodes, MemoryMB: s.GPUMemoryMB, Model: s.GPUModel, Where: s.Where(), Strategy: s.Placement, MinGPUs: s.Fewer()}
+	shape := Shape{GPUs: s.GPUs, Nodes: s.Nodes, MemoryMB: s.GPUMemoryMB, Model: s.GPUModel, Where: s.Where(), Strategy: s.Placement, MinGPUs: s.Fewer()}
+	if s.WithoutGPUs() {
+		shape.CPUs, shape.HostMB = s.CPUs, s.MemoryMB
+	}
+	return shape
 }

@@ -100,6 +100,8 @@ func Parameters() []Parameter[Tuning] {
 			0, 24*time.Hour, func(t *Tuning) *time.Duration { return &t.PreemptMinRun }),
 		timespan("preempt_cooldown", "the same for a job that was preempted or suspended before",
 			0, 24*time.Hour, func(t *Tuning) *time.Duration { return &t.PreemptCooldown }),
+		number("cpu_share", "percent of the cores and of the memory of nodes with GPUs that jobs without GPUs may hold",
+			0, 100, func(t *Tuning) *uint32 { return &t.CPUShare }),
 		number("max_retries", "retries after a failure of jobs without a number of their own",
 			0, MaxRetries, func(t *Tuning) *uint32 { return &t.Retries }).withSetting("jobs.max_retries", ""),
 	}

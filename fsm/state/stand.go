@@ -1,6 +1,10 @@
 package state
 
-import "github.com/berth-gpu/berth/fsm/model"
+import (
+	"iter"
+
+	"github.com/berth-gpu/berth/fsm/model"
+)
 
 // Stand returns the state of a job as a whole; every answer about a whole array goes by it. As long as tasks
 // are live it is that of the most advanced one (scheduled, allocating or running), otherwise queued while
@@ -21,7 +25,11 @@ func (s *State) Stand(j *model.Job) model.TaskState {
 
 func mostAdvanced(s *State, id model.JobID) model.TaskState {
 	at := model.TaskScheduled
-	for k := range s.LiveTasks.From(model.TaskKey{Job: id}) {
+	live := s.LiveTasks
+	if job, _ := s.Jobs.Get(id); job.Spec.WithoutGPUs() {
+		live = s.LiveCPU
+	}
+	for k := range live.From(model.TaskKey{Job: id}) {
 		if k.Job != id || at == model.TaskRunning {
 			break
 		}
@@ -29,6 +37,29 @@ func mostAdvanced(s *State, id model.JobID) model.TaskState {
 		at = max(at, t.State)
 	}
 	return at
+}
+
+// Live yields the tasks with a live attempt, with GPUs and without, in order.
+func (s *State) Live() iter.Seq[model.TaskKey] {
+	return func(yield func(model.TaskKey) bool) {
+		next, stop := iter.Pull2(s.LiveCPU.All())
+		defer stop()
+		other, _, more := next()
+		for k := range s.LiveTasks.All() {
+			for more && other.Compare(k) < 0 {
+				if !yield(other) {
+					return
+				}
+				other, _, more = next()
+			}
+			if !yield(k) {
+				return
+			}
+		}
+		for more && yield(other) {
+			other, _, more = next()
+		}
+	}
 }
 
 // FirstTask returns the task of a job with the smallest number; false if there is no such

@@ -73,9 +73,11 @@ type Tables struct {
 
 // Indexes are derived from the tables: other orders of the same rows.
 type Indexes struct {
-	Queue      table.Table[QueueKey, None]                    // tasks that wait for nothing but their turn: not held, their jobs wait for no others
-	Due        table.Table[DueKey, None]                      // of those, the ones not to be tried before an instant, by it
-	LiveTasks  table.Table[model.TaskKey, None]               // tasks with a live attempt
+	Queue      table.Table[QueueKey, None]                    // tasks with GPUs that wait for nothing but their turn: not held, their jobs wait for no others
+	CPUQueue   table.Table[QueueKey, None]                    // likewise, of jobs without GPUs
+	Due        table.Table[DueKey, None]                      // of both, the ones not to be tried before an instant, by it
+	LiveTasks  table.Table[model.TaskKey, None]               // tasks with a live attempt, of jobs with GPUs
+	LiveCPU    table.Table[model.TaskKey, None]               // likewise, of jobs without GPUs
 	ByFree     table.Table[FreeKey, None]                     // nodes, most free slots first
 	Private    table.Table[PrivateKey, None]                  // nodes that run jobs of one user only, by that user
 	NodeRanks  table.Table[NodeRankKey, None]                 // ranks that have not ended, by node
@@ -179,6 +181,7 @@ func (r Run) compare(o Run) int {
 		cmp.Compare(r.Shape.GPUs, o.Shape.GPUs), cmp.Compare(r.Shape.Nodes, o.Shape.Nodes),
 		cmp.Compare(r.Shape.MemoryMB, o.Shape.MemoryMB), cmp.Compare(r.Shape.Model, o.Shape.Model), r.Shape.Where.Compare(o.Shape.Where),
 		cmp.Compare(r.Shape.Strategy, o.Shape.Strategy), cmp.Compare(r.Shape.MinGPUs, o.Shape.MinGPUs),
+		cmp.Compare(r.Shape.CPUs, o.Shape.CPUs), cmp.Compare(r.Shape.HostMB, o.Shape.HostMB),
 		cmp.Compare(r.Expected, o.Expected), cmp.Compare(r.Executed, o.Executed),
 		model.CompareBools(r.Again, o.Again), model.CompareBools(r.Preemptible, o.Preemptible), model.CompareBools(r.Throttled, o.Throttled),
 		cmp.Compare(r.Certain, o.Certain), model.CompareBools(r.Told, o.Told),

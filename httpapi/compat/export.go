@@ -46,7 +46,7 @@ func (a exports) route(doc huma.API) {
 func (a exports) all(ctx context.Context, s *state.State) (*wire.Snapshot, error) {
 	saved := wire.Saved{Format: wire.SnapshotFormat, Index: int64(s.Index), At: s.Settings().Clock.Time()}
 	p, cache := view.Page{View: view.View{State: s, Now: s.Settings().Clock}}, places.New()
-	if s.Queue.Len() > 0 {
+	if s.Queue.Len()+s.CPUQueue.Len() > 0 {
 		p.Starts, _ = view.Starts(cache.Foresee(s, p.Now))
 	}
 	queued, _, _ := p.Queued()
@@ -82,7 +82,7 @@ func (a exports) all(ctx context.Context, s *state.State) (*wire.Snapshot, error
 func holding(v *view.View, cache *places.Cache) []wire.Run {
 	out := []wire.Run{}
 	last := model.JobID(0)
-	for k := range v.State.LiveTasks.All() {
+	for k := range v.State.Live() {
 		if k.Job == last {
 			continue
 		}
@@ -287,7 +287,7 @@ func unlimit(l *model.Limit) wire.SetQuota {
 	out := wire.SetQuota{
 		GPUs: number(model.LimitGPUs), Running: number(model.LimitLive), Queued: number(model.LimitQueued),
 		GPUsPerJob: number(model.LimitGPUsPerJob), ReservedGPUs: number(model.LimitReserved),
-		GPUsPerUser: number(model.LimitUserGPUs),
+		GPUsPerUser: number(model.LimitUserGPUs), MaxCPUs: number(model.LimitCPUs),
 	}
 	if l.RunTime > 0 {
 		out.MaxRunTime = &wire.OrNone[wire.Duration]{Value: wire.Duration(l.RunTime)}

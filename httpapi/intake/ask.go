@@ -43,6 +43,9 @@ func Submission(r *wire.Submit, now model.Time) (*command.Submit, error) {
 // sizes determines how many GPUs on how many nodes, given in one of three ways. Each value is within its bounds.
 func sizes(r *wire.Submit, s *model.Spec) (err error) {
 	gpus, nodes, each := s.GPUs, s.Nodes, uint32(Or(r.GPUsPerNode, 0))
+	if gpus == 0 {
+		return withoutGPUs(r, s)
+	}
 	switch {
 	case each == 0:
 	case nodes == 0 && r.GPUs != nil && gpus%each != 0:
@@ -64,6 +67,26 @@ func sizes(r *wire.Submit, s *model.Spec) (err error) {
 	}
 	if s.MinGPUs == gpus { // all GPUs are needed
 		s.MinGPUs = 0
+	}
+	return nil
+}
+
+// withoutGPUs checks that a job without GPUs asks for nothing that is about GPUs.
+func withoutGPUs(r *wire.Submit, s *model.Spec) error {
+	for _, v := range []struct {
+		field string
+		given bool
+	}{
+		{"gpus_per_node", r.GPUsPerNode != nil},
+		{"min_gpus", r.MinGPUs != nil},
+		{"gpu_type", s.GPUModel != ""},
+		{"gpu_memory_gb", s.GPUMemoryMB > 0},
+		{"idle_stop", r.IdleStop != nil && *r.IdleStop > 0},
+		{"preemptible", Or(r.Preemptible, false)},
+	} {
+		if v.given {
+			return problem.Invalid(v.field, "must be left out where gpu_count is 0: it is about the GPUs of a job")
+		}
 	}
 	return nil
 }

@@ -64,3 +64,17 @@ func defaultsOf(saved *wire.SavedDefaults) (out model.Defaults, err error) {
 	}
 	return out, nil
 }
+
+// usualCPUs gives a job without GPUs one core.
+func usualCPUs(r *wire.Submit, s *model.Spec, _ *model.Settings) {
+	if s.WithoutGPUs() && r.CPUs == nil {
+		s.CPUs = 1
+	}
+}
+
+// usualMemory gives a job without GPUs the cluster's memory for each of its cores.
+func usualMemory(r *wire.Submit, s *model.Spec, set *model.Settings) {
+	if s.WithoutGPUs() && r.HostMemory == nil {
+		s.MemoryMB = set.Defaults.MemoryPer(s.CPUs)
+	}
+}

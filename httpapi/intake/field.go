@@ -89,12 +89,15 @@ func Request(j *model.Job) *wire.Submit {
 	return r
 }
 
-// Complete fills in the cluster's values of fields that a request leaves out.
+// Complete fills in the cluster's values of fields that a request leaves out. A job without GPUs has no idle_stop.
 func Complete(r *wire.Submit, s *model.Spec, set *model.Settings) {
 	for _, f := range fields {
 		if f.usual != nil {
 			f.usual(r, s, set)
 		}
+	}
+	if s.WithoutGPUs() {
+		s.IdleStop = 0
 	}
 }
 

@@ -135,7 +135,8 @@ func TestEveryFieldComesBack(t *testing.T) {
 	sweep, shell := full(), full()
 	sweep.Indices, sweep.Params = "", []string{"lr=1,2", "seed=1..3"}
 	shell.Args, shell.Command, shell.WebhookURL, shell.Notify = nil, "make", "", nil
-	for i, r := range []*wire.Submit{full(), sweep, shell, {Command: "true"}} {
+	cores := &wire.Submit{Command: "true", GPUs: new(int64(0)), CPUs: new(int64(8)), HostMemory: new(16.5), Nodes: new(int64(2))}
+	for i, r := range []*wire.Submit{full(), sweep, shell, {Command: "true"}, cores} {
 		first, err := Submission(r, 1)
 		if err != nil {
 			t.Fatal(err)
@@ -212,7 +213,7 @@ func TestPrioritiesHaveOneBound(t *testing.T) {
 func TestDefaultsComeBack(t *testing.T) {
 	for _, d := range []model.Defaults{
 		{},
-		{Name: "lab", Class: model.ClassHigh, IdleStop: 90 * time.Minute, CheckpointInterval: 10 * time.Second, Commands: model.AudienceAll},
+		{Name: "lab", Class: model.ClassHigh, IdleStop: 90 * time.Minute, CheckpointInterval: 10 * time.Second, Commands: model.AudienceAll, MemoryPerCPU: 4000},
 		{IdleStop: model.MinIdleStop, Commands: model.AudienceUser},
 	} {
 		saved, err := SavedDefaults(&d)
@@ -243,6 +244,45 @@ func TestDefaultsComeBack(t *testing.T) {
 	} {
 		if _, err := defaultsOf(saved); err == nil || !strings.Contains(fmt.Sprint(err), name) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A job without GPUs gets a core, the cluster's memory for each core and no idle_stop unless it asks otherwise.
+func TestDefaultsOfJobsWithoutGPUs(t *testing.T) {
+	set := &model.Settings{Defaults: model.Defaults{IdleStop: time.Hour, MemoryPerCPU: 3000}}
+	for _, v := range []struct {
+		request wire.Submit
+		want    model.Room
+	}{
+		{wire.Submit{}, model.Room{CPUs: 1, MemoryMB: 3000}},
+		{wire.Submit{CPUs: new(int64(8))}, model.Room{CPUs: 8, MemoryMB: 24_000}},
+		{wire.Submit{CPUs: new(int64(8)), HostMemory: new(16.5)}, model.Room{CPUs: 8, MemoryMB: 16_500}},
+		{wire.Submit{HostMemory: new(16.5)}, model.Room{CPUs: 1, MemoryMB: 16_500}},
+	} {
+		v.request.Command, v.request.GPUs = "true", new(int64(0))
+		c := must(t, &v.request)
+		Complete(&v.request, &c.Spec, set)
+		if err := c.Validate(); err != nil || c.Spec.Holds() != v.want || c.Spec.IdleStop != 0 {
+			t.Errorf("it holds %+v, want %+v, idle_stop %s: %v", c.Spec.Holds(), v.want, c.Spec.IdleStop, err)
+		}
+	}
+	gpus := wire.Submit{Command: "true"}
+	c := must(t, &gpus)
+	if Complete(&gpus, &c.Spec, set); c.Spec.CPUs != 0 || c.Spec.MemoryMB != 0 || c.Spec.IdleStop != time.Hour {
+		t.Errorf("a job with GPUs is %+v", c.Spec)
+	}
+}
+
+// What is about GPUs is refused for a job without GPUs, under the name of its field.
+func TestNoGPUFieldsWithoutGPUs(t *testing.T) {
+	for field, r := range map[string]wire.Submit{
+		"gpus_per_node": {GPUsPerNode: new(int64(1)), Nodes: new(int64(2))}, "min_gpus": {MinGPUs: new(int64(1))}, "gpu_type": {GPUType: "h100"},
+		"gpu_memory_gb": {GPUMemory: new(40.0)}, "idle_stop": {IdleStop: new(wire.Duration(time.Hour))}, "preemptible": {Preemptible: new(true)},
+	} {
+		r.Command, r.GPUs = "true", new(int64(0))
+		if _, err := Submission(&r, 1); err == nil || !strings.Contains(fmt.Sprint(err), field) {
+			t.Errorf("%s: %v", field, err)
 		}
 	}
 }

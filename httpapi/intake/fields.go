@@ -68,14 +68,14 @@ func programFields() []Field {
 func sizeFields() []Field {
 	list := []Field{
 		count(Field{
-			Name: "gpu_count", Doc: "GPUs in all; 1 by default",
+			Name: "gpu_count", Doc: "GPUs in all; 1 by default. 0: a job without GPUs, which holds cpus and host_memory_gb on each of its nodes",
 			Flags: []Flag{{
-				Name: "gpus", Short: "g", Help: "GPUs in all, or `[model:]N` such as h100:4, or a100|h100:N for one of several models",
+				Name: "gpus", Short: "g", Help: "GPUs in all, or `[model:]N` such as h100:4, or a100|h100:N for one of several models; 0: none, see -c and --mem",
 				Usual: "1", Slurm: []string{"G", "gpus"},
 			}},
-		}, 1, model.MaxGPUs, 1, func(r *wire.Submit) **int64 { return &r.GPUs }, func(s *model.Spec) *uint32 { return &s.GPUs }),
+		}, 0, model.MaxGPUs, 1, func(r *wire.Submit) **int64 { return &r.GPUs }, func(s *model.Spec) *uint32 { return &s.GPUs }),
 		count(Field{
-			Name: "nodes", Doc: "number of nodes, with equal numbers of GPUs",
+			Name: "nodes", Doc: "number of nodes, with equal numbers of GPUs; of a job without GPUs 1 by default",
 			Flags: []Flag{{Name: "nodes", Short: "N", Help: "spread over exactly `N` nodes", Slurm: []string{"N", "nodes"}}},
 		}, 1, model.MaxRanks, 0, func(r *wire.Submit) **int64 { return &r.Nodes }, func(s *model.Spec) *uint32 { return &s.Nodes }),
 		number(Field{
@@ -87,8 +87,8 @@ func sizeFields() []Field {
 			Flags: []Flag{{Name: "min-gpus", Help: "take fewer GPUs if not all are available, but at least `N`; with --nodes whole nodes fewer"}},
 		}, 1, model.MaxGPUs, 0, func(r *wire.Submit) **int64 { return &r.MinGPUs }, func(s *model.Spec) *uint32 { return &s.MinGPUs }),
 		count(Field{
-			Name: "cpus", Doc: "limit of CPU cores on each node",
-			Flags: []Flag{{Name: "cpus", Short: "c", Help: "limit of CPU `cores` on each node", Slurm: []string{"c", "cpus-per-task"}}},
+			Name: "cpus", Doc: "limit of CPU cores on each node; a job without GPUs holds them, and 1 by default",
+			Flags: []Flag{{Name: "cpus", Short: "c", Help: "limit of CPU `cores` on each node, which a job without GPUs (-g 0) holds", Slurm: []string{"c", "cpus-per-task"}}},
 		}, 1, model.MaxCPUs, 0, func(r *wire.Submit) **int64 { return &r.CPUs }, func(s *model.Spec) *uint32 { return &s.CPUs }),
 	}
 	list = append(list, onOff(Field{
@@ -98,14 +98,16 @@ func sizeFields() []Field {
 	list[0] = list[0].setBy(FormText, setGPUs)
 	list[2] = list[2].setBy(FormNumber, setGPUsPerNode)
 	list[3].read = nil // its upper bound is the number of GPUs
+	list[4].usual = usualCPUs
 	return list
 }
 
 func memoryFields() []Field {
 	main := gigabytes(Field{
-		Name: "host_memory_gb", Doc: "limit of main memory on each node",
-		Flags: []Flag{{Name: "mem", Help: "limit of main memory on each node, in `GB`", Slurm: []string{"mem"}}},
+		Name: "host_memory_gb", Doc: "limit of main memory on each node; a job without GPUs holds it, and by default memory_per_cpu of the cluster for each core",
+		Flags: []Flag{{Name: "mem", Help: "limit of main memory on each node, in `GB`, which a job without GPUs (-g 0) holds", Slurm: []string{"mem"}}},
 	}, func(r *wire.Submit) **float64 { return &r.HostMemory }, nil, func(s *model.Spec) *uint32 { return &s.MemoryMB })
+	main.usual = usualMemory
 	return []Field{
 		gigabytes(Field{
 			Name: "gpu_memory_gb", Aliases: []string{"memory_gb"}, Doc: "least memory of each GPU",

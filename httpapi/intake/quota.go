@@ -70,6 +70,7 @@ func Limits(scope model.ScopeKey, b *wire.SetQuota) (list []model.LimitValue, er
 	}
 	bound(add, model.LimitReserved, b.ReservedGPUs, 1)
 	bound(add, model.LimitUserGPUs, b.GPUsPerUser, 1)
+	bound(add, model.LimitCPUs, b.MaxCPUs, 1)
 	yields(add, b.Preemptible)
 	if len(list) == 0 {
 		return nil, problem.Invalid("gpus", "must be given, or another limit: the request changes nothing")

@@ -72,7 +72,7 @@ func planned(f *forecast.Forecast, before *state.State, key model.TaskKey, body 
 // ifPreemptible returns when a job that must not be suspended would be expected to start if it
 // could be; nil if that is no sooner. A start of nil is after its deadline.
 func ifPreemptible(s *state.State, now model.Time, body *command.Submit, start *wire.Range) *wire.Range {
-	if body.Spec.Preemptible || start != nil && !start.Expected.After(now.Time()) {
+	if body.Spec.Preemptible || body.Spec.WithoutGPUs() || start != nil && !start.Expected.After(now.Time()) {
 		return nil
 	}
 	changed := *body

@@ -65,7 +65,7 @@ func (a queues) queue(ctx context.Context, in *queueInput) (*core.Answer[wire.Qu
 		return nil, err
 	}
 	p.View = a.api.ViewFor(ctx, &s, &s, a.api.Now(&s))
-	if s.Queue.Len() > 0 {
+	if s.Queue.Len()+s.CPUQueue.Len() > 0 {
 		p.Starts, p.Bars = view.Starts(a.api.Places.Foresee(&s, p.Now))
 	}
 	out := &wire.Queue{Running: []wire.Job{}, Services: []wire.ServiceAllocation{}, Statistics: view.Statistics(&s, a.api.Places.Rate(&s)), Policy: s.Settings().Policy}

@@ -38,7 +38,7 @@ func (a submissions) submit(ctx context.Context, in *core.SubmitInput, r *wire.S
 	if err := core.MayTell(&s, body.Spec.WebhookURL); err != nil {
 		return nil, err
 	}
-	body.Spec.Preemptible = intake.Or(r.Preemptible, state.Yields(&s, &body.Spec))
+	body.Spec.Preemptible = !body.Spec.WithoutGPUs() && intake.Or(r.Preemptible, state.Yields(&s, &body.Spec))
 	if err := a.api.Gate.Terms().Rules.Check(body); err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/berth-gpu/berth/cluster/sched/cores"
 	"github.com/berth-gpu/berth/cluster/sched/forecast"
 	"github.com/berth-gpu/berth/cluster/sched/place"
 	"github.com/berth-gpu/berth/cluster/sched/queue"
@@ -82,7 +83,7 @@ func New() *Cache {
 // place that was counted a moment ago for a job of its class, plus the jobs that have come since.
 func (p *Cache) Of(s *state.State, now model.Time, key model.TaskKey, class model.Class) (position int, exact bool) {
 	waiting := s.Queue.Len()
-	if waiting <= CountedUpTo {
+	if job, _ := s.Jobs.Get(key.Job); waiting <= CountedUpTo || job.Spec.WithoutGPUs() {
 		return queue.Position(s, now, key)
 	}
 	p.mu.Lock()
@@ -100,6 +101,9 @@ func (p *Cache) Of(s *state.State, now model.Time, key model.TaskKey, class mode
 // Possible reports whether a job could ever run on the cluster's nodes. The verdict is cached for
 // as long as the cluster has the same nodes and GPUs.
 func (p *Cache) Possible(s *state.State, spec *model.Spec) (bool, string) {
+	if spec.WithoutGPUs() {
+		return cores.Possible(s, spec)
+	}
 	shape := spec.Shape()
 	shape.Where.User = s.Whose(spec.User)
 	p.mu.Lock()

@@ -79,10 +79,12 @@ func Nodes(s *state.State, now model.Time, readings []agentwire.Reading) (list [
 func nodeOf(s *state.State, n *model.Node, measured map[model.GPUID]agentwire.Reading) wire.Node {
 	lease, _ := s.Leases.Get(n.ID)
 	use, _ := s.NodeUse.Get(n.ID)
+	room, held := s.CPURoom(n)
 	out := wire.Node{
 		ID: string(n.ID), Hostname: n.Hostname, State: n.Status.String(), Reason: n.ModeReason, Version: n.Version,
 		CPUs: int64(n.CPUs), MemoryGB: Gigabytes(n.MemoryMB), GPUCount: int64(use.All), FreeGPUs: int64(use.Free),
 		Epoch: int64(n.Epoch), Features: n.Features, Accounts: n.Accounts.String(), Account: n.Account,
+		CPURoom: int64(room.CPUs), CPUsHeld: int64(held.CPUs), MemoryRoom: Gigabytes(room.MemoryMB), MemoryHeld: Gigabytes(held.MemoryMB),
 		Registered: n.Registered.Time(), LastSeen: lease.At.Time(), GPUs: []wire.GPU{}, Health: "ok",
 	}
 	switch {

@@ -30,6 +30,7 @@ func (v *View) Job(j *model.Job) wire.Job {
 	out := wire.Job{
 		ID: j.ID.String(), RunID: spec.RunID, Name: spec.Name, User: spec.User, Project: spec.Project, Command: commandLine(spec),
 		Priority: int64(spec.Priority), GPUs: int64(spec.GPUs), Nodes: int64(spec.Nodes), GPUType: spec.GPUModel,
+		CPUs: int64(spec.CPUs), HostMemory: float64(spec.MemoryMB) / 1000,
 		GPUMemoryGB: float64(spec.GPUMemoryMB) / 1000, SubmittedAt: j.Submitted.Time(), EndedAt: j.Ended.Time(),
 		BeginAt: spec.Begin.Time(), Deadline: spec.Deadline.Time(),
 		TimeLimitSeconds: spec.TimeLimit.Seconds(), EstimateSeconds: spec.Estimate.Seconds(), IdleStopSeconds: spec.IdleStop.Seconds(),
@@ -89,6 +90,9 @@ func (v *View) addTask(t *model.Task, out *wire.Job) {
 		}
 		for _, r := range v.State.RanksOf(t.Newest()) {
 			out.AllocatedGPUs = append(out.AllocatedGPUs, v.gpus(&r)...)
+			if r.Holds() != (model.Room{}) {
+				out.OnNodes = append(out.OnNodes, string(r.Node))
+			}
 		}
 	}
 }

@@ -116,11 +116,11 @@ func (p *Page) firstQueued(j *model.Job) model.TaskKey {
 	return model.TaskKey{}
 }
 
-// Running returns the jobs that have GPUs, oldest first.
+// Running returns the jobs that run, oldest first.
 func (p *Page) Running() []wire.Job {
 	list := []wire.Job{}
 	var before model.JobID
-	for k := range p.State.LiveTasks.All() {
+	for k := range p.State.Live() {
 		if k.Job == before {
 			continue
 		}
@@ -163,7 +163,7 @@ func Statistics(s *state.State, rate float64) wire.Statistics {
 		wait = Seconds(n.Waited / time.Duration(n.Started))
 	}
 	out := wire.Statistics{
-		Queued: int64(use.Queued), Running: int64(use.Live),
+		Queued: int64(use.Queued), Running: int64(use.Live) + int64(use.CPULive),
 		AverageWaitTime: wait, AverageWaitSeconds: wait, QueueThroughput: rate, JobsPerHour: rate,
 	}
 	for to, v := range map[*int64]uint64{

@@ -32,6 +32,10 @@ type Node struct {
 	Version    string    `json:"version,omitempty"`
 	CPUs       int64     `json:"cpus"`
 	MemoryGB   float64   `json:"memory_gb"`
+	CPURoom    int64     `json:"cpu_room" doc:"cores for jobs without GPUs: all of a node without GPUs, cpu_share percent of others"`
+	CPUsHeld   int64     `json:"cpus_held" doc:"cores that jobs without GPUs hold"`
+	MemoryRoom float64   `json:"memory_room_gb" doc:"memory for jobs without GPUs"`
+	MemoryHeld float64   `json:"memory_held_gb" doc:"memory that jobs without GPUs hold"`
 	GPUCount   int64     `json:"gpu_count"`
 	FreeGPUs   int64     `json:"free_gpus"`
 	GPUType    string    `json:"gpu_type,omitempty"`

@@ -25,6 +25,8 @@ type Job struct {
 	Granted     int64   `json:"granted_gpus,omitempty" doc:"with min_gpus, and not of an array: how many its newest attempt got"`
 	GPUType     string  `json:"gpu_type,omitempty"`
 	GPUMemoryGB float64 `json:"gpu_memory_gb,omitempty"`
+	CPUs        int64   `json:"cpus,omitempty" doc:"cores on each node: a limit, or what a job without GPUs holds"`
+	HostMemory  float64 `json:"host_memory_gb,omitempty" doc:"main memory on each node, likewise"`
 
 	Constraint string   `json:"constraint,omitempty" doc:"of its nodes' labels"`
 	Nodelist   []string `json:"nodelist,omitempty" nullable:"false" doc:"on these nodes only"`
@@ -61,6 +63,7 @@ type Job struct {
 	Deadline time.Time `json:"deadline,omitzero" doc:"it fails if it has not ended by then"`
 
 	AllocatedGPUs []GPURef `json:"allocated_gpus,omitempty" nullable:"false"`
+	OnNodes       []string `json:"on_nodes,omitempty" nullable:"false" doc:"of a job without GPUs that runs: the nodes whose cores it holds"`
 	Array         *Array   `json:"array,omitempty"`
 }
 

@@ -20,7 +20,7 @@ type Quota struct {
 	Scope         string   `json:"scope" doc:"cluster, project or user"`
 	Name          string   `json:"name,omitempty"`
 	GPUs          *int64   `json:"gpus,omitempty" doc:"in use at a time"`
-	Running       *int64   `json:"running,omitempty" doc:"jobs that run at a time"`
+	Running       *int64   `json:"running,omitempty" doc:"jobs with GPUs that run at a time"`
 	Queued        *int64   `json:"queued,omitempty" doc:"waiting jobs; checked at submission"`
 	GPUsPerJob    *int64   `json:"gpus_per_job,omitempty"`
 	MaxRunTime    *float64 `json:"max_run_time_seconds,omitempty" doc:"the longest time limit of a job"`
@@ -29,6 +29,7 @@ type Quota struct {
 	OverQuota     string   `json:"over_quota,omitempty" doc:"once gpu_hours are used up: stop (no more jobs start) or lower (its jobs go last)"`
 	ReservedGPUs  *int64   `json:"reserved_gpus,omitempty" doc:"GPUs that are guaranteed to it"`
 	GPUsPerUser   *int64   `json:"gpus_per_user,omitempty" doc:"of the cluster: the gpus of each user without an own limit"`
+	MaxCPUs       *int64   `json:"max_cpus,omitempty" doc:"cores that jobs without GPUs hold at a time"`
 	GPUsByDefault bool     `json:"gpus_by_default,omitempty" doc:"of a user: gpus are the cluster's gpus_per_user"`
 	Preemptible   *bool    `json:"preemptible,omitempty" doc:"default of whether its jobs may be suspended for others"`
 	MaxQueueSize  *int64   `json:"max_queue_size,omitempty" doc:"of the cluster: another name of queued"`
@@ -41,7 +42,8 @@ type Quota struct {
 // QuotaUse is the use of a scope.
 type QuotaUse struct {
 	GPUs       int64     `json:"gpus"`
-	Running    int64     `json:"running"`
+	Running    int64     `json:"running" doc:"jobs with GPUs"`
+	CPUs       int64     `json:"cpus" doc:"cores that jobs without GPUs hold"`
 	Queued     int64     `json:"queued"`
 	Bytes      int64     `json:"bytes" doc:"approximate memory of jobs that have not ended, with scripts, environments and tasks"`
 	GPUHours   *float64  `json:"gpu_hours,omitempty" doc:"in the present period, if there is a quota; running jobs count as they run"`
@@ -62,6 +64,7 @@ type SetQuota struct {
 	OverQuota     string            `json:"over_quota,omitempty" doc:"stop or lower"`
 	ReservedGPUs  *OrNone[int64]    `json:"reserved_gpus,omitempty" doc:"of a project or user"`
 	GPUsPerUser   *OrNone[int64]    `json:"gpus_per_user,omitempty" doc:"of the cluster: the gpus of each user without an own limit"`
+	MaxCPUs       *OrNone[int64]    `json:"max_cpus,omitempty" doc:"cores that jobs without GPUs hold at a time"`
 	Preemptible   *OrNone[bool]     `json:"preemptible,omitempty" doc:"default of jobs: that of a user wins over that of a project, and that over the cluster's"`
 	MaxQueueSize  *OrNone[int64]    `json:"max_queue_size,omitempty" doc:"of the cluster: another name of queued"`
 	MaxConcurrent *OrNone[int64]    `json:"max_concurrent_jobs,omitempty" doc:"of the cluster: another name of running"`

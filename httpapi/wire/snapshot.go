@@ -127,6 +127,7 @@ type SavedDefaults struct {
 	Priority   int64    `json:"priority,omitempty" doc:"1 to 4; absent: 2"`
 	IdleStop   Duration `json:"idle_stop,omitempty" doc:"absent: never"`
 	Checkpoint Duration `json:"checkpoint_interval,omitempty" doc:"of jobs with a checkpoint signal; absent: only before a stop"`
+	MemPerCPU  int64    `json:"memory_per_cpu,omitempty" doc:"in MB, of jobs without GPUs that set no host_memory_gb; absent: 2000"`
 	Commands   string   `json:"show_commands,omitempty" doc:"which callers see what jobs run: project, user or all; absent: project"`
 }
 

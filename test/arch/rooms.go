@@ -26,7 +26,7 @@ func stateRooms(more ...string) []string {
 func scheduler() []string {
 	return []string{
 		"cluster/sched/blocker", "cluster/sched/admission", "cluster/sched/queue", "cluster/sched/place", "cluster/sched/reserve", "cluster/sched/pass",
-		"cluster/sched/preemption", "cluster/sched/search", "cluster/sched", "cluster/sched/forecast", "cluster/sched/explain",
+		"cluster/sched/cores", "cluster/sched/preemption", "cluster/sched/search", "cluster/sched", "cluster/sched/forecast", "cluster/sched/explain",
 	}
 }
 
@@ -91,17 +91,18 @@ func clusterFloor() []Room {
 		{Path: "cluster/sched/blocker", Level: 11, May: []string{"fsm/model", "fsm/state"}},
 		{Path: "cluster/sched/admission", Level: 12, May: stateRooms("cluster/sched/blocker")},
 		{Path: "cluster/sched/queue", Level: 13, May: []string{
-			"fsm/model", "fsm/state", "cluster/sched/blocker", "cluster/sched/admission", "cluster/sched/split",
+			"fsm/model", "fsm/state", "fsm/state/table", "cluster/sched/blocker", "cluster/sched/admission", "cluster/sched/split",
 		}},
 		{Path: "cluster/sched/split", Level: 11, Bare: true},
 		{Path: "cluster/sched/place", Level: 15, May: schedRooms("cluster/sched/split")},
 		{Path: "cluster/sched/reserve", Level: 16, May: schedRooms("cluster/sched/place")},
 		{Path: "cluster/sched/pass", Level: 17, May: schedRooms("cluster/sched/place", "cluster/sched/reserve")},
+		{Path: "cluster/sched/cores", Level: 18, May: schedRooms("cluster/sched/place", "cluster/sched/reserve", "cluster/sched/pass")},
 		{Path: "cluster/sched/preemption", Level: 18, May: schedRooms("cluster/sched/place", "cluster/sched/pass")},
 		{Path: "cluster/sched/search", Level: 19, May: schedRooms("cluster/sched/split", "cluster/sched/place", "cluster/sched/pass",
-			"cluster/sched/preemption")},
+			"cluster/sched/cores", "cluster/sched/preemption")},
 		{Path: "cluster/sched", Level: 20, May: schedRooms("fsm/state/apply", "cluster/sched/place", "cluster/sched/reserve", "cluster/sched/pass",
-			"cluster/sched/preemption", "cluster/sched/search")},
+			"cluster/sched/cores", "cluster/sched/preemption", "cluster/sched/search")},
 		{Path: "cluster/sched/forecast", Level: 21, May: schedRooms("cluster/sched/virtual", "cluster/sched/place", "cluster/sched/reserve",
 			"cluster/sched/pass", "cluster/sched")},
 		{Path: "cluster/sched/explain", Level: 21, May: schedRooms("cluster/sched/virtual", "cluster/sched/place", "cluster/sched")},
@@ -138,7 +139,7 @@ func apiFloor() []Room {
 		{Path: "httpapi/workload", Level: 16, May: []string{"fsm/model", "httpapi/wire"}},
 		{Path: "httpapi/advice", Level: 17, May: []string{"httpapi/wire", "httpapi/workload"}},
 		{Path: "httpapi/intake", Level: 17, May: stateRooms("fsm/command/valid", "cluster/sched/queue", "httpapi/wire", "httpapi/problem", "httpapi/strict", "httpapi/auth")},
-		{Path: "httpapi/places", Level: 22, May: stateRooms("cluster/sched/queue", "cluster/sched/place", "cluster/sched/forecast")},
+		{Path: "httpapi/places", Level: 22, May: stateRooms("cluster/sched/queue", "cluster/sched/place", "cluster/sched/cores", "cluster/sched/forecast")},
 		{Path: "httpapi/view", Level: 22, May: stateRooms("cluster/sched/forecast", "cluster/sched/explain", "cluster/sched/admission", "cluster/sched/queue", "cluster/archive",
 			"cluster/notify", "httpapi/wire", "httpapi/agentwire", "httpapi/auth")},
 		{Path: "httpapi/port", Level: 17, May: stateRooms("httpapi/wire", "httpapi/forward", "cluster/peer", "cluster/soft", "cluster/archive")},

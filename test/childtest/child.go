@@ -60,7 +60,7 @@ type Child struct {
 // Start starts the program; it is killed at the end of the test at the latest.
 func Start(t testing.TB, args ...string) *Child {
 	t.Helper()
-	return StartCommand(t, exec.Command(Program(), args...)) //nolint:gosec // the program that this test has built
+	return StartCommand(t, exec.Command(Program(), args...))
 }
 
 // StartCommand is Start of a command that was prepared.

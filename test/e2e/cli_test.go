@@ -60,7 +60,7 @@ func TestTheCommandLine(t *testing.T) {
 	c := start(t, "--nodes", "1", "--gpus", "2")
 	for name, try := range map[string]func(*testing.T, *cluster){
 		"submit and follow": followAJob, "a script with options": submitAScript, "waiting": waitExplainCancel,
-		"the fleet": showTheFleet, "exit codes": exitCodes, "run": runAJob, "control": controlJobs, "drain": drainAGPU,
+		"the fleet": showTheFleet, "exit codes": exitCodes, "run": runAJob, "run on cores": runOnCores, "control": controlJobs, "drain": drainAGPU,
 		"a sweep and what waits for it": sweepAndWait,
 	} {
 		t.Run(name, func(t *testing.T) { try(t, c) })
@@ -126,7 +126,7 @@ func exitCodes(t *testing.T, c *cluster) {
 		{[]string{"submit"}, 2, "nothing to run"},
 		{[]string{"queue", "-o", "xml"}, 2, "xml"},
 		{[]string{"submit", "-g", "17", "--", "true"}, 1, "17"},
-		{[]string{"submit", "-g", "0", "--", "true"}, 1, "gpu"},
+		{[]string{"submit", "-g", "9000", "--", "true"}, 1, "gpu"},
 		{[]string{"queue", "--address", "127.0.0.1:1"}, 5, "127.0.0.1:1"},
 	} {
 		s := c.berth(x.args...)

@@ -87,3 +87,40 @@ func drainAGPU(t *testing.T, c *cluster) {
 	c.ok("cancel", id)
 	c.ended(id)
 }
+
+// runOnCores: a job without GPUs sees none, holds a core of a node while all GPUs stay free, and keeps to the limit of cores.
+func runOnCores(t *testing.T, c *cluster) {
+	s := c.berth("run", "-g", "0", "--mem", "0.1", "--", "sh", "-c", `echo "gpus [$CUDA_VISIBLE_DEVICES] $NVIDIA_VISIBLE_DEVICES"`)
+	if s.code != 0 || s.out != "gpus [] void\n" {
+		t.Errorf("exit code %d, said %q and %q", s.code, s.out, s.err)
+	}
+	held := func() (cores, gpus int64) {
+		var n wire.Nodes
+		if err := json.Unmarshal([]byte(c.ok("nodes", "-o", "json")), &n); err != nil {
+			t.Fatal(err)
+		}
+		for i := range n.Nodes {
+			cores, gpus = cores+n.Nodes[i].CPUsHeld, gpus+n.Nodes[i].GPUCount-n.Nodes[i].FreeGPUs
+		}
+		return cores, gpus
+	}
+	c.ok("quota", "set", "cluster", "--max-cpus", "1")
+	id := strings.TrimSpace(c.ok("submit", "--parsable", "-g", "0", "--mem", "0.1", "--", "sleep", "600"))
+	c.running(id)
+	if cores, gpus := held(); cores != 1 || gpus != 0 {
+		t.Errorf("%d cores and %d GPUs are held", cores, gpus)
+	}
+	has(t, c.ok("show", id), "none; 1 core and 0.1 GB of memory", "running")
+	next := strings.TrimSpace(c.ok("submit", "--parsable", "-g", "0", "--mem", "0.1", "--", "true"))
+	has(t, c.ok("explain", next), "jobs without GPUs of cluster may hold 1 core, hold 1, and this needs 1")
+	c.ok("cancel", id)
+	if d := c.ended(next); d.State != "completed" {
+		t.Errorf("the job that waited for a core is %s", d.State)
+	}
+	c.until("no core is held", func() bool { cores, _ := held(); return cores == 0 })
+	c.ok("quota", "set", "cluster", "--max-cpus", "none")
+	refused := c.berth("submit", "-g", "0", "--min-gpus", "1", "--", "true")
+	if refused.code == 0 || !strings.Contains(refused.err, "min_gpus") {
+		t.Errorf("exit code %d: %s", refused.code, refused.err)
+	}
+}

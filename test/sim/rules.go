@@ -55,7 +55,7 @@ func (r *rules) wish(c *command.Submit) *command.Submit {
 	case BreachWhere:
 		told.Spec.Constraint, told.Spec.Exclude = "", ""
 	case BreachGPUs:
-		told.Spec.MinGPUs = min(told.Spec.GPUs-1, 1)
+		told.Spec.MinGPUs = min(max(told.Spec.GPUs, 1)-1, 1)
 	}
 	return &told
 }

@@ -52,7 +52,7 @@ func (r *rules) beside(p *placement, b *model.Booking) {
 // takes reports whether the attempt has GPUs of a node; of any, if none is named.
 func (p *placement) takes(id model.NodeID) bool {
 	for _, rank := range p.after.RanksOf(p.attempt.Key) {
-		if id == "" || rank.Node == id {
+		if rank.GPUs > 0 && (id == "" || rank.Node == id) {
 			return true
 		}
 	}

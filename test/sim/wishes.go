@@ -62,7 +62,7 @@ var plainJob = command.Submit{Spec: model.Spec{
 	DisconnectGrace: model.MinDisconnectGrace,
 }, Tasks: 1}
 
-// randomJob draws a job that fits the cluster.
+// randomJob draws a job that fits the cluster; one of eight has no GPUs.
 func (u *user) randomJob() *command.Submit {
 	ms := func(least, most int) time.Duration {
 		return time.Duration(least+u.rng.IntN(most-least)) * time.Millisecond
@@ -99,6 +99,9 @@ func (u *user) randomJob() *command.Submit {
 	}
 	c := &command.Submit{Spec: s, Tasks: tasks}
 	does = u.restrict(c, does)
+	if u.rng.IntN(8) == 0 {
+		c.Spec.GPUs, c.Spec.MinGPUs, c.Spec.CPUs, c.Spec.MemoryMB = 0, 0, uint32(1+u.rng.IntN(8)), 1000
+	}
 	c.Spec.Command = does.command()
 	return c
 }
@@ -178,6 +181,9 @@ func asked(c *command.Submit) *wire.Submit {
 		Command: s.Command, GPUs: number(s.GPUs), Nodes: number(s.Nodes), Priority: number(s.Class), MaxRetries: number(s.MaxRetries),
 		Hold: &s.Held, OnLost: s.OnLost.String(), DisconnectGrace: (*wire.Duration)(&s.DisconnectGrace),
 		Grace: (*wire.Duration)(&s.Grace), Tasks: number(c.Tasks),
+	}
+	if s.WithoutGPUs() {
+		job.GPUs, job.CPUs, job.HostMemory = new(int64(0)), number(s.CPUs), new(float64(s.MemoryMB)/1000)
 	}
 	if s.TimeLimit > 0 {
 		job.TimeLimit = (*wire.Duration)(&s.TimeLimit)

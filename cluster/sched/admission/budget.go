@@ -19,8 +19,8 @@ type Budget struct {
 	Held     map[model.TaskKey]bool // tasks that count as if they had started
 }
 
-// Added is what a plan adds to the use of one scope: GPUs and live tasks.
-type Added struct{ GPUs, Live uint32 }
+// Added is what a plan adds to the use of one scope: GPUs and live tasks of jobs with GPUs, and cores of the others.
+type Added struct{ GPUs, Live, CPUs uint32 }
 
 // NewBudget returns the budget of a plan that has not placed anything yet.
 func NewBudget(s *state.State, now model.Time) Budget {
@@ -83,7 +83,34 @@ func (b *Budget) Use(project, user string, gpus, live uint32) {
 	b.draw(project, user, gpus)
 	for _, scope := range Scopes(project, user) {
 		plus := b.Added[scope]
-		b.Added[scope] = Added{plus.GPUs + gpus, plus.Live + live}
+		plus.GPUs, plus.Live = plus.GPUs+gpus, plus.Live+live
+		b.Added[scope] = plus
+	}
+}
+
+// CPUExcesses yields the limits that leave no room for so many cores of jobs without GPUs more.
+func (b *Budget) CPUExcesses(project, user string, cpus uint32) iter.Seq[blocker.Blocker] {
+	return func(yield func(blocker.Blocker) bool) {
+		for _, scope := range Scopes(project, user) {
+			limit, found := b.state.Limits.Get(scope)
+			used, _ := b.state.Usage.Get(scope)
+			v := blocker.Blocker{
+				Code: blocker.CodeLimit, Scope: scope, Of: blocker.LimitCPUs, Limit: limit.CPUs, Used: int64(used.CPUs + b.Added[scope].CPUs), Need: int64(cpus),
+			}
+			v.Have = max(v.Limit-v.Used, 0)
+			if found && limit.CPUs != model.Unlimited && v.Used+v.Need > v.Limit && !yield(v) {
+				return
+			}
+		}
+	}
+}
+
+// UseCPUs counts cores of jobs without GPUs against the limits of a user's job in a project.
+func (b *Budget) UseCPUs(project, user string, cpus uint32) {
+	for _, scope := range Scopes(project, user) {
+		plus := b.Added[scope]
+		plus.CPUs += cpus
+		b.Added[scope] = plus
 	}
 }
 
@@ -105,7 +132,8 @@ func (b *Budget) Release(t *Ticket) bool {
 	b.undraw(spec.Project, spec.User, spec.Least())
 	for _, scope := range Scopes(spec.Project, spec.User) {
 		plus := b.Added[scope]
-		b.Added[scope] = Added{plus.GPUs - spec.Least(), plus.Live - t.LiveTasks()}
+		plus.GPUs, plus.Live = plus.GPUs-spec.Least(), plus.Live-t.LiveTasks()
+		b.Added[scope] = plus
 	}
 	b.Jobs[t.Job.ID]--
 	delete(b.Held, t.Task.Key)

@@ -44,9 +44,10 @@ func (t *Ticket) QueueKey(s *state.State) state.QueueKey {
 	return state.KeyOfService(&a)
 }
 
-// LiveTasks returns what the ticket counts against limits of running tasks: a service counts nothing.
+// LiveTasks returns what the ticket counts against limits of running tasks: a service and a job without GPUs count
+// nothing.
 func (t *Ticket) LiveTasks() uint32 {
-	if t.Service != "" {
+	if t.Service != "" || t.Job.Spec.WithoutGPUs() {
 		return 0
 	}
 	return 1

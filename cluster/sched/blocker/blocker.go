@@ -23,6 +23,7 @@ const (
 	CodeAvoid      Code = "gpu_failed"           // Have GPUs are free that have not just failed it: too few
 	CodeNodes      Code = "nodes"                // it needs Nodes nodes, Have take work
 	CodeGPUs       Code = "gpus"                 // it needs Need GPUs on each of Nodes nodes; Have are free, Best on one node
+	CodeCores      Code = "cores"                // without GPUs: it needs Need cores and HostMB on each of Nodes nodes, see Room
 	CodeSuspending Code = "suspending"           // it starts as soon as others, Have of them now, have been suspended
 	CodeReserved   Code = "reserved"             // it would fit, but GPUs are kept for Have tasks before it, first for Task at Until
 	CodeBarred     Code = "barred"               // it would fit, but Task waits for Have of these nodes, from Until on, and it neither ends before nor may be stopped
@@ -43,6 +44,7 @@ const (
 	LimitRunTime    = "max_run_time"
 	LimitGPUHours   = "gpu_hours" // GPU time of a period
 	LimitReserved   = "reserved_gpus"
+	LimitCPUs       = "max_cpus" // cores that jobs without GPUs hold
 )
 
 // Blocker is one thing that keeps a task from starting. Which numbers it has
@@ -64,6 +66,16 @@ type Blocker struct {
 	Trouble string // of nodes that are degraded: why each is, in words
 
 	Default bool // the limit is the default of users without their own
+
+	Room Room // of the node with most room for a job without GPUs
+}
+
+// Room is a node with its cores and memory for jobs without GPUs.
+type Room struct {
+	Node      model.NodeID // empty: no node that the task may use takes work
+	All, Free model.Room
+	Asked     model.Room
+	Kept      model.TaskKey // the earlier task for which the node is kept from Until on; zero: none
 }
 
 // Asked is which GPUs a task asks for.

@@ -30,6 +30,9 @@ func (b *Blocker) Message() string {
 	case CodeLimit:
 		return b.limit()
 	case CodeNever:
+		if b.Room.Asked != (model.Room{}) {
+			return b.neverRoom()
+		}
 		return "no nodes of the cluster could ever hold it, even if they were empty"
 	case CodeGPUType:
 		return fmt.Sprintf("only another type of GPU than %s is free", ModelText(b.Model, b.Found))
@@ -43,6 +46,8 @@ func (b *Blocker) Message() string {
 		return fmt.Sprintf("it needs %s, and the cluster has %d that take work", Count(max(b.Nodes, 1), "node"), b.Have)
 	case CodeGPUs:
 		return fmt.Sprintf("it needs %s: %d are free, at most %d on one node", b.needs(), b.Have, b.Best)
+	case CodeCores:
+		return b.cores()
 	case CodeSuspending:
 		return suspending(b)
 	case CodeReserved:
@@ -84,7 +89,11 @@ func (b *Blocker) ahead() string {
 	if b.Have == 0 {
 		return "it would fit, but nothing may start before those that wait ahead of it (backfill is none)"
 	}
-	return fmt.Sprintf("it would fit, but the GPUs go to %s before it", Count(b.Have, "other"))
+	what := "GPUs"
+	if b.Room.Asked != (model.Room{}) {
+		what = "cores"
+	}
+	return fmt.Sprintf("it would fit, but the %s go to %s before it", what, Count(b.Have, "other"))
 }
 
 func suspending(b *Blocker) string {
@@ -115,6 +124,8 @@ func (b *Blocker) limit() string {
 	switch b.Of {
 	case LimitLive:
 		return fmt.Sprintf("%s may have %s running and has %d", b.Scope, Count(b.Limit, "job"), b.Used)
+	case LimitCPUs:
+		return fmt.Sprintf("jobs without GPUs of %s may hold %s, hold %d, and this needs %d", b.Scope, Count(b.Limit, "core"), b.Used, b.Need)
 	case LimitGPUsPerJob:
 		return fmt.Sprintf("%s may use %s for one job, and this one needs %d", b.Scope, Count(b.Limit, "GPU"), b.Need)
 	}
@@ -290,4 +301,41 @@ func ListSome(names []string) string {
 	default:
 		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
 	}
+}
+
+// cores returns, in words, which cores and which memory a job without GPUs waits for.
+func (b *Blocker) cores() string {
+	r := &b.Room
+	on := ""
+	if b.Nodes > 1 {
+		on = fmt.Sprintf(" on each of %d nodes", b.Nodes)
+	}
+	switch {
+	case r.Kept != (model.TaskKey{}):
+		return fmt.Sprintf("it would fit, but cores of node %s are kept for job %s, which is to start there at about %s, and it might not be done before",
+			r.Node, r.Kept, Timestamp(b.Until))
+	case r.Free.CPUs < r.Asked.CPUs:
+		return fmt.Sprintf("%d of %s for jobs without GPUs are free on %s; the job needs %d%s", r.Free.CPUs, Count(r.All.CPUs, "core"), r.Node, r.Asked.CPUs, on)
+	case r.Free.MemoryMB < r.Asked.MemoryMB:
+		return fmt.Sprintf("%s of %s of memory for jobs without GPUs are free on %s; the job needs %s%s", Gigabytes(r.Free.MemoryMB), Gigabytes(r.All.MemoryMB),
+			r.Node, Gigabytes(r.Asked.MemoryMB), on)
+	}
+	return fmt.Sprintf("%s of %d have room for it", Count(b.Have, "node"), b.Nodes)
+}
+
+// neverRoom returns, in words, why no nodes could ever hold a job without GPUs.
+func (b *Blocker) neverRoom() string {
+	r := &b.Room
+	asked := fmt.Sprintf("%s and %s of memory", Count(r.Asked.CPUs, "core"), Gigabytes(r.Asked.MemoryMB))
+	if b.Nodes > 1 {
+		asked += fmt.Sprintf(" on each of %d nodes", b.Nodes)
+	}
+	if b.Have > 0 {
+		return fmt.Sprintf("it needs %s, and %s of the cluster could hold that", asked, Count(b.Have, "node"))
+	}
+	if r.Node == "" {
+		return "it needs " + asked + ", and no node that it may use has room for jobs without GPUs"
+	}
+	return fmt.Sprintf("it needs %s, and the node with most room for jobs without GPUs, %s, has %s and %s in all (cpu_share bounds that on nodes with GPUs)",
+		asked, r.Node, Count(r.All.CPUs, "core"), Gigabytes(r.All.MemoryMB))
 }

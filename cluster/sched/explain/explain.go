@@ -68,7 +68,11 @@ func Task(s *state.State, now model.Time, key model.TaskKey) (Explanation, bool)
 // ahead lists the first jobs that are tried before a task.
 func ahead(o *queue.Ordering, at state.QueueKey) (out []Ahead) {
 	place := o.SortKey(at)
-	for q := queue.NewQueue(o); q.Len() > 0 && len(out) < maxAhead; q.Reorder() {
+	q := queue.NewQueue(o)
+	if at.Run.Value().Shape.GPUs == 0 {
+		q = queue.NewCPUQueue(o)
+	}
+	for ; q.Len() > 0 && len(out) < maxAhead; q.Reorder() {
 		r := q.Head()
 		if r.At.Compare(place) >= 0 {
 			break
@@ -82,7 +86,7 @@ func ahead(o *queue.Ordering, at state.QueueKey) (out []Ahead) {
 				Job: t.Job.ID, Service: t.Service, Name: model.Called(spec), User: spec.User, GPUs: spec.GPUs, Class: r.Key.Class, Priority: spec.Priority,
 			})
 		}
-		out[i].Tasks += r.CountBefore(o, place)
+		out[i].Tasks += q.CountBefore(place)
 		if t.Service != "" {
 			q.Advance()
 		} else {

@@ -19,7 +19,7 @@ const (
 	maxLive    = 4096 // live tasks gone through for those of one user
 )
 
-// holding is a holder of GPUs, with how many it holds.
+// holding is a holder of GPUs, with how many it holds; or of cores, for a job without GPUs.
 type holding struct {
 	blocker.Holder
 
@@ -77,6 +77,8 @@ func (q *question) holdings() (all []holding) {
 		all = q.ofScopes(func(project, user string) bool { return slices.Contains(admission.Scopes(project, user), b.Scope) })
 	case q.blockedBy(blocker.CodePool):
 		all = q.ofPool(&q.why[slices.IndexFunc(q.why, func(b blocker.Blocker) bool { return b.Code == blocker.CodePool })])
+	case q.withoutGPUs():
+		all = q.ofRooms()
 	default:
 		all = q.ofNodes()
 	}
@@ -103,8 +105,11 @@ func (q *question) ofScopes(keep func(project, user string) bool) []holding {
 
 // ofTasks lists the live tasks that keep accepts.
 func (q *question) ofTasks(keep func(model.TaskKey, *model.Job) bool) (all []holding) {
-	seen := 0
-	for k := range q.state.LiveTasks.All() {
+	seen, live := 0, q.state.LiveTasks
+	if q.withoutGPUs() {
+		live = q.state.LiveCPU
+	}
+	for k := range live.All() {
 		job, _ := q.state.Jobs.Get(k.Job)
 		if keep(k, &job) {
 			task, _ := q.state.Tasks.Get(k)
@@ -134,6 +139,28 @@ func (q *question) ofNodes() (all []holding) {
 	for id, use := range q.state.NodeUse.All() {
 		if use.Free == 0 && !visit(id) {
 			return all
+		}
+	}
+	return all
+}
+
+// withoutGPUs reports whether the task is that of a job without GPUs.
+func (q *question) withoutGPUs() bool {
+	job, found := q.state.Jobs.Get(q.task.Job)
+	return found && job.Spec.WithoutGPUs()
+}
+
+// ofRooms lists the jobs without GPUs that hold cores of nodes that take work.
+func (q *question) ofRooms() (all []holding) {
+	for k := range q.state.LiveCPU.All() {
+		task, _ := q.state.Tasks.Get(k)
+		for _, r := range q.state.RanksOf(task.Newest()) {
+			if node, _ := q.state.Nodes.Get(r.Node); node.Schedulable() && !r.Phase.Ended() {
+				all = append(all, holding{Holder: blocker.Holder{Task: k}, node: r.Node, gpus: r.CPUs})
+			}
+		}
+		if len(all) >= maxHolders {
+			break
 		}
 	}
 	return all

@@ -87,6 +87,12 @@ func unblock(s *state.State, e *Explanation) []Unblock {
 	for _, b := range t.why {
 		t.lift(&b)
 	}
+	if t.withoutGPUs() {
+		if t.blockedBy(blocker.CodeCores, blocker.CodeAhead, blocker.CodeLimit, blocker.CodeThrottle) {
+			t.endHolders()
+		}
+		return t.found
+	}
 	if t.blockedBy(blocker.CodeGPUs, blocker.CodeAhead, blocker.CodeReserved, blocker.CodeBarred, blocker.CodePool, blocker.CodeBooked, blocker.CodeClosed) {
 		t.addNodes()
 	}
@@ -144,7 +150,7 @@ func (t *trial) lift(b *blocker.Blocker) {
 	case blocker.CodeBarred:
 		t.pass(b)
 	case blocker.CodeThrottle, blocker.CodeNever, blocker.CodeGPUType, blocker.CodeGPUMemory, blocker.CodeConstraint, blocker.CodeAccounts, blocker.CodeNodes, blocker.CodeGPUs, blocker.CodeDegraded, blocker.CodeAhead, blocker.CodeReserved,
-		blocker.CodeSuspending:
+		blocker.CodeSuspending, blocker.CodeCores:
 	}
 }
 
@@ -223,6 +229,8 @@ func (t *trial) raise(b blocker.Blocker) {
 			limit.Live = need
 		case blocker.LimitGPUsPerJob:
 			limit.GPUsPerJob = need
+		case blocker.LimitCPUs:
+			limit.CPUs = need
 		case blocker.LimitRunTime:
 			limit.RunTime = time.Duration(need) * time.Second
 		case blocker.LimitGPUHours:

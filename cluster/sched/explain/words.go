@@ -63,6 +63,8 @@ func (u *Unblock) raised() string {
 		return blocker.Count(u.Limit.Live, "job") + " running"
 	case blocker.LimitGPUsPerJob:
 		return blocker.Count(u.Limit.GPUsPerJob, "GPU") + " for one job"
+	case blocker.LimitCPUs:
+		return blocker.Count(u.Limit.CPUs, "core") + " for jobs without GPUs"
 	case blocker.LimitRunTime:
 		return u.Limit.RunTime.String() + " for one job"
 	case blocker.LimitGPUHours:

@@ -2,6 +2,7 @@ package forecast
 
 import (
 	"cmp"
+	"iter"
 	"time"
 
 	"github.com/berth-gpu/berth/cluster/sched"
@@ -72,9 +73,10 @@ func ForeseeWithin(s *state.State, now model.Time, work int) Forecast {
 	line := f.line(atOnce.Pass)
 	atOnce.StartClaimants(true)
 	atOnce.Fill()
+	atOnce.StartOnCores()
 	least, like, most := newProspect(atOnce, quick(s), line, work), newProspect(atOnce, usual(s), line, work), newProspect(atOnce, slow(s), line, work)
 	f.Defect = cmp.Or(least.defect(), like.defect(), most.defect())
-	for key := range s.LiveTasks.All() {
+	for key := range s.Live() {
 		task, _ := s.Tasks.Get(key)
 		a, _ := s.Attempts.Get(task.Newest())
 		c := Course{Task: key, GPUs: a.GPUs, Pauses: like.pausesOf(key), End: rangeOf(least.end(key), like.end(key), most.end(key))}
@@ -121,6 +123,9 @@ func bar(p *sched.Planner, key model.TaskKey, fresh *place.Capacity) blocker.Cod
 	for b := range p.Blockers(t) {
 		return b.Code
 	}
+	if t.Job.Spec.WithoutGPUs() {
+		return p.WhyNoRoom(t).Code
+	}
 	w := p.RequestOf(t)
 	return p.WhyNoGPUs(&w, fresh)[0].Code
 }
@@ -131,21 +136,25 @@ type waitingTask struct {
 	position int
 }
 
-// line returns the waiting tasks that a forecast covers, in order.
+// line returns the waiting tasks that a forecast covers, in order: those with GPUs, then those without.
 func (f *Forecast) line(p *pass.Pass) (line []waitingTask) {
-	position, most := 1, min(maxForeseen, foreseeWork/(len(p.Timetable.ExpectedReleases())+1)+1)
-	for key, held := range queue.Keys(p.Order) {
-		if len(line) == most {
-			f.Beyond++
-			continue
+	most := min(maxForeseen, foreseeWork/(len(p.Timetable.ExpectedReleases())+1)+1)
+	for _, keys := range []iter.Seq2[state.QueueKey, bool]{queue.Keys(p.Order), queue.CPUKeys(p.Order)} {
+		position, taken := 1, 0
+		for key, held := range keys {
+			if taken == most {
+				f.Beyond++
+				continue
+			}
+			v := waitingTask{key.Task, position}
+			if held {
+				v.position = 0
+			} else {
+				position++
+			}
+			taken++
+			line = append(line, v)
 		}
-		v := waitingTask{key.Task, position}
-		if held {
-			v.position = 0
-		} else {
-			position++
-		}
-		line = append(line, v)
 	}
 	return line
 }
@@ -166,7 +175,7 @@ func newProspect(atOnce *sched.Planner, left reserve.Pace, line []waitingTask, w
 		}
 	}
 	p := &prospect{future: playOn(atOnce.Pass, left, starts, work)}
-	if p.State.Queue.Len() > 0 || len(p.begun) < len(line) {
+	if p.State.Queue.Len()+p.State.CPUQueue.Len() > 0 || len(p.begun) < len(line) {
 		p.rest = restOf(p.future, atOnce, line)
 	}
 	return p

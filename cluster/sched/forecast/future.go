@@ -87,7 +87,7 @@ func (f *future) defect() error {
 // cost returns how much a pass looks at.
 func (f *future) cost() int {
 	s := &f.State
-	return f.lines + min(s.Queue.Len(), s.Slots.Len()) + s.LiveTasks.Len() + s.Slots.Len()
+	return f.lines + min(s.Queue.Len(), s.Slots.Len()) + s.LiveTasks.Len() + s.LiveCPU.Len() + s.Slots.Len()
 }
 
 // endOf returns when a live attempt is expected to end.
@@ -115,7 +115,7 @@ func (f *future) open() error {
 	if err := f.Must(&command.AdvanceClock{}); err != nil {
 		return err
 	}
-	for key := range s.LiveTasks.All() {
+	for key := range s.Live() {
 		task, _ := s.Tasks.Get(key)
 		a, _ := s.Attempts.Get(task.Newest())
 		if a.Stop != model.ReasonNone {

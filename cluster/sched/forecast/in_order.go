@@ -26,23 +26,28 @@ func restOf(f *future, atOnce *sched.Planner, line []waitingTask) map[model.Task
 		atOnce = sched.NewPlanner(&f.State, f.Now)
 		atOnce.StartClaimants(true)
 		atOnce.Fill()
+		atOnce.StartOnCores()
 	}
 	c := &inOrder{Pass: pass.New(atOnce.State, atOnce.Now), atOnce: atOnce}
 	c.Timetable.Assume(f.left)
 	c.begin()
 	c.book()
-	left := map[model.TaskKey]bool{}
+	left, out := map[model.TaskKey]bool{}, map[model.TaskKey]Course{}
 	for key := range f.runs { // order-free: a set
-		if task, _ := f.State.Tasks.Get(key); task.State == model.TaskQueued {
+		if task, _ := f.State.Tasks.Get(key); task.State == model.TaskQueued && !withoutGPUs(&f.State, key) {
 			left[key] = true
 		}
 	}
 	for _, v := range line {
-		if _, begun := f.begun[v.task]; !begun {
+		_, begun := f.begun[v.task]
+		switch {
+		case begun:
+		case withoutGPUs(&f.State, v.task):
+			out[v.task] = c.onCores(v.task)
+		default:
 			left[v.task] = true
 		}
 	}
-	out := map[model.TaskKey]Course{}
 	for key := range queue.Keys(c.Order) {
 		if len(left) == 0 {
 			break
@@ -55,11 +60,32 @@ func restOf(f *future, atOnce *sched.Planner, line []waitingTask) map[model.Task
 	return out
 }
 
+// withoutGPUs reports whether a task is of a job without GPUs.
+func withoutGPUs(s *state.State, key model.TaskKey) bool {
+	job, found := s.Jobs.Get(key.Job)
+	return found && job.Spec.WithoutGPUs()
+}
+
+// onCores returns what is expected of a task of a job without GPUs: its start if the scheduler starts it at once.
+func (c *inOrder) onCores(key model.TaskKey) (out Course) {
+	t := admission.TicketOf(c.State, key)
+	for i, rank := range placeOf(c.atOnce.Pass, t) {
+		if out.Nodes = append(out.Nodes, rank.Node); i == 0 {
+			left := max(c.Timetable.Left(&t.Job.Spec, t.Task.Executed), admission.LeastRun)
+			out.Start.Expected, out.End.Expected = c.Now, reserve.ByDeadline(&t.Job.Spec, c.Now, c.Now.Add(left))
+		}
+	}
+	return out
+}
+
 // begin keeps the GPUs that the scheduler gives away at once.
 func (c *inOrder) begin() {
 	for _, b := range c.atOnce.Commands {
 		switch b := b.(type) {
 		case *command.Place:
+			if len(b.Ranks[0].Slots) == 0 {
+				continue // a job without GPUs
+			}
 			w := c.requestFor(admission.TicketOf(c.State, b.Attempt.TaskKey()))
 			parts := make([]place.Share, len(b.Ranks))
 			for i := range b.Ranks {

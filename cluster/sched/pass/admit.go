@@ -38,7 +38,11 @@ func (p *Pass) Blockers(t *admission.Ticket) iter.Seq[blocker.Blocker] {
 				return
 			}
 		}
-		for b := range p.Budget.Excesses(spec.Project, spec.User, spec.Least(), t.LiveTasks()) {
+		excesses := p.Budget.Excesses(spec.Project, spec.User, spec.Least(), t.LiveTasks())
+		if spec.WithoutGPUs() {
+			excesses = p.Budget.CPUExcesses(spec.Project, spec.User, spec.CPUs*max(spec.Nodes, 1))
+		}
+		for b := range excesses {
 			if !yield(b) {
 				return
 			}

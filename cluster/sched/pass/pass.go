@@ -99,11 +99,15 @@ func GPUsOf(ranks []command.Placement) (n uint32) {
 	return n
 }
 
-// Start adds the command that starts a task on the GPUs of its ranks, and counts what the task uses.
+// Start adds the command that starts a task on its ranks, with their GPUs if it has any, and counts what the task uses.
 func (p *Pass) Start(t *admission.Ticket, ranks []command.Placement) {
 	spec := &t.Job.Spec
 	p.Budget.Release(t)
-	p.Budget.Use(spec.Project, spec.User, GPUsOf(ranks), t.LiveTasks())
+	if spec.WithoutGPUs() {
+		p.Budget.UseCPUs(spec.Project, spec.User, spec.CPUs*uint32(len(ranks)))
+	} else {
+		p.Budget.Use(spec.Project, spec.User, GPUsOf(ranks), t.LiveTasks())
+	}
 	p.Budget.Jobs[t.Job.ID]++
 	p.Done[t.Task.Key] = true
 	p.Free.ReleaseClaims(t.Task.Key)

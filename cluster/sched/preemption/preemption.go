@@ -149,7 +149,7 @@ func (m *Step) preemptors() (classes []*queue.Queue) {
 		}
 		n := len(classes)
 		if n == 0 || classes[n-1].Head().Key.Class != head.Class {
-			classes, n = append(classes, &queue.Queue{Order: p.Order}), n+1
+			classes, n = append(classes, queue.NewEmptyQueue(p.Order)), n+1
 		}
 		heap.Push(classes[n-1], &queue.Run{Key: head, At: at})
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/berth-gpu/berth/cluster/sched/admission"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/fsm/state/table"
 )
 
 // Entry is a waiting task or service at its place in the order.
@@ -20,35 +21,45 @@ type Entry struct {
 	NotBefore model.Time // nor before this instant, the end of a backoff; 0: there is none
 }
 
-// Order yields the tasks and services that wait on s at the time now, in the order in which a pass tries them. It
-// skips the first from of them. A page costs the steps for that page and for what lies before it. Where tasks are
+// Order yields the tasks and services that wait on s at the time now, in the order in which a pass tries them: those
+// with GPUs, then those without, which have positions of their own. It skips the first from of them. A page costs the steps for that page and for what lies before it. Where tasks are
 // held, these are looked for first, among all tasks.
 func Order(s *state.State, now model.Time, from int) iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
-		position := 1
-		for key, held := range Keys(NewOrdering(s, now)) {
-			if from--; from < 0 {
-				e := Entry{Task: key.Task, Class: key.Class, Position: position, Held: held}
-				e.Service, _ = s.Waiting.Get(key.Task)
-				if task, _ := s.Tasks.Get(key.Task); task.NotBefore > now {
-					e.NotBefore = task.NotBefore
-				}
-				if !yield(e) {
+		o := NewOrdering(s, now)
+		for _, keys := range []iter.Seq2[state.QueueKey, bool]{Keys(o), CPUKeys(o)} {
+			position := 1
+			for key, held := range keys {
+				if from--; from < 0 && !yield(entryOf(o, key, position, held)) {
 					return
 				}
-			}
-			if !held {
-				position++
+				if !held {
+					position++
+				}
 			}
 		}
 	}
 }
 
-// Keys yields the keys of all waiting tasks in order, and whether each is held.
-func Keys(o *Ordering) iter.Seq2[state.QueueKey, bool] {
+func entryOf(o *Ordering, key state.QueueKey, position int, held bool) Entry {
+	e := Entry{Task: key.Task, Class: key.Class, Position: position, Held: held}
+	e.Service, _ = o.State.Waiting.Get(key.Task)
+	if task, _ := o.State.Tasks.Get(key.Task); task.NotBefore > o.Now {
+		e.NotBefore = task.NotBefore
+	}
+	return e
+}
+
+// Keys yields the keys of all waiting tasks with GPUs in order, and whether each is held.
+func Keys(o *Ordering) iter.Seq2[state.QueueKey, bool] { return o.keys(NewQueue, false) }
+
+// CPUKeys yields the keys of all waiting tasks of jobs without GPUs in order, and whether each is held.
+func CPUKeys(o *Ordering) iter.Seq2[state.QueueKey, bool] { return o.keys(NewCPUQueue, true) }
+
+func (o *Ordering) keys(line func(*Ordering) *Queue, withoutGPUs bool) iter.Seq2[state.QueueKey, bool] {
 	return func(yield func(state.QueueKey, bool) bool) {
-		held := o.heldTasks()
-		for q := NewQueue(o); q.Len() > 0; q.Reorder() {
+		held := o.heldTasks(withoutGPUs)
+		for q := line(o); q.Len() > 0; q.Reorder() {
 			r := q.Head()
 			for len(held) > 0 && o.SortKey(held[0]).Compare(r.At) < 0 {
 				if !yield(held[0], true) {
@@ -69,11 +80,11 @@ func Keys(o *Ordering) iter.Seq2[state.QueueKey, bool] {
 	}
 }
 
-// heldTasks finds the tasks that are held and those of jobs that wait for others, in order. The queue's index
-// leaves these out, but the use of the cluster counts them.
-func (o *Ordering) heldTasks() (keys []state.QueueKey) {
+// heldTasks finds the tasks that are held and those of jobs that wait for others, of jobs with GPUs or without, in
+// order. The indexes of the queue leave these out, but the use of the cluster counts them.
+func (o *Ordering) heldTasks(withoutGPUs bool) (keys []state.QueueKey) {
 	use, _ := o.State.Usage.Get(model.ScopeKey{Kind: model.ScopeCluster})
-	left := int(use.Queued) - (o.State.Queue.Len() - o.State.Waiting.Len())
+	left := int(use.Queued) - (o.State.Queue.Len() - o.State.Waiting.Len()) - o.State.CPUQueue.Len()
 	if left <= 0 {
 		return nil
 	}
@@ -82,7 +93,9 @@ func (o *Ordering) heldTasks() (keys []state.QueueKey) {
 			continue
 		}
 		if job, _ := o.State.Jobs.Get(task.Key.Job); !state.InLine(&job, &task) {
-			keys = append(keys, state.KeyOf(&task, &job))
+			if job.Spec.WithoutGPUs() == withoutGPUs {
+				keys = append(keys, state.KeyOf(&task, &job))
+			}
 			if left--; left == 0 {
 				break
 			}
@@ -103,16 +116,22 @@ func (o *Ordering) Heads() []state.QueueKey {
 // few is how many keys of one run are stepped over before the next run is sought.
 const few = 8
 
-// Heads yields the first key of every run. It goes on from key to key where runs
+// Heads yields the first key of every run of tasks with GPUs.
+func Heads(s *state.State) iter.Seq[state.QueueKey] { return headsOf(s.Queue) }
+
+// line is the waiting tasks of jobs with GPUs, or without.
+type line = table.Table[state.QueueKey, state.None]
+
+// headsOf yields the first key of every run. It goes on from key to key where runs
 // are short, and from the head of each to the head of the next where they are long.
-func Heads(s *state.State) iter.Seq[state.QueueKey] {
+func headsOf(all line) iter.Seq[state.QueueKey] {
 	return func(yield func(state.QueueKey) bool) {
 		var head state.QueueKey
 		seek := state.QueueKey{Class: ^model.Class(0)} // before all
 		for more := true; more; {
 			more = false
 			steps := 0
-			for k := range s.Queue.From(seek) {
+			for k := range all.From(seek) {
 				if SameRun(k, head) {
 					if steps++; steps == few {
 						seek, more = last(head), true
@@ -128,9 +147,13 @@ func Heads(s *state.State) iter.Seq[state.QueueKey] {
 	}
 }
 
-// KeyFrom returns the first key of the queue at or after from.
+// KeyFrom returns the first key of the queue of tasks with GPUs at or after from.
 func KeyFrom(s *state.State, from state.QueueKey) (state.QueueKey, bool) {
-	for k := range s.Queue.From(from) {
+	return keyFrom(s.Queue, from)
+}
+
+func keyFrom(all line, from state.QueueKey) (state.QueueKey, bool) {
+	for k := range all.From(from) {
 		return k, true
 	}
 	return state.QueueKey{}, false
@@ -165,13 +188,22 @@ func (o *Ordering) single(key model.TaskKey) *Run {
 // Queue merges runs by the order of their heads.
 type Queue struct {
 	Order *Ordering
+	all   line
 	runs  []*Run
 }
 
-// NewQueue returns the queue of all runs.
-func NewQueue(o *Ordering) *Queue {
-	q := &Queue{Order: o}
-	for _, key := range o.Heads() {
+// NewQueue returns the queue of all runs of tasks with GPUs.
+func NewQueue(o *Ordering) *Queue { return newQueue(o, o.State.Queue, slices.Values(o.Heads())) }
+
+// NewEmptyQueue returns a queue without runs, for runs of tasks with GPUs.
+func NewEmptyQueue(o *Ordering) *Queue { return &Queue{Order: o, all: o.State.Queue} }
+
+// NewCPUQueue returns the queue of all runs of jobs without GPUs.
+func NewCPUQueue(o *Ordering) *Queue { return newQueue(o, o.State.CPUQueue, headsOf(o.State.CPUQueue)) }
+
+func newQueue(o *Ordering, all line, heads iter.Seq[state.QueueKey]) *Queue {
+	q := &Queue{Order: o, all: all}
+	for key := range heads {
 		q.runs = append(q.runs, &Run{Key: key, At: o.SortKey(key)})
 	}
 	heap.Init(q)
@@ -194,7 +226,7 @@ func (q *Queue) SkipJob() {
 
 func (q *Queue) moveTo(from state.QueueKey) {
 	r := q.Head()
-	next, found := KeyFrom(q.Order.State, from)
+	next, found := keyFrom(q.all, from)
 	if r.Single || !found || !SameRun(next, r.Key) {
 		r.Done = true
 		return
@@ -284,9 +316,10 @@ func (q *Queue) Pop() any {
 }
 
 // CountBefore counts the tasks of the head's job that come before a place in the order.
-func (r *Run) CountBefore(o *Ordering, place SortKey) (n int) {
-	for k := range o.State.Queue.From(r.Key) {
-		if k.Task.Job != r.Key.Task.Job || !SameRun(k, r.Key) || n == exactUpTo || o.SortKey(k).Compare(place) >= 0 {
+func (q *Queue) CountBefore(place SortKey) (n int) {
+	r := q.Head()
+	for k := range q.all.From(r.Key) {
+		if k.Task.Job != r.Key.Task.Job || !SameRun(k, r.Key) || n == exactUpTo || q.Order.SortKey(k).Compare(place) >= 0 {
 			break
 		}
 		n++

@@ -12,7 +12,7 @@ import (
 const exactUpTo = 1000
 
 // Position returns the place of a waiting task or service in the order at the time now: 1 is next. Services count
-// as tasks do. Tasks in a backoff count, held ones do not; a held task has the place that it would have if it were
+// as tasks do. Tasks of jobs without GPUs have places among themselves. Tasks in a backoff count, held ones do not; a held task has the place that it would have if it were
 // released. Beyond 1,000 the place is an estimate, as if every run's tasks had come evenly over time. The place of
 // a task that does not wait is 0.
 func Position(s *state.State, now model.Time, key model.TaskKey) (position int, exact bool) {
@@ -20,16 +20,19 @@ func Position(s *state.State, now model.Time, key model.TaskKey) (position int, 
 	if t.Task.State != model.TaskQueued {
 		return 0, true
 	}
-	o := NewOrdering(s, now)
+	o, all := NewOrdering(s, now), s.Queue
+	if t.Job.Spec.WithoutGPUs() {
+		all = s.CPUQueue
+	}
 	at := o.SortKey(t.QueueKey(s))
 	counted := 0
-	for _, head := range o.Heads() {
-		for k := range s.Queue.From(head) {
+	for head := range headsOf(all) {
+		for k := range all.From(head) {
 			if !SameRun(k, head) || o.SortKey(k).Compare(at) >= 0 {
 				break
 			}
 			if counted++; counted == exactUpTo {
-				return estimate(o, at), false
+				return estimate(o, all, at), false
 			}
 		}
 	}
@@ -38,17 +41,17 @@ func Position(s *state.State, now model.Time, key model.TaskKey) (position int, 
 
 // estimate shares the queue's length out among the runs by the span of job numbers that each can hold. Of each run
 // it counts the part before the task.
-func estimate(o *Ordering, at SortKey) int {
+func estimate(o *Ordering, waiting line, at SortKey) int {
 	s := o.State
 	next := uint64(s.Settings().NextJob)
 	var all, before float64
-	for _, head := range o.Heads() {
+	for head := range headsOf(waiting) {
 		span := float64(next - uint64(head.Task.Job))
 		all += span
 		before += span * o.shareBefore(head, at)
 	}
-	n := int(before / all * float64(s.Queue.Len()))
-	return min(max(n, exactUpTo)+1, s.Queue.Len()+1)
+	n := int(before / all * float64(waiting.Len()))
+	return min(max(n, exactUpTo)+1, waiting.Len()+1)
 }
 
 // shareBefore returns which part of a run goes before a place in the order, if its tasks have come evenly from the

@@ -88,7 +88,7 @@ func (o *Ordering) SortKey(k state.QueueKey) SortKey {
 	at := SortKey{Front: o.Front[k.Task], Score: o.Policy.score(o, k), Task: k.Task}
 	if len(o.lowered) > 0 {
 		run := k.Run.Value()
-		at.Late = o.Late(run.Project, run.User)
+		at.Late = run.Shape.GPUs > 0 && o.Late(run.Project, run.User)
 	}
 	return at
 }

@@ -77,10 +77,13 @@ func (f *followUp) all() {
 	f.successors(func(*successor) bool { return true })
 	seen := 0
 	for key := range f.fresh() {
+		t := admission.TicketOf(p.State, key)
+		if t.Job.Spec.WithoutGPUs() {
+			continue
+		}
 		if seen++; seen > maxFresh || f.over() {
 			return
 		}
-		t := admission.TicketOf(p.State, key)
 		if !t.Waits() {
 			continue
 		}

@@ -4,6 +4,7 @@ import (
 	"time"
 	"unique"
 
+	"github.com/berth-gpu/berth/cluster/sched/cores"
 	"github.com/berth-gpu/berth/cluster/sched/pass"
 	"github.com/berth-gpu/berth/cluster/sched/place"
 	"github.com/berth-gpu/berth/cluster/sched/queue"
@@ -87,6 +88,9 @@ func Between(s *state.State, now model.Time, o *Outlook) (commands []command.Bod
 	n := len(p.Commands)
 	if p.StartClaimants(false); len(p.Commands) > n {
 		f.all() // on what was kept for the claimants
+	}
+	if s.CPUQueue.Len() > 0 {
+		cores.Start(p, queue.NewOrdering(s, now))
 	}
 	return p.Commands, true
 }

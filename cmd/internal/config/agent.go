@@ -22,7 +22,7 @@ type Agent struct {
 
 // GPUs is where an agent's GPUs come from, and when one counts as faulty.
 type GPUs struct {
-	From     string // "auto", "nvml" or "sim:N"
+	From     string // "auto", "nvml", "none" or "sim:N"
 	Simulate int    // how many; 0: see From
 	Hot      int16  // °C
 	Xids     map[string]string
@@ -126,8 +126,8 @@ func (g *GPUs) settings() []Setting {
 	return []Setting{
 		{
 			Name: "agent.gpus", Flag: "gpus",
-			Means: "where GPUs come from: nvml (the NVIDIA driver), sim:`N`, or auto: nvml, and an error without a driver",
-			Value: Text(&g.From, "auto, nvml or sim:N"),
+			Means: "where GPUs come from: nvml (the NVIDIA driver), sim:`N`, none, or auto: nvml, and an error without a driver",
+			Value: Text(&g.From, "auto, nvml, none or sim:N"),
 		},
 		{
 			Name: "agent.simulate_gpus", Flag: "simulate-gpus",

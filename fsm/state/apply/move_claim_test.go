@@ -143,13 +143,13 @@ func TestLimits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := running(t, 4)
-			l.Do(&command.SetLimit{Limit: model.Limit{Scope: alice, GPUs: v.gpus, Live: v.live, Queued: v.queued, GPUsPerJob: v.each}})
+			l.Do(&command.SetLimit{Limit: model.Limit{Scope: alice, GPUs: v.gpus, Live: v.live, Queued: v.queued, GPUsPerJob: v.each, CPUs: -1}})
 			r := l.Try(statetest.Job(2))
 			wantCode(t, r, v.submit)
 			if r.OK() {
 				wantCode(t, l.Try(l.Placement(model.TaskKey{Job: r.Job})), v.place)
 			}
-			l.Do(&command.SetLimit{Limit: model.Limit{Scope: alice, GPUs: -1, Live: -1, Queued: -1, GPUsPerJob: -1}})
+			l.Do(&command.SetLimit{Limit: model.Limit{Scope: alice, GPUs: -1, Live: -1, Queued: -1, GPUsPerJob: -1, CPUs: -1}})
 			if l.State.Limits.Len() != 0 {
 				t.Error("a limit without bounds is kept")
 			}

@@ -47,6 +47,8 @@ func drawSetLimit(g *gen) command.Body {
 		l.Queued = limit()
 	case 2:
 		l.GPUsPerJob = limit()
+	case 4:
+		l.CPUs = limit()
 	case 3:
 		l.RunTime = time.Duration(1+g.roll(5)) * time.Hour
 	}
@@ -66,6 +68,7 @@ func drawAdjustLimit(g *gen) command.Body {
 		set(pick(g, model.LimitGPUTime, model.LimitReserved, model.LimitRunTime, model.LimitGPUs, model.LimitYields), model.Unlimited)
 	case 2:
 		set(model.LimitLive, int64(g.roll(9)))
+		set(model.LimitCPUs, int64(g.roll(60))-1)
 		set(model.LimitYields, int64(g.roll(2)))
 	default:
 		set(model.LimitReserved, int64(1+g.roll(9)))
@@ -144,6 +147,7 @@ func drawSubmit(g *gen) command.Body {
 	if b.Spec.GPUs > 1 && g.roll(4) == 0 {
 		b.Spec.MinGPUs = uint32(1 + g.roll(int(b.Spec.GPUs)-1))
 	}
+	drawCores(g, b)
 	b.Spec.Placement = pick(g, "", "", "spread", "round_robin")
 	switch g.roll(20) {
 	case 0:
@@ -168,6 +172,9 @@ func drawSubmit(g *gen) command.Body {
 
 func drawPlace(g *gen) command.Body {
 	var waiting []model.TaskKey
+	if g.roll(5) == 0 {
+		return drawPlaceOnCores(g)
+	}
 	for k := range g.s.Queue.All() {
 		if k.Task.IsTurn() {
 			continue

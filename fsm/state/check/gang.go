@@ -32,6 +32,9 @@ func checkAttempts(c *checker) {
 			want = 0
 		}
 		c.hold(owned[k] == want, WholeGang, "rank %s, %s, of %d GPUs owns %d", k, r.Phase, r.GPUs, owned[k])
+		job, _ := c.s.Jobs.Get(k.Job)
+		c.hold(r.CPUs == job.Spec.Holds().CPUs && r.MemoryMB == job.Spec.Holds().MemoryMB, WholeGang,
+			"rank %s has %d cores and %d MB, its job asks for %+v", k, r.CPUs, r.MemoryMB, job.Spec.Holds())
 		c.hold(r.Phase >= model.RankAssigned && r.Phase <= model.RankLost, References, "rank %s is in phase %d", k, r.Phase)
 		c.hold(!r.Late || r.Phase == model.RankLost, OneAttempt, "rank %s, %s, told its end late", k, r.Phase)
 	}

@@ -17,16 +17,21 @@ func checkIndexes(c *checker) {
 
 func checkTaskIndexes(c *checker) {
 	queue, due := table.Table[state.QueueKey, state.None]{}.Fork(), table.Table[state.DueKey, state.None]{}.Fork()
-	live := table.Table[model.TaskKey, state.None]{}.Fork()
+	live, liveCPU := table.Table[model.TaskKey, state.None]{}.Fork(), table.Table[model.TaskKey, state.None]{}.Fork()
+	cpuQueue := table.Table[state.QueueKey, state.None]{}.Fork()
 	for k, task := range c.s.Tasks.All() {
-		if task.State.Live() {
-			live.Put(k, state.None{})
-		}
 		job, _ := c.s.Jobs.Get(k.Job)
+		running, line := live, queue
+		if job.Spec.GPUs == 0 {
+			running, line = liveCPU, cpuQueue
+		}
+		if task.State.Live() {
+			running.Put(k, state.None{})
+		}
 		if task.State != model.TaskQueued || task.Held || job.Waits > 0 {
 			continue
 		}
-		queue.Put(state.KeyOf(&task, &job), state.None{})
+		line.Put(state.KeyOf(&task, &job), state.None{})
 		if task.NotBefore > 0 {
 			due.Put(state.DueKey{At: task.NotBefore, Task: k}, state.None{})
 		}
@@ -37,8 +42,10 @@ func checkTaskIndexes(c *checker) {
 		}
 	}
 	same(c, SameOnReplay, "index Queue at", c.s.Queue, queue.Table())
+	same(c, SameOnReplay, "index CPUQueue at", c.s.CPUQueue, cpuQueue.Table())
 	same(c, SameOnReplay, "index Due at", c.s.Due, due.Table())
 	same(c, SameOnReplay, "index LiveTasks at", c.s.LiveTasks, live.Table())
+	same(c, SameOnReplay, "index LiveCPU at", c.s.LiveCPU, liveCPU.Table())
 }
 
 func checkFleetIndexes(c *checker) {

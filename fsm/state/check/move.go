@@ -32,6 +32,7 @@ func violations(before, after *state.State, one bool) error {
 	moveAttempts(m)
 	moveRanks(m)
 	moveSlots(m)
+	moveRooms(m)
 	moveAllocations(m)
 	moveJobs(m)
 	moveDependencies(m)

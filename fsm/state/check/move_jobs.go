@@ -115,6 +115,7 @@ func moveLimit(m *mover, scope model.ScopeKey) {
 	limit, has := state.LimitOf(m.s, scope)
 	if had && has {
 		limit.GPUs, limit.Live = loosest(limit.GPUs, was.GPUs), loosest(limit.Live, was.Live)
+		limit.CPUs = loosest(limit.CPUs, was.CPUs)
 		limit.Queued, limit.GPUsPerJob = loosest(limit.Queued, was.Queued), loosest(limit.GPUsPerJob, was.GPUsPerJob)
 		moveWithin(m, &limit)
 	}
@@ -134,6 +135,8 @@ func moveWithin(m *mover, l *model.Limit) {
 		a.GPUs, b.GPUs)
 	m.hold(!state.Exceeds(l.Live, b.Live, 0) || b.Live <= a.Live, WithinLimits, "%s may have %d live tasks and goes from %d to %d", l.Scope,
 		l.Live, a.Live, b.Live)
+	m.hold(!state.Exceeds(l.CPUs, b.CPUs, 0) || b.CPUs <= a.CPUs, WithinLimits, "%s may hold %d cores without GPUs and goes from %d to %d",
+		l.Scope, l.CPUs, a.CPUs, b.CPUs)
 	for k, n := range m.s.Attempts.All() {
 		if j, _ := m.s.Jobs.Get(k.Job); !m.was.Attempts.Has(k) && concerns(&j.Spec, l.Scope) {
 			m.hold(!state.Exceeds(l.GPUsPerJob, n.GPUs, 0), WithinLimits, "%s may use %d GPUs for a job, attempt %s has %d", l.Scope,

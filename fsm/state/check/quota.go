@@ -53,7 +53,9 @@ func moveAccounts(m *mover) {
 	for k, d := range table.Diffs(m.was.Attempts, m.s.Attempts) {
 		if job, _ := m.s.Jobs.Get(k.Job); !d.Was {
 			for _, scope := range state.ScopesOf(job.Spec.Project, job.Spec.User) {
-				started[scope] = k
+				if job.Spec.GPUs > 0 {
+					started[scope] = k
+				}
 			}
 			moveTime(m, k, &d.After, &job)
 		}

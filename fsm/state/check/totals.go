@@ -43,7 +43,8 @@ func checkThrottles(c *checker) {
 	}
 }
 
-// checkNodeUse: free, owned, claimed and unhealthy slots are all slots.
+// checkNodeUse: free, owned, claimed and unhealthy slots are all slots, and what jobs without GPUs hold is that of
+// their ranks.
 func checkNodeUse(c *checker) {
 	counts := map[model.NodeID]model.NodeUse{}
 	for k, slot := range c.s.Slots.All() {
@@ -61,6 +62,15 @@ func checkNodeUse(c *checker) {
 			n.Free++
 		}
 		counts[slot.Node] = n
+	}
+	for _, r := range c.s.Ranks.All() {
+		if r.Phase.Ended() {
+			continue
+		}
+		n := counts[r.Node]
+		n.Held.CPUs += r.CPUs
+		n.Held.MemoryMB += r.MemoryMB
+		counts[r.Node] = n
 	}
 	for id, u := range c.s.NodeUse.All() {
 		n := counts[id]
@@ -87,11 +97,13 @@ func checkUsage(c *checker) {
 	}
 	for k, task := range c.s.Tasks.All() {
 		job, _ := c.s.Jobs.Get(k.Job)
-		if job.Spec.Preemptible && (task.State == model.TaskQueued || task.State.Live()) {
+		if job.Spec.GPUs > 0 && job.Spec.Preemptible && (task.State == model.TaskQueued || task.State.Live()) {
 			use(job.Spec.Project, job.Spec.User, func(u *model.Usage) { u.Yields++ })
 		}
 		if task.State == model.TaskQueued {
 			use(job.Spec.Project, job.Spec.User, func(u *model.Usage) { u.Queued++ })
+		} else if task.State.Live() && job.Spec.GPUs == 0 {
+			use(job.Spec.Project, job.Spec.User, func(u *model.Usage) { u.CPULive++ })
 		} else if task.State.Live() {
 			use(job.Spec.Project, job.Spec.User, func(u *model.Usage) { u.Live++ })
 		}
@@ -118,6 +130,11 @@ func checkUsage(c *checker) {
 			a, _ := c.s.Allocations.Get(slot.Allocation)
 			use(a.Project, a.User, func(u *model.Usage) { u.GPUs++ })
 		case model.OwnerNone, model.OwnerCleaning, model.OwnerForeign:
+		}
+	}
+	for k, r := range c.s.Ranks.All() {
+		if job, _ := c.s.Jobs.Get(k.Job); !r.Phase.Ended() && r.CPUs > 0 {
+			use(job.Spec.Project, job.Spec.User, func(u *model.Usage) { u.CPUs += r.CPUs })
 		}
 	}
 	same(c, TotalsAgree, "the use of", c.s.Usage, want.Table())

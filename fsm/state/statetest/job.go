@@ -59,6 +59,12 @@ func (c *Cluster) Placement(key model.TaskKey) *command.Place {
 	}
 	b := &command.Place{Attempt: key.Attempt(task.Attempts + 1), Decided: c.State.Index}
 	spec := &job.Spec
+	if spec.WithoutGPUs() {
+		if b.Ranks = c.onCores(spec); b.Ranks == nil {
+			return nil
+		}
+		return b
+	}
 	if spec.Nodes > 0 {
 		b.Ranks = spread(c, key, spec, spec.Nodes, spec.GPUs/spec.Nodes)
 	} else if b.Ranks = spread(c, key, spec, 1, spec.GPUs); b.Ranks == nil {
@@ -74,6 +80,21 @@ func (c *Cluster) Placement(key model.TaskKey) *command.Place {
 		b.Secret = sha256.Sum256([]byte(b.Attempt.String()))
 	}
 	return b
+}
+
+// onCores takes room for a job without GPUs on the first nodes that have it.
+func (c *Cluster) onCores(spec *model.Spec) (out []command.Placement) {
+	nodes := int(max(spec.Nodes, 1))
+	for id, n := range c.State.Nodes.All() {
+		room, held := c.State.CPURoom(&n)
+		if len(out) < nodes && n.Schedulable() && n.Admits(spec.User) && spec.Where().Sites().Has(&n) && spec.Holds().Within(held, room) {
+			out = append(out, command.Placement{Node: id, Epoch: n.Epoch})
+		}
+	}
+	if len(out) < nodes {
+		return nil
+	}
+	return out
 }
 
 // fewer returns the largest placement that a job accepts if it cannot have all its GPUs.

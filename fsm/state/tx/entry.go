@@ -29,7 +29,7 @@ func (t *Tx) Finish(results []command.Result) (state.State, state.Changes) {
 	announceBacklog(t)
 	c := digest.NewCommit(t.From.Fingerprint, t.Meta.Hash)
 	before := t.From.Settings()
-	if t.queue.draft != nil || t.due.draft != nil || t.Waiting.draft != nil || t.settling.draft != nil || t.deadlines.draft != nil {
+	if t.queue.draft != nil || t.cpuQueue.draft != nil || t.due.draft != nil || t.Waiting.draft != nil || t.settling.draft != nil || t.deadlines.draft != nil {
 		c.Wakes = c.Wakes.With(model.TopicQueue)
 	}
 	for _, cell := range t.List {

@@ -27,9 +27,13 @@ func onJob(t *Tx, old, next *model.Job) {
 
 func onTask(t *Tx, old, next *model.Task) {
 	job, _ := t.Jobs.Get(taskOf(old, next).Key.Job)
-	reindex(&t.queue, old, next, func(k *model.Task) (state.QueueKey, bool) { return inQueue(&job, k) })
+	queue, live := &t.queue, &t.liveTasks
+	if job.Spec.WithoutGPUs() {
+		queue, live = &t.cpuQueue, &t.liveCPU
+	}
+	reindex(queue, old, next, func(k *model.Task) (state.QueueKey, bool) { return inQueue(&job, k) })
 	reindex(&t.due, old, next, func(k *model.Task) (state.DueKey, bool) { return inDue(&job, k) })
-	reindex(&t.liveTasks, old, next, func(k *model.Task) (model.TaskKey, bool) { return k.Key, k.State.Live() })
+	reindex(live, old, next, func(k *model.Task) (model.TaskKey, bool) { return k.Key, k.State.Live() })
 	if t.Restoring {
 		return
 	}
@@ -38,6 +42,10 @@ func onTask(t *Tx, old, next *model.Task) {
 		countJob(t, &job, was, is)
 		use(t, &job.Spec, func(u *model.Usage) {
 			u.Queued += is.queued - was.queued
+			if job.Spec.WithoutGPUs() {
+				u.CPULive += is.live - was.live
+				return
+			}
 			u.Live += is.live - was.live
 			if job.Spec.Preemptible {
 				u.Yields += is.queued + is.live - was.queued - was.live
@@ -73,7 +81,11 @@ func lineUp(t *Tx, old, next *model.Job) {
 		}
 		from, was := inQueue(old, &task)
 		to, is := inQueue(next, &task)
-		t.queue.move(from, was, to, is, state.None{})
+		if next.Spec.WithoutGPUs() {
+			t.cpuQueue.move(from, was, to, is, state.None{})
+		} else {
+			t.queue.move(from, was, to, is, state.None{})
+		}
 		due, wasDue := inDue(old, &task)
 		dueNow, isDue := inDue(next, &task)
 		t.due.move(due, wasDue, dueNow, isDue, state.None{})
@@ -162,6 +174,34 @@ func onRank(t *Tx, old, next *model.Rank) {
 	reindex(&t.nodeRanks, old, next, func(r *model.Rank) (state.NodeRankKey, bool) {
 		return state.NodeRankKey{Node: r.Node, Rank: r.Key}, !r.Phase.Ended()
 	})
+	if !t.Restoring {
+		hold(t, old, next)
+	}
+}
+
+// hold counts what a rank of a job without GPUs holds: on its node, and as the use of its user.
+func hold(t *Tx, old, next *model.Rank) {
+	var was, is model.Room
+	r := next
+	if r == nil {
+		r = old
+	}
+	if old != nil {
+		was = old.Holds()
+	}
+	if next != nil {
+		is = next.Holds()
+	}
+	if was == is {
+		return
+	}
+	u, _ := t.NodeUse.Get(r.Node)
+	u.Node = r.Node
+	u.Held.CPUs += is.CPUs - was.CPUs // wrap-around subtracts
+	u.Held.MemoryMB += is.MemoryMB - was.MemoryMB
+	t.NodeUse.Put(u)
+	job := t.Jobs.Must(r.Key.Job)
+	use(t, &job.Spec, func(u *model.Usage) { u.CPUs += is.CPUs - was.CPUs })
 }
 
 func onNodeUse(t *Tx, old, next *model.NodeUse) {

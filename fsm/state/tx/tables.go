@@ -73,8 +73,10 @@ func (v *tableWalk) fleet(s *state.Tables) {
 func (v *tableWalk) indexes(x *state.Indexes) {
 	t := v.t
 	derived(v, &t.queue, &x.Queue)
+	derived(v, &t.cpuQueue, &x.CPUQueue)
 	derived(v, &t.due, &x.Due)
 	derived(v, &t.liveTasks, &x.LiveTasks)
+	derived(v, &t.liveCPU, &x.LiveCPU)
 	derived(v, &t.byFree, &x.ByFree)
 	derived(v, &t.private, &x.Private)
 	derived(v, &t.nodeRanks, &x.NodeRanks)

@@ -89,8 +89,10 @@ type cells struct {
 // indexes are the derived tables within a transaction.
 type indexes struct {
 	queue      index[state.QueueKey, state.None]
+	cpuQueue   index[state.QueueKey, state.None]
 	due        index[state.DueKey, state.None]
 	liveTasks  index[model.TaskKey, state.None]
+	liveCPU    index[model.TaskKey, state.None]
 	byFree     index[state.FreeKey, state.None]
 	private    index[state.PrivateKey, state.None]
 	nodeRanks  index[state.NodeRankKey, state.None]

@@ -71,8 +71,12 @@ func identity(r *runner.Record) []string {
 }
 
 // devices returns the variables that select the rank's GPUs: for CUDA by their places in PCI order, as
-// programs expect, or parts of GPUs (MIG) by name, since they have no place; and in BERTH_GPU_UUIDS by UUID.
+// programs expect, or parts of GPUs (MIG) by name, since they have no place; and in BERTH_GPU_UUIDS by UUID. A rank
+// without GPUs has empty lists, with which CUDA shows no GPU, and asks container runtimes for none.
 func devices(gpus []runner.GPU) []string {
+	if len(gpus) == 0 {
+		return assign("BERTH_GPU_UUIDS", "", "CUDA_DEVICE_ORDER", "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES", "", "NVIDIA_VISIBLE_DEVICES", "void")
+	}
 	var places, ids []string
 	for _, g := range gpus {
 		place := decimal(g.Index)

@@ -14,3 +14,16 @@ func TestPartsOfGPUsAreNamed(t *testing.T) {
 		t.Errorf("the job finds %q", got)
 	}
 }
+
+// A rank without GPUs sees none, whatever the host has: CUDA takes an unset list for all GPUs, and an empty one for none.
+func TestNoGPUsInTheEnvironment(t *testing.T) {
+	got := devices(nil)
+	for _, want := range []string{"CUDA_VISIBLE_DEVICES=", "BERTH_GPU_UUIDS=", "NVIDIA_VISIBLE_DEVICES=void"} {
+		if !slices.Contains(got, want) {
+			t.Errorf("%v lacks %s", got, want)
+		}
+	}
+	if with := devices([]runner.GPU{{ID: "GPU-a"}}); slices.Contains(with, "NVIDIA_VISIBLE_DEVICES=void") {
+		t.Errorf("a rank with a GPU has %v", with)
+	}
+}

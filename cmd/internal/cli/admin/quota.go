@@ -135,6 +135,7 @@ func newQuotaSet() *cobra.Command {
 		{flagOf[float64]{&body.GPUHours, "hours"}, "gpu-hours", "GPU-hours of each period"},
 		{flagOf[int64]{&body.ReservedGPUs, "count"}, "reserved-gpus", "GPUs that are guaranteed to it"},
 		{flagOf[int64]{&body.GPUsPerUser, "count"}, "gpus-per-user", "of the cluster: GPUs in use by each user without an own limit"},
+		{flagOf[int64]{&body.MaxCPUs, "count"}, "max-cpus", "cores that jobs without GPUs hold"},
 		{flagOf[int64]{&body.MaxQueueSize, "count"}, "max-queue-size", "of the cluster: as --queued"},
 		{flagOf[int64]{&body.MaxConcurrent, "count"}, "max-concurrent-jobs", "of the cluster: as --running"},
 	} {
@@ -198,6 +199,7 @@ func addQuota(t *table.Table, q *wire.Quota) {
 	count("gpus", "gpus", q.Used.GPUs, q.GPUs, "no more jobs start until GPUs are free")
 	count(running, "running", q.Used.Running, q.Running, "no more jobs start until one ends")
 	count(queued, "queued", q.Used.Queued, q.Queued, "no more jobs are accepted until one starts")
+	count("max_cpus", "max-cpus", q.Used.CPUs, q.MaxCPUs, "no more jobs without GPUs start until cores are free")
 	if q.GPUsPerUser != nil {
 		t.Add(who, "gpus_per_user", fmt.Sprintf("-/%d", *q.GPUsPerUser), "of each user without an own limit of gpus")
 	}

@@ -157,6 +157,7 @@ func showNode(w io.Writer, n *wire.Node) error {
 	s.Line("Node", "%s", n.ID)
 	s.Line("State", "%s", strings.TrimSpace(n.State+" "+n.Reason))
 	s.Line("Host", "%s, %d CPUs, %.0f GB", n.Hostname, n.CPUs, n.MemoryGB)
+	s.Line("Without GPUs", "jobs without GPUs hold %d of %d cores and %.1f of %.1f GB", n.CPUsHeld, n.CPURoom, n.MemoryHeld, n.MemoryRoom)
 	s.Line("Labels", "%s", labelsOf(n))
 	s.Line("Isolation", "%s", n.Features)
 	s.Line("Jobs run as", "%s", accountsOf(n))

@@ -142,6 +142,9 @@ func nodesOf(j *wire.Job) string {
 	for _, g := range j.AllocatedGPUs {
 		nodes[g.NodeID] = true
 	}
+	for _, id := range j.OnNodes {
+		nodes[id] = true
+	}
 	if n := max(int64(len(nodes)), j.Nodes); n > 0 {
 		return strconv.FormatInt(n, 10)
 	}
@@ -198,8 +201,11 @@ func elapsed(j *wire.Job) string {
 
 // placeOrReason returns where a job runs, or why it does not.
 func placeOrReason(j *wire.Job) string {
-	if len(j.AllocatedGPUs) > 0 {
+	switch {
+	case len(j.AllocatedGPUs) > 0:
 		return placeOf(j.AllocatedGPUs)
+	case len(j.OnNodes) > 0:
+		return strings.Join(j.OnNodes, " ")
 	}
 	var parts []string
 	if j.Array != nil && j.EndedAt.IsZero() {

@@ -89,7 +89,7 @@ func showJob(w io.Writer, d *wire.Detail) error {
 	}
 	s.Line("Command", "%s", table.Short(d.Command, 200))
 	s.Line("Folder", "%s", d.WorkDir)
-	s.Line("Places", "%s", placeOf(d.AllocatedGPUs))
+	s.Line("Places", "%s", cmp.Or(placeOf(d.AllocatedGPUs), strings.Join(d.OnNodes, " ")))
 	if d.TimeLimitSeconds > 0 {
 		s.Line("Time limit", "%s", table.Seconds(d.TimeLimitSeconds))
 	}
@@ -157,6 +157,12 @@ func wants(j *wire.Job) string {
 	}
 	if j.GPUMemoryGB > 0 {
 		text += fmt.Sprintf(", %g GB each", j.GPUMemoryGB)
+	}
+	if j.GPUs == 0 {
+		text = fmt.Sprintf("none; %s and %g GB of memory", cli.Plural(j.CPUs, "core"), j.HostMemory)
+		if j.Nodes > 1 {
+			text += " on each"
+		}
 	}
 	if j.Nodes > 0 {
 		text += ", on " + cli.Plural(j.Nodes, "node")

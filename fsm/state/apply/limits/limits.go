@@ -26,7 +26,7 @@ func AdjustLimit(t *tx.Tx, scope model.ScopeKey, list []model.LimitValue) comman
 		limit = model.NoLimit(scope)
 	}
 	// A quota is set before its period, whose removal removes all of it.
-	for f := model.LimitGPUs; f <= model.LimitUserGPUs; f++ {
+	for f := model.LimitGPUs; f <= model.LimitCPUs; f++ {
 		for _, v := range list {
 			if v.Of == f {
 				limit.Set(v.Of, v.Value)
@@ -101,6 +101,19 @@ func WithinLimits(t *tx.Tx, spec *model.Spec, gpus, live uint32) command.Result 
 		}
 	}
 	return withinPool(t, spec, gpus)
+}
+
+// WithinCPUs reports whether so many cores may be added to those that jobs without GPUs hold.
+func WithinCPUs(t *tx.Tx, spec *model.Spec, cpus uint32) command.Result {
+	for _, scope := range state.ScopesOf(spec.Project, spec.User) {
+		limit, found := t.Limits.Get(scope)
+		use, _ := t.Usage.Get(scope)
+		if found && state.Exceeds(limit.CPUs, use.CPUs, cpus) {
+			return tx.Refuse(model.CodeLimit, "%s may hold %d cores for jobs without GPUs, holds %d, and this needs %d: wait until some are given back, "+
+				"or have max_cpus raised", scope, limit.CPUs, use.CPUs, cpus)
+		}
+	}
+	return tx.OK()
 }
 
 // withinPool reports whether GPUs may be added to those held within guarantees, or beyond them.

@@ -225,7 +225,7 @@ func Settle(t *tx.Tx, a model.Attempt, ran time.Duration) {
 	case model.ReasonExit:
 		settleExit(t, task, &job, a, e)
 	case model.ReasonGPUFault:
-		task.Avoid = a.Key.N
+		avoid(&task, &a)
 		settleLost(t, task, a, e)
 	case model.ReasonNone, model.ReasonStartDeadline, model.ReasonGangBroken, model.ReasonLeadEnded, model.ReasonLost, model.ReasonRebooted,
 		model.ReasonConfirmedDead, model.ReasonDependency:
@@ -251,11 +251,18 @@ func settleExit(t *tx.Tx, task model.Task, job *model.Job, a model.Attempt, e mo
 	case task.Retries < job.Spec.MaxRetries && a.Stop != model.ReasonCancel && job.Spec.Retries(firstEnd(t, &a)):
 		wait := min(backoffFirst<<min(task.Retries, 9), backoffMax)
 		task.Retries++
-		task.Avoid = a.Key.N
+		avoid(&task, &a)
 		sendBack(t, task, wait, e)
 	default:
 		e.What = model.EventFailed
 		EndTask(t, task, model.TaskFailed, e)
+	}
+}
+
+// avoid keeps a task off the GPUs of an attempt that failed, if it had any.
+func avoid(task *model.Task, a *model.Attempt) {
+	if a.GPUs > 0 {
+		task.Avoid = a.Key.N
 	}
 }
 

@@ -23,9 +23,10 @@ func Unbind(t *tx.Tx, job *model.Job) {
 }
 
 // compare counts how right the expected run time of a placed attempt was, if it ended by itself: it ran for
-// so long, after its task had executed for that long.
+// so long, after its task had executed for that long. Jobs without GPUs do not count, since the order of jobs with
+// GPUs follows from these counts.
 func compare(t *tx.Tx, task *model.Task, spec *model.Spec, a *model.Attempt, executed, ran time.Duration) {
-	if a.End != model.ReasonExit || ran <= 0 || a.GPUs != spec.GPUs {
+	if a.End != model.ReasonExit || ran <= 0 || a.GPUs != spec.GPUs || spec.WithoutGPUs() {
 		return
 	}
 	n := &t.Settings.Totals

@@ -10,7 +10,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/state/tx"
 )
 
-// Place gives GPUs to a task: the beginning of an attempt.
+// Place gives GPUs to a task, or to that of a job without GPUs cores and memory: the beginning of an attempt.
 func Place(t *tx.Tx, b *command.Place) command.Result {
 	task, job, r := placeable(t, b)
 	if !r.OK() {
@@ -24,7 +24,7 @@ func Place(t *tx.Tx, b *command.Place) command.Result {
 		}
 		gpus += uint32(len(p.Slots))
 	}
-	if r := limits.WithinLimits(t, &job.Spec, gpus, 1); !r.OK() {
+	if r := mayHold(t, &job.Spec, gpus, uint32(len(b.Ranks))); !r.OK() {
 		return r
 	}
 	if r := limits.WithinTime(t, &job.Spec, job.Spec.TimeLimit); !r.OK() {
@@ -37,6 +37,14 @@ func Place(t *tx.Tx, b *command.Place) command.Result {
 	limits.LimitTime(t, &job)
 	makeAttempt(t, b, &task, &job)
 	return command.Result{Job: job.ID, Number: uint64(b.Attempt.N)}
+}
+
+// mayHold reports whether limits leave room for what a task is to hold.
+func mayHold(t *tx.Tx, spec *model.Spec, gpus, nodes uint32) command.Result {
+	if spec.WithoutGPUs() {
+		return limits.WithinCPUs(t, spec, spec.CPUs*nodes)
+	}
+	return limits.WithinLimits(t, spec, gpus, 1)
 }
 
 // MayPlace reports whether placements are made at all.
@@ -105,6 +113,9 @@ func Fits(t *tx.Tx, p *command.Placement, spec *model.Spec, who model.TaskKey) c
 	case !spec.Where().Sites().Has(&node):
 		return tx.Refuse(model.CodeConflict, "node %s is not what is asked for: %s", p.Node, spec.Where())
 	}
+	if spec.WithoutGPUs() {
+		return hasRoom(t, &node, spec)
+	}
 	for _, key := range p.Slots {
 		slot, found := t.Slots.Get(key)
 		if !found || slot.Node != p.Node { // the plan may be older than the node's newest inventory
@@ -123,6 +134,22 @@ func Fits(t *tx.Tx, p *command.Placement, spec *model.Spec, who model.TaskKey) c
 			return tx.Refuse(model.CodeInvalid, "GPU %s of node %s is a %s with %d MB, not what is asked for", key.GPU,
 				p.Node, gpu.Model, gpu.MemoryMB)
 		}
+	}
+	return tx.OK()
+}
+
+// hasRoom reports whether a node has the cores and the memory for one more rank of a job without GPUs, and no
+// maintenance before the job certainly ends.
+func hasRoom(t *tx.Tx, node *model.Node, spec *model.Spec) command.Result {
+	use, _ := t.NodeUse.Get(node.ID)
+	room := state.RoomOf(&t.Settings, node, &use)
+	if asked := spec.Holds(); !asked.Within(use.Held, room) {
+		return tx.Refuse(model.CodeConflict, "node %s has %d cores and %d MB for jobs without GPUs, of which %d cores and %d MB are held, and this needs "+
+			"%d cores and %d MB", node.ID, room.CPUs, room.MemoryMB, use.Held.CPUs, use.Held.MemoryMB, asked.CPUs, asked.MemoryMB)
+	}
+	asPlaced := state.PlacedFrom(t.Limits.Get, spec)
+	if b, closes := state.Closing(t.Bookings.Now(), node.ID, t.Clock); closes && asPlaced.CertainEnd(t.Clock) > b.Start {
+		return tx.Refuse(model.CodeUnavailable, "node %s has %s, and the job does not certainly end before", node.ID, b.Title())
 	}
 	return tx.OK()
 }
@@ -151,7 +178,7 @@ func makeAttempt(t *tx.Tx, b *command.Place, task *model.Task, job *model.Job) {
 		rank := b.Attempt.Rank(uint32(i))
 		t.Ranks.Put(model.Rank{
 			Key: rank, Node: p.Node, Epoch: p.Epoch, Phase: model.RankAssigned,
-			GPUs: uint32(len(p.Slots)),
+			GPUs: uint32(len(p.Slots)), CPUs: job.Spec.Holds().CPUs, MemoryMB: job.Spec.Holds().MemoryMB,
 		})
 		for _, key := range p.Slots {
 			slot := t.Slots.Must(key)
@@ -161,7 +188,9 @@ func makeAttempt(t *tx.Tx, b *command.Place, task *model.Task, job *model.Job) {
 			t.RankGPUs.Put(model.RankGPU{Key: model.RankGPUKey{Rank: rank, GPU: key.GPU}, Index: gpu.Index})
 		}
 		tx.TouchNode(t, p.Node)
-		Give(t, p.Node)
+		if gpus > 0 { // jobs without GPUs change nothing in the choice of nodes for the others
+			Give(t, p.Node)
+		}
 	}
 	t.Settings.Totals.Attempts++
 	task.State, task.Attempts, task.NotBefore, task.Avoid = model.TaskScheduled, b.Attempt.N, 0, 0
@@ -209,8 +238,12 @@ func Preempt(t *tx.Tx, b *command.Preempt) command.Result {
 		return tx.Refuse(model.CodeInvalid, "the claims would have expired already")
 	}
 	for _, v := range b.Victims {
-		if a, found := t.Attempts.Get(v); !found || !a.Live() {
+		a, found := t.Attempts.Get(v)
+		switch {
+		case !found || !a.Live():
 			return tx.Refuse(model.CodeNotLive, "attempt %s has ended", v)
+		case a.GPUs == 0:
+			return tx.Refuse(model.CodeDenied, "attempt %s has no GPUs: it is not stopped for other jobs", v)
 		}
 	}
 	for _, key := range b.Slots {
@@ -233,14 +266,14 @@ func Preempt(t *tx.Tx, b *command.Preempt) command.Result {
 	return tx.OK()
 }
 
-// awaitsGPUs reports whether a task or a service is in the queue.
+// awaitsGPUs reports whether a task with GPUs or a service is in the queue.
 func awaitsGPUs(t *tx.Tx, who model.TaskKey) bool {
 	if who.IsTurn() {
 		return t.Waiting.Now().Has(who)
 	}
 	task, found := t.Tasks.Get(who)
 	job, _ := t.Jobs.Get(who.Job)
-	return found && state.InLine(&job, &task)
+	return found && !job.Spec.WithoutGPUs() && state.InLine(&job, &task)
 }
 
 // called returns the name of a waiting task or service for users.

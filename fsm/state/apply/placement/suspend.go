@@ -17,7 +17,7 @@ func Suspend(t *tx.Tx, b *command.Suspend) command.Result {
 		switch {
 		case !found || !a.Live():
 			return tx.Refuse(model.CodeNotLive, "attempt %s has ended", v)
-		case !job.Spec.Preemptible:
+		case !job.Spec.Preemptible, job.Spec.WithoutGPUs():
 			return tx.Refuse(model.CodeDenied, "job %s may not be suspended", v.Job)
 		}
 	}

@@ -1,0 +1,40 @@
+package cores
+
+import (
+	"github.com/berth-gpu/berth/cluster/sched/place"
+	"github.com/berth-gpu/berth/cluster/sched/queue"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+)
+
+// Possible reports whether a job without GPUs could ever run on the nodes that the cluster has, no matter what is held
+// or open there now. If it could not, why is what the cluster lacks. On a cluster without nodes every job is possible,
+// and why is that the job waits for a node.
+func Possible(s *state.State, spec *model.Spec) (ok bool, why string) {
+	if s.Nodes.Len() == 0 {
+		return true, "the cluster has no nodes yet: the job waits until one registers"
+	}
+	w := &request{asked: spec.Holds(), nodes: int(max(spec.Nodes, 1)), sites: place.SitesCache{}.Of(s, place.WhereOf(s, spec, false))}
+	b := never(s, w)
+	if b == nil {
+		return true, ""
+	}
+	return false, b.Message()
+}
+
+// Rooms returns how much jobs without GPUs may hold in all on the nodes that take work, and how much they hold on all
+// nodes.
+func Rooms(s *state.State) (room, held model.Room) {
+	set := s.Settings()
+	tuning := queue.TuningOf(&set)
+	for id, n := range s.Nodes.All() {
+		use, _ := s.NodeUse.Get(id)
+		held.CPUs += use.Held.CPUs
+		held.MemoryMB += use.Held.MemoryMB
+		if all := tuning.RoomFor(&n, use.All); n.Schedulable() {
+			room.CPUs += all.CPUs
+			room.MemoryMB += all.MemoryMB
+		}
+	}
+	return room, held
+}

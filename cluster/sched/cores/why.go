@@ -1,0 +1,92 @@
+package cores
+
+import (
+	"github.com/berth-gpu/berth/cluster/sched/admission"
+	"github.com/berth-gpu/berth/cluster/sched/blocker"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+)
+
+// WhyNoRoom returns why a task does not start now, as far as room is the cause.
+func (s *Step) WhyNoRoom(t *admission.Ticket) blocker.Blocker {
+	w := s.requestOf(t)
+	if b := never(s.State, w); b != nil {
+		return *b
+	}
+	b := blocker.Blocker{Need: int64(w.asked.CPUs), Nodes: int64(w.nodes), Room: blocker.Room{Asked: w.asked}}
+	var open []*host // that could hold a rank
+	for _, h := range s.hosts {
+		if w.asked.Within(model.Room{}, h.room) && w.sites.Has(h.id) {
+			open = append(open, h)
+		}
+	}
+	if len(open) < w.nodes {
+		b.Code, b.Have = blocker.CodeNodes, int64(len(open))
+		return b
+	}
+	if v, closed := s.closed(w); closed {
+		b.Code, b.Until, b.Booking = blocker.CodeClosed, v.End, v
+		return b
+	}
+	if (&Step{Pass: s.Pass, order: s.order, hosts: hostsOf(s.State, s.order.Now)}).find(w) != nil && s.kept == nil {
+		b.Code, b.Have = blocker.CodeAhead, int64(max(len(s.Commands), 1))
+		return b
+	}
+	b.Code = blocker.CodeCores
+	for _, h := range open {
+		if w.certain > h.closes {
+			continue
+		}
+		free := h.room.Less(h.held)
+		if w.asked.Within(h.held, h.room) {
+			b.Have++
+			if s.kept.leaves(h, w) {
+				continue
+			}
+			b.Room.Kept, b.Until = s.kept.task, s.kept.at
+		}
+		if b.Room.Node == "" || free.CPUs > b.Room.Free.CPUs || free.CPUs == b.Room.Free.CPUs && free.MemoryMB > b.Room.Free.MemoryMB {
+			b.Room.Node, b.Room.All, b.Room.Free = h.id, h.room, free
+		}
+	}
+	return b
+}
+
+// closed returns the maintenance that begins first of those that keep a task from nodes with room for it; false if
+// it would find none without them either.
+func (s *Step) closed(w *request) (first model.Booking, closed bool) {
+	free := *w
+	if free.certain = 0; s.find(&free) == nil {
+		return first, false
+	}
+	for _, h := range s.hosts {
+		if w.certain > h.closes && w.asked.Within(h.held, h.room) && w.sites.Has(h.id) && (!closed || h.closes < first.Start) {
+			first, closed = h.closing, true
+		}
+	}
+	return first, closed
+}
+
+// never returns the blocker of a task that no nodes of the cluster could hold, even if they were empty and took work,
+// with the node that has most cores for it; nil: they could.
+func never(s *state.State, w *request) *blocker.Blocker {
+	set, could := s.Settings(), 0
+	most := blocker.Room{Asked: w.asked}
+	for id, n := range s.Nodes.All() {
+		use, _ := s.NodeUse.Get(id)
+		all := state.RoomOf(&set, &n, &use)
+		if all == (model.Room{}) || !w.sites.Has(id) {
+			continue
+		}
+		if w.asked.Within(model.Room{}, all) {
+			could++
+		}
+		if most.Node == "" || all.CPUs > most.All.CPUs || all.CPUs == most.All.CPUs && all.MemoryMB > most.All.MemoryMB {
+			most.Node, most.All = id, all
+		}
+	}
+	if could >= w.nodes {
+		return nil
+	}
+	return &blocker.Blocker{Code: blocker.CodeNever, Need: int64(w.asked.CPUs), Nodes: int64(w.nodes), Have: int64(could), Room: most}
+}

@@ -1,0 +1,215 @@
+package sched_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/cluster/sched/explain"
+	"github.com/berth-gpu/berth/cluster/sched/forecast"
+	"github.com/berth-gpu/berth/cluster/sched/search"
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// onCores is a spec without GPUs.
+func onCores(s model.Spec, cpus, nodes uint32) model.Spec {
+	s.GPUs, s.MinGPUs, s.GPUModel, s.GPUMemoryMB, s.Preemptible = 0, 0, "", 0, false
+	s.CPUs, s.MemoryMB, s.Nodes = cpus, 1000*cpus, nodes
+	return s
+}
+
+// cores returns the spec of an ordinary job without GPUs.
+func cores(user string, cpus uint32) model.Spec { return onCores(spec(user, 0, 0), cpus, 0) }
+
+// aboutGPUs returns what a plan does with GPUs.
+func aboutGPUs(bodies []command.Body) (out []string) {
+	for _, b := range bodies {
+		switch b := b.(type) {
+		case *command.Place:
+			if len(b.Ranks[0].Slots) > 0 {
+				out = append(out, fmt.Sprintf("place %v %+v", b.Attempt, b.Ranks))
+			}
+		case *command.Grant:
+			out = append(out, fmt.Sprintf("grant %v %+v", b.ID, b.Placement))
+		case *command.Suspend:
+			out = append(out, fmt.Sprintf("suspend %v", b.Attempts))
+		case *command.Preempt:
+			out = append(out, fmt.Sprintf("preempt %v for %v: %v until %v", b.Victims, b.Beneficiary, b.Slots, b.Until))
+		default:
+			out = append(out, fmt.Sprintf("%s %+v", b.Kind(), b))
+		}
+	}
+	return out
+}
+
+// withCores is the cluster with more jobs without GPUs, some of which run.
+func withCores(t *rapid.T, c *cluster) *cluster {
+	other := c.copied()
+	for range rapid.IntRange(1, 4).Draw(t, "jobs without GPUs") {
+		s := onCores(spec(rapid.SampledFrom([]string{"amy", "bob", "cat"}).Draw(t, "by"), 0, 0), uint32(rapid.IntRange(1, 9).Draw(t, "cpus")),
+			uint32(rapid.IntRange(0, 2).Draw(t, "over")))
+		s.Class, s.Estimate = model.Class(rapid.IntRange(1, 4).Draw(t, "of class")), time.Duration(rapid.IntRange(0, 2).Draw(t, "for"))*time.Hour
+		s.TimeLimit = rapid.SampledFrom([]time.Duration{0, 0, 10 * time.Minute, 2 * time.Hour}).Draw(t, "at most")
+		s.Placement = rapid.SampledFrom([]string{"", "spread", "round_robin"}).Draw(t, "how")
+		other.apply(&command.Submit{Spec: s, Tasks: uint32(rapid.IntRange(1, 3).Draw(t, "tasks of it"))})
+	}
+	bodies, _ := sched.Plan(&other.s, other.now)
+	for _, b := range bodies {
+		if b, is := b.(*command.Place); is && len(b.Ranks[0].Slots) == 0 && rapid.Bool().Draw(t, "runs") {
+			b.Decided = other.s.Index
+			other.must(b)
+			other.begin(b.Attempt.TaskKey())
+			if rapid.IntRange(0, 2).Draw(t, "ends") == 0 {
+				other.end(b.Attempt.TaskKey(), int32(rapid.IntRange(0, 1).Draw(t, "code")))
+			}
+		}
+	}
+	return other
+}
+
+// TestJobsWithoutGPUsChangeNothingForOthers is the law of jobs without GPUs: whichever of them wait, run or have
+// ended, a pass does the same with GPUs, and so do a search and the passes that go on from it.
+func TestJobsWithoutGPUsChangeNothingForOthers(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c, nodes := bookable(t)
+		for range rapid.IntRange(1, 12).Draw(t, "steps") {
+			mixed(t, c, nodes)
+			if rapid.Bool().Draw(t, "carry out") {
+				c.plan()
+				beginOne(c)
+			}
+		}
+		other := withCores(t, c)
+		without, _, one := sched.PlanLoaded(&c.s, c.now, nil)
+		with, _, two := sched.PlanLoaded(&other.s, other.now, nil)
+		if a, b := aboutGPUs(without), aboutGPUs(with); !slices.Equal(a, b) {
+			t.Fatalf("without jobs on cores the plan is\n%v\nwith them\n%v", a, b)
+		}
+		if one == nil || two == nil {
+			return
+		}
+		without, _ = search.Between(&c.s, c.now, one)
+		with, _ = search.Between(&other.s, other.now, two)
+		if a, b := aboutGPUs(without), aboutGPUs(with); !slices.Equal(a, b) {
+			t.Fatalf("after a search without jobs on cores the plan is\n%v\nwith them\n%v", a, b)
+		}
+	})
+}
+
+// Jobs without GPUs take nodes without GPUs first, then those whose GPUs are all in use, then those with the fewest
+// free GPUs; of equal ones that with the fewest free cores.
+func TestWhereJobsWithoutGPUsRun(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, "fcfs")
+	c.node("idle", 4, "A")
+	c.node("busy", 4, "A")
+	c.node("half", 4, "A")
+	c.node("none", 0, "")
+	busy := spec("amy", 4, 0)
+	busy.Nodelist = "busy"
+	half := spec("amy", 2, 0)
+	half.Nodelist = "half"
+	c.submit(busy, 1, 0)
+	c.submit(half, 1, 0)
+	c.plan()
+	for _, v := range []struct {
+		cpus uint32
+		want string
+	}{
+		{20, "3: none[]"}, {12, "4: none[]"}, {5, "5: busy[]"}, {3, "6: busy[]"}, {8, "7: half[]"}, {1, "8: idle[]"},
+	} {
+		c.submit(cores("bob", v.cpus), 1, 0)
+		if got := c.drawn(); !slices.Equal(got, []string{v.want}) {
+			t.Fatalf("%d cores: the plan is %v, want %s", v.cpus, got, v.want)
+		}
+		c.plan()
+	}
+}
+
+// A job without GPUs that finds no room keeps what it needs from the expected time on: no stream of small jobs passes
+// it for ever, and jobs that end in time, or leave it enough, do pass.
+func TestRoomIsKeptForTheFirst(t *testing.T) {
+	t.Parallel()
+	for _, v := range []struct {
+		cpus   uint32
+		long   time.Duration
+		passes bool
+	}{
+		{12, 10 * time.Hour, false}, {12, time.Hour, true}, {8, 10 * time.Hour, true}, {9, 10 * time.Hour, false},
+	} {
+		c := newCluster(t, "fcfs")
+		c.node("n1", 0, "")
+		long := cores("amy", 20)
+		long.Estimate = 2 * time.Hour
+		first := model.TaskKey{Job: c.submit(long, 1, 0)}
+		c.plan()
+		c.begin(first)
+		c.submit(cores("bob", 24), 1, 0) // it waits for the first, and leaves 8 of 32 cores from then on
+		s := cores("cat", v.cpus)
+		s.Estimate = v.long
+		key := model.TaskKey{Job: c.submit(s, 1, 0)}
+		if got := slices.Contains(c.copied().plan(), key); got != v.passes {
+			t.Errorf("%d cores for %s: placed is %v, want %v", v.cpus, v.long, got, v.passes)
+		}
+		if e, _ := explain.Task(&c.s, c.now, key); !v.passes && !strings.Contains(e.Summary, "cores of node n1 are kept for job 2") {
+			t.Errorf("%d cores for %s: %s", v.cpus, v.long, e.Summary)
+		}
+		if e, _ := explain.Task(&c.s, c.now, model.TaskKey{Job: 2}); !strings.Contains(e.Summary, "12 of 32 cores for jobs without GPUs are free on n1; the job needs 24") {
+			t.Errorf("the job that waits: %s", e.Summary)
+		}
+	}
+}
+
+// The plan places a job without GPUs exactly if nothing blocks it, and each change that is said to unblock it does;
+// all of the plan is accepted.
+func TestExplanationsOfJobsWithoutGPUs(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c, nodes := bookable(t)
+		for range rapid.IntRange(1, 4).Draw(t, "steps") {
+			mixed(t, c, nodes)
+			c = withCores(t, c)
+			placed := c.copied().plan()
+			for k := range c.s.CPUQueue.All() {
+				e, waits := explain.Task(&c.s, c.now, k.Task)
+				if !waits || slices.Contains(placed, k.Task) != (len(e.Blockers) == 0) {
+					t.Fatalf("the plan places %v; task %s is blocked by %+v", placed, k.Task, e.Blockers)
+				}
+				checkUnblock(t, c, &e)
+			}
+			c.plan()
+		}
+	})
+}
+
+// A forecast knows when a job without GPUs starts: as soon as the cores that it needs are expected to be free.
+func TestForecastOfJobsWithoutGPUs(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, "fcfs")
+	c.node("n1", 0, "")
+	long := cores("amy", 20)
+	long.Estimate, long.TimeLimit = time.Hour, time.Hour
+	first := model.TaskKey{Job: c.submit(long, 1, 0)}
+	c.plan()
+	c.begin(first)
+	c.submit(cores("bob", 24), 1, 0)
+	c.submit(cores("bob", 8), 1, 0)
+	f := forecast.Foresee(&c.s, c.now)
+	if len(f.Running) != 1 || len(f.Waiting) != 2 || f.Defect != nil {
+		t.Fatalf("the forecast is %+v", f)
+	}
+	for i, want := range []struct {
+		start time.Duration
+		bar   string
+	}{{time.Hour, "cores"}, {0, ""}} {
+		got := &f.Waiting[i]
+		if late := got.Start.Expected.Sub(c.now) - want.start; !got.Start.Known || late < 0 || late > 2*time.Minute || string(got.Bar) != want.bar || got.Position != i+1 {
+			t.Errorf("task %s: %+v", got.Task, got)
+		}
+	}
+}

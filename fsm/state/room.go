@@ -1,0 +1,36 @@
+package state
+
+import (
+	"slices"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state/table"
+)
+
+// RoomOf returns how much jobs without GPUs may hold on a node in all.
+func RoomOf(set *model.Settings, n *model.Node, use *model.NodeUse) model.Room {
+	tuning := set.Tuning
+	if tuning == (model.Tuning{}) {
+		tuning = model.DefaultTuning()
+	}
+	return tuning.RoomFor(n, use.All)
+}
+
+// CPURoom returns how much jobs without GPUs may hold on a node in all, and how much they hold.
+func (s *State) CPURoom(n *model.Node) (room, held model.Room) {
+	set := s.Settings()
+	use, _ := s.NodeUse.Get(n.ID)
+	return RoomOf(&set, n, &use), use.Held
+}
+
+// Closing returns the maintenance of a node that begins first among those that are not over at an instant; false if
+// there is none. Jobs without GPUs start on the node only if they certainly end before. What has GPUs is counted by
+// the ledger.
+func Closing(bookings table.Table[model.BookingID, model.Booking], node model.NodeID, now model.Time) (first model.Booking, closes bool) {
+	for _, b := range bookings.All() {
+		if b.Kind == model.BookMaintenance && b.End > now && (!closes || b.Start < first.Start) && slices.Contains(b.NodeIDs(), node) {
+			first, closes = b, true
+		}
+	}
+	return first, closes
+}
