@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"testing"
 
 	"github.com/berth-gpu/berth/fsm/command"
@@ -86,7 +87,7 @@ func due(d *described, w *httptest.ResponseRecorder, trouble string) bool {
 }
 
 // anyRequests sends n requests to any routes, and then, to each route that has accepted none so far, at
-// most as many more as tries says, until one is accepted.
+// most as many more as tries says, until one is accepted. Each of these follows one that may make what it deletes.
 func anyRequests(t *testing.T, random *rand.Rand, n, tries int, reached map[string]bool) {
 	s := newGuarded(t)
 	s.with(func(c *statetest.Cluster) {
@@ -109,7 +110,11 @@ func anyRequests(t *testing.T, random *rand.Rand, n, tries int, reached map[stri
 	}
 	for i := range v.routes {
 		d := &v.routes[i]
+		maker := slices.IndexFunc(v.routes, func(m described) bool { return d.Method == http.MethodDelete && m.Method == http.MethodPost && m.Path == d.Path })
 		for k := 0; k < tries && !reached[d.Method+" "+d.Path]; k++ {
+			if maker >= 0 {
+				send(k, &v.routes[maker])
+			}
 			send(k, d)
 		}
 	}
