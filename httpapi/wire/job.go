@@ -1,6 +1,10 @@
 package wire
 
-import "time"
+import (
+	"time"
+
+	"github.com/berth-gpu/berth/slurm/request"
+)
 
 // Job is a job in a list. For an array it sums up all tasks.
 type Job struct {
@@ -65,6 +69,8 @@ type Job struct {
 	AllocatedGPUs []GPURef `json:"allocated_gpus,omitempty" nullable:"false"`
 	OnNodes       []string `json:"on_nodes,omitempty" nullable:"false" doc:"of a job without GPUs that runs: the nodes whose cores it holds"`
 	Array         *Array   `json:"array,omitempty"`
+
+	Slurm *request.Request `json:"slurm,omitempty" doc:"of a job in Slurm's language: what it asks for beyond the other fields; left out with command_hidden"`
 }
 
 // Stopping describes why and until when the job's attempt is being ended.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/berth-gpu/berth/slurm/hostlist"
+	"github.com/berth-gpu/berth/slurm/request"
 )
 
 // Node is a node of a job.
@@ -29,29 +30,6 @@ type Array struct {
 	Step  int // distance of the tasks' numbers
 }
 
-// Asked holds what was asked for, for variables that exist only then. A zero field was not given.
-type Asked struct {
-	Tasks        int    // --ntasks, or what follows from --ntasks-per-node
-	TasksPerNode int    // --ntasks-per-node
-	TasksPerGPU  int    // --ntasks-per-gpu
-	CPUsPerTask  int    // --cpus-per-task
-	CPUsPerGPU   int    // --cpus-per-gpu
-	GPUs         string // --gpus, as it was written, such as a100:4
-	GPUsPerNode  string // --gpus-per-node
-	GPUsPerTask  string // --gpus-per-task
-	MemPerNode   int64  // --mem, in MiB
-	MemPerCPU    int64  // --mem-per-cpu
-	MemPerGPU    int64  // --mem-per-gpu
-	Constraint   string // --constraint
-	Dependency   string // --dependency
-	Reservation  string // --reservation
-	Licenses     string // --licenses
-	Distribution string // --distribution: block, cyclic or plane
-	Plane        int    // of --distribution=plane=N
-	Export       string // --export, as it was written
-	Overcommit   bool   // --overcommit
-}
-
 // Job describes a running job.
 type Job struct {
 	ID           uint64
@@ -68,7 +46,7 @@ type Job struct {
 	SubmitHost   string
 	Nodes        []Node // the first one runs the script
 	Array        Array
-	Asked        Asked
+	Asked        request.Asked
 	GPUsPerTask  int   // GPUs of each task; 0: a task sees all of its node
 	Restarts     int   // how often the job was started again
 	Start        int64 // seconds since 1970; 0: unknown
@@ -158,7 +136,7 @@ func (j *Job) job(v vars) {
 	v.positive("SLURM_JOB_END_TIME", j.End)
 	v.positive("SLURM_RESTART_COUNT", int64(j.Restarts))
 	j.Array.set(v)
-	j.Asked.set(v)
+	asked(v, &j.Asked)
 }
 
 func (a Array) set(v vars) {
@@ -173,7 +151,8 @@ func (a Array) set(v vars) {
 	v.number("SLURM_ARRAY_TASK_STEP", max(a.Step, 1))
 }
 
-func (a Asked) set(v vars) {
+// asked sets what exists only if the submission asked for it.
+func asked(v vars, a *request.Asked) {
 	for name, n := range map[string]int64{ // order-free: into a map
 		"SLURM_NTASKS": int64(a.Tasks), "SLURM_NPROCS": int64(a.Tasks), "SLURM_NTASKS_PER_NODE": int64(a.TasksPerNode),
 		"SLURM_NTASKS_PER_GPU": int64(a.TasksPerGPU), "SLURM_CPUS_PER_TASK": int64(a.CPUsPerTask), "SLURM_CPUS_PER_GPU": int64(a.CPUsPerGPU),

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/berth-gpu/berth/slurm/request"
 )
 
 // twoNodes is a job on two nodes with four tasks and a model of its GPUs.
@@ -16,7 +18,7 @@ func twoNodes() Job {
 			{Name: "node1", Tasks: 2, Cores: 16, GPUs: []int{0, 1, 2, 3}},
 			{Name: "node2", Tasks: 2, Cores: 16, GPUs: []int{4, 5, 6, 7}, Devices: []string{"GPU-a", "GPU-b", "GPU-c", "GPU-d"}},
 		},
-		Asked: Asked{Tasks: 4, TasksPerNode: 2, CPUsPerTask: 8, GPUsPerNode: "a100:4", MemPerNode: 64000},
+		Asked: request.Asked{Tasks: 4, TasksPerNode: 2, CPUsPerTask: 8, GPUsPerNode: "a100:4", MemPerNode: 64000},
 	}
 }
 
@@ -84,7 +86,7 @@ func TestBatchOnlyIfAsked(t *testing.T) {
 	}
 	j.Restarts = 2
 	j.Array = Array{Job: 8, Task: 5, Count: 3, Min: 1, Max: 9, Step: 4}
-	j.Asked = Asked{
+	j.Asked = request.Asked{
 		GPUs: "8", GPUsPerTask: "2", TasksPerGPU: 1, CPUsPerGPU: 6, MemPerCPU: 2000, MemPerGPU: 60000, Constraint: "a100", Dependency: "afterok:3",
 		Reservation: "course", Licenses: "m:1", Distribution: "plane", Plane: 2, Export: "NONE", Overcommit: true,
 	}

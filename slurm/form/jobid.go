@@ -26,6 +26,13 @@ func ParseJob(text string) (JobRef, error) {
 	if ref.Job, err = jobNumber(id); err != nil {
 		return JobRef{}, bad(text, forms)
 	}
+	if ref.Job >= taskBase {
+		job, n := taskOf(ref.Job)
+		if isTask || job == 0 {
+			return JobRef{}, bad(text, forms)
+		}
+		ref.Job, ref.Tasks = job, []int{n}
+	}
 	switch {
 	case !isTask:
 	case task == "*":
@@ -109,4 +116,19 @@ func splitOutside(text string, at byte) []string {
 		}
 	}
 	return append(parts, text[start:])
+}
+
+// taskBase is above all numbers of jobs that a cluster reaches.
+const taskBase = 1_000_000_000_000
+
+// TaskNumber returns the number by which programs know one task of an array, where Slurm gives each task a number of its own
+// (SLURM_JOB_ID, %j): it differs from those of all jobs and of all other tasks. Task 3 of job 12 is 1000012000003. [ParseJob] reads the
+// number as that task.
+func TaskNumber(job uint64, task int) uint64 {
+	return taskBase + job*(MaxIndex+1) + uint64(max(task, 0)) //nolint:gosec // 0 or more
+}
+
+// taskOf returns the job and the task of a number that TaskNumber returned.
+func taskOf(n uint64) (job uint64, task int) {
+	return (n - taskBase) / (MaxIndex + 1), int((n - taskBase) % (MaxIndex + 1)) //nolint:gosec // below MaxIndex
 }

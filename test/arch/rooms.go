@@ -48,7 +48,9 @@ func slurmFloor() []Room {
 		{Path: "slurm/form", Level: 1, Bare: true},
 		{Path: "slurm/filename", Level: 0, Bare: true},
 		{Path: "slurm/format", Level: 0, Bare: true},
-		{Path: "slurm/environ", Level: 1, Bare: true, May: []string{"slurm/hostlist"}},
+		{Path: "slurm/request", Level: 0, Bare: true},
+		{Path: "slurm/environ", Level: 1, Bare: true, May: []string{"slurm/hostlist", "slurm/request"}},
+		{Path: "slurm/jobfile", Level: 2, Bare: true, May: []string{"slurm/environ", "slurm/request"}},
 		{Path: "slurm/sbatch", Level: 2, Bare: true, May: []string{"slurm/hostlist", "slurm/form", "slurm/nearest"}},
 	}
 }
@@ -125,7 +127,7 @@ func clusterFloor() []Room {
 
 func apiFloor() []Room {
 	return []Room{
-		{Path: "httpapi/wire", Level: 2, Bare: true},
+		{Path: "httpapi/wire", Level: 2, Bare: true, May: []string{"slurm/request"}},
 		{Path: "httpapi/endpoint", Level: 2, May: []string{"fsm/model"}},
 		{Path: "httpapi/memberwire", Level: 2, Bare: true},
 		{Path: "httpapi/agentwire", Level: 2, May: []string{"fsm/model"}},

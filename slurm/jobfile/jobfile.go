@@ -1,0 +1,71 @@
+// Package jobfile is the file by which the programs inside a job in Slurm's language know the job: the launcher of the batch
+// script, the servers of steps on all nodes, and srun. The node's agent writes it into the folder of each rank, for the job's
+// account only; BERTH_SLURM names it.
+package jobfile
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"github.com/berth-gpu/berth/slurm/environ"
+	"github.com/berth-gpu/berth/slurm/request"
+)
+
+// Variable is the environment variable that names the file.
+const Variable = "BERTH_SLURM"
+
+// File describes a job to the programs of one of its ranks.
+type File struct {
+	Job     environ.Job     `json:"job"` // of nodes other than this one the numbers of GPUs are not known: GPUs is empty there
+	Request request.Request `json:"request"`
+
+	Rank   int    `json:"rank"`             // place of this node in Job.Nodes; 0 runs the script
+	Ranks  []Rank `json:"ranks"`            // one for each of Job.Nodes
+	Secret string `json:"secret,omitempty"` // of this attempt, by which its ranks recognize each other; a job on one node has none
+
+	Command []string `json:"command"`          // of the script: a program with its arguments
+	WorkDir string   `json:"workdir"`          // that the script starts in; patterns of files are relative to it
+	Folder  string   `json:"folder"`           // of this rank, which goes with the attempt: for sockets and files of the launcher
+	Signal  string   `json:"signal,omitempty"` // the warning ahead of the time limit, such as USR1; empty: none
+	Grace   int64    `json:"grace"`            // milliseconds from the stop signal to the end of all processes
+}
+
+// Rank is where the rank of a node is reached.
+type Rank struct {
+	Address string `json:"address"`
+	Port    uint16 `json:"port"` // that was free when the rank got ready: the one of rank 0 is for the server of steps
+}
+
+// Write makes the file, with access for its owner only. The path must be free.
+func (f *File) Write(path string) error {
+	data, err := json.MarshalIndent(f, "", "  ")
+	if err != nil {
+		return err
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // a path of the agent's
+	if err != nil {
+		return err
+	}
+	if _, err := file.Write(append(data, '\n')); err != nil {
+		_ = file.Close()
+		return err
+	}
+	return file.Close()
+}
+
+// Read reads a file that Write made.
+func Read(path string) (*File, error) {
+	data, err := os.ReadFile(path) //nolint:gosec // a path of the agent's
+	if err != nil {
+		return nil, err
+	}
+	f := &File{}
+	if err := json.Unmarshal(data, f); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if f.Rank < 0 || f.Rank >= len(f.Job.Nodes) || len(f.Ranks) != len(f.Job.Nodes) || len(f.Command) == 0 {
+		return nil, fmt.Errorf("%s describes no rank of a job: rank %d of %d nodes", path, f.Rank, len(f.Job.Nodes))
+	}
+	return f, nil
+}
