@@ -110,7 +110,9 @@ func anyRequests(t *testing.T, random *rand.Rand, n, tries int, reached map[stri
 	}
 	for i := range v.routes {
 		d := &v.routes[i]
-		maker := slices.IndexFunc(v.routes, func(m described) bool { return d.Method == http.MethodDelete && m.Method == http.MethodPost && m.Path == d.Path })
+		maker := slices.IndexFunc(v.routes, func(m described) bool {
+			return d.Method == http.MethodDelete && m.Method == http.MethodPost && m.Path == d.Path
+		})
 		for k := 0; k < tries && !reached[d.Method+" "+d.Path]; k++ {
 			if maker >= 0 {
 				send(k, &v.routes[maker])

@@ -228,7 +228,7 @@ func randomRequest(r *rand.Rand) string {
 	maybe(4, "on_lost", []string{"requeue", "hold", "fail"}[r.IntN(3)])
 	maybe(4, "grace", r.IntN(60))
 	if r.IntN(4) == 0 {
-		b["checkpoint_signal"], b["checkpoint_interval"], b["checkpoint_grace"] = "USR1", "10m", "45s"
+		b["checkpoint_signal"], b["checkpoint_interval"], b["checkpoint_grace"], b["slurm"] = "USR1", "10m", "45s", map[string]any{"tasks": 4}
 	}
 	switch r.IntN(6) {
 	case 0:

@@ -60,7 +60,8 @@ type Spec struct {
 	Begin    Time   `cbor:"35,keyasint,omitempty"` // not to start before; 0: at once
 	Deadline Time   `cbor:"36,keyasint,omitempty"` // to have ended by; 0: none
 
-	Lead bool `cbor:"52,keyasint,omitempty"` // the job ends with rank 0: the other ranks are stopped then, and their exits do not count
+	Slurm string `cbor:"53,keyasint,omitempty"` // what a job in Slurm's language asks for in addition, in JSON; empty: it is none. Only agents and answers use it
+	Lead  bool   `cbor:"52,keyasint,omitempty"` // the job ends with rank 0: the other ranks are stopped then, and their exits do not count
 
 	ScriptSum uint32 `cbor:"51,keyasint,omitempty"` // start of the script's SHA-256; 0: there is no script. Apply sets it
 
@@ -82,6 +83,9 @@ const (
 	MinIdleStop           = time.Minute // at 0 %
 )
 
+// MaxSlurm is the most bytes of Slurm.
+const MaxSlurm = 16 << 10
+
 // Validate returns what is invalid in the spec itself, whatever the cluster is; nil when it is valid.
 func (s *Spec) Validate() error {
 	for _, check := range []func() error{s.validNames, s.validSize, s.validTimes, s.validEnds, s.validDates, s.validPlaces} {
@@ -99,7 +103,7 @@ func (s *Spec) validNames() error {
 		}
 	}
 	if err := cmp.Or(WantName("user", s.User), WantText("name", s.Name, MaxName), WantText("run_id", s.RunID, MaxName),
-		WantText("gpu_model", s.GPUModel, MaxName)); err != nil {
+		WantText("gpu_model", s.GPUModel, MaxName), WantText("slurm", s.Slurm, MaxSlurm)); err != nil {
 		return err
 	}
 	switch {
@@ -214,6 +218,7 @@ func (s *Spec) TextBytes() (n int) {
 	for _, text := range []string{
 		s.Name, s.User, s.Project, s.RunID, s.Command, s.WorkDir, s.GPUModel, s.StopSignal, s.CheckpointSignal, s.RetryOn,
 		s.WarnSignal, s.CheckpointDir, s.Array, s.Sweep, s.Constraint, s.Nodelist, s.Exclude, s.Placement, s.WebhookURL,
+		s.Slurm,
 	} {
 		n += len(text)
 	}

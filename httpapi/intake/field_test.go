@@ -19,6 +19,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
+	"github.com/berth-gpu/berth/slurm/request"
 )
 
 var update = flag.Bool("update", false, "write what is made of the table of fields")
@@ -127,6 +128,7 @@ func full() *wire.Submit {
 		WarnSignal: "USR2", WarnBefore: ptr(5 * time.Minute), IdleStop: ptr(time.Hour), Attached: ptr(time.Minute),
 		MaxRunning: new(int64(2)), Indices: "0-8:2", Begin: "2026-01-31T20:00:00Z", Deadline: "2026-02-01T20:00:00Z",
 		WebhookURL: "https://hooks.example.org/x", Notify: []string{"started", "failed"},
+		Slurm: &request.Request{Partition: "gpu", Tasks: 5, Asked: request.Asked{GPUs: "h100:8"}},
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 // allFields returns the table of all fields: what a job is and needs here, how it runs in fields_run.go.
 func allFields() []Field {
 	return slices.Concat(labelFields(), programFields(), sizeFields(), memoryFields(), nodeFields(),
-		orderFields(), retryFields(), lossFields(), stopFields(), checkpointFields(), limitFields(),
+		orderFields(), retryFields(), lossFields(), stopFields(), checkpointFields(), limitFields(), slurmFields(),
 		arrayFields(), startFields(), notifyFields())
 }
 

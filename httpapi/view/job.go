@@ -11,6 +11,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/wire"
+	"github.com/berth-gpu/berth/slurm/request"
 )
 
 // summedUpTo is how many tasks of an array are added up for a list.
@@ -49,6 +50,9 @@ func (v *View) Job(j *model.Job) wire.Job {
 		out.StartedAt = first.Started.Time()
 		v.addTask(&first, &out)
 		v.addWait(j, &first, &out)
+	}
+	if spec.Slurm != "" {
+		out.Slurm, _ = request.Decode(spec.Slurm) // nil: a newer version wrote what this one cannot read
 	}
 	if why := v.Awaits(j); why != "" {
 		out.Reason = why

@@ -13,7 +13,7 @@ func (v *View) cover(j *model.Job, out *wire.Job) {
 	if !v.hides(j) {
 		return
 	}
-	out.Command, out.CommandHidden = "", true
+	out.Command, out.CommandHidden, out.Slurm = "", true, nil
 	if out.Array != nil {
 		out.Array.Params = nil
 	}

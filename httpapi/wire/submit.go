@@ -1,5 +1,7 @@
 package wire
 
+import "github.com/berth-gpu/berth/slurm/request"
+
 // Submit is the body of POST /queue/submit. Where two names are given for one
 // thing, either may be used; both with different values are refused. What the fields mean and their bounds stand
 // in the table of package intake.
@@ -63,6 +65,8 @@ type Submit struct {
 
 	Indices string   `json:"array_indices,omitempty"`
 	Params  []string `json:"params,omitempty" empty:"never" nullable:"false"`
+
+	Slurm *request.Request `json:"slurm,omitempty"`
 
 	Dependencies []string `json:"dependencies,omitempty" nullable:"false"`
 	Begin        string   `json:"begin,omitempty"`

@@ -5,9 +5,7 @@ package request
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"unicode/utf8"
 )
@@ -63,6 +61,14 @@ type Asked struct {
 	Overcommit   bool   `json:"overcommit,omitempty" doc:"--overcommit"`
 }
 
+// UnmarshalJSON reads a request, in which no name may be unknown.
+func (r *Request) UnmarshalJSON(data []byte) error {
+	type plain Request // without this method
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	return dec.Decode((*plain)(r))
+}
+
 // Counts returns the tasks of each of so many nodes: as even as can be, the first nodes have one more.
 func (r *Request) Counts(nodes int) []int {
 	counts := make([]int, max(nodes, 0))
@@ -96,13 +102,8 @@ func (r *Request) Encode() (string, error) {
 // Decode reads what Encode has written. A field that this version does not know is an error.
 func Decode(text string) (*Request, error) {
 	r := &Request{}
-	dec := json.NewDecoder(bytes.NewReader([]byte(text)))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(r); err != nil {
+	if err := json.Unmarshal([]byte(text), r); err != nil {
 		return nil, err
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("there is text after the request")
 	}
 	return r, r.Validate()
 }

@@ -139,7 +139,7 @@ func drawSubmit(g *gen) command.Body {
 		b.Spec.IdleStop = time.Duration(g.roll(2)) * time.Hour
 	}
 	if b.Spec.GPUs%2 == 0 && g.roll(3) == 0 {
-		b.Spec.Nodes, b.Spec.Lead = 2, g.roll(2) == 0
+		b.Spec.Nodes, b.Spec.Lead, b.Spec.Slurm = 2, g.roll(2) == 0, pick(g, "", `{"tasks":4}`)
 	}
 	if g.roll(12) == 0 {
 		b.Spec.GPUModel, b.Spec.GPUMemoryMB = "H200", 100_000
