@@ -2,11 +2,14 @@ package main
 
 import (
 	"cmp"
+	"os"
+	"os/exec"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
+	"github.com/berth-gpu/berth/cmd/internal/cli/daemon"
 	"github.com/berth-gpu/berth/cmd/internal/config"
 	"github.com/berth-gpu/berth/node/runner/isolate"
 	"github.com/berth-gpu/berth/node/runner/process"
@@ -54,6 +57,29 @@ func (h *holding) ranks() {
 	}
 }
 
+// clientProgram returns the path of the program berth: next to this one, in the folder for programs of users, or in PATH. Empty: it
+// is not installed.
+func clientProgram() string {
+	var list []string
+	if self, err := os.Executable(); err == nil {
+		dir := filepath.Dir(self)
+		list = append(list, filepath.Join(dir, daemon.Name), filepath.Join(dir, "..", "..", "bin", daemon.Name))
+	}
+	if path, err := exec.LookPath(daemon.Name); err == nil {
+		list = append(list, path)
+	}
+	for _, path := range list {
+		path, err := filepath.EvalSymlinks(path)
+		if err != nil || !filepath.IsAbs(path) {
+			continue
+		}
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return path
+		}
+	}
+	return ""
+}
+
 // rankRules returns the rules of an agent with the given data folder and run folder.
 func rankRules(r *config.Ranks, data, run string) process.Rules {
 	u := &r.Users
@@ -61,5 +87,6 @@ func rankRules(r *config.Ranks, data, run string) process.Rules {
 		PIDs: r.PIDs, Scratch: process.Scratch(r.Scratch), Checkpoints: cmp.Or(r.Checkpoints, filepath.Join(data, "checkpoints")),
 		Hooks:   process.Hooks{Prolog: r.Prolog, Epilog: r.Epilog, Limit: r.HookLimit},
 		Isolate: isolate.Rules{On: u.On, Map: u.Accounts, Only: u.Mapped, Root: u.Root, Umask: &u.Umask, MaxOpen: u.MaxOpen, Hide: []string{data, run}},
+		Client:  clientProgram(),
 	}
 }

@@ -28,8 +28,7 @@ type Field struct {
 // Flag is an option of the command line, and of the #BERTH lines of a script.
 type Flag struct {
 	Name, Short, Help string
-	Usual             string   // value without the option
-	Slurm             []string // options of #SBATCH lines that set it
+	Usual             string // value without the option
 
 	Form FlagForm
 	// Set copies the value into a request; nil: the command does, since the value needs the user's environment,

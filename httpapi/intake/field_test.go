@@ -49,10 +49,10 @@ func TestGeneratedTableIsFresh(t *testing.T) {
 // reference returns the table of fields for the documentation.
 func reference() string {
 	var b strings.Builder
-	b.WriteString("| field | form | allowed | option | `#SBATCH` | meaning |\n|---|---|---|---|---|---|\n")
+	b.WriteString("| field | form | allowed | option | meaning |\n|---|---|---|---|---|\n")
 	quote := func(s string) string { return "`" + s + "`" }
 	for _, f := range Fields() {
-		names, options, slurm := []string{quote(f.Name)}, []string{}, []string{}
+		names, options := []string{quote(f.Name)}, []string{}
 		for _, other := range f.Aliases {
 			names = append(names, quote(other))
 		}
@@ -61,16 +61,9 @@ func reference() string {
 				options = append(options, quote("-"+o.Short))
 			}
 			options = append(options, quote("--"+o.Name))
-			for _, name := range o.Slurm {
-				dashes := "--"
-				if len(name) == 1 {
-					dashes = "-"
-				}
-				slurm = append(slurm, quote(dashes+name))
-			}
 		}
 		cells := []string{
-			strings.Join(names, ", "), f.Kind, f.Bounds, strings.Join(options, ", "), strings.Join(slurm, ", "), strings.ReplaceAll(f.Doc, "|", `\|`),
+			strings.Join(names, ", "), f.Kind, f.Bounds, strings.Join(options, ", "), strings.ReplaceAll(f.Doc, "|", `\|`),
 		}
 		b.WriteString("| " + strings.Join(cells, " | ") + " |\n")
 	}
@@ -95,9 +88,6 @@ func TestTheTableIsComplete(t *testing.T) {
 		for _, o := range f.Flags {
 			if options = append(options, "--"+o.Name); o.Short != "" {
 				options = append(options, "-"+o.Short)
-			}
-			for _, name := range o.Slurm {
-				options = append(options, "#SBATCH "+name)
 			}
 			if o.Help == "" {
 				t.Errorf("--%s has no help", o.Name)

@@ -23,7 +23,7 @@ func labelFields() []Field {
 		}, model.MaxName, func(r *wire.Submit) *string { return &r.RunID }, func(s *model.Spec) *string { return &s.RunID }),
 		text(Field{
 			Name: "name", Doc: "of the job, for lists",
-			Flags: []Flag{{Name: "name", Short: "J", Help: "the job's `name`", Slurm: []string{"J", "job-name"}}},
+			Flags: []Flag{{Name: "name", Short: "J", Help: "the job's `name`"}},
 		}, model.MaxName, func(r *wire.Submit) *string { return &r.Name }, func(s *model.Spec) *string { return &s.Name }),
 		text(Field{
 			Name: "user", Doc: "the job's user",
@@ -31,7 +31,7 @@ func labelFields() []Field {
 		}, model.MaxName, func(r *wire.Submit) *string { return &r.User }, func(s *model.Spec) *string { return &s.User }),
 		text(Field{
 			Name: "project", Doc: "the project that it belongs to",
-			Flags: []Flag{{Name: "project", Short: "A", Help: "the `project` that it belongs to", Slurm: []string{"A", "account"}}},
+			Flags: []Flag{{Name: "project", Short: "A", Help: "the `project` that it belongs to"}},
 		}, model.MaxName, func(r *wire.Submit) *string { return &r.Project }, func(s *model.Spec) *string { return &s.Project }),
 	}
 }
@@ -58,7 +58,6 @@ func programFields() []Field {
 			Name: "workdir", Doc: "absolute path on the node; by default the attempt's own folder",
 			Flags: []Flag{{
 				Name: "workdir", Short: "D", Help: "`folder` on the node that it starts in (default: an empty one of its own, not the current one)",
-				Slurm: []string{"D", "chdir"},
 			}},
 		}, model.MaxPath, func(r *wire.Submit) *string { return &r.WorkDir }, func(s *model.Spec) *string { return &s.WorkDir }),
 	}
@@ -71,16 +70,16 @@ func sizeFields() []Field {
 			Name: "gpu_count", Doc: "GPUs in all; 1 by default. 0: a job without GPUs, which holds cpus and host_memory_gb on each of its nodes",
 			Flags: []Flag{{
 				Name: "gpus", Short: "g", Help: "GPUs in all, or `[model:]N` such as h100:4, or a100|h100:N for one of several models; 0: none, see -c and --mem",
-				Usual: "1", Slurm: []string{"G", "gpus"},
+				Usual: "1",
 			}},
 		}, 0, model.MaxGPUs, 1, func(r *wire.Submit) **int64 { return &r.GPUs }, func(s *model.Spec) *uint32 { return &s.GPUs }),
 		count(Field{
 			Name: "nodes", Doc: "number of nodes, with equal numbers of GPUs; of a job without GPUs 1 by default",
-			Flags: []Flag{{Name: "nodes", Short: "N", Help: "spread over exactly `N` nodes", Slurm: []string{"N", "nodes"}}},
+			Flags: []Flag{{Name: "nodes", Short: "N", Help: "spread over exactly `N` nodes"}},
 		}, 1, model.MaxRanks, 0, func(r *wire.Submit) **int64 { return &r.Nodes }, func(s *model.Spec) *uint32 { return &s.Nodes }),
 		number(Field{
 			Name: "gpus_per_node", Doc: "GPUs on each node, in place of gpu_count or of nodes",
-			Flags: []Flag{{Name: "gpus-per-node", Help: "GPUs on each node, with --nodes", Slurm: []string{"gpus-per-node"}}},
+			Flags: []Flag{{Name: "gpus-per-node", Help: "GPUs on each node, with --nodes"}},
 		}, 1, model.MaxDevices, func(r *wire.Submit) **int64 { return &r.GPUsPerNode }),
 		count(Field{
 			Name: "min_gpus", Doc: "it takes fewer GPUs if not all are available, but at least this many; with nodes, whole nodes fewer",
@@ -88,7 +87,7 @@ func sizeFields() []Field {
 		}, 1, model.MaxGPUs, 0, func(r *wire.Submit) **int64 { return &r.MinGPUs }, func(s *model.Spec) *uint32 { return &s.MinGPUs }),
 		count(Field{
 			Name: "cpus", Doc: "limit of CPU cores on each node; a job without GPUs holds them, and 1 by default",
-			Flags: []Flag{{Name: "cpus", Short: "c", Help: "limit of CPU `cores` on each node, which a job without GPUs (-g 0) holds", Slurm: []string{"c", "cpus-per-task"}}},
+			Flags: []Flag{{Name: "cpus", Short: "c", Help: "limit of CPU `cores` on each node, which a job without GPUs (-g 0) holds"}},
 		}, 1, model.MaxCPUs, 0, func(r *wire.Submit) **int64 { return &r.CPUs }, func(s *model.Spec) *uint32 { return &s.CPUs }),
 	}
 	list = append(list, onOff(Field{
@@ -105,7 +104,7 @@ func sizeFields() []Field {
 func memoryFields() []Field {
 	main := gigabytes(Field{
 		Name: "host_memory_gb", Doc: "limit of main memory on each node; a job without GPUs holds it, and by default memory_per_cpu of the cluster for each core",
-		Flags: []Flag{{Name: "mem", Help: "limit of main memory on each node, in `GB`, which a job without GPUs (-g 0) holds", Slurm: []string{"mem"}}},
+		Flags: []Flag{{Name: "mem", Help: "limit of main memory on each node, in `GB`, which a job without GPUs (-g 0) holds"}},
 	}, func(r *wire.Submit) **float64 { return &r.HostMemory }, nil, func(s *model.Spec) *uint32 { return &s.MemoryMB })
 	main.usual = usualMemory
 	return []Field{
@@ -127,7 +126,6 @@ func nodeFields() []Field {
 		Name: "constraint", Doc: "of its nodes' labels: zone=a, zone!=a, ssd or !spot, joined by commas",
 		Flags: []Flag{{
 			Name: "constraint", Short: "C", Help: "only on nodes with these `labels`: zone=a, zone!=a, ssd or !spot, joined by commas",
-			Slurm: []string{"C", "constraint"},
 		}},
 	}, 0, func(r *wire.Submit) *string { return &r.Constraint }, func(s *model.Spec) *string { return &s.Constraint })
 	strategy := text(Field{
@@ -140,11 +138,11 @@ func nodeFields() []Field {
 		gpu, labels.setBy(FormText, setConstraint),
 		hosts(Field{
 			Name: "nodelist", Doc: "on these nodes only; gpu[01-04] stands for four",
-			Flags: []Flag{{Name: "nodelist", Short: "w", Help: "only on these `nodes`: n1,n2 or n[1-4]", Slurm: []string{"w", "nodelist"}}},
+			Flags: []Flag{{Name: "nodelist", Short: "w", Help: "only on these `nodes`: n1,n2 or n[1-4]"}},
 		}, func(r *wire.Submit) *[]string { return &r.Nodelist }, func(s *model.Spec) *string { return &s.Nodelist }),
 		hosts(Field{
 			Name: "exclude", Doc: "not on these nodes",
-			Flags: []Flag{{Name: "exclude", Short: "x", Help: "not on these `nodes`", Slurm: []string{"x", "exclude"}}},
+			Flags: []Flag{{Name: "exclude", Short: "x", Help: "not on these `nodes`"}},
 		}, func(r *wire.Submit) *[]string { return &r.Exclude }, func(s *model.Spec) *string { return &s.Exclude }),
 		strategy,
 	}

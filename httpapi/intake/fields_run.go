@@ -19,7 +19,7 @@ func orderFields() []Field {
 		first.setBy(FormText, setPriority),
 		duration(Field{
 			Name: "time_limit", Aliases: []string{"time_limit_seconds"}, Doc: "run time after which the job is stopped",
-			Flags: []Flag{{Name: "time", Short: "t", Help: "run `time` after which the job is stopped: 90s, 2h30m, 1-00:00:00", Slurm: []string{"t", "time"}}},
+			Flags: []Flag{{Name: "time", Short: "t", Help: "run `time` after which the job is stopped: 90s, 2h30m, 1-00:00:00"}},
 		}, times{
 			most: model.MaxDuration, seconds: func(r *wire.Submit) **float64 { return &r.TimeLimitS },
 			zero: "must be longer than 0, or be left out for no limit",
@@ -59,7 +59,7 @@ func retryFields() []Field {
 		}, func(r *wire.Submit) **bool { return &r.Preemptible }, func(s *model.Spec) *bool { return &s.Preemptible }),
 		onOff(Field{
 			Name: "hold", Doc: "wait for a release before the first start",
-			Flags: []Flag{{Name: "hold", Help: "wait for a release", Slurm: []string{"H", "hold"}}},
+			Flags: []Flag{{Name: "hold", Help: "wait for a release"}},
 		}, func(r *wire.Submit) **bool { return &r.Hold }, func(s *model.Spec) *bool { return &s.Held }),
 	}
 }
@@ -163,7 +163,7 @@ func arrayFields() []Field {
 			Name: "array_indices", Doc: "the tasks' numbers, in place of array_size: 0-99:10 or 3,7,9-12", Kind: "text", Bounds: atMost(model.MaxIndices),
 			write: writeIndices,
 			Flags: []Flag{{
-				Name: "array", Short: "a", Help: "an array of tasks: `0-99`, 0-99:10, 3,7,9-12; 0-99%8 for at most 8 at once", Slurm: []string{"a", "array"},
+				Name: "array", Short: "a", Help: "an array of tasks: `0-99`, 0-99:10, 3,7,9-12; 0-99%8 for at most 8 at once",
 			}},
 		}.setBy(FormText, setArray),
 	}
@@ -180,17 +180,17 @@ func startFields() []Field {
 				{Name: "afterany", Help: "start after these `jobs` have ended, with any result", Form: FormList},
 				{Name: "afternotok", Help: "start after these `jobs` have failed or been canceled", Form: FormList},
 				{
-					Name: "dependency", Help: "dependencies in Slurm's `form`, such as afterok:12:13,afterany:14", Slurm: []string{"d", "dependency"},
+					Name: "dependency", Help: "dependencies in Slurm's `form`, such as afterok:12:13,afterany:14",
 				},
 			},
 		},
 		instantOf(Field{
 			Name: "begin", Doc: "earliest start: an RFC 3339 time, or +2h",
-			Flags: []Flag{{Name: "begin", Help: "earliest start, a `time`: +2h, 20:00, 2026-01-31T20:00", Slurm: []string{"b", "begin"}}},
+			Flags: []Flag{{Name: "begin", Help: "earliest start, a `time`: +2h, 20:00, 2026-01-31T20:00"}},
 		}, func(r *wire.Submit) *string { return &r.Begin }, func(s *model.Spec) *model.Time { return &s.Begin }),
 		instantOf(Field{
 			Name: "deadline", Doc: "the job fails if it has not ended by then: an RFC 3339 time, or +2h",
-			Flags: []Flag{{Name: "deadline", Help: "deadline, a `time`: the job fails if it has not ended by then", Slurm: []string{"deadline"}}},
+			Flags: []Flag{{Name: "deadline", Help: "deadline, a `time`: the job fails if it has not ended by then"}},
 		}, func(r *wire.Submit) *string { return &r.Deadline }, func(s *model.Spec) *model.Time { return &s.Deadline }),
 	}
 }

@@ -149,8 +149,13 @@ func selectsGPUs(name string) bool {
 	return name == "CUDA_VISIBLE_DEVICES" || name == "CUDA_DEVICE_ORDER" || name == "NVIDIA_VISIBLE_DEVICES"
 }
 
-// own reports whether Berth itself sets a variable.
+// own reports whether Berth itself sets a variable, or the variable may hold a secret of Berth's. Those by which commands find the
+// cluster are the user's: a job that submits jobs needs them.
 func own(name string) bool {
+	switch name {
+	case "BERTH_ADDRESS", "BERTH_AUTHORITY", "BERTH_LOGIN":
+		return false
+	}
 	return selectsGPUs(name) || strings.HasPrefix(strings.ToUpper(name), "BERTH_")
 }
 

@@ -22,6 +22,8 @@ type Request struct {
 	SubmitDir  string `json:"submit_dir,omitempty" doc:"folder that it was submitted from"`
 	ScriptName string `json:"script_name,omitempty" doc:"path of the script, as it was given"`
 
+	Array string `json:"array,omitempty" doc:"numbers of the tasks of an array, as written without their bound, such as 1-10:2"`
+
 	Tasks        int `json:"tasks,omitempty" doc:"tasks of all nodes; 0: tasks_per_node on each"`
 	TasksPerNode int `json:"tasks_per_node" doc:"the most tasks on one node"`
 	CPUsPerTask  int `json:"cpus_per_task,omitempty" doc:"cores of each task"`
@@ -123,7 +125,7 @@ func (r *Request) Validate() error {
 		}
 	}
 	for name, text := range map[string]string{ // order-free: any of several faults will do
-		"partition": r.Partition, "qos": r.QOS, "comment": r.Comment, "submit_host": r.SubmitHost, "submit_dir": r.SubmitDir,
+		"partition": r.Partition, "qos": r.QOS, "comment": r.Comment, "array": r.Array, "submit_host": r.SubmitHost, "submit_dir": r.SubmitDir,
 		"script_name": r.ScriptName, "stdout": r.Stdout, "stderr": r.Stderr, "stdin": r.Stdin,
 		"asked.gpus": r.Asked.GPUs, "asked.gpus_per_node": r.Asked.GPUsPerNode, "asked.gpus_per_task": r.Asked.GPUsPerTask,
 		"asked.constraint": r.Asked.Constraint, "asked.dependency": r.Asked.Dependency, "asked.reservation": r.Asked.Reservation,

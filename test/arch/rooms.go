@@ -182,7 +182,7 @@ func nodeFloor() []Room {
 		{Path: "node/gpu", Level: 16, May: []string{"fsm/model", "fsm/smallfile", "node/gpu/judge"}},
 		{Path: "node/runner/cgroup", Level: 12},
 		{Path: "node/runner/isolate", Level: 12},
-		{Path: "node/runner", Level: 16, May: []string{"fsm/model", "fsm/smallfile", "node/disk"}},
+		{Path: "node/runner", Level: 16, May: []string{"fsm/model", "fsm/smallfile", "node/disk", "slurm/environ", "slurm/form", "slurm/jobfile", "slurm/request"}},
 		{Path: "node/runner/devices", Level: 16, May: []string{"node/runner/isolate"}},
 		{Path: "node/journal", Level: 16, May: []string{"fsm/model", "fsm/smallfile", "fsm/private", "node/disk"}},
 		{Path: "node/nodeapi", Level: 16, May: []string{"fsm/model", "httpapi/wire", "httpapi/endpoint"}},
@@ -190,6 +190,7 @@ func nodeFloor() []Room {
 		{Path: "node/gpu/simgpu", Level: 17, May: []string{"fsm/model", "fsm/smallfile", "node/gpu", "node/gpu/judge", "node/internal/proc"}},
 		{Path: "node/runner/process", Level: 17, May: []string{
 			"fsm/model", "fsm/smallfile", "fsm/private", "node/disk", "node/runner", "node/runner/cgroup", "node/runner/isolate", "node/fence", "node/internal/proc",
+			"slurm/jobfile",
 		}},
 		{Path: "node", Level: 17, May: []string{
 			"fsm/model", "fsm/smallfile", "fsm/private", "httpapi/wire", "httpapi/agentwire", "httpapi/client", "cluster/gossip",

@@ -3,6 +3,7 @@ package process
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -32,6 +33,9 @@ func (g *begin) environment() []string {
 	}
 	env = append(env, g.shell...)
 	env = append(env, g.variables()...)
+	if g.slurmFile != "" {
+		env = append(env, g.slurmVariables(env)...)
+	}
 	env = append(env, runner.Variables(string(g.record.Job.Env))...)
 	return append(env, runner.NonceVariable+"="+g.record.Nonce)
 }
@@ -45,7 +49,11 @@ func (g *begin) variables() []string {
 	env := append(identity(g.record), assign("BERTH_FOLDER", g.ownFolder())...)
 	env = append(env, array(&g.record.Job.Spec, g.record.Rank.Task)...)
 	env = append(env, devices(g.record.GPUs)...)
-	env = append(env, meeting(g.record, g.orders.Gang, g.port)...)
+	meet := meeting(g.record, g.orders.Gang, g.port)
+	if g.slurmFile != "" { // launchers such as torchrun take the others for their own options, which such scripts do not expect
+		meet = slices.DeleteFunc(meet, func(e string) bool { return !strings.HasPrefix(e, "BERTH_") })
+	}
+	env = append(env, meet...)
 	if len(g.orders.Secret) > 0 {
 		env = append(env, assign("BERTH_GANG", g.folder.Book())...)
 	}

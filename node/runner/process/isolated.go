@@ -58,8 +58,11 @@ func (g *begin) plan(dir string, argv []string) (*isolate.Plan, error) {
 		return nil, err
 	}
 	v.Keep = append(v.Keep, g.ownFolder())
-	if len(g.orders.Secret) > 0 {
+	if len(g.orders.Secret) > 0 || g.slurmFile != "" {
 		v.Keep = append(v.Keep, filepath.Dir(g.folder.Book()))
+	}
+	if g.slurmFile != "" {
+		v.Keep = append(v.Keep, filepath.Dir(g.rules.Client))
 	}
 	if g.gear.store != nil && g.gear.store.own {
 		v.Keep = append(v.Keep, g.gear.store.base)

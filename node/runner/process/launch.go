@@ -24,6 +24,8 @@ type begin struct {
 	orders runner.Orders
 	port   uint16
 	shell  []string // the environment of the submission
+
+	slurmFile string // describes the job to its programs; empty: the job is not in Slurm's language
 }
 
 // launch starts the job's first process in a session of its own, and returns its id. The calling thread must
@@ -39,6 +41,9 @@ func (g *begin) launch(pumps [2]*pump) (int, error) {
 	}
 	if err == nil {
 		err = g.share()
+	}
+	if err == nil && g.record.Job.Spec.Slurm != "" {
+		argv, err = g.slurm(argv, dir)
 	}
 	if err != nil {
 		return 0, err

@@ -22,6 +22,7 @@ type Rules struct {
 	Scratch     Scratch
 	Hooks       Hooks
 	Isolate     isolate.Rules
+	Client      string // absolute path of the program berth, which starts jobs in Slurm's language; empty: it is not installed
 }
 
 // prepare makes what ranks need under these rules, and returns why they cannot run here; nil: they can.

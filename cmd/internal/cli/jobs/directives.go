@@ -17,16 +17,13 @@ func changedFlags(cmd *cobra.Command) map[string]bool {
 	return given
 }
 
-// applyDirectives sets flags from the #BERTH and #SBATCH lines at the head of a script, except
-// those that the command line has set. Options of #SBATCH without a counterpart are reported and
-// ignored.
+// applyDirectives sets flags from the #BERTH lines at the head of a script, except those that the command line has set. #SBATCH
+// lines of such a script are for another system.
 func applyDirectives(cmd *cobra.Command, script string, given map[string]bool) error {
 	for number, line := range headLines(script) {
 		var err error
 		if rest, ours := directive(line, "#BERTH"); ours {
 			err = applyBerth(cmd, rest, given)
-		} else if rest, theirs := directive(line, "#SBATCH"); theirs {
-			err = applySbatch(cmd, rest, given)
 		}
 		if err != nil {
 			return cli.Usage("line %d of the script: %w", number+1, err)
@@ -93,36 +90,6 @@ func applyBerth(cmd *cobra.Command, words []string, given map[string]bool) error
 			return fmt.Errorf("there is no option %q; see berth submit --help", o[0])
 		}
 		if err := setFlag(cmd, f, o[1], given); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func applySbatch(cmd *cobra.Command, words []string, given map[string]bool) error {
-	list, err := scriptOptions(words)
-	if err != nil {
-		return err
-	}
-	names := slurmNames()
-	for _, o := range list {
-		name, value := o[0], o[1]
-		if name == "gres" {
-			kind, found := strings.CutPrefix(value, "gpu:")
-			if !found {
-				continue
-			}
-			name, value = "gpus-per-node", kind[strings.LastIndex(kind, ":")+1:]
-		}
-		ours, known := names[name]
-		if !known {
-			cmd.PrintErrf("berth: #SBATCH option %s has no counterpart in Berth and is ignored\n", o[0])
-			continue
-		}
-		if ours == "mem" {
-			value = strings.TrimSuffix(value, "G")
-		}
-		if err := setFlag(cmd, cmd.Flags().Lookup(ours), value, given); err != nil {
 			return err
 		}
 	}

@@ -36,12 +36,12 @@ func (o options) bind(cmd *cobra.Command) {
 	}
 }
 
-// fill copies the options that were given, and those with a usual value, into a submission, in the order of the
+// fill copies the options that were given, and if usual those with a usual value, into a submission, in the order of the
 // table.
-func (o options) fill(cmd *cobra.Command, r *wire.Submit) error {
+func (o options) fill(cmd *cobra.Command, r *wire.Submit, usual bool) error {
 	for _, field := range intake.Fields() {
 		for _, f := range field.Flags {
-			if f.Set == nil || f.Usual == "" && !cmd.Flags().Changed(f.Name) {
+			if f.Set == nil || (f.Usual == "" || !usual) && !cmd.Flags().Changed(f.Name) {
 				continue
 			}
 			if err := f.Set(r, o[f.Name]); err != nil {
@@ -50,17 +50,4 @@ func (o options) fill(cmd *cobra.Command, r *wire.Submit) error {
 		}
 	}
 	return nil
-}
-
-// slurmNames maps options of Slurm's sbatch to options of the table.
-func slurmNames() map[string]string {
-	names := map[string]string{}
-	for _, field := range intake.Fields() {
-		for _, f := range field.Flags {
-			for _, name := range f.Slurm {
-				names[name] = f.Name
-			}
-		}
-	}
-	return names
 }

@@ -36,6 +36,9 @@ func (s *submission) program(cmd *cobra.Command, args []string, r *wire.Submit) 
 	if err != nil {
 		return err
 	}
+	if inSlurm(script) {
+		return s.slurmProgram(cmd, args, script, r)
+	}
 	given := changedFlags(cmd)
 	if err := applyDirectives(cmd, script, given); err != nil {
 		return err
@@ -94,7 +97,10 @@ func lacks(path string) bool {
 // fillShell copies those variables of this shell into a submission that --export names.
 func (s *submission) fillShell(r *wire.Submit, warnings io.Writer) error {
 	value := s.options["export"].Text
-	if value == "" || value == "NONE" {
+	if value == "" {
+		return nil
+	}
+	if r.Shell = nil; value == "NONE" {
 		return nil
 	}
 	r.Shell = map[string]string{}

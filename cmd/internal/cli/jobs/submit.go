@@ -25,8 +25,9 @@ const submitLong = `Submit a job: a script, or a command after --.
   berth submit -g 1 --after @ evaluate.sh
   generate | berth submit -g 1 -
 
-Lines of a script that begin with #BERTH or #SBATCH are options, as on the command
-line, which wins over them. The script itself is part of the submission.
+Lines of a script that begin with #BERTH are options, as on the command line, which
+wins over them. A script with #SBATCH lines in place of them is run as by Slurm's sbatch:
+see docs/slurm.md. The script itself is part of the submission.
 
 A job starts on its node in an empty folder of its own, not in the one that it was
 submitted from. With -D "$PWD" it starts in the latter, if the nodes have that folder.`
@@ -38,6 +39,7 @@ type submission struct {
 
 	key   string
 	after aftermath
+	slurm bool // the script is in Slurm's language: options have no usual values
 }
 
 // aftermath holds the flags for what submit does once the job is queued.
@@ -181,7 +183,7 @@ func (s *submission) request(cmd *cobra.Command, args []string) (*wire.Submit, e
 	if err := s.program(cmd, args, r); err != nil {
 		return nil, err
 	}
-	if err := s.fill(cmd, r); err != nil {
+	if err := s.fill(cmd, r, !s.slurm); err != nil {
 		return nil, err
 	}
 	if r.User == "" && !cli.HasToken() { // a token identifies its user

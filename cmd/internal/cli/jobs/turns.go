@@ -20,11 +20,15 @@ func (o options) fillTurns(ctx context.Context, api *client.Client, identified b
 	}
 	user := r.User
 	now := time.Now()
-	if r.Begin, err = cli.Moment("--begin", o["begin"].Text, now); err != nil {
-		return err
-	}
-	if r.Deadline, err = cli.Moment("--deadline", o["deadline"].Text, now); err != nil {
-		return err
+	for _, v := range []struct {
+		name string
+		to   *string
+	}{{"begin", &r.Begin}, {"deadline", &r.Deadline}} {
+		if text := o[v.name].Text; text != "" { // else what the script says holds
+			if *v.to, err = cli.Moment("--"+v.name, text, now); err != nil {
+				return err
+			}
+		}
 	}
 	list, err := o.awaited()
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 func TestSubmitPlacing(t *testing.T) {
 	f := newFakeAPI(t)
 	script := filepath.Join(t.TempDir(), "train.sh")
-	text := "#!/bin/sh\n#SBATCH -C zone=a&ssd -w gpu[01-02]\n#BERTH --exclude=gpu03 --gpus A100|H100:2\ntrue\n"
+	text := "#!/bin/sh\n#SBATCH -C other --gres=gpu:1\n#BERTH --exclude=gpu03 --gpus A100|H100:2 -C zone=a&ssd -w gpu[01-02]\ntrue\n"
 	if err := os.WriteFile(script, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

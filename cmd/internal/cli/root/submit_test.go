@@ -66,8 +66,7 @@ func (f *fakeAPI) berth(t *testing.T, args ...string) (code int, out, errs strin
 func TestSubmitTurns(t *testing.T) {
 	f := newFakeAPI(t)
 	script := filepath.Join(t.TempDir(), "train.sh")
-	err := os.WriteFile(script, []byte("#!/bin/sh\n#SBATCH -d afterok:12:13\n#SBATCH --begin=now+1hour --array=0-9%2\ntrue\n"), 0o600)
-	if err != nil {
+	if err := os.WriteFile(script, []byte("#!/bin/sh\n#BERTH --dependency afterok:12:13\n#BERTH --begin=now+1hour --array=0-9%2\ntrue\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, v := range []struct {

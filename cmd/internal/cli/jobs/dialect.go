@@ -1,0 +1,146 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-gpu/berth/cmd/internal/cli"
+	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/submit"
+	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/wire"
+	"github.com/berth-gpu/berth/slurm/sbatch"
+)
+
+// inSlurm reports whether a script is in Slurm's language: it has lines of #SBATCH and none of #BERTH.
+func inSlurm(script string) bool {
+	found := false
+	for _, line := range headLines(script) {
+		if _, ours := directive(line, "#BERTH"); ours {
+			return false
+		}
+		found = found || strings.HasPrefix(line, "#SBATCH")
+	}
+	return found
+}
+
+// slurmJob is a job in Slurm's language that becomes a submission.
+type slurmJob struct {
+	command sbatch.Command
+	script  []byte
+	dial    func() (*client.Client, error) // for what has to be looked up in the cluster
+	say     io.Writer                      // for notes, each on a line of its own after the prefix
+	prefix  string
+	quiet   bool // without notes
+}
+
+// request returns the submission, and prints its notes.
+func (s *slurmJob) request(ctx context.Context) (*wire.Submit, *sbatch.Options, error) {
+	j, err := sbatch.Parse(sbatch.Input{Command: s.command, Script: s.script, Env: os.LookupEnv, Now: time.Now()})
+	if err != nil {
+		return nil, nil, err
+	}
+	folder, err := os.Getwd()
+	if err != nil {
+		return nil, nil, fmt.Errorf("the current folder cannot be determined: %w", err)
+	}
+	host, _ := os.Hostname() // empty if unknown
+	shell := map[string]string{}
+	left := shellVariables(shell)
+	r, notes, err := submit.Request(&j, &submit.Place{
+		Folder: folder, Host: host, Script: s.command.Script, Env: shell, Read: os.ReadFile,
+		GPUsOfNode: func() (int, error) { return s.gpusOfNode(ctx) },
+		Namesakes:  func(name string) ([]uint64, error) { return s.namesakes(ctx, name) },
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(left) > 0 && len(r.Shell) > 0 {
+		notes = append(notes, "the job does not get "+strings.Join(left, ", ")+": only names of letters, digits and _, and values in UTF-8, can be passed on")
+	}
+	for _, text := range notes {
+		if !s.quiet {
+			fmt.Fprintf(s.say, "%s%s\n", s.prefix, text)
+		}
+	}
+	return r, &j.Options, nil
+}
+
+// gpusOfNode returns how many GPUs most nodes of the cluster have.
+func (s *slurmJob) gpusOfNode(ctx context.Context) (int, error) {
+	api, err := s.dial()
+	if err != nil {
+		return 0, err
+	}
+	nodes, err := api.Nodes(ctx)
+	if err != nil {
+		return 0, err
+	}
+	count := map[int]int{}
+	most := 0
+	for i := range nodes.Nodes {
+		n := int(nodes.Nodes[i].GPUCount)
+		if n == 0 {
+			continue
+		}
+		if count[n]++; most == 0 || count[n] > count[most] || count[n] == count[most] && n > most {
+			most = n
+		}
+	}
+	return most, nil
+}
+
+// namesakes returns the user's jobs of a name that have not ended.
+func (s *slurmJob) namesakes(ctx context.Context, name string) (ids []uint64, err error) {
+	api, err := s.dial()
+	if err != nil {
+		return nil, err
+	}
+	queue, err := api.Queue(ctx, client.QueueQuery{User: cli.Me(ctx, api)})
+	if err != nil {
+		return nil, err
+	}
+	for _, list := range [][]wire.Job{queue.Running, queue.Queued} {
+		for i := range list {
+			if list[i].Name != name {
+				continue
+			}
+			id, err := strconv.ParseUint(list[i].ID, 10, 64)
+			if err != nil {
+				return nil, fmt.Errorf("the job %q has no number: %w", list[i].ID, err)
+			}
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}
+
+// slurmProgram fills a submission from a script in Slurm's language. Options of the command line come over it.
+func (s *submission) slurmProgram(cmd *cobra.Command, args []string, script string, r *wire.Submit) error {
+	name := args[0]
+	if fromStdin(cmd, args) {
+		name = "" // which sbatch calls the job by
+	}
+	j := &slurmJob{
+		command: sbatch.Command{Script: name, Arguments: args[1:]}, script: []byte(script),
+		dial: s.Dial, say: cmd.ErrOrStderr(), prefix: "Note: ",
+	}
+	request, options, err := j.request(cmd.Context())
+	if err != nil {
+		if _, is := errors.AsType[*sbatch.Error](err); is {
+			return cli.Usage("%s: %w", args[0], err)
+		}
+		return err
+	}
+	*r = *request
+	s.after.wait = s.after.wait || options.Wait
+	s.slurm = true
+	return nil
+}

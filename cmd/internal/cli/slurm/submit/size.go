@@ -1,0 +1,140 @@
+package submit
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/berth-gpu/berth/slurm/form"
+)
+
+// size fills in GPUs, nodes, cores and memory.
+func (t *translation) size() error {
+	l, r := t.layout, t.out
+	if l.AllGPUs {
+		if err := t.allGPUs(); err != nil {
+			return err
+		}
+	}
+	r.GPUs, r.GPUType, r.Lead = new(int64(l.GPUs)), l.Words(), new(true)
+	if !l.NodesOpen {
+		r.Nodes = new(int64(l.NodesMax))
+	}
+	if l.NodesMin < l.NodesMax && !l.NodesOpen {
+		t.nodeRange()
+	}
+	if l.CoresGiven || l.GPUs == 0 {
+		r.CPUs = new(int64(l.CoresPerNode))
+	}
+	if l.MemoryMiB > 0 {
+		r.HostMemory = new(float64(l.MemoryMiB) / mibOfGB)
+	}
+	if l.WholeNodes {
+		t.note("exclusive", "has no effect on other jobs: they may run on the other GPUs and cores of its nodes")
+	}
+	return nil
+}
+
+// mibOfGB is how many MiB of a job's main memory Berth counts as 1 GB.
+const mibOfGB = 1000
+
+// allGPUs asks for as many GPUs as a node of the cluster has. That is known only here: the number is part of the submission.
+func (t *translation) allGPUs() error {
+	n, err := t.at.GPUsOfNode()
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return t.refuse("exclusive", "asks for all GPUs of each node, and no node of the cluster has GPUs now: add --gpus-per-node=N")
+	}
+	l := t.layout
+	if l.NodesOpen {
+		l.NodesOpen, l.NodesMin, l.NodesMax = false, 1, 1
+	}
+	l.GPUsPerNode, l.GPUs, l.AllGPUs = n, n*l.NodesMax, false
+	t.note("exclusive", "asks for %d GPUs of each node, as many as a node of this cluster has", n)
+	return nil
+}
+
+// nodeRange accepts fewer nodes than wanted. A job without GPUs takes the number that is enough.
+func (t *translation) nodeRange() {
+	l, r := t.layout, t.out
+	if l.GPUs > 0 {
+		r.MinGPUs = new(int64(l.NodesMin * l.GPUsPerNode))
+		return
+	}
+	r.Nodes = new(int64(l.NodesMin))
+	t.note("nodes", "a job without GPUs takes the smaller number, %d", l.NodesMin)
+}
+
+// where fills in the nodes.
+func (t *translation) where() error {
+	o := t.options
+	t.out.Exclude = o.Exclude
+	if err := t.nodelist(); err != nil {
+		return err
+	}
+	if !o.HasConstraint {
+		return nil
+	}
+	words, err := o.Constraint.Berth()
+	if err != nil {
+		return t.refuse("constraint", "%v", err)
+	}
+	t.out.Constraint = words
+	return nil
+}
+
+// nodelist fills in the nodes that the job runs on, also from a file.
+func (t *translation) nodelist() error {
+	o := t.options
+	t.out.Nodelist = o.Nodelist
+	if o.NodeFile == "" {
+		return nil
+	}
+	data, err := t.at.Read(o.NodeFile)
+	if err != nil {
+		return t.refuse("nodefile", "the file cannot be read: %v", err)
+	}
+	t.out.Nodelist = append(slices.Clone(o.Nodelist), strings.FieldsFunc(string(data), func(r rune) bool {
+		return r == ' ' || r == '\n' || r == '\t' || r == '\r'
+	})...)
+	return nil
+}
+
+// dependencies fills in the jobs that the job waits for.
+func (t *translation) dependencies() error {
+	d := &t.options.Dependency
+	if d.Any && len(d.Conditions) > 1 {
+		return t.refuse("dependency", "Berth waits for all conditions: one of several (?) is not possible")
+	}
+	for _, c := range d.Conditions {
+		if err := t.condition(&c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *translation) condition(c *form.Condition) error {
+	switch {
+	case c.Kind == form.Singleton:
+		ids, err := t.at.Namesakes(t.out.Name)
+		if err != nil {
+			return err
+		}
+		for _, id := range ids {
+			t.await(form.AfterAny, form.JobRef{Job: id})
+		}
+		return nil
+	case c.Kind != form.AfterOK && c.Kind != form.AfterAny && c.Kind != form.AfterNotOK:
+		return t.refuse("dependency", "Berth does not know the condition %s: use afterok, afterany, afternotok or singleton", c.Kind)
+	case c.Job.Tasks != nil || c.Job.All || c.Job.Step != "":
+		return t.refuse("dependency", "Berth waits for whole jobs: write the number of the job in place of %s", c.Job)
+	}
+	t.await(c.Kind, c.Job)
+	return nil
+}
+
+func (t *translation) await(kind form.DependencyKind, job form.JobRef) {
+	t.out.Dependencies = append(t.out.Dependencies, string(kind)+":"+job.String())
+}
