@@ -81,7 +81,7 @@ func showJob(w io.Writer, d *wire.Detail) error {
 	s.Line("Project", "%s", d.Project)
 	s.Line("Run", "%s", d.RunID)
 	s.Line("Priority", "%s", className(d.Priority))
-	s.Line("GPUs", "%s", wants(&d.Job))
+	s.size(&d.Job)
 	s.Line("Where", "%s", whereOf(&d.Job))
 	s.Line("Placement", "%s", d.Placement)
 	if d.CommandHidden {
@@ -89,6 +89,7 @@ func showJob(w io.Writer, d *wire.Detail) error {
 	}
 	s.Line("Command", "%s", table.Short(d.Command, 200))
 	s.Line("Folder", "%s", d.WorkDir)
+	s.files(&d.Job)
 	s.Line("Places", "%s", cmp.Or(placeOf(d.AllocatedGPUs), strings.Join(d.OnNodes, " ")))
 	if d.TimeLimitSeconds > 0 {
 		s.Line("Time limit", "%s", table.Seconds(d.TimeLimitSeconds))

@@ -151,6 +151,11 @@ func (s *submission) tryOut(cmd *cobra.Command, api *client.Client, request *wir
 		if a := answer.Job.Array; a != nil {
 			fmt.Fprintf(w, "It would have %d tasks: %s.\n", a.Size, cmp.Or(strings.Join(a.Params, " × "), a.Indices))
 		}
+		sheet := &details{}
+		sheet.size(&answer.Job)
+		sheet.Line("Folder", "%s", cmp.Or(request.WorkDir, "an empty one of the job's own"))
+		sheet.files(&answer.Job)
+		fmt.Fprint(w, "\n", sheet.String())
 		if answer.Explanation == nil || len(answer.Explanation.Blockers) == 0 {
 			return nil
 		}

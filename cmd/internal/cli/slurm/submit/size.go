@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/berth-gpu/berth/slurm/form"
+	"github.com/berth-gpu/berth/slurm/hostlist"
 )
 
 // size fills in GPUs, nodes, cores and memory.
@@ -95,9 +96,15 @@ func (t *translation) nodelist() error {
 	if err != nil {
 		return t.refuse("nodefile", "the file cannot be read: %v", err)
 	}
-	t.out.Nodelist = append(slices.Clone(o.Nodelist), strings.FieldsFunc(string(data), func(r rune) bool {
-		return r == ' ' || r == '\n' || r == '\t' || r == '\r'
-	})...)
+	names := slices.Clone(o.Nodelist)
+	for word := range strings.FieldsSeq(string(data)) {
+		list, err := hostlist.Expand(word)
+		if err != nil {
+			return t.refuse("nodefile", "%v", err)
+		}
+		names = append(names, list...)
+	}
+	t.out.Nodelist = names
 	return nil
 }
 
