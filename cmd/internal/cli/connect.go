@@ -27,12 +27,19 @@ type Connection struct {
 	flags      *config.Flags
 	repeated   bool // several answers follow each other, in JSON one a line
 	identified bool // by the token of a login, at a cluster that asks for tokens
-	cmd        *cobra.Command
+	stderr     func() io.Writer
+}
+
+// NewConnection returns the connection of a program that has no options for it: the cluster is that of the environment, of the
+// user's file or of the user's login, and otherwise that of this machine. Warnings go to stderr.
+func NewConnection(stderr io.Writer) *Connection {
+	none := pflag.NewFlagSet("", pflag.ContinueOnError)
+	return &Connection{flags: config.Bind(config.OfClient, none), stderr: func() io.Writer { return stderr }}
 }
 
 // Bind adds the flags of every command that connects to a cluster.
 func (c *Connection) Bind(cmd *cobra.Command) {
-	c.flags, c.cmd = config.Bind(config.OfClient, cmd.Flags()), cmd
+	c.flags, c.stderr = config.Bind(config.OfClient, cmd.Flags()), cmd.ErrOrStderr
 }
 
 // BindReading adds the flags of a command that prints an answer.
@@ -44,7 +51,7 @@ func (c *Connection) BindReading(cmd *cobra.Command) {
 // ConnectionOf returns the connection of a command whose flags are already bound.
 func ConnectionOf(cmd *cobra.Command) (*Connection, error) {
 	own := pflag.NewFlagSet(cmd.Name(), pflag.ContinueOnError)
-	c := &Connection{flags: config.Bind(config.OfClient, own), cmd: cmd}
+	c := &Connection{flags: config.Bind(config.OfClient, own), stderr: cmd.ErrOrStderr}
 	for _, name := range []string{"address", "authority", "login"} {
 		if f := cmd.Flag(name); f != nil && f.Changed {
 			if err := own.Set(f.Name, f.Value.String()); err != nil {
@@ -77,7 +84,7 @@ func (c *Connection) Identified() bool { return c.identified }
 
 // expiring warns that the token in use expires soon.
 func (c *Connection) expiring(at time.Time) {
-	fmt.Fprintf(c.cmd.ErrOrStderr(), "berth: warning: your token expires on %s: ask an admin for another (berth token create)\n", at.Local().Format(time.DateTime))
+	fmt.Fprintf(c.stderr(), "berth: warning: your token expires on %s: ask an admin for another (berth token create)\n", at.Local().Format(time.DateTime))
 }
 
 // target is the cluster that a command talks to.
