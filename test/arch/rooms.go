@@ -216,6 +216,8 @@ func cmdFloor() []Room {
 		{Path: "cmd/internal/cli/sim", Level: 23, Any: true},
 		{Path: "cmd/internal/cli/snapshot", Level: 20, Any: true},
 		{Path: "cmd/internal/cli/daemon", Level: 20, Any: true},
+		{Path: "cmd/internal/cli/slurm/watch", Level: 24, Any: true},
+		{Path: "cmd/internal/cli/slurm", Level: 25, Any: true},
 		{Path: "cmd/internal/cli/root", Level: 26, Any: true},
 		{Path: "cmd/internal/demo", Level: 20, Any: true},
 		{Path: "cmd/internal/bench", Level: 20, Any: true},

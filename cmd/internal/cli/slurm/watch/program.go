@@ -91,8 +91,15 @@ func (p *program) api() (*client.Client, error) {
 // common are the options that every program has.
 func common() []option.Option {
 	return []option.Option{
-		{Name: "help"}, {Name: "usage"}, {Name: "version", Short: 'V'}, {Name: "verbose", Short: 'v'}, {Name: "quiet", Short: 'Q'},
-		{Name: "clusters", Others: []string{"cluster"}, Short: 'M', Takes: option.TakesValue, Form: "NAME"}, {Name: "local"}, {Name: "federation"}, {Name: "noconvert"},
+		{Name: "help"},
+		{Name: "usage"},
+		{Name: "version", Short: 'V'},
+		{Name: "verbose", Short: 'v'},
+		{Name: "quiet", Short: 'Q'},
+		{Name: "clusters", Others: []string{"cluster"}, Short: 'M', Takes: option.TakesValue, Form: "NAME"},
+		{Name: "local"},
+		{Name: "federation"},
+		{Name: "noconvert"},
 	}
 }
 

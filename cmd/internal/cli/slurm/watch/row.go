@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/httpapi/wire"
+	"github.com/berth-gpu/berth/slurm/filename"
 	"github.com/berth-gpu/berth/slurm/form"
 	"github.com/berth-gpu/berth/slurm/format"
 	"github.com/berth-gpu/berth/slurm/request"
@@ -205,7 +206,7 @@ func signalText(n int64) string { return strconv.FormatInt(n, 10) }
 // ended reports whether the job has ended.
 func (r *row) ended() bool { return r.state().Ended() }
 
-// requested returns the list of nodes that a job may be on, in Slurm's form.
+// lists returns names in Slurm's form.
 func lists(names []string) string {
 	if len(names) == 0 {
 		return ""
@@ -279,4 +280,33 @@ func moment(t time.Time, zero string) string {
 		return zero
 	}
 	return t.Local().Format("2006-01-02T15:04:05")
+}
+
+// files returns the paths of a job's output and input.
+func (r *row) files() (stdout, stderr, stdin string) {
+	q := r.slurm()
+	v := filename.Values{Job: r.number, ArrayTask: filename.NoTask, Name: r.name(), User: r.job.User, Step: filename.Batch}
+	usual := "slurm-%j.out"
+	if len(r.tasks) > 0 {
+		usual, v.ArrayJob, v.ArrayTask = "slurm-%A_%a.out", r.number, r.tasks[0]
+		v.Job = form.TaskNumber(r.number, r.tasks[0])
+	}
+	if nodes := r.nodes(); len(nodes) > 0 {
+		v.Node = nodes[0]
+	}
+	whole := func(pattern string) string {
+		name := filename.Expand(pattern, v)
+		if !path.IsAbs(name) {
+			name = path.Join(r.workdir(), name)
+		}
+		return name
+	}
+	stdout = whole(cmp.Or(q.Stdout, usual))
+	if stderr, stdin = stdout, "/dev/null"; q.Stderr != "" {
+		stderr = whole(q.Stderr)
+	}
+	if q.Stdin != "" {
+		stdin = whole(q.Stdin)
+	}
+	return stdout, stderr, stdin
 }

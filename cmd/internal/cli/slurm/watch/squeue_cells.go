@@ -40,11 +40,11 @@ func squeueCells() map[string]func(*row) string {
 		"statecompact": func(r *row) string {
 			return r.state().Compact()
 		},
-		"username":    func(r *row) string { return r.job.User },
-		"userid":      func(r *row) string { return r.account().Uid },
-		"groupid":     func(r *row) string { return r.account().Gid },
-		"groupname":   func(r *row) string { return r.users.group(r.job.User) },
-		"priority":    func(r *row) string { return fmt.Sprintf("%.14f", float64(r.job.Priority)/math.MaxUint32) },
+		"username":  func(r *row) string { return r.job.User },
+		"userid":    func(r *row) string { return r.account().Uid },
+		"groupid":   func(r *row) string { return r.account().Gid },
+		"groupname": func(r *row) string { return r.users.group(r.job.User) },
+		"priority":  func(r *row) string { return fmt.Sprintf("%.14f", float64(r.job.Priority)/math.MaxUint32) },
 		"prioritylong": func(r *row) string {
 			return strconv.FormatInt(r.job.Priority, 10)
 		},
