@@ -10,7 +10,7 @@ import (
 // endsStep is how many parts of histories are read within one transaction.
 const endsStep = 500
 
-// Ended is a part of the history of a job that has ended, without its events, ranks and texts.
+// Ended is a part of the history of a job that has ended, without its events and texts.
 type Ended struct {
 	Key     HistoryKey
 	Outline state.History

@@ -1,5 +1,6 @@
 // Command berth sends requests to a cluster. It is small and starts fast, because it has no code of peers and agents: for the
-// commands that need such code, berth replaces itself with the program berthd.
+// commands that need such code, berth replaces itself with the program berthd. Under the name of one of Slurm's programs, such as
+// squeue, berth is that program.
 package main
 
 import (
@@ -8,4 +9,4 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/cli/root"
 )
 
-func main() { os.Exit(root.Run(os.Args[1:], os.Stdout, os.Stderr)) }
+func main() { os.Exit(root.RunAs(os.Args[0], os.Args[1:], os.Stdout, os.Stderr)) }

@@ -108,16 +108,16 @@ type outline struct {
 	Job      model.Job       `cbor:"1,keyasint"`
 	Tasks    []model.Task    `cbor:"2,keyasint,omitempty"`
 	Attempts []model.Attempt `cbor:"4,keyasint,omitempty"`
+	Ranks    []model.Rank    `cbor:"5,keyasint,omitempty"`
 }
 
-// DecodeOutline is DecodeHistory without events, ranks, dependencies and texts, which are two fifths of its
-// cost.
+// DecodeOutline is DecodeHistory without events, dependencies, texts and the numbers of GPUs.
 func DecodeOutline(data []byte) (History, error) {
 	var o outline
 	if err := digest.Rows.Some.Unmarshal(data, &o); err != nil {
 		return History{}, fmt.Errorf("%w: a job's history: %w", ErrCorrupt, err)
 	}
-	return History{Job: o.Job, Tasks: o.Tasks, Attempts: o.Attempts}, nil
+	return History{Job: o.Job, Tasks: o.Tasks, Attempts: o.Attempts, Ranks: o.Ranks}, nil
 }
 
 // Recall returns a state with nothing but parts of one job's history, for reading the job as it was. Commands

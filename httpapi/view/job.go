@@ -88,6 +88,7 @@ func (v *View) addTask(t *model.Task, out *wire.Job) {
 		a, _ := v.State.Attempts.Get(t.Newest())
 		out.Granted = int64(a.GPUs)
 	}
+	out.Last = v.last(t)
 	if t.State.Live() {
 		if a, _ := v.State.Attempts.Get(t.Newest()); a.Started > t.Started {
 			out.RunsSince = a.Started.Time()
@@ -99,6 +100,20 @@ func (v *View) addTask(t *model.Task, out *wire.Job) {
 			}
 		}
 	}
+}
+
+// last returns the newest attempt of a task that has ended; nil: it was never placed, or has not ended.
+func (v *View) last(t *model.Task) *wire.Last {
+	if !t.State.Terminal() || t.Attempts == 0 {
+		return nil
+	}
+	a, _ := v.State.Attempts.Get(t.Newest())
+	out := &wire.Last{StartedAt: a.Started.Time(), StoppedBy: a.StopBy, Nodes: []string{}}
+	for _, r := range v.State.RanksOf(t.Newest()) {
+		out.Nodes = append(out.Nodes, string(r.Node))
+		out.OutOfMemory = out.OutOfMemory || r.Exit.OOM
+	}
+	return out
 }
 
 // addArray adds how many tasks of an array are in which state.

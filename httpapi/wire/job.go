@@ -69,8 +69,17 @@ type Job struct {
 	AllocatedGPUs []GPURef `json:"allocated_gpus,omitempty" nullable:"false"`
 	OnNodes       []string `json:"on_nodes,omitempty" nullable:"false" doc:"of a job without GPUs that runs: the nodes whose cores it holds"`
 	Array         *Array   `json:"array,omitempty"`
+	Last          *Last    `json:"last_attempt,omitempty" doc:"once it has ended, if it was placed: its newest attempt; an array as a whole has none, its tasks have"`
 
 	Slurm *request.Request `json:"slurm,omitempty" doc:"of a job in Slurm's language: what it asks for beyond the other fields; left out with command_hidden"`
+}
+
+// Last is the newest attempt of a job that has ended.
+type Last struct {
+	StartedAt   time.Time `json:"started_at,omitzero" doc:"absent: it never ran"`
+	Nodes       []string  `json:"nodes" nullable:"false" doc:"in the order of its ranks"`
+	OutOfMemory bool      `json:"out_of_memory,omitempty" doc:"the kernel killed a process of it for memory"`
+	StoppedBy   string    `json:"stopped_by,omitempty" doc:"the actor that asked for its stop, as in timelines"`
 }
 
 // Stopping describes why and until when the job's attempt is being ended.
@@ -128,7 +137,11 @@ type Task struct {
 	Signal     int64             `json:"exit_signal,omitempty"`
 	Granted    int64             `json:"granted_gpus,omitempty" doc:"with min_gpus: how many its newest attempt got"`
 
-	AllocatedGPUs []GPURef `json:"allocated_gpus,omitempty" nullable:"false"`
+	AllocatedGPUs []GPURef  `json:"allocated_gpus,omitempty" nullable:"false"`
+	OnNodes       []string  `json:"on_nodes,omitempty" nullable:"false" doc:"of a task without GPUs that runs: the nodes whose cores it holds"`
+	RunsSince     time.Time `json:"runs_since,omitzero" doc:"the start of the running attempt, if that is not the first"`
+	Stopping      *Stopping `json:"stopping,omitempty"`
+	Last          *Last     `json:"last_attempt,omitempty" doc:"once it has ended, if it was placed: its newest attempt"`
 }
 
 // Dependency is a job that another waits or has waited for.

@@ -44,6 +44,7 @@ func Rooms() []Room {
 func slurmFloor() []Room {
 	return []Room{
 		{Path: "slurm/nearest", Level: 0, Bare: true},
+		{Path: "slurm/option", Level: 1, Bare: true, May: []string{"slurm/nearest"}},
 		{Path: "slurm/hostlist", Level: 0, Bare: true},
 		{Path: "slurm/form", Level: 1, Bare: true},
 		{Path: "slurm/filename", Level: 0, Bare: true},
@@ -51,7 +52,7 @@ func slurmFloor() []Room {
 		{Path: "slurm/request", Level: 0, Bare: true},
 		{Path: "slurm/environ", Level: 1, Bare: true, May: []string{"slurm/hostlist", "slurm/request"}},
 		{Path: "slurm/jobfile", Level: 2, Bare: true, May: []string{"slurm/environ", "slurm/request"}},
-		{Path: "slurm/sbatch", Level: 2, Bare: true, May: []string{"slurm/hostlist", "slurm/form", "slurm/nearest"}},
+		{Path: "slurm/sbatch", Level: 2, Bare: true, May: []string{"slurm/hostlist", "slurm/form", "slurm/option"}},
 	}
 }
 
@@ -217,6 +218,8 @@ func cmdFloor() []Room {
 		{Path: "cmd/internal/cli/sim", Level: 23, Any: true},
 		{Path: "cmd/internal/cli/snapshot", Level: 20, Any: true},
 		{Path: "cmd/internal/cli/daemon", Level: 20, Any: true},
+		{Path: "cmd/internal/cli/slurm/watch", Level: 24, Any: true},
+		{Path: "cmd/internal/cli/slurm", Level: 25, Any: true},
 		{Path: "cmd/internal/cli/root", Level: 26, Any: true},
 		{Path: "cmd/internal/demo", Level: 20, Any: true},
 		{Path: "cmd/internal/bench", Level: 20, Any: true},

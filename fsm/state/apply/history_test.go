@@ -22,7 +22,7 @@ func TestOutline(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := state.DecodeOutline(data)
-	want := state.History{Job: whole.Job, Tasks: whole.Tasks, Attempts: whole.Attempts}
+	want := state.History{Job: whole.Job, Tasks: whole.Tasks, Attempts: whole.Attempts, Ranks: whole.Ranks}
 	if err != nil || !reflect.DeepEqual(got, want) || len(got.Attempts) == 0 || len(whole.Events) == 0 {
 		t.Errorf("%v: the outline of %+v is %+v", err, whole, got)
 	}

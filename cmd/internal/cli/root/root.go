@@ -12,6 +12,7 @@ package root
 
 import (
 	"io"
+	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -23,16 +24,30 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/cli/fleet"
 	"github.com/berth-gpu/berth/cmd/internal/cli/jobs"
 	"github.com/berth-gpu/berth/cmd/internal/cli/setup"
+	"github.com/berth-gpu/berth/cmd/internal/cli/slurm"
 	"github.com/berth-gpu/berth/cmd/internal/cli/snapshot"
 )
 
-// Run carries out a command line, without the name of the program, and returns the exit code.
+// RunAs carries out the command line of a program by its path: one of Slurm's if a link of its name leads here, else that of berth.
+func RunAs(program string, args []string, stdout, stderr io.Writer) int {
+	if found := slurm.Find(filepath.Base(program)); found != nil {
+		return found(args, stdout, stderr)
+	}
+	return Run(args, stdout, stderr)
+}
+
+// Run carries out a command line of berth, without the name of the program, and returns the exit code.
 func Run(args []string, stdout, stderr io.Writer) int {
 	return run(args, stdout, stderr, daemon.Become)
 }
 
 // run is Run; become replaces this program with berthd.
 func run(args []string, stdout, stderr io.Writer, become func(args []string) error) int {
+	if len(args) > 1 && args[0] == slurm.Name {
+		if program := slurm.Find(args[1]); program != nil {
+			return program(args[2:], stdout, stderr)
+		}
+	}
 	if daemon.Runs(args) {
 		return cli.Fail(become(args), stderr)
 	}
@@ -53,7 +68,7 @@ type group struct {
 // groups returns all commands, in their groups.
 func groups() []group {
 	return []group{
-		{cli.GroupUse, slices.Concat(jobs.Commands(), fleet.Commands(jobs.ShowQueue, certs.NewRotate), admin.ForUsers())},
+		{cli.GroupUse, slices.Concat(jobs.Commands(), fleet.Commands(jobs.ShowQueue, certs.NewRotate), admin.ForUsers(), slurm.Commands())},
 		{cli.GroupRun, slices.Concat(setup.ForUsers(), certs.Commands(), []cli.Maker{{Name: "config", New: newConfig}}, snapshot.Commands(), admin.ForOperators())},
 	}
 }

@@ -1,0 +1,60 @@
+// Package slurm is the program berth under the names of Slurm's programs: squeue, scancel and others. A link of such a name to berth, or
+// berth slurm NAME, carries out the program; berth slurm install makes the links.
+package slurm
+
+import (
+	"io"
+	"maps"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-gpu/berth/cmd/internal/cli"
+	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/watch"
+)
+
+// Program carries out a command line of a program, without its name, and returns the exit code.
+type Program func(args []string, stdout, stderr io.Writer) int
+
+// programs returns Slurm's programs by their names.
+func programs() map[string]Program {
+	return map[string]Program{
+		"squeue": watch.Squeue, "sinfo": watch.Sinfo, "sacct": watch.Sacct, "scancel": watch.Scancel, "scontrol": watch.Scontrol,
+	}
+}
+
+// Find returns Slurm's program of a name; nil: there is none.
+func Find(name string) Program { return programs()[name] }
+
+// names returns the names of all programs, in order.
+func names() []string { return slices.Sorted(maps.Keys(programs())) }
+
+// Name is the command of berth.
+const Name = "slurm"
+
+// Commands returns the command of berth.
+func Commands() []cli.Maker { return []cli.Maker{{Name: Name, New: newCommand}} }
+
+const long = `Slurm's programs, for scripts and programs that call them.
+
+  berth slurm install FOLDER   makes links with the names of the programs; put the folder first in PATH
+  berth slurm squeue -u ann    carries out one of them
+
+docs/slurm.md says which options they have and what differs.`
+
+func newCommand() *cobra.Command {
+	all := []*cobra.Command{newInstall()}
+	for _, name := range names() {
+		all = append(all, &cobra.Command{
+			Use: name + " [ARGUMENT...]", Short: "Carry out Slurm's " + name, DisableFlagParsing: true,
+			Annotations: map[string]string{cli.Programs: "true"},
+			RunE: func(cmd *cobra.Command, args []string) error {
+				if code := Find(name)(args, cmd.OutOrStdout(), cmd.ErrOrStderr()); code != 0 {
+					return cli.ExitError(code)
+				}
+				return nil
+			},
+		})
+	}
+	return cli.Parent(Name, "Slurm's programs: squeue, sinfo, sacct, scancel, scontrol and others", long, all...)
+}

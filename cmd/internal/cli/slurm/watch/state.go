@@ -1,0 +1,118 @@
+package watch
+
+import (
+	"strings"
+
+	"github.com/berth-gpu/berth/httpapi/wire"
+	"github.com/berth-gpu/berth/slurm/format"
+)
+
+// stateOf returns the state of a job or of a task in Slurm's words.
+func stateOf(job *wire.Job) format.State {
+	switch job.State {
+	case "queued":
+		return format.Pending
+	case "scheduled", "allocating":
+		if job.Stopping != nil {
+			return format.Completing
+		}
+		return format.Configuring
+	case "running":
+		if job.Stopping != nil {
+			return format.Completing
+		}
+		return format.Running
+	case "completed":
+		return format.Completed
+	case "canceled":
+		return format.Cancelled
+	}
+	return failureOf(job)
+}
+
+// failureOf returns the state of a job that has failed.
+func failureOf(job *wire.Job) format.State {
+	if job.Last != nil && job.Last.OutOfMemory {
+		return format.OutOfMemory
+	}
+	switch job.Reason {
+	case "time_limit":
+		return format.Timeout
+	case "deadline":
+		return format.Deadline
+	case "lost", "rebooted", "confirmed_dead", "gpu_fault":
+		return format.NodeFail
+	case "preempted", "drained":
+		return format.Preempted
+	}
+	return format.Failed
+}
+
+// reasons are Slurm's words for what keeps a job from starting, by the codes of blockers.
+func reasons(code string) (string, bool) {
+	word, known := map[string]string{
+		"orchestrator_stopped": "PartitionInactive", "standstill": "PartitionInactive", "held": "JobHeldUser", "dependency": "Dependency",
+		"begin": "BeginTime", "backoff": "BeginTime", "throttle": "JobArrayTaskLimit", "limit": "QOSMaxGRESPerUser", "never": "BadConstraints",
+		"gpu_type": "Resources", "gpu_memory": "Resources", "constraint": "Resources", "accounts": "ReqNodeNotAvail", "gpu_failed": "Resources",
+		"nodes": "Resources", "gpus": "Resources", "cores": "Resources", "suspending": "Resources", "reserved": "Priority", "barred": "Priority",
+		"reservation": "Reservation", "maintenance": "ReqNodeNotAvail, Reserved for maintenance", "degraded": "ReqNodeNotAvail", "ahead": "Priority",
+		"max_run_time": "QOSMaxWallDurationPerJobLimit", "gpu_hours": "QOSGrpGRESMinutes", "pool": "QOSGrpGRES",
+	}[code]
+	return word, known
+}
+
+// reasonOf returns why a job waits or how it ended in Slurm's words, or None. Of a job that waits the first blocker counts: that of the
+// explanation if there is one, else the code at the end of the reason in lists.
+func reasonOf(job *wire.Job, why *wire.Explanation) string {
+	if job.State != "queued" {
+		return endOf(job)
+	}
+	if job.Held {
+		return "JobHeldUser"
+	}
+	if why != nil && len(why.Blockers) > 0 {
+		if word, known := reasons(why.Blockers[0].Code); known {
+			return word
+		}
+	}
+	text := job.Reason
+	if _, last, several := strings.Cut(text, "; "); several {
+		text = last
+	}
+	word, known := reasons(text)
+	switch {
+	case known:
+		return word
+	case strings.HasPrefix(text, "waits for "):
+		return "Dependency"
+	case strings.HasPrefix(text, "dependency not met"):
+		return "DependencyNeverSatisfied"
+	case strings.HasPrefix(text, "begins at "), strings.HasPrefix(text, "retried at "):
+		return "BeginTime"
+	case text == "":
+		return "None"
+	}
+	return "Priority"
+}
+
+// endOf returns how a job ended, as Slurm's reasons have it.
+func endOf(job *wire.Job) string {
+	switch stateOf(job) { //nolint:exhaustive // the others have none
+	case format.Timeout:
+		return "TimeLimit"
+	case format.NodeFail:
+		return "NodeDown"
+	case format.OutOfMemory:
+		return "OutOfMemory"
+	case format.Deadline:
+		return "DeadLine"
+	case format.Preempted:
+		return "Preempted"
+	case format.Failed:
+		if job.Signal > 0 {
+			return "RaisedSignal:" + signalText(job.Signal)
+		}
+		return "NonZeroExitCode"
+	}
+	return "None"
+}
