@@ -7,27 +7,26 @@
 //	options.go   the typed values of the options
 //	set*.go      how a value becomes typed
 //	lex.go       #SBATCH lines and their words
-//	words.go     words as options
+//	words.go     words of a command line as options
 //	parse.go     everything together, with the precedence of the three sources
 //	layout*.go   nodes, tasks, cores, memory and GPUs
 package sbatch
 
 import (
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/berth-gpu/berth/slurm/nearest"
+	"github.com/berth-gpu/berth/slurm/option"
 )
 
 // Takes says whether an option has a value.
-type Takes int
+type Takes = option.Takes
 
 // What an option takes.
 const (
-	TakesNone     Takes = iota
-	TakesValue          // --name=value, --name value, -nvalue, -n value
-	TakesOptional       // --name, --name=value, -n, -nvalue
+	TakesNone     = option.TakesNone
+	TakesValue    = option.TakesValue
+	TakesOptional = option.TakesOptional
 )
 
 // Effect says what becomes of an option.
@@ -81,53 +80,21 @@ func (o *Option) Spelling() string { return "--" + o.Name }
 
 // index finds options by their names.
 type index struct {
-	all   []Option
-	short map[byte]*Option
-	long  map[string]*Option
+	all  []Option
+	long map[string]*Option
+	set  *option.Set
 }
 
 func newIndex() *index {
-	x := &index{all: Table(), short: map[byte]*Option{}, long: map[string]*Option{}}
+	x := &index{all: Table(), long: map[string]*Option{}}
+	set := make([]option.Option, len(x.all))
 	for i := range x.all {
 		o := &x.all[i]
 		for _, name := range o.names() {
 			x.long[name] = o
 		}
-		if o.Short != 0 {
-			x.short[o.Short] = o
-		}
+		set[i] = option.Option{Name: o.Name, Others: o.Others, Short: o.Short, Takes: o.Takes, Form: o.Form}
 	}
+	x.set = option.NewSet("sbatch", set)
 	return x
-}
-
-// find returns the option with a long name, or the only one whose name begins with it. Otherwise it returns the
-// names that begin with it, in order.
-func (x *index) find(name string) (*Option, []string) {
-	if o := x.long[name]; o != nil {
-		return o, nil
-	}
-	var found *Option
-	var names []string
-	for i := range x.all {
-		for _, full := range x.all[i].names() {
-			if strings.HasPrefix(full, name) {
-				found = &x.all[i]
-				names = append(names, "--"+full)
-			}
-		}
-	}
-	slices.Sort(names)
-	if len(names) == 1 {
-		return found, nil
-	}
-	return nil, names
-}
-
-// near returns the name that differs least from a wrong one, if it differs little.
-func (x *index) near(name string) string {
-	var known []string
-	for i := range x.all {
-		known = append(known, x.all[i].names()...)
-	}
-	return nearest.Word(name, known, max(len(name)/3, 1))
 }

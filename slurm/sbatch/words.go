@@ -3,7 +3,8 @@ package sbatch
 import (
 	"errors"
 	"fmt"
-	"strings"
+
+	"github.com/berth-gpu/berth/slurm/option"
 )
 
 // Given is one option as it was given.
@@ -52,103 +53,16 @@ func ParseCommand(args []string) (Command, error) {
 
 // parse reads options up to the first other word.
 func (x *index) parse(words []string, where string) (given []Given, rest []string, err error) {
-	for len(words) > 0 {
-		word := words[0]
-		switch {
-		case word == "--":
-			return given, words[1:], nil
-		case strings.HasPrefix(word, "--"):
-			var g Given
-			if g, words, err = x.parseLong(words); err != nil {
-				return nil, nil, at(where, err)
-			}
-			g.Where = where
-			given = append(given, g)
-		case len(word) > 1 && word[0] == '-':
-			var list []Given
-			if list, words, err = x.parseShort(words); err != nil {
-				return nil, nil, at(where, err)
-			}
-			for _, g := range list {
-				g.Where = where
-				given = append(given, g)
-			}
-		default:
-			return given, words, nil
+	list, rest, err := x.set.Leading(words)
+	if err != nil {
+		e := &Error{Where: where, Problem: err.Error()}
+		if wrong, is := errors.AsType[*option.Error](err); is {
+			e.Option, e.Problem = wrong.Option, wrong.Problem
 		}
+		return nil, nil, e
 	}
-	return given, nil, nil
-}
-
-// at adds the place to an error.
-func at(where string, err error) error {
-	var e *Error
-	if errors.As(err, &e) {
-		placed := *e
-		placed.Where = where
-		return &placed
+	for _, g := range list {
+		given = append(given, Given{Option: g.Option, Value: g.Value, Where: where})
 	}
-	return &Error{Where: where, Problem: err.Error()}
-}
-
-// parseLong reads --name, --name=value or --name value.
-func (x *index) parseLong(words []string) (Given, []string, error) {
-	name, value, joined := strings.Cut(words[0][2:], "=")
-	words = words[1:]
-	o, names := x.find(name)
-	switch {
-	case o == nil && len(names) > 1:
-		return Given{}, nil, &Error{Option: "--" + name, Problem: "the name is ambiguous; it may be " + strings.Join(names, ", ")}
-	case o == nil:
-		return Given{}, nil, x.unknown("--"+name, name)
-	case o.Takes == TakesNone && joined:
-		return Given{}, nil, &Error{Option: o.Spelling(), Problem: fmt.Sprintf("the option has no value, and %q is given: write %s alone", clip(value), o.Spelling())}
-	case o.Takes == TakesValue && !joined && len(words) == 0:
-		return Given{}, nil, noValue(o)
-	case o.Takes == TakesValue && !joined:
-		value, words = words[0], words[1:]
-	}
-	return Given{Option: o.Name, Value: value}, words, nil
-}
-
-func noValue(o *Option) error {
-	return &Error{Option: o.Spelling(), Problem: "the value is missing: write " + o.Spelling() + "=" + o.Form}
-}
-
-func (x *index) unknown(spelling, name string) error {
-	problem := "there is no such option of sbatch"
-	if near := x.near(name); near != "" {
-		problem += "; perhaps --" + near + " is meant"
-	} else {
-		problem += "; sbatch --help lists all"
-	}
-	return &Error{Option: spelling, Problem: problem}
-}
-
-// parseShort reads -n, -nvalue, -n value, and several letters without values in one word.
-func (x *index) parseShort(words []string) ([]Given, []string, error) {
-	letters := words[0][1:]
-	words = words[1:]
-	var given []Given
-	for letters != "" {
-		o := x.short[letters[0]]
-		if o == nil {
-			return nil, nil, &Error{Option: "-" + letters[:1], Problem: "there is no such option of sbatch; sbatch --help lists all"}
-		}
-		letters = letters[1:]
-		g := Given{Option: o.Name}
-		switch {
-		case o.Takes == TakesNone:
-			given = append(given, g)
-			continue
-		case letters != "":
-			g.Value = letters
-		case o.Takes == TakesValue && len(words) == 0:
-			return nil, nil, noValue(o)
-		case o.Takes == TakesValue:
-			g.Value, words = words[0], words[1:]
-		}
-		return append(given, g), words, nil
-	}
-	return given, words, nil
+	return given, rest, nil
 }

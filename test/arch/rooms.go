@@ -44,6 +44,7 @@ func Rooms() []Room {
 func slurmFloor() []Room {
 	return []Room{
 		{Path: "slurm/nearest", Level: 0, Bare: true},
+		{Path: "slurm/option", Level: 1, Bare: true, May: []string{"slurm/nearest"}},
 		{Path: "slurm/hostlist", Level: 0, Bare: true},
 		{Path: "slurm/form", Level: 1, Bare: true},
 		{Path: "slurm/filename", Level: 0, Bare: true},
@@ -51,7 +52,7 @@ func slurmFloor() []Room {
 		{Path: "slurm/request", Level: 0, Bare: true},
 		{Path: "slurm/environ", Level: 1, Bare: true, May: []string{"slurm/hostlist", "slurm/request"}},
 		{Path: "slurm/jobfile", Level: 2, Bare: true, May: []string{"slurm/environ", "slurm/request"}},
-		{Path: "slurm/sbatch", Level: 2, Bare: true, May: []string{"slurm/hostlist", "slurm/form", "slurm/nearest"}},
+		{Path: "slurm/sbatch", Level: 2, Bare: true, May: []string{"slurm/hostlist", "slurm/form", "slurm/option"}},
 	}
 }
 
