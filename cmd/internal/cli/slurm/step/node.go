@@ -41,7 +41,7 @@ func ServeNode(ctx context.Context, file *jobfile.File, node *task.Node, note fu
 	}
 	context.AfterFunc(ctx, func() { _ = local.Close() })
 	go acceptLocal(local, func(c *link.Conn) { r.relay(ctx, c) })
-	pause := firstPause
+	pause, said := firstPause, false
 	for ctx.Err() == nil {
 		began := time.Now()
 		err := r.attend(ctx)
@@ -49,15 +49,16 @@ func ServeNode(ctx context.Context, file *jobfile.File, node *task.Node, note fu
 			break
 		}
 		if time.Since(began) > lastPause {
-			pause = firstPause
+			pause, said = firstPause, false
 		}
-		if pause == lastPause {
+		if pause == lastPause && !said {
+			said = true
 			note("the server of steps at " + r.address + " cannot be reached: " + err.Error())
 		}
 		select {
 		case <-ctx.Done():
 		case <-time.After(pause):
-			pause = min(2*pause, 2*lastPause) // from then on the note has been written
+			pause = min(2*pause, lastPause)
 		}
 	}
 	return nil

@@ -20,6 +20,8 @@ type session struct {
 	step   environ.Step
 	layout srun.Layout
 	frames chan link.Frame // of srun; closed when srun has ended
+	dead   chan struct{}   // closed when srun has ended
+	begun  sync.WaitGroup  // until each node has its tasks, or could not be reached
 
 	mu      sync.Mutex
 	parts   []*part
@@ -37,7 +39,7 @@ type part struct {
 // session serves one srun.
 func (s *Server) session(ctx context.Context, c *link.Conn) {
 	defer func() { _ = c.Close() }()
-	ss := &session{server: s, srun: c, frames: make(chan link.Frame, link.Window+2)}
+	ss := &session{server: s, srun: c, frames: make(chan link.Frame, link.Window+2), dead: make(chan struct{})}
 	if err := c.Expect(link.KindAsk, &ss.ask); err != nil || len(ss.ask.Command) == 0 {
 		return
 	}
@@ -57,6 +59,7 @@ func (s *Server) session(ctx context.Context, c *link.Conn) {
 // read receives the frames of srun.
 func (ss *session) read(ended context.Context) {
 	defer close(ss.frames)
+	defer close(ss.dead)
 	for {
 		f, err := ss.srun.Receive()
 		if err != nil {
@@ -163,20 +166,20 @@ func (ss *session) run() {
 		ss.parts = append(ss.parts, p)
 	}
 	ss.mu.Unlock()
-	over := make(chan struct{})
 	var all, reader sync.WaitGroup
+	ss.begun.Add(len(ss.parts))
 	for i, p := range ss.parts {
-		all.Go(func() { ss.serve(i, p, over) })
+		all.Go(func() { ss.serve(i, p) })
 	}
-	reader.Go(func() { ss.pass(over) })
+	reader.Go(ss.pass)
 	all.Wait()
 	_ = ss.srun.Close()
 	reader.Wait()
 }
 
-// pass passes the frames of srun on to all nodes. When srun has ended, the tasks end, too.
-func (ss *session) pass(over chan struct{}) {
-	defer close(over)
+// pass passes the frames of srun on to all nodes, once each of them has its tasks. When srun has ended, the tasks end, too.
+func (ss *session) pass() {
+	ss.begun.Wait()
 	for f := range ss.frames {
 		switch f.Kind { //nolint:exhaustive // no others come from srun
 		case link.KindInput, link.KindInputEnd, link.KindSignal, link.KindEnd:
@@ -202,15 +205,21 @@ func (ss *session) conns() (all []*link.Conn) {
 }
 
 // serve runs the tasks of one node, and gives back what they held.
-func (ss *session) serve(index int, p *part, over <-chan struct{}) {
+func (ss *session) serve(index int, p *part) {
 	s := ss.server
-	conn, served := ss.open(p, over)
+	conn, served := ss.open(p)
+	launch := link.Launch{Ask: ss.ask, Step: ss.step, Index: index, GPUs: p.share.GPUs, TmpDir: s.file.Job.TmpDir}
+	launched := conn != nil && conn.SendValue(link.KindLaunch, launch) == nil
+	if launched {
+		ss.mu.Lock()
+		p.conn = conn
+		ss.mu.Unlock()
+	}
+	ss.begun.Done()
+	if launched {
+		ss.listen(p, conn)
+	}
 	if conn != nil {
-		launch := link.Launch{Ask: ss.ask, Step: ss.step, Index: index, GPUs: p.share.GPUs, TmpDir: s.file.Job.TmpDir}
-		if conn.SendValue(link.KindLaunch, launch) == nil {
-			ss.attach(p, conn, over)
-			ss.listen(p, conn)
-		}
 		_ = conn.Close()
 	}
 	ss.mu.Lock()
@@ -225,18 +234,6 @@ func (ss *session) serve(index int, p *part, over <-chan struct{}) {
 	s.mu.Unlock()
 	if len(p.open) > 0 {
 		ss.lost(p)
-	}
-}
-
-// attach lets frames of srun go to a node from now on.
-func (ss *session) attach(p *part, conn *link.Conn, over <-chan struct{}) {
-	ss.mu.Lock()
-	p.conn = conn
-	ss.mu.Unlock()
-	select {
-	case <-over: // srun has ended meanwhile
-		_ = conn.Close()
-	default:
 	}
 }
 
@@ -255,7 +252,7 @@ func (ss *session) lost(p *part) {
 }
 
 // open connects to a node's tasks. served is closed when tasks of this node have ended, of another node it is nil.
-func (ss *session) open(p *part, over <-chan struct{}) (conn *link.Conn, served chan struct{}) {
+func (ss *session) open(p *part) (conn *link.Conn, served chan struct{}) {
 	s := ss.server
 	if p.share.Node == 0 {
 		here, there, err := link.Pair()
@@ -284,7 +281,7 @@ func (ss *session) open(p *part, over <-chan struct{}) (conn *link.Conn, served 
 		case c := <-wait:
 			return c, nil
 		case <-gone:
-		case <-over:
+		case <-ss.dead:
 		}
 	}
 	s.mu.Lock()

@@ -180,7 +180,7 @@ func (s *stepTasks) output(t *task, stream link.Stream, which int) (*os.File, *p
 		return nil, nil, err
 	}
 	prefix := link.Output(t.rank, which)
-	return to, newPump(from, s.size, s.place.launch.Ask.Lines, func(data []byte) bool {
+	return to, newPump(from, s.size, s.place.launch.Ask.Lines && s.place.launch.Step.Tasks() > 1, func(data []byte) bool {
 		return s.conn.Send(link.KindOutput, prefix, data) == nil
 	}), nil
 }

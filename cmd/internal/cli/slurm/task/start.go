@@ -128,8 +128,10 @@ func (p *place) environment(local int) ([]string, error) {
 	unset := strings.Fields(dropped)
 	set(p.launch.Ask.Env, func(name string) bool { return !strings.HasPrefix(name, "BERTH_") && !slices.Contains(unset, name) })
 	set(p.own, func(string) bool { return true })
-	if _, has := vars["PATH"]; !has {
-		vars["PATH"] = os.Getenv("PATH")
+	for _, name := range []string{"PATH", "HOME", "USER", "LOGNAME", "SHELL"} { // with --export=NONE
+		if value := os.Getenv(name); vars[name] == "" && value != "" {
+			vars[name] = value
+		}
 	}
 	task, err := environ.Task(p.job, p.launch.Step, p.launch.Index, local, 0)
 	if err != nil {
