@@ -28,6 +28,7 @@ type File struct {
 	WorkDir string   `json:"workdir"`          // that the script starts in; patterns of files are relative to it
 	Folder  string   `json:"folder"`           // of this rank, which goes with the attempt: for sockets and files of the launcher
 	Signal  string   `json:"signal,omitempty"` // the warning ahead of the time limit, such as USR1; empty: none
+	Stop    string   `json:"stop,omitempty"`   // the stop signal, such as INT; empty: TERM
 	Grace   int64    `json:"grace"`            // milliseconds from the stop signal to the end of all processes
 }
 

@@ -1,0 +1,133 @@
+package batch
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/step"
+	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/task"
+	"github.com/berth-gpu/berth/slurm/environ"
+	"github.com/berth-gpu/berth/slurm/jobfile"
+)
+
+// launch runs the script, and returns when the script has ended.
+func (r *rank) launch() int {
+	ctx, end := context.WithCancel(context.Background())
+	defer end()
+	server, err := step.NewServer(r.file, r.node)
+	if err == nil {
+		err = server.Listen(ctx)
+	}
+	if err != nil {
+		return complain(failed, "the job has no server of steps: %v", err)
+	}
+	streams, err := r.open()
+	if err != nil {
+		return complain(failed, "the job cannot start: %v", err)
+	}
+	script, err := r.start(streams)
+	if err != nil {
+		return complain(failed, "the script cannot start: %v", err)
+	}
+	streams.begin()
+	for running := true; running; {
+		select {
+		case s := <-r.signals:
+			if number, ok := s.(unix.Signal); ok {
+				r.relay(number, script)
+			}
+		case <-script.Done:
+			running = false
+		}
+	}
+	streams.finish()
+	signal.Stop(r.signals)
+	return die(script.Status)
+}
+
+// stageVariable is set for the process that becomes the script: the same program with the same arguments, which knows its number.
+const stageVariable = "BERTH_SLURM_STAGE"
+
+// start starts the process of the script.
+func (r *rank) start(s *scriptFiles) (*task.Process, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	defer s.given()
+	attr := syscall.ProcAttr{
+		Dir:   folder(r.file.WorkDir),
+		Env:   append(os.Environ(), stageVariable+"=1"),
+		Files: []uintptr{s.stdin.Fd(), s.child[0].Fd(), s.child[1].Fd()},
+	}
+	return r.host.Start(self, os.Args, attr, false)
+}
+
+// folder returns the folder that the script starts in. Slurm takes /tmp in place of one that is not there.
+func folder(dir string) string {
+	info, err := os.Stat(dir)
+	if err == nil && info.IsDir() {
+		return dir
+	}
+	if err == nil {
+		err = errors.New("it is no folder")
+	}
+	complain(0, "the script cannot start in the folder %s: %v; it starts in /tmp", dir, err)
+	return "/tmp"
+}
+
+// enter becomes the script. It returns only if that fails.
+func enter(file *jobfile.File) int {
+	env := merge(os.Environ(), environ.Batch(file.Job, os.Getpid()))
+	env = slices.DeleteFunc(env, func(pair string) bool { return strings.HasPrefix(pair, stageVariable+"=") })
+	path, err := look(file.Command[0], env)
+	if err == nil {
+		err = syscall.Exec(path, file.Command, env) //nolint:gosec // the user's script
+	}
+	code := forbidden
+	if errors.Is(err, unix.ENOENT) {
+		code = missing
+	}
+	return complain(code, "the script %s cannot start: %v", file.Command[0], err)
+}
+
+// look returns the path of a program: that of a name without a slash by PATH.
+func look(program string, env []string) (string, error) {
+	if strings.Contains(program, "/") {
+		return program, nil
+	}
+	for _, pair := range env {
+		list, found := strings.CutPrefix(pair, "PATH=")
+		if !found {
+			continue
+		}
+		for _, dir := range filepath.SplitList(list) {
+			if path := filepath.Join(dir, program); unix.Access(path, unix.X_OK) == nil {
+				return path, nil
+			}
+		}
+	}
+	return "", unix.ENOENT
+}
+
+// merge returns variables with others in place of those of the same names.
+func merge(base, more []string) []string {
+	names := map[string]bool{}
+	for _, pair := range more {
+		name, _, _ := strings.Cut(pair, "=")
+		names[name] = true
+	}
+	all := slices.DeleteFunc(slices.Clone(base), func(pair string) bool {
+		name, _, _ := strings.Cut(pair, "=")
+		return names[name]
+	})
+	return append(all, more...)
+}

@@ -1,0 +1,154 @@
+package batch
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/berth-gpu/berth/slurm/jobfile"
+)
+
+// TestScript checks how scripts begin and end, and what is written where.
+func TestScript(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		script string
+		set    func(*job, *jobfile.File)
+		code   int
+		stdout string
+		stderr string
+		files  map[string]string
+	}{
+		"output": {script: "echo out; echo err >&2; exit 3", code: 3, stdout: "out\n", stderr: "err\n"},
+		"both files": {
+			script: "echo out; echo err >&2", set: func(_ *job, f *jobfile.File) { f.Request.Stdout, f.Request.Stderr = "o-%x", "e-%j" },
+			stdout: "out\n", files: map[string]string{"o-train": "out\n", "e-7": "err\n"},
+		},
+		"default file": {script: "echo out", stdout: "out\n", files: map[string]string{"slurm-7.out": "out\n"}},
+		"of an array": {
+			script: "echo $SLURM_ARRAY_TASK_ID", set: func(_ *job, f *jobfile.File) { f.Job.Array.Job, f.Job.Array.Task, f.Job.Array.Count = 5, 2, 3 },
+			stdout: "2\n", files: map[string]string{"slurm-5_2.out": "2\n"},
+		},
+		"no folder": {script: "echo out", set: func(_ *job, f *jobfile.File) { f.Request.Stdout = "no/such/%j" }, stdout: "out\n", stderr: "berth: the output is only in the log of the job"},
+		"null":      {script: "echo out", set: func(_ *job, f *jobfile.File) { f.Request.Stdout = "/dev/null" }, stdout: "out\n"},
+		"full":      {script: "echo out", set: func(_ *job, f *jobfile.File) { f.Request.Stdout = "/dev/full" }, stdout: "out\n", stderr: "no space left on device"},
+		"input":     {script: "cat", set: func(j *job, f *jobfile.File) { j.put("in-7", "in\n"); f.Request.Stdin = "in-%j" }, stdout: "in\n"},
+		"no input":  {script: "cat; echo over", stdout: "over\n"},
+		"emptied":   {script: "echo new", set: func(j *job, _ *jobfile.File) { j.put("slurm-7.out", "old\n") }, stdout: "new\n", files: map[string]string{"slurm-7.out": "new\n"}},
+		"requeued":  {script: "echo $SLURM_RESTART_COUNT", set: func(j *job, f *jobfile.File) { j.put("slurm-7.out", "old\n"); f.Job.Restarts = 1 }, stdout: "1\n", files: map[string]string{"slurm-7.out": "old\n1\n"}},
+		"append":    {script: "echo new", set: func(j *job, f *jobfile.File) { j.put("slurm-7.out", "old\n"); f.Request.Append = true }, stdout: "new\n", files: map[string]string{"slurm-7.out": "old\nnew\n"}},
+		"truncate": {script: "echo new", set: func(j *job, f *jobfile.File) {
+			j.put("slurm-7.out", "old\n")
+			f.Request.Truncate, f.Job.Restarts = true, 2
+		}, stdout: "new\n", files: map[string]string{"slurm-7.out": "new\n"}},
+		"environment":       {script: "echo $SLURM_JOB_ID $SLURM_NNODES $SLURM_PROCID $CUDA_VISIBLE_DEVICES $BERTH_NODE ${BERTH_SLURM_STAGE-none}; [ $SLURM_TASK_PID = $$ ] && echo same", stdout: "7 1 0 0,1 a none\nsame\n"},
+		"session":           {script: `[ "$(ps -o sid= -p $$ | tr -d ' ')" = $$ ] && pwd | xargs basename`, stdout: "work\n"},
+		"signal":            {script: "kill -USR2 $$", code: -int(syscall.SIGUSR2)},
+		"killed":            {script: "kill -KILL $$", code: -int(syscall.SIGKILL)},
+		"missing":           {set: func(_ *job, f *jobfile.File) { f.Command = []string{"/no/such"} }, code: 127, stderr: "berth: the script /no/such cannot start: no such file or directory"},
+		"forbidden":         {set: func(_ *job, f *jobfile.File) { f.Command = []string{"/etc/passwd"} }, code: 126, stderr: "permission denied"},
+		"arguments":         {script: `echo "$1|$2"`, set: func(_ *job, f *jobfile.File) { f.Command = append(f.Command, "a b", "") }, stdout: "a b|\n"},
+		"left over":         {script: "sleep 1000 & echo out", stdout: "out\n"},
+		"tee":               {script: "exec > >(sleep 0.1; cat) 2>&1; echo out", stdout: "out\n"},
+		"much":              {script: "head -c 5000000 /dev/zero | tr '\\0' x | fold", stdout: strings.Repeat(strings.Repeat("x", 80)+"\n", 5000000/80-1) + strings.Repeat("x", 80)},
+		"no working folder": {script: "pwd", set: func(_ *job, f *jobfile.File) { f.WorkDir = "/no/such" }, stdout: "/tmp\n", stderr: "it starts in /tmp"},
+		"broken pipe":       {script: "yes | head -1", stdout: "y\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			j := newJob(t, 1, c.script)
+			if c.set != nil {
+				c.set(j, j.files[0])
+			}
+			j.start().want(c.code, c.stdout)
+			j.wantErr(c.stderr)
+			for name, text := range c.files {
+				if got := j.file(name); got != text {
+					t.Errorf("%s has %q; it should have %q", name, got, text)
+				}
+			}
+		})
+	}
+}
+
+// put writes a file into the working folder.
+func (j *job) put(name, text string) {
+	j.t.Helper()
+	if err := os.WriteFile(filepath.Join(j.dir, name), []byte(text), 0o600); err != nil {
+		j.t.Fatal(err)
+	}
+}
+
+// loop waits for signals in the tasks and in the script.
+const loop = `trap 'echo script $s' USR1; trap 'echo stop; stop=1' TERM
+srun -n1 -w a bash -c 'trap "echo task" USR1; trap "echo over; exit 0" TERM; echo up; while :; do sleep 0.01; done' &
+srun -n1 -w b bash -c 'trap "echo task-b" USR1; trap "echo over-b; exit 0" TERM; echo up-b; while :; do sleep 0.01; done' &
+while [ -z "$stop" ]; do wait; done; wait; wait; exit 4`
+
+// TestStopSignal checks that the stop signal reaches the script and, once, all tasks, and that the script decides how the job ends.
+func TestStopSignal(t *testing.T) {
+	t.Parallel()
+	j := newJob(t, 2, loop).start()
+	j.out("up\n")
+	j.out("up-b\n")
+	j.signal(0, syscall.SIGTERM)
+	j.signal(1, syscall.SIGTERM)
+	if code := j.end(); code != 4 {
+		t.Errorf("the job ended with %d; the script ends with 4", code)
+	}
+	text := j.ranks[0].stdout.String()
+	for _, line := range []string{"stop\n", "over\n", "over-b\n"} {
+		if strings.Count(text, line) != 1 {
+			t.Errorf("%q is not in %q once", line, text)
+		}
+	}
+	<-j.ranks[1].done
+}
+
+// TestWarning checks for which processes the warning ahead of the time limit is.
+func TestWarning(t *testing.T) {
+	t.Parallel()
+	for _, steps := range []bool{false, true} {
+		j := newJob(t, 2, loop)
+		for _, f := range j.files {
+			f.Signal, f.Request.SignalSteps = "USR1", steps
+		}
+		j.start()
+		j.out("up\n")
+		j.out("up-b\n")
+		j.signal(0, syscall.SIGUSR1)
+		j.signal(1, syscall.SIGUSR1)
+		if steps {
+			j.out("task\n")
+			j.out("task-b\n")
+		} else {
+			j.out("script")
+		}
+		j.signal(0, syscall.SIGTERM)
+		j.signal(1, syscall.SIGTERM)
+		j.end()
+		if text := j.ranks[0].stdout.String(); strings.Contains(text, "script") == steps || strings.Contains(text, "task") != steps {
+			t.Errorf("with steps %v the output is %q", steps, text)
+		}
+	}
+}
+
+// TestKilledLauncher checks that nothing is left when the launcher is killed.
+func TestKilledLauncher(t *testing.T) {
+	t.Parallel()
+	j := newJob(t, 1, `echo $$ > pids; srun -n1 bash -c 'echo $$ >> pids; echo up; exec sleep 1000'`).start()
+	j.out("up\n")
+	j.signal(0, syscall.SIGKILL)
+	<-j.ranks[0].done
+	for pid := range strings.FieldsSeq(j.file("pids")) {
+		waitGone(t, pid)
+	}
+}
+
+// TestSecretIsNotShown checks that tasks do not see the secret in their environment.
+func TestSecretIsNotShown(t *testing.T) {
+	t.Parallel()
+	newJob(t, 2, `srun -n2 env | grep -c =secret`).start().want(1, "0\n")
+}

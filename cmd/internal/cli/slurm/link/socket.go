@@ -1,0 +1,102 @@
+package link
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// socketName is the name of the socket in the folder of a rank.
+const socketName = "steps"
+
+// inFolder calls use with a short path of the socket in a folder: the address of a socket has 107 bytes at most, so the way goes by an
+// open file of the folder.
+func inFolder(folder string, use func(path string) error) error {
+	fd, err := unix.Open(folder, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return &os.PathError{Op: "open", Path: folder, Err: err}
+	}
+	defer func() { _ = unix.Close(fd) }()
+	return use(filepath.Join("/proc/self/fd", strconv.Itoa(fd), socketName))
+}
+
+// ListenLocal listens in a folder, for processes of the own account only.
+func ListenLocal(folder string) (*net.UnixListener, error) {
+	var listener *net.UnixListener
+	err := inFolder(folder, func(path string) error {
+		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		var err error
+		if listener, err = net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"}); err != nil {
+			return err
+		}
+		listener.SetUnlinkOnClose(false) // its path is valid for a moment only, and the folder goes with the attempt
+		return os.Chmod(path, 0o600)
+	})
+	return listener, err
+}
+
+// DialLocal connects to the server of steps whose socket is in a folder.
+func DialLocal(folder string) (*Conn, error) {
+	var conn *net.UnixConn
+	err := inFolder(folder, func(path string) (err error) {
+		conn, err = net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return Own(conn)
+}
+
+// Own returns a connection whose other side has the same account, or is root.
+func Own(conn *net.UnixConn) (*Conn, error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	var cred *unix.Ucred
+	var failure error
+	if err := raw.Control(func(fd uintptr) { cred, failure = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }); err != nil {
+		failure = err
+	}
+	if failure == nil && cred.Uid != 0 && int(cred.Uid) != os.Getuid() {
+		failure = fmt.Errorf("a process of the account %d connected to a step of the account %d", cred.Uid, os.Getuid())
+	}
+	if failure != nil {
+		_ = conn.Close()
+		return nil, failure
+	}
+	return New(conn), nil
+}
+
+// Pair returns the two ends of a connection inside of a process.
+func Pair() (a, b *Conn, err error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	var ends [2]*Conn
+	for i, fd := range fds {
+		file := os.NewFile(uintptr(fd), "steps")
+		raw, err := net.FileConn(file)
+		_ = file.Close()
+		if err != nil {
+			if i == 0 {
+				_ = unix.Close(fds[1])
+			} else {
+				_ = ends[0].Close()
+			}
+			return nil, nil, err
+		}
+		ends[i] = New(raw)
+	}
+	return ends[0], ends[1], nil
+}

@@ -1,0 +1,139 @@
+// Package step runs the steps of a job in Slurm's language: the server of steps on the job's first node, the servers of its other
+// nodes, and srun, which asks for a step.
+//
+//	server.go   the server of steps: its connections
+//	rooms.go    what steps hold of the nodes
+//	session.go  one step
+//	node.go     the server of another node
+//	srun.go     srun
+//	report.go   what srun says of the ends of tasks
+//	output.go   what srun does with the output of tasks
+//	interrupt.go  Ctrl-C and other signals
+package step
+
+import (
+	"context"
+	"net"
+	"strconv"
+	"sync"
+
+	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/link"
+	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/task"
+	"github.com/berth-gpu/berth/slurm/jobfile"
+)
+
+// Server is the server of steps of a job, on its first node.
+type Server struct {
+	file *jobfile.File
+	node *task.Node
+	key  *link.Key // nil: the job has one node
+
+	mu    sync.Mutex
+	rooms rooms
+	next  int                        // number of the next step
+	token uint64                     // number of the last session
+	calls map[uint64]chan *link.Conn // sessions that wait for a node's connection
+}
+
+// NewServer returns the server of steps; node runs the tasks of the first node.
+func NewServer(file *jobfile.File, node *task.Node) (*Server, error) {
+	s := &Server{file: file, node: node, rooms: newRooms(file), calls: map[uint64]chan *link.Conn{}}
+	if len(file.Job.Nodes) == 1 {
+		return s, nil
+	}
+	var err error
+	s.key, err = link.NewKey(file.Secret)
+	return s, err
+}
+
+// Listen begins to serve srun of this node and, if the job has several, the other nodes. It ends with the context.
+func (s *Server) Listen(ctx context.Context) error {
+	local, err := link.ListenLocal(s.file.Folder)
+	if err != nil {
+		return err
+	}
+	context.AfterFunc(ctx, func() { _ = local.Close() })
+	go acceptLocal(local, func(c *link.Conn) { s.session(ctx, c) })
+	if s.key == nil {
+		return nil
+	}
+	nodes, err := link.Listen(ctx, net.JoinHostPort("", strconv.Itoa(int(s.file.Ranks[0].Port))))
+	if err != nil {
+		return err
+	}
+	context.AfterFunc(ctx, func() { _ = nodes.Close() })
+	go s.acceptNodes(ctx, nodes)
+	return nil
+}
+
+// acceptLocal serves each process of the own account that connects.
+func acceptLocal(listener *net.UnixListener, serve func(*link.Conn)) {
+	for {
+		raw, err := listener.AcceptUnix()
+		if err != nil {
+			return
+		}
+		go func() {
+			if c, err := link.Own(raw); err == nil {
+				serve(c)
+			}
+		}()
+	}
+}
+
+func (s *Server) acceptNodes(ctx context.Context, listener net.Listener) {
+	for {
+		raw, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			c, hello, err := s.key.Accept(ctx, raw)
+			if err != nil {
+				return
+			}
+			switch hello.Role {
+			case link.RoleNode:
+				s.attend(c, hello)
+			case link.RoleStep:
+				s.connect(hello.Session, c)
+			case link.RoleSrun:
+				s.session(ctx, c)
+			default:
+				_ = c.Close()
+			}
+		}()
+	}
+}
+
+// attend keeps the connection of a node until it is lost.
+func (s *Server) attend(c *link.Conn, hello link.Hello) {
+	defer func() { _ = c.Close() }()
+	if hello.Rank < 1 || hello.Rank >= len(s.file.Job.Nodes) {
+		return
+	}
+	s.mu.Lock()
+	s.rooms.join(hello.Rank, hello.GPUs, c)
+	s.mu.Unlock()
+	for {
+		if _, err := c.Receive(); err != nil { // a node sends nothing here
+			break
+		}
+	}
+	s.mu.Lock()
+	s.rooms.leave(hello.Rank, c)
+	s.mu.Unlock()
+}
+
+// connect hands a connection to the session that waits for it.
+func (s *Server) connect(session uint64, c *link.Conn) {
+	s.mu.Lock()
+	wait := s.calls[session]
+	delete(s.calls, session)
+	s.mu.Unlock()
+	if wait == nil {
+		_ = c.Close()
+		return
+	}
+	wait <- c
+}

@@ -1,0 +1,73 @@
+// Package srun understands the command line of Slurm's srun inside of a job, with its variables, and derives which tasks of a step
+// run on which nodes of the job. It runs nothing and reads no file.
+//
+//	srun.go    the options of a step
+//	table.go   the options of srun in one table
+//	parse.go   command line and variables
+//	set.go     how a value becomes typed
+//	layout.go  nodes, tasks and GPUs of a step, next to those of other steps
+package srun
+
+import (
+	"time"
+
+	"github.com/berth-gpu/berth/slurm/environ"
+	"github.com/berth-gpu/berth/slurm/form"
+)
+
+// Options are the options of a step. A zero field was not given.
+type Options struct {
+	Size  Size
+	Files Files
+
+	Job       form.JobRef // --jobid
+	JobGiven  bool
+	Name      string // of the step
+	Chdir     string // folder of the tasks
+	Export    string // as --export has it; empty: ALL
+	Wait      time.Duration
+	KillOnBad bool // the first task that fails ends the step
+	Quiet     bool
+	Interrupt bool          // the first Ctrl-C goes to the tasks
+	Immediate time.Duration // how long the step waits for its resources; 0: for ever; below 0: not at all
+	Help      string        // "help", "usage" or "version": srun prints that and ends
+}
+
+// Files are the files of a step's tasks.
+type Files struct {
+	Stdout, Stderr, Stdin string // patterns, or all, none, or the number of a task; empty: all
+	Append                bool
+	Label                 bool // lines begin with the number of their task
+	Unbuffered            bool // parts of lines are passed on at once
+}
+
+// Size is what a step asks of its job.
+type Size struct {
+	Tasks        int
+	FromJob      int            // tasks by the job's variable, which count if Tasks is 0 and the step has all nodes of the job
+	Nodes        form.NodeCount // zero: not given
+	TasksPerNode int
+	CPUsPerTask  int
+	NodeList     []string // the step runs on these nodes
+	Exclude      []string
+	Relative     int // the step's nodes begin with this one of the job
+	Kind         environ.Kind
+	Plane        int
+	Distributed  bool // a distribution was given
+
+	GPUs        int // in all
+	GPUsPerNode int
+	GPUsPerTask int
+	NoGPUs      bool // the tasks see none
+	HoldsGPUs   bool // the number of GPUs was given with the step, not with the job
+
+	Exact   bool // the step holds what it asks for, and not its nodes
+	Overlap bool // the step holds nothing
+}
+
+// Result is a command line that was understood.
+type Result struct {
+	Options Options
+	Command []string // the program with its arguments
+	Notes   []string // what has no effect, each once
+}
