@@ -77,7 +77,7 @@ func describe(r *Record, o *Orders, j *SlurmJob, want *request.Request) *jobfile
 	spec := &r.Job.Spec
 	file := &jobfile.File{
 		Request: *want, Rank: int(r.Rank.Rank), Command: j.Command, WorkDir: j.WorkDir,
-		Signal: spec.WarnSignal, Grace: spec.Grace.Milliseconds(),
+		Signal: spec.WarnSignal, Stop: spec.StopSignal, Grace: spec.Grace.Milliseconds(),
 		Job: environ.Job{
 			ID: uint64(r.Rank.Job), Name: spec.Name, User: j.Account.User, Group: j.Account.Group, UID: j.Account.UID, GID: j.Account.GID,
 			Account: spec.Project, Partition: want.Partition, QOS: want.QOS, Cluster: clusterName, SubmitDir: want.SubmitDir, SubmitHost: want.SubmitHost,

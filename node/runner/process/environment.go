@@ -37,7 +37,21 @@ func (g *begin) environment() []string {
 		env = append(env, g.slurmVariables(env)...)
 	}
 	env = append(env, runner.Variables(string(g.record.Job.Env))...)
-	return append(env, runner.NonceVariable+"="+g.record.Nonce)
+	return last(append(env, runner.NonceVariable+"="+g.record.Nonce))
+}
+
+// last returns each variable once, with its last value: of a variable that is given twice some programs take the first value.
+func last(env []string) []string {
+	seen := make(map[string]bool, len(env))
+	out := make([]string, 0, len(env))
+	for _, e := range slices.Backward(env) {
+		if name, _, _ := strings.Cut(e, "="); !seen[name] {
+			seen[name] = true
+			out = append(out, e)
+		}
+	}
+	slices.Reverse(out)
+	return out
 }
 
 // ownFolder returns the path of the job's own folder. The files that Berth needs of the rank are elsewhere: a

@@ -78,3 +78,27 @@ func TestAddressBookUnderAnAccount(t *testing.T) {
 		t.Errorf("%s is not there", k.f.Book())
 	}
 }
+
+// A variable that several sources set is there once, with the value of the last of them: some programs take the first.
+func TestEachVariableOnce(t *testing.T) {
+	t.Parallel()
+	k := newBench(t).rank("env\x00-0", func(r *runner.Record) {
+		r.Job.Spec.Argv, r.Job.SubmitEnv, r.Job.Env = true, true, []byte("PATH=/own:/usr/bin:/bin\x00HOME=/own")
+	}).start()
+	k.exit()
+	count := map[string]int{}
+	for line := range strings.SplitSeq(k.output(runner.StdoutFile), "\x00") {
+		name, value, _ := strings.Cut(line, "=")
+		if count[name]++; name == "HOME" && value != "/own" {
+			t.Errorf("HOME is %s", value)
+		}
+	}
+	for name, n := range count {
+		if n != 1 {
+			t.Errorf("%s is there %d times", name, n)
+		}
+	}
+	if count["HOME"] != 1 || count["BERTH_JOB_ID"] != 1 {
+		t.Errorf("the job has %v", count)
+	}
+}

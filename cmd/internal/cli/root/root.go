@@ -43,6 +43,9 @@ func Run(args []string, stdout, stderr io.Writer) int {
 
 // run is Run; become replaces this program with berthd.
 func run(args []string, stdout, stderr io.Writer, become func(args []string) error) int {
+	if len(args) == 2 && args[0] == slurm.Batch {
+		return slurm.RunBatch(args[1])
+	}
 	if len(args) > 1 && args[0] == slurm.Name {
 		if program := slurm.Find(args[1]); program != nil {
 			return program(args[2:], stdout, stderr)

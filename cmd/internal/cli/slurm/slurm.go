@@ -10,6 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
+	"github.com/berth-gpu/berth/cmd/internal/cli/jobs"
+	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/batch"
+	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/step"
 	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/watch"
 )
 
@@ -19,12 +22,23 @@ type Program func(args []string, stdout, stderr io.Writer) int
 // programs returns Slurm's programs by their names.
 func programs() map[string]Program {
 	return map[string]Program{
+		"sbatch": jobs.Sbatch, "srun": srun,
 		"squeue": watch.Squeue, "sinfo": watch.Sinfo, "sacct": watch.Sacct, "scancel": watch.Scancel, "scontrol": watch.Scontrol,
 	}
 }
 
+// srun runs a step of the job that this process belongs to.
+func srun(args []string, _, _ io.Writer) int { return step.Srun(args) }
+
 // Find returns Slurm's program of a name; nil: there is none.
 func Find(name string) Program { return programs()[name] }
+
+// Batch is the first argument of berth as the first process of a rank of a job in Slurm's language; the second is the file that
+// describes the job. Agents start it.
+const Batch = "slurm-batch"
+
+// RunBatch is that process.
+func RunBatch(path string) int { return batch.Run(path) }
 
 // names returns the names of all programs, in order.
 func names() []string { return slices.Sorted(maps.Keys(programs())) }

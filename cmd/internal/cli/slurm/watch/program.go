@@ -18,7 +18,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/berth-gpu/berth/cmd/internal/build"
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -115,7 +114,7 @@ func (p *program) parse(args []string, options []option.Option) (line option.Lin
 		_, _ = io.WriteString(p.out, help(p.name, options))
 		return line, 0, true
 	case line.Has("version"):
-		fmt.Fprintf(p.out, "slurm-berth %s\n", build.Version())
+		fmt.Fprintln(p.out, cli.SlurmVersion())
 		return line, 0, true
 	}
 	if name, given := line.Last("clusters"); given {

@@ -6,7 +6,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/berth-gpu/berth/cmd/internal/build"
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/slurm/option"
 )
 
@@ -48,7 +48,7 @@ func keywords() []keyword {
 		{name: "update", run: (*program).update},
 		{name: "ping", run: (*program).ping},
 		{name: "version", run: func(p *program, _ *option.Line, _ []string) error {
-			_, err := fmt.Fprintf(p.out, "slurm-berth %s\n", build.Version())
+			_, err := fmt.Fprintln(p.out, cli.SlurmVersion())
 			return err
 		}},
 		{name: "suspend", why: "Berth keeps no stopped processes on a node; scontrol requeue ends the job and returns it to the queue, scontrol hold keeps it there"},
