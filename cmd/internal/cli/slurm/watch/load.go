@@ -103,6 +103,9 @@ func (p *program) arrayRows(job *wire.Job, together bool, states string) (rows [
 	if err != nil {
 		return nil, err
 	}
+	if err := p.explainTasks(job, tasks); err != nil {
+		return nil, err
+	}
 	var waiting [2]*row // those that may start, and those that are held
 	for i := range tasks {
 		t := &tasks[i]
@@ -123,6 +126,40 @@ func (p *program) arrayRows(job *wire.Job, together bool, states string) (rows [
 		waiting[at].tasks = append(waiting[at].tasks, int(t.Index))
 	}
 	return rows, nil
+}
+
+// explainTasks adds why tasks wait to those of an array of which others run: lists say it only of arrays that wait as a whole.
+func (p *program) explainTasks(job *wire.Job, tasks []wire.Task) error {
+	why := job.Reason
+	if job.State != "queued" {
+		why = ""
+	}
+	at := slices.IndexFunc(tasks, func(t wire.Task) bool { return t.State == "queued" && !t.Held && t.Reason == "" })
+	switch {
+	case at < 0:
+		return nil
+	case why != "":
+	case job.Array.Limit > 0 && job.Array.Running >= job.Array.Limit:
+		why = "throttle"
+	default:
+		api, err := p.api()
+		if err != nil {
+			return err
+		}
+		d, _, err := api.Job(p.ctx, job.ID, client.JobQuery{})
+		if err != nil {
+			return err
+		}
+		if e := d.Explanation; e != nil && len(e.Blockers) > 0 {
+			why = e.Blockers[0].Code
+		}
+	}
+	for i := range tasks {
+		if t := &tasks[i]; t.State == "queued" && t.Reason == "" {
+			t.Reason = why
+		}
+	}
+	return nil
 }
 
 // untouched returns the row of an array of which all tasks wait, and reports whether the job is one: no request is needed.

@@ -22,6 +22,7 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
+	"github.com/berth-gpu/berth/slurm/format"
 	"github.com/berth-gpu/berth/slurm/option"
 )
 
@@ -43,6 +44,21 @@ func newProgram(name string, stdout, stderr io.Writer) *program {
 	return &program{name: name, out: stdout, errs: stderr, ctx: context.Background(), now: time.Now(), users: accounts{}}
 }
 
+// main carries out a command line of the program and returns the exit code.
+func (p *program) main(args []string) int {
+	switch p.name {
+	case "squeue":
+		return p.runSqueue(args)
+	case "sinfo":
+		return p.runSinfo(args)
+	case "sacct":
+		return p.runSacct(args)
+	case "scancel":
+		return p.runScancel(args)
+	}
+	return p.runScontrol(args)
+}
+
 // invalid is the error of a request that Slurm answers with its own words in place of the program's name.
 type invalid struct{ text string }
 
@@ -53,6 +69,9 @@ func (p *program) fail(err error) int {
 	if e, is := errors.AsType[*invalid](err); is {
 		fmt.Fprintln(p.errs, e.text)
 		return 1
+	}
+	if e, is := errors.AsType[*format.Error](err); is { // which names the program itself
+		err = errors.New(e.Problem)
 	}
 	fmt.Fprintf(p.errs, "%s: error: %s\n", p.name, cli.OneLine(err))
 	return 1

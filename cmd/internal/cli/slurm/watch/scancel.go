@@ -53,7 +53,11 @@ type cancellation struct {
 
 // Scancel ends jobs.
 func Scancel(args []string, stdout, stderr io.Writer) int {
-	p := newProgram("scancel", stdout, stderr)
+	return newProgram("scancel", stdout, stderr).main(args)
+}
+
+// runScancel carries out a command line and returns the exit code.
+func (p *program) runScancel(args []string) int {
 	line, code, done := p.parse(args, scancelOptions())
 	if done {
 		return code

@@ -87,12 +87,14 @@ func (p *program) requeue(id, tasks string) error {
 	return err
 }
 
-// requeueHold returns a job to the queue, where it waits for its release.
+// requeueHold keeps a waiting job from being started. One that runs is refused: a job that returns to the queue may start again before
+// it is held.
 func (p *program) requeueHold(id, tasks string) error {
-	if err := p.hold(id, tasks); err != nil {
-		return err
+	err := p.hold(id, tasks)
+	if e, is := errors.AsType[*wire.Problem](err); is && e.Code == model.CodeNotQueued.String() {
+		return errors.New("requeuehold of a job that runs is not supported: cancel the job and submit it again with --hold")
 	}
-	return p.requeue(id, tasks)
+	return err
 }
 
 // update changes a job or nodes: NAME=VALUE words of which one names what is changed.
