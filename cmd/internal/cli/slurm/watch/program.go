@@ -44,21 +44,6 @@ func newProgram(name string, stdout, stderr io.Writer) *program {
 	return &program{name: name, out: stdout, errs: stderr, ctx: context.Background(), now: time.Now(), users: accounts{}}
 }
 
-// main carries out a command line of the program and returns the exit code.
-func (p *program) main(args []string) int {
-	switch p.name {
-	case "squeue":
-		return p.runSqueue(args)
-	case "sinfo":
-		return p.runSinfo(args)
-	case "sacct":
-		return p.runSacct(args)
-	case "scancel":
-		return p.runScancel(args)
-	}
-	return p.runScontrol(args)
-}
-
 // invalid is the error of a request that Slurm answers with its own words in place of the program's name.
 type invalid struct{ text string }
 

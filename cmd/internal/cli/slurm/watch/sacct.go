@@ -64,7 +64,7 @@ type accounting struct {
 
 // Sacct shows jobs, also those that have ended.
 func Sacct(args []string, stdout, stderr io.Writer) int {
-	return newProgram("sacct", stdout, stderr).main(args)
+	return newProgram("sacct", stdout, stderr).runSacct(args)
 }
 
 // runSacct carries out a command line and returns the exit code.

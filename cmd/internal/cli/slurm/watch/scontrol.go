@@ -73,7 +73,7 @@ func keywords() []keyword {
 
 // Scontrol shows details, and changes jobs and nodes.
 func Scontrol(args []string, stdout, stderr io.Writer) int {
-	return newProgram("scontrol", stdout, stderr).main(args)
+	return newProgram("scontrol", stdout, stderr).runScontrol(args)
 }
 
 // runScontrol carries out a command line and returns the exit code.

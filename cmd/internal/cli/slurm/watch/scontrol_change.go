@@ -276,7 +276,7 @@ func (p *program) updateNodes(pairs map[string]string, order []string) error {
 	case "RESUME", "UNDRAIN", "IDLE":
 		body.Mode = model.ModeOpen.String()
 	default:
-		return fmt.Errorf("State=%s is not supported: write DRAIN (no new jobs), DOWN (jobs are stopped, too) or RESUME", pairs["state"])
+		return fmt.Errorf("the value of State=%s is not supported: write DRAIN (no new jobs), DOWN (jobs are stopped, too) or RESUME", pairs["state"])
 	}
 	if body.Mode != model.ModeOpen.String() && body.Reason == "" {
 		return &invalid{"You must specify a reason when DOWNING or DRAINING a node. Request denied"}

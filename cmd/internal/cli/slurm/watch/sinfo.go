@@ -56,7 +56,7 @@ func sinfoOptions() []option.Option {
 
 // Sinfo shows partitions and nodes.
 func Sinfo(args []string, stdout, stderr io.Writer) int {
-	return newProgram("sinfo", stdout, stderr).main(args)
+	return newProgram("sinfo", stdout, stderr).runSinfo(args)
 }
 
 // runSinfo carries out a command line and returns the exit code.

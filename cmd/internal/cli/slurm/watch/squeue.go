@@ -68,7 +68,7 @@ type jobFilter struct {
 
 // Squeue shows what waits and runs.
 func Squeue(args []string, stdout, stderr io.Writer) int {
-	return newProgram("squeue", stdout, stderr).main(args)
+	return newProgram("squeue", stdout, stderr).runSqueue(args)
 }
 
 // runSqueue carries out a command line and returns the exit code.

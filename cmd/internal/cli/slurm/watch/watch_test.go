@@ -2,12 +2,8 @@ package watch
 
 import (
 	"bytes"
-	"encoding/json"
 	"flag"
 	"fmt"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -67,7 +63,7 @@ func jobs() map[string]wire.Job {
 	eleven := usual("11", "slurm")
 	eleven.State, eleven.Attempts, eleven.OnNodes, eleven.GPUs = "allocating", 1, []string{"cpu1"}, 0
 	eleven.CPUs = 8
-	eleven.Slurm = &request.Request{Partition: "cpu", QOS: "high", Tasks: 4, CPUsPerTask: 2, SubmitDir: "/home/ann", SubmitHost: "login", ScriptName: "train.sh", Stdout: "%x-%j.log"}
+	eleven.Slurm = &request.Request{Partition: "cpu", QOS: "high", Tasks: 4, CPUsPerTask: 2, SubmitDir: "/data/ann", SubmitHost: "login", ScriptName: "train.sh", Stdout: "%x-%j.log"}
 	eleven.Slurm.Asked.MemPerNode = 4096
 	list := map[string]wire.Job{}
 	for _, j := range []wire.Job{one, two, three, four, five, six, seven, eight, nine, ten, eleven} {
@@ -126,126 +122,15 @@ func nodes() []wire.Node {
 	}
 }
 
-// server answers as a cluster with these jobs and nodes, and notes changes.
-type server struct {
-	*httptest.Server
-	changes []string
-}
-
-func serve(t *testing.T) *server {
-	t.Helper()
-	s := &server{}
-	mux := http.NewServeMux()
-	answer := func(w http.ResponseWriter, v any) {
-		w.Header().Set("Content-Type", "application/json")
-		if err := json.NewEncoder(w).Encode(v); err != nil {
-			t.Error(err)
-		}
-	}
-	refuse := func(w http.ResponseWriter, status int, code string) {
-		w.Header().Set("Content-Type", wire.ProblemType)
-		w.WriteHeader(status)
-		fmt.Fprintf(w, `{"title":"x","status":%d,"code":%q,"detail":"refused"}`, status, code)
-	}
-	pick := func(ids ...string) (list []wire.Job) {
-		for _, id := range ids {
-			list = append(list, jobs()[id])
-		}
-		return list
-	}
-	mux.HandleFunc("GET /queue", func(w http.ResponseWriter, r *http.Request) {
-		q := &wire.Queue{}
-		switch state, user := r.URL.Query().Get("state"), r.URL.Query().Get("user"); {
-		case user != "" && user != "root":
-		case state == "queued" && r.URL.Query().Get("after") == "":
-			q.Queued, q.Next = pick("4"), "1"
-		case state == "queued":
-			q.Queued = pick("3", "1") // 1 starts before the next request
-		case strings.HasPrefix(state, "completed"):
-			q.Ended = pick("10", "9", "8", "7", "6", "5")
-		default:
-			q.Running = pick("1", "2", "11")
-		}
-		answer(w, q)
-	})
-	mux.HandleFunc("GET /history", func(w http.ResponseWriter, r *http.Request) {
-		h := &wire.History{}
-		ids := []string{"10", "9", "8"}
-		if h.Next = "x"; r.URL.Query().Get("before") != "" {
-			h.Next, ids = "", []string{"7", "6", "5"}
-		}
-		for _, id := range ids {
-			h.Jobs = append(h.Jobs, wire.EndedJob{Job: jobs()[id]})
-		}
-		answer(w, h)
-	})
-	mux.HandleFunc("GET /jobs/{id}/tasks", func(w http.ResponseWriter, r *http.Request) {
-		list := &wire.Tasks{JobID: "2"}
-		for _, v := range tasks() {
-			if states := r.URL.Query().Get("state"); states == "" || strings.Contains(states, v.State) {
-				list.Tasks = append(list.Tasks, v)
-			}
-		}
-		answer(w, list)
-	})
-	mux.HandleFunc("GET /jobs/{id}", func(w http.ResponseWriter, r *http.Request) {
-		j, found := jobs()[r.PathValue("id")]
-		if !found {
-			refuse(w, http.StatusNotFound, wire.CodeNotFound)
-			return
-		}
-		d := &wire.Detail{Job: j, OnLost: "requeue", WorkDir: "/work"}
-		if r.URL.Query().Get("task") == "1" {
-			d.State, d.Last, d.StartedAt = "running", nil, at(50)
-			d.AllocatedGPUs = []wire.GPURef{{NodeID: "gpu3"}}
-		}
-		answer(w, d)
-	})
-	mux.HandleFunc("GET /nodes", func(w http.ResponseWriter, _ *http.Request) { answer(w, &wire.Nodes{Nodes: nodes()}) })
-	mux.HandleFunc("GET /cluster/peers", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, &wire.Peers{Leader: "p2", Peers: []wire.Peer{{Name: "p1", Self: true, Address: "h1:1"}, {Name: "p2", Reachable: true, Address: "h2:1"}, {Name: "p3", Address: "h3:1"}}})
-	})
-	change := func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		line := r.Method + " " + r.URL.Path
-		for _, part := range []string{r.URL.Query().Encode(), strings.TrimSpace(string(body))} {
-			if part != "" {
-				line += " " + part
-			}
-		}
-		s.changes = append(s.changes, line)
-		id := r.PathValue("id")
-		if _, found := jobs()[id]; !found && !strings.HasPrefix(id, "gpu") {
-			refuse(w, http.StatusNotFound, wire.CodeNotFound)
-			return
-		}
-		if id == "5" {
-			refuse(w, http.StatusConflict, "already_ended")
-			return
-		}
-		answer(w, &wire.Done{Success: true})
-	}
-	for _, pattern := range []string{
-		"DELETE /queue/{id}", "POST /queue/{id}/hold", "POST /queue/{id}/release", "POST /queue/{id}/requeue", "POST /queue/{id}/extend",
-		"PATCH /queue/{id}/priority", "DELETE /queue/{id}/dependencies", "PUT /nodes/{id}/mode",
-	} {
-		mux.HandleFunc(pattern, change)
-	}
-	s.Server = httptest.NewServer(mux)
-	t.Cleanup(s.Close)
-	t.Setenv("BERTH_ADDRESS", strings.TrimPrefix(s.URL, "http://"))
-	for _, name := range []string{"SQUEUE_FORMAT", "SACCT_FORMAT", "SINFO_FORMAT", "SLURM_JOB_NODELIST", "SLURM_NODELIST"} {
-		t.Setenv(name, "")
-	}
-	return s
-}
-
 // call carries out a command line at the time of the tests.
 func call(line ...string) (code int, out, errs string) {
 	var o, e bytes.Buffer
 	p := newProgram(line[0], &o, &e)
 	p.now = present()
-	code = p.main(line[1:])
+	run := map[string]func(*program, []string) int{
+		"squeue": (*program).runSqueue, "sinfo": (*program).runSinfo, "sacct": (*program).runSacct, "scancel": (*program).runScancel, "scontrol": (*program).runScontrol,
+	}[line[0]]
+	code = run(p, line[1:])
 	return code, o.String(), e.String()
 }
 
