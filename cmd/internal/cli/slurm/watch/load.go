@@ -97,9 +97,6 @@ func (p *program) arrayRows(job *wire.Job, together bool, states string) (rows [
 		return []*row{all}, nil
 	}
 	tasks, err := p.tasksOf(job, states)
-	if missing(err) { // the job has left the state, and only the archive has it
-		return p.archivedRows(job)
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -180,29 +177,6 @@ func (p *program) untouched(job *wire.Job) (*row, bool) {
 	r := p.rowOf(job)
 	r.tasks = a.Indices
 	return r, true
-}
-
-// archivedRows returns the tasks of an array that only the archive has, one request for each.
-func (p *program) archivedRows(job *wire.Job) (rows []*row, err error) {
-	a, err := form.ParseArray(job.Array.Indices)
-	if err != nil {
-		for i := range int(job.Array.Size) {
-			a.Indices = append(a.Indices, i)
-		}
-	}
-	for _, n := range a.Indices {
-		r, err := p.one(form.JobRef{Job: uint64Of(job.ID)}, n)
-		if err != nil {
-			return nil, err
-		}
-		rows = append(rows, r)
-	}
-	return rows, nil
-}
-
-func uint64Of(id string) uint64 {
-	n, _ := strconv.ParseUint(id, 10, 64)
-	return n
 }
 
 // errNoJob is the error of a job or a task that the cluster does not have.
