@@ -5,7 +5,10 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/berth-gpu/berth/cluster/archive"
 	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -41,4 +44,64 @@ func TestWhereAJobRanLast(t *testing.T) {
 	if len(list.Tasks) != 2 || list.Tasks[0].Last == nil || !slices.Equal(list.Tasks[0].Last.Nodes, []string{"n1"}) || list.Tasks[1].Last != nil {
 		t.Errorf("%+v", list)
 	}
+}
+
+// parted is an archive that returns the parts of one job: the first one, and that of a task.
+type parted struct {
+	shelf
+
+	parts []state.History
+}
+
+func (p *parted) Past(_ model.JobID, task uint32) (state.State, bool, error) {
+	for _, h := range p.parts {
+		if h.Tasks[len(h.Tasks)-1].Key.Task >= task {
+			return state.Recall(p.parts[0], h), true, nil
+		}
+	}
+	return state.Recall(p.parts[0]), true, nil
+}
+
+// The tasks of an array that has left the state come from the archive, over its parts, page by page.
+func TestTasksFromTheArchive(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	const size = state.HistoryTasks + 5
+	s.with(func(c *statetest.Cluster) {
+		many := c.Submit(1, func(b *command.Submit) { b.Tasks = size })
+		c.Do(&command.Cancel{Job: many, Task: model.AllTasks})
+	})
+	now := s.State()
+	kept := &parted{parts: now.Histories(1)}
+	if len(kept.parts) != 2 {
+		t.Fatalf("%d parts", len(kept.parts))
+	}
+	s.api.Peer.Archive = kept
+	s.with(func(c *statetest.Cluster) {
+		c.State.Jobs, c.State.Tasks = state.State{}.Jobs, state.State{}.Tasks // as if it had been retired
+	})
+	for _, query := range []string{"?", "?state=canceled&", "?limit=700&", "?limit=1000&"} {
+		var got []int64
+		for after := ""; ; {
+			var page wire.Tasks
+			s.do(http.MethodGet, "/jobs/1/tasks"+query+after, "").into(&page)
+			for _, v := range page.Tasks {
+				got = append(got, v.Index)
+			}
+			if page.Next == "" {
+				break
+			}
+			after = "after=" + page.Next
+		}
+		if len(got) != size || got[0] != 0 || got[size-1] != size-1 || !slices.IsSorted(got) {
+			t.Errorf("%s: %d tasks", query, len(got))
+		}
+	}
+	var none wire.Tasks
+	if s.do(http.MethodGet, "/jobs/1/tasks?state=running", "").into(&none); len(none.Tasks) != 0 || none.Next != "" {
+		t.Errorf("%+v", none)
+	}
+	s.do(http.MethodGet, "/jobs/9/tasks", "").problem(http.StatusNotFound, wire.CodeNotFound)
+	s.api.Peer.Archive = &shelf{fail: archive.ErrUnavailable}
+	s.do(http.MethodGet, "/jobs/1/tasks", "").problem(http.StatusServiceUnavailable, wire.CodeBehind)
 }

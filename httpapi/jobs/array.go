@@ -8,6 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/problem"
@@ -77,8 +78,41 @@ func (a lists) tasks(ctx context.Context, in *tasksInput) (*core.Answer[wire.Tas
 	}
 	job, found := s.Jobs.Get(id)
 	if !found {
-		return nil, core.NoJob()
+		out, err := a.recall(ctx, &s, id, uint32(from), in.Limit, states)
+		if err != nil {
+			return nil, err
+		}
+		return &core.Answer[wire.Tasks]{Index: s.Index, Body: out}, nil
 	}
 	v := a.api.ViewFor(ctx, &s, &s, a.api.Now(&s))
 	return &core.Answer[wire.Tasks]{Index: s.Index, Body: v.Tasks(&job, uint32(from), in.Limit, states)}, nil
+}
+
+// recall returns the tasks of a job that has left the state, from the archive, which has them in parts.
+func (a lists) recall(ctx context.Context, now *state.State, id model.JobID, from uint32, limit int, states []string) (*wire.Tasks, error) {
+	if a.api.Peer.Archive == nil || id >= now.Settings().NextJob { // no job has had that number
+		return nil, core.NoJob()
+	}
+	stand := details(a).complete(ctx, now)
+	out := &wire.Tasks{JobID: id.String(), Tasks: []wire.Task{}}
+	for {
+		s, found, err := a.api.Peer.Archive.Past(id, from)
+		job, has := s.Jobs.Get(id)
+		if err != nil || !found || !has {
+			return nil, lacking(now, &stand, false, err)
+		}
+		v := a.api.ViewFor(ctx, &s, now, a.api.Now(now))
+		part := v.Tasks(&job, from, limit-len(out.Tasks), states)
+		out.Tasks, out.Next = append(out.Tasks, part.Tasks...), part.Next
+		more := false
+		for k := range s.Tasks.From(model.TaskKey{Job: id, Task: from}) {
+			if k.Job != id {
+				break
+			}
+			from, more = k.Task+1, true
+		}
+		if !more || out.Next != "" {
+			return out, nil
+		}
+	}
 }

@@ -120,22 +120,28 @@ func (a details) recall(ctx context.Context, now *state.State, id model.JobID, n
 	stand := a.complete(ctx, now)
 	s, found, err := a.api.Peer.Archive.Past(id, uint32(max(n, 0)))
 	task, has := view.TaskAt(&s, id, n)
-	switch {
-	case err == nil && has:
-	case err == nil && found:
-		return nil, core.NoJob()
-	case stand.Failure != "", err != nil && !errors.Is(err, archive.ErrUnavailable):
-		return nil, core.ArchiveFault(cmp.Or(err, errors.New(stand.Failure)))
-	case err != nil, stand.CompleteTo < now.Settings().ArchivedTo:
-		return nil, problem.Refuse(wire.CodeBehind, "this peer's archive does not yet have the newest jobs that left the queue: try again, or another peer")
-	default:
-		return nil, core.NoJob()
+	if err != nil || !has {
+		return nil, lacking(now, &stand, found, err)
 	}
 	job, _ := s.Jobs.Get(id)
 	v := a.api.ViewFor(ctx, &s, now, a.api.Now(now))
 	out := v.About(&job, &task, n)
 	out.Archived = true
 	return &core.Answer[wire.Detail]{Index: now.Index, Body: out}, nil
+}
+
+// lacking returns the error of a request for a job that the archive does not return: none has had its number, the archive cannot be read, or
+// it is not complete.
+func lacking(now *state.State, stand *archive.Standing, found bool, err error) error {
+	switch {
+	case err == nil && found:
+		return core.NoJob()
+	case stand.Failure != "", err != nil && !errors.Is(err, archive.ErrUnavailable):
+		return core.ArchiveFault(cmp.Or(err, errors.New(stand.Failure)))
+	case err != nil, stand.CompleteTo < now.Settings().ArchivedTo:
+		return problem.Refuse(wire.CodeBehind, "this peer's archive does not yet have the newest jobs that left the queue: try again, or another peer")
+	}
+	return core.NoJob()
 }
 
 // complete waits until the archive has all that has left the state, if it can, and returns the

@@ -8,7 +8,7 @@ import (
 // The formats that the programs use by default.
 const (
 	DefaultSqueue = "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R"
-	DefaultSinfo  = "%#P %.5a %.10l %.6D %.6t %N"
+	DefaultSinfo  = "%#9P %.5a %.10l %.6D %.6t %N"
 	DefaultSacct  = "jobid,jobname,partition,account,alloccpus,state,exitcode"
 	BriefSacct    = "jobid,state,exitcode" // with -b
 )

@@ -97,10 +97,10 @@ func (p *program) arrayRows(job *wire.Job, together bool, states string) (rows [
 		return []*row{all}, nil
 	}
 	tasks, err := p.tasksOf(job, states)
-	if missing(err) { // the job has left the state, and only the archive has it
-		return p.archivedRows(job)
-	}
 	if err != nil {
+		return nil, err
+	}
+	if err := p.explainTasks(job, tasks); err != nil {
 		return nil, err
 	}
 	var waiting [2]*row // those that may start, and those that are held
@@ -125,6 +125,40 @@ func (p *program) arrayRows(job *wire.Job, together bool, states string) (rows [
 	return rows, nil
 }
 
+// explainTasks adds why tasks wait to those of an array of which others run: lists say it only of arrays that wait as a whole.
+func (p *program) explainTasks(job *wire.Job, tasks []wire.Task) error {
+	why := job.Reason
+	if job.State != "queued" {
+		why = ""
+	}
+	at := slices.IndexFunc(tasks, func(t wire.Task) bool { return t.State == "queued" && !t.Held && t.Reason == "" })
+	switch {
+	case at < 0:
+		return nil
+	case why != "":
+	case job.Array.Limit > 0 && job.Array.Running >= job.Array.Limit:
+		why = "throttle"
+	default:
+		api, err := p.api()
+		if err != nil {
+			return err
+		}
+		d, _, err := api.Job(p.ctx, job.ID, client.JobQuery{})
+		if err != nil {
+			return err
+		}
+		if e := d.Explanation; e != nil && len(e.Blockers) > 0 {
+			why = e.Blockers[0].Code
+		}
+	}
+	for i := range tasks {
+		if t := &tasks[i]; t.State == "queued" && t.Reason == "" {
+			t.Reason = why
+		}
+	}
+	return nil
+}
+
 // untouched returns the row of an array of which all tasks wait, and reports whether the job is one: no request is needed.
 func (p *program) untouched(job *wire.Job) (*row, bool) {
 	if job.Array.Queued != job.Array.Size || job.Array.Size < 2 {
@@ -143,29 +177,6 @@ func (p *program) untouched(job *wire.Job) (*row, bool) {
 	r := p.rowOf(job)
 	r.tasks = a.Indices
 	return r, true
-}
-
-// archivedRows returns the tasks of an array that only the archive has, one request for each.
-func (p *program) archivedRows(job *wire.Job) (rows []*row, err error) {
-	a, err := form.ParseArray(job.Array.Indices)
-	if err != nil {
-		for i := range int(job.Array.Size) {
-			a.Indices = append(a.Indices, i)
-		}
-	}
-	for _, n := range a.Indices {
-		r, err := p.one(form.JobRef{Job: uint64Of(job.ID)}, n)
-		if err != nil {
-			return nil, err
-		}
-		rows = append(rows, r)
-	}
-	return rows, nil
-}
-
-func uint64Of(id string) uint64 {
-	n, _ := strconv.ParseUint(id, 10, 64)
-	return n
 }
 
 // errNoJob is the error of a job or a task that the cluster does not have.

@@ -21,6 +21,7 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
+	"github.com/berth-gpu/berth/slurm/format"
 	"github.com/berth-gpu/berth/slurm/option"
 )
 
@@ -52,6 +53,9 @@ func (p *program) fail(err error) int {
 	if e, is := errors.AsType[*invalid](err); is {
 		fmt.Fprintln(p.errs, e.text)
 		return 1
+	}
+	if e, is := errors.AsType[*format.Error](err); is { // which names the program itself
+		err = errors.New(e.Problem)
 	}
 	fmt.Fprintf(p.errs, "%s: error: %s\n", p.name, cli.OneLine(err))
 	return 1

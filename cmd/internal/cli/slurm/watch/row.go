@@ -38,9 +38,6 @@ func (p *program) taskOf(job *wire.Job, t *wire.Task) *row {
 	r := p.rowOf(job)
 	r.tasks = []int{int(t.Index)}
 	j := &r.job
-	if j.State == "queued" && t.State == "queued" && t.Reason == "" {
-		t.Reason = j.Reason
-	}
 	j.State, j.Held, j.Reason, j.Stopping = t.State, t.Held, t.Reason, t.Stopping
 	j.Attempts, j.StartedAt, j.RunsSince, j.EndedAt, j.RunSeconds = t.Attempts, t.StartedAt, t.RunsSince, t.EndedAt, t.RunSeconds
 	j.ExitCode, j.Signal, j.Granted, j.AllocatedGPUs, j.OnNodes, j.Last = t.ExitCode, t.Signal, t.Granted, t.AllocatedGPUs, t.OnNodes, t.Last

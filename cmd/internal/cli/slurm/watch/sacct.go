@@ -64,7 +64,11 @@ type accounting struct {
 
 // Sacct shows jobs, also those that have ended.
 func Sacct(args []string, stdout, stderr io.Writer) int {
-	p := newProgram("sacct", stdout, stderr)
+	return newProgram("sacct", stdout, stderr).runSacct(args)
+}
+
+// runSacct carries out a command line and returns the exit code.
+func (p *program) runSacct(args []string) int {
 	line, code, done := p.parse(args, sacctOptions())
 	if done {
 		return code

@@ -53,7 +53,11 @@ type cancellation struct {
 
 // Scancel ends jobs.
 func Scancel(args []string, stdout, stderr io.Writer) int {
-	p := newProgram("scancel", stdout, stderr)
+	return newProgram("scancel", stdout, stderr).runScancel(args)
+}
+
+// runScancel carries out a command line and returns the exit code.
+func (p *program) runScancel(args []string) int {
 	line, code, done := p.parse(args, scancelOptions())
 	if done {
 		return code
@@ -213,14 +217,13 @@ func (p *program) cancel(c *cancellation, shown, id, tasks string) error {
 
 // cancelError returns the error of a job that cannot be ended, in Slurm's words where it has them.
 func cancelError(shown string, err error) error {
-	const prefix = "Kill job error on job id %s: %w"
 	switch p, is := errors.AsType[*wire.Problem](err); {
 	case missing(err) || errors.Is(err, errNoJob):
-		return fmt.Errorf(prefix, shown, noJob{err})
+		return fmt.Errorf("Kill job error on job id %s: %w", shown, noJob{err}) //nolint:staticcheck // Slurm's words
 	case is && p.Code == model.CodeDenied.String():
 		return fmt.Errorf("Kill job error on job id %s: Access/permission denied: %w", shown, err) //nolint:staticcheck // Slurm's words
 	}
-	return fmt.Errorf(prefix, shown, err)
+	return fmt.Errorf("Kill job error on job id %s: %w", shown, err) //nolint:staticcheck // Slurm's words
 }
 
 // noJob is the error of a job that does not exist, in Slurm's words.

@@ -73,7 +73,11 @@ func keywords() []keyword {
 
 // Scontrol shows details, and changes jobs and nodes.
 func Scontrol(args []string, stdout, stderr io.Writer) int {
-	p := newProgram("scontrol", stdout, stderr)
+	return newProgram("scontrol", stdout, stderr).runScontrol(args)
+}
+
+// runScontrol carries out a command line and returns the exit code.
+func (p *program) runScontrol(args []string) int {
 	line, code, done := p.parse(args, scontrolOptions())
 	if done {
 		return code

@@ -87,12 +87,14 @@ func (p *program) requeue(id, tasks string) error {
 	return err
 }
 
-// requeueHold returns a job to the queue, where it waits for its release.
+// requeueHold keeps a waiting job from being started. One that runs is refused: a job that returns to the queue may start again before
+// it is held.
 func (p *program) requeueHold(id, tasks string) error {
-	if err := p.hold(id, tasks); err != nil {
-		return err
+	err := p.hold(id, tasks)
+	if e, is := errors.AsType[*wire.Problem](err); is && e.Code == model.CodeNotQueued.String() {
+		return errors.New("requeuehold of a job that runs is not supported: cancel the job and submit it again with --hold")
 	}
-	return p.requeue(id, tasks)
+	return err
 }
 
 // update changes a job or nodes: NAME=VALUE words of which one names what is changed.
@@ -274,7 +276,7 @@ func (p *program) updateNodes(pairs map[string]string, order []string) error {
 	case "RESUME", "UNDRAIN", "IDLE":
 		body.Mode = model.ModeOpen.String()
 	default:
-		return fmt.Errorf("State=%s is not supported: write DRAIN (no new jobs), DOWN (jobs are stopped, too) or RESUME", pairs["state"])
+		return fmt.Errorf("the value of State=%s is not supported: write DRAIN (no new jobs), DOWN (jobs are stopped, too) or RESUME", pairs["state"])
 	}
 	if body.Mode != model.ModeOpen.String() && body.Reason == "" {
 		return &invalid{"You must specify a reason when DOWNING or DRAINING a node. Request denied"}

@@ -56,7 +56,11 @@ func sinfoOptions() []option.Option {
 
 // Sinfo shows partitions and nodes.
 func Sinfo(args []string, stdout, stderr io.Writer) int {
-	p := newProgram("sinfo", stdout, stderr)
+	return newProgram("sinfo", stdout, stderr).runSinfo(args)
+}
+
+// runSinfo carries out a command line and returns the exit code.
+func (p *program) runSinfo(args []string) int {
 	line, code, done := p.parse(args, sinfoOptions())
 	if done {
 		return code

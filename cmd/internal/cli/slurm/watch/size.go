@@ -106,17 +106,34 @@ func (r *row) memory() int64 {
 // model returns the model of GPUs as a word of Slurm's; empty: any.
 func (r *row) model() string { return word(r.job.GPUType) }
 
-// word returns the name of a model of GPUs without blanks and signs, as Slurm's lists need it.
+// word returns the name of a model of GPUs as one word, such as a100 for NVIDIA A100-SXM4-40GB and rtx_4090 for NVIDIA GeForce RTX 4090:
+// without makers, sizes of memory and sockets. Empty: there is none, or a choice of several.
 func word(model string) string {
+	if strings.Contains(model, "|") {
+		return ""
+	}
+	var parts []string
+	for _, part := range strings.FieldsFunc(strings.ToLower(model), func(c rune) bool { return c == ' ' || c == '-' || c == '_' }) {
+		digit := strings.IndexFunc(part, func(c rune) bool { return c >= '0' && c <= '9' })
+		switch {
+		case slices.Contains([]string{"nvidia", "tesla", "geforce", "quadro", "amd", "instinct", "radeon", "intel", "graphics", "pcie", "nvl"}, part),
+			digit > 0 && slices.Contains([]string{"sxm", "hbm"}, strings.TrimRight(part, "0123456789e")), digit == 0 && strings.HasSuffix(part, "gb"):
+			continue
+		}
+		parts = append(parts, clean(part))
+	}
+	return strings.Join(parts, "_")
+}
+
+// clean replaces signs that Slurm's lists have a meaning for.
+func clean(text string) string {
 	return strings.Map(func(c rune) rune {
 		switch {
-		case c >= 'A' && c <= 'Z':
-			return c + 'a' - 'A'
-		case c >= 'a' && c <= 'z', c >= '0' && c <= '9', c == '.', c == '-', c == '_':
+		case c >= 'a' && c <= 'z', c >= '0' && c <= '9', c == '.':
 			return c
 		}
 		return '_'
-	}, strings.TrimSpace(model))
+	}, text)
 }
 
 // tres returns what the job has or asks for, in the order of scontrol.

@@ -68,7 +68,11 @@ type jobFilter struct {
 
 // Squeue shows what waits and runs.
 func Squeue(args []string, stdout, stderr io.Writer) int {
-	p := newProgram("squeue", stdout, stderr)
+	return newProgram("squeue", stdout, stderr).runSqueue(args)
+}
+
+// runSqueue carries out a command line and returns the exit code.
+func (p *program) runSqueue(args []string) int {
 	line, code, done := p.parse(args, squeueOptions())
 	if done {
 		return code

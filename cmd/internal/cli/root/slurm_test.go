@@ -1,0 +1,33 @@
+package root
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+// Under the name of one of Slurm's programs, and after berth slurm, the command line is that program's.
+func TestSlurmPrograms(t *testing.T) {
+	t.Parallel()
+	for _, v := range []struct {
+		program string
+		line    string
+	}{
+		{"/opt/slurm/bin/scontrol", "show hostnames a[1-2]"},
+		{"scontrol", "show hostnames a[1-2]"},
+		{"/usr/bin/berth", "slurm scontrol show hostnames a[1-2]"},
+	} {
+		var out, errs bytes.Buffer
+		if code := RunAs(v.program, strings.Fields(v.line), &out, &errs); code != 0 || out.String() != "a1\na2\n" {
+			t.Errorf("%s %s: exit code %d, %s%s", v.program, v.line, code, out.String(), errs.String())
+		}
+	}
+	var out, errs bytes.Buffer
+	if code := RunAs("scontrol", []string{"foo"}, &out, &errs); code != 1 || errs.String() != "invalid keyword: foo\n" {
+		t.Errorf("exit code %d, %s", code, errs.String())
+	}
+	out.Reset()
+	if code := RunAs("berth", []string{"slurm", "--help"}, &out, &errs); code != 0 || !strings.Contains(out.String(), "squeue") || !strings.Contains(out.String(), "install") {
+		t.Errorf("exit code %d, %s", code, out.String())
+	}
+}
