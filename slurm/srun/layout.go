@@ -65,6 +65,17 @@ type planner struct {
 // step with more tasks than cores shares the cores, and a step that was given a size (--ntasks, --cpus-per-task, a number of GPUs) holds no
 // more than that. The error is [ErrBusy] or an [*Impossible].
 func Place(rooms []Room, uses []Use, size Size) (Layout, error) {
+	layout, err := place(rooms, uses, size)
+	if err == nil {
+		return layout, nil
+	}
+	if _, alone := place(rooms, make([]Use, len(rooms)), size); alone != nil { // it would never run
+		return Layout{}, alone
+	}
+	return Layout{}, ErrBusy
+}
+
+func place(rooms []Room, uses []Use, size Size) (Layout, error) {
 	p := planner{rooms: rooms, uses: uses, size: size}
 	candidates, required, err := p.candidates()
 	if err != nil {
@@ -168,12 +179,7 @@ func (p *planner) capacity(i int) int {
 
 // lacking returns why too few of these nodes have room.
 func (p *planner) lacking(nodes []int) error {
-	if slices.ContainsFunc(nodes, func(i int) bool { return p.uses[i].Steps > 0 }) && !p.size.Overlap {
-		for _, i := range nodes {
-			if p.size.GPUsPerTask > p.rooms[i].GPUs && p.size.HoldsGPUs {
-				return p.fewGPUs(i, p.size.GPUsPerTask)
-			}
-		}
+	if slices.ContainsFunc(nodes, func(i int) bool { return p.uses[i].Steps > 0 }) {
 		return ErrBusy
 	}
 	return p.fewGPUs(nodes[0], p.size.GPUsPerTask)
