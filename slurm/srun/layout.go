@@ -40,7 +40,7 @@ type Layout struct {
 }
 
 // ErrBusy is the error of a step that has to wait for the end of others.
-var ErrBusy = errors.New("Requested nodes are busy") //nolint:revive,staticcheck // the words of Slurm, in a message after others
+var ErrBusy = errors.New("Requested nodes are busy") //nolint:staticcheck // the words of Slurm, in a message after others
 
 // Impossible is the error of a step that its job can never run.
 type Impossible struct{ Problem string }

@@ -122,7 +122,7 @@ func (s *stepTasks) start(t *task, local int) []*pump {
 func (s *stepTasks) files(t *task) (files [3]*os.File, pumps []*pump, err error) {
 	ask := &s.place.launch.Ask
 	if files[0], err = s.stdin(t, ask.Stdin); err != nil {
-		return files, nil, fmt.Errorf("Could not open stdin file: %s", reason(err)) //nolint:revive,staticcheck // the words of Slurm
+		return files, nil, fmt.Errorf("Could not open stdin file: %s", reason(err)) //nolint:staticcheck // the words of Slurm
 	}
 	for i, stream := range []link.Stream{ask.Stdout, ask.Stderr} {
 		name := []string{"stdout", "stderr"}[i]
@@ -133,7 +133,7 @@ func (s *stepTasks) files(t *task) (files [3]*os.File, pumps []*pump, err error)
 			files[1+i], p, err = s.output(t, stream, link.Stdout+i)
 		}
 		if err != nil {
-			return files, pumps, fmt.Errorf("Could not open %s file: %s", name, reason(err)) //nolint:revive,staticcheck // the words of Slurm
+			return files, pumps, fmt.Errorf("Could not open %s file: %s", name, reason(err)) //nolint:staticcheck // the words of Slurm
 		}
 		if p != nil {
 			pumps = append(pumps, p)
