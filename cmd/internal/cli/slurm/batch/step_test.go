@@ -122,7 +122,7 @@ wait $!; echo $?`).start()
 // TestNothingIsLeft checks that processes of a task end with the task, and tasks with their srun.
 func TestNothingIsLeft(t *testing.T) {
 	t.Parallel()
-	j := newJob(t, 2, `srun -w b -n1 bash -c 'sleep 1000 & echo $! >> pids'
+	j := newJob(t, 2, `srun -w b -n1 bash -c 'sleep 1000 & echo $! >> pids; setsid bash -c "echo \$\$ >> pids; echo x > far; exec sleep 1000" & while [ ! -e far ]; do sleep 0.01; done'
 srun -l bash -c 'echo $$ >> pids; echo up; exec sleep 1000' & echo $! > pid
 wait; srun true; echo over`).start()
 	for i := range 4 {

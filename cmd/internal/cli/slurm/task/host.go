@@ -5,6 +5,7 @@
 //	serve.go   the tasks of one step
 //	start.go   one task: its program, folder, variables and files
 //	output.go  what tasks write
+//	strays.go  what tasks leave behind
 package task
 
 import (

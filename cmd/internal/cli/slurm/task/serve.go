@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -18,7 +19,8 @@ type stepTasks struct {
 	conn  *link.Conn
 	place *place
 	tasks []*task
-	size  int // of the buffers for output
+	size  int          // of the buffers for output
+	open  atomic.Int64 // tasks that run
 
 	input chan []byte // nil: the end of the input
 	ended chan struct{}
@@ -37,6 +39,7 @@ func (n *Node) Serve(conn *link.Conn, launch *link.Launch) {
 	for i, rank := range ranks {
 		s.tasks[i] = &task{rank: rank}
 	}
+	s.open.Store(int64(len(ranks)))
 	var all sync.WaitGroup
 	for i, t := range s.tasks {
 		n.add(t)
@@ -194,6 +197,9 @@ func (s *stepTasks) finish(t *task, pumps []*pump) {
 	if process != nil {
 		<-process.Done
 		status = uint32(process.Status)
+	}
+	if s.open.Add(-1) == 0 { // before its end is known: the next step finds nothing of this one
+		s.node.endStrays(s.place.launch.Step.ID)
 	}
 	for _, p := range pumps {
 		p.finish()
