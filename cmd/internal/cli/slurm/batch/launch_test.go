@@ -64,9 +64,12 @@ func TestOutput(t *testing.T) {
 			j.put("slurm-7.out", "old\n")
 			f.Request.Truncate, f.Job.Restarts = true, 2
 		}, stdout: "new\n", files: map[string]string{"slurm-7.out": "new\n"}},
-		"left over": {script: "sleep 1000 & echo out", stdout: "out\n"},
-		"tee":       {script: "exec > >(sleep 0.1; cat) 2>&1; echo out", stdout: "out\n"},
-		"much":      {script: "head -c 5000000 /dev/zero | tr '\\0' x | fold", stdout: strings.Repeat(strings.Repeat("x", 80)+"\n", 5000000/80-1) + strings.Repeat("x", 80)},
+		"left over": {
+			script: "sleep 1000 & echo $! > left; echo out", set: func(j *job, _ *jobfile.File) { j.t.Cleanup(func() { j.kill("left", syscall.SIGKILL) }) },
+			stdout: "out\n",
+		},
+		"tee":  {script: "exec > >(sleep 0.1; cat) 2>&1; echo out", stdout: "out\n"},
+		"much": {script: "head -c 5000000 /dev/zero | tr '\\0' x | fold", stdout: strings.Repeat(strings.Repeat("x", 80)+"\n", 5000000/80-1) + strings.Repeat("x", 80)},
 	})
 }
 
