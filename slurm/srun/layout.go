@@ -392,5 +392,5 @@ func (u *Use) Take(hold Use, add bool) {
 	u.GPUs = slices.DeleteFunc(slices.Clone(u.GPUs), func(g int) bool { return slices.Contains(hold.GPUs, g) })
 }
 
-// Wants reports whether a step asks for a number of GPUs.
-func (s *Size) Wants() bool { return s.GPUs > 0 || s.GPUsPerNode > 0 || s.GPUsPerTask > 0 }
+// NamesGPUs reports whether a step asks for a number of GPUs.
+func (s *Size) NamesGPUs() bool { return s.GPUs > 0 || s.GPUsPerNode > 0 || s.GPUsPerTask > 0 }
