@@ -40,7 +40,7 @@ type Rank struct {
 
 // Write makes the file, with access for its owner only. The path must be free.
 func (f *File) Write(path string) error {
-	data, err := json.MarshalIndent(f, "", "  ")
+	data, err := json.MarshalIndent(f, "", "  ") //nolint:gosec // the secret is for the owner of the file
 	if err != nil {
 		return err
 	}

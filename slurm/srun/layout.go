@@ -40,7 +40,7 @@ type Layout struct {
 }
 
 // ErrBusy is the error of a step that has to wait for the end of others.
-var ErrBusy = errors.New("Requested nodes are busy") //nolint:revive,staticcheck // the words of Slurm, in a message after others
+var ErrBusy = errors.New("Requested nodes are busy") //nolint:staticcheck // the words of Slurm, in a message after others
 
 // Impossible is the error of a step that its job can never run.
 type Impossible struct{ Problem string }
@@ -65,6 +65,17 @@ type planner struct {
 // step with more tasks than cores shares the cores, and a step that was given a size (--ntasks, --cpus-per-task, a number of GPUs) holds no
 // more than that. The error is [ErrBusy] or an [*Impossible].
 func Place(rooms []Room, uses []Use, size Size) (Layout, error) {
+	layout, err := place(rooms, uses, size)
+	if err == nil {
+		return layout, nil
+	}
+	if _, alone := place(rooms, make([]Use, len(rooms)), size); alone != nil { // it would never run
+		return Layout{}, alone
+	}
+	return Layout{}, ErrBusy
+}
+
+func place(rooms []Room, uses []Use, size Size) (Layout, error) {
 	p := planner{rooms: rooms, uses: uses, size: size}
 	candidates, required, err := p.candidates()
 	if err != nil {
@@ -168,12 +179,7 @@ func (p *planner) capacity(i int) int {
 
 // lacking returns why too few of these nodes have room.
 func (p *planner) lacking(nodes []int) error {
-	if slices.ContainsFunc(nodes, func(i int) bool { return p.uses[i].Steps > 0 }) && !p.size.Overlap {
-		for _, i := range nodes {
-			if p.size.GPUsPerTask > p.rooms[i].GPUs && p.size.HoldsGPUs {
-				return p.fewGPUs(i, p.size.GPUsPerTask)
-			}
-		}
+	if slices.ContainsFunc(nodes, func(i int) bool { return p.uses[i].Steps > 0 }) {
 		return ErrBusy
 	}
 	return p.fewGPUs(nodes[0], p.size.GPUsPerTask)
@@ -386,5 +392,5 @@ func (u *Use) Take(hold Use, add bool) {
 	u.GPUs = slices.DeleteFunc(slices.Clone(u.GPUs), func(g int) bool { return slices.Contains(hold.GPUs, g) })
 }
 
-// Wants reports whether a step asks for a number of GPUs.
-func (s *Size) Wants() bool { return s.GPUs > 0 || s.GPUsPerNode > 0 || s.GPUsPerTask > 0 }
+// NamesGPUs reports whether a step asks for a number of GPUs.
+func (s *Size) NamesGPUs() bool { return s.GPUs > 0 || s.GPUsPerNode > 0 || s.GPUsPerTask > 0 }

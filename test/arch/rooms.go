@@ -53,6 +53,7 @@ func slurmFloor() []Room {
 		{Path: "slurm/environ", Level: 1, Bare: true, May: []string{"slurm/hostlist", "slurm/request"}},
 		{Path: "slurm/jobfile", Level: 2, Bare: true, May: []string{"slurm/environ", "slurm/request"}},
 		{Path: "slurm/sbatch", Level: 2, Bare: true, May: []string{"slurm/hostlist", "slurm/form", "slurm/option"}},
+		{Path: "slurm/srun", Level: 2, Bare: true, May: []string{"slurm/hostlist", "slurm/form", "slurm/option", "slurm/environ"}},
 	}
 }
 
@@ -218,8 +219,19 @@ func cmdFloor() []Room {
 		{Path: "cmd/internal/cli/sim", Level: 23, Any: true},
 		{Path: "cmd/internal/cli/snapshot", Level: 20, Any: true},
 		{Path: "cmd/internal/cli/daemon", Level: 20, Any: true},
+		{Path: "cmd/internal/cli/slurm/submit", Level: 20, May: []string{
+			"fsm/model", "httpapi/wire", "slurm/filename", "slurm/form", "slurm/hostlist", "slurm/request", "slurm/sbatch",
+		}},
 		{Path: "cmd/internal/cli/slurm/watch", Level: 24, Any: true},
 		{Path: "cmd/internal/cli/slurm", Level: 25, Any: true},
+		{Path: "cmd/internal/cli/slurm/link", Level: 3, May: []string{"slurm/environ", "slurm/srun"}},
+		{Path: "cmd/internal/cli/slurm/task", Level: 4, May: []string{"slurm/environ", "slurm/filename", "slurm/jobfile", "cmd/internal/cli/slurm/link"}},
+		{Path: "cmd/internal/cli/slurm/step", Level: 5, May: []string{
+			"slurm/environ", "slurm/filename", "slurm/jobfile", "slurm/srun", "cmd/internal/cli/slurm/link", "cmd/internal/cli/slurm/task",
+		}},
+		{Path: "cmd/internal/cli/slurm/batch", Level: 6, May: []string{
+			"slurm/environ", "slurm/filename", "slurm/form", "slurm/jobfile", "cmd/internal/cli/slurm/step", "cmd/internal/cli/slurm/task",
+		}},
 		{Path: "cmd/internal/cli/root", Level: 26, Any: true},
 		{Path: "cmd/internal/demo", Level: 20, Any: true},
 		{Path: "cmd/internal/bench", Level: 20, Any: true},

@@ -10,52 +10,19 @@ import (
 	"github.com/berth-gpu/berth/slurm/jobfile"
 )
 
-// TestScript checks how scripts begin and end, and what is written where.
-func TestScript(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		script string
-		set    func(*job, *jobfile.File)
-		code   int
-		stdout string
-		stderr string
-		files  map[string]string
-	}{
-		"output": {script: "echo out; echo err >&2; exit 3", code: 3, stdout: "out\n", stderr: "err\n"},
-		"both files": {
-			script: "echo out; echo err >&2", set: func(_ *job, f *jobfile.File) { f.Request.Stdout, f.Request.Stderr = "o-%x", "e-%j" },
-			stdout: "out\n", files: map[string]string{"o-train": "out\n", "e-7": "err\n"},
-		},
-		"default file": {script: "echo out", stdout: "out\n", files: map[string]string{"slurm-7.out": "out\n"}},
-		"of an array": {
-			script: "echo $SLURM_ARRAY_TASK_ID", set: func(_ *job, f *jobfile.File) { f.Job.Array.Job, f.Job.Array.Task, f.Job.Array.Count = 5, 2, 3 },
-			stdout: "2\n", files: map[string]string{"slurm-5_2.out": "2\n"},
-		},
-		"no folder": {script: "echo out", set: func(_ *job, f *jobfile.File) { f.Request.Stdout = "no/such/%j" }, stdout: "out\n", stderr: "berth: the output is only in the log of the job"},
-		"null":      {script: "echo out", set: func(_ *job, f *jobfile.File) { f.Request.Stdout = "/dev/null" }, stdout: "out\n"},
-		"full":      {script: "echo out", set: func(_ *job, f *jobfile.File) { f.Request.Stdout = "/dev/full" }, stdout: "out\n", stderr: "no space left on device"},
-		"input":     {script: "cat", set: func(j *job, f *jobfile.File) { j.put("in-7", "in\n"); f.Request.Stdin = "in-%j" }, stdout: "in\n"},
-		"no input":  {script: "cat; echo over", stdout: "over\n"},
-		"emptied":   {script: "echo new", set: func(j *job, _ *jobfile.File) { j.put("slurm-7.out", "old\n") }, stdout: "new\n", files: map[string]string{"slurm-7.out": "new\n"}},
-		"requeued":  {script: "echo $SLURM_RESTART_COUNT", set: func(j *job, f *jobfile.File) { j.put("slurm-7.out", "old\n"); f.Job.Restarts = 1 }, stdout: "1\n", files: map[string]string{"slurm-7.out": "old\n1\n"}},
-		"append":    {script: "echo new", set: func(j *job, f *jobfile.File) { j.put("slurm-7.out", "old\n"); f.Request.Append = true }, stdout: "new\n", files: map[string]string{"slurm-7.out": "old\nnew\n"}},
-		"truncate": {script: "echo new", set: func(j *job, f *jobfile.File) {
-			j.put("slurm-7.out", "old\n")
-			f.Request.Truncate, f.Job.Restarts = true, 2
-		}, stdout: "new\n", files: map[string]string{"slurm-7.out": "new\n"}},
-		"environment":       {script: "echo $SLURM_JOB_ID $SLURM_NNODES $SLURM_PROCID $CUDA_VISIBLE_DEVICES $BERTH_NODE ${BERTH_SLURM_STAGE-none}; [ $SLURM_TASK_PID = $$ ] && echo same", stdout: "7 1 0 0,1 a none\nsame\n"},
-		"session":           {script: `[ "$(ps -o sid= -p $$ | tr -d ' ')" = $$ ] && pwd | xargs basename`, stdout: "work\n"},
-		"signal":            {script: "kill -USR2 $$", code: -int(syscall.SIGUSR2)},
-		"killed":            {script: "kill -KILL $$", code: -int(syscall.SIGKILL)},
-		"missing":           {set: func(_ *job, f *jobfile.File) { f.Command = []string{"/no/such"} }, code: 127, stderr: "berth: the script /no/such cannot start: no such file or directory"},
-		"forbidden":         {set: func(_ *job, f *jobfile.File) { f.Command = []string{"/etc/passwd"} }, code: 126, stderr: "permission denied"},
-		"arguments":         {script: `echo "$1|$2"`, set: func(_ *job, f *jobfile.File) { f.Command = append(f.Command, "a b", "") }, stdout: "a b|\n"},
-		"left over":         {script: "sleep 1000 & echo out", stdout: "out\n"},
-		"tee":               {script: "exec > >(sleep 0.1; cat) 2>&1; echo out", stdout: "out\n"},
-		"much":              {script: "head -c 5000000 /dev/zero | tr '\\0' x | fold", stdout: strings.Repeat(strings.Repeat("x", 80)+"\n", 5000000/80-1) + strings.Repeat("x", 80)},
-		"no working folder": {script: "pwd", set: func(_ *job, f *jobfile.File) { f.WorkDir = "/no/such" }, stdout: "/tmp\n", stderr: "it starts in /tmp"},
-		"broken pipe":       {script: "yes | head -1", stdout: "y\n"},
-	} {
+// scriptCase is a script, what the job is beyond it, and what must come of both.
+type scriptCase struct {
+	script string
+	set    func(*job, *jobfile.File)
+	code   int
+	stdout string
+	stderr string
+	files  map[string]string
+}
+
+func runScripts(t *testing.T, cases map[string]scriptCase) {
+	t.Helper()
+	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			j := newJob(t, 1, c.script)
@@ -71,6 +38,57 @@ func TestScript(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestOutput checks where the output of scripts goes.
+func TestOutput(t *testing.T) {
+	t.Parallel()
+	runScripts(t, map[string]scriptCase{
+		"output": {script: "echo out; echo err >&2; exit 3", code: 3, stdout: "out\n", stderr: "err\n"},
+		"both files": {
+			script: "echo out; echo err >&2", set: func(_ *job, f *jobfile.File) { f.Request.Stdout, f.Request.Stderr = "o-%x", "e-%j" },
+			stdout: "out\n", files: map[string]string{"o-train": "out\n", "e-7": "err\n"},
+		},
+		"default file": {script: "echo out", stdout: "out\n", files: map[string]string{"slurm-7.out": "out\n"}},
+		"of an array": {
+			script: "echo $SLURM_ARRAY_TASK_ID", set: func(_ *job, f *jobfile.File) { f.Job.Array.Job, f.Job.Array.Task, f.Job.Array.Count = 5, 2, 3 },
+			stdout: "2\n", files: map[string]string{"slurm-5_2.out": "2\n"},
+		},
+		"no folder": {script: "echo out", set: func(_ *job, f *jobfile.File) { f.Request.Stdout = "no/such/%j" }, stdout: "out\n", stderr: "berth: the output is only in the log of the job"},
+		"null":      {script: "echo out", set: func(_ *job, f *jobfile.File) { f.Request.Stdout = "/dev/null" }, stdout: "out\n"},
+		"full":      {script: "echo out", set: func(_ *job, f *jobfile.File) { f.Request.Stdout = "/dev/full" }, stdout: "out\n", stderr: "no space left on device"},
+		"emptied":   {script: "echo new", set: func(j *job, _ *jobfile.File) { j.put("slurm-7.out", "old\n") }, stdout: "new\n", files: map[string]string{"slurm-7.out": "new\n"}},
+		"requeued":  {script: "echo $SLURM_RESTART_COUNT", set: func(j *job, f *jobfile.File) { j.put("slurm-7.out", "old\n"); f.Job.Restarts = 1 }, stdout: "1\n", files: map[string]string{"slurm-7.out": "old\n1\n"}},
+		"append":    {script: "echo new", set: func(j *job, f *jobfile.File) { j.put("slurm-7.out", "old\n"); f.Request.Append = true }, stdout: "new\n", files: map[string]string{"slurm-7.out": "old\nnew\n"}},
+		"truncate": {script: "echo new", set: func(j *job, f *jobfile.File) {
+			j.put("slurm-7.out", "old\n")
+			f.Request.Truncate, f.Job.Restarts = true, 2
+		}, stdout: "new\n", files: map[string]string{"slurm-7.out": "new\n"}},
+		"left over": {
+			script: "sleep 1000 & echo $! > left; echo out", set: func(j *job, _ *jobfile.File) { j.t.Cleanup(func() { j.kill("left", syscall.SIGKILL) }) },
+			stdout: "out\n",
+		},
+		"tee":  {script: "exec > >(sleep 0.1; cat) 2>&1; echo out", stdout: "out\n"},
+		"much": {script: "head -c 5000000 /dev/zero | tr '\\0' x | fold", stdout: strings.Repeat(strings.Repeat("x", 80)+"\n", 5000000/80-1) + strings.Repeat("x", 80)},
+	})
+}
+
+// TestScript checks how scripts begin and end.
+func TestScript(t *testing.T) {
+	t.Parallel()
+	runScripts(t, map[string]scriptCase{
+		"input":             {script: "cat", set: func(j *job, f *jobfile.File) { j.put("in-7", "in\n"); f.Request.Stdin = "in-%j" }, stdout: "in\n"},
+		"no input":          {script: "cat; echo over", stdout: "over\n"},
+		"environment":       {script: "echo $SLURM_JOB_ID $SLURM_NNODES $SLURM_PROCID $CUDA_VISIBLE_DEVICES $BERTH_NODE ${BERTH_SLURM_STAGE-none}; [ $SLURM_TASK_PID = $$ ] && echo same", stdout: "7 1 0 0,1 a none\nsame\n"},
+		"session":           {script: `[ "$(ps -o sid= -p $$ | tr -d ' ')" = $$ ] && pwd | xargs basename`, stdout: "work\n"},
+		"signal":            {script: "kill -USR2 $$", code: -int(syscall.SIGUSR2)},
+		"killed":            {script: "kill -KILL $$", code: -int(syscall.SIGKILL)},
+		"missing":           {set: func(_ *job, f *jobfile.File) { f.Command = []string{"/no/such"} }, code: 127, stderr: "berth: the script /no/such cannot start: no such file or directory"},
+		"forbidden":         {set: func(_ *job, f *jobfile.File) { f.Command = []string{"/etc/passwd"} }, code: 126, stderr: "permission denied"},
+		"arguments":         {script: `echo "$1|$2"`, set: func(_ *job, f *jobfile.File) { f.Command = append(f.Command, "a b", "") }, stdout: "a b|\n"},
+		"no working folder": {script: "pwd", set: func(_ *job, f *jobfile.File) { f.WorkDir = "/no/such" }, stdout: "/tmp\n", stderr: "it starts in /tmp"},
+		"broken pipe":       {script: "yes | head -1", stdout: "y\n"},
+	})
 }
 
 // put writes a file into the working folder.

@@ -1,21 +1,37 @@
 package batch
 
 import (
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 )
 
-// TestSteps checks what scripts with steps on two nodes write and how they end.
+// stepCase is a script with steps, and what it writes and how it ends.
+type stepCase struct {
+	nodes  int
+	script string
+	code   int
+	stdout string
+	stderr []string
+}
+
+func runSteps(t *testing.T, cases map[string]stepCase) {
+	t.Helper()
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			j := newJob(t, c.nodes, c.script).start()
+			j.want(c.code, c.stdout)
+			j.wantErr(c.stderr...)
+		})
+	}
+}
+
+// TestSteps checks which tasks run where, with which variables, and how steps end.
 func TestSteps(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct {
-		nodes  int
-		script string
-		code   int
-		stdout string
-		stderr []string
-	}{
+	runSteps(t, map[string]stepCase{
 		"default": {
 			2, `srun -l bash -c 'echo $SLURM_PROCID $SLURMD_NODENAME $SLURM_LOCALID $SLURM_NODEID $SLURM_NTASKS $CUDA_VISIBLE_DEVICES' | sort`, 0,
 			"0: 0 a 0 0 4 0,1\n1: 1 a 1 0 4 0,1\n2: 2 b 0 1 4 2,3\n3: 3 b 1 1 4 2,3\n", nil,
@@ -25,7 +41,6 @@ func TestSteps(t *testing.T) {
 		"node by name":           {2, `srun -w b -n1 bash -c 'echo $SLURMD_NODENAME $BERTH_NODE $BERTH_SLURM' | sed 's,[^ ]*/b/,,'`, 0, "b b slurm.json\n", nil},
 		"without a node":         {2, `srun -x a bash -c 'echo $SLURM_PROCID $SLURMD_NODENAME' | sort`, 0, "0 b\n1 b\n", nil},
 		"cyclic":                 {2, `srun -m cyclic bash -c 'echo $SLURM_PROCID $SLURMD_NODENAME' | sort`, 0, "0 a\n1 b\n2 a\n3 b\n", nil},
-		"capture":                {1, `x=$(srun -n2 echo hello); echo "[$x]"`, 0, "[hello\nhello]\n", nil},
 		"exit code": {2, `srun bash -c 'exit $((SLURM_PROCID * 2))'; echo $?`, 0, "6\n", []string{
 			"srun: error: a: task 1: Exited with exit code 2", "srun: error: b: task 2: Exited with exit code 4", "srun: error: b: task 3: Exited with exit code 6",
 		}},
@@ -34,17 +49,25 @@ func TestSteps(t *testing.T) {
 		"not found": {2, `srun -n1 -w b nosuch; echo $?`, 0, "2\n", []string{
 			"slurmstepd: error: execve(): nosuch: No such file or directory", "srun: error: b: task 0: Exited with exit code 2",
 		}},
-		"not executable":        {1, `srun -n1 /etc/passwd; echo $?`, 0, "13\n", []string{"slurmstepd: error: execve(): /etc/passwd: Permission denied"}},
-		"step ids":              {1, `for i in 1 2 3; do srun -n1 bash -c 'echo $SLURM_STEP_ID'; done`, 0, "0\n1\n2\n", nil},
-		"input to all":          {2, `printf 'x\ny\n' | srun -l cat | sort`, 0, "0: x\n0: y\n1: x\n1: y\n2: x\n2: y\n3: x\n3: y\n", nil},
-		"input to one":          {2, `echo x | srun -i 3 -l cat`, 0, "3: x\n", nil},
-		"no input":              {1, `echo x | srun -i none cat; cat`, 0, "", nil},
-		"much input":            {1, `head -c 3000000 /dev/zero | srun -n1 cat | wc -c`, 0, "3000000\n", nil},
-		"own GPUs":              {2, `srun --gpus-per-task=1 -n4 bash -c 'echo $SLURM_PROCID $CUDA_VISIBLE_DEVICES' | sort`, 0, "0 0\n1 1\n2 2\n3 3\n", nil},
-		"no GPUs":               {1, `srun -n1 --gres=none bash -c 'echo "[$CUDA_VISIBLE_DEVICES]"'`, 0, "[]\n", nil},
-		"GPUs of steps at once": {1, `mkfifo f; srun -n1 --gpus=1 bash -c 'echo $CUDA_VISIBLE_DEVICES; echo x > f' & srun -n1 --gpus=1 bash -c 'read x < f; echo $CUDA_VISIBLE_DEVICES' & wait`, 0, "0\n1\n", nil},
+		"not executable": {1, `srun -n1 /etc/passwd; echo $?`, 0, "13\n", []string{"slurmstepd: error: execve(): /etc/passwd: Permission denied"}},
+		"step ids":       {1, `for i in 1 2 3; do srun -n1 bash -c 'echo $SLURM_STEP_ID'; done`, 0, "0\n1\n2\n", nil},
+		"own GPUs":       {2, `srun --gpus-per-task=1 -n4 bash -c 'echo $SLURM_PROCID $CUDA_VISIBLE_DEVICES' | sort`, 0, "0 0\n1 1\n2 2\n3 3\n", nil},
+		"no GPUs":        {1, `srun -n1 --gres=none bash -c 'echo "[$CUDA_VISIBLE_DEVICES]"'`, 0, "[]\n", nil},
+		"kill on bad exit": {2, `srun -K bash -c 'if [ $SLURM_PROCID = 2 ]; then exit 5; fi; exec sleep 1000'; echo $?`, 0, "143\n", []string{
+			"srun: launch/slurm: _step_signal: Terminating StepId=7.0", "srun: error: a: tasks 0-1: Terminated", "srun: error: b: task 3: Terminated",
+		}},
+		"wait":      {1, `srun -W1 -n2 bash -c 'if [ $SLURM_PROCID = 1 ]; then exit 0; fi; exec sleep 1000'; echo $?`, 0, "143\n", []string{"srun: First task exited 1s ago", "srun: StepId=7.0 task 0: running", "srun: StepId=7.0 task 1: exited"}},
+		"forwarded": {1, `srun -n1 bash -c 'trap "echo got; exit 3" USR1; touch up; while :; do sleep 0.01; done' & while [ ! -e up ]; do sleep 0.01; done; kill -USR1 $!; wait $!; echo $?`, 0, "got\n3\n", nil},
+	})
+}
+
+// TestStepsAtOnce checks steps next to others, within others, and those that a job can never run.
+func TestStepsAtOnce(t *testing.T) {
+	t.Parallel()
+	runSteps(t, map[string]stepCase{
+		"GPUs of steps at once": {1, `mkfifo f; (srun -n1 --gpus=1 bash -c 'echo $CUDA_VISIBLE_DEVICES; echo x > f' & srun -n1 --gpus=1 bash -c 'read x < f; echo $CUDA_VISIBLE_DEVICES' & wait) | sort`, 0, "0\n1\n", nil},
 		"at once":               {2, `mkfifo f g; srun -n1 bash -c 'echo x > f; read y < g' & srun -n1 bash -c 'read x < f; echo y > g' & wait; echo done`, 0, "done\n", nil},
-		"parts on nodes":        {2, `for n in 0 1; do srun -N1 -n1 -c4 bash -c 'echo $SLURMD_NODENAME' & done | sort`, 0, "a\nb\n", nil},
+		"parts on nodes":        {2, `for n in 0 1; do srun -N1 -n1 -c4 bash -c 'touch at-$SLURMD_NODENAME; while [ ! -e at-a ] || [ ! -e at-b ]; do sleep 0.01; done; echo $SLURMD_NODENAME' & done | sort`, 0, "a\nb\n", nil},
 		"one after the other": {
 			1, `srun bash -c 'while [ ! -e go ]; do sleep 0.01; done' & srun --overlap -n1 true; srun -n1 echo later 2>err & while ! grep -q retrying err; do sleep 0.01; done; touch go; wait; cat err`, 0,
 			"later\nsrun: Job 7 step creation temporarily disabled, retrying (Requested nodes are busy)\nsrun: Step created for StepId=7.2\n", nil,
@@ -58,28 +81,26 @@ func TestSteps(t *testing.T) {
 		"own job":           {1, `srun --jobid=$SLURM_JOB_ID -n1 echo yes; srun --jobid=8 true; echo $?`, 0, "yes\n1\n", []string{"--jobid: 8 is not the job that this srun runs in, which is 7"}},
 		"unknown option":    {1, `srun --nodess=2 true; echo $?`, 0, "1\n", []string{"srun: error: --nodess"}},
 		"refused":           {1, `srun --multi-prog x; echo $?`, 0, "1\n", []string{"--multi-prog: the option is refused"}},
-		"environment":       {2, `export A=1 B=2; srun -n1 -w b --export=A,C=3 bash -c 'echo "$A [$B] $C $SLURM_JOB_ID"'; srun -n1 --export=NONE bash -c 'echo "[$A] ${HOME:+home}"'`, 0, "1 [] 3 7\n[] home\n", nil},
-		"folder":            {1, `mkdir sub; srun -n1 -D sub bash -c 'basename $PWD'; srun -n1 -D nosuch pwd`, 0, "sub\n/tmp\n", []string{"slurmstepd: error: couldn't chdir to"}},
-		"files of tasks":    {2, `srun -o out-%t-%N-%j.%s bash -c 'echo $SLURM_PROCID; echo err >&2'; cat out-*`, 0, "0\nerr\n1\nerr\n2\nerr\n3\nerr\n", nil},
-		"one file":          {2, `srun -n2 -o out-%J -l echo x; sort out-7.0; srun -n2 -o none echo x; srun -n2 -o 1 -l echo y`, 0, "0: x\n1: x\n1: y\n", nil},
-		"no such folder":    {1, `srun -n1 -o no/such echo x; echo $?; srun -n1 -o no/%t echo x; echo $?`, 0, "1\n1\n", []string{"srun: error: Could not open stdout file", "slurmstepd: error: Could not open stdout file"}},
-		"label width":       {1, `srun -n11 -l echo x | head -1 | tr 0-9 .`, 0, " .: x\n", nil},
-		"kill on bad exit": {2, `srun -K bash -c 'if [ $SLURM_PROCID = 2 ]; then exit 5; fi; exec sleep 1000'; echo $?`, 0, "143\n", []string{
-			"srun: launch/slurm: _step_signal: Terminating StepId=7.0", "srun: error: a: tasks 0-1: Terminated", "srun: error: b: task 3: Terminated",
-		}},
-		"wait":        {1, `srun -W1 -n2 bash -c 'if [ $SLURM_PROCID = 1 ]; then exit 0; fi; exec sleep 1000'; echo $?`, 0, "143\n", []string{"srun: First task exited 1s ago", "srun: StepId=7.0 task 0: running", "srun: StepId=7.0 task 1: exited"}},
-		"left over":   {1, `srun -n1 bash -c 'sleep 1000 & echo $!' > pid; kill -0 $(cat pid) 2>/dev/null; echo $?`, 0, "1\n", nil},
-		"whole lines": {1, `srun -n2 bash -c 'for i in 1 2 3 4 5 6 7 8 9; do printf a; printf "b\n"; done' | sort -u`, 0, "ab\n", nil},
-		"killed srun": {1, `srun -n1 bash -c 'echo $$ > pid; exec sleep 1000' & while [ ! -s pid ]; do sleep 0.01; done; kill -KILL $!; wait; srun true; kill -0 $(cat pid) 2>/dev/null; echo $?`, 0, "1\n", nil},
-		"forwarded":   {1, `srun -n1 bash -c 'trap "echo got; exit 3" USR1; touch up; while :; do sleep 0.01; done' & while [ ! -e up ]; do sleep 0.01; done; kill -USR1 $!; wait $!; echo $?`, 0, "got\n3\n", nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			j := newJob(t, c.nodes, c.script).start()
-			j.want(c.code, c.stdout)
-			j.wantErr(c.stderr...)
-		})
-	}
+	})
+}
+
+// TestStreams checks input, output, files, folders and variables of tasks.
+func TestStreams(t *testing.T) {
+	t.Parallel()
+	runSteps(t, map[string]stepCase{
+		"capture":        {1, `x=$(srun -n2 echo hello); echo "[$x]"`, 0, "[hello\nhello]\n", nil},
+		"input to all":   {2, `printf 'x\ny\n' | srun -l cat | sort`, 0, "0: x\n0: y\n1: x\n1: y\n2: x\n2: y\n3: x\n3: y\n", nil},
+		"input to one":   {2, `echo x | srun -i 3 -l cat`, 0, "3: x\n", nil},
+		"no input":       {1, `echo x | srun -i none cat; cat`, 0, "", nil},
+		"much input":     {1, `head -c 3000000 /dev/zero | srun -n1 cat | wc -c`, 0, "3000000\n", nil},
+		"environment":    {2, `export A=1 B=2; srun -n1 -w b --export=A,C=3 bash -c 'echo "$A [$B] $C $SLURM_JOB_ID"'; srun -n1 --export=NONE bash -c 'echo "[$A] ${HOME:+home}"'`, 0, "1 [] 3 7\n[] home\n", nil},
+		"folder":         {1, `mkdir sub; srun -n1 -D sub bash -c 'basename $PWD'; srun -n1 -D nosuch pwd`, 0, "sub\n/tmp\n", []string{"slurmstepd: error: couldn't chdir to"}},
+		"files of tasks": {2, `srun -o out-%t-%N-%j.%s bash -c 'echo $SLURM_PROCID; echo err >&2'; cat out-*`, 0, "0\nerr\n1\nerr\n2\nerr\n3\nerr\n", nil},
+		"one file":       {2, `srun -n2 -o out-%J -l echo x; sort out-7.0; srun -n2 -o none echo x; srun -n2 -o 1 -l echo y`, 0, "0: x\n1: x\n1: y\n", nil},
+		"no such folder": {1, `srun -n1 -o no/such echo x; echo $?; srun -n1 -o no/%t echo x; echo $?`, 0, "1\n1\n", []string{"srun: error: Could not open stdout file", "slurmstepd: error: Could not open stdout file"}},
+		"label width":    {1, `srun -n11 -l echo x | head -1 | tr 0-9 .`, 0, " .: x\n", nil},
+		"whole lines":    {1, `srun -n2 bash -c 'for i in 1 2 3 4 5 6 7 8 9; do printf a; printf "b\n"; done' | sort -u`, 0, "ab\n", nil},
+	})
 }
 
 // TestInterrupt checks Ctrl-C: the states of tasks, then a signal for them, then their end.
@@ -87,12 +108,42 @@ func TestInterrupt(t *testing.T) {
 	t.Parallel()
 	j := newJob(t, 1, `set -m
 srun -n1 bash -c 'trap "" INT; echo up; while :; do sleep 0.05; done' &
-while ! grep -q up slurm-7.out; do sleep 0.01; done
-kill -INT %1; kill -INT %1; kill -INT %1
-wait %1; echo $?`).start()
-	j.end()
-	if text := j.ranks[0].stderr.String(); !strings.Contains(text, "srun: interrupt (one more within 1 sec to abort)") {
-		t.Errorf("standard error is %q", text)
+echo $! > pid
+wait $!; echo $?`).start()
+	j.out("up\n")
+	for _, text := range []string{"srun: StepId=7.0 task 0: running", "srun: sending Ctrl-C to StepId=7.0", "srun: forcing job termination"} {
+		j.kill("pid", syscall.SIGINT)
+		j.ranks[0].wait(t, &j.ranks[0].stderr, text)
+	}
+	j.want(0, "up\n137\n")
+	j.wantErr("srun: interrupt (one more within 1 sec to abort)", "srun: error: a: task 0: Killed")
+}
+
+// TestNothingIsLeft checks that processes of a task end with the task, and tasks with their srun.
+func TestNothingIsLeft(t *testing.T) {
+	t.Parallel()
+	j := newJob(t, 2, `srun -w b -n1 bash -c 'sleep 1000 & echo $! >> pids; setsid bash -c "echo \$\$ >> pids; echo x > far; exec sleep 1000" & while [ ! -e far ]; do sleep 0.01; done'
+srun -l bash -c 'echo $$ >> pids; echo up; exec sleep 1000' & echo $! > pid
+wait; srun true; echo over`).start()
+	for i := range 4 {
+		j.out(string(rune('0'+i)) + ": up\n")
+	}
+	j.kill("pid", syscall.SIGKILL)
+	j.out("over\n")
+	for pid := range strings.FieldsSeq(j.file("pids")) {
+		waitGone(t, pid)
+	}
+}
+
+// kill sends a signal to the process whose number a file has.
+func (j *job) kill(file string, s syscall.Signal) {
+	j.t.Helper()
+	pid, err := strconv.Atoi(strings.TrimSpace(j.file(file)))
+	if err == nil {
+		err = syscall.Kill(pid, s)
+	}
+	if err != nil {
+		j.t.Fatal(err)
 	}
 }
 
@@ -110,7 +161,7 @@ func TestManyTasks(t *testing.T) {
 func TestSlowReader(t *testing.T) {
 	t.Parallel()
 	newJob(t, 2, `mkfifo f; (srun -n2 bash -c 'head -c 4000000 /dev/zero; echo $SLURM_PROCID >> over' > f) &
-exec 3< f; head -c 1000 <&3 >/dev/null; ls over 2>/dev/null; cat <&3 | wc -c; wait; sort over`).start().want(0, "7999002\n0\n1\n")
+exec 3< f; head -c 1000 <&3 >/dev/null; ls over 2>/dev/null; cat <&3 | wc -c; wait; sort over`).start().want(0, "7999000\n0\n1\n")
 }
 
 // TestLostNode checks that the loss of a node ends the step, and is named.

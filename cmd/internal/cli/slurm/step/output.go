@@ -114,14 +114,14 @@ func (s *streams) open(c *client) error {
 			s.to[1] = s.to[0]
 		default:
 			if s.to[i].file, err = task.Open(from.pattern, v, dir, s.keep); err != nil {
-				return fmt.Errorf("Could not open %s file: %s", []string{"stdout", "stderr"}[i], why(err)) //nolint:revive,staticcheck // the words of Slurm
+				return fmt.Errorf("Could not open %s file: %s", []string{"stdout", "stderr"}[i], why(err)) //nolint:staticcheck // the words of Slurm
 			}
 		}
 	}
 	switch in := s.stdin; {
 	case in.pattern != "":
 		if s.source, err = task.OpenInput(in.pattern, v, dir); err != nil {
-			return fmt.Errorf("Could not open stdin file: %s", why(err)) //nolint:revive,staticcheck // the words of Slurm
+			return fmt.Errorf("Could not open stdin file: %s", why(err)) //nolint:staticcheck // the words of Slurm
 		}
 	case !in.node.None && in.node.Pattern == "":
 		s.source = os.Stdin

@@ -82,7 +82,7 @@ func (r *rooms) take(size srun.Size) (layout srun.Layout, waits string, err erro
 	if err == srun.ErrBusy { //nolint:errorlint // it is never wrapped
 		return layout, err.Error(), nil
 	}
-	if names := r.absent(); names != "" && size.Wants() {
+	if names := r.absent(); names != "" && size.NamesGPUs() {
 		return layout, "the server of node " + names + " is not connected", nil // its GPUs are not known yet
 	}
 	return layout, "", err

@@ -131,7 +131,7 @@ func (s *Server) number(layout srun.Layout, size srun.Size) environ.Step {
 	return step
 }
 
-// created tells srun the place of the step, and waits until srun has opened its files.
+// created sends srun the place of the step, and waits until srun has opened its files.
 func (ss *session) created() bool {
 	c := link.Created{Step: ss.step.ID, Tasks: ss.step.Tasks(), Notes: ss.layout.Notes}
 	for _, share := range ss.layout.Shares {

@@ -247,7 +247,6 @@ func (c *client) run(signals <-chan os.Signal) int {
 				limit = time.After(c.options.Wait)
 			}
 			if bad && c.options.KillOnBad {
-				c.report.flush()
 				c.terminate()
 			}
 		}
@@ -261,6 +260,7 @@ func (c *client) terminate() {
 	if c.intr.terminated || c.report.open() == 0 {
 		return
 	}
+	c.report.flush()
 	c.intr.terminated = true
 	say("launch/slurm: _step_signal: Terminating StepId=%d.%d", c.file.Job.ID, c.created.Step)
 	_ = c.conn.Send(link.KindEnd) // a lost connection ends the tasks, too

@@ -5,6 +5,7 @@
 //	serve.go   the tasks of one step
 //	start.go   one task: its program, folder, variables and files
 //	output.go  what tasks write
+//	strays.go  what tasks leave behind
 package task
 
 import (
@@ -69,7 +70,7 @@ func (h *Host) Start(path string, argv []string, attr syscall.ProcAttr, tidy boo
 		defer close(started)
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		if p.ID, err = syscall.ForkExec(path, argv, &attr); err == nil {
+		if p.ID, err = syscall.ForkExec(path, argv, &attr); err == nil { //nolint:gosec // a program of the user of the job
 			h.alive[p.ID] = p
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -18,7 +19,8 @@ type stepTasks struct {
 	conn  *link.Conn
 	place *place
 	tasks []*task
-	size  int // of the buffers for output
+	size  int          // of the buffers for output
+	open  atomic.Int64 // tasks that run
 
 	input chan []byte // nil: the end of the input
 	ended chan struct{}
@@ -37,6 +39,7 @@ func (n *Node) Serve(conn *link.Conn, launch *link.Launch) {
 	for i, rank := range ranks {
 		s.tasks[i] = &task{rank: rank}
 	}
+	s.open.Store(int64(len(ranks)))
 	var all sync.WaitGroup
 	for i, t := range s.tasks {
 		n.add(t)
@@ -122,7 +125,7 @@ func (s *stepTasks) start(t *task, local int) []*pump {
 func (s *stepTasks) files(t *task) (files [3]*os.File, pumps []*pump, err error) {
 	ask := &s.place.launch.Ask
 	if files[0], err = s.stdin(t, ask.Stdin); err != nil {
-		return files, nil, fmt.Errorf("Could not open stdin file: %s", reason(err)) //nolint:revive,staticcheck // the words of Slurm
+		return files, nil, fmt.Errorf("Could not open stdin file: %s", reason(err)) //nolint:staticcheck // the words of Slurm
 	}
 	for i, stream := range []link.Stream{ask.Stdout, ask.Stderr} {
 		name := []string{"stdout", "stderr"}[i]
@@ -133,7 +136,7 @@ func (s *stepTasks) files(t *task) (files [3]*os.File, pumps []*pump, err error)
 			files[1+i], p, err = s.output(t, stream, link.Stdout+i)
 		}
 		if err != nil {
-			return files, pumps, fmt.Errorf("Could not open %s file: %s", name, reason(err)) //nolint:revive,staticcheck // the words of Slurm
+			return files, pumps, fmt.Errorf("Could not open %s file: %s", name, reason(err)) //nolint:staticcheck // the words of Slurm
 		}
 		if p != nil {
 			pumps = append(pumps, p)
@@ -194,6 +197,9 @@ func (s *stepTasks) finish(t *task, pumps []*pump) {
 	if process != nil {
 		<-process.Done
 		status = uint32(process.Status)
+	}
+	if s.open.Add(-1) == 0 { // before its end is known: the next step finds nothing of this one
+		s.node.endStrays(s.place.launch.Step.ID)
 	}
 	for _, p := range pumps {
 		p.finish()

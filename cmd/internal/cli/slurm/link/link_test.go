@@ -1,0 +1,169 @@
+package link
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestFrames checks that frames arrive as they were sent, and that too large ones are refused.
+func TestFrames(t *testing.T) {
+	t.Parallel()
+	a, b, err := Pair()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _, _ = a.Close(), b.Close() }()
+	go func() {
+		_ = a.Send(KindReady)
+		_ = a.Send(KindOutput, Output(258, Stderr), []byte("text"))
+		_ = a.Send(KindExit, Exit(3, 0x700))
+		_ = a.SendValue(KindHello, Hello{Role: RoleStep, Session: 5})
+	}()
+	if f, err := b.Receive(); err != nil || f.Kind != KindReady || len(f.Body) != 0 {
+		t.Errorf("%+v, %v", f, err)
+	}
+	f, err := b.Receive()
+	if task, stream, data, ok := ReadOutput(f.Body); err != nil || !ok || task != 258 || stream != Stderr || string(data) != "text" {
+		t.Errorf("%+v, %v", f, err)
+	}
+	f, err = b.Receive()
+	if task, status, ok := ReadExit(f.Body); err != nil || !ok || task != 3 || status != 0x700 {
+		t.Errorf("%+v, %v", f, err)
+	}
+	var hello Hello
+	if err := b.Expect(KindHello, &hello); err != nil || hello.Session != 5 {
+		t.Errorf("%+v, %v", hello, err)
+	}
+	if err := a.Send(KindOutput, make([]byte, MaxData+100)); err == nil {
+		t.Error("a frame that is too large was sent")
+	}
+}
+
+// FuzzRead checks that any bytes are read as frames or refused, without a panic and without memory for more than the bound.
+func FuzzRead(f *testing.F) {
+	f.Add([]byte{byte(KindExit), 0, 0, 0, 8, 0, 0, 0, 1, 0, 0, 0, 9})
+	f.Add([]byte{byte(KindOutput), 0, 0, 0, 6, 0, 0, 0, 1, 2, 'x'})
+	f.Add([]byte{byte(KindAsk), 255, 255, 255, 255})
+	f.Add([]byte{99, 0, 0, 0, 0})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		in := bytes.NewReader(data)
+		for {
+			frame, err := Read(in)
+			if err != nil {
+				return
+			}
+			if len(frame.Body) > limit(frame.Kind) || frame.Kind == 0 || frame.Kind >= kindCount {
+				t.Fatalf("a frame of kind %d with %d bytes was read", frame.Kind, len(frame.Body))
+			}
+			if task, stream, text, ok := ReadOutput(frame.Body); ok && !bytes.Equal(append(Output(task, stream), text...), frame.Body) {
+				t.Fatalf("output %q is read as %d, %d, %q", frame.Body, task, stream, text)
+			}
+			if task, status, ok := ReadExit(frame.Body); ok && !bytes.Equal(Exit(task, status), frame.Body) {
+				t.Fatalf("an end %q is read as %d, %d", frame.Body, task, status)
+			}
+		}
+	})
+}
+
+// TestSecret checks that both sides refuse the other if the secrets differ.
+func TestSecret(t *testing.T) {
+	t.Parallel()
+	for _, secrets := range [][2]string{{"one", "one"}, {"one", "two"}} {
+		server, err := NewKey(secrets[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		client, err := NewKey(secrets[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		listener, err := Listen(context.Background(), "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		accepted := make(chan error, 1)
+		go func() {
+			raw, err := listener.Accept()
+			if err == nil {
+				var c *Conn
+				if c, _, err = server.Accept(context.Background(), raw); err == nil {
+					_ = c.Close()
+				}
+			}
+			accepted <- err
+		}()
+		c, err := client.Dial(context.Background(), listener.Addr().String(), Hello{Role: RoleNode, Rank: 1})
+		if err == nil {
+			_, _ = c.Receive() // until the other side has decided
+			_ = c.Close()
+		}
+		same := secrets[0] == secrets[1]
+		if other := <-accepted; (other == nil) != same || !same && !errors.Is(err, ErrSecret) || same && err != nil {
+			t.Errorf("with %q: %v and %v", secrets, err, other)
+		}
+		_ = listener.Close()
+	}
+	if _, err := NewKey(""); err == nil {
+		t.Error("no secret is a secret")
+	}
+}
+
+// TestPlainText checks that a connection without TLS is refused.
+func TestPlainText(t *testing.T) {
+	t.Parallel()
+	key, err := NewKey("secret")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b := net.Pipe()
+	go func() {
+		_ = New(b).SendValue(KindHello, Hello{Role: RoleNode, Rank: 1})
+		_ = b.Close()
+	}()
+	if _, _, err := key.Accept(context.Background(), a); err == nil {
+		t.Error("a connection without TLS was accepted")
+	}
+}
+
+// TestLocal checks sockets in folders with long names, their mode, and that a second server takes the place of one that is gone.
+func TestLocal(t *testing.T) {
+	t.Parallel()
+	folder := filepath.Join(t.TempDir(), strings.Repeat("long-name/", 15))
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		listener, err := ListenLocal(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info, err := os.Stat(filepath.Join(folder, socketName)); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("the socket is %v, %v", info, err)
+		}
+		go func() {
+			if raw, err := listener.AcceptUnix(); err == nil {
+				if c, err := Own(raw); err == nil {
+					_ = c.Send(KindReady)
+				}
+			}
+		}()
+		c, err := DialLocal(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f, err := c.Receive(); err != nil || f.Kind != KindReady {
+			t.Errorf("%+v, %v", f, err)
+		}
+		_ = c.Close()
+		_ = listener.Close()
+	}
+	if _, err := DialLocal(folder); err == nil {
+		t.Error("a server that is gone answers")
+	}
+}
