@@ -11,6 +11,10 @@ type Defaults struct {
 	CheckpointInterval time.Duration `cbor:"4,keyasint,omitempty"`  // of jobs with a checkpoint signal; 0: only before a stop
 	Commands           Audience      `cbor:"5,keyasint,omitempty"`  // audience of the commands that jobs run
 	MemoryPerCPU       uint32        `cbor:"20,keyasint,omitempty"` // MB for each core of jobs without GPUs; 0: 2000
+
+	Partitions    string `cbor:"21,keyasint,omitempty"` // of jobs in Slurm's language, as package partition reads them
+	QOS           string `cbor:"22,keyasint,omitempty"` // likewise
+	RefuseUnknown bool   `cbor:"23,keyasint,omitempty"` // a job that names a partition or a QOS in neither is refused
 }
 
 // Audience is the set of callers that see what a job runs, in addition to its user and operators. It counts
@@ -29,10 +33,12 @@ func (a Audience) String() string { return name(a+1, "", "project", "user", "all
 
 // JobDefaults returns the parameters of Defaults.
 func JobDefaults() []Parameter[Defaults] {
+	const tableRange = "entries joined by ;, each a name and what it means (docs/slurm.md)"
+	table := func(text string) bool { return textFault(text, MaxSlurm) == "" }
 	return []Parameter[Defaults]{
 		{
 			Name: "name", What: "the cluster's name, for display", Range: "a name", Setting: "cluster.name",
-			value: func(d *Defaults) field { return label{&d.Name} },
+			value: func(d *Defaults) field { return label{&d.Name, Name} },
 		},
 		number("priority", "class of jobs without one: 1 low, 2 normal, 3 high, 4 critical",
 			0, uint8(ClassCritical), func(d *Defaults) *uint8 { return (*uint8)(&d.Class) }).withSetting("jobs.default_priority", ""),
@@ -45,6 +51,16 @@ func JobDefaults() []Parameter[Defaults] {
 			MinCheckpointInterval, MaxDuration, func(d *Defaults) *time.Duration { return &d.CheckpointInterval }),
 		number("memory_per_cpu", "main memory in MB for each core of jobs without GPUs that set no host_memory_gb; 0: 2000",
 			0, 1<<20, func(d *Defaults) *uint32 { return &d.MemoryPerCPU }),
+		{
+			Name: "partitions", What: "what partitions mean for jobs in Slurm's language: nodes, limits and priority", Range: tableRange,
+			value: func(d *Defaults) field { return label{&d.Partitions, table} },
+		},
+		{
+			Name: "qos", What: "what QOS mean for jobs in Slurm's language: nodes, limits and priority, in addition to those of the partition", Range: tableRange,
+			value: func(d *Defaults) field { return label{&d.QOS, table} },
+		},
+		flag("refuse_unknown_partitions", "a job in Slurm's language that names an unknown partition or QOS is refused; otherwise there is a warning",
+			func(d *Defaults) *bool { return &d.RefuseUnknown }),
 	}
 }
 

@@ -224,11 +224,14 @@ func (f choice[T]) set(text string) bool {
 	return found
 }
 
-// label is a name, or empty.
-type label struct{ at *string }
+// label is a text that is valid, or empty.
+type label struct {
+	at    *string
+	valid func(string) bool
+}
 
 func (f label) text() string { return *f.at }
-func (f label) wrong() bool  { return *f.at != "" && !Name(*f.at) }
+func (f label) wrong() bool  { return *f.at != "" && !f.valid(*f.at) }
 
 func (f label) set(text string) bool {
 	*f.at = text

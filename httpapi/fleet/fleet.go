@@ -43,6 +43,8 @@ func (a fleet) route(doc huma.API) {
 					nodes[i].Gossip = a.api.Config.Gossip(trust.RoleNode, nodes[i].ID)
 				}
 			}
-			return &core.Answer[wire.Nodes]{Index: s.Index, Body: &wire.Nodes{Nodes: nodes}}, nil
+			out := &wire.Nodes{Nodes: nodes}
+			out.Partitions, out.QOS = view.Partitions(&s)
+			return &core.Answer[wire.Nodes]{Index: s.Index, Body: out}, nil
 		})
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/partition"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -22,8 +23,11 @@ func SavedDefaults(d *model.Defaults) (*wire.SavedDefaults, error) {
 		if text == p.Value(&model.Defaults{}) {
 			continue
 		}
-		if values[p.Name] = text; p.Numeric {
+		switch values[p.Name] = text; {
+		case p.Numeric:
 			values[p.Name] = json.Number(text)
+		case text == "true": // nothing else is a switch that is on
+			values[p.Name] = true
 		}
 	}
 	raw, err := json.Marshal(values)
@@ -60,6 +64,11 @@ func defaultsOf(saved *wire.SavedDefaults) (out model.Defaults, err error) {
 		}
 		if wrong, is := errors.AsType[*model.Problem](p.Set(&out, text)); is {
 			return out, problem.Invalid(p.Name, "must be "+wrong.Want)
+		}
+	}
+	for name, text := range map[string]string{"partitions": out.Partitions, "qos": out.QOS} { // order-free: any of two faults
+		if _, err := partition.Parse(text); err != nil {
+			return out, problem.Invalid(name, err.Error())
 		}
 	}
 	return out, nil

@@ -32,6 +32,9 @@ func (a submissions) submit(ctx context.Context, in *core.SubmitInput, r *wire.S
 	}
 	set := s.Settings()
 	intake.Complete(r, &body.Spec, &set)
+	if err := intake.Partition(r, &body.Spec, &set); err != nil {
+		return nil, err
+	}
 	if err := a.mayAsk(ctx, &s, r.User, &body.Spec); err != nil {
 		return nil, err
 	}

@@ -21,6 +21,23 @@ type ClusterStatus struct {
 // Nodes is the answer to GET /nodes.
 type Nodes struct {
 	Nodes []Node `json:"nodes" nullable:"false"`
+
+	Partitions []Partition `json:"partitions,omitempty" nullable:"false" doc:"of jobs in Slurm's language (jobs.partitions)"`
+	QOS        []Partition `json:"qos,omitempty" nullable:"false" doc:"of jobs in Slurm's language (jobs.qos)"`
+}
+
+// Partition is what the name of a partition or a QOS means for jobs in Slurm's language.
+type Partition struct {
+	Name       string   `json:"name"`
+	Default    bool     `json:"default,omitempty" doc:"of jobs that name none"`
+	Constraint string   `json:"constraint,omitempty" doc:"of the labels of its nodes"`
+	Nodes      []string `json:"nodes,omitempty" nullable:"false" doc:"that have these labels"`
+
+	MaxTimeSeconds     float64 `json:"max_time_seconds,omitempty" doc:"the longest time limit; jobs without one get the default, else this"`
+	DefaultTimeSeconds float64 `json:"default_time_seconds,omitempty"`
+	MaxGPUs            int64   `json:"max_gpus,omitempty" doc:"of a job"`
+	MaxNodes           int64   `json:"max_nodes,omitempty" doc:"of a job"`
+	Priority           int64   `json:"priority,omitempty" doc:"of jobs that set none: 1 low, 2 normal, 3 high"`
 }
 
 // Node is a GPU host.

@@ -128,6 +128,9 @@ type SavedDefaults struct {
 	IdleStop   Duration `json:"idle_stop,omitempty" doc:"absent: never"`
 	Checkpoint Duration `json:"checkpoint_interval,omitempty" doc:"of jobs with a checkpoint signal; absent: only before a stop"`
 	MemPerCPU  int64    `json:"memory_per_cpu,omitempty" doc:"in MB, of jobs without GPUs that set no host_memory_gb; absent: 2000"`
+	Partitions string   `json:"partitions,omitempty" doc:"of jobs in Slurm's language, as the setting jobs.partitions"`
+	QOS        string   `json:"qos,omitempty" doc:"likewise, as jobs.qos"`
+	Strict     bool     `json:"refuse_unknown_partitions,omitempty" doc:"jobs that name a partition or a QOS in neither are refused"`
 	Commands   string   `json:"show_commands,omitempty" doc:"which callers see what jobs run: project, user or all; absent: project"`
 }
 

@@ -61,6 +61,7 @@ func stateFloor() []Room {
 	const state, tx = "fsm/state", "fsm/state/tx"
 	return []Room{
 		{Path: "fsm/model", Level: 0, Bare: true},
+		{Path: "fsm/model/partition", Level: 1, May: []string{"fsm/model"}},
 		{Path: "fsm/model/membership", Level: 1, May: []string{"fsm/model"}},
 		{Path: "fsm/smallfile", Level: 0, Bare: true},
 		{Path: "fsm/private", Level: 0, Bare: true},
@@ -143,10 +144,10 @@ func apiFloor() []Room {
 		{Path: "httpapi/workload", Level: 16, May: []string{"fsm/model", "httpapi/wire"}},
 		{Path: "httpapi/advice", Level: 17, May: []string{"httpapi/wire", "httpapi/workload"}},
 		{Path: "httpapi/intake", Level: 17, May: stateRooms("fsm/command/valid", "cluster/sched/queue", "httpapi/wire", "httpapi/problem", "httpapi/strict", "httpapi/auth",
-			"slurm/request")},
+			"slurm/request", "fsm/model/partition")},
 		{Path: "httpapi/places", Level: 22, May: stateRooms("cluster/sched/queue", "cluster/sched/place", "cluster/sched/cores", "cluster/sched/forecast")},
 		{Path: "httpapi/view", Level: 22, May: stateRooms("cluster/sched/forecast", "cluster/sched/explain", "cluster/sched/admission", "cluster/sched/queue", "cluster/archive",
-			"cluster/notify", "httpapi/wire", "httpapi/agentwire", "httpapi/auth", "slurm/request")},
+			"cluster/notify", "httpapi/wire", "httpapi/agentwire", "httpapi/auth", "slurm/request", "fsm/model/partition")},
 		{Path: "httpapi/port", Level: 17, May: stateRooms("httpapi/wire", "httpapi/forward", "cluster/peer", "cluster/soft", "cluster/archive")},
 		{Path: "httpapi/meter", Level: 23, May: stateRooms("httpapi/agentwire", "httpapi/auth", "httpapi/places", "httpapi/view", "httpapi/port", "cluster/peer")},
 		{Path: "httpapi/core", Level: 24, May: stateRooms(slices.Concat(apiBase(), []string{

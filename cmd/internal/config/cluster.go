@@ -13,6 +13,7 @@ import (
 	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/partition"
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
@@ -176,8 +177,22 @@ func (c *Cluster) jobDefault(p model.Parameter[model.Defaults]) Setting {
 		row.Value = Text(&c.Defaults.Name, "name")
 	case "priority": // also by name
 		row.Value = class(&c.Defaults.Class)
+	case "partitions":
+		row.Value = partitions(&c.Defaults.Partitions)
+	case "qos":
+		row.Value = partitions(&c.Defaults.QOS)
 	}
 	return row
+}
+
+// partitions is a value for a table of partitions or QOS.
+func partitions(to *string) Value {
+	return scalar[string]{to, partition.Form, func(s string) (string, error) {
+		if _, err := partition.Parse(s); err != nil {
+			return "", fmt.Errorf("must be %s: %w", partition.Form, err)
+		}
+		return s, nil
+	}, func(s string) string { return s }}
 }
 
 func sectionOf(name string) string {

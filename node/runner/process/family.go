@@ -17,6 +17,7 @@ type family struct {
 	first int // the job's first process, leader of its session and its group; 0: none yet
 	ends  chan reaped
 	group *cgroup.Group // nil: it has none
+	leads bool          // the first process passes the signals of tell on
 }
 
 func (f family) tree() []proc.Stat { return below(all(), map[int]bool{f.self: true}) }
@@ -29,14 +30,17 @@ func (f family) pids() (out []int) {
 	return out
 }
 
-// tell sends the signal of that name to every process that has a handler for it (any other would die of it),
-// and reports whether there was one.
+// tell sends the signal of that name to every process that has a handler for it (any other would die of it), or only to the first
+// process if that passes signals on, and reports whether there was one.
 func (f family) tell(name string) (sent bool) {
 	if name == "" || f.first == 0 || !lives(f.first) {
 		return false
 	}
 	sig := signalOf(name)
 	for _, e := range f.tree() {
+		if f.leads && e.PID != f.first {
+			continue
+		}
 		if catches(e.PID, sig) && unix.Kill(e.PID, sig) == nil {
 			sent = true
 		}

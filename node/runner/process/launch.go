@@ -44,6 +44,7 @@ func (g *begin) launch(pumps [2]*pump) (int, error) {
 	}
 	if err == nil && g.record.Job.Spec.Slurm != "" {
 		argv, err = g.slurm(argv, dir)
+		dir = g.ownFolder() // berth goes to the folder of the script, which may be missing here
 	}
 	if err != nil {
 		return 0, err

@@ -41,6 +41,7 @@ func inSlurm(r *runner.Record) {
 	r.GPUs = []runner.GPU{{ID: "GPU-b", Index: 2}, {ID: "MIG-c", Index: 5}}
 	s := &r.Job.Spec
 	s.Slurm = `{"partition":"gpu","tasks":3,"tasks_per_node":2,"cpus_per_task":4,"array":"1-9:2","submit_dir":"/users/ann/x","asked":{"ntasks":3}}`
+	s.WorkDir = "/users/ann/gone"
 	s.Name, s.Project, s.TimeLimit, s.WarnSignal = "train", "vision", time.Hour, "USR1"
 }
 
@@ -66,7 +67,7 @@ func TestSlurm(t *testing.T) {
 	if f.Rank != 1 || f.Secret != "abcd" || len(f.Ranks) != 2 || f.Ranks[0] != (jobfile.Rank{Address: "10.0.0.1", Port: 4242}) || j.ScriptNodeIP != "10.0.0.1" {
 		t.Errorf("its ranks are %+v, this is %d, the script runs at %s", f.Ranks, f.Rank, j.ScriptNodeIP)
 	}
-	if f.Signal != "USR1" || !slices.Equal(f.Command, []string{"/bin/sh", "-c", "train --fast"}) || f.WorkDir == "" || f.Request.CPUsPerTask != 4 {
+	if f.Signal != "USR1" || !slices.Equal(f.Command, []string{"/bin/sh", "-c", "train --fast"}) || f.WorkDir != "/users/ann/gone" || f.Request.CPUsPerTask != 4 {
 		t.Errorf("it runs %q in %q, with the signal %q, %+v", f.Command, f.WorkDir, f.Signal, f.Request)
 	}
 	if n := j.Nodes; len(n) != 2 || n[0].Name != "n0" || n[0].Tasks != 2 || n[0].Cores != 8 || len(n[0].GPUs) != 0 || n[1].Tasks != 1 ||
@@ -109,5 +110,31 @@ func TestSlurmWithoutClient(t *testing.T) {
 	k := newBench(t).rank("true", inSlurm).start()
 	if got := k.exit(); got.Code == 0 || !strings.Contains(k.output(runner.StderrFile), "not installed next to berthd") {
 		t.Errorf("ended with %+v: %s", got, k.output(runner.StderrFile))
+	}
+}
+
+// TestSlurmWarned checks that of a job in Slurm's language only the first process, which passes signals on, gets the warning.
+func TestSlurmWarned(t *testing.T) {
+	t.Parallel()
+	client := filepath.Join(t.TempDir(), "berth")
+	text := "#!/bin/sh\n: > warned\n" +
+		"sh -c 'trap \"echo child >> warned\" USR1; : > ready; while :; do sleep 0.01; done' &\n" +
+		"while [ ! -e ready ]; do sleep 0.01; done\nn=0\ntrap 'n=$((n+1)); echo first >> warned' USR1\n" +
+		"while [ $n -lt 10 ]; do sleep 0.01; done\nkill -9 $!\nexit 3\n"
+	if err := os.WriteFile(client, []byte(text), 0o755); err != nil { //nolint:gosec // a program
+		t.Fatal(err)
+	}
+	b := under(t, Rules{Client: client})
+	k := b.rank("true", func(r *runner.Record) {
+		inSlurm(r)
+		r.Frozen.TimeLimit = time.Hour
+		s := &r.Job.Spec
+		s.WarnSignal, s.CheckpointSignal, s.CheckpointInterval = "", "USR1", time.Millisecond
+	}).start()
+	if got := k.exit(); got.Code != 3 {
+		t.Fatalf("ended with %+v: %s", got, k.output(runner.StderrFile))
+	}
+	if got := k.file("warned"); strings.Contains(got, "child") || !strings.Contains(got, "first") {
+		t.Errorf("warned: %s", got)
 	}
 }

@@ -340,7 +340,7 @@ func (s *supervisor) spawn() error {
 	if err != nil {
 		return err
 	}
-	s.status.Session, s.family.first = pid, pid
+	s.status.Session, s.family.first, s.family.leads = pid, pid, s.record.Job.Spec.Slurm != ""
 	if e, ok := proc.Look(pid); ok {
 		s.status.Begun = e.Born
 	}

@@ -12,16 +12,28 @@ type Partition struct {
 	Default bool
 	Nodes   []string // in order
 	Limit   float64  // seconds that a job may run; 0: as long as it asks for
+	Usual   float64  // the limit of jobs without one, in seconds; 0: Limit
+
+	MaxNodes int64 // of a job; 0: any number
 }
 
 // defaultPartition is the partition of jobs that name none.
 const defaultPartition = "main"
 
-// partitions returns the partitions of a cluster: one, with all nodes.
-func partitions(nodes []wire.Node) []Partition {
+// partitions returns the partitions of a cluster, in the order of its settings. Without any there is one, with all nodes.
+func partitions(list *wire.Nodes) (all []Partition) {
+	for i := range list.Partitions {
+		p := &list.Partitions[i]
+		all = append(all, Partition{
+			Name: p.Name, Default: p.Default, Nodes: p.Nodes, Limit: p.MaxTimeSeconds, Usual: p.DefaultTimeSeconds, MaxNodes: p.MaxNodes,
+		})
+	}
+	if len(all) > 0 {
+		return all
+	}
 	p := Partition{Name: defaultPartition, Default: true}
-	for i := range nodes {
-		p.Nodes = append(p.Nodes, nodes[i].ID)
+	for i := range list.Nodes {
+		p.Nodes = append(p.Nodes, list.Nodes[i].ID)
 	}
 	slices.Sort(p.Nodes)
 	return []Partition{p}

@@ -138,7 +138,7 @@ func (p *program) showNodes(args []string, one bool) error {
 		}
 	}
 	for i := range nodes {
-		if err := p.record(p.nodeLines(&nodes[i], partitions(list.Nodes)), one); err != nil {
+		if err := p.record(p.nodeLines(&nodes[i], partitions(list)), one); err != nil {
 			return err
 		}
 	}
@@ -205,7 +205,7 @@ func (p *program) showPartitions(args []string, one bool) error {
 	if err != nil {
 		return refused(loadNodes, err)
 	}
-	all := partitions(list.Nodes)
+	all := partitions(list)
 	for _, name := range args {
 		if !slices.ContainsFunc(all, func(part Partition) bool { return part.Name == name }) {
 			return &invalid{fmt.Sprintf("Partition %s not found", name)}
@@ -233,6 +233,13 @@ func partitionLines(part *Partition, nodes []wire.Node) []string {
 	if part.Limit > 0 {
 		limit = form.FormatSpan(seconds(part.Limit))
 	}
+	span, most := "NONE", "UNLIMITED"
+	if part.Usual > 0 {
+		span = form.FormatSpan(seconds(part.Usual))
+	}
+	if part.MaxNodes > 0 {
+		most = strconv.FormatInt(part.MaxNodes, 10)
+	}
 	usual := map[bool]string{true: "YES", false: "NO"}[part.Default]
 	tres := fmt.Sprintf("cpu=%d,mem=%s,node=%d,billing=%d", cpus, form.FormatMemory(memory), len(part.Nodes), cpus)
 	if gpus > 0 {
@@ -242,8 +249,8 @@ func partitionLines(part *Partition, nodes []wire.Node) []string {
 		"PartitionName=" + part.Name,
 		"AllowGroups=ALL AllowAccounts=ALL AllowQos=ALL",
 		"AllocNodes=ALL Default=" + usual + " QoS=N/A",
-		"DefaultTime=NONE DisableRootJobs=NO ExclusiveUser=NO GraceTime=0 Hidden=NO",
-		"MaxNodes=UNLIMITED MaxTime=" + limit + " MinNodes=0 LLN=NO MaxCPUsPerNode=UNLIMITED",
+		"DefaultTime=" + span + " DisableRootJobs=NO ExclusiveUser=NO GraceTime=0 Hidden=NO",
+		"MaxNodes=" + most + " MaxTime=" + limit + " MinNodes=0 LLN=NO MaxCPUsPerNode=UNLIMITED",
 		"Nodes=" + lists(part.Nodes),
 		"PriorityJobFactor=1 PriorityTier=1 RootOnly=NO ReqResv=NO OverSubscribe=NO",
 		"OverTimeLimit=NONE PreemptMode=OFF",

@@ -91,7 +91,7 @@ func (p *program) sinfo(line *option.Line) error {
 	if err != nil {
 		return refused(loadNodes, err)
 	}
-	groups := p.groupNodes(line, columns, list.Nodes, wanted)
+	groups := p.groupNodes(line, columns, list, wanted)
 	rows := make([]func(string) string, len(groups))
 	for i, g := range groups {
 		rows[i] = func(key string) string { return g.cell(key) }
@@ -186,13 +186,13 @@ func nodeStates(text string) ([]string, error) {
 }
 
 // groupNodes returns the nodes of each partition in groups: nodes that look the same in all columns, which do not sum up, are one.
-func (p *program) groupNodes(line *option.Line, columns format.Format, nodes []wire.Node, wanted func(*wire.Node, format.NodeState) bool) (groups []*nodeGroup) {
+func (p *program) groupNodes(line *option.Line, columns format.Format, list *wire.Nodes, wanted func(*wire.Node, format.NodeState) bool) (groups []*nodeGroup) {
 	names := listOf(line, "partition", "SINFO_PARTITION")
-	byName := map[string]*wire.Node{}
+	nodes, byName := list.Nodes, map[string]*wire.Node{}
 	for i := range nodes {
 		byName[nodes[i].ID] = &nodes[i]
 	}
-	for _, part := range partitions(nodes) {
+	for _, part := range partitions(list) {
 		if !chosen(names, part.Name) {
 			continue
 		}
