@@ -49,6 +49,24 @@ func TestPartitions(t *testing.T) {
 			t.Errorf("%s: %+v, %+v", c.body, answer, answer.Job.Slurm)
 		}
 	}
+	refusePartitions(t, s)
+	nodes := &wire.Nodes{}
+	s.do(http.MethodGet, "/nodes", "").into(nodes)
+	if len(nodes.Partitions) != 2 || len(nodes.QOS) != 1 || !slices.Equal(nodes.Partitions[0].Nodes, []string{"n1", "n2"}) ||
+		!slices.Equal(nodes.Partitions[1].Nodes, []string{"n2"}) || nodes.Partitions[1].MaxGPUs != 4 {
+		t.Errorf("the nodes are in %+v, %+v", nodes.Partitions, nodes.QOS)
+	}
+	s.with(func(c *statetest.Cluster) {
+		c.Do(&command.SetDefaults{Defaults: model.Defaults{Partitions: "gpu", RefuseUnknown: true}})
+	})
+	if got := submit(`"slurm":{"partition":"a100","tasks_per_node":1}`); got.status/100 != 4 || !strings.Contains(string(got.body), "use one of gpu") {
+		t.Errorf("an unknown partition: %d %s", got.status, got.body)
+	}
+}
+
+// refusePartitions checks what is refused by the limits of the settings of [TestPartitions].
+func refusePartitions(t *testing.T, s *site) {
+	t.Helper()
 	for body, want := range map[string]string{
 		`"slurm":{"tasks_per_node":1},"time_limit":"3h"`:                                 "limit of the partition gpu",
 		`"slurm":{"partition":"zone","tasks_per_node":1},"gpu_count":5`:                  "must be at most 4",
@@ -64,17 +82,5 @@ func TestPartitions(t *testing.T) {
 		if got := s.do(http.MethodPost, "/queue/submit", body); got.status/100 != 4 || !strings.Contains(string(got.body), want) {
 			t.Errorf("%s: %d %s, want %s", body, got.status, got.body, want)
 		}
-	}
-	nodes := &wire.Nodes{}
-	s.do(http.MethodGet, "/nodes", "").into(nodes)
-	if len(nodes.Partitions) != 2 || len(nodes.QOS) != 1 || !slices.Equal(nodes.Partitions[0].Nodes, []string{"n1", "n2"}) ||
-		!slices.Equal(nodes.Partitions[1].Nodes, []string{"n2"}) || nodes.Partitions[1].MaxGPUs != 4 {
-		t.Errorf("the nodes are in %+v, %+v", nodes.Partitions, nodes.QOS)
-	}
-	s.with(func(c *statetest.Cluster) {
-		c.Do(&command.SetDefaults{Defaults: model.Defaults{Partitions: "gpu", RefuseUnknown: true}})
-	})
-	if got := submit(`"slurm":{"partition":"a100","tasks_per_node":1}`); got.status/100 != 4 || !strings.Contains(string(got.body), "use one of gpu") {
-		t.Errorf("an unknown partition: %d %s", got.status, got.body)
 	}
 }

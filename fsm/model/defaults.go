@@ -33,13 +33,12 @@ func (a Audience) String() string { return name(a+1, "", "project", "user", "all
 
 // JobDefaults returns the parameters of Defaults.
 func JobDefaults() []Parameter[Defaults] {
-	const tableRange = "entries joined by ;, each a name and what it means (docs/slurm.md)"
-	table := func(text string) bool { return textFault(text, MaxSlurm) == "" }
+	table := func(name, what string, at func(*Defaults) *string) Parameter[Defaults] {
+		valid := func(text string) bool { return textFault(text, MaxData) == "" }
+		return Parameter[Defaults]{Name: name, What: what, Range: "entries joined by ;, each a name and what it means (docs/slurm.md)", value: func(d *Defaults) field { return label{at(d), valid} }}
+	}
 	return []Parameter[Defaults]{
-		{
-			Name: "name", What: "the cluster's name, for display", Range: "a name", Setting: "cluster.name",
-			value: func(d *Defaults) field { return label{&d.Name, Name} },
-		},
+		{Name: "name", What: "the cluster's name, for display", Range: "a name", Setting: "cluster.name", value: func(d *Defaults) field { return label{&d.Name, Name} }},
 		number("priority", "class of jobs without one: 1 low, 2 normal, 3 high, 4 critical",
 			0, uint8(ClassCritical), func(d *Defaults) *uint8 { return (*uint8)(&d.Class) }).withSetting("jobs.default_priority", ""),
 		timespanOrOff("idle_stop", "`time` after which jobs whose GPUs are all at 0 % are canceled, unless they set another; 0: never",
@@ -51,14 +50,8 @@ func JobDefaults() []Parameter[Defaults] {
 			MinCheckpointInterval, MaxDuration, func(d *Defaults) *time.Duration { return &d.CheckpointInterval }),
 		number("memory_per_cpu", "main memory in MB for each core of jobs without GPUs that set no host_memory_gb; 0: 2000",
 			0, 1<<20, func(d *Defaults) *uint32 { return &d.MemoryPerCPU }),
-		{
-			Name: "partitions", What: "what partitions mean for jobs in Slurm's language: nodes, limits and priority", Range: tableRange,
-			value: func(d *Defaults) field { return label{&d.Partitions, table} },
-		},
-		{
-			Name: "qos", What: "what QOS mean for jobs in Slurm's language: nodes, limits and priority, in addition to those of the partition", Range: tableRange,
-			value: func(d *Defaults) field { return label{&d.QOS, table} },
-		},
+		table("partitions", "what partitions mean for jobs in Slurm's language: nodes, limits and priority", func(d *Defaults) *string { return &d.Partitions }),
+		table("qos", "what QOS mean for jobs in Slurm's language, in addition to the partition: nodes, limits and priority", func(d *Defaults) *string { return &d.QOS }),
 		flag("refuse_unknown_partitions", "a job in Slurm's language that names an unknown partition or QOS is refused; otherwise there is a warning",
 			func(d *Defaults) *bool { return &d.RefuseUnknown }),
 	}

@@ -83,9 +83,6 @@ const (
 	MinIdleStop           = time.Minute // at 0 %
 )
 
-// MaxSlurm is the most bytes of Slurm.
-const MaxSlurm = 16 << 10
-
 // Validate returns what is invalid in the spec itself, whatever the cluster is; nil when it is valid.
 func (s *Spec) Validate() error {
 	for _, check := range []func() error{s.validNames, s.validSize, s.validTimes, s.validEnds, s.validDates, s.validPlaces} {
@@ -103,7 +100,7 @@ func (s *Spec) validNames() error {
 		}
 	}
 	if err := cmp.Or(WantName("user", s.User), WantText("name", s.Name, MaxName), WantText("run_id", s.RunID, MaxName),
-		WantText("gpu_model", s.GPUModel, MaxName), WantText("slurm", s.Slurm, MaxSlurm)); err != nil {
+		WantText("gpu_model", s.GPUModel, MaxName), WantText("slurm", s.Slurm, MaxData)); err != nil {
 		return err
 	}
 	switch {
@@ -216,9 +213,8 @@ func validNotify(s *Spec) error {
 // TextBytes returns the size of the user's texts in the spec.
 func (s *Spec) TextBytes() (n int) {
 	for _, text := range []string{
-		s.Name, s.User, s.Project, s.RunID, s.Command, s.WorkDir, s.GPUModel, s.StopSignal, s.CheckpointSignal, s.RetryOn,
+		s.Name, s.User, s.Project, s.RunID, s.Command, s.WorkDir, s.GPUModel, s.StopSignal, s.CheckpointSignal, s.RetryOn, s.Slurm,
 		s.WarnSignal, s.CheckpointDir, s.Array, s.Sweep, s.Constraint, s.Nodelist, s.Exclude, s.Placement, s.WebhookURL,
-		s.Slurm,
 	} {
 		n += len(text)
 	}

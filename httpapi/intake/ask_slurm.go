@@ -13,7 +13,7 @@ func slurmFields() []Field {
 	return []Field{{
 		Name: "slurm", Doc: "of a job in Slurm's language, what it asks for beyond the other fields: tasks, files, partition and QOS (docs/slurm.md); " +
 			"what it runs is started on the first node only, with lead, and with Slurm's variables",
-		Kind: "object", Bounds: atMost(model.MaxSlurm), read: readSlurm, write: writeSlurm,
+		Kind: "object", Bounds: atMost(model.MaxData), read: readSlurm, write: writeSlurm,
 	}}
 }
 

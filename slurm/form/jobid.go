@@ -125,10 +125,10 @@ const taskBase = 1_000_000_000_000
 // (SLURM_JOB_ID, %j): it differs from those of all jobs and of all other tasks. Task 3 of job 12 is 1000012000003. [ParseJob] reads the
 // number as that task.
 func TaskNumber(job uint64, task int) uint64 {
-	return taskBase + job*(MaxIndex+1) + uint64(max(task, 0)) //nolint:gosec // 0 or more
+	return taskBase + job*(MaxIndex+1) + uint64(max(task, 0))
 }
 
 // taskOf returns the job and the task of a number that TaskNumber returned.
 func taskOf(n uint64) (job uint64, task int) {
-	return (n - taskBase) / (MaxIndex + 1), int((n - taskBase) % (MaxIndex + 1)) //nolint:gosec // below MaxIndex
+	return (n - taskBase) / (MaxIndex + 1), int((n - taskBase) % (MaxIndex + 1))
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // MaxBytes is the largest encoded request.
-const MaxBytes = 16 << 10
+const MaxBytes = 8 << 10
 
 // Request is a job's request in Slurm's words. A zero field was not given.
 type Request struct {

@@ -66,3 +66,9 @@ func (x *index) parse(words []string, where string) (given []Given, rest []strin
 	}
 	return given, rest, nil
 }
+
+// Has reports whether sbatch has an option of a long name, whatever becomes of the option.
+func Has(name string) bool {
+	_, found := newIndex().long[name]
+	return found
+}

@@ -29,8 +29,8 @@ const Form = "entries joined by ;, each a name and any of default, constraint=LA
 
 // Parse reads a table of partitions. The error names the word that is wrong.
 func Parse(text string) (list []Entry, err error) {
-	if len(text) > model.MaxSlurm {
-		return nil, fmt.Errorf("the table has %d bytes; it may have %d", len(text), model.MaxSlurm)
+	if len(text) > model.MaxData {
+		return nil, fmt.Errorf("the table has %d bytes; it may have %d", len(text), model.MaxData)
 	}
 	defaults := 0
 	names := map[string]bool{}

@@ -22,21 +22,21 @@ func TestParse(t *testing.T) {
 		t.Errorf("read %+v, %v", got, err)
 	}
 	for text, want := range map[string]string{
-		"gpu; gpu":                             `"gpu" is no name`,
-		"a=b":                                  `"a=b" is no name`,
-		"gpu max_time=2":                       "gpu: \"max_time=2\"",
-		"gpu max_time=0d":                      "not allowed",
-		"gpu max_time=999999999d":              "not allowed",
-		"gpu max_gpus=0":                       "not allowed",
-		"gpu max_nodes=x":                      "not allowed",
-		"gpu priority=critical":                "not allowed",
-		"gpu constraint=a b":                   `"b" is not known`,
-		"gpu constraint==":                     "gpu: ",
-		"gpu default=yes":                      "not allowed",
-		"gpu colour=red":                       `"colour=red" is not known`,
-		"a default; b default":                 "2 entries are the default",
-		"a max_time=1h default_time=2h":        "longer than max_time",
-		strings.Repeat("x", model.MaxSlurm+1): "it may have",
+		"gpu; gpu":                           `"gpu" is no name`,
+		"a=b":                                `"a=b" is no name`,
+		"gpu max_time=2":                     "gpu: \"max_time=2\"",
+		"gpu max_time=0d":                    "not allowed",
+		"gpu max_time=999999999d":            "not allowed",
+		"gpu max_gpus=0":                     "not allowed",
+		"gpu max_nodes=x":                    "not allowed",
+		"gpu priority=critical":              "not allowed",
+		"gpu constraint=a b":                 `"b" is not known`,
+		"gpu constraint==":                   "gpu: ",
+		"gpu default=yes":                    "not allowed",
+		"gpu colour=red":                     `"colour=red" is not known`,
+		"a default; b default":               "2 entries are the default",
+		"a max_time=1h default_time=2h":      "longer than max_time",
+		strings.Repeat("x", model.MaxData+1): "it may have",
 	} {
 		if got, err := Parse(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.40q: %+v, %v, want %s", text, got, err, want)

@@ -22,11 +22,11 @@ func launcher(t *testing.T) string {
 	}
 	path := filepath.Join(dir, "berth")
 	text := "#!/bin/sh\n[ \"$2\" = \"$BERTH_SLURM\" ] || exit 9\ncat \"$BERTH_SLURM\"\n(echo \"$1\"; stat -c '%a %U' \"$BERTH_SLURM\"; command -v srun; readlink \"$(command -v srun)\"; env) >&2\n"
-	if err := os.WriteFile(path, []byte(text), 0o755); err != nil { //nolint:gosec // a program for every account
+	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	for d := dir; d != "/tmp" && d != "/"; d = filepath.Dir(d) { // for accounts
-		if err := os.Chmod(d, 0o755); err != nil { //nolint:gosec // the same
+		if err := os.Chmod(d, 0o755); err != nil {
 			break
 		}
 	}
@@ -121,7 +121,7 @@ func TestSlurmWarned(t *testing.T) {
 		"sh -c 'trap \"echo child >> warned\" USR1; : > ready; while :; do sleep 0.01; done' &\n" +
 		"while [ ! -e ready ]; do sleep 0.01; done\nn=0\ntrap 'n=$((n+1)); echo first >> warned' USR1\n" +
 		"while [ $n -lt 10 ]; do sleep 0.01; done\nkill -9 $!\nexit 3\n"
-	if err := os.WriteFile(client, []byte(text), 0o755); err != nil { //nolint:gosec // a program
+	if err := os.WriteFile(client, []byte(text), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	b := under(t, Rules{Client: client})

@@ -28,7 +28,7 @@ func translate(t *testing.T, directives string, args ...string) (got, notes stri
 		t.Fatal(err)
 	}
 	r, list, err := Request(&j, &Place{
-		Folder: "/work", Host: "login1", Script: "train.sh",
+		Folder: "/data/run", Host: "login1", Script: "train.sh",
 		Env: map[string]string{"HOME": "/users/ann", "MODE": "fast", "SLURM_JOB_ID": "7", "SLURMD_NODENAME": "x"},
 		Read: func(path string) ([]byte, error) {
 			switch path {
@@ -58,15 +58,17 @@ func translate(t *testing.T, directives string, args ...string) (got, notes stri
 	return string(data), strings.Join(list, "\n"), nil
 }
 
-// TestRequest checks what each option becomes. The text must occur in the submission.
-func TestRequest(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		directives string
-		want       []string
-		note       string // must occur in the notes
-	}{
-		{"--job-name=x", []string{`"name":"x"`, `"gpu_count":0`, `"cpus":1`, `"workdir":"/work"`, `"submit_dir":"/work"`, `"submit_host":"login1"`}, ""},
+// expected is what the options of a script become.
+type expected struct {
+	directives string
+	want       []string // must occur in the submission
+	note       string   // must occur in the notes
+}
+
+// requests returns what each option becomes.
+func requests() []expected {
+	return []expected{
+		{"--job-name=x", []string{`"name":"x"`, `"gpu_count":0`, `"cpus":1`, `"workdir":"/data/run"`, `"submit_dir":"/data/run"`, `"submit_host":"login1"`}, ""},
 		{"-N 2\n--gres=gpu:a100:4\n-c 8\n--ntasks-per-node=4", []string{
 			`"gpu_count":8`, `"nodes":2`, `"gpu_type":"a100"`, `"cpus":32`, `"tasks_per_node":4`, `"cpus_per_task":8`, `"ntasks":8`, `"ntasks_per_node":4`,
 		}, ""},
@@ -97,7 +99,7 @@ func TestRequest(t *testing.T) {
 		}, ""},
 		{"-o %t.out\n--open-mode=truncate", []string{`"truncate":true`}, "%t is 0 in the file of the script"},
 		{"-D sub\n-A vision\n-p gpu,long\n-q high\n--comment='a b'", []string{
-			`"workdir":"/work/sub"`, `"project":"vision"`, `"partition":"gpu,long"`, `"qos":"high"`, `"comment":"a b"`,
+			`"workdir":"/data/run/sub"`, `"project":"vision"`, `"partition":"gpu,long"`, `"qos":"high"`, `"comment":"a b"`,
 		}, ""},
 		{"-D /data", []string{`"workdir":"/data"`}, ""},
 		{"-w n[1-2] -x n3", []string{`"nodelist":["n1","n2"]`, `"exclude":["n3"]`}, ""},
@@ -109,7 +111,13 @@ func TestRequest(t *testing.T) {
 		{"--export=NONE --export-file=5", []string{`"submit_env":{"A":"1","B":"x=y"}`}, ""},
 		{"--reservation=maint", []string{`"reservation":"maint"`}, "--reservation: has no effect"},
 		{"--mail-type=END", []string{`"gpu_count":0`}, "--mail-type"},
-	} {
+	}
+}
+
+// TestRequest checks what each option becomes.
+func TestRequest(t *testing.T) {
+	t.Parallel()
+	for _, c := range requests() {
 		got, notes, err := translate(t, c.directives)
 		if err != nil {
 			t.Errorf("%s: %v", c.directives, err)
