@@ -1,0 +1,93 @@
+package slurm
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// script is one of the scripts in testdata, and how sbatch is called with the script.
+type script struct {
+	name      string
+	options   []string          // of sbatch
+	arguments []string          // of the script
+	wrap      string            // the command of --wrap in place of a script
+	files     map[string]string // that are there before the submission, with their text; a name that ends with / is a folder
+	spread    bool              // over both nodes; all others are sent to node1
+}
+
+// scripts returns all scripts. Their text has no number from firstJob to lastJob, other than that of the job.
+func scripts() []script {
+	kept := map[string]string{"kept": "old\n", "step": "old\n"}
+	return []script{
+		{name: "one_node"},
+		{name: "two_nodes", spread: true},
+		{name: "uneven", spread: true},
+		{name: "cyclic", spread: true},
+		{name: "cores", spread: true},
+		{name: "gpus_node", spread: true},
+		{name: "gpus_task"},
+		{name: "gres"},
+		{name: "gpus"},
+		{name: "array"},
+		{name: "array_default"},
+		{name: "files", files: map[string]string{"sub/": ""}},
+		{name: "missing"},
+		{name: "missing_dir"},
+		{name: "append", files: kept},
+		{name: "truncate", files: kept},
+		{name: "export_none"},
+		{name: "export_list"},
+		{name: "export_more"},
+		{name: "steps", spread: true},
+		{name: "failing", spread: true},
+		{name: "signal"},
+		{name: "arguments", options: []string{"-J", "given"}, arguments: []string{"a b", "", "*", "-n"}},
+		{name: "python", arguments: []string{"x"}},
+		{name: "notfound"},
+		{name: "nointerpreter"},
+		{name: "input", files: map[string]string{"given": "one\ntwo\nthree\n"}},
+		{name: "warned"},
+		{name: "wrap", options: []string{"--mem=50"}, wrap: `echo "$SLURM_JOB_NAME" $0; exit 6`},
+	}
+}
+
+// command returns the arguments of sbatch.
+func (s *script) command(t *testing.T) []string {
+	t.Helper()
+	args := []string{"--wait"}
+	if !s.spread {
+		args = append(args, "--nodelist=node1")
+	}
+	args = append(args, s.options...)
+	if s.wrap != "" {
+		return append(args, "--wrap="+s.wrap)
+	}
+	path, err := filepath.Abs(filepath.Join("testdata", s.name+".sh"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(append(args, path), s.arguments...)
+}
+
+// prepare makes the folder of a run.
+func (s *script) prepare(t *testing.T, dir string) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range s.files { // order-free: files of a folder
+		path := filepath.Join(dir, name)
+		err := os.MkdirAll(filepath.Dir(path), 0o755)
+		if err == nil && !strings.HasSuffix(name, "/") {
+			err = os.WriteFile(path, []byte(text), 0o644)
+		}
+		if err == nil && strings.HasSuffix(name, "/") {
+			err = os.MkdirAll(path, 0o755)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,3 @@
+#!/bin/bash
+#SBATCH -o not/there/%j --mem=50
+echo ran > ran
