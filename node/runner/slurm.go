@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"encoding/hex"
 	"errors"
 	"os"
@@ -17,6 +18,9 @@ import (
 
 // clusterName is SLURM_CLUSTER_NAME of all jobs.
 const clusterName = "berth"
+
+// partition is SLURM_JOB_PARTITION of jobs that name none: the one that all clusters have.
+const partition = "main"
 
 // SlurmPrograms returns the names under which jobs in Slurm's language find the program berth first in PATH.
 func SlurmPrograms() []string {
@@ -80,7 +84,7 @@ func describe(r *Record, o *Orders, j *SlurmJob, want *request.Request) *jobfile
 		Signal: spec.WarnSignal, Stop: spec.StopSignal, Grace: spec.Grace.Milliseconds(),
 		Job: environ.Job{
 			ID: uint64(r.Rank.Job), Name: spec.Name, User: j.Account.User, Group: j.Account.Group, UID: j.Account.UID, GID: j.Account.GID,
-			Account: spec.Project, Partition: want.Partition, QOS: want.QOS, Cluster: clusterName, SubmitDir: want.SubmitDir, SubmitHost: want.SubmitHost,
+			Account: spec.Project, Partition: cmp.Or(want.Partition, partition), QOS: want.QOS, Cluster: clusterName, SubmitDir: want.SubmitDir, SubmitHost: want.SubmitHost,
 			Asked: want.Asked, GPUsPerTask: want.GPUsPerTask, Restarts: int(max(r.Rank.N, 1)) - 1, Start: j.Now.Unix(), TmpDir: "/tmp",
 		},
 	}

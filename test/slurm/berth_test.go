@@ -73,6 +73,11 @@ func startBerth(t *testing.T, dir string) (address, links string) {
 	case <-time.After(patience):
 		t.Fatal("berth dev did not get ready")
 	}
+	policy := exec.Command(filepath.Join(from, "berth"), "policy", "--set", "cpu_share=100") // jobs without GPUs may hold all cores
+	policy.Env = append(os.Environ(), "BERTH_ADDRESS="+address)
+	if out, err := policy.CombinedOutput(); err != nil {
+		t.Fatalf("berth policy: %v\n%s", err, out)
+	}
 	return address, links
 }
 
@@ -95,6 +100,9 @@ type side struct {
 	sbatch string
 	env    []string
 	dir    string // with a folder for each script
+
+	results []result // of each script
+	failed  []error
 }
 
 // result is what a script has left.

@@ -15,6 +15,8 @@ type script struct {
 	wrap      string            // the command of --wrap in place of a script
 	files     map[string]string // that are there before the submission, with their text; a name that ends with / is a folder
 	spread    bool              // over both nodes; all others are sent to node1
+	alone     bool              // while no other script runs, whose cores and GPUs would change what this one gets
+	except    []string          // variables that are not compared
 }
 
 // scripts returns all scripts. Their text has no number from firstJob to lastJob, other than that of the job.
@@ -22,26 +24,25 @@ func scripts() []script {
 	kept := map[string]string{"kept": "old\n", "step": "old\n"}
 	return []script{
 		{name: "one_node"},
-		{name: "two_nodes", spread: true},
-		{name: "uneven", spread: true},
-		{name: "cyclic", spread: true},
-		{name: "cores", spread: true},
-		{name: "gpus_node", spread: true},
-		{name: "gpus_task"},
-		{name: "gres"},
-		{name: "gpus"},
+		{name: "two_nodes", spread: true, alone: true},
+		{name: "uneven", spread: true, alone: true, except: coresOfNodes()},
+		{name: "cyclic", spread: true, alone: true, except: coresOfNodes()},
+		{name: "cores", spread: true, alone: true},
+		{name: "gpus_node", spread: true, alone: true},
+		{name: "gpus_task", alone: true},
+		{name: "gres", alone: true},
+		{name: "gpus", alone: true},
 		{name: "array"},
 		{name: "array_default"},
 		{name: "files", files: map[string]string{"sub/": ""}},
-		{name: "missing"},
 		{name: "missing_dir"},
 		{name: "append", files: kept},
 		{name: "truncate", files: kept},
 		{name: "export_none"},
 		{name: "export_list"},
 		{name: "export_more"},
-		{name: "steps", spread: true},
-		{name: "failing", spread: true},
+		{name: "steps", spread: true, alone: true},
+		{name: "failing", spread: true, alone: true},
 		{name: "signal"},
 		{name: "arguments", options: []string{"-J", "given"}, arguments: []string{"a b", "", "*", "-n"}},
 		{name: "python", arguments: []string{"x"}},
@@ -52,6 +53,10 @@ func scripts() []script {
 		{name: "wrap", options: []string{"--mem=50"}, wrap: `echo "$SLURM_JOB_NAME" $0; exit 6`},
 	}
 }
+
+// coresOfNodes are variables that differ if not all nodes of a job have as many tasks: in Berth all have as many cores, in Slurm
+// as many as their tasks need.
+func coresOfNodes() []string { return []string{"SLURM_JOB_CPUS_PER_NODE", "SLURM_CPUS_ON_NODE"} }
 
 // command returns the arguments of sbatch.
 func (s *script) command(t *testing.T) []string {

@@ -35,31 +35,48 @@ func TestScriptsOnBothSystems(t *testing.T) {
 		env: []string{"BERTH_ADDRESS=" + address, "PATH=" + links + ":" + os.Getenv("PATH")},
 	}
 	takeNumbers(t, berth)
+	all := scripts()
 	var group sync.WaitGroup
-	slots, all := make(chan struct{}, atOnce), scripts()
-	results := make([][2]result, len(all))
-	failed := make([][2]error, len(all))
-	for i := range all {
-		for k, s := range []*side{real, berth} {
+	for _, s := range []*side{real, berth} {
+		for i := range all {
 			all[i].prepare(t, filepath.Join(s.dir, all[i].name))
-			group.Go(func() {
-				slots <- struct{}{}
-				defer func() { <-slots }()
-				results[i][k], failed[i][k] = s.run(t, &all[i])
-			})
 		}
+		group.Go(func() { s.runAll(t, all) })
 	}
 	group.Wait()
 	for i := range all {
 		t.Run(all[i].name, func(t *testing.T) {
-			for _, err := range failed[i] {
-				if err != nil {
+			for _, s := range []*side{real, berth} {
+				if err := s.failed[i]; err != nil {
 					t.Fatal(err)
 				}
 			}
-			compare(t, normal(results[i][0], filepath.Join(real.dir, all[i].name)), normal(results[i][1], filepath.Join(berth.dir, all[i].name)))
+			compare(t, real.normal(i, &all[i]), berth.normal(i, &all[i]))
 		})
 	}
+}
+
+// runAll runs all scripts: those that run alone one after the other, and then the others.
+func (s *side) runAll(t *testing.T, all []script) {
+	s.results, s.failed = make([]result, len(all)), make([]error, len(all))
+	var group sync.WaitGroup
+	slots := make(chan struct{}, atOnce)
+	for _, alone := range []bool{true, false} {
+		for i := range all {
+			if all[i].alone != alone {
+				continue
+			}
+			group.Go(func() {
+				slots <- struct{}{}
+				defer func() { <-slots }()
+				s.results[i], s.failed[i] = s.run(t, &all[i])
+			})
+			if alone {
+				group.Wait()
+			}
+		}
+	}
+	group.Wait()
 }
 
 // takeNumbers has Berth give the numbers up to firstJob to jobs that never run.
@@ -123,21 +140,30 @@ func difference(want, got string) string {
 	return out.String()
 }
 
-// normal returns a result without what differs from run to run.
-func normal(r result, dir string) result {
+// normal returns the result of a script without what differs from run to run, and without the exceptions.
+func (s *side) normal(i int, c *script) result {
+	r, dir := s.results[i], filepath.Join(s.dir, c.name)
 	files := map[string]string{}
 	for name, text := range r.files { // order-free: into a map
-		text = withoutJob(strings.ReplaceAll(text, dir, "<dir>"), r.job)
+		text = scriptPath.ReplaceAllString(strings.ReplaceAll(text, dir, "<dir>"), "<script>")
+		text = withoutRaces(withoutJob(stepDaemon.ReplaceAllString(text, "slurmstepd:"), r.job))
 		switch filepath.Ext(name) {
 		case ".env":
-			text = variables(text)
+			text = variables(text, c.except)
 		case ".err":
 			text = messages(text)
 		}
-		files[withoutJob(name, r.job)] = text
+		files[withoutJob(strings.ReplaceAll(name, hostname(), "node1"), r.job)] = text
 	}
 	r.files = files
 	return r
+}
+
+// hostname returns what %N stands for on a real Slurm with two nodes on one machine.
+func hostname() string {
+	name, _ := os.Hostname()
+	name, _, _ = strings.Cut(name, ".")
+	return name
 }
 
 var number = regexp.MustCompile(`[0-9]+`)
@@ -156,7 +182,7 @@ func withoutJob(text, job string) string {
 }
 
 // variables returns the lines of an environment without the exceptions.
-func variables(text string) string {
+func variables(text string, except []string) string {
 	var kept []string
 	array := strings.Contains(text, "SLURM_ARRAY_JOB_ID=")
 	for line := range strings.Lines(text) {
@@ -164,7 +190,8 @@ func variables(text string) string {
 		if array && (name == "SLURM_JOB_ID" || name == "SLURM_JOBID") {
 			line = name + "=<number of the task>\n" // docs/slurm.md: the numbers of tasks
 		}
-		if !slices.ContainsFunc(exceptions(), func(e exception) bool { return e.variable == name }) && !strings.HasPrefix(name, "BERTH_") {
+		isException := slices.ContainsFunc(exceptions(), func(e exception) bool { return e.variable == name }) || slices.Contains(except, name)
+		if !isException && !strings.HasPrefix(name, "BERTH_") && line != "CUDA_VISIBLE_DEVICES=\n" { // without GPUs Berth hides all of them
 			kept = append(kept, line)
 		}
 	}

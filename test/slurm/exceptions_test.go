@@ -14,37 +14,66 @@ type exception struct{ variable, reason string }
 func exceptions() []exception {
 	return []exception{
 		{"PATH", "Berth puts its own links ahead"},
+		{"LANG", "every job of Berth has a locale"},
 		{"HOSTNAME", "set by slurmd"},
 		{"SLURM_CLUSTER_NAME", "name of the cluster"},
 		{"SLURM_CONF", "file of Slurm"},
-		{"SLURM_WORKING_CLUSTER", "address of slurmctld"},
+		{"SLURM_WORKING_CLUSTER", "address of Slurm's controller"},
 		{"SLURM_TASK_PID", "number of a process"},
-		{"SLURM_SRUN_COMM_HOST", "address of srun"},
-		{"SLURM_SRUN_COMM_PORT", "port of srun"},
-		{"SLURM_STEP_LAUNCHER_PORT", "port of srun"},
+		{"SLURM_SRUN_COMM_HOST", "address of srun, for Slurm's own programs"},
+		{"SLURM_SRUN_COMM_PORT", "port of srun, for Slurm's own programs"},
+		{"SLURM_STEP_LAUNCHER_PORT", "port of srun, for Slurm's own programs"},
+		{"SLURM_JOB_START_TIME", "of newer versions of Slurm"},
+		{"SLURM_JOB_END_TIME", "of newer versions of Slurm"},
+		{"SLURM_TMPDIR", "not of Slurm, but of many sites"},
+		{"SLURM_NODE_ALIASES", "of nodes in a cloud; newer versions of Slurm have removed the variable"},
+		{"SLURM_PRIO_PROCESS", "priorities of processes are not passed on to jobs"},
+		{"SLURM_JOB_CPUS_PER_NODE_PACK_GROUP_0", "of heterogeneous jobs"},
+		{"SLURMD_TRES_BIND", "of Slurm's own plug-ins"},
+		{"SLURM_GET_USER_ENV", "Berth reads no login files"},
+		{"CUDA_DEVICE_ORDER", "Berth numbers GPUs by their bus"},
+		{"NVIDIA_VISIBLE_DEVICES", "of containers"},
+		{"ROCR_VISIBLE_DEVICES", "the nodes of the test have GPUs of NVIDIA for Berth, and of any maker for Slurm"},
+		{"GPU_DEVICE_ORDINAL", "the nodes of the test have GPUs of NVIDIA for Berth, and of any maker for Slurm"},
+		{"ZE_AFFINITY_MASK", "the nodes of the test have GPUs of NVIDIA for Berth, and of any maker for Slurm"},
 	}
 }
 
-// racy are messages of srun that depend on what has ended in time.
-var racy = regexp.MustCompile(`step creation temporarily disabled|Step created for|Force Terminated StepId|\*\*\* STEP`)
+// racy are messages of srun that depend on what has ended in time, and the one that the job's --ntasks-per-node does not fit a step.
+var racy = regexp.MustCompile(`step creation temporarily disabled|Step created for|Force Terminated StepId|can't honor --ntasks-per-node|\*\*\* STEP`)
 
 var (
 	manyTasks = regexp.MustCompile(`^(srun: error: [^:]+: )tasks ([0-9,-]+)(: .*)$`)
 	oneRange  = regexp.MustCompile(`^([0-9]+)-([0-9]+)$`)
 )
 
-// messages returns the lines of standard error, sorted, a line for each task.
+// scriptPath is the path of the script's copy on its node, and stepDaemon begins messages of a daemon with a name, which a Slurm with one
+// daemon on each machine does not have.
+var (
+	scriptPath = regexp.MustCompile(`/\S*/slurm_script`)
+	stepDaemon = regexp.MustCompile(`slurmstepd-node[12]:`)
+)
+
+// withoutRaces removes messages that depend on what has ended in time.
+func withoutRaces(text string) string {
+	var kept strings.Builder
+	for line := range strings.Lines(text) {
+		if !racy.MatchString(line) {
+			kept.WriteString(line)
+		}
+	}
+	return kept.String()
+}
+
+// messages returns the lines of standard error, sorted, each once, and a line for each task.
 func messages(text string) string {
 	var kept []string
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\n")
-		if racy.MatchString(line) {
-			continue
-		}
 		kept = append(kept, eachTask(line)...)
 	}
 	slices.Sort(kept)
-	return strings.Join(kept, "\n")
+	return strings.Join(slices.Compact(kept), "\n")
 }
 
 // eachTask returns a message for each task that a message names.

@@ -4,6 +4,6 @@
 #SBATCH --mem=300 --time=10
 env -0 | sort -z | tr '\0' '\n' > batch.env
 srun bash -c 'env -0 | sort -z | tr "\0" "\n" > task-$SLURM_PROCID.env'
-echo out; echo err >&2
+echo out
 pwd
 exit 3

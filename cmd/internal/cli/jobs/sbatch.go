@@ -164,14 +164,13 @@ func (p *sbatchRun) exit(ctx context.Context, api *client.Client, d *wire.Detail
 	return cli.ExitError(code)
 }
 
-// shellCode returns the exit code of a job or task that has ended.
+// shellCode returns what sbatch --wait ends with for a job or task that has ended: the exit code of the script, and 1 if a signal or
+// anything else has ended the job.
 func shellCode(state string, code *int64, signal int64) int {
 	switch {
 	case state == model.TaskCompleted.String():
 		return 0
-	case signal > 0:
-		return 128 + int(signal)
-	case code != nil && *code > 0:
+	case code != nil && *code > 0 && signal == 0:
 		return int(*code)
 	}
 	return 1

@@ -50,6 +50,13 @@ func TestSteps(t *testing.T) {
 			"slurmstepd: error: execve(): nosuch: No such file or directory", "srun: error: b: task 0: Exited with exit code 2",
 		}},
 		"not executable": {1, `srun -n1 /etc/passwd; echo $?`, 0, "13\n", []string{"slurmstepd: error: execve(): /etc/passwd: Permission denied"}},
+		"variables": {
+			2, `umask 027; srun -v -J eval -n2 bash -c 'umask; echo $SLURM_UMASK $SRUN_DEBUG $SLURM_JOB_NAME $SLURM_DISTRIBUTION' | sort -u; umask`, 0,
+			"0027\n0027 4 eval cyclic\n0027\n", nil,
+		},
+		"stays":          {1, `export SLURM_NTASKS_PER_NODE=5; srun -n1 bash -c 'echo $SLURM_NTASKS_PER_NODE $SRUN_DEBUG'`, 0, "5 3\n", nil},
+		"unknown option": {1, `srun --no-such true; echo $?; srun -n; echo $?; srun -n x true; echo $?`, 0, "255\n255\n1\n", nil},
+		"path":           {1, `srun -n1 ./nosuch; echo $?`, 0, "2\n", []string{"/./nosuch: No such file or directory"}},
 		"step ids":       {1, `for i in 1 2 3; do srun -n1 bash -c 'echo $SLURM_STEP_ID'; done`, 0, "0\n1\n2\n", nil},
 		"own GPUs":       {2, `srun --gpus-per-task=1 -n4 bash -c 'echo $SLURM_PROCID $CUDA_VISIBLE_DEVICES' | sort`, 0, "0 0\n1 1\n2 2\n3 3\n", nil},
 		"no GPUs":        {1, `srun -n1 --gres=none bash -c 'echo "[$CUDA_VISIBLE_DEVICES]"'`, 0, "[]\n", nil},

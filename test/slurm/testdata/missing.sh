@@ -1,3 +1,0 @@
-#!/bin/bash
-#SBATCH -o not/there/%j --mem=50
-echo ran > ran
