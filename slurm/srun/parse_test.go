@@ -56,7 +56,7 @@ func TestParse(t *testing.T) {
 		{"--jobid=12", "", Options{Job: form.JobRef{Job: 12}, JobGiven: true}},
 		{"-I", "", Options{Immediate: -1}},
 		{"-I5", "", Options{Immediate: 5 * time.Second}},
-		{"--mpi=none --cpu-bind=cores --gpu-bind=none -A x -p y -t 10 --mem=0 --gres-flags=x -vv -O", "", Options{}},
+		{"--mpi=none --cpu-bind=cores --gpu-bind=none -A x -p y -t 10 --mem=0 --gres-flags=x -O", "", Options{}},
 		{"--ntasks-per-n=2", "", Options{Size: Size{TasksPerNode: 2, Exact: true}}},
 	} {
 		got, err := Parse(append(strings.Fields(c.line), "prog", "-n", "x"), variables(c.vars))

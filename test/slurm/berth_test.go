@@ -117,7 +117,7 @@ type result struct {
 func (s *side) run(t *testing.T, c *script) (result, error) {
 	t.Helper()
 	dir := filepath.Join(s.dir, c.name)
-	cmd := exec.Command(s.sbatch, c.command(t)...)
+	cmd := exec.Command(s.sbatch, c.command(t, dir)...)
 	cmd.Dir, cmd.Env = dir, append([]string{"HOME=/root", "USER=root", "MINE=mine", "PWD=" + dir}, s.env...)
 	var stderr strings.Builder
 	cmd.Stderr = &stderr

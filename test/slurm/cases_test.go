@@ -10,7 +10,7 @@ import (
 // script is one of the scripts in testdata, and how sbatch is called with the script.
 type script struct {
 	name      string
-	options   []string          // of sbatch
+	options   []string          // of sbatch; {dir} is the folder of the submission
 	arguments []string          // of the script
 	wrap      string            // the command of --wrap in place of a script
 	files     map[string]string // that are there before the submission, with their text; a name that ends with / is a folder
@@ -35,7 +35,7 @@ func scripts() []script {
 		{name: "array"},
 		{name: "array_default"},
 		{name: "files", files: map[string]string{"sub/": ""}},
-		{name: "missing_dir"},
+		{name: "missing_dir", options: []string{"-o", "{dir}/out.err"}},
 		{name: "append", files: kept},
 		{name: "truncate", files: kept},
 		{name: "export_none"},
@@ -58,14 +58,16 @@ func scripts() []script {
 // as many as their tasks need.
 func coresOfNodes() []string { return []string{"SLURM_JOB_CPUS_PER_NODE", "SLURM_CPUS_ON_NODE"} }
 
-// command returns the arguments of sbatch.
-func (s *script) command(t *testing.T) []string {
+// command returns the arguments of sbatch in a folder.
+func (s *script) command(t *testing.T, dir string) []string {
 	t.Helper()
 	args := []string{"--wait"}
 	if !s.spread {
 		args = append(args, "--nodelist=node1")
 	}
-	args = append(args, s.options...)
+	for _, option := range s.options {
+		args = append(args, strings.ReplaceAll(option, "{dir}", dir))
+	}
 	if s.wrap != "" {
 		return append(args, "--wrap="+s.wrap)
 	}

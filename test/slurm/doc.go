@@ -2,7 +2,8 @@
 // and end with is compared.
 //
 //	cases_test.go    the scripts, and what each is submitted with
-//	compare_test.go  what is compared, and the list of differences that are meant
+//	compare_test.go  what is compared
+//	exceptions_test.go  what is not, with the reasons
 //	berth_test.go    berth dev
 //	real_test.go     munged, slurmctld and two slurmd of the Debian package slurm-wlm
 //

@@ -1,10 +1,12 @@
 package slurm
 
 import (
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"testing"
 )
 
 // exception is a variable that is not compared.
@@ -95,4 +97,18 @@ func eachTask(line string) []string {
 		}
 	}
 	return out
+}
+
+// TestExceptionsAreDocumented checks that docs/slurm.md has each exception with its reason.
+func TestExceptionsAreDocumented(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/slurm.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range exceptions() {
+		if row := "| `" + e.variable + "` | " + e.reason + " |\n"; !strings.Contains(string(text), row) {
+			t.Errorf("docs/slurm.md lacks the row %s", row)
+		}
+	}
 }

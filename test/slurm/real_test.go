@@ -30,6 +30,9 @@ const daemonPath = "/usr/sbin:/sbin"
 // needSlurm skips the test where Slurm cannot run.
 func needSlurm(t *testing.T) {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("make slurm-test compares Berth with a real Slurm, which takes a minute")
+	}
 	skip := t.Skipf
 	if os.Getenv("SLURM_TEST_REQUIRED") != "" {
 		skip = t.Fatalf

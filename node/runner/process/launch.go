@@ -44,6 +44,7 @@ func (g *begin) launch(pumps [2]*pump) (int, error) {
 	}
 	if err == nil && g.record.Job.Spec.Slurm != "" {
 		argv, err = g.slurm(argv, dir)
+		dir = g.ownFolder() // of the launcher, which takes another folder for the script if that one is not there
 	}
 	if err != nil {
 		return 0, err

@@ -19,5 +19,5 @@ srun -n4 bash -c 'echo $SLURM_NTASKS $SLURM_NPROCS $SLURM_STEP_TASKS_PER_NODE $S
 srun -v -n1 -N1 bash -c 'echo $SRUN_DEBUG' 2>/dev/null
 srun -J other -n1 -N1 bash -c 'echo $SLURM_JOB_NAME'
 srun --export=ALL,A=7 -n1 -N1 bash -c 'echo $A $SLURM_JOB_ID' | sed 's/ .*//'
-srun -n2 -o both.%j bash -c 'echo $SLURM_PROCID'; sort both.*
+srun -n2 -o both.%j bash -c 'echo $SLURM_PROCID'; sort -o both.$SLURM_JOB_ID both.$SLURM_JOB_ID
 srun --label -n2 -N1 bash -c 'echo a; echo b' | sort

@@ -64,31 +64,22 @@ func (r *rank) start(s *scriptFiles) (*task.Process, error) {
 		return nil, err
 	}
 	defer s.given()
+	dir, _ := task.Folder(r.file.WorkDir) // the script's own standard error has the message
 	attr := syscall.ProcAttr{
-		Dir:   folder(r.file.WorkDir),
+		Dir:   dir,
 		Env:   append(os.Environ(), stageVariable+"=1"),
 		Files: []uintptr{s.stdin.Fd(), s.child[0].Fd(), s.child[1].Fd()},
 	}
 	return r.host.Start(self, os.Args, attr, -1, false)
 }
 
-// folder returns the folder that the script starts in. Slurm takes /tmp in place of one that is not there.
-func folder(dir string) string {
-	info, err := os.Stat(dir)
-	if err == nil && info.IsDir() {
-		return dir
-	}
-	if err == nil {
-		err = errors.New("it is no folder")
-	}
-	complain(0, "the script cannot start in the folder %s: %v; it starts in /tmp", dir, err)
-	return "/tmp"
-}
-
 // enter becomes the script. It returns only if that fails.
 func enter(file *jobfile.File) int {
 	env := merge(os.Environ(), environ.Batch(file.Job, os.Getpid()))
 	env = slices.DeleteFunc(env, func(pair string) bool { return strings.HasPrefix(pair, stageVariable+"=") })
+	if _, note := task.Folder(file.WorkDir); note != "" {
+		fmt.Fprintln(os.Stderr, note)
+	}
 	path, err := look(file.Command[0], env)
 	if err == nil {
 		err = syscall.Exec(path, file.Command, env) //nolint:gosec // the user's script

@@ -262,7 +262,27 @@ func (c *client) run(signals <-chan os.Signal) int {
 		}
 	}
 	c.report.flush()
+	c.released()
 	return c.report.code
+}
+
+// patience bounds how long srun waits for the release of what its step has held.
+const patience = 10 * time.Second
+
+// released waits until the server has closed the connection, which it does when no node holds anything for the step: the next srun of the
+// script finds all of the job free.
+func (c *client) released() {
+	limit := time.After(patience)
+	for {
+		select {
+		case _, alive := <-c.events:
+			if !alive {
+				return
+			}
+		case <-limit:
+			return
+		}
+	}
 }
 
 // terminate ends the tasks that still run.

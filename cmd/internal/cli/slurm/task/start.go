@@ -91,15 +91,21 @@ func (n *Node) newPlace(launch *link.Launch) (p *place, note string) {
 			}
 		}
 	}
-	info, err := os.Stat(p.dir)
+	p.dir, note = Folder(p.dir)
+	return p, note
+}
+
+// Folder returns the folder that a process starts in: the one that was asked for, and /tmp in place of one that is not there, as in
+// Slurm. note is a message about that; empty: none.
+func Folder(dir string) (in, note string) {
+	info, err := os.Stat(dir)
 	if err == nil && !info.IsDir() {
 		err = unix.ENOTDIR
 	}
-	if err != nil {
-		note = fmt.Sprintf("slurmstepd: error: couldn't chdir to `%s': %s: going to /tmp instead", p.dir, Reason(err))
-		p.dir = "/tmp"
+	if err == nil {
+		return dir, ""
 	}
-	return p, note
+	return "/tmp", fmt.Sprintf("slurmstepd: error: couldn't chdir to `%s': %s: going to /tmp instead", dir, Reason(err))
 }
 
 // Reason returns the text of an error number, as C libraries write it.
