@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"os"
+	"os/user"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -41,6 +42,15 @@ type SlurmJob struct {
 type Identity struct {
 	User, Group string
 	UID, GID    int
+}
+
+// OwnIdentity returns the account of this process. Its name is the one in the user database, and without an entry there USER.
+func OwnIdentity() Identity {
+	id := Identity{User: os.Getenv("USER"), UID: os.Getuid(), GID: os.Getgid()}
+	if entry, err := user.LookupId(strconv.Itoa(id.UID)); err == nil && entry.Username != "" {
+		id.User = entry.Username
+	}
+	return id
 }
 
 // slurmFile returns the path of the file that describes the job to its own programs, below [GangFolder].

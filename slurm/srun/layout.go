@@ -392,18 +392,5 @@ func (u *Use) Take(hold Use, add bool) {
 	u.GPUs = slices.DeleteFunc(slices.Clone(u.GPUs), func(g int) bool { return slices.Contains(hold.GPUs, g) })
 }
 
-// Distribution returns the name of the distribution that was given; empty: none.
-func (s *Size) Distribution() string {
-	switch {
-	case !s.Distributed:
-		return ""
-	case s.Kind == environ.Cyclic:
-		return "cyclic"
-	case s.Kind == environ.Plane:
-		return "plane"
-	}
-	return "block"
-}
-
 // NamesGPUs reports whether a step asks for a number of GPUs.
 func (s *Size) NamesGPUs() bool { return s.GPUs > 0 || s.GPUsPerNode > 0 || s.GPUsPerTask > 0 }

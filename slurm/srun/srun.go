@@ -81,3 +81,16 @@ type Result struct {
 	Command []string // the program with its arguments
 	Notes   []string // what has no effect, each once
 }
+
+// Distribution returns the name of the distribution that was given; empty: none.
+func (s *Size) Distribution() string {
+	switch {
+	case !s.Distributed:
+		return ""
+	case s.Kind == environ.Cyclic:
+		return "cyclic"
+	case s.Kind == environ.Plane:
+		return "plane"
+	}
+	return "block"
+}

@@ -3,9 +3,7 @@ package process
 import (
 	"errors"
 	"os"
-	"os/user"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -24,7 +22,7 @@ func (g *begin) slurm(argv []string, dir string) ([]string, error) {
 	}
 	job := &runner.SlurmJob{
 		Client: g.rules.Client, Command: argv, WorkDir: dir, Port: g.port, Now: time.Now(),
-		Account: ownIdentity(),
+		Account: runner.OwnIdentity(),
 	}
 	if a := g.gear.account; a != nil {
 		job.Account = runner.Identity{User: a.Name, UID: int(a.UID), GID: int(a.GID)}
@@ -32,15 +30,6 @@ func (g *begin) slurm(argv []string, dir string) ([]string, error) {
 	path, err := g.folder.WriteSlurm(g.record, &g.orders, job)
 	g.slurmFile = path
 	return []string{g.rules.Client, "slurm-batch", path}, err
-}
-
-// ownIdentity returns the account of this process. Its name is the one in the user database, and without an entry there USER.
-func ownIdentity() runner.Identity {
-	id := runner.Identity{User: os.Getenv("USER"), UID: os.Getuid(), GID: os.Getgid()}
-	if entry, err := user.LookupId(strconv.Itoa(id.UID)); err == nil && entry.Username != "" {
-		id.User = entry.Username
-	}
-	return id
 }
 
 // slurmVariables returns the variables by which such a job finds its description, and Slurm's programs first in PATH.

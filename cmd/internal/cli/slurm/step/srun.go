@@ -13,7 +13,6 @@ import (
 
 	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/link"
 	"github.com/berth-gpu/berth/slurm/jobfile"
-	"github.com/berth-gpu/berth/slurm/option"
 	"github.com/berth-gpu/berth/slurm/srun"
 )
 
@@ -48,7 +47,7 @@ func Srun(args []string) int {
 	if err != nil {
 		say("error: %v", err)
 		fmt.Fprintln(os.Stderr, `Try "srun --help" for more information`)
-		if _, is := errors.AsType[*option.Error](err); is {
+		if srun.Misspelled(err) {
 			return unknown
 		}
 		return failed
