@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -129,7 +130,7 @@ func (s *side) run(t *testing.T, c *script) (result, error) {
 	}
 	job, found := strings.CutPrefix(strings.TrimSpace(string(out)), "Submitted batch job ")
 	if !found || cmd.ProcessState.ExitCode() < 0 {
-		return result{}, fmt.Errorf("%s: sbatch of %s: %v, printed %q and %q", s.name, c.name, err, out, stderr.String())
+		return result{}, fmt.Errorf("%s: sbatch of %s: %s, printed %q and %q", s.name, c.name, cmd.ProcessState, out, stderr.String())
 	}
 	files, err := read(dir)
 	return result{job: job, code: cmd.ProcessState.ExitCode(), stderr: stderr.String(), files: files}, err
@@ -138,12 +139,12 @@ func (s *side) run(t *testing.T, c *script) (result, error) {
 // read returns the files below a folder.
 func read(dir string) (map[string]string, error) {
 	files := map[string]string{}
-	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+	root := os.DirFS(dir)
+	err := fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		text, err := os.ReadFile(path)
-		name, _ := filepath.Rel(dir, path)
+		text, err := fs.ReadFile(root, name)
 		files[name] = string(text)
 		return err
 	})

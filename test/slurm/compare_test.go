@@ -29,7 +29,7 @@ func TestScriptsOnBothSystems(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	real := &side{name: "Slurm", sbatch: program, dir: filepath.Join(dir, "real", "jobs"), env: []string{"SLURM_CONF=" + conf, "PATH=" + os.Getenv("PATH")}}
+	slurm := &side{name: "Slurm", sbatch: program, dir: filepath.Join(dir, "real", "jobs"), env: []string{"SLURM_CONF=" + conf, "PATH=" + os.Getenv("PATH")}}
 	berth := &side{
 		name: "Berth", sbatch: filepath.Join(links, "sbatch"), dir: filepath.Join(dir, "berth", "jobs"),
 		env: []string{"BERTH_ADDRESS=" + address, "PATH=" + links + ":" + os.Getenv("PATH")},
@@ -37,7 +37,7 @@ func TestScriptsOnBothSystems(t *testing.T) {
 	takeNumbers(t, berth)
 	all := scripts()
 	var group sync.WaitGroup
-	for _, s := range []*side{real, berth} {
+	for _, s := range []*side{slurm, berth} {
 		for i := range all {
 			all[i].prepare(t, filepath.Join(s.dir, all[i].name))
 		}
@@ -46,12 +46,12 @@ func TestScriptsOnBothSystems(t *testing.T) {
 	group.Wait()
 	for i := range all {
 		t.Run(all[i].name, func(t *testing.T) {
-			for _, s := range []*side{real, berth} {
+			for _, s := range []*side{slurm, berth} {
 				if err := s.failed[i]; err != nil {
 					t.Fatal(err)
 				}
 			}
-			compare(t, real.normal(i, &all[i]), berth.normal(i, &all[i]))
+			compare(t, slurm.normal(i, &all[i]), berth.normal(i, &all[i]))
 		})
 	}
 }

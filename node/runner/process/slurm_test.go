@@ -100,7 +100,7 @@ func TestSlurmScript(t *testing.T) {
 		r.Job.Spec.Slurm, r.Job.Spec.WorkDir, r.Job.Script = `{"tasks":1}`, "/no/such/folder", true
 	})
 	script := filepath.Join(k.f.Path(), runner.SlurmFile)
-	if err := os.WriteFile(script, []byte("#!/bin/sh\n"), 0o700); err != nil { //nolint:gosec // a script
+	if err := os.WriteFile(script, []byte("#!/bin/sh\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	k.start().exit()
