@@ -3,7 +3,7 @@
 SHELL       := /usr/bin/env bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: build program release demo dev test test-long hosts vm lint aims bench bench-client chaos fuzz notices clean help
+.PHONY: build program release demo dev test test-long slurm-test hosts vm lint aims bench bench-client chaos fuzz notices clean help
 
 # How long and how much; each can be set on the command line: make fuzz FUZZTIME=5m
 PKGS      ?= ./...
@@ -72,6 +72,9 @@ endif
 test-long: ## run every test in full length, without the race detector and then with it; half an hour and more
 	@$(TALLY)
 	{ $(GOTEST) $(TESTFLAGS) ./... || failed=1; $(GOTEST) -race $(TESTFLAGS) $(FIRST) ./... || failed=1; exit $${failed:-0}; } | bin/tally
+
+slurm-test: program ## run the same scripts on a real Slurm and on Berth, and compare; needs root and Debian's package slurm-wlm
+	BERTH_PROGRAMS=$(CURDIR)/bin go test -vet=off ./test/slurm -count=1 -v -timeout 10m $(TESTFLAGS)
 
 VMTOOLS := qemu-system-x86_64 mmdebstrap mke2fs
 VMPKGS  := qemu-system-x86 mmdebstrap e2fsprogs debian-archive-keyring

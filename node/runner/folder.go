@@ -20,6 +20,7 @@ const (
 	beganFile  = "began"     // written with a latch "started", in case the latch is lost
 	roomFile   = "exit.room" // becomes exit.json: its block is there before the job starts
 	ScriptFile = "script"
+	SlurmFile  = "slurm_script" // the script of a job in Slurm's language: scripts look for this name in $0
 	StdinFile  = "stdin"
 	EnvFile    = "environment" // of the submission
 	WorkFolder = "work"        // the job's own; nothing of Berth's is in it
@@ -52,6 +53,14 @@ type Content struct {
 	SubmitEnv string // the environment of the submission, if the record has one: "NAME=value" texts joined by NUL
 }
 
+// ScriptName returns the name of the script's file in the rank's folder.
+func (r *Record) ScriptName() string {
+	if len(r.Job.Spec.Slurm) > 0 {
+		return SlurmFile
+	}
+	return ScriptFile
+}
+
 // Fill writes a new folder's first files.
 func Fill(dir string, r *Record, c Content) error {
 	data, err := smallfile.Encode(r)
@@ -59,7 +68,7 @@ func Fill(dir string, r *Record, c Content) error {
 		return err
 	}
 	if c.Script != "" {
-		if err := os.WriteFile(filepath.Join(dir, ScriptFile), []byte(c.Script), 0o700); err != nil { //nolint:gosec // it is to be executed
+		if err := os.WriteFile(filepath.Join(dir, r.ScriptName()), []byte(c.Script), 0o700); err != nil { //nolint:gosec // it is to be executed
 			return err
 		}
 	}

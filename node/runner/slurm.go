@@ -1,9 +1,11 @@
 package runner
 
 import (
+	"cmp"
 	"encoding/hex"
 	"errors"
 	"os"
+	"os/user"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -17,6 +19,9 @@ import (
 
 // clusterName is SLURM_CLUSTER_NAME of all jobs.
 const clusterName = "berth"
+
+// partition is SLURM_JOB_PARTITION of jobs that name none: the one that all clusters have.
+const partition = "main"
 
 // SlurmPrograms returns the names under which jobs in Slurm's language find the program berth first in PATH.
 func SlurmPrograms() []string {
@@ -37,6 +42,15 @@ type SlurmJob struct {
 type Identity struct {
 	User, Group string
 	UID, GID    int
+}
+
+// OwnIdentity returns the account of this process. Its name is the one in the user database, and without an entry there USER.
+func OwnIdentity() Identity {
+	id := Identity{User: os.Getenv("USER"), UID: os.Getuid(), GID: os.Getgid()}
+	if entry, err := user.LookupId(strconv.Itoa(id.UID)); err == nil && entry.Username != "" {
+		id.User = entry.Username
+	}
+	return id
 }
 
 // slurmFile returns the path of the file that describes the job to its own programs, below [GangFolder].
@@ -80,7 +94,7 @@ func describe(r *Record, o *Orders, j *SlurmJob, want *request.Request) *jobfile
 		Signal: spec.WarnSignal, Stop: spec.StopSignal, Grace: spec.Grace.Milliseconds(),
 		Job: environ.Job{
 			ID: uint64(r.Rank.Job), Name: spec.Name, User: j.Account.User, Group: j.Account.Group, UID: j.Account.UID, GID: j.Account.GID,
-			Account: spec.Project, Partition: want.Partition, QOS: want.QOS, Cluster: clusterName, SubmitDir: want.SubmitDir, SubmitHost: want.SubmitHost,
+			Account: spec.Project, Partition: cmp.Or(want.Partition, partition), QOS: want.QOS, Cluster: clusterName, SubmitDir: want.SubmitDir, SubmitHost: want.SubmitHost,
 			Asked: want.Asked, GPUsPerTask: want.GPUsPerTask, Restarts: int(max(r.Rank.N, 1)) - 1, Start: j.Now.Unix(), TmpDir: "/tmp",
 		},
 	}

@@ -148,15 +148,37 @@ func TestTask(t *testing.T) {
 		t.Errorf("a task sees the GPUs %q", got)
 	}
 	whole.GPUsPerTask = 2
-	if got := values(t, j, whole, 1, 1, gpus...); got != "GPU-c,GPU-d 4,5,6,7 4 2" {
+	if got := values(t, j, whole, 1, 1, gpus...); got != "GPU-c,GPU-d 6,7 4 2" {
 		t.Errorf("a task with GPUs of its own sees %q", got)
 	}
-	if got := values(t, j, whole, 0, 1, gpus...); got != "2,3 0,1,2,3 4 2" {
+	if got := values(t, j, whole, 0, 1, gpus...); got != "2,3 2,3 4 2" {
 		t.Errorf("a task with GPUs of its own sees %q", got)
 	}
 	j.Asked.GPUsPerTask = "a100:2"
 	if got := values(t, j, whole, 0, 1, "SLURM_GPUS_PER_TASK"); got != "a100:2" {
 		t.Errorf("GPUs of a task as they were written: %q", got)
+	}
+}
+
+func TestTaskDistribution(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		ranks       [][]int
+		given, asks string
+		want        string
+	}{
+		"one on each node":   {[][]int{{0}, {1}}, "", "", "cyclic"},
+		"more than nodes":    {[][]int{{0, 1}, {2}}, "", "", "block"},
+		"given to the job":   {[][]int{{0, 2}, {1}}, "", "cyclic", "cyclic"},
+		"given to the step":  {[][]int{{0}, {1}}, "plane", "cyclic", "plane"},
+		"given, and smaller": {[][]int{{0}, {1}}, "block", "", "block"},
+	} {
+		j := twoNodes()
+		j.Asked.Distribution = c.asks
+		s := Step{Nodes: []int{0, 1}, Ranks: c.ranks, Distribution: c.given, Name: "eval"}
+		if got := values(t, j, s, 0, 0, "SLURM_DISTRIBUTION", "SLURM_JOB_NAME"); got != c.want+" eval" {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package environ
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 
@@ -15,6 +16,8 @@ type Step struct {
 	TasksPerNode int     // --ntasks-per-node of srun, or of the job if srun runs all of it; 0: not given
 	CPUsPerTask  int     // --cpus-per-task of srun, or of the job; 0: not given
 	GPUsPerTask  int     // GPUs of each task; 0: a task sees all of its node
+	Name         string  // --job-name of srun; empty: not given
+	Distribution string  // SLURM_DISTRIBUTION; empty: cyclic for at most one task on each node, else block
 }
 
 // Kind is a way to number tasks over nodes.
@@ -99,7 +102,7 @@ func Task(j Job, s Step, node, local, pid int) ([]string, error) {
 		}
 	}
 	if len(gpus) > 0 {
-		v["SLURM_STEP_GPUS"] = numbers(gpus)
+		v["SLURM_STEP_GPUS"] = numbers(gpus[from:to])
 		v["CUDA_VISIBLE_DEVICES"] = j.Nodes[place].visible(from, to)
 	}
 	return v.list(), nil
@@ -129,7 +132,12 @@ func (s *Step) set(j *Job, v vars) {
 	v.number("SLURM_NNODES", len(s.Nodes))
 	v.number("SLURM_NTASKS", s.Tasks())
 	v.number("SLURM_NPROCS", s.Tasks())
-	delete(v, "SLURM_NTASKS_PER_NODE")
+	v.text("SLURM_JOB_NAME", s.Name)
+	v["SLURM_DISTRIBUTION"] = cmp.Or(s.Distribution, j.Asked.Distribution, "block")
+	if s.Distribution == "" && j.Asked.Distribution == "" && s.Tasks() <= len(s.Nodes) {
+		v["SLURM_DISTRIBUTION"] = "cyclic"
+	}
+	delete(v, "SLURM_NTASKS_PER_NODE") // that of the script stays, unless the step has one
 	v.positive("SLURM_NTASKS_PER_NODE", int64(s.TasksPerNode))
 	v.positive("SLURM_CPUS_PER_TASK", int64(s.CPUsPerTask))
 }

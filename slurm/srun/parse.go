@@ -1,6 +1,7 @@
 package srun
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,6 +19,12 @@ type Error struct {
 
 // Error returns the place and the problem.
 func (e *Error) Error() string { return e.Where + ": " + e.Problem }
+
+// Misspelled reports whether an error of [Parse] is about an option that does not exist, is short for several, or lacks its value.
+func Misspelled(err error) bool {
+	_, is := errors.AsType[*option.Error](err)
+	return is
+}
 
 // Parse reads the words after the program's name, and the variables of the environment, which options overrule. The error, an
 // [*Error] or an [*option.Error], is the first that is found.

@@ -37,6 +37,7 @@ func TestParse(t *testing.T) {
 		{"-n1", "SLURM_NTASKS=8 SLURM_NTASKS_PER_NODE=4", Options{Size: Size{Tasks: 1, Exact: true}}},
 		{"-N 2-3", "SLURM_NTASKS_PER_NODE=4", Options{Size: Size{Nodes: form.NodeCount{Min: 2, Max: 3}}}},
 		{"-w n[1-2] -x n3", "", Options{Size: Size{NodeList: []string{"n1", "n2"}, Exclude: []string{"n3"}}}},
+		{"-v -vv -Q", "", Options{Verbose: 3, Quiet: true}},
 		{"-m plane=4", "SLURM_DISTRIBUTION=cyclic", Options{Size: Size{Kind: environ.Plane, Plane: 4, Distributed: true}}},
 		{"", "SLURM_DISTRIBUTION=plane SLURM_DIST_PLANESIZE=3", Options{Size: Size{Kind: environ.Plane, Plane: 3, Distributed: true}}},
 		{"", "SLURM_DISTRIBUTION=cyclic:block", Options{Size: Size{Kind: environ.Cyclic, Distributed: true}}},
@@ -55,7 +56,7 @@ func TestParse(t *testing.T) {
 		{"--jobid=12", "", Options{Job: form.JobRef{Job: 12}, JobGiven: true}},
 		{"-I", "", Options{Immediate: -1}},
 		{"-I5", "", Options{Immediate: 5 * time.Second}},
-		{"--mpi=none --cpu-bind=cores --gpu-bind=none -A x -p y -t 10 --mem=0 --gres-flags=x -vv -O", "", Options{}},
+		{"--mpi=none --cpu-bind=cores --gpu-bind=none -A x -p y -t 10 --mem=0 --gres-flags=x -O", "", Options{}},
 		{"--ntasks-per-n=2", "", Options{Size: Size{TasksPerNode: 2, Exact: true}}},
 	} {
 		got, err := Parse(append(strings.Fields(c.line), "prog", "-n", "x"), variables(c.vars))

@@ -28,9 +28,19 @@ type Options struct {
 	Wait      time.Duration
 	KillOnBad bool // the first task that fails ends the step
 	Quiet     bool
+	Verbose   int           // how often --verbose was given
 	Interrupt bool          // the first Ctrl-C goes to the tasks
 	Immediate time.Duration // how long the step waits for its resources; 0: for ever; below 0: not at all
 	Help      string        // "help", "usage" or "version": srun prints that and ends
+}
+
+// LogLevel returns the level of messages that SRUN_DEBUG has: 3, more with --verbose, and less with --quiet.
+func (o *Options) LogLevel() int {
+	level := 3 + o.Verbose
+	if o.Quiet {
+		level--
+	}
+	return level
 }
 
 // Files are the files of a step's tasks.
@@ -70,4 +80,17 @@ type Result struct {
 	Options Options
 	Command []string // the program with its arguments
 	Notes   []string // what has no effect, each once
+}
+
+// Distribution returns the name of the distribution that was given; empty: none.
+func (s *Size) Distribution() string {
+	switch {
+	case !s.Distributed:
+		return ""
+	case s.Kind == environ.Cyclic:
+		return "cyclic"
+	case s.Kind == environ.Plane:
+		return "plane"
+	}
+	return "block"
 }

@@ -109,7 +109,10 @@ func runOptions() []entry {
 		flag("help", 'h', func(o *Options, _ string) error { o.Help = "help"; return nil }),
 		flag("usage", 0, func(o *Options, _ string) error { o.Help = "usage"; return nil }),
 		flag("version", 'V', func(o *Options, _ string) error { o.Help = "version"; return nil }),
-		{Option: option.Option{Name: "verbose", Short: 'v'}},
+		flag("verbose", 'v', func(o *Options, _ string) error {
+			o.Verbose++
+			return nil
+		}),
 	}
 }
 

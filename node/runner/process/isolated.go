@@ -79,7 +79,7 @@ func (g *begin) plan(dir string, argv []string) (*isolate.Plan, error) {
 		return p, nil
 	}
 	var err error
-	v.Script = filepath.Join(g.folder.Path(), runner.ScriptFile)
+	v.Script = filepath.Join(g.folder.Path(), g.record.ScriptName())
 	v.Text, err = os.ReadFile(v.Script)
 	return p, err
 }

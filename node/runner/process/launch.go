@@ -44,7 +44,7 @@ func (g *begin) launch(pumps [2]*pump) (int, error) {
 	}
 	if err == nil && g.record.Job.Spec.Slurm != "" {
 		argv, err = g.slurm(argv, dir)
-		dir = g.ownFolder() // berth goes to the folder of the script, which may be missing here
+		dir = g.ownFolder() // of the launcher, which takes another folder for the script if that one is not there
 	}
 	if err != nil {
 		return 0, err
@@ -118,10 +118,10 @@ func (g *begin) arguments() ([]string, error) {
 	}
 	switch {
 	case g.record.Job.Script && s.Argv, g.record.Job.Script && s.Command == "":
-		run, err := script(g.folder)
+		run, err := script(g)
 		return append(run, given...), err
 	case g.record.Job.Script: // a shell takes the arguments apart
-		run, err := script(g.folder)
+		run, err := script(g)
 		return append([]string{shell, "-c", `exec "$@" ` + s.Command, shell}, run...), err
 	case len(given) == 0:
 		return []string{shell, "-c", s.Command}, nil
@@ -130,8 +130,8 @@ func (g *begin) arguments() ([]string, error) {
 }
 
 // script returns the command for the script: itself, or a shell if it does not begin with #!.
-func script(f *runner.Folder) ([]string, error) {
-	path := filepath.Join(f.Path(), runner.ScriptFile)
+func script(g *begin) ([]string, error) {
+	path := filepath.Join(g.folder.Path(), g.record.ScriptName())
 	file, err := os.Open(path) //nolint:gosec // in the rank's own folder
 	if err != nil {
 		return nil, err

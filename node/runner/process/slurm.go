@@ -22,7 +22,7 @@ func (g *begin) slurm(argv []string, dir string) ([]string, error) {
 	}
 	job := &runner.SlurmJob{
 		Client: g.rules.Client, Command: argv, WorkDir: dir, Port: g.port, Now: time.Now(),
-		Account: runner.Identity{User: os.Getenv("USER"), UID: os.Getuid(), GID: os.Getgid()},
+		Account: runner.OwnIdentity(),
 	}
 	if a := g.gear.account; a != nil {
 		job.Account = runner.Identity{User: a.Name, UID: int(a.UID), GID: int(a.GID)}

@@ -3,6 +3,7 @@ package process
 import (
 	"encoding/json"
 	"os"
+	"os/user"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -84,6 +85,36 @@ func TestSlurm(t *testing.T) {
 		if strings.Contains(errs, not) {
 			t.Errorf("the job has a variable %q that scripts for Slurm do not expect: %s", not, errs)
 		}
+	}
+}
+
+// TestSlurmScript checks what a job has without names of its own: the partition of all clusters, the name of this account, and the name that
+// scripts for Slurm look for. The launcher starts although the folder of the script is not there.
+func TestSlurmScript(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.ranks.Close()
+	b.rules.Client = launcher(t)
+	b.open()
+	k := b.rank("", func(r *runner.Record) {
+		inSlurm(r)
+		r.Job.Spec.Slurm, r.Job.Spec.WorkDir, r.Job.Script = `{"tasks":1}`, "/no/such/folder", true
+	})
+	script := filepath.Join(k.f.Path(), runner.SlurmFile)
+	if err := os.WriteFile(script, []byte("#!/bin/sh\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	k.start().exit()
+	f := &jobfile.File{}
+	if err := json.Unmarshal([]byte(k.output(runner.StdoutFile)), f); err != nil {
+		t.Fatalf("%v: %s", err, k.output(runner.StderrFile))
+	}
+	self, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.Job.Partition != "main" || f.Job.User != self.Username || f.WorkDir != "/no/such/folder" || !slices.Equal(f.Command, []string{script}) {
+		t.Errorf("partition %q, user %q, folder %q, command %q", f.Job.Partition, f.Job.User, f.WorkDir, f.Command)
 	}
 }
 

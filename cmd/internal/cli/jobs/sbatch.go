@@ -16,8 +16,11 @@ import (
 	"github.com/berth-gpu/berth/slurm/sbatch"
 )
 
+// wrongOption is the exit code of sbatch for an option that does not exist or has a wrong value.
+const wrongOption = 255
+
 // Sbatch carries out a command line of sbatch, without the name of the program, and returns the exit code: 0 when the job is
-// queued, 1 after a failure, and with --wait that of the job.
+// queued, 1 after a failure, 255 for an option that is wrong, and with --wait that of the job.
 func Sbatch(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := cli.UntilSignal()
 	defer stop()
@@ -30,6 +33,9 @@ func Sbatch(args []string, stdout, stderr io.Writer) int {
 		return int(code)
 	}
 	fmt.Fprintf(stderr, "sbatch: error: %s\n", cli.OneLine(cli.Advise(err)))
+	if _, is := errors.AsType[*sbatch.Error](err); is {
+		return wrongOption
+	}
 	return cli.ExitFailure
 }
 
@@ -164,14 +170,13 @@ func (p *sbatchRun) exit(ctx context.Context, api *client.Client, d *wire.Detail
 	return cli.ExitError(code)
 }
 
-// shellCode returns the exit code of a job or task that has ended.
+// shellCode returns what sbatch --wait ends with for a job or task that has ended: the exit code of the script, and 1 if a signal or
+// anything else has ended the job.
 func shellCode(state string, code *int64, signal int64) int {
 	switch {
 	case state == model.TaskCompleted.String():
 		return 0
-	case signal > 0:
-		return 128 + int(signal)
-	case code != nil && *code > 0:
+	case code != nil && *code > 0 && signal == 0:
 		return int(*code)
 	}
 	return 1

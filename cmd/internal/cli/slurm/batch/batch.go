@@ -24,9 +24,7 @@ import (
 
 // Exit codes of a job that could not start, as shells have them.
 const (
-	failed    = 1
-	forbidden = 126 // the program cannot be executed
-	missing   = 127 // there is no such program
+	failed = 1
 )
 
 // rank is the first process of a job on a node.

@@ -3,6 +3,7 @@ package batch
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -63,40 +64,56 @@ func (r *rank) start(s *scriptFiles) (*task.Process, error) {
 		return nil, err
 	}
 	defer s.given()
+	dir, _ := task.Folder(r.file.WorkDir) // the script's own standard error has the message
 	attr := syscall.ProcAttr{
-		Dir:   folder(r.file.WorkDir),
+		Dir:   dir,
 		Env:   append(os.Environ(), stageVariable+"=1"),
 		Files: []uintptr{s.stdin.Fd(), s.child[0].Fd(), s.child[1].Fd()},
 	}
-	return r.host.Start(self, os.Args, attr, false)
-}
-
-// folder returns the folder that the script starts in. Slurm takes /tmp in place of one that is not there.
-func folder(dir string) string {
-	info, err := os.Stat(dir)
-	if err == nil && info.IsDir() {
-		return dir
-	}
-	if err == nil {
-		err = errors.New("it is no folder")
-	}
-	complain(0, "the script cannot start in the folder %s: %v; it starts in /tmp", dir, err)
-	return "/tmp"
+	return r.host.Start(self, os.Args, attr, -1, false)
 }
 
 // enter becomes the script. It returns only if that fails.
 func enter(file *jobfile.File) int {
 	env := merge(os.Environ(), environ.Batch(file.Job, os.Getpid()))
 	env = slices.DeleteFunc(env, func(pair string) bool { return strings.HasPrefix(pair, stageVariable+"=") })
+	if _, note := task.Folder(file.WorkDir); note != "" {
+		fmt.Fprintln(os.Stderr, note)
+	}
 	path, err := look(file.Command[0], env)
 	if err == nil {
 		err = syscall.Exec(path, file.Command, env) //nolint:gosec // the user's script
 	}
-	code := forbidden
-	if errors.Is(err, unix.ENOENT) {
-		code = missing
+	return unable(path, file.Command[0], err)
+}
+
+// unable reports why a script cannot start, in the words of Slurm, and returns the exit code: the number of the error.
+func unable(path, program string, err error) int {
+	code := failed
+	if number, is := errors.AsType[syscall.Errno](err); is {
+		code = int(number) & 0xff
 	}
-	return complain(code, "the script %s cannot start: %v", file.Command[0], err)
+	if by := interpreter(path); by != "" && errors.Is(err, unix.ENOENT) {
+		program = "bad interpreter(" + by + ")"
+	}
+	fmt.Fprintf(os.Stderr, "slurmstepd: error: execve(): %s: %s\n", program, task.Reason(err))
+	return code
+}
+
+// interpreter returns the program that a script names in its first line; empty: there is no such line.
+func interpreter(path string) string {
+	file, err := os.Open(path) //nolint:gosec // the user's script
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = file.Close() }()
+	head := make([]byte, 256) // as much as the kernel reads
+	n, _ := file.Read(head)
+	line, is := strings.CutPrefix(string(head[:n]), "#!")
+	if line, _, _ = strings.Cut(line, "\n"); !is || strings.TrimSpace(line) == "" {
+		return ""
+	}
+	return strings.Fields(line)[0]
 }
 
 // look returns the path of a program: that of a name without a slash by PATH.

@@ -83,10 +83,10 @@ func TestScript(t *testing.T) {
 		"session":           {script: `[ "$(ps -o sid= -p $$ | tr -d ' ')" = $$ ] && pwd | xargs basename`, stdout: "work\n"},
 		"signal":            {script: "kill -USR2 $$", code: -int(syscall.SIGUSR2)},
 		"killed":            {script: "kill -KILL $$", code: -int(syscall.SIGKILL)},
-		"missing":           {set: func(_ *job, f *jobfile.File) { f.Command = []string{"/no/such"} }, code: 127, stderr: "berth: the script /no/such cannot start: no such file or directory"},
-		"forbidden":         {set: func(_ *job, f *jobfile.File) { f.Command = []string{"/etc/passwd"} }, code: 126, stderr: "permission denied"},
+		"missing":           {set: func(_ *job, f *jobfile.File) { f.Command = []string{"/no/such"} }, code: 2, stderr: "slurmstepd: error: execve(): /no/such: No such file or directory"},
+		"forbidden":         {set: func(_ *job, f *jobfile.File) { f.Command = []string{"/etc/passwd"} }, code: 13, stderr: "slurmstepd: error: execve(): /etc/passwd: Permission denied"},
 		"arguments":         {script: `echo "$1|$2"`, set: func(_ *job, f *jobfile.File) { f.Command = append(f.Command, "a b", "") }, stdout: "a b|\n"},
-		"no working folder": {script: "pwd", set: func(_ *job, f *jobfile.File) { f.WorkDir = "/no/such" }, stdout: "/tmp\n", stderr: "it starts in /tmp"},
+		"no working folder": {script: "pwd", set: func(_ *job, f *jobfile.File) { f.WorkDir = "/no/such" }, stdout: "/tmp\n", stderr: "slurmstepd: error: couldn't chdir to `/no/such': No such file or directory: going to /tmp instead"},
 		"broken pipe":       {script: "yes | head -1", stdout: "y\n"},
 	})
 }

@@ -50,9 +50,18 @@ func TestSteps(t *testing.T) {
 			"slurmstepd: error: execve(): nosuch: No such file or directory", "srun: error: b: task 0: Exited with exit code 2",
 		}},
 		"not executable": {1, `srun -n1 /etc/passwd; echo $?`, 0, "13\n", []string{"slurmstepd: error: execve(): /etc/passwd: Permission denied"}},
-		"step ids":       {1, `for i in 1 2 3; do srun -n1 bash -c 'echo $SLURM_STEP_ID'; done`, 0, "0\n1\n2\n", nil},
-		"own GPUs":       {2, `srun --gpus-per-task=1 -n4 bash -c 'echo $SLURM_PROCID $CUDA_VISIBLE_DEVICES' | sort`, 0, "0 0\n1 1\n2 2\n3 3\n", nil},
-		"no GPUs":        {1, `srun -n1 --gres=none bash -c 'echo "[$CUDA_VISIBLE_DEVICES]"'`, 0, "[]\n", nil},
+		"variables": {
+			2, `umask 027; srun -v -J eval -n2 bash -c 'umask; echo $SLURM_UMASK $SRUN_DEBUG $SLURM_JOB_NAME $SLURM_DISTRIBUTION' | sort -u; umask`, 0,
+			"0027\n0027 4 eval cyclic\n0027\n", nil,
+		},
+		"one after the other": {
+			2, `for i in 1 2 3 4 5 6 7 8; do srun -N1 -n1 true; srun -n3 bash -c 'echo $SLURM_TASKS_PER_NODE'; done | sort -u`, 0, "2,1\n", nil,
+		},
+		"stays":    {1, `export SLURM_NTASKS_PER_NODE=5; srun -n1 bash -c 'echo $SLURM_NTASKS_PER_NODE $SRUN_DEBUG'`, 0, "5 3\n", nil},
+		"path":     {1, `srun -n1 ./nosuch; echo $?`, 0, "2\n", []string{"/./nosuch: No such file or directory"}},
+		"step ids": {1, `for i in 1 2 3; do srun -n1 bash -c 'echo $SLURM_STEP_ID'; done`, 0, "0\n1\n2\n", nil},
+		"own GPUs": {2, `srun --gpus-per-task=1 -n4 bash -c 'echo $SLURM_PROCID $CUDA_VISIBLE_DEVICES' | sort`, 0, "0 0\n1 1\n2 2\n3 3\n", nil},
+		"no GPUs":  {1, `srun -n1 --gres=none bash -c 'echo "[$CUDA_VISIBLE_DEVICES]"'`, 0, "[]\n", nil},
 		"kill on bad exit": {2, `srun -K bash -c 'if [ $SLURM_PROCID = 2 ]; then exit 5; fi; exec sleep 1000'; echo $?`, 0, "143\n", []string{
 			"srun: launch/slurm: _step_signal: Terminating StepId=7.0", "srun: error: a: tasks 0-1: Terminated", "srun: error: b: task 3: Terminated",
 		}},
@@ -79,7 +88,7 @@ func TestStepsAtOnce(t *testing.T) {
 		"too many GPUs":     {1, `srun -n1 --gpus=3 true; echo $?`, 0, "1\n", []string{"node a has 2 GPUs of the job, and the step asks for 3 there"}},
 		"immediate":         {1, `srun bash -c 'echo up; while [ ! -e go ]; do sleep 0.01; done' > up & while ! grep -q up up; do sleep 0.01; done; srun -I true; echo $?; touch go; wait`, 0, "1\n", []string{"Requested nodes are busy"}},
 		"own job":           {1, `srun --jobid=$SLURM_JOB_ID -n1 echo yes; srun --jobid=8 true; echo $?`, 0, "yes\n1\n", []string{"--jobid: 8 is not the job that this srun runs in, which is 7"}},
-		"unknown option":    {1, `srun --nodess=2 true; echo $?`, 0, "1\n", []string{"srun: error: --nodess"}},
+		"unknown option":    {1, `srun --nodess=2 true; echo $?; srun -n; echo $?; srun -n x true; echo $?`, 0, "255\n255\n1\n", []string{"srun: error: --nodess"}},
 		"refused":           {1, `srun --multi-prog x; echo $?`, 0, "1\n", []string{"--multi-prog: the option is refused"}},
 	})
 }

@@ -31,6 +31,7 @@ type Ask struct {
 	Command   []string
 	Env       []string
 	Dir       string
+	Umask     int    // of the tasks
 	Name      string // of the step
 	Parent    int    // the step that this srun is a part of, or -1
 	Stdout    Stream

@@ -93,7 +93,7 @@ func (ss *session) place() bool {
 		layout, waits, err := s.rooms.take(ss.ask.Size)
 		changed := s.rooms.changed
 		if err == nil && waits == "" {
-			ss.layout, ss.step = layout, s.number(layout, ss.ask.Size)
+			ss.layout, ss.step = layout, s.number(layout, ss.ask.Size, ss.ask.Name)
 		}
 		s.mu.Unlock()
 		switch {
@@ -119,8 +119,10 @@ func (ss *session) place() bool {
 }
 
 // number returns the next step, with the tasks of a layout.
-func (s *Server) number(layout srun.Layout, size srun.Size) environ.Step {
-	step := environ.Step{ID: s.next, TasksPerNode: size.TasksPerNode, CPUsPerTask: size.CPUsPerTask, GPUsPerTask: size.GPUsPerTask}
+func (s *Server) number(layout srun.Layout, size srun.Size, name string) environ.Step {
+	step := environ.Step{
+		ID: s.next, TasksPerNode: size.TasksPerNode, CPUsPerTask: size.CPUsPerTask, GPUsPerTask: size.GPUsPerTask, Name: name, Distribution: size.Distribution(),
+	}
 	s.next++
 	for _, share := range layout.Shares {
 		step.Nodes, step.Ranks = append(step.Nodes, share.Node), append(step.Ranks, share.Ranks)

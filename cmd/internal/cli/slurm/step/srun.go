@@ -37,6 +37,9 @@ func say(format string, args ...any) { fmt.Fprintf(os.Stderr, "srun: "+format+"\
 // failed is the exit code of an srun without tasks.
 const failed = 1
 
+// unknown is the exit code for a command line with an option that does not exist, or without its value.
+const unknown = 255
+
 // Srun runs a program as a step of the job that this process belongs to, and returns the exit code: the greatest one of its tasks, and
 // 128 and the signal for a task that a signal has ended. args are the words after the program's name.
 func Srun(args []string) int {
@@ -44,6 +47,9 @@ func Srun(args []string) int {
 	if err != nil {
 		say("error: %v", err)
 		fmt.Fprintln(os.Stderr, `Try "srun --help" for more information`)
+		if srun.Misspelled(err) {
+			return unknown
+		}
 		return failed
 	}
 	switch result.Options.Help {
@@ -128,6 +134,9 @@ func (c *client) prepare(command []string) (*link.Ask, error) {
 		Stdout: c.streams.stdout.node, Stderr: c.streams.stderr.node, Stdin: c.streams.stdin.node,
 		Append: o.Files.Append, Lines: !o.Files.Unbuffered, Immediate: int64(o.Immediate),
 	}
+	ask.Umask = unix.Umask(0)
+	unix.Umask(ask.Umask)
+	ask.Env = append(ask.Env, fmt.Sprintf("SLURM_UMASK=%04o", ask.Umask), "SRUN_DEBUG="+strconv.Itoa(o.LogLevel()))
 	if o.Chdir != "" {
 		ask.Dir = absolute(o.Chdir, dir)
 	}
@@ -252,7 +261,27 @@ func (c *client) run(signals <-chan os.Signal) int {
 		}
 	}
 	c.report.flush()
+	c.released()
 	return c.report.code
+}
+
+// patience bounds how long srun waits for the release of what its step has held.
+const patience = 10 * time.Second
+
+// released waits until the server has closed the connection, which it does when no node holds anything for the step: the next srun of the
+// script finds all of the job free.
+func (c *client) released() {
+	limit := time.After(patience)
+	for {
+		select {
+		case _, alive := <-c.events:
+			if !alive {
+				return
+			}
+		case <-limit:
+			return
+		}
+	}
 }
 
 // terminate ends the tasks that still run.

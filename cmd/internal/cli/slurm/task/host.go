@@ -20,7 +20,7 @@ import (
 
 // Host starts processes and collects their ends. A program has one, and starts no process without it.
 type Host struct {
-	starts chan func()
+	starts chan func(own bool)
 
 	mu    sync.Mutex
 	alive map[int]*Process
@@ -38,7 +38,7 @@ type Process struct {
 
 // NewHost returns a host.
 func NewHost() *Host {
-	h := &Host{starts: make(chan func()), alive: map[int]*Process{}}
+	h := &Host{starts: make(chan func(own bool)), alive: map[int]*Process{}}
 	ends := make(chan os.Signal, 1)
 	signal.Notify(ends, unix.SIGCHLD)
 	go h.run()
@@ -54,20 +54,24 @@ func NewHost() *Host {
 // that started them ends.
 func (h *Host) run() {
 	runtime.LockOSThread()
+	own := unix.Unshare(unix.CLONE_FS) == nil // the umask of this thread alone
 	for start := range h.starts {
-		start()
+		start(own)
 	}
 }
 
 // Start starts a process in a session of its own, which the kernel kills if this program is killed. With tidy, the rest of its
-// group is killed when the process has ended. The error is that of the system call.
-func (h *Host) Start(path string, argv []string, attr syscall.ProcAttr, tidy bool) (*Process, error) {
+// group is killed when the process has ended. umask is that of the process; below 0: that of this program. The error is that of the system call.
+func (h *Host) Start(path string, argv []string, attr syscall.ProcAttr, umask int, tidy bool) (*Process, error) {
 	attr.Sys = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	p := &Process{Done: make(chan struct{}), host: h, tidy: tidy}
 	var err error
 	started := make(chan struct{})
-	h.starts <- func() {
+	h.starts <- func(own bool) {
 		defer close(started)
+		if own && umask >= 0 {
+			defer unix.Umask(unix.Umask(umask))
+		}
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		if p.ID, err = syscall.ForkExec(path, argv, &attr); err == nil { //nolint:gosec // a program of the user of the job

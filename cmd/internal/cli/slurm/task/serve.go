@@ -104,7 +104,7 @@ func (s *stepTasks) start(t *task, local int) []*pump {
 			fds[i] = f.Fd()
 		}
 		var p *Process
-		if p, err = s.node.host.Start(path, argv, syscall.ProcAttr{Dir: s.place.dir, Env: env, Files: fds}, true); err == nil {
+		if p, err = s.node.host.Start(path, argv, syscall.ProcAttr{Dir: s.place.dir, Env: env, Files: fds}, s.place.launch.Ask.Umask, true); err == nil {
 			t.begin(p)
 		}
 	}
@@ -113,7 +113,7 @@ func (s *stepTasks) start(t *task, local int) []*pump {
 		if number, ok := err.(syscall.Errno); ok { //nolint:errorlint // of a system call
 			code = int(number) & 0xff
 		}
-		return fail(code, "execve(): %s: %s", argv[0], reason(err))
+		return fail(code, "execve(): %s: %s", s.place.full(argv[0]), Reason(err))
 	}
 	for _, p := range pumps {
 		go p.run()
@@ -125,7 +125,7 @@ func (s *stepTasks) start(t *task, local int) []*pump {
 func (s *stepTasks) files(t *task) (files [3]*os.File, pumps []*pump, err error) {
 	ask := &s.place.launch.Ask
 	if files[0], err = s.stdin(t, ask.Stdin); err != nil {
-		return files, nil, fmt.Errorf("Could not open stdin file: %s", reason(err)) //nolint:staticcheck // the words of Slurm
+		return files, nil, fmt.Errorf("Could not open stdin file: %s", Reason(err)) //nolint:staticcheck // the words of Slurm
 	}
 	for i, stream := range []link.Stream{ask.Stdout, ask.Stderr} {
 		name := []string{"stdout", "stderr"}[i]
@@ -136,7 +136,7 @@ func (s *stepTasks) files(t *task) (files [3]*os.File, pumps []*pump, err error)
 			files[1+i], p, err = s.output(t, stream, link.Stdout+i)
 		}
 		if err != nil {
-			return files, pumps, fmt.Errorf("Could not open %s file: %s", name, reason(err)) //nolint:staticcheck // the words of Slurm
+			return files, pumps, fmt.Errorf("Could not open %s file: %s", name, Reason(err)) //nolint:staticcheck // the words of Slurm
 		}
 		if p != nil {
 			pumps = append(pumps, p)

@@ -91,19 +91,25 @@ func (n *Node) newPlace(launch *link.Launch) (p *place, note string) {
 			}
 		}
 	}
-	info, err := os.Stat(p.dir)
-	if err == nil && !info.IsDir() {
-		err = unix.ENOTDIR
-	}
-	if err != nil {
-		note = fmt.Sprintf("slurmstepd: error: couldn't chdir to `%s': %s: going to /tmp instead", p.dir, reason(err))
-		p.dir = "/tmp"
-	}
+	p.dir, note = Folder(p.dir)
 	return p, note
 }
 
-// reason returns the text of an error number, as C libraries write it.
-func reason(err error) string {
+// Folder returns the folder that a process starts in: the one that was asked for, and /tmp in place of one that is not there, as in
+// Slurm. note is a message about that; empty: none.
+func Folder(dir string) (in, note string) {
+	info, err := os.Stat(dir)
+	if err == nil && !info.IsDir() {
+		err = unix.ENOTDIR
+	}
+	if err == nil {
+		return dir, ""
+	}
+	return "/tmp", fmt.Sprintf("slurmstepd: error: couldn't chdir to `%s': %s: going to /tmp instead", dir, Reason(err))
+}
+
+// Reason returns the text of an error number, as C libraries write it.
+func Reason(err error) string {
 	var number syscall.Errno
 	if !errors.As(err, &number) {
 		return err.Error()
@@ -113,7 +119,7 @@ func reason(err error) string {
 }
 
 // dropped are variables of the script that do not hold for the tasks of a step.
-const dropped = "SLURM_NTASKS_PER_NODE SLURM_TASK_PID SLURM_STEP_GPUS SLURM_GPUS_ON_NODE SLURM_JOB_GPUS CUDA_VISIBLE_DEVICES"
+const dropped = "SLURM_TASK_PID SLURM_STEP_GPUS SLURM_GPUS_ON_NODE SLURM_JOB_GPUS CUDA_VISIBLE_DEVICES"
 
 // environment returns the variables of a task: those of srun, those of Berth of this node, and those of the task.
 func (p *place) environment(local int) ([]string, error) {
@@ -189,6 +195,14 @@ func find(program string, env []string, dir string) (string, error) {
 		}
 	}
 	return "", failure
+}
+
+// full returns a program as messages name it: one with a slash by its whole path.
+func (p *place) full(program string) string {
+	if strings.Contains(program, "/") && !filepath.IsAbs(program) {
+		return p.dir + "/" + program
+	}
+	return program
 }
 
 // values returns what the patterns of a task's files stand for.

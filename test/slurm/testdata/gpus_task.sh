@@ -1,0 +1,4 @@
+#!/bin/bash
+#SBATCH --ntasks=2 --gpus-per-task=1 --nodes=1 --mem=100
+env -0 | sort -z | tr '\0' '\n' > batch.env
+srun bash -c 'env -0 | sort -z | tr "\0" "\n" > task-$SLURM_PROCID.env'

@@ -1,0 +1,4 @@
+#!/bin/bash
+#SBATCH -D not_there --mem=50
+pwd > "$SLURM_SUBMIT_DIR/pwd"
+echo out

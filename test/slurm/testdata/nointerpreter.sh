@@ -1,0 +1,3 @@
+#!/no/such/interpreter
+#SBATCH --mem=50
+echo never

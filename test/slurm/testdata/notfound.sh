@@ -1,0 +1,3 @@
+#!/bin/bash
+#SBATCH --mem=50
+no-such-program-at-all

@@ -1,0 +1,3 @@
+#!/bin/bash
+#SBATCH --mem=50
+kill -USR2 $$
