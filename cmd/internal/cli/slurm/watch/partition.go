@@ -17,6 +17,9 @@ type Partition struct {
 // defaultPartition is the partition of jobs that name none.
 const defaultPartition = "main"
 
+// normalQOS is the QOS of jobs that name none.
+const normalQOS = "normal"
+
 // partitions returns the partitions of a cluster: one, with all nodes.
 func partitions(nodes []wire.Node) []Partition {
 	p := Partition{Name: defaultPartition, Default: true}
