@@ -225,7 +225,9 @@ func FuzzFormats(f *testing.F) {
 // sacctmgr and sshare read formats as sacct does, with columns of their own.
 func TestAccounts(t *testing.T) {
 	t.Parallel()
-	cells := func(key string) string { return map[string]string{"account": "speech", "user": "ann", "rawshares": "100"}[key] }
+	cells := func(key string) string {
+		return map[string]string{"account": "speech", "user": "ann", "rawshares": "100"}[key]
+	}
 	for _, c := range []struct {
 		parse func(string, Parsable) (Format, error)
 		text  string

@@ -129,9 +129,13 @@ func (s *server) whoami(w http.ResponseWriter, _ *http.Request) {
 
 func (s *server) shares(w http.ResponseWriter, _ *http.Request) {
 	s.answer(w, &wire.Shares{Shares: []wire.Share{
-		{Shares: 100, GPUHours: 1}, {User: "root", Shares: 100, GPUHours: 1},
-		{Project: "speech", Shares: 300, GPUHours: 1}, {Project: "speech", User: "root", Shares: 100, GPUHours: 1},
-		{Project: "vision", Shares: 100, GPUHours: 3}, {Project: "vision", User: "ann", Shares: 100, GPUHours: 2}, {Project: "vision", User: "root", Shares: 400, GPUHours: 1},
+		{Shares: 100, GPUHours: 1},
+		{User: "root", Shares: 100, GPUHours: 1},
+		{Project: "speech", Shares: 300, GPUHours: 1},
+		{Project: "speech", User: "root", Shares: 100, GPUHours: 1},
+		{Project: "vision", Shares: 100, GPUHours: 3},
+		{Project: "vision", User: "ann", Shares: 100, GPUHours: 2},
+		{Project: "vision", User: "root", Shares: 400, GPUHours: 1},
 	}})
 }
 
