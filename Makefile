@@ -81,7 +81,7 @@ clients-test: ## run submitit, dask-jobqueue and snakemake from PyPI against a c
 	@env="$(CLIENTENV)"; \
 	if [ ! -e "$$env/ready" ]; then \
 		echo "installing $(CLIENTS) into $$env"; \
-		rm -rf "$$env" && python3 -m venv "$$env" && "$$env/bin/python" -m pip install -q --disable-pip-version-check -r $(CLIENTS) && touch "$$env/ready"; \
+		rm -rf "$$env" && python3 -m venv "$$env" && "$$env/bin/python" -m pip install -q --disable-pip-version-check --no-deps -r $(CLIENTS) && touch "$$env/ready"; \
 	fi; \
 	BERTH_TEST_PYTHON="$$env/bin/python" go test -vet=off -short -count=1 -timeout 20m -run '^TestClients$$' -v $(TESTFLAGS) ./test/e2e
 
