@@ -3,7 +3,7 @@
 SHELL       := /usr/bin/env bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: build program release demo dev test test-long slurm-test hosts vm lint aims bench bench-client chaos fuzz notices clean help
+.PHONY: build program release demo dev test test-long slurm-test clients-test hosts vm lint aims bench bench-client chaos fuzz notices clean help
 
 # How long and how much; each can be set on the command line: make fuzz FUZZTIME=5m
 PKGS      ?= ./...
@@ -75,6 +75,19 @@ test-long: ## run every test in full length, without the race detector and then 
 
 slurm-test: program ## run the same scripts on a real Slurm and on Berth, and compare; needs root and Debian's package slurm-wlm
 	BERTH_PROGRAMS=$(CURDIR)/bin go test -vet=off ./test/slurm -count=1 -v -timeout 10m $(TESTFLAGS)
+
+# A folder for each list of packages, and for each Python, in the user's cache folder.
+CLIENTS   := test/e2e/testdata/clients/requirements.txt
+CLIENTENV  = $${XDG_CACHE_HOME:-$$HOME/.cache}/berth/clients-$$({ cat $(CLIENTS); python3 -c 'import sys; print(sys.version, sys.prefix)'; } | sha256sum | cut -c1-12)
+
+clients-test: ## run submitit, dask-jobqueue and snakemake from PyPI against a cluster; installs them into the user's cache folder
+	@env="$(CLIENTENV)"; \
+	if [ ! -e "$$env/ready" ]; then \
+		echo "installing $(CLIENTS) into $$env"; \
+		rm -rf "$$env" && python3 -m venv "$$env" && "$$env/bin/python" -m pip install -q --disable-pip-version-check --no-deps -r $(CLIENTS) && touch "$$env/ready" || \
+			{ echo "not installed: $(CLIENTS)"; [ -n "$${CLIENTS_OPTIONAL-}" ] && exit 0 || exit 1; }; \
+	fi; \
+	BERTH_TEST_PYTHON="$$env/bin/python" go test -vet=off -short -count=1 -timeout 20m -run '^TestClients$$' -v $(TESTFLAGS) ./test/e2e
 
 VMTOOLS := qemu-system-x86_64 mmdebstrap mke2fs
 VMPKGS  := qemu-system-x86 mmdebstrap e2fsprogs debian-archive-keyring

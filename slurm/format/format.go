@@ -1,4 +1,4 @@
-// Package format prints tables in the forms of Slurm's squeue, sinfo and sacct: it reads the values of their options
+// Package format prints tables in the forms of Slurm's squeue, sinfo, sacct, sacctmgr and sshare: it reads the values of their options
 // for formats, and prints rows of which the caller returns each column by its key. It also knows Slurm's words for the
 // states of jobs and nodes.
 package format
@@ -44,12 +44,12 @@ type Field struct {
 	Letter byte     // in formats with %, or 0
 	Names  []string // in formats with names; the key in any case
 	Title  string
-	Width  int // of sacct; below 0: values stand at the left end
+	Width  int // of sacct, sacctmgr and sshare; below 0: values stand at the left end
 }
 
 // Error is a fault of a format.
 type Error struct {
-	Program string // squeue, sinfo or sacct
+	Program string // squeue, sinfo, sacct, sacctmgr or sshare
 	Problem string
 }
 

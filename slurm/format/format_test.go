@@ -192,7 +192,7 @@ func TestStates(t *testing.T) {
 
 func TestFieldsAreDifferent(t *testing.T) {
 	t.Parallel()
-	for name, fields := range map[string][]Field{"squeue": SqueueFields(), "sinfo": SinfoFields(), "sacct": SacctFields()} {
+	for name, fields := range map[string][]Field{"squeue": SqueueFields(), "sinfo": SinfoFields(), "sacct": SacctFields(), "sacctmgr": SacctmgrFields(), "sshare": SshareFields()} {
 		seen := map[string]bool{}
 		for _, f := range fields {
 			if seen[f.Key] || f.Letter != 0 && seen["%"+string(f.Letter)] || f.Title == "" {
@@ -220,4 +220,32 @@ func FuzzFormats(f *testing.F) {
 			}
 		}
 	})
+}
+
+// sacctmgr and sshare read formats as sacct does, with columns of their own.
+func TestAccounts(t *testing.T) {
+	t.Parallel()
+	cells := func(key string) string {
+		return map[string]string{"account": "speech", "user": "ann", "rawshares": "100"}[key]
+	}
+	for _, c := range []struct {
+		parse func(string, Parsable) (Format, error)
+		text  string
+		how   Parsable
+		want  string
+	}{
+		{Sacctmgr, "account%12", Padded, "      speech \n"},
+		{Sacctmgr, "acc%-8,user", Padded, "speech          ann \n"},
+		{Sshare, "Account,User,RawShares", Between, "speech|ann|100\n"},
+		{Sshare, "account", Padded, "speech               \n"},
+	} {
+		f, err := c.parse(c.text, c.how)
+		if err != nil {
+			t.Errorf("%s: %v", c.text, err)
+			continue
+		}
+		if got := f.Print(false, []func(string) string{cells}); got != c.want {
+			t.Errorf("%s: %q, want %q", c.text, got, c.want)
+		}
+	}
 }

@@ -55,10 +55,10 @@ func parseNames(program, text string, fields []Field) (Format, error) {
 	return f, nil
 }
 
-// Parsable says how sacct separates columns.
+// Parsable says how sacct, sacctmgr and sshare separate columns.
 type Parsable int
 
-// The ways of sacct.
+// The ways.
 const (
 	Padded   Parsable = iota // columns with widths
 	Trailing                 // -p: a delimiter after each column
@@ -68,8 +68,20 @@ const (
 // Sacct reads the format of sacct's option -o: NAME[%[-]N], joined by commas. Names may be shortened. An empty
 // delimiter is |.
 func Sacct(text string, parsable Parsable, delimiter string) (Format, error) {
-	const program = "sacct"
-	fields := SacctFields()
+	return parseSized("sacct", text, SacctFields(), parsable, delimiter)
+}
+
+// Sacctmgr reads the word format= of sacctmgr, which is like the format of sacct.
+func Sacctmgr(text string, parsable Parsable) (Format, error) {
+	return parseSized("sacctmgr", text, SacctmgrFields(), parsable, "")
+}
+
+// Sshare reads the format of sshare's option -o, which is like that of sacct.
+func Sshare(text string, parsable Parsable) (Format, error) {
+	return parseSized("sshare", text, SshareFields(), parsable, "")
+}
+
+func parseSized(program, text string, fields []Field, parsable Parsable, delimiter string) (Format, error) {
 	f := Format{style: style{dashes: parsable == Padded, plus: true}}
 	if parsable != Padded {
 		if f.style.delimiter = delimiter; delimiter == "" {

@@ -14,6 +14,7 @@
 //	crowd_test.go      a hundred clients meanwhile, with visit_test.go and kept_test.go
 //	linear_test.go     recorded histories, checked for linearizability
 //	flood_test.go      more connections than a peer takes
+//	clients_test.go    programs of others that drive Slurm, if BERTH_TEST_PYTHON is set
 //	snapshot_test.go   queues that are exported and imported
 //
 // The program is built once, with the race detector if the tests are and run in full length.

@@ -24,6 +24,7 @@ func programs() map[string]Program {
 	return map[string]Program{
 		"sbatch": jobs.Sbatch, "srun": srun,
 		"squeue": watch.Squeue, "sinfo": watch.Sinfo, "sacct": watch.Sacct, "scancel": watch.Scancel, "scontrol": watch.Scontrol,
+		"sacctmgr": watch.Sacctmgr, "sshare": watch.Sshare,
 	}
 }
 

@@ -54,7 +54,7 @@ func TestInstallKeepsFiles(t *testing.T) {
 // Only Slurm's names are programs.
 func TestFind(t *testing.T) {
 	t.Parallel()
-	for name, found := range map[string]bool{"squeue": true, "sinfo": true, "sacct": true, "scancel": true, "scontrol": true, "berth": false, "": false, "queue": false} {
+	for name, found := range map[string]bool{"squeue": true, "sinfo": true, "sacct": true, "scancel": true, "scontrol": true, "sacctmgr": true, "sshare": true, "berth": false, "": false, "queue": false} {
 		if (Find(name) != nil) != found {
 			t.Errorf("%q: %t", name, !found)
 		}

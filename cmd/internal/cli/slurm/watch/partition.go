@@ -20,6 +20,9 @@ type Partition struct {
 // defaultPartition is the partition of jobs that name none.
 const defaultPartition = "main"
 
+// normalQOS is the QOS of jobs that name none.
+const normalQOS = "normal"
+
 // partitions returns the partitions of a cluster, in the order of its settings. Without any there is one, with all nodes.
 func partitions(list *wire.Nodes) (all []Partition) {
 	for i := range list.Partitions {

@@ -108,7 +108,7 @@ func (r *row) name() string {
 }
 
 func (r *row) partition() string { return cmp.Or(r.slurm().Partition, defaultPartition) }
-func (r *row) qos() string       { return cmp.Or(r.slurm().QOS, "normal") }
+func (r *row) qos() string       { return cmp.Or(r.slurm().QOS, normalQOS) }
 
 func (r *row) account() *user.User { return r.users.get(r.job.User) }
 

@@ -27,7 +27,7 @@ func serve(t *testing.T) *server {
 	mux := http.NewServeMux()
 	for pattern, handle := range map[string]http.HandlerFunc{
 		"GET /queue": s.queue, "GET /history": s.history, "GET /jobs/{id}/tasks": s.tasks, "GET /jobs/{id}": s.job, "GET /nodes": s.nodes, "GET /cluster/peers": s.peers,
-		"GET /whoami": s.whoami,
+		"GET /whoami": s.whoami, "GET /shares": s.shares,
 	} {
 		mux.HandleFunc(pattern, handle)
 	}
@@ -124,7 +124,19 @@ func (s *server) job(w http.ResponseWriter, r *http.Request) {
 
 // whoami answers that the caller is root, whose account every machine has.
 func (s *server) whoami(w http.ResponseWriter, _ *http.Request) {
-	s.answer(w, &wire.Whoami{Authentication: true, Name: "root", Kind: "user", Role: "user"})
+	s.answer(w, &wire.Whoami{Authentication: true, Name: "root", Kind: "user", Role: "user", Projects: []string{"new", "speech", "vision"}})
+}
+
+func (s *server) shares(w http.ResponseWriter, _ *http.Request) {
+	s.answer(w, &wire.Shares{Shares: []wire.Share{
+		{Shares: 100, GPUHours: 1},
+		{User: "root", Shares: 100, GPUHours: 1},
+		{Project: "speech", Shares: 300, GPUHours: 1},
+		{Project: "speech", User: "root", Shares: 100, GPUHours: 1},
+		{Project: "vision", Shares: 100, GPUHours: 3},
+		{Project: "vision", User: "ann", Shares: 100, GPUHours: 2},
+		{Project: "vision", User: "root", Shares: 400, GPUHours: 1},
+	}})
 }
 
 func (s *server) nodes(w http.ResponseWriter, _ *http.Request) {

@@ -129,6 +129,7 @@ func call(line ...string) (code int, out, errs string) {
 	p.now = present()
 	run := map[string]func(*program, []string) int{
 		"squeue": (*program).runSqueue, "sinfo": (*program).runSinfo, "sacct": (*program).runSacct, "scancel": (*program).runScancel, "scontrol": (*program).runScontrol,
+		"sacctmgr": (*program).runSacctmgr, "sshare": (*program).runSshare,
 	}[line[0]]
 	code = run(p, line[1:])
 	return code, o.String(), e.String()
@@ -235,7 +236,7 @@ func TestChanges(t *testing.T) {
 // Without a peer the programs end with Slurm's words and the remedy.
 func TestNoPeer(t *testing.T) {
 	t.Setenv("BERTH_ADDRESS", "127.0.0.1:1")
-	for _, line := range []string{"squeue", "squeue -j 1", "sacct -a", "sinfo", "scontrol show job 1", "scontrol show node", "scontrol ping", "scontrol hold 1"} {
+	for _, line := range []string{"squeue", "squeue -j 1", "sacct -a", "sinfo", "scontrol show job 1", "scontrol show node", "scontrol ping", "scontrol hold 1", "sacctmgr list user", "sshare"} {
 		code, out, errs := call(shell(line)...)
 		if code != 1 || out != "" || !strings.Contains(errs, " error: Unable to contact slurm controller (connect failure): ") || !strings.Contains(errs, "BERTH_ADDRESS") {
 			t.Errorf("%s: exit code %d, %s%s", line, code, out, errs)
