@@ -11,10 +11,9 @@ type Defaults struct {
 	CheckpointInterval time.Duration `cbor:"4,keyasint,omitempty"`  // of jobs with a checkpoint signal; 0: only before a stop
 	Commands           Audience      `cbor:"5,keyasint,omitempty"`  // audience of the commands that jobs run
 	MemoryPerCPU       uint32        `cbor:"20,keyasint,omitempty"` // MB for each core of jobs without GPUs; 0: 2000
-
-	Partitions    string `cbor:"21,keyasint,omitempty"` // of jobs in Slurm's language, as package partition reads them
-	QOS           string `cbor:"22,keyasint,omitempty"` // likewise
-	RefuseUnknown bool   `cbor:"23,keyasint,omitempty"` // a job that names a partition or a QOS in neither is refused
+	Partitions         string        `cbor:"21,keyasint,omitempty"` // of jobs in Slurm's language, as package partition reads them
+	QOS                string        `cbor:"22,keyasint,omitempty"` // likewise
+	RefuseUnknown      bool          `cbor:"23,keyasint,omitempty"` // a job that names a partition or a QOS in neither is refused
 }
 
 // Audience is the set of callers that see what a job runs, in addition to its user and operators. It counts

@@ -55,14 +55,12 @@ type Spec struct {
 	Attached           time.Duration `cbor:"32,keyasint,omitempty"` // canceled after that long without a sign of life of its client; 0: not attached
 	IdleStop           time.Duration `cbor:"40,keyasint,omitempty"` // canceled when all its GPUs were at 0 % for so long; 0: never
 
-	Array    string `cbor:"33,keyasint,omitempty"` // the tasks' numbers as [Indices] write them; empty: 0 and up
-	Sweep    string `cbor:"34,keyasint,omitempty"` // what [ParseSweep] reads: task n has the grid's n-th values; empty: none
-	Begin    Time   `cbor:"35,keyasint,omitempty"` // not to start before; 0: at once
-	Deadline Time   `cbor:"36,keyasint,omitempty"` // to have ended by; 0: none
-
-	Slurm string `cbor:"53,keyasint,omitempty"` // what a job in Slurm's language asks for in addition, in JSON; empty: it is none. Only agents and answers use it
-	Lead  bool   `cbor:"52,keyasint,omitempty"` // the job ends with rank 0: the other ranks are stopped then, and their exits do not count
-
+	Array     string `cbor:"33,keyasint,omitempty"` // the tasks' numbers as [Indices] write them; empty: 0 and up
+	Sweep     string `cbor:"34,keyasint,omitempty"` // what [ParseSweep] reads: task n has the grid's n-th values; empty: none
+	Begin     Time   `cbor:"35,keyasint,omitempty"` // not to start before; 0: at once
+	Deadline  Time   `cbor:"36,keyasint,omitempty"` // to have ended by; 0: none
+	Slurm     string `cbor:"53,keyasint,omitempty"` // what a job in Slurm's language asks for in addition, in JSON; empty: it is none. Only agents and answers use it
+	Lead      bool   `cbor:"52,keyasint,omitempty"` // the job ends with rank 0: the other ranks are stopped then, and their exits do not count
 	ScriptSum uint32 `cbor:"51,keyasint,omitempty"` // start of the script's SHA-256; 0: there is no script. Apply sets it
 
 	Constraint string `cbor:"41,keyasint,omitempty"` // of its nodes' labels, as [Constraint] writes it; empty: none

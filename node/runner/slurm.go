@@ -25,7 +25,7 @@ const partition = "main"
 
 // SlurmPrograms returns the names under which jobs in Slurm's language find the program berth first in PATH.
 func SlurmPrograms() []string {
-	return []string{"sbatch", "srun", "squeue", "scancel", "sinfo", "sacct", "scontrol", "salloc"}
+	return []string{"sbatch", "srun", "squeue", "scancel", "sinfo", "sacct", "scontrol", "salloc", "sacctmgr", "sshare"}
 }
 
 // SlurmJob is how a rank of a job in Slurm's language is started.

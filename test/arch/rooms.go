@@ -223,6 +223,7 @@ func cmdFloor() []Room {
 		{Path: "cmd/internal/cli/slurm/submit", Level: 20, May: []string{
 			"fsm/model", "httpapi/wire", "slurm/filename", "slurm/form", "slurm/hostlist", "slurm/request", "slurm/sbatch",
 		}},
+		{Path: "cmd/internal/cli/slurm/words", Level: 20, May: []string{"httpapi/wire", "slurm/format", "slurm/hostlist"}},
 		{Path: "cmd/internal/cli/slurm/watch", Level: 24, Any: true},
 		{Path: "cmd/internal/cli/slurm", Level: 25, Any: true},
 		{Path: "cmd/internal/cli/slurm/link", Level: 3, May: []string{"slurm/environ", "slurm/srun"}},

@@ -1,11 +1,13 @@
 package process
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/berth-gpu/berth/node/runner"
+	"github.com/berth-gpu/berth/slurm/jobfile"
 )
 
 // environment returns the job's environment: of the agent's own only the kept variables, then the user's
@@ -42,4 +44,15 @@ func (g *begin) variables() []string {
 		env = append(env, assign("BERTH_GANG", g.folder.Book())...)
 	}
 	return append(env, g.gear.store.variables()...)
+}
+
+// slurmVariables returns the variables by which such a job finds its description, and Slurm's programs first in PATH.
+func (g *begin) slurmVariables(env []string) []string {
+	path := "/usr/local/bin:/usr/bin:/bin"
+	for _, e := range env {
+		if value, is := strings.CutPrefix(e, "PATH="); is {
+			path = value
+		}
+	}
+	return assign(jobfile.Variable, g.slurmFile, "PATH", g.folder.SlurmBin()+string(os.PathListSeparator)+path)
 }

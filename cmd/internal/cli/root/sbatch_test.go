@@ -81,7 +81,7 @@ func TestSbatchRefuses(t *testing.T) {
 		{[]string{"--export=NONE", "--time=never", path}, "--time"},
 	} {
 		f.got.Script = "none"
-		if code, out, errs := f.sbatch(t, c.args...); code != cli.ExitFailure || out != "" || !strings.Contains(errs, c.want) || f.got.Script != "none" {
+		if code, out, errs := f.sbatch(t, c.args...); code == 0 || out != "" || !strings.Contains(errs, c.want) || f.got.Script != "none" {
 			t.Errorf("%q: exit %d, %q, %q, sent %q", c.args, code, out, errs, f.got.Script)
 		}
 	}
@@ -106,5 +106,27 @@ func TestSubmitInSlurm(t *testing.T) {
 	bad := script(t, "#!/bin/sh\n#SBATCH --gres=gpu:2 --nodez=2\n")
 	if code, _, errs := f.berth(t, "submit", bad); code != cli.ExitUsage || !strings.Contains(errs, "line 2") || !strings.Contains(errs, "--nodes") {
 		t.Errorf("exit %d, %s", code, errs)
+	}
+}
+
+// TestSrunOutside checks what srun outside of a job refuses, and that salloc names the remedy.
+func TestSrunOutside(t *testing.T) {
+	f := newFakeAPI(t)
+	t.Setenv("BERTH_ADDRESS", strings.TrimPrefix(f.URL, "http://"))
+	for want, args := range map[string][]string{
+		"there is no program to run":     {"-n1"},
+		"runs in no job":                 {"--jobid=3", "true"},
+		"srun: error: --multi-prog":      {"--multi-prog", "x"},
+		"the command line: --time":       {"--time=never", "true"},
+		"the command line: --gpus: \"x:": {"--gpus=x:y", "true"},
+	} {
+		var o, e strings.Builder
+		if code := jobs.Srun(args, &o, &e); code != cli.ExitFailure || !strings.Contains(e.String(), want) {
+			t.Errorf("%q: exit %d, %s, want %s", args, code, e.String(), want)
+		}
+	}
+	var e strings.Builder
+	if code := jobs.Salloc(nil, nil, &e); code != cli.ExitFailure || !strings.Contains(e.String(), "run the program by srun") {
+		t.Errorf("salloc: exit %d, %s", code, e.String())
 	}
 }

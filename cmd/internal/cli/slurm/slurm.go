@@ -5,6 +5,7 @@ package slurm
 import (
 	"io"
 	"maps"
+	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -14,6 +15,7 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/batch"
 	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/step"
 	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/watch"
+	"github.com/berth-gpu/berth/slurm/jobfile"
 )
 
 // Program carries out a command line of a program, without its name, and returns the exit code.
@@ -22,14 +24,19 @@ type Program func(args []string, stdout, stderr io.Writer) int
 // programs returns Slurm's programs by their names.
 func programs() map[string]Program {
 	return map[string]Program{
-		"sbatch": jobs.Sbatch, "srun": srun,
+		"sbatch": jobs.Sbatch, "srun": srun, "salloc": jobs.Salloc,
 		"squeue": watch.Squeue, "sinfo": watch.Sinfo, "sacct": watch.Sacct, "scancel": watch.Scancel, "scontrol": watch.Scontrol,
 		"sacctmgr": watch.Sacctmgr, "sshare": watch.Sshare,
 	}
 }
 
-// srun runs a step of the job that this process belongs to.
-func srun(args []string, _, _ io.Writer) int { return step.Srun(args) }
+// srun runs a step of the job that this process belongs to; outside of a job it makes one.
+func srun(args []string, stdout, stderr io.Writer) int {
+	if os.Getenv(jobfile.Variable) == "" {
+		return jobs.Srun(args, stdout, stderr)
+	}
+	return step.Srun(args)
+}
 
 // Find returns Slurm's program of a name; nil: there is none.
 func Find(name string) Program { return programs()[name] }

@@ -5,6 +5,8 @@ import (
 	"os"
 	"sync"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/task"
 	"github.com/berth-gpu/berth/slurm/filename"
 )
@@ -77,10 +79,14 @@ func (r *rank) output(pattern string) *copyFile {
 	return c
 }
 
-// input opens the file for input, or returns nil.
+// input opens the file for input, or returns nil. Without a file the script has the input that the job was submitted with.
 func (r *rank) input() *os.File {
 	if r.file.Request.Stdin == "" {
-		return nil
+		fd, err := unix.FcntlInt(os.Stdin.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+		if err != nil {
+			return nil
+		}
+		return os.NewFile(uintptr(fd), "stdin")
 	}
 	file, err := task.OpenInput(r.file.Request.Stdin, task.Values(r.file), r.file.WorkDir)
 	if err != nil {

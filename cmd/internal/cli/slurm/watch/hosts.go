@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/words"
 	"github.com/berth-gpu/berth/slurm/hostlist"
 )
 
@@ -42,7 +43,7 @@ func (p *program) hosts(entity string, args []string) error {
 		}
 		return nil
 	case "hostlistsorted":
-		slices.SortStableFunc(names, byNumber)
+		slices.SortStableFunc(names, words.ByNumber)
 	}
 	_, err = fmt.Fprintln(p.out, hostlist.Compress(names))
 	return err

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/words"
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/slurm/format"
 )
@@ -97,7 +98,7 @@ func mebibytes(gb float64) int64 { return int64(gb * 1024) }
 func gresOf(n *wire.Node, count func(*wire.GPU) bool) (text string) {
 	models := map[string]int{}
 	for i := range n.GPUs {
-		m := word(n.GPUs[i].Type)
+		m := words.Model(n.GPUs[i].Type)
 		models[m] += 0
 		if count(&n.GPUs[i]) {
 			models[m]++

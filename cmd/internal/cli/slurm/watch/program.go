@@ -3,7 +3,7 @@
 //
 //	program.go    what the programs share: options, the connection, errors
 //	load.go       jobs, by their ids or as lists
-//	row.go        a job, or a task of an array, as a row of a table; state.go: states and reasons; size.go: nodes, cores and memory
+//	row.go        a job, or a task of an array, as a row of a table; size.go: nodes, cores and memory
 //	squeue*.go, sacct*.go, sshare.go, sinfo*.go, scancel.go, scontrol*.go    the programs
 //	hosts.go      lists of nodes
 //	partition.go  partitions

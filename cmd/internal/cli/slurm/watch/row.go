@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/words"
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/slurm/filename"
 	"github.com/berth-gpu/berth/slurm/form"
@@ -84,7 +85,7 @@ func (r *row) slurm() *request.Request {
 	return r.job.Slurm
 }
 
-func (r *row) state() format.State { return stateOf(&r.job) }
+func (r *row) state() format.State { return words.State(&r.job) }
 
 // why returns the explanation of a job that waits; nil: it was not asked for.
 func (r *row) why() *wire.Explanation {
@@ -94,7 +95,7 @@ func (r *row) why() *wire.Explanation {
 	return r.detail.Explanation
 }
 
-func (r *row) reason() string { return reasonOf(&r.job, r.why()) }
+func (r *row) reason() string { return words.Reason(&r.job, r.why()) }
 
 // name returns the name of the job; of one without a name its run's id, else its program.
 func (r *row) name() string {
@@ -198,18 +199,8 @@ func (r *row) exit() string {
 	return "0:0"
 }
 
-func signalText(n int64) string { return strconv.FormatInt(n, 10) }
-
 // ended reports whether the job has ended.
 func (r *row) ended() bool { return r.state().Ended() }
-
-// lists returns names in Slurm's form.
-func lists(names []string) string {
-	if len(names) == 0 {
-		return ""
-	}
-	return compress(names)
-}
 
 // workdir returns the folder that the job starts in; empty: unknown, or its own.
 func (r *row) workdir() string {

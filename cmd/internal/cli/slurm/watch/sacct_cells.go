@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/words"
 	"github.com/berth-gpu/berth/slurm/form"
 	"github.com/berth-gpu/berth/slurm/format"
 )
@@ -31,7 +32,7 @@ func sacctCells(unit string) map[string]func(*row) string {
 		"exitcode":        (*row).exit,
 		"derivedexitcode": (*row).exit,
 		"reason":          (*row).reason,
-		"nodelist":        func(r *row) string { return cmp.Or(lists(r.nodes()), "None assigned") },
+		"nodelist":        func(r *row) string { return cmp.Or(words.List(r.nodes()), "None assigned") },
 		"comment":         func(r *row) string { return r.slurm().Comment },
 		"constraints":     func(r *row) string { return r.job.Constraint },
 		"reservation":     func(r *row) string { return r.slurm().Asked.Reservation },

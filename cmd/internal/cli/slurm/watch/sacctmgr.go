@@ -260,23 +260,23 @@ func (p *program) associations() ([]association, error) {
 	if err != nil {
 		return nil, err
 	}
-	who, err := client.PeopleOf(api).Whoami(p.ctx)
+	caller, err := client.PeopleOf(api).Whoami(p.ctx)
 	if err != nil {
 		return nil, refused("slurmdb_users_get", err)
 	}
 	role := "None"
-	switch who.Role {
+	switch caller.Role {
 	case "operator":
 		role = "Operator"
 	case "admin":
 		role = "Administrator"
 	}
 	name := cli.Me(p.ctx, api)
-	if len(who.Projects) == 0 {
+	if len(caller.Projects) == 0 {
 		return []association{{user: name, role: role}}, nil
 	}
-	all := make([]association, len(who.Projects))
-	for i, project := range who.Projects {
+	all := make([]association, len(caller.Projects))
+	for i, project := range caller.Projects {
 		all[i] = association{user: name, project: project, role: role}
 		if len(all) == 1 {
 			all[i].usual = project

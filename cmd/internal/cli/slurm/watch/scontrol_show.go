@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/berth-gpu/berth/cmd/internal/build"
+	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/words"
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/slurm/form"
 	"github.com/berth-gpu/berth/slurm/hostlist"
@@ -73,8 +74,8 @@ func (r *row) lines() []string {
 		fmt.Sprintf("StartTime=%s EndTime=%s Deadline=%s", moment(r.expected(), "Unknown"), moment(r.finish(), "Unknown"), moment(r.job.Deadline, "N/A")),
 		"SuspendTime=None SecsPreSuspend=0 LastSchedEval=Unknown Scheduler=Main",
 		fmt.Sprintf("Partition=%s AllocNode:Sid=%s:0", r.partition(), cmp.Or(r.slurm().SubmitHost, "N/A")),
-		fmt.Sprintf("ReqNodeList=%s ExcNodeList=%s", cmp.Or(lists(r.job.Nodelist), null), cmp.Or(lists(r.job.Exclude), null)),
-		"NodeList=" + lists(r.nodes()),
+		fmt.Sprintf("ReqNodeList=%s ExcNodeList=%s", cmp.Or(words.List(r.job.Nodelist), null), cmp.Or(words.List(r.job.Exclude), null)),
+		"NodeList=" + words.List(r.nodes()),
 	}
 	if host := r.batchHost(); host != "n/a" {
 		out = append(out, "BatchHost="+host)
@@ -251,7 +252,7 @@ func partitionLines(part *Partition, nodes []wire.Node) []string {
 		"AllocNodes=ALL Default=" + usual + " QoS=N/A",
 		"DefaultTime=" + span + " DisableRootJobs=NO ExclusiveUser=NO GraceTime=0 Hidden=NO",
 		"MaxNodes=" + most + " MaxTime=" + limit + " MinNodes=0 LLN=NO MaxCPUsPerNode=UNLIMITED",
-		"Nodes=" + lists(part.Nodes),
+		"Nodes=" + words.List(part.Nodes),
 		"PriorityJobFactor=1 PriorityTier=1 RootOnly=NO ReqResv=NO OverSubscribe=NO",
 		"OverTimeLimit=NONE PreemptMode=OFF",
 		fmt.Sprintf("State=UP TotalCPUs=%d TotalNodes=%d SelectTypeParameters=NONE", cpus, len(part.Nodes)),

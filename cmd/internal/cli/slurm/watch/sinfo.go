@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/words"
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/slurm/format"
 	"github.com/berth-gpu/berth/slurm/hostlist"
@@ -231,7 +232,7 @@ func sortGroups(line *option.Line, groups []*nodeGroup) {
 		text = os.Getenv("SINFO_SORT")
 	}
 	if text == "" && line.Has("Node") {
-		slices.SortStableFunc(groups, func(a, b *nodeGroup) int { return byNumber(a.cell("nodelist"), b.cell("nodelist")) })
+		slices.SortStableFunc(groups, func(a, b *nodeGroup) int { return words.ByNumber(a.cell("nodelist"), b.cell("nodelist")) })
 		return
 	}
 	if text == "" {
@@ -263,7 +264,7 @@ func compareGroups(letter string, a, b *nodeGroup) int {
 	}
 	for _, f := range format.SinfoFields() {
 		if string(rune(f.Letter)) == letter {
-			return byNumber(a.cell(f.Key), b.cell(f.Key))
+			return words.ByNumber(a.cell(f.Key), b.cell(f.Key))
 		}
 	}
 	return 0

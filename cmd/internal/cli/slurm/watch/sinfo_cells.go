@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/cmd/internal/build"
+	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/words"
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/slurm/form"
 	"github.com/berth-gpu/berth/slurm/format"
@@ -110,7 +111,7 @@ func (g *nodeGroup) sums(key string) (string, bool) {
 	case "nodes":
 		return strconv.Itoa(len(g.nodes)), true
 	case "nodelist":
-		return compress(names), true
+		return words.Compress(names), true
 	case "cpusstate":
 		return fmt.Sprintf("%d/%d/%d/%d", held, idle, other, all), true
 	case "nodeai":

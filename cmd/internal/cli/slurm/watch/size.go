@@ -4,35 +4,11 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/words"
 	"github.com/berth-gpu/berth/slurm/form"
-	"github.com/berth-gpu/berth/slurm/hostlist"
 )
-
-// compress returns names in the form of a list, each once and sorted by their numbers.
-func compress(names []string) string {
-	names = slices.Clone(names)
-	slices.SortFunc(names, byNumber)
-	return hostlist.Compress(slices.Compact(names))
-}
-
-// byNumber compares names so that node9 comes before node10.
-func byNumber(a, b string) int {
-	headA, headB := strings.TrimRight(a, "0123456789"), strings.TrimRight(b, "0123456789")
-	if headA == headB {
-		x, errX := strconv.ParseUint(a[len(headA):], 10, 64)
-		y, errY := strconv.ParseUint(b[len(headB):], 10, 64)
-		if errX == nil && errY == nil && x != y {
-			if x < y {
-				return -1
-			}
-			return 1
-		}
-	}
-	return strings.Compare(a, b)
-}
 
 // nodes returns the nodes that the job is on, or was on last, in the order of its ranks.
 func (r *row) nodes() (names []string) {
@@ -42,17 +18,7 @@ func (r *row) nodes() (names []string) {
 	for _, g := range r.job.AllocatedGPUs {
 		names = append(names, g.NodeID)
 	}
-	return unique(append(names, r.job.OnNodes...))
-}
-
-// unique returns words, each once, in the order in which they come first.
-func unique(words []string) (out []string) {
-	for _, w := range words {
-		if !slices.Contains(out, w) {
-			out = append(out, w)
-		}
-	}
-	return out
+	return words.Unique(append(names, r.job.OnNodes...))
 }
 
 // nodeCount returns how many nodes the job has, had or asks for.
@@ -104,37 +70,7 @@ func (r *row) memory() int64 {
 }
 
 // model returns the model of GPUs as a word of Slurm's; empty: any.
-func (r *row) model() string { return word(r.job.GPUType) }
-
-// word returns the name of a model of GPUs as one word, such as a100 for NVIDIA A100-SXM4-40GB and rtx_4090 for NVIDIA GeForce RTX 4090:
-// without makers, sizes of memory and sockets. Empty: there is none, or a choice of several.
-func word(model string) string {
-	if strings.Contains(model, "|") {
-		return ""
-	}
-	var parts []string
-	for _, part := range strings.FieldsFunc(strings.ToLower(model), func(c rune) bool { return c == ' ' || c == '-' || c == '_' }) {
-		digit := strings.IndexFunc(part, func(c rune) bool { return c >= '0' && c <= '9' })
-		switch {
-		case slices.Contains([]string{"nvidia", "tesla", "geforce", "quadro", "amd", "instinct", "radeon", "intel", "graphics", "pcie", "nvl"}, part),
-			digit > 0 && slices.Contains([]string{"sxm", "hbm"}, strings.TrimRight(part, "0123456789e")), digit == 0 && strings.HasSuffix(part, "gb"):
-			continue
-		}
-		parts = append(parts, clean(part))
-	}
-	return strings.Join(parts, "_")
-}
-
-// clean replaces signs that Slurm's lists have a meaning for.
-func clean(text string) string {
-	return strings.Map(func(c rune) rune {
-		switch {
-		case c >= 'a' && c <= 'z', c >= '0' && c <= '9', c == '.':
-			return c
-		}
-		return '_'
-	}, text)
-}
+func (r *row) model() string { return words.Model(r.job.GPUType) }
 
 // tres returns what the job has or asks for, in the order of scontrol.
 func (r *row) tres() string {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/words"
 	"github.com/berth-gpu/berth/slurm/form"
 	"github.com/berth-gpu/berth/slurm/format"
 	"github.com/berth-gpu/berth/slurm/option"
@@ -31,7 +32,7 @@ func squeueCells() map[string]func(*row) string {
 		"batchhost":   (*row).batchHost,
 		"name":        (*row).name,
 		"comment":     func(r *row) string { return cmp.Or(r.slurm().Comment, null) },
-		"nodelist":    func(r *row) string { return lists(r.nodes()) },
+		"nodelist":    func(r *row) string { return words.List(r.nodes()) },
 		"reason":      (*row).reason,
 		"reasonlist":  (*row).where,
 		"partition":   (*row).partition,
@@ -54,8 +55,8 @@ func squeueCells() map[string]func(*row) string {
 		"workdir":     func(r *row) string { return cmp.Or(r.workdir(), null) },
 		"reservation": func(r *row) string { return cmp.Or(r.slurm().Asked.Reservation, null) },
 		"licenses":    func(r *row) string { return cmp.Or(r.slurm().Asked.Licenses, null) },
-		"reqnodes":    func(r *row) string { return lists(r.job.Nodelist) },
-		"excnodes":    func(r *row) string { return lists(r.job.Exclude) },
+		"reqnodes":    func(r *row) string { return words.List(r.job.Nodelist) },
+		"excnodes":    func(r *row) string { return words.List(r.job.Exclude) },
 		"exit_code":   (*row).exit,
 		"restartcnt":  func(r *row) string { return strconv.FormatInt(max(r.job.Attempts-1, 0), 10) },
 		"cluster":     fixed(clusterName),
@@ -140,7 +141,7 @@ func (r *row) where() string {
 	case format.Pending, format.Timeout, format.OutOfMemory, format.Deadline, format.Failed, format.NodeFail:
 		return "(" + r.reason() + ")"
 	}
-	return lists(r.nodes())
+	return words.List(r.nodes())
 }
 
 // sortRows sorts rows as -S says: letters of columns that commas join, with - in front for the other direction. By default what

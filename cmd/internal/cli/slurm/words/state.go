@@ -1,14 +1,16 @@
-package watch
+// Package words is the words of Slurm for what a job and a node are: states, reasons, models of GPUs, and lists of nodes.
+package words
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/slurm/format"
 )
 
-// stateOf returns the state of a job or of a task in Slurm's words.
-func stateOf(job *wire.Job) format.State {
+// State returns the state of a job or of a task in Slurm's words.
+func State(job *wire.Job) format.State {
 	switch job.State {
 	case "queued":
 		return format.Pending
@@ -27,11 +29,11 @@ func stateOf(job *wire.Job) format.State {
 	case "canceled":
 		return format.Cancelled
 	}
-	return failureOf(job)
+	return failure(job)
 }
 
-// failureOf returns the state of a job that has failed.
-func failureOf(job *wire.Job) format.State {
+// failure returns the state of a job that has failed.
+func failure(job *wire.Job) format.State {
 	if job.Last != nil && job.Last.OutOfMemory {
 		return format.OutOfMemory
 	}
@@ -61,11 +63,11 @@ func reasons(code string) (string, bool) {
 	return word, known
 }
 
-// reasonOf returns why a job waits or how it ended in Slurm's words, or None. Of a job that waits the first blocker counts: that of the
+// Reason returns why a job waits or how it ended in Slurm's words, or None. Of a job that waits the first blocker counts: that of the
 // explanation if there is one, else the code at the end of the reason in lists.
-func reasonOf(job *wire.Job, why *wire.Explanation) string {
+func Reason(job *wire.Job, why *wire.Explanation) string {
 	if job.State != "queued" {
-		return endOf(job)
+		return end(job)
 	}
 	if job.Held {
 		return "JobHeldUser"
@@ -95,9 +97,9 @@ func reasonOf(job *wire.Job, why *wire.Explanation) string {
 	return "Priority"
 }
 
-// endOf returns how a job ended, as Slurm's reasons have it.
-func endOf(job *wire.Job) string {
-	switch stateOf(job) { //nolint:exhaustive // the others have none
+// end returns how a job ended, as Slurm's reasons have it.
+func end(job *wire.Job) string {
+	switch State(job) { //nolint:exhaustive // the others have none
 	case format.Timeout:
 		return "TimeLimit"
 	case format.NodeFail:
@@ -110,7 +112,7 @@ func endOf(job *wire.Job) string {
 		return "Preempted"
 	case format.Failed:
 		if job.Signal > 0 {
-			return "RaisedSignal:" + signalText(job.Signal)
+			return "RaisedSignal:" + strconv.FormatInt(job.Signal, 10)
 		}
 		return "NonZeroExitCode"
 	}
