@@ -198,3 +198,23 @@ func variables(text string, except []string) string {
 	slices.Sort(kept)
 	return strings.Join(kept, "")
 }
+
+// TestNumbersOfScripts checks that no script has a number that a job may have: the number would be taken for that of the job.
+func TestNumbersOfScripts(t *testing.T) {
+	t.Parallel()
+	paths, err := filepath.Glob("testdata/*")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("there are no scripts: %v", err)
+	}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, word := range number.FindAllString(string(text), -1) {
+			if n, err := strconv.Atoi(word); err == nil && n >= firstJob && n <= lastJob {
+				t.Errorf("%s has the number %d, which a job may have: use another", path, n)
+			}
+		}
+	}
+}

@@ -1,3 +1,3 @@
 #!/bin/bash
-#SBATCH --open-mode=append -o kept --mem=50
+#SBATCH --open-mode=append -o kept --mem=100
 echo new

@@ -1,5 +1,5 @@
 #!/bin/bash
-#SBATCH --mem=50
+#SBATCH --mem=100
 printf '<%s>\n' "$@"
 echo $#
 [ -t 0 ]; echo terminal $?

@@ -1,3 +1,3 @@
 #!/bin/bash
-#SBATCH -a 2,7 --mem=50
+#SBATCH -a 2,7 --mem=100
 echo task $SLURM_ARRAY_TASK_ID

@@ -14,6 +14,6 @@ srun -n1 -N1 ./no-such-file 2> nofile.err; echo nofile $?
 srun -n1 -N1 /tmp 2> folder.err; echo folder $?
 srun -n1 -N1 /etc/passwd 2> notexec.err; echo notexec $?
 srun -n1 -N1 bash -c 'exit 255' 2> big.err; echo big $?
-srun -K bash -c 'if [ $SLURM_PROCID = 1 ]; then exit 3; fi; sleep 60' 2> k.err; echo k $?
+srun -K bash -c 'if [ $SLURM_PROCID = 1 ]; then exit 3; fi; sleep 29' 2> k.err; echo k $?
 srun -n2 -N1 -D /not/there pwd 2> chdir.err; echo chdir $?
 srun -Q -n1 -N1 bash -c 'exit 9' 2> quiet2.err; echo quiet2 $?

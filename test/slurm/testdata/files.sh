@@ -1,5 +1,5 @@
 #!/bin/bash
-#SBATCH -D sub -o o-%x-%j-%4j-%u-%N-%n-%t-%%-%A-%a.txt -e e-%x.%J.%s.txt -J nice --mem=50
+#SBATCH -D sub -o o-%x-%j-%4j-%u-%N-%n-%t-%%-%A-%a.txt -e e-%x.%J.%s.txt -J nice --mem=100
 echo out; echo err >&2
 pwd
 srun -o s-%j-%s-%J-%t-%n-%N echo step

@@ -1,5 +1,5 @@
 #!/bin/bash
-#SBATCH -i given --mem=50
+#SBATCH -i given --mem=100
 read first
 echo "script $first"
 srun cat

@@ -1,4 +1,4 @@
 #!/bin/bash
-#SBATCH -D not_there --mem=50
+#SBATCH -D not_there --mem=100
 pwd > "$SLURM_SUBMIT_DIR/pwd"
 echo out

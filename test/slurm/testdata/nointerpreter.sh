@@ -1,3 +1,3 @@
 #!/no/such/interpreter
-#SBATCH --mem=50
+#SBATCH --mem=100
 echo never

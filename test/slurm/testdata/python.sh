@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-#SBATCH --mem=50
+#SBATCH --mem=100
 import os, sys
 print(sys.argv[1:], os.getcwd() == os.environ["SLURM_SUBMIT_DIR"])
 sys.exit(4)

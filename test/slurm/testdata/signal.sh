@@ -1,3 +1,3 @@
 #!/bin/bash
-#SBATCH --mem=50
+#SBATCH --mem=100
 kill -USR2 $$

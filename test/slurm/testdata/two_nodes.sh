@@ -1,5 +1,5 @@
 #!/bin/bash
-#SBATCH -N 2 --ntasks-per-node=2 -t 0:30:00
+#SBATCH -N 2 --ntasks-per-node=2 -t 0:20:00
 #SBATCH --mem=100M
 env -0 | sort -z | tr '\0' '\n' > batch.env
 srun bash -c 'env -0 | sort -z | tr "\0" "\n" > task-$SLURM_PROCID.env'
