@@ -131,6 +131,18 @@ func (p *program) parse(args []string, options []option.Option) (line option.Lin
 	return line, 0, false
 }
 
+// carryOut reads the command line, does what the program was called for, and returns the exit code.
+func (p *program) carryOut(args []string, options []option.Option, act func(*option.Line) error) int {
+	line, code, done := p.parse(args, options)
+	if done {
+		return code
+	}
+	if err := act(&line); err != nil {
+		return p.fail(err)
+	}
+	return 0
+}
+
 // help returns the options of a program.
 func help(name string, options []option.Option) string {
 	var b strings.Builder

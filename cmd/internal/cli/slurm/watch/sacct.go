@@ -69,23 +69,16 @@ func Sacct(args []string, stdout, stderr io.Writer) int {
 
 // runSacct carries out a command line and returns the exit code.
 func (p *program) runSacct(args []string) int {
-	line, code, done := p.parse(args, sacctOptions())
-	if done {
-		return code
-	}
+	return p.carryOut(args, sacctOptions(), p.sacct)
+}
+
+func (p *program) sacct(line *option.Line) error {
 	if line.Has("helpformat") {
 		for _, f := range format.SacctFields() {
 			fmt.Fprintln(p.out, f.Names[0])
 		}
-		return 0
+		return nil
 	}
-	if err := p.sacct(&line); err != nil {
-		return p.fail(err)
-	}
-	return 0
-}
-
-func (p *program) sacct(line *option.Line) error {
 	if len(line.Words) > 0 {
 		return fmt.Errorf("Unknown arguments: %s; jobs are named by -j", strings.Join(line.Words, " ")) //nolint:staticcheck // Slurm's words
 	}

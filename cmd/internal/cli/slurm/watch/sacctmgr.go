@@ -120,21 +120,14 @@ func Sacctmgr(args []string, stdout, stderr io.Writer) int {
 
 // runSacctmgr carries out a command line and returns the exit code.
 func (p *program) runSacctmgr(args []string) int {
-	line, code, done := p.parse(args, sacctmgrOptions())
-	if done {
-		return code
-	}
-	if line.Has("h") || len(line.Words) == 1 && line.Words[0] == "help" {
-		_, _ = io.WriteString(p.out, help("sacctmgr", sacctmgrOptions())+"Commands: show|list user|account|association|cluster|qos, version\n")
-		return 0
-	}
-	if err := p.sacctmgr(&line); err != nil {
-		return p.fail(err)
-	}
-	return 0
+	return p.carryOut(args, sacctmgrOptions(), p.sacctmgr)
 }
 
 func (p *program) sacctmgr(line *option.Line) error {
+	if line.Has("h") || len(line.Words) == 1 && line.Words[0] == "help" {
+		_, err := io.WriteString(p.out, help("sacctmgr", sacctmgrOptions())+"Commands: show|list user|account|association|cluster|qos, version\n")
+		return err
+	}
 	if err := without(line, "json", "yaml"); err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
+	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/slurm/option"
 )
 
@@ -39,11 +40,11 @@ func keywords() []keyword {
 	}
 	return []keyword{
 		{name: "show", run: (*program).show},
-		{name: "hold", run: each((*program).hold)},
-		{name: "holdu", run: each((*program).hold)},
-		{name: "uhold", run: each((*program).hold)},
-		{name: "release", run: each((*program).release)},
-		{name: "requeue", run: each((*program).requeue)},
+		{name: "hold", run: each(by(client.Controls.Hold))},
+		{name: "holdu", run: each(by(client.Controls.Hold))},
+		{name: "uhold", run: each(by(client.Controls.Hold))},
+		{name: "release", run: each(by(client.Controls.Release))},
+		{name: "requeue", run: each(by(client.Controls.Requeue))},
 		{name: "requeuehold", run: each((*program).requeueHold)},
 		{name: "update", run: (*program).update},
 		{name: "ping", run: (*program).ping},
@@ -58,7 +59,7 @@ func keywords() []keyword {
 		{name: "write", why: "berth show JOB shows what a job runs"},
 		{name: "create", why: "berth reserve makes reservations"},
 		{name: "delete", why: "berth reserve --help says how reservations are removed"},
-		{name: "reboot", why: "Berth starts no nodes; drain the node and start it anew by its own means"},
+		{name: "reboot", why: "Berth starts no nodes; drain the node and restart the machine by its own means"},
 		{name: "reconfigure", why: "berth config set changes settings of the cluster at once"},
 		{name: "shutdown", why: "stop the service berthd on each machine"},
 		{name: "takeover", why: "Berth elects a leader by itself"},
@@ -78,19 +79,19 @@ func Scontrol(args []string, stdout, stderr io.Writer) int {
 
 // runScontrol carries out a command line and returns the exit code.
 func (p *program) runScontrol(args []string) int {
-	line, code, done := p.parse(args, scontrolOptions())
-	if done {
-		return code
-	}
+	return p.carryOut(args, scontrolOptions(), p.scontrol)
+}
+
+func (p *program) scontrol(line *option.Line) error {
 	if line.Has("h") || len(line.Words) == 1 && line.Words[0] == "help" {
-		_, _ = io.WriteString(p.out, help("scontrol", scontrolOptions())+"Commands: show hostnames|hostlist|hostlistsorted|job|node|partition|config, hold, release, requeue, requeuehold, update, ping, version\n")
-		return 0
+		_, err := io.WriteString(p.out, help("scontrol", scontrolOptions())+"Commands: show hostnames|hostlist|hostlistsorted|job|node|partition|config, hold, release, requeue, requeuehold, update, ping, version\n")
+		return err
 	}
-	if err := without(&line, "json", "yaml"); err != nil {
-		return p.fail(err)
+	if err := without(line, "json", "yaml"); err != nil {
+		return err
 	}
 	if len(line.Words) == 0 {
-		return p.fail(errors.New("there is no interactive mode: give a command, such as scontrol show job 12"))
+		return errors.New("there is no interactive mode: give a command, such as scontrol show job 12")
 	}
 	word := strings.ToLower(line.Words[0])
 	for _, k := range keywords() {
@@ -98,14 +99,11 @@ func (p *program) runScontrol(args []string) int {
 			continue
 		}
 		if k.run == nil {
-			return p.fail(fmt.Errorf("%s is not supported: %s", k.name, k.why))
+			return fmt.Errorf("%s is not supported: %s", k.name, k.why)
 		}
-		if err := k.run(p, &line, line.Words[1:]); err != nil {
-			return p.fail(err)
-		}
-		return 0
+		return k.run(p, line, line.Words[1:])
 	}
-	return p.fail(&invalid{"invalid keyword: " + line.Words[0]})
+	return &invalid{"invalid keyword: " + line.Words[0]}
 }
 
 // show prints an entity.

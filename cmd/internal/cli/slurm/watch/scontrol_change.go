@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strconv"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/slurm/form"
 	"github.com/berth-gpu/berth/slurm/hostlist"
@@ -60,37 +62,25 @@ func changeError(id string, err error) string {
 	return cli.OneLine(err) + " for job " + id
 }
 
-func (p *program) hold(id, tasks string) error {
-	api, err := p.api()
-	if err != nil {
-		return err
-	}
-	_, err = api.Controls().Hold(p.ctx, id, tasks, "")
-	return err
-}
+// control is a request of the API that changes tasks of a job.
+type control func(c client.Controls, ctx context.Context, id, tasks, note string) (*wire.Done, error)
 
-func (p *program) release(id, tasks string) error {
-	api, err := p.api()
-	if err != nil {
+// by returns the change that a request makes.
+func by(request control) func(p *program, id, tasks string) error {
+	return func(p *program, id, tasks string) error {
+		api, err := p.api()
+		if err != nil {
+			return err
+		}
+		_, err = request(api.Controls(), p.ctx, id, tasks, "")
 		return err
 	}
-	_, err = api.Controls().Release(p.ctx, id, tasks, "")
-	return err
-}
-
-func (p *program) requeue(id, tasks string) error {
-	api, err := p.api()
-	if err != nil {
-		return err
-	}
-	_, err = api.Controls().Requeue(p.ctx, id, tasks, "")
-	return err
 }
 
 // requeueHold keeps a waiting job from being started. One that runs is refused: a job that returns to the queue may start again before
 // it is held.
 func (p *program) requeueHold(id, tasks string) error {
-	err := p.hold(id, tasks)
+	err := by(client.Controls.Hold)(p, id, tasks)
 	if e, is := errors.AsType[*wire.Problem](err); is && e.Code == model.CodeNotQueued.String() {
 		return errors.New("requeuehold of a job that runs is not supported: cancel the job and submit it again with --hold")
 	}

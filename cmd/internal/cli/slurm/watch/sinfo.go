@@ -62,14 +62,7 @@ func Sinfo(args []string, stdout, stderr io.Writer) int {
 
 // runSinfo carries out a command line and returns the exit code.
 func (p *program) runSinfo(args []string) int {
-	line, code, done := p.parse(args, sinfoOptions())
-	if done {
-		return code
-	}
-	if err := p.sinfo(&line); err != nil {
-		return p.fail(err)
-	}
-	return 0
+	return p.carryOut(args, sinfoOptions(), p.sinfo)
 }
 
 func (p *program) sinfo(line *option.Line) error {

@@ -73,14 +73,7 @@ func Squeue(args []string, stdout, stderr io.Writer) int {
 
 // runSqueue carries out a command line and returns the exit code.
 func (p *program) runSqueue(args []string) int {
-	line, code, done := p.parse(args, squeueOptions())
-	if done {
-		return code
-	}
-	if err := p.squeue(&line); err != nil {
-		return p.fail(err)
-	}
-	return 0
+	return p.carryOut(args, squeueOptions(), p.squeue)
 }
 
 func (p *program) squeue(line *option.Line) error {

@@ -40,14 +40,7 @@ func Sshare(args []string, stdout, stderr io.Writer) int {
 
 // runSshare carries out a command line and returns the exit code.
 func (p *program) runSshare(args []string) int {
-	line, code, done := p.parse(args, sshareOptions())
-	if done {
-		return code
-	}
-	if err := p.sshare(&line); err != nil {
-		return p.fail(err)
-	}
-	return 0
+	return p.carryOut(args, sshareOptions(), p.sshare)
 }
 
 func (p *program) sshare(line *option.Line) error {
