@@ -42,21 +42,6 @@ type Layout struct {
 // Words returns the words by which Berth finds the model of the GPUs; empty: any.
 func (l Layout) Words() string { return form.GPUs{Model: l.Model, Profile: l.Profile}.Words() }
 
-// Counts returns the tasks of each of so many nodes: as even as can be, the first nodes have one more.
-func (l Layout) Counts(nodes int) []int {
-	counts := make([]int, max(nodes, 0))
-	for i := range counts {
-		counts[i] = l.TasksPerNode
-		if l.TasksGiven {
-			counts[i] = l.Tasks / nodes
-			if i < l.Tasks%nodes {
-				counts[i]++
-			}
-		}
-	}
-	return counts
-}
-
 // maxNodes is the largest number of nodes of a job.
 const maxNodes = 65_536
 

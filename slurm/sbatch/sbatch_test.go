@@ -186,22 +186,8 @@ func TestNotesNameOptions(t *testing.T) {
 	}
 }
 
-func TestCounts(t *testing.T) {
+func TestWords(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		l     Layout
-		nodes int
-		want  []int
-	}{
-		{Layout{Tasks: 5, TasksGiven: true, TasksPerNode: 3}, 2, []int{3, 2}},
-		{Layout{Tasks: 4, TasksPerNode: 2}, 2, []int{2, 2}},
-		{Layout{Tasks: 4, TasksPerNode: 2}, 3, []int{2, 2, 2}},
-		{Layout{Tasks: 4, TasksGiven: true}, 0, []int{}},
-	} {
-		if got := c.l.Counts(c.nodes); !slices.Equal(got, c.want) {
-			t.Errorf("%+v on %d nodes has %v, want %v", c.l, c.nodes, got, c.want)
-		}
-	}
 	if words := (Layout{Model: "nvidia_a100", Profile: "1g.5gb"}).Words(); words != "nvidia a100 mig 1g.5gb" {
 		t.Errorf("the words are %q", words)
 	}
