@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -39,8 +40,12 @@ func TestPartitions(t *testing.T) {
 		{`"slurm":{"qos":"fast","tasks_per_node":1}`, func(a *wire.Submitted) bool { return a.Job.Priority == 3 && a.Job.TimeLimitSeconds == 1800 }},
 		{`"slurm":{"qos":"fast","tasks_per_node":1},"time_limit":"10m","priority":1`, func(a *wire.Submitted) bool { return a.Job.Priority == 1 && a.Job.TimeLimitSeconds == 600 }},
 		{`"slurm":{"partition":"a100","qos":"x","tasks_per_node":1}`, func(a *wire.Submitted) bool {
-			return len(a.Warnings) == 2 && strings.Contains(a.Warnings[0], "names the partition a100") && a.Job.TimeLimitSeconds == 0
+			return len(a.Warnings) == 2 && strings.Contains(a.Warnings[0], "names the partition a100") && a.Job.TimeLimitSeconds == 3600 && a.Job.Slurm.Partition == "a100"
 		}},
+		{`"slurm":{"partition":"zone","tasks_per_node":1,"unlimited":true},"warn_signal":"USR1","warn_before":"1m"`, func(a *wire.Submitted) bool {
+			return a.Job.TimeLimitSeconds == 0 && a.Job.Nodes == 1
+		}},
+		{`"slurm":{"tasks_per_node":1},"warn_signal":"USR1","warn_before":"1m"`, func(a *wire.Submitted) bool { return a.Job.TimeLimitSeconds == 3600 }},
 		{`"name":"plain"`, func(a *wire.Submitted) bool { return a.Job.Slurm == nil && a.Job.TimeLimitSeconds == 0 }},
 	} {
 		answer := &wire.Submitted{}
@@ -72,6 +77,8 @@ func refusePartitions(t *testing.T, s *site) {
 		`"slurm":{"partition":"zone","tasks_per_node":1},"gpu_count":5`:                  "must be at most 4",
 		`"slurm":{"partition":"zone","tasks_per_node":1},"nodes":2`:                      "must be at most 1",
 		`"slurm":{"qos":"fast","partition":"zone","tasks_per_node":1},"time_limit":"1h"`: "limit of the QOS fast",
+		`"slurm":{"tasks_per_node":1,"unlimited":true}`:                                  "must be given, because the partition gpu",
+		`"slurm":{"partition":"x,","tasks_per_node":1},"time_limit":"3h"`:                "limit of the partition gpu",
 		`"slurm":{"colour":"red"}`:                                                       "slurm",
 		`"slurm":{"tasks":-1}`:                                                           "tasks is -1",
 	} {
@@ -82,5 +89,27 @@ func refusePartitions(t *testing.T, s *site) {
 		if got := s.do(http.MethodPost, "/queue/submit", body); got.status/100 != 4 || !strings.Contains(string(got.body), want) {
 			t.Errorf("%s: %d %s, want %s", body, got.status, got.body, want)
 		}
+	}
+}
+
+// TestExtendWithinPartition checks that a job's user gets no more time than the partition allows, and an operator may give more.
+func TestExtendWithinPartition(t *testing.T) {
+	s := newGuarded(t)
+	s.with(func(c *statetest.Cluster) {
+		c.Node("n1", 8)
+		c.Do(&command.SetDefaults{Defaults: model.Defaults{Partitions: "gpu default max_time=2h"}})
+		c.Submit(2, func(b *command.Submit) {
+			b.Spec.User, b.Spec.TimeLimit, b.Spec.Slurm = "ann", time.Hour, `{"partition":"gpu","tasks_per_node":1}`
+		})
+	})
+	user, operator := as(ann), as(operatr)
+	if got := s.do(http.MethodPost, "/queue/1/extend", `{"by":"90m"}`, user...); got.status/100 != 4 || !strings.Contains(string(got.body), "limit of the partition gpu") {
+		t.Errorf("the user gets: %d %s", got.status, got.body)
+	}
+	if got := s.do(http.MethodPost, "/queue/1/extend", `{"by":"30m"}`, user...); got.status != http.StatusOK {
+		t.Errorf("within the limit the user gets: %d %s", got.status, got.body)
+	}
+	if got := s.do(http.MethodPost, "/queue/1/extend", `{"by":"90m"}`, operator...); got.status != http.StatusOK {
+		t.Errorf("the operator gets: %d %s", got.status, got.body)
 	}
 }

@@ -64,7 +64,7 @@ func shellEnvironment(r *wire.Submit, c *command.Submit, _ model.Time) error {
 		switch {
 		case strings.Contains(name, "="):
 			return problem.Invalid("submit_env", "must have names without =")
-		case !own(name):
+		case !Own(name):
 			c.SubmitEnv = append(c.SubmitEnv, name+"="+value)
 		}
 	}

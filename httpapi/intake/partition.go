@@ -1,47 +1,50 @@
 package intake
 
 import (
-	"cmp"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/model/partition"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
+	"github.com/berth-gpu/berth/slurm/request"
 )
 
-// Partition gives a job in Slurm's language the nodes, limits and priority that its partition and its QOS mean in this cluster. A
-// request above a limit is refused.
-func Partition(r *wire.Submit, s *model.Spec, set *model.Settings) (err error) {
-	if r.Slurm == nil {
-		return nil
+// Partitions are what a job in Slurm's language gets by its partition and its QOS. The zero value gives nothing.
+type Partitions struct{ entries []named }
+
+// named is an entry, and how messages call the entry.
+type named struct {
+	*partition.Entry
+	what string
+}
+
+// PartitionsOf returns the partition and the QOS of a request. A partition that the cluster does not have has the meaning of the default one,
+// unless the cluster refuses unknown names.
+func PartitionsOf(r *request.Request, d *model.Defaults) (p Partitions, err error) {
+	if r == nil {
+		return p, nil
 	}
-	timed := s.TimeLimit > 0
-	for _, v := range []struct {
-		what, text string
-		name       *string
-	}{{"partition", set.Defaults.Partitions, &r.Slurm.Partition}, {"QOS", set.Defaults.QOS, &r.Slurm.QOS}} {
+	for _, v := range []struct{ what, text, name string }{{"partition", d.Partitions, r.Partition}, {"QOS", d.QOS, r.QOS}} {
 		table, err := partition.Parse(v.text)
 		if err != nil {
-			return fmt.Errorf("the cluster's table of each %s: %w", v.what, err)
+			return p, fmt.Errorf("the cluster's table of each %s: %w", v.what, err)
 		}
-		e := partition.Find(table, *v.name)
-		switch {
-		case e == nil && *v.name != "" && set.Defaults.RefuseUnknown:
-			return problem.Invalid("slurm", fmt.Sprintf("names the %s %s, which this cluster does not have: use %s", v.what, model.Clip(*v.name), namesOf(table)))
-		case e == nil:
-			continue
+		e := partition.Find(table, v.name)
+		if e == nil && v.name != "" {
+			if d.RefuseUnknown {
+				return p, problem.Invalid("slurm", fmt.Sprintf("names the %s %s, which this cluster does not have: use %s", v.what, model.Clip(v.name), namesOf(table)))
+			}
+			e = partition.Find(table, "")
 		}
-		*v.name = e.Name
-		if err := within(r, s, e, timed, v.what+" "+e.Name); err != nil {
-			return err
+		if e != nil {
+			p.entries = append(p.entries, named{e, v.what + " " + e.Name})
 		}
 	}
-	if s.Slurm, err = r.Slurm.Encode(); err != nil {
-		return problem.Invalid("slurm", err.Error())
-	}
-	return nil
+	return p, nil
 }
 
 // namesOf lists the entries of a table.
@@ -56,30 +59,98 @@ func namesOf(table []partition.Entry) string {
 	return "one of " + strings.Join(names, ", ")
 }
 
-// within applies an entry to a job, or returns the limit that the job exceeds. A job is timed if it has a time limit of its own.
-func within(r *wire.Submit, s *model.Spec, e *partition.Entry, timed bool, what string) error {
-	switch {
-	case timed && e.MaxTime > 0 && s.TimeLimit > e.MaxTime:
-		return problem.Invalid("time_limit", fmt.Sprintf("must be at most %s, the limit of the %s, and is %s", e.MaxTime, what, s.TimeLimit))
-	case e.MaxGPUs > 0 && s.GPUs > e.MaxGPUs:
-		return problem.Invalid("gpu_count", fmt.Sprintf("must be at most %d, the limit of the %s, and is %d", e.MaxGPUs, what, s.GPUs))
-	case e.MaxNodes > 0 && s.Nodes > e.MaxNodes:
-		return problem.Invalid("nodes", fmt.Sprintf("must be at most %d, the limit of the %s, and is %d", e.MaxNodes, what, s.Nodes))
+// Fill gives a request what it leaves open: the names of the entries that count, a time limit, a priority, and the nodes. A warning ahead of
+// a time limit that there is not, or that is shorter, is left out: there is nothing to be warned of.
+func (p *Partitions) Fill(r *wire.Submit) {
+	if r.Slurm == nil {
+		return
 	}
-	if s.TimeLimit == 0 {
-		s.TimeLimit = cmp.Or(e.DefaultTime, e.MaxTime)
-	} else if e.MaxTime > 0 {
-		s.TimeLimit = min(s.TimeLimit, e.MaxTime)
-	}
-	if e.Constraint != "" {
-		both, err := model.ParseConstraint(strings.Trim(s.Constraint+","+e.Constraint, ","))
-		if err != nil {
-			return Named("constraint", err)
+	timed := r.TimeLimit != nil || r.TimeLimitS != nil || r.Slurm.Unlimited
+	limit := time.Duration(0)
+	for _, e := range p.entries {
+		p.name(r.Slurm, &e)
+		if !timed {
+			limit = shorter(limit, e.DefaultTime, e.MaxTime)
 		}
-		s.Constraint = both.String()
+		if e.Constraint != "" && !slices.Contains(strings.Split(r.Constraint, ","), e.Constraint) {
+			r.Constraint = strings.Trim(r.Constraint+","+e.Constraint, ",")
+		}
+		if r.Nodes == nil && r.GPUsPerNode == nil && e.MaxNodes == 1 {
+			r.Nodes = new(int64(1))
+		}
+		if r.Priority == nil && e.Class.Valid() {
+			r.Priority = new(int64(e.Class))
+		}
 	}
-	if r.Priority == nil && e.Class.Valid() {
-		s.Class, s.Priority = e.Class, uint8(e.Class)
+	if limit > 0 {
+		r.TimeLimit = new(wire.Duration(limit))
+	}
+	if r.TimeLimit == nil && r.TimeLimitS == nil || r.TimeLimit != nil && r.WarnBefore != nil && *r.WarnBefore >= *r.TimeLimit {
+		r.WarnSignal, r.WarnBefore = "", nil
+	}
+}
+
+// name notes which entry counts, where the request names none or several. An unknown name stays as it was given.
+func (p *Partitions) name(r *request.Request, e *named) {
+	to := &r.Partition
+	if strings.HasPrefix(e.what, "QOS ") {
+		to = &r.QOS
+	}
+	if *to == "" || slices.Contains(strings.Split(*to, ","), e.Name) {
+		*to = e.Name
+	}
+}
+
+// shorter returns the limit of a job without one, after the limit of the entries before: the usual one of an entry, and at most its longest.
+func shorter(limit, usual, most time.Duration) time.Duration {
+	if limit == 0 {
+		limit = usual
+	}
+	if most > 0 && (limit == 0 || limit > most) {
+		return most
+	}
+	return limit
+}
+
+// Check returns the limit that a job exceeds. A job that leaves the number of its nodes open may get as many as GPUs.
+func (p *Partitions) Check(s *model.Spec) error {
+	for _, e := range p.entries {
+		if err := e.longer(s.TimeLimit); err != nil {
+			return err
+		}
+		nodes := s.Nodes
+		if nodes == 0 {
+			nodes = max(s.GPUs, 1)
+		}
+		switch {
+		case e.MaxGPUs > 0 && s.GPUs > e.MaxGPUs:
+			return problem.Invalid("gpu_count", fmt.Sprintf("must be at most %d, the limit of the %s, and is %d", e.MaxGPUs, e.what, s.GPUs))
+		case e.MaxNodes > 0 && s.Nodes > e.MaxNodes:
+			return problem.Invalid("nodes", fmt.Sprintf("must be at most %d, the limit of the %s, and is %d", e.MaxNodes, e.what, s.Nodes))
+		case e.MaxNodes > 0 && nodes > e.MaxNodes:
+			return problem.Invalid("nodes", fmt.Sprintf("must be given, because the %s allows at most %d: such as --nodes=%d", e.what, e.MaxNodes, e.MaxNodes))
+		}
+	}
+	return nil
+}
+
+// Longer returns an error if a job may not have a time limit.
+func (p *Partitions) Longer(limit time.Duration) error {
+	for _, e := range p.entries {
+		if err := e.longer(limit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *named) longer(limit time.Duration) error {
+	switch {
+	case e.MaxTime == 0:
+	case limit == 0:
+		return problem.Invalid("time_limit", fmt.Sprintf("must be given, because the %s allows at most %s", e.what, e.MaxTime))
+	case limit > e.MaxTime:
+		return problem.Invalid("time_limit", fmt.Sprintf("must be at most %s, the limit of the %s, and is %s", e.MaxTime, e.what, limit))
 	}
 	return nil
 }

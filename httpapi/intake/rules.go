@@ -138,7 +138,7 @@ func reserved(b *command.Submit) error {
 		switch {
 		case selectsGPUs(name):
 			return problem.Invalid("env", name+" is set by Berth to the GPUs of the job: leave it out")
-		case own(name):
+		case Own(name):
 			return problem.Invalid("env", "names that begin with BERTH_ are Berth's own: choose another")
 		}
 	}
@@ -149,12 +149,14 @@ func selectsGPUs(name string) bool {
 	return name == "CUDA_VISIBLE_DEVICES" || name == "CUDA_DEVICE_ORDER" || name == "NVIDIA_VISIBLE_DEVICES"
 }
 
-// own reports whether Berth itself sets a variable, or the variable may hold a secret of Berth's. Those by which commands find the
+// Own reports whether Berth itself sets a variable, or the variable may hold a secret of Berth's. Those by which commands find the
 // cluster are the user's: a job that submits jobs needs them.
-func own(name string) bool {
+func Own(name string) bool {
 	switch name {
 	case "BERTH_ADDRESS", "BERTH_AUTHORITY", "BERTH_LOGIN":
 		return false
+	case "RESEARCH_AGENT_USER_AUTH_TOKEN": // another name of BERTH_TOKEN
+		return true
 	}
 	return selectsGPUs(name) || strings.HasPrefix(strings.ToUpper(name), "BERTH_")
 }

@@ -26,13 +26,18 @@ func (a submissions) route(doc huma.API) {
 // submit queues a job. A repeated submission gets the job that it made first.
 func (a submissions) submit(ctx context.Context, in *core.SubmitInput, r *wire.Submit) (*core.Answer[wire.Submitted], error) {
 	s := a.api.Peer.Reader.State()
+	set := s.Settings()
+	partitions, err := intake.PartitionsOf(r.Slurm, &set.Defaults)
+	if err != nil {
+		return nil, err
+	}
+	partitions.Fill(r)
 	body, err := intake.Submission(r, a.api.Now(&s))
 	if err != nil {
 		return nil, err
 	}
-	set := s.Settings()
 	intake.Complete(r, &body.Spec, &set)
-	if err := intake.Partition(r, &body.Spec, &set); err != nil {
+	if err := partitions.Check(&body.Spec); err != nil {
 		return nil, err
 	}
 	if err := a.mayAsk(ctx, &s, r.User, &body.Spec); err != nil {

@@ -49,7 +49,7 @@ func unknownPartitions(s *state.State, spec *model.Spec) (out []string) {
 	for _, v := range []struct{ what, text, name string }{{"partition", d.Partitions, r.Partition}, {"QOS", d.QOS, r.QOS}} {
 		table, err := partition.Parse(v.text)
 		if err == nil && v.name != "" && partition.Find(table, v.name) == nil {
-			out = append(out, fmt.Sprintf("names the %s %s, which this cluster does not have: the name has no effect", v.what, strings.ReplaceAll(model.Clip(v.name), ",", ", ")))
+			out = append(out, fmt.Sprintf("names the %s %s, which this cluster does not have: the default one counts, if there is one", v.what, strings.ReplaceAll(model.Clip(v.name), ",", ", ")))
 		}
 	}
 	return out

@@ -35,6 +35,8 @@ type Request struct {
 	Truncate bool   `json:"truncate,omitempty" doc:"output files are emptied when the job starts; otherwise only those of its first attempt are"`
 	Append   bool   `json:"append,omitempty" doc:"output files are never emptied"`
 
+	Unlimited bool `json:"unlimited,omitempty" doc:"it asks for no time limit, so that it gets none of its partition; one that allows only some time refuses it"`
+
 	SignalSteps bool `json:"signal_steps,omitempty" doc:"the warning ahead of the time limit goes to the tasks of srun, and not to the script"`
 
 	Asked Asked `json:"asked,omitzero" doc:"options as they were written, for variables that exist only with them"`

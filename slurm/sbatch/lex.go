@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 )
 
 // MaxScript is the size up to which Slurm accepts a script, in bytes. What accepts the job may have a lower one.
@@ -61,6 +62,16 @@ func checkScript(script []byte) error {
 		return refuse(fmt.Sprintf("this is no batch script: %s, not %q", first, clip(string(line))))
 	case bytes.IndexByte(script, 0) >= 0:
 		return refuse("the script has a zero byte: it is a program or is damaged; submit a script that calls the program")
+	}
+	if !utf8.Valid(script) {
+		at := 0
+		for r, size := utf8.DecodeRune(script); r != utf8.RuneError || size > 1; r, size = utf8.DecodeRune(script[at:]) {
+			at += size
+		}
+		return &Error{
+			Where:   lineOf(1 + bytes.Count(script[:at], []byte("\n"))),
+			Problem: "the line is not UTF-8, in which scripts are passed on: convert the script, such as by iconv -t UTF-8",
+		}
 	}
 	if at := bytes.Index(script, []byte("\r\n")); at >= 0 {
 		return &Error{

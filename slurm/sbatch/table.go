@@ -21,7 +21,7 @@ func jobOptions() []Option {
 		},
 		{
 			Name: "reservation", Takes: TakesValue, Form: "NAME", Env: env("RESERVATION"),
-			Text: "the job runs on the GPUs of this reservation", set: text(func(o *Options) *string { return &o.Reservation }),
+			Text: "said in a note: the jobs of a reservation's owner run in the reservation", set: text(func(o *Options) *string { return &o.Reservation }),
 		},
 		{
 			Name: "comment", Takes: TakesValue, Form: "TEXT",
@@ -29,11 +29,11 @@ func jobOptions() []Option {
 		},
 		{
 			Name: "priority", Takes: TakesValue, Form: "N|TOP",
-			Text: "priority of the job; above that of other users it needs an operator's rights", set: setPriority,
+			Text: "said in a note: Berth has four classes, which --priority of berth submit sets", set: setPriority,
 		},
 		{
 			Name: "nice", Takes: TakesOptional, Form: "[N]",
-			Text: "lowers the priority by N, by default 100; a number below 0 raises it, which needs an operator's rights", set: setNice,
+			Text: "a number above 0, by default 100, gives the job the class low; one below 0 has no effect, which a note says", set: setNice,
 		},
 		{Name: "hold", Short: 'H', Text: "the job waits for a release", set: given(func(o *Options) *bool { return &o.Hold })},
 		{
@@ -46,7 +46,7 @@ func jobOptions() []Option {
 		},
 		{
 			Name: "kill-on-invalid-dep", Takes: TakesValue, Form: "yes|no",
-			Text: "whether the job is canceled when a dependency can no longer hold", set: setKillOnBad,
+			Text: "yes: the job is canceled when a dependency can no longer hold, as always in Berth; no has no effect, which a note says", set: setKillOnBad,
 		},
 	}
 }
@@ -93,7 +93,7 @@ func sizeOptions() []Option {
 		},
 		{
 			Name: "exclusive", Takes: TakesOptional, Form: "[user]", Env: env("EXCLUSIVE"),
-			Text: "whole nodes, which no other job (user: no other user's job) shares; without an option for GPUs all GPUs of each node", set: setExclusive,
+			Text: "without an option for GPUs all GPUs of each node; that other jobs may share the other GPUs and cores of its nodes is said in a note", set: setExclusive,
 		},
 	}
 }

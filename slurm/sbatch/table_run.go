@@ -78,7 +78,7 @@ func replyOptions() []Option {
 		{Name: "test-only", Text: "the job is checked and not submitted", set: given(func(o *Options) *bool { return &o.TestOnly })},
 		{Name: "quiet", Short: 'Q', Text: "notes are left out", set: given(func(o *Options) *bool { return &o.Quiet })},
 		{
-			Name: "verbose", Short: 'v', Env: env("DEBUG"), Text: "sbatch prints what it has understood",
+			Name: "verbose", Short: 'v', Env: env("DEBUG"), Text: "nothing: berth submit --dry-run prints what was understood",
 			set: setVerbose,
 		},
 		{Name: "help", Short: 'h', Text: "sbatch prints its options", set: given(func(o *Options) *bool { return &o.Help })},
@@ -100,7 +100,7 @@ func containerOptions() []Option {
 	return []Option{
 		{
 			Name: "container-image", Takes: TakesValue, Form: "[USER@][REGISTRY#]IMAGE[:TAG]|PATH",
-			Text: "the job runs in this image", set: text(func(o *Options) *string { return &o.Container.Image }),
+			Text: "a job with an image is refused: Berth does not start containers", set: text(func(o *Options) *string { return &o.Container.Image }),
 		},
 		{
 			Name: "container-mounts", Takes: TakesValue, Form: "SRC:DST[:FLAGS][,...]",

@@ -155,7 +155,7 @@ func apiFloor() []Room {
 			"cluster/call", "cluster/soft", "cluster/archive", "cluster/notify", "httpapi/issue", "trust",
 		})...)},
 		{Path: "httpapi/agentapi", Level: 25, May: stateRooms(append(apiBase(), "fsm/state/apply", "httpapi/core", "httpapi/forward", "httpapi/issue", "cluster/call", "cluster/soft", "trust")...)},
-		{Path: "httpapi/jobs", Level: 25, May: stateRooms(append(apiBase(), "fsm/state/apply", "httpapi/core", "httpapi/places", "cluster/sched/forecast", "cluster/sched/explain", "cluster/archive")...)},
+		{Path: "httpapi/jobs", Level: 25, May: stateRooms(append(apiBase(), "fsm/state/apply", "httpapi/core", "httpapi/places", "cluster/sched/forecast", "cluster/sched/explain", "cluster/archive", "slurm/request")...)},
 		{Path: "httpapi/fleet", Level: 25, May: stateRooms(append(apiBase(), "cluster/votes", "trust", "httpapi/core", "cluster/call")...)},
 		{Path: "httpapi/members", Level: 25, May: stateRooms(append(apiBase(), "cluster/votes", "httpapi/core", "httpapi/memberwire", "httpapi/issue", "cluster/call", "trust")...)},
 		{Path: "httpapi/services", Level: 25, May: stateRooms(append(apiBase(), "httpapi/core", "httpapi/workload", "cluster/sched/explain", "cluster/sched/queue")...)},

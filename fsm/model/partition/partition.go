@@ -131,7 +131,7 @@ func count(text string, most uint64) (uint32, error) {
 func Find(table []Entry, names string) *Entry {
 	for name := range strings.SplitSeq(names, ",") {
 		for i := range table {
-			if e := &table[i]; e.Name == name || name == "" && e.Default {
+			if e := &table[i]; e.Name == name || names == "" && e.Default {
 				return e
 			}
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/submit"
+	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/slurm/sbatch"
@@ -38,12 +39,13 @@ type slurmJob struct {
 	dial    func() (*client.Client, error) // for what has to be looked up in the cluster
 	say     io.Writer                      // for notes, each on a line of its own after the prefix
 	prefix  string
-	quiet   bool // without notes
+	quiet   bool                             // without notes
+	env     func(name string) (string, bool) // the variables that stand for options
 }
 
 // request returns the submission, and prints its notes.
 func (s *slurmJob) request(ctx context.Context) (*wire.Submit, *sbatch.Options, error) {
-	j, err := sbatch.Parse(sbatch.Input{Command: s.command, Script: s.script, Env: os.LookupEnv, Now: time.Now()})
+	j, err := sbatch.Parse(sbatch.Input{Command: s.command, Script: s.script, Env: s.env, Now: time.Now()})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -56,8 +58,8 @@ func (s *slurmJob) request(ctx context.Context) (*wire.Submit, *sbatch.Options, 
 	left := shellVariables(shell)
 	r, notes, err := submit.Request(&j, &submit.Place{
 		Folder: folder, Host: host, Script: s.command.Script, Env: shell, Read: os.ReadFile,
-		GPUsOfNode: func() (int, error) { return s.gpusOfNode(ctx) },
-		Namesakes:  func(name string) ([]uint64, error) { return s.namesakes(ctx, name) },
+		Node:      func() (int, int, error) { return s.node(ctx) },
+		Namesakes: func(name string) ([]uint64, error) { return s.namesakes(ctx, name) },
 	})
 	if err != nil {
 		return nil, nil, err
@@ -73,28 +75,38 @@ func (s *slurmJob) request(ctx context.Context) (*wire.Submit, *sbatch.Options, 
 	return r, &j.Options, nil
 }
 
-// gpusOfNode returns how many GPUs most nodes of the cluster have.
-func (s *slurmJob) gpusOfNode(ctx context.Context) (int, error) {
+// inUTF8 returns the error of the first word of a command line that is not UTF-8.
+func inUTF8(words []string) error {
+	for _, word := range words {
+		if err := cli.UTF8Text(word); err != nil {
+			return &sbatch.Error{Where: "the command line", Problem: fmt.Sprintf("%q %v", word, err)}
+		}
+	}
+	return nil
+}
+
+// node returns how many GPUs most nodes with GPUs of the cluster have, and how many cores for jobs without GPUs the largest node has.
+func (s *slurmJob) node(ctx context.Context) (gpus, cores int, err error) {
 	api, err := s.dial()
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	nodes, err := api.Nodes(ctx)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	count := map[int]int{}
-	most := 0
 	for i := range nodes.Nodes {
+		cores = max(cores, int(nodes.Nodes[i].CPURoom))
 		n := int(nodes.Nodes[i].GPUCount)
 		if n == 0 {
 			continue
 		}
-		if count[n]++; most == 0 || count[n] > count[most] || count[n] == count[most] && n > most {
-			most = n
+		if count[n]++; gpus == 0 || count[n] > count[gpus] || count[n] == count[gpus] && n > gpus {
+			gpus = n
 		}
 	}
-	return most, nil
+	return gpus, cores, nil
 }
 
 // namesakes returns the user's jobs of a name that have not ended.
@@ -122,6 +134,33 @@ func (s *slurmJob) namesakes(ctx context.Context, name string) (ids []uint64, er
 	return ids, nil
 }
 
+// unwarned prints a note if a job asks for a warning ahead of a time limit that it does not have, or that is over before.
+func unwarned(say io.Writer, prefix string, o *sbatch.Options, j *wire.Job) {
+	if w := o.Signal; w.Signal != "" && (j.TimeLimitSeconds == 0 || j.TimeLimitSeconds <= w.Before.Seconds()) {
+		fmt.Fprintf(say, "%s--signal: has no effect, because the job has no time limit that is longer: give --time\n", prefix)
+	}
+}
+
+// afterFlags makes a submission in Slurm's language agree with what options of berth submit have changed.
+func afterFlags(r *wire.Submit) error {
+	if r.Slurm == nil {
+		return nil
+	}
+	r.Slurm.Array = r.Indices
+	if r.TimeLimit != nil {
+		r.Slurm.Unlimited = false
+	}
+	if len(r.Params) == 0 {
+		return nil
+	}
+	sweep, err := model.ParseSweep(strings.Join(r.Params, "\n"))
+	if err != nil {
+		return cli.Usage("--param: %w", err)
+	}
+	r.Slurm.Array = fmt.Sprintf("0-%d", sweep.Len()-1)
+	return nil
+}
+
 // slurmProgram fills a submission from a script in Slurm's language. Options of the command line come over it.
 func (s *submission) slurmProgram(cmd *cobra.Command, args []string, script string, r *wire.Submit) error {
 	name := args[0]
@@ -130,7 +169,7 @@ func (s *submission) slurmProgram(cmd *cobra.Command, args []string, script stri
 	}
 	j := &slurmJob{
 		command: sbatch.Command{Script: name, Arguments: args[1:]}, script: []byte(script),
-		dial: s.Dial, say: cmd.ErrOrStderr(), prefix: "Note: ",
+		env: os.LookupEnv, dial: s.Dial, say: cmd.ErrOrStderr(), prefix: "Note: ",
 	}
 	request, options, err := j.request(cmd.Context())
 	if err != nil {
@@ -141,6 +180,6 @@ func (s *submission) slurmProgram(cmd *cobra.Command, args []string, script stri
 	}
 	*r = *request
 	s.after.wait = s.after.wait || options.Wait
-	s.slurm = true
+	s.slurm = options
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"strings"
 	"time"
 
@@ -47,6 +48,9 @@ type sbatchRun struct {
 }
 
 func (p *sbatchRun) run(ctx context.Context, args []string) error {
+	if err := inUTF8(args); err != nil {
+		return err
+	}
 	command, err := sbatch.ParseCommand(args)
 	if err != nil {
 		return err
@@ -68,7 +72,7 @@ func (p *sbatchRun) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	j := &slurmJob{command: command, script: script, dial: p.connection.Dial, say: p.errs, prefix: "sbatch: ", quiet: quiet}
+	j := &slurmJob{command: command, script: script, env: os.LookupEnv, dial: p.connection.Dial, say: p.errs, prefix: "sbatch: ", quiet: quiet}
 	request, options, err := j.request(ctx)
 	if err != nil {
 		return err
@@ -123,6 +127,7 @@ func (p *sbatchRun) submit(ctx context.Context, api *client.Client, r *wire.Subm
 		return fmt.Errorf("Batch job submission failed: %w", err) //nolint:staticcheck // in Slurm's words, which programs look for
 	}
 	if !p.options.Quiet {
+		unwarned(p.errs, "sbatch: ", p.options, &answer.Job)
 		for _, text := range answer.Warnings {
 			fmt.Fprintf(p.errs, "sbatch: warning: the job %s\n", local(text))
 		}

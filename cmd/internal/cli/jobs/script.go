@@ -16,6 +16,7 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/fsm/command/valid"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -130,6 +131,9 @@ func (s *submission) fillShell(r *wire.Submit, warnings io.Writer) error {
 func shellVariables(to map[string]string) (left []string) {
 	for _, line := range os.Environ() {
 		name, value, _ := strings.Cut(line, "=")
+		if intake.Own(name) { // a token, or what Berth sets
+			continue
+		}
 		if cli.UTF8Text(value) != nil || !model.EnvName(name) && !valid.ShellFunction(name) {
 			left = append(left, strconv.Quote(name))
 			continue

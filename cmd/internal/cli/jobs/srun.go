@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -38,12 +40,22 @@ func Srun(args []string, stdout, stderr io.Writer) int {
 		return int(code)
 	}
 	fmt.Fprintf(stderr, "srun: error: %s\n", cli.OneLine(cli.Advise(err)))
+	if srun.Misspelled(err) {
+		return wrongOption
+	}
 	return cli.ExitFailure
 }
 
 func srunAlone(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	if err := inUTF8(args); err != nil {
+		return err
+	}
 	job, step, command, err := srun.Divide(args, sbatch.Has)
 	if err != nil {
+		return err
+	}
+	if text := srunText(step); text != "" {
+		_, err := io.WriteString(stdout, text)
 		return err
 	}
 	if len(command) == 0 {
@@ -55,7 +67,7 @@ func srunAlone(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	}
 	parsed.Script, parsed.Arguments = command[0], append(step, command...)
 	connection := cli.NewConnection(stderr)
-	j := &slurmJob{command: parsed, script: []byte(srunScript), dial: connection.Dial, say: stderr, prefix: "srun: "}
+	j := &slurmJob{command: parsed, script: []byte(srunScript), env: srunVariable, dial: connection.Dial, say: stderr, prefix: "srun: "}
 	request, _, err := j.request(ctx)
 	if err != nil {
 		return err
@@ -64,7 +76,7 @@ func srunAlone(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	if !cli.HasToken() { // a token identifies its user
 		request.User = cli.ThisUser()
 	}
-	in := &input{}
+	in := &input{none: slices.ContainsFunc(step, func(word string) bool { return strings.HasPrefix(word, "--input=") })}
 	if request.Stdin, err = in.read(ctx, os.Stdin, stderr); err != nil {
 		return err
 	}
@@ -77,6 +89,30 @@ func srunAlone(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	cmd.SetOut(stdout)
 	cmd.SetErr(stderr)
 	return runAttached(cmd, api, request)
+}
+
+// srunText returns what srun prints in place of running a program; empty: it runs one.
+func srunText(step []string) string {
+	for _, word := range step {
+		switch word {
+		case "--version":
+			return cli.SlurmVersion() + "\n"
+		case "--help":
+			return srun.Help()
+		case "--usage":
+			return srun.Usage()
+		}
+	}
+	return ""
+}
+
+// srunVariable returns the variable of srun that stands for an option of the job, by the name that the variable of sbatch has.
+func srunVariable(name string) (string, bool) {
+	rest, is := strings.CutPrefix(name, "SBATCH_")
+	if !is || !slices.Contains([]string{"ACCOUNT", "CONSTRAINT", "PARTITION", "QOS", "RESERVATION", "TIMELIMIT", "GPUS", "GPUS_PER_NODE", "MEM_PER_NODE", "MEM_PER_CPU"}, rest) {
+		return "", false
+	}
+	return os.LookupEnv("SLURM_" + rest)
 }
 
 // Salloc refuses: Berth has no shell in an allocation.

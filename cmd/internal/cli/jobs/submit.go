@@ -14,6 +14,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
+	"github.com/berth-gpu/berth/slurm/sbatch"
 )
 
 const submitLong = `Submit a job: a script, or a command after --.
@@ -39,7 +40,7 @@ type submission struct {
 
 	key   string
 	after aftermath
-	slurm bool // the script is in Slurm's language: options have no usual values
+	slurm *sbatch.Options // of a script in Slurm's language, whose options have no usual values; nil: it is none
 }
 
 // aftermath holds the flags for what submit does once the job is queued.
@@ -104,6 +105,9 @@ func (s *submission) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	warn(cmd, answer)
+	if s.slurm != nil {
+		unwarned(cmd.ErrOrStderr(), "Note: ", s.slurm, &answer.Job)
+	}
 	out := cmd.OutOrStdout()
 	if s.after.follow { // standard output is the job's
 		out = cmd.ErrOrStderr()
@@ -188,7 +192,7 @@ func (s *submission) request(cmd *cobra.Command, args []string) (*wire.Submit, e
 	if err := s.program(cmd, args, r); err != nil {
 		return nil, err
 	}
-	if err := s.fill(cmd, r, !s.slurm); err != nil {
+	if err := s.fill(cmd, r, s.slurm == nil); err != nil {
 		return nil, err
 	}
 	if r.User == "" && !cli.HasToken() { // a token identifies its user
@@ -197,7 +201,7 @@ func (s *submission) request(cmd *cobra.Command, args []string) (*wire.Submit, e
 	if len(r.Notify) > 0 && r.WebhookURL == "" {
 		return nil, cli.Usage("--notify needs --webhook URL; for the events of all your jobs: berth webhook add URL --user %s", cli.ThisUser())
 	}
-	if err := cmp.Or(s.fillEnv(r), s.fillShell(r, cmd.ErrOrStderr())); err != nil {
+	if err := cmp.Or(afterFlags(r), s.fillEnv(r), s.fillShell(r, cmd.ErrOrStderr())); err != nil {
 		return nil, err
 	}
 	warnOfPlaces(cmd.ErrOrStderr(), r)

@@ -34,6 +34,9 @@ func (o options) fillTurns(ctx context.Context, api *client.Client, identified b
 	if err != nil {
 		return err
 	}
+	if len(list) > 0 {
+		r.Dependencies = nil // those of the script
+	}
 	for _, a := range list {
 		for i, text := range a.jobs {
 			if user == "" && strings.TrimSpace(text) == "@" {

@@ -125,8 +125,61 @@ func TestSrunOutside(t *testing.T) {
 			t.Errorf("%q: exit %d, %s, want %s", args, code, e.String(), want)
 		}
 	}
-	var e strings.Builder
+	for want, args := range map[string][]string{"slurm 22.05": {"--version"}, "--ntasks": {"--help"}} {
+		var o, e strings.Builder
+		if code := jobs.Srun(args, &o, &e); code != 0 || !strings.Contains(o.String(), want) {
+			t.Errorf("%q: exit %d, %s%s", args, code, o.String(), e.String())
+		}
+	}
+	var o, e strings.Builder
+	if code := jobs.Srun([]string{"--nosuch", "true"}, &o, &e); code != 255 {
+		t.Errorf("an unknown option: exit %d, %s", code, e.String())
+	}
+	e.Reset()
 	if code := jobs.Salloc(nil, nil, &e); code != cli.ExitFailure || !strings.Contains(e.String(), "run the program by srun") {
 		t.Errorf("salloc: exit %d, %s", code, e.String())
+	}
+}
+
+// TestSubmitArrayInSlurm checks that an array of the command line counts for Slurm's variables, and dependencies replace those of the script.
+func TestSubmitArrayInSlurm(t *testing.T) {
+	f := newFakeAPI(t)
+	path := script(t, "#!/bin/sh\n#SBATCH --array=1-3 -d afterok:7\n")
+	for _, c := range []struct {
+		args []string
+		want string
+	}{{nil, "1-3"}, {[]string{"-a", "0-9"}, "0-9"}} {
+		if code, _, errs := f.berth(t, append(append([]string{"submit"}, c.args...), path)...); code != 0 || f.got.Slurm.Array != c.want || f.got.Indices != c.want {
+			t.Errorf("%q: exit %d, %s, an array of %q, %q", c.args, code, errs, f.got.Indices, f.got.Slurm.Array)
+		}
+	}
+	plain := script(t, "#!/bin/sh\n#SBATCH -d afterok:7\n")
+	if code, _, errs := f.berth(t, "submit", "--param", "lr=1,2", "--param", "seed=1..3", "--afterany", "5", plain); code != 0 || f.got.Slurm.Array != "0-5" ||
+		!slices.Equal(f.got.Dependencies, []string{"afterany:5"}) {
+		t.Errorf("exit %d, %s, an array of %q after %q", code, errs, f.got.Slurm.Array, f.got.Dependencies)
+	}
+}
+
+// TestSecretsStay checks that tokens are not part of a submission, and that texts that are not UTF-8 are refused.
+func TestSecretsStay(t *testing.T) {
+	f := newFakeAPI(t)
+	path := script(t, slurmScript)
+	t.Setenv("RESEARCH_AGENT_USER_AUTH_TOKEN", "secret")
+	t.Setenv("BERTH_NODE", "n1")
+	if code, _, errs := f.sbatch(t, path); code != 0 {
+		t.Fatalf("exit %d, %s", code, errs)
+	}
+	for name := range f.got.Shell {
+		if name == "RESEARCH_AGENT_USER_AUTH_TOKEN" || name == "BERTH_NODE" {
+			t.Errorf("%s is sent", name)
+		}
+	}
+	if f.got.Shell["BERTH_ADDRESS"] == "" {
+		t.Error("the address of the cluster is not sent")
+	}
+	for _, args := range [][]string{{path, "a\xff"}, {"-o", "caf\xe9", path}, {script(t, "#!/bin/sh\n\necho caf\xe9\n")}} {
+		if code, _, errs := f.sbatch(t, args...); code != 255 || !strings.Contains(errs, "UTF-8") {
+			t.Errorf("%q: exit %d, %s", args, code, errs)
+		}
 	}
 }

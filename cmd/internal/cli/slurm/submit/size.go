@@ -10,24 +10,25 @@ import (
 
 // size fills in GPUs, nodes, cores and memory.
 func (t *translation) size() error {
-	l, r := t.layout, t.out
-	if l.AllGPUs {
-		if err := t.allGPUs(); err != nil {
-			return err
-		}
+	if err := t.open(); err != nil {
+		return err
 	}
+	l, r := t.layout, t.out
 	r.GPUs, r.GPUType, r.Lead = new(int64(l.GPUs)), l.Words(), new(true)
 	if !l.NodesOpen {
 		r.Nodes = new(int64(l.NodesMax))
 	}
-	if l.NodesMin < l.NodesMax && !l.NodesOpen {
-		t.nodeRange()
+	if l.NodesMin < l.NodesMax && !l.NodesOpen && l.GPUs > 0 {
+		r.MinGPUs = new(int64(l.NodesMin * l.GPUsPerNode))
 	}
 	if l.CoresGiven || l.GPUs == 0 {
 		r.CPUs = new(int64(l.CoresPerNode))
 	}
-	if l.MemoryMiB > 0 {
-		r.HostMemory = new(float64(l.MemoryMiB) / mibOfGB)
+	switch {
+	case l.MemoryMiB > 0:
+		r.HostMemory = new(float64(l.MemoryMiB) / MiBOfGB)
+	case l.GPUs == 0 && t.given("mem"):
+		t.note("mem", "0 does not stand for all memory of a node in a job without GPUs, which gets the cluster's usual memory for each core")
 	}
 	if l.WholeNodes {
 		t.note("exclusive", "has no effect on other jobs: they may run on the other GPUs and cores of its nodes")
@@ -35,12 +36,12 @@ func (t *translation) size() error {
 	return nil
 }
 
-// mibOfGB is how many MiB of a job's main memory Berth counts as 1 GB.
-const mibOfGB = 1000
+// MiBOfGB is how many MiB of a job's main memory Berth counts as 1 GB.
+const MiBOfGB = 1000
 
 // allGPUs asks for as many GPUs as a node of the cluster has. That is known only here: the number is part of the submission.
 func (t *translation) allGPUs() error {
-	n, err := t.at.GPUsOfNode()
+	n, _, err := t.at.Node()
 	if err != nil {
 		return err
 	}
@@ -56,15 +57,40 @@ func (t *translation) allGPUs() error {
 	return nil
 }
 
-// nodeRange accepts fewer nodes than wanted. A job without GPUs takes the number that is enough.
-func (t *translation) nodeRange() {
-	l, r := t.layout, t.out
-	if l.GPUs > 0 {
-		r.MinGPUs = new(int64(l.NodesMin * l.GPUsPerNode))
-		return
+// open settles what a submission cannot leave open: the GPUs of whole nodes, and the number of nodes of a job without GPUs.
+func (t *translation) open() error {
+	l := t.layout
+	switch {
+	case l.AllGPUs:
+		return t.allGPUs()
+	case l.GPUs > 0:
+		return nil
+	case l.NodesOpen && l.Tasks > 1:
+		_, cores, err := t.at.Node()
+		if err != nil {
+			return err
+		}
+		if cores == 0 || l.CoresPerNode <= cores {
+			return nil
+		}
+		perNode := max(cores/max(l.CoresPerTask, 1), 1)
+		n := (l.Tasks + perNode - 1) / perNode
+		t.note("ntasks", "takes %d nodes, because a node of this cluster has %d cores for jobs without GPUs", n, cores)
+		return t.onNodes(n)
+	case !l.NodesOpen && l.NodesMin < l.NodesMax:
+		t.note("nodes", "a job without GPUs takes the smaller number, %d", l.NodesMin)
+		return t.onNodes(l.NodesMin)
 	}
-	r.Nodes = new(int64(l.NodesMin))
-	t.note("nodes", "a job without GPUs takes the smaller number, %d", l.NodesMin)
+	return nil
+}
+
+// onNodes derives what the job needs of each node if there are so many.
+func (t *translation) onNodes(n int) error {
+	o := *t.options
+	o.Nodes.Min, o.Nodes.Max = n, n
+	l, err := o.Layout()
+	t.layout = &l
+	return err
 }
 
 // where fills in the nodes.

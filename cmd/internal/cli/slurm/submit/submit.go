@@ -8,8 +8,10 @@ package submit
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/slurm/filename"
@@ -25,8 +27,8 @@ type Place struct {
 	Env    map[string]string // the environment of the submission
 	Read   func(path string) ([]byte, error)
 
-	GPUsOfNode func() (int, error)                         // how many GPUs a node of the cluster has
-	Namesakes  func(name string) (ids []uint64, err error) // the user's jobs of that name that have not ended
+	Node      func() (gpus, cores int, err error)         // of a node of the cluster: its GPUs, and its cores for jobs without GPUs
+	Namesakes func(name string) (ids []uint64, err error) // the user's jobs of that name that have not ended
 }
 
 // Request returns the submission of a job in Slurm's language, and notes for its user: what has no effect, and what was
@@ -69,6 +71,11 @@ func (t *translation) refuse(option, format string, args ...any) error {
 		}
 	}
 	return e
+}
+
+// given reports whether an option was given.
+func (t *translation) given(option string) bool {
+	return slices.ContainsFunc(t.job.Given, func(g sbatch.Given) bool { return g.Option == option })
 }
 
 func (t *translation) note(option, format string, args ...any) {
@@ -134,6 +141,8 @@ func (t *translation) exportFile() error {
 		case line == "":
 		case !found || name == "":
 			return t.refuse("export-file", "%q is no variable: write NAME=value, each with a zero byte at its end", clip(line))
+		case !utf8.ValidString(line):
+			return t.refuse("export-file", "%s has a value that is not UTF-8, in which variables are passed on", clip(name))
 		default:
 			t.out.Shell[name] = value
 		}
@@ -216,6 +225,14 @@ func (t *translation) unsupported() error {
 	o := t.options
 	if o.Container.Image != "" {
 		return t.refuse("container-image", "Berth does not start containers: remove the option, and call a container program in the script")
+	}
+	for _, g := range t.job.Given {
+		if strings.HasPrefix(strings.TrimPrefix(g.Option, "no-"), "container-") {
+			t.note(g.Option, "has no effect without --container-image")
+		}
+	}
+	if o.Dependency.Conditions != nil && !o.KillOnBad && t.given("kill-on-invalid-dep") {
+		t.note("kill-on-invalid-dep", "no has no effect: a job whose dependency can no longer hold is canceled")
 	}
 	if o.Reservation != "" {
 		t.note("reservation", "has no effect: the jobs of a reservation's owner run in the reservation")

@@ -41,8 +41,8 @@ func translate(t *testing.T, directives string, args ...string) (got, notes stri
 			}
 			return nil, os.ErrNotExist
 		},
-		GPUsOfNode: func() (int, error) { return 8, nil },
-		Namesakes:  func(name string) ([]uint64, error) { return map[string][]uint64{"sweep": {3, 5}}[name], nil },
+		Node:      func() (int, int, error) { return 8, 64, nil },
+		Namesakes: func(name string) ([]uint64, error) { return map[string][]uint64{"sweep": {3, 5}}[name], nil },
 	})
 	if err != nil {
 		return "", "", err
@@ -87,13 +87,21 @@ func requests() []expected {
 		{"--begin=now+1hour\n--deadline=2026-02-01T00:00:00", []string{`"begin":"2026-01-31T13:00:00Z"`, `"deadline":"2026-02-01T00:00:00Z"`}, ""},
 		{"--hold\n--no-requeue\n--gpus=1", []string{`"hold":true`, `"on_lost":"fail"`, `"preemptible":false`}, ""},
 		{"--requeue", []string{`"on_lost":"requeue"`}, ""},
+		{"-J plain", []string{`"on_lost":"requeue"`}, ""},
 		{"--nice=100", []string{`"priority":1`}, "the priority low"},
 		{"--nice=-5", []string{`"gpu_count":0`}, "raises the priority"},
 		{"--priority=9", []string{`"gpu_count":0`}, "--priority: has no effect"},
 		{"--time=10\n--signal=B:USR1@120", []string{`"warn_signal":"USR1"`, `"warn_before":120`}, ""},
 		{"--time=10\n--signal=USR1@120", []string{`"warn_signal":"USR1"`, `"signal_steps":true`}, ""},
-		{"--signal=USR1@120", []string{`"gpu_count":0`}, "no effect without --time"},
-		{"--time=1\n--signal=USR1@120", []string{`"time_limit":60`}, "is over before"},
+		{"--signal=USR1@120", []string{`"warn_signal":"USR1"`, `"warn_before":120`}, ""},
+		{"--time=0", []string{`"unlimited":true`}, ""},
+		{"--time=UNLIMITED", []string{`"unlimited":true`}, ""},
+		{"--mem=0", []string{`"gpu_count":0`}, "does not stand for all memory"},
+		{"-N 2-4 -n 8 -c 4", []string{`"nodes":2`, `"cpus":16`, `"tasks":8`}, "takes the smaller number, 2"},
+		{"-n 256", []string{`"nodes":4`, `"cpus":64`, `"tasks":256`}, "takes 4 nodes"},
+		{"-n 8", []string{`"cpus":8`}, ""},
+		{"--kill-on-invalid-dep=no -d afterok:7", []string{`"dependencies":["afterok:7"]`}, "no has no effect"},
+		{"--container-mounts=/a:/b", []string{`"gpu_count":0`}, "no effect without --container-image"},
 		{"-o logs/%x-%j.out\n-e /dev/null\n-i in.txt\n--open-mode=append", []string{
 			`"stdout":"logs/%x-%j.out"`, `"stderr":"/dev/null"`, `"stdin":"in.txt"`, `"append":true`,
 		}, ""},
@@ -163,12 +171,12 @@ func TestNoGPUs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	none := func() (int, error) { return 0, nil }
-	if _, _, err := Request(&j, &Place{GPUsOfNode: none}); err == nil || !strings.Contains(err.Error(), "--gpus-per-node=N") {
+	none := func() (int, int, error) { return 0, 0, nil }
+	if _, _, err := Request(&j, &Place{Node: none}); err == nil || !strings.Contains(err.Error(), "--gpus-per-node=N") {
 		t.Errorf("it was accepted: %v", err)
 	}
 	lost := errors.New("no peer")
-	if _, _, err := Request(&j, &Place{GPUsOfNode: func() (int, error) { return 0, lost }}); !errors.Is(err, lost) {
+	if _, _, err := Request(&j, &Place{Node: func() (int, int, error) { return 0, 0, lost }}); !errors.Is(err, lost) {
 		t.Errorf("the error is %v", err)
 	}
 }

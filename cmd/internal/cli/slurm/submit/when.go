@@ -12,8 +12,11 @@ import (
 // when fills in times, arrays, priority, signals and what happens at a loss.
 func (t *translation) when() error {
 	o, r := t.options, t.out
-	if o.Time > 0 && o.Time != form.Unlimited {
+	switch {
+	case o.Time > 0 && o.Time != form.Unlimited:
 		r.TimeLimit = new(wire.Duration(o.Time))
+	case t.given("time"):
+		r.Slurm.Unlimited = true
 	}
 	if !o.Begin.At.IsZero() {
 		r.Begin = o.Begin.At.Format(time.RFC3339)
@@ -30,14 +33,13 @@ func (t *translation) when() error {
 		r.Hold = new(true)
 	}
 	switch o.Requeue {
-	case sbatch.RequeueYes:
+	case sbatch.RequeueYes, sbatch.RequeueDefault: // as JobRequeue of Slurm has it
 		r.OnLost = model.OnLostRequeue.String()
 	case sbatch.RequeueNo:
 		r.OnLost = model.OnLostFail.String()
 		if t.layout.GPUs > 0 {
 			r.Preemptible = new(false)
 		}
-	case sbatch.RequeueDefault:
 	}
 	t.priority()
 	t.warning()
@@ -59,16 +61,12 @@ func (t *translation) priority() {
 	}
 }
 
-// warning fills in the signal ahead of the time limit.
+// warning fills in the signal ahead of the time limit. A limit may come from the partition, so that whether there is one is not known here.
 func (t *translation) warning() {
-	switch w := t.options.Signal; {
-	case w.Signal == "":
-	case t.out.TimeLimit == nil:
-		t.note("signal", "has no effect without --time: there is no end to be warned of")
-	case w.Before >= time.Duration(*t.out.TimeLimit):
-		t.note("signal", "has no effect: the time limit of %s is over before", time.Duration(*t.out.TimeLimit))
-	default:
-		t.out.WarnSignal, t.out.WarnBefore = w.Signal, new(wire.Duration(w.Before))
-		t.out.Slurm.SignalSteps = !w.Batch
+	w := t.options.Signal
+	if w.Signal == "" {
+		return
 	}
+	t.out.WarnSignal, t.out.WarnBefore = w.Signal, new(wire.Duration(w.Before))
+	t.out.Slurm.SignalSteps = !w.Batch
 }

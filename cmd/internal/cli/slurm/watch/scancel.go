@@ -88,8 +88,13 @@ func (p *program) runScancel(args []string) int {
 }
 
 func (p *program) cancellation(line *option.Line) (*cancellation, error) {
-	if err := without(line, "reservation"); err != nil {
+	if err := without(line, "reservation", "wckey", "sibling"); err != nil {
 		return nil, err
+	}
+	for _, name := range []string{"user", "account", "name", "partition", "qos", "state", "nodelist"} {
+		if value, given := line.Last(name); given && strings.Trim(value, ", ") == "" {
+			return nil, fmt.Errorf("--%s has no value, so that all jobs would be meant: give a value, or leave the option out", name)
+		}
 	}
 	if text, given := line.Last("signal"); given {
 		name, err := form.ParseSignal(text)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/submit"
 	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/words"
 	"github.com/berth-gpu/berth/slurm/form"
 )
@@ -65,8 +66,7 @@ func (r *row) memory() int64 {
 	if asked := r.slurm().Asked.MemPerNode; asked > 0 {
 		return asked
 	}
-	const mib = 1 << 20
-	return int64(math.Ceil(r.job.HostMemory * 1e9 / mib))
+	return int64(math.Round(r.job.HostMemory * submit.MiBOfGB))
 }
 
 // model returns the model of GPUs as a word of Slurm's; empty: any.

@@ -131,6 +131,7 @@ func without(line *option.Line, names ...string) error {
 	remedies := map[string]string{
 		"json": "print the columns that you need with -o, or use berth queue --output json", "yaml": "print the columns that you need with -o, or use berth queue --output yaml",
 		"iterate": "repeat the command, such as by watch(1), or use berth queue --watch", "steps": "the steps of a job are not listed; leave it out",
+		"wckey": "Berth has no such keys; name the jobs by --name or --account", "sibling": "Berth has one cluster; leave it out",
 		"licenses": "Berth counts no licenses; leave it out", "reservation": "berth reservations lists reservations; leave it out",
 	}
 	for _, name := range names {
