@@ -213,3 +213,37 @@ func TestCoresAndMaintenance(t *testing.T) {
 	wantCode(t, c.Try(placeOn(c, c.Submit(0, onCores(1, 1000), limited(2*time.Hour)), "n1")), model.CodeUnavailable)
 	wantCode(t, c.Try(placeOn(c, c.Submit(0, onCores(1, 1000), limited(time.Hour)), "n1")), model.CodeOK)
 }
+
+// The limit of a job without GPUs is not raised to an end within a maintenance of a node of its own that it would not
+// have run into before.
+func TestExtensionsOnCoresAndMaintenance(t *testing.T) {
+	t.Parallel()
+	maintained := func(c *statetest.Cluster, node string) {
+		c.Do(&command.Book{Booking: model.Booking{
+			Kind: model.BookMaintenance, Nodes: node, Start: c.Now.Add(2 * time.Hour), End: c.Now.Add(3 * time.Hour),
+		}})
+	}
+	for name, v := range map[string]struct {
+		closed string
+		limit  time.Duration // of the job
+		longer time.Duration
+		want   model.Code
+	}{
+		"into it":               {"n1", time.Hour, 2 * time.Hour, model.CodeUnavailable},
+		"of the second node":    {"n2", time.Hour, 2 * time.Hour, model.CodeUnavailable},
+		"of another node":       {"n3", time.Hour, 2 * time.Hour, model.CodeOK},
+		"to an end before":      {"n1", time.Hour, 90 * time.Minute, model.CodeOK},
+		"it ran into it before": {"n1", 3 * time.Hour, 4 * time.Hour, model.CodeOK},
+	} {
+		c := statetest.New(t)
+		c.Node("n1", 0)
+		c.Node("n2", 4)
+		c.Node("n3", 0)
+		job := c.Submit(0, onCores(1, 1000), overNodes(2), limited(v.limit))
+		c.Do(placeOn(c, job, "n1", "n2"))
+		maintained(c, v.closed)
+		if r := c.Try(&command.Extend{Job: job, TimeLimit: v.longer}); r.Code != v.want {
+			t.Errorf("%s: the extension is answered by %+v, want %s", name, r, v.want)
+		}
+	}
+}
