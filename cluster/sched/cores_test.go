@@ -166,6 +166,33 @@ func TestRoomIsKeptForTheFirst(t *testing.T) {
 	}
 }
 
+// No room is kept on a node whose maintenance begins before the task could end there, counted from when it could start.
+func TestNoRoomIsKeptBeforeAMaintenance(t *testing.T) {
+	t.Parallel()
+	for _, v := range []struct {
+		until  time.Duration // when the maintenance begins
+		passes bool
+	}{{150 * time.Minute, true}, {4 * time.Hour, false}} {
+		c := newCluster(t, "fcfs")
+		c.node("n1", 0, "")
+		long := cores("amy", 20)
+		long.Estimate, long.TimeLimit = 2*time.Hour, 2*time.Hour
+		first := model.TaskKey{Job: c.submit(long, 1, 0)}
+		c.plan()
+		c.begin(first)
+		c.must(&command.Book{Booking: model.Booking{
+			Kind: model.BookMaintenance, Nodes: "n1", Start: c.now.Add(v.until), End: c.now.Add(v.until + time.Hour),
+		}})
+		waits, passes := cores("bob", 24), cores("cat", 12)
+		waits.TimeLimit, passes.TimeLimit, passes.Estimate = time.Hour, 130*time.Minute, 130*time.Minute
+		c.submit(waits, 1, 0)
+		key := model.TaskKey{Job: c.submit(passes, 1, 0)}
+		if got := slices.Contains(c.copied().plan(), key); got != v.passes {
+			t.Errorf("a maintenance in %s: placed is %v, want %v", v.until, got, v.passes)
+		}
+	}
+}
+
 // The plan places a job without GPUs exactly if nothing blocks it, and each change that is said to unblock it does;
 // all of the plan is accepted.
 func TestExplanationsOfJobsWithoutGPUs(t *testing.T) {
