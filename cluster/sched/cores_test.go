@@ -54,7 +54,8 @@ func withCores(t *rapid.T, c *cluster) *cluster {
 	for range rapid.IntRange(1, 4).Draw(t, "jobs without GPUs") {
 		s := onCores(spec(rapid.SampledFrom([]string{"amy", "bob", "cat"}).Draw(t, "by"), 0, 0), uint32(rapid.IntRange(1, 9).Draw(t, "cpus")),
 			uint32(rapid.IntRange(0, 2).Draw(t, "over")))
-		s.Class, s.Estimate = model.Class(rapid.IntRange(1, 4).Draw(t, "of class")), time.Duration(rapid.IntRange(0, 2).Draw(t, "for"))*time.Hour
+		minutes := rapid.SampledFrom([]int{0, 0, 60, 62, 65, 120, 125}).Draw(t, "for") // some of one step of run times, others not
+		s.Class, s.Estimate = model.Class(rapid.IntRange(1, 4).Draw(t, "of class")), time.Duration(minutes)*time.Minute
 		s.TimeLimit = rapid.SampledFrom([]time.Duration{0, 0, 10 * time.Minute, 2 * time.Hour}).Draw(t, "at most")
 		s.Placement = rapid.SampledFrom([]string{"", "spread", "round_robin"}).Draw(t, "how")
 		other.apply(&command.Submit{Spec: s, Tasks: uint32(rapid.IntRange(1, 3).Draw(t, "tasks of it"))})
@@ -189,6 +190,30 @@ func TestNoRoomIsKeptBeforeAMaintenance(t *testing.T) {
 		key := model.TaskKey{Job: c.submit(passes, 1, 0)}
 		if got := slices.Contains(c.copied().plan(), key); got != v.passes {
 			t.Errorf("a maintenance in %s: placed is %v, want %v", v.until, got, v.passes)
+		}
+	}
+}
+
+// A job that passes the first exactly if it ends in time does so, though one of about the same length before it does not.
+func TestAShorterJobOfTheSameStepPasses(t *testing.T) {
+	t.Parallel()
+	for _, limits := range [][2]time.Duration{{0, 0}, {2 * time.Hour, 2 * time.Hour}} {
+		c := newCluster(t, "fcfs")
+		c.node("n1", 0, "")
+		long := cores("amy", 20)
+		long.Estimate = 62 * time.Minute
+		first := model.TaskKey{Job: c.submit(long, 1, 0)}
+		c.plan()
+		c.begin(first)
+		c.submit(cores("bob", 24), 1, 0)
+		var keys []model.TaskKey
+		for i, minutes := range []time.Duration{65, 60} {
+			s := cores("cat", 12)
+			s.Estimate, s.TimeLimit = minutes*time.Minute, limits[i]
+			keys = append(keys, model.TaskKey{Job: c.submit(s, 1, 0)})
+		}
+		if placed := c.copied().plan(); slices.Contains(placed, keys[0]) || !slices.Contains(placed, keys[1]) {
+			t.Errorf("with time limits %v the plan places %v, want the last only", limits, placed)
 		}
 	}
 }

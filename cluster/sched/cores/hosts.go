@@ -61,16 +61,20 @@ func (s *Step) requestOf(t *admission.Ticket) *request {
 	spec := &t.Job.Spec
 	return &request{
 		asked: spec.Holds(), nodes: int(max(spec.Nodes, 1)), sites: s.Sites.Of(s.State, place.WhereOf(s.State, spec, false)),
-		strategy: place.StrategyOf(s.State, spec), ends: s.order.Now.Add(t.HoldTime()),
+		strategy: place.StrategyOf(s.State, spec), ends: s.endOfTicket(t),
 		certain: t.SpecAsPlaced(s.State).CertainEnd(s.order.Now),
 	}
 }
 
-// find returns the nodes on which a task starts, the first of the order for each of its ranks; nil: it finds no room.
-func (s *Step) find(w *request) []*host {
+// endOfTicket returns when a waiting task is expected to end if it starts now.
+func (s *Step) endOfTicket(t *admission.Ticket) model.Time { return s.order.Now.Add(t.HoldTime()) }
+
+// find returns the nodes on which a task starts, the first of the order for each of its ranks, with what is kept for
+// another (nil: nothing); nil: it finds no room.
+func (s *Step) find(w *request, k *kept) []*host {
 	var fit []*host
 	for _, h := range s.hosts {
-		if w.asked.Within(h.held, h.room) && w.sites.Has(h.id) && w.certain <= h.closes && s.kept.leaves(h, w) {
+		if w.asked.Within(h.held, h.room) && w.sites.Has(h.id) && w.certain <= h.closes && k.leaves(h, w) {
 			fit = append(fit, h)
 		}
 	}

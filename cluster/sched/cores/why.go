@@ -28,7 +28,7 @@ func (s *Step) WhyNoRoom(t *admission.Ticket) blocker.Blocker {
 		b.Code, b.Until, b.Booking = blocker.CodeClosed, v.End, v
 		return b
 	}
-	if (&Step{Pass: s.Pass, order: s.order, hosts: hostsOf(s.State, s.order.Now)}).find(w) != nil && s.kept == nil {
+	if (&Step{Pass: s.Pass, order: s.order, hosts: hostsOf(s.State, s.order.Now)}).find(w, nil) != nil && s.kept == nil {
 		b.Code, b.Have = blocker.CodeAhead, int64(max(len(s.Commands), 1))
 		return b
 	}
@@ -53,10 +53,12 @@ func (s *Step) WhyNoRoom(t *admission.Ticket) blocker.Blocker {
 }
 
 // closed returns the maintenance that begins first of those that keep a task from nodes with room for it; false if
-// it would find none without them either.
+// it would find none without them either. Where room is kept as well, the maintenance is named if the task would find
+// none were nothing kept.
 func (s *Step) closed(w *request) (first model.Booking, closed bool) {
-	free := *w
-	if free.certain = 0; s.find(&free) == nil {
+	always := *w
+	always.certain = 0
+	if s.find(&always, s.kept) == nil && (s.find(w, nil) != nil || s.find(&always, nil) == nil) {
 		return first, false
 	}
 	for _, h := range s.hosts {
