@@ -167,6 +167,30 @@ func TestRoomIsKeptForTheFirst(t *testing.T) {
 	}
 }
 
+// An explanation by kept room names the node on which the job would fit, not one with more free cores.
+func TestWhereRoomIsKept(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, "fcfs")
+	c.node("n1", 0, "")
+	c.node("n2", 0, "")
+	on := func(s model.Spec, node string, memory uint32) model.TaskKey {
+		s.Nodelist, s.MemoryMB, s.Estimate = node, memory, 2*time.Hour
+		return model.TaskKey{Job: c.submit(s, 1, 0)}
+	}
+	first, full := on(cores("amy", 20), "n1", 20_000), on(cores("amy", 1), "n2", 60_000)
+	c.plan()
+	c.begin(first)
+	c.begin(full)
+	on(cores("bob", 24), "n1", 24_000)
+	s := cores("cat", 12)
+	s.Estimate = 10 * time.Hour
+	key := model.TaskKey{Job: c.submit(s, 1, 0)}
+	e, _ := explain.Task(&c.s, c.now, key)
+	if len(e.Blockers) != 1 || e.Blockers[0].Room.Node != "n1" || e.Blockers[0].Room.Free.CPUs != 12 || !strings.Contains(e.Summary, "cores of node n1 are kept for job 3") {
+		t.Errorf("the explanation is %q, %+v", e.Summary, e.Blockers)
+	}
+}
+
 // No room is kept on a node whose maintenance begins before the task could end there, counted from when it could start.
 func TestNoRoomIsKeptBeforeAMaintenance(t *testing.T) {
 	t.Parallel()
