@@ -28,8 +28,8 @@ func (s *Step) WhyNoRoom(t *admission.Ticket) blocker.Blocker {
 		b.Code, b.Until, b.Booking = blocker.CodeClosed, v.End, v
 		return b
 	}
-	ahead := s.find(w, s.kept) != nil // the plan is full
-	if ahead || (&Step{Pass: s.Pass, order: s.order, hosts: hostsOf(s.State, s.order.Now)}).find(w, nil) != nil && s.kept == nil {
+	full := s.find(w, s.kept) != nil
+	if full || s.kept == nil && s.foundBefore(w) {
 		b.Code, b.Have = blocker.CodeAhead, int64(max(len(s.Commands), 1))
 		return b
 	}
