@@ -191,6 +191,24 @@ func TestWhereRoomIsKept(t *testing.T) {
 	}
 }
 
+// A plan that jobs with GPUs fill starts no job without GPUs, and the explanation says so.
+func TestAFullPlan(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, "fcfs")
+	for n := range 33 {
+		c.node(fmt.Sprint("n", n), 8, "A")
+	}
+	c.submit(spec("amy", 1, 0), 260, 0)
+	key := model.TaskKey{Job: c.submit(cores("bob", 1), 1, 0)}
+	if placed := c.copied().plan(); slices.Contains(placed, key) || len(placed) != 256 {
+		t.Fatalf("the plan places %d tasks: %v", len(placed), placed)
+	}
+	e, _ := explain.Task(&c.s, c.now, key)
+	if len(e.Blockers) != 1 || !strings.Contains(e.Summary, "the plan is full with 256 commands before it") {
+		t.Errorf("the explanation is %q, %+v", e.Summary, e.Blockers)
+	}
+}
+
 // No room is kept on a node whose maintenance begins before the task could end there, counted from when it could start.
 func TestNoRoomIsKeptBeforeAMaintenance(t *testing.T) {
 	t.Parallel()

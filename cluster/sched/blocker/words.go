@@ -89,6 +89,9 @@ func (b *Blocker) ahead() string {
 	if b.Have == 0 {
 		return "it would fit, but nothing may start before those that wait ahead of it (backfill is none)"
 	}
+	if b.Room.Full {
+		return fmt.Sprintf("it would fit, but the plan is full with %s before it: the next plan follows at once", Count(b.Have, "command"))
+	}
 	what := "GPUs"
 	if b.Room.Asked != (model.Room{}) {
 		what = "cores"

@@ -28,8 +28,8 @@ func (s *Step) WhyNoRoom(t *admission.Ticket) blocker.Blocker {
 		b.Code, b.Until, b.Booking = blocker.CodeClosed, v.End, v
 		return b
 	}
-	full := s.find(w, s.kept) != nil
-	if full || s.kept == nil && s.foundBefore(w) {
+	b.Room.Full = s.find(w, s.kept) != nil
+	if b.Room.Full || s.kept == nil && s.foundBefore(w) {
 		b.Code, b.Have = blocker.CodeAhead, int64(max(len(s.Commands), 1))
 		return b
 	}
