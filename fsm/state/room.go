@@ -64,3 +64,6 @@ func ClosesBetween(bookings table.Table[model.BookingID, model.Booking], ranks [
 	}
 	return by, false
 }
+
+// HostGigabytes converts MB of main memory to GB of 1,000 MB, in which jobs ask for it.
+func HostGigabytes(mb uint32) float64 { return float64(mb) / 1000 }

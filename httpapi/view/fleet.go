@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/berth-gpu/berth/cluster/sched/blocker"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/ledger"
@@ -83,9 +82,9 @@ func nodeOf(s *state.State, n *model.Node, measured map[model.GPUID]agentwire.Re
 	room, held := s.CPURoom(n)
 	out := wire.Node{
 		ID: string(n.ID), Hostname: n.Hostname, State: n.Status.String(), Reason: n.ModeReason, Version: n.Version,
-		CPUs: int64(n.CPUs), MemoryGB: blocker.HostGigabytes(n.MemoryMB), GPUCount: int64(use.All), FreeGPUs: int64(use.Free),
+		CPUs: int64(n.CPUs), MemoryGB: state.HostGigabytes(n.MemoryMB), GPUCount: int64(use.All), FreeGPUs: int64(use.Free),
 		Epoch: int64(n.Epoch), Features: n.Features, Accounts: n.Accounts.String(), Account: n.Account,
-		CPURoom: int64(room.CPUs), CPUsHeld: int64(held.CPUs), MemoryRoom: blocker.HostGigabytes(room.MemoryMB), MemoryHeld: blocker.HostGigabytes(held.MemoryMB),
+		CPURoom: int64(room.CPUs), CPUsHeld: int64(held.CPUs), MemoryRoom: state.HostGigabytes(room.MemoryMB), MemoryHeld: state.HostGigabytes(held.MemoryMB),
 		Registered: n.Registered.Time(), LastSeen: lease.At.Time(), GPUs: []wire.GPU{}, Health: "ok",
 	}
 	switch {

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/berth-gpu/berth/cluster/sched/blocker"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -32,7 +31,7 @@ func (v *View) Job(j *model.Job) wire.Job {
 	out := wire.Job{
 		ID: j.ID.String(), RunID: spec.RunID, Name: spec.Name, User: spec.User, Project: spec.Project, Command: commandLine(spec),
 		Priority: int64(spec.Priority), GPUs: int64(spec.GPUs), Nodes: int64(spec.Nodes), GPUType: spec.GPUModel,
-		CPUs: int64(spec.CPUs), HostMemory: blocker.HostGigabytes(spec.MemoryMB),
+		CPUs: int64(spec.CPUs), HostMemory: state.HostGigabytes(spec.MemoryMB),
 		GPUMemoryGB: float64(spec.GPUMemoryMB) / 1000, SubmittedAt: j.Submitted.Time(), EndedAt: j.Ended.Time(),
 		BeginAt: spec.Begin.Time(), Deadline: spec.Deadline.Time(),
 		TimeLimitSeconds: spec.TimeLimit.Seconds(), EstimateSeconds: spec.Estimate.Seconds(), IdleStopSeconds: spec.IdleStop.Seconds(),

@@ -194,11 +194,8 @@ func GPUKind(name string, memory uint32) string {
 
 // Gigabytes returns memory in words, in gigabytes of 1,000 MB.
 func Gigabytes(mb uint32) string {
-	return strconv.FormatFloat(HostGigabytes(mb), 'f', -1, 64) + " GB"
+	return strconv.FormatFloat(state.HostGigabytes(mb), 'f', -1, 64) + " GB"
 }
-
-// HostGigabytes converts MB of main memory to GB of 1,000 MB, in which jobs ask for it.
-func HostGigabytes(mb uint32) float64 { return float64(mb) / 1000 }
 
 // GPUHours returns "1 GPU-hour" or "2.5 GPU-hours".
 func GPUHours(ms int64) string {
