@@ -187,6 +187,22 @@ func TestDryRun(t *testing.T) {
 	}
 }
 
+// In a long queue a submission's answer has no forecast, whether the jobs that wait have GPUs or not.
+func TestNoForecastInALongQueue(t *testing.T) {
+	s := busy(t)
+	s.forecastTook(0)
+	s.with(func(c *statetest.Cluster) {
+		c.Submit(0, func(b *command.Submit) {
+			b.Spec.GPUs, b.Spec.Preemptible, b.Spec.CPUs, b.Spec.MemoryMB, b.Tasks = 0, false, 1, 1000, 65
+		})
+	})
+	var out wire.Submitted
+	s.do(http.MethodPost, "/queue/submit", `{"command":"x","gpu_count":2}`).into(&out)
+	if out.JobID == "" || out.PlannedStart != nil {
+		t.Errorf("behind 65 tasks the answer is %+v", out)
+	}
+}
+
 // lasting is a site with two nodes of four GPUs under fair share, on which jobs run that take so long
 // and must not be stopped.
 func lasting(t *testing.T, takes ...time.Duration) *site {

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -118,4 +119,24 @@ func TestLabelsDecide(t *testing.T) {
 		}
 	}
 	s.do(http.MethodPatch, "/nodes/n9/labels", `{"set":{"a":"b"}}`).problem(http.StatusNotFound, wire.CodeNotFound)
+}
+
+// The memory of a node's room is in the unit in which jobs ask for memory: a job that asks for all of it fits.
+func TestMemoryOfANodeIsInTheUnitOfJobs(t *testing.T) {
+	s := newSite(t)
+	s.with(func(c *statetest.Cluster) { c.Node("n1", 0) })
+	var nodes wire.Nodes
+	s.do(http.MethodGet, "/nodes", "").into(&nodes)
+	room := nodes.Nodes[0].MemoryRoom
+	if nodes.Nodes[0].MemoryGB != room {
+		t.Errorf("a node without GPUs has %v GB, and room for %v GB", nodes.Nodes[0].MemoryGB, room)
+	}
+	ask := func(gb float64) *reply {
+		return s.do(http.MethodPost, "/queue/submit?dry_run=true", fmt.Sprintf(`{"command":"x","gpu_count":0,"host_memory_gb":%v}`, gb))
+	}
+	var out wire.Submitted
+	if ask(room).into(&out); out.Job.HostMemory != room {
+		t.Errorf("a job that asks for %v GB has %v GB", room, out.Job.HostMemory)
+	}
+	ask(room+0.001).problem(http.StatusUnprocessableEntity, wire.CodeNeverFits)
 }

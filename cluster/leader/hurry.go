@@ -11,7 +11,7 @@ import (
 )
 
 // hurry ends attempts that have not started and, did they start now, might hold GPUs that a booking counts
-// on. An attempt that is placed before a booking has a minute to start; it may take longer as long as no
+// on, or run on a node that has a maintenance. An attempt that is placed before a booking has a minute to start; it may take longer as long as no
 // other job has to wait for it. starting are the attempts to check. hurry also returns when the first of them
 // may have to be ended.
 func hurry(s *state.State, wall model.Time, starting iter.Seq[model.AttemptKey]) (out []command.Body, next time.Duration) {
@@ -29,7 +29,9 @@ func hurry(s *state.State, wall model.Time, starting iter.Seq[model.AttemptKey])
 		from := state.StakeOf(s, &a)
 		to := from
 		to.Ends = a.CertainEndIf(now)
-		if _, ok := books.MayProlong(&from, &to); !ok {
+		_, ok := books.MayProlong(&from, &to)
+		_, closes := state.ClosesBetween(s.Bookings, s.RanksOf(key), from.Ends, to.Ends, now)
+		if !ok || closes {
 			out = append(out, &command.StartOverdue{Attempt: key})
 			continue
 		}

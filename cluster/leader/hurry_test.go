@@ -19,6 +19,11 @@ func slow(t *testing.T, spare time.Duration, book func(b *model.Booking)) (c *st
 	c.Node("n1", 1)
 	c.Node("n2", 1)
 	job := c.Submit(1, func(b *command.Submit) { b.Spec.TimeLimit = 10 * time.Minute })
+	return bookAfter(c, job, spare, book)
+}
+
+// bookAfter books for the time after the certain end of a job that starts at once, and places the job.
+func bookAfter(c *statetest.Cluster, job model.JobID, spare time.Duration, book func(b *model.Booking)) (*statetest.Cluster, model.AttemptKey) {
 	row, _ := c.State.Jobs.Get(job)
 	placed := model.Attempt{Placed: c.Now, Frozen: row.Spec.Freeze()}
 	start := placed.CertainEndIf(c.Now).Add(spare)
@@ -101,5 +106,31 @@ func TestWhoHasStartedIsLeftAlone(t *testing.T) {
 	c.Wait(50 * time.Second)
 	if out, next := hurry(&c.State, c.Now, slices.Values([]model.AttemptKey{a})); out != nil || next != liveness.Never {
 		t.Errorf("one without a time limit: %v, again in %s", out, next)
+	}
+}
+
+// A job without GPUs that starts late is ended before it could run into a maintenance of its node.
+func TestHurryWithoutGPUs(t *testing.T) {
+	for on, ends := range map[string]bool{"n1": true, "n2": false} {
+		c := statetest.New(t)
+		c.Node("n1", 0)
+		c.Node("n2", 0)
+		job := c.Submit(0, func(b *command.Submit) {
+			b.Spec.GPUs, b.Spec.Preemptible, b.Spec.CPUs, b.Spec.MemoryMB, b.Spec.TimeLimit = 0, false, 1, 1000, 10*time.Minute
+			b.Spec.Nodelist = "n1"
+		})
+		c, a := bookAfter(c, job, time.Minute, func(b *model.Booking) {
+			b.Kind, b.Owner, b.GPUs, b.Nodes = model.BookMaintenance, model.ScopeKey{}, 0, on
+		})
+		look := func() []command.Body {
+			out, _ := hurry(&c.State, c.Now, slices.Values([]model.AttemptKey{a}))
+			return out
+		}
+		if c.Wait(time.Minute); look() != nil {
+			t.Errorf("a maintenance of %s: it is ended too early", on)
+		}
+		if c.Wait(time.Millisecond); len(look()) > 0 != ends {
+			t.Errorf("a maintenance of %s: ended is %v, want %v", on, !ends, ends)
+		}
 	}
 }

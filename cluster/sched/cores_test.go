@@ -54,7 +54,8 @@ func withCores(t *rapid.T, c *cluster) *cluster {
 	for range rapid.IntRange(1, 4).Draw(t, "jobs without GPUs") {
 		s := onCores(spec(rapid.SampledFrom([]string{"amy", "bob", "cat"}).Draw(t, "by"), 0, 0), uint32(rapid.IntRange(1, 9).Draw(t, "cpus")),
 			uint32(rapid.IntRange(0, 2).Draw(t, "over")))
-		s.Class, s.Estimate = model.Class(rapid.IntRange(1, 4).Draw(t, "of class")), time.Duration(rapid.IntRange(0, 2).Draw(t, "for"))*time.Hour
+		minutes := rapid.SampledFrom([]int{0, 0, 60, 62, 65, 120, 125}).Draw(t, "for") // some of one step of run times, others not
+		s.Class, s.Estimate = model.Class(rapid.IntRange(1, 4).Draw(t, "of class")), time.Duration(minutes)*time.Minute
 		s.TimeLimit = rapid.SampledFrom([]time.Duration{0, 0, 10 * time.Minute, 2 * time.Hour}).Draw(t, "at most")
 		s.Placement = rapid.SampledFrom([]string{"", "spread", "round_robin"}).Draw(t, "how")
 		other.apply(&command.Submit{Spec: s, Tasks: uint32(rapid.IntRange(1, 3).Draw(t, "tasks of it"))})
@@ -162,6 +163,99 @@ func TestRoomIsKeptForTheFirst(t *testing.T) {
 		}
 		if e, _ := explain.Task(&c.s, c.now, model.TaskKey{Job: 2}); !strings.Contains(e.Summary, "12 of 32 cores for jobs without GPUs are free on n1; the job needs 24") {
 			t.Errorf("the job that waits: %s", e.Summary)
+		}
+	}
+}
+
+// An explanation by kept room names the node on which the job would fit, not one with more free cores.
+func TestWhereRoomIsKept(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, "fcfs")
+	c.node("n1", 0, "")
+	c.node("n2", 0, "")
+	on := func(s model.Spec, node string, memory uint32) model.TaskKey {
+		s.Nodelist, s.MemoryMB, s.Estimate = node, memory, 2*time.Hour
+		return model.TaskKey{Job: c.submit(s, 1, 0)}
+	}
+	first, full := on(cores("amy", 20), "n1", 20_000), on(cores("amy", 1), "n2", 60_000)
+	c.plan()
+	c.begin(first)
+	c.begin(full)
+	on(cores("bob", 24), "n1", 24_000)
+	s := cores("cat", 12)
+	s.Estimate = 10 * time.Hour
+	key := model.TaskKey{Job: c.submit(s, 1, 0)}
+	e, _ := explain.Task(&c.s, c.now, key)
+	if len(e.Blockers) != 1 || e.Blockers[0].Room.Node != "n1" || e.Blockers[0].Room.Free.CPUs != 12 || !strings.Contains(e.Summary, "cores of node n1 are kept for job 3") {
+		t.Errorf("the explanation is %q, %+v", e.Summary, e.Blockers)
+	}
+}
+
+// A plan that jobs with GPUs fill starts no job without GPUs, and the explanation says so.
+func TestAFullPlan(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, "fcfs")
+	for n := range 33 {
+		c.node(fmt.Sprint("n", n), 8, "A")
+	}
+	c.submit(spec("amy", 1, 0), 260, 0)
+	key := model.TaskKey{Job: c.submit(cores("bob", 1), 1, 0)}
+	if placed := c.copied().plan(); slices.Contains(placed, key) || len(placed) != 256 {
+		t.Fatalf("the plan places %d tasks: %v", len(placed), placed)
+	}
+	e, _ := explain.Task(&c.s, c.now, key)
+	if len(e.Blockers) != 1 || !strings.Contains(e.Summary, "the plan is full with 256 commands before it") {
+		t.Errorf("the explanation is %q, %+v", e.Summary, e.Blockers)
+	}
+}
+
+// No room is kept on a node whose maintenance begins before the task could end there, counted from when it could start.
+func TestNoRoomIsKeptBeforeAMaintenance(t *testing.T) {
+	t.Parallel()
+	for _, v := range []struct {
+		until  time.Duration // when the maintenance begins
+		passes bool
+	}{{150 * time.Minute, true}, {4 * time.Hour, false}} {
+		c := newCluster(t, "fcfs")
+		c.node("n1", 0, "")
+		long := cores("amy", 20)
+		long.Estimate, long.TimeLimit = 2*time.Hour, 2*time.Hour
+		first := model.TaskKey{Job: c.submit(long, 1, 0)}
+		c.plan()
+		c.begin(first)
+		c.must(&command.Book{Booking: model.Booking{
+			Kind: model.BookMaintenance, Nodes: "n1", Start: c.now.Add(v.until), End: c.now.Add(v.until + time.Hour),
+		}})
+		waits, passes := cores("bob", 24), cores("cat", 12)
+		waits.TimeLimit, passes.TimeLimit, passes.Estimate = time.Hour, 130*time.Minute, 130*time.Minute
+		c.submit(waits, 1, 0)
+		key := model.TaskKey{Job: c.submit(passes, 1, 0)}
+		if got := slices.Contains(c.copied().plan(), key); got != v.passes {
+			t.Errorf("a maintenance in %s: placed is %v, want %v", v.until, got, v.passes)
+		}
+	}
+}
+
+// A job that passes the first exactly if it ends in time does so, though one of about the same length before it does not.
+func TestAShorterJobOfTheSameStepPasses(t *testing.T) {
+	t.Parallel()
+	for _, limits := range [][2]time.Duration{{0, 0}, {2 * time.Hour, 2 * time.Hour}} {
+		c := newCluster(t, "fcfs")
+		c.node("n1", 0, "")
+		long := cores("amy", 20)
+		long.Estimate = 62 * time.Minute
+		first := model.TaskKey{Job: c.submit(long, 1, 0)}
+		c.plan()
+		c.begin(first)
+		c.submit(cores("bob", 24), 1, 0)
+		var keys []model.TaskKey
+		for i, minutes := range []time.Duration{65, 60} {
+			s := cores("cat", 12)
+			s.Estimate, s.TimeLimit = minutes*time.Minute, limits[i]
+			keys = append(keys, model.TaskKey{Job: c.submit(s, 1, 0)})
+		}
+		if placed := c.copied().plan(); slices.Contains(placed, keys[0]) || !slices.Contains(placed, keys[1]) {
+			t.Errorf("with time limits %v the plan places %v, want the last only", limits, placed)
 		}
 	}
 }

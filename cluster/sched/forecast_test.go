@@ -42,6 +42,23 @@ func TestForecastsOfManyInstants(t *testing.T) {
 	}
 }
 
+// A forecast that covers a part of the waiting tasks counts all others: those with GPUs, those without, and services.
+func TestForecastsCountTheRest(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, "fcfs")
+	c.node("n1", 1, "A")
+	c.submit(spec("amy", 1, 0), 1, 0)
+	c.plan()
+	for _, s := range []model.Spec{spec("bob", 1, 0), cores("bob", 1)} {
+		c.must(&command.Hold{Job: c.submit(s, 3, 0), Task: model.AllTasks})
+		c.submit(s, 300, 0)
+	}
+	c.allocate("web", 1)
+	if f := forecast.Foresee(&c.s, c.now); len(f.Waiting) != 512 || f.Beyond != 607-512 {
+		t.Errorf("%d tasks are foreseen, %d are not", len(f.Waiting), f.Beyond)
+	}
+}
+
 // GPUs that are being cleaned are foretold to be given away soon, not when something else ends.
 func TestWhatIsBeingCleanedIsForetoldToBeFree(t *testing.T) {
 	c := newCluster(t, "fcfs")

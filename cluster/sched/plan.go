@@ -49,12 +49,17 @@ func NewPlanner(s *state.State, now model.Time) *Planner {
 
 // Run makes the whole plan.
 func (p *Planner) Run() {
+	p.giveGPUs()
+	p.StartOnCores() // 5. Start jobs without GPUs, which change nothing in the steps before.
+	p.remember()     // 6. Store what the next passes continue from.
+}
+
+// giveGPUs runs the steps of a pass for jobs with GPUs.
+func (p *Planner) giveGPUs() {
 	p.Bookings.MakeRoom()  // 1. Suspend jobs for bookings that have begun and lack GPUs.
 	p.StartClaimants(true) // 2. Start the tasks for which others were preempted, once all of their GPUs are free.
 	p.Fill()               // 3. Admit, place and reserve, in order or as the result of a search.
 	p.preemption.Run()     // 4. Preempt jobs of lower classes and borrowers for the first preemptor.
-	p.StartOnCores()       // 5. Start jobs without GPUs, which change nothing in the steps before.
-	p.remember()           // 6. Store what the next passes continue from.
 }
 
 // Fill starts jobs on free GPUs and, in a search, suspends others to make room.

@@ -64,9 +64,10 @@ func Judge(s *state.State, now model.Time, t *admission.Ticket) Verdict {
 	return v
 }
 
-// judgeCores runs the step of jobs without GPUs up to a task's turn.
+// judgeCores runs the step of jobs without GPUs up to a task's turn, after the steps before, which may fill the plan.
 func (v *Verdict) judgeCores(t *admission.Ticket) {
 	p := v.planner
+	p.giveGPUs()
 	v.cores, v.ticket = cores.New(p.Pass, p.Order), t
 	at := p.Order.SortKey(t.QueueKey(p.State))
 	v.cores.Run(&at)

@@ -151,15 +151,15 @@ func (k BornKey) Compare(o BornKey) int {
 	return cmp.Or(cmp.Compare(timed(k), timed(o)), cmp.Compare(k.Born, o.Born), k.Request.Compare(o.Request))
 }
 
-// SketchAgeKey orders sketches by their last use.
+// SketchAgeKey orders sketches by their last use, those of jobs without GPUs before all others.
 type SketchAgeKey struct {
 	Updated uint64
 	Sketch  model.SketchKey
 }
 
-// Compare orders by last use, then key.
+// Compare orders by whether there are GPUs, then by last use, then by key.
 func (k SketchAgeKey) Compare(o SketchAgeKey) int {
-	return cmp.Or(cmp.Compare(k.Updated, o.Updated), k.Sketch.Compare(o.Sketch))
+	return cmp.Or(model.CompareBools(k.Sketch.GPUs > 0, o.Sketch.GPUs > 0), cmp.Compare(k.Updated, o.Updated), k.Sketch.Compare(o.Sketch))
 }
 
 // HeldForKey orders allocations by the user that they are for, as named by the requester.

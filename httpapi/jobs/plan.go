@@ -45,7 +45,7 @@ func (a submissions) foreseen(before *state.State, body *command.Submit, out *wi
 	id, err := intake.JobID(out.JobID)
 	task, found := s.FirstTask(id)
 	switch {
-	case err != nil || !found || s.Queue.Len() > places.CountedUpTo:
+	case err != nil || !found || s.Queue.Len()+s.CPUQueue.Len() > places.CountedUpTo:
 		return
 	case task.State != model.TaskQueued: // it has started meanwhile, or ended
 		job, _ := s.Jobs.Get(id)

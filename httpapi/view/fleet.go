@@ -82,9 +82,9 @@ func nodeOf(s *state.State, n *model.Node, measured map[model.GPUID]agentwire.Re
 	room, held := s.CPURoom(n)
 	out := wire.Node{
 		ID: string(n.ID), Hostname: n.Hostname, State: n.Status.String(), Reason: n.ModeReason, Version: n.Version,
-		CPUs: int64(n.CPUs), MemoryGB: Gigabytes(n.MemoryMB), GPUCount: int64(use.All), FreeGPUs: int64(use.Free),
+		CPUs: int64(n.CPUs), MemoryGB: state.HostGigabytes(n.MemoryMB), GPUCount: int64(use.All), FreeGPUs: int64(use.Free),
 		Epoch: int64(n.Epoch), Features: n.Features, Accounts: n.Accounts.String(), Account: n.Account,
-		CPURoom: int64(room.CPUs), CPUsHeld: int64(held.CPUs), MemoryRoom: Gigabytes(room.MemoryMB), MemoryHeld: Gigabytes(held.MemoryMB),
+		CPURoom: int64(room.CPUs), CPUsHeld: int64(held.CPUs), MemoryRoom: state.HostGigabytes(room.MemoryMB), MemoryHeld: state.HostGigabytes(held.MemoryMB),
 		Registered: n.Registered.Time(), LastSeen: lease.At.Time(), GPUs: []wire.GPU{}, Health: "ok",
 	}
 	switch {
@@ -189,7 +189,7 @@ func owner(s *state.State, g *model.GPU, out *wire.GPU) {
 	}
 }
 
-// Gigabytes converts MB to GB of 1,024 MB, as drivers report memory.
+// Gigabytes converts MB of a GPU to GB of 1,024 MB, as drivers report memory.
 func Gigabytes(mb uint32) float64 { return Tenths(float64(mb) / 1024) }
 
 // Reservation converts a reservation to the API's form.

@@ -31,7 +31,7 @@ func (v *View) Job(j *model.Job) wire.Job {
 	out := wire.Job{
 		ID: j.ID.String(), RunID: spec.RunID, Name: spec.Name, User: spec.User, Project: spec.Project, Command: commandLine(spec),
 		Priority: int64(spec.Priority), GPUs: int64(spec.GPUs), Nodes: int64(spec.Nodes), GPUType: spec.GPUModel,
-		CPUs: int64(spec.CPUs), HostMemory: float64(spec.MemoryMB) / 1000,
+		CPUs: int64(spec.CPUs), HostMemory: state.HostGigabytes(spec.MemoryMB),
 		GPUMemoryGB: float64(spec.GPUMemoryMB) / 1000, SubmittedAt: j.Submitted.Time(), EndedAt: j.Ended.Time(),
 		BeginAt: spec.Begin.Time(), Deadline: spec.Deadline.Time(),
 		TimeLimitSeconds: spec.TimeLimit.Seconds(), EstimateSeconds: spec.Estimate.Seconds(), IdleStopSeconds: spec.IdleStop.Seconds(),

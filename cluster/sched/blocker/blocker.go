@@ -76,6 +76,7 @@ type Room struct {
 	All, Free model.Room
 	Asked     model.Room
 	Kept      model.TaskKey // the earlier task for which the node is kept from Until on; zero: none
+	Full      bool          // nodes have room, but the plan has no space for another command
 }
 
 // Asked is which GPUs a task asks for.

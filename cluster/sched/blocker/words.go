@@ -89,6 +89,9 @@ func (b *Blocker) ahead() string {
 	if b.Have == 0 {
 		return "it would fit, but nothing may start before those that wait ahead of it (backfill is none)"
 	}
+	if b.Room.Full {
+		return fmt.Sprintf("it would fit, but the plan is full with %s before it: the next plan follows at once", Count(b.Have, "command"))
+	}
 	what := "GPUs"
 	if b.Room.Asked != (model.Room{}) {
 		what = "cores"
@@ -190,7 +193,9 @@ func GPUKind(name string, memory uint32) string {
 }
 
 // Gigabytes returns memory in words, in gigabytes of 1,000 MB.
-func Gigabytes(mb uint32) string { return strconv.FormatFloat(float64(mb)/1000, 'f', -1, 64) + " GB" }
+func Gigabytes(mb uint32) string {
+	return strconv.FormatFloat(state.HostGigabytes(mb), 'f', -1, 64) + " GB"
+}
 
 // GPUHours returns "1 GPU-hour" or "2.5 GPU-hours".
 func GPUHours(ms int64) string {

@@ -13,13 +13,14 @@ import (
 
 // host is a node that takes work, with its room for jobs without GPUs.
 type host struct {
-	id    model.NodeID
-	epoch uint64
-	room  model.Room // in all
-	held  model.Room // what this pass has given away included
-	gpus  uint32
-	free  uint32  // GPUs that are free and usable
-	given []given // by this pass
+	id     model.NodeID
+	epoch  uint64
+	room   model.Room // in all
+	before model.Room // held when the pass began
+	held   model.Room // what this pass has given away included
+	gpus   uint32
+	free   uint32  // GPUs that are free and usable
+	given  []given // by this pass
 
 	closing model.Booking // the first maintenance to come
 	closes  model.Time    // when it begins; [model.Never]: there is none
@@ -34,11 +35,12 @@ type given struct {
 // hostsOf returns the nodes that take work and have room for jobs without GPUs, in order of id.
 func hostsOf(s *state.State, now model.Time) (hosts []*host) {
 	set := s.Settings()
+	closings := state.Closings(s.Bookings, now)
 	for id, n := range s.Nodes.All() {
 		use, _ := s.NodeUse.Get(id)
 		if room := state.RoomOf(&set, &n, &use); n.Schedulable() && room != (model.Room{}) {
-			h := &host{id: id, epoch: n.Epoch, room: room, held: use.Held, gpus: use.All, free: use.Free, closes: model.Never}
-			if b, closes := state.Closing(s.Bookings, id, now); closes {
+			h := &host{id: id, epoch: n.Epoch, room: room, before: use.Held, held: use.Held, gpus: use.All, free: use.Free, closes: model.Never}
+			if b, closes := closings[id]; closes {
 				h.closing, h.closes = b, b.Start
 			}
 			hosts = append(hosts, h)
@@ -61,16 +63,20 @@ func (s *Step) requestOf(t *admission.Ticket) *request {
 	spec := &t.Job.Spec
 	return &request{
 		asked: spec.Holds(), nodes: int(max(spec.Nodes, 1)), sites: s.Sites.Of(s.State, place.WhereOf(s.State, spec, false)),
-		strategy: place.StrategyOf(s.State, spec), ends: s.order.Now.Add(t.HoldTime()),
+		strategy: place.StrategyOf(s.State, spec), ends: s.endOfTicket(t),
 		certain: t.SpecAsPlaced(s.State).CertainEnd(s.order.Now),
 	}
 }
 
-// find returns the nodes on which a task starts, the first of the order for each of its ranks; nil: it finds no room.
-func (s *Step) find(w *request) []*host {
+// endOfTicket returns when a waiting task is expected to end if it starts now.
+func (s *Step) endOfTicket(t *admission.Ticket) model.Time { return s.order.Now.Add(t.HoldTime()) }
+
+// find returns the nodes on which a task starts, the first of the order for each of its ranks, with what is kept for
+// another (nil: nothing); nil: it finds no room.
+func (s *Step) find(w *request, k *kept) []*host {
 	var fit []*host
 	for _, h := range s.hosts {
-		if w.asked.Within(h.held, h.room) && w.sites.Has(h.id) && w.certain <= h.closes && s.kept.leaves(h, w) {
+		if w.asked.Within(h.held, h.room) && w.sites.Has(h.id) && w.certain <= h.closes && k.leaves(h, w) {
 			fit = append(fit, h)
 		}
 	}
@@ -79,6 +85,17 @@ func (s *Step) find(w *request) []*host {
 	}
 	slices.SortStableFunc(fit, w.compare)
 	return fit[:w.nodes]
+}
+
+// foundBefore reports whether a task would have found room when the pass began.
+func (s *Step) foundBefore(w *request) bool {
+	fit := 0
+	for _, h := range s.hosts {
+		if w.asked.Within(h.before, h.room) && w.sites.Has(h.id) && w.certain <= h.closes {
+			fit++
+		}
+	}
+	return fit >= w.nodes
 }
 
 // compare orders nodes: those without GPUs, those whose GPUs are all in use, then those with the fewest free GPUs.

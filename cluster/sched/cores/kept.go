@@ -45,7 +45,7 @@ type opening struct {
 }
 
 // keep keeps room for a task that finds none, unless room is kept for another already. A task that no nodes could
-// hold, even empty, gets none.
+// hold, even empty, gets none, nor does one that has to start before a maintenance and finds no room in time.
 func (s *Step) keep(w *request, task model.TaskKey) {
 	if s.kept != nil {
 		return
@@ -53,9 +53,17 @@ func (s *Step) keep(w *request, task model.TaskKey) {
 	var open []opening
 	held := map[model.NodeID][]given{}
 	for _, h := range s.hosts {
-		if w.asked.Within(model.Room{}, h.room) && w.sites.Has(h.id) && w.certain <= h.closes {
-			held[h.id] = s.holders(h)
-			open = append(open, opening{h, s.opens(h, w, held[h.id])})
+		if !w.asked.Within(model.Room{}, h.room) || !w.sites.Has(h.id) {
+			continue
+		}
+		holders := s.holders(h)
+		at, ends := s.opens(h, w, holders), w.certain
+		if ends != model.Never {
+			ends = ends.Add(at.Sub(s.order.Now))
+		}
+		if ends <= h.closes {
+			held[h.id] = holders
+			open = append(open, opening{h, at})
 		}
 	}
 	if len(open) < w.nodes {

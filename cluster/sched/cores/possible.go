@@ -2,7 +2,6 @@ package cores
 
 import (
 	"github.com/berth-gpu/berth/cluster/sched/place"
-	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 )
@@ -20,21 +19,4 @@ func Possible(s *state.State, spec *model.Spec) (ok bool, why string) {
 		return true, ""
 	}
 	return false, b.Message()
-}
-
-// Rooms returns how much jobs without GPUs may hold in all on the nodes that take work, and how much they hold on all
-// nodes.
-func Rooms(s *state.State) (room, held model.Room) {
-	set := s.Settings()
-	tuning := queue.TuningOf(&set)
-	for id, n := range s.Nodes.All() {
-		use, _ := s.NodeUse.Get(id)
-		held.CPUs += use.Held.CPUs
-		held.MemoryMB += use.Held.MemoryMB
-		if all := tuning.RoomFor(&n, use.All); n.Schedulable() {
-			room.CPUs += all.CPUs
-			room.MemoryMB += all.MemoryMB
-		}
-	}
-	return room, held
 }

@@ -16,8 +16,8 @@ type Step struct {
 
 	order   *queue.Ordering
 	hosts   []*host
-	misfits map[misfit]bool // whether a maintenance is the cause
-	kept    *kept           // nil: no room is kept
+	misfits map[misfit]verdict
+	kept    *kept // nil: no room is kept
 }
 
 // misfit is what tasks have in common that find no room in a pass.
@@ -27,9 +27,15 @@ type misfit struct {
 	certain time.Duration // how long they run at most; 0: unknown
 }
 
+// verdict is what follows for tasks of which one found no room.
+type verdict struct {
+	outcome pass.Outcome
+	ends    model.Time // that holds for tasks that are expected to end then or later
+}
+
 // New returns the step of a pass, in an order that the pass need not have.
 func New(p *pass.Pass, o *queue.Ordering) *Step {
-	return &Step{Pass: p, order: o, hosts: hostsOf(p.State, o.Now), misfits: map[misfit]bool{}}
+	return &Step{Pass: p, order: o, hosts: hostsOf(p.State, o.Now), misfits: map[misfit]verdict{}}
 }
 
 // Start starts the waiting jobs without GPUs that find room.
@@ -67,29 +73,35 @@ func (s *Step) try(r *queue.Run) pass.Outcome {
 	}
 	run := r.Key.Run.Value()
 	kind := misfit{place.ShapeOf(s.State, &run), run.Expected, t.SpecAsPlaced(s.State).Certain()}
-	if closed, known := s.misfits[kind]; known {
-		return misplaced(closed)
+	if v, known := s.misfits[kind]; known && s.endOfTicket(t) >= v.ends {
+		return v.outcome
 	}
 	w := s.requestOf(t)
-	hosts := s.find(w)
+	hosts := s.find(w, s.kept)
 	if hosts == nil {
-		_, closed := s.closed(w)
-		s.misfits[kind] = closed
+		v := s.verdictOn(w)
+		s.misfits[kind] = v
 		s.keep(w, t.Task.Key)
-		return misplaced(closed)
+		return v.outcome
 	}
 	s.Pass.Start(t, s.take(w, hosts))
 	return pass.Placed
 }
 
-// misplaced returns what follows if a task finds no room: others of its run find none either, unless a maintenance is
-// the cause, before which shorter jobs of the run may end.
-func misplaced(closed bool) pass.Outcome {
-	if closed {
-		return pass.JobFull
+// verdictOn returns what follows if a task finds no room. Others of its run find none either, with two exceptions:
+// shorter jobs of the run may end before a maintenance; and tasks that are expected to end sooner, be it by less than a
+// step of run times, may end before the instant from which room is kept.
+func (s *Step) verdictOn(w *request) verdict {
+	always := *w
+	always.certain = 0
+	switch {
+	case s.find(&always, nil) == nil:
+		return verdict{outcome: pass.RunOver}
+	case s.find(w, nil) == nil:
+		return verdict{outcome: pass.JobFull}
 	}
-	return pass.RunOver
+	return verdict{pass.Skipped, w.ends}
 }
 
 // Finds reports whether a task finds room in what the step has left.
-func (s *Step) Finds(t *admission.Ticket) bool { return s.find(s.requestOf(t)) != nil }
+func (s *Step) Finds(t *admission.Ticket) bool { return s.find(s.requestOf(t), s.kept) != nil }

@@ -28,35 +28,48 @@ func (s *Step) WhyNoRoom(t *admission.Ticket) blocker.Blocker {
 		b.Code, b.Until, b.Booking = blocker.CodeClosed, v.End, v
 		return b
 	}
-	if (&Step{Pass: s.Pass, order: s.order, hosts: hostsOf(s.State, s.order.Now)}).find(w) != nil && s.kept == nil {
+	b.Room.Full = s.find(w, s.kept) != nil
+	if b.Room.Full || s.kept == nil && s.foundBefore(w) {
 		b.Code, b.Have = blocker.CodeAhead, int64(max(len(s.Commands), 1))
 		return b
 	}
 	b.Code = blocker.CodeCores
+	s.lacking(&b, w, open)
+	return b
+}
+
+// lacking adds to a blocker the node that has most room of those that lack room for a task; if the task would fit were
+// nothing kept for another, of those on which room is kept.
+func (s *Step) lacking(b *blocker.Blocker, w *request, open []*host) {
+	kept := s.find(w, nil) != nil
 	for _, h := range open {
 		if w.certain > h.closes {
 			continue
 		}
-		free := h.room.Less(h.held)
-		if w.asked.Within(h.held, h.room) {
+		fits := w.asked.Within(h.held, h.room)
+		if fits {
 			b.Have++
-			if s.kept.leaves(h, w) {
-				continue
-			}
-			b.Room.Kept, b.Until = s.kept.task, s.kept.at
 		}
+		if fits != kept || kept && s.kept.leaves(h, w) {
+			continue
+		}
+		free := h.room.Less(h.held)
 		if b.Room.Node == "" || free.CPUs > b.Room.Free.CPUs || free.CPUs == b.Room.Free.CPUs && free.MemoryMB > b.Room.Free.MemoryMB {
 			b.Room.Node, b.Room.All, b.Room.Free = h.id, h.room, free
 		}
 	}
-	return b
+	if kept {
+		b.Room.Kept, b.Until = s.kept.task, s.kept.at
+	}
 }
 
 // closed returns the maintenance that begins first of those that keep a task from nodes with room for it; false if
-// it would find none without them either.
+// it would find none without them either. Where room is kept as well, the maintenance is named if the task would find
+// none were nothing kept.
 func (s *Step) closed(w *request) (first model.Booking, closed bool) {
-	free := *w
-	if free.certain = 0; s.find(&free) == nil {
+	always := *w
+	always.certain = 0
+	if s.find(&always, s.kept) == nil && (s.find(w, nil) != nil || s.find(&always, nil) == nil) {
 		return first, false
 	}
 	for _, h := range s.hosts {

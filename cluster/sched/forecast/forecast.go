@@ -140,11 +140,10 @@ type waitingTask struct {
 func (f *Forecast) line(p *pass.Pass) (line []waitingTask) {
 	most := min(maxForeseen, foreseeWork/(len(p.Timetable.ExpectedReleases())+1)+1)
 	for _, keys := range []iter.Seq2[state.QueueKey, bool]{queue.Keys(p.Order), queue.CPUKeys(p.Order)} {
-		position, taken := 1, 0
+		position, end := 1, len(line)+most
 		for key, held := range keys {
-			if taken == most {
-				f.Beyond++
-				continue
+			if len(line) == end {
+				break
 			}
 			v := waitingTask{key.Task, position}
 			if held {
@@ -152,10 +151,11 @@ func (f *Forecast) line(p *pass.Pass) (line []waitingTask) {
 			} else {
 				position++
 			}
-			taken++
 			line = append(line, v)
 		}
 	}
+	use, _ := p.State.Usage.Get(model.ScopeKey{Kind: model.ScopeCluster})
+	f.Beyond = int(use.Queued) + p.State.Waiting.Len() - len(line) // services wait in the queue, too
 	return line
 }
 

@@ -1,12 +1,15 @@
 package apply_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
+	"github.com/berth-gpu/berth/fsm/state/tx"
 )
 
 // onCores makes a submission one of a job without GPUs.
@@ -212,4 +215,79 @@ func TestCoresAndMaintenance(t *testing.T) {
 	wantCode(t, c.Try(placeOn(c, c.Submit(0, onCores(1, 1000)), "n1")), model.CodeUnavailable)
 	wantCode(t, c.Try(placeOn(c, c.Submit(0, onCores(1, 1000), limited(2*time.Hour)), "n1")), model.CodeUnavailable)
 	wantCode(t, c.Try(placeOn(c, c.Submit(0, onCores(1, 1000), limited(time.Hour)), "n1")), model.CodeOK)
+}
+
+// The limit of a job without GPUs is not raised to an end within a maintenance of a node of its own that it would not
+// have run into before.
+func TestExtensionsOnCoresAndMaintenance(t *testing.T) {
+	t.Parallel()
+	maintained := func(c *statetest.Cluster, node string) {
+		c.Do(&command.Book{Booking: model.Booking{
+			Kind: model.BookMaintenance, Nodes: node, Start: c.Now.Add(2 * time.Hour), End: c.Now.Add(3 * time.Hour),
+		}})
+	}
+	for name, v := range map[string]struct {
+		closed string
+		limit  time.Duration // of the job
+		longer time.Duration
+		want   model.Code
+	}{
+		"into it":               {"n1", time.Hour, 2 * time.Hour, model.CodeUnavailable},
+		"of the second node":    {"n2", time.Hour, 2 * time.Hour, model.CodeUnavailable},
+		"of another node":       {"n3", time.Hour, 2 * time.Hour, model.CodeOK},
+		"to an end before":      {"n1", time.Hour, 90 * time.Minute, model.CodeOK},
+		"it ran into it before": {"n1", 3 * time.Hour, 4 * time.Hour, model.CodeOK},
+	} {
+		c := statetest.New(t)
+		c.Node("n1", 0)
+		c.Node("n2", 4)
+		c.Node("n3", 0)
+		job := c.Submit(0, onCores(1, 1000), overNodes(2), limited(v.limit))
+		c.Do(placeOn(c, job, "n1", "n2"))
+		maintained(c, v.closed)
+		if r := c.Try(&command.Extend{Job: job, TimeLimit: v.longer}); r.Code != v.want {
+			t.Errorf("%s: the extension is answered by %+v, want %s", name, r, v.want)
+		}
+	}
+}
+
+// Runs without GPUs take no room from what is known of runs with GPUs: they are forgotten first, and are not stored if
+// there is no room.
+func TestRunsOnCoresAreForgottenFirst(t *testing.T) {
+	t.Parallel()
+	for _, v := range []struct {
+		known, runs uint32 // GPUs of what is known, but for the first, and of the run that ends
+		kept        bool   // the first, which has GPUs and is the oldest
+		stored      bool   // the run that ends
+	}{
+		{4, 0, true, false}, {4, 4, false, true}, {0, 4, true, true}, {0, 0, true, true},
+	} {
+		c := statetest.New(t)
+		c.Node("n1", 4)
+		job := c.Submit(v.runs, func(b *command.Submit) {
+			b.Spec.Name = "new"
+			if v.runs == 0 {
+				onCores(1, 1000)(b)
+			}
+		})
+		a := c.Place(job)
+		c.Start(a)
+		x := tx.Begin(&c.State, state.Meta{Index: c.State.Index, Term: c.State.Term, At: c.Now})
+		first := model.SketchKey{User: "u", Name: "first", GPUs: 1}
+		for i := range state.MaxSketches {
+			k := model.SketchKey{User: fmt.Sprint("u", i%100), Name: fmt.Sprint("n", i), GPUs: v.known}
+			if i == 0 {
+				k = first
+			}
+			x.Sketches.Put(model.Sketch{Key: k, Updated: uint64(i + 1)})
+		}
+		c.State, _ = x.Finish(nil)
+		c.Now = c.Now.Add(time.Minute)
+		c.Exit(a, 0)
+		row, _ := c.State.Jobs.Get(job)
+		if c.State.Sketches.Has(first) != v.kept || c.State.Sketches.Has(state.PastKey(&row.Spec)) != v.stored || c.State.Sketches.Len() != state.MaxSketches {
+			t.Errorf("%+v: the oldest is kept: %v, the run is stored: %v, %d are known", v, c.State.Sketches.Has(first),
+				c.State.Sketches.Has(state.PastKey(&row.Spec)), c.State.Sketches.Len())
+		}
+	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/ledger"
 	"github.com/berth-gpu/berth/fsm/state/tx"
 )
@@ -40,7 +41,13 @@ func MayExtend(t *tx.Tx, job *model.Job, tasks []model.Task, limit time.Duration
 		after := before
 		a.Frozen.TimeLimit = limit
 		after.Ends = a.CertainEnd()
-		if by, fits := books.MayProlong(&before, &after); !fits {
+		by, fits := books.MayProlong(&before, &after)
+		if fits && job.Spec.WithoutGPUs() {
+			var closes bool
+			by, closes = state.ClosesBetween(t.Bookings.Now(), tx.RanksOf(t, a.Key), before.Ends, after.Ends, t.Clock)
+			fits = !closes
+		}
+		if !fits {
 			return tx.Refuse(model.CodeUnavailable, "job %s could then run into %s", job.ID, by.Title())
 		}
 		if by, hinders := books.Hinders(&before, max(before.Ends, t.Clock)); hinders {

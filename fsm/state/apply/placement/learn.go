@@ -8,23 +8,40 @@ import (
 	"github.com/berth-gpu/berth/fsm/state/tx"
 )
 
-// forgetSketch makes room for a sketch of a user: it removes the user's own that was updated least recently
-// if the user has many, otherwise that of all users.
-func forgetSketch(t *tx.Tx, user string) {
-	own, oldest := 0, state.SketchAgeKey{Updated: 1<<64 - 1}
-	for k, s := range t.Sketches.Now().From(model.SketchKey{User: user}) {
-		if k.User != user {
-			break
+// forgetSketch makes room for a sketch; false if there is none for it. A sketch of jobs without GPUs is removed first,
+// and the other sketches are kept as if there were none of those. Of sketches of the same sort, forgetSketch removes the
+// user's own that was updated least recently if the user has many, otherwise that of all users.
+func forgetSketch(t *tx.Tx, of model.SketchKey) bool {
+	oldest := tx.FirstKey(t.SketchAge.Now().All())
+	switch goes := oldest.Sketch.GPUs > 0; {
+	case goes && of.GPUs == 0:
+		return false
+	case goes == (of.GPUs > 0):
+		if own, many := oldestOf(t, of); many {
+			oldest.Sketch = own
 		}
-		own++
-		if s.Updated < oldest.Updated {
-			oldest = state.SketchAgeKey{Updated: s.Updated, Sketch: k}
-		}
-	}
-	if own < state.MaxSketchesOf {
-		oldest = tx.FirstKey(t.SketchAge.Now().All())
 	}
 	t.Sketches.Delete(oldest.Sketch)
+	return true
+}
+
+// oldestOf returns the sketch of the same user, and of jobs with or without GPUs like of, that was updated least
+// recently, and reports whether the user has many of them.
+func oldestOf(t *tx.Tx, of model.SketchKey) (key model.SketchKey, many bool) {
+	own, oldest := 0, uint64(1<<64-1)
+	for k, s := range t.Sketches.Now().From(model.SketchKey{User: of.User}) {
+		if k.User != of.User {
+			break
+		}
+		if k.GPUs > 0 != (of.GPUs > 0) {
+			continue
+		}
+		own++
+		if s.Updated < oldest {
+			key, oldest = k, s.Updated
+		}
+	}
+	return key, own >= state.MaxSketchesOf
 }
 
 // learn feeds the sketch of runs like this one, if it ended by itself.
@@ -34,8 +51,8 @@ func learn(t *tx.Tx, job *model.Job, a *model.Attempt, ran time.Duration) {
 	}
 	k := state.PastKey(&job.Spec)
 	s, found := t.Sketches.Get(k)
-	if !found && t.Sketches.Size() >= state.MaxSketches {
-		forgetSketch(t, k.User)
+	if !found && t.Sketches.Size() >= state.MaxSketches && !forgetSketch(t, k) {
+		return
 	}
 	s.Key, s.Updated = k, t.Meta.Index
 	s.Count++

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -91,8 +92,8 @@ func coresOf(n *wire.Node, now time.Time) (held, idle, other int64) {
 	return held, n.CPUs - held, 0
 }
 
-// mebibytes converts GB of 1,024 MB.
-func mebibytes(gb float64) int64 { return int64(gb * 1024) }
+// mebibytes converts GB of main memory, which Berth counts as 1,000 MiB.
+func mebibytes(gb float64) int64 { return int64(math.Round(gb * 1000)) }
 
 // gresOf returns the GPUs of a node by their models, such as gpu:h100:8, and how many of each a count finds; empty: none.
 func gresOf(n *wire.Node, count func(*wire.GPU) bool) (text string) {

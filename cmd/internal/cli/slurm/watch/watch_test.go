@@ -104,7 +104,7 @@ func nodes() []wire.Node {
 	}
 	node := func(id, state string, used int) wire.Node {
 		return wire.Node{
-			ID: id, Hostname: id + ".example", State: state, CPUs: 64, MemoryGB: 512, GPUCount: 4, FreeGPUs: int64(4 - used), Jobs: int64(min(used, 1)), GPUs: gpus(used),
+			ID: id, Hostname: id + ".example", State: state, CPUs: 64, MemoryGB: 524.288, GPUCount: 4, FreeGPUs: int64(4 - used), Jobs: int64(min(used, 1)), GPUs: gpus(used),
 			Version: "1.0", Registered: began(),
 		}
 	}
@@ -118,7 +118,7 @@ func nodes() []wire.Node {
 	maint.Reservations = []wire.Reservation{{Kind: "maintenance", Start: at(0), End: at(600)}}
 	return []wire.Node{
 		node("gpu1", "up", 4), node("gpu2", "up", 4), node("gpu3", "up", 1), draining, drained, labeled, maint, node("gpu8", "dead", 0), node("gpu9", "suspect", 0),
-		{ID: "cpu1", Hostname: "cpu1", State: "up", CPUs: 32, CPURoom: 32, CPUsHeld: 8, MemoryGB: 128, Jobs: 1},
+		{ID: "cpu1", Hostname: "cpu1", State: "up", CPUs: 32, CPURoom: 32, CPUsHeld: 8, MemoryGB: 131.072, Jobs: 1},
 	}
 }
 
