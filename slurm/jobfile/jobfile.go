@@ -15,6 +15,13 @@ import (
 // Variable is the environment variable that names the file.
 const Variable = "BERTH_SLURM"
 
+// The signal by which the supervisor of a rank lets the launcher send the job's warning ([File.Signal]): a real-time signal, which no job names
+// by --signal. So a warning is no stop signal, no checkpoint signal and no signal of a user, although it may have the number of one.
+const (
+	WarnName   = "RTMIN+6"
+	WarnNumber = 40 // in C libraries, whose SIGRTMIN is 34
+)
+
 // File describes a job to the programs of one of its ranks.
 type File struct {
 	Job     environ.Job     `json:"job"` // of nodes other than this one the numbers of GPUs are not known: GPUs is empty there
@@ -27,7 +34,7 @@ type File struct {
 	Command []string `json:"command"`          // of the script: a program with its arguments
 	WorkDir string   `json:"workdir"`          // that the script starts in; patterns of files are relative to it
 	Folder  string   `json:"folder"`           // of this rank, which goes with the attempt: for sockets and files of the launcher
-	Signal  string   `json:"signal,omitempty"` // the warning ahead of the time limit, such as USR1; empty: none
+	Signal  string   `json:"signal,omitempty"` // the warning ahead of the time limit, such as USR1, sent when WarnNumber comes; empty: none
 	Stop    string   `json:"stop,omitempty"`   // the stop signal, such as INT; empty: TERM
 	Grace   int64    `json:"grace"`            // milliseconds from the stop signal to the end of all processes
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/node/internal/proc"
 	"github.com/berth-gpu/berth/node/runner/cgroup"
+	"github.com/berth-gpu/berth/slurm/jobfile"
 )
 
 // family is the processes of a rank: all descendants of its supervisor and, if it has a group, all in that
@@ -134,6 +135,9 @@ func (f family) starved(exit model.Exit) bool {
 
 // signalOf parses a signal's name; an unknown name is TERM.
 func signalOf(name string) unix.Signal {
+	if name == jobfile.WarnName {
+		return jobfile.WarnNumber
+	}
 	if sig := unix.SignalNum("SIG" + name); sig != 0 {
 		return sig
 	}

@@ -125,31 +125,45 @@ func TestStopSignal(t *testing.T) {
 	<-j.ranks[1].done
 }
 
-// TestWarning checks for which processes the warning ahead of the time limit is.
+// TestWarning checks for which processes the warning ahead of the time limit is, also if it has the number of the stop signal.
 func TestWarning(t *testing.T) {
 	t.Parallel()
-	for _, steps := range []bool{false, true} {
-		j := newJob(t, 2, loop)
-		for _, f := range j.files {
-			f.Signal, f.Request.SignalSteps = "USR1", steps
-		}
-		j.start()
-		j.out("up\n")
-		j.out("up-b\n")
-		j.signal(0, syscall.SIGUSR1)
-		j.signal(1, syscall.SIGUSR1)
-		if steps {
-			j.out("task\n")
-			j.out("task-b\n")
-		} else {
-			j.out("script")
-		}
-		j.signal(0, syscall.SIGTERM)
-		j.signal(1, syscall.SIGTERM)
-		j.end()
-		if text := j.ranks[0].stdout.String(); strings.Contains(text, "script") == steps || strings.Contains(text, "task") != steps {
-			t.Errorf("with steps %v the output is %q", steps, text)
-		}
+	const script = `trap 'echo script' USR1 TERM; trap 'over=1' USR2
+srun -n1 -w a bash -c 'trap "echo task-a" USR1 TERM; trap "exit 0" USR2; echo up-a; while :; do sleep 0.01; done' &
+srun -n1 -w b bash -c 'trap "echo task-b" USR1 TERM; trap "exit 0" USR2; echo up-b; while :; do sleep 0.01; done' &
+while [ -z "$over" ]; do wait; done; wait; wait`
+	for name, c := range map[string]struct {
+		signal string
+		steps  bool
+	}{"tasks": {"USR1", true}, "script": {"USR1", false}, "TERM for tasks": {"TERM", true}, "TERM for the script": {"TERM", false}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			j := newJob(t, 2, script)
+			for _, f := range j.files {
+				f.Signal, f.Request.SignalSteps = c.signal, c.steps
+			}
+			j.start()
+			j.out("up-a\n")
+			j.out("up-b\n")
+			want := map[string]int{"script\n": 1, "task-a\n": 0, "task-b\n": 0}
+			if c.steps {
+				want = map[string]int{"script\n": 0, "task-a\n": 1, "task-b\n": 1}
+			}
+			j.signal(0, jobfile.WarnNumber)
+			j.signal(1, jobfile.WarnNumber)
+			for line, n := range want {
+				if n > 0 {
+					j.out(line)
+				}
+			}
+			j.signal(0, syscall.SIGUSR2)
+			j.end()
+			for line, n := range want {
+				if text := j.ranks[0].stdout.String(); strings.Count(text, line) != n {
+					t.Errorf("%q is in %q not %d times", line, text, n)
+				}
+			}
+		})
 	}
 }
 
