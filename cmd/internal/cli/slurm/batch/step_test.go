@@ -105,10 +105,15 @@ func TestStreams(t *testing.T) {
 		"environment":    {2, `export A=1 B=2; srun -n1 -w b --export=A,C=3 bash -c 'echo "$A [$B] $C $SLURM_JOB_ID"'; srun -n1 --export=NONE bash -c 'echo "[$A] ${HOME:+home}"'`, 0, "1 [] 3 7\n[] home\n", nil},
 		"folder":         {1, `mkdir sub; srun -n1 -D sub bash -c 'basename $PWD'; srun -n1 -D nosuch pwd`, 0, "sub\n/tmp\n", []string{"slurmstepd: error: couldn't chdir to"}},
 		"files of tasks": {2, `srun -o out-%t-%N-%j.%s bash -c 'echo $SLURM_PROCID; echo err >&2'; cat out-*`, 0, "0\nerr\n1\nerr\n2\nerr\n3\nerr\n", nil},
-		"one file":       {2, `srun -n2 -o out-%J -l echo x; sort out-7.0; srun -n2 -o none echo x; srun -n2 -o 1 -l echo y`, 0, "0: x\n1: x\n1: y\n", nil},
-		"no such folder": {1, `srun -n1 -o no/such echo x; echo $?; srun -n1 -o no/%t echo x; echo $?`, 0, "1\n1\n", []string{"srun: error: Could not open stdout file", "slurmstepd: error: Could not open stdout file"}},
-		"label width":    {1, `srun -n11 -l echo x | head -1 | tr 0-9 .`, 0, " .: x\n", nil},
-		"whole lines":    {1, `srun -n2 bash -c 'for i in 1 2 3 4 5 6 7 8 9; do printf a; printf "b\n"; done' | sort -u`, 0, "ab\n", nil},
+		"files of nodes": {
+			2, `echo old > out.a; srun -o out.%N -e out.%n bash -c 'echo $SLURM_PROCID; echo err $SLURM_NODEID >&2'; sort out.a; sort out.b; sort out.[01]`, 0,
+			"0\n1\n2\n3\nerr 0\nerr 0\nerr 1\nerr 1\n", nil,
+		},
+		"one file of a node": {1, `srun -n8 -o out.%N -e ./out.%N.err%n bash -c 'for i in 1 2 3; do echo $SLURM_PROCID; echo e >&2; done'; sort out.a | uniq -c | xargs; wc -l < out.a.err0; srun -n1 -o x%n -e ./x%n bash -c 'echo a; echo b >&2'; cat x0`, 0, "3 0 3 1 3 2 3 3 3 4 3 5 3 6 3 7\n24\na\nb\n", nil},
+		"one file":           {2, `srun -n2 -o out-%J -l echo x; sort out-7.0; srun -n2 -o none echo x; srun -n2 -o 1 -l echo y`, 0, "0: x\n1: x\n1: y\n", nil},
+		"no such folder":     {1, `srun -n1 -o no/such echo x; echo $?; srun -n1 -o no/%t echo x; echo $?`, 0, "1\n1\n", []string{"srun: error: Could not open stdout file", "slurmstepd: error: Could not open stdout file"}},
+		"label width":        {1, `srun -n11 -l echo x | head -1 | tr 0-9 .`, 0, " .: x\n", nil},
+		"whole lines":        {1, `srun -n2 bash -c 'for i in 1 2 3 4 5 6 7 8 9; do printf a; printf "b\n"; done' | sort -u`, 0, "ab\n", nil},
 	})
 }
 

@@ -19,8 +19,9 @@ type stepTasks struct {
 	conn  *link.Conn
 	place *place
 	tasks []*task
-	size  int          // of the buffers for output
-	open  atomic.Int64 // tasks that run
+	size  int             // of the buffers for output
+	open  atomic.Int64    // tasks that run
+	paths map[string]bool // files for output that the step has opened, and must not empty once more
 
 	input chan []byte // nil: the end of the input
 	ended chan struct{}
@@ -33,7 +34,7 @@ func (n *Node) Serve(conn *link.Conn, launch *link.Launch) {
 	place, note := n.newPlace(launch)
 	ranks := launch.Step.Ranks[launch.Index]
 	s := &stepTasks{
-		node: n, conn: conn, place: place, tasks: make([]*task, len(ranks)), size: bufferSize(len(ranks)),
+		node: n, conn: conn, place: place, tasks: make([]*task, len(ranks)), size: bufferSize(len(ranks)), paths: map[string]bool{},
 		input: make(chan []byte, link.Window+1), ended: make(chan struct{}),
 	}
 	for i, rank := range ranks {
@@ -172,7 +173,9 @@ func (s *stepTasks) stdin(t *task, stream link.Stream) (*os.File, error) {
 func (s *stepTasks) output(t *task, stream link.Stream, which int) (*os.File, *pump, error) {
 	switch {
 	case stream.Pattern != "":
-		f, err := Open(stream.Pattern, s.place.values(t.rank), s.place.launch.Ask.Dir, s.place.launch.Ask.Append)
+		path := pathOf(stream.Pattern, s.place.values(t.rank), s.place.launch.Ask.Dir)
+		f, err := openPath(path, s.place.launch.Ask.Append || s.paths[path])
+		s.paths[path] = true
 		return f, nil, err
 	case stream.None || stream.One && stream.Task != t.rank:
 		f, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)

@@ -227,10 +227,20 @@ func Values(f *jobfile.File) filename.Values {
 
 // Open opens a file for output by its pattern, relative to a folder. A file that is a device is only written to.
 func Open(pattern string, v filename.Values, dir string, keep bool) (*os.File, error) {
+	return openPath(pathOf(pattern, v, dir), keep)
+}
+
+// pathOf returns the path that a pattern stands for, relative to a folder.
+func pathOf(pattern string, v filename.Values, dir string) string {
 	path := filename.Expand(pattern, v)
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(dir, path)
+	if filepath.IsAbs(path) {
+		return path
 	}
+	return filepath.Join(dir, path)
+}
+
+// openPath opens a file for output, at its end, so that several that have the file open do not overwrite each other.
+func openPath(path string, keep bool) (*os.File, error) {
 	flags := os.O_WRONLY | os.O_CREATE | os.O_APPEND
 	if !keep {
 		flags |= os.O_TRUNC
@@ -240,9 +250,5 @@ func Open(pattern string, v filename.Values, dir string, keep bool) (*os.File, e
 
 // OpenInput opens a file for input by its pattern.
 func OpenInput(pattern string, v filename.Values, dir string) (*os.File, error) {
-	path := filename.Expand(pattern, v)
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(dir, path)
-	}
-	return os.Open(path) //nolint:gosec // a path of the user's, opened as the user
+	return os.Open(pathOf(pattern, v, dir)) //nolint:gosec // a path of the user's, opened as the user
 }
