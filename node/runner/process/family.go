@@ -18,7 +18,7 @@ type family struct {
 	first int // the job's first process, leader of its session and its group; 0: none yet
 	ends  chan reaped
 	group *cgroup.Group // nil: it has none
-	leads bool          // the first process passes the signals of tell on
+	leads bool          // the first process passes on the signals of tell and the stop signal
 }
 
 func (f family) tree() []proc.Stat { return below(all(), map[int]bool{f.self: true}) }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/node/runner"
 	"github.com/berth-gpu/berth/slurm/jobfile"
 )
@@ -168,5 +169,29 @@ func TestSlurmWarned(t *testing.T) {
 	}
 	if got := k.file("warned"); strings.Contains(got, "child") || strings.Contains(got, "stop") || !strings.Contains(got, "first") {
 		t.Errorf("warned: %s", got)
+	}
+}
+
+// TestSlurmStopped checks that of a job in Slurm's language only the launcher, which passes signals on, gets the stop signal: processes in other
+// sessions do not get it at half of the grace either.
+func TestSlurmStopped(t *testing.T) {
+	t.Parallel()
+	client := filepath.Join(t.TempDir(), "berth")
+	text := "#!/bin/sh\ntrap 'echo launcher >> stopped' TERM\n" +
+		"setsid sh -c 'trap \"echo child >> stopped\" TERM; : > ready; while :; do sleep 0.01; done' &\n" +
+		"while [ ! -e ready ]; do sleep 0.01; done\necho up > up\nwhile :; do sleep 0.01; done\n"
+	if err := os.WriteFile(client, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	b := under(t, Rules{Client: client})
+	k := b.rank("true", func(r *runner.Record) {
+		inSlurm(r)
+		r.Frozen.Grace = time.Second
+	}).start()
+	k.file("up")
+	k.order(runner.Orders{Run: true, Stop: model.ReasonCancel})
+	k.exit()
+	if got := k.file("stopped"); got != "launcher" {
+		t.Errorf("stopped: %q", got)
 	}
 }

@@ -99,25 +99,27 @@ func (j *job) put(name, text string) {
 	}
 }
 
-// loop waits for signals in the tasks and in the script.
-const loop = `trap 'echo script $s' USR1; trap 'echo stop; stop=1' TERM
-srun -n1 -w a bash -c 'trap "echo task" USR1; trap "echo over; exit 0" TERM; echo up; while :; do sleep 0.01; done' &
-srun -n1 -w b bash -c 'trap "echo task-b" USR1; trap "echo over-b; exit 0" TERM; echo up-b; while :; do sleep 0.01; done' &
-while [ -z "$stop" ]; do wait; done; wait; wait; exit 4`
-
 // TestStopSignal checks that the stop signal reaches the script and, once, all tasks, and that the script decides how the job ends.
 func TestStopSignal(t *testing.T) {
 	t.Parallel()
-	j := newJob(t, 2, loop).start()
-	j.out("up\n")
+	j := newJob(t, 2, `trap 'echo stop; stop=1' TERM
+srun -n1 -w a bash -c 'trap "echo term-a" TERM; trap "exit 0" USR1; echo up-a; while :; do sleep 0.01; done' &
+srun -n1 -w b bash -c 'trap "echo term-b" TERM; trap "exit 0" USR1; echo up-b; while :; do sleep 0.01; done' &
+trap : USR1; while [ -z "$stop" ]; do wait; done; while [ -n "$(jobs -r)" ]; do wait; done; exit 4`).start()
+	j.out("up-a\n")
 	j.out("up-b\n")
 	j.signal(0, syscall.SIGTERM)
 	j.signal(1, syscall.SIGTERM)
+	lines := []string{"stop\n", "term-a\n", "term-b\n"}
+	for _, line := range lines {
+		j.out(line)
+	}
+	j.signal(0, syscall.SIGUSR1) // comes to the tasks after the stop signal by each srun
 	if code := j.end(); code != 4 {
 		t.Errorf("the job ended with %d; the script ends with 4", code)
 	}
 	text := j.ranks[0].stdout.String()
-	for _, line := range []string{"stop\n", "over\n", "over-b\n"} {
+	for _, line := range lines {
 		if strings.Count(text, line) != 1 {
 			t.Errorf("%q is not in %q once", line, text)
 		}
