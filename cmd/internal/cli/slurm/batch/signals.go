@@ -28,7 +28,7 @@ func (r *rank) relay(s unix.Signal, script *task.Process) (stop bool) {
 	case s == jobfile.WarnNumber:
 		r.warn(script)
 	case s == r.stop:
-		r.node.Stop(s)
+		r.node.Stop()
 		if script != nil {
 			script.Signal(s, true)
 		}

@@ -271,8 +271,8 @@ func (s *stepTasks) obey() {
 // signal sends a signal of srun to all tasks.
 func (s *stepTasks) signal(sig unix.Signal) {
 	for _, t := range s.tasks {
-		if sig == unix.SIGTERM {
-			t.stop(sig)
+		if sig == s.node.stop {
+			t.stop(sig, bySrun)
 		} else {
 			t.signal(sig)
 		}
@@ -286,7 +286,7 @@ const killWait = 30 * time.Second
 func (s *stepTasks) end() {
 	for _, t := range s.tasks {
 		t.signal(unix.SIGCONT)
-		t.stop(unix.SIGTERM)
+		t.signal(unix.SIGTERM)
 	}
 	grace := time.Duration(s.node.file.Grace) * time.Millisecond
 	select {
