@@ -5,6 +5,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // stepCase is a script with steps, and what it writes and how it ends.
@@ -206,4 +208,22 @@ func TestWrongSecret(t *testing.T) {
 	j.start()
 	j.ranks[0].wait(t, &j.ranks[0].stderr, "the server of node b is not connected")
 	j.ranks[1].wait(t, &j.ranks[1].stderr, "cannot be reached")
+}
+
+// TestFewFiles checks that steps run on after the launcher had no free file numbers for a while.
+func TestFewFiles(t *testing.T) {
+	t.Parallel()
+	j := newJob(t, 1, `while [ ! -e few ]; do sleep 0.01; done
+for i in $(seq 30); do srun --overlap -n1 bash -c 'while [ ! -e over ]; do sleep 0.01; done' 2>>errors & done
+while ! grep -q 'Too many open files' errors; do sleep 0.01; done
+touch over; wait; srun -n1 echo later`)
+	j.start()
+	if err := unix.Prlimit(j.ranks[0].cmd.Process.Pid, unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 48, Max: 48}, nil); err != nil {
+		t.Fatal(err)
+	}
+	j.put("few", "")
+	j.want(0, "later\n")
+	if text := j.file("errors"); strings.Contains(text, "Node failure") {
+		t.Errorf("srun has written %q", text)
+	}
 }

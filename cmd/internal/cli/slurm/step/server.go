@@ -13,9 +13,11 @@ package step
 
 import (
 	"context"
+	"errors"
 	"net"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/link"
 	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/task"
@@ -66,29 +68,45 @@ func (s *Server) Listen(ctx context.Context) error {
 	return nil
 }
 
+// acceptPause is the time until the next try, after a connection could not be accepted: there may be no free file number.
+const acceptPause = 100 * time.Millisecond
+
+// accept calls serve for each connection until the listener is closed. Errors of other kinds pass.
+func accept[C net.Conn](next func() (C, error), serve func(C)) {
+	for {
+		raw, err := next()
+		switch {
+		case err == nil:
+			serve(raw)
+		case errors.Is(err, net.ErrClosed):
+			return
+		default:
+			time.Sleep(acceptPause)
+		}
+	}
+}
+
 // acceptLocal serves each process of the own account that connects.
 func acceptLocal(listener *net.UnixListener, serve func(*link.Conn)) {
-	for {
-		raw, err := listener.AcceptUnix()
-		if err != nil {
-			return
-		}
+	accept(listener.AcceptUnix, func(raw *net.UnixConn) {
 		go func() {
 			if c, err := link.Own(raw); err == nil {
 				serve(c)
 			}
 		}()
-	}
+	})
 }
 
+// maxStrangers bounds the connections to the port for nodes that have not proved the secret yet. More of them wait in the kernel.
+const maxStrangers = 256
+
 func (s *Server) acceptNodes(ctx context.Context, listener net.Listener) {
-	for {
-		raw, err := listener.Accept()
-		if err != nil {
-			return
-		}
+	strangers := make(chan struct{}, maxStrangers)
+	accept(listener.Accept, func(raw net.Conn) {
+		strangers <- struct{}{}
 		go func() {
 			c, hello, err := s.key.Accept(ctx, raw)
+			<-strangers
 			if err != nil {
 				return
 			}
@@ -103,7 +121,7 @@ func (s *Server) acceptNodes(ctx context.Context, listener net.Listener) {
 				_ = c.Close()
 			}
 		}()
-	}
+	})
 }
 
 // attend keeps the connection of a node until it is lost.
