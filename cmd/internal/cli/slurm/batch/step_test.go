@@ -1,6 +1,8 @@
 package batch
 
 import (
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -213,15 +215,21 @@ func TestWrongSecret(t *testing.T) {
 // TestFewFiles checks that steps run on after the launcher had no free file numbers for a while.
 func TestFewFiles(t *testing.T) {
 	t.Parallel()
-	j := newJob(t, 1, `while [ ! -e few ]; do sleep 0.01; done
-for i in $(seq 30); do srun --overlap -n1 bash -c 'while [ ! -e over ]; do sleep 0.01; done' 2>>errors & done
-while ! grep -q 'Too many open files' errors; do sleep 0.01; done
-touch over; wait; srun -n1 echo later`)
-	j.start()
-	if err := unix.Prlimit(j.ranks[0].cmd.Process.Pid, unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 48, Max: 48}, nil); err != nil {
+	const most = 40
+	j := newJob(t, 1, `srun bash -c 'echo up; while [ ! -e over ]; do sleep 0.01; done' > up &
+while [ ! -e few ]; do sleep 0.01; done
+for i in {1..60}; do srun -Q true 2>>errors & done; wait; srun -n1 echo later`).start()
+	waitUntil(t, "the first step runs", func() bool { return j.file("up") == "up\nup\n" })
+	pid := j.ranks[0].cmd.Process.Pid
+	if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: most, Max: most}, nil); err != nil {
 		t.Fatal(err)
 	}
 	j.put("few", "")
+	waitUntil(t, "no file number is free", func() bool {
+		files, err := os.ReadDir(filepath.Join("/proc", strconv.Itoa(pid), "fd"))
+		return err == nil && len(files) >= most
+	})
+	j.put("over", "")
 	j.want(0, "later\n")
 	if text := j.file("errors"); strings.Contains(text, "Node failure") {
 		t.Errorf("srun has written %q", text)
