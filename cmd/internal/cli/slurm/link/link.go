@@ -29,7 +29,7 @@ const (
 	KindCreated                  // Created: the step has its place
 	KindReady                    // empty: srun has opened its files
 	KindLaunch                   // Launch: a node is to start its tasks
-	KindDial                     // a number of eight bytes: the node is to open a connection for a step
+	KindDial                     // a number of eight bytes: the node is to open a connection for a step; the node returns it if it cannot
 	KindOutput                   // rank of a task, stream, bytes
 	KindInput                    // bytes for the standard input of tasks
 	KindInputEnd                 // empty: the end of the input

@@ -13,6 +13,7 @@ package step
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"net"
 	"strconv"
@@ -134,8 +135,12 @@ func (s *Server) attend(c *link.Conn, hello link.Hello) {
 	s.rooms.join(hello.Rank, hello.GPUs, c)
 	s.mu.Unlock()
 	for {
-		if _, err := c.Receive(); err != nil { // a node sends nothing here
+		f, err := c.Receive()
+		if err != nil {
 			break
+		}
+		if f.Kind == link.KindDial && len(f.Body) == 8 {
+			s.connect(binary.BigEndian.Uint64(f.Body), nil)
 		}
 	}
 	s.mu.Lock()
@@ -143,15 +148,16 @@ func (s *Server) attend(c *link.Conn, hello link.Hello) {
 	s.mu.Unlock()
 }
 
-// connect hands a connection to the session that waits for it.
+// connect hands a connection to the session that waits for it; nil: the node could not open it.
 func (s *Server) connect(session uint64, c *link.Conn) {
 	s.mu.Lock()
 	wait := s.calls[session]
 	delete(s.calls, session)
 	s.mu.Unlock()
-	if wait == nil {
+	switch {
+	case wait != nil:
+		wait <- c
+	case c != nil:
 		_ = c.Close()
-		return
 	}
-	wait <- c
 }

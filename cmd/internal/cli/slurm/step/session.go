@@ -288,7 +288,9 @@ func (ss *session) open(p *part) (conn *link.Conn, served chan struct{}) {
 	s.mu.Unlock()
 	select {
 	case c := <-wait:
-		_ = c.Close()
+		if c != nil {
+			_ = c.Close()
+		}
 	default:
 	}
 	return nil, nil
