@@ -16,9 +16,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"net"
+	"net/netip"
 	"strconv"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/link"
 	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/task"
@@ -60,13 +63,26 @@ func (s *Server) Listen(ctx context.Context) error {
 	if s.key == nil {
 		return nil
 	}
-	nodes, err := link.Listen(ctx, net.JoinHostPort("", strconv.Itoa(int(s.file.Ranks[0].Port))))
+	nodes, err := listenNodes(ctx, s.file.Ranks[0])
 	if err != nil {
 		return err
 	}
 	context.AfterFunc(ctx, func() { _ = nodes.Close() })
 	go s.acceptNodes(ctx, nodes)
 	return nil
+}
+
+// listenNodes listens at the address by which other nodes reach this one, or at all addresses if this host has no such one: another host may pass
+// connections on. The same holds for a name, which may stand for another address on this host than on others.
+func listenNodes(ctx context.Context, at jobfile.Rank) (net.Listener, error) {
+	port := strconv.Itoa(int(at.Port))
+	if _, err := netip.ParseAddr(at.Address); err == nil {
+		listener, err := link.Listen(ctx, net.JoinHostPort(at.Address, port))
+		if !errors.Is(err, unix.EADDRNOTAVAIL) {
+			return listener, err
+		}
+	}
+	return link.Listen(ctx, net.JoinHostPort("", port))
 }
 
 // acceptPause is the time until the next try, after a connection could not be accepted: there may be no free file number.

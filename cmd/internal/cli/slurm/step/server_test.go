@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net"
+	"net/netip"
 	"slices"
 	"strconv"
 	"testing"
@@ -153,4 +154,21 @@ func TestAccept(t *testing.T) {
 		}
 		_, _ = one.Close(), other.Close()
 	})
+}
+
+// TestListenNodes checks at which addresses the port for nodes is.
+func TestListenNodes(t *testing.T) {
+	t.Parallel()
+	for address, all := range map[string]bool{"127.0.0.1": false, "127.0.0.2": false, "192.0.2.1": true, "localhost": true, "": true} {
+		l, err := listenNodes(t.Context(), jobfile.Rank{Address: address})
+		if err != nil {
+			t.Errorf("%q: %v", address, err)
+			continue
+		}
+		at, err := netip.ParseAddrPort(l.Addr().String())
+		if err != nil || at.Addr().IsUnspecified() != all || !all && at.Addr().String() != address {
+			t.Errorf("%q listens at %v, %v", address, at, err)
+		}
+		_ = l.Close()
+	}
 }
