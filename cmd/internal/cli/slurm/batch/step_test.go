@@ -107,6 +107,7 @@ func TestStreams(t *testing.T) {
 		"no input":       {1, `echo x | srun -i none cat; cat`, 0, "", nil},
 		"much input":     {1, `head -c 3000000 /dev/zero | srun -n1 cat | wc -c`, 0, "3000000\n", nil},
 		"environment":    {2, `export A=1 B=2; srun -n1 -w b --export=A,C=3 bash -c 'echo "$A [$B] $C $SLURM_JOB_ID"'; srun -n1 --export=NONE bash -c 'echo "[$A] ${HOME:+home}"'`, 0, "1 [] 3 7\n[] home\n", nil},
+		"any bytes":      {2, `export V=$'b\xe9'; d=$'d\xe8'; mkdir $d; cd $d; srun -w b -n1 -o $'\xe7%t' bash -c 'printf %s "$1$V$(basename $PWD)"' x $'a\xe9'; od -An -tx1 < $'\xe70'`, 0, " 61 e9 62 e9 64 e8\n", nil},
 		"folder":         {1, `mkdir sub; srun -n1 -D sub bash -c 'basename $PWD'; srun -n1 -D nosuch pwd`, 0, "sub\n/tmp\n", []string{"slurmstepd: error: couldn't chdir to"}},
 		"files of tasks": {2, `srun -o out-%t-%N-%j.%s bash -c 'echo $SLURM_PROCID; echo err >&2'; cat out-*`, 0, "0\nerr\n1\nerr\n2\nerr\n3\nerr\n", nil},
 		"files of nodes": {
@@ -175,11 +176,11 @@ func TestManyTasks(t *testing.T) {
 	newJob(t, 1, `srun -n`+n+` bash -c 'echo $SLURM_PROCID' | sort -n | uniq | wc -l; echo x | srun -n`+n+` cat | wc -l`).start().want(0, n+"\n"+n+"\n")
 }
 
-// TestSlowReader checks that tasks wait for a reader that is slow, and that nothing is lost.
+// TestSlowReader checks that tasks wait for a reader that is slow, and that nothing is lost. The kernel holds up to 40 MB of a connection.
 func TestSlowReader(t *testing.T) {
 	t.Parallel()
-	newJob(t, 2, `mkfifo f; (srun -n2 bash -c 'head -c 4000000 /dev/zero; echo $SLURM_PROCID >> over' > f) &
-exec 3< f; head -c 1000 <&3 >/dev/null; ls over 2>/dev/null; cat <&3 | wc -c; wait; sort over`).start().want(0, "7999000\n0\n1\n")
+	newJob(t, 2, `mkfifo f; (srun -n2 bash -c 'head -c 60000000 /dev/zero; echo $SLURM_PROCID >> over' > f) &
+exec 3< f; head -c 1000 <&3 >/dev/null; ls over 2>/dev/null; cat <&3 | wc -c; wait; sort over`).start().want(0, "119999000\n0\n1\n")
 }
 
 // TestLostNode checks that the loss of a node ends the step, and is named.

@@ -3,6 +3,7 @@
 //
 //	link.go    frames, and connections that carry them
 //	words.go   what the frames say
+//	bytes.go   strings that are not UTF-8
 //	secure.go  the TLS by which the nodes of a job recognize each other
 //	socket.go  sockets of the file system
 package link
@@ -44,7 +45,7 @@ const (
 // The bounds of a frame's body, in bytes.
 const (
 	MaxData = 64 << 10 // of input and output
-	maxWord = 8 << 20  // of frames with an environment and a command line
+	maxWord = 12 << 20 // of frames with an environment and a command line, of which the kernel takes 6 MiB at most, as base64
 	maxText = 64 << 10 // of all others
 )
 

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"net"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -111,6 +113,25 @@ func TestSecret(t *testing.T) {
 	}
 	if _, err := NewKey(""); err == nil {
 		t.Error("no secret is a secret")
+	}
+}
+
+// TestBytes checks that strings arrive as they are, also those that are not UTF-8.
+func TestBytes(t *testing.T) {
+	t.Parallel()
+	const odd = "a\xe9\xff\u2028<"
+	stream := Stream{Pattern: odd, Task: 3}
+	ask := Ask{Command: []string{odd, ""}, Env: []string{"A=" + odd}, Dir: odd, Name: odd, Umask: 18, Stdout: stream, Stderr: stream, Stdin: Stream{None: true}, Append: true, Immediate: 5}
+	ask.Size.Tasks = 7
+	for _, launch := range []Launch{{}, {Ask: ask, Index: 2, GPUs: []int{}, TmpDir: "/tmp"}} {
+		data, err := json.Marshal(launch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var back Launch
+		if err := json.Unmarshal(data, &back); err != nil || !reflect.DeepEqual(launch, back) {
+			t.Errorf("%+v\nwas sent and arrives as\n%+v, %v", launch, back, err)
+		}
 	}
 }
 
