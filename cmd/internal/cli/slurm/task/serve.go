@@ -41,9 +41,12 @@ func (n *Node) Serve(conn *link.Conn, launch *link.Launch) {
 		s.tasks[i] = &task{rank: rank}
 	}
 	s.open.Store(int64(len(ranks)))
-	var all sync.WaitGroup
-	for i, t := range s.tasks {
+	var all, readers sync.WaitGroup
+	for _, t := range s.tasks {
 		n.add(t)
+	}
+	readers.Go(s.obey) // before the start of the tasks, which may take long
+	for i, t := range s.tasks {
 		if note != "" && i == 0 {
 			s.say(t, note)
 		}
@@ -53,9 +56,7 @@ func (n *Node) Serve(conn *link.Conn, launch *link.Launch) {
 			n.remove(t)
 		})
 	}
-	var readers sync.WaitGroup
 	readers.Go(s.feed)
-	readers.Go(s.obey)
 	all.Wait()
 	close(s.ended)
 	for _, t := range s.tasks {

@@ -59,7 +59,7 @@ func (t *task) begin(p *Process) {
 func (t *task) signal(sig unix.Signal) {
 	t.mu.Lock()
 	p := t.process
-	if p == nil {
+	if p == nil && t.early != unix.SIGKILL {
 		t.early = sig
 	}
 	t.mu.Unlock()
