@@ -181,8 +181,13 @@ func TestKilledLauncher(t *testing.T) {
 	}
 }
 
-// TestSecretIsNotShown checks that tasks do not see the secret in their environment.
+// TestSecretIsNotShown checks that tasks and the script do not see the secret in their environment.
 func TestSecretIsNotShown(t *testing.T) {
 	t.Parallel()
-	newJob(t, 2, `srun -n2 env | grep -c =secret`).start().want(1, "0\n")
+	const secret = "0123456789abcdef"
+	j := newJob(t, 2, `export KNOWN=yes; srun -n2 env > vars; env >> vars; grep -c ^KNOWN=yes vars; grep -c `+secret+` vars`)
+	for _, f := range j.files {
+		f.Secret = secret
+	}
+	j.start().want(1, "3\n0\n")
 }
