@@ -5,6 +5,7 @@ package jobfile
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 
@@ -45,8 +46,8 @@ type Rank struct {
 	Port    uint16 `json:"port"` // that was free when the rank got ready: the one of rank 0 is for the server of steps
 }
 
-// Write makes the file, with access for its owner only. The path must be free.
-func (f *File) Write(path string) error {
+// Write makes the file, with access for its owner only: a number of a user and one of a group, or nil for those of this process. The path must be free.
+func (f *File) Write(path string, owner *[2]int) error {
 	data, err := json.MarshalIndent(f, "", "  ") //nolint:gosec // the secret is for the owner of the file
 	if err != nil {
 		return err
@@ -55,11 +56,11 @@ func (f *File) Write(path string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := file.Write(append(data, '\n')); err != nil {
-		_ = file.Close()
-		return err
+	_, err = file.Write(append(data, '\n'))
+	if owner != nil { // by the open file: the folder is the account's, which may have put another one into its place
+		err = errors.Join(err, file.Chown(owner[0], owner[1]))
 	}
-	return file.Close()
+	return errors.Join(err, file.Close())
 }
 
 // Read reads a file that Write made.

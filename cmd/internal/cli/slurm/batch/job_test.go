@@ -159,7 +159,7 @@ func (j *job) startRank(rank int) {
 	j.t.Helper()
 	f := j.files[rank]
 	path := filepath.Join(f.Folder, "slurm.json")
-	if err := f.Write(path); err != nil {
+	if err := f.Write(path, nil); err != nil {
 		j.t.Fatal(err)
 	}
 	self, err := os.Executable()
