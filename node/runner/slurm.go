@@ -74,7 +74,7 @@ func (f *Folder) WriteSlurm(r *Record, o *Orders, j *SlurmJob) (string, error) {
 	}
 	file := describe(r, o, j, want)
 	file.Folder, file.Job.RankDir = filepath.Dir(path), filepath.Join(f.path, WorkFolder)
-	if err := file.Write(path); err != nil {
+	if err := file.Write(path, &[2]int{j.Account.UID, j.Account.GID}); err != nil {
 		return "", err
 	}
 	if err := os.Mkdir(f.SlurmBin(), 0o755); err != nil { //nolint:gosec // only links, of a job's own account
@@ -83,7 +83,7 @@ func (f *Folder) WriteSlurm(r *Record, o *Orders, j *SlurmJob) (string, error) {
 	for _, name := range SlurmPrograms() {
 		err = errors.Join(err, os.Symlink(j.Client, filepath.Join(f.SlurmBin(), name)))
 	}
-	return path, errors.Join(err, os.Lchown(path, j.Account.UID, j.Account.GID))
+	return path, err
 }
 
 // describe returns what the programs inside a job have to know about the job.

@@ -5,6 +5,7 @@ package jobfile
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 
@@ -14,6 +15,13 @@ import (
 
 // Variable is the environment variable that names the file.
 const Variable = "BERTH_SLURM"
+
+// The signal by which the supervisor of a rank lets the launcher send the job's warning ([File.Signal]): a real-time signal, which no job names
+// by --signal. So a warning is no stop signal, no checkpoint signal and no signal of a user, although it may have the number of one.
+const (
+	WarnName   = "RTMIN+6"
+	WarnNumber = 40 // in C libraries, whose SIGRTMIN is 34
+)
 
 // File describes a job to the programs of one of its ranks.
 type File struct {
@@ -27,7 +35,7 @@ type File struct {
 	Command []string `json:"command"`          // of the script: a program with its arguments
 	WorkDir string   `json:"workdir"`          // that the script starts in; patterns of files are relative to it
 	Folder  string   `json:"folder"`           // of this rank, which goes with the attempt: for sockets and files of the launcher
-	Signal  string   `json:"signal,omitempty"` // the warning ahead of the time limit, such as USR1; empty: none
+	Signal  string   `json:"signal,omitempty"` // the warning ahead of the time limit, such as USR1, sent when WarnNumber comes; empty: none
 	Stop    string   `json:"stop,omitempty"`   // the stop signal, such as INT; empty: TERM
 	Grace   int64    `json:"grace"`            // milliseconds from the stop signal to the end of all processes
 }
@@ -38,8 +46,8 @@ type Rank struct {
 	Port    uint16 `json:"port"` // that was free when the rank got ready: the one of rank 0 is for the server of steps
 }
 
-// Write makes the file, with access for its owner only. The path must be free.
-func (f *File) Write(path string) error {
+// Write makes the file, with access for its owner only: a number of a user and one of a group, or nil for those of this process. The path must be free.
+func (f *File) Write(path string, owner *[2]int) error {
 	data, err := json.MarshalIndent(f, "", "  ") //nolint:gosec // the secret is for the owner of the file
 	if err != nil {
 		return err
@@ -48,11 +56,11 @@ func (f *File) Write(path string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := file.Write(append(data, '\n')); err != nil {
-		_ = file.Close()
-		return err
+	_, err = file.Write(append(data, '\n'))
+	if owner != nil { // by the open file: the folder is the account's, which may have put another one into its place
+		err = errors.Join(err, file.Chown(owner[0], owner[1]))
 	}
-	return file.Close()
+	return errors.Join(err, file.Close())
 }
 
 // Read reads a file that Write made.

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/berth-gpu/berth/slurm/environ"
 )
 
@@ -17,16 +19,21 @@ func TestReadWrite(t *testing.T) {
 		Job:   environ.Job{ID: 7, Nodes: []environ.Node{{Name: "a", Tasks: 2, Cores: 4, GPUs: []int{0, 1}}, {Name: "b", Tasks: 2, Cores: 4}}},
 		Ranks: []Rank{{"10.0.0.1", 4000}, {"10.0.0.2", 4001}}, Command: []string{"/bin/sh", "script"}, Secret: "00",
 	}
-	if err := f.Write(path); err != nil {
+	owner := [2]int{os.Getuid(), os.Getgid()}
+	if owner[0] == 0 {
+		owner = [2]int{12345, 12346}
+	}
+	if err := f.Write(path, &owner); err != nil {
 		t.Fatal(err)
 	}
-	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("the file has %v, %v", info.Mode(), err)
+	var stat unix.Stat_t
+	if err := unix.Stat(path, &stat); err != nil || stat.Mode != unix.S_IFREG|0o600 || [2]int{int(stat.Uid), int(stat.Gid)} != owner {
+		t.Errorf("the file has the mode %o and the owner %d, %d, %v", stat.Mode, stat.Uid, stat.Gid, err)
 	}
 	if back, err := Read(path); err != nil || !reflect.DeepEqual(back, f) {
 		t.Errorf("the file is read as %+v, %v", back, err)
 	}
-	if err := f.Write(path); err == nil {
+	if err := f.Write(path, nil); err == nil {
 		t.Error("a file was overwritten")
 	}
 	for _, text := range []string{"", "{}", `{"job":{"Nodes":[{}]},"ranks":[{}],"rank":1,"command":["x"]}`} {

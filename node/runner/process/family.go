@@ -8,6 +8,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/node/internal/proc"
 	"github.com/berth-gpu/berth/node/runner/cgroup"
+	"github.com/berth-gpu/berth/slurm/jobfile"
 )
 
 // family is the processes of a rank: all descendants of its supervisor and, if it has a group, all in that
@@ -17,7 +18,7 @@ type family struct {
 	first int // the job's first process, leader of its session and its group; 0: none yet
 	ends  chan reaped
 	group *cgroup.Group // nil: it has none
-	leads bool          // the first process passes the signals of tell on
+	leads bool          // the first process passes on the signals of tell and the stop signal
 }
 
 func (f family) tree() []proc.Stat { return below(all(), map[int]bool{f.self: true}) }
@@ -134,6 +135,9 @@ func (f family) starved(exit model.Exit) bool {
 
 // signalOf parses a signal's name; an unknown name is TERM.
 func signalOf(name string) unix.Signal {
+	if name == jobfile.WarnName {
+		return jobfile.WarnNumber
+	}
 	if sig := unix.SignalNum("SIG" + name); sig != 0 {
 		return sig
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/node/fence"
 	"github.com/berth-gpu/berth/node/runner"
+	"github.com/berth-gpu/berth/slurm/jobfile"
 )
 
 // prompts are the signals that a job has asked for while it runs. They go to those of its processes that wait
@@ -27,7 +28,11 @@ func limit(r *runner.Record, o *runner.Orders) time.Duration {
 func (p *prompts) due(now, began fence.Boot, limit time.Duration, s *model.Spec) (names []string) {
 	if s.WarnSignal != "" && limit > 0 && p.warned != limit && now.Sub(began) >= limit-s.WarnBefore {
 		p.warned = limit
-		names = append(names, s.WarnSignal)
+		name := s.WarnSignal
+		if s.Slurm != "" {
+			name = jobfile.WarnName // the launcher sends the job's own signal
+		}
+		names = append(names, name)
 	}
 	if s.CheckpointInterval > 0 && now.Sub(max(p.saved, began)) >= s.CheckpointInterval {
 		p.saved = now

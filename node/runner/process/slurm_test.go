@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/node/runner"
 	"github.com/berth-gpu/berth/slurm/jobfile"
 )
@@ -144,14 +145,15 @@ func TestSlurmWithoutClient(t *testing.T) {
 	}
 }
 
-// TestSlurmWarned checks that of a job in Slurm's language only the first process, which passes signals on, gets the warning.
+// TestSlurmWarned checks that of a job in Slurm's language only the first process, which passes signals on, is asked for a checkpoint, and gets
+// the warning by a signal of its own, which is no stop signal.
 func TestSlurmWarned(t *testing.T) {
 	t.Parallel()
 	client := filepath.Join(t.TempDir(), "berth")
-	text := "#!/bin/sh\n: > warned\n" +
-		"sh -c 'trap \"echo child >> warned\" USR1; : > ready; while :; do sleep 0.01; done' &\n" +
+	text := "#!/bin/sh\ntrap 'echo stop >> warned' TERM\ntrap 'echo warning >> warned' 40\n: >> warned\n" +
+		"sh -c 'trap \"echo child >> warned\" USR1 40; : > ready; while :; do sleep 0.01; done' &\n" +
 		"while [ ! -e ready ]; do sleep 0.01; done\nn=0\ntrap 'n=$((n+1)); echo first >> warned' USR1\n" +
-		"while [ $n -lt 10 ]; do sleep 0.01; done\nkill -9 $!\nexit 3\n"
+		"while [ $n -lt 10 ] || ! grep -q warning warned; do sleep 0.01; done\nkill -9 $!\nexit 3\n"
 	if err := os.WriteFile(client, []byte(text), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -160,12 +162,36 @@ func TestSlurmWarned(t *testing.T) {
 		inSlurm(r)
 		r.Frozen.TimeLimit = time.Hour
 		s := &r.Job.Spec
-		s.WarnSignal, s.CheckpointSignal, s.CheckpointInterval = "", "USR1", time.Millisecond
+		s.WarnSignal, s.WarnBefore, s.CheckpointSignal, s.CheckpointInterval = "TERM", 2*time.Hour, "USR1", time.Millisecond
 	}).start()
 	if got := k.exit(); got.Code != 3 {
 		t.Fatalf("ended with %+v: %s", got, k.output(runner.StderrFile))
 	}
-	if got := k.file("warned"); strings.Contains(got, "child") || !strings.Contains(got, "first") {
+	if got := k.file("warned"); strings.Contains(got, "child") || strings.Contains(got, "stop") || !strings.Contains(got, "first") {
 		t.Errorf("warned: %s", got)
+	}
+}
+
+// TestSlurmStopped checks that of a job in Slurm's language only the launcher, which passes signals on, gets the stop signal: processes in other
+// sessions do not get it at half of the grace either.
+func TestSlurmStopped(t *testing.T) {
+	t.Parallel()
+	client := filepath.Join(t.TempDir(), "berth")
+	text := "#!/bin/sh\ntrap 'echo launcher >> stopped' TERM\n" +
+		"setsid sh -c 'trap \"echo child >> stopped\" TERM; : > ready; while :; do sleep 0.01; done' &\n" +
+		"while [ ! -e ready ]; do sleep 0.01; done\necho up > up\nwhile :; do sleep 0.01; done\n"
+	if err := os.WriteFile(client, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	b := under(t, Rules{Client: client})
+	k := b.rank("true", func(r *runner.Record) {
+		inSlurm(r)
+		r.Frozen.Grace = time.Second
+	}).start()
+	k.file("up")
+	k.order(runner.Orders{Run: true, Stop: model.ReasonCancel})
+	k.exit()
+	if got := k.file("stopped"); got != "launcher" {
+		t.Errorf("stopped: %q", got)
 	}
 }

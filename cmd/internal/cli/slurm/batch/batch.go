@@ -54,7 +54,7 @@ func Run(path string) int {
 	r.warning = unix.Signal(form.SignalNumber(file.Signal))
 	r.notify() // before anything else: a signal that comes early is not lost
 	r.host = task.NewHost()
-	r.node = task.NewNode(r.host, file)
+	r.node = task.NewNode(r.host, file, r.stop)
 	if file.Rank == 0 {
 		return r.launch()
 	}

@@ -159,7 +159,7 @@ func (j *job) startRank(rank int) {
 	j.t.Helper()
 	f := j.files[rank]
 	path := filepath.Join(f.Folder, "slurm.json")
-	if err := f.Write(path); err != nil {
+	if err := f.Write(path, nil); err != nil {
 		j.t.Fatal(err)
 	}
 	self, err := os.Executable()
@@ -276,18 +276,23 @@ func (j *job) file(name string) string {
 // waitGone waits until a process has ended.
 func waitGone(t *testing.T, pid string) {
 	t.Helper()
+	waitUntil(t, "process "+pid+" has ended", func() bool {
+		stat, err := os.ReadFile(filepath.Join("/proc", pid, "stat"))
+		return err != nil || bytes.Contains(stat, []byte(") Z "))
+	})
+}
+
+// waitUntil waits until something holds.
+func waitUntil(t *testing.T, what string, holds func() bool) {
+	t.Helper()
 	limit := time.After(patience)
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for {
-		stat, err := os.ReadFile(filepath.Join("/proc", pid, "stat"))
-		if err != nil || bytes.Contains(stat, []byte(") Z ")) {
-			return
-		}
+	for !holds() {
 		select {
 		case <-tick.C:
 		case <-limit:
-			t.Fatalf("process %s goes on", pid)
+			t.Fatalf("not in time: %s", what)
 		}
 	}
 }

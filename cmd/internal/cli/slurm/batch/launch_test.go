@@ -99,25 +99,27 @@ func (j *job) put(name, text string) {
 	}
 }
 
-// loop waits for signals in the tasks and in the script.
-const loop = `trap 'echo script $s' USR1; trap 'echo stop; stop=1' TERM
-srun -n1 -w a bash -c 'trap "echo task" USR1; trap "echo over; exit 0" TERM; echo up; while :; do sleep 0.01; done' &
-srun -n1 -w b bash -c 'trap "echo task-b" USR1; trap "echo over-b; exit 0" TERM; echo up-b; while :; do sleep 0.01; done' &
-while [ -z "$stop" ]; do wait; done; wait; wait; exit 4`
-
 // TestStopSignal checks that the stop signal reaches the script and, once, all tasks, and that the script decides how the job ends.
 func TestStopSignal(t *testing.T) {
 	t.Parallel()
-	j := newJob(t, 2, loop).start()
-	j.out("up\n")
+	j := newJob(t, 2, `trap 'echo stop; stop=1' TERM
+srun -n1 -w a bash -c 'trap "echo term-a" TERM; trap "exit 0" USR1; echo up-a; while :; do sleep 0.01; done' &
+srun -n1 -w b bash -c 'trap "echo term-b" TERM; trap "exit 0" USR1; echo up-b; while :; do sleep 0.01; done' &
+trap : USR1; while [ -z "$stop" ]; do wait; done; while [ -n "$(jobs -r)" ]; do wait; done; exit 4`).start()
+	j.out("up-a\n")
 	j.out("up-b\n")
 	j.signal(0, syscall.SIGTERM)
 	j.signal(1, syscall.SIGTERM)
+	lines := []string{"stop\n", "term-a\n", "term-b\n"}
+	for _, line := range lines {
+		j.out(line)
+	}
+	j.signal(0, syscall.SIGUSR1) // comes to the tasks after the stop signal by each srun
 	if code := j.end(); code != 4 {
 		t.Errorf("the job ended with %d; the script ends with 4", code)
 	}
 	text := j.ranks[0].stdout.String()
-	for _, line := range []string{"stop\n", "over\n", "over-b\n"} {
+	for _, line := range lines {
 		if strings.Count(text, line) != 1 {
 			t.Errorf("%q is not in %q once", line, text)
 		}
@@ -125,31 +127,45 @@ func TestStopSignal(t *testing.T) {
 	<-j.ranks[1].done
 }
 
-// TestWarning checks for which processes the warning ahead of the time limit is.
+// TestWarning checks for which processes the warning ahead of the time limit is, also if it has the number of the stop signal.
 func TestWarning(t *testing.T) {
 	t.Parallel()
-	for _, steps := range []bool{false, true} {
-		j := newJob(t, 2, loop)
-		for _, f := range j.files {
-			f.Signal, f.Request.SignalSteps = "USR1", steps
-		}
-		j.start()
-		j.out("up\n")
-		j.out("up-b\n")
-		j.signal(0, syscall.SIGUSR1)
-		j.signal(1, syscall.SIGUSR1)
-		if steps {
-			j.out("task\n")
-			j.out("task-b\n")
-		} else {
-			j.out("script")
-		}
-		j.signal(0, syscall.SIGTERM)
-		j.signal(1, syscall.SIGTERM)
-		j.end()
-		if text := j.ranks[0].stdout.String(); strings.Contains(text, "script") == steps || strings.Contains(text, "task") != steps {
-			t.Errorf("with steps %v the output is %q", steps, text)
-		}
+	const script = `trap 'echo script' USR1 TERM; trap 'over=1' USR2
+srun -n1 -w a bash -c 'trap "echo task-a" USR1 TERM; trap "exit 0" USR2; echo up-a; while :; do sleep 0.01; done' &
+srun -n1 -w b bash -c 'trap "echo task-b" USR1 TERM; trap "exit 0" USR2; echo up-b; while :; do sleep 0.01; done' &
+while [ -z "$over" ]; do wait; done; wait; wait`
+	for name, c := range map[string]struct {
+		signal string
+		steps  bool
+	}{"tasks": {"USR1", true}, "script": {"USR1", false}, "TERM for tasks": {"TERM", true}, "TERM for the script": {"TERM", false}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			j := newJob(t, 2, script)
+			for _, f := range j.files {
+				f.Signal, f.Request.SignalSteps = c.signal, c.steps
+			}
+			j.start()
+			j.out("up-a\n")
+			j.out("up-b\n")
+			want := map[string]int{"script\n": 1, "task-a\n": 0, "task-b\n": 0}
+			if c.steps {
+				want = map[string]int{"script\n": 0, "task-a\n": 1, "task-b\n": 1}
+			}
+			j.signal(0, jobfile.WarnNumber)
+			j.signal(1, jobfile.WarnNumber)
+			for line, n := range want {
+				if n > 0 {
+					j.out(line)
+				}
+			}
+			j.signal(0, syscall.SIGUSR2)
+			j.end()
+			for line, n := range want {
+				if text := j.ranks[0].stdout.String(); strings.Count(text, line) != n {
+					t.Errorf("%q is in %q not %d times", line, text, n)
+				}
+			}
+		})
 	}
 }
 
@@ -165,8 +181,13 @@ func TestKilledLauncher(t *testing.T) {
 	}
 }
 
-// TestSecretIsNotShown checks that tasks do not see the secret in their environment.
+// TestSecretIsNotShown checks that tasks and the script do not see the secret in their environment.
 func TestSecretIsNotShown(t *testing.T) {
 	t.Parallel()
-	newJob(t, 2, `srun -n2 env | grep -c =secret`).start().want(1, "0\n")
+	const secret = "0123456789abcdef"
+	j := newJob(t, 2, `export KNOWN=yes; srun -n2 env > vars; env >> vars; grep -c ^KNOWN=yes vars; grep -c `+secret+` vars`)
+	for _, f := range j.files {
+		f.Secret = secret
+	}
+	j.start().want(1, "3\n0\n")
 }

@@ -1,10 +1,14 @@
 package batch
 
 import (
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // stepCase is a script with steps, and what it writes and how it ends.
@@ -103,12 +107,18 @@ func TestStreams(t *testing.T) {
 		"no input":       {1, `echo x | srun -i none cat; cat`, 0, "", nil},
 		"much input":     {1, `head -c 3000000 /dev/zero | srun -n1 cat | wc -c`, 0, "3000000\n", nil},
 		"environment":    {2, `export A=1 B=2; srun -n1 -w b --export=A,C=3 bash -c 'echo "$A [$B] $C $SLURM_JOB_ID"'; srun -n1 --export=NONE bash -c 'echo "[$A] ${HOME:+home}"'`, 0, "1 [] 3 7\n[] home\n", nil},
+		"any bytes":      {2, `export V=$'b\xe9'; d=$'d\xe8'; mkdir $d; cd $d; srun -w b -n1 -o $'\xe7%t' bash -c 'printf %s "$1$V$(basename $PWD)"' x $'a\xe9'; od -An -tx1 < $'\xe70'`, 0, " 61 e9 62 e9 64 e8\n", nil},
 		"folder":         {1, `mkdir sub; srun -n1 -D sub bash -c 'basename $PWD'; srun -n1 -D nosuch pwd`, 0, "sub\n/tmp\n", []string{"slurmstepd: error: couldn't chdir to"}},
 		"files of tasks": {2, `srun -o out-%t-%N-%j.%s bash -c 'echo $SLURM_PROCID; echo err >&2'; cat out-*`, 0, "0\nerr\n1\nerr\n2\nerr\n3\nerr\n", nil},
-		"one file":       {2, `srun -n2 -o out-%J -l echo x; sort out-7.0; srun -n2 -o none echo x; srun -n2 -o 1 -l echo y`, 0, "0: x\n1: x\n1: y\n", nil},
-		"no such folder": {1, `srun -n1 -o no/such echo x; echo $?; srun -n1 -o no/%t echo x; echo $?`, 0, "1\n1\n", []string{"srun: error: Could not open stdout file", "slurmstepd: error: Could not open stdout file"}},
-		"label width":    {1, `srun -n11 -l echo x | head -1 | tr 0-9 .`, 0, " .: x\n", nil},
-		"whole lines":    {1, `srun -n2 bash -c 'for i in 1 2 3 4 5 6 7 8 9; do printf a; printf "b\n"; done' | sort -u`, 0, "ab\n", nil},
+		"files of nodes": {
+			2, `echo old > out.a; srun -o out.%N -e out.%n bash -c 'echo $SLURM_PROCID; echo err $SLURM_NODEID >&2'; sort out.a; sort out.b; sort out.[01]`, 0,
+			"0\n1\n2\n3\nerr 0\nerr 0\nerr 1\nerr 1\n", nil,
+		},
+		"one file of a node": {1, `srun -n8 -o out.%N -e ./out.%N.err%n bash -c 'for i in 1 2 3; do echo $SLURM_PROCID; echo e >&2; done'; sort out.a | uniq -c | xargs; wc -l < out.a.err0; srun -n1 -o x%n -e ./x%n bash -c 'echo a; echo b >&2'; cat x0`, 0, "3 0 3 1 3 2 3 3 3 4 3 5 3 6 3 7\n24\na\nb\n", nil},
+		"one file":           {2, `srun -n2 -o out-%J -l echo x; sort out-7.0; srun -n2 -o none echo x; srun -n2 -o 1 -l echo y`, 0, "0: x\n1: x\n1: y\n", nil},
+		"no such folder":     {1, `srun -n1 -o no/such echo x; echo $?; srun -n1 -o no/%t echo x; echo $?`, 0, "1\n1\n", []string{"srun: error: Could not open stdout file", "slurmstepd: error: Could not open stdout file"}},
+		"label width":        {1, `srun -n11 -l echo x | head -1 | tr 0-9 .`, 0, " .: x\n", nil},
+		"whole lines":        {1, `srun -n2 bash -c 'for i in 1 2 3 4 5 6 7 8 9; do printf a; printf "b\n"; done' | sort -u`, 0, "ab\n", nil},
 	})
 }
 
@@ -166,11 +176,11 @@ func TestManyTasks(t *testing.T) {
 	newJob(t, 1, `srun -n`+n+` bash -c 'echo $SLURM_PROCID' | sort -n | uniq | wc -l; echo x | srun -n`+n+` cat | wc -l`).start().want(0, n+"\n"+n+"\n")
 }
 
-// TestSlowReader checks that tasks wait for a reader that is slow, and that nothing is lost.
+// TestSlowReader checks that tasks wait for a reader that is slow, and that nothing is lost. The kernel holds up to 40 MB of a connection.
 func TestSlowReader(t *testing.T) {
 	t.Parallel()
-	newJob(t, 2, `mkfifo f; (srun -n2 bash -c 'head -c 4000000 /dev/zero; echo $SLURM_PROCID >> over' > f) &
-exec 3< f; head -c 1000 <&3 >/dev/null; ls over 2>/dev/null; cat <&3 | wc -c; wait; sort over`).start().want(0, "7999000\n0\n1\n")
+	newJob(t, 2, `mkfifo f; (srun -n2 bash -c 'head -c 60000000 /dev/zero; echo $SLURM_PROCID >> over' > f) &
+exec 3< f; head -c 1000 <&3 >/dev/null; ls over 2>/dev/null; cat <&3 | wc -c; wait; sort over`).start().want(0, "119999000\n0\n1\n")
 }
 
 // TestLostNode checks that the loss of a node ends the step, and is named.
@@ -201,4 +211,28 @@ func TestWrongSecret(t *testing.T) {
 	j.start()
 	j.ranks[0].wait(t, &j.ranks[0].stderr, "the server of node b is not connected")
 	j.ranks[1].wait(t, &j.ranks[1].stderr, "cannot be reached")
+}
+
+// TestFewFiles checks that steps run on after the launcher had no free file numbers for a while.
+func TestFewFiles(t *testing.T) {
+	t.Parallel()
+	const most = 40
+	j := newJob(t, 1, `srun bash -c 'echo up; while [ ! -e over ]; do sleep 0.01; done' > up &
+while [ ! -e few ]; do sleep 0.01; done
+for i in {1..60}; do srun -Q true 2>>errors & done; wait; srun -n1 echo later`).start()
+	waitUntil(t, "the first step runs", func() bool { return j.file("up") == "up\nup\n" })
+	pid := j.ranks[0].cmd.Process.Pid
+	if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: most, Max: most}, nil); err != nil {
+		t.Fatal(err)
+	}
+	j.put("few", "")
+	waitUntil(t, "no file number is free", func() bool {
+		files, err := os.ReadDir(filepath.Join("/proc", strconv.Itoa(pid), "fd"))
+		return err == nil && len(files) >= most
+	})
+	j.put("over", "")
+	j.want(0, "later\n")
+	if text := j.file("errors"); strings.Contains(text, "Node failure") {
+		t.Errorf("srun has written %q", text)
+	}
 }

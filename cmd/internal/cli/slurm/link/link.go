@@ -3,6 +3,7 @@
 //
 //	link.go    frames, and connections that carry them
 //	words.go   what the frames say
+//	bytes.go   strings that are not UTF-8
 //	secure.go  the TLS by which the nodes of a job recognize each other
 //	socket.go  sockets of the file system
 package link
@@ -29,7 +30,7 @@ const (
 	KindCreated                  // Created: the step has its place
 	KindReady                    // empty: srun has opened its files
 	KindLaunch                   // Launch: a node is to start its tasks
-	KindDial                     // a number of eight bytes: the node is to open a connection for a step
+	KindDial                     // a number of eight bytes: the node is to open a connection for a step; the node returns it if it cannot
 	KindOutput                   // rank of a task, stream, bytes
 	KindInput                    // bytes for the standard input of tasks
 	KindInputEnd                 // empty: the end of the input
@@ -44,7 +45,7 @@ const (
 // The bounds of a frame's body, in bytes.
 const (
 	MaxData = 64 << 10 // of input and output
-	maxWord = 8 << 20  // of frames with an environment and a command line
+	maxWord = 12 << 20 // of frames with an environment and a command line, of which the kernel takes 6 MiB at most, as base64
 	maxText = 64 << 10 // of all others
 )
 

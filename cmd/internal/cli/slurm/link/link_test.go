@@ -3,21 +3,23 @@ package link
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"net"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // TestFrames checks that frames arrive as they were sent, and that too large ones are refused.
 func TestFrames(t *testing.T) {
 	t.Parallel()
-	a, b, err := Pair()
-	if err != nil {
-		t.Fatal(err)
-	}
+	a, b := Pair()
 	defer func() { _, _ = a.Close(), b.Close() }()
 	go func() {
 		_ = a.Send(KindReady)
@@ -111,6 +113,82 @@ func TestSecret(t *testing.T) {
 	}
 	if _, err := NewKey(""); err == nil {
 		t.Error("no secret is a secret")
+	}
+}
+
+// TestBytes checks that strings arrive as they are, also those that are not UTF-8.
+func TestBytes(t *testing.T) {
+	t.Parallel()
+	const odd = "a\xe9\xff\u2028<"
+	stream := Stream{Pattern: odd, Task: 3}
+	ask := Ask{Command: []string{odd, ""}, Env: []string{"A=" + odd}, Dir: odd, Name: odd, Umask: 18, Stdout: stream, Stderr: stream, Stdin: Stream{None: true}, Append: true, Immediate: 5}
+	ask.Size.Tasks = 7
+	for _, launch := range []Launch{{}, {Ask: ask, Index: 2, GPUs: []int{}, TmpDir: "/tmp"}} {
+		data, err := json.Marshal(launch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var back Launch
+		if err := json.Unmarshal(data, &back); err != nil || !reflect.DeepEqual(launch, back) {
+			t.Errorf("%+v\nwas sent and arrives as\n%+v, %v", launch, back, err)
+		}
+	}
+}
+
+// userTimeout returns how long data of a connection may stay unacknowledged, in milliseconds.
+func userTimeout(t *testing.T, c *Conn) (ms int) {
+	t.Helper()
+	secure, ok := c.raw.(*tls.Conn)
+	if !ok {
+		t.Fatal("no TLS")
+	}
+	tcp, ok := secure.NetConn().(*net.TCPConn)
+	if !ok {
+		t.Fatal("no TCP")
+	}
+	conn, err := tcp.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.Control(func(fd uintptr) { ms, _ = unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT) }); err != nil {
+		t.Fatal(err)
+	}
+	return ms
+}
+
+// TestBound checks that a host that is gone is found by what is sent to it, on connections whose other side always reads.
+func TestBound(t *testing.T) {
+	t.Parallel()
+	key, err := NewKey("secret")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := Listen(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	for role, want := range map[Role][2]int{RoleNode: {75_000, 75_000}, RoleStep: {0, 75_000}, RoleSrun: {0, 0}} {
+		dialed := make(chan *Conn, 1)
+		go func() {
+			defer close(dialed)
+			if c, err := key.Dial(t.Context(), listener.Addr().String(), Hello{Role: role}); err == nil {
+				dialed <- c
+			}
+		}()
+		raw, err := listener.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		server, _, err := key.Accept(t.Context(), raw)
+		client := <-dialed
+		if err != nil || client == nil {
+			t.Fatal(err)
+		}
+		if got := [2]int{userTimeout(t, client), userTimeout(t, server)}; got != want {
+			t.Errorf("%s: the limits are %d; they should be %d", role, got, want)
+		}
+		_, _ = client.Close(), server.Close()
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 	"math/big"
 	"net"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Key proves that a node belongs to an attempt of a job.
@@ -68,6 +70,27 @@ func keepAlive() net.KeepAliveConfig {
 	return net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 10 * time.Second, Count: 6}
 }
 
+// unread is how long data may stay unacknowledged before the connection is lost: keepAlive finds only that an idle one is.
+const unread = 75 * time.Second
+
+// bound sets the limit of unread for data that this side sends. The kernel also ends connections whose other side lives and does not read for that
+// long. So the limit is only for directions whose data is taken at once, and not for output, which may have to wait for a slow reader.
+func bound(raw net.Conn, taken bool) error {
+	tcp, ok := raw.(*net.TCPConn)
+	if !ok || !taken {
+		return nil
+	}
+	conn, err := tcp.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failure error
+	err = conn.Control(func(fd uintptr) {
+		failure = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(unread.Milliseconds()))
+	})
+	return errors.Join(err, failure)
+}
+
 // Dial connects to the server of steps of the first node, and sends a hello.
 func (k *Key) Dial(ctx context.Context, address string, hello Hello) (*Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -78,12 +101,15 @@ func (k *Key) Dial(ctx context.Context, address string, hello Hello) (*Conn, err
 		return nil, err
 	}
 	secure := tls.Client(raw, k.config())
-	if err := secure.HandshakeContext(ctx); err != nil {
-		_ = raw.Close()
-		return nil, err
-	}
 	c := New(secure)
-	if err := c.SendValue(KindHello, hello); err != nil {
+	err = secure.HandshakeContext(ctx)
+	if err == nil {
+		err = bound(raw, hello.Role == RoleNode) // by a step come output and ends; by srun its input, which waits for the tasks
+	}
+	if err == nil {
+		err = c.SendValue(KindHello, hello)
+	}
+	if err != nil {
 		_ = raw.Close()
 		return nil, err
 	}
@@ -108,6 +134,9 @@ func (k *Key) Accept(ctx context.Context, raw net.Conn) (*Conn, Hello, error) {
 		_ = raw.SetDeadline(time.Now().Add(patience))
 		err = c.Expect(KindHello, &hello)
 		_ = raw.SetDeadline(time.Time{})
+	}
+	if err == nil {
+		err = bound(raw, hello.Role != RoleSrun) // a node takes input and signals at once; an srun may be slow
 	}
 	if err != nil {
 		_ = raw.Close()

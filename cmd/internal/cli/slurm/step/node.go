@@ -80,23 +80,28 @@ func (r *remote) attend(ctx context.Context) error {
 			return err
 		}
 		if f.Kind == link.KindDial && len(f.Body) == 8 {
-			go r.serve(ctx, binary.BigEndian.Uint64(f.Body))
+			go func() {
+				if !r.serve(ctx, binary.BigEndian.Uint64(f.Body)) {
+					_ = c.Send(link.KindDial, f.Body) // if that connection is lost, too, the step ends by that
+				}
+			}()
 		}
 	}
 }
 
-// serve runs the tasks of a step.
-func (r *remote) serve(ctx context.Context, session uint64) {
+// serve runs the tasks of a step, and reports whether the step got a connection.
+func (r *remote) serve(ctx context.Context, session uint64) bool {
 	c, err := r.key.Dial(ctx, r.address, link.Hello{Role: link.RoleStep, Rank: r.file.Rank, Session: session})
 	if err != nil {
-		return
+		return false
 	}
 	defer func() { _ = c.Close() }()
 	var launch link.Launch
 	if c.Expect(link.KindLaunch, &launch) != nil || launch.Index < 0 || launch.Index >= len(launch.Step.Ranks) || len(launch.Ask.Command) == 0 {
-		return
+		return false
 	}
 	r.node.Serve(c, &launch)
+	return true
 }
 
 // relay connects an srun of this node with the first one.

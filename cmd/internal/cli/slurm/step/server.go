@@ -13,9 +13,15 @@ package step
 
 import (
 	"context"
+	"encoding/binary"
+	"errors"
 	"net"
+	"net/netip"
 	"strconv"
 	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/link"
 	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/task"
@@ -57,7 +63,7 @@ func (s *Server) Listen(ctx context.Context) error {
 	if s.key == nil {
 		return nil
 	}
-	nodes, err := link.Listen(ctx, net.JoinHostPort("", strconv.Itoa(int(s.file.Ranks[0].Port))))
+	nodes, err := listenNodes(ctx, s.file.Ranks[0])
 	if err != nil {
 		return err
 	}
@@ -66,29 +72,58 @@ func (s *Server) Listen(ctx context.Context) error {
 	return nil
 }
 
+// listenNodes listens at the address by which other nodes reach this one, or at all addresses if this host has no such one: another host may pass
+// connections on. The same holds for a name, which may stand for another address on this host than on others.
+func listenNodes(ctx context.Context, at jobfile.Rank) (net.Listener, error) {
+	port := strconv.Itoa(int(at.Port))
+	if _, err := netip.ParseAddr(at.Address); err == nil {
+		listener, err := link.Listen(ctx, net.JoinHostPort(at.Address, port))
+		if !errors.Is(err, unix.EADDRNOTAVAIL) {
+			return listener, err
+		}
+	}
+	return link.Listen(ctx, net.JoinHostPort("", port))
+}
+
+// acceptPause is the time until the next try, after a connection could not be accepted: there may be no free file number.
+const acceptPause = 100 * time.Millisecond
+
+// accept calls serve for each connection until the listener is closed. Errors of other kinds pass.
+func accept[C net.Conn](next func() (C, error), serve func(C)) {
+	for {
+		raw, err := next()
+		switch {
+		case err == nil:
+			serve(raw)
+		case errors.Is(err, net.ErrClosed):
+			return
+		default:
+			time.Sleep(acceptPause)
+		}
+	}
+}
+
 // acceptLocal serves each process of the own account that connects.
 func acceptLocal(listener *net.UnixListener, serve func(*link.Conn)) {
-	for {
-		raw, err := listener.AcceptUnix()
-		if err != nil {
-			return
-		}
+	accept(listener.AcceptUnix, func(raw *net.UnixConn) {
 		go func() {
 			if c, err := link.Own(raw); err == nil {
 				serve(c)
 			}
 		}()
-	}
+	})
 }
 
+// maxStrangers bounds the connections to the port for nodes that have not proved the secret yet. More of them wait in the kernel.
+const maxStrangers = 256
+
 func (s *Server) acceptNodes(ctx context.Context, listener net.Listener) {
-	for {
-		raw, err := listener.Accept()
-		if err != nil {
-			return
-		}
+	strangers := make(chan struct{}, maxStrangers)
+	accept(listener.Accept, func(raw net.Conn) {
+		strangers <- struct{}{}
 		go func() {
 			c, hello, err := s.key.Accept(ctx, raw)
+			<-strangers
 			if err != nil {
 				return
 			}
@@ -103,7 +138,7 @@ func (s *Server) acceptNodes(ctx context.Context, listener net.Listener) {
 				_ = c.Close()
 			}
 		}()
-	}
+	})
 }
 
 // attend keeps the connection of a node until it is lost.
@@ -116,8 +151,12 @@ func (s *Server) attend(c *link.Conn, hello link.Hello) {
 	s.rooms.join(hello.Rank, hello.GPUs, c)
 	s.mu.Unlock()
 	for {
-		if _, err := c.Receive(); err != nil { // a node sends nothing here
+		f, err := c.Receive()
+		if err != nil {
 			break
+		}
+		if f.Kind == link.KindDial && len(f.Body) == 8 {
+			s.connect(binary.BigEndian.Uint64(f.Body), nil)
 		}
 	}
 	s.mu.Lock()
@@ -125,15 +164,16 @@ func (s *Server) attend(c *link.Conn, hello link.Hello) {
 	s.mu.Unlock()
 }
 
-// connect hands a connection to the session that waits for it.
+// connect hands a connection to the session that waits for it; nil: the node could not open it.
 func (s *Server) connect(session uint64, c *link.Conn) {
 	s.mu.Lock()
 	wait := s.calls[session]
 	delete(s.calls, session)
 	s.mu.Unlock()
-	if wait == nil {
+	switch {
+	case wait != nil:
+		wait <- c
+	case c != nil:
 		_ = c.Close()
-		return
 	}
-	wait <- c
 }

@@ -257,10 +257,7 @@ func (ss *session) lost(p *part) {
 func (ss *session) open(p *part) (conn *link.Conn, served chan struct{}) {
 	s := ss.server
 	if p.share.Node == 0 {
-		here, there, err := link.Pair()
-		if err != nil {
-			return nil, nil
-		}
+		here, there := link.Pair()
 		served = make(chan struct{})
 		go func() {
 			defer close(served)
@@ -291,7 +288,9 @@ func (ss *session) open(p *part) (conn *link.Conn, served chan struct{}) {
 	s.mu.Unlock()
 	select {
 	case c := <-wait:
-		_ = c.Close()
+		if c != nil {
+			_ = c.Close()
+		}
 	default:
 	}
 	return nil, nil

@@ -21,6 +21,7 @@ import (
 // Host starts processes and collects their ends. A program has one, and starts no process without it.
 type Host struct {
 	starts chan func(own bool)
+	fork   func(path string, argv []string, attr *syscall.ProcAttr) (int, error)
 
 	mu    sync.Mutex
 	alive map[int]*Process
@@ -38,7 +39,7 @@ type Process struct {
 
 // NewHost returns a host.
 func NewHost() *Host {
-	h := &Host{starts: make(chan func(own bool)), alive: map[int]*Process{}}
+	h := &Host{starts: make(chan func(own bool)), fork: syscall.ForkExec, alive: map[int]*Process{}}
 	ends := make(chan os.Signal, 1)
 	signal.Notify(ends, unix.SIGCHLD)
 	go h.run()
@@ -72,11 +73,13 @@ func (h *Host) Start(path string, argv []string, attr syscall.ProcAttr, umask in
 		if own && umask >= 0 {
 			defer unix.Umask(unix.Umask(umask))
 		}
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		if p.ID, err = syscall.ForkExec(path, argv, &attr); err == nil { //nolint:gosec // a program of the user of the job
-			h.alive[p.ID] = p
+		if p.ID, err = h.fork(path, argv, &attr); err != nil { // without the lock: a file system that hangs holds up no signals and ends
+			return
 		}
+		h.mu.Lock()
+		h.alive[p.ID] = p
+		h.mu.Unlock()
+		h.reap() // the process may have ended before it was known
 	}
 	<-started
 	return p, err

@@ -14,16 +14,17 @@ import (
 type Node struct {
 	host *Host
 	file *jobfile.File
-	own  []string // variables of the node's own that tasks get: those of Berth, and of the account
+	stop unix.Signal // the stop signal of the job
+	own  []string    // variables of the node's own that tasks get: those of Berth, and of the account
 
 	mu    sync.Mutex
 	tasks map[*task]bool
 	idle  chan struct{} // closed while there are no tasks
 }
 
-// NewNode returns the tasks of a node, of which there are none yet.
-func NewNode(host *Host, file *jobfile.File) *Node {
-	n := &Node{host: host, file: file, tasks: map[*task]bool{}, idle: make(chan struct{})}
+// NewNode returns the tasks of a node, of which there are none yet; stop is the stop signal of the job.
+func NewNode(host *Host, file *jobfile.File, stop unix.Signal) *Node {
+	n := &Node{host: host, file: file, stop: stop, tasks: map[*task]bool{}, idle: make(chan struct{})}
 	close(n.idle)
 	for _, pair := range os.Environ() {
 		if strings.HasPrefix(pair, "BERTH_") {
@@ -66,10 +67,10 @@ func (n *Node) Signal(sig unix.Signal) {
 	}
 }
 
-// Stop sends the stop signal to all tasks that did not get it before: it comes to each node, and by srun, too.
-func (n *Node) Stop(sig unix.Signal) {
+// Stop sends the stop signal to all tasks that did not get it by srun just before.
+func (n *Node) Stop() {
 	for _, t := range n.all() {
-		t.stop(sig)
+		t.stop(n.stop, byNode)
 	}
 }
 

@@ -19,8 +19,9 @@ type stepTasks struct {
 	conn  *link.Conn
 	place *place
 	tasks []*task
-	size  int          // of the buffers for output
-	open  atomic.Int64 // tasks that run
+	size  int             // of the buffers for output
+	open  atomic.Int64    // tasks that run
+	paths map[string]bool // files for output that the step has opened, and must not empty once more
 
 	input chan []byte // nil: the end of the input
 	ended chan struct{}
@@ -33,16 +34,19 @@ func (n *Node) Serve(conn *link.Conn, launch *link.Launch) {
 	place, note := n.newPlace(launch)
 	ranks := launch.Step.Ranks[launch.Index]
 	s := &stepTasks{
-		node: n, conn: conn, place: place, tasks: make([]*task, len(ranks)), size: bufferSize(len(ranks)),
+		node: n, conn: conn, place: place, tasks: make([]*task, len(ranks)), size: bufferSize(len(ranks)), paths: map[string]bool{},
 		input: make(chan []byte, link.Window+1), ended: make(chan struct{}),
 	}
 	for i, rank := range ranks {
 		s.tasks[i] = &task{rank: rank}
 	}
 	s.open.Store(int64(len(ranks)))
-	var all sync.WaitGroup
-	for i, t := range s.tasks {
+	var all, readers sync.WaitGroup
+	for _, t := range s.tasks {
 		n.add(t)
+	}
+	readers.Go(s.obey) // before the start of the tasks, which may take long
+	for i, t := range s.tasks {
 		if note != "" && i == 0 {
 			s.say(t, note)
 		}
@@ -52,9 +56,7 @@ func (n *Node) Serve(conn *link.Conn, launch *link.Launch) {
 			n.remove(t)
 		})
 	}
-	var readers sync.WaitGroup
 	readers.Go(s.feed)
-	readers.Go(s.obey)
 	all.Wait()
 	close(s.ended)
 	for _, t := range s.tasks {
@@ -172,7 +174,9 @@ func (s *stepTasks) stdin(t *task, stream link.Stream) (*os.File, error) {
 func (s *stepTasks) output(t *task, stream link.Stream, which int) (*os.File, *pump, error) {
 	switch {
 	case stream.Pattern != "":
-		f, err := Open(stream.Pattern, s.place.values(t.rank), s.place.launch.Ask.Dir, s.place.launch.Ask.Append)
+		path := pathOf(stream.Pattern, s.place.values(t.rank), s.place.launch.Ask.Dir)
+		f, err := openPath(path, s.place.launch.Ask.Append || s.paths[path])
+		s.paths[path] = true
 		return f, nil, err
 	case stream.None || stream.One && stream.Task != t.rank:
 		f, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
@@ -268,8 +272,8 @@ func (s *stepTasks) obey() {
 // signal sends a signal of srun to all tasks.
 func (s *stepTasks) signal(sig unix.Signal) {
 	for _, t := range s.tasks {
-		if sig == unix.SIGTERM {
-			t.stop(sig)
+		if sig == s.node.stop {
+			t.stop(sig, bySrun)
 		} else {
 			t.signal(sig)
 		}
@@ -283,7 +287,7 @@ const killWait = 30 * time.Second
 func (s *stepTasks) end() {
 	for _, t := range s.tasks {
 		t.signal(unix.SIGCONT)
-		t.stop(unix.SIGTERM)
+		t.signal(unix.SIGTERM)
 	}
 	grace := time.Duration(s.node.file.Grace) * time.Millisecond
 	select {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -26,10 +27,23 @@ type task struct {
 	input  *os.File // nil: srun has none for it
 
 	mu      sync.Mutex
-	process *Process    // nil: it has not started
-	stopped bool        // the stop signal of the job, or the same one by srun, has been sent
-	early   unix.Signal // came before the start
+	process *Process             // nil: it has not started
+	stopped map[source]time.Time // when the stop signal came last
+	early   unix.Signal          // came before the start
 }
+
+// source is a way by which the stop signal of a job comes to a task.
+type source byte
+
+// The sources: the launcher of the task's node, and srun, which gets the signal from the launcher of the first node. Those of other nodes are
+// asked to stop by themselves, a little earlier or later.
+const (
+	byNode source = iota
+	bySrun
+)
+
+// sameStop is the time within which the stop signal by one source and that by the other are the same one.
+const sameStop = 5 * time.Second
 
 // begin keeps the process of a task, and sends it what came before.
 func (t *task) begin(p *Process) {
@@ -45,7 +59,7 @@ func (t *task) begin(p *Process) {
 func (t *task) signal(sig unix.Signal) {
 	t.mu.Lock()
 	p := t.process
-	if p == nil {
+	if p == nil && t.early != unix.SIGKILL {
 		t.early = sig
 	}
 	t.mu.Unlock()
@@ -54,13 +68,19 @@ func (t *task) signal(sig unix.Signal) {
 	}
 }
 
-// stop sends a signal that a task gets once, whichever way it comes.
-func (t *task) stop(sig unix.Signal) {
+// stop sends the stop signal, unless it has just come from another source. The same source may send it again.
+func (t *task) stop(sig unix.Signal, from source) {
 	t.mu.Lock()
-	first := !t.stopped
-	t.stopped = true
+	now, double := time.Now(), false
+	for other, at := range t.stopped {
+		double = double || other != from && now.Sub(at) < sameStop
+	}
+	if t.stopped == nil {
+		t.stopped = map[source]time.Time{}
+	}
+	t.stopped[from] = now
 	t.mu.Unlock()
-	if first {
+	if !double {
 		t.signal(sig)
 	}
 }
@@ -227,10 +247,20 @@ func Values(f *jobfile.File) filename.Values {
 
 // Open opens a file for output by its pattern, relative to a folder. A file that is a device is only written to.
 func Open(pattern string, v filename.Values, dir string, keep bool) (*os.File, error) {
+	return openPath(pathOf(pattern, v, dir), keep)
+}
+
+// pathOf returns the path that a pattern stands for, relative to a folder.
+func pathOf(pattern string, v filename.Values, dir string) string {
 	path := filename.Expand(pattern, v)
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(dir, path)
+	if filepath.IsAbs(path) {
+		return path
 	}
+	return filepath.Join(dir, path)
+}
+
+// openPath opens a file for output, at its end, so that several that have the file open do not overwrite each other.
+func openPath(path string, keep bool) (*os.File, error) {
 	flags := os.O_WRONLY | os.O_CREATE | os.O_APPEND
 	if !keep {
 		flags |= os.O_TRUNC
@@ -240,9 +270,5 @@ func Open(pattern string, v filename.Values, dir string, keep bool) (*os.File, e
 
 // OpenInput opens a file for input by its pattern.
 func OpenInput(pattern string, v filename.Values, dir string) (*os.File, error) {
-	path := filename.Expand(pattern, v)
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(dir, path)
-	}
-	return os.Open(path) //nolint:gosec // a path of the user's, opened as the user
+	return os.Open(pathOf(pattern, v, dir)) //nolint:gosec // a path of the user's, opened as the user
 }
