@@ -123,6 +123,11 @@ func (o *oracle) apply(l *raft.Log) {
 			o.w.rules.placed(&before, &next, &d.After)
 		}
 	}
+	for _, d := range table.Diffs(before.Ranks, next.Ranks) {
+		if d.Is && d.After.Phase == model.RankExited && d.Before.Phase != model.RankExited {
+			o.w.rules.led(&next, &d.After)
+		}
+	}
 	if o.skipped++; o.skipped >= checkEvery {
 		o.check()
 	}

@@ -14,6 +14,7 @@ type behavior struct {
 	Run       time.Duration // until it ends by itself
 	Code      int32         // with this exit code
 	Failures  uint32        // so many attempts exit 1 instead
+	Lead      bool          // only rank 0 ends by itself
 	IgnoreSig bool          // of the stop signal
 	Fork      time.Duration // a child on the same GPUs outlives it by so much; 0: none
 	KillLag   time.Duration // the kernel needs so long to kill it
@@ -102,6 +103,9 @@ func (k *kernel) fork(p *process) {
 
 // spawn starts a rank's process.
 func (k *kernel) spawn(rank model.RankKey, gpus []model.GPUID, does behavior) *process {
+	if does.Lead && rank.Rank > 0 {
+		does.Run = 1000 * time.Hour
+	}
 	p := &process{rank: rank, gpus: gpus, does: does, ends: k.now().Add(does.Run)}
 	k.procs = append(k.procs, p)
 	return p

@@ -54,6 +54,8 @@ func (r *rules) wish(c *command.Submit) *command.Submit {
 		told.Spec.Deadline = 0
 	case BreachWhere:
 		told.Spec.Constraint, told.Spec.Exclude = "", ""
+	case BreachLead:
+		told.Spec.Lead = false
 	case BreachGPUs:
 		told.Spec.MinGPUs = min(max(told.Spec.GPUs, 1)-1, 1)
 	}
@@ -187,11 +189,26 @@ func (r *rules) placed(before, after *state.State, a *model.Attempt) {
 	}
 }
 
+// led checks, at the end of a lead rank, that the other ranks are stopped, and that a good end is that of the job.
+func (r *rules) led(s *state.State, lead *model.Rank) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	job, _ := s.Jobs.Get(lead.Key.Job)
+	a, _ := s.Attempts.Get(lead.Key.Attempt())
+	c := r.wishes[job.Spec.Name]
+	if c == nil || !c.Spec.Lead || lead.Key.Rank > 0 {
+		return
+	}
+	if good := lead.Exit == (model.Exit{Ran: lead.Exit.Ran}); a.Live() && a.Stop == model.ReasonNone || good && a.End == model.ReasonExit && a.State != model.TaskCompleted {
+		r.w.trace.Break(BreachLead, "%s has ended with %+v, the attempt is %s by %q and ends by %q", lead.Key, lead.Exit, a.State, a.Stop, a.End)
+	}
+}
+
 // count counts the rules that concern a placement. The lock is held.
 func (r *rules) count(c *command.Submit, a *model.Attempt) {
 	for breach, is := range map[string]bool{
 		BreachThrottle: c.Throttle > 0, BreachBegin: c.Spec.Begin > 0, BreachDependency: len(c.After) > 0, BreachDeadline: c.Spec.Deadline > 0,
-		BreachWhere: c.Spec.Constraint != "" || c.Spec.Exclude != "", BreachGPUs: a.GPUs < c.Spec.GPUs,
+		BreachWhere: c.Spec.Constraint != "" || c.Spec.Exclude != "", BreachGPUs: a.GPUs < c.Spec.GPUs, BreachLead: c.Spec.Lead,
 	} {
 		if is {
 			r.asked[breach]++

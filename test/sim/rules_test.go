@@ -76,6 +76,11 @@ func unsaids() []unsaid {
 			submit(w, u, 3, 10*time.Second, as)
 			submit(w, u, 4, time.Second, func(c *command.Submit) { c.Spec.MinGPUs = 2 })
 		}},
+		{BreachLead, func(w *World, u *user) {
+			submit(w, u, 2, 5*time.Second, func(c *command.Submit) {
+				c.Spec.Nodes, c.Spec.Lead, c.Spec.Command = 2, true, behavior{Run: 5 * time.Second, Lead: true}.command()
+			})
+		}},
 		{BreachBooked, func(w *World, u *user) {
 			u.book(w.ctx, &model.Booking{
 				Kind: model.BookGPUs, Owner: model.ScopeKey{Kind: model.ScopeProject, Name: owned}, Nodes: "n1", Start: in(20 * time.Second),

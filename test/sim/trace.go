@@ -44,6 +44,7 @@ const (
 	BreachWhere       = "a job started on a node that it does not want"
 	BreachGPUs        = "a job started with another number of GPUs than it takes"
 	BreachBooked      = "reserved GPUs were given to another user"
+	BreachLead        = "the end of a lead rank was not that of its job"
 	BreachMaintenance = "work was placed into a maintenance"
 )
 

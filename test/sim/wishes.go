@@ -94,6 +94,8 @@ func (u *user) randomJob() *command.Submit {
 		s.GPUs = uint32(u.w.GPUs)
 	case 1:
 		s.GPUs, s.Nodes = 2, 2
+		s.Lead = u.count%2 == 0
+		does.Lead = s.Lead
 	case 2:
 		tasks = 3
 	}
@@ -184,6 +186,9 @@ func asked(c *command.Submit) *wire.Submit {
 	}
 	if s.WithoutGPUs() {
 		job.GPUs, job.CPUs, job.HostMemory = new(int64(0)), number(s.CPUs), new(float64(s.MemoryMB)/1000)
+	}
+	if s.Lead {
+		job.Lead = &s.Lead
 	}
 	if s.TimeLimit > 0 {
 		job.TimeLimit = (*wire.Duration)(&s.TimeLimit)
