@@ -30,7 +30,10 @@ func table() string {
 				continue
 			}
 			call := "`" + r.Method + " " + r.Path + "`"
-			if r.Own {
+			switch {
+			case r.Sole:
+				call += " (own jobs, whatever the role)"
+			case r.Own:
 				call += " (own jobs)"
 			}
 			calls = append(calls, call)

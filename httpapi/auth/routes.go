@@ -13,6 +13,7 @@ type Rule struct {
 	Path   string     // as routes are written: "/jobs/{job_id}"
 	Least  model.Role // RoleNone: open to all
 	Own    bool       // callers below operator may call it for their own jobs only
+	Sole   bool       // with Own: operators, too
 	First  bool       // good for the first token, too
 	Agents bool       // agents may call it in addition to users
 }
@@ -32,6 +33,22 @@ func (r Rule) Allows(c *Caller) bool {
 	case Unidentified, User, Service, Local:
 	}
 	return r.Open() || c.Role.Covers(r.Least)
+}
+
+// Bound reports whether the caller may call the route for the caller's own jobs only.
+func (r Rule) Bound(c *Caller) bool {
+	return r.Own && c.Kind != Open && (r.Sole || !c.Role.Covers(model.RoleOperator))
+}
+
+// NotOwn returns why a caller that is bound to own jobs may not call the route for a job of a user, submitted at an instant; empty: the caller may.
+func (r Rule) NotOwn(c *Caller, user string, submitted model.Time) string {
+	switch {
+	case c.Owns(user, submitted):
+		return ""
+	case r.Sole:
+		return "only " + user + " may do this, whatever the role of others"
+	}
+	return "this needs the role " + model.RoleOperator.String() + "; you have " + c.Role.String()
 }
 
 // Find returns the rule of a route.
@@ -87,6 +104,7 @@ func viewerRules() []Rule {
 func userRules() []Rule {
 	own := slices.Concat(
 		rules(http.MethodGet, model.RoleUser, "/jobs/{job_id}/logs"),
+		[]Rule{{Method: http.MethodGet, Path: "/jobs/{job_id}/steps", Least: model.RoleUser, Sole: true}},
 		rules(http.MethodDelete, model.RoleUser, "/queue/{job_id}", "/queue/{job_id}/dependencies"),
 		rules(http.MethodPatch, model.RoleUser, "/queue/{job_id}/priority"),
 		rules(http.MethodPost, model.RoleUser, "/queue/{job_id}/hold", "/queue/{job_id}/release", "/queue/{job_id}/requeue",

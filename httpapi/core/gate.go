@@ -349,7 +349,7 @@ func (g *gate) Confirm(method, route string, next http.Handler) http.Handler {
 // again in the newest state that can be read.
 func (g *gate) owns(rule auth.Rule, r *http.Request) *problem.Failure {
 	c := auth.From(r.Context())
-	if !rule.Own || c.Kind == auth.Open || c.Role.Covers(model.RoleOperator) {
+	if !rule.Bound(c) {
 		return nil
 	}
 	id, err := intake.JobID(mux.Vars(r)["job_id"])
@@ -369,14 +369,13 @@ func (g *gate) owns(rule auth.Rule, r *http.Request) *problem.Failure {
 	if !found {
 		return problem.Of(g.Log, NoJob())
 	}
-	return ownJob(&job, c)
+	return ownJob(&job, rule, c)
 }
 
-// ownJob returns a refusal if a job is another user's and the caller is no operator; nil: the
-// caller may change it.
-func ownJob(job *model.Job, c *auth.Caller) *problem.Failure {
-	if c.Owns(job.Spec.User, job.Submitted) {
-		return nil
+// ownJob returns a refusal if a job is another user's, for a caller that a rule allows only the caller's own; nil: it is the caller's.
+func ownJob(job *model.Job, rule auth.Rule, c *auth.Caller) *problem.Failure {
+	if why := rule.NotOwn(c, job.Spec.User, job.Submitted); why != "" {
+		return Denied("job " + job.ID.String() + " is another user's: " + why)
 	}
-	return Denied("job " + job.ID.String() + " is another user's: this needs the role " + model.RoleOperator.String() + "; you have " + c.Role.String())
+	return nil
 }

@@ -219,12 +219,12 @@ func (g *gate) still(s *state.State, was *auth.Caller, rule auth.Rule, vars map[
 	if f := allowed(rule, is); f != nil {
 		return is, f
 	}
-	if !rule.Own || is.Role.Covers(model.RoleOperator) {
+	if !rule.Bound(is) {
 		return is, nil
 	}
 	if id, err := intake.JobID(vars["job_id"]); err == nil {
 		if job, found := s.Jobs.Get(id); found {
-			return is, ownJob(&job, is)
+			return is, ownJob(&job, rule, is)
 		}
 	}
 	return is, nil // a job that has left the queue was the caller's when the request began

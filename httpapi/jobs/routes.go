@@ -6,7 +6,7 @@
 //	change.go   cancel, priority, and the orchestrator's switches; control.go hold, requeue, extend, attach
 //	queue.go    the queue and its statistics
 //	array.go    lists of jobs and of tasks; detail.go one job
-//	logs.go     a job's output, from its node
+//	logs.go     a job's output, from its node; steps.go tunnels to the steps of a job
 //	past.go     jobs that have ended; usage.go GPU-hours
 package jobs
 
@@ -38,6 +38,7 @@ func Queue(a *core.API, doc huma.API) {
 	details{a}.route(doc)
 	lists{a}.route(doc)
 	outputs{a}.route(doc)
+	tunnels{a}.route(doc)
 }
 
 // Past adds the paths that show jobs that have ended, and the use of GPUs.

@@ -31,7 +31,7 @@ func (s *Server) serveHistory(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeLimit)) // a writer without deadlines has no slow client
-	_ = json.NewEncoder(w).Encode(s.history.Past(back, steps))                     // a peer that has gone needs no answer
+	_ = json.NewEncoder(w).Encode(s.from.History.Past(back, steps))                // a peer that has gone needs no answer
 }
 
 // parseHistory parses minutes, 1 to MaxMinutes, and steps, 1 to MaxSteps; both are required, once, and other

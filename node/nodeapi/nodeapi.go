@@ -1,9 +1,10 @@
-// Package nodeapi is the HTTP server of an agent for the peers: the output of the ranks on its node, and the
-// measurements of its GPUs.
+// Package nodeapi is the HTTP server of an agent for the peers: the output of the ranks on its node, the
+// measurements of its GPUs, and tunnels to the servers of steps of jobs.
 //
 //	GET /node/healthz
 //	GET /node/logs?job=17&task=0&attempt=1&rank=0&stream=stdout&tail=100&follow=true
 //	GET /node/gpus/history?minutes=15&steps=60
+//	GET /node/steps?job=17&task=0&attempt=1&rank=0
 //
 // A request consists of numbers and two words only: no name of a file comes from outside. With tail the
 // answer begins with that many last lines; with follow it goes on until the rank has ended and everything is
@@ -13,6 +14,7 @@
 package nodeapi
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -32,6 +34,7 @@ const (
 	PathHealth  = "/node/healthz"
 	PathLogs    = "/node/logs"
 	PathHistory = "/node/gpus/history"
+	PathSteps   = "/node/steps"
 )
 
 // Bounds of a connection.
@@ -59,20 +62,37 @@ type Logs interface {
 	Ended(model.RankKey) bool
 }
 
+// Steps finds the servers of steps. Its methods may be called from any goroutine.
+type Steps interface {
+	// Dial connects to the server of steps of a rank; fs.ErrNotExist: there is none, or not yet.
+	Dial(context.Context, model.RankKey) (net.Conn, error)
+}
+
+// Sources are what a server serves.
+type Sources struct {
+	Logs    Logs
+	History History
+	Steps   Steps
+}
+
 // Server serves a node's API.
 type Server struct {
-	logs    Logs
-	history History
-	http    *http.Server
+	from Sources
+	http *http.Server
+	log  *slog.Logger
+	ctx  context.Context // ends tunnels
+	end  context.CancelFunc
 }
 
 // New returns a server with a name, "host:port", by which peers ask; IP addresses and localhost count in any case.
-func New(logs Logs, history History, log *slog.Logger, names ...string) *Server {
-	s := &Server{logs: logs, history: history}
+func New(from Sources, log *slog.Logger, names ...string) *Server {
+	s := &Server{from: from, log: log}
+	s.ctx, s.end = context.WithCancel(context.Background())
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+PathHealth, s.health)
 	mux.HandleFunc("GET "+PathLogs, s.serveLogs)
 	mux.HandleFunc("GET "+PathHistory, s.serveHistory)
+	mux.HandleFunc("GET "+PathSteps, s.serveSteps)
 	s.http = &http.Server{
 		Handler: named(mux, names...), ReadHeaderTimeout: headerLimit, ReadTimeout: headerLimit, IdleTimeout: idleLimit, MaxHeaderBytes: maxHeader,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
@@ -89,7 +109,10 @@ func (s *Server) Serve(l net.Listener) error {
 }
 
 // Close closes all connections.
-func (s *Server) Close() error { return s.http.Close() }
+func (s *Server) Close() error {
+	s.end()
+	return s.http.Close()
+}
 
 // named passes requests that name this node by an address, as localhost, or by one of its names. A page of another site, whose
 // name was made to resolve to this node, sends that name.
@@ -115,8 +138,8 @@ func (s *Server) serveLogs(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusUnprocessableEntity, wire.CodeInvalid, err.Error())
 		return
 	}
-	f, err := s.logs.Open(q.rank, q.stream)
-	if err != nil && (!errors.Is(err, fs.ErrNotExist) || !q.follow || s.logs.Ended(q.rank)) {
+	f, err := s.from.Logs.Open(q.rank, q.stream)
+	if err != nil && (!errors.Is(err, fs.ErrNotExist) || !q.follow || s.from.Logs.Ended(q.rank)) {
 		code, status := wire.CodeInternal, http.StatusInternalServerError
 		if errors.Is(err, fs.ErrNotExist) {
 			code, status = wire.CodeNotFound, http.StatusNotFound

@@ -68,7 +68,7 @@ func serve(t *testing.T) (*shelf, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := New(s, gauge{}, slog.New(slog.DiscardHandler))
+	server := New(Sources{Logs: s, History: gauge{}, Steps: s}, slog.New(slog.DiscardHandler))
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(l) }()
 	t.Cleanup(func() {

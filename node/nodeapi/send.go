@@ -45,11 +45,11 @@ func (s *Server) send(ctx context.Context, out *sender, f *os.File, q query) err
 	}
 	ended, late := false, f == nil
 	for f == nil {
-		if ended = s.logs.Ended(q.rank); !wait(ctx) {
+		if ended = s.from.Logs.Ended(q.rank); !wait(ctx) {
 			return nil
 		}
 		var err error
-		if f, err = s.logs.Open(q.rank, q.stream); err != nil && (ended || !errors.Is(err, fs.ErrNotExist)) {
+		if f, err = s.from.Logs.Open(q.rank, q.stream); err != nil && (ended || !errors.Is(err, fs.ErrNotExist)) {
 			return nil // it never wrote
 		}
 	}
@@ -62,7 +62,7 @@ func (s *Server) send(ctx context.Context, out *sender, f *os.File, q query) err
 		return err
 	}
 	for {
-		ended = !q.follow || s.logs.Ended(q.rank) // before the end of the file is looked for
+		ended = !q.follow || s.from.Logs.Ended(q.rank) // before the end of the file is looked for
 		if at, err = copyFrom(out, f, at); err != nil {
 			return err
 		}

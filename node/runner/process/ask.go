@@ -13,7 +13,7 @@ import (
 // it at all.
 func (f family) ask(sig unix.Signal, still bool) (reached bool, apart []proc.ID) {
 	for _, e := range f.tree() {
-		if e.Session != f.first && !(f.leads && lives(f.first)) { // which passes the signal on
+		if e.Session != f.first && (!f.leads || !lives(f.first)) { // which passes the signal on
 			apart = append(apart, e.ID)
 		}
 	}

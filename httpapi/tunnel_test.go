@@ -1,0 +1,138 @@
+package httpapi
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state/statetest"
+	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/tunnel"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// withSteps makes a cluster with a job of ann in Slurm's language that runs on a node whose server of steps repeats each line in capitals; the
+// line "end" ends it.
+func withSteps(t *testing.T) (s *site, asked chan string) {
+	t.Helper()
+	s, asked = newGuarded(t), make(chan string, 16)
+	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- r.URL.RequestURI()
+		c, err := tunnel.Accept(r.Context(), w, r)
+		if err != nil {
+			return
+		}
+		defer func() { _ = c.Close() }()
+		lines := bufio.NewScanner(c)
+		for lines.Scan() {
+			_, _ = io.WriteString(c, strings.ToUpper(lines.Text())+"\n")
+			if lines.Text() == "end" {
+				return
+			}
+		}
+	}))
+	t.Cleanup(node.Close)
+	s.do(http.MethodPost, "/queue/submit", `{"script":"#!/bin/sh\ntrue","slurm":{"tasks_per_node":1}}`, as(ann)...).into(new(wire.Submitted))
+	s.with(func(c *statetest.Cluster) {
+		n := c.Node("n1", 1)
+		n.Register(func(r *command.Register) { r.Address = node.Listener.Addr().String() })
+		c.Start(c.Place(1))
+	})
+	return s, asked
+}
+
+// stepsOf asks for the steps of a job with a token.
+func (s *site) stepsOf(t *testing.T, token, job, task string) (io.ReadWriteCloser, error) {
+	t.Helper()
+	c, err := client.New(client.Options{Addresses: []string{strings.TrimPrefix(s.url, "http://")}, Token: token})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.Steps(t.Context(), job, task)
+}
+
+// refusedSteps checks the code of a refusal.
+func (s *site) refusedSteps(t *testing.T, token, job, task, code string) {
+	t.Helper()
+	conn, err := s.stepsOf(t, token, job, task)
+	if err == nil {
+		_ = conn.Close()
+	}
+	if p, is := errors.AsType[*wire.Problem](err); !is || p.Code != code {
+		t.Errorf("the steps of job %s are refused with %v, want the code %s", job, err, code)
+	}
+}
+
+// TestSteps checks that bytes pass in both directions, that all of them arrive before the end, and that the end of the token is the end of the tunnel.
+func TestSteps(t *testing.T) {
+	t.Parallel()
+	s, asked := withSteps(t)
+	conn, err := s.stepsOf(t, ann, "1", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if uri := <-asked; uri != "/node/steps?attempt=1&job=1&rank=0&task=0" {
+		t.Errorf("the node was asked %s", uri)
+	}
+	long := strings.Repeat("x", 48<<10)
+	if _, err := io.WriteString(conn, "first\n"+long+"\nend\n"); err != nil {
+		t.Fatal(err)
+	}
+	all, err := io.ReadAll(conn)
+	if err != nil || string(all) != "FIRST\n"+strings.ToUpper(long)+"\nEND\n" {
+		t.Errorf("%d bytes came back: %v", len(all), err)
+	}
+	if conn, err = s.stepsOf(t, ann, "1", ""); err != nil {
+		t.Fatal(err)
+	}
+	s.with(func(c *statetest.Cluster) { c.Do(&command.DropTokens{Tokens: []model.Hash{auth.HashOf(ann)}}) })
+	if rest, err := io.ReadAll(conn); len(rest) > 0 || errors.Is(err, context.Canceled) {
+		t.Errorf("after the end of the token: %q, %v", rest, err)
+	}
+}
+
+// TestStepsRefused checks the refusals of steps.
+func TestStepsRefused(t *testing.T) {
+	t.Parallel()
+	s, _ := withSteps(t)
+	s.refusedSteps(t, operatr, "1", "", "denied") // steps run with the account of the job
+	s.refusedSteps(t, adam, "1", "", "denied")
+	s.refusedSteps(t, "", "1", "", wire.CodeUnauthenticated)
+	s.refusedSteps(t, ann, "9", "", wire.CodeNotFound)
+	s.refusedSteps(t, ann, "1", "3", wire.CodeNotFound)
+	s.refusedSteps(t, ann, "1", "x", wire.CodeInvalid)
+	s.do(http.MethodPost, "/queue/submit", `{"command":"true"}`, as(ann)...).into(new(wire.Submitted))
+	s.refusedSteps(t, ann, "2", "", wire.CodeInvalid) // not in Slurm's language
+	s.do(http.MethodPost, "/queue/submit", `{"command":"true","slurm":{"tasks_per_node":1}}`, as(ann)...).into(new(wire.Submitted))
+	s.refusedSteps(t, ann, "3", "", wire.CodeNotFound) // it waits
+	s.do(http.MethodDelete, "/queue/3", "", as(ann)...).into(new(wire.Done))
+	s.refusedSteps(t, ann, "3", "", model.CodeTerminal.String())
+	s.do(http.MethodPost, "/queue/submit", `{"command":"true","array_size":2,"slurm":{"tasks_per_node":1,"array":"0-1"}}`, as(ann)...).into(new(wire.Submitted))
+	s.refusedSteps(t, ann, "4", "", wire.CodeInvalid) // which task?
+	s.do(http.MethodGet, "/jobs/1/steps", "", as(ann)...).problem(http.StatusUnprocessableEntity, wire.CodeInvalid)
+	s.do(http.MethodGet, "/jobs/1/steps", "", append(as(ann), "Origin", "https://elsewhere.example")...).problem(http.StatusUnprocessableEntity, wire.CodeInvalid)
+}
+
+// TestStepsOfANodeThatIsAway checks the codes for a node that cannot be reached, and for one whose job has no server of steps yet.
+func TestStepsOfANodeThatIsAway(t *testing.T) {
+	t.Parallel()
+	s := newGuarded(t)
+	node := httptest.NewServer(http.NotFoundHandler())
+	s.do(http.MethodPost, "/queue/submit", `{"command":"true","slurm":{"tasks_per_node":1}}`, as(ann)...).into(new(wire.Submitted))
+	s.with(func(c *statetest.Cluster) {
+		n := c.Node("n1", 1)
+		n.Register(func(r *command.Register) { r.Address = node.Listener.Addr().String() })
+		c.Start(c.Place(1))
+	})
+	s.refusedSteps(t, ann, "1", "", wire.CodeNotFound)
+	node.Close()
+	s.refusedSteps(t, ann, "1", "", wire.CodeUnreachable)
+}

@@ -1,0 +1,70 @@
+package nodeapi
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/tunnel"
+)
+
+// Dial returns a server of steps that answers one line; job 8 has a broken one.
+func (s *shelf) Dial(_ context.Context, r model.RankKey) (net.Conn, error) {
+	switch r {
+	case model.RankKey{Job: 7, N: 1}:
+	case model.RankKey{Job: 8, N: 1}:
+		return nil, errors.New("it is broken")
+	default:
+		return nil, fs.ErrNotExist
+	}
+	one, other := net.Pipe()
+	go func() {
+		line, _ := bufio.NewReader(other).ReadString('\n')
+		_, _ = io.WriteString(other, "got "+line)
+		_ = other.Close()
+	}()
+	return one, nil
+}
+
+func TestServeSteps(t *testing.T) {
+	_, base := serve(t)
+	to, err := url.Parse(base + PathSteps + "?job=7&attempt=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, _, err := tunnel.Dial(t.Context(), http.DefaultTransport, to, nil, patience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	if _, err := io.WriteString(c, "a line\n"); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := io.ReadAll(c); err != nil || string(all) != "got a line\n" {
+		t.Errorf("%q, %v", all, err)
+	}
+	for query, status := range map[string]int{
+		"job=9&attempt=1": http.StatusNotFound, "job=8&attempt=1": http.StatusInternalServerError,
+		"job=7": http.StatusUnprocessableEntity, "job=7&attempt=1&follow=true": http.StatusUnprocessableEntity, "job=x&attempt=1": http.StatusUnprocessableEntity,
+	} {
+		to.RawQuery = query
+		conn, answer, err := tunnel.Dial(t.Context(), http.DefaultTransport, to, nil, patience)
+		if err == nil {
+			_ = conn.Close()
+		}
+		if answer == nil || answer.StatusCode != status {
+			t.Errorf("%s: %v, %v", query, answer, err)
+		}
+	}
+	if code, body := get(t, base+PathSteps+"?job=7&attempt=1"); code != http.StatusUnprocessableEntity || !strings.Contains(body, tunnel.Protocol) {
+		t.Errorf("a plain request: %d %s", code, body)
+	}
+}
