@@ -202,6 +202,16 @@ func numbers(list []int) string {
 	return strings.Join(texts, ",")
 }
 
+// Allocation returns the variables of the program that salloc runs outside of the nodes, sorted, each as NAME=value.
+func Allocation(j Job) []string {
+	v := vars{}
+	j.job(v)
+	for _, name := range []string{"TMPDIR", "SLURM_TMPDIR", "SLURM_JOB_UID", "SLURM_JOB_GID", "SLURM_JOB_USER", "SLURM_JOB_GROUP", "SLURM_EXPORT_ENV"} {
+		delete(v, name) // of the nodes
+	}
+	return v.list()
+}
+
 // Batch returns the variables of the batch script, sorted, each as NAME=value. pid is that of the script's process; 0
 // leaves SLURM_TASK_PID out. A job without nodes has none.
 func Batch(j Job, pid int) []string {

@@ -37,6 +37,8 @@ type Request struct {
 
 	Unlimited bool `json:"unlimited,omitempty" doc:"it asks for no time limit, so that it gets none of its partition; one that allows only some time refuses it"`
 
+	Allocation bool `json:"allocation,omitempty" doc:"it runs steps of srun only, until salloc gives it back; its script is not started"`
+
 	SignalSteps bool `json:"signal_steps,omitempty" doc:"the warning ahead of the time limit goes to the tasks of srun, and not to the script"`
 
 	Asked Asked `json:"asked,omitzero" doc:"options as they were written, for variables that exist only with them"`

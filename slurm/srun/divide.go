@@ -1,6 +1,8 @@
 package srun
 
 import (
+	"slices"
+
 	"github.com/berth-gpu/berth/slurm/option"
 )
 
@@ -27,8 +29,6 @@ func Divide(words []string, isJob func(name string) bool) (job, step, command []
 			word += "=" + g.Value
 		}
 		switch {
-		case g.Option == "jobid":
-			return nil, nil, nil, &Error{e.Spelling(), "this program runs in no job: call srun in the script of that job"}
 		case len(e.Name) > 1 && isJob(g.Option) && !ofStep(g.Option):
 			job = append(job, word)
 		case len(e.Name) == 1:
@@ -38,6 +38,17 @@ func Divide(words []string, isJob func(name string) bool) (job, step, command []
 		}
 	}
 	return job, step, command, nil
+}
+
+// NamesJob reports whether a command line has --jobid. One that cannot be read has none.
+func NamesJob(words []string) bool {
+	entries := table()
+	list := make([]option.Option, len(entries))
+	for i := range entries {
+		list[i] = entries[i].Option
+	}
+	given, _, err := option.NewSet("srun", list).Leading(words)
+	return err == nil && slices.ContainsFunc(given, func(g option.Given) bool { return g.Option == "jobid" })
 }
 
 // ofStep reports whether an option that sbatch has, too, is about the step.

@@ -27,6 +27,7 @@ type Options struct {
 	Export    string // as --export has it; empty: ALL
 	Wait      time.Duration
 	KillOnBad bool // the first task that fails ends the step
+	Terminal  bool // the first task has a terminal
 	Quiet     bool
 	Verbose   int           // how often --verbose was given
 	Interrupt bool          // the first Ctrl-C goes to the tasks

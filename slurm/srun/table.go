@@ -103,6 +103,10 @@ func runOptions() []entry {
 		value("wait", 'W', "SECONDS", seconds(func(o *Options) *int64 { return (*int64)(&o.Wait) }), "SLURM_WAIT"),
 		optional("kill-on-bad-exit", 'K', "0|1", setKill, "SLURM_KILL_BAD_EXIT"),
 		optional("immediate", 'I', "SECONDS", setImmediate, "SLURM_IMMEDIATE"),
+		flag("pty", 0, func(o *Options, _ string) error {
+			o.Terminal, o.Files.Unbuffered = true, true
+			return nil
+		}),
 		flag("quiet", 'Q', on(func(o *Options) *bool { return &o.Quiet })),
 		flag("quit-on-interrupt", 0, on(func(o *Options) *bool { return &o.Interrupt })),
 		flag("disable-status", 'X', on(func(o *Options) *bool { return &o.Interrupt }), "SLURM_DISABLE_STATUS"),
@@ -149,7 +153,6 @@ func refusedOptions() []entry {
 	const none, one, may = option.TakesNone, option.TakesValue, option.TakesOptional
 	all := []entry{
 		refuse("multi-prog", none, "all tasks of a step run one program; start one srun for each program, in the background, and wait for all"),
-		refuse("pty", none, "a step has no terminal; leave the option out, and -u passes parts of lines on at once"),
 		refuse("bcast", may, "Berth copies no programs; put the program where all nodes see it"),
 		refuse("bcast-exclude", one, "Berth copies no programs; remove the option"),
 		refuse("send-libs", may, "Berth copies no programs; remove the option"),

@@ -16,11 +16,11 @@ func clientMay() (rooms, libraries []string) {
 		"cmd/berth", "cmd/internal/cli/root", "cmd/internal/cli/daemon", "cmd/internal/cli", "cmd/internal/cli/jobs", "cmd/internal/cli/fleet",
 		"cmd/internal/cli/admin", "cmd/internal/cli/certs", "cmd/internal/cli/setup", "cmd/internal/cli/snapshot",
 		"cmd/internal/build", "cmd/internal/config", "cmd/internal/table", "cmd/internal/terminal",
-		"httpapi/client", "httpapi/wire", "httpapi/agentwire", "httpapi/memberwire", "httpapi/endpoint", "httpapi/auth",
+		"httpapi/client", "httpapi/wire", "httpapi/agentwire", "httpapi/memberwire", "httpapi/endpoint", "httpapi/tunnel", "httpapi/auth",
 		"httpapi/intake", "httpapi/problem", "httpapi/strict",
 		"trust", "fsm/model", "fsm/model/partition", "fsm/model/membership", "fsm/private", "fsm/smallfile",
 		"fsm/command", "fsm/command/target", "fsm/command/valid", "fsm/state", "fsm/state/digest", "fsm/state/ledger", "fsm/state/table",
-		"cmd/internal/cli/slurm", "cmd/internal/cli/slurm/batch", "cmd/internal/cli/slurm/step", "cmd/internal/cli/slurm/task",
+		"cmd/internal/cli/slurm", "cmd/internal/cli/slurm/start", "cmd/internal/cli/slurm/batch", "cmd/internal/cli/slurm/step", "cmd/internal/cli/slurm/task",
 		"cmd/internal/cli/slurm/link", "cmd/internal/cli/slurm/submit", "cmd/internal/cli/slurm/watch", "cmd/internal/cli/slurm/words",
 		"slurm/nearest", "slurm/option", "slurm/hostlist", "slurm/form", "slurm/request", "slurm/jobfile", "slurm/filename", "slurm/format", "slurm/environ", "slurm/sbatch",
 		"slurm/srun",
@@ -30,7 +30,7 @@ func clientMay() (rooms, libraries []string) {
 	libraries = []string{
 		"github.com/spf13/cobra", "github.com/spf13/pflag", "go.yaml.in/yaml/v3", "github.com/jedib0t/go-pretty/v6/table",
 		"github.com/jedib0t/go-pretty/v6/text", "github.com/google/uuid", "github.com/fxamacker/cbor/v2", "github.com/tidwall/btree",
-		"golang.org/x/sys/unix",
+		"golang.org/x/sys/unix", "golang.org/x/term", "github.com/creack/pty", "github.com/coder/websocket",
 	}
 	return rooms, libraries
 }

@@ -132,13 +132,14 @@ func apiFloor() []Room {
 	return []Room{
 		{Path: "httpapi/wire", Level: 2, Bare: true, May: []string{"slurm/request"}},
 		{Path: "httpapi/endpoint", Level: 2, May: []string{"fsm/model"}},
+		{Path: "httpapi/tunnel", Level: 2},
 		{Path: "httpapi/memberwire", Level: 2, Bare: true},
 		{Path: "httpapi/agentwire", Level: 2, May: []string{"fsm/model"}},
 		{Path: "httpapi/problem", Level: 11, May: []string{"fsm/model", "fsm/command", "httpapi/wire"}},
 		{Path: "httpapi/strict", Level: 12, May: []string{"httpapi/wire", "httpapi/problem"}},
 		{Path: "httpapi/auth", Level: 16, May: []string{"fsm/model", "httpapi/wire"}},
 		{Path: "httpapi/forward", Level: 16, May: []string{"fsm/model", "httpapi/wire", "cluster/call", "cluster/peer"}},
-		{Path: "httpapi/client", Level: 16, May: []string{"fsm/model", "httpapi/wire", "httpapi/agentwire", "httpapi/memberwire", "httpapi/endpoint"}},
+		{Path: "httpapi/client", Level: 16, May: []string{"fsm/model", "httpapi/wire", "httpapi/agentwire", "httpapi/memberwire", "httpapi/endpoint", "httpapi/tunnel"}},
 		{Path: "httpapi/issue", Level: 16, May: []string{"fsm/model", "fsm/model/membership", "fsm/command", "trust"}},
 		{Path: "httpapi/dashboard", Level: 16},
 		{Path: "httpapi/workload", Level: 16, May: []string{"fsm/model", "httpapi/wire"}},
@@ -155,7 +156,7 @@ func apiFloor() []Room {
 			"cluster/call", "cluster/soft", "cluster/archive", "cluster/notify", "httpapi/issue", "trust",
 		})...)},
 		{Path: "httpapi/agentapi", Level: 25, May: stateRooms(append(apiBase(), "fsm/state/apply", "httpapi/core", "httpapi/forward", "httpapi/issue", "cluster/call", "cluster/soft", "trust")...)},
-		{Path: "httpapi/jobs", Level: 25, May: stateRooms(append(apiBase(), "fsm/state/apply", "httpapi/core", "httpapi/places", "cluster/sched/forecast", "cluster/sched/explain", "cluster/archive", "slurm/request")...)},
+		{Path: "httpapi/jobs", Level: 25, May: stateRooms(append(apiBase(), "fsm/state/apply", "httpapi/core", "httpapi/places", "cluster/sched/forecast", "cluster/sched/explain", "cluster/archive", "slurm/request", "httpapi/endpoint", "httpapi/tunnel")...)},
 		{Path: "httpapi/fleet", Level: 25, May: stateRooms(append(apiBase(), "cluster/votes", "trust", "httpapi/core", "cluster/call")...)},
 		{Path: "httpapi/members", Level: 25, May: stateRooms(append(apiBase(), "cluster/votes", "httpapi/core", "httpapi/memberwire", "httpapi/issue", "cluster/call", "trust")...)},
 		{Path: "httpapi/services", Level: 25, May: stateRooms(append(apiBase(), "httpapi/core", "httpapi/workload", "cluster/sched/explain", "cluster/sched/queue")...)},
@@ -188,7 +189,7 @@ func nodeFloor() []Room {
 		{Path: "node/runner", Level: 16, May: []string{"fsm/model", "fsm/smallfile", "node/disk", "slurm/environ", "slurm/form", "slurm/jobfile", "slurm/request"}},
 		{Path: "node/runner/devices", Level: 16, May: []string{"node/runner/isolate"}},
 		{Path: "node/journal", Level: 16, May: []string{"fsm/model", "fsm/smallfile", "fsm/private", "node/disk"}},
-		{Path: "node/nodeapi", Level: 16, May: []string{"fsm/model", "httpapi/wire", "httpapi/endpoint"}},
+		{Path: "node/nodeapi", Level: 16, May: []string{"fsm/model", "httpapi/wire", "httpapi/endpoint", "httpapi/tunnel"}},
 		{Path: "node/gpu/nvml", Level: 17, May: []string{"fsm/model", "node/gpu", "node/gpu/judge", "node/internal/proc"}},
 		{Path: "node/gpu/simgpu", Level: 17, May: []string{"fsm/model", "fsm/smallfile", "node/gpu", "node/gpu/judge", "node/internal/proc"}},
 		{Path: "node/runner/process", Level: 17, May: []string{
@@ -196,7 +197,7 @@ func nodeFloor() []Room {
 			"slurm/jobfile",
 		}},
 		{Path: "node", Level: 17, May: []string{
-			"fsm/model", "fsm/smallfile", "fsm/private", "httpapi/wire", "httpapi/agentwire", "httpapi/client", "cluster/gossip",
+			"fsm/model", "fsm/smallfile", "fsm/private", "httpapi/wire", "httpapi/agentwire", "httpapi/client", "cluster/gossip", "slurm/jobfile",
 			"node/disk", "node/fence", "node/gpu", "node/runner", "node/runner/isolate", "node/journal", "node/nodeapi", "node/internal/proc",
 		}},
 	}
@@ -225,11 +226,12 @@ func cmdFloor() []Room {
 		}},
 		{Path: "cmd/internal/cli/slurm/words", Level: 20, May: []string{"httpapi/wire", "slurm/format", "slurm/hostlist"}},
 		{Path: "cmd/internal/cli/slurm/watch", Level: 24, Any: true},
+		{Path: "cmd/internal/cli/slurm/start", Level: 24, Any: true},
 		{Path: "cmd/internal/cli/slurm", Level: 25, Any: true},
-		{Path: "cmd/internal/cli/slurm/link", Level: 3, May: []string{"slurm/environ", "slurm/srun"}},
+		{Path: "cmd/internal/cli/slurm/link", Level: 3, May: []string{"slurm/environ", "slurm/jobfile", "slurm/srun"}},
 		{Path: "cmd/internal/cli/slurm/task", Level: 4, May: []string{"slurm/environ", "slurm/filename", "slurm/jobfile", "cmd/internal/cli/slurm/link"}},
 		{Path: "cmd/internal/cli/slurm/step", Level: 5, May: []string{
-			"slurm/environ", "slurm/filename", "slurm/jobfile", "slurm/srun", "cmd/internal/cli/slurm/link", "cmd/internal/cli/slurm/task",
+			"slurm/environ", "slurm/filename", "slurm/form", "slurm/jobfile", "slurm/srun", "cmd/internal/cli/slurm/link", "cmd/internal/cli/slurm/task",
 		}},
 		{Path: "cmd/internal/cli/slurm/batch", Level: 6, May: []string{
 			"slurm/environ", "slurm/filename", "slurm/form", "slurm/jobfile", "cmd/internal/cli/slurm/step", "cmd/internal/cli/slurm/task",

@@ -32,20 +32,20 @@ func inSlurm(script string) bool {
 	return found
 }
 
-// slurmJob is a job in Slurm's language that becomes a submission.
-type slurmJob struct {
-	command sbatch.Command
-	script  []byte
-	dial    func() (*client.Client, error) // for what has to be looked up in the cluster
-	say     io.Writer                      // for notes, each on a line of its own after the prefix
-	prefix  string
-	quiet   bool                             // without notes
-	env     func(name string) (string, bool) // the variables that stand for options
+// SlurmJob is a job in Slurm's language that becomes a submission.
+type SlurmJob struct {
+	Command sbatch.Command
+	Script  []byte
+	Dial    func() (*client.Client, error) // for what has to be looked up in the cluster
+	Say     io.Writer                      // for notes, each on a line of its own after the prefix
+	Prefix  string
+	Quiet   bool                             // without notes
+	Env     func(name string) (string, bool) // the variables that stand for options
 }
 
-// request returns the submission, and prints its notes.
-func (s *slurmJob) request(ctx context.Context) (*wire.Submit, *sbatch.Options, error) {
-	j, err := sbatch.Parse(sbatch.Input{Command: s.command, Script: s.script, Env: s.env, Now: time.Now()})
+// Request returns the submission, and prints its notes.
+func (s *SlurmJob) Request(ctx context.Context) (*wire.Submit, *sbatch.Options, error) {
+	j, err := sbatch.Parse(sbatch.Input{Command: s.Command, Script: s.Script, Env: s.Env, Now: time.Now()})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -57,7 +57,7 @@ func (s *slurmJob) request(ctx context.Context) (*wire.Submit, *sbatch.Options, 
 	shell := map[string]string{}
 	left := shellVariables(shell)
 	r, notes, err := submit.Request(&j, &submit.Place{
-		Folder: folder, Host: host, Script: s.command.Script, Env: shell, Read: os.ReadFile,
+		Folder: folder, Host: host, Script: s.Command.Script, Env: shell, Read: os.ReadFile,
 		Node:      func() (int, int, error) { return s.node(ctx) },
 		Namesakes: func(name string) ([]uint64, error) { return s.namesakes(ctx, name) },
 	})
@@ -68,15 +68,15 @@ func (s *slurmJob) request(ctx context.Context) (*wire.Submit, *sbatch.Options, 
 		notes = append(notes, "the job does not get "+strings.Join(left, ", ")+": only names of letters, digits and _, and values in UTF-8, can be passed on")
 	}
 	for _, text := range notes {
-		if !s.quiet {
-			fmt.Fprintf(s.say, "%s%s\n", s.prefix, text)
+		if !s.Quiet {
+			fmt.Fprintf(s.Say, "%s%s\n", s.Prefix, text)
 		}
 	}
 	return r, &j.Options, nil
 }
 
-// inUTF8 returns the error of the first word of a command line that is not UTF-8.
-func inUTF8(words []string) error {
+// InUTF8 returns the error of the first word of a command line that is not UTF-8.
+func InUTF8(words []string) error {
 	for _, word := range words {
 		if err := cli.UTF8Text(word); err != nil {
 			return &sbatch.Error{Where: "the command line", Problem: fmt.Sprintf("%q %v", word, err)}
@@ -86,8 +86,8 @@ func inUTF8(words []string) error {
 }
 
 // node returns how many GPUs most nodes with GPUs of the cluster have, and how many cores for jobs without GPUs the largest node has.
-func (s *slurmJob) node(ctx context.Context) (gpus, cores int, err error) {
-	api, err := s.dial()
+func (s *SlurmJob) node(ctx context.Context) (gpus, cores int, err error) {
+	api, err := s.Dial()
 	if err != nil {
 		return 0, 0, err
 	}
@@ -110,8 +110,8 @@ func (s *slurmJob) node(ctx context.Context) (gpus, cores int, err error) {
 }
 
 // namesakes returns the user's jobs of a name that have not ended.
-func (s *slurmJob) namesakes(ctx context.Context, name string) (ids []uint64, err error) {
-	api, err := s.dial()
+func (s *SlurmJob) namesakes(ctx context.Context, name string) (ids []uint64, err error) {
+	api, err := s.Dial()
 	if err != nil {
 		return nil, err
 	}
@@ -134,8 +134,8 @@ func (s *slurmJob) namesakes(ctx context.Context, name string) (ids []uint64, er
 	return ids, nil
 }
 
-// unwarned prints a note if a job asks for a warning ahead of a time limit that it does not have, or that is over before.
-func unwarned(say io.Writer, prefix string, o *sbatch.Options, j *wire.Job) {
+// Unwarned prints a note if a job asks for a warning ahead of a time limit that it does not have, or that is over before.
+func Unwarned(say io.Writer, prefix string, o *sbatch.Options, j *wire.Job) {
 	if w := o.Signal; w.Signal != "" && (j.TimeLimitSeconds == 0 || j.TimeLimitSeconds <= w.Before.Seconds()) {
 		fmt.Fprintf(say, "%s--signal: has no effect, because the job has no time limit that is longer: give --time\n", prefix)
 	}
@@ -167,11 +167,11 @@ func (s *submission) slurmProgram(cmd *cobra.Command, args []string, script stri
 	if fromStdin(cmd, args) {
 		name = "" // which sbatch calls the job by
 	}
-	j := &slurmJob{
-		command: sbatch.Command{Script: name, Arguments: args[1:]}, script: []byte(script),
-		env: os.LookupEnv, dial: s.Dial, say: cmd.ErrOrStderr(), prefix: "Note: ",
+	j := &SlurmJob{
+		Command: sbatch.Command{Script: name, Arguments: args[1:]}, Script: []byte(script),
+		Env: os.LookupEnv, Dial: s.Dial, Say: cmd.ErrOrStderr(), Prefix: "Note: ",
 	}
-	request, options, err := j.request(cmd.Context())
+	request, options, err := j.Request(cmd.Context())
 	if err != nil {
 		if _, is := errors.AsType[*sbatch.Error](err); is {
 			return cli.Usage("%s: %w", args[0], err)

@@ -51,7 +51,7 @@ type arrayFollower struct {
 
 // watch follows each task from its start on, until the array has ended.
 func (a *arrayFollower) watch(ctx context.Context) error {
-	_, err := watchJob(ctx, a.api, a.id, func(d *wire.Detail) (bool, error) {
+	_, err := WatchJob(ctx, a.api, a.id, func(d *wire.Detail) (bool, error) {
 		list, err := a.api.Lists().Tasks(ctx, a.id, client.TasksQuery{})
 		if err != nil {
 			if passing(err) && ctx.Err() == nil {

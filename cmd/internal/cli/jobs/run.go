@@ -59,7 +59,7 @@ func newRun() *cobra.Command {
 			if err := s.fillTurns(cmd.Context(), api, s.Identified(), request); err != nil {
 				return err
 			}
-			return runAttached(cmd, api, request)
+			return RunAttached(cmd, api, request)
 		},
 	}
 	s.Bind(cmd)
@@ -69,8 +69,8 @@ func newRun() *cobra.Command {
 	return cmd
 }
 
-// runAttached runs a job that ends with this program.
-func runAttached(cmd *cobra.Command, api *client.Client, request *wire.Submit) error {
+// RunAttached runs a job that ends with this program.
+func RunAttached(cmd *cobra.Command, api *client.Client, request *wire.Submit) error {
 	answer, err := api.Submit(cmd.Context(), request, "")
 	if err != nil {
 		if cmd.Context().Err() != nil {
@@ -85,13 +85,13 @@ func runAttached(cmd *cobra.Command, api *client.Client, request *wire.Submit) e
 	defer cancel()
 	waits := time.AfterFunc(cli.WaitQuietly, func() { sayWhy(ctx, api, id, say) })
 	defer waits.Stop()
-	go keepAttached(ctx, api, id, time.Duration(*request.Attached)/4)
+	go KeepAttached(ctx, api, id, time.Duration(*request.Attached)/4)
 	stop := context.AfterFunc(cmd.Context(), func() { cancelOnInterrupt(ctx, api, id, say) })
 	defer stop()
 	if err := followJob(ctx, cmd, api, &answer.Job); err != nil {
 		return err
 	}
-	job, err := awaitEnd(ctx, api, id)
+	job, err := AwaitEnd(ctx, api, id)
 	switch {
 	case err != nil:
 		return err
@@ -109,8 +109,8 @@ func sayWhy(ctx context.Context, api *client.Client, id string, say io.Writer) {
 	}
 }
 
-// keepAttached reports to the cluster at an interval that this program still runs.
-func keepAttached(ctx context.Context, api *client.Client, id string, every time.Duration) {
+// KeepAttached reports to the cluster at an interval that this program still runs.
+func KeepAttached(ctx context.Context, api *client.Client, id string, every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {

@@ -47,6 +47,11 @@ func (i *input) read(ctx context.Context, from *os.File, say io.Writer) (string,
 	return base64.StdEncoding.EncodeToString(data), nil
 }
 
+// ReadStdin returns the standard input of this program for a job as base64, see [input.read].
+func ReadStdin(ctx context.Context, say io.Writer) (string, error) {
+	return (&input{}).read(ctx, os.Stdin, say)
+}
+
 // readAll reads until the end, or one byte more than the limit.
 func (i *input) readAll(ctx context.Context, from io.Reader, say io.Writer) ([]byte, error) {
 	type piece struct {

@@ -106,7 +106,7 @@ func (s *submission) run(cmd *cobra.Command, args []string) error {
 	}
 	warn(cmd, answer)
 	if s.slurm != nil {
-		unwarned(cmd.ErrOrStderr(), "Note: ", s.slurm, &answer.Job)
+		Unwarned(cmd.ErrOrStderr(), "Note: ", s.slurm, &answer.Job)
 	}
 	out := cmd.OutOrStdout()
 	if s.after.follow { // standard output is the job's
@@ -179,7 +179,7 @@ func (s *submission) stay(cmd *cobra.Command, api *client.Client, submitted *wir
 	if !s.after.wait && !s.after.follow {
 		return nil
 	}
-	job, err := awaitEnd(cmd.Context(), api, id)
+	job, err := AwaitEnd(cmd.Context(), api, id)
 	if err != nil {
 		return cli.JobGoesOn(cmd, id, err)
 	}

@@ -27,9 +27,9 @@ func isTerminal(state string) bool {
 	return state == model.TaskCompleted.String() || state == model.TaskFailed.String() || state == model.TaskCanceled.String()
 }
 
-// watchJob reads a job at each change until done returns true. While no peer can be reached it
+// WatchJob reads a job at each change until done returns true. While no peer can be reached it
 // tries again: the job goes on, too.
-func watchJob(ctx context.Context, api *client.Client, id string, done func(*wire.Detail) (bool, error)) (*wire.Detail, error) {
+func WatchJob(ctx context.Context, api *client.Client, id string, done func(*wire.Detail) (bool, error)) (*wire.Detail, error) {
 	return watchTask(ctx, api, id, "", done)
 }
 
@@ -57,9 +57,9 @@ func watchTask(ctx context.Context, api *client.Client, id, task string, done fu
 	}
 }
 
-// awaitEnd waits until a job has ended, an array with all its tasks, even if peers fail meanwhile.
-func awaitEnd(ctx context.Context, api *client.Client, id string) (*wire.Detail, error) {
-	return watchJob(ctx, api, id, func(d *wire.Detail) (bool, error) {
+// AwaitEnd waits until a job has ended, an array with all its tasks, even if peers fail meanwhile.
+func AwaitEnd(ctx context.Context, api *client.Client, id string) (*wire.Detail, error) {
+	return WatchJob(ctx, api, id, func(d *wire.Detail) (bool, error) {
 		return isTerminal(d.State), nil
 	})
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
-	"github.com/berth-gpu/berth/cmd/internal/cli/jobs"
+	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/start"
 )
 
 // sbatch runs a command line of sbatch against the fake.
@@ -17,7 +17,7 @@ func (f *fakeAPI) sbatch(t *testing.T, args ...string) (code int, out, errs stri
 	t.Helper()
 	t.Setenv("BERTH_ADDRESS", strings.TrimPrefix(f.URL, "http://"))
 	var o, e strings.Builder
-	return jobs.Sbatch(args, &o, &e), o.String(), e.String()
+	return start.Sbatch(args, &o, &e), o.String(), e.String()
 }
 
 func script(t *testing.T, text string) string {
@@ -115,29 +115,24 @@ func TestSrunOutside(t *testing.T) {
 	t.Setenv("BERTH_ADDRESS", strings.TrimPrefix(f.URL, "http://"))
 	for want, args := range map[string][]string{
 		"there is no program to run":     {"-n1"},
-		"runs in no job":                 {"--jobid=3", "true"},
 		"srun: error: --multi-prog":      {"--multi-prog", "x"},
 		"the command line: --time":       {"--time=never", "true"},
 		"the command line: --gpus: \"x:": {"--gpus=x:y", "true"},
 	} {
 		var o, e strings.Builder
-		if code := jobs.Srun(args, &o, &e); code != cli.ExitFailure || !strings.Contains(e.String(), want) {
+		if code := start.Srun(args, &o, &e); code != cli.ExitFailure || !strings.Contains(e.String(), want) {
 			t.Errorf("%q: exit %d, %s, want %s", args, code, e.String(), want)
 		}
 	}
 	for want, args := range map[string][]string{"slurm 22.05": {"--version"}, "--ntasks": {"--help"}} {
 		var o, e strings.Builder
-		if code := jobs.Srun(args, &o, &e); code != 0 || !strings.Contains(o.String(), want) {
+		if code := start.Srun(args, &o, &e); code != 0 || !strings.Contains(o.String(), want) {
 			t.Errorf("%q: exit %d, %s%s", args, code, o.String(), e.String())
 		}
 	}
 	var o, e strings.Builder
-	if code := jobs.Srun([]string{"--nosuch", "true"}, &o, &e); code != 255 {
+	if code := start.Srun([]string{"--nosuch", "true"}, &o, &e); code != 255 {
 		t.Errorf("an unknown option: exit %d, %s", code, e.String())
-	}
-	e.Reset()
-	if code := jobs.Salloc(nil, nil, &e); code != cli.ExitFailure || !strings.Contains(e.String(), "run the program by srun") {
-		t.Errorf("salloc: exit %d, %s", code, e.String())
 	}
 }
 

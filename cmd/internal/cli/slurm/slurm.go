@@ -5,17 +5,14 @@ package slurm
 import (
 	"io"
 	"maps"
-	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
-	"github.com/berth-gpu/berth/cmd/internal/cli/jobs"
 	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/batch"
-	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/step"
+	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/start"
 	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/watch"
-	"github.com/berth-gpu/berth/slurm/jobfile"
 )
 
 // Program carries out a command line of a program, without its name, and returns the exit code.
@@ -24,18 +21,10 @@ type Program func(args []string, stdout, stderr io.Writer) int
 // programs returns Slurm's programs by their names.
 func programs() map[string]Program {
 	return map[string]Program{
-		"sbatch": jobs.Sbatch, "srun": srun, "salloc": jobs.Salloc,
+		"sbatch": start.Sbatch, "srun": start.Srun, "salloc": start.Salloc,
 		"squeue": watch.Squeue, "sinfo": watch.Sinfo, "sacct": watch.Sacct, "scancel": watch.Scancel, "scontrol": watch.Scontrol,
 		"sacctmgr": watch.Sacctmgr, "sshare": watch.Sshare,
 	}
-}
-
-// srun runs a step of the job that this process belongs to; outside of a job it makes one.
-func srun(args []string, stdout, stderr io.Writer) int {
-	if os.Getenv(jobfile.Variable) == "" {
-		return jobs.Srun(args, stdout, stderr)
-	}
-	return step.Srun(args)
 }
 
 // Find returns Slurm's program of a name; nil: there is none.

@@ -24,7 +24,7 @@ const launchVariable = "TEST_LAUNCH"
 // TestMain is also the launcher of ranks, and srun, in processes that tests start.
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == "srun" {
-		os.Exit(step.Srun(os.Args[1:]))
+		os.Exit(step.Srun(os.Args[1:], dialTest))
 	}
 	if path := os.Getenv(launchVariable); path != "" {
 		os.Exit(Run(path))
@@ -39,6 +39,7 @@ const patience = time.Minute
 type job struct {
 	t     *testing.T
 	dir   string // the working folder
+	bin   string // with srun
 	files []*jobfile.File
 	ranks []*process
 	env   []string
@@ -89,6 +90,7 @@ func newJob(t *testing.T, nodes int, script string) *job {
 	top := t.TempDir()
 	j := &job{t: t, dir: filepath.Join(top, "work")}
 	bin := filepath.Join(top, "bin")
+	j.bin = bin
 	for _, dir := range []string{j.dir, bin} {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			t.Fatal(err)

@@ -19,7 +19,7 @@ import (
 	"github.com/berth-gpu/berth/slurm/jobfile"
 )
 
-// launch runs the script, and returns when the script has ended.
+// launch runs the script, and returns when the script has ended. An allocation has none: it lasts until salloc gives it back.
 func (r *rank) launch() int {
 	ctx, end := context.WithCancel(context.Background())
 	defer end()
@@ -29,6 +29,9 @@ func (r *rank) launch() int {
 	}
 	if err != nil {
 		return complain(failed, "the job has no server of steps: %v", err)
+	}
+	if r.file.Request.Allocation {
+		return r.allocate(server.Released())
 	}
 	streams, err := r.open()
 	if err != nil {
@@ -54,6 +57,24 @@ func (r *rank) launch() int {
 	return die(script.Status)
 }
 
+// allocate lets steps run until the allocation is given back, which ends all of them, or until the stop signal has come and all have ended.
+func (r *rank) allocate(released <-chan struct{}) int {
+	var idle <-chan struct{}
+	for {
+		select {
+		case <-released:
+			return 0
+		case <-idle:
+			signal.Stop(r.signals)
+			return die(unix.WaitStatus(r.stop))
+		case s := <-r.signals:
+			if number, ok := s.(unix.Signal); ok && r.relay(number, nil) {
+				idle = r.node.Idle()
+			}
+		}
+	}
+}
+
 // stageVariable is set for the process that becomes the script: the same program with the same arguments, which knows its number.
 const stageVariable = "BERTH_SLURM_STAGE"
 
@@ -70,7 +91,7 @@ func (r *rank) start(s *scriptFiles) (*task.Process, error) {
 		Env:   append(os.Environ(), stageVariable+"=1"),
 		Files: []uintptr{s.stdin.Fd(), s.child[0].Fd(), s.child[1].Fd()},
 	}
-	return r.host.Start(self, os.Args, attr, -1, false)
+	return r.host.Start(self, os.Args, attr, -1, false, false)
 }
 
 // enter becomes the script. It returns only if that fails.

@@ -91,7 +91,7 @@ func TestStepsAtOnce(t *testing.T) {
 		"another node":      {1, `srun -w z true; echo $?`, 0, "1\n", []string{"Requested node configuration is not available: node z does not belong to the job"}},
 		"too many GPUs":     {1, `srun -n1 --gpus=3 true; echo $?`, 0, "1\n", []string{"node a has 2 GPUs of the job, and the step asks for 3 there"}},
 		"immediate":         {1, `srun bash -c 'echo up; while [ ! -e go ]; do sleep 0.01; done' > up & while ! grep -q up up; do sleep 0.01; done; srun -I true; echo $?; touch go; wait`, 0, "1\n", []string{"Requested nodes are busy"}},
-		"own job":           {1, `srun --jobid=$SLURM_JOB_ID -n1 echo yes; srun --jobid=8 true; echo $?`, 0, "yes\n1\n", []string{"--jobid: 8 is not the job that this srun runs in, which is 7"}},
+		"own job":           {1, `srun --jobid=$SLURM_JOB_ID -n1 echo yes; srun --jobid=8 true; echo $?`, 0, "yes\n1\n", []string{"srun: error: there is no job 8"}},
 		"unknown option":    {1, `srun --nodess=2 true; echo $?; srun -n; echo $?; srun -n x true; echo $?`, 0, "255\n255\n1\n", []string{"srun: error: --nodess"}},
 		"refused":           {1, `srun --multi-prog x; echo $?`, 0, "1\n", []string{"--multi-prog: the option is refused"}},
 	})

@@ -39,6 +39,10 @@ const (
 	KindEnd                      // empty: the tasks are to end, with a signal first
 	KindExit                     // rank of a task, status
 	KindLost                     // Lost: a node cannot be reached any more
+	KindDescribe                 // empty: an srun outside of the job asks for the job
+	KindJob                      // jobfile.File without its secret: the job
+	KindRelease                  // empty: salloc gives the allocation back
+	KindResize                   // Screen: the terminal of srun has another size
 	kindCount
 )
 
@@ -64,7 +68,7 @@ type Frame struct {
 // limit returns the largest body of a kind.
 func limit(kind Kind) int {
 	switch kind { //nolint:exhaustive // all others are small
-	case KindAsk, KindLaunch, KindCreated:
+	case KindAsk, KindLaunch, KindCreated, KindJob:
 		return maxWord
 	case KindOutput, KindInput:
 		return MaxData + taskHeader

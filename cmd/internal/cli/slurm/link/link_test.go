@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/berth-gpu/berth/slurm/jobfile"
 )
 
 // TestFrames checks that frames arrive as they were sent, and that too large ones are refused.
@@ -221,7 +223,7 @@ func TestLocal(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if info, err := os.Stat(filepath.Join(folder, socketName)); err != nil || info.Mode().Perm() != 0o600 {
+		if info, err := os.Stat(filepath.Join(folder, jobfile.Socket)); err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("the socket is %v, %v", info, err)
 		}
 		go func() {

@@ -9,10 +9,9 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
-)
 
-// socketName is the name of the socket in the folder of a rank.
-const socketName = "steps"
+	"github.com/berth-gpu/berth/slurm/jobfile"
+)
 
 // inFolder calls use with a short path of the socket in a folder: the address of a socket has 107 bytes at most, so the way goes by an
 // open file of the folder.
@@ -22,7 +21,7 @@ func inFolder(folder string, use func(path string) error) error {
 		return &os.PathError{Op: "open", Path: folder, Err: err}
 	}
 	defer func() { _ = unix.Close(fd) }()
-	return use(filepath.Join("/proc/self/fd", strconv.Itoa(fd), socketName))
+	return use(filepath.Join("/proc/self/fd", strconv.Itoa(fd), jobfile.Socket))
 }
 
 // ListenLocal listens in a folder, for processes of the own account only.

@@ -37,10 +37,14 @@ type Ask struct {
 	Stdout    Stream
 	Stderr    Stream
 	Stdin     Stream
-	Append    bool  // files of tasks are not emptied
-	Lines     bool  // output is passed on in whole lines
-	Immediate int64 // nanoseconds that the step may wait for its resources; 0: for ever; below 0: not at all
+	Append    bool    // files of tasks are not emptied
+	Lines     bool    // output is passed on in whole lines
+	Immediate int64   // nanoseconds that the step may wait for its resources; 0: for ever; below 0: not at all
+	Terminal  *Screen `json:",omitempty"` // the first task has a terminal of this size, and others have no streams; nil: no task has one
 }
+
+// Screen is the size of a terminal, in characters.
+type Screen struct{ Rows, Columns uint16 }
 
 // Stream is one of the standard streams of tasks.
 type Stream struct {

@@ -84,6 +84,12 @@ func (r *report) take(f link.Frame) (bad bool) {
 	return false
 }
 
+// endsFirst reports whether an event is the end of the first task, or of its node.
+func endsFirst(f link.Frame) bool {
+	rank, _, ok := link.ReadExit(f.Body)
+	return f.Kind == link.KindLost || f.Kind == link.KindExit && ok && rank == 0
+}
+
 // codeOf returns the exit code for a status of wait(2).
 func codeOf(status unix.WaitStatus) int {
 	if status.Signaled() {

@@ -4,6 +4,7 @@
 //	server.go   the server of steps: its connections
 //	rooms.go    what steps hold of the nodes
 //	session.go  one step
+//	outside.go  what programs outside of the job ask for
 //	node.go     the server of another node
 //	srun.go     srun
 //	report.go   what srun says of the ends of tasks
@@ -39,11 +40,14 @@ type Server struct {
 	next  int                        // number of the next step
 	token uint64                     // number of the last session
 	calls map[uint64]chan *link.Conn // sessions that wait for a node's connection
+
+	release  sync.Once
+	released chan struct{} // closed when salloc has given the allocation back
 }
 
 // NewServer returns the server of steps; node runs the tasks of the first node.
 func NewServer(file *jobfile.File, node *task.Node) (*Server, error) {
-	s := &Server{file: file, node: node, rooms: newRooms(file), calls: map[uint64]chan *link.Conn{}}
+	s := &Server{file: file, node: node, rooms: newRooms(file), calls: map[uint64]chan *link.Conn{}, released: make(chan struct{})}
 	if len(file.Job.Nodes) == 1 {
 		return s, nil
 	}

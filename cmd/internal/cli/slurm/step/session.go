@@ -40,7 +40,7 @@ type part struct {
 func (s *Server) session(ctx context.Context, c *link.Conn) {
 	defer func() { _ = c.Close() }()
 	ss := &session{server: s, srun: c, frames: make(chan link.Frame, link.Window+2), dead: make(chan struct{})}
-	if err := c.Expect(link.KindAsk, &ss.ask); err != nil || len(ss.ask.Command) == 0 {
+	if !s.receive(c, &ss.ask) || len(ss.ask.Command) == 0 {
 		return
 	}
 	ended, end := context.WithCancel(ctx)
@@ -184,7 +184,7 @@ func (ss *session) pass() {
 	ss.begun.Wait()
 	for f := range ss.frames {
 		switch f.Kind { //nolint:exhaustive // no others come from srun
-		case link.KindInput, link.KindInputEnd, link.KindSignal, link.KindEnd:
+		case link.KindInput, link.KindInputEnd, link.KindSignal, link.KindEnd, link.KindResize:
 			for _, c := range ss.conns() {
 				_ = c.Send(f.Kind, f.Body) // a lost connection is found by serve
 			}

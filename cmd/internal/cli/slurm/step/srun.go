@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	"golang.org/x/term"
 
 	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/link"
+	"github.com/berth-gpu/berth/slurm/form"
 	"github.com/berth-gpu/berth/slurm/jobfile"
 	"github.com/berth-gpu/berth/slurm/srun"
 )
@@ -19,6 +21,7 @@ import (
 // client is one srun.
 type client struct {
 	file    *jobfile.File
+	inside  bool // this process belongs to the job
 	options srun.Options
 	conn    *link.Conn
 	streams streams
@@ -29,6 +32,8 @@ type client struct {
 
 	events chan link.Frame // all frames but output and input; closed when the connection is lost
 	intr   interrupts
+
+	terminal terminal
 }
 
 // say writes a message to standard error.
@@ -40,9 +45,13 @@ const failed = 1
 // unknown is the exit code for a command line with an option that does not exist, or without its value.
 const unknown = 255
 
-// Srun runs a program as a step of the job that this process belongs to, and returns the exit code: the greatest one of its tasks, and
-// 128 and the signal for a task that a signal has ended. args are the words after the program's name.
-func Srun(args []string) int {
+// Dial connects to the server of steps of a job that this process does not belong to.
+type Dial func(job form.JobRef) (*link.Conn, error)
+
+// Srun runs a program as a step of a job, and returns the exit code: the greatest one of its tasks, and 128 and the signal for a task that
+// a signal has ended. The job is the one that this process belongs to, the one of --jobid, or that of the environment. args are the words
+// after the program's name.
+func Srun(args []string, dial Dial) int {
 	result, err := srun.Parse(args, os.LookupEnv)
 	if err != nil {
 		say("error: %v", err)
@@ -63,7 +72,7 @@ func Srun(args []string) int {
 		fmt.Fprintln(os.Stdout, "slurm 22.05 (Berth)")
 		return 0
 	}
-	code, err := begin(result)
+	code, err := begin(result, dial)
 	if err != nil {
 		say("error: %v", err)
 		return failed
@@ -72,17 +81,12 @@ func Srun(args []string) int {
 }
 
 // begin connects to the server of steps and runs the step.
-func begin(result srun.Result) (int, error) {
-	file, err := jobfile.Read(os.Getenv(jobfile.Variable))
-	if err != nil {
-		return 0, fmt.Errorf("the job of this process is not known: %w", err)
-	}
-	c := &client{
-		file: file, options: result.Options, window: make(chan struct{}, link.Window), ready: make(chan struct{}), events: make(chan link.Frame, 16),
-	}
-	if err := c.sameJob(); err != nil {
+func begin(result srun.Result, dial Dial) (int, error) {
+	c := &client{options: result.Options, window: make(chan struct{}, link.Window), ready: make(chan struct{}), events: make(chan link.Frame, 16)}
+	if err := c.connect(dial); err != nil {
 		return 0, err
 	}
+	defer func() { _ = c.conn.Close() }()
 	ask, err := c.prepare(result.Command)
 	if err != nil {
 		return 0, err
@@ -92,10 +96,6 @@ func begin(result srun.Result) (int, error) {
 			say("%s", note)
 		}
 	}
-	if c.conn, err = link.DialLocal(file.Folder); err != nil {
-		return 0, fmt.Errorf("the job's server of steps does not answer; it ends with the script: %w", err)
-	}
-	defer func() { _ = c.conn.Close() }()
 	signals := make(chan os.Signal, 16)
 	c.intr.notify(signals)
 	defer signal.Stop(signals)
@@ -109,16 +109,57 @@ func begin(result srun.Result) (int, error) {
 	return c.run(signals), nil
 }
 
-// sameJob refuses another job than the one that this process belongs to.
-func (c *client) sameJob() error {
-	own, ref := &c.file.Job, c.options.Job
-	switch {
-	case !c.options.JobGiven || ref.Tasks == nil && !ref.All && ref.Job == own.ID:
-		return nil
-	case own.Array.Count > 0 && ref.Job == own.Array.Job && slices.Equal(ref.Tasks, []int{own.Array.Task}):
-		return nil
+// connect connects to the server of steps of the job.
+func (c *client) connect(dial Dial) error {
+	path := os.Getenv(jobfile.Variable)
+	if path != "" {
+		file, err := jobfile.Read(path)
+		if err != nil {
+			return fmt.Errorf("the job of this process is not known: %w", err)
+		}
+		if c.file = file; c.sameJob() {
+			c.inside = true
+			if c.conn, err = link.DialLocal(file.Folder); err != nil {
+				return fmt.Errorf("the job's server of steps does not answer; it ends with the script: %w", err)
+			}
+			return nil
+		}
 	}
-	return fmt.Errorf("--jobid: %s is not the job that this srun runs in, which is %d: a step runs inside of its own job, so remove the option", ref, own.ID)
+	err := c.refer()
+	if err == nil {
+		c.conn, err = dial(c.options.Job)
+	}
+	if err != nil {
+		return err
+	}
+	c.file = &jobfile.File{}
+	if err = c.conn.Send(link.KindDescribe); err == nil {
+		err = c.conn.Expect(link.KindJob, c.file)
+	}
+	if err == nil && len(c.file.Job.Nodes) == 0 {
+		err = errors.New("it names no node")
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("the server of steps of job %s does not describe the job: %w", c.options.Job, err), c.conn.Close())
+	}
+	return nil
+}
+
+// refer sets the job of an srun outside of the job: that of --jobid, or that of the environment.
+func (c *client) refer() (err error) {
+	if !c.options.JobGiven {
+		if c.options.Job, err = form.ParseJob(os.Getenv("SLURM_JOB_ID")); err != nil {
+			return fmt.Errorf("the variable SLURM_JOB_ID: %w", err)
+		}
+	}
+	return nil
+}
+
+// sameJob reports whether the step is for the job that this process belongs to.
+func (c *client) sameJob() bool {
+	own, ref := &c.file.Job, c.options.Job
+	return !c.options.JobGiven || ref.Tasks == nil && !ref.All && ref.Job == own.ID ||
+		own.Array.Count > 0 && ref.Job == own.Array.Job && slices.Equal(ref.Tasks, []int{own.Array.Task})
 }
 
 // prepare returns the request for the step.
@@ -129,6 +170,10 @@ func (c *client) prepare(command []string) (*link.Ask, error) {
 	}
 	c.streams = newStreams(&c.options.Files, dir)
 	o := &c.options
+	if o.Terminal && !term.IsTerminal(int(os.Stdin.Fd())) {
+		say("error: Not using a pseudo-terminal, disregarding --pty option")
+		o.Terminal = false
+	}
 	ask := &link.Ask{
 		Size: o.Size, Command: command, Env: srun.Environment(os.Environ(), o.Export), Dir: dir, Name: o.Name, Parent: -1,
 		Stdout: c.streams.stdout.node, Stderr: c.streams.stderr.node, Stdin: c.streams.stdin.node,
@@ -140,7 +185,11 @@ func (c *client) prepare(command []string) (*link.Ask, error) {
 	if o.Chdir != "" {
 		ask.Dir = absolute(o.Chdir, dir)
 	}
-	if step, err := strconv.Atoi(os.Getenv("SLURM_STEP_ID")); err == nil && step >= 0 {
+	if o.Terminal {
+		first := link.Stream{One: true}
+		ask.Terminal, ask.Stdin, ask.Stdout, ask.Stderr = c.terminal.screen(), first, first, first
+	}
+	if step, err := strconv.Atoi(os.Getenv("SLURM_STEP_ID")); err == nil && step >= 0 && c.inside {
 		ask.Parent = step
 	}
 	return ask, nil
@@ -224,6 +273,10 @@ func (c *client) receive() {
 // run waits for the ends of all tasks.
 func (c *client) run(signals <-chan os.Signal) int {
 	c.report = newReport(c.file.Job.ID, &c.created)
+	if c.options.Terminal {
+		c.terminal.enter(c.conn)
+		defer c.terminal.leave()
+	}
 	if c.streams.source != nil {
 		go c.send()
 	}
@@ -233,8 +286,9 @@ func (c *client) run(signals <-chan os.Signal) int {
 		case s := <-signals:
 			c.interrupted(s)
 		case <-pause:
-			pause = nil
-			c.report.flush()
+			if pause = nil; c.terminal.before == nil { // else at the end, when the terminal belongs to srun
+				c.report.flush()
+			}
 		case <-limit:
 			limit = nil
 			c.report.flush()
@@ -242,6 +296,9 @@ func (c *client) run(signals <-chan os.Signal) int {
 			c.report.states()
 			c.terminate()
 		case f, alive := <-c.events:
+			if !alive || endsFirst(f) {
+				c.terminal.leave() // what follows are messages of srun
+			}
 			if !alive {
 				c.report.flush()
 				say("error: the job's server of steps has ended")

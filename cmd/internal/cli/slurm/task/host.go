@@ -62,9 +62,10 @@ func (h *Host) run() {
 }
 
 // Start starts a process in a session of its own, which the kernel kills if this program is killed. With tidy, the rest of its
-// group is killed when the process has ended. umask is that of the process; below 0: that of this program. The error is that of the system call.
-func (h *Host) Start(path string, argv []string, attr syscall.ProcAttr, umask int, tidy bool) (*Process, error) {
-	attr.Sys = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+// group is killed when the process has ended. umask is that of the process; below 0: that of this program. terminal makes the standard input of the
+// process, a terminal, that of the session. The error is that of the system call.
+func (h *Host) Start(path string, argv []string, attr syscall.ProcAttr, umask int, tidy, terminal bool) (*Process, error) {
+	attr.Sys = &syscall.SysProcAttr{Setsid: true, Setctty: terminal, Pdeathsig: syscall.SIGKILL}
 	p := &Process{Done: make(chan struct{}), host: h, tidy: tidy}
 	var err error
 	started := make(chan struct{})

@@ -23,7 +23,7 @@ func TestHangingStart(t *testing.T) {
 	f.Job.Nodes = []environ.Node{{Name: "a", Tasks: 1, Cores: 1}}
 	h := NewHost()
 	n := NewNode(h, f, unix.SIGTERM)
-	first, err := h.Start("/bin/sleep", []string{"sleep", "1000"}, syscall.ProcAttr{}, -1, true)
+	first, err := h.Start("/bin/sleep", []string{"sleep", "1000"}, syscall.ProcAttr{}, -1, true, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestShortProcess(t *testing.T) {
 	t.Parallel()
 	h := NewHost()
 	for range 100 {
-		p, err := h.Start("/bin/true", []string{"true"}, syscall.ProcAttr{}, -1, true)
+		p, err := h.Start("/bin/true", []string{"true"}, syscall.ProcAttr{}, -1, true, false)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -106,7 +106,7 @@ func (s *stepTasks) start(t *task, local int) []*pump {
 			fds[i] = f.Fd()
 		}
 		var p *Process
-		if p, err = s.node.host.Start(path, argv, syscall.ProcAttr{Dir: s.place.dir, Env: env, Files: fds}, s.place.launch.Ask.Umask, true); err == nil {
+		if p, err = s.node.host.Start(path, argv, syscall.ProcAttr{Dir: s.place.dir, Env: env, Files: fds}, s.place.launch.Ask.Umask, true, t.hasTerminal()); err == nil {
 			t.begin(p)
 		}
 	}
@@ -126,6 +126,9 @@ func (s *stepTasks) start(t *task, local int) []*pump {
 // files opens the standard streams of a task.
 func (s *stepTasks) files(t *task) (files [3]*os.File, pumps []*pump, err error) {
 	ask := &s.place.launch.Ask
+	if ask.Terminal != nil && t.rank == 0 {
+		return s.terminal(t, ask.Terminal)
+	}
 	if files[0], err = s.stdin(t, ask.Stdin); err != nil {
 		return files, nil, fmt.Errorf("Could not open stdin file: %s", Reason(err)) //nolint:staticcheck // the words of Slurm
 	}
@@ -148,7 +151,11 @@ func (s *stepTasks) files(t *task) (files [3]*os.File, pumps []*pump, err error)
 }
 
 func duplicate(f *os.File) (*os.File, error) {
-	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 3)
+	fd := -1
+	err := onFile(f, func(number int) (err error) {
+		fd, err = unix.FcntlInt(uintptr(number), unix.F_DUPFD_CLOEXEC, 3)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -208,6 +215,7 @@ func (s *stepTasks) finish(t *task, pumps []*pump) {
 	for _, p := range pumps {
 		p.finish()
 	}
+	t.hangUp()
 	_ = s.conn.Send(link.KindExit, link.Exit(t.rank, status)) // a lost connection is found by obey
 }
 
@@ -230,6 +238,7 @@ func (s *stepTasks) feed() {
 			return
 		case data := <-s.input:
 			if data == nil {
+				s.endInput()
 				return
 			}
 			for _, f := range inputs {
@@ -265,6 +274,8 @@ func (s *stepTasks) obey() {
 			}
 		case link.KindEnd:
 			go s.end()
+		case link.KindResize:
+			s.resize(f.Body)
 		}
 	}
 }

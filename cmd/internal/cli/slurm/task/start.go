@@ -28,6 +28,7 @@ type task struct {
 
 	mu      sync.Mutex
 	process *Process             // nil: it has not started
+	control *os.File             // the controlling side of its terminal; nil: it has none
 	stopped map[source]time.Time // when the stop signal came last
 	early   unix.Signal          // came before the start
 }
@@ -79,9 +80,14 @@ func (t *task) stop(sig unix.Signal, from source) {
 		t.stopped = map[source]time.Time{}
 	}
 	t.stopped[from] = now
+	terminal := t.control != nil
 	t.mu.Unlock()
-	if !double {
-		t.signal(sig)
+	if double {
+		return
+	}
+	t.signal(sig)
+	if terminal {
+		t.signal(unix.SIGHUP) // a shell with a terminal ignores SIGTERM
 	}
 }
 
@@ -270,5 +276,5 @@ func openPath(path string, keep bool) (*os.File, error) {
 
 // OpenInput opens a file for input by its pattern.
 func OpenInput(pattern string, v filename.Values, dir string) (*os.File, error) {
-	return os.Open(pathOf(pattern, v, dir)) //nolint:gosec // a path of the user's, opened as the user
+	return os.Open(pathOf(pattern, v, dir))
 }

@@ -1,4 +1,10 @@
-package jobs
+// Package start is the programs of Slurm that start jobs: sbatch, salloc, and srun outside of a job.
+//
+//	sbatch.go      a script
+//	srun.go        one step
+//	salloc.go      an allocation for steps of srun
+//	allocation.go  what salloc and an srun with a terminal share
+package start
 
 import (
 	"context"
@@ -11,6 +17,8 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
+	"github.com/berth-gpu/berth/cmd/internal/cli/jobs"
+	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -48,7 +56,7 @@ type sbatchRun struct {
 }
 
 func (p *sbatchRun) run(ctx context.Context, args []string) error {
-	if err := inUTF8(args); err != nil {
+	if err := jobs.InUTF8(args); err != nil {
 		return err
 	}
 	command, err := sbatch.ParseCommand(args)
@@ -72,8 +80,8 @@ func (p *sbatchRun) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	j := &slurmJob{command: command, script: script, env: os.LookupEnv, dial: p.connection.Dial, say: p.errs, prefix: "sbatch: ", quiet: quiet}
-	request, options, err := j.request(ctx)
+	j := &jobs.SlurmJob{Command: command, Script: script, Env: os.LookupEnv, Dial: p.connection.Dial, Say: p.errs, Prefix: "sbatch: ", Quiet: quiet}
+	request, options, err := j.Request(ctx)
 	if err != nil {
 		return err
 	}
@@ -127,9 +135,9 @@ func (p *sbatchRun) submit(ctx context.Context, api *client.Client, r *wire.Subm
 		return fmt.Errorf("Batch job submission failed: %w", err) //nolint:staticcheck // in Slurm's words, which programs look for
 	}
 	if !p.options.Quiet {
-		unwarned(p.errs, "sbatch: ", p.options, &answer.Job)
+		jobs.Unwarned(p.errs, "sbatch: ", p.options, &answer.Job)
 		for _, text := range answer.Warnings {
-			fmt.Fprintf(p.errs, "sbatch: warning: the job %s\n", local(text))
+			fmt.Fprintf(p.errs, "sbatch: warning: the job %s\n", table.Local(text, time.Now()))
 		}
 	}
 	switch {
@@ -144,7 +152,7 @@ func (p *sbatchRun) submit(ctx context.Context, api *client.Client, r *wire.Subm
 	if !p.options.Wait {
 		return nil
 	}
-	job, err := awaitEnd(ctx, api, answer.JobID)
+	job, err := jobs.AwaitEnd(ctx, api, answer.JobID)
 	if err != nil {
 		return err
 	}

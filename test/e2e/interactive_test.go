@@ -1,0 +1,122 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/creack/pty"
+)
+
+// TestInteractive checks what people do by hand with Slurm's programs: an allocation whose steps come from this machine, a shell with a terminal in one, and
+// a look into a job that runs. Nothing of that is left afterwards.
+func TestInteractive(t *testing.T) {
+	t.Parallel()
+	c := start(t)
+	folder := filepath.Join(t.TempDir(), "bin")
+	if out, err := exec.Command(program(), "slurm", "install", folder).CombinedOutput(); err != nil {
+		t.Fatalf("berth slurm install: %v\n%s", err, out)
+	}
+	s := &shell{cluster: c, folder: folder, dir: t.TempDir()}
+	out, code := s.run("salloc", "-N2", "-n4", "--gpus-per-node=1", "sh", "-c", `srun -l sh -c 'echo $SLURMD_NODENAME of $SLURM_JOB_NODELIST'; srun -n1 sh -c 'exit 9'`)
+	for _, line := range []string{"salloc: Granted job allocation 1\n", "0: node1 of node[1-2]\n", "3: node2 of node[1-2]\n", "salloc: Relinquishing job allocation 1\n"} {
+		if !strings.Contains(out, line) {
+			t.Errorf("salloc writes no line %q:\n%s", line, out)
+		}
+	}
+	if code != 9 {
+		t.Errorf("salloc ends with %d: %s", code, out)
+	}
+	if d := c.job("1"); d.State != "completed" {
+		t.Errorf("the allocation is %s", d.State)
+	}
+	s.terminal("srun", "--gpus-per-node=2", "--pty", "bash", "--norc", "-i")
+	if d := c.job("2"); d.State != "completed" {
+		t.Errorf("the job of the terminal is %s", d.State)
+	}
+	if out, code := s.run("sbatch", "--wrap", "touch up; while [ ! -e go ]; do sleep 0.1; done; echo found"); code != 0 {
+		t.Fatal(out)
+	}
+	c.until("the script runs", func() bool {
+		_, err := os.Stat(filepath.Join(s.dir, "up"))
+		return err == nil
+	})
+	if out, code := s.run("srun", "--jobid=3", "--overlap", "-n1", "sh", "-c", "echo in $SLURM_JOB_ID; touch go"); code != 0 || out != "in 3\n" {
+		t.Errorf("a step in a script's job ends with %d: %s", code, out)
+	}
+	c.ended("3")
+	if out, code := s.run("srun", "--jobid=3", "true"); code != 1 || !strings.Contains(out, "Slurm job 3 has expired") {
+		t.Errorf("a step in a job that has ended: %d, %s", code, out)
+	}
+}
+
+// shell calls Slurm's programs of Berth as a user does.
+type shell struct {
+	*cluster
+	folder, dir string
+}
+
+func (s *shell) command(name string, args ...string) *exec.Cmd {
+	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	s.t.Cleanup(cancel)
+	cmd := exec.CommandContext(ctx, filepath.Join(s.folder, name), args...)
+	cmd.Dir, cmd.WaitDelay = s.dir, patience
+	cmd.Env = append(os.Environ(), "PATH="+s.folder+":"+os.Getenv("PATH"), "BERTH_ADDRESS="+strings.Join(s.addresses(), ","), "HOME="+s.dir, "PS1=ready> ")
+	return cmd
+}
+
+func (s *shell) run(name string, args ...string) (string, int) {
+	s.t.Helper()
+	cmd := s.command(name, args...)
+	out, err := cmd.CombinedOutput()
+	if cmd.ProcessState == nil {
+		s.t.Fatal(err)
+	}
+	return string(out), cmd.ProcessState.ExitCode()
+}
+
+// terminal runs a shell in a terminal, and leaves the shell with the exit code 4.
+func (s *shell) terminal(name string, args ...string) {
+	s.t.Helper()
+	cmd := s.command(name, args...)
+	screen, err := pty.Start(cmd)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var mu sync.Mutex
+	var seen bytes.Buffer
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		data := make([]byte, 4<<10)
+		for {
+			n, err := screen.Read(data)
+			mu.Lock()
+			seen.Write(data[:n])
+			mu.Unlock()
+			if err != nil {
+				return
+			}
+		}
+	}()
+	text := func() string {
+		mu.Lock()
+		defer mu.Unlock()
+		return seen.String()
+	}
+	s.until("the shell is ready", func() bool { return strings.Contains(text(), "ready> ") })
+	if _, err := screen.WriteString("echo gpus $CUDA_VISIBLE_DEVICES job $SLURM_JOB_ID; exit 4\r"); err != nil {
+		s.t.Fatal(err)
+	}
+	<-read
+	_ = cmd.Wait() // the exit code is below
+	_ = screen.Close()
+	if !strings.Contains(text(), "gpus 0,1 job 2\r\n") || cmd.ProcessState.ExitCode() != 4 {
+		s.t.Errorf("the shell in a terminal ends with %d: %q", cmd.ProcessState.ExitCode(), text())
+	}
+}
