@@ -7,7 +7,9 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
@@ -163,9 +165,15 @@ func (a *allocation) describe(ctx context.Context) error {
 	return errors.Join(conn.Send(link.KindDescribe), conn.Expect(link.KindJob, &a.file))
 }
 
-// environment returns the variables of this program, with those of the allocation.
+// environment returns the variables of this program with those of the allocation, in place of those of a job that this program runs in.
 func (a *allocation) environment() []string {
-	return append(os.Environ(), environ.Allocation(a.file.Job)...)
+	all := os.Environ()
+	if os.Getenv(jobfile.Variable) != "" {
+		all = slices.DeleteFunc(all, func(pair string) bool {
+			return strings.HasPrefix(pair, "SLURM_") || strings.HasPrefix(pair, "SLURMD_") || strings.HasPrefix(pair, jobfile.Variable+"=")
+		})
+	}
+	return append(all, environ.Allocation(a.file.Job)...)
 }
 
 // release gives the allocation back and waits until it has ended; it is canceled if the server of steps does not answer.
