@@ -227,6 +227,7 @@ func cmdFloor() []Room {
 		{Path: "cmd/internal/cli/slurm/words", Level: 20, May: []string{"httpapi/wire", "slurm/format", "slurm/hostlist"}},
 		{Path: "cmd/internal/cli/slurm/watch", Level: 24, Any: true},
 		{Path: "cmd/internal/cli/slurm/start", Level: 24, Any: true},
+		{Path: "cmd/internal/cli/slurm/reach", Level: 20, Any: true},
 		{Path: "cmd/internal/cli/slurm", Level: 25, Any: true},
 		{Path: "cmd/internal/cli/slurm/link", Level: 3, May: []string{"slurm/environ", "slurm/jobfile", "slurm/srun"}},
 		{Path: "cmd/internal/cli/slurm/task", Level: 4, May: []string{"slurm/environ", "slurm/filename", "slurm/jobfile", "cmd/internal/cli/slurm/link"}},

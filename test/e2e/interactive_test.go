@@ -50,8 +50,45 @@ func TestInteractive(t *testing.T) {
 		t.Errorf("a step in a script's job ends with %d: %s", code, out)
 	}
 	c.ended("3")
+	s.signals()
 	if out, code := s.run("srun", "--jobid=3", "true"); code != 1 || !strings.Contains(out, "Slurm job 3 has expired") {
 		t.Errorf("a step in a job that has ended: %d, %s", code, out)
+	}
+}
+
+// signals checks scancel with a signal, and with a step.
+func (s *shell) signals() {
+	s.t.Helper()
+	script := `#!/bin/bash
+trap 'echo script; over=1' USR1
+srun -n1 sh -c 'trap "echo step; exit 5" USR2; touch step; while :; do sleep 0.1; done'; echo ended $?
+srun -n1 sh -c 'touch other; exec sleep 1000'; echo ended $?
+touch waits; while [ -z "$over" ]; do sleep 0.1; done
+`
+	if err := os.WriteFile(filepath.Join(s.dir, "script"), []byte(script), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	if out, code := s.run("sbatch", "-o", "signals.out", "script"); code != 0 {
+		s.t.Fatal(out)
+	}
+	for _, v := range []struct {
+		file string
+		args []string
+	}{{"step", []string{"--signal=USR2", "4"}}, {"other", []string{"4.1"}}, {"waits", []string{"-b", "-s", "USR1", "4"}}} {
+		s.until(v.file+" is there", func() bool {
+			_, err := os.Stat(filepath.Join(s.dir, v.file))
+			return err == nil
+		})
+		if out, code := s.run("scancel", v.args...); code != 0 || out != "" {
+			s.t.Errorf("scancel %q ends with %d: %s", v.args, code, out)
+		}
+	}
+	s.ended("4")
+	text, err := os.ReadFile(filepath.Join(s.dir, "signals.out"))
+	for _, line := range []string{"step\n", "ended 5\n", "ended 143\n", "script\n"} {
+		if err != nil || !strings.Contains(string(text), line) {
+			s.t.Errorf("no %q in the output: %v\n%s", line, err, text)
+		}
 	}
 }
 

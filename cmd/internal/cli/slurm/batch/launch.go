@@ -41,6 +41,7 @@ func (r *rank) launch() int {
 	if err != nil {
 		return complain(failed, "the script cannot start: %v", err)
 	}
+	server.HasScript(script.Signal)
 	streams.begin()
 	for running := true; running; {
 		select {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -126,6 +127,76 @@ func TestAllocationCanceled(t *testing.T) {
 	}
 	_, _ = script.outside("--overlap", "-n1", "touch", "go") // which ends the script, and so the step
 	script.want(0, "whole\n")
+}
+
+// TestSignalJob checks which processes a signal from outside of a job reaches.
+func TestSignalJob(t *testing.T) {
+	t.Parallel()
+	const script = `trap 'echo script' USR1; trap 'over=1' USR2
+(trap 'echo child' USR1; touch child; while [ ! -e stop ]; do sleep 0.01; done) &
+srun -n1 -w a bash -c 'trap "echo task-a" USR1; touch up-a; while [ ! -e stop-a ]; do sleep 0.01; done' &
+srun -n1 -w b bash -c 'trap "echo task-b" USR1; touch up-b; while [ ! -e stop ]; do sleep 0.01; done; exit 3' &
+while [ -z "$over" ]; do sleep 0.01; done
+wait`
+	for name, c := range map[string]struct {
+		signal link.Signal
+		want   []string
+	}{
+		"steps":          {link.Signal{Number: 10, Steps: true, Step: -1}, []string{"task-a", "task-b"}},
+		"script":         {link.Signal{Number: 10, Script: true}, []string{"script"}},
+		"all":            {link.Signal{Number: 10, Script: true, Group: true, Steps: true, Step: -1}, []string{"script", "child", "task-a", "task-b"}},
+		"one step":       {link.Signal{Number: 10, Steps: true, Step: 1}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			j := newJob(t, 2, script).start()
+			for _, file := range []string{"child", "up-a", "up-b"} {
+				waitUntil(t, file+" is there", func() bool { return j.file(file) == "" })
+			}
+			if c.want == nil { // which step is which depends on their order
+				c.want = []string{"task-"}
+			}
+			j.ask(c.signal, "")
+			for _, text := range c.want {
+				j.out(text)
+			}
+			j.ask(link.Signal{Number: 10, Steps: true, Step: 5}, "job 7 has no step 5 that runs")
+			j.ask(link.Signal{Number: 65, Script: true}, "there is no signal 65")
+			for _, file := range []string{"stop", "stop-a"} {
+				if err := os.WriteFile(j.dir+"/"+file, nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			j.ask(link.Signal{Number: 12, Script: true}, "")
+			j.end()
+			got := strings.Fields(j.ranks[0].stdout.String())
+			slices.Sort(got)
+			slices.Sort(c.want)
+			if name == "one step" && len(got) == 1 && strings.HasPrefix(got[0], "task-") {
+				got = c.want
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("the signal reached %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// ask sends a signal as scancel does, and checks the refusal; empty: it must be carried out.
+func (j *job) ask(s link.Signal, refusal string) {
+	j.t.Helper()
+	c, err := link.DialLocal(j.files[0].Folder)
+	if err != nil {
+		j.t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	if err := c.SendValue(link.KindSignalJob, s); err != nil {
+		j.t.Fatal(err)
+	}
+	f, err := c.Receive()
+	if err != nil || string(f.Body) != refusal || (f.Kind == link.KindRefused) != (refusal != "") {
+		j.t.Errorf("%+v is answered with %d %q, %v", s, f.Kind, f.Body, err)
+	}
 }
 
 // screen is a terminal in which a program runs, as its user sees and uses it.

@@ -23,26 +23,27 @@ type Kind byte
 
 // The kinds of frames, with the type of their body.
 const (
-	KindHello    Kind = iota + 1 // Hello: the first frame of a connection between nodes
-	KindAsk                      // Ask: srun asks for a step
-	KindNote                     // text for srun's standard error
-	KindRefused                  // text: there is no step
-	KindCreated                  // Created: the step has its place
-	KindReady                    // empty: srun has opened its files
-	KindLaunch                   // Launch: a node is to start its tasks
-	KindDial                     // a number of eight bytes: the node is to open a connection for a step; the node returns it if it cannot
-	KindOutput                   // rank of a task, stream, bytes
-	KindInput                    // bytes for the standard input of tasks
-	KindInputEnd                 // empty: the end of the input
-	KindTaken                    // empty: a frame of input has been written to the tasks
-	KindSignal                   // one byte: a signal for the tasks
-	KindEnd                      // empty: the tasks are to end, with a signal first
-	KindExit                     // rank of a task, status
-	KindLost                     // Lost: a node cannot be reached any more
-	KindDescribe                 // empty: an srun outside of the job asks for the job
-	KindJob                      // jobfile.File without its secret: the job
-	KindRelease                  // empty: salloc gives the allocation back
-	KindResize                   // Screen: the terminal of srun has another size
+	KindHello     Kind = iota + 1 // Hello: the first frame of a connection between nodes
+	KindAsk                       // Ask: srun asks for a step
+	KindNote                      // text for srun's standard error
+	KindRefused                   // text: there is no step
+	KindCreated                   // Created: the step has its place
+	KindReady                     // empty: srun has opened its files
+	KindLaunch                    // Launch: a node is to start its tasks
+	KindDial                      // a number of eight bytes: the node is to open a connection for a step; the node returns it if it cannot
+	KindOutput                    // rank of a task, stream, bytes
+	KindInput                     // bytes for the standard input of tasks
+	KindInputEnd                  // empty: the end of the input
+	KindTaken                     // empty: a frame of input has been written to the tasks
+	KindSignal                    // one byte: a signal for the tasks
+	KindEnd                       // empty: the tasks are to end, with a signal first
+	KindExit                      // rank of a task, status
+	KindLost                      // Lost: a node cannot be reached any more
+	KindDescribe                  // empty: an srun outside of the job asks for the job
+	KindJob                       // jobfile.File without its secret: the job
+	KindRelease                   // empty: salloc gives the allocation back
+	KindResize                    // Screen: the terminal of srun has another size
+	KindSignalJob                 // Signal: a signal for processes of the job; the answer is KindTaken or KindRefused
 	kindCount
 )
 

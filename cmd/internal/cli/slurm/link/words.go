@@ -43,6 +43,16 @@ type Ask struct {
 	Terminal  *Screen `json:",omitempty"` // the first task has a terminal of this size, and others have no streams; nil: no task has one
 }
 
+// Signal is a signal for processes of a job.
+type Signal struct {
+	Number int
+	Script bool // the process of the script
+	Group  bool // with Script: the script's process group, too
+	Steps  bool // the tasks of steps
+	Step   int  // with Steps: of this step only; below 0: of all
+	End    bool // with Steps: the tasks are to end, in place of Number
+}
+
 // Screen is the size of a terminal, in characters.
 type Screen struct{ Rows, Columns uint16 }
 

@@ -5,21 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/cli/jobs"
 	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/link"
+	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/reach"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/slurm/environ"
-	"github.com/berth-gpu/berth/slurm/form"
 	"github.com/berth-gpu/berth/slurm/jobfile"
 	"github.com/berth-gpu/berth/slurm/sbatch"
 )
@@ -33,7 +31,6 @@ const (
 	startQuietly = time.Second      // before a message says that it waits
 	serverStarts = time.Minute      // until its server of steps answers
 	releaseWait  = 10 * time.Second // until it has ended after it was given back
-	retryPause   = 100 * time.Millisecond
 )
 
 // allocation is a job that runs steps only, as long as this program lasts.
@@ -157,7 +154,7 @@ func (a *allocation) run(ctx context.Context, limit time.Duration) error {
 func (a *allocation) describe(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, serverStarts)
 	defer cancel()
-	conn, err := dialSteps(ctx, a.api, a.id, "")
+	conn, err := reach.Steps(ctx, a.api, a.id, "")
 	if err != nil {
 		return fmt.Errorf("the allocation has no server of steps: %w", err)
 	}
@@ -197,53 +194,3 @@ func (a *allocation) release() {
 	}
 	_, _ = jobs.AwaitEnd(ctx, a.api, a.id) // it ends by itself
 }
-
-// dialSteps connects to the server of steps of a job, and tries again while it does not answer yet.
-func dialSteps(ctx context.Context, api *client.Client, id, task string) (*link.Conn, error) {
-	for {
-		conn, err := api.Steps(context.WithoutCancel(ctx), id, task)
-		if err == nil {
-			return link.New(conn), nil
-		}
-		p, is := errors.AsType[*wire.Problem](err)
-		early := is && (p.Code == wire.CodeNotFound || p.Status >= http.StatusInternalServerError)
-		if !early && !errors.Is(err, client.ErrUnreachable) {
-			return nil, err
-		}
-		if cli.Pause(ctx, retryPause) != nil {
-			return nil, err
-		}
-	}
-}
-
-// dialJob connects srun to the server of steps of a job that it does not belong to.
-func dialJob(connection *cli.Connection) func(form.JobRef) (*link.Conn, error) {
-	return func(ref form.JobRef) (*link.Conn, error) {
-		if ref.All || len(ref.Tasks) > 1 {
-			return nil, fmt.Errorf("%s are several jobs: name one", ref)
-		}
-		api, err := connection.Dial()
-		if err != nil {
-			return nil, err
-		}
-		number := ""
-		if len(ref.Tasks) == 1 {
-			number = strconv.Itoa(ref.Tasks[0])
-		}
-		ctx, cancel := context.WithTimeout(context.Background(), reachWait)
-		defer cancel()
-		conn, err := dialSteps(ctx, api, strconv.FormatUint(ref.Job, 10), number)
-		if p, is := errors.AsType[*wire.Problem](err); is {
-			switch p.Code {
-			case wire.CodeNotFound:
-				return nil, fmt.Errorf("Unable to confirm allocation for job %s: %s\nsrun: Check SLURM_JOB_ID environment variable. Expired or invalid job %s", ref, p.Detail, ref) //nolint:staticcheck // as Slurm
-			case model.CodeTerminal.String():
-				return nil, fmt.Errorf("Slurm job %s has expired\nsrun: Check SLURM_JOB_ID environment variable. Expired or invalid job %s", ref, ref) //nolint:staticcheck // as Slurm
-			}
-		}
-		return conn, cli.Advise(err)
-	}
-}
-
-// reachWait is how long srun tries to reach the server of steps of a job that runs.
-const reachWait = 5 * time.Second

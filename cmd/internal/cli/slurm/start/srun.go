@@ -13,6 +13,7 @@ import (
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/cli/jobs"
+	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/reach"
 	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/step"
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/slurm/environ"
@@ -29,7 +30,7 @@ const srunScript = "#!/bin/sh\n# The job of srun outside of a job.\n\nexec srun 
 // the step; the job ends with this program.
 func Srun(args []string, stdout, stderr io.Writer) int {
 	if os.Getenv(jobfile.Variable) != "" || os.Getenv("SLURM_JOB_ID") != "" || srun.NamesJob(args) {
-		return step.Srun(args, dialJob(cli.NewConnection(stderr)))
+		return step.Srun(args, reach.Job(cli.NewConnection(stderr)))
 	}
 	ctx, stop := cli.UntilSignal()
 	defer stop()
@@ -122,7 +123,7 @@ func srunTerminal(ctx context.Context, stop func(), job, words []string, program
 			return err
 		}
 	}
-	if code := step.Srun(words, dialJob(connection)); code != 0 {
+	if code := step.Srun(words, reach.Job(connection)); code != 0 {
 		return cli.ExitError(code)
 	}
 	return nil

@@ -35,11 +35,13 @@ type Server struct {
 	node *task.Node
 	key  *link.Key // nil: the job has one node
 
-	mu    sync.Mutex
-	rooms rooms
-	next  int                        // number of the next step
-	token uint64                     // number of the last session
-	calls map[uint64]chan *link.Conn // sessions that wait for a node's connection
+	mu     sync.Mutex
+	rooms  rooms
+	next   int                               // number of the next step
+	token  uint64                            // number of the last session
+	calls  map[uint64]chan *link.Conn        // sessions that wait for a node's connection
+	runs   map[*session]bool                 // sessions whose tasks run
+	script func(sig unix.Signal, group bool) // nil: there is no script
 
 	release  sync.Once
 	released chan struct{} // closed when salloc has given the allocation back
@@ -47,7 +49,7 @@ type Server struct {
 
 // NewServer returns the server of steps; node runs the tasks of the first node.
 func NewServer(file *jobfile.File, node *task.Node) (*Server, error) {
-	s := &Server{file: file, node: node, rooms: newRooms(file), calls: map[uint64]chan *link.Conn{}, released: make(chan struct{})}
+	s := &Server{file: file, node: node, rooms: newRooms(file), calls: map[uint64]chan *link.Conn{}, runs: map[*session]bool{}, released: make(chan struct{})}
 	if len(file.Job.Nodes) == 1 {
 		return s, nil
 	}

@@ -159,6 +159,8 @@ func (ss *session) release() {
 
 // run runs the tasks on all nodes, and returns when all have ended.
 func (ss *session) run() {
+	ss.server.running(ss, true)
+	defer ss.server.running(ss, false)
 	ss.mu.Lock()
 	for _, share := range ss.layout.Shares {
 		p := &part{share: share, open: map[int]bool{}}

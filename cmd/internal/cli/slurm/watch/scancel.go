@@ -7,9 +7,12 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
+	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/link"
+	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/reach"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -47,6 +50,7 @@ type cancellation struct {
 	filter   jobFilter
 	filtered bool
 	ask      *bufio.Reader // nil: without questions
+	signal   *link.Signal  // in place of the end of the job; nil: the job ends
 	quiet    bool
 	verbose  bool
 }
@@ -96,17 +100,17 @@ func (p *program) cancellation(line *option.Line) (*cancellation, error) {
 			return nil, fmt.Errorf("--%s has no value, so that all jobs would be meant: give a value, or leave the option out", name)
 		}
 	}
+	var sig *link.Signal
 	if text, given := line.Last("signal"); given {
 		name, err := form.ParseSignal(text)
 		if err != nil {
 			return nil, fmt.Errorf("--signal: %w", err)
 		}
-		if name != "KILL" && name != "TERM" {
-			return nil, fmt.Errorf("--signal=%s is not supported: Berth sends jobs no signals but those that end them; for a warning ahead of the time limit submit with --signal, "+
-				"else leave the option out, which ends the job by SIGTERM and after its grace by SIGKILL", text)
+		if full := line.Has("full"); name != "KILL" {
+			sig = &link.Signal{Number: form.SignalNumber(name), Script: full || line.Has("batch"), Group: full, Steps: full || !line.Has("batch"), Step: -1}
 		}
 	}
-	c := &cancellation{quiet: line.Has("quiet"), verbose: line.Has("verbose"), filter: jobFilter{
+	c := &cancellation{signal: sig, quiet: line.Has("quiet"), verbose: line.Has("verbose"), filter: jobFilter{
 		accounts: listOf(line, "account", "SCANCEL_ACCOUNT"), names: listOf(line, "name", "SCANCEL_NAME"), partitions: listOf(line, "partition", "SCANCEL_PARTITION"),
 		qos: listOf(line, "qos", "SCANCEL_QOS"),
 	}}
@@ -148,10 +152,12 @@ func (p *program) cancelNamed(c *cancellation, word string) error {
 	if err != nil {
 		return fmt.Errorf("Invalid job id %s: %w", word, err) //nolint:staticcheck // Slurm's words
 	}
-	if ref.Step != "" {
-		return fmt.Errorf("%s names a step, which Berth cannot end by itself: end its process within the job, or the job %d", word, ref.Job)
+	if n, err := strconv.Atoi(ref.Step); err == nil {
+		c = c.ofStep(n)
+	} else if ref.Step != "" {
+		return fmt.Errorf("%s names no step of srun, so that it cannot be ended by itself: name a step such as %d.0, or the job %d", word, ref.Job, ref.Job)
 	}
-	if c.filtered || c.ask != nil {
+	if c.filtered || c.ask != nil || c.signal != nil {
 		rows, err := p.named(ref, true)
 		if missing(err) || errors.Is(err, errNoJob) {
 			return cancelError(ref.String(), err)
@@ -191,11 +197,38 @@ func (p *program) cancelRows(c *cancellation, rows []*row) (first error) {
 				continue
 			}
 		}
-		if err := p.cancel(c, r.id(), r.job.ID, form.Array{Indices: r.tasks}.Berth()); err != nil && first == nil {
+		if err := p.end(c, r); err != nil && first == nil {
 			first = err
 		}
 	}
 	return first
+}
+
+// ofStep returns the cancellation for one step of a job: a signal, or the end of its tasks.
+func (c *cancellation) ofStep(step int) *cancellation {
+	one, sig := *c, link.Signal{Number: form.SignalNumber("TERM"), End: true}
+	if c.signal != nil {
+		sig = *c.signal
+	}
+	sig.Steps, sig.Step = true, step
+	one.signal = &sig
+	return &one
+}
+
+// end ends the jobs and tasks of a row, or sends them a signal.
+func (p *program) end(c *cancellation, r *row) error {
+	tasks := form.Array{Indices: r.tasks}.Berth()
+	if c.signal == nil {
+		return p.cancel(c, r.id(), r.job.ID, tasks)
+	}
+	api, err := p.api()
+	if err == nil {
+		err = reach.Signal(p.ctx, api, r.job.ID, tasks, *c.signal)
+	}
+	if err != nil {
+		return cancelError(r.id(), err)
+	}
+	return nil
 }
 
 // cancel ends a job, or tasks of it. That it has ended already is no error.
