@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -30,14 +29,16 @@ func withSteps(t *testing.T) (s *site, asked chan string) {
 		if err != nil {
 			return
 		}
-		defer func() { _ = c.Close() }()
-		lines := bufio.NewScanner(c)
-		for lines.Scan() {
-			_, _ = io.WriteString(c, strings.ToUpper(lines.Text())+"\n")
-			if lines.Text() == "end" {
-				return
+		stream := tunnel.NewStream()
+		go func() {
+			defer func() { _ = stream.Close() }()
+			lines := bufio.NewScanner(stream)
+			for lines.Scan() && lines.Text() != "end" {
+				_, _ = io.WriteString(stream, strings.ToUpper(lines.Text())+"\n")
 			}
-		}
+		}()
+		_ = stream.Carry(c)
+		stream.Fail(tunnel.ErrLost)
 	}))
 	t.Cleanup(node.Close)
 	s.do(http.MethodPost, "/queue/submit", `{"script":"#!/bin/sh\ntrue","slurm":{"tasks_per_node":1}}`, as(ann)...).into(new(wire.Submitted))
@@ -79,7 +80,7 @@ func TestSteps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if uri := <-asked; uri != "/node/steps?attempt=1&job=1&rank=0&task=0" {
+	if uri, _, _ := strings.Cut(<-asked, "&session="); uri != "/node/steps?attempt=1&job=1&rank=0" {
 		t.Errorf("the node was asked %s", uri)
 	}
 	long := strings.Repeat("x", 48<<10)
@@ -87,14 +88,14 @@ func TestSteps(t *testing.T) {
 		t.Fatal(err)
 	}
 	all, err := io.ReadAll(conn)
-	if err != nil || string(all) != "FIRST\n"+strings.ToUpper(long)+"\nEND\n" {
+	if err != nil || string(all) != "FIRST\n"+strings.ToUpper(long)+"\n" {
 		t.Errorf("%d bytes came back: %v", len(all), err)
 	}
 	if conn, err = s.stepsOf(t, ann, "1", ""); err != nil {
 		t.Fatal(err)
 	}
 	s.with(func(c *statetest.Cluster) { c.Do(&command.DropTokens{Tokens: []model.Hash{auth.HashOf(ann)}}) })
-	if rest, err := io.ReadAll(conn); len(rest) > 0 || errors.Is(err, context.Canceled) {
+	if rest, err := io.ReadAll(conn); len(rest) > 0 || !errors.Is(err, tunnel.ErrLost) {
 		t.Errorf("after the end of the token: %q, %v", rest, err)
 	}
 }
@@ -117,8 +118,8 @@ func TestStepsRefused(t *testing.T) {
 	s.refusedSteps(t, ann, "3", "", model.CodeTerminal.String())
 	s.do(http.MethodPost, "/queue/submit", `{"command":"true","array_size":2,"slurm":{"tasks_per_node":1,"array":"0-1"}}`, as(ann)...).into(new(wire.Submitted))
 	s.refusedSteps(t, ann, "4", "", wire.CodeInvalid) // which task?
-	s.do(http.MethodGet, "/jobs/1/steps", "", as(ann)...).problem(http.StatusUnprocessableEntity, wire.CodeInvalid)
-	s.do(http.MethodGet, "/jobs/1/steps", "", append(as(ann), "Origin", "https://elsewhere.example")...).problem(http.StatusUnprocessableEntity, wire.CodeInvalid)
+	s.do(http.MethodGet, "/jobs/1/steps?session=0123456789abcdef0123456789abcdef", "", as(ann)...).problem(http.StatusUnprocessableEntity, wire.CodeInvalid)
+	s.do(http.MethodGet, "/jobs/1/steps?session=0123456789abcdef0123456789abcdef", "", append(as(ann), "Origin", "https://elsewhere.example")...).problem(http.StatusUnprocessableEntity, wire.CodeInvalid)
 }
 
 // TestStepsOfANodeThatIsAway checks the codes for a node that cannot be reached, and for one whose job has no server of steps yet.

@@ -2,6 +2,8 @@ package client
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net"
@@ -13,16 +15,27 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// Steps connects to the server of steps of a job in Slurm's language; task is that of an array, or empty. The connection ends with the context.
-// A *[wire.Problem] with the code [wire.CodeNotFound] says that the server does not answer yet.
+// Steps connects to the server of steps of a job in Slurm's language; task is that of an array, or empty. The connection outlives the peer that it goes
+// by: it goes on by another one. It ends with the context, and with [tunnel.ErrLost] if no peer passes it on within [tunnel.ResumeFor]. A *[wire.Problem]
+// with the code [wire.CodeNotFound] says that the server does not answer yet.
 func (c *Client) Steps(ctx context.Context, id, task string) (net.Conn, error) {
-	v := url.Values{}
+	var name [tunnel.SessionBytes]byte
+	_, _ = rand.Read(name[:]) // never fails
+	v := url.Values{"session": {hex.EncodeToString(name[:])}}
 	text(v, "task", task)
-	target := "/jobs/" + url.PathEscape(id) + "/steps"
-	if len(v) > 0 {
-		target += "?" + v.Encode()
+	path := "/jobs/" + url.PathEscape(id) + "/steps?"
+	first, err := c.calls.tunnel(ctx, path+v.Encode())
+	if err != nil {
+		return nil, err
 	}
-	return c.calls.tunnel(ctx, target)
+	v.Set("resume", "true")
+	stream := tunnel.NewStream()
+	context.AfterFunc(ctx, func() { stream.Fail(context.Cause(ctx)) })
+	go stream.Keep(first, func() (net.Conn, error) { return c.calls.tunnel(ctx, path+v.Encode()) }, func(err error) bool {
+		p, is := errors.AsType[*wire.Problem](err)
+		return is && p.Status < http.StatusInternalServerError && p.Status != http.StatusTooManyRequests
+	})
+	return stream, nil
 }
 
 // tunnel asks each peer once for a tunnel until one opens it.

@@ -27,11 +27,15 @@ type tunnels struct{ api *core.API }
 type stepsInput struct {
 	Job  string `path:"job_id"`
 	Task string `query:"task" doc:"of an array: which one"`
+
+	Session string `query:"session" required:"true" pattern:"^[0-9a-f]{32}$" doc:"random name of the stream that the tunnel carries"`
+	Resume  bool   `query:"resume" doc:"the tunnel goes on with a stream whose tunnel was lost"`
 }
 
 func (a tunnels) route(doc huma.API) {
 	o := core.Op("steps", http.MethodGet, "/jobs/{job_id}/steps", "Run steps in a job in Slurm's language")
-	o.Description = "A WebSocket with the subprotocol " + tunnel.Protocol + ", by which srun and salloc of Berth reach the job's server of steps on its first node. " +
+	o.Description = "A WebSocket with the subprotocol " + tunnel.Protocol + ", by which srun and salloc of Berth reach the job's server of steps on its first node. The stream that the tunnel carries " +
+		"outlives the tunnel for " + tunnel.ResumeFor.String() + ", so that another tunnel, by any peer, goes on with resume. " +
 		"Steps run with the account of the job, so only the job's user has access; operators do not. The answer " + wire.CodeNotFound + " says that the job has not started, " +
 		"or that its server of steps does not answer yet."
 	o.Responses = map[string]*huma.Response{
@@ -45,7 +49,7 @@ func (a tunnels) route(doc huma.API) {
 		}
 		return &core.LogOutput{Body: func(c huma.Context) {
 			r, w := humamux.Unwrap(c)
-			a.serve(w, r, rank, node)
+			a.serve(w, r, rank, node, in)
 		}}, nil
 	})
 }
@@ -84,7 +88,7 @@ func (a tunnels) find(ctx context.Context, in *stepsInput) (k model.RankKey, nod
 }
 
 // serve passes all bytes on between the caller and the node.
-func (a tunnels) serve(w http.ResponseWriter, r *http.Request, k model.RankKey, node string) {
+func (a tunnels) serve(w http.ResponseWriter, r *http.Request, k model.RankKey, node string, in *stepsInput) {
 	if err := tunnel.Asked(r); err != nil {
 		problem.Refuse(wire.CodeInvalid, err.Error()).Write(w)
 		return
@@ -93,7 +97,7 @@ func (a tunnels) serve(w http.ResponseWriter, r *http.Request, k model.RankKey, 
 	defer cancel()
 	stop := context.AfterFunc(a.api.Life.Ctx, cancel)
 	defer stop()
-	server, f := a.dial(ctx, k, node)
+	server, f := a.dial(ctx, k, node, in)
 	if f != nil {
 		f.Write(w)
 		return
@@ -107,8 +111,11 @@ func (a tunnels) serve(w http.ResponseWriter, r *http.Request, k model.RankKey, 
 }
 
 // dial connects to the server of steps by its node.
-func (a tunnels) dial(ctx context.Context, k model.RankKey, node string) (*tunnel.Conn, *problem.Failure) {
-	q := url.Values{"job": {k.Job.String()}, "task": {decimal(k.Task)}, "attempt": {decimal(k.N)}, "rank": {decimal(k.Rank)}}
+func (a tunnels) dial(ctx context.Context, k model.RankKey, node string, in *stepsInput) (*tunnel.Conn, *problem.Failure) {
+	q := url.Values{"job": {k.Job.String()}, "task": {decimal(k.Task)}, "attempt": {decimal(k.N)}, "rank": {decimal(k.Rank)}, "session": {in.Session}}
+	if in.Resume {
+		q.Set("resume", "true")
+	}
 	to, err := endpoint.URL(node, "/node/steps?"+q.Encode())
 	if err != nil {
 		err = errors.New("the address of the node of " + k.String() + " is not known")

@@ -1,5 +1,8 @@
-// Package tunnel carries a stream of bytes in both directions through HTTP, as binary messages of a WebSocket (RFC 6455): from a program to
-// a peer, and from the peer to a node.
+// Package tunnel carries streams of bytes in both directions through HTTP: from a program to a peer, and from the peer to a node.
+//
+//	tunnel.go  tunnels: binary messages of a WebSocket (RFC 6455)
+//	stream.go  streams that outlive the tunnels that carry them, such as when a peer ends
+//	carry.go   the frames by which a connection carries a stream
 package tunnel
 
 import (
@@ -17,44 +20,18 @@ import (
 // Protocol is the subprotocol of tunnels (RFC 6455, section 1.9). Both sides require it.
 const Protocol = "berth.tunnel.1"
 
-// pingEvery is the time between two pings, which keep proxies from closing a tunnel that carries nothing.
-const pingEvery = 20 * time.Second
-
 // Conn is one end of a tunnel. Close lets the other end read all that was written before.
 type Conn struct {
 	net.Conn
 	socket *websocket.Conn
-	end    context.CancelFunc
 }
 
 func newConn(ctx context.Context, socket *websocket.Conn) *Conn {
-	ctx, end := context.WithCancel(ctx)
-	c := &Conn{Conn: websocket.NetConn(ctx, socket, websocket.MessageBinary), socket: socket, end: end}
-	go c.ping(ctx)
-	return c
-}
-
-// ping sends a ping from time to time. An answer may take as long as the other end does not read.
-func (c *Conn) ping(ctx context.Context) {
-	tick := time.NewTicker(pingEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			if c.socket.Ping(ctx) != nil {
-				return // a lost connection is found by Read
-			}
-		case <-ctx.Done():
-			return
-		}
-	}
+	return &Conn{Conn: websocket.NetConn(ctx, socket, websocket.MessageBinary), socket: socket}
 }
 
 // Close ends the tunnel.
-func (c *Conn) Close() error {
-	defer c.end()
-	return c.socket.Close(websocket.StatusNormalClosure, "")
-}
+func (c *Conn) Close() error { return c.socket.Close(websocket.StatusNormalClosure, "") }
 
 // ErrNoTunnel is the error of a request that does not ask for a tunnel.
 var ErrNoTunnel = errors.New("this path takes a WebSocket with the subprotocol " + Protocol + ": use a program of Berth")

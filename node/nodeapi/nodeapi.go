@@ -4,7 +4,7 @@
 //	GET /node/healthz
 //	GET /node/logs?job=17&task=0&attempt=1&rank=0&stream=stdout&tail=100&follow=true
 //	GET /node/gpus/history?minutes=15&steps=60
-//	GET /node/steps?job=17&task=0&attempt=1&rank=0
+//	GET /node/steps?job=17&task=0&attempt=1&rank=0&session=0123456789abcdef0123456789abcdef
 //
 // A request consists of numbers and two words only: no name of a file comes from outside. With tail the
 // answer begins with that many last lines; with follow it goes on until the rank has ended and everything is
@@ -80,8 +80,10 @@ type Server struct {
 	from Sources
 	http *http.Server
 	log  *slog.Logger
-	ctx  context.Context // ends tunnels
-	end  context.CancelFunc
+
+	sessions sessions
+	ctx      context.Context // ends tunnels
+	end      context.CancelFunc
 }
 
 // New returns a server with a name, "host:port", by which peers ask; IP addresses and localhost count in any case.

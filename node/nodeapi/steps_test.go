@@ -36,24 +36,41 @@ func (s *shelf) Dial(_ context.Context, r model.RankKey) (net.Conn, error) {
 
 func TestServeSteps(t *testing.T) {
 	_, base := serve(t)
-	to, err := url.Parse(base + PathSteps + "?job=7&attempt=1")
+	const name = "&session=0123456789abcdef0123456789abcdef"
+	to, err := url.Parse(base + PathSteps + "?job=7&attempt=1" + name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, _, err := tunnel.Dial(t.Context(), http.DefaultTransport, to, nil, patience)
+	first, _, err := tunnel.Dial(t.Context(), http.DefaultTransport, to, nil, patience)
 	if err != nil {
 		t.Fatal(err)
 	}
+	c := tunnel.NewStream()
+	resumed := make(chan struct{})
+	go c.Keep(first, func() (net.Conn, error) {
+		defer close(resumed)
+		again := *to
+		again.RawQuery += "&resume=true"
+		conn, _, err := tunnel.Dial(context.WithoutCancel(t.Context()), http.DefaultTransport, &again, nil, patience)
+		return conn, err
+	}, func(error) bool { return true })
 	defer func() { _ = c.Close() }()
-	if _, err := io.WriteString(c, "a line\n"); err != nil {
+	if _, err := io.WriteString(c, "a "); err != nil {
+		t.Fatal(err)
+	}
+	_ = first.Close() // the peer ends
+	<-resumed
+	if _, err := io.WriteString(c, "line\n"); err != nil {
 		t.Fatal(err)
 	}
 	if all, err := io.ReadAll(c); err != nil || string(all) != "got a line\n" {
 		t.Errorf("%q, %v", all, err)
 	}
 	for query, status := range map[string]int{
-		"job=9&attempt=1": http.StatusNotFound, "job=8&attempt=1": http.StatusInternalServerError,
-		"job=7": http.StatusUnprocessableEntity, "job=7&attempt=1&follow=true": http.StatusUnprocessableEntity, "job=x&attempt=1": http.StatusUnprocessableEntity,
+		"job=9&attempt=1" + name: http.StatusNotFound, "job=8&attempt=1" + name: http.StatusInternalServerError,
+		"job=7" + name: http.StatusUnprocessableEntity, "job=7&attempt=1&follow=true" + name: http.StatusUnprocessableEntity, "job=x&attempt=1" + name: http.StatusUnprocessableEntity,
+		"job=7&attempt=1": http.StatusUnprocessableEntity, "job=7&attempt=1&session=1": http.StatusUnprocessableEntity,
+		"job=7&attempt=1&resume=true&session=ffffffffffffffffffffffffffffffff": http.StatusNotFound, "job=9&attempt=1&resume=true" + name: http.StatusNotFound,
 	} {
 		to.RawQuery = query
 		conn, answer, err := tunnel.Dial(t.Context(), http.DefaultTransport, to, nil, patience)
@@ -64,7 +81,7 @@ func TestServeSteps(t *testing.T) {
 			t.Errorf("%s: %v, %v", query, answer, err)
 		}
 	}
-	if code, body := get(t, base+PathSteps+"?job=7&attempt=1"); code != http.StatusUnprocessableEntity || !strings.Contains(body, tunnel.Protocol) {
+	if code, body := get(t, base+PathSteps+"?job=7&attempt=1&session=00000000000000000000000000000000"); code != http.StatusUnprocessableEntity || !strings.Contains(body, tunnel.Protocol) {
 		t.Errorf("a plain request: %d %s", code, body)
 	}
 }

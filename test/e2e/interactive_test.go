@@ -51,6 +51,7 @@ func TestInteractive(t *testing.T) {
 	}
 	c.ended("3")
 	s.signals()
+	s.peerKilled()
 	if out, code := s.run("srun", "--jobid=3", "true"); code != 1 || !strings.Contains(out, "Slurm job 3 has expired") {
 		t.Errorf("a step in a job that has ended: %d, %s", code, out)
 	}
@@ -89,6 +90,28 @@ touch waits; while [ -z "$over" ]; do sleep 0.1; done
 		if err != nil || !strings.Contains(string(text), line) {
 			s.t.Errorf("no %q in the output: %v\n%s", line, err, text)
 		}
+	}
+}
+
+// peerKilled checks that a step from outside goes on when the peer is killed that its srun is connected to, and that all output comes.
+func (s *shell) peerKilled() {
+	s.t.Helper()
+	cmd := s.command("salloc", "-Q", "-n1", "srun", "sh", "-c", "touch begun; while [ ! -e goon ]; do sleep 0.1; done; seq 1 100000")
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	s.until("the step runs", func() bool {
+		_, err := os.Stat(filepath.Join(s.dir, "begun"))
+		return err == nil
+	})
+	s.kill("p1") // the first one of the addresses
+	if err := os.WriteFile(filepath.Join(s.dir, "goon"), nil, 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil || strings.Count(out.String(), "\n") != 100_000 || !strings.HasSuffix(out.String(), "\n100000\n") {
+		s.t.Errorf("the step ends with %v and %d bytes, the last ones %q", err, out.Len(), out.String()[max(0, out.Len()-200):])
 	}
 }
 

@@ -210,7 +210,7 @@ func (c *client) await(signals <-chan os.Signal) (int, error) {
 		case f, alive := <-c.events:
 			switch {
 			case !alive:
-				return 0, errors.New("the job's server of steps has ended")
+				return 0, errors.New("the connection to the job's server of steps is lost")
 			case f.Kind == link.KindNote:
 				waited = true
 				c.inform("%s", f.Body)
@@ -301,7 +301,7 @@ func (c *client) run(signals <-chan os.Signal) int {
 			}
 			if !alive {
 				c.report.flush()
-				say("error: the job's server of steps has ended")
+				say("error: the connection to the job's server of steps is lost")
 				return max(c.report.code, failed)
 			}
 			first := c.report.ended() == 0
