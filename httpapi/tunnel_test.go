@@ -29,7 +29,7 @@ func withSteps(t *testing.T) (s *site, asked chan string) {
 		if err != nil {
 			return
 		}
-		stream := tunnel.NewStream()
+		stream := tunnel.NewStream(tunnel.Patience)
 		go func() {
 			defer func() { _ = stream.Close() }()
 			lines := bufio.NewScanner(stream)

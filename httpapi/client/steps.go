@@ -29,7 +29,7 @@ func (c *Client) Steps(ctx context.Context, id, task string) (net.Conn, error) {
 		return nil, err
 	}
 	v.Set("resume", "true")
-	stream := tunnel.NewStream()
+	stream := tunnel.NewStream(tunnel.Patience)
 	context.AfterFunc(ctx, func() { stream.Fail(context.Cause(ctx)) })
 	go stream.Keep(first, func() (net.Conn, error) { return c.calls.tunnel(ctx, path+v.Encode()) }, func(err error) bool {
 		p, is := errors.AsType[*wire.Problem](err)

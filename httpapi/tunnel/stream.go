@@ -16,7 +16,9 @@ const (
 	beatEvery = 5 * time.Second  // a frame is sent at least so often
 	silence   = 20 * time.Second // without a frame, after which a connection counts as lost
 	ResumeFor = 30 * time.Second // that a stream without a connection waits for the next one
-	endWait   = 5 * time.Second  // for the other end to have all, in Close
+
+	// Patience is the time that Close waits for the other end to have all, unless a stream waits longer.
+	Patience = 5 * time.Second
 )
 
 // SessionBytes is the length of the name of a stream, random bytes that both ends know: with it a connection finds its stream.
@@ -28,6 +30,8 @@ var ErrLost = errors.New("the connection is lost, and no other one was found in 
 // Stream is one end of a stream of bytes in both directions that outlives its connections: what a lost connection has not carried is sent
 // again by the next one ([Stream.Carry]). Read, Write and Close are those of a net.Conn.
 type Stream struct {
+	patience time.Duration
+
 	mu      sync.Mutex
 	changed chan struct{} // closed and replaced at each change
 
@@ -46,8 +50,10 @@ type Stream struct {
 	failure error    // the stream is dead
 }
 
-// NewStream returns a stream without a connection.
-func NewStream() *Stream { return &Stream{changed: make(chan struct{})} }
+// NewStream returns a stream without a connection. Close waits at most for patience until the other end has all that was written.
+func NewStream(patience time.Duration) *Stream {
+	return &Stream{patience: patience, changed: make(chan struct{})}
+}
 
 // wake wakes all that wait for a change. The lock is held.
 func (s *Stream) wake() {
@@ -113,7 +119,7 @@ func (s *Stream) Close() error {
 	defer s.mu.Unlock()
 	s.ended = true
 	s.wake()
-	limit := time.NewTimer(endWait)
+	limit := time.NewTimer(s.patience)
 	defer limit.Stop()
 	s.await(func() bool { return s.over || s.base == s.end() || s.failure != nil }, limit.C)
 	s.fail(net.ErrClosed)

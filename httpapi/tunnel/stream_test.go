@@ -45,7 +45,7 @@ func (c *cutting) Write(data []byte) (int, error) {
 }
 
 func newLine(limit int) *line {
-	l := &line{a: NewStream(), b: NewStream(), limit: limit, rng: rand.New(rand.NewPCG(1, 2))}
+	l := &line{a: NewStream(Patience), b: NewStream(Patience), limit: limit, rng: rand.New(rand.NewPCG(1, 2))}
 	l.done.Go(func() {
 		l.a.Keep(l.pair(), func() (net.Conn, error) { return l.pair(), nil }, func(error) bool { return true })
 	})
@@ -209,7 +209,7 @@ func TestStreamEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				s, began := NewStream(), time.Now()
+				s, began := NewStream(Patience), time.Now()
 				go s.Keep(&silent{closed: make(chan struct{})}, func() (net.Conn, error) { return nil, c.err }, func(err error) bool { return errors.Is(err, final) })
 				_, err := s.Read(make([]byte, 1))
 				if took := time.Since(began); !errors.Is(err, ErrLost) || !errors.Is(err, c.err) || took < c.least || took > c.limit {
@@ -253,7 +253,7 @@ func TestStreamStaysAlive(t *testing.T) {
 		one, other := net.Pipe()
 		go func() { _, _ = io.Copy(io.Discard, other) }()
 		go func() { _, _ = io.Copy(other, bytes.NewReader(frames)) }()
-		if err := NewStream().Carry(one); err == nil {
+		if err := NewStream(Patience).Carry(one); err == nil {
 			t.Errorf("%s: it is accepted", name)
 		}
 		_ = other.Close()

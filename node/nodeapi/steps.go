@@ -121,7 +121,7 @@ func (s *Server) openSteps(w http.ResponseWriter, r *http.Request, rank model.Ra
 		refuse(w, status, code, "no server of steps of rank "+rank.String()+" answers on this node")
 		return nil
 	}
-	one := &session{rank: rank, stream: tunnel.NewStream()}
+	one := &session{rank: rank, stream: tunnel.NewStream(tunnel.ResumeFor)}
 	if !s.sessions.add(name, one) {
 		_ = server.Close()
 		refuse(w, http.StatusConflict, wire.CodeInvalid, "session: there is a stream of this name")

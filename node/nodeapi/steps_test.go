@@ -45,7 +45,7 @@ func TestServeSteps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := tunnel.NewStream()
+	c := tunnel.NewStream(tunnel.Patience)
 	resumed := make(chan struct{})
 	go c.Keep(first, func() (net.Conn, error) {
 		defer close(resumed)
