@@ -113,7 +113,7 @@ func TestStepsRefused(t *testing.T) {
 	s.do(http.MethodPost, "/queue/submit", `{"command":"true"}`, as(ann)...).into(new(wire.Submitted))
 	s.refusedSteps(t, ann, "2", "", wire.CodeInvalid) // not in Slurm's language
 	s.do(http.MethodPost, "/queue/submit", `{"command":"true","slurm":{"tasks_per_node":1}}`, as(ann)...).into(new(wire.Submitted))
-	s.refusedSteps(t, ann, "3", "", wire.CodeNotFound) // it waits
+	s.refusedSteps(t, ann, "3", "", model.CodeUnavailable.String()) // it waits
 	s.do(http.MethodDelete, "/queue/3", "", as(ann)...).into(new(wire.Done))
 	s.refusedSteps(t, ann, "3", "", model.CodeTerminal.String())
 	s.do(http.MethodPost, "/queue/submit", `{"command":"true","array_size":2,"slurm":{"tasks_per_node":1,"array":"0-1"}}`, as(ann)...).into(new(wire.Submitted))
@@ -133,7 +133,7 @@ func TestStepsOfANodeThatIsAway(t *testing.T) {
 		n.Register(func(r *command.Register) { r.Address = node.Listener.Addr().String() })
 		c.Start(c.Place(1))
 	})
-	s.refusedSteps(t, ann, "1", "", wire.CodeNotFound)
+	s.refusedSteps(t, ann, "1", "", model.CodeUnavailable.String())
 	node.Close()
 	s.refusedSteps(t, ann, "1", "", wire.CodeUnreachable)
 }

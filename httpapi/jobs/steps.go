@@ -36,7 +36,7 @@ func (a tunnels) route(doc huma.API) {
 	o := core.Op("steps", http.MethodGet, "/jobs/{job_id}/steps", "Run steps in a job in Slurm's language")
 	o.Description = "A WebSocket with the subprotocol " + tunnel.Protocol + ", by which srun and salloc of Berth reach the job's server of steps on its first node. The stream that the tunnel carries " +
 		"outlives the tunnel for " + tunnel.ResumeFor.String() + ", so that another tunnel, by any peer, goes on with resume. " +
-		"Steps run with the account of the job, so only the job's user has access; operators do not. The answer " + wire.CodeNotFound + " says that the job has not started, " +
+		"Steps run with the account of the job, so only the job's user has access; operators do not. The answer " + model.CodeUnavailable.String() + " says that the job has not started, " +
 		"or that its server of steps does not answer yet."
 	o.Responses = map[string]*huma.Response{
 		"101":     {Description: "binary messages, whose bytes are one stream in each direction"},
@@ -80,8 +80,8 @@ func (a tunnels) find(ctx context.Context, in *stepsInput) (k model.RankKey, nod
 		return k, "", problem.Invalid("task", fmt.Sprintf("job %s is an array of %d tasks, each with its own steps: give one of them", id, job.Tasks))
 	case task.State.Terminal():
 		return k, "", problem.Refuse(model.CodeTerminal.String(), fmt.Sprintf("job %s has ended", id))
-	case task.State != model.TaskRunning:
-		return k, "", problem.Refuse(wire.CodeNotFound, fmt.Sprintf("job %s does not run yet, so that it has no steps", id))
+	case !task.State.Live():
+		return k, "", problem.Refuse(model.CodeUnavailable.String(), fmt.Sprintf("job %s does not run yet, so that it has no steps", id))
 	}
 	k = task.Newest().Rank(0)
 	return k, nodeAddress(&s, k), nil
@@ -129,7 +129,7 @@ func (a tunnels) dial(ctx context.Context, k model.RankKey, node string, in *ste
 	case err == nil:
 		return server, nil
 	case answer != nil && answer.StatusCode == http.StatusNotFound:
-		return nil, problem.Refuse(wire.CodeNotFound, "the server of steps of job "+k.Job.String()+" does not answer yet, or has ended")
+		return nil, problem.Refuse(model.CodeUnavailable.String(), "the server of steps of job "+k.Job.String()+" does not answer yet, or has ended")
 	}
 	a.api.Log.Info("steps_unreachable", "rank", k, "node", node, "err", err)
 	return nil, problem.Refuse(wire.CodeUnreachable, "the node that runs the job cannot be reached by this peer: try again, or another peer")

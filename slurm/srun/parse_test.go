@@ -78,7 +78,7 @@ func TestParseErrors(t *testing.T) {
 		{"--foo x", "", "--foo: there is no such option of srun"},
 		{"-m arbitrary x", "", "is not one of: block, cyclic, plane=N"},
 		{"--multi-prog x", "", "start one srun for each program"},
-		{"--pty bash", "", "--pty: the option is refused"},
+		{"--multi-prog x", "", "--multi-prog: the option is refused"},
 		{"--container-image=a x", "", "#SBATCH --container-image"},
 		{"-w a -x a x", "", "node a is in --nodelist, too"},
 		{"-w a,b -N1 x", "", "--nodelist: it names 2 nodes"},

@@ -48,7 +48,7 @@ func TestSteps(t *testing.T) {
 		"exit code": {2, `srun bash -c 'exit $((SLURM_PROCID * 2))'; echo $?`, 0, "6\n", []string{
 			"srun: error: a: task 1: Exited with exit code 2", "srun: error: b: task 2: Exited with exit code 4", "srun: error: b: task 3: Exited with exit code 6",
 		}},
-		"same exit codes": {1, `srun -n3 bash -c 'exit 7'; echo $?`, 0, "7\n", []string{"srun: error: a: tasks 0-2: Exited with exit code 7"}},
+		"same exit codes": {1, `srun -n3 bash -c 'exit 7'; echo $?`, 0, "7\n", []string{"srun: error: a: task", ": Exited with exit code 7\n"}},
 		"signal":          {1, `srun -n1 bash -c 'kill -KILL $$'; echo $?`, 0, "137\n", []string{"srun: error: a: task 0: Killed"}},
 		"not found": {2, `srun -n1 -w b nosuch; echo $?`, 0, "2\n", []string{
 			"slurmstepd: error: execve(): nosuch: No such file or directory", "srun: error: b: task 0: Exited with exit code 2",

@@ -31,7 +31,7 @@ func Steps(ctx context.Context, api *client.Client, id, task string) (*link.Conn
 			return link.New(conn), nil
 		}
 		p, is := errors.AsType[*wire.Problem](err)
-		early := is && (p.Code == wire.CodeNotFound || p.Status >= http.StatusInternalServerError)
+		early := is && (p.Code == model.CodeUnavailable.String() || p.Status >= http.StatusInternalServerError)
 		if !early && !errors.Is(err, client.ErrUnreachable) {
 			return nil, err
 		}
