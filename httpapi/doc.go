@@ -13,6 +13,7 @@
 //	workload  what a workload needs; advice asks other services
 //	port      the interfaces of the peer that the API needs
 //	meter     metrics for Prometheus
+//	front     what all answers have alike: time, version, compression
 //	core      what all handlers share: the router, rights, reads, proposals, the server
 //	agentapi  the calls of agents, and of other peers
 //	jobs, fleet, services, admin  the handlers by subject

@@ -1,6 +1,8 @@
 package httpapi
 
 import (
+	"compress/gzip"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"strconv"
@@ -172,5 +174,39 @@ func TestAnswersTellTheirIndex(t *testing.T) {
 	}
 	if r.header.Get(wire.HeaderIndex) == "0" {
 		t.Error("a submission has no index")
+	}
+}
+
+// TestAnswersAreCompressed checks a long list, its tag, and the headers that all answers have.
+func TestAnswersAreCompressed(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	for range 20 {
+		s.submit(`{"command":"true"}`).into(new(wire.Submitted))
+	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/queue", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Accept-Encoding", "gzip")
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	zipped, err := gzip.NewReader(answer.Body)
+	if err != nil {
+		t.Fatalf("%v %v", err, answer.Header)
+	}
+	queue := &wire.Queue{}
+	if err := json.NewDecoder(zipped).Decode(queue); err != nil || len(queue.Queued) != 20 {
+		t.Errorf("%d jobs wait: %v", len(queue.Queued), err)
+	}
+	if ms, err := strconv.ParseInt(answer.Header.Get(wire.HeaderTime), 10, 64); err != nil || ms <= 0 {
+		t.Errorf("the time is %q", answer.Header.Get(wire.HeaderTime))
+	}
+	again := s.do(http.MethodGet, "/queue", "", "If-None-Match", answer.Header.Get("Etag"), "Accept-Encoding", "gzip")
+	if again.status != http.StatusNotModified {
+		t.Errorf("the same list is sent again: %d", again.status)
 	}
 }

@@ -26,6 +26,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/agentwire"
 	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/forward"
+	"github.com/berth-gpu/berth/httpapi/front"
 	"github.com/berth-gpu/berth/httpapi/issue"
 	"github.com/berth-gpu/berth/httpapi/meter"
 	"github.com/berth-gpu/berth/httpapi/places"
@@ -94,6 +95,7 @@ type API struct {
 	Peer    Peer
 	Log     *slog.Logger
 	Router  *mux.Router
+	Front   http.Handler
 	Forward *forward.Forwarder
 	Out     *http.Transport // to agents
 	Places  *places.Cache
@@ -120,20 +122,19 @@ func New(c Config) *API {
 		c.Peer.Feed = soft.NewFeed(0)
 	}
 	a := &API{
-		Config: c, Peer: c.Peer, Log: c.Log, Router: mux.NewRouter(), Places: places.New(), Wakes: newWakes(c.Peer.Reader), Life: newLife(),
+		Config: c, Peer: c.Peer, Log: c.Log, Router: mux.NewRouter(), Places: places.New(), Wakes: newWakes(c.Peer.Reader), Life: newLife(), Gate: newGate(&c), Open: newOpenRequests(),
 		Out: &http.Transport{
 			DialContext: c.Dial, MaxIdleConns: 4096, MaxIdleConnsPerHost: 1024, IdleConnTimeout: 90 * time.Second,
 			DisableCompression: true, MaxResponseHeaderBytes: 64 << 10,
 		},
 	}
+	a.Front = front.Wrap(a.Router, c.Version, c.Now)
 	a.Samples = newMirror(a.fetchSamples)
 	AnswerCall(a, samples, func(context.Context, model.PeerID, *struct{}) (*agentwire.Samples, error) {
 		out := a.OwnSamples()
 		return &out, nil
 	})
 	a.Meter = meter.New(meter.Sources{Reader: c.Peer.Reader, Members: c.Peer.Members, Places: a.Places, Samples: a.presentSamples, Now: c.Now, Expires: c.Expires}, c.Metrics...)
-	a.Gate = newGate(&c)
-	a.Open = newOpenRequests()
 	a.Life.Conns.proxy = a.Gate.trusts
 	a.Life.Server.Handler, a.Life.Server.ErrorLog = a, slog.NewLogLogger(a.Log.Handler(), slog.LevelDebug)
 	a.Held = newSessions(a.Gate, a.Wakes)

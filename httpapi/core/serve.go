@@ -35,7 +35,7 @@ func newLife() life {
 }
 
 // ServeHTTP answers one request.
-func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.Router.ServeHTTP(w, r) }
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.Front.ServeHTTP(w, r) }
 
 // Serve answers requests on a listener until Shutdown, then returns nil. There may be several listeners.
 func (a *API) Serve(l net.Listener) error {

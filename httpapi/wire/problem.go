@@ -39,6 +39,8 @@ const (
 	HeaderRequestID = "Idempotency-Key"
 	HeaderLeader    = "X-Berth-Leader"        // the leader, as far as the answering peer knows
 	HeaderCode      = "X-Berth-Code"          // of a problem
+	HeaderTime      = "X-Berth-Time"          // of the peer when the answer began, in milliseconds since 1970
+	HeaderVersion   = "X-Berth-Version"       // of the peer's program
 	HeaderExpires   = "X-Berth-Token-Expires" // when the token of the request expires, if that is within a week
 	HeaderSource    = "X-Berth-Source"        // of a log: "node", or "tail" for the end of it that peers keep
 	// TrailerProblem is a trailer of a followed log that ends because the caller has lost the right

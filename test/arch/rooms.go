@@ -133,6 +133,7 @@ func apiFloor() []Room {
 		{Path: "httpapi/wire", Level: 2, Bare: true, May: []string{"slurm/request"}},
 		{Path: "httpapi/endpoint", Level: 2, May: []string{"fsm/model"}},
 		{Path: "httpapi/tunnel", Level: 2},
+		{Path: "httpapi/front", Level: 3, May: []string{"httpapi/wire"}},
 		{Path: "httpapi/memberwire", Level: 2, Bare: true},
 		{Path: "httpapi/agentwire", Level: 2, May: []string{"fsm/model"}},
 		{Path: "httpapi/problem", Level: 11, May: []string{"fsm/model", "fsm/command", "httpapi/wire"}},
@@ -152,7 +153,7 @@ func apiFloor() []Room {
 		{Path: "httpapi/port", Level: 17, May: stateRooms("httpapi/wire", "httpapi/forward", "cluster/peer", "cluster/soft", "cluster/archive")},
 		{Path: "httpapi/meter", Level: 23, May: stateRooms("httpapi/agentwire", "httpapi/auth", "httpapi/places", "httpapi/view", "httpapi/port", "cluster/peer")},
 		{Path: "httpapi/core", Level: 24, May: stateRooms(slices.Concat(apiBase(), []string{
-			"httpapi/endpoint", "httpapi/forward", "httpapi/advice", "httpapi/places", "httpapi/meter", "httpapi/workload",
+			"httpapi/endpoint", "httpapi/forward", "httpapi/front", "httpapi/advice", "httpapi/places", "httpapi/meter", "httpapi/workload",
 			"cluster/call", "cluster/soft", "cluster/archive", "cluster/notify", "httpapi/issue", "trust",
 		})...)},
 		{Path: "httpapi/agentapi", Level: 25, May: stateRooms(append(apiBase(), "fsm/state/apply", "httpapi/core", "httpapi/forward", "httpapi/issue", "cluster/call", "cluster/soft", "trust")...)},
