@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"net/http"
+	"net/url"
 
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -18,6 +19,13 @@ func (c *Client) GPUStatus(ctx context.Context) (*wire.GPUStatus, error) {
 func (c *Client) Nodes(ctx context.Context) (*wire.Nodes, error) {
 	out := &wire.Nodes{}
 	_, err := c.calls.json(ctx, &request{method: http.MethodGet, path: "/nodes"}, out)
+	return out, err
+}
+
+// Node returns a GPU host with the jobs that run there.
+func (c *Client) Node(ctx context.Context, id string) (*wire.NodeDetail, error) {
+	out := &wire.NodeDetail{}
+	_, err := c.calls.json(ctx, &request{method: http.MethodGet, path: "/nodes/" + url.PathEscape(id)}, out)
 	return out, err
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/core"
+	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/trust"
@@ -47,4 +48,27 @@ func (a fleet) route(doc huma.API) {
 			out.Partitions, out.QOS = view.Partitions(&s)
 			return &core.Answer[wire.Nodes]{Index: s.Index, Body: out}, nil
 		})
+	core.Handle(a.api, doc, core.Op("node", http.MethodGet, "/nodes/{node_id}", "One GPU host, with its GPUs and the jobs that run there"), a.node)
+}
+
+// oneNodeInput is the input of GET /nodes/{node_id}.
+type oneNodeInput struct {
+	core.Watch
+	Node string `path:"node_id"`
+}
+
+func (a fleet) node(ctx context.Context, in *oneNodeInput) (*core.Answer[wire.NodeDetail], error) {
+	s, err := a.api.Read(ctx, &in.Watch, core.Topics(model.TopicFleet, model.TopicNode, model.TopicJob, model.TopicSettings), nil)
+	if err != nil {
+		return nil, err
+	}
+	v := a.api.ViewFor(ctx, &s, &s, a.api.Now(&s))
+	out, found := v.Node(model.NodeID(in.Node), a.api.Samples.Get(ctx).Readings)
+	if !found {
+		return nil, problem.Refuse(wire.CodeNotFound, "there is no such node")
+	}
+	if a.api.Config.Gossip != nil {
+		out.Gossip = a.api.Config.Gossip(trust.RoleNode, in.Node)
+	}
+	return &core.Answer[wire.NodeDetail]{Index: s.Index, Body: out}, nil
 }

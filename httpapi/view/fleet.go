@@ -76,6 +76,36 @@ func Nodes(s *state.State, now model.Time, readings []agentwire.Reading) (list [
 	return list, busy
 }
 
+// MostOnNode is how many jobs [View.Node] lists.
+const MostOnNode = 1000
+
+// Node returns a node with what was measured there and the jobs that run there; false: there is none.
+func (v *View) Node(id model.NodeID, readings []agentwire.Reading) (*wire.NodeDetail, bool) {
+	n, found := v.State.Nodes.Get(id)
+	if !found {
+		return nil, false
+	}
+	measured := map[model.GPUID]agentwire.Reading{}
+	for _, r := range readings {
+		measured[r.Sample.GPU] = r
+	}
+	out := &wire.NodeDetail{Node: nodeOf(v.State, &n, measured), Running: []wire.Job{}}
+	out.Reservations = onNode(v.State, id, state.OpenBooks(v.State, v.Now), v.Now)
+	var before model.JobID
+	for k := range v.State.NodeRanks.From(state.NodeRankKey{Node: id}) {
+		if k.Node != id {
+			break
+		}
+		if out.Jobs++; k.Rank.Job == before || len(out.Running) == MostOnNode {
+			continue
+		}
+		before = k.Rank.Job
+		j, _ := v.State.Jobs.Get(before)
+		out.Running = append(out.Running, v.Job(&j))
+	}
+	return out, true
+}
+
 func nodeOf(s *state.State, n *model.Node, measured map[model.GPUID]agentwire.Reading) wire.Node {
 	lease, _ := s.Leases.Get(n.ID)
 	use, _ := s.NodeUse.Get(n.ID)

@@ -26,6 +26,13 @@ type Nodes struct {
 	QOS        []Partition `json:"qos,omitempty" nullable:"false" doc:"of jobs in Slurm's language (jobs.qos)"`
 }
 
+// NodeDetail is the answer to GET /nodes/{node_id}.
+type NodeDetail struct {
+	Node
+
+	Running []Job `json:"running" nullable:"false" doc:"jobs that run there or are about to, oldest first, at most 1000; of an array the job as a whole"`
+}
+
 // Partition is what the name of a partition or a QOS means for jobs in Slurm's language.
 type Partition struct {
 	Name       string   `json:"name"`
