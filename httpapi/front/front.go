@@ -1,4 +1,4 @@
-// Package front is what all answers of a peer have alike, whatever the path: the time and the version of the peer, and compression.
+// Package front is what all answers of a peer have alike, whatever the path: the time and the version of the peer, entity tags, and compression.
 package front
 
 import (
@@ -22,7 +22,7 @@ var compressed = []string{"application/json", wire.ProblemType, "application/yam
 func Wrap(next http.Handler, version string, now func() time.Time) http.Handler {
 	// It fails only for sizes and levels that do not exist.
 	wrap, _ := gzhttp.NewWrapper(gzhttp.MinSize(least), gzhttp.ContentTypes(compressed), gzhttp.EnableZstd(false), gzhttp.SetContentType(false))
-	zipped := wrap(next)
+	zipped := wrap(tags(next))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set(wire.HeaderTime, strconv.FormatInt(now().UnixMilli(), 10))

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -12,16 +13,29 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
+// echo answers as the headers of a request say.
+func echo() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", r.Header.Get("X-Type"))
+		if tag := r.Header.Get("X-Tag"); tag != "" {
+			w.Header().Set("Etag", tag)
+		}
+		if status := r.Header.Get("X-Status"); status != "" {
+			n, _ := strconv.Atoi(status)
+			w.WriteHeader(n)
+		}
+		if r.Header.Get("X-Flush") != "" {
+			_ = http.NewResponseController(w).Flush()
+		}
+		_, _ = io.WriteString(w, r.Header.Get("X-Body"))
+	})
+}
+
 // TestWrap checks which answers are compressed, and that all have the time and the version.
 func TestWrap(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("0123456789", least/10+1)
-	next := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", r.Header.Get("X-Type"))
-		w.Header().Set("Etag", `W/"7"`)
-		_, _ = io.WriteString(w, r.Header.Get("X-Body"))
-	})
-	server := httptest.NewServer(Wrap(next, "1.2.3", func() time.Time { return time.UnixMilli(1_764_000_000_123) }))
+	server := httptest.NewServer(Wrap(echo(), "1.2.3", func() time.Time { return time.UnixMilli(1_764_000_000_123) }))
 	t.Cleanup(server.Close)
 	for name, c := range map[string]struct {
 		media, body, accept string
@@ -46,6 +60,7 @@ func TestWrap(t *testing.T) {
 			}
 			r.Header.Set("Accept-Encoding", c.accept) // also if empty, so that the client does not decode by itself
 			r.Header.Set("X-Type", c.media)
+			r.Header.Set("X-Tag", `W/"7"`)
 			r.Header.Set("X-Body", c.body)
 			answer, err := http.DefaultClient.Do(r)
 			if err != nil {
@@ -71,5 +86,63 @@ func TestWrap(t *testing.T) {
 				t.Errorf("caches are not told that the answer varies: %v", h)
 			}
 		})
+	}
+}
+
+// TestTags checks which answers get a tag, and that an answer that the client has is not sent again.
+func TestTags(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(Wrap(echo(), "", time.Now))
+	t.Cleanup(server.Close)
+	long := `["` + strings.Repeat("x", 2*least) + `"]`
+	ask := func(method string, headers ...string) *http.Response {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), method, server.URL, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := 0; i < len(headers); i += 2 {
+			r.Header.Set(headers[i], headers[i+1])
+		}
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(answer.Body)
+		if want := r.Header.Get("X-Body"); err != nil || answer.StatusCode != http.StatusNotModified && string(text) != want || answer.StatusCode == http.StatusNotModified && len(text) > 0 {
+			t.Errorf("%q: the body is %q, %v", headers, text, err)
+		}
+		_ = answer.Body.Close()
+		return answer
+	}
+	list := []string{"X-Type", "application/json", "X-Body", long}
+	first := ask(http.MethodGet, list...)
+	tag := first.Header.Get("Etag")
+	if !strings.HasPrefix(tag, `W/"`) || first.StatusCode != http.StatusOK {
+		t.Fatalf("%d, tag %q", first.StatusCode, tag)
+	}
+	for known, status := range map[string]int{tag: 304, `W/"1", ` + tag: 304, `W/"1"`: 200, strings.TrimPrefix(tag, "W/"): 200} {
+		if got := ask(http.MethodGet, append([]string{"If-None-Match", known}, list...)...); got.StatusCode != status || got.Header.Get("Etag") != tag {
+			t.Errorf("known %s: %d %v", known, got.StatusCode, got.Header)
+		}
+	}
+	if other := ask(http.MethodGet, "X-Type", "application/json", "X-Body", `[]`, "If-None-Match", tag); other.StatusCode != 200 || other.Header.Get("Etag") == tag {
+		t.Errorf("another answer: %d %v", other.StatusCode, other.Header)
+	}
+	for name, c := range map[string]struct {
+		method  string
+		headers []string
+		status  int
+		tag     string
+	}{
+		"a change":        {http.MethodPost, list, 200, ""},
+		"its own tag":     {http.MethodGet, append([]string{"X-Tag", `W/"7"`}, list...), 200, `W/"7"`},
+		"an error":        {http.MethodGet, append([]string{"X-Status", "503"}, list...), 503, ""},
+		"sent in parts":   {http.MethodGet, append([]string{"X-Flush", "yes"}, list...), 200, ""},
+		"output of a job": {http.MethodGet, []string{"X-Type", "text/plain", "X-Body", "x"}, 200, ""},
+	} {
+		if got := ask(c.method, append([]string{"If-None-Match", tag}, c.headers...)...); got.StatusCode != c.status || got.Header.Get("Etag") != c.tag {
+			t.Errorf("%s: %d %v", name, got.StatusCode, got.Header)
+		}
 	}
 }
