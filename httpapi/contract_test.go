@@ -225,7 +225,7 @@ func paths() []string {
 		"GET /healthz",
 		"GET /history", "GET /jobs",
 		"GET /jobs/{job_id}", "GET /jobs/{job_id}/explain",
-		"GET /jobs/{job_id}/logs", "GET /jobs/{job_id}/steps",
+		"GET /jobs/{job_id}/logs", "GET /jobs/{job_id}/spec", "GET /jobs/{job_id}/steps",
 		"GET /jobs/{job_id}/tasks",
 		"GET /nodes", "GET /nodes/{node_id}",
 		"GET /nodes/{node_id}/gpus/history",

@@ -103,7 +103,7 @@ func viewerRules() []Rule {
 
 func userRules() []Rule {
 	own := slices.Concat(
-		rules(http.MethodGet, model.RoleUser, "/jobs/{job_id}/logs"),
+		rules(http.MethodGet, model.RoleUser, "/jobs/{job_id}/logs", "/jobs/{job_id}/spec"),
 		[]Rule{{Method: http.MethodGet, Path: "/jobs/{job_id}/steps", Least: model.RoleUser, Sole: true}},
 		rules(http.MethodDelete, model.RoleUser, "/queue/{job_id}", "/queue/{job_id}/dependencies"),
 		rules(http.MethodPatch, model.RoleUser, "/queue/{job_id}/priority"),

@@ -95,6 +95,13 @@ func (c *Client) SetPriority(ctx context.Context, id string, priority int64) (*w
 	return out, c.calls.change(ctx, q, &wire.SetPriority{Priority: &priority}, out)
 }
 
+// Spec returns a job as the submission that would queue the same job.
+func (c *Client) Spec(ctx context.Context, id string) (*wire.Submit, error) {
+	out := &wire.Submit{}
+	_, err := c.calls.json(ctx, &request{method: http.MethodGet, path: "/jobs/" + url.PathEscape(id) + "/spec"}, out)
+	return out, err
+}
+
 // LogQuery selects output of a job.
 type LogQuery struct {
 	Task    string // number of a task of an array; empty: the first

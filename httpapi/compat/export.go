@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -231,19 +230,12 @@ func (w *saver) script(hash model.Hash) string {
 }
 
 func (w *saver) environment(hash model.Hash) string {
-	blob, found := w.s.Blobs.Get(hash)
-	if !found {
+	values := view.Variables(w.s, hash)
+	if values == nil {
 		return ""
 	}
 	name := hex.EncodeToString(hash[:])
-	if w.out.Environments[name] == nil {
-		values := map[string]string{}
-		for line := range strings.SplitSeq(blob.Data, "\x00") {
-			key, value, _ := strings.Cut(line, "=")
-			values[key] = value
-		}
-		w.out.Environments[name] = values
-	}
+	w.out.Environments[name] = values
 	return name
 }
 

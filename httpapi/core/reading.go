@@ -67,7 +67,7 @@ func (a *API) readsOthers(r *http.Request, rule auth.Rule, c *auth.Caller) bool 
 	switch rule.Path {
 	case "/snapshot":
 		return true
-	case "/jobs/{job_id}", "/jobs/{job_id}/tasks", "/jobs/{job_id}/logs":
+	case "/jobs/{job_id}", "/jobs/{job_id}/tasks", "/jobs/{job_id}/logs", "/jobs/{job_id}/spec":
 	default:
 		return false
 	}
@@ -83,5 +83,5 @@ func (a *API) readsOthers(r *http.Request, rule auth.Rule, c *auth.Caller) bool 
 	if c.Owns(job.Spec.User, job.Submitted) && (c.Kind == auth.User || c.Kind == auth.Service) {
 		return false
 	}
-	return rule.Path == "/jobs/{job_id}/logs" || a.Sees(r.Context(), &s)(&job)
+	return rule.Path == "/jobs/{job_id}/logs" || rule.Path == "/jobs/{job_id}/spec" || a.Sees(r.Context(), &s)(&job)
 }

@@ -5,7 +5,7 @@
 //	submit.go   submissions; plan.go their forecasts, dry runs, and the plan of the queue
 //	change.go   cancel, priority, and the orchestrator's switches; control.go hold, requeue, extend, attach
 //	queue.go    the queue and its statistics
-//	array.go    lists of jobs and of tasks; detail.go one job
+//	array.go    lists of jobs and of tasks; detail.go one job; spec.go its submission
 //	logs.go     a job's output, from its node; steps.go tunnels to the steps of a job
 //	past.go     jobs that have ended; usage.go GPU-hours
 package jobs
@@ -36,6 +36,7 @@ func Queue(a *core.API, doc huma.API) {
 	queues{a}.route(doc)
 	plans{a}.route(doc)
 	details{a}.route(doc)
+	specs{a}.route(doc)
 	lists{a}.route(doc)
 	outputs{a}.route(doc)
 	tunnels{a}.route(doc)

@@ -253,3 +253,17 @@ func Hours[T uint64 | float64](seconds T) float64 {
 
 // Seconds converts a duration, rounded to milliseconds and never negative.
 func Seconds(d time.Duration) float64 { return math.Round(max(0, d).Seconds()*1000) / 1000 }
+
+// Variables returns the variables of a stored environment; nil: there is none.
+func Variables(s *state.State, environment model.Hash) map[string]string {
+	blob, found := s.Blobs.Get(environment)
+	if !found {
+		return nil
+	}
+	values := map[string]string{}
+	for line := range strings.SplitSeq(blob.Data, "\x00") {
+		name, value, _ := strings.Cut(line, "=")
+		values[name] = value
+	}
+	return values
+}
