@@ -76,11 +76,11 @@ func TestSpecIsASubmission(t *testing.T) {
 func TestSpecIsPrivate(t *testing.T) {
 	t.Parallel()
 	s := newGuarded(t)
-	s.do(http.MethodPost, "/queue/submit", `{"script":"#!/bin/sh\ntrue","env":{"A":"1"},"submit_env":{"SECRET":"x"}}`, as(ann)...).into(new(wire.Submitted))
+	s.do(http.MethodPost, "/queue/submit", `{"script":"#!/bin/sh\ntrue","env":{"A":"1"},"submit_env":{"SECRET":"x"},"webhook_url":"https://hooks.example/secret","notify":["failed"]}`, as(ann)...).into(new(wire.Submitted))
 	var own, operators wire.Submit
 	s.do(http.MethodGet, "/jobs/1/spec", "", as(ann)...).into(&own)
 	s.do(http.MethodGet, "/jobs/1/spec", "", as(operatr)...).into(&operators)
-	if own.Shell["SECRET"] != "x" || own.Env["A"] != "1" || operators.Shell != nil || operators.Env["A"] != "1" || operators.Script != own.Script {
+	if own.Shell["SECRET"] != "x" || own.Env["A"] != "1" || operators.Shell != nil || own.WebhookURL == "" || operators.WebhookURL != "" || operators.Notify != nil || operators.Env["A"] != "1" || operators.Script != own.Script {
 		t.Errorf("the user sees %+v, an operator %+v", own, operators)
 	}
 	s.do(http.MethodGet, "/jobs/1/spec", "", as(bob)...).problem(http.StatusForbidden, "denied")

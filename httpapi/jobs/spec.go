@@ -26,8 +26,8 @@ type specInput struct {
 
 func (a specs) route(doc huma.API) {
 	o := core.Op("job-spec", http.MethodGet, "/jobs/{job_id}/spec", "A job as the body of POST /queue/submit that would queue the same job")
-	o.Description = "What the cluster's settings have filled in is there, too, and times that were given from then on are instants. The environment of the submission is shown to the job's user only, " +
-		"and left out for operators."
+	o.Description = "What the cluster's settings have filled in is there, too, and times that were given from then on are instants. The environment of the submission and the webhook are shown to the job's " +
+		"user only, and left out for operators."
 	core.Handle(a.api, doc, o, func(ctx context.Context, in *specInput) (*core.Answer[wire.Submit], error) {
 		id, err := intake.JobID(in.Job)
 		if err != nil {
@@ -43,7 +43,7 @@ func (a specs) route(doc huma.API) {
 		}
 		out := submissionOf(&s, &job)
 		if c := auth.From(ctx); c.Kind != auth.Open && !c.Owns(job.Spec.User, job.Submitted) {
-			out.Shell = nil
+			out.Shell, out.WebhookURL, out.Notify = nil, "", nil // the address of a webhook may hold a secret
 		}
 		return &core.Answer[wire.Submit]{Index: s.Index, Body: out}, nil
 	})

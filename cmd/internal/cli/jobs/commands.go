@@ -2,6 +2,7 @@
 //
 //	submit.go, script.go, directives.go, stdin.go    a submission: the program to run and its input
 //	options.go, turns.go                             a submission: the options of the table of fields, and its start
+//	redo.go                                          a job that is submitted again
 //	run.go, watch.go, logs.go, logs_tasks.go         how commands follow a job and its output
 //	queue.go, show.go, placing.go, array.go          the queue, one job and its tasks
 //	plan.go, ended.go                                the forecast, jobs that have ended
@@ -17,6 +18,7 @@ func Commands() []cli.Maker {
 	return []cli.Maker{
 		{Name: "submit", New: newSubmit},
 		{Name: "run", New: newRun},
+		{Name: "redo", New: newRedo},
 		{Name: "queue", New: newQueue},
 		{Name: "show", New: newShow},
 		{Name: "tasks", New: newTasks},

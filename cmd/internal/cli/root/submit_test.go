@@ -50,6 +50,16 @@ func newFakeAPI(t *testing.T) *fakeAPI {
 		}
 		answer(w, list)
 	})
+	mux.HandleFunc("GET /jobs/{id}/spec", func(w http.ResponseWriter, r *http.Request) {
+		if r.PathValue("id") != "42" {
+			w.Header().Set("Content-Type", wire.ProblemType)
+			w.WriteHeader(http.StatusNotFound)
+			answer(w, &wire.Problem{Status: http.StatusNotFound, Code: wire.CodeNotFound, Detail: "there is no such job"})
+			return
+		}
+		answer(w, &wire.Submit{User: "ben", Name: "train", Script: "#!/bin/sh\n", Dependencies: []string{"afterok:1"}, Begin: "2026-01-01T00:00:00Z",
+			Deadline: "2026-02-01T00:00:00Z", Hold: new(true), Env: map[string]string{"A": "1"}})
+	})
 	f.Server = httptest.NewServer(mux)
 	t.Cleanup(f.Close)
 	return f
@@ -61,6 +71,31 @@ func (f *fakeAPI) berth(t *testing.T, args ...string) (code int, out, errs strin
 	t.Setenv("BERTH_ADDRESS", strings.TrimPrefix(f.URL, "http://"))
 	var o, e strings.Builder
 	return Run(args, &o, &e), o.String(), e.String()
+}
+
+// TestRedo checks that a job is submitted again without what belongs to the first submission only.
+func TestRedo(t *testing.T) {
+	f := newFakeAPI(t)
+	for _, id := range []string{"42", "@"} {
+		f.got = wire.Submit{}
+		if code, out, errs := f.berth(t, "redo", id); code != 0 || out != "Submitted job 43 (waits for job 42)\n" {
+			t.Errorf("redo %s: exit code %d, %q, %q", id, code, out, errs)
+		}
+		g := &f.got
+		if g.Name != "train" || g.Script == "" || g.Env["A"] != "1" || g.User == "ben" || g.Dependencies != nil || g.Begin != "" || g.Deadline != "" || g.Hold != nil {
+			t.Errorf("redo %s: sent %+v", id, g)
+		}
+	}
+	if code, out, _ := f.berth(t, "redo", "--parsable", "42", "42"); code != 0 || out != "43\n43\n" {
+		t.Errorf("exit code %d, %q", code, out)
+	}
+	for want, args := range map[string][]string{
+		"job 7: there is no such job": {"7", "42"}, "names tasks of an array": {"42.3"}, "takes the ids of jobs": {}, "exclude each other": {"--dry-run", "--parsable", "42"},
+	} {
+		if code, _, errs := f.berth(t, append([]string{"redo"}, args...)...); code == 0 || !strings.Contains(errs, want) {
+			t.Errorf("redo %q: exit code %d, %q, want %q", args, code, errs, want)
+		}
+	}
 }
 
 func TestSubmitTurns(t *testing.T) {

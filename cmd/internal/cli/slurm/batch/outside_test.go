@@ -142,10 +142,10 @@ wait`
 		signal link.Signal
 		want   []string
 	}{
-		"steps":          {link.Signal{Number: 10, Steps: true, Step: -1}, []string{"task-a", "task-b"}},
-		"script":         {link.Signal{Number: 10, Script: true}, []string{"script"}},
-		"all":            {link.Signal{Number: 10, Script: true, Group: true, Steps: true, Step: -1}, []string{"script", "child", "task-a", "task-b"}},
-		"one step":       {link.Signal{Number: 10, Steps: true, Step: 1}, nil},
+		"steps":    {link.Signal{Number: 10, Steps: true, Step: -1}, []string{"task-a", "task-b"}},
+		"script":   {link.Signal{Number: 10, Script: true}, []string{"script"}},
+		"all":      {link.Signal{Number: 10, Script: true, Group: true, Steps: true, Step: -1}, []string{"script", "child", "task-a", "task-b"}},
+		"one step": {link.Signal{Number: 10, Steps: true, Step: 1}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
