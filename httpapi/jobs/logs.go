@@ -77,27 +77,35 @@ func (a outputs) route(doc huma.API) {
 	})
 }
 
+// oneTask finds a job and the task that a request names; of an array a task must be named.
+func oneTask(ctx context.Context, api *core.API, name, task string) (s state.State, j model.Job, t model.Task, err error) {
+	id, err := intake.JobID(name)
+	if err != nil {
+		return s, j, t, err
+	}
+	n, err := taskOf(task)
+	if err != nil {
+		return s, j, t, err
+	}
+	if s, err = api.Fresh(ctx, peer.Default); err != nil {
+		return s, j, t, err
+	}
+	t, found := view.TaskAt(&s, id, n)
+	if !found {
+		return s, j, t, core.NoJob()
+	}
+	if j, _ = s.Jobs.Get(id); j.Array() && n == view.FirstTask {
+		return s, j, t, problem.Invalid("task", fmt.Sprintf("job %s is an array of %d tasks, each with its own output and steps: give one of them, such as %d",
+			id, j.Tasks, t.Key.Task))
+	}
+	return s, j, t, nil
+}
+
 // find returns which rank's output is asked for, and the address of its node.
 func (a outputs) find(ctx context.Context, in *logInput) (k model.RankKey, address string, err error) {
-	id, err := intake.JobID(in.Job)
+	s, _, task, err := oneTask(ctx, a.api, in.Job, in.Task)
 	if err != nil {
 		return k, "", err
-	}
-	n, err := taskOf(in.Task)
-	if err != nil {
-		return k, "", err
-	}
-	s, err := a.api.Fresh(ctx, peer.Default)
-	if err != nil {
-		return k, "", err
-	}
-	task, found := view.TaskAt(&s, id, n)
-	if !found {
-		return k, "", core.NoJob()
-	}
-	if job, _ := s.Jobs.Get(id); job.Array() && n == view.FirstTask {
-		return k, "", problem.Invalid("task", fmt.Sprintf("job %s is an array of %d tasks, each with its own output: give one of them, such as %d",
-			id, job.Tasks, task.Key.Task))
 	}
 	if task.Attempts == 0 {
 		return k, "", problem.Refuse(wire.CodeNotFound, "the job has not started yet, so that there is no output")

@@ -10,14 +10,11 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humamux"
 
-	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/endpoint"
-	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/tunnel"
-	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -56,28 +53,12 @@ func (a tunnels) route(doc huma.API) {
 
 // find returns the first rank of a job that runs, and the address of its node.
 func (a tunnels) find(ctx context.Context, in *stepsInput) (k model.RankKey, node string, err error) {
-	id, err := intake.JobID(in.Job)
-	if err != nil {
+	s, job, task, err := oneTask(ctx, a.api, in.Job, in.Task)
+	switch id := job.ID; {
+	case err != nil:
 		return k, "", err
-	}
-	n, err := taskOf(in.Task)
-	if err != nil {
-		return k, "", err
-	}
-	s, err := a.api.Fresh(ctx, peer.Default)
-	if err != nil {
-		return k, "", err
-	}
-	task, found := view.TaskAt(&s, id, n)
-	if !found {
-		return k, "", core.NoJob()
-	}
-	job, _ := s.Jobs.Get(id)
-	switch {
 	case job.Spec.Slurm == "":
 		return k, "", problem.Invalid("job_id", fmt.Sprintf("job %s has no steps: only jobs of sbatch, salloc and srun do", id))
-	case job.Array() && n == view.FirstTask:
-		return k, "", problem.Invalid("task", fmt.Sprintf("job %s is an array of %d tasks, each with its own steps: give one of them", id, job.Tasks))
 	case task.State.Terminal():
 		return k, "", problem.Refuse(model.CodeTerminal.String(), fmt.Sprintf("job %s has ended", id))
 	case !task.State.Live():

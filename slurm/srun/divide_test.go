@@ -9,7 +9,9 @@ import (
 // TestDivide checks which options become the job's and which the step's.
 func TestDivide(t *testing.T) {
 	t.Parallel()
-	isJob := func(name string) bool { return name != "label" && name != "kill-on-bad-exit" && name != "jobid" && name != "pty" }
+	isJob := func(name string) bool {
+		return name != "label" && name != "kill-on-bad-exit" && name != "jobid" && name != "pty"
+	}
 	for _, c := range []struct{ words, job, step, command string }{
 		{"hostname", "", "", "hostname"},
 		{"-N2 -n 4 -l -K -o x.out python -c x", "--nodes=2 --ntasks=4", "--label --kill-on-bad-exit --output=x.out", "python -c x"},

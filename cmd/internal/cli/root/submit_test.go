@@ -57,8 +57,10 @@ func newFakeAPI(t *testing.T) *fakeAPI {
 			answer(w, &wire.Problem{Status: http.StatusNotFound, Code: wire.CodeNotFound, Detail: "there is no such job"})
 			return
 		}
-		answer(w, &wire.Submit{User: "ben", Name: "train", Script: "#!/bin/sh\n", Dependencies: []string{"afterok:1"}, Begin: "2026-01-01T00:00:00Z",
-			Deadline: "2026-02-01T00:00:00Z", Hold: new(true), Env: map[string]string{"A": "1"}})
+		answer(w, &wire.Submit{
+			User: "ben", Name: "train", Script: "#!/bin/sh\n", Dependencies: []string{"afterok:1"}, Begin: "2026-01-01T00:00:00Z",
+			Deadline: "2026-02-01T00:00:00Z", Hold: new(true), Env: map[string]string{"A": "1"},
+		})
 	})
 	f.Server = httptest.NewServer(mux)
 	t.Cleanup(f.Close)
