@@ -31,7 +31,7 @@ type events struct{ api *core.API }
 
 // eventsInput is the input of GET /events.
 type eventsInput struct {
-	Types     string `query:"types" maxLength:"512" doc:"only these, such as job.started,node.* or failed"`
+	Types     string `query:"types" maxLength:"512" doc:"only these, such as job.started,node.* or failed; or changed alone"`
 	Job       string `query:"job" maxLength:"32" doc:"only of this job"`
 	User      string `query:"user" maxLength:"128" doc:"only of this user's jobs and services"`
 	Node      string `query:"node" maxLength:"128" doc:"only of this node"`
@@ -54,6 +54,8 @@ type eventStream struct {
 	at     model.NoticePlace // what was sent last
 	reset  string            // id to go on from after a reset; empty: no event was missed
 	once   bool
+
+	changes bool // of the parts of the state, in place of notices
 }
 
 // wants reports whether a notice matches the request.
@@ -68,6 +70,8 @@ func (a events) route(doc huma.API) {
 		"after an event, at any peer. An event of type " + wire.EventReset + " means that the requested position is no longer " +
 		"kept: read again what was built from events. An event of type " + wire.EventClosed + " is the last one: its data is a problem " +
 		"with the reason why the caller may not read on, such as an expired token."
+	o.Description += " With types=" + wire.EventChanged + " the stream has events of this type only, at most four a second: the log indices at which the " +
+		"parts of the state last changed, with which clients find out which lists to read again."
 	o.Responses = map[string]*huma.Response{
 		"200": {Description: "events, one after the other", Content: map[string]*huma.MediaType{"text/event-stream": {
 			Schema: doc.OpenAPI().Components.Schemas.Schema(noticeType(), true, ""),
@@ -90,6 +94,10 @@ func (a events) route(doc huma.API) {
 func (a events) parse(ctx context.Context, in *eventsInput) (*eventStream, error) {
 	q := &eventStream{
 		types: model.AllNotices().With(model.NoticeTest), user: in.User, node: model.NodeID(in.Node), actor: in.Actor, target: in.Target, once: in.Once,
+	}
+	if in.Types == wire.EventChanged {
+		q.changes = true
+		return q, checkChanges(in)
 	}
 	var err error
 	if in.Types != "" {
@@ -150,12 +158,11 @@ func (a events) follow(w http.ResponseWriter, r *http.Request, q *eventStream) {
 	defer cancel()
 	stop := context.AfterFunc(a.api.Life.Ctx, cancel)
 	defer stop()
-	h := w.Header()
-	h.Set("Content-Type", "text/event-stream; charset=utf-8")
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Accel-Buffering", "no")
-	w.WriteHeader(http.StatusOK)
-	out := subscriber{w, http.NewResponseController(w)}
+	out := begin(w)
+	if q.changes {
+		a.changes(ctx, out, q.once)
+		return
+	}
 	greeting := ": events follow\n\n"
 	if q.reset != "" {
 		greeting = resetFrame(q.reset, a.api.Config.Now())
@@ -175,7 +182,7 @@ func (a events) follow(w http.ResponseWriter, r *http.Request, q *eventStream) {
 			}
 			continue
 		}
-		if q.once || !a.await(ctx, q, &out) {
+		if q.once || !a.await(ctx, q, out) {
 			return
 		}
 	}

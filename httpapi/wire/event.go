@@ -37,6 +37,15 @@ type NoticeData struct {
 	Queued       int64     `json:"queued,omitempty" doc:"tasks that wait"`
 }
 
+// EventChanged is the type of the events of a stream with types=changed; their data is a [Changed].
+const EventChanged = "changed"
+
+// Changed is the log index of a state, and those at which its parts last changed: node, job, queue, fleet, settings.
+type Changed struct {
+	Index  uint64            `json:"index"`
+	Topics map[string]uint64 `json:"topics"`
+}
+
 // EventReset is the type of an event which says that earlier events are not available here: read
 // again what was built from them.
 const EventReset = "reset"
