@@ -40,7 +40,7 @@ func TestDialOwned(t *testing.T) {
 		t.Errorf("a link in place of the folder: %v", conn)
 	}
 	if os.Getuid() != 0 {
-		t.Skip("sockets of other accounts need root")
+		t.Skip("needs root, to give a socket to another account")
 	}
 	if err := os.Lchown(filepath.Join(folder, "own"), 65534, 65534); err != nil {
 		t.Fatal(err)

@@ -39,7 +39,9 @@ func (s *Stream) Carry(conn net.Conn) error {
 	s.mu.Unlock()
 	in := bufio.NewReaderSize(conn, maxPiece+frameHeader)
 	err := s.greet(conn, in, received)
-	if err == nil {
+	if err != nil {
+		err = errors.Join(errNoGreeting, err)
+	} else {
 		writer := make(chan struct{})
 		go func() {
 			defer close(writer)
@@ -52,6 +54,9 @@ func (s *Stream) Carry(conn net.Conn) error {
 	s.drop(conn)
 	return err
 }
+
+// errNoGreeting is the error of a connection that has carried nothing.
+var errNoGreeting = errors.New("the other end did not say what it has received")
 
 // drop closes a connection, which carries the stream no more.
 func (s *Stream) drop(conn net.Conn) {

@@ -159,25 +159,35 @@ func (s *Stream) Await(limit time.Duration) bool {
 	return s.await(func() bool { return s.carried != nil || s.over || s.failure != nil }, timer.C)
 }
 
-// Keep carries the stream by a first connection, and by others that dial returns, until the stream is over, or no connection is found within
+// Keep carries the stream by a first connection, and by others that dial returns, until the stream is over, or until none has carried anything for
 // [ResumeFor]. An error that final reports as final ends the stream.
 func (s *Stream) Keep(conn net.Conn, dial func() (net.Conn, error), final func(error) bool) {
+	lost := time.Now()
 	for {
-		_ = s.Carry(conn) // why it is lost does not matter
-		lost := time.Now()
+		err := s.Carry(conn)
+		useless := errors.Is(err, errNoGreeting)
+		if !useless {
+			lost = time.Now()
+		}
 		for conn = nil; conn == nil; {
 			if s.Over() {
 				return
 			}
-			var err error
-			if conn, err = dial(); err == nil {
-				continue
+			if useless {
+				time.Sleep(redialPause)
 			}
-			if final(err) || time.Since(lost) > ResumeFor {
+			if time.Since(lost) > ResumeFor {
 				s.Fail(errors.Join(ErrLost, err))
 				return
 			}
-			time.Sleep(redialPause)
+			if conn, err = dial(); err == nil {
+				continue
+			}
+			useless = true
+			if final(err) {
+				s.Fail(errors.Join(ErrLost, err))
+				return
+			}
 		}
 	}
 }

@@ -203,7 +203,7 @@ func TestStreamEnds(t *testing.T) {
 		err          error
 		least, limit time.Duration
 	}{
-		"no connection": {errors.New("no way"), silence + ResumeFor, silence + ResumeFor + time.Second},
+		"no connection": {errors.New("no way"), ResumeFor, ResumeFor + time.Second},
 		"final":         {final, silence, silence + time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -221,6 +221,29 @@ func TestStreamEnds(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestStreamOfAnother checks that a stream ends, and asks for connections at a bounded rate, if each reaches a stream that is not its own.
+func TestStreamOfAnother(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, began, dials := NewStream(Patience), time.Now(), 0
+		dial := func() (net.Conn, error) {
+			dials++
+			one, other := net.Pipe()
+			go func() {
+				_ = writeFrame(other, frameHello, 9, nil) // it has received what was never written
+				_, _ = io.Copy(io.Discard, other)
+			}()
+			return one, nil
+		}
+		first, _ := dial()
+		go s.Keep(first, dial, func(error) bool { return false })
+		_, err := s.Read(make([]byte, 1))
+		if took := time.Since(began); !errors.Is(err, ErrLost) || took < ResumeFor || took > ResumeFor+time.Second || dials > int(ResumeFor/redialPause)+2 {
+			t.Errorf("after %s and %d connections: %v", took, dials, err)
+		}
+	})
 }
 
 // TestStreamStaysAlive checks that beats keep an idle connection, and that frames that no Stream sends end it.

@@ -19,7 +19,6 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/slurm/environ"
 	"github.com/berth-gpu/berth/slurm/jobfile"
-	"github.com/berth-gpu/berth/slurm/sbatch"
 )
 
 // allocationScript is the script of an allocation, which is shown and never runs.
@@ -42,7 +41,6 @@ type allocation struct {
 	step   bool // it is for one step of this srun, and not of salloc
 
 	id      string
-	options *sbatch.Options
 	detach  context.CancelFunc
 	file    jobfile.File // describes the job
 	revoked bool         // it does not run any more
@@ -58,11 +56,10 @@ func (a *allocation) inform(format string, args ...any) {
 // submit queues the allocation. lasting is for one that does not end with this program.
 func (a *allocation) submit(ctx context.Context, j *jobs.SlurmJob, connection *cli.Connection, lasting bool) error {
 	j.Dial, j.Say, j.Prefix, j.Quiet, j.Script = connection.Dial, a.say, a.prefix, a.quiet, []byte(allocationScript)
-	request, options, err := j.Request(ctx)
+	request, _, err := j.Request(ctx)
 	if err != nil {
 		return err
 	}
-	a.options = options
 	request.Slurm.Allocation, request.Slurm.ScriptName, request.Args = true, "", nil
 	request.Shell = nil // each step has the environment of its srun
 	request.OnLost = "fail"
@@ -128,12 +125,12 @@ func (a *allocation) run(ctx context.Context, limit time.Duration) error {
 			a.inform("Pending job allocation %s", a.id)
 		}
 		a.inform("job %s queued and waiting for resources", a.id)
+		patient, stop := ctx, context.CancelFunc(func() {})
 		if limit > 0 {
-			var stop context.CancelFunc
-			ctx, stop = context.WithTimeout(ctx, limit-startQuietly)
-			defer stop()
+			patient, stop = context.WithTimeout(ctx, limit-startQuietly)
 		}
-		_, err = jobs.WatchJob(ctx, a.api, a.id, runs)
+		_, err = jobs.WatchJob(patient, a.api, a.id, runs)
+		stop()
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		return errBusy

@@ -29,18 +29,7 @@ import (
 func Salloc(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := cli.UntilSignal()
 	defer stop()
-	err := salloc(ctx, stop, args, stdout, stderr)
-	if err == nil {
-		return 0
-	}
-	if code, is := errors.AsType[cli.ExitError](err); is {
-		return int(code)
-	}
-	fmt.Fprintf(stderr, "salloc: error: %s\n", cli.OneLine(cli.Advise(err)))
-	if _, is := errors.AsType[*sbatch.Error](err); is {
-		return wrongOption
-	}
-	return cli.ExitFailure
+	return exitCode("salloc", salloc(ctx, stop, args, stdout, stderr), stderr)
 }
 
 const sallocHelp = `Usage: salloc [OPTIONS] [PROGRAM [ARGUMENTS...]]

@@ -23,10 +23,27 @@ import (
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/slurm/sbatch"
+	"github.com/berth-gpu/berth/slurm/srun"
 )
 
-// wrongOption is the exit code of sbatch for an option that does not exist or has a wrong value.
+// wrongOption is the exit code for an option that does not exist or has a wrong value.
 const wrongOption = 255
+
+// exitCode returns the exit code of a program of this package, and prints the error that has none of its own. An option of salloc and sbatch that is
+// wrong in any way has a code of its own, of srun only one that is misspelled, as in Slurm.
+func exitCode(program string, err error, stderr io.Writer) int {
+	if err == nil {
+		return 0
+	}
+	if code, is := errors.AsType[cli.ExitError](err); is {
+		return int(code)
+	}
+	fmt.Fprintf(stderr, "%s: error: %s\n", program, cli.OneLine(cli.Advise(err)))
+	if _, is := errors.AsType[*sbatch.Error](err); is && program != "srun" || srun.Misspelled(err) {
+		return wrongOption
+	}
+	return cli.ExitFailure
+}
 
 // Sbatch carries out a command line of sbatch, without the name of the program, and returns the exit code: 0 when the job is
 // queued, 1 after a failure, 255 for an option that is wrong, and with --wait that of the job.
@@ -34,18 +51,7 @@ func Sbatch(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := cli.UntilSignal()
 	defer stop()
 	p := &sbatchRun{out: stdout, errs: stderr, connection: cli.NewConnection(stderr)}
-	err := p.run(ctx, args)
-	if err == nil {
-		return 0
-	}
-	if code, is := errors.AsType[cli.ExitError](err); is {
-		return int(code)
-	}
-	fmt.Fprintf(stderr, "sbatch: error: %s\n", cli.OneLine(cli.Advise(err)))
-	if _, is := errors.AsType[*sbatch.Error](err); is {
-		return wrongOption
-	}
-	return cli.ExitFailure
+	return exitCode("sbatch", p.run(ctx, args), stderr)
 }
 
 // sbatchRun is one run of sbatch.

@@ -3,7 +3,6 @@ package start
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -35,20 +34,10 @@ func Srun(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := cli.UntilSignal()
 	defer stop()
 	err := srunAlone(ctx, stop, args, stdout, stderr)
-	if err == nil {
-		return 0
-	}
-	if code := cli.Signaled(ctx); code != 0 {
+	if code := cli.Signaled(ctx); err != nil && code != 0 {
 		return int(code)
 	}
-	if code, is := errors.AsType[cli.ExitError](err); is {
-		return int(code)
-	}
-	fmt.Fprintf(stderr, "srun: error: %s\n", cli.OneLine(cli.Advise(err)))
-	if srun.Misspelled(err) {
-		return wrongOption
-	}
-	return cli.ExitFailure
+	return exitCode("srun", err, stderr)
 }
 
 func srunAlone(ctx context.Context, stop func(), args []string, stdout, stderr io.Writer) error {
