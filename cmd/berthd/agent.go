@@ -184,7 +184,7 @@ func (a *agent) serve(ctx context.Context, stderr io.Writer) (err error) {
 	}
 	return a.live(ctx, node.Config{
 		Self: self, Keep: node.Keep{Bytes: a.Keep.Bytes, Dir: a.Keep.Dir}, Journal: j, Run: run, Runner: ranks, GPUs: gpus, Peers: a.Peers,
-		Clock: process.Now, Log: log, Disks: []string{rules.Checkpoints}, Ready: ranks.Ready,
+		Clock: process.Now, Log: log, Disks: []string{rules.Checkpoints, rules.Images}, Ready: ranks.Ready,
 	}, node.History{Node: self.Node, GPUs: gpus}, l, credentials)
 }
 

@@ -42,7 +42,7 @@ func newSupervise() *cobra.Command {
 func (h *holding) ranks() {
 	r := &h.Agent.Ranks
 	for _, v := range []struct{ name, path string }{
-		{"agent.prolog", r.Prolog}, {"agent.epilog", r.Epilog}, {"agent.checkpoint_dir", r.Checkpoints},
+		{"agent.prolog", r.Prolog}, {"agent.epilog", r.Epilog}, {"agent.checkpoint_dir", r.Checkpoints}, {"agent.image_dir", r.Images},
 	} {
 		if v.path != "" && !filepath.IsAbs(v.path) {
 			h.refuse("%s must be an absolute path, not %q", h.At(v.name), v.path)
@@ -80,6 +80,15 @@ func clientProgram() string {
 	return ""
 }
 
+// ownProgram returns the path of this program; empty: it is not known.
+func ownProgram() string {
+	self, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	return self
+}
+
 // rankRules returns the rules of an agent with the given data folder and run folder.
 func rankRules(r *config.Ranks, data, run string) process.Rules {
 	u := &r.Users
@@ -87,6 +96,6 @@ func rankRules(r *config.Ranks, data, run string) process.Rules {
 		PIDs: r.PIDs, Scratch: process.Scratch(r.Scratch), Checkpoints: cmp.Or(r.Checkpoints, filepath.Join(data, "checkpoints")),
 		Hooks:   process.Hooks{Prolog: r.Prolog, Epilog: r.Epilog, Limit: r.HookLimit},
 		Isolate: isolate.Rules{On: u.On, Map: u.Accounts, Only: u.Mapped, Root: u.Root, Umask: &u.Umask, MaxOpen: u.MaxOpen, Hide: []string{data, run}},
-		Client:  clientProgram(),
+		Client:  clientProgram(), Daemon: ownProgram(), Images: cmp.Or(r.Images, filepath.Join(data, "images")),
 	}
 }

@@ -31,6 +31,8 @@ func SlurmPrograms() []string {
 // SlurmJob is how a rank of a job in Slurm's language is started.
 type SlurmJob struct {
 	Client  string   // path of the program berth
+	Daemon  string   // path of the program berthd
+	Images  string   // folder of the account for images; empty: none
 	Account Identity // that the rank runs under
 	Command []string // of the script: a program with its arguments
 	WorkDir string   // that the script starts in
@@ -74,6 +76,7 @@ func (f *Folder) WriteSlurm(r *Record, o *Orders, j *SlurmJob) (string, error) {
 	}
 	file := describe(r, o, j, want)
 	file.Folder, file.Job.RankDir = filepath.Dir(path), filepath.Join(f.path, WorkFolder)
+	file.Daemon, file.Images = j.Daemon, j.Images
 	if err := file.Write(path, &[2]int{j.Account.UID, j.Account.GID}); err != nil {
 		return "", err
 	}

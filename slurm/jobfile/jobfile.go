@@ -41,6 +41,9 @@ type File struct {
 	Signal  string   `json:"signal,omitempty"` // the warning ahead of the time limit, such as USR1, sent when WarnNumber comes; empty: none
 	Stop    string   `json:"stop,omitempty"`   // the stop signal, such as INT; empty: TERM
 	Grace   int64    `json:"grace"`            // milliseconds from the stop signal to the end of all processes
+
+	Daemon string `json:"daemon,omitempty"` // path of the program berthd, which fetches images; empty: the node runs none
+	Images string `json:"images,omitempty"` // folder of the account for images
 }
 
 // Rank is where the rank of a node is reached.

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/berth-gpu/berth/slurm/container"
 )
 
 // MaxBytes is the largest encoded request.
@@ -38,6 +40,8 @@ type Request struct {
 	Unlimited bool `json:"unlimited,omitempty" doc:"it asks for no time limit, so that it gets none of its partition; one that allows only some time refuses it"`
 
 	Allocation bool `json:"allocation,omitempty" doc:"it runs steps of srun only, until salloc gives it back; its script is not started"`
+
+	Container *container.Options `json:"container,omitempty" doc:"the image that the script runs in; none: the files of the node"`
 
 	SignalSteps bool `json:"signal_steps,omitempty" doc:"the warning ahead of the time limit goes to the tasks of srun, and not to the script"`
 
@@ -137,6 +141,11 @@ func (r *Request) Validate() error {
 	} {
 		if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
 			return fmt.Errorf("%s must be UTF-8 without NUL", name)
+		}
+	}
+	if r.Container != nil {
+		if err := r.Container.Check(); err != nil {
+			return fmt.Errorf("container: %w", err)
 		}
 	}
 	return nil

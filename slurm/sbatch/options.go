@@ -3,6 +3,7 @@ package sbatch
 import (
 	"time"
 
+	"github.com/berth-gpu/berth/slurm/container"
 	"github.com/berth-gpu/berth/slurm/form"
 )
 
@@ -85,7 +86,7 @@ type Options struct {
 	Version  bool
 
 	IgnorePBS bool
-	Container Container
+	Container container.Options
 }
 
 // Nice is the value of --nice.
@@ -174,29 +175,4 @@ type Export struct {
 	Given bool
 	Mode  ExportMode
 	List  []Variable
-}
-
-// Switch is an option of the form --x and --no-x.
-type Switch int
-
-// The values of a Switch.
-const (
-	SwitchDefault Switch = iota
-	SwitchOn
-	SwitchOff
-)
-
-// Container holds the options of the image that a job runs in.
-type Container struct {
-	Image         string
-	Mounts        []string // SRC:DST[:FLAGS]
-	Workdir       string
-	Name          string
-	Save          string
-	Env           []string // names of variables
-	MountHome     Switch
-	RemapRoot     Switch
-	Entrypoint    Switch
-	EntrypointLog bool
-	Writable      Switch
 }

@@ -1,5 +1,11 @@
 package sbatch
 
+import (
+	"time"
+
+	"github.com/berth-gpu/berth/slurm/container"
+)
+
 // fileOptions returns the files and the folder of a job.
 func fileOptions() []Option {
 	return []Option{
@@ -93,48 +99,23 @@ func replyOptions() []Option {
 
 // containerOptions returns the options of the plug-in pyxis, by which scripts run in an image.
 func containerOptions() []Option {
-	home := func(o *Options) *Switch { return &o.Container.MountHome }
-	remap := func(o *Options) *Switch { return &o.Container.RemapRoot }
-	entry := func(o *Options) *Switch { return &o.Container.Entrypoint }
-	writable := func(o *Options) *Switch { return &o.Container.Writable }
-	return []Option{
-		{
-			Name: "container-image", Takes: TakesValue, Form: "[USER@][REGISTRY#]IMAGE[:TAG]|PATH",
-			Text: "a job with an image is refused: Berth does not start containers", set: text(func(o *Options) *string { return &o.Container.Image }),
-		},
-		{
-			Name: "container-mounts", Takes: TakesValue, Form: "SRC:DST[:FLAGS][,...]",
-			Text: "folders of the node that the image sees", set: list(func(o *Options) *[]string { return &o.Container.Mounts }),
-		},
-		{
-			Name: "container-workdir", Takes: TakesValue, Form: "FOLDER",
-			Text: "folder in the image that the job starts in", set: text(func(o *Options) *string { return &o.Container.Workdir }),
-		},
-		{
-			Name: "container-name", Takes: TakesValue, Form: "NAME",
-			Text: "name under which the image's files are kept for later steps", set: text(func(o *Options) *string { return &o.Container.Name }),
-		},
-		{
-			Name: "container-save", Takes: TakesValue, Form: "PATH",
-			Text: "file that the image is saved to at the end", set: text(func(o *Options) *string { return &o.Container.Save }),
-		},
-		{
-			Name: "container-env", Takes: TakesValue, Form: "NAME[,NAME...]",
-			Text: "variables of the job that overrule those of the image", set: list(func(o *Options) *[]string { return &o.Container.Env }),
-		},
-		{Name: "container-mount-home", Text: "the image sees the user's home folder", set: assign(home, SwitchOn)},
-		{Name: "no-container-mount-home", Text: "the image does not see the user's home folder", set: assign(home, SwitchOff)},
-		{Name: "container-remap-root", Text: "the job is root in the image", set: assign(remap, SwitchOn)},
-		{Name: "no-container-remap-root", Text: "the job is the user in the image", set: assign(remap, SwitchOff)},
-		{Name: "container-entrypoint", Text: "the image's entry point is run", set: assign(entry, SwitchOn)},
-		{Name: "no-container-entrypoint", Text: "the image's entry point is not run", set: assign(entry, SwitchOff)},
-		{
-			Name: "container-entrypoint-log", Text: "the output of the entry point is printed",
-			set: given(func(o *Options) *bool { return &o.Container.EntrypointLog }),
-		},
-		{Name: "container-writable", Text: "the job may write to the image's files, for its own time", set: assign(writable, SwitchOn)},
-		{Name: "container-readonly", Text: "the image's files are read-only", set: assign(writable, SwitchOff)},
+	var all []Option
+	for _, c := range container.Table() {
+		o := Option{Name: c.Name, Form: c.Form, Text: c.Text}
+		if c.Form != "" {
+			o.Takes = TakesValue
+		}
+		switch {
+		case c.Refused != "":
+			o.Effect, o.Remedy = Refused, c.Refused
+		case c.Silent:
+			o.Effect = NoEffect
+		default:
+			o.set = func(o *Options, value string, _ time.Time) error { return c.Set(&o.Container, value) }
+		}
+		all = append(all, o)
 	}
+	return all
 }
 
 // env returns the input variable of an option.

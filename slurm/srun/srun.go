@@ -11,14 +11,16 @@ package srun
 import (
 	"time"
 
+	"github.com/berth-gpu/berth/slurm/container"
 	"github.com/berth-gpu/berth/slurm/environ"
 	"github.com/berth-gpu/berth/slurm/form"
 )
 
 // Options are the options of a step. A zero field was not given.
 type Options struct {
-	Size  Size
-	Files Files
+	Size      Size
+	Files     Files
+	Container container.Options
 
 	Job       form.JobRef // --jobid
 	JobGiven  bool

@@ -3,6 +3,7 @@ package srun
 import (
 	"strings"
 
+	"github.com/berth-gpu/berth/slurm/container"
 	"github.com/berth-gpu/berth/slurm/form"
 	"github.com/berth-gpu/berth/slurm/option"
 )
@@ -32,7 +33,7 @@ func optional(name string, short byte, form string, set func(*Options, string) e
 // table returns all options of srun.
 func table() []entry {
 	var all []entry
-	for _, part := range [][]entry{sizeOptions(), gpuOptions(), fileOptions(), runOptions(), silentOptions(), refusedOptions()} {
+	for _, part := range [][]entry{sizeOptions(), gpuOptions(), fileOptions(), runOptions(), containerOptions(), silentOptions(), refusedOptions()} {
 		all = append(all, part...)
 	}
 	return all
@@ -120,6 +121,25 @@ func runOptions() []entry {
 	}
 }
 
+// containerOptions returns the options for the image that the tasks run in.
+func containerOptions() []entry {
+	var all []entry
+	for _, c := range container.Table() {
+		e := entry{Option: option.Option{Name: c.Name, Form: c.Form}, silent: c.Silent}
+		if c.Form != "" {
+			e.Takes = option.TakesValue
+		}
+		switch {
+		case c.Refused != "":
+			e.refused = c.Text + "; " + c.Refused
+		case !c.Silent:
+			e.set = func(o *Options, value string) error { return c.Set(&o.Container, value) }
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
 // silentOptions returns options that are about the job's allocation, which is there already, or about what Berth does anyway.
 func silentOptions() []entry {
 	const values = "account:A acctg-freq begin:b comment compress constraint:C cores-per-socket cpu-bind cpu-freq cpus-per-gpu deadline delay-boot " +
@@ -146,7 +166,6 @@ func silentOptions() []entry {
 
 // refusedOptions returns options without which the tasks would not do what is meant.
 func refusedOptions() []entry {
-	const image = "a step runs with the files of its job; give the job the image: #SBATCH --container-image"
 	refuse := func(name string, takes option.Takes, why string) entry {
 		return entry{Option: option.Option{Name: name, Takes: takes, Form: "VALUE"}, refused: why}
 	}
@@ -158,7 +177,7 @@ func refusedOptions() []entry {
 		refuse("send-libs", may, "Berth copies no programs; remove the option"),
 		refuse("clusters", one, "a cluster of Berth is one cluster; remove the option"),
 		refuse("cluster-constraint", one, "a cluster of Berth is one cluster; remove the option"),
-		refuse("container", one, "Berth runs images, not bundles; write #SBATCH --container-image"),
+		refuse("container", one, "Berth runs images, not bundles; write --container-image"),
 		refuse("het-group", one, "Berth has no heterogeneous jobs; remove the option"),
 		refuse("task-prolog", one, "Berth runs no program before a task; start it in the script"),
 		refuse("task-epilog", one, "Berth runs no program after a task; start it in the script"),
@@ -170,16 +189,7 @@ func refusedOptions() []entry {
 		refuse("x11", may, "Berth forwards no displays; remove the option"),
 		refuse("uid", one, "a step runs under the account of its job; remove the option"),
 		refuse("gid", one, "a step runs under the account of its job; remove the option"),
-		refuse("environment", one, "this option belongs to a plug-in of one site; write #SBATCH --container-image and --container-mounts"),
-	}
-	for _, name := range []string{"image", "mounts", "workdir", "name", "save", "env"} {
-		all = append(all, refuse("container-"+name, one, image))
-	}
-	for _, name := range []string{"mount-home", "remap-root", "entrypoint", "entrypoint-log", "writable", "readonly"} {
-		all = append(all, refuse("container-"+name, none, image))
-	}
-	for _, name := range []string{"mount-home", "remap-root", "entrypoint"} {
-		all = append(all, refuse("no-container-"+name, none, image))
+		refuse("environment", one, "this option belongs to a plug-in of one site; write --container-image and --container-mounts"),
 	}
 	all[0].Others, all[5].Short = nil, 'M'
 	all[11].Short, all[12].Short = 'Z', 'S'

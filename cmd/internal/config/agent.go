@@ -33,6 +33,7 @@ type Ranks struct {
 	PIDs           uint32
 	Scratch        Scratch
 	Checkpoints    string
+	Images         string
 	Prolog, Epilog string
 	HookLimit      time.Duration
 	Users          Users
@@ -162,6 +163,11 @@ func (r *Ranks) settings() []Setting {
 			Name: "agent.checkpoint_dir", Flag: "checkpoint-dir",
 			Means: "absolute `folder` for checkpoints of jobs without one (default: checkpoints, in the data folder)",
 			Value: Text(&r.Checkpoints, "folder"),
+		},
+		{
+			Name: "agent.image_dir", Flag: "image-dir",
+			Means: "absolute `folder` for images that jobs run in, on a local disk; removed when the disk is full (default: images, in the data folder)",
+			Value: Text(&r.Images, "folder"),
 		},
 		{
 			Name: "agent.prolog", Flag: "prolog",

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -63,6 +64,11 @@ func (g *begin) plan(dir string, argv []string) (*isolate.Plan, error) {
 	}
 	if g.slurmFile != "" {
 		v.Keep = append(v.Keep, filepath.Dir(g.rules.Client))
+		for _, path := range []string{filepath.Dir(g.rules.Daemon), g.images} {
+			if filepath.IsAbs(path) && !slices.Contains(v.Keep, path) {
+				v.Keep = append(v.Keep, path)
+			}
+		}
 	}
 	if g.gear.store != nil && g.gear.store.own {
 		v.Keep = append(v.Keep, g.gear.store.base)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -27,6 +28,7 @@ type begin struct {
 	port   uint16
 	shell  []string // the environment of the submission
 
+	images    string // folder of the account for images; empty: none
 	slurmFile string // describes the job to its programs; empty: the job is not in Slurm's language
 }
 
@@ -87,19 +89,32 @@ func (g *begin) slurm(argv []string, dir string) ([]string, error) {
 	if g.rules.Client == "" {
 		return nil, errors.New("this node cannot start jobs in Slurm's language: the program berth is not installed next to berthd")
 	}
-	if err := g.gear.own(filepath.Join(g.folder.Path(), runner.GangFolder), 0o700); err != nil {
+	err := g.gear.own(filepath.Join(g.folder.Path(), runner.GangFolder), 0o700)
+	if err != nil {
 		return nil, err
 	}
 	job := &runner.SlurmJob{
-		Client: g.rules.Client, Command: argv, WorkDir: dir, Port: g.port, Now: time.Now(),
+		Client: g.rules.Client, Daemon: g.rules.Daemon, Command: argv, WorkDir: dir, Port: g.port, Now: time.Now(),
 		Account: runner.OwnIdentity(),
 	}
 	if a := g.gear.account; a != nil {
 		job.Account = runner.Identity{User: a.Name, UID: int(a.UID), GID: int(a.GID)}
 	}
+	if job.Images, err = g.imageFolder(job.Account.UID); err != nil {
+		return nil, err
+	}
 	path, err := g.folder.WriteSlurm(g.record, &g.orders, job)
-	g.slurmFile = path
+	g.slurmFile, g.images = path, job.Images
 	return []string{g.rules.Client, "slurm-batch", path}, err
+}
+
+// imageFolder makes the folder of an account for images, and returns its path; empty: the node has no place for images.
+func (g *begin) imageFolder(uid int) (string, error) {
+	if g.rules.Images == "" {
+		return "", nil
+	}
+	path := filepath.Join(g.rules.Images, strconv.Itoa(uid))
+	return path, g.gear.own(path, 0o700)
 }
 
 // share writes what the ranks of an attempt on several nodes need to find each other.

@@ -23,6 +23,8 @@ type Rules struct {
 	Hooks       Hooks
 	Isolate     isolate.Rules
 	Client      string // absolute path of the program berth, which starts jobs in Slurm's language; empty: it is not installed
+	Daemon      string // absolute path of the program berthd, which fetches images
+	Images      string // absolute path of the node's own place for images, with a folder for each account; empty: it has none
 }
 
 // prepare makes what ranks need under these rules, and returns why they cannot run here; nil: they can.
@@ -37,11 +39,13 @@ func (r *Rules) prepare() error {
 	if err != nil {
 		return fmt.Errorf("jobs cannot run under their users' accounts: %w", err)
 	}
-	if r.Checkpoints == "" {
-		return nil
-	}
-	if _, err := private.Limit(r.Checkpoints, 0o711); err != nil { // jobs' users pass through
-		return fmt.Errorf("the folder for checkpoints: %w", err)
+	for what, path := range map[string]string{"checkpoints": r.Checkpoints, "images": r.Images} { // order-free: any of two errors will do
+		if path == "" {
+			continue
+		}
+		if _, err := private.Limit(path, 0o711); err != nil { // jobs' users pass through
+			return fmt.Errorf("the folder for %s: %w", what, err)
+		}
 	}
 	return nil
 }

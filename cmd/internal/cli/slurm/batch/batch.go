@@ -4,6 +4,7 @@
 //	batch.go    what a rank does
 //	launch.go   the script: its start and its end
 //	files.go    the files of the script's output
+//	image.go    the image that the script runs in
 //	signals.go  which processes a signal is for
 package batch
 
@@ -16,6 +17,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/contain"
+	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/process"
 	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/step"
 	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/task"
 	"github.com/berth-gpu/berth/slurm/form"
@@ -29,9 +32,10 @@ const (
 
 // rank is the first process of a job on a node.
 type rank struct {
-	file *jobfile.File
-	host *task.Host
-	node *task.Node
+	file       *jobfile.File
+	host       *process.Host
+	node       *task.Node
+	containers *contain.Node
 
 	stop, warning unix.Signal // 0: there is no warning
 	signals       chan os.Signal
@@ -40,6 +44,9 @@ type rank struct {
 // Run does what the file of a rank says, until the end of the job there, and returns the exit code of the process. If a signal ended the
 // script, Run ends the process by the same one. The process must have started no other: Run starts the program of this process once more.
 func Run(path string) int {
+	if path == contain.Word {
+		return contain.Serve()
+	}
 	file, err := jobfile.Read(path)
 	if err != nil {
 		return complain(failed, "the job cannot start: %v", err)
@@ -53,8 +60,9 @@ func Run(path string) int {
 	}
 	r.warning = unix.Signal(form.SignalNumber(file.Signal))
 	r.notify() // before anything else: a signal that comes early is not lost
-	r.host = task.NewHost()
-	r.node = task.NewNode(r.host, file, r.stop)
+	r.host = process.NewHost()
+	r.containers = contain.NewNode(r.host, file)
+	r.node = task.NewNode(r.host, r.containers, file, r.stop)
 	if file.Rank == 0 {
 		return r.launch()
 	}

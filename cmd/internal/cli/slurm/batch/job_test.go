@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/contain"
 	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/step"
 	"github.com/berth-gpu/berth/slurm/environ"
 	"github.com/berth-gpu/berth/slurm/jobfile"
@@ -25,6 +26,9 @@ const launchVariable = "TEST_LAUNCH"
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == "srun" {
 		os.Exit(step.Srun(os.Args[1:], dialTest))
+	}
+	if len(os.Args) == 3 && os.Args[2] == contain.Word {
+		os.Exit(Run(contain.Word))
 	}
 	if path := os.Getenv(launchVariable); path != "" {
 		os.Exit(Run(path))
@@ -41,12 +45,12 @@ type job struct {
 	dir   string // the working folder
 	bin   string // with srun
 	files []*jobfile.File
-	ranks []*process
+	ranks []*rankProcess
 	env   []string
 }
 
-// process is a rank that was started.
-type process struct {
+// rankProcess is a rank that was started.
+type rankProcess struct {
 	cmd    *exec.Cmd
 	stdout buffer
 	stderr buffer
@@ -168,7 +172,7 @@ func (j *job) startRank(rank int) {
 	if err != nil {
 		j.t.Fatal(err)
 	}
-	p := &process{cmd: exec.Command(self), done: make(chan struct{})}
+	p := &rankProcess{cmd: exec.Command(self), done: make(chan struct{})}
 	p.cmd.Env = append(j.env, jobfile.Variable+"="+path, launchVariable+"="+path, "BERTH_NODE="+f.Job.Nodes[rank].Name)
 	p.cmd.Dir = f.Folder
 	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr
@@ -211,7 +215,7 @@ func (j *job) end() int {
 }
 
 // wait waits until the output has a text.
-func (p *process) wait(t *testing.T, b *buffer, text string) {
+func (p *rankProcess) wait(t *testing.T, b *buffer, text string) {
 	t.Helper()
 	limit := time.After(patience)
 	for {

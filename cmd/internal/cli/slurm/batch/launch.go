@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/process"
 	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/step"
 	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/task"
 	"github.com/berth-gpu/berth/slurm/environ"
@@ -23,7 +24,7 @@ import (
 func (r *rank) launch() int {
 	ctx, end := context.WithCancel(context.Background())
 	defer end()
-	server, err := step.NewServer(r.file, r.node)
+	server, err := step.NewServer(r.file, r.node, r.containers)
 	if err == nil {
 		err = server.Listen(ctx)
 	}
@@ -37,7 +38,15 @@ func (r *rank) launch() int {
 	if err != nil {
 		return complain(failed, "the job cannot start: %v", err)
 	}
-	script, err := r.start(streams)
+	starter, leave, stopped, err := r.enter(ctx)
+	if stopped {
+		return die(unix.WaitStatus(r.stop))
+	}
+	if err != nil {
+		return complain(failed, "the script cannot start: %v", err)
+	}
+	defer leave()
+	script, err := r.start(starter, streams)
 	if err != nil {
 		return complain(failed, "the script cannot start: %v", err)
 	}
@@ -80,26 +89,24 @@ func (r *rank) allocate(released <-chan struct{}) int {
 const stageVariable = "BERTH_SLURM_STAGE"
 
 // start starts the process of the script.
-func (r *rank) start(s *scriptFiles) (*task.Process, error) {
+func (r *rank) start(starter process.Starter, s *scriptFiles) (*process.Process, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
 	defer s.given()
 	dir, _ := task.Folder(r.file.WorkDir) // the script's own standard error has the message
-	attr := syscall.ProcAttr{
-		Dir:   dir,
-		Env:   append(os.Environ(), stageVariable+"=1"),
-		Files: []uintptr{s.stdin.Fd(), s.child[0].Fd(), s.child[1].Fd()},
-	}
-	return r.host.Start(self, os.Args, attr, -1, false, false)
+	return starter.Run(&process.Command{
+		Argv: append([]string{self}, os.Args[1:]...), Env: append(os.Environ(), stageVariable+"=1"), Dir: dir,
+		Files: [3]*os.File{s.stdin, s.child[0], s.child[1]}, Umask: -1,
+	})
 }
 
 // enter becomes the script. It returns only if that fails.
 func enter(file *jobfile.File) int {
 	env := merge(os.Environ(), environ.Batch(file.Job, os.Getpid()))
 	env = slices.DeleteFunc(env, func(pair string) bool { return strings.HasPrefix(pair, stageVariable+"=") })
-	if _, note := task.Folder(file.WorkDir); note != "" {
+	if _, note := task.Folder(file.WorkDir); note != "" && !file.Request.Container.Given() {
 		fmt.Fprintln(os.Stderr, note)
 	}
 	path, err := look(file.Command[0], env)

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/task"
+	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/process"
 	"github.com/berth-gpu/berth/slurm/jobfile"
 )
 
@@ -23,7 +23,7 @@ func (r *rank) notify() {
 // The stop signal is for all: the tasks of steps on this node, and the script with its group. It comes to each node by itself. The warning
 // ahead of the time limit, which comes as [jobfile.WarnNumber], is for the tasks, or for the script's process alone. Others are for the script and its group, in which each srun
 // passes them on to its tasks; on other nodes they have no effect.
-func (r *rank) relay(s unix.Signal, script *task.Process) (stop bool) {
+func (r *rank) relay(s unix.Signal, script *process.Process) (stop bool) {
 	switch {
 	case s == jobfile.WarnNumber:
 		r.warn(script)
@@ -41,7 +41,7 @@ func (r *rank) relay(s unix.Signal, script *task.Process) (stop bool) {
 }
 
 // warn sends the warning to the tasks, or to the script's process alone.
-func (r *rank) warn(script *task.Process) {
+func (r *rank) warn(script *process.Process) {
 	switch {
 	case r.warning == 0:
 	case r.file.Request.SignalSteps:

@@ -3,6 +3,7 @@ package link
 import (
 	"encoding/binary"
 
+	"github.com/berth-gpu/berth/slurm/container"
 	"github.com/berth-gpu/berth/slurm/environ"
 	"github.com/berth-gpu/berth/slurm/srun"
 )
@@ -37,10 +38,11 @@ type Ask struct {
 	Stdout    Stream
 	Stderr    Stream
 	Stdin     Stream
-	Append    bool    // files of tasks are not emptied
-	Lines     bool    // output is passed on in whole lines
-	Immediate int64   // nanoseconds that the step may wait for its resources; 0: for ever; below 0: not at all
-	Terminal  *Screen `json:",omitempty"` // the first task has a terminal of this size, and others have no streams; nil: no task has one
+	Append    bool              // files of tasks are not emptied
+	Lines     bool              // output is passed on in whole lines
+	Immediate int64             // nanoseconds that the step may wait for its resources; 0: for ever; below 0: not at all
+	Container container.Options `json:",omitzero"`  // the image that the tasks run in
+	Terminal  *Screen           `json:",omitempty"` // the first task has a terminal of this size, and others have no streams; nil: no task has one
 }
 
 // Signal is a signal for processes of a job.

@@ -24,6 +24,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/contain"
 	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/link"
 	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/task"
 	"github.com/berth-gpu/berth/slurm/jobfile"
@@ -31,9 +32,10 @@ import (
 
 // Server is the server of steps of a job, on its first node.
 type Server struct {
-	file *jobfile.File
-	node *task.Node
-	key  *link.Key // nil: the job has one node
+	file       *jobfile.File
+	node       *task.Node
+	containers *contain.Node
+	key        *link.Key // nil: the job has one node
 
 	mu     sync.Mutex
 	rooms  rooms
@@ -47,9 +49,9 @@ type Server struct {
 	released chan struct{} // closed when salloc has given the allocation back
 }
 
-// NewServer returns the server of steps; node runs the tasks of the first node.
-func NewServer(file *jobfile.File, node *task.Node) (*Server, error) {
-	s := &Server{file: file, node: node, rooms: newRooms(file), calls: map[uint64]chan *link.Conn{}, runs: map[*session]bool{}, released: make(chan struct{})}
+// NewServer returns the server of steps; node runs the tasks of the first node, and containers has the containers there.
+func NewServer(file *jobfile.File, node *task.Node, containers *contain.Node) (*Server, error) {
+	s := &Server{file: file, node: node, containers: containers, rooms: newRooms(file), calls: map[uint64]chan *link.Conn{}, runs: map[*session]bool{}, released: make(chan struct{})}
 	if len(file.Job.Nodes) == 1 {
 		return s, nil
 	}

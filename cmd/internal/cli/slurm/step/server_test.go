@@ -59,7 +59,7 @@ func TestNodeCannotConnect(t *testing.T) {
 	}
 	ctx, end := context.WithCancel(t.Context())
 	over := make(chan error, 1)
-	go func() { over <- ServeNode(ctx, f, task.NewNode(nil, f, unix.SIGTERM), func(string) {}) }()
+	go func() { over <- ServeNode(ctx, f, task.NewNode(nil, nil, f, unix.SIGTERM), func(string) {}) }()
 	raw, err := l.Accept()
 	if err != nil {
 		t.Fatal(err)
@@ -89,7 +89,7 @@ func TestStepWithoutConnection(t *testing.T) {
 	t.Parallel()
 	l := listen(t)
 	f := twoNodes(t, 0, l.Addr())
-	s, err := NewServer(f, nil)
+	s, err := NewServer(f, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

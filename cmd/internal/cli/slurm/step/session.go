@@ -46,7 +46,7 @@ func (s *Server) session(ctx context.Context, c *link.Conn) {
 	ended, end := context.WithCancel(ctx)
 	defer end()
 	go ss.read(ended)
-	if !ss.place() {
+	if !ss.pin(ctx) || !ss.place() {
 		return
 	}
 	defer ss.release()
@@ -76,6 +76,30 @@ func (ss *session) read(ended context.Context) {
 func (ss *session) refuse(format string, args ...any) bool {
 	_ = ss.srun.Send(link.KindRefused, fmt.Appendf(nil, format, args...)) // an srun that has ended needs no answer
 	return false
+}
+
+// pin gives the image of the step its digest, so that all nodes run the same, and reports whether it can run. A container with a name may be
+// there already: its nodes find that.
+func (ss *session) pin(ctx context.Context) bool {
+	c := &ss.ask.Container
+	if c.Image == "" || c.Name != "" {
+		return true
+	}
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	go func() {
+		select {
+		case <-ss.dead:
+			end()
+		case <-ctx.Done():
+		}
+	}()
+	name, err := ss.server.containers.Images.Pin(ctx, c.Image)
+	if err != nil {
+		return ss.refuse("Unable to create step for job %d: the image %s: %s", ss.server.file.Job.ID, c.Image, err.Error())
+	}
+	c.Image = name
+	return true
 }
 
 // place waits for the resources of the step, and holds them. It reports whether the step has its place.

@@ -177,7 +177,7 @@ func (c *client) prepare(command []string) (*link.Ask, error) {
 	ask := &link.Ask{
 		Size: o.Size, Command: command, Env: srun.Environment(os.Environ(), o.Export), Dir: dir, Name: o.Name, Parent: -1,
 		Stdout: c.streams.stdout.node, Stderr: c.streams.stderr.node, Stdin: c.streams.stdin.node,
-		Append: o.Files.Append, Lines: !o.Files.Unbuffered, Immediate: int64(o.Immediate),
+		Append: o.Files.Append, Lines: !o.Files.Unbuffered, Immediate: int64(o.Immediate), Container: o.Container,
 	}
 	ask.Umask = unix.Umask(0)
 	unix.Umask(ask.Umask)

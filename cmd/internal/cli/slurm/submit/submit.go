@@ -179,6 +179,9 @@ func (t *translation) keep() {
 		s.Array = o.Array.Berth()
 	}
 	s.SubmitHost, s.SubmitDir, s.ScriptName = t.at.Host, t.at.Folder, t.at.Script
+	if o.Container.Given() {
+		s.Container = o.Container.Copy()
+	}
 	if l.TasksGiven {
 		s.Tasks = l.Tasks
 	}
@@ -223,12 +226,11 @@ func (t *translation) keep() {
 // unsupported notes or refuses what Berth does not carry out.
 func (t *translation) unsupported() error {
 	o := t.options
-	if o.Container.Image != "" {
-		return t.refuse("container-image", "Berth does not start containers: remove the option, and call a container program in the script")
-	}
-	for _, g := range t.job.Given {
-		if strings.HasPrefix(strings.TrimPrefix(g.Option, "no-"), "container-") {
-			t.note(g.Option, "has no effect without --container-image")
+	if !o.Container.Given() {
+		for _, g := range t.job.Given {
+			if strings.HasPrefix(strings.TrimPrefix(g.Option, "no-"), "container-") {
+				t.note(g.Option, "has no effect without --container-image")
+			}
 		}
 	}
 	if o.Dependency.Conditions != nil && !o.KillOnBad && t.given("kill-on-invalid-dep") {

@@ -1,3 +1,10 @@
+// Package task runs the tasks of steps on one node.
+//
+//	node.go    the tasks of all steps on a node
+//	serve.go   the tasks of one step
+//	start.go   one task: its program, folder, variables and files
+//	output.go  what tasks write
+//	strays.go  what tasks leave behind
 package task
 
 import (
@@ -7,15 +14,18 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/contain"
+	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/process"
 	"github.com/berth-gpu/berth/slurm/jobfile"
 )
 
 // Node runs the tasks of all steps on one node of a job.
 type Node struct {
-	host *Host
-	file *jobfile.File
-	stop unix.Signal // the stop signal of the job
-	own  []string    // variables of the node's own that tasks get: those of Berth, and of the account
+	host       process.Starter
+	containers *contain.Node
+	file       *jobfile.File
+	stop       unix.Signal // the stop signal of the job
+	own        []string    // variables of the node's own that tasks get: those of Berth, and of the account
 
 	mu    sync.Mutex
 	tasks map[*task]bool
@@ -23,8 +33,8 @@ type Node struct {
 }
 
 // NewNode returns the tasks of a node, of which there are none yet; stop is the stop signal of the job.
-func NewNode(host *Host, file *jobfile.File, stop unix.Signal) *Node {
-	n := &Node{host: host, file: file, stop: stop, tasks: map[*task]bool{}, idle: make(chan struct{})}
+func NewNode(host process.Starter, containers *contain.Node, file *jobfile.File, stop unix.Signal) *Node {
+	n := &Node{host: host, containers: containers, file: file, stop: stop, tasks: map[*task]bool{}, idle: make(chan struct{})}
 	close(n.idle)
 	for _, pair := range os.Environ() {
 		if strings.HasPrefix(pair, "BERTH_") {

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"sync"
@@ -11,17 +12,19 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/link"
+	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/process"
 )
 
 // stepTasks are the tasks of one step on a node.
 type stepTasks struct {
-	node  *Node
-	conn  *link.Conn
-	place *place
-	tasks []*task
-	size  int             // of the buffers for output
-	open  atomic.Int64    // tasks that run
-	paths map[string]bool // files for output that the step has opened, and must not empty once more
+	node    *Node
+	conn    *link.Conn
+	place   *place
+	tasks   []*task
+	size    int             // of the buffers for output
+	starter process.Starter // starts the tasks
+	open    atomic.Int64    // tasks that run
+	paths   map[string]bool // files for output that the step has opened, and must not empty once more
 
 	input chan []byte // nil: the end of the input
 	ended chan struct{}
@@ -37,8 +40,10 @@ func (n *Node) Serve(conn *link.Conn, launch *link.Launch) {
 		node: n, conn: conn, place: place, tasks: make([]*task, len(ranks)), size: bufferSize(len(ranks)), paths: map[string]bool{},
 		input: make(chan []byte, link.Window+1), ended: make(chan struct{}),
 	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
 	for i, rank := range ranks {
-		s.tasks[i] = &task{rank: rank}
+		s.tasks[i] = &task{rank: rank, cancel: cancel}
 	}
 	s.open.Store(int64(len(ranks)))
 	var all, readers sync.WaitGroup
@@ -46,10 +51,9 @@ func (n *Node) Serve(conn *link.Conn, launch *link.Launch) {
 		n.add(t)
 	}
 	readers.Go(s.obey) // before the start of the tasks, which may take long
+	leave := s.enter(ctx, note)
+	defer leave()
 	for i, t := range s.tasks {
-		if note != "" && i == 0 {
-			s.say(t, note)
-		}
 		pumps := s.start(t, i)
 		all.Go(func() {
 			s.finish(t, pumps)
@@ -68,6 +72,29 @@ func (n *Node) Serve(conn *link.Conn, launch *link.Launch) {
 	readers.Wait()
 }
 
+// enter prepares what starts the tasks: the node, or a container there. leave is to be called when the tasks have ended. note is a message about
+// the folder of the node, which tasks in a container do not start in.
+func (s *stepTasks) enter(ctx context.Context, note string) (leave func()) {
+	first, ask := s.tasks[0], &s.place.launch.Ask
+	s.starter = s.node.host
+	if !ask.Container.Given() {
+		if note != "" {
+			s.say(first, note)
+		}
+		return func() {}
+	}
+	c, err := s.node.containers.Open(ctx, &ask.Container, ask.Dir, func(text string) { s.say(first, "slurmstepd: "+text) })
+	if err != nil {
+		s.starter = nil
+		if ctx.Err() == nil {
+			s.say(first, "slurmstepd: error: "+err.Error())
+		}
+		return func() {}
+	}
+	s.starter, s.place.dir = c, c.Dir()
+	return c.Close
+}
+
 // say sends a message as if the task had written it to standard error.
 func (s *stepTasks) say(t *task, text string) {
 	_ = s.conn.Send(link.KindOutput, link.Output(t.rank, link.Stderr), []byte(text+"\n")) // a lost connection is found by obey
@@ -75,6 +102,14 @@ func (s *stepTasks) say(t *task, text string) {
 
 // start starts a task and returns what copies its output. A task that cannot start has the exit code of Slurm: the number of the error.
 func (s *stepTasks) start(t *task, local int) []*pump {
+	if s.starter == nil { // the container could not be opened, and that was said
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if t.status = 1 << 8; t.early != 0 {
+			t.status = uint32(t.early)
+		}
+		return nil
+	}
 	files, pumps, err := s.files(t)
 	defer func() {
 		for _, f := range files {
@@ -99,24 +134,18 @@ func (s *stepTasks) start(t *task, local int) []*pump {
 		return fail(1, "%s", err.Error())
 	}
 	argv := s.place.launch.Ask.Command
-	path, err := find(argv[0], env, s.place.dir)
-	if err == nil {
-		fds := make([]uintptr, len(files))
-		for i, f := range files {
-			fds[i] = f.Fd()
-		}
-		var p *Process
-		if p, err = s.node.host.Start(path, argv, syscall.ProcAttr{Dir: s.place.dir, Env: env, Files: fds}, s.place.launch.Ask.Umask, true, t.hasTerminal()); err == nil {
-			t.begin(p)
-		}
-	}
+	p, err := s.starter.Run(&process.Command{
+		Argv: argv, Env: env, Dir: s.place.dir, Files: files, Umask: s.place.launch.Ask.Umask, Tidy: true, Terminal: t.hasTerminal(),
+	})
 	if err != nil {
-		code := 1
-		if number, ok := err.(syscall.Errno); ok { //nolint:errorlint // of a system call
-			code = int(number) & 0xff
+		number, ok := err.(syscall.Errno) //nolint:errorlint // of a system call
+		if !ok {
+			return fail(1, "%s", err.Error())
 		}
+		code := int(number) & 0xff
 		return fail(code, "execve(): %s: %s", s.place.full(argv[0]), Reason(err))
 	}
+	t.begin(p)
 	for _, p := range pumps {
 		go p.run()
 	}
@@ -203,11 +232,11 @@ func (s *stepTasks) output(t *task, stream link.Stream, which int) (*os.File, *p
 func (s *stepTasks) finish(t *task, pumps []*pump) {
 	status := t.status
 	t.mu.Lock()
-	process := t.process
+	running := t.process
 	t.mu.Unlock()
-	if process != nil {
-		<-process.Done
-		status = uint32(process.Status)
+	if running != nil {
+		<-running.Done
+		status = uint32(running.Status)
 	}
 	if s.open.Add(-1) == 0 { // before its end is known: the next step finds nothing of this one
 		s.node.endStrays(s.place.launch.Step.ID)

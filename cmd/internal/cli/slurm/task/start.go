@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/link"
+	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/process"
 	"github.com/berth-gpu/berth/slurm/environ"
 	"github.com/berth-gpu/berth/slurm/filename"
 	"github.com/berth-gpu/berth/slurm/jobfile"
@@ -27,10 +28,11 @@ type task struct {
 	input  *os.File // nil: srun has none for it
 
 	mu      sync.Mutex
-	process *Process             // nil: it has not started
+	process *process.Process     // nil: it has not started
 	control *os.File             // the controlling side of its terminal; nil: it has none
 	stopped map[source]time.Time // when the stop signal came last
 	early   unix.Signal          // came before the start
+	cancel  func()               // ends what a start waits for
 }
 
 // source is a way by which the stop signal of a job comes to a task.
@@ -47,7 +49,7 @@ const (
 const sameStop = 5 * time.Second
 
 // begin keeps the process of a task, and sends it what came before.
-func (t *task) begin(p *Process) {
+func (t *task) begin(p *process.Process) {
 	t.mu.Lock()
 	t.process = p
 	early := t.early
@@ -57,6 +59,9 @@ func (t *task) begin(p *Process) {
 	}
 }
 
+// endings are signals that end a step whose tasks wait for their image.
+var endings = []unix.Signal{unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGKILL, unix.SIGTERM}
+
 func (t *task) signal(sig unix.Signal) {
 	t.mu.Lock()
 	p := t.process
@@ -64,8 +69,11 @@ func (t *task) signal(sig unix.Signal) {
 		t.early = sig
 	}
 	t.mu.Unlock()
-	if p != nil {
+	switch {
+	case p != nil:
 		p.Signal(sig, true)
+	case t.cancel != nil && slices.Contains(endings, sig):
+		t.cancel()
 	}
 }
 
@@ -188,39 +196,6 @@ func (p *place) environment(local int) ([]string, error) {
 	}
 	slices.Sort(all)
 	return all, nil
-}
-
-// find returns the path of a program by the PATH of a task.
-func find(program string, env []string, dir string) (string, error) {
-	if strings.Contains(program, "/") {
-		return program, nil
-	}
-	search := ""
-	for _, pair := range env {
-		if value, found := strings.CutPrefix(pair, "PATH="); found {
-			search = value
-		}
-	}
-	failure := error(unix.ENOENT)
-	for _, folder := range filepath.SplitList(search) {
-		path := filepath.Join(folder, program)
-		if !filepath.IsAbs(path) {
-			path = "./" + path
-		}
-		full := path
-		if !filepath.IsAbs(path) {
-			full = filepath.Join(dir, path)
-		}
-		info, err := os.Stat(full)
-		switch {
-		case err != nil || info.IsDir():
-		case unix.Access(full, unix.X_OK) == nil:
-			return path, nil
-		default:
-			failure = unix.EACCES
-		}
-	}
-	return "", failure
 }
 
 // full returns a program as messages name it: one with a slash by its whole path.

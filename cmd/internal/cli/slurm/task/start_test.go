@@ -43,7 +43,7 @@ func TestStopOnce(t *testing.T) {
 func TestSignals(t *testing.T) {
 	t.Parallel()
 	for _, stop := range []unix.Signal{unix.SIGTERM, unix.SIGINT} {
-		n := NewNode(nil, &jobfile.File{Grace: 60_000}, stop)
+		n := NewNode(nil, nil, &jobfile.File{Grace: 60_000}, stop)
 		k := &task{}
 		n.add(k)
 		s := &stepTasks{node: n, tasks: []*task{k}, ended: make(chan struct{})}
