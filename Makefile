@@ -26,7 +26,7 @@ PURE := ./fsm/command/... ./fsm/model ./fsm/model/partition ./fsm/smallfile ./fs
 	./fsm/state/check ./fsm/state/statetest ./cluster/liveness ./cluster/sched/... \
 	./cmd/internal/config ./cmd/internal/simulate ./cmd/internal/table ./httpapi/agentwire ./httpapi/auth ./httpapi/endpoint \
 	./httpapi/intake ./httpapi/problem ./httpapi/strict ./httpapi/view \
-	./httpapi/wire ./httpapi/workload ./node/disk ./node/fence ./node/journal ./node/gpu/judge ./test/arch ./slurm/hostlist ./slurm/nearest ./slurm/option ./slurm/request ./slurm/jobfile ./slurm/form ./slurm/filename ./slurm/format ./slurm/environ ./slurm/sbatch ./slurm/srun \
+	./httpapi/wire ./httpapi/workload ./node/disk ./node/fence ./node/journal ./node/gpu/judge ./test/arch ./slurm/hostlist ./slurm/nearest ./slurm/option ./slurm/request ./slurm/jobfile ./slurm/form ./slurm/filename ./slurm/format ./slurm/environ ./slurm/sbatch ./slurm/srun ./image/name \
 	./test/internal/tally ./test/sim/leasemodel
 
 # Of all tests those that take longest begin first. Some wait most of the time, so

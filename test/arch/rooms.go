@@ -37,7 +37,7 @@ func schedRooms(more ...string) []string {
 
 // Rooms returns the packages of the repository from the lowest level up.
 func Rooms() []Room {
-	return slices.Concat(stateFloor(), slurmFloor(), clusterFloor(), apiFloor(), nodeFloor(), cmdFloor())
+	return slices.Concat(stateFloor(), slurmFloor(), imageFloor(), clusterFloor(), apiFloor(), nodeFloor(), cmdFloor())
 }
 
 // slurmFloor returns the rooms that know Slurm's words. They are pure and small: a client that has nothing else links them.
@@ -55,6 +55,14 @@ func slurmFloor() []Room {
 		{Path: "slurm/jobfile", Level: 3, Bare: true, May: []string{"slurm/environ", "slurm/request"}},
 		{Path: "slurm/sbatch", Level: 2, Bare: true, May: []string{"slurm/container", "slurm/hostlist", "slurm/form", "slurm/option"}},
 		{Path: "slurm/srun", Level: 3, Bare: true, May: []string{"slurm/container", "slurm/hostlist", "slurm/form", "slurm/option", "slurm/environ"}},
+	}
+}
+
+// imageFloor returns the rooms of container images. Their names are known to a client that has nothing else; what pulls and
+// unpacks images is large, and in berthd only.
+func imageFloor() []Room {
+	return []Room{
+		{Path: "image/name", Level: 0, Bare: true},
 	}
 }
 
@@ -335,7 +343,7 @@ func (l Library) holds(room string, test bool) bool {
 // TopFolders lists the folders that the repository's root may hold, in addition to
 // hidden ones.
 func TopFolders() []string {
-	return []string{"cmd", "fsm", "cluster", "node", "httpapi", "deploy", "test", "docs", "trust", "slurm"}
+	return []string{"cmd", "fsm", "cluster", "node", "httpapi", "deploy", "test", "docs", "trust", "slurm", "image"}
 }
 
 // roomOf finds the room of a folder that holds Go files.
