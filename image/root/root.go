@@ -197,6 +197,11 @@ func readOnly(fd int, all bool) error {
 	return unix.MountSetattr(fd, "", flags, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
 }
 
+// Tidy removes from a folder for what changes all but the changes themselves. Nothing may be mounted there.
+func Tidy(state string) error {
+	return errors.Join(Remove(filepath.Join(state, work)), Remove(filepath.Join(state, over)))
+}
+
 // Remove removes a folder for what changes, with everything in it.
 func Remove(state string) error {
 	// The kernel leaves a folder without any rights, and programs may have made more of them.

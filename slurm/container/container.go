@@ -8,6 +8,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/berth-gpu/berth/image/name"
 )
 
 // Options say in which image programs run. The zero value stands for none: they run with the files of their node.
@@ -81,6 +83,11 @@ func (o *Options) Check() error {
 			return err
 		}
 	}
+	if o.Image != "" {
+		if _, err := name.Parse(o.Image); err != nil {
+			return err
+		}
+	}
 	if o.Name != "" {
 		return checkName(o.Name)
 	}
@@ -98,12 +105,12 @@ func (m *Mount) check() error {
 }
 
 // checkName returns why a name cannot be that of a folder.
-func checkName(name string) error {
-	bad := strings.IndexFunc(name, func(r rune) bool {
+func checkName(text string) error {
+	bad := strings.IndexFunc(text, func(r rune) bool {
 		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-+", r)
 	})
-	if bad >= 0 || len(name) > 200 || name[0] == '.' {
-		return fmt.Errorf("the container name %.80q: only letters, digits and . _ - + are allowed, no leading dot, and 200 characters", name)
+	if bad >= 0 || len(text) > 200 || text[0] == '.' {
+		return fmt.Errorf("the container name %.80q: only letters, digits and . _ - + are allowed, no leading dot, and 200 characters", text)
 	}
 	return nil
 }
@@ -177,7 +184,9 @@ func valueOptions() []Option {
 			Name: "container-mounts", Form: "SRC[:DST[:FLAGS]][,...]",
 			Text: "files and folders of the node that the programs see; flags: ro, rw, bind, rbind",
 			Set: func(o *Options, value string) (err error) {
-				o.Mounts, err = ParseMounts(value)
+				if o.Mounts, err = ParseMounts(value); err == nil {
+					err = o.Check()
+				}
 				return err
 			},
 		},
@@ -210,12 +219,15 @@ func setImage(o *Options, value string) error {
 	if value == "" {
 		return errors.New("it is empty; name an image, such as nvcr.io#nvidia/pytorch:24.01-py3")
 	}
+	if _, err := name.Parse(value); err != nil {
+		return err
+	}
 	o.Image = value
 	return o.Check()
 }
 
 func setName(o *Options, value string) error {
-	name, use, _ := strings.Cut(value, ":")
+	text, use, _ := strings.Cut(value, ":")
 	switch use {
 	case "", "auto":
 		o.Use = Auto
@@ -224,10 +236,10 @@ func setName(o *Options, value string) error {
 	default:
 		return fmt.Errorf("%q is unknown after the name; known are auto, create, exec and no_exec", use)
 	}
-	if name == "" {
+	if text == "" {
 		return errors.New("the name is empty")
 	}
-	o.Name = name
+	o.Name = text
 	return o.Check()
 }
 

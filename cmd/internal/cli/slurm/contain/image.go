@@ -20,10 +20,13 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/berth-gpu/berth/image/name"
 )
 
 // image is an image on this node, as berthd image fetch prints it.
@@ -52,56 +55,60 @@ func NewImages(daemon, folder string) *Images {
 }
 
 // Pin returns the name of an image with its digest, which is the same for all later calls. Paths stay as they are.
-func (i *Images) Pin(ctx context.Context, name string) (string, error) {
-	if isPath(name) {
-		return name, nil
+func (i *Images) Pin(ctx context.Context, image string) (string, error) {
+	parsed, err := name.Parse(image)
+	if err != nil || parsed.IsPath() || parsed.Pinned() {
+		return image, err
 	}
 	i.mu.Lock()
-	known := i.pinned[name]
+	known := i.pinned[image]
 	i.mu.Unlock()
 	if known != "" {
 		return known, nil
 	}
-	text, err := i.run(ctx, func(string) {}, "resolve", name)
+	text, err := i.run(ctx, func(string) {}, "resolve", image)
 	pinned := strings.TrimSpace(string(text))
 	if err == nil && pinned == "" {
-		err = fmt.Errorf("the image %s has no name with a digest", name)
+		err = fmt.Errorf("the image %s has no name with a digest", image)
 	}
 	if err != nil {
 		return "", err
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.pinned[name] == "" { // else another step was faster
-		i.pinned[name] = pinned
+	if i.pinned[image] == "" { // else another step was faster
+		i.pinned[image] = pinned
 	}
-	return i.pinned[name], nil
+	return i.pinned[image], nil
 }
 
-// isPath reports whether a name is the path of a file or folder.
-func isPath(name string) bool {
-	return strings.HasPrefix(name, "/") || strings.HasPrefix(name, "./") || strings.HasPrefix(name, "../")
+// absolute returns the name of an image, in which a path is absolute.
+func absolute(image, base string) string {
+	if parsed, err := name.Parse(image); err == nil && parsed.IsPath() && !filepath.IsAbs(image) {
+		return filepath.Join(base, image)
+	}
+	return image
 }
 
 // fetch makes an image available on this node. note gets lines about the progress.
-func (i *Images) fetch(ctx context.Context, name string, note func(string)) (*image, error) {
-	text, err := i.run(ctx, note, "fetch", name)
+func (i *Images) fetch(ctx context.Context, called string, note func(string)) (*image, error) {
+	text, err := i.run(ctx, note, "fetch", called)
 	if err != nil {
 		return nil, err
 	}
 	out := &image{}
 	if err := json.Unmarshal(text, out); err != nil || out.Root == "" {
-		return nil, fmt.Errorf("the program %s does not describe the image %s: %w", i.daemon, name, errors.Join(err, errors.New("it names no folder")))
+		return nil, fmt.Errorf("the program %s does not describe the image %s: %w", i.daemon, called, errors.Join(err, errors.New("it names no folder")))
 	}
 	return out, nil
 }
 
 // run runs berthd image. The error is the last line that the program writes to standard error.
-func (i *Images) run(ctx context.Context, note func(string), verb, name string) ([]byte, error) {
+func (i *Images) run(ctx context.Context, note func(string), verb, image string) ([]byte, error) {
 	if i.daemon == "" || i.folder == "" {
 		return nil, errors.New("this node runs no images: its agent names no folder for images; update the agent of the node")
 	}
-	cmd := exec.CommandContext(ctx, i.daemon, "image", verb, "--folder", i.folder, "--", name) //nolint:gosec // the agent's own program
+	cmd := exec.CommandContext(ctx, i.daemon, "image", verb, "--folder", i.folder, "--", image) //nolint:gosec // the agent's own program
 	cmd.SysProcAttr = &unix.SysProcAttr{Pdeathsig: unix.SIGKILL}
 	var out bytes.Buffer
 	cmd.Stdout = &out

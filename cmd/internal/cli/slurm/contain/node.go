@@ -130,10 +130,7 @@ func (n *Node) create(ctx context.Context, o *container.Options, base string, no
 // prepare makes the folder for what changes, and returns the name of the image.
 func (c *Container) prepare(base string) (string, error) {
 	n, o := c.node, c.options
-	name := o.Image
-	if isPath(name) && !filepath.IsAbs(name) {
-		name = filepath.Join(base, name)
-	}
+	name := absolute(o.Image, base)
 	if o.Name == "" {
 		n.mu.Lock()
 		n.last++
@@ -276,12 +273,18 @@ func (c *Container) Close() {
 	}
 }
 
-// clear removes what a container without a name leaves, and gives up its locks.
+// clear removes what a container leaves, but for the changes of one with a name, and gives up its locks.
 func (c *Container) clear() {
-	for _, f := range c.held {
-		_ = f.Close() // nothing was written
-	}
-	if c.name == "" && c.state != "" {
+	defer func() {
+		for _, f := range c.held {
+			_ = f.Close() // nothing was written
+		}
+	}()
+	switch {
+	case c.state == "":
+	case c.name == "":
 		_ = root.Remove(c.state) // what cannot be removed goes with the folder of the rank
+	default:
+		_ = root.Tidy(c.state) // the next use makes it in any case
 	}
 }

@@ -102,6 +102,9 @@ func requests() []expected {
 		{"-n 8", []string{`"cpus":8`}, ""},
 		{"--kill-on-invalid-dep=no -d afterok:7", []string{`"dependencies":["afterok:7"]`}, "no has no effect"},
 		{"--container-mounts=/a:/b", []string{`"gpu_count":0`}, "no effect without --container-image"},
+		{"--container-image=\"nvcr.io#nvidia/pytorch:24.01-py3\"\n--container-mounts=/a:/b:ro", []string{
+			`"container":{"image":"nvcr.io#nvidia/pytorch:24.01-py3","mounts":[{"source":"/a","target":"/b","read_only":true}]}`,
+		}, ""},
 		{"-o logs/%x-%j.out\n-e /dev/null\n-i in.txt\n--open-mode=append", []string{
 			`"stdout":"logs/%x-%j.out"`, `"stderr":"/dev/null"`, `"stdin":"in.txt"`, `"append":true`,
 		}, ""},
@@ -150,7 +153,6 @@ func TestRefused(t *testing.T) {
 		{"-d after:1+5", "does not know the condition after"},
 		{"-d aftercorr:1", "does not know the condition aftercorr"},
 		{"-d afterok:1_3", "write the number of the job in place of 1_3"},
-		{"--container-image=x", "call a container program in the script"},
 		{"--nodefile=gone", "the file cannot be read"},
 		{"--export-file=gone", "the file cannot be read"},
 		{"--export-file=bad", "write NAME=value"},

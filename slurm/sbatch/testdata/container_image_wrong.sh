@@ -1,0 +1,3 @@
+#!/bin/bash
+#SBATCH --container-image=Team/Image
+true

@@ -1,0 +1,3 @@
+#!/bin/bash
+#SBATCH --container-image=ubuntu --container-mounts=/data:data
+true
