@@ -2,6 +2,7 @@ package srun
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/berth-gpu/berth/slurm/option"
 )
@@ -35,6 +36,12 @@ func Divide(words []string, isJob func(name string) bool) (job, step, command []
 			step = append(step, "-"+e.Name+g.Value)
 		default:
 			step = append(step, word)
+			if e.set == nil || e.Takes == option.TakesOptional {
+				continue
+			}
+			if err := e.set(&Options{}, g.Value); err != nil { // now, and not when the job has waited for its resources
+				return nil, nil, nil, &Error{e.Spelling(), err.Error()}
+			}
 		}
 	}
 	return job, step, command, nil
@@ -57,5 +64,5 @@ func ofStep(name string) bool {
 	case "output", "error", "input", "open-mode", "chdir", "export", "quiet", "verbose", "help", "usage", "version", "wait":
 		return true
 	}
-	return false
+	return strings.HasPrefix(strings.TrimPrefix(name, "no-"), "container-")
 }

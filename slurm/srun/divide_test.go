@@ -17,6 +17,10 @@ func TestDivide(t *testing.T) {
 		{"-N2 -n 4 -l -K -o x.out python -c x", "--nodes=2 --ntasks=4", "--label --kill-on-bad-exit --output=x.out", "python -c x"},
 		{"--pty bash", "", "--pty", "bash"},
 		{"--gres=gpu:2 -t 5 -p gpu --chdir=/x make -j", "--gres=gpu:2 --time=5 --partition=gpu", "--chdir=/x", "make -j"},
+		{
+			"-t 5 --container-image=a --no-container-mount-home --container-mounts=/a:/b ls", "--time=5",
+			"--container-image=a --no-container-mount-home --container-mounts=/a:/b", "ls",
+		},
 	} {
 		job, step, command, err := Divide(strings.Fields(c.words), isJob)
 		if err != nil || !slices.Equal(job, strings.Fields(c.job)) || !slices.Equal(step, strings.Fields(c.step)) || !slices.Equal(command, strings.Fields(c.command)) {
@@ -28,7 +32,7 @@ func TestDivide(t *testing.T) {
 			t.Errorf("%q names a job: %t", words, got)
 		}
 	}
-	for words, want := range map[string]string{"--multi-prog x": "refused", "--nodez=2 x": "--nodez"} {
+	for words, want := range map[string]string{"--multi-prog x": "refused", "--nodez=2 x": "--nodez", "--container-image=A x": "--container-image: the image"} {
 		if _, _, _, err := Divide(strings.Fields(words), isJob); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", words, err)
 		}

@@ -6,7 +6,9 @@ import (
 	"os/user"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -123,7 +125,8 @@ func TestSlurmScript(t *testing.T) {
 func TestSlurmUnderAnAccount(t *testing.T) {
 	t.Parallel()
 	client := launcher(t)
-	b := isolated(t, func(r *Rules) { r.Client = client })
+	images := filepath.Join(t.TempDir(), "images")
+	b := isolated(t, func(r *Rules) { r.Client, r.Images, r.Daemon = client, images, client })
 	k := b.rank("true", func(r *runner.Record) {
 		ada(r)
 		inSlurm(r)
@@ -133,6 +136,17 @@ func TestSlurmUnderAnAccount(t *testing.T) {
 	}
 	if errs := k.output(runner.StderrFile); !strings.Contains(errs, "600 "+stranger+"\n") || !strings.Contains(errs, client+"\n") {
 		t.Errorf("it found %s", errs)
+	}
+	account, err := user.Lookup(stranger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(filepath.Join(images, account.Uid))
+	if err != nil {
+		t.Fatal("the account has no folder for images: ", err)
+	}
+	if stat, is := info.Sys().(*syscall.Stat_t); !is || strconv.Itoa(int(stat.Uid)) != account.Uid || info.Mode().Perm() != 0o700 {
+		t.Errorf("the folder for images is %v of %v", info.Mode(), info.Sys())
 	}
 }
 

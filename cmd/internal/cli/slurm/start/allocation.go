@@ -60,6 +60,10 @@ func (a *allocation) submit(ctx context.Context, j *jobs.SlurmJob, connection *c
 	if err != nil {
 		return err
 	}
+	if request.Slurm.Container != nil {
+		a.inform("the image has no effect on an allocation; give --container-image to srun")
+		request.Slurm.Container = nil
+	}
 	request.Slurm.Allocation, request.Slurm.ScriptName, request.Args = true, "", nil
 	request.Shell = nil // each step has the environment of its srun
 	request.OnLost = "fail"
