@@ -30,6 +30,12 @@ func (e *Error) Error() string {
 
 const forms = "write [USER@][REGISTRY#]IMAGE[:TAG], or the path of a file or folder that begins with / or ./"
 
+// Check returns why a text is no name of an image; nil: Parse reads the text.
+func Check(text string) error {
+	_, err := Parse(text)
+	return err
+}
+
 // Parse returns the image that a value of --container-image names. A name without tag and digest has the tag latest. The
 // error is an *Error.
 func Parse(text string) (Name, error) {

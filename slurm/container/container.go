@@ -8,8 +8,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-
-	"github.com/berth-gpu/berth/image/name"
 )
 
 // Options say in which image programs run. The zero value stands for none: they run with the files of their node.
@@ -80,11 +78,6 @@ func (o *Options) Check() error {
 	}
 	for _, m := range o.Mounts {
 		if err := m.check(); err != nil {
-			return err
-		}
-	}
-	if o.Image != "" {
-		if _, err := name.Parse(o.Image); err != nil {
 			return err
 		}
 	}
@@ -172,14 +165,14 @@ type Option struct {
 	Refused string // what to do instead; empty: the option is not refused
 }
 
-// Table returns all options, in the order of the documentation.
-func Table() []Option {
-	return append(valueOptions(), switches()...)
+// Table returns all options, in the order of the documentation. check returns why a text is no name of an image.
+func Table(check func(image string) error) []Option {
+	return append(valueOptions(check), switches()...)
 }
 
-func valueOptions() []Option {
+func valueOptions(check func(image string) error) []Option {
 	return []Option{
-		{Name: "container-image", Form: "[USER@][REGISTRY#]IMAGE[:TAG]|PATH", Text: "image whose files the programs have", Set: setImage},
+		{Name: "container-image", Form: "[USER@][REGISTRY#]IMAGE[:TAG]|PATH", Text: "image whose files the programs have", Set: setImage(check)},
 		{
 			Name: "container-mounts", Form: "SRC[:DST[:FLAGS]][,...]",
 			Text: "files and folders of the node that the programs see; flags: ro, rw, bind, rbind",
@@ -215,15 +208,17 @@ func valueOptions() []Option {
 	}
 }
 
-func setImage(o *Options, value string) error {
-	if value == "" {
-		return errors.New("it is empty; name an image, such as nvcr.io#nvidia/pytorch:24.01-py3")
+func setImage(check func(image string) error) func(o *Options, value string) error {
+	return func(o *Options, value string) error {
+		if value == "" {
+			return errors.New("it is empty; name an image, such as nvcr.io#nvidia/pytorch:24.01-py3")
+		}
+		if err := check(value); err != nil {
+			return err
+		}
+		o.Image = value
+		return o.Check()
 	}
-	if _, err := name.Parse(value); err != nil {
-		return err
-	}
-	o.Image = value
-	return o.Check()
 }
 
 func setName(o *Options, value string) error {

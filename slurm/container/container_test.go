@@ -1,6 +1,7 @@
 package container
 
 import (
+	"errors"
 	"reflect"
 	"slices"
 	"strings"
@@ -11,7 +12,12 @@ import (
 func set(t *testing.T, words ...string) (*Options, error) {
 	t.Helper()
 	o := &Options{}
-	table := Table()
+	table := Table(func(image string) error {
+		if strings.Contains(image, "//") {
+			return errors.New(image)
+		}
+		return nil
+	})
 	for _, word := range words {
 		name, value, _ := strings.Cut(word, "=")
 		i := slices.IndexFunc(table, func(e Option) bool { return e.Name == name })

@@ -3,6 +3,7 @@ package sbatch
 import (
 	"time"
 
+	"github.com/berth-gpu/berth/image/name"
 	"github.com/berth-gpu/berth/slurm/container"
 )
 
@@ -100,7 +101,7 @@ func replyOptions() []Option {
 // containerOptions returns the options of the plug-in pyxis, by which scripts run in an image.
 func containerOptions() []Option {
 	var all []Option
-	for _, c := range container.Table() {
+	for _, c := range container.Table(name.Check) {
 		o := Option{Name: c.Name, Form: c.Form, Text: c.Text}
 		if c.Form != "" {
 			o.Takes = TakesValue

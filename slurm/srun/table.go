@@ -3,6 +3,7 @@ package srun
 import (
 	"strings"
 
+	"github.com/berth-gpu/berth/image/name"
 	"github.com/berth-gpu/berth/slurm/container"
 	"github.com/berth-gpu/berth/slurm/form"
 	"github.com/berth-gpu/berth/slurm/option"
@@ -124,7 +125,7 @@ func runOptions() []entry {
 // containerOptions returns the options for the image that the tasks run in.
 func containerOptions() []entry {
 	var all []entry
-	for _, c := range container.Table() {
+	for _, c := range container.Table(name.Check) {
 		e := entry{Option: option.Option{Name: c.Name, Form: c.Form}, silent: c.Silent}
 		if c.Form != "" {
 			e.Takes = option.TakesValue

@@ -49,12 +49,12 @@ func slurmFloor() []Room {
 		{Path: "slurm/form", Level: 1, Bare: true},
 		{Path: "slurm/filename", Level: 0, Bare: true},
 		{Path: "slurm/format", Level: 0, Bare: true},
-		{Path: "slurm/container", Level: 1, Bare: true, May: []string{"image/name"}},
-		{Path: "slurm/request", Level: 2, Bare: true, May: []string{"slurm/container"}},
-		{Path: "slurm/environ", Level: 3, Bare: true, May: []string{"slurm/hostlist", "slurm/request"}},
-		{Path: "slurm/jobfile", Level: 4, Bare: true, May: []string{"slurm/environ", "slurm/request"}},
-		{Path: "slurm/sbatch", Level: 2, Bare: true, May: []string{"slurm/container", "slurm/hostlist", "slurm/form", "slurm/option"}},
-		{Path: "slurm/srun", Level: 4, Bare: true, May: []string{"slurm/container", "slurm/hostlist", "slurm/form", "slurm/option", "slurm/environ"}},
+		{Path: "slurm/container", Level: 0, Bare: true},
+		{Path: "slurm/request", Level: 1, Bare: true, May: []string{"slurm/container"}},
+		{Path: "slurm/environ", Level: 2, Bare: true, May: []string{"slurm/hostlist", "slurm/request"}},
+		{Path: "slurm/jobfile", Level: 3, Bare: true, May: []string{"slurm/environ", "slurm/request"}},
+		{Path: "slurm/sbatch", Level: 2, Bare: true, May: []string{"image/name", "slurm/container", "slurm/hostlist", "slurm/form", "slurm/option"}},
+		{Path: "slurm/srun", Level: 3, Bare: true, May: []string{"image/name", "slurm/container", "slurm/hostlist", "slurm/form", "slurm/option", "slurm/environ"}},
 	}
 }
 
@@ -140,7 +140,7 @@ func clusterFloor() []Room {
 
 func apiFloor() []Room {
 	return []Room{
-		{Path: "httpapi/wire", Level: 3, Bare: true, May: []string{"slurm/request"}},
+		{Path: "httpapi/wire", Level: 2, Bare: true, May: []string{"slurm/request"}},
 		{Path: "httpapi/endpoint", Level: 2, May: []string{"fsm/model"}},
 		{Path: "httpapi/tunnel", Level: 2},
 		{Path: "httpapi/front", Level: 3, May: []string{"httpapi/wire"}},
@@ -241,13 +241,13 @@ func cmdFloor() []Room {
 		{Path: "cmd/internal/cli/slurm/reach", Level: 20, Any: true},
 		{Path: "cmd/internal/cli/slurm", Level: 25, Any: true},
 		{Path: "cmd/internal/cli/slurm/process", Level: 2},
-		{Path: "cmd/internal/cli/slurm/contain", Level: 5, May: []string{"slurm/container", "slurm/jobfile", "image/name", "image/root", "cmd/internal/cli/slurm/process"}},
-		{Path: "cmd/internal/cli/slurm/link", Level: 5, May: []string{"slurm/environ", "slurm/jobfile", "slurm/srun"}},
-		{Path: "cmd/internal/cli/slurm/task", Level: 6, May: []string{"slurm/container", "cmd/internal/cli/slurm/process", "cmd/internal/cli/slurm/contain", "slurm/environ", "slurm/filename", "slurm/jobfile", "cmd/internal/cli/slurm/link"}},
-		{Path: "cmd/internal/cli/slurm/step", Level: 7, May: []string{
+		{Path: "cmd/internal/cli/slurm/contain", Level: 4, May: []string{"slurm/container", "slurm/jobfile", "image/name", "image/root", "cmd/internal/cli/slurm/process"}},
+		{Path: "cmd/internal/cli/slurm/link", Level: 4, May: []string{"slurm/container", "slurm/environ", "slurm/jobfile", "slurm/srun"}},
+		{Path: "cmd/internal/cli/slurm/task", Level: 5, May: []string{"slurm/container", "cmd/internal/cli/slurm/process", "cmd/internal/cli/slurm/contain", "slurm/environ", "slurm/filename", "slurm/jobfile", "cmd/internal/cli/slurm/link"}},
+		{Path: "cmd/internal/cli/slurm/step", Level: 6, May: []string{"cmd/internal/cli/slurm/contain",
 			"slurm/environ", "slurm/filename", "slurm/form", "slurm/jobfile", "slurm/srun", "cmd/internal/cli/slurm/link", "cmd/internal/cli/slurm/task",
 		}},
-		{Path: "cmd/internal/cli/slurm/batch", Level: 8, May: []string{
+		{Path: "cmd/internal/cli/slurm/batch", Level: 7, May: []string{"cmd/internal/cli/slurm/contain", "cmd/internal/cli/slurm/process",
 			"slurm/environ", "slurm/filename", "slurm/form", "slurm/jobfile", "cmd/internal/cli/slurm/step", "cmd/internal/cli/slurm/task",
 		}},
 		{Path: "cmd/internal/cli/root", Level: 26, Any: true},
