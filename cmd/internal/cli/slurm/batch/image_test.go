@@ -3,7 +3,6 @@ package batch
 import (
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -12,56 +11,17 @@ import (
 	"testing"
 
 	"github.com/berth-gpu/berth/slurm/container"
+	"github.com/berth-gpu/berth/test/imagetest"
 )
 
-// imagePrograms are the programs of the image in these tests.
-const imagePrograms = "sh cat ls id sleep touch env mkdir rm sort"
-
-// imageOf returns the folder of an image with a few programs of this host, and with the libraries that they need.
+// imageOf returns the folder of an image with a few programs of this host.
 var imageOf = sync.OnceValues(func() (string, error) {
 	top, err := os.MkdirTemp("", "image")
+	if err == nil {
+		err = imagetest.Make(top, "sh", "cat", "ls", "id", "sleep", "touch", "env", "mkdir", "rm", "sort")
+	}
 	if err != nil {
 		return "", err
-	}
-	for name := range strings.FieldsSeq(imagePrograms) {
-		path, err := exec.LookPath(name)
-		if err != nil {
-			return "", err
-		}
-		list, err := exec.Command("ldd", path).Output()
-		if err != nil {
-			return "", err
-		}
-		files := []string{path}
-		for field := range strings.FieldsSeq(string(list)) {
-			if filepath.IsAbs(field) {
-				files = append(files, field)
-			}
-		}
-		for i, from := range files {
-			to := filepath.Join(top, from)
-			if i == 0 {
-				to = filepath.Join(top, "bin", name)
-			}
-			data, err := os.ReadFile(from)
-			if err == nil {
-				err = os.MkdirAll(filepath.Dir(to), 0o755)
-			}
-			if err == nil {
-				err = os.WriteFile(to, data, 0o755)
-			}
-			if err != nil {
-				return "", err
-			}
-		}
-	}
-	for name, text := range map[string]string{"etc/passwd": "root:x:0:0::/root:/bin/sh", "etc/image": "of the image\n", "srv/data": "1\n"} { // order-free: three files
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(top, name)), 0o755); err != nil {
-			return "", err
-		}
-		if err := os.WriteFile(filepath.Join(top, name), []byte(text), 0o644); err != nil {
-			return "", err
-		}
 	}
 	return top, os.Symlink("/nowhere/resolv.conf", filepath.Join(top, "etc/resolv.conf"))
 })
