@@ -62,6 +62,8 @@ func slurmFloor() []Room {
 func imageFloor() []Room {
 	return []Room{
 		{Path: "image/name", Level: 0, Bare: true},
+		{Path: "image/lock", Level: 0, Bare: true},
+		{Path: "image/store", Level: 1, May: []string{"image/name", "image/lock", "fsm/private"}},
 	}
 }
 
