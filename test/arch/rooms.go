@@ -232,6 +232,7 @@ func cmdFloor() []Room {
 		{Path: "cmd/internal/cli/sim", Level: 23, Any: true},
 		{Path: "cmd/internal/cli/snapshot", Level: 20, Any: true},
 		{Path: "cmd/internal/cli/daemon", Level: 20, Any: true},
+		{Path: "cmd/internal/cli/images", Level: 20, Any: true},
 		{Path: "cmd/internal/cli/slurm/submit", Level: 20, May: []string{
 			"fsm/model", "httpapi/wire", "slurm/filename", "slurm/form", "slurm/hostlist", "slurm/request", "slurm/sbatch",
 		}},
