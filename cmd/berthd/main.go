@@ -19,7 +19,7 @@
 //	shared.go, reload.go                  settings of the whole cluster, and those that change while a program runs
 //	dev.go, demo.go, bench.go             whole clusters on one machine
 //
-// What commands have in common is in cmd/internal/cli; cli/setup, cli/certs and cli/sim have commands of this program, too.
+// What commands have in common is in cmd/internal/cli; cli/setup, cli/certs, cli/sim and cli/images have commands of this program, too.
 //
 // Failures and exit codes are those of berth (cmd/internal/cli/root), and 6 for a peer that was removed from its cluster.
 package main
@@ -34,6 +34,7 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/cli/certs"
 	"github.com/berth-gpu/berth/cmd/internal/cli/daemon"
+	"github.com/berth-gpu/berth/cmd/internal/cli/images"
 	"github.com/berth-gpu/berth/cmd/internal/cli/setup"
 	"github.com/berth-gpu/berth/cmd/internal/cli/sim"
 )
@@ -58,7 +59,7 @@ func newRoot(name string) *cobra.Command {
 	root := cli.NewRoot(name, "Berth's peers, agents and their tools; berth calls this program")
 	cli.AddGroup(root, cli.GroupUse, cli.Parent("cluster", "Recover the cluster", "", newRecover()))
 	cli.AddGroup(root, cli.GroupRun, setup.ForMembers()...)
-	cli.AddGroup(root, cli.GroupRun, newServer(), newAgent(), newDev(), newDemo(), newBench(), sim.New(), certs.OnFolders(),
+	cli.AddGroup(root, cli.GroupRun, newServer(), newAgent(), newDev(), newDemo(), newBench(), sim.New(), images.New(), certs.OnFolders(),
 		cli.Parent("config", "Check a file of settings", "", newValidate()), cli.Parent("snapshot", "Check a peer's snapshot", "", newVerify()))
 	root.AddCommand(newSupervise(), cli.NewVersion(daemon.Program))
 	root.InitDefaultHelpCmd() // now, so that strictly also covers the library's own commands

@@ -64,6 +64,8 @@ func imageFloor() []Room {
 	return []Room{
 		{Path: "image/name", Level: 0, Bare: true},
 		{Path: "image/root", Level: 0},
+		{Path: "image/lock", Level: 0, Bare: true},
+		{Path: "image/store", Level: 1, May: []string{"image/name", "image/lock", "fsm/private"}},
 	}
 }
 
@@ -232,6 +234,7 @@ func cmdFloor() []Room {
 		{Path: "cmd/internal/cli/sim", Level: 23, Any: true},
 		{Path: "cmd/internal/cli/snapshot", Level: 20, Any: true},
 		{Path: "cmd/internal/cli/daemon", Level: 20, Any: true},
+		{Path: "cmd/internal/cli/images", Level: 20, Any: true},
 		{Path: "cmd/internal/cli/slurm/submit", Level: 20, May: []string{
 			"fsm/model", "httpapi/wire", "slurm/filename", "slurm/form", "slurm/hostlist", "slurm/request", "slurm/sbatch",
 		}},

@@ -50,6 +50,18 @@ func One(what string) cobra.PositionalArgs {
 	}
 }
 
+// codedError is an error with an exit code of its own.
+type codedError struct {
+	code int
+	err  error
+}
+
+func (e *codedError) Error() string { return e.err.Error() }
+func (e *codedError) Unwrap() error { return e.err }
+
+// WithCode returns an error for which the program ends with a certain exit code.
+func WithCode(code int, err error) error { return &codedError{code, err} }
+
 // ExitError ends the program with a job's exit code, without an error message.
 type ExitError int
 
@@ -62,6 +74,9 @@ func ExitCode(err error) int {
 	}
 	if e, is := errors.AsType[ExitError](err); is {
 		return int(e)
+	}
+	if e, is := errors.AsType[*codedError](err); is {
+		return e.code
 	}
 	if p, is := errors.AsType[*wire.Problem](err); is {
 		switch p.Status {
