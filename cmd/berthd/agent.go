@@ -27,6 +27,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
+	"github.com/berth-gpu/berth/image/store"
 	"github.com/berth-gpu/berth/node"
 	"github.com/berth-gpu/berth/node/journal"
 	"github.com/berth-gpu/berth/node/nodeapi"
@@ -182,6 +183,7 @@ func (a *agent) serve(ctx context.Context, stderr io.Writer) (err error) {
 	if a.gpus.simulate > 0 {
 		self.Features += ", " + wire.SimulatedGPUs
 	}
+	go store.KeepFree(ctx, rules.Images, log)
 	return a.live(ctx, node.Config{
 		Self: self, Keep: node.Keep{Bytes: a.Keep.Bytes, Dir: a.Keep.Dir}, Journal: j, Run: run, Runner: ranks, GPUs: gpus, Peers: a.Peers,
 		Clock: process.Now, Log: log, Disks: []string{rules.Checkpoints, rules.Images}, Ready: ranks.Ready,

@@ -196,3 +196,30 @@ func TestRemove(t *testing.T) {
 		}
 	}
 }
+
+// The stores of all users of a node give way, and links that lead out of the folder are not followed.
+func TestEvictUsers(t *testing.T) {
+	t.Parallel()
+	s, keys := filled(t)
+	users, outside := t.TempDir(), t.TempDir()
+	o, kept := filled(t)
+	if err := errors.Join(
+		os.Mkdir(filepath.Join(users, "1"), 0o700), os.Rename(s.folder, filepath.Join(users, "1", UserFolder)),
+		os.Rename(o.folder, filepath.Join(outside, "x")), os.Mkdir(filepath.Join(users, "2"), 0o700),
+		os.Symlink(filepath.Join(outside, "x"), filepath.Join(users, "2", UserFolder)), os.Symlink(outside, filepath.Join(users, "3")), os.WriteFile(filepath.Join(users, "4"), nil, 0o600),
+	); err != nil {
+		t.Fatal(err)
+	}
+	removed, err := EvictUsers(users, 1.1)
+	if slices.Sort(removed); err != nil || !slices.Equal(removed, slices.Sorted(slices.Values(keys))) {
+		t.Errorf("removed are %q, %v; should be %q", removed, err, keys)
+	}
+	for _, key := range kept {
+		if _, err := os.Stat(filepath.Join(outside, "x", key)); err != nil {
+			t.Errorf("an image outside: %v", err)
+		}
+	}
+	if removed, err := EvictUsers(filepath.Join(users, "none"), 1); removed != nil || err != nil {
+		t.Error(removed, err)
+	}
+}

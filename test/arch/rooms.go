@@ -244,7 +244,7 @@ func cmdFloor() []Room {
 		{Path: "cmd/internal/cli/slurm/reach", Level: 20, Any: true},
 		{Path: "cmd/internal/cli/slurm", Level: 25, Any: true},
 		{Path: "cmd/internal/cli/slurm/process", Level: 2},
-		{Path: "cmd/internal/cli/slurm/contain", Level: 4, May: []string{"slurm/container", "slurm/jobfile", "image/name", "image/root", "cmd/internal/cli/slurm/process"}},
+		{Path: "cmd/internal/cli/slurm/contain", Level: 4, May: []string{"slurm/container", "slurm/jobfile", "image/name", "image/lock", "image/root", "cmd/internal/cli/slurm/process"}},
 		{Path: "cmd/internal/cli/slurm/link", Level: 4, May: []string{"slurm/container", "slurm/environ", "slurm/jobfile", "slurm/srun"}},
 		{Path: "cmd/internal/cli/slurm/task", Level: 5, May: []string{"slurm/container", "cmd/internal/cli/slurm/process", "cmd/internal/cli/slurm/contain", "slurm/environ", "slurm/filename", "slurm/jobfile", "cmd/internal/cli/slurm/link"}},
 		{Path: "cmd/internal/cli/slurm/step", Level: 6, May: []string{"cmd/internal/cli/slurm/contain",

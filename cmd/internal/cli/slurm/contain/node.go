@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/process"
+	"github.com/berth-gpu/berth/image/lock"
 	"github.com/berth-gpu/berth/image/root"
 	"github.com/berth-gpu/berth/slurm/container"
 	"github.com/berth-gpu/berth/slurm/jobfile"
@@ -145,11 +146,11 @@ func (c *Container) prepare(base string) (string, error) {
 	if err := os.MkdirAll(c.state, 0o700); err != nil {
 		return "", err
 	}
-	lock, err := lockFileOf(filepath.Join(c.state, "lock"), unix.LOCK_EX)
+	held, err := hold(c.state)
 	if err != nil {
 		return "", fmt.Errorf("the container %s is in use by another job on this node; choose another name: %w", o.Name, err)
 	}
-	c.held = append(c.held, lock)
+	c.held = append(c.held, held)
 	old, err := c.known()
 	switch {
 	case err != nil:
@@ -194,28 +195,25 @@ func (c *Container) take(ctx context.Context, name string, note func(string)) (p
 		if c.image, err = c.node.Images.fetch(ctx, pinned, note); err != nil || c.image.Lock == "" {
 			return pinned, err
 		}
-		var lock *os.File
-		if lock, err = lockFileOf(c.image.Lock, unix.LOCK_SH); err == nil {
-			if _, err = os.Stat(c.image.Root); err == nil {
-				c.held = append([]*os.File{lock}, c.held...)
-				return pinned, nil
-			}
-			_ = lock.Close()
+		var held *os.File
+		if held, err = lock.Hold(c.image.Lock); err == nil {
+			c.held = append([]*os.File{held}, c.held...)
+			return pinned, nil
 		}
-		if try < 2 && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.EWOULDBLOCK)) { // it was removed just now, because the disk is full
+		if try < 2 && errors.Is(err, lock.ErrGone) { // just now, because the disk is full
 			err = nil
 		}
 	}
 	return "", err
 }
 
-// lockFileOf opens and locks a file, and does not wait for the lock.
-func lockFileOf(path string, how int) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // in a folder of the account
+// hold takes the lock of a container with a name, for its folder.
+func hold(state string) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(state, "lock"), os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // in a folder of the account
 	if err != nil {
 		return nil, err
 	}
-	if err := unix.Flock(int(f.Fd()), how|unix.LOCK_NB); err != nil {
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
