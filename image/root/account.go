@@ -50,7 +50,7 @@ func entry(top int, state, name, line string, number int) error {
 	if err := os.WriteFile(path, []byte(text+line+"\n"), 0o644); err != nil { //nolint:gosec // like the list of the image
 		return err
 	}
-	bind := Bind{Source: path, Target: name}
+	bind := Bind{Source: path, Target: name, Optional: true}
 	return bind.mount(top)
 }
 

@@ -38,7 +38,7 @@ type Bind struct {
 	Target   string // absolute, in the image; made if missing
 	ReadOnly bool
 	Alone    bool // without the mounts below Source
-	Optional bool // left out if Source is missing
+	Optional bool // left out if Source is missing, or if Target is missing and cannot be made: an image in a folder may be of another user
 }
 
 // Names of folders in the folder for what changes.
@@ -134,6 +134,9 @@ func escape(path string) string {
 func (p *Plan) fill(top int) error {
 	for _, path := range p.Folders {
 		fd, err := target(top, path, true)
+		if isDenied(err) {
+			continue // a program that needs the folder reports that
+		}
 		if err != nil {
 			return err
 		}
@@ -160,6 +163,9 @@ func (b *Bind) mount(top int) error {
 		return fmt.Errorf("%s cannot be mounted at %s: %w", b.Source, b.Target, err)
 	}
 	to, err := target(top, b.Target, info.IsDir())
+	if b.Optional && isDenied(err) {
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("%s cannot be mounted: %w", b.Source, err)
 	}
@@ -186,6 +192,11 @@ func (b *Bind) mount(top int) error {
 		return fmt.Errorf("%s at %s cannot be made read-only: %w", b.Source, b.Target, err)
 	}
 	return nil
+}
+
+// isDenied reports whether a file of another user was to be changed.
+func isDenied(err error) bool {
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EOVERFLOW)
 }
 
 // readOnly makes a mount read-only, or also all mounts below.

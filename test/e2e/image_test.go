@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"os"
+	"os/exec"
 	"os/user"
 	"path/filepath"
 	"strings"
@@ -47,8 +48,16 @@ srun -n1 --container-image=` + image + ` --container-remap-root id -u
 	if err := os.WriteFile(script, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	q.do("", "slurm", "sbatch", "--wait", "-D", "/", "-o", "/dev/null", script)
-	out := q.do("", "logs", "1")
+	if err := os.Chmod(filepath.Dir(program()), 0o711); err != nil { // other accounts run the programs
+		t.Fatal(err)
+	}
+	submitted := exec.Command(program(), "slurm", "sbatch", "--wait", "-D", "/", "-o", "/dev/null", script)
+	submitted.Env = q.env
+	answer, err := submitted.CombinedOutput()
+	out := q.do("", "logs", "1", "--out")
+	if err != nil {
+		t.Errorf("sbatch ends with %v: %s; the job wrote %s and %s", err, answer, out, q.do("", "logs", "1", "--err"))
+	}
 	for _, line := range []string{"of the image", account, "0: " + owner.Uid, "1: 1", "0: /new", "1: 0,1", "1: none", "0"} {
 		if !strings.Contains("\n"+out, "\n"+line+"\n") {
 			t.Errorf("no line %q in the output:\n%s", line, out)
