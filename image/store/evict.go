@@ -37,6 +37,9 @@ func space(folder string) (free, total int64, err error) {
 	return int64(s.Bavail) * s.Bsize, int64(s.Blocks) * s.Bsize, nil
 }
 
+// syncAll writes all that is changed on a folder's file system to its disk.
+func syncAll(folder *os.File) error { return unix.Syncfs(int(folder.Fd())) }
+
 // Evict removes images that no process uses from the store in a folder, the least recently used first, until the part
 // free (0 to 1) of the file system is free or none is left, and returns the keys of those that were removed. It may be
 // called with the rights of root for the folder of a user: it does not leave the folder. A folder that does not exist

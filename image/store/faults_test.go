@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,13 +17,14 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 )
 
-// answers fails requests whose path has a text in it: the first n of them.
+// answers fails requests whose path has a text in it: the first n of them, or all if n is less than 0.
 func answers(text string, n int, with func(w http.ResponseWriter, r *http.Request)) func(http.ResponseWriter, *http.Request) bool {
+	left := atomic.Int64{}
+	left.Store(int64(n))
 	return func(w http.ResponseWriter, r *http.Request) bool {
-		if !strings.Contains(r.URL.Path, text) || n == 0 {
+		if !strings.Contains(r.URL.Path, text) || n >= 0 && left.Add(-1) < 0 {
 			return false
 		}
-		n--
 		with(w, r)
 		return true
 	}
@@ -197,7 +199,7 @@ func TestLoopback(t *testing.T) {
 	server := httptest.NewServer(shelf)
 	t.Cleanup(server.Close)
 	s := opened(t)
-	s.transport = newTransport()
+	s.transport, s.sync = newTransport(), syncAll
 	at := strings.TrimPrefix(server.URL, "http://")
 	got, err := s.Fetch(t.Context(), named(t, at+"#team/image:v1"), nil)
 	if err != nil || len(tree(t, got.Root)) != 1 {

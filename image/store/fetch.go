@@ -15,8 +15,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/berth-gpu/berth/image/lock"
 	"github.com/berth-gpu/berth/image/name"
 )
@@ -302,7 +300,7 @@ func (s *Store) complete(ctx context.Context, key, dir string, r *record) error 
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(unix.Syncfs(int(f.Fd())), f.Close()); err != nil {
+	if err := errors.Join(s.sync(f), f.Close()); err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {

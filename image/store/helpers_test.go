@@ -45,6 +45,7 @@ func opened(t *testing.T) *Store {
 	t.Cleanup(func() { _ = s.Close() })
 	s.credentials = credentials{docker: "/nonexistent", enroot: "/nonexistent", getenv: func(string) string { return "" }}
 	s.space = func(string) (free, total int64, err error) { return 1 << 40, 1 << 41, nil }
+	s.sync = func(*os.File) error { return nil } // which would wait for the writes of all tests
 	s.transport = inMemory{http.NotFoundHandler()}
 	return s
 }
@@ -219,15 +220,17 @@ func tarred(t testing.TB, files ...file) []byte {
 // image returns an image of layers, each of them a tar.
 func image(t testing.TB, layers ...[]byte) v1.Image {
 	t.Helper()
-	img := mutate.MediaType(empty.Image, types.OCIManifestSchema1)
+	var all []v1.Layer
 	for _, text := range layers {
 		l, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil })
-		if err == nil {
-			img, err = mutate.AppendLayers(img, l)
-		}
 		if err != nil {
 			t.Fatal(err)
 		}
+		all = append(all, l)
+	}
+	img, err := mutate.AppendLayers(mutate.MediaType(empty.Image, types.OCIManifestSchema1), all...)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return configured(t, img, runtime.GOARCH)
 }

@@ -74,6 +74,7 @@ type Store struct {
 	credentials credentials
 	transport   http.RoundTripper
 	space       func(folder string) (free, total int64, err error)
+	sync        func(folder *os.File) error
 }
 
 // Open returns the store in a folder. The folder is made if it is missing, for its user alone. A folder of another user
@@ -98,7 +99,7 @@ func Open(folder string) (*Store, error) {
 			return nil, errors.Join(err, root.Close())
 		}
 	}
-	return &Store{folder: folder, root: root, credentials: usersCredentials(), transport: newTransport(), space: space}, nil
+	return &Store{folder: folder, root: root, credentials: usersCredentials(), transport: newTransport(), space: space, sync: syncAll}, nil
 }
 
 // Close releases the store's folder. Images that are in use stay so.
