@@ -52,9 +52,9 @@ func driverVersion(text string) string {
 	return versionForm.FindString(first)
 }
 
-// libraries returns the mounts of those libraries in the list of the linker that belong to the driver: their files have its version. real
+// libraries returns the mounts of those libraries in the list of the linker that belong to the driver: their files have its version. resolve
 // returns the path of the file that a link leads to.
-func libraries(list, version string, real func(string) (string, error)) []Bind {
+func libraries(list, version string, resolve func(string) (string, error)) []Bind {
 	if version == "" {
 		return nil
 	}
@@ -66,7 +66,7 @@ func libraries(list, version string, real func(string) (string, error)) []Bind {
 		if path = strings.TrimSpace(path); !found || seen[name] || !strings.Contains(kind, "64") {
 			continue
 		}
-		file, err := real(path)
+		file, err := resolve(path)
 		if err != nil || !strings.HasSuffix(file, ".so."+version) {
 			continue
 		}

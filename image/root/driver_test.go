@@ -32,14 +32,14 @@ func TestLibraries(t *testing.T) {
 	libcuda.so (libc6,x86-64) => /lib/x86_64-linux-gnu/libcuda.so
 	libgone.so (libc6,x86-64) => /lib/x86_64-linux-gnu/libgone.so
 `
-	real := func(path string) (string, error) {
+	resolve := func(path string) (string, error) {
 		if file := files[path]; file != "" {
 			return file, nil
 		}
 		return "", errors.New("no such file")
 	}
 	var got []string
-	for _, b := range libraries(list, version, real) {
+	for _, b := range libraries(list, version, resolve) {
 		if !b.ReadOnly {
 			t.Errorf("%s can be written", b.Target)
 		}
@@ -53,7 +53,7 @@ func TestLibraries(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("the libraries are %q", got)
 	}
-	if none := libraries(list, "", real); none != nil {
+	if none := libraries(list, "", resolve); none != nil {
 		t.Errorf("without a version: %v", none)
 	}
 }

@@ -95,7 +95,8 @@ until srun -n1 --overlap --container-name=x:exec ls /etc/new 2>/dev/null; do sle
 		},
 		"mounts": {
 			1, `mkdir a; echo 1 > a/b; echo 2 > c; srun -n1 --container-image=test --container-mounts=a:/mnt/deep/a:ro,$PWD/c:/etc/c,$PWD sh -c "cat /mnt/deep/a/b /etc/c $PWD/c; echo 3 > /etc/c; touch /mnt/deep/a/x"; cat c`,
-			0, "1\n2\n2\n3\n", []string{"/mnt/deep/a/x", "Read-only file system"},
+			0, "1\n2\n2\n3\n",
+			[]string{"/mnt/deep/a/x", "Read-only file system"},
 		},
 		"missing mount":        {1, `srun -n1 --container-image=test --container-mounts=/nosuch:/a ls; echo $?`, 0, "1\n", []string{"slurmstepd: error: /nosuch cannot be mounted at /a", "no such file"}},
 		"working folder":       {1, `srun -n1 --container-image=test --container-workdir=/etc ls image; srun -n1 --container-image=test --container-workdir=/nosuch ls; echo $?`, 0, "image\n1\n", []string{"there is no folder /nosuch in the image"}},

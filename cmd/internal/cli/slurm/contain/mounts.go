@@ -16,7 +16,10 @@ func binds(f *jobfile.File, o *container.Options, base, self, home string) []roo
 		return root.Bind{Source: path, Target: path, ReadOnly: readOnly, Optional: true}
 	}
 	all := []root.Bind{
-		{Source: "/proc", Target: "/proc"}, {Source: "/sys", Target: "/sys"}, {Source: "/dev", Target: "/dev"}, {Source: "/tmp", Target: "/tmp"},
+		{Source: "/proc", Target: "/proc"},
+		{Source: "/sys", Target: "/sys"},
+		{Source: "/dev", Target: "/dev"},
+		{Source: "/tmp", Target: "/tmp"},
 		same("/etc/resolv.conf", true), same("/etc/hosts", true),
 	}
 	for _, path := range []string{f.Folder, f.Job.RankDir, os.Getenv("BERTH_CHECKPOINT_DIR")} {
