@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"testing"
 
 	"github.com/berth-gpu/berth/fsm/command"
@@ -77,6 +78,51 @@ func TestTheLogOfANodeThatIsAway(t *testing.T) {
 	s.do(http.MethodGet, "/jobs/1/logs?stream=both", "").about("stream")
 	s.submit(`{"command":"x"}`).into(new(wire.Submitted))
 	s.do(http.MethodGet, "/jobs/2/logs", "").problem(http.StatusNotFound, wire.CodeNotFound)
+}
+
+// A request for bytes is the node's to answer: its parameters and headers are passed on, and the end of the output that peers keep is no answer.
+func TestALogInBytes(t *testing.T) {
+	s := newSite(t)
+	asked := make(chan string, 1)
+	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- r.URL.RequestURI()
+		if r.URL.Query().Get("stream") == "stderr" {
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
+		for i, name := range []string{wire.HeaderLogOffset, wire.HeaderLogSize, wire.HeaderLogNext} {
+			w.Header().Set(name, strconv.Itoa(100+i))
+		}
+		w.Header().Set(wire.HeaderLogEnded, "true")
+		_, _ = io.WriteString(w, "bytes")
+	}))
+	defer node.Close()
+	running(s, node.Listener.Addr().String())
+	got, err := http.Get(s.url + "/jobs/1/logs?offset=100&follow=true&limit_bytes=5") //nolint:noctx // the node answers at once
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = got.Body.Close() }()
+	if uri := <-asked; uri != "/node/logs?attempt=1&follow=true&job=1&limit_bytes=5&offset=100&rank=0&stream=stdout&task=0" {
+		t.Errorf("the node was asked %s", uri)
+	}
+	for name, want := range map[string]string{
+		wire.HeaderLogOffset: "100", wire.HeaderLogSize: "101", wire.HeaderLogNext: "102", wire.HeaderLogEnded: "true", wire.HeaderAttempt: "1",
+	} {
+		if have := got.Header.Get(name); have != want {
+			t.Errorf("%s is %q, want %q", name, have, want)
+		}
+	}
+	s.do(http.MethodGet, "/jobs/1/logs?before=5&stream=stderr", "").problem(http.StatusNotFound, wire.CodeNotFound)
+	<-asked
+	for query, field := range map[string]string{
+		"offset=1&tail=2": "offset", "before=2&offset=1": "offset", "before=2&follow=true": "before", "grep=a&follow=true": "grep", "grep=": "grep", "ignore_case=true": "ignore_case",
+		"offset=-1": "offset", "limit_bytes=0": "limit_bytes", "limit_bytes=16777217": "limit_bytes",
+	} {
+		s.do(http.MethodGet, "/jobs/1/logs?"+query, "").about(field)
+	}
+	node.Close()
+	s.do(http.MethodGet, "/jobs/1/logs?offset=0", "").problem(http.StatusBadGateway, wire.CodeUnreachable)
 }
 
 // A log that breaks off does not look whole.

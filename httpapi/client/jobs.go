@@ -110,10 +110,32 @@ type LogQuery struct {
 	Stream  string // "stdout" or "stderr"; empty: stdout
 	Tail    *int   // only the last lines, from 0 on; nil: all
 	Follow  bool   // go on until the rank ends
+
+	Bytes  bool   // bytes of the output only; the answer ends where bytes were not kept
+	Offset *int64 // begin there, in bytes; nil: not given
+}
+
+// Log is a job's output. The caller closes the body.
+type Log struct {
+	Body    io.ReadCloser
+	Attempt int64 // whose output the body is
+	Offset  int64 // where in the output the body begins; with Bytes or Offset only
+	Size    int64 // of the output when the answer began; with Bytes or Offset only
+	Ended   bool  // nothing more will be written; with Bytes or Offset only
+	Kept    bool  // the node was not reached: this is the end of the output, which peers keep
 }
 
 // Logs returns a job's output. The caller closes it.
 func (c *Client) Logs(ctx context.Context, id string, q LogQuery) (io.ReadCloser, error) {
+	l, err := c.Log(ctx, id, q)
+	if err != nil {
+		return nil, err
+	}
+	return l.Body, nil
+}
+
+// Log returns a job's output, and where the output stands.
+func (c *Client) Log(ctx context.Context, id string, q LogQuery) (*Log, error) {
 	v := url.Values{}
 	text(v, "task", q.Task)
 	number(v, "attempt", q.Attempt)
@@ -125,13 +147,23 @@ func (c *Client) Logs(ctx context.Context, id string, q LogQuery) (io.ReadCloser
 	if q.Follow {
 		v.Set("follow", "true")
 	}
+	if q.Bytes {
+		v.Set("bytes", "true")
+	}
+	if q.Offset != nil {
+		v.Set("offset", strconv.FormatInt(*q.Offset, 10))
+	}
 	answer, err := c.calls.do(ctx, &request{
 		method: http.MethodGet, path: "/jobs/" + url.PathEscape(id) + "/logs", query: v, media: "text/plain", stream: true,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &logBody{answer}, nil
+	l := &Log{Body: &logBody{answer}, Ended: answer.Header.Get(wire.HeaderLogEnded) == "true", Kept: answer.Header.Get(wire.HeaderSource) == "tail"}
+	for name, to := range map[string]*int64{wire.HeaderAttempt: &l.Attempt, wire.HeaderLogOffset: &l.Offset, wire.HeaderLogSize: &l.Size} { // order-free: each by itself
+		*to, _ = strconv.ParseInt(answer.Header.Get(name), 10, 64) // 0 without the header
+	}
+	return l, nil
 }
 
 // logBody is a log whose reading fails with the reason if it ends early.

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -45,22 +47,65 @@ type logInput struct {
 	Tail    uint32 `query:"tail" doc:"only the last lines; 0: none, and with follow only new lines; all by default"`
 	Follow  bool   `query:"follow" doc:"go on until the rank ends"`
 
-	lines int64 // the value of Tail; -1: all
+	Bytes  bool   `query:"bytes" doc:"bytes of the output only, with headers that say where they stand; the answer ends where bytes were not kept"`
+	Offset int64  `query:"offset" minimum:"0" doc:"the answer, in bytes, begins there; excludes tail and before"`
+	Before int64  `query:"before" minimum:"0" doc:"the answer, in bytes, ends there, and begins with a line if possible; excludes tail, offset and follow"`
+	Limit  int64  `query:"limit_bytes" minimum:"1" maximum:"16777216" doc:"most bytes of the answer; by default 65536 with before, 262144 with grep, else all"`
+	Grep   string `query:"grep" maxLength:"256" doc:"only lines with this text, each with its offset and a colon ahead; excludes tail, before and follow"`
+	Fold   bool   `query:"ignore_case" doc:"with grep: upper and lower case are alike"`
+
+	lines int64      // the value of Tail; -1: all
+	exact url.Values // the parameters for bytes, which are the node's; empty: none
 }
+
+// exactParameters are those that ask for bytes, or for a part of them.
+var exactParameters = []string{"bytes", "offset", "before", "limit_bytes", "grep", "ignore_case"}
 
 // Resolve distinguishes a tail of 0 from none.
 func (in *logInput) Resolve(ctx huma.Context) []error {
 	in.lines = -1
-	if u := ctx.URL(); u.Query().Has("tail") {
+	u := ctx.URL()
+	values := u.Query()
+	if values.Has("tail") {
 		in.lines = int64(in.Tail)
 	}
-	return nil
+	in.exact = url.Values{}
+	for _, name := range exactParameters {
+		if values.Has(name) {
+			in.exact.Set(name, values.Get(name))
+		}
+	}
+	return in.contradictions(values)
+}
+
+// contradictions returns the parameters that exclude each other.
+func (in *logInput) contradictions(values url.Values) (errs []error) {
+	for _, c := range []struct {
+		name     string
+		excludes string
+	}{{"offset", "tail before"}, {"before", "tail follow"}, {"grep", "tail before follow"}} {
+		for other := range strings.FieldsSeq(c.excludes) {
+			if values.Has(c.name) && values.Has(other) && (other != "follow" || in.Follow) {
+				errs = append(errs, &huma.ErrorDetail{Location: "query." + c.name, Message: "excludes " + other + ": leave one of them out"})
+			}
+		}
+	}
+	if in.Fold && in.Grep == "" {
+		errs = append(errs, &huma.ErrorDetail{Location: "query.ignore_case", Message: "needs grep"})
+	}
+	if values.Has("grep") && in.Grep == "" {
+		errs = append(errs, &huma.ErrorDetail{Location: "query.grep", Message: "must be a text of 1 to 256 bytes"})
+	}
+	return errs
 }
 
 func (a outputs) route(doc huma.API) {
 	o := core.Op("logs", http.MethodGet, "/jobs/{job_id}/logs", "A job's output")
 	o.Description = "The output comes from the node that runs the job. While the node is unreachable, the answer is the end of " +
-		"the output, if the rank has ended, and " + wire.HeaderSource + " says tail."
+		"the output, if the rank has ended, and " + wire.HeaderSource + " says tail. With bytes, offset, before, limit_bytes or grep the answer is never that end, " +
+		"has no text that the job did not write, and has the headers " + wire.HeaderLogOffset + ", " + wire.HeaderLogSize + " and " + wire.HeaderLogEnded + ": a reader " +
+		"whose connection breaks goes on at the offset behind the last byte, by any peer. An answer ends where bytes were not kept; the next one, for the offset of the " +
+		"first of them, begins behind them. A search also has " + wire.HeaderLogNext + ", the offset for the next search."
 	o.Responses = map[string]*huma.Response{
 		"200":     {Description: "the output, unchanged", Content: map[string]*huma.MediaType{"text/plain": {Schema: &huma.Schema{Type: "string"}}}},
 		"default": core.ProblemResponse(doc),
@@ -139,18 +184,26 @@ func (a outputs) send(w http.ResponseWriter, r *http.Request, k model.RankKey, n
 	answer, err := a.ask(ctx, k, node, in)
 	if err != nil {
 		a.api.Log.Debug("a log cannot be read from its node", "rank", k, "err", err)
-		a.sendTail(w, k, in)
+		a.sendElse(w, k, in, err)
 		return
 	}
 	defer func() { _ = answer.Body.Close() }()
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set(wire.HeaderSource, SourceNode)
+	w.Header().Set(wire.HeaderAttempt, decimal(k.N))
+	for _, name := range []string{wire.HeaderLogOffset, wire.HeaderLogSize, wire.HeaderLogEnded, wire.HeaderLogNext} {
+		if value := answer.Header.Get(name); value != "" {
+			w.Header().Set(name, value)
+		}
+	}
 	w.Header().Set("Trailer", wire.TrailerProblem)
 	w.WriteHeader(http.StatusOK)
 	err = stream(w, answer.Body)
 	switch f := core.EndedBy(r.Context()); {
-	case f != nil:
+	case f != nil && (takesTrailers(r) || len(in.exact) == 0):
 		closeLog(w, r, f)
+	case f != nil: // no text of this peer among the bytes
+		core.Cut(w)
 	case err != nil && r.Context().Err() == nil:
 		core.Cut(w)
 	}
@@ -191,6 +244,7 @@ func (a outputs) ask(ctx context.Context, k model.RankKey, node string, in *logI
 	if in.Follow {
 		q.Set("follow", "true")
 	}
+	maps.Copy(q, in.exact)
 	ctx, cancel := context.WithCancel(ctx)
 	late := time.AfterFunc(core.NodeLimit, cancel)
 	r, err := core.NewRequest(ctx, http.MethodGet, node, "/node/logs?"+q.Encode(), nil)
@@ -208,10 +262,35 @@ func (a outputs) ask(ctx context.Context, k model.RankKey, node string, in *logI
 	}
 	if answer.StatusCode != http.StatusOK {
 		cancel()
-		return nil, fmt.Errorf("node at %s answers with status %s: %w", node, answer.Status, answer.Body.Close())
+		return nil, errors.Join(&statusError{answer.StatusCode, node}, answer.Body.Close())
 	}
 	answer.Body = &cancelable{answer.Body, cancel}
 	return answer, nil
+}
+
+// statusError is an answer of a node without output.
+type statusError struct {
+	status int
+	node   string
+}
+
+func (e *statusError) Error() string {
+	return fmt.Sprintf("node at %s answers with status %d", e.node, e.status)
+}
+
+// sendElse answers without the node: with the end of the output that is kept here, if the request is not for certain bytes.
+func (a outputs) sendElse(w http.ResponseWriter, k model.RankKey, in *logInput, err error) {
+	w.Header().Set(wire.HeaderAttempt, decimal(k.N))
+	if len(in.exact) == 0 {
+		a.sendTail(w, k, in)
+		return
+	}
+	if s, is := errors.AsType[*statusError](err); is && s.status == http.StatusNotFound {
+		problem.Refuse(wire.CodeNotFound, "the node has no "+in.Stream+" of this rank").Write(w)
+		return
+	}
+	problem.Refuse(wire.CodeUnreachable, "the node that has the output cannot be reached; without offset, before, bytes and grep "+
+		"the end of the output may be kept by the peers: try again later, or without them").Write(w)
 }
 
 // cancelable ends its request when it is closed.

@@ -10,6 +10,9 @@
 // answer begins with that many last lines; with follow it goes on until the rank has ended and everything is
 // sent. A part of the output that was dropped for its size is left out, and a line says so.
 //
+// With bytes, offset, before or limit_bytes the answer consists of bytes of the output only, and headers say where they stand; an answer ends
+// where a part was dropped. With grep it consists of the lines that have a text.
+//
 // A slow reader is cut off: each piece must be read within a limit.
 package nodeapi
 
@@ -152,9 +155,16 @@ func (s *Server) serveLogs(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set(wire.HeaderSource, "node")
-	out := &sender{to: w, control: http.NewResponseController(w)}
-	if err := s.send(r.Context(), out, f, q); err != nil {
-		out.abort()
+	switch {
+	case q.grep != "":
+		err = s.sendMatches(r.Context(), w, f, &q)
+	case q.bytes:
+		err = s.sendBytes(r.Context(), w, f, &q)
+	default:
+		err = s.send(r.Context(), newSender(w), f, q)
+	}
+	if err != nil {
+		newSender(w).abort()
 	}
 }
 

@@ -25,6 +25,10 @@ type sender struct {
 	control *http.ResponseController
 }
 
+func newSender(w http.ResponseWriter) *sender {
+	return &sender{to: w, control: http.NewResponseController(w)}
+}
+
 func (s *sender) piece(data []byte) error {
 	if err := s.control.SetWriteDeadline(time.Now().Add(writeLimit)); err != nil {
 		return err

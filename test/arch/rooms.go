@@ -247,10 +247,12 @@ func cmdFloor() []Room {
 		{Path: "cmd/internal/cli/slurm/contain", Level: 4, May: []string{"slurm/container", "slurm/jobfile", "image/name", "image/lock", "image/root", "cmd/internal/cli/slurm/process"}},
 		{Path: "cmd/internal/cli/slurm/link", Level: 4, May: []string{"slurm/container", "slurm/environ", "slurm/jobfile", "slurm/srun"}},
 		{Path: "cmd/internal/cli/slurm/task", Level: 5, May: []string{"slurm/container", "cmd/internal/cli/slurm/process", "cmd/internal/cli/slurm/contain", "slurm/environ", "slurm/filename", "slurm/jobfile", "cmd/internal/cli/slurm/link"}},
-		{Path: "cmd/internal/cli/slurm/step", Level: 6, May: []string{"cmd/internal/cli/slurm/contain",
+		{Path: "cmd/internal/cli/slurm/step", Level: 6, May: []string{
+			"cmd/internal/cli/slurm/contain",
 			"slurm/environ", "slurm/filename", "slurm/form", "slurm/jobfile", "slurm/srun", "cmd/internal/cli/slurm/link", "cmd/internal/cli/slurm/task",
 		}},
-		{Path: "cmd/internal/cli/slurm/batch", Level: 7, May: []string{"slurm/container", "cmd/internal/cli/slurm/contain", "cmd/internal/cli/slurm/process",
+		{Path: "cmd/internal/cli/slurm/batch", Level: 7, May: []string{
+			"slurm/container", "cmd/internal/cli/slurm/contain", "cmd/internal/cli/slurm/process",
 			"slurm/environ", "slurm/filename", "slurm/form", "slurm/jobfile", "cmd/internal/cli/slurm/step", "cmd/internal/cli/slurm/task",
 		}},
 		{Path: "cmd/internal/cli/root", Level: 26, Any: true},

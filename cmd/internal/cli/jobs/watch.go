@@ -116,9 +116,9 @@ type stream struct {
 	name string
 	rank int64
 	to   io.Writer
-	skip int64 // bytes of the present attempt that were shown
+	next int64 // where the output of the present attempt goes on, in bytes
 
-	begun bool // some output of the present attempt was shown
+	begun bool // some output of the present attempt was asked for
 }
 
 // jobStreams returns a job's outputs as this program's own; on a terminal without control
@@ -284,27 +284,55 @@ func isGone(err error) bool {
 	return is && p.Status == http.StatusNotFound
 }
 
-// copy shows the output behind the bytes that were shown.
+// copy shows the output behind the bytes that were shown. A nil error means that nothing more will come.
 func (f *follower) copy(ctx context.Context, attempt int64, s *stream) error {
-	q := client.LogQuery{Task: f.task, Attempt: attempt, Rank: s.rank, Follow: true, Stream: s.name, Tail: f.tail}
-	if f.tail != nil && s.begun { // where it broke off is not known
-		q.Tail = new(0)
-		fmt.Fprintf(f.say, "berth: the connection broke: lines of %s may be missing\n", s.name)
+	for {
+		q := client.LogQuery{Task: f.task, Attempt: attempt, Rank: s.rank, Follow: true, Stream: s.name, Bytes: true}
+		if s.begun {
+			q.Offset = &s.next
+		} else {
+			q.Tail = f.tail
+		}
+		l, err := f.api.Log(ctx, f.id, q)
+		if p, is := errors.AsType[*wire.Problem](err); is && p.Code == wire.CodeUnreachable {
+			return f.copyEnd(ctx, attempt, s)
+		}
+		if err != nil {
+			return err
+		}
+		if s.begun && l.Offset > s.next {
+			_, err = fmt.Fprintf(output{s.to}, "\n[berth: %d bytes of output were not kept]\n", l.Offset-s.next)
+		}
+		s.begun, s.next = true, l.Offset
+		var n int64
+		if err == nil {
+			n, err = io.Copy(output{s.to}, l.Body)
+		}
+		s.next += n
+		_ = l.Body.Close() // nothing was written
+		if err != nil || n == 0 && l.Ended && s.next >= l.Size {
+			return err
+		}
 	}
-	body, err := f.api.Logs(ctx, f.id, q)
+}
+
+// errBack is a passing error.
+var errBack = errors.New("the node can be reached again")
+
+// copyEnd shows the end of the output that the peers keep, if the rank has ended and its node cannot be reached.
+func (f *follower) copyEnd(ctx context.Context, attempt int64, s *stream) error {
+	l, err := f.api.Log(ctx, f.id, client.LogQuery{Task: f.task, Attempt: attempt, Rank: s.rank, Stream: s.name, Tail: f.tail})
 	if err != nil {
 		return err
 	}
-	defer func() { _ = body.Close() }()
+	defer func() { _ = l.Body.Close() }()
+	if !l.Kept {
+		return errBack
+	}
+	if s.begun {
+		fmt.Fprintf(f.say, "berth: the node cannot be reached: the end of %s follows, which may repeat lines\n", s.name)
+	}
 	s.begun = true
-	if f.tail != nil {
-		_, err = io.Copy(output{s.to}, body)
-		return err
-	}
-	if _, err := io.CopyN(io.Discard, body, s.skip); err != nil && !errors.Is(err, io.EOF) {
-		return err
-	}
-	n, err := io.Copy(output{s.to}, body)
-	s.skip += n
+	_, err = io.Copy(output{s.to}, l.Body)
 	return err
 }
