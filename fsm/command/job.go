@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command/valid"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/dependency"
 )
 
 // Submit queues a job, or an array of Tasks jobs as one.
@@ -19,8 +20,8 @@ type Submit struct {
 	Tasks    uint32     `cbor:"4,keyasint,omitempty"` // 1 unless it is an array
 	Throttle uint32     `cbor:"5,keyasint,omitempty"` // at most so many tasks live at once; 0: no limit
 
-	After []model.After `cbor:"33,keyasint,omitempty"` // jobs that it waits for, in rising order
-	Stdin string        `cbor:"34,keyasint,omitempty"` // standard input of rank 0, as base64; empty: none
+	After []dependency.After `cbor:"33,keyasint,omitempty"` // jobs that it waits for, in rising order
+	Stdin string             `cbor:"34,keyasint,omitempty"` // standard input of rank 0, as base64; empty: none
 
 	// SubmitEnv is the environment of the submission, as Env: what Berth and Env set comes after it. Names of exported shell
 	// functions are allowed.
@@ -42,7 +43,7 @@ func (b *Submit) Validate() error {
 	case len(b.Script) > model.MaxScript || !utf8.ValidString(b.Script) || strings.ContainsRune(b.Script, 0):
 		return valid.Problem("script", fmt.Sprintf("at most %d bytes of UTF-8 without NUL", model.MaxScript))
 	}
-	return valid.FirstOf(b.Spec.Validate(), b.validArray(), valid.Env(b.Env), valid.SubmitEnv(b.SubmitEnv), valid.After(b.After), valid.Stdin(b.Stdin))
+	return valid.FirstOf(b.Spec.Validate(), b.validArray(), valid.Env(b.Env), valid.SubmitEnv(b.SubmitEnv), dependency.Validate(b.After), valid.Stdin(b.Stdin))
 }
 
 func (b *Submit) tasks() int { return int(b.Tasks) }

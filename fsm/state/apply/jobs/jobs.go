@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/dependency"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/apply/limits"
 	"github.com/berth-gpu/berth/fsm/state/apply/placement"
@@ -31,12 +32,13 @@ func Submit(t *tx.Tx, b *command.Submit) command.Result {
 
 // Enqueue adds a new job, all of whose tasks wait; the given ones are held in addition to the spec's. The
 // note goes with the first line of its timeline.
-func Enqueue(t *tx.Tx, job *model.Job, after []model.After, held model.Indices, note string) {
+func Enqueue(t *tx.Tx, job *model.Job, after []dependency.After, held model.Indices, note string) {
 	t.Settings.NextJob = job.ID + 1
 	job.Spec.ScriptSum = binary.BigEndian.Uint32(job.Script[:])
 	t.Settings.Totals.Submitted += uint64(job.Tasks)
 	bindTo(t, job, after)
 	t.Jobs.Put(*job)
+	rows := tx.DependenciesOf(t, job.ID)
 	expected := tx.Expect(t, &job.Spec, 0)
 	for i, n := range numbers(job) {
 		task := model.Task{
@@ -45,6 +47,10 @@ func Enqueue(t *tx.Tx, job *model.Job, after []model.After, held model.Indices, 
 		}
 		if job.Spec.Begin > t.Clock {
 			task.NotBefore = job.Spec.Begin
+		}
+		if job.Each > 0 {
+			ok, _ := placement.Decide(t, job, rows, n)
+			task.Waits = !ok
 		}
 		if i == 0 {
 			tx.Event(t, &task, model.Event{What: model.EventSubmitted, Detail: note})

@@ -302,7 +302,7 @@ func sendBack(t *tx.Tx, task model.Task, wait time.Duration, e model.Event) {
 
 // EndTask ends a task for good, and its job with the last one.
 func EndTask(t *tx.Tx, task model.Task, as model.TaskState, e model.Event) {
-	task.State, task.Ended, task.Held, task.Avoid = as, t.Clock, false, 0
+	task.State, task.Ended, task.Held, task.Waits, task.Avoid = as, t.Clock, false, false, 0
 	tx.Event(t, &task, e)
 	t.Tasks.Put(task)
 	DropClaims(t, task.Key)
@@ -314,6 +314,9 @@ func EndTask(t *tx.Tx, task model.Task, as model.TaskState, e model.Event) {
 	case model.TaskCanceled:
 		n.Canceled++
 	case model.TaskQueued, model.TaskScheduled, model.TaskAllocating, model.TaskRunning:
+	}
+	if as == model.TaskCompleted {
+		releaseTwins(t, task.Key)
 	}
 	if job := t.Jobs.Must(task.Key.Job); job.Open == 0 {
 		job.Ended, job.EndIndex = t.Clock, t.Meta.Index
