@@ -138,13 +138,15 @@ func (b *Release) Validate() error {
 	return valid.FirstOf(valid.Target(b.Job, b.Task), valid.Tasks(b.Task, b.Tasks))
 }
 
-// Requeue stops running tasks and moves them back to the queue, uncharged.
+// Requeue stops running tasks and moves them back to the queue, uncharged. With Hold they come back held, and tasks that
+// wait are held at once.
 type Requeue struct {
 	Job  model.JobID `cbor:"1,keyasint,omitempty"`
 	Task int64       `cbor:"2,keyasint,omitempty"` // or AllTasks
 	Note string      `cbor:"3,keyasint,omitempty"`
 
 	Tasks string `cbor:"33,keyasint,omitempty"` // with AllTasks: only these, as model.Indices writes them
+	Hold  bool   `cbor:"34,keyasint,omitempty"`
 }
 
 // Kind returns KindRequeue.

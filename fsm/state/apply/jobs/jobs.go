@@ -185,11 +185,15 @@ func SetPriority(t *tx.Tx, b *command.SetPriority) command.Result {
 // Hold keeps queued tasks from being placed until Release.
 func Hold(t *tx.Tx, b *command.Hold) command.Result {
 	return eachQueued(t, choice{b.Job, b.Task, b.Tasks}, func(task *model.Task) {
-		if !task.Held {
-			task.Held = true
-			tx.Event(t, task, model.Event{What: model.EventHeld, Detail: b.Note})
-		}
+		hold(t, task, b.Note)
 	})
+}
+
+func hold(t *tx.Tx, task *model.Task, note string) {
+	if !task.Held {
+		task.Held = true
+		tx.Event(t, task, model.Event{What: model.EventHeld, Detail: note})
+	}
 }
 
 // Release ends Hold.
@@ -229,14 +233,24 @@ func eachQueued(t *tx.Tx, c choice, change func(*model.Task)) command.Result {
 	return r
 }
 
-// Requeue stops live tasks, which are queued again once they have ended.
+// Requeue stops live tasks, which are queued again once they have ended, held if that is asked for.
 func Requeue(t *tx.Tx, b *command.Requeue) command.Result {
 	tasks, r := targets(t, choice{b.Job, b.Task, b.Tasks})
 	for _, task := range tasks {
-		if task.State.Live() {
+		switch {
+		case task.State.Live() && b.Hold:
+			placement.HoldAfter(t, task.Newest())
+			fallthrough
+		case task.State.Live():
 			placement.Stop(t, task.Newest(), model.ReasonRequeue, b.Note)
-			r.Number++
+		case b.Hold && !task.Held:
+			hold(t, &task, b.Note)
+			t.Tasks.Put(task)
+			placement.DropClaims(t, task.Key)
+		case !b.Hold:
+			continue
 		}
+		r.Number++
 	}
 	if r.OK() && r.Number == 0 {
 		return tx.Refuse(model.CodeNotLive, "job %s waits in the queue already", b.Job)

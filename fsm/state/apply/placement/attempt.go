@@ -23,6 +23,14 @@ func Stop(t *tx.Tx, key model.AttemptKey, why model.Reason, note string) {
 	TouchRanks(t, key)
 }
 
+// HoldAfter has a task held if it returns to the queue after an attempt.
+func HoldAfter(t *tx.Tx, key model.AttemptKey) {
+	if a, found := t.Attempts.Get(key); found && a.Live() {
+		a.Hold = true
+		t.Attempts.Put(a)
+	}
+}
+
 // TouchRanks marks the nodes of an attempt's ranks that have not ended.
 func TouchRanks(t *tx.Tx, key model.AttemptKey) {
 	for _, r := range tx.RanksOf(t, key) {
@@ -207,6 +215,7 @@ func Settle(t *tx.Tx, a model.Attempt, ran time.Duration) {
 		tx.TallySpan(t, model.TallyRun, endName(&a), ran)
 	}
 	task.Reason, task.ExitCode, task.Signal = a.End, a.ExitCode, a.Signal
+	task.Held = task.Held || a.Hold
 	learn(t, &job, &a, ran)
 	e := model.Event{N: a.Key.N, Reason: a.End}
 	switch a.End {
