@@ -98,7 +98,10 @@ func (s *stepTasks) start(t *task, local int) []*pump {
 	if err != nil {
 		return fail(1, "%s", err.Error())
 	}
-	argv := s.place.launch.Ask.Command
+	argv := s.place.launch.Ask.Arguments(t.rank)
+	if len(argv) == 0 {
+		return fail(int(syscall.ENOENT), "No executable program specified for this task")
+	}
 	path, err := find(argv[0], env, s.place.dir)
 	if err == nil {
 		fds := make([]uintptr, len(files))
