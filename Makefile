@@ -22,7 +22,7 @@ FLOOD     ?= 10000
 
 # Packages without goroutines of their own (a test of test/arch): make test runs their tests without
 # the race detector, which makes them five to ten times as slow and has nothing to find there.
-PURE := ./fsm/command/... ./fsm/model ./fsm/model/partition ./fsm/smallfile ./fsm/state ./fsm/state/ledger ./fsm/state/digest ./fsm/state/tx ./fsm/state/snapshot ./fsm/state/apply/... \
+PURE := ./fsm/command/... ./fsm/model ./fsm/model/partition ./fsm/model/dependency ./fsm/smallfile ./fsm/state ./fsm/state/ledger ./fsm/state/digest ./fsm/state/tx ./fsm/state/snapshot ./fsm/state/apply/... \
 	./fsm/state/check ./fsm/state/statetest ./cluster/liveness ./cluster/sched/... \
 	./cmd/internal/config ./cmd/internal/simulate ./cmd/internal/table ./httpapi/agentwire ./httpapi/auth ./httpapi/endpoint \
 	./httpapi/intake ./httpapi/problem ./httpapi/strict ./httpapi/view \

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -50,7 +51,8 @@ func TestWrongTurns(t *testing.T) {
 		"params":        {`"params":["x"]`, `"params":["x=1","x=2"]`, `"params":["x=1..101","y=1..100"]`, `"params":["x=1\ny=2"]`, `"params":["x=5..2"]`, `"params":["x=1,,2"]`, `"params":["x=1,1"]`, `"params":"x=1"`},
 		"dependencies": {
 			`"dependencies":["1"]`, `"dependencies":["afterok"]`, `"dependencies":["afterok:"]`, `"dependencies":["afterok:0"]`,
-			`"dependencies":["singleton"]`, `"dependencies":["afterok:1?afterok:2"]`, `"dependencies":["afterok:1","afterany:1"]`, `"dependencies":["AfterOK:1"]`,
+			`"dependencies":["singleton"]`, `"dependencies":["afterok:1?"]`, `"dependencies":["afterok:1","afterok:1?after:2"]`, `"dependencies":["afterok:1?after:2","after:3?after:4"]`,
+			`"dependencies":["afterok:1+5"]`, `"dependencies":["after:1+"]`, `"dependencies":["after:1+9999999"]`, `"dependencies":["after:1+-5"]`, `"dependencies":["AfterOK:1"]`,
 		},
 		"begin":    {`"begin":"tomorrow"`, `"begin":"+soon"`, `"begin":"3000-01-01T00:00:00Z"`, `"begin":7`},
 		"deadline": {`"deadline":"1969-01-01T00:00:00Z"`, `"deadline":"+1h","begin":"+2h"`},
@@ -202,6 +204,37 @@ func TestDependenciesAreTold(t *testing.T) {
 	}
 	s.do(http.MethodDelete, "/queue/4/dependencies", "").problem(http.StatusConflict, "conflict")
 	s.do(http.MethodDelete, "/queue/x/dependencies", "").problem(http.StatusNotFound, wire.CodeNotFound)
+}
+
+// Begins, tasks of the same number, and alternatives are shown with what belongs to them, and come back as they were given.
+func TestConditionsAreTold(t *testing.T) {
+	s := newSite(t)
+	for _, body := range []string{
+		`{"command":"x","array_size":2}`, `{"command":"x","array_size":2,"dependencies":["aftercorr:1"]}`,
+		`{"command":"x","dependencies":["afterok:2","after:1+10?afterok:1"]}`,
+	} {
+		s.spec(body)
+	}
+	d := s.detail("/jobs/3")
+	want := []wire.Dependency{
+		{JobID: "1", Kind: "afterok", State: "waiting", JobState: "queued", Any: true},
+		{JobID: "1", Kind: "after", State: "waiting", JobState: "queued", Any: true, Delay: 600},
+		{JobID: "2", Kind: "afterok", State: "waiting", JobState: "queued"},
+	}
+	if !slices.Equal(d.After, want) {
+		t.Errorf("the dependencies are %+v", d.After)
+	}
+	if m := d.Explanation.Blockers[1].Message; m != "it starts 10 minutes after job 1 has begun, and that is queued; another of its conditions is enough" {
+		t.Errorf("the message is %q", m)
+	}
+	if m := s.detail("/jobs/2?task=1").Explanation.Blockers[0].Message; m != "it starts after task 1.1 has completed, and that is queued" {
+		t.Errorf("the message of a task is %q", m)
+	}
+	var again wire.Submit
+	s.do(http.MethodGet, "/jobs/3/spec", "").into(&again)
+	if !slices.Equal(again.Dependencies, []string{"afterok:2", "afterok:1?after:1+10"}) {
+		t.Errorf("the submission has %q", again.Dependencies)
+	}
 }
 
 // A job whose dependency cannot be met names that job.

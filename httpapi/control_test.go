@@ -55,6 +55,10 @@ func TestControl(t *testing.T) {
 	if a := s.attempt(1); a.Stop != model.ReasonRequeue || a.StopNote != "again" || done.Message != "its processes are being stopped" {
 		t.Errorf("requeued: %+v, %+v", done, a)
 	}
+	s.do(http.MethodPost, "/queue/1/requeue?hold=true", "").into(&done)
+	if a := s.attempt(1); !a.Hold {
+		t.Errorf("requeued, to be held: %+v, %+v", done, a)
+	}
 	s.submit(`{"command":"y"}`).into(&wire.Submitted{})
 	s.do(http.MethodPost, "/queue/2/extend", `{"by":60}`).problem(http.StatusConflict, "conflict")
 	for _, bad := range []string{"/queue/x/hold", "/queue/77/hold"} {

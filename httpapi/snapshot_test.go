@@ -242,7 +242,7 @@ func randomRequest(r *rand.Rand) string {
 	maybe(6, "idle_stop", "30m")
 	maybe(6, "begin", "+2h")
 	maybe(6, "deadline", "+90m")
-	maybe(5, "dependencies", []string{[]string{"afterok:", "afterany:", "afternotok:"}[r.IntN(3)] + strconv.Itoa(1+r.IntN(20))})
+	maybe(5, "dependencies", []string{[]string{"afterok:", "afterany:", "afternotok:", "aftercorr:", "after:9+3?after:"}[r.IntN(5)] + strconv.Itoa(1+r.IntN(8))})
 	raw, _ := json.Marshal(b)
 	return string(raw)
 }

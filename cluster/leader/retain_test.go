@@ -9,6 +9,7 @@ import (
 	"github.com/berth-gpu/berth/cluster/leader"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/dependency"
 )
 
 // Jobs that are too many or too old leave the state, oldest first and as far as the
@@ -18,7 +19,7 @@ func TestRetention(t *testing.T) {
 	lead(t, func(_ *fake, c *leader.Config) { c.Archived = archived.Load }, func(f *fake, _ *clock) {
 		f.user(t, &command.SetRunning{})
 		f.user(t, job())
-		f.user(t, waitsFor(model.AfterOK, 1))
+		f.user(t, waitsFor(dependency.AfterOK, 1))
 		for id := model.JobID(3); id <= 32; id++ {
 			f.user(t, job())
 			f.user(t, &command.Cancel{Job: id, Task: model.AllTasks})

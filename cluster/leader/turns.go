@@ -16,14 +16,15 @@ const maxTurnTasks = 4096
 // their deadline had not come yet.
 const overdueAgain = time.Second
 
-// takeTurns returns the commands that pass the ends of jobs on to dependent jobs, and end jobs whose deadline
+// takeTurns returns the commands that pass the ends and begins of jobs on to dependent jobs, and end jobs whose deadline
 // has come.
 func takeTurns(s *state.State, wall model.Time) (out []command.Body, next time.Duration) {
-	next = liveness.Never
-	if b := settled(s); b != nil {
-		out, next = append(out, b), 0 // there may be more
+	now := max(wall, s.Settings().Clock)
+	b, next := settled(s, now)
+	if b != nil {
+		out = append(out, b)
 	}
-	b, wait := overdue(s, max(wall, s.Settings().Clock))
+	b, wait := overdue(s, now)
 	if b != nil {
 		out = append(out, b)
 	}
@@ -48,27 +49,31 @@ func (t *turn) add(s *state.State, id model.JobID) bool {
 	return true
 }
 
-// settled returns the command for jobs that wait for one that has ended.
-func settled(s *state.State) command.Body {
+// settled returns the command for jobs that wait for one that has ended or begun, or for the end of a delay, and the time until
+// the next delay ends.
+func settled(s *state.State, now model.Time) (b command.Body, next time.Duration) {
 	t := turn{most: command.MaxSettled}
-	seen := map[model.JobID]bool{}
-	for on := range s.Settling.All() {
-		for k := range s.Awaited.From(state.AwaitedKey{On: on}) {
-			if k.On != on {
-				break
-			}
-			if seen[k.Job] {
-				continue
-			}
-			if seen[k.Job] = true; !t.add(s, k.Job) {
-				return &command.Settle{Jobs: t.jobs}
-			}
+	next = liveness.Never
+	for k := range s.Delayed.All() {
+		if next = overdueAgain; k.At > now {
+			next = k.At.Sub(now)
 		}
+		break
+	}
+	seen := map[model.JobID]bool{}
+	for id := range s.Settled(now) {
+		if s.Settling.Len() > 0 {
+			next = 0 // there may be more
+		}
+		if !seen[id] && !t.add(s, id) {
+			break
+		}
+		seen[id] = true
 	}
 	if len(t.jobs) == 0 {
-		return nil
+		return nil, next
 	}
-	return &command.Settle{Jobs: t.jobs}
+	return &command.Settle{Jobs: t.jobs}, next
 }
 
 // overdue returns the command for jobs whose deadline has come, and the time until the next one.

@@ -7,11 +7,12 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/dependency"
 )
 
-func waitsFor(kind model.DependencyKind, on model.JobID) *command.Submit {
+func waitsFor(kind dependency.Kind, on model.JobID) *command.Submit {
 	b := job()
-	b.After = []model.After{{Job: on, Kind: kind}}
+	b.After = []dependency.After{{Job: on, Kind: kind}}
 	return b
 }
 
@@ -27,9 +28,9 @@ func TestEndsArePassedOn(t *testing.T) {
 		f.user(t, job())
 		const crowd = command.MaxSettled + 40
 		for range crowd {
-			f.user(t, waitsFor(model.AfterOK, 1))
+			f.user(t, waitsFor(dependency.AfterOK, 1))
 		}
-		f.user(t, waitsFor(model.AfterAny, 2))
+		f.user(t, waitsFor(dependency.AfterAny, 2))
 		synctest.Wait()
 		if n := f.count(command.KindSettle); n != 0 {
 			t.Errorf("%d commands were proposed for jobs of which none has ended", n)
@@ -46,6 +47,33 @@ func TestEndsArePassedOn(t *testing.T) {
 		}
 		if n := f.count(command.KindSettle); n != 2 {
 			t.Errorf("%d commands were proposed, want 2", n)
+		}
+	})
+}
+
+// A job that waits for a time after a begin gets its turn at that moment, by one command.
+func TestDelaysEnd(t *testing.T) {
+	lead(t, nil, func(f *fake, _ *clock) {
+		f.user(t, job())
+		f.user(t, &command.SetRunning{})
+		b := waitsFor(dependency.AfterBegin, 1)
+		b.After[0].Delay = 2 * time.Minute
+		f.user(t, b)
+		f.user(t, &command.Cancel{Job: 1, Task: model.AllTasks}) // without a begin the end counts
+		synctest.Wait()
+		before := f.count(command.KindSettle)
+		time.Sleep(119 * time.Second)
+		synctest.Wait()
+		if s := f.view(); s.Queue.Len() != 0 || s.Delayed.Len() != 1 {
+			t.Errorf("%d tasks stand in the queue before the delay has passed", s.Queue.Len())
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if s := f.view(); s.Queue.Len() != 1 || s.Delayed.Len() != 0 {
+			t.Errorf("%d tasks stand in the queue after the delay", s.Queue.Len())
+		}
+		if n := f.count(command.KindSettle) - before; n < 1 || n > 3 {
+			t.Errorf("%d commands were proposed", n)
 		}
 	})
 }

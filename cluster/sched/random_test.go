@@ -10,6 +10,7 @@ import (
 	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/dependency"
 )
 
 // randomCluster is a cluster with some nodes and a policy.
@@ -160,7 +161,7 @@ func submitRandom(t *rapid.T, c *cluster, user string, n uint32) {
 	}
 	b := &command.Submit{Spec: s, Tasks: uint32(rapid.IntRange(1, 3).Draw(t, "tasks")), Throttle: uint32(rapid.IntRange(0, 2).Draw(t, "throttle"))}
 	if next := c.s.Settings().NextJob; next > 1 && rapid.IntRange(0, 3).Draw(t, "waits") == 0 {
-		b.After = []model.After{{Job: model.JobID(rapid.Uint64Range(1, uint64(next)-1).Draw(t, "on")), Kind: model.DependencyKind(1 + n%3)}}
+		b.After = []dependency.After{{Job: model.JobID(rapid.Uint64Range(1, uint64(next)-1).Draw(t, "on")), Kind: dependency.Kind(1 + n%3)}}
 	}
 	if rapid.IntRange(0, 7).Draw(t, "later") == 0 {
 		b.Spec.Begin = c.now.Add(time.Duration(n) * time.Second)

@@ -15,6 +15,7 @@ import (
 	"github.com/berth-gpu/berth/cluster/sched/search"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/dependency"
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
@@ -236,7 +237,7 @@ func (s *scene) submitJob(w words) {
 	v.Placement, v.MinGPUs = w.named["placement"], s.number(w, "min", 0)
 	v.Begin, v.Deadline = fromNow(s, w, "begin"), fromNow(s, w, "deadline")
 	if on := s.number(w, "after", 0); on > 0 {
-		b.After = []model.After{{Job: model.JobID(on), Kind: model.AfterOK}}
+		b.After = []dependency.After{{Job: model.JobID(on), Kind: dependency.AfterOK}}
 	}
 	s.must(b)
 }

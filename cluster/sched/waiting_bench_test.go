@@ -6,7 +6,7 @@ import (
 
 	"github.com/berth-gpu/berth/cluster/sched"
 	"github.com/berth-gpu/berth/fsm/command"
-	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/dependency"
 )
 
 // Jobs that wait for others cost a pass nothing: they do not stand in the queue.
@@ -34,7 +34,7 @@ func crowded(b *testing.B, waiting int) *cluster {
 		c.submit(spec(fmt.Sprint("u", n), 8, 0), 1, 0)
 	}
 	for range waiting {
-		c.must(&command.Submit{Spec: spec("bob", 1, 0), Tasks: 1, After: []model.After{{Job: 1, Kind: model.AfterOK}}})
+		c.must(&command.Submit{Spec: spec("bob", 1, 0), Tasks: 1, After: []dependency.After{{Job: 1, Kind: dependency.AfterOK}}})
 	}
 	c.plan()
 	return c

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/dependency"
 )
 
 // What does not name its tasks and jobs in the one way is refused before the log, and
@@ -14,9 +15,9 @@ func TestTurnsAreValidated(t *testing.T) {
 		change(b)
 		return b
 	}
-	var crowd []model.After
+	var crowd []dependency.After
 	for id := range model.JobID(model.MaxAfter + 1) {
-		crowd = append(crowd, model.After{Job: id + 1, Kind: model.AfterAny})
+		crowd = append(crowd, dependency.After{Job: id + 1, Kind: dependency.AfterAny})
 	}
 	for name, v := range map[string]struct {
 		body  Body
@@ -29,11 +30,11 @@ func TestTurnsAreValidated(t *testing.T) {
 		"a sweep of others":    {submit(func(b *Submit) { b.Spec.Sweep = "x=1..3" }), false},
 		"jobs":                 {submit(func(b *Submit) { b.After = crowd[:model.MaxAfter] }), true},
 		"too many jobs":        {submit(func(b *Submit) { b.After = crowd }), false},
-		"a job twice":          {submit(func(b *Submit) { b.After = []model.After{crowd[0], crowd[0]} }), false},
-		"jobs out of order":    {submit(func(b *Submit) { b.After = []model.After{crowd[1], crowd[0]} }), false},
-		"no job":               {submit(func(b *Submit) { b.After = []model.After{{Kind: model.AfterOK}} }), false},
-		"no kind":              {submit(func(b *Submit) { b.After = []model.After{{Job: 1}} }), false},
-		"another kind":         {submit(func(b *Submit) { b.After = []model.After{{Job: 1, Kind: 9}} }), false},
+		"a job twice":          {submit(func(b *Submit) { b.After = []dependency.After{crowd[0], crowd[0]} }), false},
+		"jobs out of order":    {submit(func(b *Submit) { b.After = []dependency.After{crowd[1], crowd[0]} }), false},
+		"no job":               {submit(func(b *Submit) { b.After = []dependency.After{{Kind: dependency.AfterOK}} }), false},
+		"no kind":              {submit(func(b *Submit) { b.After = []dependency.After{{Job: 1}} }), false},
+		"another kind":         {submit(func(b *Submit) { b.After = []dependency.After{{Job: 1, Kind: 9}} }), false},
 		"some tasks":           {&Cancel{Job: 1, Task: model.AllTasks, Tasks: "3,7-9"}, true},
 		"some of one task":     {&Cancel{Job: 1, Task: 3, Tasks: "3"}, false},
 		"tasks in no order":    {&Hold{Job: 1, Task: model.AllTasks, Tasks: "7-9,3"}, false},

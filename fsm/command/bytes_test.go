@@ -4,7 +4,7 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/dependency"
 )
 
 // Every text of a submission counts to its size, and so do its tasks and dependencies.
@@ -34,7 +34,7 @@ func TestEveryTextCounts(t *testing.T) {
 	if got := b.Bytes(); got < empty+100*1000 {
 		t.Errorf("1,000 tasks add %d bytes", got-empty)
 	}
-	b.Tasks, b.After = 0, make([]model.After, 3)
+	b.Tasks, b.After = 0, make([]dependency.After, 3)
 	if got := b.Bytes(); got < empty+3 {
 		t.Errorf("three dependencies add %d bytes", got-empty)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/dependency"
 	"github.com/berth-gpu/berth/fsm/model/membership"
 )
 
@@ -82,7 +83,7 @@ func mend(b Body) {
 		s.WarnBefore, s.Attached, s.IdleStop = 5*time.Minute, time.Minute, 30*time.Minute
 		b.Stdin, b.Tasks, s.Array, s.Sweep, s.Begin, s.Deadline = "aGVsbG8=", 2, "0-1", "lr=1e-3,1e-4", 1_790_000_000_000_000_000, 1_790_000_100_000_000_000
 		s.Notify, s.WebhookURL = model.JobNotices(), "https://example.com/hook"
-		b.After = []model.After{{Job: 12, Kind: model.AfterOK}, {Job: 13, Kind: model.AfterNotOK}}
+		b.After = []dependency.After{{Job: 12, Kind: dependency.AfterOK}, {Job: 13, Kind: dependency.AfterBegin, Any: true, Delay: 5 * time.Minute}}
 	case *Cancel:
 		b.Task, b.Tasks = model.AllTasks, "3,7-9"
 	case *Hold:
@@ -136,7 +137,7 @@ func mendImport(b *ImportJobs) {
 		j.ID, j.Spec, j.Script, j.Env, j.Stdin, j.SubmitEnv, j.Tasks = model.JobID(12+5*i), of.Spec, 1, 2, 3, 2, 2
 		j.Spec.Held, j.Held, j.After, j.Submitted = false, "1", nil, 1_790_000_000_000_000_000
 	}
-	b.Jobs[1].After = []model.After{{Job: 12, Kind: model.AfterOK}}
+	b.Jobs[1].After = []dependency.After{{Job: 12, Kind: dependency.AfterOK}}
 	b.Jobs[0].Spec.Held, b.Jobs[0].Held = true, ""
 }
 

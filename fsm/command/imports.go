@@ -9,6 +9,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/command/target"
 	"github.com/berth-gpu/berth/fsm/command/valid"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/dependency"
 )
 
 // BeginImport opens an empty cluster for jobs from state files: until EndImport nothing is placed and nothing
@@ -41,18 +42,18 @@ type ImportJobs struct {
 // ImportedJob is a job as it waited, or ran, on another cluster. It is queued under its own number, without
 // regard to limits: it was admitted once.
 type ImportedJob struct {
-	ID        model.JobID   `cbor:"1,keyasint,omitempty"`
-	Spec      model.Spec    `cbor:"2,keyasint,omitempty"`
-	Script    uint32        `cbor:"3,keyasint,omitempty"` // its place in Texts, from 1; 0: none
-	Env       uint32        `cbor:"4,keyasint,omitempty"` // likewise; "NAME=value", sorted by name, NUL between two
-	Tasks     uint32        `cbor:"5,keyasint,omitempty"` // those that had not ended
-	Throttle  uint32        `cbor:"6,keyasint,omitempty"` // at most so many tasks live at once; 0: no limit
-	After     []model.After `cbor:"7,keyasint,omitempty"` // jobs of the same import that it waits for, in rising order
-	Submitted model.Time    `cbor:"8,keyasint,omitempty"` // when, at first; 0: now
-	Held      string        `cbor:"9,keyasint,omitempty"` // which tasks of an array are held, as model.Indices writes them; empty: as the spec has it
-	Note      string        `cbor:"10,keyasint,omitempty"`
-	Stdin     uint32        `cbor:"11,keyasint,omitempty"` // its place in Texts, as Script; base64
-	SubmitEnv uint32        `cbor:"12,keyasint,omitempty"` // likewise; as Env
+	ID        model.JobID        `cbor:"1,keyasint,omitempty"`
+	Spec      model.Spec         `cbor:"2,keyasint,omitempty"`
+	Script    uint32             `cbor:"3,keyasint,omitempty"` // its place in Texts, from 1; 0: none
+	Env       uint32             `cbor:"4,keyasint,omitempty"` // likewise; "NAME=value", sorted by name, NUL between two
+	Tasks     uint32             `cbor:"5,keyasint,omitempty"` // those that had not ended
+	Throttle  uint32             `cbor:"6,keyasint,omitempty"` // at most so many tasks live at once; 0: no limit
+	After     []dependency.After `cbor:"7,keyasint,omitempty"` // jobs of the same import that it waits for, in rising order
+	Submitted model.Time         `cbor:"8,keyasint,omitempty"` // when, at first; 0: now
+	Held      string             `cbor:"9,keyasint,omitempty"` // which tasks of an array are held, as model.Indices writes them; empty: as the spec has it
+	Note      string             `cbor:"10,keyasint,omitempty"`
+	Stdin     uint32             `cbor:"11,keyasint,omitempty"` // its place in Texts, as Script; base64
+	SubmitEnv uint32             `cbor:"12,keyasint,omitempty"` // likewise; as Env
 }
 
 // Kind returns KindImportJobs.
@@ -111,7 +112,7 @@ func (b *ImportJobs) validJob(j *ImportedJob) error {
 			return valid.Problem("dependencies", "earlier jobs")
 		}
 	}
-	return valid.FirstOf(j.Spec.Validate(), valid.Array(&j.Spec, j.Tasks), valid.Env(b.lines(j.Env)), valid.SubmitEnv(b.lines(j.SubmitEnv)), valid.After(j.After),
+	return valid.FirstOf(j.Spec.Validate(), valid.Array(&j.Spec, j.Tasks), valid.Env(b.lines(j.Env)), valid.SubmitEnv(b.lines(j.SubmitEnv)), dependency.Validate(j.After),
 		j.validHeld(), valid.Note(j.Note), valid.Stdin(b.Text(j.Stdin)))
 }
 

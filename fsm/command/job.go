@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command/valid"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/dependency"
 )
 
 // Submit queues a job, or an array of Tasks jobs as one.
@@ -19,8 +20,8 @@ type Submit struct {
 	Tasks    uint32     `cbor:"4,keyasint,omitempty"` // 1 unless it is an array
 	Throttle uint32     `cbor:"5,keyasint,omitempty"` // at most so many tasks live at once; 0: no limit
 
-	After []model.After `cbor:"33,keyasint,omitempty"` // jobs that it waits for, in rising order
-	Stdin string        `cbor:"34,keyasint,omitempty"` // standard input of rank 0, as base64; empty: none
+	After []dependency.After `cbor:"33,keyasint,omitempty"` // jobs that it waits for, in rising order
+	Stdin string             `cbor:"34,keyasint,omitempty"` // standard input of rank 0, as base64; empty: none
 
 	// SubmitEnv is the environment of the submission, as Env: what Berth and Env set comes after it. Names of exported shell
 	// functions are allowed.
@@ -42,7 +43,7 @@ func (b *Submit) Validate() error {
 	case len(b.Script) > model.MaxScript || !utf8.ValidString(b.Script) || strings.ContainsRune(b.Script, 0):
 		return valid.Problem("script", fmt.Sprintf("at most %d bytes of UTF-8 without NUL", model.MaxScript))
 	}
-	return valid.FirstOf(b.Spec.Validate(), b.validArray(), valid.Env(b.Env), valid.SubmitEnv(b.SubmitEnv), valid.After(b.After), valid.Stdin(b.Stdin))
+	return valid.FirstOf(b.Spec.Validate(), b.validArray(), valid.Env(b.Env), valid.SubmitEnv(b.SubmitEnv), dependency.Validate(b.After), valid.Stdin(b.Stdin))
 }
 
 func (b *Submit) tasks() int { return int(b.Tasks) }
@@ -137,13 +138,15 @@ func (b *Release) Validate() error {
 	return valid.FirstOf(valid.Target(b.Job, b.Task), valid.Tasks(b.Task, b.Tasks))
 }
 
-// Requeue stops running tasks and moves them back to the queue, uncharged.
+// Requeue stops running tasks and moves them back to the queue, uncharged. With Hold they come back held, and tasks that
+// wait are held at once.
 type Requeue struct {
 	Job  model.JobID `cbor:"1,keyasint,omitempty"`
 	Task int64       `cbor:"2,keyasint,omitempty"` // or AllTasks
 	Note string      `cbor:"3,keyasint,omitempty"`
 
 	Tasks string `cbor:"33,keyasint,omitempty"` // with AllTasks: only these, as model.Indices writes them
+	Hold  bool   `cbor:"34,keyasint,omitempty"`
 }
 
 // Kind returns KindRequeue.

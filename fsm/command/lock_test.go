@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/dependency"
 	"github.com/berth-gpu/berth/fsm/model/membership"
 )
 
@@ -67,7 +68,7 @@ func allFields(t *testing.T) map[string]string {
 		model.Member{},
 		model.Blob{},
 		model.Job{},
-		model.Dependency{},
+		dependency.Row{},
 		model.Task{},
 		model.Event{},
 		model.Attempt{},

@@ -44,6 +44,8 @@ type Attempt struct {
 	Idle    uint64 `cbor:"25,keyasint,omitempty"` // GPU-seconds of Watched in which its GPUs did nothing; see Exit
 	Watched uint64 `cbor:"26,keyasint,omitempty"` // GPU-seconds in which it was measured what they do
 
+	Hold bool `cbor:"28,keyasint,omitempty"` // if the task returns to the queue, it is held there
+
 	Secret Hash `cbor:"27,keyasint,omitempty"` // random; by it its ranks recognize each other; zero: it has one rank
 }
 

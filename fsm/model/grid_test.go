@@ -167,28 +167,3 @@ func TestValidGrids(t *testing.T) {
 		}
 	}
 }
-
-func TestDependenciesAreJudged(t *testing.T) {
-	open, ok := Job{Tasks: 3, Open: 1, Failed: 1}, Job{Tasks: 3, EndIndex: 9}
-	failed, canceled := Job{Tasks: 3, Failed: 1, EndIndex: 9}, Job{Tasks: 3, Canceled: 1, EndIndex: 9}
-	for _, v := range []struct {
-		kind DependencyKind
-		on   Job
-		want DependencyState
-	}{
-		{AfterOK, open, DependencyWaits},
-		{AfterOK, ok, DependencyMet},
-		{AfterOK, failed, DependencyNever},
-		{AfterOK, canceled, DependencyNever},
-		{AfterAny, open, DependencyWaits},
-		{AfterAny, ok, DependencyMet},
-		{AfterAny, failed, DependencyMet},
-		{AfterNotOK, ok, DependencyNever},
-		{AfterNotOK, failed, DependencyMet},
-		{AfterNotOK, canceled, DependencyMet},
-	} {
-		if got := v.kind.Judge(&v.on); got != v.want {
-			t.Errorf("%s on %+v is %s, want %s", v.kind, v.on, got, v.want)
-		}
-	}
-}

@@ -22,7 +22,9 @@ type Job struct {
 	Ended    Time   `cbor:"13,keyasint,omitempty"` // when the last task ended; 0 while one is open
 	EndIndex uint64 `cbor:"14,keyasint,omitempty"` // the log entry of that end
 
-	Waits uint32 `cbor:"30,keyasint,omitempty"` // dependencies that are not met yet: no task is queued before they are
+	Waits uint32 `cbor:"30,keyasint,omitempty"` // dependencies that are not decided yet
+	Each  uint32 `cbor:"34,keyasint,omitempty"` // of those, how many are decided for each task by itself ([Task.Waits])
+	Begun uint32 `cbor:"35,keyasint,omitempty"` // tasks that have run, or ended without
 
 	SubmitEnv Hash `cbor:"33,keyasint,omitempty"` // environment of the submission, in the blobs table: what [Job.Env] and Berth set comes after it; zero: none
 
@@ -30,6 +32,9 @@ type Job struct {
 
 	Bytes uint32 `cbor:"32,keyasint,omitempty"` // about the memory that it takes: its texts, such as script and environment, and its rows
 }
+
+// Blocked reports whether the job waits for others as a whole: none of its tasks is queued before.
+func (j *Job) Blocked() bool { return j.Waits > j.Each }
 
 // Array reports whether the job was submitted as an array.
 func (j *Job) Array() bool { return j.Tasks > 1 || j.Spec.Array != "" }
@@ -63,6 +68,8 @@ type Task struct {
 	Wasted time.Duration `cbor:"19,keyasint,omitempty"` // GPU time of attempts that did not complete, after their last checkpoint
 
 	Expected time.Duration `cbor:"20,keyasint,omitempty"` // run time that it was thought to need yet when it last began to wait, or was placed
+
+	Waits bool `cbor:"21,keyasint,omitempty"` // for dependencies of its job that are decided for each task by itself
 }
 
 // Newest returns the key of the newest attempt; its N is 0 when there is none.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/dependency"
 	"github.com/berth-gpu/berth/fsm/state/digest"
 	"github.com/berth-gpu/berth/fsm/state/table"
 )
@@ -15,16 +16,16 @@ const HistoryTasks = 1000
 // History is what the state holds of a job, or of some tasks of an array: the part that is archived when the
 // job leaves the state.
 type History struct {
-	Job          model.Job          `cbor:"1,keyasint"`
-	Tasks        []model.Task       `cbor:"2,keyasint,omitempty"`
-	Events       []model.Event      `cbor:"3,keyasint,omitempty"`
-	Attempts     []model.Attempt    `cbor:"4,keyasint,omitempty"`
-	Ranks        []model.Rank       `cbor:"5,keyasint,omitempty"`
-	RankGPUs     []model.RankGPU    `cbor:"6,keyasint,omitempty"`
-	Dependencies []model.Dependency `cbor:"7,keyasint,omitempty"`
-	Script       model.Blob         `cbor:"8,keyasint,omitempty"`
-	Env          model.Blob         `cbor:"9,keyasint,omitempty"`
-	Stdin        model.Blob         `cbor:"10,keyasint,omitempty"`
+	Job          model.Job        `cbor:"1,keyasint"`
+	Tasks        []model.Task     `cbor:"2,keyasint,omitempty"`
+	Events       []model.Event    `cbor:"3,keyasint,omitempty"`
+	Attempts     []model.Attempt  `cbor:"4,keyasint,omitempty"`
+	Ranks        []model.Rank     `cbor:"5,keyasint,omitempty"`
+	RankGPUs     []model.RankGPU  `cbor:"6,keyasint,omitempty"`
+	Dependencies []dependency.Row `cbor:"7,keyasint,omitempty"`
+	Script       model.Blob       `cbor:"8,keyasint,omitempty"`
+	Env          model.Blob       `cbor:"9,keyasint,omitempty"`
+	Stdin        model.Blob       `cbor:"10,keyasint,omitempty"`
 }
 
 // Histories returns the parts of a job's history, of [HistoryTasks] tasks each, in
@@ -131,7 +132,7 @@ func Recall(parts ...History) (s State) {
 		fill(&s.Attempts, h.Attempts, func(r model.Attempt) model.AttemptKey { return r.Key })
 		fill(&s.Ranks, h.Ranks, func(r model.Rank) model.RankKey { return r.Key })
 		fill(&s.RankGPUs, h.RankGPUs, func(r model.RankGPU) model.RankGPUKey { return r.Key })
-		fill(&s.Dependencies, h.Dependencies, func(r model.Dependency) model.DependencyKey { return r.Key })
+		fill(&s.Dependencies, h.Dependencies, func(r dependency.Row) dependency.Key { return r.Key })
 		fill(&s.Blobs, []model.Blob{h.Script, h.Env, h.Stdin}, func(r model.Blob) model.Hash { return r.Hash })
 	}
 	return s

@@ -4,11 +4,12 @@ import (
 	"cmp"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/dependency"
 )
 
 // InLine reports whether a task waits for nothing but its turn and an instant: it is in the queue.
 func InLine(job *model.Job, k *model.Task) bool {
-	return k.State == model.TaskQueued && !k.Held && job.Waits == 0
+	return k.State == model.TaskQueued && !k.Held && !k.Waits && !job.Blocked()
 }
 
 // ScopesOf returns the scopes whose limits and use concern a user of a project.
@@ -39,11 +40,26 @@ func (k OutgoingKey) Compare(o OutgoingKey) int {
 }
 
 // AwaitedKey orders dependencies by the job that is waited for.
-type AwaitedKey struct{ On, Job model.JobID }
+type AwaitedKey struct {
+	On   model.JobID
+	Kind dependency.Kind
+	Job  model.JobID
+}
 
-// Compare orders by the awaited job, then by the one that waits.
+// Compare orders by the awaited job, then by what it must do, then by the job that waits.
 func (k AwaitedKey) Compare(o AwaitedKey) int {
-	return cmp.Or(cmp.Compare(k.On, o.On), cmp.Compare(k.Job, o.Job))
+	return cmp.Or(cmp.Compare(k.On, o.On), cmp.Compare(k.Kind, o.Kind), cmp.Compare(k.Job, o.Job))
+}
+
+// DelayedKey orders dependencies whose delay runs by its end.
+type DelayedKey struct {
+	At  model.Time
+	Row dependency.Key
+}
+
+// Compare orders by time, then dependency.
+func (k DelayedKey) Compare(o DelayedKey) int {
+	return cmp.Or(cmp.Compare(k.At, o.At), k.Row.Compare(o.Row))
 }
 
 // DeadlineKey orders jobs by their deadline.

@@ -4,6 +4,7 @@ import (
 	"iter"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/dependency"
 )
 
 // Stand returns the state of a job as a whole; every answer about a whole array goes by it. As long as tasks
@@ -72,8 +73,8 @@ func (s *State) FirstTask(id model.JobID) (model.Task, bool) {
 }
 
 // DependenciesOf returns what a job waits or has waited for, by job.
-func (s *State) DependenciesOf(id model.JobID) (out []model.Dependency) {
-	for k, d := range s.Dependencies.From(model.DependencyKey{Job: id}) {
+func (s *State) DependenciesOf(id model.JobID) (out []dependency.Row) {
+	for k, d := range s.Dependencies.From(dependency.Key{Job: id}) {
 		if k.Job != id {
 			break
 		}

@@ -5,6 +5,7 @@ import (
 	"unique"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/dependency"
 	"github.com/berth-gpu/berth/fsm/model/membership"
 	"github.com/berth-gpu/berth/fsm/state/digest"
 	"github.com/berth-gpu/berth/fsm/state/ledger"
@@ -55,7 +56,7 @@ type Tables struct {
 	Weights     table.Table[model.ScopeKey, model.Weight]
 	Accounts    table.Table[model.ScopeKey, model.Account]
 
-	Dependencies table.Table[model.DependencyKey, model.Dependency]
+	Dependencies table.Table[dependency.Key, dependency.Row]
 	Bookings     table.Table[model.BookingID, model.Booking]
 
 	Tokens     table.Table[model.Hash, model.Token]
@@ -87,7 +88,8 @@ type Indexes struct {
 	Ended      table.Table[EndedKey, None]                    // jobs that have ended, oldest first
 	Attached   table.Table[model.JobID, None]                 // jobs that have not ended and end with their client
 	Awaited    table.Table[AwaitedKey, None]                  // dependencies that wait, by the awaited job
-	Settling   table.Table[model.JobID, None]                 // jobs that have ended, and that others wait for
+	Settling   table.Table[model.JobID, None]                 // jobs that have done, by their end or begin, what others wait for
+	Delayed    table.Table[DelayedKey, None]                  // dependencies whose delay runs, by its end
 	Deadlines  table.Table[DeadlineKey, None]                 // jobs that have not ended, by their deadline
 	Born       table.Table[BornKey, None]                     // request ids, oldest first
 	SketchAge  table.Table[SketchAgeKey, None]                // sketches, least recently fed first

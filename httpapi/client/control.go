@@ -30,8 +30,16 @@ func (c Controls) Requeue(ctx context.Context, id, tasks, note string) (*wire.Do
 	return c.control(ctx, "requeue", id, tasks, note)
 }
 
+// RequeueHeld is Requeue, and the job is held in the queue until it is released. A job that waits is held at once.
+func (c Controls) RequeueHeld(ctx context.Context, id, tasks, note string) (*wire.Done, error) {
+	return c.change(ctx, "requeue", id, tasks, note, url.Values{"hold": {"true"}})
+}
+
 func (c Controls) control(ctx context.Context, verb, id, tasks, note string) (*wire.Done, error) {
-	v := url.Values{}
+	return c.change(ctx, verb, id, tasks, note, url.Values{})
+}
+
+func (c Controls) change(ctx context.Context, verb, id, tasks, note string, v url.Values) (*wire.Done, error) {
 	text(v, "task", tasks)
 	text(v, "note", note)
 	out := &wire.Done{}

@@ -5,12 +5,14 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/dependency"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/intake"
@@ -134,20 +136,35 @@ func savedJobs(s *state.State) (*wire.SavedQueue, error) {
 // awaits returns what a job still waits for; doomed reports a dependency that cannot be met and was
 // not handled yet.
 func (w *saver) awaits(job *model.Job) (list []string, doomed bool) {
+	var after []dependency.After
+	alternatives, lost, met := 0, 0, false
 	for _, d := range w.s.DependenciesOf(job.ID) {
-		if d.State != model.DependencyWaits {
+		if d.Any {
+			alternatives++
+		}
+		on, found := w.s.Jobs.Get(d.Key.On)
+		switch {
+		case d.State == dependency.Never && d.Any:
+			lost++
+		case d.State != dependency.Waits, !found, on.EndIndex > 0 && d.Key.Kind == dependency.AfterBegin:
 			continue
 		}
-		on, _ := w.s.Jobs.Get(d.Key.On)
-		switch d.Kind.Judge(&on) {
-		case model.DependencyNever:
+		switch state := d.Key.Kind.Judge(&on); {
+		case d.State == dependency.Never:
+		case state == dependency.Waits, on.EndIndex == 0:
+			after = append(after, d.After())
+		case state == dependency.Met && d.Any:
+			met = true
+		case state == dependency.Never && d.Any:
+			lost++
+		case state == dependency.Never:
 			return nil, true
-		case model.DependencyWaits:
-			list = append(list, d.Kind.String()+":"+d.Key.On.String())
-		case model.DependencyMet, model.DependencyDropped:
 		}
 	}
-	return list, false
+	if met {
+		after = slices.DeleteFunc(after, func(a dependency.After) bool { return a.Any })
+	}
+	return dependency.Texts(after), alternatives > 0 && lost == alternatives
 }
 
 // pieces returns the job; or several, if it is an array with so many separate open tasks that their

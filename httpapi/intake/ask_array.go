@@ -11,6 +11,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/dependency"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -117,18 +118,25 @@ func Named(field string, err error) error {
 
 // awaited parses the jobs that the new one waits for.
 func awaited(r *wire.Submit, c *command.Submit, _ model.Time) error {
+	alternatives := 0
 	for _, text := range r.Dependencies {
 		list, err := parseDependency(text)
 		if err != nil {
 			return Named("dependencies", err)
 		}
+		if strings.Contains(text, "?") {
+			alternatives++
+		}
 		c.After = append(c.After, list...)
 	}
-	slices.SortFunc(c.After, func(a, b model.After) int { return a.Job.Compare(b.Job) })
+	if alternatives > 1 {
+		return problem.Invalid("dependencies", "have one text with question marks at most: of its conditions one is enough")
+	}
+	slices.SortFunc(c.After, dependency.After.Compare)
 	c.After = slices.Compact(c.After)
 	for i := 1; i < len(c.After); i++ {
-		if c.After[i].Job == c.After[i-1].Job {
-			return problem.Invalid("dependencies", "name job "+c.After[i].Job.String()+" in two ways: give one")
+		if c.After[i].Compare(c.After[i-1]) == 0 {
+			return problem.Invalid("dependencies", "name "+c.After[i].Kind.String()+" of job "+c.After[i].Job.String()+" in two ways: give one")
 		}
 	}
 	if len(c.After) > model.MaxAfter {
@@ -137,24 +145,35 @@ func awaited(r *wire.Submit, c *command.Submit, _ model.Time) error {
 	return nil
 }
 
-var errDependency = errors.New("must be afterok, afterany or afternotok and jobs, such as afterok:12:13")
+var errDependency = errors.New("must be after, afterok, afterany, afternotok or aftercorr and jobs, such as afterok:12:13, after:12+5 (minutes), " +
+	"or several of these joined by ?, of which one is enough")
 
-// parseDependency parses "afterok:12:13".
-func parseDependency(text string) (out []model.After, err error) {
-	kind, jobs, found := strings.Cut(text, ":")
-	k := model.AfterOK
-	for k.Valid() && k.String() != kind {
-		k++
-	}
-	if !found || !k.Valid() {
-		return nil, errDependency
-	}
-	for id := range strings.SplitSeq(jobs, ":") {
-		n, err := JobID(id)
-		if err != nil {
+// parseDependency parses "afterok:12:13", or several such joined by question marks.
+func parseDependency(text string) (out []dependency.After, err error) {
+	parts := strings.Split(text, "?")
+	for _, part := range parts {
+		kind, jobs, found := strings.Cut(part, ":")
+		k := dependency.AfterOK
+		for k.Valid() && k.String() != kind {
+			k++
+		}
+		if !found || !k.Valid() {
 			return nil, errDependency
 		}
-		out = append(out, model.After{Job: n, Kind: k})
+		for id := range strings.SplitSeq(jobs, ":") {
+			a := dependency.After{Kind: k, Any: len(parts) > 1}
+			id, minutes, delayed := strings.Cut(id, "+")
+			if a.Job, err = JobID(id); err != nil {
+				return nil, errDependency
+			}
+			if delayed {
+				n, err := strconv.ParseUint(minutes, 10, 20)
+				if a.Delay = time.Duration(n) * time.Minute; err != nil || !a.Valid() {
+					return nil, errDependency
+				}
+			}
+			out = append(out, a)
+		}
 	}
 	return out, nil
 }

@@ -173,14 +173,16 @@ func arrayFields() []Field {
 func startFields() []Field {
 	return []Field{
 		{
-			Name: "dependencies", Doc: "earlier jobs that it waits for: afterok:12:13, afterany:14 or afternotok:15", Kind: "list of texts", read: awaited,
+			Name: "dependencies", Doc: "earlier jobs that it waits for: afterok:12:13, afterany:14, afternotok:15, aftercorr:16 (task by task) or after:17+5 (5 minutes after its begin); joined by ? one is enough", Kind: "list of texts", read: awaited,
 			Flags: []Flag{
 				{Name: "after", Short: "d", Help: "start after these `jobs` have completed; @ is the newest of this user's", Form: FormList},
 				{Name: "afterok", Help: "the same as --after", Form: FormList},
 				{Name: "afterany", Help: "start after these `jobs` have ended, with any result", Form: FormList},
+				{Name: "aftercorr", Help: "start each task of the array after the task of the same number of these `jobs` has completed", Form: FormList},
+				{Name: "afterbegin", Help: "start after these `jobs` have begun; 12+5 is 5 minutes later", Form: FormList},
 				{Name: "afternotok", Help: "start after these `jobs` have failed or been canceled", Form: FormList},
 				{
-					Name: "dependency", Help: "dependencies in Slurm's `form`, such as afterok:12:13,afterany:14",
+					Name: "dependency", Help: "dependencies in Slurm's `form`, such as afterok:12:13,after:14+5; joined by ? in place of commas one is enough",
 				},
 			},
 		},

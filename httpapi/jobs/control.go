@@ -52,12 +52,6 @@ func (a controls) route(doc huma.API) {
 				return &command.Release{Job: id, Task: model.AllTasks, Tasks: some}
 			},
 		},
-		{
-			"requeue", "Stop a running job and return it to the queue, uncharged", "returned to the queue", "do not run",
-			func(id model.JobID, some, note string) command.Body {
-				return &command.Requeue{Job: id, Task: model.AllTasks, Tasks: some, Note: note}
-			},
-		},
 	} {
 		core.Handle(a.api, doc, core.Op(v.name, http.MethodPost, "/queue/{job_id}/"+v.name, v.what),
 			func(ctx context.Context, in *targetInput) (*core.Answer[wire.Done], error) {
@@ -72,6 +66,7 @@ func (a controls) route(doc huma.API) {
 				return &core.Answer[wire.Done]{Index: index, Body: changes(a).done(id, in.changed(v.done, r.Number, v.others))}, nil
 			})
 	}
+	core.Handle(a.api, doc, core.Op("requeue", http.MethodPost, "/queue/{job_id}/requeue", "Stop a running job and return it to the queue, uncharged"), a.requeue)
 	core.Handle(a.api, doc, core.Op("drop-dependencies", http.MethodDelete, "/queue/{job_id}/dependencies", "Remove the dependencies of a job"),
 		a.dropDependencies)
 	core.HandleBody(a.api, doc, core.Op("extend", http.MethodPost, "/queue/{job_id}/extend", "Raise a job's time limit, even while it runs"), a.extend)
@@ -88,6 +83,32 @@ func (in *targetInput) target() (model.JobID, string, error) {
 	}
 	some, err := model.ParseIndices(in.Task)
 	return id, some.String(), intake.Named("task", err)
+}
+
+// requeueInput is the input of a return to the queue.
+type requeueInput struct {
+	Key  string `header:"Idempotency-Key"`
+	Job  string `path:"job_id"`
+	Task string `query:"task" doc:"some tasks of an array, such as 3 or 3-7,9; all by default"`
+	Note string `query:"note" maxLength:"512" doc:"why, for the job's timeline"`
+	Hold bool   `query:"hold" doc:"it is held there until it is released; a job that waits is held at once"`
+}
+
+func (a controls) requeue(ctx context.Context, in *requeueInput) (*core.Answer[wire.Done], error) {
+	tasks := targetInput{Key: in.Key, Job: in.Job, Task: in.Task, Note: in.Note}
+	id, some, err := tasks.target()
+	if err != nil {
+		return nil, err
+	}
+	r, index, err := a.api.Propose(ctx, in.Key, &command.Requeue{Job: id, Task: model.AllTasks, Tasks: some, Note: in.Note, Hold: in.Hold})
+	if err != nil {
+		return nil, err
+	}
+	done := "returned to the queue"
+	if in.Hold {
+		done += ", and held"
+	}
+	return &core.Answer[wire.Done]{Index: index, Body: changes(a).done(id, tasks.changed(done, r.Number, "do not run"))}, nil
 }
 
 func (a controls) dropDependencies(ctx context.Context, in *noteInput) (*core.Answer[wire.Done], error) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/dependency"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/core"
@@ -59,8 +60,10 @@ func submissionOf(s *state.State, j *model.Job) *wire.Submit {
 		out.Stdin = blob.Data // as base64
 	}
 	out.Env, out.Shell = view.Variables(s, j.Env), view.Variables(s, j.SubmitEnv)
+	var after []dependency.After
 	for _, d := range s.DependenciesOf(j.ID) {
-		out.Dependencies = append(out.Dependencies, d.Kind.String()+":"+d.Key.On.String())
+		after = append(after, d.After())
 	}
+	out.Dependencies = dependency.Texts(after)
 	return out
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/dependency"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -71,7 +72,9 @@ func paramsOf(grid model.Sweep, task uint32) map[string]string {
 // dependencies returns the jobs that a job waits or has waited for.
 func (v *View) dependencies(j *model.Job) (out []wire.Dependency) {
 	for _, d := range v.State.DependenciesOf(j.ID) {
-		w := wire.Dependency{JobID: d.Key.On.String(), Kind: d.Kind.String(), State: d.State.String()}
+		w := wire.Dependency{
+			JobID: d.Key.On.String(), Kind: d.Key.Kind.String(), State: d.State.String(), Any: d.Any, Delay: d.Delay.Seconds(), Due: d.Due.Time(),
+		}
 		if on, found := v.State.Jobs.Get(d.Key.On); found {
 			w.JobState = v.State.Stand(&on).String()
 		}
@@ -83,16 +86,16 @@ func (v *View) dependencies(j *model.Job) (out []wire.Dependency) {
 // Awaits describes which jobs a job waits for, or which dependency cannot be met; empty: none.
 func (v *View) Awaits(j *model.Job) string {
 	if j.Waits > 0 {
-		return "waits for " + someJobs(v.State, j.ID, model.DependencyWaits)
+		return "waits for " + someJobs(v.State, j.ID, dependency.Waits)
 	}
 	if first, _ := v.State.FirstTask(j.ID); first.Reason == model.ReasonDependency {
-		return "dependency not met: " + someJobs(v.State, j.ID, model.DependencyNever)
+		return "dependency not met: " + someJobs(v.State, j.ID, dependency.Never)
 	}
 	return ""
 }
 
 // someJobs formats "job 12", or "job 12 and 3 more".
-func someJobs(s *state.State, id model.JobID, in model.DependencyState) string {
+func someJobs(s *state.State, id model.JobID, in dependency.State) string {
 	text, more := "", 0
 	for _, d := range s.DependenciesOf(id) {
 		switch {

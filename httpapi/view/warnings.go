@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-gpu/berth/cluster/sched/admission"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/dependency"
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
@@ -27,7 +28,7 @@ func Warnings(s *state.State, job *model.Job) []string {
 // vainly returns a warning if a job waits for the success of jobs that have failed.
 func vainly(s *state.State, id model.JobID) (out []string) {
 	for _, d := range s.DependenciesOf(id) {
-		if on, _ := s.Jobs.Get(d.Key.On); d.State == model.DependencyWaits && d.Kind == model.AfterOK && on.Failed+on.Canceled > 0 {
+		if on, _ := s.Jobs.Get(d.Key.On); d.State == dependency.Waits && d.Key.Kind == dependency.AfterOK && !d.Any && on.Failed+on.Canceled > 0 {
 			out = append(out, fmt.Sprintf("waits for the success of job %s, of which tasks have failed or been canceled: the new job will be canceled when that one ends", on.ID))
 		}
 	}

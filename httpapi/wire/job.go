@@ -147,9 +147,13 @@ type Task struct {
 // Dependency is a job that another waits or has waited for.
 type Dependency struct {
 	JobID    string `json:"job_id"`
-	Kind     string `json:"kind" enum:"afterok,afterany,afternotok"`
+	Kind     string `json:"kind" enum:"afterok,afterany,afternotok,after,aftercorr"`
 	State    string `json:"state" enum:"waiting,met,never,dropped"`
 	JobState string `json:"job_state,omitempty" doc:"state of that job, as long as it is known"`
+
+	Any   bool      `json:"any,omitempty" doc:"one of the dependencies with this mark is enough"`
+	Delay float64   `json:"delay_seconds,omitempty" doc:"of after: the time from the begin of that job on"`
+	Due   time.Time `json:"due_at,omitzero" doc:"the end of that time, once that job has begun"`
 }
 
 // Detail is the answer to GET /jobs/{job_id}: of an array as a whole, or of one task (?task=).

@@ -32,7 +32,7 @@ func TestDivide(t *testing.T) {
 			t.Errorf("%q names a job: %t", words, got)
 		}
 	}
-	for words, want := range map[string]string{"--multi-prog x": "refused", "--nodez=2 x": "--nodez", "--container-image=A x": "--container-image: the image"} {
+	for words, want := range map[string]string{"--bcast x": "refused", "--nodez=2 x": "--nodez", "--container-image=A x": "--container-image: the image"} {
 		if _, _, _, err := Divide(strings.Fields(words), isJob); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", words, err)
 		}

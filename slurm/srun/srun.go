@@ -34,6 +34,7 @@ type Options struct {
 	Verbose   int           // how often --verbose was given
 	Interrupt bool          // the first Ctrl-C goes to the tasks
 	Immediate time.Duration // how long the step waits for its resources; 0: for ever; below 0: not at all
+	Multi     bool          // the command is the file of --multi-prog, which names the program of each task, and arguments of all
 	Help      string        // "help", "usage" or "version": srun prints that and ends
 }
 

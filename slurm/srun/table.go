@@ -109,6 +109,7 @@ func runOptions() []entry {
 			o.Terminal, o.Files.Unbuffered = true, true
 			return nil
 		}),
+		flag("multi-prog", 0, on(func(o *Options) *bool { return &o.Multi })),
 		flag("quiet", 'Q', on(func(o *Options) *bool { return &o.Quiet })),
 		flag("quit-on-interrupt", 0, on(func(o *Options) *bool { return &o.Interrupt })),
 		flag("disable-status", 'X', on(func(o *Options) *bool { return &o.Interrupt }), "SLURM_DISABLE_STATUS"),
@@ -172,7 +173,6 @@ func refusedOptions() []entry {
 	}
 	const none, one, may = option.TakesNone, option.TakesValue, option.TakesOptional
 	all := []entry{
-		refuse("multi-prog", none, "all tasks of a step run one program; start one srun for each program, in the background, and wait for all"),
 		refuse("bcast", may, "Berth copies no programs; put the program where all nodes see it"),
 		refuse("bcast-exclude", one, "Berth copies no programs; remove the option"),
 		refuse("send-libs", may, "Berth copies no programs; remove the option"),
@@ -192,7 +192,6 @@ func refusedOptions() []entry {
 		refuse("gid", one, "a step runs under the account of its job; remove the option"),
 		refuse("environment", one, "this option belongs to a plug-in of one site; write --container-image and --container-mounts"),
 	}
-	all[0].Others, all[5].Short = nil, 'M'
-	all[11].Short, all[12].Short = 'Z', 'S'
+	all[3].Short, all[9].Short, all[10].Short = 'M', 'Z', 'S'
 	return all
 }

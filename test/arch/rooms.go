@@ -19,7 +19,7 @@ const TestLevel = 28
 
 // stateRooms returns the imports of a room that reads the state and writes commands.
 func stateRooms(more ...string) []string {
-	return append([]string{"fsm/model", "fsm/model/membership", "fsm/command", "fsm/state", "fsm/state/ledger"}, more...)
+	return append([]string{"fsm/model", "fsm/model/membership", "fsm/model/dependency", "fsm/command", "fsm/state", "fsm/state/ledger"}, more...)
 }
 
 // scheduler returns the rooms of the scheduler that plan from a state.
@@ -75,16 +75,17 @@ func stateFloor() []Room {
 		{Path: "fsm/model", Level: 0, Bare: true},
 		{Path: "fsm/model/partition", Level: 1, May: []string{"fsm/model"}},
 		{Path: "fsm/model/membership", Level: 1, May: []string{"fsm/model"}},
+		{Path: "fsm/model/dependency", Level: 1, May: []string{"fsm/model"}},
 		{Path: "fsm/smallfile", Level: 0, Bare: true},
 		{Path: "fsm/private", Level: 0, Bare: true},
 		{Path: "trust", Level: 1, May: []string{"fsm/private", "fsm/smallfile"}},
 		{Path: "fsm/command/valid", Level: 1, May: []string{"fsm/model"}},
 		{Path: "fsm/command/target", Level: 1, May: []string{"fsm/model"}},
-		{Path: "fsm/command", Level: 2, May: []string{"fsm/model", "fsm/model/membership", "fsm/command/valid", "fsm/command/target"}},
+		{Path: "fsm/command", Level: 2, May: []string{"fsm/model", "fsm/model/membership", "fsm/model/dependency", "fsm/command/valid", "fsm/command/target"}},
 		{Path: "fsm/state/table", Level: 1},
 		{Path: "fsm/state/ledger", Level: 1, May: []string{"fsm/model"}},
 		{Path: "fsm/state/digest", Level: 3, May: []string{"fsm/model", "fsm/command"}},
-		{Path: state, Level: 4, May: []string{"fsm/model", "fsm/model/membership", "fsm/command", "fsm/state/table", "fsm/state/ledger", "fsm/state/digest"}},
+		{Path: state, Level: 4, May: []string{"fsm/model", "fsm/model/membership", "fsm/model/dependency", "fsm/command", "fsm/state/table", "fsm/state/ledger", "fsm/state/digest"}},
 		{Path: tx, Level: 5, May: stateRooms("fsm/command/target", "fsm/state/table", "fsm/state/digest")},
 		{Path: "fsm/state/snapshot", Level: 6, May: stateRooms(tx, "fsm/state/digest")},
 		{Path: "fsm/state/check", Level: 6, May: stateRooms(tx, "fsm/state/table")},
@@ -105,7 +106,7 @@ func stateFloor() []Room {
 func clusterFloor() []Room {
 	return []Room{
 		{Path: "cluster/sched/virtual", Level: 11, May: stateRooms("fsm/state/apply")},
-		{Path: "cluster/sched/blocker", Level: 11, May: []string{"fsm/model", "fsm/state"}},
+		{Path: "cluster/sched/blocker", Level: 11, May: []string{"fsm/model", "fsm/model/dependency", "fsm/state"}},
 		{Path: "cluster/sched/admission", Level: 12, May: stateRooms("cluster/sched/blocker")},
 		{Path: "cluster/sched/queue", Level: 13, May: []string{
 			"fsm/model", "fsm/state", "fsm/state/table", "cluster/sched/blocker", "cluster/sched/admission", "cluster/sched/split",
@@ -239,6 +240,7 @@ func cmdFloor() []Room {
 			"fsm/model", "httpapi/wire", "slurm/filename", "slurm/form", "slurm/hostlist", "slurm/request", "slurm/sbatch",
 		}},
 		{Path: "cmd/internal/cli/slurm/words", Level: 20, May: []string{"httpapi/wire", "slurm/format", "slurm/hostlist"}},
+		{Path: "cmd/internal/cli/slurm/fleet", Level: 21, May: []string{"httpapi/wire", "slurm/format", "cmd/internal/cli/slurm/words"}},
 		{Path: "cmd/internal/cli/slurm/watch", Level: 24, Any: true},
 		{Path: "cmd/internal/cli/slurm/start", Level: 24, Any: true},
 		{Path: "cmd/internal/cli/slurm/reach", Level: 20, Any: true},

@@ -20,7 +20,9 @@ const (
 )
 
 // rowRooms returns the packages with the rows of the state's tables.
-func rowRooms() []string { return []string{"fsm/model", "fsm/model/membership"} }
+func rowRooms() []string {
+	return []string{"fsm/model", "fsm/model/membership", "fsm/model/dependency"}
+}
 
 // checkRows looks for anything shared inside the rows of the state's tables: the types marked as
 // rows in [rowRooms] and every type that fsm/state and fsm/state/tx put in a table.

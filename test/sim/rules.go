@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"fmt"
 	"maps"
 	"sync"
 	"time"
@@ -9,6 +8,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/test/sim/condition"
 )
 
 // deadlineSlack is how much longer than until its deadline a job may run once all is
@@ -141,7 +141,7 @@ func (r *rules) look(all crowd) {
 			r.w.trace.Break(BreachThrottle, "%d tasks of job %s run, of which %d may", n, id, c.Throttle)
 		}
 		for _, a := range c.After {
-			if on := all[a.Job]; on != nil {
+			if on := all[a.Job]; on != nil && !a.Any && a.Kind.OfEnd() {
 				r.w.trace.Break(BreachDependency, "job %s runs at the same time as job %s, for whose end it waits", id, a.Job)
 			}
 		}
@@ -174,11 +174,7 @@ func (r *rules) placed(before, after *state.State, a *model.Attempt) {
 	if c.Spec.Begin > a.Placed && !r.freed[job.ID] {
 		r.w.trace.Break(BreachBegin, "%s is placed at %s, to begin at %s", a.Key, a.Placed.Time(), c.Spec.Begin.Time())
 	}
-	for _, on := range c.After {
-		if wrong := unmet(after, on); wrong != "" {
-			r.w.trace.Break(BreachDependency, "%s is placed %s of job %s, %s", a.Key, on.Kind, on.Job, wrong)
-		}
-	}
+	r.awaited(after, a, c)
 	r.given(after, a, c)
 	r.count(c, a)
 	p := placement{before: before, after: after, attempt: a, wish: c}
@@ -216,26 +212,25 @@ func (r *rules) count(c *command.Submit, a *model.Attempt) {
 	}
 }
 
-// unmet returns what is wrong with a dependency that counts as met; empty: nothing.
-func unmet(s *state.State, on model.After) string {
-	well, badly := 0, 0
-	for k, t := range s.Tasks.From(model.TaskKey{Job: on.Job}) {
-		if k.Job != on.Job {
-			break
+// awaited checks that what a job waits for has happened. The lock is held.
+func (r *rules) awaited(s *state.State, a *model.Attempt, c *command.Submit) {
+	alternatives, wrongs := 0, []string{}
+	for _, on := range c.After {
+		wrong := condition.Unmet(s, on, a.Key.Task, c.Tasks > 1)
+		if on.Any {
+			alternatives++
 		}
-		switch t.State {
-		case model.TaskCompleted:
-			well++
-		case model.TaskFailed, model.TaskCanceled:
-			badly++
-		case model.TaskQueued, model.TaskScheduled, model.TaskAllocating, model.TaskRunning:
-			return fmt.Sprintf("of which task %s is %s", k, t.State)
+		switch {
+		case wrong == "":
+		case on.Any:
+			wrongs = append(wrongs, wrong)
+		default:
+			r.w.trace.Break(BreachDependency, "%s is placed %s of job %s, %s", a.Key, on.Kind, on.Job, wrong)
 		}
 	}
-	if on.Kind == model.AfterOK && badly > 0 || on.Kind == model.AfterNotOK && badly == 0 {
-		return fmt.Sprintf("of which %d tasks went well and %d did not", well, badly)
+	if alternatives > 0 && len(wrongs) == alternatives {
+		r.w.trace.Break(BreachDependency, "%s is placed after one of %v, of which none holds: %q", a.Key, c.After, wrongs)
 	}
-	return ""
 }
 
 // given checks how many GPUs an attempt has. The lock is held.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/dependency"
 )
 
 // course of events in which a rule of where and when jobs run decides something.
@@ -62,7 +63,7 @@ func unsaids() []unsaid {
 		}},
 		{BreachDependency, func(w *World, u *user) {
 			first := submit(w, u, 1, 10*time.Second, as)
-			submit(w, u, 1, time.Second, func(c *command.Submit) { c.After = []model.After{{Job: first, Kind: model.AfterOK}} })
+			submit(w, u, 1, time.Second, func(c *command.Submit) { c.After = []dependency.After{{Job: first, Kind: dependency.AfterOK}} })
 		}},
 		{BreachDeadline, func(w *World, u *user) {
 			submit(w, u, 1, 3*time.Minute, func(c *command.Submit) { c.Spec.Deadline = in(10 * time.Second) })

@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/dependency"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -119,7 +120,7 @@ func (u *user) restrict(c *command.Submit, does behavior) behavior {
 	switch u.rng.IntN(16) {
 	case 0, 1:
 		if len(u.jobs) > 0 {
-			c.After = []model.After{{Job: u.jobs[u.rng.IntN(len(u.jobs))], Kind: model.DependencyKind(1 + u.rng.IntN(3))}}
+			c.After = u.conditions()
 		}
 	case 2:
 		s.Begin = soon(2, 20)
@@ -142,6 +143,18 @@ func (u *user) restrict(c *command.Submit, does behavior) behavior {
 		s.Project = owned
 	}
 	return does
+}
+
+// conditions draws what a job waits for: one earlier job, or one of two.
+func (u *user) conditions() (after []dependency.After) {
+	either := u.rng.IntN(4) == 0
+	for range 1 + u.rng.IntN(2) {
+		a := dependency.After{Job: u.jobs[u.rng.IntN(len(u.jobs))], Kind: dependency.Kind(1 + u.rng.IntN(5)), Any: either}
+		if n := len(after); n == 0 || a.Compare(after[n-1]) > 0 {
+			after = append(after, a)
+		}
+	}
+	return after
 }
 
 // small returns the spec of one GPU.
@@ -197,9 +210,7 @@ func asked(c *command.Submit) *wire.Submit {
 	if s.Exclude != "" {
 		job.Exclude = []string{s.Exclude}
 	}
-	for _, a := range c.After {
-		job.Dependencies = append(job.Dependencies, a.Kind.String()+":"+a.Job.String())
-	}
+	job.Dependencies = dependency.Texts(c.After)
 	if s.Begin > 0 {
 		job.Begin = s.Begin.Time().Format(time.RFC3339)
 	}

@@ -1,6 +1,11 @@
 package blocker
 
-import "github.com/berth-gpu/berth/fsm/model"
+import (
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/dependency"
+)
 
 // Code names a kind of blocker. Codes are part of the API: they do not change.
 type Code string
@@ -10,7 +15,7 @@ const (
 	CodeStopped    Code = "orchestrator_stopped" // nothing is placed
 	CodeStandstill Code = "standstill"           // nothing is placed, since a restore
 	CodeHeld       Code = "held"                 // it has not been released
-	CodeDependency Code = "dependency"           // it waits for job On to end as After names; On is in State, and cannot if Have of its tasks have not completed
+	CodeDependency Code = "dependency"           // it waits for job On, or its Task, as After names; that is in State, and cannot if Have of its tasks have not completed
 	CodeBegin      Code = "begin"                // Until: it asked to begin then at the earliest
 	CodeBackoff    Code = "backoff"              // Until: it failed, and is tried again then
 	CodeThrottle   Code = "throttle"             // Limit tasks of its job may run, Used do
@@ -91,11 +96,13 @@ type Asked struct {
 
 // Turn is what must happen before a task's turn.
 type Turn struct {
-	Until model.Time           // end of a backoff, the begin, or the start for which GPUs are kept
-	On    model.JobID          // that it waits for
-	After model.DependencyKind // how that has to end
-	State model.TaskState      // of On: where its most advanced task is
-	Task  model.TaskKey        // for which GPUs are kept
+	Until model.Time      // end of a backoff, the begin, the end of a delay, or the start for which GPUs are kept
+	On    model.JobID     // that it waits for
+	After dependency.Kind // what that has to do
+	Delay time.Duration   // how long before
+	Other bool            // another of its dependencies is enough
+	State model.TaskState // of On: where its most advanced task is
+	Task  model.TaskKey   // for which GPUs are kept; of a dependency: the task that it waits for, of those of On; zero: all
 
 	Service model.AllocationID // for which they are kept, if it is a service; else empty
 

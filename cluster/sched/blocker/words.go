@@ -207,10 +207,23 @@ func GPUHours(ms int64) string {
 
 // dependency returns, in words, what a task waits for, and whether that cannot happen any more.
 func (b *Blocker) dependency() string {
-	if b.Have > 0 {
-		return fmt.Sprintf("it starts after job %s has completed, and that cannot be any more: %s failed or been canceled", b.On, has(b.Have, "task"))
+	what, delay, other := "job "+b.On.String(), "", ""
+	if b.Task != (model.TaskKey{}) {
+		what = "task " + b.Task.String()
 	}
-	return fmt.Sprintf("it starts after job %s has %s, and that is %s", b.On, b.After.Wish(), b.State)
+	if b.Delay > 0 {
+		delay = Count(int(b.Delay/time.Minute), "minute") + " "
+	}
+	if b.Other {
+		other = "; another of its conditions is enough"
+	}
+	switch {
+	case b.Have > 0:
+		return fmt.Sprintf("it starts after %s has completed, and that cannot be any more: %s failed or been canceled%s", what, has(b.Have, "task"), other)
+	case b.Until > 0:
+		return fmt.Sprintf("it starts %safter %s has begun: at %s%s", delay, what, Timestamp(b.Until), other)
+	}
+	return fmt.Sprintf("it starts %safter %s has %s, and that is %s%s", delay, what, b.After.Wish(), b.State, other)
 }
 
 // has returns "1 task has" or "3 tasks have".

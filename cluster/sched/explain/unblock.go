@@ -9,6 +9,7 @@ import (
 	"github.com/berth-gpu/berth/cluster/sched/blocker"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/dependency"
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
@@ -45,7 +46,7 @@ type Unblock struct {
 	Limit model.Limit
 	Of    string // LimitGPUs, LimitLive and the like
 	Ends  []blocker.Holder
-	Jobs  []model.After
+	Jobs  []dependency.After
 	Come
 
 	TimeLimit time.Duration
@@ -160,13 +161,13 @@ func (t *trial) turn(at *blocker.Blocker) {
 	u := Unblock{Kind: UnblockTurn}
 	for _, b := range t.why {
 		if b.Code == blocker.CodeDependency {
-			u.Jobs = append(u.Jobs, model.After{Job: b.On, Kind: b.After})
-			if b.Have > 0 {
+			u.Jobs = append(u.Jobs, dependency.After{Job: b.On, Kind: b.After, Any: b.Other, Delay: b.Delay})
+			if b.Have > 0 && !b.Other {
 				u.Kind = UnblockDrop
 			}
 		}
 	}
-	if u.Jobs[0].Job == at.On {
+	if u.Jobs[0].Job == at.On && u.Jobs[0].Kind == at.After {
 		t.offer(u, &command.DropDependencies{Job: t.task.Job})
 	}
 }

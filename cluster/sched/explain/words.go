@@ -3,6 +3,7 @@ package explain
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/berth-gpu/berth/cluster/sched/blocker"
 )
@@ -77,11 +78,22 @@ func (u *Unblock) raised() string {
 
 // turn returns "job 3 has completed and job 4 has ended".
 func (u *Unblock) turn() string {
-	list := make([]string, 0, len(u.Jobs))
+	var all, some []string
 	for _, a := range u.Jobs {
-		list = append(list, "job "+a.Job.String()+" has "+a.Kind.Wish())
+		text := "job " + a.Job.String() + " has " + a.Kind.Wish()
+		if a.Delay > 0 {
+			text += " " + blocker.Count(int(a.Delay/time.Minute), "minute") + " ago"
+		}
+		if a.Any {
+			some = append(some, text)
+		} else {
+			all = append(all, text)
+		}
 	}
-	return strings.Join(list, " and ")
+	if len(some) > 0 {
+		all = append(all, strings.Join(some, " or "))
+	}
+	return strings.Join(all, " and ")
 }
 
 func (u *Unblock) ends() string {

@@ -15,6 +15,10 @@ func (f *future) chores() (at model.Time) {
 	for _, claim := range f.State.Claims.All() {
 		at = pass.Sooner(at, claim.Until)
 	}
+	for k := range f.State.Delayed.From(state.DelayedKey{At: f.Now + 1}) {
+		at = pass.Sooner(at, k.At)
+		break
+	}
 	for k := range f.State.Deadlines.From(state.DeadlineKey{At: f.Now + 1}) {
 		return pass.Sooner(at, k.At)
 	}
@@ -103,15 +107,12 @@ func (f *future) overdue() []command.Body {
 	return []command.Body{b}
 }
 
-// settle passes the end of a job on to the jobs that wait for it.
+// settle passes what a job has done on to the jobs that wait for it.
 func (f *future) settle() []command.Body {
 	b := &command.Settle{}
-	for on := range f.State.Settling.All() {
-		for k := range f.State.Awaited.From(state.AwaitedKey{On: on}) {
-			if k.On != on || len(b.Jobs) == command.MaxSettled {
-				break
-			}
-			b.Jobs = append(b.Jobs, k.Job)
+	for id := range f.State.Settled(f.Now) {
+		if b.Jobs = append(b.Jobs, id); len(b.Jobs) == command.MaxSettled {
+			break
 		}
 	}
 	if len(b.Jobs) == 0 {

@@ -6,13 +6,14 @@ import (
 	"github.com/berth-gpu/berth/cluster/sched/admission"
 	"github.com/berth-gpu/berth/cluster/sched/blocker"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/dependency"
 )
 
 // Blockers yields the blockers of a task that hold regardless of which GPUs are free: the jobs that the task waits
 // for, the task's own state, its job's throttle and the limits.
 func (p *Pass) Blockers(t *admission.Ticket) iter.Seq[blocker.Blocker] {
 	return func(yield func(blocker.Blocker) bool) {
-		for _, b := range p.dependencies(&t.Job) {
+		for _, b := range p.dependencies(&t.Job, &t.Task) {
 			if !yield(b) {
 				return
 			}
@@ -67,19 +68,39 @@ func notYet(t *model.Task) blocker.Code {
 	return blocker.CodeBackoff
 }
 
-// dependencies returns the jobs that a job waits for, as blockers.
-func (p *Pass) dependencies(job *model.Job) (out []blocker.Blocker) {
+// dependencies returns the jobs and tasks that a task waits for, as blockers.
+func (p *Pass) dependencies(job *model.Job, task *model.Task) (out []blocker.Blocker) {
 	if job.Waits == 0 {
 		return nil
 	}
 	for _, d := range p.State.DependenciesOf(job.ID) {
-		if on, _ := p.State.Jobs.Get(d.Key.On); d.State == model.DependencyWaits {
-			b := blocker.Blocker{Code: blocker.CodeDependency, Turn: blocker.Turn{On: on.ID, After: d.Kind, State: p.State.Stand(&on)}}
-			if d.Kind == model.AfterOK {
-				b.Have = int64(on.Failed) + int64(on.Canceled)
-			}
-			out = append(out, b)
+		if d.State != dependency.Waits || d.Each && !task.Waits {
+			continue
 		}
+		on, _ := p.State.Jobs.Get(d.Key.On)
+		b := blocker.Blocker{Code: blocker.CodeDependency, Turn: blocker.Turn{
+			On: d.Key.On, After: d.Key.Kind, State: p.State.Stand(&on), Until: d.Due, Delay: d.Delay, Other: d.Any,
+		}}
+		if d.Key.Kind.OfSuccess() {
+			b.Have = int64(on.Failed) + int64(on.Canceled)
+		}
+		if d.Key.Kind == dependency.AfterCorr && job.Array() && !p.twin(&b, task.Key.Task) {
+			continue
+		}
+		out = append(out, b)
 	}
 	return out
+}
+
+// twin narrows a blocker to the task with a number, if the awaited job has one, and reports whether that has not completed.
+func (p *Pass) twin(b *blocker.Blocker, number uint32) bool {
+	one, found := p.State.Tasks.Get(model.TaskKey{Job: b.On, Task: number})
+	if !found {
+		return true
+	}
+	b.Task, b.State, b.Have = one.Key, one.State, 0
+	if one.State == model.TaskFailed || one.State == model.TaskCanceled {
+		b.Have = 1
+	}
+	return one.State != model.TaskCompleted
 }

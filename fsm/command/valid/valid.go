@@ -24,24 +24,6 @@ func Member(role model.Role, name string) error {
 	return nil
 }
 
-// After checks that every awaited job is named once, in rising order.
-func After(list []model.After) error {
-	if len(list) > model.MaxAfter {
-		return Problem("dependencies", "at most 64 jobs")
-	}
-	last := model.JobID(0)
-	for _, a := range list {
-		switch {
-		case !a.Kind.Valid():
-			return Problem("dependencies", "afterok, afterany or afternotok of a job")
-		case a.Job <= last:
-			return Problem("dependencies", "different jobs, each named once, in rising order")
-		}
-		last = a.Job
-	}
-	return nil
-}
-
 // Limits checks the bounds, and that no value is given twice.
 func Limits(list []model.LimitValue) error {
 	for i, v := range list {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/dependency"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/apply"
 	"github.com/berth-gpu/berth/fsm/state/check"
@@ -15,26 +16,35 @@ import (
 func inTurn(t *testing.T) state.State {
 	t.Helper()
 	l := running(t, 1)
-	l.Submit(1, after(model.AfterOK, l.job), numbered("3,7"), func(b *command.Submit) { b.Spec.Deadline = l.Now.Add(time.Hour) })
+	l.Submit(1, after(dependency.AfterOK, l.job), numbered("3,7"), func(b *command.Submit) { b.Spec.Deadline = l.Now.Add(time.Hour) })
 	return l.State
 }
 
 func TestCheckNamesBrokenTurns(t *testing.T) {
-	key := model.DependencyKey{Job: 2, On: 1}
+	key := dependency.Key{Job: 2, On: 1, Kind: dependency.AfterOK}
 	for name, v := range map[string]struct {
 		want   check.Invariant
 		change func(*state.State)
 	}{
 		"a count of dependencies": {check.TotalsAgree, func(s *state.State) { put(&s.Jobs, 2, func(r *model.Job) { r.Waits = 2 }) }},
 		"a dependency of no job": {check.References, func(s *state.State) {
-			put(&s.Dependencies, model.DependencyKey{Job: 9, On: 1}, func(r *model.Dependency) {
-				*r = model.Dependency{Key: model.DependencyKey{Job: 9, On: 1}, Kind: model.AfterOK, State: model.DependencyMet}
+			put(&s.Dependencies, dependency.Key{Job: 9, On: 1, Kind: dependency.AfterOK}, func(r *dependency.Row) {
+				*r = dependency.Row{Key: dependency.Key{Job: 9, On: 1, Kind: dependency.AfterOK}, State: dependency.Met}
 			})
 		}},
-		"a kind that is none": {check.References, func(s *state.State) { put(&s.Dependencies, key, func(r *model.Dependency) { r.Kind = 9 }) }},
+		"a kind that is none": {check.References, func(s *state.State) {
+			odd := dependency.Key{Job: 2, On: 1, Kind: 9}
+			put(&s.Dependencies, odd, func(r *dependency.Row) { *r = dependency.Row{Key: odd, State: dependency.Met} })
+		}},
+		"a due time of an end":               {check.InTurn, func(s *state.State) { put(&s.Dependencies, key, func(r *dependency.Row) { r.Due = 9 }) }},
+		"a count of those that tasks decide": {check.TotalsAgree, func(s *state.State) { put(&s.Jobs, 2, func(r *model.Job) { r.Each = 1 }) }},
+		"a count of begun tasks":             {check.TotalsAgree, func(s *state.State) { put(&s.Jobs, 2, func(r *model.Job) { r.Begun = 1 }) }},
+		"a task that waits for nothing": {check.InTurn, func(s *state.State) {
+			put(&s.Tasks, model.TaskKey{Job: 2, Task: 3}, func(r *model.Task) { r.Waits = true })
+		}},
 		"a later job": {check.InTurn, func(s *state.State) {
-			put(&s.Dependencies, model.DependencyKey{Job: 1, On: 2}, func(r *model.Dependency) {
-				*r = model.Dependency{Key: model.DependencyKey{Job: 1, On: 2}, Kind: model.AfterOK, State: model.DependencyMet}
+			put(&s.Dependencies, dependency.Key{Job: 1, On: 2, Kind: dependency.AfterOK}, func(r *dependency.Row) {
+				*r = dependency.Row{Key: dependency.Key{Job: 1, On: 2, Kind: dependency.AfterOK}, State: dependency.Met}
 			})
 		}},
 		"a job that is forgotten": {check.References, func(s *state.State) { drop(&s.Jobs, 1) }},
@@ -63,7 +73,10 @@ func TestCheckNamesBrokenTurns(t *testing.T) {
 
 func TestCheckNamesBrokenTurnIndexes(t *testing.T) {
 	for name, change := range map[string]func(*state.State){
-		"awaited":   func(s *state.State) { drop(&s.Awaited, state.AwaitedKey{On: 1, Job: 2}) },
+		"awaited": func(s *state.State) { drop(&s.Awaited, state.AwaitedKey{On: 1, Kind: dependency.AfterOK, Job: 2}) },
+		"delayed": func(s *state.State) {
+			put(&s.Delayed, state.DelayedKey{At: 9, Row: dependency.Key{Job: 2, On: 1}}, func(*state.None) {})
+		},
 		"settling":  func(s *state.State) { put(&s.Settling, 1, func(*state.None) {}) },
 		"deadlines": func(s *state.State) { s.Deadlines = state.State{}.Deadlines },
 		"the queue": func(s *state.State) {
@@ -85,16 +98,19 @@ func TestCheckNamesBrokenTurnIndexes(t *testing.T) {
 
 // A dependency that was settled stays as it is, and none comes or goes without its job.
 func TestCheckMoveNamesBrokenTurns(t *testing.T) {
-	key := model.DependencyKey{Job: 2, On: 1}
+	key := dependency.Key{Job: 2, On: 1, Kind: dependency.AfterOK}
 	for name, v := range map[string]struct {
 		want   check.Invariant
 		change func(*state.State)
 	}{
-		"another kind": {check.OnlyForward, func(s *state.State) {
-			put(&s.Dependencies, key, func(r *model.Dependency) { r.Kind = model.AfterAny })
+		"another delay": {check.OnlyForward, func(s *state.State) {
+			put(&s.Dependencies, key, func(r *dependency.Row) { r.Delay = time.Minute })
+		}},
+		"one of several": {check.OnlyForward, func(s *state.State) {
+			put(&s.Dependencies, key, func(r *dependency.Row) { r.Any = true })
 		}},
 		"a new one": {check.NothingLost, func(s *state.State) {
-			put(&s.Dependencies, model.DependencyKey{Job: 1, On: 0}, func(r *model.Dependency) { r.Kind = model.AfterAny })
+			put(&s.Dependencies, dependency.Key{Job: 1, On: 0}, func(r *dependency.Row) { r.State = dependency.Met })
 		}},
 		"one is gone": {check.NothingLost, func(s *state.State) { drop(&s.Dependencies, key) }},
 	} {

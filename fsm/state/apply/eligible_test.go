@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/dependency"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 )
 
@@ -25,7 +26,7 @@ func TestEligible(t *testing.T) {
 	if got := eligible(c.Submit(1, func(b *command.Submit) { b.Spec.Begin = begin })); got != begin {
 		t.Errorf("one with a begin: %s", got.Time())
 	}
-	met, dropped, waits := c.Submit(1, after(model.AfterAny, first)), c.Submit(1, after(model.AfterAny, first)), c.Submit(1, after(model.AfterAny, first))
+	met, dropped, waits := c.Submit(1, after(dependency.AfterAny, first)), c.Submit(1, after(dependency.AfterAny, first)), c.Submit(1, after(dependency.AfterAny, first))
 	submitted := c.Now
 	c.Wait(time.Minute)
 	c.Do(&command.DropDependencies{Job: dropped})

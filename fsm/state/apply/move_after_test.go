@@ -7,14 +7,15 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/dependency"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 )
 
-func after(kind model.DependencyKind, jobs ...model.JobID) func(*command.Submit) {
+func after(kind dependency.Kind, jobs ...model.JobID) func(*command.Submit) {
 	return func(b *command.Submit) {
 		for _, id := range jobs {
-			b.After = append(b.After, model.After{Job: id, Kind: kind})
+			b.After = append(b.After, dependency.After{Job: id, Kind: kind})
 		}
 	}
 }
@@ -50,7 +51,7 @@ func TestADependencyIsMet(t *testing.T) {
 	c := statetest.New(t)
 	n := c.Node("n1", 4)
 	first, second := c.Submit(1), c.Submit(1)
-	job := c.Submit(1, after(model.AfterOK, first), after(model.AfterAny, second))
+	job := c.Submit(1, after(dependency.AfterOK, first), after(dependency.AfterAny, second))
 	if inQueue(c, job) || c.Placement(model.TaskKey{Job: job}) == nil {
 		t.Fatal("a job that waits for others stands in the queue, or there is no room for it")
 	}
@@ -80,9 +81,9 @@ func TestADependencyIsNeverMet(t *testing.T) {
 	c := statetest.New(t)
 	n := c.Node("n1", 4)
 	first := c.Submit(1)
-	second := c.Submit(1, after(model.AfterOK, first), array(3, 0))
-	third := c.Submit(1, after(model.AfterOK, second))
-	other := c.Submit(1, after(model.AfterNotOK, first))
+	second := c.Submit(1, after(dependency.AfterOK, first), array(3, 0))
+	third := c.Submit(1, after(dependency.AfterOK, second))
+	other := c.Submit(1, after(dependency.AfterNotOK, first))
 	ends(c, n, first, 1)
 	if !c.State.Settling.Has(first) || c.State.Settling.Has(second) {
 		t.Fatal("the state does not say of which jobs the end is to be passed on")
@@ -115,25 +116,25 @@ func TestWhatCannotBeAwaited(t *testing.T) {
 	next := c.State.Settings().NextJob
 	for _, v := range []struct {
 		on   model.JobID
-		kind model.DependencyKind
+		kind dependency.Kind
 		says string
 	}{
-		{next, model.AfterAny, "no job 3 yet"},
-		{next + 7, model.AfterOK, "no job 10 yet"},
-		{failed, model.AfterOK, "job 1 has failed"},
-		{done, model.AfterNotOK, "job 2 has completed"},
+		{next, dependency.AfterAny, "no job 3 yet"},
+		{next + 7, dependency.AfterOK, "no job 10 yet"},
+		{failed, dependency.AfterOK, "job 1 has failed"},
+		{done, dependency.AfterNotOK, "job 2 has completed"},
 	} {
 		r := c.Try(statetest.Job(1, after(v.kind, v.on)))
 		if wantCode(t, r, model.CodeInvalid); !strings.Contains(r.Detail, v.says) {
 			t.Errorf("%s of job %s: %s", v.kind, v.on, r.Detail)
 		}
 	}
-	job := c.Submit(1, after(model.AfterNotOK, failed), after(model.AfterOK, done))
+	job := c.Submit(1, after(dependency.AfterNotOK, failed), after(dependency.AfterOK, done))
 	if !inQueue(c, job) || c.State.Dependencies.Len() != 2 {
 		t.Error("what was met before the submission keeps the job")
 	}
 	c.Do(&command.Retire{Jobs: []model.JobID{failed}, ArchivedTo: c.State.Index})
-	if r := c.Try(statetest.Job(1, after(model.AfterAny, failed))); !strings.Contains(r.Detail, "forgotten") {
+	if r := c.Try(statetest.Job(1, after(dependency.AfterAny, failed))); !strings.Contains(r.Detail, "forgotten") {
 		t.Errorf("a job that is forgotten: %+v", r)
 	}
 }
@@ -143,7 +144,7 @@ func TestRetentionWaits(t *testing.T) {
 	c := statetest.New(t)
 	n := c.Node("n1", 4)
 	first := c.Submit(1)
-	job := c.Submit(1, after(model.AfterAny, first))
+	job := c.Submit(1, after(dependency.AfterAny, first))
 	ends(c, n, first, 0)
 	retire := &command.Retire{Jobs: []model.JobID{first}, ArchivedTo: c.State.Index}
 	wantCode(t, c.Try(retire), model.CodeConflict)
@@ -160,7 +161,7 @@ func TestRetentionWaits(t *testing.T) {
 func TestNobodyWaitsAnyMore(t *testing.T) {
 	c := statetest.New(t)
 	first := c.Submit(1)
-	one, two := c.Submit(1, after(model.AfterOK, first)), c.Submit(1, after(model.AfterOK, first), array(3, 0))
+	one, two := c.Submit(1, after(dependency.AfterOK, first)), c.Submit(1, after(dependency.AfterOK, first), array(3, 0))
 	c.Do(cancel(one))
 	c.Do(&command.DropDependencies{Job: two, Note: "it is urgent"})
 	if !inQueue(c, two) || c.State.Awaited.Len() != 0 {
@@ -179,7 +180,7 @@ func TestWaitsAddUp(t *testing.T) {
 	c := statetest.New(t)
 	n := c.Node("n1", 4)
 	first := c.Submit(1)
-	job := c.Submit(1, after(model.AfterOK, first), func(b *command.Submit) {
+	job := c.Submit(1, after(dependency.AfterOK, first), func(b *command.Submit) {
 		b.Spec.Held, b.Spec.Begin = true, c.Now.Add(time.Hour)
 	})
 	ends(c, n, first, 0)

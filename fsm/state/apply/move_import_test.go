@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/dependency"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/check"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
@@ -39,7 +40,7 @@ func TestAnImport(t *testing.T) {
 	wantCode(t, c.Try(&command.Resume{}), model.CodeConflict)
 	wantCode(t, c.Try(&command.EndImport{ID: hashOf(1)}), model.CodeConflict)
 	c.Do(part(1, imported(12, func(j *command.ImportedJob) {
-		j.Submitted, j.After = statetest.Start.Add(-2*time.Hour), []model.After{{Job: 9, Kind: model.AfterOK}}
+		j.Submitted, j.After = statetest.Start.Add(-2*time.Hour), []dependency.After{{Job: 9, Kind: dependency.AfterOK}}
 	})))
 	c.Do(&command.EndImport{ID: hashOf(1)})
 	old, _ := c.State.Jobs.Get(5)
@@ -82,12 +83,12 @@ func TestAnImportIsRepeated(t *testing.T) {
 func TestAnImportLeavesOut(t *testing.T) {
 	c := statetest.New(t)
 	c.Do(&command.BeginImport{ID: hashOf(1), Parts: 1})
-	after := func(on model.JobID, kind model.DependencyKind) func(*command.ImportedJob) {
-		return func(j *command.ImportedJob) { j.After = []model.After{{Job: on, Kind: kind}} }
+	after := func(on model.JobID, kind dependency.Kind) func(*command.ImportedJob) {
+		return func(j *command.ImportedJob) { j.After = []dependency.After{{Job: on, Kind: kind}} }
 	}
 	c.Do(part(0,
 		imported(1, func(j *command.ImportedJob) { j.Spec.Deadline = statetest.Start.Add(-time.Minute) }),
-		imported(2, after(1, model.AfterOK)), imported(3, after(1, model.AfterAny)), imported(4, after(3, model.AfterOK))))
+		imported(2, after(1, dependency.AfterOK)), imported(3, after(1, dependency.AfterAny)), imported(4, after(3, dependency.AfterOK))))
 	c.Do(&command.EndImport{ID: hashOf(1)})
 	if i := c.State.Settings().Import; i.Jobs != 2 || i.Left != 2 {
 		t.Errorf("the import is %+v", i)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/dependency"
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
@@ -25,8 +26,11 @@ func drawTurn(g *gen, b *command.Submit) {
 		b.Spec.Deadline = now.Add(time.Duration(1+g.roll(120)) * time.Second)
 	}
 	for range g.roll(4) * g.roll(2) {
-		a := model.After{Job: anyJob(g), Kind: model.DependencyKind(1 + g.roll(3))}
-		if n := len(b.After); a.Job > 0 && (n == 0 || b.After[n-1].Job < a.Job) {
+		a := dependency.After{Job: anyJob(g), Kind: dependency.Kind(1 + g.roll(5)), Any: g.roll(3) == 0}
+		if a.Kind == dependency.AfterBegin {
+			a.Delay = time.Duration(g.roll(3)) * time.Minute
+		}
+		if n := len(b.After); a.Job > 0 && (n == 0 || b.After[n-1].Compare(a) < 0) {
 			b.After = append(b.After, a)
 		}
 	}
@@ -35,12 +39,8 @@ func drawTurn(g *gen, b *command.Submit) {
 // drawSettle draws jobs that wait, mostly for one that has ended.
 func drawSettle(g *gen) command.Body {
 	b := &command.Settle{}
-	for id := range g.s.Settling.All() {
-		for k := range g.s.Awaited.From(state.AwaitedKey{On: id}) {
-			if k.On == id {
-				b.Jobs = append(b.Jobs, k.Job)
-			}
-		}
+	for id := range g.s.Settled(g.s.Settings().Clock) {
+		b.Jobs = append(b.Jobs, id)
 	}
 	if len(b.Jobs) == 0 || len(b.Jobs) > command.MaxSettled || g.roll(6) == 0 {
 		b.Jobs = []model.JobID{anyWaiting(g), anyJob(g)}

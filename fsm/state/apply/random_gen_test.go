@@ -101,7 +101,7 @@ var makers = []maker{
 		if g.roll(2) == 0 { // one that runs
 			job, task = anyRank(g).Job, model.AllTasks
 		}
-		return &command.Requeue{Job: job, Task: task, Tasks: some(g, task), Note: pick(g, "", "again")}
+		return &command.Requeue{Job: job, Task: task, Tasks: some(g, task), Note: pick(g, "", "again"), Hold: g.roll(4) == 0}
 	}},
 	{command.KindExtend, 12, func(g *gen) command.Body {
 		job, _ := target(g)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/dependency"
 )
 
 func drawBeginImport(g *gen) command.Body {
@@ -55,7 +56,7 @@ func drawImportJobs(g *gen) command.Body {
 			j.Spec.Array, j.Tasks, j.Spec.Held, j.Held = "3,7-9", 4, false, pick(g, "", "8")
 			j.Spec.Sweep, j.Throttle = pick(g, "", "seed=1..12"), uint32(g.roll(3))
 		case 2:
-			j.After = []model.After{{Job: max(1, id-1-model.JobID(g.roll(3))), Kind: model.DependencyKind(1 + g.roll(3))}}
+			j.After = []dependency.After{{Job: max(1, id-1-model.JobID(g.roll(3))), Kind: dependency.Kind(1 + g.roll(5)), Any: g.roll(3) == 0}}
 			if j.After[0].Job >= id {
 				j.After = nil
 			}

@@ -28,7 +28,7 @@ func checkTaskIndexes(c *checker) {
 		if task.State.Live() {
 			running.Put(k, state.None{})
 		}
-		if task.State != model.TaskQueued || task.Held || job.Waits > 0 {
+		if task.State != model.TaskQueued || task.Held || task.Waits || job.Waits > job.Each {
 			continue
 		}
 		line.Put(state.KeyOf(&task, &job), state.None{})

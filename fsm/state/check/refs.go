@@ -5,6 +5,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/dependency"
 	"github.com/berth-gpu/berth/fsm/model/membership"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/table"
@@ -38,7 +39,7 @@ func checkPlaces(c *checker) {
 	placed(c, s.Usage, func(r *model.Usage) model.ScopeKey { return r.Scope })
 	placed(c, s.Blobs, func(r *model.Blob) model.Hash { return r.Hash })
 	placed(c, s.Jobs, func(r *model.Job) model.JobID { return r.ID })
-	placed(c, s.Dependencies, func(r *model.Dependency) model.DependencyKey { return r.Key })
+	placed(c, s.Dependencies, func(r *dependency.Row) dependency.Key { return r.Key })
 	placed(c, s.Tasks, func(r *model.Task) model.TaskKey { return r.Key })
 	placed(c, s.Events, func(r *model.Event) model.EventKey { return r.Key })
 	placed(c, s.Attempts, func(r *model.Attempt) model.AttemptKey { return r.Key })

@@ -2,6 +2,7 @@ package tx
 
 import (
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/dependency"
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
@@ -16,10 +17,10 @@ func onJob(t *Tx, old, next *model.Job) {
 	reindex(&t.deadlines, old, next, func(j *model.Job) (state.DeadlineKey, bool) {
 		return state.DeadlineKey{At: j.Spec.Deadline, Job: j.ID}, j.Spec.Deadline > 0 && j.EndIndex == 0
 	})
-	if next != nil && next.EndIndex > 0 {
+	if next != nil && (next.EndIndex > 0 || next.Begun == next.Tasks) {
 		onSettled(t, next.ID)
 	}
-	if old != nil && next != nil && (old.Waits > 0 && next.Waits == 0 || old.Spec.TimeLimit != next.Spec.TimeLimit) {
+	if old != nil && next != nil && (old.Blocked() && !next.Blocked() || old.Spec.TimeLimit != next.Spec.TimeLimit) {
 		lineUp(t, old, next)
 	}
 	countBytes(t, old, next)
@@ -92,9 +93,12 @@ func lineUp(t *Tx, old, next *model.Job) {
 	}
 }
 
-func onDependency(t *Tx, old, next *model.Dependency) {
-	reindex(&t.awaited, old, next, func(d *model.Dependency) (state.AwaitedKey, bool) {
-		return state.AwaitedKey{On: d.Key.On, Job: d.Key.Job}, d.State == model.DependencyWaits
+func onDependency(t *Tx, old, next *dependency.Row) {
+	reindex(&t.awaited, old, next, func(d *dependency.Row) (state.AwaitedKey, bool) {
+		return state.AwaitedKey{On: d.Key.On, Kind: d.Key.Kind, Job: d.Key.Job}, d.State == dependency.Waits && d.Due == 0
+	})
+	reindex(&t.delayed, old, next, func(d *dependency.Row) (state.DelayedKey, bool) {
+		return state.DelayedKey{At: d.Due, Row: d.Key}, d.State == dependency.Waits && d.Due > 0
 	})
 	d := next
 	if d == nil {
@@ -103,10 +107,10 @@ func onDependency(t *Tx, old, next *model.Dependency) {
 	onSettled(t, d.Key.On)
 }
 
-// onSettled notes whether a job has ended that other jobs still wait for.
+// onSettled notes whether a job has done what other jobs still wait for: it has ended, or begun.
 func onSettled(t *Tx, id model.JobID) {
 	job, _ := t.Jobs.Get(id)
-	is := job.EndIndex > 0 && IsAwaited(t, id)
+	is := job.EndIndex > 0 && IsAwaited(t, id) || job.Tasks > 0 && job.Begun == job.Tasks && hasAwaited(t, state.AwaitedKey{On: id, Kind: dependency.AfterBegin})
 	if was := t.settling.Now().Has(id); was != is {
 		t.settling.move(id, was, id, is, state.None{})
 	}
@@ -120,8 +124,27 @@ func IsAwaited(t *Tx, id model.JobID) bool {
 	return false
 }
 
+// hasAwaited reports whether other jobs wait for what the key names.
+func hasAwaited(t *Tx, key state.AwaitedKey) bool {
+	for k := range t.awaited.Now().From(key) {
+		return k.On == key.On && k.Kind == key.Kind
+	}
+	return false
+}
+
+// AwaitedFor returns the jobs that wait for a job in one way.
+func AwaitedFor(t *Tx, on model.JobID, kind dependency.Kind) (jobs []model.JobID) {
+	for k := range t.awaited.Now().From(state.AwaitedKey{On: on, Kind: kind}) {
+		if k.On != on || k.Kind != kind {
+			break
+		}
+		jobs = append(jobs, k.Job)
+	}
+	return jobs
+}
+
 // stand counts one task in its job and in its scopes: each field is 0 or 1.
-type stand struct{ queued, live, failed, canceled uint32 }
+type stand struct{ queued, live, failed, canceled, begun uint32 }
 
 func standing(k *model.Task) (s stand) {
 	switch {
@@ -134,6 +157,9 @@ func standing(k *model.Task) (s stand) {
 		s.failed = 1
 	case k.State == model.TaskCanceled:
 		s.canceled = 1
+	}
+	if k != nil && (k.Started > 0 || k.State.Terminal()) {
+		s.begun = 1
 	}
 	return s
 }
@@ -148,6 +174,7 @@ func countJob(t *Tx, job *model.Job, was, is stand) {
 	j.Live += is.live - was.live
 	j.Failed += is.failed - was.failed
 	j.Canceled += is.canceled - was.canceled
+	j.Begun += is.begun - was.begun
 	t.Jobs.Put(j)
 }
 

@@ -4,13 +4,14 @@ import (
 	"iter"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/dependency"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/ledger"
 )
 
 // DependenciesOf returns what a job waits or has waited for.
-func DependenciesOf(t *Tx, id model.JobID) (out []model.Dependency) {
-	for k, d := range t.Dependencies.Now().From(model.DependencyKey{Job: id}) {
+func DependenciesOf(t *Tx, id model.JobID) (out []dependency.Row) {
+	for k, d := range t.Dependencies.Now().From(dependency.Key{Job: id}) {
 		if k.Job != id {
 			break
 		}

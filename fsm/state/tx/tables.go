@@ -2,6 +2,7 @@ package tx
 
 import (
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/dependency"
 	"github.com/berth-gpu/berth/fsm/model/membership"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/table"
@@ -29,7 +30,7 @@ func (v *tableWalk) tables(s *state.Tables) {
 	stored(v, &t.Usage, &s.Usage, 4, "usage", 0, nil, func(r model.Usage) model.ScopeKey { return r.Scope })
 	stored(v, &t.Blobs, &s.Blobs, 5, "blobs", 0, nil, func(r model.Blob) model.Hash { return r.Hash })
 	stored(v, &t.Jobs, &s.Jobs, 6, "jobs", job, onJob, func(r model.Job) model.JobID { return r.ID })
-	stored(v, &t.Dependencies, &s.Dependencies, 30, "dependencies", job, onDependency, func(r model.Dependency) model.DependencyKey { return r.Key })
+	stored(v, &t.Dependencies, &s.Dependencies, 30, "dependencies", job, onDependency, func(r dependency.Row) dependency.Key { return r.Key })
 	stored(v, &t.Tasks, &s.Tasks, 7, "tasks", job, onTask, func(r model.Task) model.TaskKey { return r.Key })
 	stored(v, &t.Events, &s.Events, 8, "events", job, nil, func(r model.Event) model.EventKey { return r.Key })
 	stored(v, &t.Attempts, &s.Attempts, 9, "attempts", job, onAttempt, func(r model.Attempt) model.AttemptKey { return r.Key })
@@ -88,6 +89,7 @@ func (v *tableWalk) indexes(x *state.Indexes) {
 	derived(v, &t.Born, &x.Born)
 	derived(v, &t.awaited, &x.Awaited)
 	derived(v, &t.settling, &x.Settling)
+	derived(v, &t.delayed, &x.Delayed)
 	derived(v, &t.deadlines, &x.Deadlines)
 	derived(v, &t.SketchAge, &x.SketchAge)
 	derived(v, &t.Waiting, &x.Waiting)

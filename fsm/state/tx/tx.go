@@ -5,6 +5,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/dependency"
 	"github.com/berth-gpu/berth/fsm/model/membership"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/digest"
@@ -69,7 +70,7 @@ type cells struct {
 	Weights     cell[model.ScopeKey, model.Weight]
 	Accounts    cell[model.ScopeKey, model.Account]
 
-	Dependencies cell[model.DependencyKey, model.Dependency]
+	Dependencies cell[dependency.Key, dependency.Row]
 	Bookings     cell[model.BookingID, model.Booking]
 	tallies      cell[model.TallyKey, model.Tally]
 
@@ -103,6 +104,7 @@ type indexes struct {
 	attached   index[model.JobID, state.None]
 	awaited    index[state.AwaitedKey, state.None]
 	settling   index[model.JobID, state.None]
+	delayed    index[state.DelayedKey, state.None]
 	deadlines  index[state.DeadlineKey, state.None]
 	Born       index[state.BornKey, state.None]
 	SketchAge  index[state.SketchAgeKey, state.None]

@@ -89,8 +89,14 @@ func (s *details) dates(j *wire.Job) {
 func (s *details) after(list []wire.Dependency) {
 	for _, d := range list {
 		text := d.Kind + " of job " + d.JobID
+		if d.Delay > 0 {
+			text += fmt.Sprintf(" and %.0f minutes", d.Delay/60)
+		}
 		if d.JobState != "" {
 			text += ", which is " + d.JobState
+		}
+		if d.Any {
+			text += ", or another"
 		}
 		s.Line("After", "%s (%s)", text, d.State)
 	}

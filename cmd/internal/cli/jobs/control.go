@@ -105,10 +105,16 @@ func newRelease() *cobra.Command {
 }
 
 func newRequeue() *cobra.Command {
-	return newControl("requeue JOB...", "Stop running jobs and return them to the queue",
+	var hold bool
+	cmd := newControl("requeue JOB...", "Stop running jobs and return them to the queue",
 		func(c *client.Client) func(ctx context.Context, id, tasks, note string) (*wire.Done, error) {
+			if hold {
+				return c.Controls().RequeueHeld
+			}
 			return c.Controls().Requeue
 		})
+	cmd.Flags().BoolVar(&hold, "hold", false, "hold them there until berth release; jobs that wait are held at once")
+	return cmd
 }
 
 func newExtend() *cobra.Command {

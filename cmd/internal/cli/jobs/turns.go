@@ -37,52 +37,81 @@ func (o options) fillTurns(ctx context.Context, api *client.Client, identified b
 	if len(list) > 0 {
 		r.Dependencies = nil // those of the script
 	}
-	for _, a := range list {
-		for i, text := range a.jobs {
-			if user == "" && strings.TrimSpace(text) == "@" {
-				user = cli.Me(ctx, api)
-			}
-			if a.jobs[i], err = cli.FindJob(ctx, api, strings.TrimSpace(text), user); err != nil {
-				return err
-			}
+	find := func(id string) (string, error) {
+		if user == "" && id == "@" {
+			user = cli.Me(ctx, api)
 		}
-		r.Dependencies = append(r.Dependencies, a.kind+":"+strings.Join(a.jobs, ":"))
+		return cli.FindJob(ctx, api, id, user)
+	}
+	for _, text := range list {
+		found, err := translate(text, find)
+		if err != nil {
+			return err
+		}
+		r.Dependencies = append(r.Dependencies, found)
 	}
 	return nil
 }
 
-// awaited is a list of jobs and the kind of the dependency on them.
-type awaited struct {
-	kind string
-	jobs []string
+// translate returns dependencies such as afterok:@:13?after:12+5 with each job as find returns it.
+func translate(text string, find func(id string) (string, error)) (string, error) {
+	parts := strings.Split(text, "?")
+	for n, part := range parts {
+		words := strings.Split(part, ":")
+		for i, word := range words[1:] {
+			id, minutes, delayed := strings.Cut(strings.TrimSpace(word), "+")
+			id, err := find(strings.TrimSpace(id))
+			if err != nil {
+				return "", err
+			}
+			if words[i+1] = id; delayed {
+				words[i+1] += "+" + minutes
+			}
+		}
+		parts[n] = strings.Join(words, ":")
+	}
+	return strings.Join(parts, "?"), nil
 }
 
-func (o options) awaited() (list []awaited, err error) {
-	for _, a := range []awaited{
-		{"afterok", slices.Concat(o["after"].List, o["afterok"].List)}, {"afterany", o["afterany"].List}, {"afternotok", o["afternotok"].List},
+// awaited returns the dependencies of the flags, in the form of the API.
+func (o options) awaited() (list []string, err error) {
+	for _, v := range []struct {
+		kind string
+		jobs []string
+	}{
+		{"afterok", slices.Concat(o["after"].List, o["afterok"].List)},
+		{"afterany", o["afterany"].List},
+		{"afternotok", o["afternotok"].List},
+		{"aftercorr", o["aftercorr"].List},
+		{"after", o["afterbegin"].List},
 	} {
-		if len(a.jobs) > 0 {
-			list = append(list, a)
+		if len(v.jobs) > 0 {
+			list = append(list, v.kind+":"+strings.Join(v.jobs, ":"))
 		}
 	}
 	dependency := o["dependency"].Text
 	if dependency == "" {
 		return list, nil
 	}
-	if strings.Contains(dependency, "?") {
-		return nil, cli.Usage("--dependency: all jobs must end as asked; one of several (?) cannot be waited for")
+	anyOf := strings.Contains(dependency, "?")
+	if anyOf && strings.Contains(dependency, ",") {
+		return nil, cli.Usage("--dependency: join conditions by commas if all must hold, or by ? if one is enough, not by both")
 	}
-	for part := range strings.SplitSeq(dependency, ",") {
+	parts := strings.FieldsFunc(dependency, func(c rune) bool { return c == ',' || c == '?' })
+	for i, part := range parts {
 		kind, jobs, found := strings.Cut(strings.TrimSpace(part), ":")
 		switch {
-		case kind != "afterok" && kind != "afterany" && kind != "afternotok":
-			return nil, cli.Usage("--dependency: %s is not supported; use afterok, afterany or afternotok", strconv.Quote(kind))
+		case !slices.Contains([]string{"afterok", "afterany", "afternotok", "aftercorr", "after"}, kind):
+			return nil, cli.Usage("--dependency: %s is not supported; use after, afterok, afterany, afternotok or aftercorr", strconv.Quote(kind))
 		case !found || jobs == "":
 			return nil, cli.Usage("--dependency: %s needs jobs, as in %s:12:13", kind, kind)
 		}
-		list = append(list, awaited{kind, strings.Split(jobs, ":")})
+		parts[i] = kind + ":" + jobs
 	}
-	return list, nil
+	if anyOf {
+		parts = []string{strings.Join(parts, "?")}
+	}
+	return append(list, parts...), nil
 }
 
 // late returns by how much a job with an estimated run time would miss its deadline if it started

@@ -117,6 +117,8 @@ func TestSubmitTurns(t *testing.T) {
 		{[]string{"--begin", "+2h", "--deadline", "2026-12-24T18:00:05Z", "--", "x"}, wire.Submit{Begin: "+7200", Deadline: "2026-12-24T18:00:05Z"}},
 		{[]string{"-a", "0-99:10", "--", "x"}, wire.Submit{Indices: "0-99:10"}},
 		{[]string{"--param", "lr=1e-3,1e-4", "--param", "seed=1..5", "--", "x"}, wire.Submit{Params: []string{"lr=1e-3,1e-4", "seed=1..5"}}},
+		{[]string{"--afterbegin", "5+10,@", "--aftercorr", "6", "--", "x"}, wire.Submit{Dependencies: []string{"aftercorr:6", "after:5+10:42"}}},
+		{[]string{"--dependency", "afterok:@:9?after:3+5", "--", "x"}, wire.Submit{Dependencies: []string{"afterok:42:9?after:3+5"}}},
 		{[]string{script}, wire.Submit{Dependencies: []string{"afterok:12:13"}, Begin: "+3600", Indices: "0-9"}},
 	} {
 		code, out, errs := f.berth(t, append([]string{"submit"}, v.args...)...)
@@ -137,8 +139,8 @@ func TestSubmitTurns(t *testing.T) {
 func TestSubmitTurnsWrongly(t *testing.T) {
 	f := newFakeAPI(t)
 	for _, args := range [][]string{
-		{"--dependency", "afterok:1?afterok:2"},
-		{"--dependency", "after:1"},
+		{"--dependency", "afterok:1?afterok:2,afterok:3"},
+		{"--dependency", "expand:1"},
 		{"--dependency", "singleton"},
 		{"--dependency", "afterok"},
 		{"--dependency", "afterok:"},

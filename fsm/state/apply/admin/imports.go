@@ -1,8 +1,11 @@
 package admin
 
 import (
+	"slices"
+
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/dependency"
 	"github.com/berth-gpu/berth/fsm/state/apply/jobs"
 	"github.com/berth-gpu/berth/fsm/state/tx"
 )
@@ -101,13 +104,9 @@ func importJob(t *tx.Tx, b *command.ImportJobs, j *command.ImportedJob) bool {
 	if r := jobs.InTime(t, &j.Spec); !r.OK() {
 		return false
 	}
-	var after []model.After
-	for _, a := range j.After {
-		if t.Jobs.Has(a.Job) {
-			after = append(after, a)
-		} else if a.Kind == model.AfterOK {
-			return false
-		}
+	after, doomed := awaitable(t, j.After)
+	if doomed {
+		return false
 	}
 	script, env, stdin, shell := b.Text(j.Script), b.Text(j.Env), b.Text(j.Stdin), b.Text(j.SubmitEnv)
 	i := &t.Settings.Import
@@ -122,6 +121,32 @@ func importJob(t *tx.Tx, b *command.ImportJobs, j *command.ImportedJob) bool {
 	held, _ := model.ParseIndices(j.Held) // none, if the text is empty; the body was validated
 	jobs.Enqueue(t, &job, after, held, j.Note)
 	return true
+}
+
+// awaitable returns the dependencies on jobs that are there. Those that are not were left out, and count as ended without
+// success: doomed reports that the job would wait in vain.
+func awaitable(t *tx.Tx, list []dependency.After) (after []dependency.After, doomed bool) {
+	alternatives, lost, met := 0, 0, false
+	for _, a := range list {
+		there := t.Jobs.Has(a.Job)
+		if a.Any {
+			alternatives++
+		}
+		switch {
+		case there:
+			after = append(after, a)
+		case a.Any && a.Kind.OfSuccess():
+			lost++
+		case a.Any:
+			met = true
+		case a.Kind.OfSuccess():
+			return nil, true
+		}
+	}
+	if met {
+		after = slices.DeleteFunc(after, func(a dependency.After) bool { return a.Any })
+	}
+	return after, alternatives > 0 && lost == alternatives
 }
 
 // EndImport allows placements of the imported jobs. A repeated end changes nothing.

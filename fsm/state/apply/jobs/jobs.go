@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/dependency"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/apply/limits"
 	"github.com/berth-gpu/berth/fsm/state/apply/placement"
@@ -31,12 +32,13 @@ func Submit(t *tx.Tx, b *command.Submit) command.Result {
 
 // Enqueue adds a new job, all of whose tasks wait; the given ones are held in addition to the spec's. The
 // note goes with the first line of its timeline.
-func Enqueue(t *tx.Tx, job *model.Job, after []model.After, held model.Indices, note string) {
+func Enqueue(t *tx.Tx, job *model.Job, after []dependency.After, held model.Indices, note string) {
 	t.Settings.NextJob = job.ID + 1
 	job.Spec.ScriptSum = binary.BigEndian.Uint32(job.Script[:])
 	t.Settings.Totals.Submitted += uint64(job.Tasks)
 	bindTo(t, job, after)
 	t.Jobs.Put(*job)
+	rows := tx.DependenciesOf(t, job.ID)
 	expected := tx.Expect(t, &job.Spec, 0)
 	for i, n := range numbers(job) {
 		task := model.Task{
@@ -45,6 +47,10 @@ func Enqueue(t *tx.Tx, job *model.Job, after []model.After, held model.Indices, 
 		}
 		if job.Spec.Begin > t.Clock {
 			task.NotBefore = job.Spec.Begin
+		}
+		if job.Each > 0 {
+			ok, _ := placement.Decide(t, job, rows, n)
+			task.Waits = !ok
 		}
 		if i == 0 {
 			tx.Event(t, &task, model.Event{What: model.EventSubmitted, Detail: note})
@@ -179,11 +185,15 @@ func SetPriority(t *tx.Tx, b *command.SetPriority) command.Result {
 // Hold keeps queued tasks from being placed until Release.
 func Hold(t *tx.Tx, b *command.Hold) command.Result {
 	return eachQueued(t, choice{b.Job, b.Task, b.Tasks}, func(task *model.Task) {
-		if !task.Held {
-			task.Held = true
-			tx.Event(t, task, model.Event{What: model.EventHeld, Detail: b.Note})
-		}
+		hold(t, task, b.Note)
 	})
+}
+
+func hold(t *tx.Tx, task *model.Task, note string) {
+	if !task.Held {
+		task.Held = true
+		tx.Event(t, task, model.Event{What: model.EventHeld, Detail: note})
+	}
 }
 
 // Release ends Hold.
@@ -223,14 +233,24 @@ func eachQueued(t *tx.Tx, c choice, change func(*model.Task)) command.Result {
 	return r
 }
 
-// Requeue stops live tasks, which are queued again once they have ended.
+// Requeue stops live tasks, which are queued again once they have ended, held if that is asked for.
 func Requeue(t *tx.Tx, b *command.Requeue) command.Result {
 	tasks, r := targets(t, choice{b.Job, b.Task, b.Tasks})
 	for _, task := range tasks {
-		if task.State.Live() {
+		switch {
+		case task.State.Live() && b.Hold:
+			placement.HoldAfter(t, task.Newest())
+			fallthrough
+		case task.State.Live():
 			placement.Stop(t, task.Newest(), model.ReasonRequeue, b.Note)
-			r.Number++
+		case b.Hold && !task.Held:
+			hold(t, &task, b.Note)
+			t.Tasks.Put(task)
+			placement.DropClaims(t, task.Key)
+		case !b.Hold:
+			continue
 		}
+		r.Number++
 	}
 	if r.OK() && r.Number == 0 {
 		return tx.Refuse(model.CodeNotLive, "job %s waits in the queue already", b.Job)

@@ -23,6 +23,14 @@ func Stop(t *tx.Tx, key model.AttemptKey, why model.Reason, note string) {
 	TouchRanks(t, key)
 }
 
+// HoldAfter has a task held if it returns to the queue after an attempt.
+func HoldAfter(t *tx.Tx, key model.AttemptKey) {
+	if a, found := t.Attempts.Get(key); found && a.Live() {
+		a.Hold = true
+		t.Attempts.Put(a)
+	}
+}
+
 // TouchRanks marks the nodes of an attempt's ranks that have not ended.
 func TouchRanks(t *tx.Tx, key model.AttemptKey) {
 	for _, r := range tx.RanksOf(t, key) {
@@ -207,6 +215,7 @@ func Settle(t *tx.Tx, a model.Attempt, ran time.Duration) {
 		tx.TallySpan(t, model.TallyRun, endName(&a), ran)
 	}
 	task.Reason, task.ExitCode, task.Signal = a.End, a.ExitCode, a.Signal
+	task.Held = task.Held || a.Hold
 	learn(t, &job, &a, ran)
 	e := model.Event{N: a.Key.N, Reason: a.End}
 	switch a.End {
@@ -302,7 +311,7 @@ func sendBack(t *tx.Tx, task model.Task, wait time.Duration, e model.Event) {
 
 // EndTask ends a task for good, and its job with the last one.
 func EndTask(t *tx.Tx, task model.Task, as model.TaskState, e model.Event) {
-	task.State, task.Ended, task.Held, task.Avoid = as, t.Clock, false, 0
+	task.State, task.Ended, task.Held, task.Waits, task.Avoid = as, t.Clock, false, false, 0
 	tx.Event(t, &task, e)
 	t.Tasks.Put(task)
 	DropClaims(t, task.Key)
@@ -314,6 +323,9 @@ func EndTask(t *tx.Tx, task model.Task, as model.TaskState, e model.Event) {
 	case model.TaskCanceled:
 		n.Canceled++
 	case model.TaskQueued, model.TaskScheduled, model.TaskAllocating, model.TaskRunning:
+	}
+	if as == model.TaskCompleted {
+		releaseTwins(t, task.Key)
 	}
 	if job := t.Jobs.Must(task.Key.Job); job.Open == 0 {
 		job.Ended, job.EndIndex = t.Clock, t.Meta.Index

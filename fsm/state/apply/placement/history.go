@@ -8,20 +8,6 @@ import (
 	"github.com/berth-gpu/berth/fsm/state/tx"
 )
 
-// Unbind drops a job's open dependencies; the caller puts the job.
-func Unbind(t *tx.Tx, job *model.Job) {
-	if job.Waits == 0 {
-		return
-	}
-	for _, d := range tx.DependenciesOf(t, job.ID) {
-		if d.State == model.DependencyWaits {
-			d.State = model.DependencyDropped
-			t.Dependencies.Put(d)
-		}
-	}
-	job.Waits = 0
-}
-
 // compare counts how right the expected run time of a placed attempt was, if it ended by itself: it ran for
 // so long, after its task had executed for that long. Jobs without GPUs do not count, since the order of jobs with
 // GPUs follows from these counts.

@@ -83,8 +83,8 @@ func placeable(t *tx.Tx, b *command.Place) (task model.Task, job model.Job, r co
 		r = tx.Refuse(model.CodeConflict, "task %s is held", task.Key)
 	case task.NotBefore > t.Clock:
 		r = tx.Refuse(model.CodeConflict, "task %s is not to be tried yet", task.Key)
-	case job.Waits > 0:
-		r = tx.Refuse(model.CodeConflict, "job %s waits for other jobs", job.ID)
+	case job.Blocked(), task.Waits:
+		r = tx.Refuse(model.CodeConflict, "task %s waits for other jobs", task.Key)
 	case b.Attempt.N != task.Attempts+1:
 		r = tx.Refuse(model.CodeConflict, "task %s is at attempt %d, not %d", task.Key, task.Attempts, b.Attempt.N-1)
 	case slots < spec.Least() || slots > spec.GPUs:

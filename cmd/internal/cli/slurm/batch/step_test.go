@@ -93,7 +93,30 @@ func TestStepsAtOnce(t *testing.T) {
 		"immediate":         {1, `srun bash -c 'echo up; while [ ! -e go ]; do sleep 0.01; done' > up & while ! grep -q up up; do sleep 0.01; done; srun -I true; echo $?; touch go; wait`, 0, "1\n", []string{"Requested nodes are busy"}},
 		"own job":           {1, `srun --jobid=$SLURM_JOB_ID -n1 echo yes; srun --jobid=8 true; echo $?`, 0, "yes\n1\n", []string{"srun: error: there is no job 8"}},
 		"unknown option":    {1, `srun --nodess=2 true; echo $?; srun -n; echo $?; srun -n x true; echo $?`, 0, "255\n255\n1\n", []string{"srun: error: --nodess"}},
-		"refused":           {1, `srun --multi-prog x; echo $?`, 0, "1\n", []string{"--multi-prog: the option is refused"}},
+		"refused":           {1, `srun --bcast x; echo $?`, 0, "1\n", []string{"--bcast: the option is refused"}},
+	})
+}
+
+// TestPrograms checks steps whose tasks run several programs.
+func TestPrograms(t *testing.T) {
+	t.Parallel()
+	runSteps(t, map[string]stepCase{
+		"several programs": {
+			2, `printf '0 echo zero %%t\n1,3 sh -c '"'"'echo $SLURM_PROCID $0 $1'"'"' o%%o\n* echo rest %%o\n' > f; srun -l -n4 --multi-prog f x | sort; echo ${PIPESTATUS[0]}`, 0,
+			"0: zero 0 x\n1: 1 o0 x\n2: rest 2 x\n3: 3 o1 x\n0\n", nil,
+		},
+		"exit codes of programs": {
+			1, `printf '0 sh -c '"'"'exit $0'"'"' 3\n1 true\n' > f; srun -n2 --multi-prog f; echo $?`, 0,
+			"3\n",
+			[]string{"srun: error: a: task 0: Exited with exit code 3"},
+		},
+		"a task without a program": {
+			1, `printf '0 true\n' > f; srun -n2 --multi-prog f; echo $?; srun --multi-prog gone; echo $?; printf '0-1 true\n1 true\n' > f; srun -n2 --multi-prog f; echo $?`, 0, "1\n1\n1\n", []string{
+				"srun: error: Configuration file f invalid, no record for task id 1\n", "srun: error: Could not open multi_prog config file gone",
+				"srun: error: Duplicate record for task 1\nsrun: error: Line 2 of configuration file f invalid\n",
+			},
+		},
+		"no program in a line": {1, `printf "0 'open\n" > f; srun -n1 --multi-prog f; echo $?`, 0, "2\n", []string{"No executable program specified for this task"}},
 	})
 }
 

@@ -41,8 +41,21 @@ type Ask struct {
 	Append    bool              // files of tasks are not emptied
 	Lines     bool              // output is passed on in whole lines
 	Immediate int64             // nanoseconds that the step may wait for its resources; 0: for ever; below 0: not at all
+	Programs  []srun.Program    // of --multi-prog, in place of Command, whose words after the first follow those of each program
 	Container container.Options `json:",omitzero"`  // the image that the tasks run in
 	Terminal  *Screen           `json:",omitempty"` // the first task has a terminal of this size, and others have no streams; nil: no task has one
+}
+
+// Arguments returns the program of a task with its arguments. None: there is no program for the task.
+func (a *Ask) Arguments(rank int) []string {
+	if len(a.Programs) == 0 {
+		return a.Command
+	}
+	argv := srun.Arguments(a.Programs, rank)
+	if len(argv) == 0 {
+		return nil
+	}
+	return append(argv, a.Command[1:]...)
 }
 
 // Signal is a signal for processes of a job.

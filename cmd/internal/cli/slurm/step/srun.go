@@ -34,6 +34,7 @@ type client struct {
 	intr   interrupts
 
 	terminal terminal
+	programs programs
 }
 
 // say writes a message to standard error.
@@ -170,6 +171,11 @@ func (c *client) prepare(command []string) (*link.Ask, error) {
 	}
 	c.streams = newStreams(&c.options.Files, dir)
 	o := &c.options
+	if o.Multi {
+		if err := c.programs.read(command[0]); err != nil {
+			return nil, err
+		}
+	}
 	if o.Terminal && !term.IsTerminal(int(os.Stdin.Fd())) {
 		say("error: Not using a pseudo-terminal, disregarding --pty option")
 		o.Terminal = false
@@ -179,6 +185,7 @@ func (c *client) prepare(command []string) (*link.Ask, error) {
 		Stdout: c.streams.stdout.node, Stderr: c.streams.stderr.node, Stdin: c.streams.stdin.node,
 		Append: o.Files.Append, Lines: !o.Files.Unbuffered, Immediate: int64(o.Immediate), Container: o.Container,
 	}
+	ask.Programs = c.programs.list
 	ask.Umask = unix.Umask(0)
 	unix.Umask(ask.Umask)
 	ask.Env = append(ask.Env, fmt.Sprintf("SLURM_UMASK=%04o", ask.Umask), "SRUN_DEBUG="+strconv.Itoa(o.LogLevel()))
@@ -222,6 +229,9 @@ func (c *client) await(signals <-chan os.Signal) (int, error) {
 				}
 				for _, note := range c.created.Notes {
 					c.inform("%s", note)
+				}
+				if err := c.programs.check(c.created.Tasks); err != nil {
+					return 0, err
 				}
 				if err := c.streams.open(c); err != nil {
 					return 0, err

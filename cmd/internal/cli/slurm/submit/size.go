@@ -137,37 +137,38 @@ func (t *translation) nodelist() error {
 // dependencies fills in the jobs that the job waits for.
 func (t *translation) dependencies() error {
 	d := &t.options.Dependency
-	if d.Any && len(d.Conditions) > 1 {
-		return t.refuse("dependency", "Berth waits for all conditions: one of several (?) is not possible")
-	}
+	var list []string
 	for _, c := range d.Conditions {
-		if err := t.condition(&c); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (t *translation) condition(c *form.Condition) error {
-	switch {
-	case c.Kind == form.Singleton:
-		ids, err := t.at.Namesakes(t.out.Name)
+		found, err := t.condition(&c)
 		if err != nil {
 			return err
 		}
-		for _, id := range ids {
-			t.await(form.AfterAny, form.JobRef{Job: id})
+		if d.Any && len(found) == 0 {
+			return nil // a singleton without earlier jobs of its name holds already
 		}
-		return nil
-	case c.Kind != form.AfterOK && c.Kind != form.AfterAny && c.Kind != form.AfterNotOK:
-		return t.refuse("dependency", "Berth does not know the condition %s: use afterok, afterany, afternotok or singleton", c.Kind)
-	case c.Job.Tasks != nil || c.Job.All || c.Job.Step != "":
-		return t.refuse("dependency", "Berth waits for whole jobs: write the number of the job in place of %s", c.Job)
+		if d.Any && len(found) > 1 {
+			return t.refuse("dependency", "singleton stands for %d jobs, all of which must end: use it with commas in place of ?", len(found))
+		}
+		list = append(list, found...)
 	}
-	t.await(c.Kind, c.Job)
+	if d.Any && len(list) > 0 {
+		list = []string{strings.Join(list, "?")}
+	}
+	t.out.Dependencies = append(t.out.Dependencies, list...)
 	return nil
 }
 
-func (t *translation) await(kind form.DependencyKind, job form.JobRef) {
-	t.out.Dependencies = append(t.out.Dependencies, string(kind)+":"+job.String())
+// condition returns what a condition is in the API.
+func (t *translation) condition(c *form.Condition) (list []string, err error) {
+	switch {
+	case c.Kind == form.Singleton:
+		ids, err := t.at.Namesakes(t.out.Name)
+		for _, id := range ids {
+			list = append(list, (form.Condition{Kind: form.AfterAny, Job: form.JobRef{Job: id}}).String())
+		}
+		return list, err
+	case c.Job.Tasks != nil || c.Job.All || c.Job.Step != "":
+		return nil, t.refuse("dependency", "Berth waits for whole jobs: write the number of the job in place of %s", c.Job)
+	}
+	return []string{c.String()}, nil
 }

@@ -82,6 +82,8 @@ func requests() []expected {
 		{"-n 8\n--gpus-per-task=1\n-N 2", []string{`"gpu_count":8`, `"gpus_per_task":1`, `"tasks":8`}, ""},
 		{"--array=1-9:2%3", []string{`"array_indices":"1-9:2"`, `"array_limit":3`, `"array":"1-9:2"`}, ""},
 		{"-d afterok:12:13,afterany:14", []string{`"dependencies":["afterok:12","afterok:13","afterany:14"]`, `"dependency":"afterok:12:13,afterany:14"`}, ""},
+		{"-d after:12+5:13,aftercorr:14", []string{`"dependencies":["after:12+5","after:13","aftercorr:14"]`}, ""},
+		{"-d afterok:12?after:13+5", []string{`"dependencies":["afterok:12?after:13+5"]`, `"dependency":"afterok:12?after:13+5"`}, ""},
 		{"-J sweep\n-d singleton", []string{`"dependencies":["afterany:3","afterany:5"]`}, ""},
 		{"-J alone\n-d singleton", []string{`"name":"alone"`}, ""},
 		{"--begin=now+1hour\n--deadline=2026-02-01T00:00:00", []string{`"begin":"2026-01-31T13:00:00Z"`, `"deadline":"2026-02-01T00:00:00Z"`}, ""},
@@ -149,9 +151,7 @@ func TestRequest(t *testing.T) {
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ directives, want string }{
-		{"-d afterok:1?afterok:2", "line 2 of the script: --dependency"},
-		{"-d after:1+5", "does not know the condition after"},
-		{"-d aftercorr:1", "does not know the condition aftercorr"},
+		{"-J sweep\n-d afterok:1?singleton", "line 3 of the script: --dependency"},
 		{"-d afterok:1_3", "write the number of the job in place of 1_3"},
 		{"--nodefile=gone", "the file cannot be read"},
 		{"--export-file=gone", "the file cannot be read"},

@@ -133,7 +133,10 @@ func (s *stepTasks) start(t *task, local int) []*pump {
 	if err != nil {
 		return fail(1, "%s", err.Error())
 	}
-	argv := s.place.launch.Ask.Command
+	argv := s.place.launch.Ask.Arguments(t.rank)
+	if len(argv) == 0 {
+		return fail(int(syscall.ENOENT), "No executable program specified for this task")
+	}
 	p, err := s.starter.Run(&process.Command{
 		Argv: argv, Env: env, Dir: s.place.dir, Files: files, Umask: s.place.launch.Ask.Umask, Tidy: true, Terminal: t.hasTerminal(),
 	})

@@ -6,7 +6,6 @@
 //	row.go        a job, or a task of an array, as a row of a table; size.go: nodes, cores and memory
 //	squeue*.go, sacct*.go, sshare.go, sinfo*.go, scancel.go, scontrol*.go    the programs
 //	hosts.go      lists of nodes
-//	partition.go  partitions
 package watch
 
 import (

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/fleet"
 	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/words"
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/slurm/filename"
@@ -17,6 +18,9 @@ import (
 	"github.com/berth-gpu/berth/slurm/format"
 	"github.com/berth-gpu/berth/slurm/request"
 )
+
+// normalQOS is the QOS of jobs that name none.
+const normalQOS = "normal"
 
 // row is a job, a task of an array, or several waiting tasks of one.
 type row struct {
@@ -108,7 +112,7 @@ func (r *row) name() string {
 	return "berth"
 }
 
-func (r *row) partition() string { return cmp.Or(r.slurm().Partition, defaultPartition) }
+func (r *row) partition() string { return cmp.Or(r.slurm().Partition, fleet.DefaultPartition) }
 func (r *row) qos() string       { return cmp.Or(r.slurm().QOS, normalQOS) }
 
 func (r *row) account() *user.User { return r.users.get(r.job.User) }
@@ -223,19 +227,32 @@ func (r *row) eligible() time.Time {
 	return r.job.SubmittedAt
 }
 
-// dependency returns what the job waits for, in Slurm's form.
+// dependency returns what the job waits for, in Slurm's form. Lists of jobs have the dependency that was asked for, not which parts are met.
 func (r *row) dependency() string {
-	if r.detail == nil {
-		return r.slurm().Asked.Dependency
-	}
 	var parts []string
+	separator := ","
+	if r.detail == nil {
+		d, err := form.ParseDependency(r.slurm().Asked.Dependency)
+		if err != nil || r.job.State != "queued" || r.reason() != "Dependency" && !r.job.Held {
+			return ""
+		}
+		for _, c := range d.Conditions {
+			parts = append(parts, c.String()+"(unfulfilled)")
+		}
+		if d.Any {
+			separator = "?"
+		}
+		return strings.Join(parts, separator)
+	}
 	for _, d := range r.detail.After {
-		if d.State == "waiting" || d.State == "never" {
-			word := map[string]string{"waiting": "unfulfilled", "never": "failed"}[d.State]
-			parts = append(parts, d.Kind+":"+d.JobID+"("+word+")")
+		if word := map[string]string{"waiting": "unfulfilled", "never": "failed"}[d.State]; word != "" {
+			parts = append(parts, d.Kind+":"+d.JobID+words.Minutes(d.Delay)+"("+word+")")
+		}
+		if d.Any {
+			separator = "?"
 		}
 	}
-	return strings.Join(parts, ",")
+	return strings.Join(parts, separator)
 }
 
 // canceledBy returns the number of the account of the user that canceled the job; empty: unknown.

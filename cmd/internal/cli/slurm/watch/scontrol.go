@@ -45,7 +45,7 @@ func keywords() []keyword {
 		{name: "uhold", run: each(by(client.Controls.Hold))},
 		{name: "release", run: each(by(client.Controls.Release))},
 		{name: "requeue", run: each(by(client.Controls.Requeue))},
-		{name: "requeuehold", run: each((*program).requeueHold)},
+		{name: "requeuehold", run: each(by(client.Controls.RequeueHeld))},
 		{name: "update", run: (*program).update},
 		{name: "ping", run: (*program).ping},
 		{name: "version", run: func(p *program, _ *option.Line, _ []string) error {

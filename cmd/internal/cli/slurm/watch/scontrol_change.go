@@ -77,16 +77,6 @@ func by(request control) func(p *program, id, tasks string) error {
 	}
 }
 
-// requeueHold keeps a waiting job from being started. One that runs is refused: a job that returns to the queue may start again before
-// it is held.
-func (p *program) requeueHold(id, tasks string) error {
-	err := by(client.Controls.Hold)(p, id, tasks)
-	if e, is := errors.AsType[*wire.Problem](err); is && e.Code == model.CodeNotQueued.String() {
-		return errors.New("requeuehold of a job that runs is not supported: cancel the job and submit it again with --hold")
-	}
-	return err
-}
-
 // update changes a job or nodes: NAME=VALUE words of which one names what is changed.
 func (p *program) update(_ *option.Line, args []string) error {
 	pairs := map[string]string{}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/berth-gpu/berth/cmd/internal/build"
+	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/fleet"
 	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/words"
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/slurm/form"
@@ -139,7 +140,7 @@ func (p *program) showNodes(args []string, one bool) error {
 		}
 	}
 	for i := range nodes {
-		if err := p.record(p.nodeLines(&nodes[i], partitions(list)), one); err != nil {
+		if err := p.record(p.nodeLines(&nodes[i], fleet.Partitions(list)), one); err != nil {
 			return err
 		}
 	}
@@ -147,16 +148,16 @@ func (p *program) showNodes(args []string, one bool) error {
 }
 
 // nodeLines returns a node in the lines of scontrol.
-func (p *program) nodeLines(n *wire.Node, parts []Partition) []string {
-	held, _, _ := coresOf(n, p.now)
+func (p *program) nodeLines(n *wire.Node, parts []fleet.Partition) []string {
+	held, _, _ := fleet.Cores(n, p.now)
 	var of []string
 	for _, part := range parts {
 		if slices.Contains(part.Nodes, n.ID) {
 			of = append(of, part.Name)
 		}
 	}
-	memory := mebibytes(n.MemoryGB)
-	state := strings.ToUpper(string(nodeOf(n, p.now)))
+	memory := fleet.Mebibytes(n.MemoryGB)
+	state := strings.ToUpper(string(fleet.State(n, p.now)))
 	switch state {
 	case "DRAINED":
 		state = "IDLE+DRAIN"
@@ -168,8 +169,8 @@ func (p *program) nodeLines(n *wire.Node, parts []Partition) []string {
 		gpus = fmt.Sprintf(",gres/gpu=%d", n.GPUCount)
 	}
 	allocated := ""
-	if used := gpusInUse(n); held > 0 || used > 0 {
-		allocated = fmt.Sprintf("cpu=%d,mem=%s", held, form.FormatMemory(mebibytes(n.MemoryHeld)))
+	if used := fleet.GPUsInUse(n); held > 0 || used > 0 {
+		allocated = fmt.Sprintf("cpu=%d,mem=%s", held, form.FormatMemory(fleet.Mebibytes(n.MemoryHeld)))
 		if used > 0 {
 			allocated += fmt.Sprintf(",gres/gpu=%d", used)
 		}
@@ -177,13 +178,13 @@ func (p *program) nodeLines(n *wire.Node, parts []Partition) []string {
 	lines := []string{
 		fmt.Sprintf("NodeName=%s CoresPerSocket=1 ", n.ID),
 		fmt.Sprintf("CPUAlloc=%d CPUEfctv=%d CPUTot=%d CPULoad=N/A", held, n.CPUs, n.CPUs),
-		"AvailableFeatures=" + featuresOf(n),
-		"ActiveFeatures=" + featuresOf(n),
-		"Gres=" + cmp.Or(gresOf(n, anyGPU), null),
-		"GresUsed=" + usedGres(n),
+		"AvailableFeatures=" + cmp.Or(fleet.Features(n), null),
+		"ActiveFeatures=" + cmp.Or(fleet.Features(n), null),
+		"Gres=" + cmp.Or(fleet.Gres(n, fleet.AnyGPU), null),
+		"GresUsed=" + fleet.UsedGres(n),
 		fmt.Sprintf("NodeAddr=%s NodeHostName=%s Version=%s", cmp.Or(n.Hostname, n.ID), cmp.Or(n.Hostname, n.ID), n.Version),
-		fmt.Sprintf("RealMemory=%d AllocMem=%d FreeMem=N/A Sockets=%d Boards=1", memory, mebibytes(n.MemoryHeld), n.CPUs),
-		fmt.Sprintf("State=%s%s ThreadsPerCore=1 TmpDisk=0 Weight=1 Owner=N/A MCS_label=N/A", state, silent(n)),
+		fmt.Sprintf("RealMemory=%d AllocMem=%d FreeMem=N/A Sockets=%d Boards=1", memory, fleet.Mebibytes(n.MemoryHeld), n.CPUs),
+		fmt.Sprintf("State=%s%s ThreadsPerCore=1 TmpDisk=0 Weight=1 Owner=N/A MCS_label=N/A", state, fleet.Silent(n)),
 		"Partitions=" + strings.Join(of, ",") + " ",
 		fmt.Sprintf("BootTime=Unknown SlurmdStartTime=%s", moment(n.Registered, "Unknown")),
 		"LastBusyTime=Unknown",
@@ -206,9 +207,9 @@ func (p *program) showPartitions(args []string, one bool) error {
 	if err != nil {
 		return refused(loadNodes, err)
 	}
-	all := partitions(list)
+	all := fleet.Partitions(list)
 	for _, name := range args {
-		if !slices.ContainsFunc(all, func(part Partition) bool { return part.Name == name }) {
+		if !slices.ContainsFunc(all, func(part fleet.Partition) bool { return part.Name == name }) {
 			return &invalid{fmt.Sprintf("Partition %s not found", name)}
 		}
 	}
@@ -223,11 +224,11 @@ func (p *program) showPartitions(args []string, one bool) error {
 	return nil
 }
 
-func partitionLines(part *Partition, nodes []wire.Node) []string {
+func partitionLines(part *fleet.Partition, nodes []wire.Node) []string {
 	var cpus, memory, gpus int64
 	for i := range nodes {
 		if n := &nodes[i]; slices.Contains(part.Nodes, n.ID) {
-			cpus, memory, gpus = cpus+n.CPUs, memory+mebibytes(n.MemoryGB), gpus+n.GPUCount
+			cpus, memory, gpus = cpus+n.CPUs, memory+fleet.Mebibytes(n.MemoryGB), gpus+n.GPUCount
 		}
 	}
 	limit := "UNLIMITED"

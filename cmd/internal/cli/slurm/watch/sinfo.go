@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/fleet"
 	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/words"
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/slurm/format"
@@ -139,7 +140,7 @@ func nodeFilter(line *option.Line) (func(*wire.Node, format.NodeState) bool, err
 		states = append(states, full...)
 	}
 	return func(n *wire.Node, s format.NodeState) bool {
-		quiet := silent(n) != ""
+		quiet := fleet.Silent(n) != ""
 		switch {
 		case line.Has("responding") && quiet, line.Has("dead") && !quiet:
 			return false
@@ -186,7 +187,7 @@ func (p *program) groupNodes(line *option.Line, columns format.Format, list *wir
 	for i := range nodes {
 		byName[nodes[i].ID] = &nodes[i]
 	}
-	for _, part := range partitions(list) {
+	for _, part := range fleet.Partitions(list) {
 		if !chosen(names, part.Name) {
 			continue
 		}
@@ -194,7 +195,7 @@ func (p *program) groupNodes(line *option.Line, columns format.Format, list *wir
 		before := len(groups)
 		for _, name := range part.Nodes {
 			n := byName[name]
-			state := nodeOf(n, p.now)
+			state := fleet.State(n, p.now)
 			if !wanted(n, state) {
 				continue
 			}

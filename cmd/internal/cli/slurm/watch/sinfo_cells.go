@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/cmd/internal/build"
+	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/fleet"
 	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/words"
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/slurm/form"
@@ -16,7 +17,7 @@ import (
 
 // nodeGroup is nodes of a partition that are one row; none: the partition has no such node.
 type nodeGroup struct {
-	partition Partition
+	partition fleet.Partition
 	nodes     []*wire.Node
 	state     format.NodeState
 	now       time.Time
@@ -95,10 +96,10 @@ func (g *nodeGroup) sums(key string) (string, bool) {
 	nodes := [4]int{} // allocated, idle, other, all
 	for _, n := range g.nodes {
 		names = append(names, n.ID)
-		h, i, o := coresOf(n, g.now)
+		h, i, o := fleet.Cores(n, g.now)
 		held, idle, other, all = held+h, idle+i, other+o, all+n.CPUs
 		at := 2
-		switch nodeOf(n, g.now) { //nolint:exhaustive // the others take no work
+		switch fleet.State(n, g.now) { //nolint:exhaustive // the others take no work
 		case format.NodeAllocated, format.NodeMixed:
 			at = 0
 		case format.NodeIdle:
@@ -121,7 +122,7 @@ func (g *nodeGroup) sums(key string) (string, bool) {
 	case "cpus":
 		return g.least(func(n *wire.Node) int64 { return n.CPUs }), true
 	case "memory":
-		return g.least(func(n *wire.Node) int64 { return mebibytes(n.MemoryGB) }), true
+		return g.least(func(n *wire.Node) int64 { return fleet.Mebibytes(n.MemoryGB) }), true
 	case "sockets":
 		return g.least(func(n *wire.Node) int64 { return n.CPUs }), true
 	case "socketcorethread":
@@ -147,15 +148,15 @@ func (g *nodeGroup) ofNode(key string) string {
 	n := g.nodes[0]
 	switch key {
 	case "statecompact":
-		return nodeOf(n, g.now).Compact() + silent(n)
+		return fleet.State(n, g.now).Compact() + fleet.Silent(n)
 	case "statelong":
-		return string(nodeOf(n, g.now)) + silent(n)
+		return string(fleet.State(n, g.now)) + fleet.Silent(n)
 	case "gres":
-		return cmp.Or(gresOf(n, anyGPU), null)
+		return cmp.Or(fleet.Gres(n, fleet.AnyGPU), null)
 	case "gresused":
-		return usedGres(n)
+		return fleet.UsedGres(n)
 	case "features", "features_act":
-		return featuresOf(n)
+		return cmp.Or(fleet.Features(n), null)
 	case "nodehost":
 		return n.ID
 	case "nodeaddr":

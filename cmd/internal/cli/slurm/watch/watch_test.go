@@ -214,6 +214,8 @@ func TestChanges(t *testing.T) {
 		"scontrol hold 3,4":                            "POST /queue/3/hold; POST /queue/4/hold",
 		"scontrol release 2_[3-4]":                     "POST /queue/2/release task=3-4",
 		"scontrol requeue 1":                           "POST /queue/1/requeue",
+		"scontrol requeuehold 1":                       "POST /queue/1/requeue hold=true",
+		"scontrol requeuehold 3_[1-2]":                 "POST /queue/3/requeue hold=true&task=1-2",
 		"scontrol update JobId=1 TimeLimit=1-00:00:00": `POST /queue/1/extend {"time_limit":86400}`,
 		"scontrol update jobid=1 timelimit=+30":        `POST /queue/1/extend {"by":1800}`,
 		"scontrol update JobId=4 Nice=10":              `PATCH /queue/4/priority {"priority":1}`,

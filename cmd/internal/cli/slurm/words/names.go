@@ -78,3 +78,11 @@ func List(names []string) string {
 	}
 	return Compress(names)
 }
+
+// Minutes returns the delay of a dependency as it follows the job, +5, of seconds; empty: none.
+func Minutes(seconds float64) string {
+	if seconds == 0 {
+		return ""
+	}
+	return "+" + strconv.FormatFloat(seconds/60, 'f', 0, 64)
+}

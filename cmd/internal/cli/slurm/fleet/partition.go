@@ -1,4 +1,4 @@
-package watch
+package fleet
 
 import (
 	"slices"
@@ -17,14 +17,11 @@ type Partition struct {
 	MaxNodes int64 // of a job; 0: any number
 }
 
-// defaultPartition is the partition of jobs that name none.
-const defaultPartition = "main"
+// DefaultPartition is the partition of jobs that name none.
+const DefaultPartition = "main"
 
-// normalQOS is the QOS of jobs that name none.
-const normalQOS = "normal"
-
-// partitions returns the partitions of a cluster, in the order of its settings. Without any there is one, with all nodes.
-func partitions(list *wire.Nodes) (all []Partition) {
+// Partitions returns the partitions of a cluster, in the order of its settings. Without any there is one, with all nodes.
+func Partitions(list *wire.Nodes) (all []Partition) {
 	for i := range list.Partitions {
 		p := &list.Partitions[i]
 		all = append(all, Partition{
@@ -34,7 +31,7 @@ func partitions(list *wire.Nodes) (all []Partition) {
 	if len(all) > 0 {
 		return all
 	}
-	p := Partition{Name: defaultPartition, Default: true}
+	p := Partition{Name: DefaultPartition, Default: true}
 	for i := range list.Nodes {
 		p.Nodes = append(p.Nodes, list.Nodes[i].ID)
 	}

@@ -1,4 +1,5 @@
-package watch
+// Package fleet has the nodes and partitions of a cluster as Slurm's programs show them.
+package fleet
 
 import (
 	"cmp"
@@ -15,8 +16,8 @@ import (
 	"github.com/berth-gpu/berth/slurm/format"
 )
 
-// nodeOf returns the state of a node in Slurm's words.
-func nodeOf(n *wire.Node, now time.Time) format.NodeState {
+// State returns the state of a node in Slurm's words.
+func State(n *wire.Node, now time.Time) format.NodeState {
 	busy := n.Jobs > 0
 	switch n.State {
 	case "dead":
@@ -38,7 +39,7 @@ func nodeOf(n *wire.Node, now time.Time) format.NodeState {
 		}
 		reserved = true
 	}
-	used, free := useOf(n)
+	used, free := Use(n)
 	switch {
 	case used == 0 && reserved:
 		return format.NodeReserved
@@ -50,16 +51,16 @@ func nodeOf(n *wire.Node, now time.Time) format.NodeState {
 	return format.NodeMixed
 }
 
-// useOf returns how many GPUs of a node are in use and free, or of a node without GPUs how many cores.
-func useOf(n *wire.Node) (used, free int64) {
+// Use returns how many GPUs of a node are in use and free, or of a node without GPUs how many cores.
+func Use(n *wire.Node) (used, free int64) {
 	if n.GPUCount == 0 {
 		return n.CPUsHeld, max(n.CPURoom-n.CPUsHeld, 0)
 	}
-	return max(gpusInUse(n), min(n.Jobs, 1)), n.FreeGPUs
+	return max(GPUsInUse(n), min(n.Jobs, 1)), n.FreeGPUs
 }
 
-// gpusInUse returns how many GPUs of a node have a holder.
-func gpusInUse(n *wire.Node) (used int64) {
+// GPUsInUse returns how many GPUs of a node have a holder.
+func GPUsInUse(n *wire.Node) (used int64) {
 	for i := range n.GPUs {
 		switch n.GPUs[i].State {
 		case "allocated", "cleaning", "claimed", "foreign":
@@ -69,34 +70,34 @@ func gpusInUse(n *wire.Node) (used int64) {
 	return used
 }
 
-// silent returns the mark of a node that does not answer, which follows its state.
-func silent(n *wire.Node) string {
+// Silent returns the mark of a node that does not answer, which follows its state.
+func Silent(n *wire.Node) string {
 	if n.State == "suspect" || n.State == "dead" || n.Gossip == "silent" {
 		return "*"
 	}
 	return ""
 }
 
-// coresOf returns the cores of a node that jobs hold, that are free, that cannot be used, and all. Jobs with GPUs hold the share of the
+// Cores returns the cores of a node that jobs hold, that are free, that cannot be used, and all. Jobs with GPUs hold the share of the
 // cores that their GPUs are of all.
-func coresOf(n *wire.Node, now time.Time) (held, idle, other int64) {
+func Cores(n *wire.Node, now time.Time) (held, idle, other int64) {
 	held = n.CPUsHeld
 	if n.GPUCount > 0 {
-		held += (n.CPUs - n.CPURoom) * gpusInUse(n) / n.GPUCount
+		held += (n.CPUs - n.CPURoom) * GPUsInUse(n) / n.GPUCount
 	}
 	held = min(held, n.CPUs)
-	switch nodeOf(n, now) { //nolint:exhaustive // the others take work
+	switch State(n, now) { //nolint:exhaustive // the others take work
 	case format.NodeDown, format.NodeDrained, format.NodeDraining, format.NodeMaint:
 		return held, 0, n.CPUs - held
 	}
 	return held, n.CPUs - held, 0
 }
 
-// mebibytes converts GB of main memory, which Berth counts as 1,000 MiB.
-func mebibytes(gb float64) int64 { return int64(math.Round(gb * 1000)) }
+// Mebibytes converts GB of main memory, which Berth counts as 1,000 MiB.
+func Mebibytes(gb float64) int64 { return int64(math.Round(gb * 1000)) }
 
-// gresOf returns the GPUs of a node by their models, such as gpu:h100:8, and how many of each a count finds; empty: none.
-func gresOf(n *wire.Node, count func(*wire.GPU) bool) (text string) {
+// Gres returns the GPUs of a node by their models, such as gpu:h100:8, and how many of each a count finds; empty: none.
+func Gres(n *wire.Node, count func(*wire.GPU) bool) (text string) {
 	models := map[string]int{}
 	for i := range n.GPUs {
 		m := words.Model(n.GPUs[i].Type)
@@ -116,10 +117,10 @@ func gresOf(n *wire.Node, count func(*wire.GPU) bool) (text string) {
 	return strings.Join(parts, ",")
 }
 
-func anyGPU(*wire.GPU) bool { return true }
+func AnyGPU(*wire.GPU) bool { return true }
 
-// usedGres returns the GPUs that are in use, with their numbers.
-func usedGres(n *wire.Node) string {
+// UsedGres returns the GPUs that are in use, with their numbers.
+func UsedGres(n *wire.Node) string {
 	if len(n.GPUs) == 0 {
 		return "gpu:0"
 	}
@@ -130,14 +131,14 @@ func usedGres(n *wire.Node) string {
 			numbers = append(numbers, strconv.FormatInt(n.GPUs[i].Index, 10))
 		}
 	}
-	return gresOf(n, inUse) + "(IDX:" + cmp.Or(strings.Join(numbers, ","), "N/A") + ")"
+	return Gres(n, inUse) + "(IDX:" + cmp.Or(strings.Join(numbers, ","), "N/A") + ")"
 }
 
-// featuresOf returns the labels of a node.
-func featuresOf(n *wire.Node) string {
+// Features returns the labels of a node.
+func Features(n *wire.Node) string {
 	var words []string
 	for _, key := range slices.Sorted(maps.Keys(n.Labels)) {
 		words = append(words, strings.TrimSuffix(key+"="+n.Labels[key], "="))
 	}
-	return cmp.Or(strings.Join(words, ","), null)
+	return strings.Join(words, ",")
 }

@@ -1,0 +1,68 @@
+package placement
+
+import (
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/dependency"
+	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/fsm/state/tx"
+)
+
+// Unbind drops a job's open dependencies; the caller puts the job.
+func Unbind(t *tx.Tx, job *model.Job) {
+	if job.Waits == 0 {
+		return
+	}
+	for _, d := range tx.DependenciesOf(t, job.ID) {
+		if d.State == dependency.Waits {
+			d.State = dependency.Dropped
+			t.Dependencies.Put(d)
+		}
+	}
+	each := job.Each
+	job.Waits, job.Each = 0, 0
+	if each == 0 {
+		return
+	}
+	t.Jobs.Put(*job)
+	for _, task := range WaitingTasks(t, job.ID) {
+		task.Waits = false
+		t.Tasks.Put(task)
+	}
+}
+
+// WaitingTasks returns the tasks of a job that wait for dependencies which are decided for each task by itself.
+func WaitingTasks(t *tx.Tx, id model.JobID) (out []model.Task) {
+	for k, task := range t.Tasks.Now().From(model.TaskKey{Job: id}) {
+		if k.Job != id {
+			break
+		}
+		if task.Waits {
+			out = append(out, task)
+		}
+	}
+	return out
+}
+
+// releaseTwins lets tasks start that wait for one of the same number, which has completed.
+func releaseTwins(t *tx.Tx, done model.TaskKey) {
+	for _, id := range tx.AwaitedFor(t, done.Job, dependency.AfterCorr) {
+		task, found := t.Tasks.Get(model.TaskKey{Job: id, Task: done.Task})
+		job, _ := t.Jobs.Get(id)
+		if !found || !task.Waits {
+			continue
+		}
+		if ok, _ := Decide(t, &job, tx.DependenciesOf(t, id), task.Key.Task); ok {
+			task.Waits = false
+			tx.Event(t, &task, model.Event{What: model.EventMet, Detail: "task " + done.String() + " has completed"})
+			t.Tasks.Put(task)
+		}
+	}
+}
+
+// Decide is [state.Decide] in a transaction.
+func Decide(t *tx.Tx, job *model.Job, rows []dependency.Row, task uint32) (ok, never bool) {
+	return state.Decide(job, rows, task, func(k model.TaskKey) bool {
+		one, found := t.Tasks.Get(k)
+		return found && one.State == model.TaskCompleted
+	})
+}
