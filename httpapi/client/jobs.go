@@ -36,6 +36,9 @@ type QueueQuery struct {
 	User  string // of this user only
 	State string // in this state only
 	Ended int    // this many of those that ended last
+	Brief bool   // without QueuedJobs, which has the same jobs again
+
+	Selection
 
 	Consistency string // "stale", "default" or "linearizable"; empty: default
 }
@@ -43,8 +46,12 @@ type QueueQuery struct {
 // Queue returns what waits, what runs, and if asked for what has ended.
 func (c *Client) Queue(ctx context.Context, q QueueQuery) (*wire.Queue, error) {
 	v := url.Values{}
+	q.add(v)
 	number(v, "limit", int64(q.Limit))
 	number(v, "ended", int64(q.Ended))
+	if q.Brief {
+		v.Set("brief", "true")
+	}
 	text(v, "after", q.After)
 	text(v, "user", q.User)
 	text(v, "state", q.State)

@@ -110,9 +110,11 @@ type Array struct {
 	Params  []string `json:"params,omitempty" nullable:"false" doc:"of a sweep, as submitted"`
 }
 
-// Jobs is the answer to GET /jobs: newest first.
+// Jobs is the answer to GET /jobs: newest first, unless the request sorts it.
 type Jobs struct {
-	Jobs []Job `json:"jobs" nullable:"false"`
+	Jobs  []Job  `json:"jobs" nullable:"false"`
+	Next  string `json:"next,omitempty" doc:"value of ?after= for the next page; absent: there are no more"`
+	Total *int64 `json:"total,omitempty" doc:"with ?count=true: how many match, on all pages"`
 }
 
 // Tasks is the answer to GET /jobs/{job_id}/tasks, by number.

@@ -6,13 +6,20 @@ import "time"
 // and what ended last.
 type Queue struct {
 	Queued     []Job               `json:"queued" nullable:"false"`
-	QueuedJobs []QueuedJob         `json:"queuedJobs" nullable:"false" doc:"the same jobs with fewer fields"`
+	QueuedJobs []QueuedJob         `json:"queuedJobs,omitzero" nullable:"false" doc:"the same jobs with fewer fields; absent with ?brief=true"`
 	Services   []ServiceAllocation `json:"services" nullable:"false" doc:"services that wait among these jobs, at their positions"`
 	Running    []Job               `json:"running" nullable:"false" doc:"from scheduled to running"`
 	Ended      []Job               `json:"ended,omitempty" nullable:"false" doc:"newest first; with ?ended="`
 	Statistics Statistics          `json:"statistics"`
 	Next       string              `json:"next,omitempty" doc:"value of ?after= for the next page"`
 	Policy     string              `json:"policy"`
+	Total      *QueueTotal         `json:"total,omitempty" doc:"with ?count=true"`
+}
+
+// QueueTotal is how many entries of the queue match a request, on all pages.
+type QueueTotal struct {
+	Queued  int64 `json:"queued" doc:"jobs and services"`
+	Running int64 `json:"running"`
 }
 
 // Statistics is the answer to GET /queue/statistics. Counts of what has ended are

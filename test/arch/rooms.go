@@ -137,7 +137,8 @@ func apiFloor() []Room {
 		{Path: "httpapi/memberwire", Level: 2, Bare: true},
 		{Path: "httpapi/agentwire", Level: 2, May: []string{"fsm/model"}},
 		{Path: "httpapi/problem", Level: 11, May: []string{"fsm/model", "fsm/command", "httpapi/wire"}},
-		{Path: "httpapi/strict", Level: 12, May: []string{"httpapi/wire", "httpapi/problem"}},
+		{Path: "httpapi/strict", Level: 12, May: []string{"httpapi/wire", "httpapi/problem", "slurm/nearest"}},
+		{Path: "httpapi/listing", Level: 13, May: []string{"httpapi/problem", "httpapi/strict"}},
 		{Path: "httpapi/auth", Level: 16, May: []string{"fsm/model", "httpapi/wire"}},
 		{Path: "httpapi/forward", Level: 16, May: []string{"fsm/model", "httpapi/wire", "cluster/call", "cluster/peer"}},
 		{Path: "httpapi/client", Level: 16, May: []string{"fsm/model", "httpapi/wire", "httpapi/agentwire", "httpapi/memberwire", "httpapi/endpoint", "httpapi/tunnel"}},
@@ -173,7 +174,7 @@ func apiFloor() []Room {
 // apiBase returns the rooms that every handler of the API may use.
 func apiBase() []string {
 	return []string{
-		"httpapi/wire", "httpapi/agentwire", "httpapi/auth", "httpapi/problem", "httpapi/strict", "httpapi/intake", "httpapi/view", "httpapi/port",
+		"httpapi/wire", "httpapi/agentwire", "httpapi/auth", "httpapi/problem", "httpapi/strict", "httpapi/listing", "httpapi/intake", "httpapi/view", "httpapi/port",
 		"cluster/peer",
 	}
 }
@@ -288,7 +289,7 @@ func Libraries() []Library {
 		Library{
 			Prefix: "github.com/danielgtaylor/huma", Why: "leave the API's description to the handlers of httpapi",
 			Rooms: []string{
-				"httpapi/core", "httpapi/jobs", "httpapi/fleet", "httpapi/members", "httpapi/services", "httpapi/admin", "httpapi/compat",
+				"httpapi/core", "httpapi/listing", "httpapi/jobs", "httpapi/fleet", "httpapi/members", "httpapi/services", "httpapi/admin", "httpapi/compat",
 			},
 		},
 		Library{
