@@ -54,6 +54,7 @@ func TestFiltersOfJobs(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	stocked(s)
+	s.do(http.MethodPost, "/orchestrator/stop", "")
 	for query, want := range map[string]string{
 		"":                            "7 6 5 4 3 2 1",
 		"user=ann":                    "7 5 3 1",
@@ -73,6 +74,7 @@ func TestFiltersOfJobs(t *testing.T) {
 		"node=n2":                     "4 3",
 		"reason=exit+code":            "4",
 		"reason=held":                 "6",
+		"reason=orchestrator_stopped": "7 5", // what blocks them
 		"q=TRAIN":                     "5 2 1",
 		"ids=2,5-6":                   "6 5 2",
 		"ids=1&user=bob":              "",

@@ -51,17 +51,17 @@ func (a lists) jobs(ctx context.Context, in *jobsInput) (*core.Answer[wire.Jobs]
 	if err != nil {
 		return nil, err
 	}
-	s, err := a.api.Read(ctx, &in.Watch, core.Topics(model.TopicJob), nil)
+	s, err := a.api.Read(ctx, &in.Watch, core.Topics(model.TopicJob, model.TopicQueue), nil)
 	if err != nil {
 		return nil, err
 	}
-	v := a.api.ViewFor(ctx, &s, &s, a.api.Now(&s))
+	p := pageFor(ctx, a.api, &s)
 	sort, desc := selected.Sort()
-	page, next, total := listing.Page(selected, at[0], in.Limit, sort == "id", v.JobRows(desc), func(r entry) model.JobID { return r.Job.ID })
+	page, next, total := listing.Page(selected, at[0], in.Limit, sort == "id", p.JobRows(desc), func(r entry) model.JobID { return r.Job.ID })
 	out := &wire.Jobs{Jobs: make([]wire.Job, 0, len(page)), Next: selected.Cursor(next)}
 	for _, id := range page {
 		j, _ := s.Jobs.Get(id)
-		out.Jobs = append(out.Jobs, v.Job(&j))
+		out.Jobs = append(out.Jobs, p.Listed(&j))
 	}
 	if selected.Counts() {
 		out.Total = &total

@@ -7,6 +7,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/listing"
 	"github.com/berth-gpu/berth/httpapi/problem"
@@ -72,21 +73,18 @@ func (a queues) queue(ctx context.Context, in *queueInput) (*core.Answer[wire.Qu
 	if err := core.Unchanged(in.IfNoneMatch, tag); err != nil {
 		return nil, err
 	}
-	p := view.Page{View: a.api.ViewFor(ctx, &s, &s, a.api.Now(&s))}
-	if s.Queue.Len()+s.CPUQueue.Len() > 0 {
-		p.Starts, p.Bars = view.Starts(a.api.Places.Foresee(&s, p.Now))
-	}
+	p := pageFor(ctx, a.api, &s)
 	out := &wire.Queue{
 		Queued: []wire.Job{}, Running: []wire.Job{}, Services: []wire.ServiceAllocation{},
 		Statistics: view.Statistics(&s, a.api.Places.Rate(&s)), Policy: s.Settings().Policy,
 	}
 	var total wire.QueueTotal
 	waiting, running := at[0], at[1]
-	waiting, total.Queued = addWaiting(&p, selected, waiting, in.Limit, out)
-	running, total.Running = addRunning(&p, selected, running, in.Limit, out)
+	waiting, total.Queued = addWaiting(p, selected, waiting, in.Limit, out)
+	running, total.Running = addRunning(p, selected, running, in.Limit, out)
 	core.HideAddresses(ctx, out.Services)
 	if in.After == "" && in.Ended > 0 {
-		out.Ended = lastEnded(&p, selected, in.Ended)
+		out.Ended = lastEnded(p, selected, in.Ended)
 	}
 	if !in.Brief {
 		out.QueuedJobs = p.Brief(out.Queued)
@@ -96,6 +94,15 @@ func (a queues) queue(ctx context.Context, in *queueInput) (*core.Answer[wire.Qu
 	}
 	out.Next = selected.Cursor(waiting, running)
 	return &core.Answer[wire.Queue]{Index: s.Index, ETag: tag, Body: out}, nil
+}
+
+// pageFor returns a page of a state for the caller, with what blocks the jobs that wait.
+func pageFor(ctx context.Context, a *core.API, s *state.State) *view.Page {
+	p := &view.Page{View: a.ViewFor(ctx, s, s, a.Now(s))}
+	if s.Queue.Len()+s.CPUQueue.Len() > 0 {
+		p.Starts, p.Bars = view.Starts(a.Places.Foresee(s, p.Now))
+	}
+	return p
 }
 
 // selection is what a request asks of a list of jobs.

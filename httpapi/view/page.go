@@ -73,6 +73,32 @@ func (p *Page) Waits(e *queue.Entry) wire.Job {
 	return job
 }
 
+// Listed converts any job, for a list that is not in the order of the queue: one that waits has its reason and its expected start, and no position.
+func (p *Page) Listed(j *model.Job) wire.Job {
+	job := p.Job(j)
+	if j.Open > 0 && j.Live == 0 {
+		first, _ := FirstWaiting(p.State, j.ID)
+		job.PlannedStart, job.Reason = p.Starts[first.Key], p.whyYet(first.Key, job.Reason)
+	}
+	return job
+}
+
+// JobRows yields all jobs, newest or oldest first, in one row that changes.
+func (p *Page) JobRows(newest bool) iter.Seq[*Row] {
+	return func(yield func(*Row) bool) {
+		r := Row{View: &p.View, page: p}
+		all := p.State.Jobs.All()
+		if newest {
+			all = p.State.Jobs.Back()
+		}
+		for _, j := range all {
+			if r.Job = j; !yield(&r) {
+				return
+			}
+		}
+	}
+}
+
 // WaitingService converts a service that waits.
 func (p *Page) WaitingService(e *queue.Entry) wire.ServiceAllocation {
 	a := p.waits(e)

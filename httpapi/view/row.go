@@ -1,7 +1,6 @@
 package view
 
 import (
-	"iter"
 	"slices"
 
 	"github.com/berth-gpu/berth/cluster/sched/queue"
@@ -21,23 +20,7 @@ type Row struct {
 	// Service is the allocation of a service that waits; nil: the entry is a job.
 	Service *model.Allocation
 
-	page *Page // of entries that wait
-}
-
-// JobRows yields all jobs, newest or oldest first, in one row that changes.
-func (v *View) JobRows(newest bool) iter.Seq[*Row] {
-	return func(yield func(*Row) bool) {
-		r := Row{View: v}
-		all := v.State.Jobs.All()
-		if newest {
-			all = v.State.Jobs.Back()
-		}
-		for _, j := range all {
-			if r.Job = j; !yield(&r) {
-				return
-			}
-		}
-	}
+	page *Page // with what blocks jobs that wait
 }
 
 // User returns the owner.
@@ -162,8 +145,9 @@ func (r *Row) Reason() string {
 		first, _ := r.View.State.FirstTask(r.Job.ID)
 		why = r.View.reason(&first)
 	}
-	if r.page != nil {
-		why = r.page.whyYet(r.Entry.Task, why)
+	if r.page != nil && r.Job.Open > 0 && r.Job.Live == 0 {
+		first, _ := FirstWaiting(r.View.State, r.Job.ID)
+		why = r.page.whyYet(first.Key, why)
 	}
 	return why
 }
