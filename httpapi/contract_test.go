@@ -265,7 +265,7 @@ func changePaths() []string {
 		"POST /nodes/{node_id}/confirm-dead",
 		"POST /orchestrator/start",
 		"POST /orchestrator/stop",
-		"POST /queue/submit",
+		"POST /queue/bulk", "POST /queue/submit",
 		"POST /queue/{job_id}/extend",
 		"POST /queue/{job_id}/hold",
 		"POST /queue/{job_id}/release",

@@ -153,10 +153,11 @@ func TestFieldsAndCounts(t *testing.T) {
 	var queue struct {
 		Queued, Running []map[string]any
 		QueuedJobs      *json.RawMessage `json:"queuedJobs"`
-		Total           wire.QueueTotal
+		QueuedTotal     int64            `json:"queued_total"`
+		RunningTotal    int64            `json:"running_total"`
 	}
 	r = s.do(http.MethodGet, "/queue?brief=true&count=true&limit=1&fields=id", "")
-	if err := json.Unmarshal(r.body, &queue); err != nil || queue.Total.Queued != 3 || queue.Total.Running != 3 || queue.QueuedJobs != nil || len(queue.Queued) != 1 || len(queue.Running) != 1 || len(queue.Running[0]) != 1 {
+	if err := json.Unmarshal(r.body, &queue); err != nil || queue.QueuedTotal != 3 || queue.RunningTotal != 3 || queue.QueuedJobs != nil || len(queue.Queued) != 1 || len(queue.Running) != 1 || len(queue.Running[0]) != 1 {
 		t.Errorf("%s", r.body)
 	}
 	if err := json.Unmarshal(s.do(http.MethodGet, "/queue", "").body, &queue); err != nil || queue.QueuedJobs == nil {

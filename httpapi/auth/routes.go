@@ -113,7 +113,7 @@ func userRules() []Rule {
 		own[i].Own = true
 	}
 	return slices.Concat(own,
-		rules(http.MethodPost, model.RoleUser, "/queue/submit", "/reservations", "/gpu/workload", "/gpu/allocate", "/gpu/release",
+		rules(http.MethodPost, model.RoleUser, "/queue/submit", "/queue/bulk", "/reservations", "/gpu/workload", "/gpu/allocate", "/gpu/release",
 			"/gpu/allocations/{allocation_id}/renew", "/cluster/gpu-allocate", "/cluster/gpu-release"),
 		rules(http.MethodDelete, model.RoleUser, "/reservations/{reservation_id}", "/webhooks/{webhook_id}"),
 		rules(http.MethodPost, model.RoleUser, "/webhooks", "/webhooks/{webhook_id}/test"),

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/berth-gpu/berth/httpapi/pagewire"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -100,6 +101,13 @@ func (c *Client) SetPriority(ctx context.Context, id string, priority int64) (*w
 	out := &wire.Done{}
 	q := &request{method: http.MethodPatch, path: "/queue/" + url.PathEscape(id) + "/priority"}
 	return out, c.calls.change(ctx, q, &wire.SetPriority{Priority: &priority}, out)
+}
+
+// Bulk changes many jobs at once, with one result for each. The key names the request, so that each change is carried out once even if it
+// is sent repeatedly; empty: a new one is drawn for this call.
+func (c *Client) Bulk(ctx context.Context, body *pagewire.Bulk, key string) (*pagewire.BulkDone, error) {
+	out := &pagewire.BulkDone{}
+	return out, c.calls.change(ctx, &request{method: http.MethodPost, path: "/queue/bulk", key: key}, body, out)
 }
 
 // Spec returns a job as the submission that would queue the same job.

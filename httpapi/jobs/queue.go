@@ -78,10 +78,10 @@ func (a queues) queue(ctx context.Context, in *queueInput) (*core.Answer[wire.Qu
 		Queued: []wire.Job{}, Running: []wire.Job{}, Services: []wire.ServiceAllocation{},
 		Statistics: view.Statistics(&s, a.api.Places.Rate(&s)), Policy: s.Settings().Policy,
 	}
-	var total wire.QueueTotal
+	var queued, live int64
 	waiting, running := at[0], at[1]
-	waiting, total.Queued = addWaiting(p, selected, waiting, in.Limit, out)
-	running, total.Running = addRunning(p, selected, running, in.Limit, out)
+	waiting, queued = addWaiting(p, selected, waiting, in.Limit, out)
+	running, live = addRunning(p, selected, running, in.Limit, out)
 	core.HideAddresses(ctx, out.Services)
 	if in.After == "" && in.Ended > 0 {
 		out.Ended = lastEnded(p, selected, in.Ended)
@@ -90,7 +90,7 @@ func (a queues) queue(ctx context.Context, in *queueInput) (*core.Answer[wire.Qu
 		out.QueuedJobs = p.Brief(out.Queued)
 	}
 	if selected.Counts() {
-		out.Total = &total
+		out.QueuedTotal, out.RunningTotal = &queued, &live
 	}
 	out.Next = selected.Cursor(waiting, running)
 	return &core.Answer[wire.Queue]{Index: s.Index, ETag: tag, Body: out}, nil

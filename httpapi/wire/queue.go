@@ -13,13 +13,9 @@ type Queue struct {
 	Statistics Statistics          `json:"statistics"`
 	Next       string              `json:"next,omitempty" doc:"value of ?after= for the next page"`
 	Policy     string              `json:"policy"`
-	Total      *QueueTotal         `json:"total,omitempty" doc:"with ?count=true"`
-}
 
-// QueueTotal is how many entries of the queue match a request, on all pages.
-type QueueTotal struct {
-	Queued  int64 `json:"queued" doc:"jobs and services"`
-	Running int64 `json:"running"`
+	QueuedTotal  *int64 `json:"queued_total,omitempty" doc:"with ?count=true: how many waiting jobs and services match, on all pages"`
+	RunningTotal *int64 `json:"running_total,omitempty" doc:"with ?count=true: how many running jobs match, on all pages"`
 }
 
 // Statistics is the answer to GET /queue/statistics. Counts of what has ended are

@@ -135,13 +135,14 @@ func apiFloor() []Room {
 		{Path: "httpapi/tunnel", Level: 2},
 		{Path: "httpapi/front", Level: 3, May: []string{"httpapi/wire"}},
 		{Path: "httpapi/memberwire", Level: 2, Bare: true},
+		{Path: "httpapi/pagewire", Level: 3, Bare: true, May: []string{"httpapi/wire"}},
 		{Path: "httpapi/agentwire", Level: 2, May: []string{"fsm/model"}},
 		{Path: "httpapi/problem", Level: 11, May: []string{"fsm/model", "fsm/command", "httpapi/wire"}},
 		{Path: "httpapi/strict", Level: 12, May: []string{"httpapi/wire", "httpapi/problem", "slurm/nearest"}},
 		{Path: "httpapi/listing", Level: 13, May: []string{"httpapi/problem", "httpapi/strict"}},
 		{Path: "httpapi/auth", Level: 16, May: []string{"fsm/model", "httpapi/wire"}},
 		{Path: "httpapi/forward", Level: 16, May: []string{"fsm/model", "httpapi/wire", "cluster/call", "cluster/peer"}},
-		{Path: "httpapi/client", Level: 16, May: []string{"fsm/model", "httpapi/wire", "httpapi/agentwire", "httpapi/memberwire", "httpapi/endpoint", "httpapi/tunnel"}},
+		{Path: "httpapi/client", Level: 16, May: []string{"fsm/model", "httpapi/wire", "httpapi/agentwire", "httpapi/memberwire", "httpapi/pagewire", "httpapi/endpoint", "httpapi/tunnel"}},
 		{Path: "httpapi/issue", Level: 16, May: []string{"fsm/model", "fsm/model/membership", "fsm/command", "trust"}},
 		{Path: "httpapi/dashboard", Level: 16},
 		{Path: "httpapi/workload", Level: 16, May: []string{"fsm/model", "httpapi/wire"}},
@@ -174,7 +175,7 @@ func apiFloor() []Room {
 // apiBase returns the rooms that every handler of the API may use.
 func apiBase() []string {
 	return []string{
-		"httpapi/wire", "httpapi/agentwire", "httpapi/auth", "httpapi/problem", "httpapi/strict", "httpapi/listing", "httpapi/intake", "httpapi/view", "httpapi/port",
+		"httpapi/wire", "httpapi/pagewire", "httpapi/agentwire", "httpapi/auth", "httpapi/problem", "httpapi/strict", "httpapi/listing", "httpapi/intake", "httpapi/view", "httpapi/port",
 		"cluster/peer",
 	}
 }
