@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/berth-gpu/berth/httpapi/pagewire"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -73,6 +74,20 @@ func (l Lists) Nodes(ctx context.Context, q NodesQuery) (*wire.Nodes, error) {
 	text(v, "after", q.After)
 	out := &wire.Nodes{}
 	_, err := l.client.calls.json(ctx, &request{method: http.MethodGet, path: "/nodes", query: v}, out)
+	return out, err
+}
+
+// Samples returns the newest telemetry of all GPUs, in columns in the order of the list of nodes.
+func (l Lists) Samples(ctx context.Context) (*pagewire.Samples, error) {
+	out := &pagewire.Samples{}
+	_, err := l.client.calls.json(ctx, &request{method: http.MethodGet, path: "/gpu/samples"}, out)
+	return out, err
+}
+
+// SubmitOptions returns what the caller can ask for in a submission.
+func (l Lists) SubmitOptions(ctx context.Context) (*pagewire.SubmitOptions, error) {
+	out := &pagewire.SubmitOptions{}
+	_, err := l.client.calls.json(ctx, &request{method: http.MethodGet, path: "/submit/options"}, out)
 	return out, err
 }
 

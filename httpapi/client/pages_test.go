@@ -23,6 +23,8 @@ func TestWhatPagesSend(t *testing.T) {
 			_, err := c.Lists().Nodes(t.Context(), NodesQuery{Limit: 2, Selection: Selection{Filters: map[string]string{"label": "zone=a"}, Sort: "free_gpus", Order: "desc", Fields: []string{"node_id", "jobs"}, Count: true}})
 			return err
 		}, "GET /nodes?count=true&fields=node_id%2Cjobs&label=zone%3Da&limit=2&order=desc&sort=free_gpus", ""},
+		{func() error { _, err := c.Lists().Samples(t.Context()); return err }, "GET /gpu/samples", ""},
+		{func() error { _, err := c.Lists().SubmitOptions(t.Context()); return err }, "GET /submit/options", ""},
 	} {
 		if err := step.do(); err != nil {
 			t.Fatal(err)

@@ -103,6 +103,7 @@ func New(c Config) *API {
 func (a *API) Complete(doc huma.API) {
 	a.Router.Path("/metrics").Methods(http.MethodGet).Handler(a.Around(http.MethodGet, "/metrics", a.Meter.Handler()))
 	delete(doc.OpenAPI().Components.Schemas.Map(), "ErrorModel") // the library's, which ours replaces
+	describeReasons(doc.OpenAPI().Components.Schemas)
 	describe(a, doc.OpenAPI())
 	a.answerCalls()
 }
@@ -166,6 +167,7 @@ func (a *API) Document() huma.API {
 		Transformers:                 []huma.Transformer{retell, listing.Project},
 	}
 	customize := humamux.WithRouteCustomizer(func(op *huma.Operation, route *mux.Route) {
+		describeRights(op)
 		h := strict.Query(route.GetHandler())
 		if op.Method != http.MethodGet && op.Metadata[AnsweredHere] == nil {
 			if op.RequestBody == nil {

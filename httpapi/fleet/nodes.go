@@ -81,7 +81,7 @@ func (a fleet) nodes(ctx context.Context, in *nodesInput) (*core.Answer[wire.Nod
 	}
 	sort, desc := selected.Sort()
 	page, next, total := listing.Page(selected, at[0], in.Limit, sort == "node_id" && !desc, nodeRows(&s), func(r *nodeRow) model.NodeID { return r.node.ID })
-	out := &wire.Nodes{Nodes: view.Nodes(&s, a.api.Now(&s), view.ReadingsOf(a.api.Samples.Get(ctx).Readings), page), Next: selected.Cursor(next)}
+	out := &wire.Nodes{Nodes: view.Nodes(&s, a.api.Now(&s), view.ReadingsOf(a.api.Samples.Get(ctx).Readings), page), Next: selected.Cursor(next), Layout: layoutOf(&s)}
 	for i := range out.Nodes {
 		if a.api.Config.Gossip != nil {
 			out.Nodes[i].Gossip = a.api.Config.Gossip(trust.RoleNode, out.Nodes[i].ID)

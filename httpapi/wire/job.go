@@ -160,6 +160,7 @@ type Detail struct {
 	Task        *int64            `json:"task,omitempty" doc:"number of the task; absent for an array as a whole"`
 	Params      map[string]string `json:"params,omitempty" doc:"of a task of a sweep: its values"`
 	After       []Dependency      `json:"dependencies,omitempty" nullable:"false" doc:"jobs that it waits or has waited for"`
+	Dependents  []Dependency      `json:"dependents,omitempty" nullable:"false" doc:"jobs that wait or have waited for it, at most 1000"`
 	WorkDir     string            `json:"workdir,omitempty"`
 	OnLost      string            `json:"on_lost"`
 	Warnings    []string          `json:"warnings,omitempty" nullable:"false" doc:"of a running job: anomalies of its GPUs"`
