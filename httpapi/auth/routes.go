@@ -98,7 +98,11 @@ func viewerRules() []Rule {
 		"/orchestrator/allocation", "/quotas", "/shares", "/cluster/peers", "/cluster/settings",
 		"/cluster/gpu-status", "/cluster/state", "/gpu/list", "/gpu/allocations", "/gpu/allocations/{allocation_id}", "/runs/{run_id}",
 		"/events", "/history", "/usage"),
-		Rule{Method: http.MethodGet, Path: "/whoami", Least: model.RoleViewer, First: true, Agents: true})
+		Rule{Method: http.MethodGet, Path: "/whoami", Least: model.RoleViewer, First: true, Agents: true},
+		// Callers below admin list, make and revoke their own only: the handler checks that.
+		Rule{Method: http.MethodGet, Path: "/tokens", Least: model.RoleViewer},
+		Rule{Method: http.MethodPost, Path: "/tokens", Least: model.RoleViewer, First: true},
+		Rule{Method: http.MethodDelete, Path: "/tokens/{token_id}", Least: model.RoleViewer})
 }
 
 func userRules() []Rule {
@@ -136,9 +140,8 @@ func adminRules() []Rule {
 			"/quotas/cluster", "/quotas/{scope}/{name}", "/shares/{scope}/{name}", "/reservations/limits", "/users/{user}", "/webhooks/settings", "/cluster/settings"),
 		rules(http.MethodPost, model.RoleAdmin, "/gpu/initialize", "/cluster/peers/{peer_id}/promote", "/cluster/peers/{peer_id}/lead", "/cluster/rotation",
 			"/snapshot/import", "/snapshot/import/jobs", "/snapshot/import/settings", "/snapshot/import/end"),
-		rules(http.MethodGet, model.RoleAdmin, "/tokens", "/users", "/snapshot"),
-		rules(http.MethodDelete, model.RoleAdmin, "/tokens/{token_id}", "/users/{user}", "/cluster/certificates/{role}/{name}", "/cluster/peers/{peer_id}", "/cluster/rotation"),
-		[]Rule{{Method: http.MethodPost, Path: "/tokens", Least: model.RoleAdmin, First: true}})
+		rules(http.MethodGet, model.RoleAdmin, "/users", "/snapshot"),
+		rules(http.MethodDelete, model.RoleAdmin, "/users/{user}", "/cluster/certificates/{role}/{name}", "/cluster/peers/{peer_id}", "/cluster/rotation"))
 }
 
 func agentRules() []Rule {
