@@ -53,6 +53,7 @@ type API struct {
 	readers readers
 	Open    *openRequests
 	Life    life
+	Began   time.Time            // of this API
 	answers []func(*call.Server) // of calls, see AnswerCall
 }
 
@@ -68,7 +69,7 @@ func New(c Config) *API {
 		c.Peer.Feed = soft.NewFeed(0)
 	}
 	a := &API{
-		Config: c, Peer: c.Peer, Log: c.Log, Router: mux.NewRouter(), Places: places.New(), Wakes: newWakes(c.Peer.Reader), Life: newLife(), Gate: newGate(&c), Open: newOpenRequests(),
+		Config: c, Peer: c.Peer, Log: c.Log, Router: mux.NewRouter(), Places: places.New(), Wakes: newWakes(c.Peer.Reader), Life: newLife(), Gate: newGate(&c), Began: c.Now(), Open: newOpenRequests(),
 		Out: &http.Transport{
 			DialContext: c.Dial, MaxIdleConns: 4096, MaxIdleConnsPerHost: 1024, IdleConnTimeout: 90 * time.Second,
 			DisableCompression: true, MaxResponseHeaderBytes: 64 << 10,

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/berth-gpu/berth/cluster/call"
+	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/advice"
 	"github.com/berth-gpu/berth/httpapi/auth"
@@ -42,6 +43,8 @@ type Config struct {
 	Gossip func(role trust.Role, name string) string
 	// Expires returns when this peer's certificate expires; nil: it has none.
 	Expires func() time.Time
+	// Store returns figures of this peer's data folder; nil: there is none.
+	Store func() (peer.Store, error)
 	// Dial opens connections to agents.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	Now  func() time.Time // nil: time.Now
