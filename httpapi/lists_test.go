@@ -111,8 +111,10 @@ func TestPagesOfLists(t *testing.T) {
 	} {
 		of := func(path string) (out []string, next string) {
 			answer := object(t, s.do(http.MethodGet, path, ""))
-			for _, row := range answer[list.rows].([]any) {
-				out = append(out, row.(map[string]any)[list.id].(string))
+			rows, _ := answer[list.rows].([]any)
+			for _, row := range rows {
+				fields, _ := row.(map[string]any)
+				out = append(out, fmt.Sprint(fields[list.id]))
 			}
 			next, _ = answer["next"].(string)
 			return out, next
@@ -185,12 +187,14 @@ func TestListsRefuse(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	stocked(s)
-	first := object(t, s.do(http.MethodGet, "/jobs?limit=1&user=ann", ""))["next"].(string)
+	var page wire.Jobs
+	s.do(http.MethodGet, "/jobs?limit=1&user=ann", "").into(&page)
+	first := page.Next
 	for query, want := range map[string][2]string{
 		"/jobs?usr=ann":                           {"usr", "did you mean user? Known are after, consistency, count, "},
 		"/jobs?sort=usr":                          {"sort", "did you mean user? Known are id, user, "},
 		"/jobs?fields=gpus":                       {"fields", "Known are id, run_id, name, "},
-		"/jobs?state=runing":                      {"state", "did you mean running?"},
+		"/jobs?state=queues":                      {"state", "did you mean queued?"},
 		"/jobs?limit=1001":                        {"limit", "1000"},
 		"/jobs?after=" + first:                    {"after", "is of a request with another sort, another order or other filters"},
 		"/jobs?user=ann&sort=name&after=" + first: {"after", "is of a request with another sort"},

@@ -30,7 +30,7 @@ func TestWhatPagesSend(t *testing.T) {
 			t.Fatal(err)
 		}
 		r, body := p.last()
-		if got := r.Method + " " + r.URL.RequestURI(); got != step.want || string(body) != step.body {
+		if got := r.Method + " " + r.URL.RequestURI(); got != step.want || body != step.body {
 			t.Errorf("sent %s %s, want %s %s", got, body, step.want, step.body)
 		}
 	}

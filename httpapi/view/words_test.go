@@ -24,7 +24,11 @@ func TestEveryReasonHasWords(t *testing.T) {
 		if !is || len(v.Values) != 1 || !strings.HasPrefix(v.Names[0].Name, "Code") {
 			return true
 		}
-		code, err := strconv.Unquote(v.Values[0].(*ast.BasicLit).Value)
+		text, is := v.Values[0].(*ast.BasicLit)
+		if !is {
+			t.Fatalf("%s is no text", v.Names[0].Name)
+		}
+		code, err := strconv.Unquote(text.Value)
 		if codes++; err != nil || words[code] == "" {
 			t.Errorf("the code %q of blockers has no words", code)
 		}
