@@ -100,7 +100,9 @@ func (a queues) queue(ctx context.Context, in *queueInput) (*core.Answer[wire.Qu
 func pageFor(ctx context.Context, a *core.API, s *state.State) *view.Page {
 	p := &view.Page{View: a.ViewFor(ctx, s, s, a.Now(s))}
 	if s.Queue.Len()+s.CPUQueue.Len() > 0 {
-		p.Starts, p.Bars = view.Starts(a.Places.Foresee(s, p.Now))
+		p.Foresee = func() (map[model.TaskKey]*wire.Range, map[model.TaskKey]string) {
+			return view.Starts(a.Places.Foresee(s, p.Now))
+		}
 	}
 	return p
 }

@@ -173,6 +173,9 @@ const trailLength = 32
 // left, it begins with the list: then nothing is lost, but an entry may come again.
 func PageOf[R, T any](s *Selection[R], at Place, limit int, rows iter.Seq[R], take func(R) T) (page []T, next Place, total int64) {
 	page = []T{}
+	if at.Over && !s.count {
+		return page, at, 0
+	}
 	var ids []Key // of the page
 	end, found, more := len(at.Trail)-1, -1, false
 	for r := range rows {

@@ -16,6 +16,16 @@ type Page struct {
 
 	Starts map[model.TaskKey]*wire.Range // expected starts of waiting tasks
 	Bars   map[model.TaskKey]string      // what blocks them
+	// Foresee returns both once an entry needs them: a forecast costs more than a page. nil: they are known, or there are none.
+	Foresee func() (map[model.TaskKey]*wire.Range, map[model.TaskKey]string)
+}
+
+// foreseen fills in what the forecast has of waiting tasks.
+func (p *Page) foreseen() {
+	if p.Foresee != nil {
+		p.Starts, p.Bars = p.Foresee()
+		p.Foresee = nil
+	}
 }
 
 // Brief converts the waiting jobs to the form of experiment trackers.
@@ -63,6 +73,7 @@ func (p *Page) WaitingRows() iter.Seq[*Row] {
 
 // Waits converts a job that waits, by its entry in the queue.
 func (p *Page) Waits(e *queue.Entry) wire.Job {
+	p.foreseen()
 	j, _ := p.State.Jobs.Get(e.Task.Job)
 	job := p.Job(&j)
 	if !e.Held {
@@ -77,6 +88,7 @@ func (p *Page) Waits(e *queue.Entry) wire.Job {
 func (p *Page) Listed(j *model.Job) wire.Job {
 	job := p.Job(j)
 	if j.Open > 0 && j.Live == 0 {
+		p.foreseen()
 		first, _ := FirstWaiting(p.State, j.ID)
 		job.PlannedStart, job.Reason = p.Starts[first.Key], p.whyYet(first.Key, job.Reason)
 	}
@@ -101,6 +113,7 @@ func (p *Page) JobRows(newest bool) iter.Seq[*Row] {
 
 // WaitingService converts a service that waits.
 func (p *Page) WaitingService(e *queue.Entry) wire.ServiceAllocation {
+	p.foreseen()
 	a := p.waits(e)
 	a.PlannedStart = p.Starts[e.Task]
 	return a
@@ -120,6 +133,7 @@ func (p *Page) Queued() []wire.Job {
 // whyYet returns why a task waits: its own reason, else what blocks it, after the reason why it was
 // stopped if it ran before.
 func (p *Page) whyYet(key model.TaskKey, own string) string {
+	p.foreseen()
 	bar := p.Bars[key]
 	switch t, _ := p.State.Tasks.Get(key); {
 	case own == "" || bar == "":
