@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/berth-gpu/berth/fsm/command"
@@ -111,7 +112,8 @@ func anyRequests(t *testing.T, random *rand.Rand, n, tries int, reached map[stri
 	for i := range v.routes {
 		d := &v.routes[i]
 		maker := slices.IndexFunc(v.routes, func(m described) bool {
-			return d.Method == http.MethodDelete && m.Method == http.MethodPost && m.Path == d.Path
+			return m.Method == http.MethodPost && (d.Method == http.MethodDelete && m.Path == d.Path ||
+				strings.HasSuffix(d.Path, "-release") && m.Path == strings.TrimSuffix(d.Path, "release")+"allocate")
 		})
 		for k := 0; k < tries && !reached[d.Method+" "+d.Path]; k++ {
 			if maker >= 0 {

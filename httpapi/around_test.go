@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/intake"
@@ -175,6 +176,34 @@ func TestPeersAreAsked(t *testing.T) {
 	s.do(http.MethodGet, "/cluster/peers", "").into(&peers)
 	if p := peers.Peers[1]; !p.Reachable || p.AppliedIndex != s.State().Index || p.Role != "follower" || p.RaftAddress != other.wired.address {
 		t.Errorf("p2 is %+v", p)
+	}
+}
+
+// Each peer shows figures of its process and its data folder; one that cannot be reached shows none.
+func TestFiguresOfPeers(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.api.Config.Store = func() (peer.Store, error) {
+		return peer.Store{SnapshotIndex: 7, SnapshotAt: s.now().Add(-time.Minute), SnapshotBytes: 1 << 20, LogBytes: 2 << 20, Free: 3 << 30, Total: 4 << 30}, nil
+	}
+	other := newFollower(t, s, auth.Keys{})
+	other.api.Config.Store = func() (peer.Store, error) { return peer.Store{}, errors.New("the disk is gone") }
+	s.mates(other)
+	var peers wire.Peers
+	s.do(http.MethodGet, "/cluster/peers", "").into(&peers)
+	own, second := peers.Peers[0], peers.Peers[1]
+	if own.SnapshotIndex != 7 || own.SnapshotAge == nil || *own.SnapshotAge < 60 || own.SnapshotBytes != 1<<20 || own.LogBytes != 2<<20 || own.DiskFreeBytes != 3<<30 || own.DiskTotalBytes != 4<<30 ||
+		own.MemoryBytes < 1<<20 || own.Lag == nil || *own.Lag != 0 || own.LeaderContact == nil {
+		t.Errorf("p1 is %+v", own)
+	}
+	if !second.Reachable || second.Lag == nil || second.MemoryBytes < 1<<20 || second.SnapshotAge != nil || second.DiskTotalBytes != 0 {
+		t.Errorf("p2, whose folder cannot be read, is %+v", second)
+	}
+	s.mates(newSite(t)) // which is no p2
+	peers = wire.Peers{}
+	s.do(http.MethodGet, "/cluster/peers", "").into(&peers)
+	if away := peers.Peers[1]; away.Reachable || away.Lag != nil || away.LeaderContact != nil || away.MemoryBytes != 0 {
+		t.Errorf("a peer that does not answer is %+v", away)
 	}
 }
 

@@ -104,6 +104,36 @@ func BenchmarkQueuePage(b *testing.B) {
 	}
 }
 
+// Pages of lists of 10,000 jobs that are filtered and sorted: what does not match is not converted.
+func BenchmarkLists(b *testing.B) {
+	s := newSite(b)
+	fill(s, 10_000)
+	for _, v := range []struct{ name, path string }{
+		{"queue_whole", "/queue"},
+		{"queue_whole_brief", "/queue?brief=true"},
+		{"queue_page", "/queue?brief=true&limit=200"},
+		{"queue_of_user", "/queue?brief=true&limit=200&user=user3"},
+		{"queue_search", "/queue?brief=true&limit=200&q=nowhere"},
+		{"jobs_page", "/jobs?limit=200"},
+		{"jobs_by_state_and_user", "/jobs?limit=200&state=queued&user=user3"},
+		{"jobs_sorted", "/jobs?limit=200&sort=user"},
+		{"jobs_counted", "/jobs?limit=200&state=queued&count=true"},
+		{"jobs_three_fields", "/jobs?limit=200&fields=id,user,state"},
+	} {
+		b.Run(v.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				w := httptest.NewRecorder()
+				s.api.ServeHTTP(w, httptest.NewRequest(http.MethodGet, v.path, nil))
+				if w.Code != http.StatusOK {
+					b.Fatal(w.Body)
+				}
+				b.ReportMetric(float64(w.Body.Len()), "bytes")
+			}
+		})
+	}
+}
+
 // All of it.
 func BenchmarkQueueWhole(b *testing.B) {
 	s := newSite(b)

@@ -74,7 +74,7 @@ func waitingRoutes(t *testing.T, s *site) (paths []string) {
 		case takes("follow"):
 			paths = append(paths, path+"?follow=true")
 		case path == "/events":
-			paths = append(paths, path)
+			paths = append(paths, path, path+"?types=changed")
 		}
 	}
 	slices.Sort(paths)
@@ -181,7 +181,7 @@ func TestEveryWaitingRouteEndsWithItsToken(t *testing.T) {
 // Whatever ends a caller's authority ends what the caller still reads, and nothing else.
 func TestSessionsEndWithTheirAuthority(t *testing.T) {
 	t.Parallel()
-	streams := []string{"/events", "/jobs/1/logs?follow=true", "/queue?wait=1m&index=999999999"}
+	streams := []string{"/events", "/jobs/1/logs?follow=true", "/queue?wait=1m&index=999999999", "/events?types=changed"}
 	for name, c := range map[string]struct {
 		role  model.Role
 		token string
@@ -192,7 +192,7 @@ func TestSessionsEndWithTheirAuthority(t *testing.T) {
 		"the user is removed": {model.RoleUser, leaver, wire.CodeUnauthenticated, nil, func(s *site) {
 			s.with(func(c *statetest.Cluster) { c.Do(&command.RemoveUser{User: "lea"}) })
 		}},
-		"the role is lowered": {model.RoleUser, leaver, "denied", []string{streams[0], streams[2]}, func(s *site) {
+		"the role is lowered": {model.RoleUser, leaver, "denied", []string{streams[0], streams[2], streams[3]}, func(s *site) {
 			s.with(func(c *statetest.Cluster) { c.Do(&command.SetUser{User: "lea", Role: model.RoleViewer}) })
 		}},
 		"the token expires": {model.RoleUser, leaver, wire.CodeUnauthenticated, nil, func(s *site) {

@@ -164,7 +164,7 @@ func TestServicesStandInTheQueue(t *testing.T) {
 	s.do(http.MethodGet, "/queue?limit=2", "").into(&page)
 	s.do(http.MethodGet, "/queue?user=cat", "").into(&ofUser)
 	s.do(http.MethodGet, "/queue?state=running", "").into(&running)
-	if len(page.Queued) != 1 || len(page.Services) != 1 || page.Next != "2" || len(ofUser.Services) != 0 || len(running.Services) != 0 {
+	if len(page.Queued) != 1 || len(page.Services) != 1 || page.Next == "" || len(ofUser.Services) != 0 || len(running.Services) != 0 {
 		t.Errorf("a page is %+v with %+v, next %s; of cat: %+v; running: %+v", page.Queued, page.Services, page.Next, ofUser.Services, running.Services)
 	}
 	var job wire.Explanation

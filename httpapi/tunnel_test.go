@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -91,12 +92,37 @@ func TestSteps(t *testing.T) {
 	if err != nil || string(all) != "FIRST\n"+strings.ToUpper(long)+"\n" {
 		t.Errorf("%d bytes came back: %v", len(all), err)
 	}
-	if conn, err = s.stepsOf(t, ann, "1", ""); err != nil {
-		t.Fatal(err)
-	}
-	s.with(func(c *statetest.Cluster) { c.Do(&command.DropTokens{Tokens: []model.Hash{auth.HashOf(ann)}}) })
-	if rest, err := io.ReadAll(conn); len(rest) > 0 || !errors.Is(err, tunnel.ErrLost) {
-		t.Errorf("after the end of the token: %q, %v", rest, err)
+}
+
+// A tunnel ends with the authority of its caller.
+func TestTunnelsEndWithTheirAuthority(t *testing.T) {
+	t.Parallel()
+	s, _ := withSteps(t)
+	for name, end := range map[string]func(*statetest.Cluster){
+		"the token is revoked": func(c *statetest.Cluster) { c.Do(&command.DropTokens{Tokens: []model.Hash{auth.HashOf(ann)}}) },
+		"the token expires": func(c *statetest.Cluster) {
+			c.Do(&command.DropTokens{Tokens: []model.Hash{auth.HashOf(ann)}})
+			c.Do(&command.MakeToken{Hash: auth.HashOf(ann), User: "ann", Expires: c.Now + 1})
+			c.Now = c.Now.Add(time.Second)
+			c.Do(&command.AdvanceClock{})
+		},
+		"the role is lowered": func(c *statetest.Cluster) { c.Do(&command.SetUser{User: "ann", Role: model.RoleViewer}) },
+	} {
+		s.with(func(c *statetest.Cluster) {
+			c.Do(&command.SetUser{User: "ann", Role: model.RoleUser})
+			if c.State.Tokens.Has(auth.HashOf(ann)) {
+				c.Do(&command.DropTokens{Tokens: []model.Hash{auth.HashOf(ann)}})
+			}
+			c.Do(&command.MakeToken{Hash: auth.HashOf(ann), User: "ann"})
+		})
+		conn, err := s.stepsOf(t, ann, "1", "")
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		s.with(end)
+		if rest, err := io.ReadAll(conn); len(rest) > 0 || !errors.Is(err, tunnel.ErrLost) {
+			t.Errorf("%s: %q, %v", name, rest, err)
+		}
 	}
 }
 

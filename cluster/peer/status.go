@@ -100,6 +100,15 @@ func (l Lag) Why() string {
 // CloseEnough is how many entries a member may lack and still count as caught up.
 const CloseEnough = 500
 
+// Store is figures of a peer's data folder.
+type Store struct {
+	SnapshotIndex uint64
+	SnapshotAt    time.Time // when the newest snapshot was taken; zero: there is none
+	SnapshotBytes int64     // of all that are kept
+	LogBytes      int64
+	Free, Total   uint64 // bytes of the file system
+}
+
 // Clocks is a comparison of the peers' wall clocks.
 type Clocks struct {
 	Ahead map[model.PeerID]time.Duration // of this peer's, by peer; only those that reported within 5 s

@@ -8,7 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
@@ -148,6 +150,18 @@ func (s *fileSnapshots) size() (int64, error) {
 		sum += m.Size
 	}
 	return sum, nil
+}
+
+// newest returns the index of the newest snapshot, and when it was taken, which its id has in milliseconds after term and index; zero: there is none.
+func (s *fileSnapshots) newest() (index uint64, at time.Time) {
+	list, err := s.List()
+	if err != nil || len(list) == 0 {
+		return 0, at
+	}
+	if ms, err := strconv.ParseInt(list[0].ID[strings.LastIndexByte(list[0].ID, '-')+1:], 10, 64); err == nil {
+		at = time.UnixMilli(ms)
+	}
+	return list[0].Index, at
 }
 
 // fileSink is raft's file sink, and the path of the file that it writes.

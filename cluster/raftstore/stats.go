@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 )
 
 // Stats are figures of a store for metrics and alarms.
@@ -18,6 +19,9 @@ type Stats struct {
 	FirstIndex, LastIndex uint64
 	// SnapshotBytes is the size of the stored snapshots.
 	SnapshotBytes int64
+	// SnapshotIndex and SnapshotAt are of the newest stored snapshot; zero means that there is none.
+	SnapshotIndex uint64
+	SnapshotAt    time.Time
 	// Space is the space on the file system.
 	Space Space
 }
@@ -36,6 +40,7 @@ func (s *Store) Stats() (Stats, error) {
 	st.FirstIndex, errs[1] = s.bolt.FirstIndex()
 	st.LastIndex, errs[2] = s.bolt.LastIndex()
 	st.SnapshotBytes, errs[3] = s.snaps.size()
+	st.SnapshotIndex, st.SnapshotAt = s.snaps.newest()
 	st.Space, errs[4] = s.FreeSpace()
 	if err := errors.Join(errs[:]...); err != nil {
 		return Stats{}, fmt.Errorf("read the figures of the raft store in %s: %w", s.opts.Dir, err)

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/berth-gpu/berth/cluster/archive"
+	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/cluster/soft"
 	"github.com/berth-gpu/berth/cmd/internal/build"
 	"github.com/berth-gpu/berth/cmd/internal/cli"
@@ -96,6 +97,7 @@ func (w *web) serve(s *service) error {
 	api := httpapi.New(core.Config{
 		Self: s.o.id, Version: build.Version(), Dial: agentDial(s.credentials, joint.State), Prove: issue.ByCertificate(s.credentials),
 		Expires:   func() time.Time { return s.credentials.Leaf().NotAfter },
+		Store:     s.figures,
 		Authority: keys, Probe: trust.Probe, Log: s.log, Settings: shared{},
 		Gossip: heard, Metrics: metrics, Asks: s.o.api.asks, Terms: s.o.api.terms, Own: append(trust.NamesOf(s.credentials.Leaf()), s.o.http, s.o.reached), Hosts: s.o.api.hosts,
 		Peer: core.Peer{
@@ -132,6 +134,14 @@ func (w *web) serve(s *service) error {
 		}
 	}()
 	return nil
+}
+
+// figures returns those of the data folder, for the list of peers.
+func (s *service) figures() (peer.Store, error) {
+	st, err := s.store.Stats()
+	return peer.Store{
+		SnapshotIndex: st.SnapshotIndex, SnapshotAt: st.SnapshotAt, SnapshotBytes: st.SnapshotBytes, LogBytes: st.LogBytes, Free: st.Space.Free, Total: st.Space.Total,
+	}, err
 }
 
 // tellFirst prints the first token outside the log: logs are kept and read by others.

@@ -31,6 +31,51 @@ type dropTokenInput struct {
 	ID  string `path:"token_id" maxLength:"64"`
 }
 
+// tokensInput is the input of GET /tokens.
+type tokensInput struct {
+	User string `query:"user" maxLength:"128" doc:"of this user only"`
+}
+
+// everyToken reports whether a caller may see and change the tokens of all.
+func everyToken(c *auth.Caller) bool { return c.Kind == auth.Open || c.Role.Covers(model.RoleAdmin) }
+
+// ownToken reports whether a token is the caller's own; of admins all are.
+func ownToken(c *auth.Caller, t *model.Token) bool {
+	user, human := t.Of()
+	return everyToken(c) || human && c.Kind == auth.User && user == c.Name
+}
+
+// forSelf restricts a new token to what its maker has, if that is no admin: it is the maker's own, has no higher role, and ends no
+// later than the maker's token.
+func (a people) forSelf(c *auth.Caller, body *wire.MakeToken, to *command.MakeToken) error {
+	if everyToken(c) || c.Kind == auth.Once {
+		return nil
+	}
+	s := a.api.Peer.Reader.State()
+	switch {
+	case c.Kind != auth.User || !s.Users.Has(model.UserName(c.Name)):
+		return core.Denied("only users that the cluster knows have tokens of their own: ask an admin for one")
+	case to.User != "" && to.User != c.Name:
+		return core.Denied("user must be " + c.Name + ", the user of your token, or be left out: tokens of others need the role " + model.RoleAdmin.String())
+	case to.Role.Machine():
+		return core.Denied("tokens of machines need the role " + model.RoleAdmin.String() + "; you have " + c.Role.String())
+	case to.Role > c.Role:
+		return core.Denied("role must be at most " + c.Role.String() + ", that of the token that you send, not " + to.Role.String())
+	}
+	to.User = c.Name
+	if to.Role == model.RoleNone {
+		to.Role = c.Role
+	}
+	if c.Expires == 0 || to.Expires > 0 && to.Expires <= c.Expires {
+		return nil
+	}
+	if body.ExpiresIn != nil {
+		return problem.Invalid("expires_in", "must be no later than the end of the token that you send, "+c.Expires.Time().UTC().Format(time.RFC3339))
+	}
+	to.Expires = c.Expires
+	return nil
+}
+
 // userInput is the input of a change of a user.
 type userInput struct {
 	Key  string `header:"Idempotency-Key"`
@@ -47,9 +92,10 @@ type userBodyInput struct {
 
 func (a people) route(doc huma.API) {
 	core.Handle(a.api, doc, core.Op("whoami", http.MethodGet, "/whoami", "The caller's user, role and rights"), a.whoami)
-	core.Handle(a.api, doc, core.Op("tokens", http.MethodGet, "/tokens", "Every token, without its secret"), a.tokens)
+	core.Handle(a.api, doc, core.Op("tokens", http.MethodGet, "/tokens", "The caller's tokens without their secrets, for admins those of all"), a.tokens)
 	o := core.Op("make-token", http.MethodPost, "/tokens", "Create a token")
-	o.Description = "The token is only in this answer. A request that is repeated under its key is refused."
+	o.Description = "The token is only in this answer. A request that is repeated under its key is refused. Callers below admin create tokens for themselves: " +
+		"with no higher role and no later end than the token that they send."
 	core.HandleBody(a.api, doc, o, a.make)
 	core.Handle(a.api, doc, core.Op("drop-token", http.MethodDelete, "/tokens/{token_id}", "Revoke a token"), a.drop)
 	core.Handle(a.api, doc, core.Op("users", http.MethodGet, "/users", "The users and their roles"), a.users)
@@ -71,14 +117,19 @@ func (a people) whoami(ctx context.Context, _ *struct{}) (*core.Answer[wire.Whoa
 	return &core.Answer[wire.Whoami]{Index: s.Index, Body: out}, nil
 }
 
-func (a people) tokens(ctx context.Context, _ *struct{}) (*core.Answer[wire.Tokens], error) {
+func (a people) tokens(ctx context.Context, in *tokensInput) (*core.Answer[wire.Tokens], error) {
 	s, err := a.api.Fresh(ctx, peer.Default)
 	if err != nil {
 		return nil, err
 	}
 	out := &wire.Tokens{Tokens: []wire.Token{}}
-	for _, t := range s.Tokens.All() {
+	c := auth.From(ctx)
+	for hash, t := range s.Tokens.All() {
+		if !ownToken(c, &t) || in.User != "" && t.User != in.User {
+			continue
+		}
 		out.Tokens = append(out.Tokens, view.Token(&s, &t, a.api.Now(&s)))
+		out.Tokens[len(out.Tokens)-1].Current = !hash.IsZero() && hash == c.Credential
 	}
 	slices.SortStableFunc(out.Tokens, func(x, y wire.Token) int {
 		return cmp.Or(cmp.Compare(x.User, y.User), cmp.Compare(x.Node, y.Node), x.CreatedAt.Compare(y.CreatedAt))
@@ -109,6 +160,9 @@ func (a people) make(ctx context.Context, in *core.BodyInput, body *wire.MakeTok
 			return nil, problem.Invalid("role", "must be admin: the first token can only create one other")
 		}
 		c.Spend = who.Credential
+	}
+	if err := a.forSelf(auth.From(ctx), body, c); err != nil {
+		return nil, err
 	}
 	var secret string
 	if secret, c.Hash, err = a.draw(c.Role); err != nil {
@@ -164,13 +218,13 @@ func (a people) drop(ctx context.Context, in *dropTokenInput) (*core.Answer[wire
 		return nil, err
 	}
 	c := &command.DropTokens{}
-	for hash := range s.Tokens.All() {
-		if auth.ID(hash) == strings.ToLower(in.ID) {
+	for hash, t := range s.Tokens.All() {
+		if auth.ID(hash) == strings.ToLower(in.ID) && ownToken(auth.From(ctx), &t) {
 			c.Tokens = append(c.Tokens, hash)
 		}
 	}
 	if len(c.Tokens) == 0 {
-		return nil, problem.Refuse(wire.CodeNotFound, "there is no such token; GET /tokens lists the ids of all")
+		return nil, problem.Refuse(wire.CodeNotFound, "there is no such token, or it is not yours; GET /tokens lists the ids")
 	}
 	_, index, err := a.api.Propose(ctx, in.Key, c)
 	if err != nil {

@@ -94,11 +94,15 @@ func openRules() []Rule {
 func viewerRules() []Rule {
 	return append(rules(http.MethodGet, model.RoleViewer,
 		"/openapi.json", "/queue", "/queue/statistics", "/queue/plan", "/jobs", "/jobs/{job_id}", "/jobs/{job_id}/explain", "/jobs/{job_id}/tasks",
-		"/gpu/status", "/nodes", "/nodes/{node_id}", "/nodes/{node_id}/gpus/history", "/reservations", "/orchestrator/status", "/orchestrator/policies",
+		"/gpu/status", "/gpu/samples", "/submit/options", "/nodes", "/nodes/{node_id}", "/nodes/{node_id}/gpus/history", "/reservations", "/orchestrator/status", "/orchestrator/policies",
 		"/orchestrator/allocation", "/quotas", "/shares", "/cluster/peers", "/cluster/settings",
 		"/cluster/gpu-status", "/cluster/state", "/gpu/list", "/gpu/allocations", "/gpu/allocations/{allocation_id}", "/runs/{run_id}",
 		"/events", "/history", "/usage"),
-		Rule{Method: http.MethodGet, Path: "/whoami", Least: model.RoleViewer, First: true, Agents: true})
+		Rule{Method: http.MethodGet, Path: "/whoami", Least: model.RoleViewer, First: true, Agents: true},
+		// Callers below admin list, make and revoke their own only: the handler checks that.
+		Rule{Method: http.MethodGet, Path: "/tokens", Least: model.RoleViewer},
+		Rule{Method: http.MethodPost, Path: "/tokens", Least: model.RoleViewer, First: true},
+		Rule{Method: http.MethodDelete, Path: "/tokens/{token_id}", Least: model.RoleViewer})
 }
 
 func userRules() []Rule {
@@ -113,7 +117,7 @@ func userRules() []Rule {
 		own[i].Own = true
 	}
 	return slices.Concat(own,
-		rules(http.MethodPost, model.RoleUser, "/queue/submit", "/reservations", "/gpu/workload", "/gpu/allocate", "/gpu/release",
+		rules(http.MethodPost, model.RoleUser, "/queue/submit", "/queue/bulk", "/reservations", "/gpu/workload", "/gpu/allocate", "/gpu/release",
 			"/gpu/allocations/{allocation_id}/renew", "/cluster/gpu-allocate", "/cluster/gpu-release"),
 		rules(http.MethodDelete, model.RoleUser, "/reservations/{reservation_id}", "/webhooks/{webhook_id}"),
 		rules(http.MethodPost, model.RoleUser, "/webhooks", "/webhooks/{webhook_id}/test"),
@@ -136,9 +140,8 @@ func adminRules() []Rule {
 			"/quotas/cluster", "/quotas/{scope}/{name}", "/shares/{scope}/{name}", "/reservations/limits", "/users/{user}", "/webhooks/settings", "/cluster/settings"),
 		rules(http.MethodPost, model.RoleAdmin, "/gpu/initialize", "/cluster/peers/{peer_id}/promote", "/cluster/peers/{peer_id}/lead", "/cluster/rotation",
 			"/snapshot/import", "/snapshot/import/jobs", "/snapshot/import/settings", "/snapshot/import/end"),
-		rules(http.MethodGet, model.RoleAdmin, "/tokens", "/users", "/snapshot"),
-		rules(http.MethodDelete, model.RoleAdmin, "/tokens/{token_id}", "/users/{user}", "/cluster/certificates/{role}/{name}", "/cluster/peers/{peer_id}", "/cluster/rotation"),
-		[]Rule{{Method: http.MethodPost, Path: "/tokens", Least: model.RoleAdmin, First: true}})
+		rules(http.MethodGet, model.RoleAdmin, "/users", "/snapshot"),
+		rules(http.MethodDelete, model.RoleAdmin, "/users/{user}", "/cluster/certificates/{role}/{name}", "/cluster/peers/{peer_id}", "/cluster/rotation"))
 }
 
 func agentRules() []Rule {

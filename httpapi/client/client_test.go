@@ -117,7 +117,10 @@ func TestWhatIsSent(t *testing.T) {
 		{func() error { _, err := c.Cancel(t.Context(), "1", "0", "no need"); return err }, "DELETE /queue/1?note=no+need&task=0", ""},
 		{func() error { _, err := c.Controls().Hold(t.Context(), "1", "3-7,9", "why"); return err }, "POST /queue/1/hold?note=why&task=3-7%2C9", ""},
 		{func() error { _, err := c.Controls().DropDependencies(t.Context(), "1", ""); return err }, "DELETE /queue/1/dependencies", ""},
-		{func() error { _, err := c.Lists().Jobs(t.Context(), "ann", 1); return err }, "GET /jobs?consistency=linearizable&limit=1&user=ann", ""},
+		{func() error {
+			_, err := c.Lists().Jobs(t.Context(), JobsQuery{Limit: 1, Selection: Selection{Filters: map[string]string{"user": "ann"}}})
+			return err
+		}, "GET /jobs?consistency=linearizable&limit=1&user=ann", ""},
 		{func() error {
 			_, err := c.Lists().Tasks(t.Context(), "1", TasksQuery{State: "failed", Limit: 2, After: "7"})
 			return err

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/berth-gpu/berth/httpapi/pagewire"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -36,6 +37,9 @@ type QueueQuery struct {
 	User  string // of this user only
 	State string // in this state only
 	Ended int    // this many of those that ended last
+	Brief bool   // without QueuedJobs, which has the same jobs again
+
+	Selection
 
 	Consistency string // "stale", "default" or "linearizable"; empty: default
 }
@@ -43,8 +47,12 @@ type QueueQuery struct {
 // Queue returns what waits, what runs, and if asked for what has ended.
 func (c *Client) Queue(ctx context.Context, q QueueQuery) (*wire.Queue, error) {
 	v := url.Values{}
+	q.add(v)
 	number(v, "limit", int64(q.Limit))
 	number(v, "ended", int64(q.Ended))
+	if q.Brief {
+		v.Set("brief", "true")
+	}
 	text(v, "after", q.After)
 	text(v, "user", q.User)
 	text(v, "state", q.State)
@@ -93,6 +101,13 @@ func (c *Client) SetPriority(ctx context.Context, id string, priority int64) (*w
 	out := &wire.Done{}
 	q := &request{method: http.MethodPatch, path: "/queue/" + url.PathEscape(id) + "/priority"}
 	return out, c.calls.change(ctx, q, &wire.SetPriority{Priority: &priority}, out)
+}
+
+// Bulk changes many jobs at once, with one result for each. The key names the request, so that each change is carried out once even if it
+// is sent repeatedly; empty: a new one is drawn for this call.
+func (c *Client) Bulk(ctx context.Context, body *pagewire.Bulk, key string) (*pagewire.BulkDone, error) {
+	out := &pagewire.BulkDone{}
+	return out, c.calls.change(ctx, &request{method: http.MethodPost, path: "/queue/bulk", key: key}, body, out)
 }
 
 // Spec returns a job as the submission that would queue the same job.

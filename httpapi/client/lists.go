@@ -4,7 +4,9 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"strings"
 
+	"github.com/berth-gpu/berth/httpapi/pagewire"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -14,14 +16,78 @@ type Lists struct{ client *Client }
 // Lists returns the calls that return lists.
 func (c *Client) Lists() Lists { return Lists{c} }
 
-// Jobs returns jobs, newest first: at most limit of them, 1 to 1,000; of one user, or with an empty
-// user of all. It includes all that were acknowledged before the call.
-func (l Lists) Jobs(ctx context.Context, user string, limit int) (*wire.Jobs, error) {
+// Selection is what all lists can be asked for; the zero value is all entries with all fields, in the usual order.
+type Selection struct {
+	// Filters are filters by name, such as "state": "queued,running". docs/api.md has those of each list.
+	Filters map[string]string
+	Sort    string   // the field that the list is sorted by; empty: the usual one
+	Order   string   // "asc" or "desc"; empty: the usual one
+	Fields  []string // the fields that entries have in the answer; none: all
+	Count   bool     // also count the entries that match, on all pages
+}
+
+// add adds the selection to a query.
+func (s *Selection) add(v url.Values) {
+	for name, value := range s.Filters {
+		text(v, name, value)
+	}
+	text(v, "sort", s.Sort)
+	text(v, "order", s.Order)
+	text(v, "fields", strings.Join(s.Fields, ","))
+	if s.Count {
+		v.Set("count", "true")
+	}
+}
+
+// JobsQuery selects jobs; the zero value is the newest 100.
+type JobsQuery struct {
+	Selection
+
+	Limit int    // 1 to 1,000; 0: 100
+	After string // the Next of the page before
+}
+
+// Jobs returns a page of the jobs that the state has, newest first by default. It includes all that were acknowledged before the call.
+func (l Lists) Jobs(ctx context.Context, q JobsQuery) (*wire.Jobs, error) {
 	v := url.Values{"consistency": {"linearizable"}}
-	number(v, "limit", int64(limit))
-	text(v, "user", user)
+	q.add(v)
+	number(v, "limit", int64(q.Limit))
+	text(v, "after", q.After)
 	out := &wire.Jobs{}
 	_, err := l.client.calls.json(ctx, &request{method: http.MethodGet, path: "/jobs", query: v}, out)
+	return out, err
+}
+
+// NodesQuery selects nodes; the zero value is all of them.
+type NodesQuery struct {
+	Selection
+
+	Limit int    // 0: all
+	After string // the Next of the page before
+}
+
+// Nodes returns a page of the GPU hosts, by id by default.
+func (l Lists) Nodes(ctx context.Context, q NodesQuery) (*wire.Nodes, error) {
+	v := url.Values{}
+	q.add(v)
+	number(v, "limit", int64(q.Limit))
+	text(v, "after", q.After)
+	out := &wire.Nodes{}
+	_, err := l.client.calls.json(ctx, &request{method: http.MethodGet, path: "/nodes", query: v}, out)
+	return out, err
+}
+
+// Samples returns the newest telemetry of all GPUs, in columns in the order of the list of nodes.
+func (l Lists) Samples(ctx context.Context) (*pagewire.Samples, error) {
+	out := &pagewire.Samples{}
+	_, err := l.client.calls.json(ctx, &request{method: http.MethodGet, path: "/gpu/samples"}, out)
+	return out, err
+}
+
+// SubmitOptions returns what the caller can ask for in a submission.
+func (l Lists) SubmitOptions(ctx context.Context) (*pagewire.SubmitOptions, error) {
+	out := &pagewire.SubmitOptions{}
+	_, err := l.client.calls.json(ctx, &request{method: http.MethodGet, path: "/submit/options"}, out)
 	return out, err
 }
 

@@ -17,6 +17,8 @@ type HistoryQuery struct {
 	Since, Until        time.Time
 	Before              string // the Next of the page before
 	Limit               int    // 1 to 1000; 0: 100
+
+	Selection
 }
 
 // UsageQuery selects use by span and user; the zero value is that of all users in the last thirty
@@ -30,6 +32,7 @@ type UsageQuery struct {
 // History returns a page of the jobs that have ended, the last one first.
 func (c Operator) History(ctx context.Context, q HistoryQuery) (*wire.History, error) {
 	v := url.Values{}
+	q.add(v)
 	text(v, "user", q.User)
 	text(v, "project", q.Project)
 	text(v, "name", q.Name)

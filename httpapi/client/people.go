@@ -21,10 +21,12 @@ func (p People) Whoami(ctx context.Context) (*wire.Whoami, error) {
 	return out, err
 }
 
-// Tokens returns all tokens, without their secrets.
-func (p People) Tokens(ctx context.Context) (*wire.Tokens, error) {
+// Tokens returns the caller's tokens without their secrets, for admins those of all; with a user, of that one only.
+func (p People) Tokens(ctx context.Context, user string) (*wire.Tokens, error) {
+	v := url.Values{}
+	text(v, "user", user)
 	out := &wire.Tokens{}
-	_, err := p.client.calls.json(ctx, &request{method: http.MethodGet, path: "/tokens"}, out)
+	_, err := p.client.calls.json(ctx, &request{method: http.MethodGet, path: "/tokens", query: v}, out)
 	return out, err
 }
 

@@ -41,7 +41,7 @@ func (a clusterStates) state(ctx context.Context, s *state.State) *wire.ClusterS
 	out := &wire.ClusterState{GPUs: wire.GPUResources{
 		Total: r.TotalGPUs, Available: r.AvailableGPUs, Allocated: r.AllocatedGPUs, Nodes: []wire.NodeResources{},
 	}}
-	nodes, _ := view.Nodes(s, a.api.Now(s), a.api.Samples.Get(ctx).Readings)
+	nodes := view.Nodes(s, a.api.Now(s), view.ReadingsOf(a.api.Samples.Get(ctx).Readings), view.AllNodes(s))
 	for i := range nodes {
 		n := &nodes[i]
 		to := wire.NodeResources{NodeID: n.ID, Hostname: n.Hostname, GPUCount: n.GPUCount, GPUType: n.GPUType, GPUs: []wire.GPUResource{}}

@@ -50,7 +50,7 @@ func (a exports) all(ctx context.Context, s *state.State) (*wire.Snapshot, error
 	if s.Queue.Len()+s.CPUQueue.Len() > 0 {
 		p.Starts, _ = view.Starts(cache.Foresee(s, p.Now))
 	}
-	queued, _, _ := p.Queued()
+	queued := p.Queued()
 	jobs, err := savedJobs(s)
 	if err != nil {
 		return nil, err

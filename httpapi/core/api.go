@@ -5,9 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -18,7 +16,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humamux"
 	"github.com/gorilla/mux"
-	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/berth-gpu/berth/cluster/call"
 	"github.com/berth-gpu/berth/cluster/soft"
@@ -27,67 +24,16 @@ import (
 	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/forward"
 	"github.com/berth-gpu/berth/httpapi/front"
-	"github.com/berth-gpu/berth/httpapi/issue"
+	"github.com/berth-gpu/berth/httpapi/listing"
 	"github.com/berth-gpu/berth/httpapi/meter"
 	"github.com/berth-gpu/berth/httpapi/places"
-	"github.com/berth-gpu/berth/httpapi/port"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/strict"
 	"github.com/berth-gpu/berth/httpapi/wire"
-	"github.com/berth-gpu/berth/trust"
 )
 
 // MaxBody bounds a user's request, in bytes.
 const MaxBody = 3 << 20 // the environment of a submission has up to a third of this
-
-// Config is the peer that an API is over, and its environment.
-type Config struct {
-	Self    model.PeerID
-	Version string
-	Peer    Peer
-	// Asks requires authentication, even if the state does not. If the state requires it, this
-	// field has no effect.
-	Asks  bool
-	Terms Terms // at the start
-	// Own are the addresses of this peer's API, "host:port", from its settings, and Hosts the other
-	// names under which clients may address it. With authentication IP addresses pass, too.
-	Own, Hosts []string
-	// Prove returns the identity of the other side of a connection: agents must prove the node that they act for. nil: they
-	// need not, in tests and simulations.
-	Prove issue.Prove
-	// Authority issues certificates. nil: this peer issues none.
-	Authority issue.Authority
-	// Probe returns an error unless the proof of a machine that joins is answered at its address. nil: none is checked.
-	Probe func(ctx context.Context, address, proof string) error
-	// Gossip returns what gossip says of a member, see wire.Node; nil: there is no gossip.
-	Gossip func(role trust.Role, name string) string
-	// Expires returns when this peer's certificate expires; nil: it has none.
-	Expires func() time.Time
-	// Dial opens connections to agents.
-	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	Now  func() time.Time // nil: time.Now
-	Log  *slog.Logger     // nil: none
-	// Settings gives access to the settings of the whole cluster; nil: the API has none.
-	Settings port.Settings
-	// Metrics are exposed in addition to the API's own.
-	Metrics []prometheus.Collector
-}
-
-// Peer is the parts of a peer.
-type Peer struct {
-	Proposer  port.Proposer
-	Reader    port.Reader
-	Members   port.Members
-	Telemetry port.Telemetry
-	Tails     port.Tails
-	Beats     port.Beats
-	Archive   port.Archive  // nil: there is none
-	Refusals  port.Refusals // nil: they are not kept
-	Reads     port.Refusals // of other users' data; nil: they are not kept
-	Feed      port.Feed     // nil: there are no events
-	Answers   *call.Server  // answers the calls of other peers; nil: there are none
-	Calls     *call.Client  // makes calls at other peers; nil: none can be made
-}
 
 // API answers requests. It is an http.Handler, and [API.Serve] makes it a server.
 type API struct {
@@ -107,6 +53,7 @@ type API struct {
 	readers readers
 	Open    *openRequests
 	Life    life
+	Began   time.Time            // of this API
 	answers []func(*call.Server) // of calls, see AnswerCall
 }
 
@@ -122,7 +69,7 @@ func New(c Config) *API {
 		c.Peer.Feed = soft.NewFeed(0)
 	}
 	a := &API{
-		Config: c, Peer: c.Peer, Log: c.Log, Router: mux.NewRouter(), Places: places.New(), Wakes: newWakes(c.Peer.Reader), Life: newLife(), Gate: newGate(&c), Open: newOpenRequests(),
+		Config: c, Peer: c.Peer, Log: c.Log, Router: mux.NewRouter(), Places: places.New(), Wakes: newWakes(c.Peer.Reader), Life: newLife(), Gate: newGate(&c), Began: c.Now(), Open: newOpenRequests(),
 		Out: &http.Transport{
 			DialContext: c.Dial, MaxIdleConns: 4096, MaxIdleConnsPerHost: 1024, IdleConnTimeout: 90 * time.Second,
 			DisableCompression: true, MaxResponseHeaderBytes: 64 << 10,
@@ -157,6 +104,7 @@ func New(c Config) *API {
 func (a *API) Complete(doc huma.API) {
 	a.Router.Path("/metrics").Methods(http.MethodGet).Handler(a.Around(http.MethodGet, "/metrics", a.Meter.Handler()))
 	delete(doc.OpenAPI().Components.Schemas.Map(), "ErrorModel") // the library's, which ours replaces
+	describeReasons(doc.OpenAPI().Components.Schemas)
 	describe(a, doc.OpenAPI())
 	a.answerCalls()
 }
@@ -217,9 +165,10 @@ func (a *API) Document() huma.API {
 		Formats:                      map[string]huma.Format{"application/json": format, "json": format},
 		DefaultFormat:                "application/json",
 		RejectUnknownQueryParameters: true,
-		Transformers:                 []huma.Transformer{retell},
+		Transformers:                 []huma.Transformer{retell, listing.Project},
 	}
 	customize := humamux.WithRouteCustomizer(func(op *huma.Operation, route *mux.Route) {
+		describeRights(op)
 		h := strict.Query(route.GetHandler())
 		if op.Method != http.MethodGet && op.Metadata[AnsweredHere] == nil {
 			if op.RequestBody == nil {
@@ -230,18 +179,6 @@ func (a *API) Document() huma.API {
 		route.Handler(a.Around(op.Method, op.Path, h))
 	})
 	return humamux.New(a.Router, config, customize)
-}
-
-// Answer is a body and the index of the state that it shows.
-type Answer[T any] struct {
-	Index uint64 `header:"X-Berth-Index" doc:"index of the state that the answer is about"`
-	ETag  string `header:"ETag" doc:"of lists that If-None-Match is for"`
-	Body  *T
-}
-
-// Op starts the description of a route.
-func Op(id, method, path, summary string) huma.Operation {
-	return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary}
 }
 
 // Handle routes an operation, and converts its errors to problems.
@@ -261,17 +198,6 @@ func Handle[I, O any](a *API, doc huma.API, o huma.Operation, do func(context.Co
 
 func problemSchema(doc huma.API) *huma.Schema {
 	return doc.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[wire.Problem](), true, "")
-}
-
-// Raw is a body as it was sent. The inputs of operations with a body embed it.
-type Raw struct{ RawBody []byte }
-
-func (r *Raw) raw() []byte { return r.RawBody }
-
-// withRaw is a pointer to an input that embeds Raw.
-type withRaw[I any] interface {
-	*I
-	raw() []byte
 }
 
 // HandleBody is Handle for an operation with a body of type B, which is described here and parsed by
@@ -309,20 +235,6 @@ func handleBody[B, I, O any, P withRaw[I]](a *API, doc huma.API, o huma.Operatio
 	describeBody(parser, schemas.SchemaFromRef(ref.Ref))
 	o.RequestBody.Content = map[string]*huma.MediaType{"application/json": {Schema: ref}}
 }
-
-// writeJSON writes an answer as JSON. It does not escape HTML: answers are not pages.
-func writeJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	return e.Encode(v)
-}
-
-// AnsweredHere marks operations that change nothing although their method is not GET: any peer
-// answers them itself.
-const AnsweredHere = "answered here"
-
-// LogOutput is an answer that writes itself.
-type LogOutput struct{ Body func(huma.Context) }
 
 // ProblemResponse describes every answer that is a problem.
 func ProblemResponse(doc huma.API) *huma.Response {

@@ -1,7 +1,10 @@
 package core
 
 import (
+	"encoding/json"
+	"io"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -10,6 +13,43 @@ import (
 	"github.com/berth-gpu/berth/httpapi/strict"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
+
+// Answer is a body and the index of the state that it shows.
+type Answer[T any] struct {
+	Index uint64 `header:"X-Berth-Index" doc:"index of the state that the answer is about"`
+	ETag  string `header:"ETag" doc:"of lists that If-None-Match is for"`
+	Body  *T
+}
+
+// Op starts the description of a route.
+func Op(id, method, path, summary string) huma.Operation {
+	return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary}
+}
+
+// Raw is a body as it was sent. The inputs of operations with a body embed it.
+type Raw struct{ RawBody []byte }
+
+func (r *Raw) raw() []byte { return r.RawBody }
+
+// withRaw is a pointer to an input that embeds Raw.
+type withRaw[I any] interface {
+	*I
+	raw() []byte
+}
+
+// writeJSON writes an answer as JSON. It does not escape HTML: answers are not pages.
+func writeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
+// AnsweredHere marks operations that change nothing although their method is not GET: any peer
+// answers them itself.
+const AnsweredHere = "answered here"
+
+// LogOutput is an answer that writes itself.
+type LogOutput struct{ Body func(huma.Context) }
 
 // describeBody adds to a schema of a parser's type what may not be empty, and the descriptions of the parser's table.
 func describeBody[T any](s strict.Parser[T], to *huma.Schema) {
@@ -41,7 +81,7 @@ func describeBody[T any](s strict.Parser[T], to *huma.Schema) {
 }
 
 // retell converts the library's own errors about parameters of a query or a path.
-func retell(_ huma.Context, _ string, v any) (any, error) {
+func retell(ctx huma.Context, _ string, v any) (any, error) {
 	theirs, is := v.(*huma.ErrorModel)
 	if !is {
 		return v, nil
@@ -56,7 +96,25 @@ func retell(_ huma.Context, _ string, v any) (any, error) {
 	f.Status = theirs.Status // it was already sent
 	for _, e := range theirs.Errors {
 		_, field, _ := strings.Cut(e.Location, ".") // after query, path or header
+		if e.Message == unknownParameter {
+			e.Message = strict.Unknown(field, "a parameter of this path", parametersOf(ctx.Operation()))
+			field = strict.Clip(field)
+		}
 		f.Errors = append(f.Errors, wire.FieldDetail{Field: field, Message: e.Message})
 	}
 	return f.Problem, nil
+}
+
+// unknownParameter is the library's message about a parameter that an operation does not have.
+const unknownParameter = "unknown query parameter"
+
+// parametersOf returns the names of the parameters of an operation's query.
+func parametersOf(o *huma.Operation) (out []string) {
+	for _, p := range o.Parameters {
+		if p.In == "query" {
+			out = append(out, p.Name)
+		}
+	}
+	slices.Sort(out)
+	return out
 }

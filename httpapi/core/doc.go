@@ -2,6 +2,7 @@
 // callers, reads that wait for changes, proposals of commands, and the server around them.
 //
 //	api.go      an API over a peer, and how operations are added and described, with schema.go and describe.go
+//	config.go   what an API is over
 //	serve.go    listening, limits and the end
 //	conns.go    the most open connections; shares.go the most open requests of a caller
 //	around.go   the wrapper of every handler: panics, deadlines, metrics

@@ -369,11 +369,11 @@ func (g *gate) owns(rule auth.Rule, r *http.Request) *problem.Failure {
 	if !found {
 		return problem.Of(g.Log, NoJob())
 	}
-	return ownJob(&job, rule, c)
+	return OwnJob(&job, rule, c)
 }
 
-// ownJob returns a refusal if a job is another user's, for a caller that a rule allows only the caller's own; nil: it is the caller's.
-func ownJob(job *model.Job, rule auth.Rule, c *auth.Caller) *problem.Failure {
+// OwnJob returns a refusal if a job is another user's, for a caller that a rule allows only the caller's own; nil: it is the caller's.
+func OwnJob(job *model.Job, rule auth.Rule, c *auth.Caller) *problem.Failure {
 	if why := rule.NotOwn(c, job.Spec.User, job.Submitted); why != "" {
 		return Denied("job " + job.ID.String() + " is another user's: " + why)
 	}

@@ -224,7 +224,7 @@ func (g *gate) still(s *state.State, was *auth.Caller, rule auth.Rule, vars map[
 	}
 	if id, err := intake.JobID(vars["job_id"]); err == nil {
 		if job, found := s.Jobs.Get(id); found {
-			return is, ownJob(&job, rule, is)
+			return is, OwnJob(&job, rule, is)
 		}
 	}
 	return is, nil // a job that has left the queue was the caller's when the request began

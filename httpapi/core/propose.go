@@ -30,24 +30,71 @@ func (a *API) Propose(ctx context.Context, key string, body command.Body) (comma
 
 // ProposeAs is propose in the name of another actor.
 func (a *API) ProposeAs(ctx context.Context, actor, key string, body command.Body) (command.Result, uint64, error) {
+	c, err := compose(ctx, actor, key, body)
+	if err != nil {
+		return command.Result{}, 0, err
+	}
+	results, index, err := a.propose(ctx, c)
+	if err != nil {
+		return command.Result{}, 0, err
+	}
+	if r := results[0]; !r.OK() {
+		return r, index, problem.Refused(&r)
+	}
+	return results[0], index, nil
+}
+
+// ProposeAll carries out commands of users in one log entry, or in several if one has no room for them, each under its own
+// request id. The results are in the order of the commands. After an error some may have been carried out: a repetition under the
+// same ids completes them.
+func (a *API) ProposeAll(ctx context.Context, keys []string, bodies []command.Body) (results []command.Result, index uint64, err error) {
+	var entry []command.Command
+	size := 0
+	flush := func() error {
+		part, at, err := a.propose(ctx, entry...)
+		results, entry, size = append(results, part...), nil, 0
+		index = max(index, at)
+		return err
+	}
+	for i, body := range bodies {
+		c, err := compose(ctx, auth.From(ctx).Actor(), keys[i], body)
+		if err != nil {
+			return nil, 0, err
+		}
+		if size += c.Size(); size > command.LaneUser.Room() && len(entry) > 0 {
+			if err := flush(); err != nil {
+				return nil, 0, err
+			}
+			size = c.Size()
+		}
+		entry = append(entry, c)
+	}
+	if len(entry) > 0 {
+		err = flush()
+	}
+	return results, index, err
+}
+
+// compose returns a command of an actor, under a request id if there is one.
+func compose(ctx context.Context, actor, key string, body command.Body) (command.Command, error) {
 	c, err := command.New(ClipActor(actor), body)
 	if err == nil && key != "" {
 		c, err = c.WithRequest(key)
 	}
-	if err != nil {
-		return command.Result{}, 0, err
+	return c.FromClient(Proposing(ctx)), err
+}
+
+// propose carries out commands in one log entry.
+func (a *API) propose(ctx context.Context, commands ...command.Command) ([]command.Result, uint64, error) {
+	results, index, err := a.Peer.Proposer.Propose(ctx, commands...)
+	for i := range commands {
+		outcome := "failed"
+		if err == nil {
+			outcome = results[i].Code.String()
+		}
+		a.Meter.Proposed(commands[i].Kind(), outcome)
 	}
-	results, index, err := a.Peer.Proposer.Propose(ctx, c.FromClient(Proposing(ctx)))
-	if err != nil {
-		a.Meter.Proposed(body.Kind(), "failed")
-		return command.Result{}, 0, problem.Unsure(err)
-	}
-	r := results[0]
-	a.Meter.Proposed(body.Kind(), r.Code.String())
-	if !r.OK() {
-		return r, index, problem.Refused(&r)
-	}
-	return r, index, nil
+	return results, index, problem.Unsure(err)
 }
 
 // ClipActor shortens a user's name, which may be longer than an actor's.

@@ -1,8 +1,12 @@
 package core
 
 import (
+	"maps"
+
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -58,5 +62,45 @@ func orNone(kind, what string) *huma.Schema {
 	return &huma.Schema{
 		OneOf:       []*huma.Schema{{Type: kind}, {Type: huma.TypeString, Enum: []any{wire.None}}},
 		Description: what,
+	}
+}
+
+// The extensions of the OpenAPI document: the least role of an operation's callers, whether those below operator may call it for their own jobs only,
+// and what the codes of a text mean in words.
+const (
+	extRole  = "x-berth-role"
+	extOwn   = "x-berth-own"
+	extWords = "x-words"
+)
+
+// describeRights adds to an operation what it requires of its callers.
+func describeRights(o *huma.Operation) {
+	rule, known := auth.Find(o.Method, o.Path)
+	if !known {
+		return
+	}
+	if o.Extensions == nil {
+		o.Extensions = map[string]any{}
+	}
+	o.Extensions[extRole] = rule.Least.String()
+	if rule.Own {
+		o.Extensions[extOwn] = true
+	}
+}
+
+// describeReasons adds to the reasons of jobs and to the codes of blockers what they mean in words.
+func describeReasons(schemas huma.Registry) {
+	all := schemas.Map()
+	words := view.ReasonWords()
+	if b := all["Blocker"]; b != nil {
+		b.Properties["code"].Extensions = map[string]any{extWords: maps.Clone(words)}
+	}
+	maps.Copy(words, view.EndWords())
+	for _, name := range []string{"Job", "Detail", "EndedJob", "Task", "Attempt"} {
+		for _, field := range []string{"reason", "end_reason"} {
+			if s := all[name]; s != nil && s.Properties[field] != nil {
+				s.Properties[field].Extensions = map[string]any{extWords: words}
+			}
+		}
 	}
 }

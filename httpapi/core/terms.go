@@ -4,28 +4,8 @@ import (
 	"slices"
 
 	"github.com/berth-gpu/berth/httpapi/advice"
-	"github.com/berth-gpu/berth/httpapi/auth"
-	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/workload"
 )
-
-// Terms are settings of an API that can change while it runs, see [API.TakeOver].
-type Terms struct {
-	// Keys are accepted in addition to tokens.
-	Keys auth.Keys
-	// Rate is how many requests a caller may make a second, and twice that at once, over all peers
-	// together: each peer allows its part. A node's agent may make four times as many. Requests
-	// without a known credential are counted by their address. 0: no limit. Other peers, open
-	// routes and callers without authentication are not counted.
-	Rate float64
-	// Proxies may name the address that a request comes from.
-	Proxies auth.Proxies
-	Rules   intake.CommandRules
-	// Workloads are the defaults of workloads without other data; nil: the standard ones.
-	Workloads workload.Defaults
-	// Advisers are other services that are asked about workloads.
-	Advisers []advice.Adviser
-}
 
 // terms are the present terms. They are immutable, and replaced as a whole.
 type terms struct {

@@ -26,28 +26,13 @@ func (a fleet) route(doc huma.API) {
 				if err != nil {
 					return nil, err
 				}
-				nodes, busy := view.Nodes(&s, a.api.Now(&s), a.api.Samples.Get(ctx).Readings)
-				out := &wire.GPUStatus{Nodes: nodes, ClusterStatus: view.ClusterStatus(&s)}
-				out.ClusterStatus.BusyPercent = busy
+				measured := view.ReadingsOf(a.api.Samples.Get(ctx).Readings)
+				out := &wire.GPUStatus{Nodes: view.Nodes(&s, a.api.Now(&s), measured, view.AllNodes(&s)), ClusterStatus: view.ClusterStatus(&s)}
+				out.ClusterStatus.BusyPercent = measured.Busy()
 				return &core.Answer[wire.GPUStatus]{Index: s.Index, Body: out}, nil
 			})
 	}
-	core.Handle(a.api, doc, core.Op("nodes", http.MethodGet, "/nodes", "Every GPU host"),
-		func(ctx context.Context, in *core.WatchInput) (*core.Answer[wire.Nodes], error) {
-			s, err := a.api.Read(ctx, &in.Watch, set, nil)
-			if err != nil {
-				return nil, err
-			}
-			nodes, _ := view.Nodes(&s, a.api.Now(&s), a.api.Samples.Get(ctx).Readings)
-			for i := range nodes {
-				if a.api.Config.Gossip != nil {
-					nodes[i].Gossip = a.api.Config.Gossip(trust.RoleNode, nodes[i].ID)
-				}
-			}
-			out := &wire.Nodes{Nodes: nodes}
-			out.Partitions, out.QOS = view.Partitions(&s)
-			return &core.Answer[wire.Nodes]{Index: s.Index, Body: out}, nil
-		})
+	core.Handle(a.api, doc, nodeTable().Describe(core.Op("nodes", http.MethodGet, "/nodes", "The GPU hosts")), a.nodes)
 	core.Handle(a.api, doc, core.Op("node", http.MethodGet, "/nodes/{node_id}", "One GPU host, with its GPUs and the jobs that run there"), a.node)
 }
 

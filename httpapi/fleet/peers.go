@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"os"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -17,6 +20,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/problem"
+	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/trust"
 )
@@ -86,6 +90,7 @@ func (a peers) list(ctx context.Context, in *core.WatchInput) (*core.Answer[wire
 		probes.Go(func() { out.Peers[i] = a.one(ctx, &s, &st, server) })
 	}
 	probes.Wait()
+	addLags(out.Peers)
 	out.Voters = len(st.Silence.Voters)
 	up := 0
 	for _, v := range out.Peers {
@@ -115,38 +120,112 @@ func (a peers) one(ctx context.Context, s *state.State, st *peer.Status, server 
 	if server.ID == st.Leader.ID {
 		out.Role = "leader"
 	}
-	if out.Self {
-		out.Reachable, out.AppliedIndex = true, st.Applied
-		return out
+	got := a.own()
+	if !out.Self {
+		var err error
+		if got, err = a.probe(ctx, server); err != nil {
+			return out
+		}
 	}
-	index, err := a.probe(ctx, server)
-	out.Reachable, out.AppliedIndex = err == nil, index
+	out.Reachable = true
+	got.show(&out)
 	return out
+}
+
+// show adds a peer's figures to its entry.
+func (p *Progress) show(out *wire.Peer) {
+	out.AppliedIndex, out.LastIndex, out.CommitIndex = p.Applied, p.Last, p.Committed
+	out.LeaderContact = new(view.Seconds(p.Contact))
+	out.UptimeSeconds, out.MemoryBytes = view.Seconds(p.Uptime), p.Memory
+	out.LogBytes, out.DiskFreeBytes, out.DiskTotalBytes = p.LogBytes, p.Free, p.Total
+	if out.SnapshotIndex, out.SnapshotBytes = p.Snapshot, p.SnapshotBytes; p.Snapshot > 0 {
+		out.SnapshotAge = new(view.Seconds(p.SnapshotAge))
+	}
+}
+
+// addLags adds how many entries each peer that answered lacks.
+func addLags(list []wire.Peer) {
+	var newest uint64
+	for i := range list {
+		newest = max(newest, list[i].AppliedIndex)
+	}
+	for i := range list {
+		if list[i].Reachable {
+			list[i].Lag = new(newest - list[i].AppliedIndex)
+		}
+	}
 }
 
 var errAnother = errors.New("another peer answers there")
 
-// Progress is how far a peer's state has come.
+// Progress is how far a peer's state has come, and figures of its process and its data folder.
 type Progress struct {
-	Peer    model.PeerID `cbor:"1,keyasint"`
-	Applied uint64       `cbor:"2,keyasint,omitempty"`
+	Peer          model.PeerID  `cbor:"1,keyasint"`
+	Applied       uint64        `cbor:"2,keyasint,omitempty"`
+	Last          uint64        `cbor:"3,keyasint,omitempty"`
+	Committed     uint64        `cbor:"4,keyasint,omitempty"`
+	Contact       time.Duration `cbor:"5,keyasint,omitempty"` // since it heard from a leader
+	Uptime        time.Duration `cbor:"6,keyasint,omitempty"`
+	Memory        uint64        `cbor:"7,keyasint,omitempty"` // bytes
+	Snapshot      uint64        `cbor:"8,keyasint,omitempty"` // index
+	SnapshotAge   time.Duration `cbor:"9,keyasint,omitempty"`
+	SnapshotBytes int64         `cbor:"10,keyasint,omitempty"`
+	LogBytes      int64         `cbor:"11,keyasint,omitempty"`
+	Free          uint64        `cbor:"12,keyasint,omitempty"` // bytes of the disk
+	Total         uint64        `cbor:"13,keyasint,omitempty"`
 }
 
 // progress is the call for it. A peer answers once its API does.
 var progress = call.Define[struct{}, Progress](call.Control, "progress")
 
 func (a peers) progress(context.Context, model.PeerID, *struct{}) (*Progress, error) {
-	return &Progress{Peer: a.api.Config.Self, Applied: a.api.Peer.Members.Status().Applied}, nil
+	return a.own(), nil
+}
+
+// own returns this peer's progress.
+func (a peers) own() *Progress {
+	st, now := a.api.Peer.Members.Status(), a.api.Config.Now()
+	out := &Progress{
+		Peer: a.api.Config.Self, Applied: st.Applied, Last: st.Last, Committed: st.Committed, Contact: st.Silence.For,
+		Uptime: now.Sub(a.api.Began), Memory: resident(),
+	}
+	if a.api.Config.Store == nil {
+		return out
+	}
+	store, err := a.api.Config.Store()
+	if err != nil {
+		a.api.Log.Debug("the figures of the data folder cannot be read", "err", err)
+		return out
+	}
+	out.Snapshot, out.SnapshotBytes, out.LogBytes, out.Free, out.Total = store.SnapshotIndex, store.SnapshotBytes, store.LogBytes, store.Free, store.Total
+	if !store.SnapshotAt.IsZero() {
+		out.SnapshotAge = max(now.Sub(store.SnapshotAt), 0)
+	}
+	return out
+}
+
+// resident returns the resident memory of this process in bytes, by the second number of its statm (proc_pid_statm(5)); 0: it is not known.
+func resident() uint64 {
+	text, err := os.ReadFile("/proc/self/statm")
+	fields := strings.Fields(string(text))
+	if err != nil || len(fields) < 2 {
+		return 0
+	}
+	pages, err := strconv.ParseUint(fields[1], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return pages * uint64(os.Getpagesize())
 }
 
 // probe asks a peer for its progress.
-func (a peers) probe(ctx context.Context, server peer.Server) (index uint64, err error) {
+func (a peers) probe(ctx context.Context, server peer.Server) (*Progress, error) {
 	got, err := core.AskPeer(ctx, a.api, server, progress, &struct{}{})
 	switch {
 	case err != nil:
-		return 0, err
+		return nil, err
 	case got.Peer != server.ID:
-		return 0, errAnother
+		return nil, errAnother
 	}
-	return got.Applied, nil
+	return got, nil
 }

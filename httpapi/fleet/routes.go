@@ -1,7 +1,8 @@
 // Package fleet handles requests about GPUs, nodes, reservations and peers.
 //
 //	routes.go   the paths
-//	fleet.go    GPUs and nodes; history.go the telemetry of the last minutes
+//	fleet.go    GPUs, and one node; nodes.go the list of nodes; history.go the telemetry of the last minutes
+//	samples.go  the newest telemetry in columns; options.go what a submission can ask for
 //	operate.go  changes of nodes and GPUs; reserve.go reservations
 //	peers.go    peers and health
 package fleet
@@ -26,6 +27,8 @@ func History(a *core.API, doc huma.API) {
 // Nodes adds the paths that show GPUs and nodes.
 func Nodes(a *core.API, doc huma.API) {
 	fleet{a}.route(doc)
+	sampled{a}.route(doc)
+	options{a}.route(doc)
 }
 
 // Peers adds the paths that show peers and their health.

@@ -180,7 +180,7 @@ func (r *Reader) take(j *command.ImportedJob, stood, was string) error {
 		r.Ended++
 		return nil
 	default:
-		return problem.Invalid("state", "must be one of "+strings.Join(stateNames(), ", "))
+		return problem.Invalid("state", "must be one of "+strings.Join(StateNames(), ", "))
 	}
 	j.Note = model.Clip(j.Note)
 	r.Jobs = append(r.Jobs, *j)

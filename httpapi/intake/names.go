@@ -43,14 +43,15 @@ func States(text string) ([]string, error) {
 	}
 	list := strings.Split(strings.ToLower(text), ",")
 	for _, s := range list {
-		if !slices.Contains(stateNames(), s) {
-			return nil, problem.Invalid("state", "must be one of "+strings.Join(stateNames(), ", "))
+		if !slices.Contains(StateNames(), s) {
+			return nil, problem.Invalid("state", "must be one of "+strings.Join(StateNames(), ", "))
 		}
 	}
 	return list, nil
 }
 
-func stateNames() (names []string) {
+// StateNames returns the names of the states of tasks, as a task passes through them.
+func StateNames() (names []string) {
 	for s := model.TaskQueued; s <= model.TaskCanceled; s++ {
 		names = append(names, s.String())
 	}

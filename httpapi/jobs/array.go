@@ -11,6 +11,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/intake"
+	"github.com/berth-gpu/berth/httpapi/listing"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -21,8 +22,8 @@ type lists struct{ api *core.API }
 // jobsInput is the input of GET /jobs.
 type jobsInput struct {
 	core.Watch
-	User  string `query:"user" maxLength:"128" doc:"of this user only"`
 	Limit int    `query:"limit" minimum:"1" maximum:"1000" default:"100"`
+	After string `query:"after" maxLength:"8192" doc:"next of the previous page"`
 }
 
 // tasksInput is the input of GET /jobs/{job_id}/tasks.
@@ -35,24 +36,35 @@ type tasksInput struct {
 }
 
 func (a lists) route(doc huma.API) {
-	core.Handle(a.api, doc, core.Op("jobs", http.MethodGet, "/jobs", "Jobs, newest first"), a.jobs)
+	o := jobTable().Describe(core.Op("jobs", http.MethodGet, "/jobs", "The jobs that the state has, newest first"))
+	o.Description = "With the usual sort, or one by a value that a job keeps, each job that exists while all pages are read is on one page."
+	core.Handle(a.api, doc, o, a.jobs)
 	core.Handle(a.api, doc, core.Op("tasks", http.MethodGet, "/jobs/{job_id}/tasks", "The tasks of an array, with the values that a sweep gives them"), a.tasks)
 }
 
 func (a lists) jobs(ctx context.Context, in *jobsInput) (*core.Answer[wire.Jobs], error) {
-	s, err := a.api.Read(ctx, &in.Watch, core.Topics(model.TopicJob), nil)
+	selected, err := jobTable().Select(ctx)
 	if err != nil {
 		return nil, err
 	}
-	v := a.api.ViewFor(ctx, &s, &s, a.api.Now(&s))
-	out := &wire.Jobs{Jobs: []wire.Job{}}
-	for _, j := range s.Jobs.Back() {
-		if len(out.Jobs) == in.Limit {
-			break
-		}
-		if in.User == "" || j.Spec.User == in.User {
-			out.Jobs = append(out.Jobs, v.Job(&j))
-		}
+	at, err := selected.Places("after", in.After, 1)
+	if err != nil {
+		return nil, err
+	}
+	s, err := a.api.Read(ctx, &in.Watch, core.Topics(model.TopicJob, model.TopicQueue), nil)
+	if err != nil {
+		return nil, err
+	}
+	p := pageFor(ctx, a.api, &s)
+	sort, desc := selected.Sort()
+	page, next, total := listing.Page(selected, at[0], in.Limit, sort == "id", p.JobRows(desc), func(r entry) model.JobID { return r.Job.ID })
+	out := &wire.Jobs{Jobs: make([]wire.Job, 0, len(page)), Next: selected.Cursor(next)}
+	for _, id := range page {
+		j, _ := s.Jobs.Get(id)
+		out.Jobs = append(out.Jobs, p.Listed(&j))
+	}
+	if selected.Counts() {
+		out.Total = &total
 	}
 	return &core.Answer[wire.Jobs]{Index: s.Index, Body: out}, nil
 }

@@ -127,6 +127,8 @@ func (a details) recall(ctx context.Context, now *state.State, id model.JobID, n
 	v := a.api.ViewFor(ctx, &s, now, a.api.Now(now))
 	out := v.About(&job, &task, n)
 	out.Archived = true
+	later := a.api.ViewFor(ctx, now, now, a.api.Now(now))
+	out.Dependents = later.Dependents(id)
 	return &core.Answer[wire.Detail]{Index: now.Index, Body: out}, nil
 }
 

@@ -3,8 +3,8 @@
 //
 //	routes.go   the paths
 //	submit.go   submissions; plan.go their forecasts, dry runs, and the plan of the queue
-//	change.go   cancel, priority, and the orchestrator's switches; control.go hold, requeue, extend, attach
-//	queue.go    the queue and its statistics
+//	change.go   cancel, priority, and the orchestrator's switches; control.go hold, requeue, extend, attach; bulk.go many jobs
+//	queue.go    the queue and its statistics; listed.go the fields of lists
 //	array.go    lists of jobs and of tasks; detail.go one job; spec.go its submission
 //	logs.go     a job's output, from its node; steps.go tunnels to the steps of a job
 //	past.go     jobs that have ended; usage.go GPU-hours
@@ -29,6 +29,7 @@ func Changes(a *core.API, doc huma.API) {
 // Control adds the paths that hold, repeat, extend and attach jobs.
 func Control(a *core.API, doc huma.API) {
 	controls{a}.route(doc)
+	bulks{a}.route(doc)
 }
 
 // Queue adds the paths that show the queue, its forecast, and jobs with their output.

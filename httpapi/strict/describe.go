@@ -3,7 +3,10 @@ package strict
 import (
 	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
+
+	"github.com/berth-gpu/berth/slurm/nearest"
 )
 
 // Field describes a field of a body.
@@ -42,4 +45,18 @@ func (s Parser[T]) boundsOf(name string) string {
 		}
 	}
 	return ""
+}
+
+// Unknown returns the message about a name that is not known, such as of a parameter: the nearest one, and all that there are.
+func Unknown(name, what string, known []string) string {
+	text := strconv.Quote(Clip(name)) + " is not " + what
+	if near := nearest.Word(name, known, 1+len(name)/3); near != "" {
+		text += "; did you mean " + near + "?"
+	} else {
+		text += "."
+	}
+	if len(known) == 0 {
+		return text + " There are none"
+	}
+	return text + " Known are " + strings.Join(known, ", ")
 }

@@ -23,7 +23,7 @@ func (v *View) About(j *model.Job, t *model.Task, n int64) *wire.Detail {
 	out := &wire.Detail{
 		Job: v.Job(j), WorkDir: j.Spec.WorkDir, OnLost: j.Spec.OnLost.String(), Timeline: []wire.Event{}, History: []wire.Attempt{},
 	}
-	out.After, out.Similar = v.dependencies(j), v.similar(&j.Spec)
+	out.After, out.Dependents, out.Similar = v.dependencies(j), v.Dependents(j.ID), v.similar(&j.Spec)
 	notifyOf(out, j)
 	if whole := j.Array() && n == WholeJob; whole {
 		v.addSums(j, &out.Job, model.MaxTasks)

@@ -52,28 +52,74 @@ func ClusterStatus(s *state.State) wire.ClusterStatus {
 // Tenths rounds to one digit.
 func Tenths(v float64) float64 { return math.Round(v*10) / 10 }
 
-// Nodes returns every node with what was measured there, and how busy the measured GPUs are.
-func Nodes(s *state.State, now model.Time, readings []agentwire.Reading) (list []wire.Node, busy float64) {
-	measured := map[model.GPUID]agentwire.Reading{}
-	for _, r := range readings {
-		measured[r.Sample.GPU] = r
+// Readings is the newest telemetry by GPU.
+type Readings map[model.GPUID]agentwire.Reading
+
+// ReadingsOf returns readings by GPU.
+func ReadingsOf(list []agentwire.Reading) Readings {
+	out := make(Readings, len(list))
+	for _, r := range list {
+		out[r.Sample.GPU] = r
+	}
+	return out
+}
+
+// Busy returns the mean utilization of the measured GPUs, in percent; 0 without telemetry.
+func (m Readings) Busy() (busy float64) {
+	for _, r := range m { // order-free: utilizations are whole numbers
 		busy += float64(r.Sample.Utilization)
 	}
-	if len(measured) > 0 {
-		busy = Tenths(busy / float64(len(measured)))
+	if len(m) == 0 {
+		return 0
 	}
+	return Tenths(busy / float64(len(m)))
+}
+
+// Nodes returns nodes with what was measured there; those that have left are left out.
+func Nodes(s *state.State, now model.Time, measured Readings, ids []model.NodeID) []wire.Node {
 	jobs := map[model.NodeID]int64{}
 	for k := range s.NodeRanks.All() {
 		jobs[k.Node]++
 	}
-	list = make([]wire.Node, 0, s.Nodes.Len())
+	list := make([]wire.Node, 0, len(ids))
 	books := state.OpenBooks(s, now)
-	for id, n := range s.Nodes.All() {
+	for _, id := range ids {
+		n, found := s.Nodes.Get(id)
+		if !found {
+			continue
+		}
 		list = append(list, nodeOf(s, &n, measured))
 		list[len(list)-1].Jobs = jobs[id]
 		list[len(list)-1].Reservations = onNode(s, id, books, now)
 	}
-	return list, busy
+	return list
+}
+
+// AllNodes returns the ids of all nodes, in order.
+func AllNodes(s *state.State) []model.NodeID {
+	ids := make([]model.NodeID, 0, s.Nodes.Len())
+	for id := range s.Nodes.All() {
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+// NodeState returns the state of a node in lists.
+func NodeState(n *model.Node) string {
+	switch {
+	case n.Status == model.NodeUp && n.Mode != model.ModeOpen:
+		return n.Mode.String()
+	case n.Degraded():
+		return "degraded"
+	}
+	return n.Status.String()
+}
+
+// NodeStates returns the names of the states of nodes.
+func NodeStates() []string {
+	return []string{
+		model.NodeUp.String(), model.NodeSuspect.String(), model.NodeDead.String(), model.ModeCordoned.String(), model.ModeDraining.String(), "degraded",
+	}
 }
 
 // MostOnNode is how many jobs [View.Node] lists.
@@ -85,11 +131,7 @@ func (v *View) Node(id model.NodeID, readings []agentwire.Reading) (*wire.NodeDe
 	if !found {
 		return nil, false
 	}
-	measured := map[model.GPUID]agentwire.Reading{}
-	for _, r := range readings {
-		measured[r.Sample.GPU] = r
-	}
-	out := &wire.NodeDetail{Node: nodeOf(v.State, &n, measured), Running: []wire.Job{}}
+	out := &wire.NodeDetail{Node: nodeOf(v.State, &n, ReadingsOf(readings)), Running: []wire.Job{}}
 	out.Reservations = onNode(v.State, id, state.OpenBooks(v.State, v.Now), v.Now)
 	var before model.JobID
 	for k := range v.State.NodeRanks.From(state.NodeRankKey{Node: id}) {
@@ -106,22 +148,16 @@ func (v *View) Node(id model.NodeID, readings []agentwire.Reading) (*wire.NodeDe
 	return out, true
 }
 
-func nodeOf(s *state.State, n *model.Node, measured map[model.GPUID]agentwire.Reading) wire.Node {
+func nodeOf(s *state.State, n *model.Node, measured Readings) wire.Node {
 	lease, _ := s.Leases.Get(n.ID)
 	use, _ := s.NodeUse.Get(n.ID)
 	room, held := s.CPURoom(n)
 	out := wire.Node{
-		ID: string(n.ID), Hostname: n.Hostname, State: n.Status.String(), Reason: n.ModeReason, Version: n.Version,
+		ID: string(n.ID), Hostname: n.Hostname, State: NodeState(n), Reason: n.ModeReason, Version: n.Version,
 		CPUs: int64(n.CPUs), MemoryGB: state.HostGigabytes(n.MemoryMB), GPUCount: int64(use.All), FreeGPUs: int64(use.Free),
 		Epoch: int64(n.Epoch), Features: n.Features, Accounts: n.Accounts.String(), Account: n.Account,
 		CPURoom: int64(room.CPUs), CPUsHeld: int64(held.CPUs), MemoryRoom: state.HostGigabytes(room.MemoryMB), MemoryHeld: state.HostGigabytes(held.MemoryMB),
 		Registered: n.Registered.Time(), LastSeen: lease.At.Time(), GPUs: []wire.GPU{}, Health: "ok",
-	}
-	switch {
-	case n.Status == model.NodeUp && n.Mode != model.ModeOpen:
-		out.State = n.Mode.String()
-	case n.Degraded():
-		out.State = "degraded"
 	}
 	if n.Trouble != "" {
 		out.Reason = strings.Join(append(nonEmpty(n.ModeReason), n.Trouble), "; ")
@@ -166,7 +202,7 @@ func nonEmpty(text string) []string {
 	return []string{text}
 }
 
-func gpuOf(s *state.State, g *model.GPU, measured map[model.GPUID]agentwire.Reading) wire.GPU {
+func gpuOf(s *state.State, g *model.GPU, measured Readings) wire.GPU {
 	out := wire.GPU{
 		Index: int64(g.Index), UUID: string(g.ID), Type: g.Model, MemoryGB: Gigabytes(g.MemoryMB),
 		Health: g.Health.String(), Reason: g.Why,

@@ -1,8 +1,7 @@
 package view
 
 import (
-	"slices"
-	"strconv"
+	"iter"
 	"time"
 
 	"github.com/berth-gpu/berth/cluster/sched/queue"
@@ -11,17 +10,22 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// Page is the part of the queue that a request asks for.
+// Page converts the queue to the API's forms.
 type Page struct {
 	View
 
-	Limit  int // of each list; 0: none
-	Skip   int // tasks on earlier pages
-	User   string
-	States []string // none: all
-
 	Starts map[model.TaskKey]*wire.Range // expected starts of waiting tasks
 	Bars   map[model.TaskKey]string      // what blocks them
+	// Foresee returns both once an entry needs them: a forecast costs more than a page. nil: they are known, or there are none.
+	Foresee func() (map[model.TaskKey]*wire.Range, map[model.TaskKey]string)
+}
+
+// foreseen fills in what the forecast has of waiting tasks.
+func (p *Page) foreseen() {
+	if p.Foresee != nil {
+		p.Starts, p.Bars = p.Foresee()
+		p.Foresee = nil
+	}
 }
 
 // Brief converts the waiting jobs to the form of experiment trackers.
@@ -39,63 +43,97 @@ func (p *Page) Brief(list []wire.Job) []wire.QueuedJob {
 	return out
 }
 
-// wants reports whether a job matches the request.
-func (p *Page) wants(j *model.Job) bool {
-	if p.User != "" && j.Spec.User != p.User {
-		return false
+// WaitingRows yields the waiting jobs and services in order, in one row that changes; an array stands at the place of its
+// first waiting task, unless tasks of it run.
+func (p *Page) WaitingRows() iter.Seq[*Row] {
+	return func(yield func(*Row) bool) {
+		r := Row{View: &p.View, page: p}
+		var before model.JobID
+		for e := range queue.Order(p.State, p.Now, 0) {
+			r.Entry, r.Service = e, nil
+			if e.Service != "" {
+				a, _ := p.State.Allocations.Get(e.Service)
+				r.Job, r.Service = model.Job{}, &a
+			} else {
+				if e.Task.Job == before {
+					continue
+				}
+				before = e.Task.Job
+				r.Job, _ = p.State.Jobs.Get(before)
+				if r.Job.Live > 0 || r.Job.Array() && e.Task != p.firstQueued(&r.Job) {
+					continue
+				}
+			}
+			if !yield(&r) {
+				return
+			}
+		}
 	}
-	if len(p.States) == 0 {
-		return true
-	}
-	at, _ := p.Stand(j)
-	return slices.Contains(p.States, at)
 }
 
-// Queued returns the waiting jobs and services, each in order; an array stands at the place of its
-// first waiting task, unless tasks of it run. The next page begins after a number of tasks and
-// services: if some of those have started meanwhile, it begins too late by as many.
-func (p *Page) Queued() (list []wire.Job, services []wire.ServiceAllocation, next string) {
-	list, services = []wire.Job{}, []wire.ServiceAllocation{}
-	if len(p.States) > 0 && !slices.Contains(p.States, model.TaskQueued.String()) {
-		return list, services, ""
-	}
-	var before model.JobID
-	n := p.Skip
-	for e := range queue.Order(p.State, p.Now, p.Skip) {
-		if p.Limit > 0 && len(list)+len(services) == p.Limit {
-			return list, services, strconv.Itoa(n)
-		}
-		n++
-		if e.Service != "" {
-			if a := p.waits(&e); p.User == "" || a.User == p.User {
-				a.PlannedStart = p.Starts[e.Task]
-				services = append(services, a)
-			}
-			continue
-		}
-		if e.Task.Job == before {
-			continue
-		}
-		before = e.Task.Job
-		j, _ := p.State.Jobs.Get(e.Task.Job)
-		if j.Live > 0 || j.Array() && e.Task != p.firstQueued(&j) || !p.wants(&j) {
-			continue
-		}
-		job := p.Job(&j)
+// Waits converts a job that waits, by its entry in the queue.
+func (p *Page) Waits(e *queue.Entry) wire.Job {
+	p.foreseen()
+	j, _ := p.State.Jobs.Get(e.Task.Job)
+	job := p.Job(&j)
+	if !e.Held {
 		job.Position, job.PositionExact = e.Position, true
-		if e.Held {
-			job.Position, job.PositionExact = 0, false
-		}
-		job.PlannedStart = p.Starts[e.Task]
-		job.Reason = p.whyYet(e.Task, job.Reason)
-		list = append(list, job)
 	}
-	return list, services, ""
+	job.PlannedStart = p.Starts[e.Task]
+	job.Reason = p.whyYet(e.Task, job.Reason)
+	return job
+}
+
+// Listed converts any job, for a list that is not in the order of the queue: one that waits has its reason and its expected start, and no position.
+func (p *Page) Listed(j *model.Job) wire.Job {
+	job := p.Job(j)
+	if j.Open > 0 && j.Live == 0 {
+		p.foreseen()
+		first, _ := FirstWaiting(p.State, j.ID)
+		job.PlannedStart, job.Reason = p.Starts[first.Key], p.whyYet(first.Key, job.Reason)
+	}
+	return job
+}
+
+// JobRows yields all jobs, newest or oldest first, in one row that changes.
+func (p *Page) JobRows(newest bool) iter.Seq[*Row] {
+	return func(yield func(*Row) bool) {
+		r := Row{View: &p.View, page: p}
+		all := p.State.Jobs.All()
+		if newest {
+			all = p.State.Jobs.Back()
+		}
+		for _, j := range all {
+			if r.Job = j; !yield(&r) {
+				return
+			}
+		}
+	}
+}
+
+// WaitingService converts a service that waits.
+func (p *Page) WaitingService(e *queue.Entry) wire.ServiceAllocation {
+	p.foreseen()
+	a := p.waits(e)
+	a.PlannedStart = p.Starts[e.Task]
+	return a
+}
+
+// Queued returns all waiting jobs, in order.
+func (p *Page) Queued() []wire.Job {
+	list := []wire.Job{}
+	for r := range p.WaitingRows() {
+		if r.Service == nil {
+			list = append(list, p.Waits(&r.Entry))
+		}
+	}
+	return list
 }
 
 // whyYet returns why a task waits: its own reason, else what blocks it, after the reason why it was
 // stopped if it ran before.
 func (p *Page) whyYet(key model.TaskKey, own string) string {
+	p.foreseen()
 	bar := p.Bars[key]
 	switch t, _ := p.State.Tasks.Get(key); {
 	case own == "" || bar == "":
@@ -116,42 +154,31 @@ func (p *Page) firstQueued(j *model.Job) model.TaskKey {
 	return model.TaskKey{}
 }
 
-// Running returns the jobs that run, oldest first.
-func (p *Page) Running() []wire.Job {
-	list := []wire.Job{}
-	var before model.JobID
-	for k := range p.State.Live() {
-		if k.Job == before {
-			continue
+// RunningRows yields the jobs that run, oldest first, in one row that changes.
+func (p *Page) RunningRows() iter.Seq[*Row] {
+	return func(yield func(*Row) bool) {
+		r := Row{View: &p.View}
+		for k := range p.State.Live() {
+			if k.Job == r.Job.ID {
+				continue
+			}
+			if r.Job, _ = p.State.Jobs.Get(k.Job); !yield(&r) {
+				return
+			}
 		}
-		before = k.Job
-		j, _ := p.State.Jobs.Get(k.Job)
-		if !p.wants(&j) {
-			continue
-		}
-		if p.Limit > 0 && len(list) == p.Limit {
-			break
-		}
-		list = append(list, p.Job(&j))
 	}
-	return list
 }
 
-// Ended returns the jobs that ended last, newest first.
-func (p *Page) Ended(most int) (list []wire.Job) {
-	if most == 0 {
-		return nil
-	}
-	for k := range p.State.Ended.Back() {
-		j, _ := p.State.Jobs.Get(k.Job)
-		if !p.wants(&j) {
-			continue
-		}
-		if list = append(list, p.Job(&j)); len(list) == most {
-			break
+// EndedRows yields the jobs that have ended, newest first, in one row that changes.
+func (p *Page) EndedRows() iter.Seq[*Row] {
+	return func(yield func(*Row) bool) {
+		r := Row{View: &p.View}
+		for k := range p.State.Ended.Back() {
+			if r.Job, _ = p.State.Jobs.Get(k.Job); !yield(&r) {
+				return
+			}
 		}
 	}
-	return list
 }
 
 // Statistics counts what the cluster has done; rate is how many tasks ended in the last hour.

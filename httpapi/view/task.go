@@ -83,6 +83,26 @@ func (v *View) dependencies(j *model.Job) (out []wire.Dependency) {
 	return out
 }
 
+// mostDependents is how many jobs that wait for one are listed.
+const mostDependents = 1000
+
+// Dependents returns the jobs that wait or have waited for a job. They are later ones.
+func (v *View) Dependents(id model.JobID) (out []wire.Dependency) {
+	for k, d := range v.State.Dependencies.From(model.DependencyKey{Job: id + 1}) {
+		if k.On != id {
+			continue
+		}
+		w := wire.Dependency{JobID: k.Job.String(), Kind: d.Kind.String(), State: d.State.String()}
+		if job, found := v.State.Jobs.Get(k.Job); found {
+			w.JobState = v.State.Stand(&job).String()
+		}
+		if out = append(out, w); len(out) == mostDependents {
+			break
+		}
+	}
+	return out
+}
+
 // Awaits describes which jobs a job waits for, or which dependency cannot be met; empty: none.
 func (v *View) Awaits(j *model.Job) string {
 	if j.Waits > 0 {

@@ -21,6 +21,10 @@ type ClusterStatus struct {
 // Nodes is the answer to GET /nodes.
 type Nodes struct {
 	Nodes []Node `json:"nodes" nullable:"false"`
+	Next  string `json:"next,omitempty" doc:"value of ?after= for the next page; absent: there are no more"`
+	Total *int64 `json:"total,omitempty" doc:"with ?count=true: how many match, on all pages"`
+
+	Layout string `json:"layout,omitempty" doc:"names all nodes and GPUs in their usual order: that of the columns of GET /gpu/samples with the same layout"`
 
 	Partitions []Partition `json:"partitions,omitempty" nullable:"false" doc:"of jobs in Slurm's language (jobs.partitions)"`
 	QOS        []Partition `json:"qos,omitempty" nullable:"false" doc:"of jobs in Slurm's language (jobs.qos)"`

@@ -110,9 +110,11 @@ type Array struct {
 	Params  []string `json:"params,omitempty" nullable:"false" doc:"of a sweep, as submitted"`
 }
 
-// Jobs is the answer to GET /jobs: newest first.
+// Jobs is the answer to GET /jobs: newest first, unless the request sorts it.
 type Jobs struct {
-	Jobs []Job `json:"jobs" nullable:"false"`
+	Jobs  []Job  `json:"jobs" nullable:"false"`
+	Next  string `json:"next,omitempty" doc:"value of ?after= for the next page; absent: there are no more"`
+	Total *int64 `json:"total,omitempty" doc:"with ?count=true: how many match, on all pages"`
 }
 
 // Tasks is the answer to GET /jobs/{job_id}/tasks, by number.
@@ -162,6 +164,7 @@ type Detail struct {
 	Task        *int64            `json:"task,omitempty" doc:"number of the task; absent for an array as a whole"`
 	Params      map[string]string `json:"params,omitempty" doc:"of a task of a sweep: its values"`
 	After       []Dependency      `json:"dependencies,omitempty" nullable:"false" doc:"jobs that it waits or has waited for"`
+	Dependents  []Dependency      `json:"dependents,omitempty" nullable:"false" doc:"jobs that wait or have waited for it, at most 1000"`
 	WorkDir     string            `json:"workdir,omitempty"`
 	OnLost      string            `json:"on_lost"`
 	Warnings    []string          `json:"warnings,omitempty" nullable:"false" doc:"of a running job: anomalies of its GPUs"`

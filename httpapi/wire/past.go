@@ -24,6 +24,8 @@ type History struct {
 
 	Jobs []EndedJob `json:"jobs" nullable:"false"`
 	Next string     `json:"next,omitempty" doc:"value of ?before= for the next page; absent: there are no more"`
+
+	Total *int64 `json:"total,omitempty" doc:"with ?count=true: how many match, on all pages"`
 }
 
 // Usage is the GPU-hours within a span of time.

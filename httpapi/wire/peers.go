@@ -25,6 +25,19 @@ type Peer struct {
 	Voter        bool   `json:"voter" doc:"its vote counts in elections and for writes; a peer that has joined gets one after ten seconds without a break, if that makes the number of votes odd"`
 	Version      string `json:"version,omitempty"`
 
+	LastIndex      uint64   `json:"last_index,omitempty" doc:"of the newest entry in its log"`
+	CommitIndex    uint64   `json:"commit_index,omitempty" doc:"of the newest entry that it knows as committed"`
+	Lag            *uint64  `json:"lag_entries,omitempty" doc:"how far its state is behind the newest of the peers that answered, in log entries; absent if it did not answer"`
+	LeaderContact  *float64 `json:"leader_contact_seconds,omitempty" doc:"time since it heard from a leader, 0 of a leader; absent if it did not answer"`
+	UptimeSeconds  float64  `json:"uptime_seconds,omitempty" doc:"of its process"`
+	MemoryBytes    uint64   `json:"memory_bytes,omitempty" doc:"resident memory of its process"`
+	SnapshotIndex  uint64   `json:"snapshot_index,omitempty" doc:"of its newest snapshot; absent: there is none"`
+	SnapshotAge    *float64 `json:"snapshot_age_seconds,omitempty"`
+	SnapshotBytes  int64    `json:"snapshot_bytes,omitempty" doc:"of all snapshots that it keeps"`
+	LogBytes       int64    `json:"log_bytes,omitempty" doc:"of its Raft log"`
+	DiskFreeBytes  uint64   `json:"disk_free_bytes,omitempty" doc:"that it may still write in its data folder"`
+	DiskTotalBytes uint64   `json:"disk_total_bytes,omitempty"`
+
 	ClockOffset *float64 `json:"clock_offset_seconds,omitempty" doc:"its wall clock minus that of the answering peer; absent without contact within 5 s"`
 
 	Self bool `json:"self,omitempty" doc:"this peer gave the answer"`

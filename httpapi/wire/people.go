@@ -87,6 +87,7 @@ type Token struct {
 	CreatedBy string    `json:"created_by,omitempty"`
 	ExpiresAt time.Time `json:"expires_at,omitzero"`
 	Expired   bool      `json:"expired"`
+	Current   bool      `json:"current,omitempty" doc:"the request was sent with it"`
 }
 
 // SetUser is the body of PUT /users/{user}: what is left out stays as it is.

@@ -6,13 +6,16 @@ import "time"
 // and what ended last.
 type Queue struct {
 	Queued     []Job               `json:"queued" nullable:"false"`
-	QueuedJobs []QueuedJob         `json:"queuedJobs" nullable:"false" doc:"the same jobs with fewer fields"`
+	QueuedJobs []QueuedJob         `json:"queuedJobs,omitzero" nullable:"false" doc:"the same jobs with fewer fields; absent with ?brief=true"`
 	Services   []ServiceAllocation `json:"services" nullable:"false" doc:"services that wait among these jobs, at their positions"`
 	Running    []Job               `json:"running" nullable:"false" doc:"from scheduled to running"`
 	Ended      []Job               `json:"ended,omitempty" nullable:"false" doc:"newest first; with ?ended="`
 	Statistics Statistics          `json:"statistics"`
 	Next       string              `json:"next,omitempty" doc:"value of ?after= for the next page"`
 	Policy     string              `json:"policy"`
+
+	QueuedTotal  *int64 `json:"queued_total,omitempty" doc:"with ?count=true: how many waiting jobs and services match, on all pages"`
+	RunningTotal *int64 `json:"running_total,omitempty" doc:"with ?count=true: how many running jobs match, on all pages"`
 }
 
 // Statistics is the answer to GET /queue/statistics. Counts of what has ended are

@@ -16,7 +16,7 @@ func clientMay() (rooms, libraries []string) {
 		"cmd/berth", "cmd/internal/cli/root", "cmd/internal/cli/daemon", "cmd/internal/cli", "cmd/internal/cli/jobs", "cmd/internal/cli/fleet",
 		"cmd/internal/cli/admin", "cmd/internal/cli/certs", "cmd/internal/cli/setup", "cmd/internal/cli/snapshot",
 		"cmd/internal/build", "cmd/internal/config", "cmd/internal/table", "cmd/internal/terminal",
-		"httpapi/client", "httpapi/wire", "httpapi/agentwire", "httpapi/memberwire", "httpapi/endpoint", "httpapi/tunnel", "httpapi/auth",
+		"httpapi/client", "httpapi/wire", "httpapi/agentwire", "httpapi/memberwire", "httpapi/pagewire", "httpapi/endpoint", "httpapi/tunnel", "httpapi/auth",
 		"httpapi/intake", "httpapi/problem", "httpapi/strict",
 		"trust", "fsm/model", "fsm/model/partition", "fsm/model/membership", "fsm/model/dependency", "fsm/private", "fsm/smallfile",
 		"fsm/command", "fsm/command/target", "fsm/command/valid", "fsm/state", "fsm/state/digest", "fsm/state/ledger", "fsm/state/table",

@@ -148,12 +148,14 @@ func apiFloor() []Room {
 		{Path: "httpapi/tunnel", Level: 2},
 		{Path: "httpapi/front", Level: 3, May: []string{"httpapi/wire"}},
 		{Path: "httpapi/memberwire", Level: 2, Bare: true},
+		{Path: "httpapi/pagewire", Level: 3, Bare: true, May: []string{"httpapi/wire"}},
 		{Path: "httpapi/agentwire", Level: 2, May: []string{"fsm/model"}},
 		{Path: "httpapi/problem", Level: 11, May: []string{"fsm/model", "fsm/command", "httpapi/wire"}},
-		{Path: "httpapi/strict", Level: 12, May: []string{"httpapi/wire", "httpapi/problem"}},
+		{Path: "httpapi/strict", Level: 12, May: []string{"httpapi/wire", "httpapi/problem", "slurm/nearest"}},
+		{Path: "httpapi/listing", Level: 13, May: []string{"httpapi/problem", "httpapi/strict"}},
 		{Path: "httpapi/auth", Level: 16, May: []string{"fsm/model", "httpapi/wire"}},
 		{Path: "httpapi/forward", Level: 16, May: []string{"fsm/model", "httpapi/wire", "cluster/call", "cluster/peer"}},
-		{Path: "httpapi/client", Level: 16, May: []string{"fsm/model", "httpapi/wire", "httpapi/agentwire", "httpapi/memberwire", "httpapi/endpoint", "httpapi/tunnel"}},
+		{Path: "httpapi/client", Level: 16, May: []string{"fsm/model", "httpapi/wire", "httpapi/agentwire", "httpapi/memberwire", "httpapi/pagewire", "httpapi/endpoint", "httpapi/tunnel"}},
 		{Path: "httpapi/issue", Level: 16, May: []string{"fsm/model", "fsm/model/membership", "fsm/command", "trust"}},
 		{Path: "httpapi/dashboard", Level: 16},
 		{Path: "httpapi/workload", Level: 16, May: []string{"fsm/model", "httpapi/wire"}},
@@ -161,7 +163,7 @@ func apiFloor() []Room {
 		{Path: "httpapi/intake", Level: 17, May: stateRooms("fsm/command/valid", "cluster/sched/queue", "httpapi/wire", "httpapi/problem", "httpapi/strict", "httpapi/auth",
 			"slurm/request", "fsm/model/partition")},
 		{Path: "httpapi/places", Level: 22, May: stateRooms("cluster/sched/queue", "cluster/sched/place", "cluster/sched/cores", "cluster/sched/forecast")},
-		{Path: "httpapi/view", Level: 22, May: stateRooms("cluster/sched/forecast", "cluster/sched/explain", "cluster/sched/admission", "cluster/sched/queue", "cluster/archive",
+		{Path: "httpapi/view", Level: 22, May: stateRooms("cluster/sched/blocker", "cluster/sched/forecast", "cluster/sched/explain", "cluster/sched/admission", "cluster/sched/queue", "cluster/archive",
 			"cluster/notify", "httpapi/wire", "httpapi/agentwire", "httpapi/auth", "slurm/request", "fsm/model/partition")},
 		{Path: "httpapi/port", Level: 17, May: stateRooms("httpapi/wire", "httpapi/forward", "cluster/peer", "cluster/soft", "cluster/archive")},
 		{Path: "httpapi/meter", Level: 23, May: stateRooms("httpapi/agentwire", "httpapi/auth", "httpapi/places", "httpapi/view", "httpapi/port", "cluster/peer")},
@@ -186,7 +188,7 @@ func apiFloor() []Room {
 // apiBase returns the rooms that every handler of the API may use.
 func apiBase() []string {
 	return []string{
-		"httpapi/wire", "httpapi/agentwire", "httpapi/auth", "httpapi/problem", "httpapi/strict", "httpapi/intake", "httpapi/view", "httpapi/port",
+		"httpapi/wire", "httpapi/pagewire", "httpapi/agentwire", "httpapi/auth", "httpapi/problem", "httpapi/strict", "httpapi/listing", "httpapi/intake", "httpapi/view", "httpapi/port",
 		"cluster/peer",
 	}
 }
@@ -307,7 +309,7 @@ func Libraries() []Library {
 		Library{
 			Prefix: "github.com/danielgtaylor/huma", Why: "leave the API's description to the handlers of httpapi",
 			Rooms: []string{
-				"httpapi/core", "httpapi/jobs", "httpapi/fleet", "httpapi/members", "httpapi/services", "httpapi/admin", "httpapi/compat",
+				"httpapi/core", "httpapi/listing", "httpapi/jobs", "httpapi/fleet", "httpapi/members", "httpapi/services", "httpapi/admin", "httpapi/compat",
 			},
 		},
 		Library{

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/berth-gpu/berth/httpapi/client"
 )
 
 // driver runs programs that drive Slurm, and that find Berth's programs under the names of Slurm's.
@@ -125,7 +127,7 @@ func (d *driver) snakemake() {
 // count returns the number of all jobs.
 func (d *driver) count() (n int) {
 	d.until("the jobs can be listed", func() bool {
-		list, err := d.api.Lists().Jobs(d.context(), "", 1000)
+		list, err := d.api.Lists().Jobs(d.context(), client.JobsQuery{Limit: 1000})
 		if err == nil {
 			n = len(list.Jobs)
 		}

@@ -311,7 +311,7 @@ func (v *visit) naming() []call {
 			out, err := people.MakeToken(ctx, &wire.MakeToken{User: fmt.Sprint("user", v.who), Role: "user"})
 			return v.keep("token", out.ID, out.Secret, err)
 		}},
-		{"tokens", func(ctx context.Context) error { _, err := people.Tokens(ctx); return err }},
+		{"tokens", func(ctx context.Context) error { _, err := people.Tokens(ctx, ""); return err }},
 		{"revoke a token", func(ctx context.Context) error {
 			_, err := people.DropToken(ctx, v.spare(v.random, "token"))
 			return err

@@ -63,7 +63,7 @@ func findRef(ctx context.Context, api *client.Client, text, user string) (Ref, e
 	if err != nil || r.Job != newest {
 		return r, err
 	}
-	list, err := api.Lists().Jobs(ctx, user, 1)
+	list, err := api.Lists().Jobs(ctx, client.JobsQuery{Limit: 1, Selection: client.Selection{Filters: map[string]string{"user": user}}})
 	if err != nil {
 		return r, fmt.Errorf("asking for the newest job of %s: %w", user, err)
 	}

@@ -27,11 +27,21 @@ const pageLimit = 1000
 
 // Bind adds the flags.
 func (r *Report) Bind(cmd *cobra.Command) {
-	r.Connection.Bind(cmd)
+	r.bindOutput(cmd)
 	to := cmd.Flags()
-	to.StringVarP(&r.Output, "output", "o", "", "csv, "+outputMeans)
 	to.StringVarP(&r.since, "since", "S", "", "not before this `time`: 24h for a day ago, or such as 2026-01-31T20:00")
 	to.StringVarP(&r.until, "until", "E", "", "not after this `time`")
+}
+
+// BindList adds the flags of a list that has no span of time.
+func (r *Report) BindList(cmd *cobra.Command) {
+	r.bindOutput(cmd)
+	r.BindLimit(cmd)
+}
+
+func (r *Report) bindOutput(cmd *cobra.Command) {
+	r.Connection.Bind(cmd)
+	cmd.Flags().StringVarP(&r.Output, "output", "o", "", "csv, "+outputMeans)
 }
 
 // BindLimit adds the flag for the number of entries.
@@ -41,15 +51,20 @@ func (r *Report) BindLimit(cmd *cobra.Command) {
 
 // Begin checks the flags, fills in the span and connects.
 func (r *Report) Begin(since, until *time.Time) (_ *client.Client, err error) {
-	if r.Output != "csv" && r.CheckOutput() != nil {
-		return nil, Usage("--output must be table, wide, json, yaml or csv, not %q", r.Output)
-	}
 	now := time.Now()
 	if *since, err = ago("--since", r.since, now); err != nil {
 		return nil, err
 	}
 	if *until, err = ago("--until", r.until, now); err != nil {
 		return nil, err
+	}
+	return r.Open()
+}
+
+// Open checks the flags of a list and connects.
+func (r *Report) Open() (*client.Client, error) {
+	if r.Output != "csv" && r.CheckOutput() != nil {
+		return nil, Usage("--output must be table, wide, json, yaml or csv, not %q", r.Output)
 	}
 	if r.limit < 0 {
 		return nil, Usage("--limit must not be negative")

@@ -19,7 +19,9 @@ func newToken() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "token",
 		Short: "Create, list and revoke tokens",
-		Example: "  berth token create --user alice --role user\n  berth token create --user nightly --role user --expires never\n" +
+		Long: "Create, list and revoke tokens. Admins have those of all users and machines; everybody else has their own:\n" +
+			"a new one has no higher role and no later end than the token with which it is asked for.",
+		Example: "  berth token create --name laptop --expires 7d\n  berth token create --user alice --role user\n  berth token create --user nightly --role user --expires never\n" +
 			"  berth token join node --name gpu1\n  berth token list\n  berth token revoke 3f2a9c0d1e4b5a67",
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -32,13 +34,10 @@ func newTokenCreate() *cobra.Command {
 	c := &cli.Connection{}
 	body, expires := &wire.MakeToken{}, ""
 	cmd := &cobra.Command{
-		Use:   "create --user NAME",
+		Use:   "create",
 		Short: "Create a token and print it once",
 		Args:  cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if body.User == "" {
-				return cli.Usage("--user is missing: give the token's user")
-			}
 			if cmd.Flags().Changed("expires") {
 				var in wire.Lifetime
 				if err := in.UnmarshalJSON([]byte(strconv.Quote(expires))); err != nil {
@@ -47,6 +46,9 @@ func newTokenCreate() *cobra.Command {
 				body.ExpiresIn = &in
 			}
 			draw := func(ctx context.Context, api *client.Client) (*wire.MadeToken, error) {
+				if err := forCaller(ctx, api, body); err != nil {
+					return nil, err
+				}
 				return client.PeopleOf(api).MakeToken(ctx, body)
 			}
 			errs := cmd.ErrOrStderr()
@@ -63,20 +65,36 @@ func newTokenCreate() *cobra.Command {
 	}
 	c.BindReading(cmd)
 	to := cmd.Flags()
-	to.StringVar(&body.User, "user", "", "the token's user; a `NAME` that is not known becomes a user with the role of --role")
-	to.StringVar(&body.Role, "role", "", "highest role, viewer, user, operator or admin (default: the user's)")
+	to.StringVar(&body.User, "user", "", "the token's user (default: you); for admins a `NAME` that is not known becomes a user with the role of --role")
+	to.StringVar(&body.Role, "role", "", "highest role, viewer, user, operator or admin (default: the user's; your own: that of your token)")
 	to.StringVar(&body.Name, "name", "", "`text` that describes it")
 	to.StringVar(&expires, "expires", "", "lifetime, a `time` such as 12h or 365d, or never, for accounts of services (default: 90d)")
 	return cmd
 }
 
+// forCaller completes a request for a token without a user: it is the caller's own.
+func forCaller(ctx context.Context, api *client.Client, body *wire.MakeToken) error {
+	if body.User != "" {
+		return nil
+	}
+	me, err := client.PeopleOf(api).Whoami(ctx)
+	if err != nil {
+		return err
+	}
+	if me.Kind != "user" {
+		return cli.Usage("--user is missing: give the token's user; the caller (%s) is none", me.Actor)
+	}
+	body.User = me.Name
+	return nil
+}
+
 func newTokenList() *cobra.Command {
-	c := &cli.Connection{}
+	c, user := &cli.Connection{}, ""
 	list := func(ctx context.Context, api *client.Client) (*wire.Tokens, error) {
-		return client.PeopleOf(api).Tokens(ctx)
+		return client.PeopleOf(api).Tokens(ctx, user)
 	}
 	cmd := &cobra.Command{
-		Use: "list", Short: "List all tokens, without their secrets", Args: cli.NoArgs,
+		Use: "list", Short: "List your tokens, as an admin all, without their secrets", Args: cli.NoArgs,
 		RunE: cli.Reading(c, list, func(w io.Writer, v *wire.Tokens) error {
 			t := table.New("ID", "USER", "MACHINE", "ROLE", "NAME", "CREATED", "BY", "EXPIRES")
 			for _, k := range v.Tokens {
@@ -87,13 +105,18 @@ func newTokenList() *cobra.Command {
 				case !k.ExpiresAt.IsZero():
 					until = k.ExpiresAt.Format(time.DateTime)
 				}
-				t.Add(k.ID, k.User, k.Node, k.Role, k.Name, k.CreatedAt.Format(time.DateTime), k.CreatedBy, until)
+				id := k.ID
+				if k.Current {
+					id += " (this)"
+				}
+				t.Add(id, k.User, k.Node, k.Role, k.Name, k.CreatedAt.Format(time.DateTime), k.CreatedBy, until)
 			}
 			_, err := t.WriteTo(w)
 			return err
 		}),
 	}
 	c.BindReading(cmd)
+	cmd.Flags().StringVarP(&user, "user", "u", "", "only tokens of this `user`")
 	return cmd
 }
 

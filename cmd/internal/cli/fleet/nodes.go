@@ -178,18 +178,22 @@ func safety(p *wire.Peers) string {
 }
 
 func showPeers(w io.Writer, p *wire.Peers) error {
-	t := table.New("PEER", "ROLE", "VOTE", "STATE", ">TERM", ">APPLIED", ">LAG", ">CLOCK", "ADDRESS", "VERSION")
-	var newest uint64
-	for _, v := range p.Peers {
-		newest = max(newest, v.AppliedIndex)
-	}
-	for _, v := range p.Peers {
-		state, applied, lag := "up", strconv.FormatUint(v.AppliedIndex, 10), strconv.FormatUint(newest-v.AppliedIndex, 10)
-		if !v.Reachable {
-			state, lag = "unreachable", ""
+	t := table.New("PEER", "ROLE", "VOTE", "STATE", ">TERM", ">APPLIED", ">LAG", ">CONTACT", ">CLOCK", ">SNAPSHOT", ">DISK-FREE", ">MEMORY", "ADDRESS", "VERSION")
+	for i := range p.Peers {
+		v := &p.Peers[i]
+		state, applied, lag, contact := "unreachable", strconv.FormatUint(v.AppliedIndex, 10), "", ""
+		if v.Reachable {
+			state = "up"
+		}
+		if v.Lag != nil {
+			lag = strconv.FormatUint(*v.Lag, 10)
+		}
+		if v.LeaderContact != nil {
+			contact = strconv.FormatFloat(*v.LeaderContact, 'f', 1, 64) + "s"
 		}
 		state = strings.Join(slices.DeleteFunc([]string{state, hint(v.Gossip)}, func(s string) bool { return s == "" }), ", ")
-		t.Add(v.Name, v.Role, map[bool]string{true: "yes", false: "no"}[v.Voter], state, strconv.FormatUint(p.Term, 10), applied, lag, clockOffset(v.ClockOffset), v.Address, v.Version)
+		t.Add(v.Name, v.Role, map[bool]string{true: "yes", false: "no"}[v.Voter], state, strconv.FormatUint(p.Term, 10), applied, lag, contact, clockOffset(v.ClockOffset),
+			snapshotOf(v), diskOf(v), sizeOf(v.MemoryBytes), v.Address, v.Version)
 	}
 	if _, err := t.WriteTo(w); err != nil {
 		return err
@@ -204,6 +208,30 @@ func showPeers(w io.Writer, p *wire.Peers) error {
 	}
 	_, err := fmt.Fprintln(w, "There is no leader at the moment.")
 	return err
+}
+
+// snapshotOf returns the age of a peer's newest snapshot, and the size of all; empty: there is none.
+func snapshotOf(v *wire.Peer) string {
+	if v.SnapshotAge == nil {
+		return ""
+	}
+	return table.Seconds(*v.SnapshotAge) + ", " + sizeOf(uint64(max(v.SnapshotBytes, 0)))
+}
+
+// diskOf returns the free space of a peer's data folder, and its part of the disk; empty: it is not known.
+func diskOf(v *wire.Peer) string {
+	if v.DiskTotalBytes == 0 {
+		return ""
+	}
+	return sizeOf(v.DiskFreeBytes) + fmt.Sprintf(" (%d%%)", 100*v.DiskFreeBytes/v.DiskTotalBytes)
+}
+
+// sizeOf formats a size in bytes; empty: 0.
+func sizeOf(n uint64) string {
+	if n == 0 {
+		return ""
+	}
+	return table.Bytes(float64(n))
 }
 
 // clockOffset formats a peer's wall clock minus that of the peer that answered.

@@ -20,6 +20,7 @@ func Commands() []cli.Maker {
 		{Name: "run", New: newRun},
 		{Name: "redo", New: newRedo},
 		{Name: "queue", New: newQueue},
+		{Name: "jobs", New: newJobs},
 		{Name: "show", New: newShow},
 		{Name: "tasks", New: newTasks},
 		{Name: "explain", New: newExplain},

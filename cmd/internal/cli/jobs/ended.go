@@ -107,22 +107,39 @@ func percentOf(v *float64) string {
 	return strconv.FormatFloat(*v, 'f', 0, 64)
 }
 
-func endedLines(jobs []wire.EndedJob) [][]string {
-	lines := [][]string{{
+// jobColumns are the names of the columns of jobs for programs.
+func jobColumns() []string {
+	return []string{
 		"id", "name", "user", "project", "priority", "gpu_count", "nodes", "state", "reason", "exit_code", "submitted_at", "started_at", "ended_at",
-		"wait_seconds", "run_seconds", "gpu_hours", "measured_gpu_hours", "idle_gpu_hours", "lost_gpu_hours",
-	}}
+		"wait_seconds", "run_seconds",
+	}
+}
+
+// jobLine returns a job in these columns.
+func jobLine(j *wire.Job) []string {
+	code := ""
+	if j.ExitCode != nil {
+		code = strconv.FormatInt(*j.ExitCode, 10)
+	}
+	return []string{
+		j.ID, jobName(j), j.User, j.Project, strconv.FormatInt(j.Priority, 10), strconv.FormatInt(j.GPUs, 10), strconv.FormatInt(j.Nodes, 10),
+		j.State, j.Reason, code, utc(j.SubmittedAt), utc(j.StartedAt), utc(j.EndedAt), cli.Decimal(j.WaitSeconds), cli.Decimal(j.RunSeconds),
+	}
+}
+
+func jobLines(jobs []wire.Job) [][]string {
+	lines := [][]string{jobColumns()}
+	for i := range jobs {
+		lines = append(lines, jobLine(&jobs[i]))
+	}
+	return lines
+}
+
+func endedLines(jobs []wire.EndedJob) [][]string {
+	lines := [][]string{append(jobColumns(), "gpu_hours", "measured_gpu_hours", "idle_gpu_hours", "lost_gpu_hours")}
 	for i := range jobs {
 		j := &jobs[i]
-		code := ""
-		if j.ExitCode != nil {
-			code = strconv.FormatInt(*j.ExitCode, 10)
-		}
-		lines = append(lines, []string{
-			j.ID, jobName(&j.Job), j.User, j.Project, strconv.FormatInt(j.Priority, 10), strconv.FormatInt(j.GPUs, 10), strconv.FormatInt(j.Nodes, 10),
-			j.State, j.Reason, code, utc(j.SubmittedAt), utc(j.StartedAt), utc(j.EndedAt),
-			cli.Decimal(j.WaitSeconds), cli.Decimal(j.RunSeconds), cli.Decimal(j.GPUHours), cli.Decimal(j.MeasuredGPUHours), cli.Decimal(j.IdleGPUHours), cli.Decimal(j.LostGPUHours),
-		})
+		lines = append(lines, append(jobLine(&j.Job), cli.Decimal(j.GPUHours), cli.Decimal(j.MeasuredGPUHours), cli.Decimal(j.IdleGPUHours), cli.Decimal(j.LostGPUHours)))
 	}
 	return lines
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/table"
@@ -21,9 +22,7 @@ import (
 type queueView struct {
 	cli.Connection
 
-	me       bool
-	user     string
-	state    string
+	pick     picked
 	limit    int
 	ended    int
 	watching bool
@@ -40,9 +39,7 @@ func newQueue() *cobra.Command {
 	}
 	q.BindReading(cmd)
 	f := cmd.Flags()
-	f.BoolVar(&q.me, "me", false, "only this user's jobs")
-	f.StringVarP(&q.user, "user", "u", "", "only this `user`'s jobs")
-	f.StringVarP(&q.state, "state", "s", "", "only jobs in this `state`")
+	q.pick.bind(f)
 	f.IntVarP(&q.limit, "limit", "n", 0, "the most waiting jobs to list (default: all)")
 	f.IntVar(&q.ended, "ended", 0, "also the last `N` that have ended")
 	f.BoolVarP(&q.watching, "watch", "w", false, "repeat every two seconds")
@@ -61,10 +58,133 @@ func (q *queueView) run(cmd *cobra.Command, args []string) error {
 }
 
 func (q *queueView) ask(ctx context.Context, api *client.Client) (*wire.Queue, error) {
-	if q.me {
-		q.user = cli.Me(ctx, api)
+	return api.Queue(ctx, client.QueueQuery{Limit: q.limit, Ended: q.ended, Brief: true, Selection: q.pick.selection(ctx, api)})
+}
+
+// picked holds the flags that pick and sort jobs of a list.
+type picked struct {
+	me   bool
+	sort string
+	by   map[string]*string // filters of the API, by name
+}
+
+// bind adds the flags.
+func (p *picked) bind(f *pflag.FlagSet) {
+	f.BoolVar(&p.me, "me", false, "only this user's jobs")
+	f.StringVar(&p.sort, "sort", "", "the `field` to sort by; with - before it the greatest value first")
+	p.by = map[string]*string{}
+	for _, v := range []struct{ name, short, filter, what string }{
+		{"user", "u", "user", "only jobs of these `users`"},
+		{"project", "A", "project", "only jobs of these `projects`"},
+		{"state", "s", "state", "only jobs in these `states`, such as queued,running"},
+		{"name", "", "name", "only jobs of this `name`, in which * is any text"},
+		{"run-id", "", "run_id", "only jobs of these `runs`"},
+		{"node", "", "node", "only jobs on these `nodes`, or that ran there last"},
+		{"gpu-type", "", "gpu_type", "only jobs that ask for this `type` of GPU"},
+		{"gpus", "g", "gpu_count", "only jobs that ask for so many GPUs, a `number` or such as 1,4 or 8-"},
+		{"priority", "p", "priority", "only jobs of this priority, a `number`"},
+		{"held", "", "held", "only jobs that are held (`true`), or are not (false)"},
+		{"why", "", "reason", "only jobs whose reason contains this `text`"},
+		{"search", "", "q", "only jobs of which id, name, run, user, project or command contains this `text`"},
+		{"ids", "", "ids", "only jobs with these `ids`, such as 3,7-9"},
+	} {
+		p.by[v.filter] = f.StringP(v.name, v.short, "", v.what)
 	}
-	return api.Queue(ctx, client.QueueQuery{Limit: q.limit, Ended: q.ended, User: q.user, State: q.state})
+	f.Lookup("held").NoOptDefVal = "true"
+}
+
+// selection returns what to ask the API for.
+func (p *picked) selection(ctx context.Context, api *client.Client) client.Selection {
+	s := client.Selection{Filters: map[string]string{}}
+	for name, value := range p.by {
+		s.Filters[name] = *value
+	}
+	if p.me {
+		s.Filters["user"] = cli.Me(ctx, api)
+	}
+	if s.Sort = strings.TrimPrefix(p.sort, "-"); s.Sort != "" {
+		s.Order = map[bool]string{true: "desc", false: "asc"}[s.Sort != p.sort]
+	}
+	return s
+}
+
+const jobsLong = `List the jobs that the cluster's state has: those that wait and run, and those that have ended
+lately, newest first. berth history lists all that have ended.`
+
+// jobList holds the flags of jobs.
+type jobList struct {
+	cli.Report
+
+	pick  picked
+	count bool
+}
+
+func newJobs() *cobra.Command {
+	l := &jobList{}
+	cmd := &cobra.Command{
+		Use:     "jobs",
+		Short:   "List jobs, whatever their state",
+		Long:    jobsLong,
+		Example: "  berth jobs --me --state failed\n  berth jobs --name 'train-*' --sort -gpu_count -o json\n  berth jobs --node gpu1 --count",
+		Args:    cli.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return l.run(cmd) },
+	}
+	l.BindList(cmd)
+	l.pick.bind(cmd.Flags())
+	cmd.Flags().BoolVar(&l.count, "count", false, "print only how many match")
+	return cmd
+}
+
+func (l *jobList) run(cmd *cobra.Command) error {
+	api, err := l.Open()
+	if err != nil {
+		return err
+	}
+	q := client.JobsQuery{Selection: l.pick.selection(cmd.Context(), api)}
+	if q.Count = l.count; l.count {
+		q.Limit, q.Fields = 1, []string{"id"}
+		list, err := api.Lists().Jobs(cmd.Context(), q)
+		if err == nil && list.Total != nil {
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), *list.Total)
+		}
+		return err
+	}
+	all := &wire.Jobs{Jobs: []wire.Job{}}
+	err = l.Pages(func(most int) (int, bool, error) {
+		q.Limit = most
+		page, err := api.Lists().Jobs(cmd.Context(), q)
+		if err != nil {
+			return 0, false, err
+		}
+		page.Jobs = append(all.Jobs, page.Jobs...)
+		all, q.After = page, page.Next
+		return len(all.Jobs), page.Next != "", nil
+	})
+	if err != nil {
+		return err
+	}
+	return l.Write(cmd.OutOrStdout(), all, func() [][]string { return jobLines(all.Jobs) }, func(w io.Writer) error { return showJobs(w, all) })
+}
+
+func showJobs(w io.Writer, all *wire.Jobs) error {
+	t := table.New("ID", "NAME", "USER", "PROJECT", "PRI", "STATE", ">GPUS", "SUBMITTED", ">ELAPSED/LIMIT", ">EXIT", "NODELIST(REASON)")
+	now := time.Now()
+	for i := range all.Jobs {
+		j := &all.Jobs[i]
+		t.Add(j.ID, jobName(j), j.User, j.Project, className(j.Priority), stateOf(j), gpusOf(j), table.Clock(j.SubmittedAt, now), elapsed(j), exitCodeOf(j), placeOrReason(j))
+	}
+	if t.Len() == 0 {
+		_, err := fmt.Fprintln(w, "No job matches.")
+		return err
+	}
+	if _, err := t.WriteTo(w); err != nil {
+		return err
+	}
+	if all.Next != "" {
+		_, err := fmt.Fprintf(w, "There are more than these %d jobs: --limit 0 lists all.\n", len(all.Jobs))
+		return err
+	}
+	return nil
 }
 
 // ShowQueue prints the queue as tables.
@@ -108,10 +228,6 @@ func addService(t *table.Table, a *wire.ServiceAllocation) {
 }
 
 func addJob(t *table.Table, j *wire.Job) {
-	state := j.State
-	if j.Stopping != nil {
-		state += ", stopping"
-	}
 	position := ""
 	if j.Position > 0 {
 		position = strconv.Itoa(j.Position)
@@ -119,8 +235,16 @@ func addJob(t *table.Table, j *wire.Job) {
 			position = "~" + position
 		}
 	}
-	t.Add(j.ID, jobName(j), j.User, className(j.Priority), state, gpusOf(j),
+	t.Add(j.ID, jobName(j), j.User, className(j.Priority), stateOf(j), gpusOf(j),
 		nodesOf(j), elapsed(j), position, startOf(j), placeOrReason(j))
+}
+
+// stateOf returns a job's state, and whether it is being stopped.
+func stateOf(j *wire.Job) string {
+	if j.Stopping != nil {
+		return j.State + ", stopping"
+	}
+	return j.State
 }
 
 // startOf returns when a job started, or is expected to.

@@ -1,0 +1,37 @@
+package client
+
+import (
+	"testing"
+
+	"github.com/berth-gpu/berth/httpapi/pagewire"
+)
+
+// Requests of programs that show a whole cluster.
+func TestWhatPagesSend(t *testing.T) {
+	t.Parallel()
+	p := newPeer(t, says("{}"))
+	c := connect(t, p.address())
+	for _, step := range []struct {
+		do         func() error
+		want, body string
+	}{
+		{func() error {
+			_, err := c.Bulk(t.Context(), &pagewire.Bulk{Action: "hold", IDs: []string{"7"}}, "")
+			return err
+		}, "POST /queue/bulk", `{"action":"hold","ids":["7"]}`},
+		{func() error {
+			_, err := c.Lists().Nodes(t.Context(), NodesQuery{Limit: 2, Selection: Selection{Filters: map[string]string{"label": "zone=a"}, Sort: "free_gpus", Order: "desc", Fields: []string{"node_id", "jobs"}, Count: true}})
+			return err
+		}, "GET /nodes?count=true&fields=node_id%2Cjobs&label=zone%3Da&limit=2&order=desc&sort=free_gpus", ""},
+		{func() error { _, err := c.Lists().Samples(t.Context()); return err }, "GET /gpu/samples", ""},
+		{func() error { _, err := c.Lists().SubmitOptions(t.Context()); return err }, "GET /submit/options", ""},
+	} {
+		if err := step.do(); err != nil {
+			t.Fatal(err)
+		}
+		r, body := p.last()
+		if got := r.Method + " " + r.URL.RequestURI(); got != step.want || body != step.body {
+			t.Errorf("sent %s %s, want %s %s", got, body, step.want, step.body)
+		}
+	}
+}
