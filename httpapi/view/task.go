@@ -88,11 +88,13 @@ const mostDependents = 1000
 
 // Dependents returns the jobs that wait or have waited for a job. They are later ones.
 func (v *View) Dependents(id model.JobID) (out []wire.Dependency) {
-	for k, d := range v.State.Dependencies.From(model.DependencyKey{Job: id + 1}) {
+	for k, d := range v.State.Dependencies.From(dependency.Key{Job: id + 1}) {
 		if k.On != id {
 			continue
 		}
-		w := wire.Dependency{JobID: k.Job.String(), Kind: d.Kind.String(), State: d.State.String()}
+		w := wire.Dependency{
+			JobID: k.Job.String(), Kind: k.Kind.String(), State: d.State.String(), Any: d.Any, Delay: d.Delay.Seconds(), Due: d.Due.Time(),
+		}
 		if job, found := v.State.Jobs.Get(k.Job); found {
 			w.JobState = v.State.Stand(&job).String()
 		}

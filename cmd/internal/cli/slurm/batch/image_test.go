@@ -52,9 +52,7 @@ test*) ;;
 esac
 if [ "$2" = resolve ]; then echo "$6@sha256:$(printf %064d 1)"; else echo '` + string(described) + `'; fi
 `
-	if err := os.WriteFile(daemon, []byte(script), 0o700); err != nil {
-		j.t.Fatal(err)
-	}
+	writeProgram(j.t, daemon, script)
 	for _, f := range j.files {
 		f.Daemon, f.Images = daemon, filepath.Join(j.dir, "images", f.Job.Nodes[f.Rank].Name)
 		if err := os.MkdirAll(f.Images, 0o700); err != nil {
@@ -125,9 +123,7 @@ func TestScriptInImage(t *testing.T) {
 	t.Parallel()
 	j := newJob(t, 1, "").withImages()
 	script := "#!/bin/sh\ncat /etc/image data\necho $SLURM_JOB_ID $MODE $TEST_TASK\nsrun -n1 sh -c 'echo $SLURM_STEP_ID'\nexit 5\n"
-	if err := os.WriteFile(j.files[0].Command[0], []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	writeProgram(t, j.files[0].Command[0], script)
 	f := j.files[0]
 	f.Request.Container = &container.Options{Image: "test", Env: []string{"PATH"}}
 	f.Request.Stdout = "out.txt"

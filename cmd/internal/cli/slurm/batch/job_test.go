@@ -108,9 +108,7 @@ func newJob(t *testing.T, nodes int, script string) *job {
 		t.Fatal(err)
 	}
 	path := filepath.Join(top, "script")
-	if err := os.WriteFile(path, []byte("#!/bin/bash\n"+script+"\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	writeProgram(t, path, "#!/bin/bash\n"+script+"\n")
 	for _, pair := range os.Environ() {
 		if !strings.HasPrefix(pair, "SLURM") && !strings.HasPrefix(pair, "BERTH_") && !strings.HasPrefix(pair, "PATH=") {
 			j.env = append(j.env, pair)
@@ -136,6 +134,16 @@ func newJob(t *testing.T, nodes int, script string) *job {
 		j.files = append(j.files, f)
 	}
 	return j
+}
+
+// writeProgram writes a program. No process is started meanwhile: it would have the file open, and the program could not be started.
+func writeProgram(t *testing.T, path, text string) {
+	t.Helper()
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func freePort(t *testing.T) uint16 {
