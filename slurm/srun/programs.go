@@ -35,7 +35,7 @@ func ParsePrograms(file, text string, tasks int) (all []Program, err error) {
 		line := lines[i]
 		for strings.HasSuffix(line, `\`) && i+1 < len(lines) {
 			i++
-			line = strings.TrimSuffix(line, `\`) + lines[i]
+			line += "\n" + lines[i]
 		}
 		line = strings.TrimSpace(line)
 		if line == "" || line[0] == '#' {
@@ -121,8 +121,8 @@ func programOf(all []Program, rank int) (p *Program, offset int, found bool) {
 }
 
 // Arguments returns the program of a task with its arguments: %t stands for the number of the task, and %o for its place among the tasks of
-// its line, %% and other letters after % for nothing. A backslash takes the next character as it is, single quotes all up to the next
-// one. None: the line has no program, or a quote that does not end.
+// its line, %% and other letters after % for nothing. A backslash takes the next character as it is, and one at the end of a line is an
+// empty part of a word; single quotes take all up to the next one. None: the line has no program, or a quote that does not end.
 func Arguments(all []Program, rank int) []string {
 	p, offset, found := programOf(all, rank)
 	if !found {
@@ -142,9 +142,11 @@ func Arguments(all []Program, rank int) []string {
 			}
 			open = false
 			continue
-		case c == '\\' && i+1 < len(runes):
+		case c == '\\':
 			i++
-			word.WriteByte(runes[i])
+			if i < len(runes) && runes[i] != '\n' { // else the line goes on
+				word.WriteByte(runes[i])
+			}
 		case c == '\'':
 			end := strings.IndexByte(runes[i+1:], '\'')
 			if end < 0 {

@@ -21,7 +21,7 @@ func TestPrograms(t *testing.T) {
 			{"echo", "a", "0"}, {"echo", `q  %o x`, `\`, "e'f"}, {"echo", "a", "1"}, {"echo", `q  %o x`, `\`, "e'f"},
 		}, ""},
 		{"2,0-1 echo %t %o", 3, [][]string{{"echo", "0", "1"}, {"echo", "1", "2"}, {"echo", "2", "0"}}, ""},
-		{"0 echo cont\\\ninued \\\n  \"x  y\"\n* e\\cho a'b c'd '' %o", 2, [][]string{{"echo", "continued", `"x`, `y"`}, {"echo", "ab cd", "", "1"}}, ""},
+		{"0 echo cont\\\ninued \\\n  \"x  y\"\n* e\\cho a'b c'd '' %o", 2, [][]string{{"echo", "continued", "", `"x`, `y"`}, {"echo", "ab cd", "", "1"}}, ""},
 		{"0 printf a%xb % c%\n1 '%t' x", 2, [][]string{{"printf", "ab", "c"}, {"%t", "x"}}, ""},
 		{"0 echo 'open", 1, [][]string{nil}, ""},
 		{"0,1, echo trailing", 2, [][]string{{"echo", "trailing"}, {"echo", "trailing"}}, ""},

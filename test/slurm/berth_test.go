@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -114,11 +115,17 @@ type result struct {
 	files  map[string]string // by name
 }
 
+var allocated = regexp.MustCompile(`Granted job allocation ([0-9]+)`)
+
 // run submits a script, waits for its end and returns what the script has left.
 func (s *side) run(t *testing.T, c *script) (result, error) {
 	t.Helper()
 	dir := filepath.Join(s.dir, c.name)
-	cmd := exec.Command(s.sbatch, c.command(t, dir)...)
+	program := s.sbatch
+	if c.salloc {
+		program = filepath.Join(filepath.Dir(s.sbatch), "salloc")
+	}
+	cmd := exec.Command(program, c.command(t, dir)...)
 	cmd.Dir, cmd.Env = dir, append([]string{"HOME=/root", "USER=root", "MINE=mine", "PWD=" + dir}, s.env...)
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
@@ -129,10 +136,16 @@ func (s *side) run(t *testing.T, c *script) (result, error) {
 		return result{}, err
 	}
 	job, found := strings.CutPrefix(strings.TrimSpace(string(out)), "Submitted batch job ")
+	if granted := allocated.FindStringSubmatch(stderr.String()); c.salloc && granted != nil {
+		job, found = granted[1], true
+	}
 	if !found || cmd.ProcessState.ExitCode() < 0 {
 		return result{}, fmt.Errorf("%s: sbatch of %s: %s, printed %q and %q", s.name, c.name, cmd.ProcessState, out, stderr.String())
 	}
 	files, err := read(dir)
+	if c.salloc {
+		files["printed"], files["printed.err"] = string(out), stderr.String()
+	}
 	return result{job: job, code: cmd.ProcessState.ExitCode(), stderr: stderr.String(), files: files}, err
 }
 

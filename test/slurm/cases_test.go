@@ -15,6 +15,7 @@ type script struct {
 	wrap      string            // the command of --wrap in place of a script
 	files     map[string]string // that are there before the submission, with their text; a name that ends with / is a folder
 	spread    bool              // over both nodes; all others are sent to node1
+	salloc    bool              // salloc is called, with a shell that runs the script
 	alone     bool              // while no other script runs, whose cores and GPUs would change what this one gets
 	except    []string          // variables that are not compared
 }
@@ -50,6 +51,11 @@ func scripts() []script {
 		{name: "nointerpreter"},
 		{name: "input", files: map[string]string{"given": "one\ntwo\nthree\n"}},
 		{name: "warned"},
+		{name: "multiprog", spread: true, alone: true},
+		{name: "requeue"},
+		{name: "signals"},
+		{name: "orders"},
+		{name: "salloc", options: []string{"-n2", "--mem=20"}, salloc: true, alone: true},
 		{name: "wrap", options: []string{"--mem=50"}, wrap: `echo "$SLURM_JOB_NAME" $0; exit 6`},
 	}
 }
@@ -62,6 +68,9 @@ func coresOfNodes() []string { return []string{"SLURM_JOB_CPUS_PER_NODE", "SLURM
 func (s *script) command(t *testing.T, dir string) []string {
 	t.Helper()
 	args := []string{"--wait"}
+	if s.salloc {
+		args = nil
+	}
 	if !s.spread {
 		args = append(args, "--nodelist=node1")
 	}
@@ -74,6 +83,9 @@ func (s *script) command(t *testing.T, dir string) []string {
 	path, err := filepath.Abs(filepath.Join("testdata", s.name+".sh"))
 	if err != nil {
 		t.Fatal(err)
+	}
+	if s.salloc {
+		args = append(args, "bash")
 	}
 	return append(append(args, path), s.arguments...)
 }

@@ -73,10 +73,28 @@ func (s *side) runAll(t *testing.T, all []script) {
 			})
 			if alone {
 				group.Wait()
+				s.cleaned(t)
 			}
 		}
 	}
 	group.Wait()
+}
+
+// gpusInUse finds nodes with GPUs that are in use or being checked.
+var gpusInUse = regexp.MustCompile(`:[1-9][0-9]*\(IDX`)
+
+// cleaned waits until Berth has found all GPUs free of processes, so that the next job gets the first ones, as with Slurm.
+func (s *side) cleaned(t *testing.T) {
+	t.Helper()
+	if s.name != "Berth" {
+		return
+	}
+	waitFor(t, "all GPUs are free", func() bool {
+		cmd := exec.Command(filepath.Join(filepath.Dir(s.sbatch), "sinfo"), "-h", "-N", "-O", "gresused:60")
+		cmd.Env = s.env
+		out, err := cmd.Output()
+		return err == nil && !gpusInUse.Match(out)
+	})
 }
 
 // takeNumbers has Berth give the numbers up to firstJob to jobs that never run.

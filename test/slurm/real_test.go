@@ -104,7 +104,7 @@ func configuration(t *testing.T, dir, host string) string {
 	t.Helper()
 	lines := []string{
 		"ClusterName=real", "SlurmctldHost=" + host + "(127.0.0.1)", fmt.Sprintf("SlurmctldPort=%d", freePort(t)),
-		"SlurmUser=root", "SlurmdUser=root", "AuthType=auth/munge", "CryptoType=crypto/munge", "AuthInfo=socket=" + dir + "/run/munge.sock",
+		"SlurmUser=root", "SlurmdUser=root", "AuthType=auth/munge", "CryptoType=crypto/munge", "AuthInfo=socket=" + dir + "/run/munge.sock,cred_expire=15",
 		"StateSaveLocation=" + dir + "/state", "SlurmdSpoolDir=" + dir + "/spool-%n", "SlurmctldPidFile=" + dir + "/run/slurmctld.pid",
 		"SlurmdPidFile=" + dir + "/run/slurmd-%n.pid", "ProctrackType=proctrack/linuxproc", "TaskPlugin=task/none", "SwitchType=switch/none", "MpiDefault=none",
 		"SelectType=select/cons_tres", "SelectTypeParameters=CR_Core_Memory", "SchedulerType=sched/backfill",

@@ -117,6 +117,7 @@ func Gres(n *wire.Node, count func(*wire.GPU) bool) (text string) {
 	return strings.Join(parts, ",")
 }
 
+// AnyGPU counts each GPU.
 func AnyGPU(*wire.GPU) bool { return true }
 
 // UsedGres returns the GPUs that are in use, with their numbers.

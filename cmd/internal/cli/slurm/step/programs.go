@@ -17,7 +17,7 @@ type programs struct {
 
 // read reads the file. Most of what is wrong there is found by check, since that depends on the number of tasks.
 func (p *programs) read(file string) error {
-	text, err := os.ReadFile(file)
+	text, err := os.ReadFile(file) //nolint:gosec // the user names the file
 	if err != nil {
 		return fmt.Errorf("Could not open multi_prog config file %s", file) //nolint:staticcheck // the words of Slurm
 	}
