@@ -12,6 +12,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 	"github.com/berth-gpu/berth/httpapi/jobs"
+	"github.com/berth-gpu/berth/httpapi/pagewire"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -90,10 +91,10 @@ func TestALogInBytes(t *testing.T) {
 			w.WriteHeader(http.StatusNotFound)
 			return
 		}
-		for i, name := range []string{wire.HeaderLogOffset, wire.HeaderLogSize, wire.HeaderLogNext} {
+		for i, name := range []string{pagewire.HeaderLogOffset, pagewire.HeaderLogSize, pagewire.HeaderLogNext} {
 			w.Header().Set(name, strconv.Itoa(100+i))
 		}
-		w.Header().Set(wire.HeaderLogEnded, "true")
+		w.Header().Set(pagewire.HeaderLogEnded, "true")
 		_, _ = io.WriteString(w, "bytes")
 	}))
 	defer node.Close()
@@ -107,7 +108,7 @@ func TestALogInBytes(t *testing.T) {
 		t.Errorf("the node was asked %s", uri)
 	}
 	for name, want := range map[string]string{
-		wire.HeaderLogOffset: "100", wire.HeaderLogSize: "101", wire.HeaderLogNext: "102", wire.HeaderLogEnded: "true", wire.HeaderAttempt: "1",
+		pagewire.HeaderLogOffset: "100", pagewire.HeaderLogSize: "101", pagewire.HeaderLogNext: "102", pagewire.HeaderLogEnded: "true", pagewire.HeaderAttempt: "1",
 	} {
 		if have := got.Header.Get(name); have != want {
 			t.Errorf("%s is %q, want %q", name, have, want)

@@ -174,8 +174,8 @@ func (c *Client) Log(ctx context.Context, id string, q LogQuery) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Log{Body: &logBody{answer}, Ended: answer.Header.Get(wire.HeaderLogEnded) == "true", Kept: answer.Header.Get(wire.HeaderSource) == "tail"}
-	for name, to := range map[string]*int64{wire.HeaderAttempt: &l.Attempt, wire.HeaderLogOffset: &l.Offset, wire.HeaderLogSize: &l.Size} { // order-free: each by itself
+	l := &Log{Body: &logBody{answer}, Ended: answer.Header.Get(pagewire.HeaderLogEnded) == "true", Kept: answer.Header.Get(wire.HeaderSource) == "tail"}
+	for name, to := range map[string]*int64{pagewire.HeaderAttempt: &l.Attempt, pagewire.HeaderLogOffset: &l.Offset, pagewire.HeaderLogSize: &l.Size} { // order-free: each by itself
 		*to, _ = strconv.ParseInt(answer.Header.Get(name), 10, 64) // 0 without the header
 	}
 	return l, nil

@@ -43,23 +43,10 @@ const (
 	HeaderVersion   = "X-Berth-Version"       // of the peer's program
 	HeaderExpires   = "X-Berth-Token-Expires" // when the token of the request expires, if that is within a week
 	HeaderSource    = "X-Berth-Source"        // of a log: "node", or "tail" for the end of it that peers keep
-
-	HeaderAttempt   = "X-Berth-Attempt"    // of a log: whose output the answer is
-	HeaderLogOffset = "X-Berth-Log-Offset" // of a log in bytes: where in the output the answer begins; later than asked for if bytes were not kept
-	HeaderLogSize   = "X-Berth-Log-Size"   // of the output when the answer began, with what was not kept
-	HeaderLogEnded  = "X-Berth-Log-Ended"  // true if nothing more will be written
-	HeaderLogNext   = "X-Berth-Log-Next"   // of a search: the offset for the next one
-
 	// TrailerProblem is a trailer of a followed log that ends because the caller has lost the right
 	// to read on: a [Problem] on one line. Clients that announce TE: trailers get it in place of a
 	// last line of text.
 	TrailerProblem = "X-Berth-Problem"
-)
-
-// Bounds of requests for a log, in bytes.
-const (
-	MaxLogPiece  = 16 << 20 // of an answer with a limit
-	MaxLogSearch = 256      // of the text that is searched
 )
 
 // Stable codes that are not those of the state.

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/berth-gpu/berth/httpapi/wire"
+	"github.com/berth-gpu/berth/httpapi/pagewire"
 )
 
 // part is an answer with a part of a log.
@@ -48,7 +48,7 @@ func getPart(t *testing.T, url string) part {
 		}
 		return n
 	}
-	return part{answer.StatusCode, string(body), number(wire.HeaderLogOffset), number(wire.HeaderLogSize), answer.Header.Get(wire.HeaderLogEnded) == "true", number(wire.HeaderLogNext)}
+	return part{answer.StatusCode, string(body), number(pagewire.HeaderLogOffset), number(pagewire.HeaderLogSize), answer.Header.Get(pagewire.HeaderLogEnded) == "true", number(pagewire.HeaderLogNext)}
 }
 
 // TestParts checks which bytes an answer has, and where they stand.
@@ -90,7 +90,7 @@ func TestParts(t *testing.T) {
 	}
 	for _, query := range []string{
 		"offset=-1", "offset=1&tail=2", "offset=1&before=2", "before=1&follow=true", "grep=a&follow=true", "grep=", "ignore_case=true", "limit_bytes=0",
-		"limit_bytes=16777217", "bytes=perhaps", "offset=4611686018427387905", "grep=" + strings.Repeat("a", wire.MaxLogSearch+1), "grep=%ff",
+		"limit_bytes=16777217", "bytes=perhaps", "offset=4611686018427387905", "grep=" + strings.Repeat("a", pagewire.MaxLogSearch+1), "grep=%ff",
 	} {
 		if got := getPart(t, url+PathLogs+"?job=7&attempt=1&"+query); got.code != http.StatusUnprocessableEntity {
 			t.Errorf("%s: %+v", query, got)

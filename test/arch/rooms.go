@@ -205,7 +205,7 @@ func nodeFloor() []Room {
 		{Path: "node/runner", Level: 16, May: []string{"fsm/model", "fsm/smallfile", "node/disk", "slurm/environ", "slurm/form", "slurm/jobfile", "slurm/request"}},
 		{Path: "node/runner/devices", Level: 16, May: []string{"node/runner/isolate"}},
 		{Path: "node/journal", Level: 16, May: []string{"fsm/model", "fsm/smallfile", "fsm/private", "node/disk"}},
-		{Path: "node/nodeapi", Level: 16, May: []string{"fsm/model", "httpapi/wire", "httpapi/endpoint", "httpapi/tunnel"}},
+		{Path: "node/nodeapi", Level: 16, May: []string{"fsm/model", "httpapi/wire", "httpapi/pagewire", "httpapi/endpoint", "httpapi/tunnel"}},
 		{Path: "node/gpu/nvml", Level: 17, May: []string{"fsm/model", "node/gpu", "node/gpu/judge", "node/internal/proc"}},
 		{Path: "node/gpu/simgpu", Level: 17, May: []string{"fsm/model", "fsm/smallfile", "node/gpu", "node/gpu/judge", "node/internal/proc"}},
 		{Path: "node/runner/process", Level: 17, May: []string{

@@ -11,8 +11,8 @@ import (
 	"github.com/berth-gpu/berth/test/imagetest"
 )
 
-// account is an ordinary account of the host, by which jobs run.
-const account = "nobody"
+// ordinary is the number of an account of every host that has no rights.
+const ordinary = "65534"
 
 // TestImageOfAnAccount checks that a script and its steps run in images under the account of their user, on a node whose jobs are kept apart:
 // with the rights of the account, and with nothing left afterwards.
@@ -20,9 +20,9 @@ func TestImageOfAnAccount(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("needs root, to run jobs under another account")
 	}
-	owner, err := user.Lookup(account)
+	owner, err := user.LookupId(ordinary)
 	if err != nil {
-		t.Skip("needs the account nobody: ", err)
+		t.Skip("needs an account without rights: ", err)
 	}
 	q := newQuick(t)
 	image := filepath.Join("/var/tmp", filepath.Base(filepath.Dir(q.dir))) // a folder that jobs see
@@ -35,7 +35,7 @@ func TestImageOfAnAccount(t *testing.T) {
 	admin := q.socket("p1")
 	waitFor(t, "the peer is ready", func() bool { return q.berth("", admin, "nodes").code == 0 })
 	q.do(q.do("", "token", "join", "node", "--address", admin), q.machine(2, "gpu1", "join", "node", "--address", q.at(1)+":10000")...)
-	q.start("agent", "gpu1", "--gpus", "sim:2", "--run-as-users", "--account", "ann="+account)
+	q.start("agent", "gpu1", "--gpus", "sim:2", "--run-as-users", "--account", "ann="+owner.Username)
 	pin := strings.TrimSpace(q.do("", "cert", "pin", filepath.Join(q.dir, "p1")))
 	token := q.do("", "token", "create", "--user", "ann", "--role", "admin", "--address", admin)
 	q.do(token, "login", "lab", "--address", q.at(1)+":10000", "--pin", pin)
@@ -58,7 +58,7 @@ srun -n1 --container-image=` + image + ` --container-remap-root id -u
 	if err != nil {
 		t.Errorf("sbatch ends with %v: %s; the job wrote %s and %s", err, answer, out, q.do("", "logs", "1", "--err"))
 	}
-	for _, line := range []string{"of the image", account, "0: " + owner.Uid, "1: 1", "0: /new", "1: 0,1", "1: none", "0"} {
+	for _, line := range []string{"of the image", owner.Username, "0: " + owner.Uid, "1: 1", "0: /new", "1: 0,1", "1: none", "0"} {
 		if !strings.Contains("\n"+out, "\n"+line+"\n") {
 			t.Errorf("no line %q in the output:\n%s", line, out)
 		}
