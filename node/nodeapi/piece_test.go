@@ -2,6 +2,7 @@ package nodeapi
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"os"
@@ -155,7 +156,7 @@ func TestFollowInBytes(t *testing.T) {
 		defer func() { _ = answer.Body.Close() }()
 		data := make([]byte, least)
 		n, err := io.ReadFull(answer.Body, data)
-		if err != nil && err != io.ErrUnexpectedEOF {
+		if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Error(err)
 		}
 		return string(data[:n])
