@@ -4,7 +4,7 @@ import type { GPU, Node, Samples } from "./types.ts";
 export type Kind = "work" | "idle" | "free" | "busyless" | "closed" | "unhealthy";
 
 export const kinds: { kind: Kind; word: string; sign: string }[] = [
-  { kind: "work", word: "work", sign: "" },
+  { kind: "work", word: "working", sign: "" },
   { kind: "idle", word: "held idle", sign: "" },
   { kind: "busyless", word: "between jobs", sign: "" },
   { kind: "free", word: "free", sign: "" },

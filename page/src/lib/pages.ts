@@ -6,10 +6,12 @@ export type Page = { name: string; path: string; key: string; load: () => Promis
 export const pages: Page[] = [
   { name: "Overview", path: "/", key: "o", load: () => import("../pages/Overview.svelte") },
   { name: "Queue", path: "/queue", key: "q", load: () => import("../pages/Queue.svelte") },
+  { name: "GPUs", path: "/gpus", key: "u", load: () => import("../pages/Gpus.svelte") },
 ];
 
 const inner: { match: RegExp; name: string; load: Page["load"] }[] = [
   { match: /^\/jobs\/[^/]+$/, name: "Job", load: () => import("../pages/Job.svelte") },
+  { match: /^\/nodes\/[^/]+$/, name: "Node", load: () => import("../pages/Node.svelte") },
 ];
 
 // pageAt finds the page of a path.
