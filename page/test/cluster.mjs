@@ -67,6 +67,30 @@ export async function start(...flags) {
   };
 }
 
+// startAsking runs a cluster that asks for tokens, and returns the token of an admin, too.
+export async function startAsking() {
+  const folder = await mkdtemp(join(tmpdir(), "berth-page-"));
+  const port = await freePort(), url = `http://127.0.0.1:${port}`;
+  const child = spawn(program, ["dev", "--data", folder, "--http", `127.0.0.1:${port}`, "--nodes", "1"], { stdio: "ignore", env: { ...process.env, BERTH_AUTH_ENABLED: "true" } });
+  const ended = new Promise((done) => child.on("exit", done));
+  const first = await until("the first token is printed", () => ["p1", "p2", "p3"]
+    .map((p) => readFileSync(join(folder, p + ".log"), "utf8").match(/BERTH_TOKEN=(berth_\S+)/)?.[1]).find(Boolean), 60_000);
+  const call = async (method, path, body, token) => {
+    const r = await fetch(url + path, { method, body: body && JSON.stringify(body), headers: { Authorization: "Bearer " + token } });
+    if (!r.ok) throw new Error(`${method} ${path}: ${r.status} ${await r.text()}`);
+    return r.json();
+  };
+  const admin = await until("an admin", async () => (await call("POST", "/tokens", { user: "root", role: "admin" }, first)).token);
+  return {
+    url, call, admin,
+    stop: async () => {
+      child.kill("SIGINT");
+      await ended;
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
 export function browser() {
   return chromium.launch({
     executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",

@@ -186,3 +186,29 @@ test("what does not exist has an answer", async () => {
   await v.page.getByText("There is no page /nowhere.").waitFor();
   await v.close();
 });
+
+test("a job is submitted without a terminal, and the form, JSON and command line say the same", async () => {
+  const v = await visit(chrome, cluster, "/submit");
+  await v.page.getByLabel("Command, for a shell").fill("sleep 5");
+  await v.page.getByLabel("GPUs", { exact: true }).fill("1000");
+  await v.page.getByRole("region", { name: "If submitted now" }).getByText("✕").waitFor();
+  await v.page.getByLabel("GPUs", { exact: true }).fill("4");
+  await v.page.getByLabel("Name", { exact: true }).fill("from the page");
+  await v.page.getByRole("region", { name: "If submitted now" }).getByText(/needs 4 GPUs/).waitFor();
+  await v.page.getByText("berth submit -J 'from the page' -g 4 -- sh -c 'sleep 5'").waitFor();
+  assert.deepEqual(await violations(v.page), []);
+  await v.page.getByRole("button", { name: "JSON" }).click();
+  const json = v.page.getByLabel("The body of POST /queue/submit");
+  assert.deepEqual(JSON.parse(await json.inputValue()), { command: "sleep 5", gpu_count: 4, name: "from the page" });
+  await json.fill('{"command": "sleep 6", "gpu_count": 4, "user": "eve", "time_limit": "1h"}');
+  await v.page.getByRole("button", { name: "Submit", exact: true }).click();
+  await v.page.getByRole("region", { name: "Why it waits" }).waitFor();
+  const id = v.page.url().match(/\d+$/)[0];
+  const job = await cluster.call("GET", "/jobs/" + id);
+  assert.deepEqual([job.user, job.command, job.gpu_count, job.time_limit_seconds], ["eve", "sleep 6", 4, 3600]);
+  await v.page.getByRole("link", { name: "Clone" }).click();
+  await v.page.getByText(`as job ${id}`).waitFor();
+  assert.equal(await v.page.getByLabel("Command, for a shell").inputValue(), "sleep 6");
+  await cluster.call("DELETE", "/queue/" + id);
+  await v.close();
+});

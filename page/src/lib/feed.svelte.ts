@@ -1,5 +1,5 @@
 // What the page hears about changes, from one stream for all windows of a browser where it has SharedWorker, and else from one of its own while it is shown.
-import { answeredBy, enter, following, get, know, net } from "./net.svelte.ts";
+import { answeredBy, enter, following, get, know, net, signIn } from "./net.svelte.ts";
 import { follow, type Heard } from "./stream.ts";
 import type { Peers, Whoami } from "./types.ts";
 import type { ToWorker } from "./worker.ts";
@@ -27,6 +27,10 @@ function heard(h: Heard): void {
       break;
     case "lost":
       enter("lost", h.since);
+      break;
+    case "token":
+      signIn(h.token);
+      learn().then(() => enter("live"), () => undefined);
       break;
     case "denied":
       enter("signin");

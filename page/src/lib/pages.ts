@@ -7,6 +7,7 @@ export const pages: Page[] = [
   { name: "Overview", path: "/", key: "o", load: () => import("../pages/Overview.svelte") },
   { name: "Queue", path: "/queue", key: "q", load: () => import("../pages/Queue.svelte") },
   { name: "GPUs", path: "/gpus", key: "u", load: () => import("../pages/Gpus.svelte") },
+  { name: "Submit", path: "/submit", key: "s", load: () => import("../pages/Submit.svelte") },
 ];
 
 const inner: { match: RegExp; name: string; load: Page["load"] }[] = [

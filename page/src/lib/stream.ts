@@ -6,7 +6,8 @@ export type Heard =
   | { kind: "changed"; base: string; leader: string; version: string; changed: Changed }
   | { kind: "alive"; base: string }
   | { kind: "lost"; since: number; why: string }
-  | { kind: "denied" };
+  | { kind: "denied" }
+  | { kind: "token"; token: string }; // that another window was given
 
 // silence is how long a stream may be silent, in ms: peers send a heartbeat every 15 s.
 const silence = 40_000;

@@ -29,13 +29,16 @@ function start(): void {
     if (to.kind === "bye") {
       ports.delete(port);
       if (ports.size === 0) {
+        peers.token = "";
         running?.abort();
         running = undefined;
       }
       return;
     }
-    const other = to.token !== peers.token;
-    peers = { bases: to.bases, token: to.token };
+    // A window without a token uses that of the others.
+    if (!to.token && peers.token) port.postMessage({ kind: "token", token: peers.token } satisfies Heard);
+    const token = to.token || peers.token, other = token !== peers.token;
+    peers = { bases: to.bases, token };
     if (!running || other) start();
     else for (const h of last.values()) port.postMessage(h);
   };
