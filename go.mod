@@ -2,6 +2,8 @@ module github.com/berth-gpu/berth
 
 go 1.26.0
 
+ignore ./page/node_modules
+
 require (
 	github.com/NVIDIA/go-nvml v0.13.3-1
 	github.com/anishathalye/porcupine v1.3.1

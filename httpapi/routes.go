@@ -41,5 +41,6 @@ func route(a *core.API) (complete func()) {
 	admin.People(a, doc)
 	jobs.Past(a, doc)
 	compat.Files(a, doc)
+	page(a)
 	return func() { a.Complete(doc) }
 }

@@ -87,7 +87,7 @@ func rules(method string, least model.Role, paths ...string) []Rule {
 }
 
 func openRules() []Rule {
-	return append(rules(http.MethodGet, model.RoleNone, "/healthz", "/readyz", "/metrics"),
+	return append(rules(http.MethodGet, model.RoleNone, "/healthz", "/readyz", "/metrics", "/", "/ui", "/ui/{path:.*}"),
 		Rule{Method: http.MethodPost, Path: "/cluster/join", Least: model.RoleNone}) // the join token is in the body
 }
 

@@ -75,7 +75,7 @@ func New(c Config) *API {
 			DisableCompression: true, MaxResponseHeaderBytes: 64 << 10,
 		},
 	}
-	a.Front = front.Wrap(a.Router, c.Version, c.Now)
+	a.Front = front.Wrap(a.shared(a.Router), c.Version, c.Now)
 	a.Samples = newMirror(a.fetchSamples)
 	AnswerCall(a, samples, func(context.Context, model.PeerID, *struct{}) (*agentwire.Samples, error) {
 		out := a.OwnSamples()
@@ -94,7 +94,7 @@ func New(c Config) *API {
 		},
 	})
 	a.Router.UseEncodedPath().Use(decoded) // names may hold a slash, which is written %2F
-	a.Router.NotFoundHandler = a.Around("", "", http.HandlerFunc(notFound))
+	a.Router.NotFoundHandler = a.Around("", "", http.HandlerFunc(NotFound))
 	a.Router.MethodNotAllowedHandler = a.Around("", "", http.HandlerFunc(a.wrongMethod))
 	return a
 }
@@ -107,6 +107,11 @@ func (a *API) Complete(doc huma.API) {
 	describeReasons(doc.OpenAPI().Components.Schemas)
 	describe(a, doc.OpenAPI())
 	a.answerCalls()
+}
+
+// HandleOpen adds a path that anyone may read, and that is no operation of the API.
+func (a *API) HandleOpen(path string, h http.Handler) {
+	a.Router.Path(path).Methods(http.MethodGet).Handler(a.Around(http.MethodGet, path, h))
 }
 
 // decoded passes on the unescaped names in a path. A name that is not UTF-8 matches nothing.

@@ -95,7 +95,7 @@ func (a *API) examine(r *http.Request, rule auth.Rule, known, passed bool) (ente
 	if f == nil {
 		entered, f = a.Gate.enter(r, rule, known)
 	}
-	if f == nil && a.Gate.origins.Check(r) != nil {
+	if f == nil && a.Gate.origins.Check(r) != nil && !a.fromPeer(r) {
 		f = problem.Refuse(model.CodeDenied.String(), "requests from pages of other sites may not change anything")
 	}
 	if f == nil && rule.Method == http.MethodGet {
@@ -226,7 +226,8 @@ func Conclude(w http.ResponseWriter) http.ResponseWriter {
 // Unwrap is for http.ResponseController.
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
-func notFound(w http.ResponseWriter, _ *http.Request) {
+// NotFound answers that there is no such path.
+func NotFound(w http.ResponseWriter, _ *http.Request) {
 	problem.Refuse(wire.CodeNotFound, "there is no such path; /openapi.json lists them all").Write(w)
 }
 

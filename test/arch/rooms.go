@@ -179,7 +179,7 @@ func apiFloor() []Room {
 		{Path: "httpapi/admin", Level: 25, May: stateRooms(append(apiBase(), "httpapi/core", "trust", "cluster/archive", "cluster/notify", "cluster/sched/queue")...)},
 		{Path: "httpapi/compat", Level: 25, May: stateRooms(append(apiBase(), "fsm/state/apply", "httpapi/core", "httpapi/places", "cluster/sched/queue")...)},
 		{Path: "httpapi", Level: 26, May: []string{
-			"httpapi/core", "httpapi/agentapi", "httpapi/jobs", "httpapi/fleet", "httpapi/members", "httpapi/services", "httpapi/admin", "httpapi/compat",
+			"httpapi/core", "httpapi/agentapi", "httpapi/jobs", "httpapi/fleet", "httpapi/members", "httpapi/services", "httpapi/admin", "httpapi/compat", "httpapi/dashboard",
 		}},
 		{Path: "httpapi/plug", Level: 23, May: stateRooms("cluster", "cluster/peer", "httpapi/problem", "httpapi/forward", "httpapi/wire")},
 	}

@@ -76,7 +76,7 @@ func TestSbatchRefuses(t *testing.T) {
 		{[]string{script(t, "make\n")}, "#!"},
 		{[]string{script(t, "#!/bin/sh\n#SBATCH --job-name='a\n")}, "line 2"},
 		{[]string{script(t, "\xef\xbb\xbf#!/bin/sh\n")}, "byte order mark"},
-		{[]string{script(t, "#!/bin/sh\n#SBATCH --container-image=x\n")}, "line 2 of the script: --container-image"},
+		{[]string{script(t, "#!/bin/sh\n#SBATCH --container-image=X\n")}, "line 2 of the script: --container-image"},
 		{[]string{script(t, "#!/bin/sh\n"+strings.Repeat("# x\n", 1<<18))}, "larger than"},
 		{[]string{"--export=NONE", "--time=never", path}, "--time"},
 	} {

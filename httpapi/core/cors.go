@@ -1,0 +1,74 @@
+package core
+
+import (
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// preflightAge is for how many seconds a browser may keep the answer to a preflight request.
+const preflightAge = "600"
+
+// Origins returns the origins under which browsers reach the peers: their public URLs, or else their addresses.
+func (a *API) Origins() (out []string) {
+	s := a.Peer.Reader.State()
+	for _, p := range s.Peers.All() {
+		switch {
+		case p.PublicURL != "":
+			out = append(out, strings.TrimSuffix(p.PublicURL, "/"))
+		case p.APIAddress != "":
+			out = append(out, schemeAt(p.APIAddress)+"://"+p.APIAddress)
+		}
+	}
+	return out
+}
+
+// schemeAt returns how an address is reached: the API is served without TLS on loopback addresses only.
+func schemeAt(address string) string {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return "https"
+	}
+	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
+		return "http"
+	}
+	return "https"
+}
+
+// fromPeer reports whether a request comes from the page that another peer has served.
+func (a *API) fromPeer(r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	return origin != "" && slices.ContainsFunc(a.Origins(), func(o string) bool { return strings.EqualFold(o, origin) })
+}
+
+// shared lets the pages of other peers use this one (Fetch, section 3.2, "CORS protocol"), and no others: a page goes on here when the peer that has served it fails.
+// Cookies are no part of that: such a page shows its token in a header.
+func (a *API) shared(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Origin") == "" {
+			next.ServeHTTP(w, r)
+			return
+		}
+		h := w.Header()
+		h.Add("Vary", "Origin")
+		if !a.fromPeer(r) || a.Gate.misdirected(r) != nil {
+			next.ServeHTTP(w, r)
+			return
+		}
+		h.Set("Access-Control-Allow-Origin", r.Header.Get("Origin"))
+		h.Set("Access-Control-Expose-Headers", strings.Join([]string{
+			wire.HeaderIndex, wire.HeaderLeader, wire.HeaderTime, wire.HeaderVersion, wire.HeaderCode, wire.HeaderSource, idempotencyKey, "ETag", "Retry-After",
+		}, ", "))
+		if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
+			next.ServeHTTP(w, r)
+			return
+		}
+		h.Set("Access-Control-Allow-Methods", "GET, POST, PUT, PATCH, DELETE")
+		h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, If-None-Match, "+idempotencyKey)
+		h.Set("Access-Control-Max-Age", preflightAge)
+		w.WriteHeader(http.StatusNoContent)
+	})
+}

@@ -1,0 +1,118 @@
+import { describe, expect, test } from "vitest";
+import { longest, spans, visible } from "./ansi.ts";
+import description from "../../openapi.json" with { type: "json" };
+import { bytes, duration, isSet, relative } from "./format.ts";
+import { kindOf, level, spread } from "./gpus.ts";
+import { uuidv7 } from "./ids.ts";
+import { Log } from "./log.ts";
+import { backoff } from "./pause.ts";
+import { Order, between } from "./rows.ts";
+import { parse } from "./stream.ts";
+import type { GPU, Node, Samples } from "./types.ts";
+import { brief, reasons } from "./words.ts";
+
+test("durations are never negative and have two units", () => {
+  expect([-5, 0, 59.4, 61, 600, 3660, 172800, 180000].map(duration)).toEqual(["0 s", "0 s", "59 s", "1 min 1 s", "10 min", "1 h 01 min", "2 d", "2 d 2 h"]);
+  expect(duration(undefined)).toBe("–");
+  expect(relative(61_000, 1000)).toBe("in 1 min");
+  expect(relative(0, 5000)).toBe("5 s ago");
+  expect([bytes(999), bytes(1500), bytes(25_000_000)]).toEqual(["999 B", "1.5 kB", "25 MB"]);
+  expect([isSet(undefined), isSet("0001-01-01T00:00:00Z"), isSet("2026-01-01T00:00:00Z")]).toEqual([false, false, true]);
+});
+
+describe("output", () => {
+  const text = (line: string): string => spans(line).map((s) => s.text).join("");
+
+  test("keeps colours and leaves out every other sequence", () => {
+    expect(spans("a\x1b[1;31mb\x1b[0mc")).toEqual([{ text: "a", style: "" }, { text: "b", style: "c1 bold" }, { text: "c", style: "" }]);
+    expect(text("\x1b]0;title\x07x\x1b]8;;http://evil\x1b\\y\x1b[2J\x1b[?1049h\x1bPq#0\x1b\\z\x1bc\x1b(0")).toBe("xyz");
+    expect(spans("\x1b[38;5;9mx\x1b[38;2;1;2;3my").map((s) => s.style)).toEqual(["c1", "c1"]);
+  });
+
+  test("shows control and direction characters as signs", () => {
+    expect(visible("a\x00\x07\x7f")).toBe("a␀␇␡");
+    expect(visible("x\u202egnp")).toBe("x⟨U+202E⟩gnp");
+    expect(text("half \x1b[")).not.toContain("\x1b");
+  });
+
+  test("shows what a progress bar shows in the end, and cuts long lines", () => {
+    expect(text("10%\r50%\r100%\r")).toBe("100%");
+    expect(text("x".repeat(longest + 10))).toMatch(/^x+ … 10 more characters$/);
+  });
+});
+
+describe("the log", () => {
+  const bytesOf = (s: string): Uint8Array => new TextEncoder().encode(s);
+
+  test("finds each line, however the bytes come", () => {
+    const want = Array.from({ length: 2000 }, (_, i) => `line ${i} ${i % 7 === 0 ? "ä😀" : ""}`);
+    const data = bytesOf(want.join("\n") + "\n");
+    for (const step of [1, 3, 1000, data.length]) {
+      const log = new Log();
+      for (let i = 0; i < data.length; i += step) log.add(data.subarray(i, i + step));
+      expect(log.lines).toBe(2000);
+      expect(log.read(0, 2000)).toEqual(want);
+      expect(log.read(700, 703)).toEqual(want.slice(700, 703));
+    }
+  });
+
+  test("has an unfinished last line, and empty lines", () => {
+    const log = new Log();
+    log.add(bytesOf("\n\na"));
+    expect([log.lines, log.read(0, 9)]).toEqual([3, ["", "", "a"]]);
+    log.add(bytesOf("b\nc"));
+    expect(log.read(0, 9)).toEqual(["", "", "ab", "c"]);
+  });
+
+  test("drops the oldest beyond its bound, and still numbers lines rightly", () => {
+    const log = new Log(200_000);
+    for (let i = 0; i < 30_000; i++) log.add(bytesOf(`line ${i}\n`));
+    expect(log.lines).toBe(30_000);
+    expect(log.dropped).toBeGreaterThan(0);
+    expect(log.read(29_999, 30_000)).toEqual(["line 29999"]);
+    expect(log.read(0, log.dropped + 1)).toEqual([`line ${log.dropped}`]);
+    expect(log.find("LINE 29998", log.dropped, 1)).toBe(29_998);
+    expect(log.find("line 1 ", log.lines - 1, -1)).toBe(-1);
+  });
+});
+
+test("rows keep their places while they are frozen", () => {
+  const o = new Order();
+  o.take(["1", "2", "3"], false);
+  o.take(["3", "1", "4"], true);
+  expect(o.ids).toEqual(["1", "2", "3"]);
+  expect(o.changed).toBe(3); // 2 has gone, 4 has come, 1 has moved
+  o.take(["3", "1", "4"], false);
+  expect([o.ids, o.changed]).toEqual([["3", "1", "4"], 0]);
+  expect(between(["a", "b", "c", "d"], 2, 1)).toEqual(["b", "c"]);
+});
+
+test("GPUs that are held at 0 % are idle", () => {
+  const gpu = (state: string, mode?: string): GPU => ({ state, mode }) as GPU;
+  const node = { state: "up", gpus: [gpu("allocated"), gpu("allocated"), gpu("free"), gpu("free", "cordoned"), gpu("unhealthy"), gpu("cleaning")] } as Node;
+  const samples = { layout: "a", utilization_percent: [80, 0, 0, 0, null, 0], idle_held_seconds: [0, 600, null, null, null, null], memory_used_gb: [], temperature_celsius: [], power_watts: [] } as unknown as Samples;
+  const s = spread([node], samples, "a");
+  expect(Object.fromEntries(s.parts.map((p) => [p.kind, p.n]))).toEqual({ work: 1, idle: 1, free: 1, closed: 1, unhealthy: 1, busyless: 1 });
+  expect([s.total, s.utilization, s.overall]).toEqual([6, 40, 16]);
+  expect(spread([node], samples, "b").measured).toBe(false); // columns of another layout say nothing of these GPUs
+  expect(kindOf({ ...node, state: "draining" }, gpu("free"), { utilization: null, memory: null, temperature: null, power: null, idle: null })).toBe("closed");
+  expect([null, 0, 39, 100].map(level)).toEqual([1, 1, 2, 5]);
+});
+
+test("events of changes", () => {
+  expect(parse('event: changed\ndata: {"index":4,"topics":{"job":4}}')).toEqual({ index: 4, topics: { job: 4 } });
+  for (const bad of [": still here", "event: changed\ndata: {", 'event: other\ndata: {"index":4,"topics":{}}', 'event: changed\ndata: {"index":"4"}']) expect(parse(bad)).toBeUndefined();
+});
+
+test("keys of changes are UUIDv7 in order of time", () => {
+  const a = uuidv7(1000), b = uuidv7(2000);
+  expect(a).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+  expect(a < b).toBe(true);
+  expect(uuidv7(1000)).not.toBe(a);
+  for (let i = 0; i < 20; i++) expect(backoff(i, 1000)).toBeLessThanOrEqual(1000);
+});
+
+test("all reasons of the API have words", () => {
+  expect(reasons).toEqual(description.components.schemas.Job.properties.reason["x-words"]);
+  expect(Object.keys(description.components.schemas.Blocker.properties.code["x-words"]).filter((c) => !brief[c])).toEqual([]);
+});

@@ -1,0 +1,172 @@
+// The client of the API. It asks the peer that answered last, and goes on at the next one when that fails: reads at once, changes under the same
+// Idempotency-Key, so that none is carried out twice.
+import { hear } from "./clock.svelte.ts";
+import { uuidv7 } from "./ids.ts";
+import { backoff, pause } from "./pause.ts";
+import type { Problem } from "./types.ts";
+
+export type Phase = "starting" | "live" | "lost" | "electing" | "signin";
+
+// net is what the page knows about its peers.
+export const net = $state({
+  phase: "starting" as Phase,
+  since: Date.now(), // of the phase, by the browser's clock
+  base: "", // of the peer that answered last; empty: the one that served the page
+  peer: "", // its name
+  leader: "",
+  version: "", // of the program that answered last
+});
+
+let bases: string[] = [location.origin];
+const names = new Map<string, string>();
+let token = "";
+
+// Failure is an answer that is an error, or the lack of one.
+export class Failure extends Error {
+  constructor(readonly status: number, readonly problem: Problem | undefined, message: string, readonly key = "") {
+    super(message);
+  }
+  get code(): string { return this.problem?.code ?? ""; }
+}
+
+export function enter(phase: Phase, since = Date.now()): void {
+  if (net.phase === "signin" && phase !== "live") return;
+  if (net.phase === phase) return;
+  net.phase = phase;
+  net.since = since;
+}
+
+// following returns where a stream goes, the peer that answered last first.
+export function following(): { bases: string[]; token: string } {
+  const at = Math.max(0, bases.indexOf(net.base));
+  return { bases: [...bases.slice(at), ...bases.slice(0, at)], token };
+}
+
+// know takes the peers of the cluster. The peer that served the page stays the first.
+export function know(peers: { name: string; origin: string; self: boolean }[]): void {
+  const others: string[] = [];
+  for (const p of peers) {
+    if (p.self) names.set(net.base || location.origin, p.name);
+    names.set(p.origin, p.name);
+    if (p.origin !== location.origin && !(p.self && (net.base || location.origin) === location.origin)) others.push(p.origin);
+  }
+  bases = [location.origin, ...others];
+  answeredBy(net.base || location.origin);
+}
+
+export function answeredBy(base: string): void {
+  net.base = base;
+  net.peer = names.get(base) ?? new URL(base).host;
+}
+
+// signIn takes a token, which stays in this window's memory only.
+export function signIn(given: string): void {
+  token = given.trim();
+}
+
+const readLimit = 6000;
+const writeLimit = 8000;
+const firstLimit = 2500; // for a peer to answer while others may
+
+type Options = { method?: string; body?: unknown; signal?: AbortSignal; known?: string };
+
+export type Answer<T> = { body: T; tag: string; index: number; status: number };
+
+// get reads, from any peer. With known, an entity tag, the body is undefined if it is the same as then.
+export async function get<T>(path: string, signal?: AbortSignal, known = ""): Promise<Answer<T>> {
+  const order = following().bases;
+  let failed: unknown;
+  for (let i = 0; i < order.length; i++) {
+    try {
+      return await once<T>(order[i]!, path, { signal, known }, i < order.length - 1 ? firstLimit * (i + 1) : readLimit);
+    } catch (e) {
+      if (signal?.aborted || (e instanceof Failure && !passing(e))) throw e;
+      failed = e;
+    }
+  }
+  throw failed;
+}
+
+// passing reports whether another peer, or the same one later, may answer.
+function passing(f: Failure): boolean {
+  return f.status === 0 || f.status === 502 || f.status === 503 || f.status === 504;
+}
+
+// send changes something. It is tried for up to 15 s under one key at all peers, while none answers or the cluster has no leader.
+export async function send<T>(method: string, path: string, body?: unknown): Promise<Answer<T>> {
+  const key = uuidv7(), until = Date.now() + 15_000;
+  for (let tries = 0; ; tries++) {
+    const order = following().bases;
+    try {
+      return await once<T>(order[tries % order.length]!, path, { method, body }, writeLimit, key);
+    } catch (e) {
+      if (!(e instanceof Failure) || !passing(e) || e.code === "requests_full" || Date.now() > until) throw e;
+    }
+    if (tries >= order.length - 1) await pause(backoff(tries, 2000));
+  }
+}
+
+async function once<T>(base: string, path: string, o: Options, limit: number, key = ""): Promise<Answer<T>> {
+  const stop = new AbortController(), end = (): void => stop.abort();
+  const timer = setTimeout(end, limit);
+  o.signal?.addEventListener("abort", end, { once: true });
+  const headers: Record<string, string> = {};
+  if (token) headers.Authorization = "Bearer " + token;
+  if (o.known) headers["If-None-Match"] = o.known;
+  if (key) headers["Idempotency-Key"] = key;
+  if (o.body !== undefined) headers["Content-Type"] = "application/json";
+  const sent = Date.now();
+  try {
+    const r = await fetch(base + path, { method: o.method ?? "GET", headers, body: o.body === undefined ? undefined : JSON.stringify(o.body), cache: "no-store", signal: stop.signal });
+    note(base, r, sent);
+    const tag = r.headers.get("ETag") ?? "", index = Number(r.headers.get("X-Berth-Index") ?? 0);
+    if (r.status === 304) return { body: undefined as T, tag, index, status: 304 };
+    const text = await r.text();
+    if (!r.ok) throw failure(r.status, text, key);
+    return { body: (text ? JSON.parse(text) : undefined) as T, tag, index, status: r.status };
+  } catch (e) {
+    if (e instanceof Failure) throw e;
+    if (o.signal?.aborted) throw e;
+    throw new Failure(0, undefined, "no answer from " + (names.get(base) ?? base), key);
+  } finally {
+    clearTimeout(timer);
+    o.signal?.removeEventListener("abort", end);
+  }
+}
+
+function note(base: string, r: Response, sent: number): void {
+  hear(sent, r.headers.get("X-Berth-Time"));
+  net.version = r.headers.get("X-Berth-Version") ?? net.version;
+  net.leader = r.headers.get("X-Berth-Leader") ?? "";
+  answeredBy(base);
+  if (r.status === 401) enter("signin");
+}
+
+function failure(status: number, text: string, key: string): Failure {
+  try {
+    const p = JSON.parse(text) as Problem;
+    const fields = (p.errors ?? []).map((e) => `${e.field}: ${e.message}`).join("; ");
+    return new Failure(status, p, (p.detail || p.title) + (fields ? ` (${fields})` : ""), key);
+  } catch {
+    return new Failure(status, undefined, `the answer is ${status}`, key);
+  }
+}
+
+// open starts a long answer, such as output that is followed, at the peer that answered last or the next.
+export async function open(path: string, signal: AbortSignal): Promise<Response> {
+  let failed: unknown;
+  for (const base of following().bases) {
+    try {
+      const r = await fetch(base + path, { headers: token ? { Authorization: "Bearer " + token } : {}, cache: "no-store", signal });
+      note(base, r, Date.now());
+      if (r.ok) return r;
+      const f = failure(r.status, await r.text(), "");
+      if (!passing(f)) throw f;
+      failed = f;
+    } catch (e) {
+      if (signal.aborted || (e instanceof Failure && !passing(e))) throw e;
+      failed = e;
+    }
+  }
+  throw failed;
+}

@@ -1,0 +1,26 @@
+// The pages, each loaded when it is first shown, and all of them once nothing else is to be done: another peer may have another version.
+import type { Component } from "svelte";
+
+export type Page = { name: string; path: string; key: string; load: () => Promise<{ default: Component }> };
+
+export const pages: Page[] = [
+  { name: "Overview", path: "/", key: "o", load: () => import("../pages/Overview.svelte") },
+  { name: "Queue", path: "/queue", key: "q", load: () => import("../pages/Queue.svelte") },
+  { name: "GPUs", path: "/gpus", key: "u", load: () => import("../pages/Gpus.svelte") },
+  { name: "Submit", path: "/submit", key: "s", load: () => import("../pages/Submit.svelte") },
+];
+
+const inner: { match: RegExp; name: string; load: Page["load"] }[] = [
+  { match: /^\/jobs\/[^/]+$/, name: "Job", load: () => import("../pages/Job.svelte") },
+  { match: /^\/nodes\/[^/]+$/, name: "Node", load: () => import("../pages/Node.svelte") },
+];
+
+// pageAt finds the page of a path.
+export function pageAt(path: string): { name: string; load: Page["load"] } | undefined {
+  return pages.find((p) => p.path === path) ?? inner.find((p) => p.match.test(path));
+}
+
+// fetchAll loads all pages.
+export async function fetchAll(): Promise<void> {
+  await Promise.all([...pages, ...inner].map((p) => p.load()));
+}

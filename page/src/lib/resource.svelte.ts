@@ -1,0 +1,92 @@
+// What a page shows of the API: read again when a topic that it depends on has changed, kept while nobody answers, with its age.
+import { untrack } from "svelte";
+import { Failure, enter, get, net } from "./net.svelte.ts";
+import { topics } from "./feed.svelte.ts";
+import { backoff, pause } from "./pause.ts";
+
+export class Resource<T> {
+  value = $state.raw<T | undefined>(undefined);
+  failure = $state.raw<Failure | undefined>(undefined);
+  at = $state(0); // when the value was read, by the browser's clock
+  from = $state(""); // the peer that it is from
+  loading = $state(false);
+  private tag = "";
+  private path = "";
+  private running: AbortController | undefined;
+  private again = false;
+
+  // read reads the resource at a path. A value of another path is dropped unless it is kept meanwhile.
+  async read(path: string, keep = false): Promise<void> {
+    if (path !== this.path) {
+      if (!keep) this.value = undefined;
+      this.tag = "";
+      this.failure = undefined;
+      this.path = path;
+      this.running?.abort();
+      this.running = undefined;
+    }
+    if (this.running) {
+      this.again = true;
+      return;
+    }
+    const mine = (this.running = new AbortController());
+    this.loading = true;
+    for (let tries = 0; !mine.signal.aborted; tries++) {
+      try {
+        const a = await get<T>(path, mine.signal, this.tag);
+        if (mine.signal.aborted) return;
+        if (a.status !== 304) this.value = a.body;
+        this.tag = a.tag;
+        this.at = Date.now();
+        this.from = net.peer;
+        this.failure = undefined;
+        if (this.again) {
+          this.again = false;
+          continue;
+        }
+        break;
+      } catch (e) {
+        if (mine.signal.aborted) return;
+        const f = e instanceof Failure ? e : new Failure(0, undefined, String(e));
+        this.failure = f;
+        if (f.status === 0) enter("lost");
+        if (f.status !== 0 && f.status < 500) break; // asking again gives the same
+        await pause(backoff(tries), mine.signal).catch(() => undefined);
+      }
+    }
+    if (this.running === mine) {
+      this.running = undefined;
+      this.loading = false;
+    }
+  }
+
+  // retry reads again now.
+  retry(): void {
+    this.running?.abort();
+    this.running = undefined;
+    void this.read(this.path, true);
+  }
+
+  end(): void {
+    this.running?.abort();
+    this.running = undefined;
+  }
+}
+
+// watch keeps a resource current as long as the component lives, by the topics that it depends on, and every few seconds if its numbers change without one.
+export function watch<T>(path: () => string, on: string[], every = 0, keep = false): Resource<T> {
+  const r = new Resource<T>();
+  $effect(() => {
+    const p = path();
+    for (const t of on) void topics[t];
+    void net.phase;
+    if (p) untrack(() => void r.read(p, keep));
+  });
+  $effect(() => {
+    if (!every) return;
+    const timer = setInterval(() => { if (!document.hidden && path()) void r.read(path(), keep); }, every);
+    return () => clearInterval(timer);
+  });
+  $effect(() => () => r.end());
+  return r;
+}

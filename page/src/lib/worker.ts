@@ -1,0 +1,45 @@
+// One stream of changes for all windows of a browser: over HTTP/1.1 a browser has six connections to a peer, and each stream takes one.
+import { follow, type Follow, type Heard } from "./stream.ts";
+
+export type ToWorker = { kind: "hello" | "token" } & Follow | { kind: "bye" };
+
+const ports = new Set<MessagePort>();
+const last = new Map<string, Heard>();
+let peers: Follow = { bases: [], token: "" };
+let running: AbortController | undefined;
+
+function tell(h: Heard): void {
+  if (h.kind === "changed") last.delete("lost");
+  last.set(h.kind, h);
+  for (const p of ports) p.postMessage(h);
+}
+
+function start(): void {
+  running?.abort();
+  running = new AbortController();
+  last.clear();
+  void follow(() => peers, tell, running.signal);
+}
+
+(globalThis as unknown as { onconnect: (e: MessageEvent) => void }).onconnect = (e) => {
+  const port = e.ports[0]!;
+  ports.add(port);
+  port.onmessage = (m: MessageEvent<ToWorker>) => {
+    const to = m.data;
+    if (to.kind === "bye") {
+      ports.delete(port);
+      if (ports.size === 0) {
+        peers.token = "";
+        running?.abort();
+        running = undefined;
+      }
+      return;
+    }
+    // A window without a token uses that of the others.
+    if (!to.token && peers.token) port.postMessage({ kind: "token", token: peers.token } satisfies Heard);
+    const token = to.token || peers.token, other = token !== peers.token;
+    peers = { bases: to.bases, token };
+    if (!running || other) start();
+    else for (const h of last.values()) port.postMessage(h);
+  };
+};
