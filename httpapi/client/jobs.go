@@ -137,6 +137,7 @@ type Log struct {
 	Offset  int64 // where in the output the body begins; with Bytes or Offset only
 	Size    int64 // of the output when the answer began; with Bytes or Offset only
 	Ended   bool  // nothing more will be written; with Bytes or Offset only
+	Exact   bool  // the answer says where the body begins; without that the body is not known to have bytes of the output only
 	Kept    bool  // the node was not reached: this is the end of the output, which peers keep
 }
 
@@ -175,6 +176,7 @@ func (c *Client) Log(ctx context.Context, id string, q LogQuery) (*Log, error) {
 		return nil, err
 	}
 	l := &Log{Body: &logBody{answer}, Ended: answer.Header.Get(pagewire.HeaderLogEnded) == "true", Kept: answer.Header.Get(wire.HeaderSource) == "tail"}
+	l.Exact = answer.Header.Get(pagewire.HeaderLogOffset) != ""
 	for name, to := range map[string]*int64{pagewire.HeaderAttempt: &l.Attempt, pagewire.HeaderLogOffset: &l.Offset, pagewire.HeaderLogSize: &l.Size} { // order-free: each by itself
 		*to, _ = strconv.ParseInt(answer.Header.Get(name), 10, 64) // 0 without the header
 	}

@@ -310,8 +310,13 @@ func (f *follower) copy(ctx context.Context, attempt int64, s *stream) error {
 		}
 		s.next += n
 		_ = l.Body.Close() // nothing was written
-		if err != nil || n == 0 && l.Ended && s.next >= l.Size {
+		if err != nil || !l.Exact || n == 0 && l.Ended && s.next >= l.Size {
 			return err
+		}
+		if n == 0 {
+			if err := cli.Pause(ctx, time.Second); err != nil {
+				return err
+			}
 		}
 	}
 }

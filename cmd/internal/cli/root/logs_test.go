@@ -94,8 +94,8 @@ func TestTailOfZero(t *testing.T) {
 	for line, want := range map[string][]string{
 		"logs --tail 0 17.3":    {"stream=stderr&tail=0&task=3", "stream=stdout&tail=0&task=3"},
 		"logs 17.3":             {"stream=stderr&task=3", "stream=stdout&task=3"},
-		"logs -f --tail 0 17.3": {"attempt=1&follow=true&stream=stderr&tail=0&task=3", "attempt=1&follow=true&stream=stdout&tail=0&task=3"},
-		"logs -f --tail 5 17.3": {"attempt=1&follow=true&stream=stderr&tail=5&task=3", "attempt=1&follow=true&stream=stdout&tail=5&task=3"},
+		"logs -f --tail 0 17.3": {"attempt=1&bytes=true&follow=true&stream=stderr&tail=0&task=3", "attempt=1&bytes=true&follow=true&stream=stdout&tail=0&task=3"},
+		"logs -f --tail 5 17.3": {"attempt=1&bytes=true&follow=true&stream=stderr&tail=5&task=3", "attempt=1&bytes=true&follow=true&stream=stdout&tail=5&task=3"},
 	} {
 		address, asked := arrayPeer(t)
 		words := strings.Fields(line)
