@@ -62,7 +62,7 @@ func isInput(name string) bool {
 	return slices.Contains([]string{"index.html", "package-lock.json", "package.json", "svelte.config.js", "tsconfig.json", "vite.config.ts"}, name)
 }
 
-// What is committed in dist was built from the sources that are committed, and nobody has changed it by hand.
+// What is committed in dist was built from the sources that are committed, and was not changed by hand.
 func TestBuiltFromTheseSources(t *testing.T) {
 	t.Parallel()
 	var built struct{ Inputs, Outputs map[string]string }

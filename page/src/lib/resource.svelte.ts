@@ -1,4 +1,4 @@
-// What a page shows of the API: read again when a topic that it depends on has changed, kept while nobody answers, with its age.
+// What a page shows of the API: read again when a topic that it depends on has changed, kept while no peer answers, with its age.
 import { untrack } from "svelte";
 import { Failure, enter, get, net } from "./net.svelte.ts";
 import { topics } from "./feed.svelte.ts";
