@@ -212,3 +212,18 @@ test("a job is submitted without a terminal, and the form, JSON and command line
   await cluster.call("DELETE", "/queue/" + id);
   await v.close();
 });
+
+test("the leader is killed, and the page goes on", async () => {
+  const { leader } = await cluster.call("GET", "/cluster/peers");
+  const follower = ["p1", "p2", "p3"].find((p) => p !== leader);
+  const v = await visit(chrome, { url: cluster.members().get(follower).url }, "/submit");
+  await v.page.evaluate(() => { window.kept = true; });
+  await v.page.getByLabel("Command, for a shell").fill("sleep 5");
+  process.kill(cluster.members().get(leader).pid, "SIGKILL");
+  await v.page.getByRole("button", { name: "Submit", exact: true }).click();
+  await v.page.getByRole("heading", { name: /^Job \d+/ }).waitFor();
+  assert.equal(await v.page.evaluate(() => window.kept), true);
+  await v.page.getByRole("link", { name: "Overview" }).click();
+  await v.page.getByRole("region", { name: "Peers" }).getByText("leads").waitFor();
+  await v.close();
+});
