@@ -114,6 +114,20 @@ lint: ## check format, module files and the linters, those of go vet among them
 	go mod verify
 	$(TOOL) golangci-lint run $(PKGS)
 
+# The page for browsers. What is built is committed, so that only those who change it need Node.
+page/node_modules: page/package-lock.json
+	cd page && npm ci --no-audit --no-fund
+	@touch page/node_modules
+
+page: page/node_modules ## build the page for browsers from page/ into httpapi/dashboard/dist, with checks; needs Node 20.19 or later
+	cd page && npm run -s types && npm run -s check && npm run -s unit && npm run -s build
+
+page-dev: page/node_modules ## serve the page from its sources at port 12080, on top of the peer BERTH_PEER=http://127.0.0.1:10000
+	cd page && npm run -s types && npm run -s dev
+
+page-test: page/node_modules ## test the page in Chromium against clusters of this machine; needs make program and Debian's package chromium
+	cd page && npm run -s browser
+
 aims: program ## play public traces (TRACES=folder) and hold the figures against the aims, as rows for RESULTS.md
 	@go run ./test/bench aims -traces "$(TRACES)" -md
 

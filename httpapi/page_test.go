@@ -29,7 +29,7 @@ func TestThePagesDescriptionIsCurrent(t *testing.T) {
 	}
 	want.WriteByte('\n')
 	if *update {
-		if err := os.WriteFile(name, want.Bytes(), 0o644); err != nil { //nolint:gosec // a file of the repository
+		if err := os.WriteFile(name, want.Bytes(), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -2,7 +2,8 @@ import { createHash } from "node:crypto";
 import { readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { svelte } from "@sveltejs/vite-plugin-svelte";
-import { defineConfig, type Plugin } from "vite";
+import type { Plugin } from "vite";
+import { defineConfig } from "vitest/config";
 
 const out = "../httpapi/dashboard/dist";
 const peer = process.env.BERTH_PEER ?? "http://127.0.0.1:10000";
@@ -37,8 +38,8 @@ function record(): Plugin {
 
 const names = { entryFileNames: "[name].js", chunkFileNames: "[name].js", assetFileNames: "[name][extname]" };
 
-export default defineConfig({
-  base: "./",
+export default defineConfig(({ command }) => ({
+  base: command === "serve" ? "/ui/" : "./",
   plugins: [svelte(), record()],
   build: {
     outDir: out, emptyOutDir: true, target: "es2022", assetsInlineLimit: 0, modulePreload: { polyfill: false }, reportCompressedSize: false,
@@ -46,6 +47,6 @@ export default defineConfig({
   },
   worker: { format: "es", rolldownOptions: { output: names } },
   // In development the page is at /ui/ of the development server, and everything else goes to a peer.
-  server: { port: 12080, proxy: { "^/(?!ui/|@|src/|node_modules/)": { target: peer, changeOrigin: true } } },
+  server: { port: 12080, proxy: { "^/(?!ui/)": { target: peer, changeOrigin: true } } },
   test: { include: ["src/**/*.test.ts"] },
-} as Parameters<typeof defineConfig>[0]);
+}));

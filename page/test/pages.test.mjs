@@ -8,7 +8,7 @@ const hostile = 'job "><img src=x onerror=document.title="owned"> مرحبا �
 
 before(async () => {
   [chrome, cluster] = await Promise.all([browser(), start()]);
-  const output = String.raw`printf '\033[31mred\033[0m\n\033]0;owned\007<script>document.title="owned"</script>\033[2J\n'; for i in $(seq 1 300); do echo line $i; done; sleep 600`;
+  const output = String.raw`printf '\033[31mred\033[0m\n\033]0;owned\007<script>document.title="owned"</script>\033[2J\n'; seq -f "line %.0f" 1 6000; sleep 600`;
   running = await cluster.submit({ name: hostile, user: "ann", project: "vision", gpu_count: 4, command: output });
   await cluster.submit({ name: "second", user: "bob", gpu_count: 4 });
   waiting = await cluster.submit({ name: "waits", user: "ann", gpu_count: 3, time_limit: "1h" });
@@ -119,7 +119,10 @@ test("a job says why it waits, and can be canceled", async () => {
 test("output is text, whatever is in it, and follows", async () => {
   const v = await visit(chrome, cluster, "/jobs/" + running);
   const output = v.page.getByRole("region", { name: "Lines of the output" });
-  await output.getByText("line 300", { exact: true }).waitFor();
+  await output.getByText("line 6000", { exact: true }).waitFor();
+  await v.page.getByText("5,000 lines").waitFor();
+  await v.page.getByRole("button", { name: "Whole output" }).click();
+  await v.page.getByText("6,002 lines").waitFor();
   await v.page.getByLabel("Find in the output").fill("SCRIPT");
   await v.page.keyboard.press("Enter");
   await output.getByText('<script>document.title="owned"</script>').waitFor();
@@ -210,5 +213,20 @@ test("a job is submitted without a terminal, and the form, JSON and command line
   await v.page.getByText(`as job ${id}`).waitFor();
   assert.equal(await v.page.getByLabel("Command, for a shell").inputValue(), "sleep 6");
   await cluster.call("DELETE", "/queue/" + id);
+  await v.close();
+});
+
+test("the leader is killed, and the page goes on", async () => {
+  const { leader } = await cluster.call("GET", "/cluster/peers");
+  const follower = ["p1", "p2", "p3"].find((p) => p !== leader);
+  const v = await visit(chrome, { url: cluster.members().get(follower).url }, "/submit");
+  await v.page.evaluate(() => { window.kept = true; });
+  await v.page.getByLabel("Command, for a shell").fill("sleep 5");
+  process.kill(cluster.members().get(leader).pid, "SIGKILL");
+  await v.page.getByRole("button", { name: "Submit", exact: true }).click();
+  await v.page.getByRole("heading", { name: /^Job \d+/ }).waitFor();
+  assert.equal(await v.page.evaluate(() => window.kept), true);
+  await v.page.getByRole("link", { name: "Overview" }).click();
+  await v.page.getByRole("region", { name: "Peers" }).getByText("leads").waitFor();
   await v.close();
 });

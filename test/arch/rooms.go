@@ -353,7 +353,7 @@ func (l Library) holds(room string, test bool) bool {
 // TopFolders lists the folders that the repository's root may hold, in addition to
 // hidden ones.
 func TopFolders() []string {
-	return []string{"cmd", "fsm", "cluster", "node", "httpapi", "deploy", "test", "docs", "trust", "slurm", "image"}
+	return []string{"cmd", "fsm", "cluster", "node", "httpapi", "deploy", "test", "docs", "trust", "slurm", "image", "page"}
 }
 
 // roomOf finds the room of a folder that holds Go files.

@@ -27,10 +27,10 @@ export function hush(id: number): void {
 
 // mayChange returns why the caller may not change a job; empty: the caller may.
 export function mayChange(job: Job): string {
-  const who = me.who;
-  if (!who) return "not known yet";
-  if (who.role === "admin" || who.role === "operator") return "";
-  if (who.role === "viewer") return "needs the role user";
+  const caller = me.caller;
+  if (!caller) return "not known yet";
+  if (caller.role === "admin" || caller.role === "operator") return "";
+  if (caller.role === "viewer") return "needs the role user";
   return job.user === me.user ? "" : "needs the role operator: the job is " + job.user + "'s";
 }
 

@@ -9,7 +9,7 @@ import workerFile from "./worker.ts?sharedworker&url";
 export const topics = $state<Record<string, number>>({});
 
 // me is the caller; the user is empty without authentication.
-export const me = $state<{ who: Whoami | undefined; user: string; cluster: string }>({ who: undefined, user: "", cluster: "" });
+export const me = $state<{ caller: Whoami | undefined; user: string; cluster: string }>({ caller: undefined, user: "", cluster: "" });
 
 function heard(h: Heard): void {
   switch (h.kind) {
@@ -49,10 +49,10 @@ export async function begin(): Promise<void> {
 
 // learn asks for the peers and the caller.
 export async function learn(): Promise<void> {
-  const [peers, who] = await Promise.all([get<Peers>("/cluster/peers"), get<Whoami>("/whoami")]);
+  const [peers, caller] = await Promise.all([get<Peers>("/cluster/peers"), get<Whoami>("/whoami")]);
   know(peers.body.peers.map((p) => ({ name: p.name, origin: originOf(p), self: p.self === true })));
-  me.who = who.body;
-  me.user = who.body.authentication ? who.body.actor.replace(/^user:/, "") : "";
+  me.caller = caller.body;
+  me.user = caller.body.authentication ? caller.body.actor.replace(/^user:/, "") : "";
   me.cluster = peers.body.cluster_id;
   net.leader = peers.body.leader ?? "";
   renew?.();

@@ -13,7 +13,7 @@ export class Log {
   private first = 0; // the first byte that is kept
   private open = false; // the last line has no end yet
 
-  constructor(private readonly most = 64 << 20) {}
+  constructor(private readonly most = 128 << 20) {}
 
   // add appends output.
   add(data: Uint8Array): void {

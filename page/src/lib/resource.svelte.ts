@@ -1,4 +1,4 @@
-// What a page shows of the API: read again when a topic that it depends on has changed, kept while nobody answers, with its age.
+// What a page shows of the API: read again when a topic that it depends on has changed, kept while no peer answers, with its age.
 import { untrack } from "svelte";
 import { Failure, enter, get, net } from "./net.svelte.ts";
 import { topics } from "./feed.svelte.ts";
@@ -32,6 +32,7 @@ export class Resource<T> {
     const mine = (this.running = new AbortController());
     this.loading = true;
     for (let tries = 0; !mine.signal.aborted; tries++) {
+      const began = Date.now();
       try {
         const a = await get<T>(path, mine.signal, this.tag);
         if (mine.signal.aborted) return;
@@ -40,11 +41,11 @@ export class Resource<T> {
         this.at = Date.now();
         this.from = net.peer;
         this.failure = undefined;
-        if (this.again) {
-          this.again = false;
-          continue;
-        }
-        break;
+        if (!this.again) break;
+        // A list that changes all the time is read again at most for a part of the time, the longer it takes the less often.
+        this.again = false;
+        await pause(Math.min(5000, Math.max(300, 8 * (Date.now() - began))), mine.signal).catch(() => undefined);
+        continue;
       } catch (e) {
         if (mine.signal.aborted) return;
         const f = e instanceof Failure ? e : new Failure(0, undefined, String(e));
@@ -73,6 +74,10 @@ export class Resource<T> {
   }
 }
 
+// shown is whether this window is: what is not looked at is not read again.
+const shown = $state({ now: !document.hidden });
+document.addEventListener("visibilitychange", () => { shown.now = !document.hidden; });
+
 // watch keeps a resource current as long as the component lives, by the topics that it depends on, and every few seconds if its numbers change without one.
 export function watch<T>(path: () => string, on: string[], every = 0, keep = false): Resource<T> {
   const r = new Resource<T>();
@@ -80,11 +85,11 @@ export function watch<T>(path: () => string, on: string[], every = 0, keep = fal
     const p = path();
     for (const t of on) void topics[t];
     void net.phase;
-    if (p) untrack(() => void r.read(p, keep));
+    if (p && shown.now) untrack(() => void r.read(p, keep));
   });
   $effect(() => {
     if (!every) return;
-    const timer = setInterval(() => { if (!document.hidden && path()) void r.read(path(), keep); }, every);
+    const timer = setInterval(() => { if (shown.now && path()) void r.read(path(), keep); }, every);
     return () => clearInterval(timer);
   });
   $effect(() => () => r.end());

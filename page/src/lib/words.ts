@@ -82,6 +82,11 @@ export function reasonText(reason: string | undefined): string {
   return reason ? (reasons[reason] ?? reason) : "";
 }
 
+// waitsFor writes why a job waits; one without a reason of its own waits for its turn.
+export function waitsFor(job: { held?: boolean; state: string; reason?: string }): string {
+  return job.held ? "held" : (job.reason ?? (job.state === "queued" ? "ahead" : ""));
+}
+
 // reasonBrief writes a reason in as few words as fit a row.
 export function reasonBrief(reason: string | undefined): string {
   return reason ? (brief[reason] ?? reason) : "";
