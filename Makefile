@@ -114,7 +114,7 @@ lint: ## check format, module files and the linters, those of go vet among them
 	go mod verify
 	$(TOOL) golangci-lint run $(PKGS)
 
-# The page for browsers. What is built is committed, so that only a change of the page needs Node.
+# The page for browsers. What is built is committed, so that Node is needed only to change it.
 page/node_modules: page/package-lock.json
 	cd page && npm ci --no-audit --no-fund
 	@touch page/node_modules

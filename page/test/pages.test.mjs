@@ -216,6 +216,19 @@ test("a job is submitted without a terminal, and the form, JSON and command line
   await v.close();
 });
 
+test("each task of an array that waits is counted", async () => {
+  const id = await cluster.submit({ name: "sweep", user: "ann", gpu_count: 1, array_size: 5 });
+  const v = await visit(chrome, cluster, "/");
+  const { statistics } = await cluster.call("GET", "/queue");
+  assert.ok(statistics.queued >= 5);
+  await v.page.getByRole("region", { name: "Queue", exact: true }).getByRole("link", { name: `${statistics.queued} wait` }).waitFor();
+  await v.page.goto(cluster.url + "/ui/jobs/" + id);
+  await v.page.getByRole("region", { name: "Tasks" }).getByRole("link", { name: "Task 4, queued" }).click();
+  await v.page.getByRole("heading", { name: `Job ${id}, task 4` }).waitFor();
+  await cluster.call("DELETE", "/queue/" + id);
+  await v.close();
+});
+
 test("the leader is killed, and the page goes on", async () => {
   const { leader } = await cluster.call("GET", "/cluster/peers");
   const follower = ["p1", "p2", "p3"].find((p) => p !== leader);
