@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/berth-gpu/berth/httpapi/pagewire"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -61,6 +62,7 @@ func (a *API) shared(next http.Handler) http.Handler {
 		h.Set("Access-Control-Allow-Origin", r.Header.Get("Origin"))
 		h.Set("Access-Control-Expose-Headers", strings.Join([]string{
 			wire.HeaderIndex, wire.HeaderLeader, wire.HeaderTime, wire.HeaderVersion, wire.HeaderCode, wire.HeaderSource, idempotencyKey, "ETag", "Retry-After",
+			pagewire.HeaderAttempt, pagewire.HeaderLogOffset, pagewire.HeaderLogSize, pagewire.HeaderLogEnded, pagewire.HeaderLogNext,
 		}, ", "))
 		if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
 			next.ServeHTTP(w, r)

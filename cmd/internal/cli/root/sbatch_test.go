@@ -115,7 +115,7 @@ func TestSrunOutside(t *testing.T) {
 	t.Setenv("BERTH_ADDRESS", strings.TrimPrefix(f.URL, "http://"))
 	for want, args := range map[string][]string{
 		"there is no program to run":     {"-n1"},
-		"srun: error: --bcast":      {"--bcast", "x"},
+		"srun: error: --bcast":           {"--bcast", "x"},
 		"the command line: --time":       {"--time=never", "true"},
 		"the command line: --gpus: \"x:": {"--gpus=x:y", "true"},
 	} {
