@@ -185,7 +185,8 @@ func (r *rules) placed(before, after *state.State, a *model.Attempt) {
 	}
 }
 
-// led checks, at the end of a lead rank, that the other ranks are stopped, and that a good end is that of the job.
+// led checks, at the end of a lead rank, that the other ranks are stopped, and that a good end is that of the job. The time limit stops each rank on its
+// own node, so that a rank that has ended by the limit needs no stop of the others.
 func (r *rules) led(s *state.State, lead *model.Rank) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -193,6 +194,9 @@ func (r *rules) led(s *state.State, lead *model.Rank) {
 	a, _ := s.Attempts.Get(lead.Key.Attempt())
 	c := r.wishes[job.Spec.Name]
 	if c == nil || !c.Spec.Lead || lead.Key.Rank > 0 {
+		return
+	}
+	if lead.Exit.Delivered == model.ReasonTimeLimit {
 		return
 	}
 	if good := lead.Exit == (model.Exit{Ran: lead.Exit.Ran}); a.Live() && a.Stop == model.ReasonNone || good && a.End == model.ReasonExit && a.State != model.TaskCompleted {
