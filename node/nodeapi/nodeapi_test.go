@@ -82,6 +82,13 @@ func serve(t *testing.T) (*shelf, string) {
 
 func get(t *testing.T, url string) (int, string) {
 	t.Helper()
+	status, body, _ := request(t, url)
+	return status, body
+}
+
+// request returns an answer with its headers.
+func request(t *testing.T, url string) (int, string, http.Header) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
 	q, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
@@ -97,7 +104,7 @@ func get(t *testing.T, url string) (int, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return answer.StatusCode, string(body)
+	return answer.StatusCode, string(body), answer.Header
 }
 
 func TestLogs(t *testing.T) {

@@ -27,29 +27,15 @@ type part struct {
 
 func getPart(t *testing.T, url string) part {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	q, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	answer, err := http.DefaultClient.Do(q)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = answer.Body.Close() }()
-	body, err := io.ReadAll(answer.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	code, body, header := request(t, url)
 	number := func(name string) int64 {
-		n, err := strconv.ParseInt(answer.Header.Get(name), 10, 64)
+		n, err := strconv.ParseInt(header.Get(name), 10, 64)
 		if err != nil {
 			return none
 		}
 		return n
 	}
-	return part{answer.StatusCode, string(body), number(pagewire.HeaderLogOffset), number(pagewire.HeaderLogSize), answer.Header.Get(pagewire.HeaderLogEnded) == "true", number(pagewire.HeaderLogNext)}
+	return part{code, body, number(pagewire.HeaderLogOffset), number(pagewire.HeaderLogSize), header.Get(pagewire.HeaderLogEnded) == "true", number(pagewire.HeaderLogNext)}
 }
 
 // TestParts checks which bytes an answer has, and where they stand.

@@ -42,7 +42,7 @@ func TestImageOfAnAccount(t *testing.T) {
 	script := filepath.Join(q.dir, "script")
 	text := "#!/bin/sh\n#SBATCH --gres=gpu:2 -n2 --container-image=" + image + " --container-name=kept\n" + `cat /etc/image
 id -un
-srun -l --container-image=` + image + ` sh -c 'id -u; cat /srv/data; touch /new && ls /new; echo $CUDA_VISIBLE_DEVICES; ls /var/tmp || echo none'
+srun -l --container-image=` + image + ` sh -c 'id -u; cat /srv/data; touch /new && ls /new; echo $CUDA_VISIBLE_DEVICES; ls /var/tmp || echo none; while read name value; do [ "$name" = CapPrm: ] && echo rights $value; done < /proc/self/status'
 srun -n1 --container-image=` + image + ` --container-remap-root id -u
 `
 	if err := os.WriteFile(script, []byte(text), 0o600); err != nil {
@@ -58,7 +58,7 @@ srun -n1 --container-image=` + image + ` --container-remap-root id -u
 	if err != nil {
 		t.Errorf("sbatch ends with %v: %s; the job wrote %s and %s", err, answer, out, q.do("", "logs", "1", "--err"))
 	}
-	for _, line := range []string{"of the image", owner.Username, "0: " + owner.Uid, "1: 1", "0: /new", "1: 0,1", "1: none", "0"} {
+	for _, line := range []string{"of the image", owner.Username, "0: " + owner.Uid, "1: 1", "0: /new", "1: 0,1", "1: none", "0: rights 0000000000000000", "0"} {
 		if !strings.Contains("\n"+out, "\n"+line+"\n") {
 			t.Errorf("no line %q in the output:\n%s", line, out)
 		}

@@ -52,6 +52,9 @@ func (s *details) files(j *wire.Job) {
 		out += " in that folder"
 	}
 	s.Line("Output", "%s", out)
+	if c := r.Container; c.Given() {
+		s.Line("Image", "%s", cmp.Or(c.Image, "of the container "+c.Name))
+	}
 	s.Line("Errors", "%s", r.Stderr)
 	s.Line("Input", "%s", r.Stdin)
 	s.Line("Comment", "%s", r.Comment)

@@ -91,6 +91,12 @@ func TestStepsInImages(t *testing.T) {
 			1, `srun -n1 --overlap --container-image=test --container-name=x sh -c 'touch /etc/new; until [ -e /etc/end ]; do sleep 0.01; done' &
 until srun -n1 --overlap --container-name=x:exec ls /etc/new 2>/dev/null; do sleep 0.01; done; srun -n1 --overlap --container-name=x touch /etc/end; wait; echo $?`, 0, "/etc/new\n0\n", nil,
 		},
+		"each step has its own folder": {
+			1, `srun -n1 --overlap --container-image=test --container-name=x sh -c 'touch /etc/new; until [ -e /etc/end ]; do sleep 0.01; done' &
+until srun -n1 --overlap --container-name=x:exec ls /etc/new >/dev/null 2>&1; do sleep 0.01; done
+srun -n1 --overlap --container-name=x --container-workdir=/etc --container-mounts=/usr --container-env=MODE --export=ALL,MODE=2 sh -c 'ls image; echo $MODE; ls -d /usr'
+srun -n1 --overlap --container-name=x touch /etc/end; wait`, 0, "image\n2\n", []string{"slurmstepd: the container x runs already: its mounts and its user are those of the step that has started it", "/usr"},
+		},
 		"mounts": {
 			1, `mkdir a; echo 1 > a/b; echo 2 > c; srun -n1 --container-image=test --container-mounts=a:/mnt/deep/a:ro,$PWD/c:/etc/c,$PWD sh -c "cat /mnt/deep/a/b /etc/c $PWD/c; echo 3 > /etc/c; touch /mnt/deep/a/x"; cat c`,
 			0, "1\n2\n2\n3\n",

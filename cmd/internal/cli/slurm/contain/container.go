@@ -16,8 +16,15 @@ import (
 	"github.com/berth-gpu/berth/slurm/container"
 )
 
-// Container runs programs with the files of an image. It is a [process.Starter].
+// Container runs programs of one step with the files of an image. It is a [process.Starter].
 type Container struct {
+	*instance
+
+	own *container.Options // of the step: the folder, variables and entry point of its programs
+}
+
+// instance is a container that runs. Steps with the same name share it.
+type instance struct {
 	node    *Node
 	name    string // that the user gave; empty: none
 	state   string // folder for what changes
@@ -43,7 +50,7 @@ type call struct {
 }
 
 // start starts the process inside and waits until it has the files of the image.
-func (c *Container) start(ctx context.Context, p *root.Plan, self string) error {
+func (c *instance) start(ctx context.Context, p *root.Plan, self string) error {
 	own, other, err := newPair()
 	if err != nil {
 		return err
@@ -87,17 +94,17 @@ func (c *Container) start(ctx context.Context, p *root.Plan, self string) error 
 }
 
 // kill ends the process inside, and with it all programs.
-func (c *Container) kill() { c.inside.Signal(unix.SIGKILL, false) }
+func (c *instance) kill() { c.inside.Signal(unix.SIGKILL, false) }
 
 // stop ends the process inside and waits for its end.
-func (c *Container) stop() {
+func (c *instance) stop() {
 	_ = c.conn.Close() // nothing more is sent
 	c.kill()
 	<-c.inside.Done
 }
 
 // listen receives what the process inside reports. When that process has ended, all programs have.
-func (c *Container) listen() {
+func (c *instance) listen() {
 	for {
 		m, files, err := c.conn.receive()
 		closeAll(files)
@@ -136,7 +143,7 @@ func (c *Container) listen() {
 // Run starts a program in the container, in the folder of [Container.Dir]. An error number is that of the start of the program.
 func (c *Container) Run(cmd *process.Command) (*process.Process, error) {
 	argv := cmd.Argv
-	if c.options.Entrypoint {
+	if c.own.Entrypoint {
 		argv = append(append([]string{}, c.image.Entrypoint...), argv...)
 	}
 	call := &call{answer: make(chan message, 1)}
@@ -175,11 +182,13 @@ func (c *Container) Run(cmd *process.Command) (*process.Process, error) {
 
 // environment returns the variables of a program that has these outside.
 func (c *Container) environment(job []string) []string {
-	return environment(job, c.image.Env, c.options, filepath.Join(c.node.file.Folder, binFolder), c.driver)
+	o := *c.own
+	o.Root = c.options.Root
+	return environment(job, c.image.Env, &o, filepath.Join(c.node.file.Folder, binFolder), c.driver)
 }
 
 // binFolder is the folder with Slurm's programs, in the one of the job's file.
 const binFolder = "bin"
 
 // Dir returns the folder that programs start in.
-func (c *Container) Dir() string { return cmp.Or(c.options.Workdir, c.image.Workdir, "/") }
+func (c *Container) Dir() string { return cmp.Or(c.own.Workdir, c.image.Workdir, "/") }

@@ -30,13 +30,13 @@ type Node struct {
 
 	mu      sync.Mutex
 	last    int
-	named   map[string]*Container
+	named   map[string]*instance
 	opening map[string]chan struct{} // closed when the container of that name is there, or is not to come
 }
 
 // NewNode returns the containers of a node, of which there are none yet.
 func NewNode(host *process.Host, file *jobfile.File) *Node {
-	n := &Node{Images: NewImages(file.Daemon, ""), host: host, file: file, named: map[string]*Container{}, opening: map[string]chan struct{}{}}
+	n := &Node{Images: NewImages(file.Daemon, ""), host: host, file: file, named: map[string]*instance{}, opening: map[string]chan struct{}{}}
 	if file.Images != "" {
 		n.Images.folder = filepath.Join(file.Images, "store")
 	}
@@ -49,6 +49,18 @@ func (n *Node) Open(ctx context.Context, o *container.Options, base string, note
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
+	c, err := n.open(ctx, o, base, note)
+	if err != nil {
+		return nil, err
+	}
+	if c.options != o && (len(o.Mounts) > 0 || o.Home != c.options.Home || o.Root != c.options.Root || o.ReadOnly != c.options.ReadOnly) {
+		note("the container " + o.Name + " runs already: its mounts and its user are those of the step that has started it")
+	}
+	return &Container{c, o}, nil
+}
+
+// open returns the container of a step.
+func (n *Node) open(ctx context.Context, o *container.Options, base string, note func(string)) (*instance, error) {
 	if o.Name == "" {
 		return n.create(ctx, o, base, note)
 	}
@@ -83,7 +95,7 @@ func (n *Node) Open(ctx context.Context, o *container.Options, base string, note
 }
 
 // openNamed makes the container of a name, for which others wait meanwhile.
-func (n *Node) openNamed(ctx context.Context, o *container.Options, base string, note func(string)) (*Container, error) {
+func (n *Node) openNamed(ctx context.Context, o *container.Options, base string, note func(string)) (*instance, error) {
 	c, err := n.create(ctx, o, base, note)
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -96,8 +108,8 @@ func (n *Node) openNamed(ctx context.Context, o *container.Options, base string,
 }
 
 // create makes a container.
-func (n *Node) create(ctx context.Context, o *container.Options, base string, note func(string)) (c *Container, err error) {
-	c = &Container{node: n, name: o.Name, options: o, users: 1}
+func (n *Node) create(ctx context.Context, o *container.Options, base string, note func(string)) (c *instance, err error) {
+	c = &instance{node: n, name: o.Name, options: o, users: 1}
 	defer func() {
 		if err != nil {
 			c.clear()
@@ -129,7 +141,7 @@ func (n *Node) create(ctx context.Context, o *container.Options, base string, no
 }
 
 // prepare makes the folder for what changes, and returns the name of the image.
-func (c *Container) prepare(base string) (string, error) {
+func (c *instance) prepare(base string) (string, error) {
 	n, o := c.node, c.options
 	name := absolute(o.Image, base)
 	if o.Name == "" {
@@ -167,7 +179,7 @@ func (c *Container) prepare(base string) (string, error) {
 type memory struct{ Image string }
 
 // known returns the image of a container that an earlier step or job has made; empty: there is none.
-func (c *Container) known() (string, error) {
+func (c *instance) known() (string, error) {
 	data, err := os.ReadFile(filepath.Join(c.state, "image.json"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
@@ -180,7 +192,7 @@ func (c *Container) known() (string, error) {
 }
 
 // remember keeps the image of a container.
-func (c *Container) remember(name string) error {
+func (c *instance) remember(name string) error {
 	data, err := json.Marshal(memory{Image: name})
 	if err != nil {
 		return err
@@ -189,7 +201,7 @@ func (c *Container) remember(name string) error {
 }
 
 // take fetches the image, keeps it from being removed, and returns its name with the digest.
-func (c *Container) take(ctx context.Context, name string, note func(string)) (pinned string, err error) {
+func (c *instance) take(ctx context.Context, name string, note func(string)) (pinned string, err error) {
 	pinned, err = c.node.Images.Pin(ctx, name)
 	for try := 0; err == nil; try++ {
 		if c.image, err = c.node.Images.fetch(ctx, pinned, note); err != nil || c.image.Lock == "" {
@@ -220,7 +232,7 @@ func hold(state string) (*os.File, error) {
 }
 
 // plan returns the file system of the container.
-func (c *Container) plan(ctx context.Context, base, self string) (*root.Plan, error) {
+func (c *instance) plan(ctx context.Context, base, self string) (*root.Plan, error) {
 	f, o := c.node.file, c.options
 	home := os.Getenv("HOME")
 	p := &root.Plan{
@@ -248,7 +260,7 @@ func (c *Container) plan(ctx context.Context, base, self string) (*root.Plan, er
 }
 
 // Close ends the container when no step uses it any more. What was changed is removed, unless the container has a name.
-func (c *Container) Close() {
+func (c *instance) Close() {
 	n := c.node
 	n.mu.Lock()
 	c.users--
@@ -272,7 +284,7 @@ func (c *Container) Close() {
 }
 
 // clear removes what a container leaves, but for the changes of one with a name, and gives up its locks.
-func (c *Container) clear() {
+func (c *instance) clear() {
 	defer func() {
 		for _, f := range c.held {
 			_ = f.Close() // nothing was written
