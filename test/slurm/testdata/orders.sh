@@ -9,8 +9,8 @@ e=$(submit -d "afterok:$a" --wrap 'echo e >> order')
 last=$(submit -d "afterany:$b:$c:$d" --wrap 'echo last >> order')
 squeue -h -j $b,$c,$d,$e -o %E | sed "s/\b$a\(_\*\)\?/A/g" | sort -u > asked
 scontrol release $a
-until grep -q last order 2> /dev/null; do read -t 0.2 < <(:); done
-[ -e order ] || { echo "order is gone; restarts: ${SLURM_RESTART_COUNT:-0}"; squeue -o "%i %j %T %E"; ls -la; }
+# Builtins only: bash can take the status of an earlier <(...) for that of a program with the same process number.
+seen=; until [[ $seen == *last* ]]; do read -t 0.2 < <(:); [ ! -e order ] || read -r -d '' seen < order; done
 sort order
 at() { grep -n "^$1$" order | cut -d: -f1; }
 for pair in "a1 c1" "a1 b" "a2 b" "a1 d" "a2 d"; do set -- $pair; [ $(at $1) -lt $(at $2) ] && echo $2 after $1; done
