@@ -56,6 +56,15 @@ describe("the log", () => {
     }
   });
 
+  test("takes earlier output ahead of what there is", () => {
+    const log = new Log();
+    log.add(bytesOf("three\nfo"));
+    const both = log.with(bytesOf("one\ntwo\n"));
+    both.add(bytesOf("ur\n"));
+    expect(both.read(0, 9)).toEqual(["one", "two", "three", "four"]);
+    expect(both.size).toBe(19);
+  });
+
   test("has an unfinished last line, and empty lines", () => {
     const log = new Log();
     log.add(bytesOf("\n\na"));
