@@ -128,6 +128,9 @@ page-dev: page/node_modules ## serve the page from its sources at port 12080, on
 page-test: page/node_modules ## test the page in Chromium against clusters of this machine; needs make program and Debian's package chromium
 	cd page && npm run -s browser
 
+page-bench: page/node_modules ## measure the page in Chromium against a cluster of this machine (RUNS=3), as rows for RESULTS.md; needs make program and Debian's package chromium
+	@cd page && node bench/budget.mjs
+
 aims: program ## play public traces (TRACES=folder) and hold the figures against the aims, as rows for RESULTS.md
 	@go run ./test/bench aims -traces "$(TRACES)" -md
 
