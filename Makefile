@@ -3,7 +3,7 @@
 SHELL       := /usr/bin/env bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: build program release demo dev test test-long slurm-test clients-test hosts vm lint page page-dev page-test aims bench bench-client chaos fuzz notices clean help
+.PHONY: build program release demo dev test test-long slurm-test clients-test hosts vm lint page page-dev page-test page-bench aims bench bench-client chaos fuzz notices clean help
 
 # How long and how much; each can be set on the command line: make fuzz FUZZTIME=5m
 PKGS      ?= ./...
