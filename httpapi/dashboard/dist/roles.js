@@ -1,0 +1,1 @@
+import{p as e,v as t}from"./index.js";var n=[`viewer`,`user`,`operator`,`admin`];function r(t){let r=e.caller;return r?n.indexOf(r.role)>=n.indexOf(t)?``:`needs the role `+t:`not known yet`}function i(e){return r(e)||(t.phase===`live`?``:`no peer answers at the moment`)}export{i as n,r as t};
