@@ -7,6 +7,9 @@ export const pages: Page[] = [
   { name: "Overview", path: "/", key: "o", load: () => import("../pages/Overview.svelte") },
   { name: "Queue", path: "/queue", key: "q", load: () => import("../pages/Queue.svelte") },
   { name: "GPUs", path: "/gpus", key: "u", load: () => import("../pages/Gpus.svelte") },
+  { name: "Schedule", path: "/plan", key: "p", load: () => import("../pages/Schedule.svelte") },
+  { name: "Usage", path: "/usage", key: "h", load: () => import("../pages/Usage.svelte") },
+  { name: "Reservations", path: "/reservations", key: "r", load: () => import("../pages/Reservations.svelte") },
   { name: "Submit", path: "/submit", key: "s", load: () => import("../pages/Submit.svelte") },
 ];
 
