@@ -6,6 +6,7 @@ import { kindOf, level, spread } from "./gpus.ts";
 import { uuidv7 } from "./ids.ts";
 import { Log } from "./log.ts";
 import { Painter, cellsOf, place, type Palette } from "./map.ts";
+import { pages } from "./pages.ts";
 import { backoff } from "./pause.ts";
 import { Order, between } from "./rows.ts";
 import { parse } from "./stream.ts";
@@ -152,4 +153,9 @@ describe("the map", () => {
     expect(paint([1, 0, 0, 0, 0], false, 3, { ...palette, w1: "dark" }).drawImage).toBe(5);
     expect(sprites).toBe(6);
   });
+});
+
+test("each page has a path and a key of its own", () => {
+  expect(new Set(pages.map((p) => p.path)).size).toBe(pages.length);
+  expect(new Set(pages.map((p) => p.key)).size).toBe(pages.length);
 });
