@@ -82,7 +82,7 @@ async function longQueue(chrome, cluster) {
   const frames = [], heaps = [], filters = [];
   row(`${jobs.toLocaleString("en")} waiting jobs: from Overview to rows of Queue`, "ms", 300, await repeat(async () => {
     const v = await visit(chrome, cluster.url, "/");
-    await v.page.waitForFunction(() => performance.getEntriesByType("resource").some((e) => e.name.includes("/Queue.js")));
+    await v.page.waitForFunction(() => performance.getEntriesByType("resource").some((e) => e.name.includes("/jobs.js")));
     const took = await v.page.evaluate(async () => {
       const began = performance.now();
       document.querySelector('nav a[href$="/queue"]').click();
@@ -232,7 +232,7 @@ async function openPages(cluster) {
 
 async function failover(chrome, cluster) {
   const v = await visit(chrome, cluster.url, "/");
-  await v.page.waitForFunction(() => performance.getEntriesByType("resource").some((e) => e.name.includes("/Job.js")));
+  await v.page.waitForFunction(() => performance.getEntriesByType("resource").some((e) => e.name.includes("/jobs.js")));
   await v.page.evaluate(() => { window.kept = true; });
   const began = performance.now();
   process.kill(cluster.members().get("p1").pid, "SIGKILL");

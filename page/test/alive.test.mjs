@@ -37,7 +37,7 @@ test("the page goes on at another peer when the one that served it is killed", a
   const talks = await cluster.submit({ name: "talks", user: "ann", command: 'i=0; while [ $i -lt 400 ]; do i=$((i+1)); echo "line $i"; sleep 0.02; done' });
   const log = await visit(chrome, cluster, "/jobs/" + talks), output = log.page.getByRole("region", { name: "Lines of the output" });
   await output.getByText(/^line \d\d$/).first().waitFor();
-  await v.page.waitForFunction(() => performance.getEntriesByType("resource").some((e) => e.name.includes("/Job.js")));
+  await v.page.waitForFunction(() => performance.getEntriesByType("resource").some((e) => e.name.includes("/jobs.js")));
   process.kill(cluster.members().get("p1").pid, "SIGKILL");
   await v.page.getByText(/Live.*p[23]/).waitFor();
   assert.equal(await v.page.evaluate(() => window.kept), true);
