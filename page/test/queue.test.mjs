@@ -75,3 +75,33 @@ test("a clock that is an hour off changes no time", async () => {
     await v.close();
   }
 });
+
+test("a long queue is read page by page, and again only where it is looked at", async () => {
+  const n = 700, list = [];
+  for (let i = 0; i < n; i += 50) list.push(...await Promise.all(Array.from({ length: 50 }, (_, k) => cluster.submit({ name: `long ${i + k}`, user: "long", gpu_count: 1 }))));
+  list.sort((a, b) => Number(a) - Number(b));
+  const v = await visit(chrome, cluster, "/queue?show=waiting&user=long&sort=id");
+  const view = v.page.locator('[role="rowgroup"]'), asked = [];
+  v.page.on("request", (r) => { if (r.url().includes("/queue?")) asked.push(new URL(r.url()).searchParams); });
+  await v.page.getByText("700 jobs").waitFor();
+  await v.page.locator(`[data-id="${list[0]}"]`).waitFor();
+  await view.evaluate((e) => { e.scrollTop = 250 * 28; });
+  await v.page.locator(`[data-id="${list[255]}"]`).waitFor();
+  await view.evaluate((e) => { e.scrollTop = e.scrollHeight; });
+  await v.page.locator(`[data-id="${list[n - 1]}"]`).waitFor();
+  assert.ok(asked.every((q) => q.get("after") || q.get("limit") === "200"), "a request reads again from the front what was read before");
+  // A change far away: the pages that are not looked at are left alone, but for the first, which has the totals.
+  asked.length = 0;
+  await cluster.call("DELETE", "/queue/" + list[n - 2]);
+  await until("the row is gone or struck out", async () => (await v.page.locator(`[data-id="${list[n - 2]}"]:not(.gone)`).count()) === 0);
+  await v.page.getByText("699 jobs").waitFor();
+  const pages = new Set(asked.map((q) => q.get("after") ?? ""));
+  assert.ok(pages.size >= 2 && pages.size <= 3, `${pages.size} pages were read again`);
+  // Rows in the middle are read again once they are looked at.
+  await cluster.call("DELETE", "/queue/" + list[260]);
+  await v.page.getByText("698 jobs").waitFor();
+  await view.evaluate((e) => { e.scrollTop = 250 * 28; });
+  await v.page.locator(`[data-id="${list[262]}"]`).waitFor();
+  await until("the row in the middle is gone", async () => (await v.page.locator(`[data-id="${list[260]}"]:not(.gone)`).count()) === 0);
+  await v.close();
+});
