@@ -1,9 +1,7 @@
 // A reservation or a maintenance as a form has it.
 import type { Failure } from "./net.svelte.ts";
 
-export type Draft = { kind: "reservation" | "maintenance"; owner: "user" | "project"; name: string; gpus: string; type: string; nodes: string; start: string; duration: string; reason: string };
-
-export const none: Draft = { kind: "reservation", owner: "user", name: "", gpus: "", type: "", nodes: "", start: "", duration: "4h", reason: "" };
+export const none: Record<string, string> = { kind: "reservation", owner: "user", name: "", gpu_count: "", gpu_type: "", nodes: "", start: "", duration: "4h", reason: "" };
 
 // instant returns what the API takes for a begin: RFC 3339 for a day and an hour of the calendar that is shown; +2h and such stay.
 export function instant(text: string, utc: boolean): string {
@@ -14,27 +12,26 @@ export function instant(text: string, utc: boolean): string {
 }
 
 // bodyOf returns the body of POST /reservations.
-export function bodyOf(d: Draft, utc: boolean): Record<string, unknown> {
-  const body: Record<string, unknown> = {};
-  const nodes = d.nodes.split(/[\s,]+(?![^[]*\])/).filter(Boolean);
-  if (d.kind === "maintenance") body.maintenance = true;
+export function bodyOf(v: Record<string, string>, utc: boolean): Record<string, unknown> {
+  const of = (name: string): string => (v[name] ?? "").trim();
+  const body: Record<string, unknown> = {}, count = of("gpu_count"), nodes = of("nodes").split(/[\s,]+(?![^[]*\])/).filter(Boolean);
+  if (of("kind") === "maintenance") body.maintenance = true;
   else {
-    if (d.name.trim()) body[d.owner] = d.name.trim();
-    if (d.gpus.trim()) body.gpu_count = Number.isFinite(Number(d.gpus)) ? Number(d.gpus) : d.gpus;
-    if (d.type.trim()) body.gpu_type = d.type.trim();
+    if (of("name")) body[of("owner")] = of("name");
+    if (count) body.gpu_count = Number.isFinite(Number(count)) ? Number(count) : count;
+    if (of("gpu_type")) body.gpu_type = of("gpu_type");
   }
   if (nodes.length) body.nodes = nodes;
-  const start = instant(d.start, utc);
+  const start = instant(of("start"), utc);
   if (start) body.start = start;
-  if (d.duration.trim()) body.duration = d.duration.trim();
-  if (d.reason.trim()) body.reason = d.reason.trim();
+  for (const name of ["duration", "reason"]) if (of(name)) body[name] = of(name);
   return body;
 }
 
 // places are where the reasons of a refusal are shown: the words in them show which field they are about. Others stand below the form.
 const places: [RegExp, string][] = [
   [/would begin|ahead/, "start"], [/would last|over already/, "duration"], [/has maintenance|on node|no node|node \S+ has|the nodes have/, "nodes"], [/of several models/, "gpu_type"],
-  [/GPUs would be reserved|could not be met|gpus|GPU-hours|quota/i, "gpu_count"], [/reservations already|another user|in project|project/, "name"], [/maintenance needs/, "kind"],
+  [/GPUs would be reserved|could not be met|gpus|GPU-hours|quota/i, "gpu_count"], [/reservations already|another user|project/, "name"], [/maintenance needs/, "kind"],
 ];
 
 // placeOf returns the field of a refusal that names none; empty: it is about the whole.

@@ -54,11 +54,21 @@ export function setMode(mode: Mode): void {
   } catch { /* a browser may keep nothing */ }
 }
 
+// formats are kept: to make one takes far longer than to use it, and rows have several times each, every second.
+const formats = new Map<string, Intl.DateTimeFormat>();
+
+function format(zone: string | undefined, locale: string, style: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
+  const key = [zone, locale, style.dateStyle, style.timeStyle].join();
+  let f = formats.get(key);
+  if (!f) formats.set(key, (f = new Intl.DateTimeFormat(locale, { timeZone: zone, ...style })));
+  return f;
+}
+
 // absolute writes an instant in the zone that is chosen. Of another day it has the date.
 export function absolute(at: number, mode: Mode = clock.mode, seconds = true): string {
   const zone = mode === "utc" ? "UTC" : undefined;
-  const day = (t: number): string => new Intl.DateTimeFormat("en-CA", { timeZone: zone, dateStyle: "short" }).format(t);
-  const time = new Intl.DateTimeFormat("en-GB", { timeZone: zone, timeStyle: seconds ? "medium" : "short" }).format(at);
+  const day = (t: number): string => format(zone, "en-CA", { dateStyle: "short" }).format(t);
+  const time = format(zone, "en-GB", { timeStyle: seconds ? "medium" : "short" }).format(at);
   const date = day(at) === day(clock.now) ? "" : day(at) + " ";
   return date + time + (mode === "utc" ? " UTC" : "");
 }

@@ -1,34 +1,7 @@
 // GPU-hours over time: the use of each day, hour or week of a span, read one after the other.
 import { get } from "./net.svelte.ts";
+import { hour, type Part } from "./span.ts";
 import type { Usage, UsageRow } from "./types.ts";
-
-export type Part = { from: number; to: number; total?: UsageRow; failed?: string };
-
-const hour = 3_600_000, day = 24 * hour;
-
-// midnight returns the begin of the day of an instant, by the local calendar or UTC.
-export function midnight(at: number, utc: boolean): number {
-  const d = new Date(at);
-  return utc ? d.setUTCHours(0, 0, 0, 0) : d.setHours(0, 0, 0, 0);
-}
-
-// plus returns the midnight some days later: days of a change of the clocks have other lengths.
-export function plus(at: number, days: number, utc: boolean): number {
-  const d = new Date(at);
-  return utc ? d.setUTCDate(d.getUTCDate() + days) : d.setDate(d.getDate() + days);
-}
-
-// divide returns the parts of a span: hours up to two days, days up to 45, and else weeks, or more if these are too many to read.
-export function divide(from: number, to: number, utc: boolean): { parts: Part[]; word: string } {
-  const parts: Part[] = [], length = to - from;
-  if (length <= 2 * day) {
-    for (let t = Math.floor(from / hour) * hour; t < to; t += hour) parts.push({ from: Math.max(t, from), to: Math.min(t + hour, to) });
-    return { parts, word: "hour" };
-  }
-  const days = length <= 45 * day ? 1 : 7 * Math.max(1, Math.ceil(length / (53 * 7 * day)));
-  for (let t = midnight(from, utc); t < to; t = plus(t, days, utc)) parts.push({ from: Math.max(t, from), to: Math.min(plus(t, days, utc), to) });
-  return { parts, word: days === 1 ? "day" : days === 7 ? "week" : `${days / 7} weeks` };
-}
 
 const known = new Map<string, UsageRow>();
 

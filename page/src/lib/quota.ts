@@ -41,9 +41,8 @@ export function hasLimit(q: Quota): boolean {
 export function changed(q: Quota | undefined, scope: string, values: Record<string, string>): Record<string, unknown> {
   const body: Record<string, unknown> = {};
   for (const f of fields) {
-    const value = (values[f.field] ?? "").trim();
+    const name = f.send ?? f.field, value = (values[name] ?? "").trim();
     if (value === valueOf(q, f) || (f.scopes && !f.scopes.includes(scope))) continue;
-    const name = f.send ?? f.field;
     if (value === "") {
       if (f.kind !== "over" && f.field !== "period_seconds") body[name] = "none";
     } else if (f.kind === "yes") body[name] = value === "yes";
