@@ -75,7 +75,7 @@ test("a schedule of thousands of nodes draws what is looked at, and says what is
   };
   await v.page.route("**/queue/plan", (r) => r.fulfill({ json: plan, headers: { "Access-Control-Allow-Origin": "*" } }));
   await v.page.keyboard.press("g");
-  await v.page.keyboard.press("p");
+  await v.page.keyboard.press("d");
   await v.page.getByText("9,744 more wait beyond the plan").waitFor();
   const line = v.page.getByRole("application", { name: /Timeline by nodes/ });
   await line.focus();
