@@ -111,7 +111,7 @@ test("usage is summed up by user, day and name, and saved as it is shown", async
   await v.close();
 });
 
-test("shares are set beside the use", async () => {
+test("shares are set next to the use", async () => {
   const v = await visit(chrome, cluster, "/usage?part=shares");
   await v.page.getByRole("button", { name: "Set the share of user bob" }).click();
   const dialog = v.page.getByRole("dialog");
@@ -177,7 +177,7 @@ test("the history has filters, pages and links", async () => {
   await rows.first().getByText("exit code 3").waitFor();
   await rows.first().getByRole("link").click();
   await v.page.getByRole("heading", { name: /^Job \d+/ }).waitFor();
-  await v.page.goto(cluster.url + "/ui/usage?part=history&user=nobody");
+  await v.page.goto(cluster.url + "/ui/usage?part=history&user=unknown");
   await jobs.getByText("No ended job matches these filters.").waitFor();
   await v.close();
 });
@@ -188,6 +188,8 @@ test("GPUs are reserved, with a refusal at the field that it is about, and given
   const at = (label) => dialog.locator(".field", { has: v.page.getByLabel(label, { exact: true }) }).getByRole("alert");
   await list.getByText("<script>").waitFor();
   await v.page.getByRole("button", { name: "Reserve", exact: true }).click();
+  await reserve.click();
+  await at("Name").waitFor();
   await dialog.getByLabel("Name").fill("bob");
   await dialog.getByLabel("GPUs").fill("7");
   await dialog.getByLabel("Start", { exact: true }).fill("+30h");
