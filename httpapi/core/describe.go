@@ -21,6 +21,13 @@ type Answer[T any] struct {
 	Body  *T
 }
 
+// SignedIn is a body together with a cookie.
+type SignedIn[T any] struct {
+	Index  uint64 `header:"X-Berth-Index" doc:"index of the state that the answer is about"`
+	Cookie string `header:"Set-Cookie" doc:"the session, which scripts cannot read"`
+	Body   *T
+}
+
 // Op starts the description of a route.
 func Op(id, method, path, summary string) huma.Operation {
 	return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary}
