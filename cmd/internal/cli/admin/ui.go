@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/url"
 	"os"
 	"os/exec"
 	"runtime"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/endpoint"
 )
 
 const uiLong = `Open the page of the cluster in a browser, signed in as you.
@@ -65,29 +67,36 @@ func pageOf(ctx context.Context, api *client.Client) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	page := pageAt(api.Address())
+	page, err := pageAt(api.Address())
+	if err != nil {
+		return "", err
+	}
 	for _, p := range peers.Peers {
-		if p.Self && p.PublicURL != "" {
-			page = strings.TrimSuffix(p.PublicURL, "/") + "/ui/"
+		if public, err := url.Parse(p.PublicURL); err == nil && p.Self && public.Host != "" {
+			page.Scheme, page.Host = public.Scheme, public.Host
 		}
 	}
 	if !me.Authentication {
-		return page, nil
+		return page.String(), nil
 	}
 	code, err := people.MakeCode(ctx)
 	if err != nil {
 		return "", err
 	}
-	return page + "login#code=" + code.Code, nil
+	page.Path, page.Fragment = "/ui/login", "code="+code.Code
+	return page.String(), nil
 }
 
 // pageAt returns the address of the page at a peer: peers are reached without TLS on loopback addresses only.
-func pageAt(address string) string {
-	host, _, _ := net.SplitHostPort(address)
-	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
-		return "http://" + address + "/ui/"
+func pageAt(address string) (*url.URL, error) {
+	page, err := endpoint.URL(address, "/ui/")
+	if err != nil {
+		return nil, err
 	}
-	return "https://" + address + "/ui/"
+	if ip := net.ParseIP(page.Hostname()); page.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		page.Scheme = "https"
+	}
+	return page, nil
 }
 
 // browser returns the program that opens an address in the user's browser; empty: there is no browser, as without a screen.
