@@ -33,6 +33,7 @@ type one struct {
 	fail    error  // that proposals fail with
 	behind  error  // that reads fail with
 	lacks   uint64 // entries of the cluster's log
+	id      string // of the cluster
 	first   string // address of the peer port of p1
 	mate    string // and of p2
 	leader  forward.Leader
@@ -58,7 +59,7 @@ type waiter struct {
 }
 
 func newOne(tb statetest.TB) *one {
-	p := &one{cluster: statetest.New(tb), leader: forward.Leader{ID: "p1", Self: true, Address: "127.0.0.1:1"}, first: "127.0.0.1:7001", mate: "127.0.0.1:7002"}
+	p := &one{id: "c", cluster: statetest.New(tb), leader: forward.Leader{ID: "p1", Self: true, Address: "127.0.0.1:1"}, first: "127.0.0.1:7001", mate: "127.0.0.1:7002"}
 	p.cluster.Unchecked = true
 	p.feed = soft.NewFeed(1 << 20)
 	p.cluster.Told = p.feed.Put
@@ -165,7 +166,7 @@ func (p *one) Status() peer.Status {
 		Lag:    peer.Lag{Known: true, Entries: p.lacks},
 		Passes: peer.Passes{Count: 4, Took: time.Millisecond}, Defects: peer.Defects{Commands: 1, Decisions: 2, States: 3},
 		Silence: peer.Silence{For: 7 * time.Second, Voters: []model.PeerID{"p1", "p2"}},
-		ID:      "p1", Cluster: "c", Role: role, Term: 3, Leader: peer.Server{ID: l.ID}, Last: s.Index, Committed: s.Index, Applied: s.Index,
+		ID:      "p1", Cluster: p.id, Role: role, Term: 3, Leader: peer.Server{ID: l.ID}, Last: s.Index, Committed: s.Index, Applied: s.Index,
 		Servers: []peer.Server{{ID: "p1", Address: p.first}, {ID: "p2", Address: p.mate}},
 	}
 }

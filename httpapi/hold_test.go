@@ -83,7 +83,10 @@ func waitingRoutes(t *testing.T, s *site) (paths []string) {
 
 // open sends a request that waits, in the background. One that goes on until the test's
 // end gets no reply.
-func (s *site) open(path, token string) <-chan *reply {
+func (s *site) open(path, token string) <-chan *reply { return s.openWith(path, as(token)...) }
+
+// openWith is open with headers in pairs.
+func (s *site) openWith(path string, headers ...string) <-chan *reply {
 	method, body := http.MethodGet, ""
 	if path == agentwire.PathDesired {
 		data, err := agentwire.Encode(&agentwire.Poll{Node: "n1", After: 1 << 40, Wait: time.Minute})
@@ -96,7 +99,9 @@ func (s *site) open(path, token string) <-chan *reply {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	r.Header.Set("Authorization", "Bearer "+token)
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
 	ch := make(chan *reply, 1)
 	go func() {
 		got, err := http.DefaultClient.Do(r)

@@ -178,6 +178,7 @@ func sound() map[string]string {
 		"/reservations":            `{"user":"ann","gpu_count":1,"start":"+2h","duration":"1h"}`,
 		"/users/{user}":            `{"role":"user"}`,
 		"/tokens":                  `{"user":"ann","name":"laptop"}`,
+		"/session":                 `{"token":"berth_user_ann"}`,
 		"/gpus/{uuid}/mode":        `{"mode":"open"}`,
 		"/orchestrator/allocation": `{"mode":"hybrid"}`,
 		"/webhooks":                `{"url":"https://93.184.215.14/told"}`,

@@ -85,6 +85,9 @@ func TestPagesOfOtherPeers(t *testing.T) {
 		if ours != (read.header.Get("Access-Control-Allow-Origin") == origin) || ours != (before.status == http.StatusNoContent) || ours != (change.status == http.StatusOK) {
 			t.Errorf("%s: may read %v, may ask %d, may change %d", origin, read.header, before.status, change.status)
 		}
+		if ours != (read.header.Get("Access-Control-Allow-Credentials") == "true") || ours != (before.header.Get("Access-Control-Allow-Credentials") == "true") {
+			t.Errorf("%s: with cookies by %v, asked %v", origin, read.header, before.header)
+		}
 		if !ours && read.header.Get("Access-Control-Allow-Origin")+before.header.Get("Access-Control-Allow-Methods") != "" {
 			t.Errorf("%s is allowed by %v %v", origin, read.header, before.header)
 		}

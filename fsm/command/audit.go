@@ -10,9 +10,9 @@ import (
 
 // Audited reports whether commands of the kind are in the audit trail. All are but those by which machines
 // report on themselves: beats and reports of nodes, which jobs' timelines hold, the clock, outcomes of
-// deliveries, and the scheduler's memory.
+// deliveries, the scheduler's memory, and that a session is in use.
 func (k Kind) Audited() bool {
-	return !slices.Contains([]Kind{KindRenew, KindSilent, KindReport, KindInventory, KindAdvanceClock, KindSteer, KindMarkDeliveries, KindNearLimit, KindConfirmTrust}, k)
+	return !slices.Contains([]Kind{KindRenew, KindSilent, KindReport, KindInventory, KindAdvanceClock, KindSteer, KindMarkDeliveries, KindNearLimit, KindConfirmTrust, KindRenewSession}, k)
 }
 
 // shown reports whether bodies of the kind hold neither secrets nor what users run, so that the audit trail
@@ -58,14 +58,10 @@ func (c Command) FromClient(address string) Command {
 	return c
 }
 
-// targeted is a body with a target. The target is part of the audit trail's chain, so that for a given body
-// it must never change.
-type targeted interface{ Target() string }
-
 // Target returns the target of a command, such as "job 17"; empty if its kind implies it. A submission's job
-// is known by its result only.
+// is known by its result only. The target is part of the audit trail's chain, so that for a given body it must never change.
 func (c *Command) Target() string {
-	if t, has := c.Body.(targeted); has && c.Err == nil {
+	if t, has := c.Body.(interface{ Target() string }); has && c.Err == nil {
 		return t.Target()
 	}
 	return ""

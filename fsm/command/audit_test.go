@@ -46,7 +46,7 @@ func TestFromClient(t *testing.T) {
 func TestAuditOfEveryKind(t *testing.T) {
 	silent := map[Kind]bool{
 		KindRenew: true, KindSilent: true, KindReport: true, KindInventory: true, KindAdvanceClock: true, KindSteer: true,
-		KindMarkDeliveries: true, KindNearLimit: true, KindConfirmTrust: true,
+		KindMarkDeliveries: true, KindNearLimit: true, KindConfirmTrust: true, KindRenewSession: true,
 	}
 	for _, b := range examples() {
 		c, err := New("user:alice", b)
@@ -89,6 +89,8 @@ func TestTargetsOfPeople(t *testing.T) {
 		"node gpu4":                         &RevokeCertificate{Member: membership.Member{Role: model.RoleAgent, Name: "gpu4"}},
 		"token abcd000000000000":            &DropTokens{Tokens: []model.Hash{hash}},
 		"token abcd000000000000 and 1 more": &DropTokens{Tokens: []model.Hash{hash, {1}}},
+		"token abcd0000000000ff":            &MakeSession{Hash: model.Hash{1}, From: model.Hash{0: 0xab, 1: 0xcd, 7: 0xff}},
+		"session abcd000000000000":          &RenewSession{Hash: hash},
 		"service web":                       &Allocate{Service: "web", User: "alice", Class: 2, GPUs: 1},
 		"allocation web-1":                  &Allocate{ID: "web-1", Service: "web", User: "alice", Class: 2, GPUs: 1},
 	} {

@@ -64,7 +64,7 @@ func (b *MakeToken) Validate() error {
 	return nil
 }
 
-// DropTokens revokes tokens, or removes those that have expired. The result's Number is how many there were.
+// DropTokens revokes tokens, or removes those that have expired, and ends sessions. The result's Number is how many there were.
 type DropTokens struct {
 	Tokens []model.Hash `cbor:"1,keyasint,omitempty"`
 }

@@ -65,7 +65,7 @@ var (
 	encMode = must(cbor.CoreDetEncOptions().EncMode())
 	decMode = must(cbor.DecOptions{
 		DupMapKey: cbor.DupMapKeyEnforcedAPF, IndefLength: cbor.IndefLengthForbidden, TagsMd: cbor.TagsForbidden,
-		MaxArrayElements: maxElements, MaxMapPairs: 64, MaxNestedLevels: 12,
+		MaxArrayElements: 4096, MaxMapPairs: 64, MaxNestedLevels: 12,
 		ExtraReturnErrors: cbor.ExtraDecErrorUnknownField, UTF8: cbor.UTF8RejectInvalid,
 	}.DecMode())
 )

@@ -199,7 +199,7 @@ func (b *Place) Validate() error {
 	if b.Attempt.Job == 0 || b.Attempt.N == 0 {
 		return valid.Problem("attempt", "a job and an attempt's number")
 	}
-	return validPlacements(b.Ranks, model.MaxRanks)
+	return valid.Placements(len(b.Ranks), model.MaxRanks, func(i int) (model.NodeID, []model.SlotKey) { return b.Ranks[i].Node, b.Ranks[i].Slots })
 }
 
 // Preempt claims GPUs for a waiting task or service, and stops the attempts that hold them.

@@ -101,6 +101,10 @@ const (
 	KindAbortRotation     Kind = 119
 	KindConfirmTrust      Kind = 126
 
+	// Sessions of browsers.
+	KindMakeSession  Kind = 127
+	KindRenewSession Kind = 128
+
 	// Notifications and their receivers.
 	KindSetWebhook     Kind = 120
 	KindDropWebhook    Kind = 121
@@ -121,33 +125,13 @@ const (
 // level below was ever released, so the outcomes of all of them are those of this one.
 const Level uint32 = 4
 
-// Lane is a way into the log. Control commands keep jobs alive, so they travel before user commands, in
-// entries of their own, and are never refused for load.
-type Lane uint8
-
-// The lanes.
-const (
-	LaneUser Lane = iota
-	LaneControl
-	LaneCount
-)
-
-// Room returns how many bytes the commands of several callers may take that share an entry of the lane.
-func (l Lane) Room() int {
-	if l == LaneControl {
-		return MaxControl
-	}
-	return 512 << 10
-}
-
-type kindInfo struct {
+// kinds describes each kind: from which feature level on it may be proposed, and its way into the log.
+var kinds = map[Kind]struct {
 	name  string
-	level uint32 // may be proposed from this feature level on
+	level uint32
 	lane  Lane
 	fresh func() Body
-}
-
-var kinds = map[Kind]kindInfo{
+}{
 	KindBootstrap:    {"bootstrap", 0, LaneControl, body[Bootstrap]},
 	KindRestored:     {"restored", 1, LaneControl, body[Restored]},
 	KindResume:       {"resume", 1, LaneUser, body[Resume]},
@@ -219,6 +203,8 @@ var kinds = map[Kind]kindInfo{
 	KindDropTokens:        {"drop_tokens", 1, LaneUser, body[DropTokens]},
 	KindSetUser:           {"set_user", 1, LaneUser, body[SetUser]},
 	KindRemoveUser:        {"remove_user", 1, LaneUser, body[RemoveUser]},
+	KindMakeSession:       {"make_session", 1, LaneUser, body[MakeSession]},
+	KindRenewSession:      {"renew_session", 1, LaneUser, body[RenewSession]},
 	KindRecordCertificate: {"record_certificate", 1, LaneUser, body[RecordCertificate]},
 	KindRevokeCertificate: {"revoke_certificate", 1, LaneUser, body[RevokeCertificate]},
 	KindBeginRotation:     {"begin_rotation", 1, LaneUser, body[BeginRotation]},

@@ -14,6 +14,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/model/dependency"
 	"github.com/berth-gpu/berth/fsm/model/membership"
+	"github.com/berth-gpu/berth/fsm/model/session"
 )
 
 // lockFile lists every field in logs and snapshots: its number and its type. Lines are added, never changed
@@ -64,6 +65,7 @@ func allFields(t *testing.T) map[string]string {
 		model.Account{},
 		model.Booking{},
 		model.Token{},
+		session.Row{},
 		model.User{},
 		model.Member{},
 		model.Blob{},

@@ -80,7 +80,7 @@ func (b *Grant) Validate() error {
 	if len(b.Placement.Slots) == 0 {
 		return valid.Problem("slots", "at least one")
 	}
-	return validPlacements([]Placement{b.Placement}, 1)
+	return valid.Placements(1, 1, func(int) (model.NodeID, []model.SlotKey) { return b.Placement.Node, b.Placement.Slots })
 }
 
 // RenewAllocation extends an allocation's life by its TTL, or by another one.

@@ -5,7 +5,6 @@ const (
 	MaxEntry    = 1536 << 10 // bytes; a submission with its environment and its script fits
 	MaxControl  = 64 << 10   // bytes of an entry of control commands
 	MaxCommands = 4096       // in an entry
-	maxElements = 4096       // of any list in a body
 	envelopeCap = 64         // bytes around a body, at most, in addition to actor, request id and address
 	taskWeight  = 40         // bytes that a task of an array counts for: what it costs to apply
 )

@@ -7,6 +7,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/model/dependency"
 	"github.com/berth-gpu/berth/fsm/model/membership"
+	"github.com/berth-gpu/berth/fsm/model/session"
 	"github.com/berth-gpu/berth/fsm/state/digest"
 	"github.com/berth-gpu/berth/fsm/state/ledger"
 	"github.com/berth-gpu/berth/fsm/state/table"
@@ -60,6 +61,7 @@ type Tables struct {
 	Bookings     table.Table[model.BookingID, model.Booking]
 
 	Tokens     table.Table[model.Hash, model.Token]
+	Sessions   table.Table[model.Hash, session.Row]
 	Users      table.Table[model.UserName, model.User]
 	Members    table.Table[model.MemberKey, model.Member]
 	Tallies    table.Table[model.TallyKey, model.Tally]

@@ -66,13 +66,17 @@ func (a people) forSelf(c *auth.Caller, body *wire.MakeToken, to *command.MakeTo
 	if to.Role == model.RoleNone {
 		to.Role = c.Role
 	}
-	if c.Expires == 0 || to.Expires > 0 && to.Expires <= c.Expires {
+	end := c.Expires
+	if c.HasSession() {
+		end = c.ParentExpires
+	}
+	if end == 0 || to.Expires > 0 && to.Expires <= end {
 		return nil
 	}
 	if body.ExpiresIn != nil {
-		return problem.Invalid("expires_in", "must be no later than the end of the token that you send, "+c.Expires.Time().UTC().Format(time.RFC3339))
+		return problem.Invalid("expires_in", "must be no later than the end of the token that you send, or of your session's, "+end.Time().UTC().Format(time.RFC3339))
 	}
-	to.Expires = c.Expires
+	to.Expires = end
 	return nil
 }
 
@@ -111,6 +115,10 @@ func (a people) whoami(ctx context.Context, _ *struct{}) (*core.Answer[wire.Whoa
 	if c.Since > 0 && c.Since >= c.Founded {
 		out.Since = c.Since.Time()
 	}
+	if row, found := s.Sessions.Get(c.Credential); found && c.HasSession() {
+		one := view.Session(&row)
+		out.Session = &one
+	}
 	if c.Name != "" {
 		out.Projects = append(out.Projects, a.api.Gate.Projects(&s, c)...)
 	}
@@ -130,6 +138,13 @@ func (a people) tokens(ctx context.Context, in *tokensInput) (*core.Answer[wire.
 		}
 		out.Tokens = append(out.Tokens, view.Token(&s, &t, a.api.Now(&s)))
 		out.Tokens[len(out.Tokens)-1].Current = !hash.IsZero() && hash == c.Credential
+	}
+	for hash, row := range s.Sessions.All() {
+		if t, _ := s.Tokens.Get(row.Parent); row.Code || !ownToken(c, &t) || in.User != "" && row.User != in.User {
+			continue
+		}
+		out.Tokens = append(out.Tokens, view.SessionToken(&s, &row, a.api.Now(&s)))
+		out.Tokens[len(out.Tokens)-1].Current = hash == c.Credential
 	}
 	slices.SortStableFunc(out.Tokens, func(x, y wire.Token) int {
 		return cmp.Or(cmp.Compare(x.User, y.User), cmp.Compare(x.Node, y.Node), x.CreatedAt.Compare(y.CreatedAt))
@@ -220,6 +235,11 @@ func (a people) drop(ctx context.Context, in *dropTokenInput) (*core.Answer[wire
 	c := &command.DropTokens{}
 	for hash, t := range s.Tokens.All() {
 		if auth.ID(hash) == strings.ToLower(in.ID) && ownToken(auth.From(ctx), &t) {
+			c.Tokens = append(c.Tokens, hash)
+		}
+	}
+	for hash, row := range s.Sessions.All() {
+		if t, _ := s.Tokens.Get(row.Parent); !row.Code && auth.ID(hash) == strings.ToLower(in.ID) && ownToken(auth.From(ctx), &t) {
 			c.Tokens = append(c.Tokens, hash)
 		}
 	}

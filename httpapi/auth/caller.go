@@ -22,8 +22,22 @@ type Caller struct {
 	// services. See [Caller.Owns].
 	Since   model.Time
 	Founded model.Time
-	// Expires is when the caller's token expires; 0: never.
+	// Expires is when the caller's token or session expires; 0: never.
 	Expires model.Time
+	// Parent is, of a caller with a session, the token that the session is of, and ParentExpires when that expires; 0: never.
+	Parent        model.Hash
+	ParentExpires model.Time
+}
+
+// HasSession reports whether the caller has shown a session, not a token or a key.
+func (c *Caller) HasSession() bool { return !c.Parent.IsZero() }
+
+// Payer returns the key under which the caller's requests are counted: all sessions of a token count as one.
+func (c *Caller) Payer() string {
+	if c.HasSession() {
+		return string(c.Parent[:])
+	}
+	return string(c.Credential[:])
 }
 
 // Agent returns the caller of a request with the certificate of a node.

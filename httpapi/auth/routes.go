@@ -88,7 +88,8 @@ func rules(method string, least model.Role, paths ...string) []Rule {
 
 func openRules() []Rule {
 	return append(rules(http.MethodGet, model.RoleNone, "/healthz", "/readyz", "/metrics", "/", "/ui", "/ui/{path:.*}"),
-		Rule{Method: http.MethodPost, Path: "/cluster/join", Least: model.RoleNone}) // the join token is in the body
+		Rule{Method: http.MethodPost, Path: "/cluster/join", Least: model.RoleNone}, // the join token is in the body
+		Rule{Method: http.MethodPost, Path: "/session", Least: model.RoleNone})      // the token or code, too
 }
 
 func viewerRules() []Rule {
@@ -102,7 +103,9 @@ func viewerRules() []Rule {
 		// Callers below admin list, make and revoke their own only: the handler checks that.
 		Rule{Method: http.MethodGet, Path: "/tokens", Least: model.RoleViewer},
 		Rule{Method: http.MethodPost, Path: "/tokens", Least: model.RoleViewer, First: true},
-		Rule{Method: http.MethodDelete, Path: "/tokens/{token_id}", Least: model.RoleViewer})
+		Rule{Method: http.MethodDelete, Path: "/tokens/{token_id}", Least: model.RoleViewer},
+		Rule{Method: http.MethodPost, Path: "/session/codes", Least: model.RoleViewer},
+		Rule{Method: http.MethodDelete, Path: "/session", Least: model.RoleViewer})
 }
 
 func userRules() []Rule {

@@ -85,3 +85,25 @@ func clean(secret string) string {
 	}
 	return secret
 }
+
+// CookieName returns the name of the cookie that holds a session of a cluster. Cookies of a host are sent to all its ports: the cluster's id keeps
+// clusters on one host apart. Over TLS the prefix has browsers refuse the cookie unless this host has set it, over TLS and for all paths (RFC 6265bis, 4.1.3.2).
+func CookieName(cluster string, secure bool) string {
+	name := "berth-" + cluster
+	if secure {
+		return "__Host-" + name
+	}
+	return name
+}
+
+// InCookie returns the session in the cookie of a name; empty: there is none, or there are several.
+func InCookie(r *http.Request, name string) (secret string) {
+	for _, c := range r.CookiesNamed(name) {
+		if one := clean(c.Value); secret == "" {
+			secret = one
+		} else if secret != one {
+			return ""
+		}
+	}
+	return secret
+}

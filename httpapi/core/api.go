@@ -28,6 +28,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/meter"
 	"github.com/berth-gpu/berth/httpapi/places"
 	"github.com/berth-gpu/berth/httpapi/problem"
+	"github.com/berth-gpu/berth/httpapi/signin"
 	"github.com/berth-gpu/berth/httpapi/strict"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -37,24 +38,25 @@ const MaxBody = 3 << 20 // the environment of a submission has up to a third of 
 
 // API answers requests. It is an http.Handler, and [API.Serve] makes it a server.
 type API struct {
-	Config  Config
-	Peer    Peer
-	Log     *slog.Logger
-	Router  *mux.Router
-	Front   http.Handler
-	Forward *forward.Forwarder
-	Out     *http.Transport // to agents
-	Places  *places.Cache
-	Wakes   *wakes
-	Samples *mirror
-	Meter   *meter.Meter
-	Gate    *gate
-	Held    *sessions
-	readers readers
-	Open    *openRequests
-	Life    life
-	Began   time.Time            // of this API
-	answers []func(*call.Server) // of calls, see AnswerCall
+	Config   Config
+	Peer     Peer
+	Log      *slog.Logger
+	Router   *mux.Router
+	Front    http.Handler
+	Forward  *forward.Forwarder
+	Out      *http.Transport // to agents
+	Places   *places.Cache
+	Wakes    *wakes
+	Samples  *mirror
+	Meter    *meter.Meter
+	Gate     *gate
+	Held     *heldRequests
+	Sessions *signin.Sessions
+	readers  readers
+	Open     *openRequests
+	Life     life
+	Began    time.Time            // of this API
+	answers  []func(*call.Server) // of calls, see AnswerCall
 }
 
 // New returns an API without paths.
@@ -81,12 +83,16 @@ func New(c Config) *API {
 		out := a.OwnSamples()
 		return &out, nil
 	})
+	a.Sessions = signin.New(signin.Config{
+		Self: c.Self, Reader: c.Peer.Reader, Members: c.Peer.Members, Proposer: c.Peer.Proposer, Calls: c.Peer.Calls, Now: c.Now, Log: a.Log, Life: a.Life.Ctx,
+	})
+	AnswerCall(a, signin.Renew, a.Sessions.Answer)
 	a.Meter = meter.New(meter.Sources{Reader: c.Peer.Reader, Members: c.Peer.Members, Places: a.Places, Samples: a.presentSamples, Now: c.Now, Expires: c.Expires}, c.Metrics...)
 	a.Life.Conns.proxy = a.Gate.trusts
 	a.Life.Server.Handler, a.Life.Server.ErrorLog = a, slog.NewLogLogger(a.Log.Handler(), slog.LevelDebug)
-	a.Held = newSessions(a.Gate, a.Wakes)
+	a.Held = newHeldRequests(a.Gate, a.Wakes)
 	a.Forward = forward.New(forward.Config{
-		Members: c.Peer.Members, Send: a.send, Client: func(r *http.Request) string { return SenderOf(r.Context()) }, Node: a.Gate.node, Local: a.Gate.local,
+		Members: c.Peer.Members, Send: a.send, Client: func(r *http.Request) string { return SenderOf(r.Context()) }, Node: a.Gate.node, Local: a.Gate.local, Secure: func(r *http.Request) bool { return signin.Secure(r.Context()) },
 		Refuse: func(w http.ResponseWriter, r *http.Request, code, detail string) {
 			f := problem.Refuse(code, detail)
 			a.noteRefusal(w, r, f.Status, code)
@@ -186,10 +192,10 @@ func (a *API) Document() huma.API {
 	return humamux.New(a.Router, config, customize)
 }
 
-// Handle routes an operation, and converts its errors to problems.
-func Handle[I, O any](a *API, doc huma.API, o huma.Operation, do func(context.Context, *I) (*Answer[O], error)) {
+// Handle routes an operation, which returns an [Answer] or a [SignedIn], and converts its errors to problems.
+func Handle[I, O any](a *API, doc huma.API, o huma.Operation, do func(context.Context, *I) (*O, error)) {
 	o.Responses = map[string]*huma.Response{"default": ProblemResponse(doc)}
-	huma.Register(doc, o, func(ctx context.Context, in *I) (*Answer[O], error) {
+	huma.Register(doc, o, func(ctx context.Context, in *I) (*O, error) {
 		out, err := do(ctx, in)
 		if same, is := errors.AsType[*notModified](err); is {
 			return nil, same
@@ -207,23 +213,23 @@ func problemSchema(doc huma.API) *huma.Schema {
 
 // HandleBody is Handle for an operation with a body of type B, which is described here and parsed by
 // strict.
-func HandleBody[B, I, O any, P withRaw[I]](a *API, doc huma.API, o huma.Operation, do func(context.Context, P, *B) (*Answer[O], error)) {
+func HandleBody[B, I, O any, P withRaw[I]](a *API, doc huma.API, o huma.Operation, do func(context.Context, P, *B) (*O, error)) {
 	handleBody(a, doc, o, true, strict.New[B](), do)
 }
 
 // HandleParsed is HandleBody with a parser of the caller's.
-func HandleParsed[B, I, O any, P withRaw[I]](a *API, doc huma.API, o huma.Operation, parser strict.Parser[B], do func(context.Context, P, *B) (*Answer[O], error)) {
+func HandleParsed[B, I, O any, P withRaw[I]](a *API, doc huma.API, o huma.Operation, parser strict.Parser[B], do func(context.Context, P, *B) (*O, error)) {
 	handleBody(a, doc, o, true, parser, do)
 }
 
 // HandleMaybeBody is HandleBody for an operation without or with a body; without one, do gets a zero B.
-func HandleMaybeBody[B, I, O any, P withRaw[I]](a *API, doc huma.API, o huma.Operation, do func(context.Context, P, *B) (*Answer[O], error)) {
+func HandleMaybeBody[B, I, O any, P withRaw[I]](a *API, doc huma.API, o huma.Operation, do func(context.Context, P, *B) (*O, error)) {
 	handleBody(a, doc, o, false, strict.New[B](), do)
 }
 
-func handleBody[B, I, O any, P withRaw[I]](a *API, doc huma.API, o huma.Operation, must bool, parser strict.Parser[B], do func(context.Context, P, *B) (*Answer[O], error)) {
+func handleBody[B, I, O any, P withRaw[I]](a *API, doc huma.API, o huma.Operation, must bool, parser strict.Parser[B], do func(context.Context, P, *B) (*O, error)) {
 	o.RequestBody = &huma.RequestBody{}
-	Handle(a, doc, o, func(ctx context.Context, in *I) (*Answer[O], error) {
+	Handle(a, doc, o, func(ctx context.Context, in *I) (*O, error) {
 		raw := P(in).raw()
 		if !must && len(bytes.TrimSpace(raw)) == 0 {
 			return do(ctx, in, new(B))

@@ -13,6 +13,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/forward"
 	"github.com/berth-gpu/berth/httpapi/problem"
+	"github.com/berth-gpu/berth/httpapi/signin"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -85,6 +86,8 @@ func (a *API) Around(method, route string, next http.Handler) http.Handler {
 // that a request names, and its client behind a proxy, are for the peer that it came to first.
 func (a *API) examine(r *http.Request, rule auth.Rule, known, passed bool) (entered *http.Request, f *problem.Failure) {
 	if !passed {
+		// The cookie counts only if no other credential is shown, and not in requests from the pages of other servers than the peers.
+		r = a.Sessions.Read(r, a.Gate.secure(r), a.Gate.withoutCredential(r) && (!signin.Foreign(r) || a.fromPeer(r)))
 		r = a.Gate.located(r)
 		f = a.Gate.misdirected(r)
 	}
@@ -100,6 +103,9 @@ func (a *API) examine(r *http.Request, rule auth.Rule, known, passed bool) (ente
 	}
 	if f == nil && rule.Method == http.MethodGet {
 		f = a.Gate.owns(rule, entered)
+	}
+	if f == nil && !passed {
+		a.Sessions.Used(auth.From(entered.Context()))
 	}
 	return entered, f
 }
@@ -170,8 +176,8 @@ type recorder struct {
 	http.ResponseWriter
 
 	status  int
-	held    *session // nil: the caller's rights do not end meanwhile
-	refused bool     // a problem was written in place of the answer
+	held    *heldRequest // nil: the caller's rights do not end meanwhile
+	refused bool         // a problem was written in place of the answer
 }
 
 // errEnded is the error of writes to callers that have lost the right to read on.

@@ -46,7 +46,7 @@ func (a *API) fromPeer(r *http.Request) bool {
 }
 
 // shared lets the pages of other peers use this one (Fetch, section 3.2, "CORS protocol"), and no others: a page goes on here when the peer that has served it fails.
-// Cookies are no part of that: such a page shows its token in a header.
+// The cookie of a session counts for them, too, where the browser sends it: at peers on the same host.
 func (a *API) shared(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Origin") == "" {
@@ -60,6 +60,7 @@ func (a *API) shared(next http.Handler) http.Handler {
 			return
 		}
 		h.Set("Access-Control-Allow-Origin", r.Header.Get("Origin"))
+		h.Set("Access-Control-Allow-Credentials", "true") // the cookie of a session
 		h.Set("Access-Control-Expose-Headers", strings.Join([]string{
 			wire.HeaderIndex, wire.HeaderLeader, wire.HeaderTime, wire.HeaderVersion, wire.HeaderCode, wire.HeaderSource, idempotencyKey, "ETag", "Retry-After",
 			pagewire.HeaderAttempt, pagewire.HeaderLogOffset, pagewire.HeaderLogSize, pagewire.HeaderLogEnded, pagewire.HeaderLogNext,

@@ -14,13 +14,6 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// Answer is a body and the index of the state that it shows.
-type Answer[T any] struct {
-	Index uint64 `header:"X-Berth-Index" doc:"index of the state that the answer is about"`
-	ETag  string `header:"ETag" doc:"of lists that If-None-Match is for"`
-	Body  *T
-}
-
 // Op starts the description of a route.
 func Op(id, method, path, summary string) huma.Operation {
 	return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary}

@@ -1,7 +1,7 @@
 // Package core is what all handlers of the HTTP API share: the router, the identity and the rights of
 // callers, reads that wait for changes, proposals of commands, and the server around them.
 //
-//	api.go      an API over a peer, and how operations are added and described, with schema.go and describe.go
+//	api.go      an API over a peer, and how operations are added and described, with schema.go and describe.go; answer.go what they return
 //	config.go   what an API is over
 //	serve.go    listening, limits and the end
 //	conns.go    the most open connections; shares.go the most open requests of a caller

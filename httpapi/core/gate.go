@@ -23,6 +23,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/issue"
 	"github.com/berth-gpu/berth/httpapi/port"
 	"github.com/berth-gpu/berth/httpapi/problem"
+	"github.com/berth-gpu/berth/httpapi/signin"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -139,9 +140,9 @@ func (g *gate) caller(s *state.State, r *http.Request, rule auth.Rule) (*auth.Ca
 	caller := g.identify(s, auth.HashOf(secret))
 	switch {
 	case caller.Kind == auth.Node:
-		return caller, g.slow(g.Agents, string(caller.Credential[:]), peers)
+		return caller, g.slow(g.Agents, caller.Payer(), peers)
 	case caller.Kind != auth.Unidentified: // a known caller pays only from its own bucket
-		return caller, g.slow(g.Callers, string(caller.Credential[:]), peers)
+		return caller, g.slow(g.Callers, caller.Payer(), peers)
 	case rule.Open() && rule.Method == http.MethodGet:
 		return caller, nil
 	}
@@ -154,6 +155,9 @@ func (g *gate) caller(s *state.State, r *http.Request, rule auth.Rule) (*auth.Ca
 	caller, f := g.newer(r.Context(), peer.Default, auth.HashOf(secret))
 	if f != nil || caller.Kind != auth.Unidentified {
 		return caller, f
+	}
+	if signin.By(r.Context()) {
+		return caller, problem.Refuse(wire.CodeUnauthenticated, "the session has ended: sign in again")
 	}
 	return caller, problem.Refuse(wire.CodeUnauthenticated, "this token or key is unknown to this peer, was revoked or has expired: ask an admin for another")
 }
@@ -221,8 +225,14 @@ func (g *gate) identify(s *state.State, credential model.Hash) *auth.Caller {
 		}
 		return c
 	}
+	now := max(model.TimeOf(g.Clock()), s.Settings().Clock)
 	token, found := s.Tokens.Get(credential)
-	if !found || !token.Good(max(model.TimeOf(g.Clock()), s.Settings().Clock)) {
+	c.Expires = token.Expires
+	if row, is := s.Sessions.Get(credential); is && !row.Code && row.Good(now) {
+		token, found = s.Tokens.Get(row.Parent)
+		c.Expires, c.Parent, c.ParentExpires = row.Expires, row.Parent, token.Expires
+	}
+	if !found || !token.Good(now) {
 		return &auth.Caller{}
 	}
 	switch {
@@ -237,7 +247,6 @@ func (g *gate) identify(s *state.State, credential model.Hash) *auth.Caller {
 		c.Kind, c.Name, c.Role = auth.User, token.User, token.Allows(user.Role)
 		c.Since, c.Founded = user.Made, s.Settings().Auth.Since
 	}
-	c.Expires = token.Expires
 	return c
 }
 
@@ -262,7 +271,7 @@ const expiresSoon = 7 * 24 * time.Hour
 
 // warn adds to the answer the end of a token that expires soon.
 func (g *gate) warn(w http.ResponseWriter, c *auth.Caller) {
-	if c.Expires > 0 && c.Kind != auth.Once && c.Expires < model.TimeOf(g.Clock()).Add(expiresSoon) {
+	if c.Expires > 0 && c.Kind != auth.Once && !c.HasSession() && c.Expires < model.TimeOf(g.Clock()).Add(expiresSoon) {
 		w.Header().Set(wire.HeaderExpires, c.Expires.Time().UTC().Format(time.RFC3339))
 	}
 }

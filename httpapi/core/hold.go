@@ -31,23 +31,23 @@ const (
 // cuts it short.
 type Write struct{ http.Handler }
 
-// sessions are the requests that take longer than settle: long polls, streams of events,
+// heldRequests are the requests that take longer than settle: long polls, streams of events,
 // followed logs, large downloads. One goroutine reviews all of them, and only while there
 // are any: after each change of tokens, users, projects or keys, and when a token expires.
-// A session whose caller may not make the request any more is canceled.
-type sessions struct {
+// One whose caller may not make the request any more is canceled.
+type heldRequests struct {
 	gate  *gate
 	wakes *wakes
 	nudge chan struct{} // capacity 1: review now
 
 	mu       sync.Mutex
-	live     map[*session]struct{}
+	live     map[*heldRequest]struct{}
 	watching bool // the goroutine runs
 }
 
-// session is one such request.
-type session struct {
-	all     *sessions
+// heldRequest is one such request.
+type heldRequest struct {
+	all     *heldRequests
 	rule    auth.Rule
 	vars    map[string]string // of the path
 	ctx     context.Context
@@ -55,38 +55,38 @@ type session struct {
 	settled *time.Timer
 	live    atomic.Bool // it takes longer than settle
 	since   uint64      // index of the state that the caller was identified by
-	over    bool        // under sessions.mu: the request has been answered
+	over    bool        // under heldRequests.mu: the request has been answered
 }
 
-func newSessions(g *gate, w *wakes) *sessions {
-	return &sessions{gate: g, wakes: w, nudge: make(chan struct{}, 1), live: map[*session]struct{}{}}
+func newHeldRequests(g *gate, w *wakes) *heldRequests {
+	return &heldRequests{gate: g, wakes: w, nudge: make(chan struct{}, 1), live: map[*heldRequest]struct{}{}}
 }
 
-// hold returns the request as a session, whose context is canceled, with a *failure as its
+// hold returns the request as a held one, whose context is canceled, with a *failure as its
 // cause, once the caller may not make the request any more. It must be released when the
 // request has been answered. Without authority that could end it returns nil.
-func (h *sessions) hold(r *http.Request, rule auth.Rule) *session {
+func (h *heldRequests) hold(r *http.Request, rule auth.Rule) *heldRequest {
 	if !reviewed(auth.From(r.Context())) {
 		return nil
 	}
 	s := h.gate.Peer.State()
-	one := &session{all: h, rule: rule, vars: mux.Vars(r), since: s.Index}
+	one := &heldRequest{all: h, rule: rule, vars: mux.Vars(r), since: s.Index}
 	one.ctx, one.end = context.WithCancelCause(r.Context())
 	one.settled = time.AfterFunc(settle, func() { h.add(one) })
 	return one
 }
 
-// release ends the session of a request that has been answered.
-func (one *session) release() {
+// release ends a held request that has been answered.
+func (one *heldRequest) release() {
 	one.settled.Stop()
 	one.all.remove(one)
 	one.end(nil)
 }
 
-// check reviews a session now, if it has taken long enough for a review, and returns why it is
+// check reviews a held request now, if it has taken long enough for a review, and returns why it is
 // over; nil: it is not. Answers begin with it, since the change for which a long poll has waited
 // may be the one that ends it.
-func (one *session) check() *problem.Failure {
+func (one *heldRequest) check() *problem.Failure {
 	if one.live.Load() {
 		s := one.all.gate.Peer.State()
 		one.review(&s)
@@ -98,7 +98,7 @@ func (one *session) check() *problem.Failure {
 // requests and those without a credential on open routes have no rights that could end.
 func reviewed(c *auth.Caller) bool { return c.Kind == auth.Open || !c.Credential.IsZero() }
 
-func (h *sessions) add(one *session) {
+func (h *heldRequests) add(one *heldRequest) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if one.over {
@@ -114,7 +114,7 @@ func (h *sessions) add(one *session) {
 	h.ReviewNow()
 }
 
-func (h *sessions) remove(one *session) {
+func (h *heldRequests) remove(one *heldRequest) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	one.over = true
@@ -124,29 +124,29 @@ func (h *sessions) remove(one *session) {
 }
 
 // ReviewNow starts a review that does not wait for a change.
-func (h *sessions) ReviewNow() {
+func (h *heldRequests) ReviewNow() {
 	select {
 	case h.nudge <- struct{}{}:
 	default: // a review is due already
 	}
 }
 
-// Count returns how many sessions are reviewed.
-func (h *sessions) Count() int {
+// Count returns how many requests are reviewed.
+func (h *heldRequests) Count() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return len(h.live)
 }
 
-// Reviews reports whether the goroutine that reviews sessions runs.
-func (h *sessions) Reviews() bool {
+// Reviews reports whether the goroutine that reviews them runs.
+func (h *heldRequests) Reviews() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.watching
 }
 
-// watch reviews all sessions until there are none.
-func (h *sessions) watch() {
+// watch reviews all held requests until there are none.
+func (h *heldRequests) watch() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -164,11 +164,11 @@ func (h *sessions) watch() {
 	}
 }
 
-// list returns the live sessions. If there are none the calling goroutine must end.
-func (h *sessions) list() []*session {
+// list returns the live held requests. If there are none the calling goroutine must end.
+func (h *heldRequests) list() []*heldRequest {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	list := make([]*session, 0, len(h.live))
+	list := make([]*heldRequest, 0, len(h.live))
 	for one := range h.live { // order-free: each is reviewed by itself
 		list = append(list, one)
 	}
@@ -176,8 +176,8 @@ func (h *sessions) list() []*session {
 	return list
 }
 
-// review cancels the sessions that must end by the state, and returns when to review again.
-func (h *sessions) review(s *state.State, list []*session) (next time.Duration) {
+// review cancels the held requests that must end by the state, and returns when to review again.
+func (h *heldRequests) review(s *state.State, list []*heldRequest) (next time.Duration) {
 	next = reviewEvery
 	for _, one := range list {
 		if expires := one.review(s); expires > 0 {
@@ -187,9 +187,9 @@ func (h *sessions) review(s *state.State, list []*session) (next time.Duration) 
 	return next
 }
 
-// review cancels the session if it must end by the state, and returns when its token
+// review cancels the held request if it must end by the state, and returns when its token
 // expires; 0: never.
-func (one *session) review(s *state.State) (expires model.Time) {
+func (one *heldRequest) review(s *state.State) (expires model.Time) {
 	if s.Index < one.since || s.Settings().Incarnation.IsZero() || one.ctx.Err() != nil {
 		return 0 // the caller was identified by a newer state
 	}

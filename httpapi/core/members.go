@@ -4,8 +4,10 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"strings"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/forward"
 	"github.com/berth-gpu/berth/trust"
 )
@@ -46,4 +48,16 @@ func (g *gate) local(r *http.Request) bool {
 	}
 	_, is := r.Context().Value(connKey{}).(*trust.LocalConn)
 	return is
+}
+
+// secure reports whether a request came over TLS, to this peer or to a trusted proxy before it.
+func (g *gate) secure(r *http.Request) bool {
+	conn, is := r.Context().Value(connKey{}).(*trust.Conn)
+	return is && conn.Secure() || r.TLS != nil || g.trusts(addressOf(r)) && strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https")
+}
+
+// withoutCredential reports whether a request shows no credential but a cookie.
+func (g *gate) withoutCredential(r *http.Request) bool {
+	secret, err := auth.Presented(r.Header, g.Terms().Keys.Header)
+	return secret == "" && err == nil && !g.local(r)
 }

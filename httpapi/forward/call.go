@@ -24,6 +24,7 @@ type Request struct {
 	Client string              `cbor:"5,keyasint,omitempty"` // address from which the client has sent it
 	Node   model.NodeID        `cbor:"6,keyasint,omitempty"` // whose certificate the client has, which the other peer relies on
 	Local  bool                `cbor:"7,keyasint,omitempty"` // root has sent it on the machine of the peer
+	Secure bool                `cbor:"8,keyasint,omitempty"` // the client has sent it over TLS
 }
 
 // Answer is the other peer's answer to it.
@@ -57,6 +58,8 @@ type Passed struct {
 	Node model.NodeID // the node that has sent it, as that peer has verified; empty: none
 	// Local reports whether root has sent it on the machine of that peer.
 	Local bool
+	// Secure reports whether the client has sent it over TLS.
+	Secure bool
 }
 
 type passedKey struct{}
@@ -88,7 +91,7 @@ func serve(h http.Handler) func(context.Context, model.PeerID, *Request) (*Answe
 			Body: reader(q.Body), ContentLength: int64(len(q.Body)), RemoteAddr: net.JoinHostPort(client, "0"),
 		}
 		w := &writer{header: http.Header{}}
-		h.ServeHTTP(w, r.WithContext(context.WithValue(ctx, passedKey{}, &Passed{from, q.Node, q.Local})))
+		h.ServeHTTP(w, r.WithContext(context.WithValue(ctx, passedKey{}, &Passed{from, q.Node, q.Local, q.Secure})))
 		if w.cut {
 			return nil, errCut
 		}

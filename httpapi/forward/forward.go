@@ -60,6 +60,8 @@ type Config struct {
 	Node func(*http.Request) model.NodeID
 	// Local reports whether root has sent a request on this machine; nil: none is.
 	Local func(*http.Request) bool
+	// Secure reports whether a request came to this peer, or to a proxy before it, over TLS; nil: none did.
+	Secure func(*http.Request) bool
 	// Refuse answers with the problem of a code.
 	Refuse func(w http.ResponseWriter, r *http.Request, code, detail string)
 }
@@ -91,6 +93,9 @@ func New(c Config) *Forwarder {
 	}
 	if c.Local == nil {
 		c.Local = func(*http.Request) bool { return false }
+	}
+	if c.Secure == nil {
+		c.Secure = func(*http.Request) bool { return false }
 	}
 	return &Forwarder{Config: c, held: room{most: maxHeld}}
 }

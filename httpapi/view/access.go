@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/session"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -27,6 +28,20 @@ func Token(s *state.State, t *model.Token, now model.Time) wire.Token {
 	default:
 		out.Node, out.Role, out.Network = user, t.Role.String(), t.Network
 	}
+	return out
+}
+
+// Session converts a session to the API's form.
+func Session(r *session.Row) wire.Session {
+	return wire.Session{ID: auth.ID(r.Hash), Parent: auth.ID(r.Parent), ExpiresAt: r.Expires.Time()}
+}
+
+// SessionToken converts a session to the form in which it is listed among tokens.
+func SessionToken(s *state.State, r *session.Row, now model.Time) wire.Token {
+	parent, _ := s.Tokens.Get(r.Parent)
+	out := Token(s, &parent, now)
+	out.ID, out.CreatedAt, out.CreatedBy, out.ExpiresAt, out.Expired = auth.ID(r.Hash), r.Made.Time(), "user:"+r.User, r.Expires.Time(), !r.Good(now)
+	out.Session, out.Parent = true, auth.ID(r.Parent)
 	return out
 }
 

@@ -21,6 +21,15 @@ type Whoami struct {
 	Projects  []string  `json:"projects" nullable:"false" doc:"that the caller may submit jobs in; an operator may in any"`
 	// Since is of a user: jobs of the name from before belong to a former user.
 	Since time.Time `json:"since,omitzero" doc:"when the user was created"`
+	// Session is of a caller that has signed in.
+	Session *Session `json:"session,omitempty" doc:"the session that the request was sent with; absent: it was sent with a token, a key or none"`
+}
+
+// Session is a session of a browser, without its secret.
+type Session struct {
+	ID        string    `json:"id"`
+	Parent    string    `json:"parent" doc:"id of the token that it is of"`
+	ExpiresAt time.Time `json:"expires_at" doc:"if it is not used until then; each use moves this on, in steps of an hour"`
 }
 
 // MakeToken is the body of POST /tokens.
@@ -88,6 +97,8 @@ type Token struct {
 	ExpiresAt time.Time `json:"expires_at,omitzero"`
 	Expired   bool      `json:"expired"`
 	Current   bool      `json:"current,omitempty" doc:"the request was sent with it"`
+	Session   bool      `json:"session,omitempty" doc:"it is a session of a browser, which is revoked as a token is"`
+	Parent    string    `json:"parent,omitempty" doc:"of a session: id of the token that it is of, with which it ends"`
 }
 
 // SetUser is the body of PUT /users/{user}: what is left out stays as it is.

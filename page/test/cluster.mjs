@@ -82,7 +82,8 @@ export async function startAsking() {
   };
   const admin = await until("an admin", async () => (await call("POST", "/tokens", { user: "root", role: "admin" }, first)).token);
   return {
-    url, call, admin,
+    url, call, admin, program,
+    members: () => new Map(JSON.parse(readFileSync(join(folder, "cluster.json"), "utf8")).map((m) => [m.name, { pid: m.pid, url: "http://" + m.address }])),
     stop: async () => {
       child.kill("SIGINT");
       await ended;

@@ -34,6 +34,15 @@ test("a stranger sees how many GPUs there are, what waits, what is next, and the
   await v.close();
 });
 
+test("without a sign-in /ui/login leads to the overview, whatever code it has", async () => {
+  const v = await visit(chrome, cluster, "/login?to=/login#code=berth_old");
+  await until("the overview", () => v.page.url() === cluster.url + "/ui/");
+  assert.equal(await v.page.getByRole("heading", { name: "Sign in" }).count(), 0);
+  await v.page.locator("header summary").click();
+  assert.equal(await v.page.getByRole("button", { name: "Sign out" }).count(), 0);
+  await v.close();
+});
+
 test("filters are in the address, and survive Back and reload", async () => {
   const v = await visit(chrome, cluster, "/queue");
   const rows = v.page.locator("[data-id]");

@@ -19,7 +19,7 @@ const TestLevel = 28
 
 // stateRooms returns the imports of a room that reads the state and writes commands.
 func stateRooms(more ...string) []string {
-	return append([]string{"fsm/model", "fsm/model/membership", "fsm/model/dependency", "fsm/command", "fsm/state", "fsm/state/ledger"}, more...)
+	return append([]string{"fsm/model", "fsm/model/membership", "fsm/model/dependency", "fsm/model/session", "fsm/command", "fsm/state", "fsm/state/ledger"}, more...)
 }
 
 // scheduler returns the rooms of the scheduler that plan from a state.
@@ -76,6 +76,7 @@ func stateFloor() []Room {
 		{Path: "fsm/model/partition", Level: 1, May: []string{"fsm/model"}},
 		{Path: "fsm/model/membership", Level: 1, May: []string{"fsm/model"}},
 		{Path: "fsm/model/dependency", Level: 1, May: []string{"fsm/model"}},
+		{Path: "fsm/model/session", Level: 1, May: []string{"fsm/model"}},
 		{Path: "fsm/smallfile", Level: 0, Bare: true},
 		{Path: "fsm/private", Level: 0, Bare: true},
 		{Path: "trust", Level: 1, May: []string{"fsm/private", "fsm/smallfile"}},
@@ -85,7 +86,7 @@ func stateFloor() []Room {
 		{Path: "fsm/state/table", Level: 1},
 		{Path: "fsm/state/ledger", Level: 1, May: []string{"fsm/model"}},
 		{Path: "fsm/state/digest", Level: 3, May: []string{"fsm/model", "fsm/command"}},
-		{Path: state, Level: 4, May: []string{"fsm/model", "fsm/model/membership", "fsm/model/dependency", "fsm/command", "fsm/state/table", "fsm/state/ledger", "fsm/state/digest"}},
+		{Path: state, Level: 4, May: []string{"fsm/model", "fsm/model/membership", "fsm/model/dependency", "fsm/model/session", "fsm/command", "fsm/state/table", "fsm/state/ledger", "fsm/state/digest"}},
 		{Path: tx, Level: 5, May: stateRooms("fsm/command/target", "fsm/state/table", "fsm/state/digest")},
 		{Path: "fsm/state/snapshot", Level: 6, May: stateRooms(tx, "fsm/state/digest")},
 		{Path: "fsm/state/check", Level: 6, May: stateRooms(tx, "fsm/state/table")},
@@ -166,9 +167,10 @@ func apiFloor() []Room {
 		{Path: "httpapi/view", Level: 22, May: stateRooms("cluster/sched/blocker", "cluster/sched/forecast", "cluster/sched/explain", "cluster/sched/admission", "cluster/sched/queue", "cluster/archive",
 			"cluster/notify", "httpapi/wire", "httpapi/agentwire", "httpapi/auth", "slurm/request", "fsm/model/partition")},
 		{Path: "httpapi/port", Level: 17, May: stateRooms("httpapi/wire", "httpapi/forward", "cluster/peer", "cluster/soft", "cluster/archive")},
+		{Path: "httpapi/signin", Level: 18, May: stateRooms("httpapi/auth", "httpapi/forward", "httpapi/port", "cluster/call", "cluster/peer")},
 		{Path: "httpapi/meter", Level: 23, May: stateRooms("httpapi/agentwire", "httpapi/auth", "httpapi/places", "httpapi/view", "httpapi/port", "cluster/peer")},
 		{Path: "httpapi/core", Level: 24, May: stateRooms(slices.Concat(apiBase(), []string{
-			"httpapi/endpoint", "httpapi/forward", "httpapi/front", "httpapi/advice", "httpapi/places", "httpapi/meter", "httpapi/workload",
+			"httpapi/endpoint", "httpapi/forward", "httpapi/front", "httpapi/advice", "httpapi/places", "httpapi/meter", "httpapi/signin", "httpapi/workload",
 			"cluster/call", "cluster/soft", "cluster/archive", "cluster/notify", "httpapi/issue", "trust",
 		})...)},
 		{Path: "httpapi/agentapi", Level: 25, May: stateRooms(append(apiBase(), "fsm/state/apply", "httpapi/core", "httpapi/forward", "httpapi/issue", "cluster/call", "cluster/soft", "trust")...)},

@@ -21,7 +21,7 @@ const (
 
 // rowRooms returns the packages with the rows of the state's tables.
 func rowRooms() []string {
-	return []string{"fsm/model", "fsm/model/membership", "fsm/model/dependency"}
+	return []string{"fsm/model", "fsm/model/membership", "fsm/model/dependency", "fsm/model/session"}
 }
 
 // checkRows looks for anything shared inside the rows of the state's tables: the types marked as

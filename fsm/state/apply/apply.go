@@ -176,6 +176,8 @@ var appliers = rules{
 	command.KindFoundAuth:         on(admin.FoundAuth),
 	command.KindMakeToken:         on(admin.MakeToken),
 	command.KindDropTokens:        on(admin.DropTokens),
+	command.KindMakeSession:       on(admin.MakeSession),
+	command.KindRenewSession:      on(admin.RenewSession),
 	command.KindRecordCertificate: on(admin.RecordCertificate),
 	command.KindRevokeCertificate: on(admin.RevokeCertificate),
 	command.KindBeginRotation:     on(admin.BeginRotation),

@@ -109,6 +109,9 @@ func drawConfirmTrust(g *gen) command.Body {
 }
 
 func drawDropTokens(g *gen) command.Body {
+	if g.roll(3) == 0 {
+		return &command.DropTokens{Tokens: []model.Hash{anySession(g)}}
+	}
 	return &command.DropTokens{Tokens: []model.Hash{anyToken(g), drawHash(g)}[g.roll(2):]}
 }
 
@@ -116,5 +119,37 @@ func drawSetUser(g *gen) command.Body {
 	b := &command.SetUser{User: anybody(g), Role: model.Role(g.roll(5))}
 	b.Join, b.Leave = []string{pick(g, "vision", "speech")}, []string{pick(g, "vision", "text")}
 	b.Join, b.Leave = b.Join[g.roll(2):], b.Leave[g.roll(2):]
+	return b
+}
+
+// anySession draws a session or a code, which may not be there or may have expired.
+func anySession(g *gen) model.Hash {
+	if hash, ok := first(g.s.Sessions, drawHash(g)); ok {
+		return hash
+	}
+	return drawHash(g)
+}
+
+// aSession draws a session that is good, or else any.
+func aSession(g *gen) model.Hash {
+	for hash, row := range g.s.Sessions.All() {
+		if !row.Code && row.Good(g.at) && g.roll(2) == 0 {
+			return hash
+		}
+	}
+	return anySession(g)
+}
+
+// drawMakeSession draws a session or a code, most often from a token that is good.
+func drawMakeSession(g *gen) command.Body {
+	b := &command.MakeSession{Hash: drawHash(g), From: anySession(g), Code: g.roll(2) == 0}
+	if b.Hash[31] = 2; g.roll(2) == 0 { // never the hash of a token
+		b.From = anyToken(g)
+		for hash, token := range g.s.Tokens.All() {
+			if _, human := token.Of(); human && token.Good(g.at) && g.roll(2) == 0 {
+				b.From = hash
+			}
+		}
+	}
 	return b
 }

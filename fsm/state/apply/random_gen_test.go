@@ -180,6 +180,8 @@ var makers = []maker{
 	{command.KindFoundAuth, 2, drawFoundAuth},
 	{command.KindMakeToken, 8, drawMakeToken},
 	{command.KindDropTokens, 4, drawDropTokens},
+	{command.KindMakeSession, 16, drawMakeSession},
+	{command.KindRenewSession, 6, func(g *gen) command.Body { return &command.RenewSession{Hash: aSession(g)} }},
 	{command.KindRecordCertificate, 8, drawRecordCertificate},
 	{command.KindBeginRotation, 4, drawBeginRotation},
 	{command.KindAdvanceRotation, 8, func(g *gen) command.Body { return &command.AdvanceRotation{Revision: aRevision(g)} }},

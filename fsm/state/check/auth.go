@@ -28,6 +28,7 @@ func checkAuth(c *checker) {
 	for m, v := range c.s.Certificates.All() {
 		c.hold(v.Since <= v.Expires && (v.Since <= v.Issued || v.Revoked), References, "of %s, certificates since %d count, and the newest is from %d to %d", m, v.Since, v.Issued, v.Expires)
 	}
+	checkSessions(c)
 	checkTrust(c)
 	places := map[string]int{}
 	for k := range c.s.Members.All() {

@@ -42,6 +42,7 @@ func violations(before, after *state.State, one bool) error {
 	moveBookings(m)
 	moveImport(m)
 	moveTrust(m)
+	moveSessions(m)
 	return errors.Join(m.found...)
 }
 

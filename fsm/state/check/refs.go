@@ -7,6 +7,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/model/dependency"
 	"github.com/berth-gpu/berth/fsm/model/membership"
+	"github.com/berth-gpu/berth/fsm/model/session"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/table"
 )
@@ -57,6 +58,7 @@ func checkPlaces(c *checker) {
 	placed(c, s.Sketches, func(r *model.Sketch) model.SketchKey { return r.Key })
 	placed(c, s.Bookings, func(r *model.Booking) model.BookingID { return r.ID })
 	placed(c, s.Tokens, func(r *model.Token) model.Hash { return r.Hash })
+	placed(c, s.Sessions, func(r *session.Row) model.Hash { return r.Hash })
 	placed(c, s.Users, func(r *model.User) model.UserName { return model.UserName(r.Name) })
 	placed(c, s.Members, func(r *model.Member) model.MemberKey { return r.Key })
 	placed(c, s.Tallies, func(r *model.Tally) model.TallyKey { return r.Key })

@@ -4,12 +4,13 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/model/dependency"
 	"github.com/berth-gpu/berth/fsm/model/membership"
+	"github.com/berth-gpu/berth/fsm/model/session"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/table"
 )
 
 // tableCount is the number of stored tables.
-const tableCount = 36
+const tableCount = 37
 
 // tableWalk passes over the tables and indexes of a state at the begin of a transaction, which takes their
 // contents from there, and at its end, which puts its own there.
@@ -40,6 +41,7 @@ func (v *tableWalk) tables(s *state.Tables) {
 	stored(v, &t.Users, &s.Users, 26, "users", settings, nil, func(r model.User) model.UserName { return model.UserName(r.Name) })
 	stored(v, &t.Members, &s.Members, 27, "members", settings, nil, func(r model.Member) model.MemberKey { return r.Key })
 	stored(v, &t.Tokens, &s.Tokens, 25, "tokens", settings, nil, func(r model.Token) model.Hash { return r.Hash })
+	stored(v, &t.Sessions, &s.Sessions, 36, "sessions", settings, nil, func(r session.Row) model.Hash { return r.Hash })
 	stored(v, &t.Webhooks, &s.Webhooks, 29, "webhooks", settings, nil, func(r model.Webhook) model.WebhookID { return r.ID })
 	stored(v, &t.Outlets, &s.Outlets, 31, "outlets", 0, nil, func(r model.Outlet) model.OutletID { return r.ID })
 	stored(v, &t.Deliveries, &s.Deliveries, 32, "deliveries", job, onDelivery, func(r model.Delivery) model.DeliveryKey { return r.Key })

@@ -7,6 +7,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/model/dependency"
 	"github.com/berth-gpu/berth/fsm/model/membership"
+	"github.com/berth-gpu/berth/fsm/model/session"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/digest"
 )
@@ -74,9 +75,10 @@ type cells struct {
 	Bookings     cell[model.BookingID, model.Booking]
 	tallies      cell[model.TallyKey, model.Tally]
 
-	Tokens  cell[model.Hash, model.Token]
-	Users   cell[model.UserName, model.User]
-	Members cell[model.MemberKey, model.Member]
+	Tokens   cell[model.Hash, model.Token]
+	Sessions cell[model.Hash, session.Row]
+	Users    cell[model.UserName, model.User]
+	Members  cell[model.MemberKey, model.Member]
 
 	Webhooks   cell[model.WebhookID, model.Webhook]
 	Outlets    cell[model.OutletID, model.Outlet]

@@ -1,5 +1,5 @@
 // What the page hears about changes, from one stream for all windows of a browser where it has SharedWorker, and else from one of its own while it is shown.
-import { answeredBy, enter, following, get, know, net, signIn } from "./net.svelte.ts";
+import { answeredBy, enter, following, get, know, leave, net } from "./net.svelte.ts";
 import { follow, type Heard } from "./stream.ts";
 import type { Peers, Whoami } from "./types.ts";
 import type { ToWorker } from "./worker.ts";
@@ -20,27 +20,30 @@ function heard(h: Heard): void {
       answeredBy(h.base);
       if (h.version) net.version = h.version;
       if (h.leader) net.leader = h.leader;
-      enter("live");
+      lives();
       break;
     case "alive":
-      enter("live");
+      lives();
       break;
     case "lost":
-      enter("lost", h.since);
-      break;
-    case "token":
-      signIn(h.token);
-      learn().then(() => enter("live"), () => undefined);
+      if (h.away && Date.now() - h.since > 2000) leave(h.away);
+      else enter("lost", h.since);
       break;
     case "denied":
       enter("signin");
   }
 }
 
+// lives notes that the stream goes on. After a sign-in, in this window or in another, the caller may be another one.
+function lives(): void {
+  if (net.phase === "signin") learn().then(() => enter("live"), () => undefined);
+  else enter("live");
+}
+
 let stop: (() => void) | undefined;
 let renew: (() => void) | undefined;
 
-// begin starts to hear changes, and learns the peers. It may be called again, after another token was given.
+// begin starts to hear changes, and learns the peers. It may be called again, after a sign-in.
 export async function begin(): Promise<void> {
   stop?.();
   stop = typeof SharedWorker === "undefined" ? alone() : together();
@@ -81,7 +84,7 @@ let policy: Policy | undefined;
 
 function together(): () => void {
   const worker = new SharedWorker(script(workerFile), { type: "module", name: "berth" });
-  const say = (kind: "hello" | "token"): void => worker.port.postMessage({ kind, ...following() } satisfies ToWorker);
+  const say = (kind: "hello"): void => worker.port.postMessage({ kind, ...following() } satisfies ToWorker);
   worker.port.onmessage = (m: MessageEvent<Heard>) => heard(m.data);
   say("hello");
   renew = () => say("hello");

@@ -3,8 +3,8 @@
 import { hear } from "./clock.svelte.ts";
 import { Failure } from "./failure.ts";
 import { uuidv7 } from "./ids.ts";
-import { backoff, pause } from "./pause.ts";
-import type { Problem } from "./types.ts";
+import { away, backoff, pause } from "./pause.ts";
+import type { Code, Problem } from "./types.ts";
 
 export { Failure };
 
@@ -18,23 +18,30 @@ export const net = $state({
   peer: "", // its name
   leader: "",
   version: "", // of the program that answered last
+  away: "", // of a peer under another host, which answers and has no session of this browser; empty: none is needed
 });
 
 let bases: string[] = [location.origin];
 const names = new Map<string, string>();
-let token = "";
 
 export function enter(phase: Phase, since = Date.now()): void {
   if (net.phase === "signin" && phase !== "live") return;
   if (net.phase === phase) return;
   net.phase = phase;
   net.since = since;
+  if (phase === "live") net.away = "";
+}
+
+// leave says that the page can go on only at a peer under another host, to which the browser does not send the session.
+export function leave(base: string): void {
+  net.away = base;
+  enter("signin");
 }
 
 // following returns where a stream goes, the peer that answered last first.
-export function following(): { bases: string[]; token: string } {
+export function following(): { bases: string[] } {
   const at = Math.max(0, bases.indexOf(net.base));
-  return { bases: [...bases.slice(at), ...bases.slice(0, at)], token };
+  return { bases: [...bases.slice(at), ...bases.slice(0, at)] };
 }
 
 // know takes the peers of the cluster. The peer that served the page stays the first.
@@ -54,9 +61,27 @@ export function answeredBy(base: string): void {
   net.peer = names.get(base) ?? new URL(base).host;
 }
 
-// signIn takes a token, which stays in this window's memory only.
-export function signIn(given: string): void {
-  token = given.trim();
+// signIn opens a session from a token or a one-time code. The session is a cookie, which the page cannot read; what was given is not kept.
+export async function signIn(given: { token: string } | { code: string }): Promise<void> {
+  await send("POST", "/session", given);
+}
+
+// signOut ends the session, in all windows of this browser.
+export async function signOut(): Promise<void> {
+  await send("DELETE", "/session");
+  enter("signin");
+}
+
+// handOver returns the address of the page at a peer under another host, signed in there if a peer that has this session can make a code for it.
+export async function handOver(base: string, to: string): Promise<string> {
+  const there = base + "/ui/login?" + new URLSearchParams({ to }).toString();
+  for (const own of bases.filter((b) => !away(b))) {
+    try {
+      const made = await once<Code>(own, "/session/codes", { method: "POST" }, firstLimit);
+      return there + "#code=" + made.body.code;
+    } catch { /* that peer does not answer, or the session has ended */ }
+  }
+  return there;
 }
 
 const readLimit = 6000;
@@ -75,7 +100,7 @@ export async function get<T>(path: string, signal?: AbortSignal, known = ""): Pr
     try {
       return await once<T>(order[i]!, path, { signal, known }, i < order.length - 1 ? firstLimit * (i + 1) : readLimit);
     } catch (e) {
-      if (signal?.aborted || (e instanceof Failure && !passing(e))) throw e;
+      if (signal?.aborted || (e instanceof Failure && !passing(e) && !(e.status === 401 && away(order[i]!)))) throw e;
       failed = e;
     }
   }
@@ -106,13 +131,12 @@ async function once<T>(base: string, path: string, o: Options, limit: number, ke
   const timer = setTimeout(end, limit);
   o.signal?.addEventListener("abort", end, { once: true });
   const headers: Record<string, string> = {};
-  if (token) headers.Authorization = "Bearer " + token;
   if (o.known) headers["If-None-Match"] = o.known;
   if (key) headers["Idempotency-Key"] = key;
   if (o.body !== undefined) headers["Content-Type"] = "application/json";
   const sent = Date.now();
   try {
-    const r = await fetch(base + path, { method: o.method ?? "GET", headers, body: o.body === undefined ? undefined : JSON.stringify(o.body), cache: "no-store", signal: stop.signal });
+    const r = await fetch(base + path, { method: o.method ?? "GET", headers, body: o.body === undefined ? undefined : JSON.stringify(o.body), cache: "no-store", credentials: "include", signal: stop.signal });
     note(base, r, sent);
     const tag = r.headers.get("ETag") ?? "", index = Number(r.headers.get("X-Berth-Index") ?? 0);
     if (r.status === 304) return { body: undefined as T, tag, index, status: 304 };
@@ -134,7 +158,7 @@ function note(base: string, r: Response, sent: number): void {
   net.version = r.headers.get("X-Berth-Version") ?? net.version;
   net.leader = r.headers.get("X-Berth-Leader") ?? "";
   answeredBy(base);
-  if (r.status === 401) enter("signin");
+  if (r.status === 401 && !away(base)) enter("signin");
 }
 
 function failure(status: number, text: string, key: string): Failure {
@@ -152,7 +176,7 @@ export async function open(path: string, signal: AbortSignal): Promise<Response>
   let failed: unknown;
   for (const base of following().bases) {
     try {
-      const r = await fetch(base + path, { headers: token ? { Authorization: "Bearer " + token } : {}, cache: "no-store", signal });
+      const r = await fetch(base + path, { cache: "no-store", credentials: "include", signal });
       note(base, r, Date.now());
       if (r.ok) return r;
       const f = failure(r.status, await r.text(), "");

@@ -13,3 +13,8 @@ export function pause(ms: number, signal?: AbortSignal): Promise<void> {
     signal?.addEventListener("abort", stop, { once: true });
   });
 }
+
+// away reports whether a peer is under another host than the page: the browser sends it no session.
+export function away(base: string): boolean {
+  return new URL(base).hostname !== location.hostname;
+}

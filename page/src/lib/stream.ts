@@ -1,36 +1,36 @@
-// The stream of what has changed, read by fetch: an EventSource gives up for ever on some answers, and cannot show a token.
-import { backoff, pause } from "./pause.ts";
+// The stream of what has changed, read by fetch: an EventSource gives up for ever on some answers.
+import { away, backoff, pause } from "./pause.ts";
 
 export type Changed = { index: number; topics: Record<string, number> };
 export type Heard =
   | { kind: "changed"; base: string; leader: string; version: string; changed: Changed }
   | { kind: "alive"; base: string }
-  | { kind: "lost"; since: number; why: string }
-  | { kind: "denied" }
-  | { kind: "token"; token: string }; // that another window was given
+  | { kind: "lost"; since: number; why: string; away?: string } // a peer under another host answers, and has no session of this browser
+  | { kind: "denied" };
 
 // silence is how long a stream may be silent, in ms: peers send a heartbeat every 15 s.
 const silence = 40_000;
 const answerLimit = 4000;
 
-export type Follow = { bases: string[]; token: string };
+export type Follow = { bases: string[] };
 
 // follow hears the stream at one of the peers until the signal ends it, and moves to the next peer whenever one fails.
 export async function follow(to: () => Follow, heard: (h: Heard) => void, signal: AbortSignal): Promise<void> {
   let at = 0, tries = 0, since = 0;
   while (!signal.aborted) {
-    const { bases, token } = to();
+    const { bases } = to();
     const base = bases[at % bases.length]!;
     try {
-      await one(base, token, (h) => { tries = 0; since = 0; heard(h); }, signal);
+      await one(base, (h) => { tries = 0; since = 0; heard(h); }, signal);
     } catch (e) {
       if (signal.aborted) return;
-      if (e instanceof Denied) {
+      const elsewhere = e instanceof Denied && away(base);
+      if (e instanceof Denied && !elsewhere) {
         heard({ kind: "denied" });
         return;
       }
       since ||= Date.now();
-      heard({ kind: "lost", since, why: String(e) });
+      heard({ kind: "lost", since, why: String(e), ...(elsewhere ? { away: base } : {}) });
     }
     at++;
     // The first round over all peers is at once.
@@ -40,13 +40,13 @@ export async function follow(to: () => Follow, heard: (h: Heard) => void, signal
 
 class Denied extends Error {}
 
-async function one(base: string, token: string, heard: (h: Heard) => void, signal: AbortSignal): Promise<void> {
+async function one(base: string, heard: (h: Heard) => void, signal: AbortSignal): Promise<void> {
   const stop = new AbortController();
   const end = (): void => stop.abort();
   signal.addEventListener("abort", end, { once: true });
   let timer = setTimeout(end, answerLimit);
   try {
-    const r = await fetch(base + "/events?types=changed", { headers: token ? { Authorization: "Bearer " + token } : {}, cache: "no-store", signal: stop.signal });
+    const r = await fetch(base + "/events?types=changed", { cache: "no-store", credentials: "include", signal: stop.signal });
     if (r.status === 401 || r.status === 403) throw new Denied();
     if (!r.ok || !r.body) throw new Error(`${base} answers ${r.status}`);
     const leader = r.headers.get("X-Berth-Leader") ?? "", version = r.headers.get("X-Berth-Version") ?? "";

@@ -20,6 +20,7 @@ export type Plan = Schemas["Plan"];
 export type Tasks = Schemas["Tasks"];
 export type Task = Schemas["Task"];
 export type Problem = Schemas["Problem"];
+export type Code = Schemas["Code"];
 export type Whoami = Schemas["Whoami"];
 export type Explanation = Schemas["Explanation"];
 export type BulkDone = Schemas["BulkDone"];

@@ -1,15 +1,16 @@
 // One stream of changes for all windows of a browser: over HTTP/1.1 a browser has six connections to a peer, and each stream takes one.
 import { follow, type Follow, type Heard } from "./stream.ts";
 
-export type ToWorker = { kind: "hello" | "token" } & Follow | { kind: "bye" };
+export type ToWorker = { kind: "hello" } & Follow | { kind: "bye" };
 
 const ports = new Set<MessagePort>();
 const last = new Map<string, Heard>();
-let peers: Follow = { bases: [], token: "" };
+let peers: Follow = { bases: [] };
 let running: AbortController | undefined;
 
 function tell(h: Heard): void {
   if (h.kind === "changed") last.delete("lost");
+  if (h.kind === "denied") running = undefined;
   last.set(h.kind, h);
   for (const p of ports) p.postMessage(h);
 }
@@ -29,17 +30,13 @@ function start(): void {
     if (to.kind === "bye") {
       ports.delete(port);
       if (ports.size === 0) {
-        peers.token = "";
         running?.abort();
         running = undefined;
       }
       return;
     }
-    // A window without a token uses that of the others.
-    if (!to.token && peers.token) port.postMessage({ kind: "token", token: peers.token } satisfies Heard);
-    const token = to.token || peers.token, other = token !== peers.token;
-    peers = { bases: to.bases, token };
-    if (!running || other) start();
+    peers = { bases: to.bases };
+    if (!running) start();
     else for (const h of last.values()) port.postMessage(h);
   };
 };

@@ -3,7 +3,7 @@
 //	quota.go, share.go, usage.go    limits, shares, use over a span of time
 //	policy.go, orchestrator.go      the order of the queue; whether jobs are started
 //	audit.go, refusals.go           the record of changes, refusals and reads
-//	token.go, user.go               tokens and users
+//	token.go, user.go               tokens and users; ui.go: the page for browsers
 //	events.go, webhook.go           events, and webhooks that get them
 package admin
 
@@ -13,6 +13,7 @@ import "github.com/berth-gpu/berth/cmd/internal/cli"
 func ForUsers() []cli.Maker {
 	return []cli.Maker{
 		{Name: "whoami", New: newWhoami},
+		{Name: "ui", New: newUI},
 		{Name: "usage", New: newUsage},
 		{Name: "audit", New: newAudit},
 		{Name: "events", New: newEvents},

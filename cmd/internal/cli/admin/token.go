@@ -109,7 +109,11 @@ func newTokenList() *cobra.Command {
 				if k.Current {
 					id += " (this)"
 				}
-				t.Add(id, k.User, k.Node, k.Role, k.Name, k.CreatedAt.Format(time.DateTime), k.CreatedBy, until)
+				name := k.Name
+				if k.Session {
+					name = "session of " + k.Parent
+				}
+				t.Add(id, k.User, k.Node, k.Role, name, k.CreatedAt.Format(time.DateTime), k.CreatedBy, until)
 			}
 			_, err := t.WriteTo(w)
 			return err

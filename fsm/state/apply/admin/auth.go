@@ -35,9 +35,13 @@ func FoundAuth(t *tx.Tx, b *command.FoundAuth) command.Result {
 	return tx.OK()
 }
 
+// dropAll removes tokens with their sessions.
 func dropAll(t *tx.Tx, tokens []model.Hash) {
 	for _, hash := range tokens {
 		t.Tokens.Delete(hash)
+	}
+	if len(tokens) > 0 {
+		dropSessions(t, tokens)
 	}
 }
 
@@ -92,15 +96,19 @@ func userOfToken(t *tx.Tx, b *command.MakeToken) command.Result {
 	return setUser(t, &command.SetUser{User: b.User, Role: b.Role})
 }
 
-// DropTokens removes tokens.
+// DropTokens removes tokens with their sessions, and ends sessions.
 func DropTokens(t *tx.Tx, b *command.DropTokens) command.Result {
 	if locksOut(t, func(v *model.Token) bool { return slices.Contains(b.Tokens, v.Hash) }) {
 		return refuseLockout()
 	}
 	dropped := uint64(0)
 	for _, hash := range b.Tokens {
+		if row, found := t.Sessions.Get(hash); found && !row.Code {
+			endSession(t, &row)
+			dropped++
+		}
 		if t.Tokens.Has(hash) {
-			t.Tokens.Delete(hash)
+			dropAll(t, []model.Hash{hash})
 			dropped++
 		}
 	}
@@ -177,9 +185,7 @@ func RemoveUser(t *tx.Tx, b *command.RemoveUser) command.Result {
 		return refuseLockout()
 	}
 	theirs := tx.KeysWhere(t.Tokens.Now().All(), tokenOf(b.User))
-	for _, hash := range theirs {
-		t.Tokens.Delete(hash)
-	}
+	dropAll(t, theirs)
 	for _, k := range membersOf(t, b.User) {
 		t.Members.Delete(k)
 	}
