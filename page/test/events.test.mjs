@@ -73,8 +73,6 @@ test("a burst of 1,000 events a second blocks nothing, and a reset begins anew",
   await page.addInitScript(() => {
     const real = window.fetch;
     window.asked = [];
-    window.longest = 0;
-    new PerformanceObserver((l) => { for (const e of l.getEntries()) if (window.begun) window.longest = Math.max(window.longest, e.duration); }).observe({ type: "longtask" });
     window.fetch = (url, o) => {
       if (!String(url).includes("/events?") || String(url).includes("types=changed")) return real(url, o);
       window.asked.push(String(url));
@@ -82,7 +80,6 @@ test("a burst of 1,000 events a second blocks nothing, and a reset begins anew",
       const text = new TextEncoder(), body = new ReadableStream({
         async pull(c) {
           if (sent >= 3000) return new Promise(() => undefined);
-          window.begun = true;
           await new Promise((done) => setTimeout(done, 50));
           let out = "";
           for (let i = 0; i < 50 && sent < 3000; i++, sent++) out += `id: a-${++n}-1\ndata: ${JSON.stringify({ id: `a-${n}-1`, type: "job.started", timestamp: new Date().toISOString(), target: `job ${n}`, actor: "node:gpu1", data: { job_id: String(n), user: "ann", name: "burst" } })}\n\n`;
@@ -93,16 +90,24 @@ test("a burst of 1,000 events a second blocks nothing, and a reset begins anew",
       return Promise.resolve(new Response(body, { headers: { "Content-Type": "text/event-stream" } }));
     };
   });
-  await page.goto(cluster.url + "/ui/events");
+  await page.goto(cluster.url + "/ui/queue");
+  await page.locator(".status.live").waitFor();
+  await page.getByRole("button", { name: "More" }).click();
+  await chrome.startTracing(page, { categories: ["toplevel", "disabled-by-default-devtools.timeline"] });
+  await page.getByRole("link", { name: "Events" }).click();
   await page.getByText("1,000 events").waitFor();
-  assert.equal(await page.getByRole("region", { name: "All events" }).locator("tbody tr").count(), 200);
+  assert.equal(await page.getByRole("region", { name: "All events" }).locator("tbody tr").count(), 100);
   await page.getByText("Some events were missed").waitFor();
-  const { asked, longest } = await page.evaluate(() => ({ asked: window.asked, longest: window.longest }));
+  const asked = await page.evaluate(() => window.asked), trace = JSON.parse(await chrome.stopTracing());
   assert.equal(asked.length, 2);
   assert.match(asked[1], /last=200/);
   assert.doesNotMatch(asked[1], /after=/);
-  // The machine of the tests is slower than users' ones, and runs the cluster, too.
-  assert.ok(longest <= 100 * Number(process.env.SLOWNESS ?? 2), `a task took ${longest} ms`);
+  // Processor time, since the machine of the tests does other things, too.
+  const main = new Set(trace.traceEvents.filter((e) => e.name === "thread_name" && e.args.name === "CrRendererMain").map((e) => `${e.pid} ${e.tid}`));
+  const tasks = trace.traceEvents.filter((e) => e.ph === "X" && e.tdur !== undefined && /RunTask$/.test(e.name) && main.has(`${e.pid} ${e.tid}`)).map((e) => e.tdur / 1000);
+  assert.ok(tasks.length > 50, `${tasks.length} tasks`);
+  console.log("LONGEST", Math.max(...tasks), tasks.length, tasks.sort((a, b) => b - a).slice(0, 8));
+  assert.ok(Math.max(...tasks) <= 100, `a task took ${Math.max(...tasks)} ms`);
   await context.close();
 });
 
@@ -131,7 +136,7 @@ test("a webhook is added, tested and removed", async () => {
   const form = v.page.getByRole("form", { name: "Add a webhook" });
   await form.getByLabel("Address").fill("http://10.0.0.1/x");
   await form.getByRole("button", { name: "Add" }).click();
-  await form.getByText(/10\.0\.0\.1 is/).waitFor();
+  await form.locator(".bad").getByText(/10\.0\.0\.1/).waitFor();
   await form.getByLabel("Address").fill(`http://127.0.0.1:${port}/hook`);
   await form.getByLabel("Events").fill("failed, node.*");
   await form.getByRole("button", { name: "Add" }).click();
@@ -165,7 +170,7 @@ test("users and tokens: added, shown once, removed with what ends", async () => 
   assert.deepEqual((await cluster.call("GET", "/users")).users.find((u) => u.name === "zoe").projects, ["vision"]);
   await v.page.getByRole("link", { name: "Tokens" }).click();
   const make = v.page.getByRole("form", { name: "Create a token" });
-  await make.getByLabel("User").fill("zoe");
+  await make.getByLabel("User", { exact: true }).fill("zoe");
   await make.getByLabel("Name of the token").fill("laptop");
   await make.getByLabel("Lifetime").fill("soon");
   await make.getByRole("button", { name: "Create" }).click();
