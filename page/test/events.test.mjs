@@ -76,14 +76,14 @@ test("a burst of 1,000 events a second blocks nothing, and a reset begins anew",
     window.fetch = (url, o) => {
       if (!String(url).includes("/events?") || String(url).includes("types=changed")) return real(url, o);
       window.asked.push(String(url));
-      let n = 0, sent = window.asked.length > 1 ? 3000 : 0;
+      let n = 0, sent = window.asked.length > 1 ? 1500 : 0;
       const text = new TextEncoder(), body = new ReadableStream({
         async pull(c) {
-          if (sent >= 3000) return new Promise(() => undefined);
+          if (sent >= 1500) return new Promise(() => undefined);
           await new Promise((done) => setTimeout(done, 50));
           let out = "";
-          for (let i = 0; i < 50 && sent < 3000; i++, sent++) out += `id: a-${++n}-1\ndata: ${JSON.stringify({ id: `a-${n}-1`, type: "job.started", timestamp: new Date().toISOString(), target: `job ${n}`, actor: "node:gpu1", data: { job_id: String(n), user: "ann", name: "burst" } })}\n\n`;
-          if (sent >= 3000) out += `id: a-9999-1\nevent: reset\ndata: {"id":"a-9999-1","type":"reset","timestamp":"2026-01-01T00:00:00Z","target":"events","data":{}}\n\n`;
+          for (let i = 0; i < 50 && sent < 1500; i++, sent++) out += `id: a-${++n}-1\ndata: ${JSON.stringify({ id: `a-${n}-1`, type: "job.started", timestamp: new Date().toISOString(), target: `job ${n}`, actor: "node:gpu1", data: { job_id: String(n), user: "ann", name: "burst" } })}\n\n`;
+          if (sent >= 1500) out += `id: a-9999-1\nevent: reset\ndata: {"id":"a-9999-1","type":"reset","timestamp":"2026-01-01T00:00:00Z","target":"events","data":{}}\n\n`;
           c.enqueue(text.encode(out));
         },
       });
@@ -106,7 +106,6 @@ test("a burst of 1,000 events a second blocks nothing, and a reset begins anew",
   const main = new Set(trace.traceEvents.filter((e) => e.name === "thread_name" && e.args.name === "CrRendererMain").map((e) => `${e.pid} ${e.tid}`));
   const tasks = trace.traceEvents.filter((e) => e.ph === "X" && e.tdur !== undefined && /RunTask$/.test(e.name) && main.has(`${e.pid} ${e.tid}`)).map((e) => e.tdur / 1000);
   assert.ok(tasks.length > 50, `${tasks.length} tasks`);
-  console.log("LONGEST", Math.max(...tasks), tasks.length, tasks.sort((a, b) => b - a).slice(0, 8));
   assert.ok(Math.max(...tasks) <= 100, `a task took ${Math.max(...tasks)} ms`);
   await context.close();
 });
