@@ -3,7 +3,7 @@
 SHELL       := /usr/bin/env bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: build program release demo dev test test-long slurm-test clients-test hosts vm lint page page-dev page-test aims bench bench-client chaos fuzz notices clean help
+.PHONY: build program release demo dev test test-long slurm-test clients-test hosts vm lint page page-dev page-test page-bench aims bench bench-client chaos fuzz notices clean help
 
 # How long and how much; each can be set on the command line: make fuzz FUZZTIME=5m
 PKGS      ?= ./...
@@ -127,6 +127,9 @@ page-dev: page/node_modules ## serve the page from its sources at port 12080, on
 
 page-test: page/node_modules ## test the page in Chromium against clusters of this machine; needs make program and Debian's package chromium
 	cd page && npm run -s browser
+
+page-bench: page/node_modules ## measure the page in Chromium against a cluster of this machine (RUNS=3), as rows for RESULTS.md; needs make program and Debian's package chromium
+	@cd page && node bench/budget.mjs
 
 aims: program ## play public traces (TRACES=folder) and hold the figures against the aims, as rows for RESULTS.md
 	@go run ./test/bench aims -traces "$(TRACES)" -md

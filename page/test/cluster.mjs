@@ -98,11 +98,12 @@ export function browser() {
   });
 }
 
-// visit opens a page of the cluster in a context of its own. Errors of the page fail the test at close.
-export async function visit(browser, cluster, path, options = {}) {
+// visit opens a page of the cluster in a context of its own, after script has run in it. Errors of the page fail the test at close.
+export async function visit(browser, cluster, path, { script, ...options } = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, timezoneId: "Europe/Berlin", locale: "en-GB", reducedMotion: "reduce", ...options });
   const page = await context.newPage();
   page.setDefaultTimeout(15_000);
+  if (script) await page.addInitScript(script);
   const errors = [];
   page.on("pageerror", (e) => errors.push(e.message));
   page.on("console", (m) => { if (m.type() === "error" && !/Failed to load resource|net::ERR/.test(m.text())) errors.push(m.text()); });

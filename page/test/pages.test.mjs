@@ -121,6 +121,15 @@ test("output is text, whatever is in it, and follows", async () => {
   const output = v.page.getByRole("region", { name: "Lines of the output" });
   await output.getByText("line 6000", { exact: true }).waitFor();
   await v.page.getByText("5,000 lines").waitFor();
+  await v.page.getByRole("button", { name: "Earlier output" }).click();
+  await v.page.getByText("6,002 lines").waitFor();
+  assert.equal(await v.page.getByRole("button", { name: "Whole output" }).count(), 0);
+  await v.page.reload();
+  await output.getByText("line 6000", { exact: true }).waitFor();
+  // What is ahead of the lines that are shown is found by its node.
+  await v.page.getByLabel("Find in the output").fill("LINE 77");
+  await v.page.keyboard.press("Enter");
+  await output.locator(".hit").getByText("line 77", { exact: true }).waitFor();
   await v.page.getByRole("button", { name: "Whole output" }).click();
   await v.page.getByText("6,002 lines").waitFor();
   await v.page.getByLabel("Find in the output").fill("SCRIPT");

@@ -54,21 +54,21 @@ export function setMode(mode: Mode): void {
   } catch { /* a browser may keep nothing */ }
 }
 
-// format returns a way to write instants. Each is made once: that takes longer than writing hundreds of times.
-function format(locale: string, zone: string | undefined, style: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
-  const key = `${locale} ${zone} ${style.dateStyle} ${style.timeStyle}`;
+// formats are kept: to make one takes far longer than to use it, and rows have several times each, every second.
+const formats = new Map<string, Intl.DateTimeFormat>();
+
+function format(zone: string | undefined, locale: string, style: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
+  const key = [zone, locale, style.dateStyle, style.timeStyle].join();
   let f = formats.get(key);
-  if (!f) formats.set(key, f = new Intl.DateTimeFormat(locale, { timeZone: zone, ...style }));
+  if (!f) formats.set(key, (f = new Intl.DateTimeFormat(locale, { timeZone: zone, ...style })));
   return f;
 }
-
-const formats = new Map<string, Intl.DateTimeFormat>();
 
 // absolute writes an instant in the zone that is chosen. Of another day it has the date.
 export function absolute(at: number, mode: Mode = clock.mode, seconds = true): string {
   const zone = mode === "utc" ? "UTC" : undefined;
-  const day = (t: number): string => format("en-CA", zone, { dateStyle: "short" }).format(t);
-  const time = format("en-GB", zone, { timeStyle: seconds ? "medium" : "short" }).format(at);
+  const day = (t: number): string => format(zone, "en-CA", { dateStyle: "short" }).format(t);
+  const time = format(zone, "en-GB", { timeStyle: seconds ? "medium" : "short" }).format(at);
   const date = day(at) === day(clock.now) ? "" : day(at) + " ";
   return date + time + (mode === "utc" ? " UTC" : "");
 }

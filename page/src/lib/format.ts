@@ -43,3 +43,11 @@ export function bytes(n: number): string {
   while (v >= 1000 && i < units.length - 1) { v /= 1000; i++; }
   return `${v < 10 ? v.toFixed(1) : Math.round(v)} ${units[i]}`;
 }
+
+// span writes seconds as the API takes them: "7d", "12h", "90m", "45s".
+export function span(seconds: number): string {
+  for (const [unit, length] of [["d", 86_400], ["h", 3600], ["m", 60]] as const) {
+    if (seconds > 0 && seconds % length === 0) return `${seconds / length}${unit}`;
+  }
+  return `${seconds}s`;
+}

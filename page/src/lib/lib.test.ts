@@ -5,6 +5,8 @@ import { bytes, duration, isSet, relative } from "./format.ts";
 import { kindOf, level, spread } from "./gpus.ts";
 import { uuidv7 } from "./ids.ts";
 import { Log } from "./log.ts";
+import { Painter, cellsOf, place, type Palette } from "./map.ts";
+import { pages } from "./pages.ts";
 import { backoff } from "./pause.ts";
 import { Order, between } from "./rows.ts";
 import { parse } from "./stream.ts";
@@ -54,6 +56,15 @@ describe("the log", () => {
       expect(log.read(0, 2000)).toEqual(want);
       expect(log.read(700, 703)).toEqual(want.slice(700, 703));
     }
+  });
+
+  test("takes earlier output ahead of what there is", () => {
+    const log = new Log();
+    log.add(bytesOf("three\nfo"));
+    const both = log.with(bytesOf("one\ntwo\n"));
+    both.add(bytesOf("ur\n"));
+    expect(both.read(0, 9)).toEqual(["one", "two", "three", "four"]);
+    expect(both.size).toBe(19);
   });
 
   test("has an unfinished last line, and empty lines", () => {
@@ -115,4 +126,36 @@ test("keys of changes are UUIDv7 in order of time", () => {
 test("all reasons of the API have words", () => {
   expect(reasons).toEqual(description.components.schemas.Job.properties.reason["x-words"]);
   expect(Object.keys(description.components.schemas.Blocker.properties.code["x-words"]).filter((c) => !brief[c])).toEqual([]);
+});
+
+describe("the map", () => {
+  const palette = Object.fromEntries(["w1", "w2", "w3", "w4", "w5", "idle", "line", "text", "dim", "panel"].map((n) => [n, n])) as Palette;
+  const nodes = (used: number[]): Node[] => [{ node_id: "n1", state: "up", gpus: used.map((u, i) => ({ gpu_id: i, uuid: "u" + i, state: u ? "allocated" : "free" })) }] as unknown as Node[];
+  const layout = (used: number[], dim = -1) => place(cellsOf(nodes(used), undefined, (_, g) => Number(g.gpu_id) !== dim), () => "", 400, 10);
+  // ctx counts what is called of a surface.
+  const ctxOf = (calls: Record<string, number>): CanvasRenderingContext2D => new Proxy({}, { get: (_, name: string) => () => { calls[name] = (calls[name] ?? 0) + 1; }, set: () => true }) as CanvasRenderingContext2D;
+
+  test("paints each look once, and then only cells that look different", () => {
+    let sprites = 0;
+    const painter = new Painter(() => { sprites++; return { canvas: {} as CanvasImageSource, ctx: ctxOf({}) }; });
+    const paint = (used: number[], fresh = false, dim = -1, size = palette): Record<string, number> => {
+      const calls: Record<string, number> = {};
+      painter.paint(ctxOf(calls), layout(used, dim), "work", size, 400, 1, fresh);
+      return calls;
+    };
+    expect(paint([1, 1, 0, 0], true).drawImage).toBe(4);
+    expect(sprites).toBe(2);
+    expect(paint([1, 1, 0, 0]).drawImage).toBeUndefined();
+    expect(paint([1, 0, 0, 0])).toMatchObject({ drawImage: 1, clearRect: 1 });
+    expect(paint([1, 0, 0, 0], false, 3)).toMatchObject({ drawImage: 1, clearRect: 1 });
+    expect(paint([1, 0, 0, 0], true, 3).drawImage).toBe(4);
+    expect(paint([1, 0, 0, 0, 0], false, 3).drawImage).toBe(5);
+    expect(paint([1, 0, 0, 0, 0], false, 3, { ...palette, w1: "dark" }).drawImage).toBe(5);
+    expect(sprites).toBe(6);
+  });
+});
+
+test("each page has a path and a key of its own", () => {
+  expect(new Set(pages.map((p) => p.path)).size).toBe(pages.length);
+  expect(new Set(pages.map((p) => p.key)).size).toBe(pages.length);
 });

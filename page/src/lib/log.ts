@@ -40,6 +40,14 @@ export class Log {
     this.drop();
   }
 
+  // with returns a log of earlier output and of this one's.
+  with(earlier: Uint8Array): Log {
+    const log = new Log(Math.max(this.most, this.size + earlier.length));
+    log.add(earlier);
+    for (const p of this.pieces) log.add(p.data);
+    return log;
+  }
+
   private drop(): void {
     while (this.size - this.first > this.most && this.pieces.length > 1) {
       this.pieces.shift();

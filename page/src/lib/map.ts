@@ -74,28 +74,66 @@ function fill(c: Cell, by: By, p: Palette): string {
   return c.kind === "work" ? blue(c.sample.utilization) : c.kind === "idle" ? p.idle : "";
 }
 
-// draw paints the whole map.
-export function draw(ctx: CanvasRenderingContext2D, l: Layout, by: By, p: Palette): void {
-  const s = l.size;
-  ctx.font = "11px system-ui, sans-serif";
-  for (const b of l.blocks) {
-    ctx.fillStyle = b.label ? p.text : p.dim;
-    ctx.fillText(b.title.length > 22 ? b.title.slice(0, 21) + "…" : b.title, b.x, b.y);
+// Surface is what a map is painted on, or one of its cells.
+export type Surface = { canvas: CanvasImageSource; ctx: CanvasRenderingContext2D };
+
+// Painter paints a map, and afterwards only the cells that look different. Each look of a cell is drawn once and copied.
+export class Painter {
+  private looks: string[] = [];
+  private places: number[] = [];
+  private blocks = "";
+  private style = "";
+  private readonly sprites = new Map<string, CanvasImageSource>();
+
+  constructor(private readonly surface: (pixels: number) => Surface) {}
+
+  // paint paints a layout on a surface of a width, both in CSS pixels, of which each has scale pixels across. fresh: the surface is empty.
+  paint(ctx: CanvasRenderingContext2D, l: Layout, by: By, p: Palette, width: number, scale: number, fresh: boolean): void {
+    const style = JSON.stringify([p, l.size, scale]), blocks = JSON.stringify([l.blocks, width, l.height]);
+    if (style !== this.style) this.sprites.clear();
+    const all = fresh || style !== this.style || blocks !== this.blocks || l.cells.length !== this.looks.length || l.cells.some((c, i) => c.x !== this.places[2 * i] || c.y !== this.places[2 * i + 1]);
+    [this.style, this.blocks] = [style, blocks];
+    ctx.setTransform(scale, 0, 0, scale, 0, 0);
+    if (all) this.begin(ctx, l, p, width);
+    const s = l.size;
+    l.cells.forEach((c, i) => {
+      const colour = fill(c, by, p), look = `${c.kind} ${colour} ${c.gpu.state === "foreign"} ${c.dim}`;
+      if (look === this.looks[i]) return;
+      this.looks[i] = look;
+      if (!all) ctx.clearRect(c.x, c.y, s, s);
+      ctx.drawImage(this.sprite(look, c, colour, s, scale, p), c.x, c.y, s, s);
+    });
   }
-  for (const c of l.cells) {
+
+  private begin(ctx: CanvasRenderingContext2D, l: Layout, p: Palette, width: number): void {
+    this.looks = new Array<string>(l.cells.length).fill("");
+    this.places = l.cells.flatMap((c) => [c.x, c.y]);
+    ctx.clearRect(0, 0, width, l.height);
+    ctx.font = "11px system-ui, sans-serif";
+    for (const b of l.blocks) {
+      ctx.fillStyle = b.label ? p.text : p.dim;
+      ctx.fillText(b.title.length > 22 ? b.title.slice(0, 21) + "…" : b.title, b.x, b.y);
+    }
+  }
+
+  private sprite(look: string, c: Cell, colour: string, s: number, scale: number, p: Palette): CanvasImageSource {
+    const known = this.sprites.get(look);
+    if (known) return known;
+    const { canvas, ctx } = this.surface(Math.ceil(s * scale));
+    ctx.setTransform(scale, 0, 0, scale, 0, 0);
     ctx.globalAlpha = c.dim ? 0.18 : 1;
-    const colour = fill(c, by, p);
     if (colour) {
       ctx.fillStyle = colour;
-      ctx.fillRect(c.x, c.y, s, s);
+      ctx.fillRect(0, 0, s, s);
     } else {
       ctx.strokeStyle = p.dim;
       ctx.lineWidth = 1;
-      ctx.strokeRect(c.x + 0.5, c.y + 0.5, s - 1, s - 1);
+      ctx.strokeRect(0.5, 0.5, s - 1, s - 1);
     }
-    if (c.kind !== "free" && c.kind !== "work") sign(ctx, c, s, p);
+    if (c.kind !== "free" && c.kind !== "work") sign(ctx, { ...c, x: 0, y: 0 }, s, p);
+    this.sprites.set(look, canvas);
+    return canvas;
   }
-  ctx.globalAlpha = 1;
 }
 
 // sign draws the shape of a state over a cell.

@@ -1,9 +1,12 @@
 // The client of the API. It asks the peer that answered last, and goes on at the next one when that fails: reads at once, changes under the same
 // Idempotency-Key, so that none is carried out twice.
 import { hear } from "./clock.svelte.ts";
+import { Failure } from "./failure.ts";
 import { uuidv7 } from "./ids.ts";
 import { backoff, pause } from "./pause.ts";
 import type { Problem } from "./types.ts";
+
+export { Failure };
 
 export type Phase = "starting" | "live" | "lost" | "electing" | "signin";
 
@@ -20,14 +23,6 @@ export const net = $state({
 let bases: string[] = [location.origin];
 const names = new Map<string, string>();
 let token = "";
-
-// Failure is an answer that is an error, or the lack of one.
-export class Failure extends Error {
-  constructor(readonly status: number, readonly problem: Problem | undefined, message: string, readonly key = "") {
-    super(message);
-  }
-  get code(): string { return this.problem?.code ?? ""; }
-}
 
 export function enter(phase: Phase, since = Date.now()): void {
   if (net.phase === "signin" && phase !== "live") return;

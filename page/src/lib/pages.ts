@@ -6,18 +6,21 @@ export type Page = { name: string; path: string; key: string; more?: true; load:
 
 export const pages: Page[] = [
   { name: "Overview", path: "/", key: "o", load: () => import("../pages/Overview.svelte") },
-  { name: "Queue", path: "/queue", key: "q", load: () => import("../pages/Queue.svelte") },
-  { name: "GPUs", path: "/gpus", key: "u", load: () => import("../pages/Gpus.svelte") },
-  { name: "Submit", path: "/submit", key: "s", load: () => import("../pages/Submit.svelte") },
-  { name: "Events", path: "/events", key: "e", more: true, load: () => import("../pages/Events.svelte") },
-  { name: "People", path: "/people", key: "p", more: true, load: () => import("../pages/People.svelte") },
-  { name: "Settings", path: "/settings", key: "t", more: true, load: () => import("../pages/Settings.svelte") },
-  { name: "System", path: "/system", key: "y", more: true, load: () => import("../pages/System.svelte") },
+  { name: "Queue", path: "/queue", key: "q", load: () => import("../pages/jobs.ts").then((m) => ({ default: m.Queue })) },
+  { name: "GPUs", path: "/gpus", key: "u", load: () => import("../pages/fleet.ts").then((m) => ({ default: m.Gpus })) },
+  { name: "Schedule", path: "/plan", key: "d", load: () => import("../pages/planning.ts").then((m) => ({ default: m.Schedule })) },
+  { name: "Usage", path: "/usage", key: "h", load: () => import("../pages/planning.ts").then((m) => ({ default: m.Usage })) },
+  { name: "Reservations", path: "/reservations", key: "r", load: () => import("../pages/planning.ts").then((m) => ({ default: m.Reservations })) },
+  { name: "Submit", path: "/submit", key: "s", load: () => import("../pages/jobs.ts").then((m) => ({ default: m.Submit })) },
+  { name: "Events", path: "/events", key: "e", more: true, load: () => import("../pages/admin.ts").then((m) => ({ default: m.Events })) },
+  { name: "People", path: "/people", key: "p", more: true, load: () => import("../pages/admin.ts").then((m) => ({ default: m.People })) },
+  { name: "Settings", path: "/settings", key: "t", more: true, load: () => import("../pages/admin.ts").then((m) => ({ default: m.Settings })) },
+  { name: "System", path: "/system", key: "y", more: true, load: () => import("../pages/admin.ts").then((m) => ({ default: m.System })) },
 ];
 
 const inner: { match: RegExp; name: string; load: Page["load"] }[] = [
-  { match: /^\/jobs\/[^/]+$/, name: "Job", load: () => import("../pages/Job.svelte") },
-  { match: /^\/nodes\/[^/]+$/, name: "Node", load: () => import("../pages/Node.svelte") },
+  { match: /^\/jobs\/[^/]+$/, name: "Job", load: () => import("../pages/jobs.ts").then((m) => ({ default: m.Job })) },
+  { match: /^\/nodes\/[^/]+$/, name: "Node", load: () => import("../pages/fleet.ts").then((m) => ({ default: m.Node })) },
 ];
 
 // pageAt finds the page of a path.

@@ -75,7 +75,7 @@ export class Resource<T> {
 }
 
 // shown is whether this window is: what is not looked at is not read again.
-const shown = $state({ now: !document.hidden });
+export const shown = $state({ now: !document.hidden });
 document.addEventListener("visibilitychange", () => { shown.now = !document.hidden; });
 
 // watch keeps a resource current as long as the component lives, by the topics that it depends on, and every few seconds if its numbers change without one.
