@@ -73,17 +73,22 @@ test("a burst of 1,000 events a second blocks nothing, and a reset begins anew",
   await page.addInitScript(() => {
     const real = window.fetch;
     window.asked = [];
+    const told = new Promise((done) => { window.reset = done; });
     window.fetch = (url, o) => {
       if (!String(url).includes("/events?") || String(url).includes("types=changed")) return real(url, o);
       window.asked.push(String(url));
-      let n = 0, sent = window.asked.length > 1 ? 1500 : 0;
+      let n = 0, sent = window.asked.length > 1 ? 2000 : 0;
       const text = new TextEncoder(), body = new ReadableStream({
         async pull(c) {
-          if (sent >= 1500) return new Promise(() => undefined);
+          if (sent > 1500) return new Promise(() => undefined);
+          if (sent === 1500) {
+            sent++;
+            await told;
+            return c.enqueue(text.encode(`id: a-9999-1\nevent: reset\ndata: {"id":"a-9999-1","type":"reset","timestamp":"2026-01-01T00:00:00Z","target":"events","data":{}}\n\n`));
+          }
           await new Promise((done) => setTimeout(done, 50));
           let out = "";
           for (let i = 0; i < 50 && sent < 1500; i++, sent++) out += `id: a-${++n}-1\ndata: ${JSON.stringify({ id: `a-${n}-1`, type: "job.started", timestamp: new Date().toISOString(), target: `job ${n}`, actor: "node:gpu1", data: { job_id: String(n), user: "ann", name: "burst" } })}\n\n`;
-          if (sent >= 1500) out += `id: a-9999-1\nevent: reset\ndata: {"id":"a-9999-1","type":"reset","timestamp":"2026-01-01T00:00:00Z","target":"events","data":{}}\n\n`;
           c.enqueue(text.encode(out));
         },
       });
@@ -97,7 +102,9 @@ test("a burst of 1,000 events a second blocks nothing, and a reset begins anew",
   await page.getByRole("link", { name: "Events" }).click();
   await page.getByText("1,000 events").waitFor();
   assert.equal(await page.getByRole("region", { name: "All events" }).locator("tbody tr").count(), 100);
+  await page.evaluate(() => window.reset());
   await page.getByText("Some events were missed").waitFor();
+  await page.waitForFunction(() => window.asked.length > 1);
   const asked = await page.evaluate(() => window.asked), trace = JSON.parse(await chrome.stopTracing());
   assert.equal(asked.length, 2);
   assert.match(asked[1], /last=200/);
