@@ -109,7 +109,7 @@ export async function visit(browser, cluster, path, { script, ...options } = {})
   page.on("pageerror", (e) => errors.push(e.message));
   page.on("console", (m) => { if (m.type() === "error" && !/Failed to load resource|net::ERR/.test(m.text())) errors.push(m.text()); });
   await page.goto(cluster.url + "/ui" + path);
-  await page.locator("header").getByText("Live").waitFor();
+  await page.locator(".status.live").waitFor();
   return {
     page,
     close: async () => {
