@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/berth-gpu/berth/cluster/archive"
+	"github.com/berth-gpu/berth/cluster/history"
 	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/cluster/soft"
 	"github.com/berth-gpu/berth/cmd/internal/build"
@@ -94,6 +95,7 @@ func (w *web) serve(s *service) error {
 	if s.rumours != nil {
 		metrics, heard = append(metrics, s.rumours), s.rumours.state
 	}
+	past := history.NewBook(history.Config{Path: filepath.Join(s.o.data, "history", "cluster.json"), Log: s.log})
 	api := httpapi.New(core.Config{
 		Self: s.o.id, Version: build.Version(), Dial: agentDial(s.credentials, joint.State), Prove: issue.ByCertificate(s.credentials),
 		Expires:   func() time.Time { return s.credentials.Leaf().NotAfter },
@@ -103,12 +105,13 @@ func (w *web) serve(s *service) error {
 		Peer: core.Peer{
 			Proposer: joint, Reader: joint, Members: joint, Telemetry: s.peer.Soft().Board, Tails: tails, Beats: joint,
 			Archive: s.peer.Archive(), Refusals: w.refused, Reads: w.reads,
-			Feed: s.peer.Soft().Feed, Answers: answers, Calls: calls,
+			Feed: s.peer.Soft().Feed, History: past, Answers: answers, Calls: calls,
 		},
 	})
 	ctx, stop := context.WithCancel(context.Background())
 	w.api, w.stop, w.failed = api, stop, make(chan error, 1)
 	go joint.Watch(ctx)
+	go s.peer.KeepHistory(ctx, past)
 	if s.rumours != nil {
 		go s.rumours.watch(ctx, func() {})
 	}

@@ -2,6 +2,7 @@ package client
 
 import (
 	"testing"
+	"time"
 
 	"github.com/berth-gpu/berth/httpapi/pagewire"
 )
@@ -24,6 +25,10 @@ func TestWhatPagesSend(t *testing.T) {
 			return err
 		}, "GET /nodes?count=true&fields=node_id%2Cjobs&label=zone%3Da&limit=2&order=desc&sort=free_gpus", ""},
 		{func() error { _, err := c.Lists().Samples(t.Context()); return err }, "GET /gpu/samples", ""},
+		{func() error {
+			_, err := c.Lists().ClusterHistory(t.Context(), SpanQuery{Since: time.Unix(3600, 0), Step: 5 * time.Minute, Series: []string{"gpus_busy", "jobs_waiting_max"}})
+			return err
+		}, "GET /cluster/history?series=gpus_busy%2Cjobs_waiting_max&since=1970-01-01T01%3A00%3A00Z&step=300", ""},
 		{func() error { _, err := c.Lists().SubmitOptions(t.Context()); return err }, "GET /submit/options", ""},
 	} {
 		if err := step.do(); err != nil {
