@@ -88,14 +88,13 @@ func (w *web) serve(s *service) error {
 	present := joint.State
 	s.revocations.present.Store(&present)
 	answers, calls := s.peer.Calls()
-	effect := &shadow{state: joint.State, log: s.log}
+	effect, past := &shadow{state: joint.State, log: s.log}, history.NewBook(history.Config{Path: filepath.Join(s.o.data, "history", "cluster.json"), Log: s.log})
 	metrics := []prometheus.Collector{effect}
 	keys := &issue.Keyring{Dir: s.trustDir(), Credentials: s.credentials, Present: func() membership.Trust { st := joint.State(); return st.Trust() }, Now: now}
 	var heard func(trust.Role, string) string
 	if s.rumours != nil {
 		metrics, heard = append(metrics, s.rumours), s.rumours.state
 	}
-	past := history.NewBook(history.Config{Path: filepath.Join(s.o.data, "history", "cluster.json"), Log: s.log})
 	api := httpapi.New(core.Config{
 		Self: s.o.id, Version: build.Version(), Dial: agentDial(s.credentials, joint.State), Prove: issue.ByCertificate(s.credentials),
 		Expires:   func() time.Time { return s.credentials.Leaf().NotAfter },

@@ -94,6 +94,8 @@ func mend(b Body) {
 		b.Task, b.Tasks = model.AllTasks, "3,7-9"
 	case *Extend:
 		b.By = 0 // the other way to write it
+	case *SetPriority:
+		b.Before = 0 // likewise
 	case *SetGPUMode:
 		b.Mode = model.ModeDraining
 	case *Book:
