@@ -94,8 +94,6 @@ func mend(b Body) {
 		b.Task, b.Tasks = model.AllTasks, "3,7-9"
 	case *Extend:
 		b.By = 0 // the other way to write it
-	case *SetPriority:
-		b.Before = 0 // likewise
 	case *SetGPUMode:
 		b.Mode = model.ModeDraining
 	case *Book:
@@ -147,6 +145,8 @@ func mendImport(b *ImportJobs) {
 func mendLimits(b Body) {
 	alice := model.ScopeKey{Kind: model.ScopeUser, Name: "alice"}
 	switch b := b.(type) {
+	case *SetPriority:
+		b.Before = 0 // the other way to write it
 	case *SetWebhook:
 		b.Webhook = model.Webhook{
 			ID: "wh_1", Scope: alice, URL: "https://example.com/hook", Events: model.AllNotices(), Secret: secret,

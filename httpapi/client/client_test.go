@@ -125,7 +125,6 @@ func TestWhatIsSent(t *testing.T) {
 			_, err := c.Lists().Tasks(t.Context(), "1", TasksQuery{State: "failed", Limit: 2, After: "7"})
 			return err
 		}, "GET /jobs/1/tasks?after=7&limit=2&state=failed", ""},
-		{func() error { _, err := c.MoveBefore(t.Context(), "1", "7"); return err }, "PATCH /queue/1/priority", `{"before":"7"}`},
 		{func() error { _, err := c.SetPriority(t.Context(), "1", 4); return err }, "PATCH /queue/1/priority", `{"priority":4}`},
 		{func() error { _, err := c.Statistics(t.Context()); return err }, "GET /queue/statistics", ""},
 		{func() error { _, err := c.GPUStatus(t.Context()); return err }, "GET /gpu/status", ""},
