@@ -214,7 +214,7 @@ func paths() []string {
 		"GET /audit",
 		"GET /audit/reads", "GET /audit/refusals", "GET /audit/verify",
 		"GET /cluster/certificates", "GET /cluster/gpu-status",
-		"GET /cluster/peers", "GET /cluster/rotation",
+		"GET /cluster/history", "GET /cluster/peers", "GET /cluster/rotation",
 		"GET /cluster/settings",
 		"GET /cluster/state",
 		"GET /deliveries",

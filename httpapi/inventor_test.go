@@ -171,6 +171,8 @@ func (v *inventor) object(s *schema, deep int) any {
 func sound() map[string]string {
 	return map[string]string{ //nolint:gosec // no secrets
 		"/queue/submit":            `{"command":"true","user":"ann","run_id":"1","attached":"1h","dependencies":["afterany:2"]}`,
+		"/queue/bulk":              `{"action":"hold","ids":["2"]}`,
+		"/queue/{job_id}/priority": `{"priority":3}`,
 		"/gpu/allocate":            `{"service_name":"web","user":"ann"}`,
 		"/gpu/release":             `{}`,
 		"/cluster/gpu-allocate":    `{"job_id":"550e8400"}`,

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/berth-gpu/berth/cluster/archive"
+	"github.com/berth-gpu/berth/cluster/history"
 	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/cluster/soft"
 	"github.com/berth-gpu/berth/cmd/internal/build"
@@ -87,7 +88,7 @@ func (w *web) serve(s *service) error {
 	present := joint.State
 	s.revocations.present.Store(&present)
 	answers, calls := s.peer.Calls()
-	effect := &shadow{state: joint.State, log: s.log}
+	effect, past := &shadow{state: joint.State, log: s.log}, history.NewBook(history.Config{Path: filepath.Join(s.o.data, "history", "cluster.json"), Log: s.log})
 	metrics := []prometheus.Collector{effect}
 	keys := &issue.Keyring{Dir: s.trustDir(), Credentials: s.credentials, Present: func() membership.Trust { st := joint.State(); return st.Trust() }, Now: now}
 	var heard func(trust.Role, string) string
@@ -103,12 +104,13 @@ func (w *web) serve(s *service) error {
 		Peer: core.Peer{
 			Proposer: joint, Reader: joint, Members: joint, Telemetry: s.peer.Soft().Board, Tails: tails, Beats: joint,
 			Archive: s.peer.Archive(), Refusals: w.refused, Reads: w.reads,
-			Feed: s.peer.Soft().Feed, Answers: answers, Calls: calls,
+			Feed: s.peer.Soft().Feed, History: past, Answers: answers, Calls: calls,
 		},
 	})
 	ctx, stop := context.WithCancel(context.Background())
 	w.api, w.stop, w.failed = api, stop, make(chan error, 1)
 	go joint.Watch(ctx)
+	go s.peer.KeepHistory(ctx, past)
 	if s.rumours != nil {
 		go s.rumours.watch(ctx, func() {})
 	}

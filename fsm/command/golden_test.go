@@ -145,6 +145,8 @@ func mendImport(b *ImportJobs) {
 func mendLimits(b Body) {
 	alice := model.ScopeKey{Kind: model.ScopeUser, Name: "alice"}
 	switch b := b.(type) {
+	case *SetPriority:
+		b.Before = 0 // the other way to write it
 	case *SetWebhook:
 		b.Webhook = model.Webhook{
 			ID: "wh_1", Scope: alice, URL: "https://example.com/hook", Events: model.AllNotices(), Secret: secret,

@@ -86,18 +86,30 @@ func (b *Cancel) Validate() error {
 	return valid.FirstOf(valid.Target(b.Job, b.Task), valid.Tasks(b.Task, b.Tasks), valid.Note(b.Note))
 }
 
-// SetPriority moves the tasks of a job that have not ended to another class.
+// SetPriority moves the tasks of a job that have not ended to another class, or the job to the place of another one in
+// the order of the queue. A class ends such a place.
 type SetPriority struct {
 	Job      model.JobID `cbor:"1,keyasint,omitempty"`
 	Class    model.Class `cbor:"2,keyasint,omitempty"`
 	Priority uint8       `cbor:"3,keyasint,omitempty"` // as given, 1 to 10
+
+	Before model.JobID `cbor:"4,keyasint,omitempty"` // in place of a class: the job that waits and ahead of which this one goes
 }
 
 // Kind returns KindSetPriority.
 func (*SetPriority) Kind() Kind { return KindSetPriority }
 
-// Validate checks the class.
+// Validate checks the class, or the other job.
 func (b *SetPriority) Validate() error {
+	switch {
+	case b.Before == 0:
+	case b.Class != 0 || b.Priority != 0:
+		return valid.Problem("before", "given without a class")
+	case b.Before == b.Job:
+		return valid.Problem("before", "another job than the one that is moved")
+	default:
+		return valid.FirstOf(valid.Target(b.Job, model.AllTasks), valid.Target(b.Before, model.AllTasks))
+	}
 	if !b.Class.Valid() || b.Priority > model.MaxPriority {
 		return valid.Problem("priority", "a class from 1 (low) to 4 (critical)")
 	}

@@ -1,6 +1,9 @@
 package model
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Job is a submission: one task, or an array of them.
 //
@@ -31,6 +34,41 @@ type Job struct {
 	Stdin Hash `cbor:"31,keyasint,omitempty"` // base64 in the blobs table, for rank 0 of each attempt; zero: none
 
 	Bytes uint32 `cbor:"32,keyasint,omitempty"` // about the memory that it takes: its texts, such as script and environment, and its rows
+
+	Place Place `cbor:"36,keyasint,omitempty"` // where an operator has moved it in the order of the queue
+}
+
+// Place is the place in the order of the queue to which an operator has moved a job: that of another job, as it was
+// then. The order goes by these values in place of the job's own, and puts the job ahead of the other one.
+type Place struct {
+	Before JobID  `cbor:"1,keyasint,omitempty"` // the other job; 0: the job was not moved
+	Turn   uint32 `cbor:"2,keyasint,omitempty"` // among jobs that were moved to the same place: the greatest goes first; at least 1
+
+	// What an order may go by, of the task whose place it is.
+	Task     TaskKey       `cbor:"3,keyasint,omitempty"`
+	Class    Class         `cbor:"4,keyasint,omitempty"`
+	Since    Time          `cbor:"5,keyasint,omitempty"` // when its job was submitted
+	Executed time.Duration `cbor:"6,keyasint,omitempty"` // run time that it had had
+	Project  string        `cbor:"7,keyasint,omitempty"`
+	User     string        `cbor:"8,keyasint,omitempty"`
+	GPUs     uint32        `cbor:"9,keyasint,omitempty"`
+	Expected Step          `cbor:"10,keyasint,omitempty"` // run time that it was thought to need yet
+}
+
+// Moved reports whether the job was moved.
+func (p *Place) Moved() bool { return p.Before != 0 }
+
+// With returns the place with another turn, which compares equal for all jobs that were moved to one place.
+func (p Place) With(before JobID, turn uint32) Place {
+	p.Before, p.Turn = before, turn
+	return p
+}
+
+// Compare orders by what the places are of, then by turn. It is no order of the queue.
+func (p *Place) Compare(o *Place) int {
+	return cmp.Or(p.Task.Compare(o.Task), cmp.Compare(o.Turn, p.Turn), cmp.Compare(p.Before, o.Before), cmp.Compare(p.Class, o.Class),
+		cmp.Compare(p.Since, o.Since), cmp.Compare(p.Executed, o.Executed), cmp.Compare(p.Project, o.Project), cmp.Compare(p.User, o.User),
+		cmp.Compare(p.GPUs, o.GPUs), cmp.Compare(p.Expected, o.Expected))
 }
 
 // Blocked reports whether the job waits for others as a whole: none of its tasks is queued before.

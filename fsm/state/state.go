@@ -139,6 +139,7 @@ type Run struct {
 	Certain     model.Magnitude // of how long they hold GPUs at most
 	Told        bool            // Expected follows from their user's estimate
 	Service     bool            // they are services, which may be renewed for ever
+	Place       model.Place     // that an operator has moved them to
 }
 
 // KeyOf returns the key that a task has, or would have, in the queue.
@@ -147,6 +148,7 @@ func KeyOf(task *model.Task, job *model.Job) QueueKey {
 		Project: job.Spec.Project, User: job.Spec.User, Shape: job.Spec.Shape(), Preemptible: job.Spec.Preemptible,
 		Throttled: job.Throttle > 0, Certain: job.Spec.Magnitude(),
 		Expected: model.StepOf(task.Expected), Again: task.Executed > 0, Told: job.Spec.Estimate > 0,
+		Place: job.Place,
 	}
 	if run.Again {
 		run.Executed = model.StepOf(task.Executed)
@@ -189,7 +191,7 @@ func (r Run) compare(o Run) int {
 		cmp.Compare(r.Expected, o.Expected), cmp.Compare(r.Executed, o.Executed),
 		model.CompareBools(r.Again, o.Again), model.CompareBools(r.Preemptible, o.Preemptible), model.CompareBools(r.Throttled, o.Throttled),
 		cmp.Compare(r.Certain, o.Certain), model.CompareBools(r.Told, o.Told),
-		model.CompareBools(r.Service, o.Service))
+		model.CompareBools(r.Service, o.Service), r.Place.Compare(&o.Place))
 }
 
 // Digest returns a value that is equal on two peers exactly when they have applied the same entries with the

@@ -95,7 +95,7 @@ func openRules() []Rule {
 func viewerRules() []Rule {
 	return append(rules(http.MethodGet, model.RoleViewer,
 		"/openapi.json", "/queue", "/queue/statistics", "/queue/plan", "/jobs", "/jobs/{job_id}", "/jobs/{job_id}/explain", "/jobs/{job_id}/tasks",
-		"/gpu/status", "/gpu/samples", "/submit/options", "/nodes", "/nodes/{node_id}", "/nodes/{node_id}/gpus/history", "/reservations", "/orchestrator/status", "/orchestrator/policies",
+		"/gpu/status", "/gpu/samples", "/cluster/history", "/submit/options", "/nodes", "/nodes/{node_id}", "/nodes/{node_id}/gpus/history", "/reservations", "/orchestrator/status", "/orchestrator/policies",
 		"/orchestrator/allocation", "/quotas", "/shares", "/cluster/peers", "/cluster/settings",
 		"/cluster/gpu-status", "/cluster/state", "/gpu/list", "/gpu/allocations", "/gpu/allocations/{allocation_id}", "/runs/{run_id}",
 		"/events", "/history", "/usage"),

@@ -103,6 +103,13 @@ func (c *Client) SetPriority(ctx context.Context, id string, priority int64) (*w
 	return out, c.calls.change(ctx, q, &wire.SetPriority{Priority: &priority}, out)
 }
 
+// MoveBefore moves a job that waits directly ahead of another one in the order of the queue.
+func (c *Client) MoveBefore(ctx context.Context, id, before string) (*wire.Done, error) {
+	out := &wire.Done{}
+	q := &request{method: http.MethodPatch, path: "/queue/" + url.PathEscape(id) + "/priority"}
+	return out, c.calls.change(ctx, q, &wire.SetPriority{Before: before}, out)
+}
+
 // Bulk changes many jobs at once, with one result for each. The key names the request, so that each change is carried out once even if it
 // is sent repeatedly; empty: a new one is drawn for this call.
 func (c *Client) Bulk(ctx context.Context, body *pagewire.Bulk, key string) (*pagewire.BulkDone, error) {

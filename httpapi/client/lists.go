@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/berth-gpu/berth/httpapi/pagewire"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -81,6 +82,28 @@ func (l Lists) Nodes(ctx context.Context, q NodesQuery) (*wire.Nodes, error) {
 func (l Lists) Samples(ctx context.Context) (*pagewire.Samples, error) {
 	out := &pagewire.Samples{}
 	_, err := l.client.calls.json(ctx, &request{method: http.MethodGet, path: "/gpu/samples"}, out)
+	return out, err
+}
+
+// SpanQuery selects a part of the cluster's history; the zero value is the last 24 hours at one minute.
+type SpanQuery struct {
+	Since, Until time.Time
+	Step         time.Duration // a multiple of a minute
+	Series       []string      // empty: all; NAME_max is the greatest value of each step
+}
+
+// ClusterHistory returns the cluster's history in columns.
+func (l Lists) ClusterHistory(ctx context.Context, q SpanQuery) (*pagewire.ClusterHistory, error) {
+	v := url.Values{}
+	for name, t := range map[string]time.Time{"since": q.Since, "until": q.Until} {
+		if !t.IsZero() {
+			v.Set(name, t.UTC().Format(time.RFC3339))
+		}
+	}
+	number(v, "step", int64(q.Step.Seconds()))
+	text(v, "series", strings.Join(q.Series, ","))
+	out := &pagewire.ClusterHistory{}
+	_, err := l.client.calls.json(ctx, &request{method: http.MethodGet, path: "/cluster/history", query: v}, out)
 	return out, err
 }
 

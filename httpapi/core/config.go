@@ -67,6 +67,7 @@ type Peer struct {
 	Refusals  port.Refusals // nil: they are not kept
 	Reads     port.Refusals // of other users' data; nil: they are not kept
 	Feed      port.Feed     // nil: there are no events
+	History   port.History  // nil: it is not kept
 	Answers   *call.Server  // answers the calls of other peers; nil: there are none
 	Calls     *call.Client  // makes calls at other peers; nil: none can be made
 }

@@ -2,6 +2,7 @@
 //
 //	routes.go   the paths
 //	fleet.go    GPUs, and one node; nodes.go the list of nodes; history.go the telemetry of the last minutes
+//	past.go     the cluster's last 24 hours
 //	samples.go  the newest telemetry in columns; options.go what a submission can ask for
 //	operate.go  changes of nodes and GPUs; reserve.go reservations
 //	peers.go    peers and health
@@ -28,6 +29,7 @@ func History(a *core.API, doc huma.API) {
 func Nodes(a *core.API, doc huma.API) {
 	fleet{a}.route(doc)
 	sampled{a}.route(doc)
+	past{a}.route(doc)
 	options{a}.route(doc)
 }
 

@@ -56,6 +56,10 @@ func bulkActions() []bulkAction {
 			return &command.Requeue{Job: id, Task: model.AllTasks, Note: b.Note}
 		}},
 		{"priority", "moved", http.MethodPatch, "/queue/{job_id}/priority", func(b *pagewire.Bulk, id model.JobID) command.Body {
+			if b.Before != "" {
+				other, _ := intake.JobID(b.Before) // it was checked
+				return &command.SetPriority{Job: id, Before: other}
+			}
 			return &command.SetPriority{Job: id, Class: model.JobClass(uint8(*b.Priority)), Priority: uint8(*b.Priority)}
 		}},
 	}
@@ -95,9 +99,12 @@ func (a bulks) change(ctx context.Context, in *core.BodyInput, body *pagewire.Bu
 		f := problem.Refuse(wire.CodeNotFound, "there is no such job")
 		if found {
 			f = ownOf(ctx, &job, rule)
+			if f == nil && action.name == "priority" && job.Place.Moved() && !operates(ctx) {
+				f = movedBy(&job)
+			}
 		}
 		if out.Results[i] = (pagewire.BulkResult{JobID: id.String()}); f != nil {
-			out.Results[i].Code, out.Results[i].Message = f.Code, f.Detail
+			out.Results[i].Code, out.Results[i].Status, out.Results[i].Message = f.Code, f.Status, f.Detail
 			continue
 		}
 		at, own, bodies = append(at, i), append(own, keys[i]), append(bodies, action.body(body, id))
@@ -114,7 +121,7 @@ func (a bulks) change(ctx context.Context, in *core.BodyInput, body *pagewire.Bu
 			continue
 		}
 		f := problem.Refused(&results[n])
-		to.Code, to.Message = f.Code, f.Detail
+		to.Code, to.Status, to.Message = f.Code, f.Status, f.Detail
 	}
 	for i := range out.Results {
 		if out.Results[i].Success {
@@ -144,17 +151,13 @@ func parseBulk(ctx context.Context, body *pagewire.Bulk) (action bulkAction, ids
 	switch {
 	case len(body.IDs) == 0 || len(body.IDs) > mostBulk:
 		return action, nil, problem.Invalid("ids", fmt.Sprintf("must be 1 to %d ids of jobs, not %d", mostBulk, len(body.IDs)))
-	case (body.Priority != nil) != (body.Action == "priority"):
-		return action, nil, problem.Invalid("priority", "must be given with the action priority, 1 to 10, and with no other")
+	case (body.Priority != nil || body.Before != "") != (body.Action == "priority"):
+		return action, nil, problem.Invalid("priority", "must be given with the action priority, 1 to 10, or before in its place, and with no other action")
 	case !model.Text(body.Note, maxNote):
 		return action, nil, problem.Invalid("note", fmt.Sprintf("must be text of at most %d bytes", maxNote))
 	}
-	if body.Priority != nil {
-		n, err := intake.Count("priority", body.Priority, 1, model.MaxPriority, 0)
-		if err != nil {
-			return action, nil, err
-		}
-		if err := core.InClass(ctx, model.JobClass(uint8(n))); err != nil {
+	if body.Action == "priority" {
+		if _, _, err := rankOf(ctx, 0, body.Priority, body.Before); err != nil {
 			return action, nil, err
 		}
 	}
@@ -166,6 +169,8 @@ func parseBulk(ctx context.Context, body *pagewire.Bulk) (action bulkAction, ids
 			return action, nil, problem.Invalid(problem.Nth("ids", n), "must be the id of a job, a number as text")
 		case seen[id]:
 			return action, nil, problem.Invalid(problem.Nth("ids", n), "is given twice: "+text)
+		case text == body.Before:
+			return action, nil, problem.Invalid("before", "must be another job than those that are moved")
 		}
 		seen[id] = true
 		ids = append(ids, id)

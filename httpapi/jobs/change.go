@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/problem"
@@ -52,7 +53,7 @@ type switchInput struct {
 
 func (a changes) route(doc huma.API) {
 	core.Handle(a.api, doc, core.Op("cancel", http.MethodDelete, "/queue/{job_id}", "Cancel a job, whether it waits or runs"), a.cancel)
-	core.HandleBody(a.api, doc, core.Op("set-priority", http.MethodPatch, "/queue/{job_id}/priority", "Change the priority of a job"), a.setPriority)
+	core.HandleBody(a.api, doc, core.Op("set-priority", http.MethodPatch, "/queue/{job_id}/priority", "Change the priority of a job, or move it ahead of another one"), a.setPriority)
 	for _, running := range []bool{true, false} {
 		name, what := "stop", "Stop placements and preemptions; running jobs continue"
 		if running {
@@ -112,23 +113,55 @@ func (a changes) setPriority(ctx context.Context, in *jobBodyInput, body *wire.S
 	if err != nil {
 		return nil, err
 	}
-	if body.Priority == nil {
-		return nil, problem.Invalid("priority", "must be given, 1 to 10")
-	}
-	n, err := intake.Count("priority", body.Priority, 1, model.MaxPriority, 0)
+	c, done, err := rankOf(ctx, id, body.Priority, body.Before)
 	if err != nil {
 		return nil, err
 	}
-	class := model.JobClass(uint8(n))
-	if err := core.InClass(ctx, class); err != nil {
-		return nil, err
+	s := a.api.Peer.Reader.State()
+	if job, _ := s.Jobs.Get(id); !operates(ctx) && job.Place.Moved() {
+		return nil, movedBy(&job)
 	}
-	c := &command.SetPriority{Job: id, Class: class, Priority: uint8(n)}
 	_, index, err := a.api.Propose(ctx, in.Key, c)
 	if err != nil {
 		return nil, err
 	}
-	return &core.Answer[wire.Done]{Index: index, Body: a.done(id, "priority "+strconv.Itoa(int(n)))}, nil
+	return &core.Answer[wire.Done]{Index: index, Body: a.done(id, done)}, nil
+}
+
+// rankOf returns the change of a job's priority, or of its place in the order of the queue, and what it does in words.
+func rankOf(ctx context.Context, id model.JobID, priority *int64, before string) (*command.SetPriority, string, error) {
+	if (priority == nil) == (before == "") {
+		return nil, "", problem.Invalid("priority", "must be given, 1 to 10, or in its place before, the id of another job; not both")
+	}
+	if before == "" {
+		n, err := intake.Count("priority", priority, 1, model.MaxPriority, 0)
+		if err != nil {
+			return nil, "", err
+		}
+		class := model.JobClass(uint8(n))
+		return &command.SetPriority{Job: id, Class: class, Priority: uint8(n)}, "priority " + strconv.Itoa(int(n)), core.InClass(ctx, class)
+	}
+	other, err := intake.JobID(before)
+	switch {
+	case err != nil:
+		return nil, "", problem.Invalid("before", "must be the id of a job, a number as text")
+	case other == id:
+		return nil, "", problem.Invalid("before", "must be another job than the one that is moved")
+	case !operates(ctx):
+		return nil, "", core.Denied("moving jobs ahead of others needs the role " + model.RoleOperator.String() + "; you have " + auth.From(ctx).Role.String())
+	}
+	return &command.SetPriority{Job: id, Before: other}, "moved ahead of job " + other.String(), nil
+}
+
+// operates reports whether the caller has the rights of an operator.
+func operates(ctx context.Context) bool {
+	c := auth.From(ctx)
+	return c.Kind == auth.Open || c.Role.Covers(model.RoleOperator)
+}
+
+// movedBy refuses a user's change of the priority of a job that an operator has moved: it would end the place.
+func movedBy(job *model.Job) *problem.Failure {
+	return core.Denied("an operator has moved job " + job.ID.String() + " ahead of job " + job.Place.Before.String() + ": only operators can change its priority now")
 }
 
 func (a changes) turn(ctx context.Context, key string, running bool) (*core.Answer[wire.Switched], error) {

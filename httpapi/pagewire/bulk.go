@@ -8,6 +8,7 @@ type Bulk struct {
 	IDs      []string    `json:"ids" nullable:"false" empty:"never" doc:"of the jobs, each once, at most 1000"`
 	Note     string      `json:"note,omitempty" empty:"text" doc:"why, for the timelines of the jobs; at most 512 bytes"`
 	Priority *int64      `json:"priority,omitempty" minimum:"1" maximum:"10" doc:"with the action priority: the new one"`
+	Before   string      `json:"before,omitempty" maxLength:"32" doc:"with the action priority, in place of priority, from operators: another job that waits; the jobs go directly ahead of it, in the order of ids"`
 	Expect   *BulkExpect `json:"expect,omitempty" doc:"what the caller was shown of the jobs: nothing is done if it holds no more"`
 }
 
@@ -31,6 +32,7 @@ type BulkResult struct {
 	JobID   string `json:"job_id"`
 	Success bool   `json:"success"`
 	Code    string `json:"code,omitempty" doc:"why it was refused, as in problems"`
+	Status  int    `json:"status,omitempty" doc:"of a refusal: the status of the answer to the same request for this job alone"`
 	Message string `json:"message,omitempty"`
 	State   string `json:"state,omitempty" doc:"present state of the job"`
 }

@@ -1,6 +1,10 @@
 package pagewire
 
-import "github.com/berth-gpu/berth/httpapi/wire"
+import (
+	"time"
+
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
 
 // Samples is the answer to GET /gpu/samples: the newest telemetry of all GPUs in columns, which have one value for each GPU. The GPUs are in the
 // order of GET /nodes: by node, and by their numbers on the node. A value without telemetry is null.
@@ -16,6 +20,13 @@ type Samples struct {
 	AgeSeconds         []*float64 `json:"age_seconds" nullable:"false" doc:"of the telemetry"`
 
 	Warnings map[string]string `json:"warnings,omitempty" doc:"anomalies that are no faults, by the place in the columns"`
+}
+
+// ClusterHistory is the answer to GET /cluster/history: values of the last 24 hours in columns.
+type ClusterHistory struct {
+	Start  time.Time             `json:"start" doc:"the begin of the first step"`
+	Step   int64                 `json:"step" doc:"seconds"`
+	Series map[string][]*float64 `json:"series" doc:"by name, one value for each step, null where there is none; the name ends with the unit unless the series counts things"`
 }
 
 // SubmitOptions is the answer to GET /submit/options: what the caller can ask for in a submission.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/cluster/archive"
+	"github.com/berth-gpu/berth/cluster/history"
 	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/cluster/soft"
 	"github.com/berth-gpu/berth/fsm/command"
@@ -99,6 +100,12 @@ type Refusals interface {
 	Find(ctx context.Context, f archive.RefusalFilter) (list []archive.Refusal, next uint64, err error)
 	// Verify reports whether the records are as they were written.
 	Verify(ctx context.Context) (archive.RefusalsVerdict, error)
+}
+
+// History keeps records of the cluster's last 24 hours, one a minute.
+type History interface {
+	// Between returns the records from one minute up to another, which is left out.
+	Between(from, to history.Minute) []history.Record
 }
 
 // Feed keeps the newest notices of the log.

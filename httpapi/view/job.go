@@ -38,6 +38,9 @@ func (v *View) Job(j *model.Job) wire.Job {
 		MaxRetries: int64(spec.MaxRetries), Yields: spec.Preemptible, Constraint: spec.Constraint, Nodelist: listed(spec.Nodelist), Exclude: listed(spec.Exclude),
 		Placement: spec.Placement, MinGPUs: int64(spec.MinGPUs),
 	}
+	if j.Place.Moved() && j.Open > 0 {
+		out.Moved = j.Place.Before.String()
+	}
 	if at := v.State.Eligible(j); at > j.Submitted {
 		out.Eligible = at.Time()
 	}

@@ -19,6 +19,7 @@ type Job struct {
 
 	State    string    `json:"state" enum:"queued,scheduled,allocating,running,completed,failed,canceled" doc:"of an array: the state of the most advanced task while any have GPUs; else queued while any wait; else failed if any failed, canceled if any was canceled, completed if all completed"`
 	Held     bool      `json:"held,omitempty"`
+	Moved    string    `json:"moved_before,omitempty" doc:"the job ahead of which an operator has moved this one in the order of the queue"`
 	Stopping *Stopping `json:"stopping,omitempty"`
 	Reason   string    `json:"reason,omitempty" doc:"why it waits or how it ended, in a few words"`
 

@@ -94,7 +94,8 @@ type Submitted struct {
 
 // SetPriority is the body of PATCH /queue/{job_id}/priority.
 type SetPriority struct {
-	Priority *int64 `json:"priority" minimum:"1" maximum:"10" doc:"1 low, 2 normal, 3 high, 4 critical; 5 to 10 as at submission"`
+	Priority *int64 `json:"priority,omitempty" minimum:"1" maximum:"10" doc:"1 low, 2 normal, 3 high, 4 critical; 5 to 10 as at submission. It ends a place that before has given"`
+	Before   string `json:"before,omitempty" maxLength:"32" doc:"in place of priority, from operators: another job that waits; the job goes directly ahead of that one in the order of the queue, and keeps the place when that one has left"`
 }
 
 // Extend is the body of POST /queue/{job_id}/extend: one of the two.

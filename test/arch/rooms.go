@@ -128,6 +128,7 @@ func clusterFloor() []Room {
 		{Path: "cluster/liveness", Level: 14, May: stateRooms()},
 		{Path: "cluster/leader", Level: 21, May: stateRooms("cluster/sched", "cluster/sched/place", "cluster/sched/search", "cluster/liveness")},
 		{Path: "cluster/archive", Level: 16, May: stateRooms("fsm/private")},
+		{Path: "cluster/history", Level: 16, May: stateRooms("fsm/private", "fsm/smallfile")},
 		{Path: "cluster/notify", Level: 16, May: stateRooms("httpapi/wire")},
 		{Path: "cluster/soft", Level: 16, May: stateRooms("fsm/private")},
 		{Path: "cluster/gossip", Level: 16, May: []string{"fsm/model"}},
@@ -138,7 +139,7 @@ func clusterFloor() []Room {
 		{Path: "cluster/raftnet", Level: 16, May: []string{"fsm/model", "cluster/conns", "cluster/peer"}},
 		{Path: "cluster/raftstore", Level: 16, May: []string{"fsm/model", "fsm/smallfile", "fsm/private"}},
 		{Path: "cluster", Level: 22, May: stateRooms("fsm", "cluster/sched/queue", "cluster/liveness", "cluster/leader",
-			"cluster/archive", "cluster/notify", "cluster/soft", "cluster/gossip", "cluster/raftnet", "cluster/raftstore", "cluster/call", "cluster/peer", "cluster/votes")},
+			"cluster/archive", "cluster/history", "cluster/notify", "cluster/soft", "cluster/gossip", "cluster/raftnet", "cluster/raftstore", "cluster/call", "cluster/peer", "cluster/votes")},
 	}
 }
 
@@ -166,7 +167,7 @@ func apiFloor() []Room {
 		{Path: "httpapi/places", Level: 22, May: stateRooms("cluster/sched/queue", "cluster/sched/place", "cluster/sched/cores", "cluster/sched/forecast")},
 		{Path: "httpapi/view", Level: 22, May: stateRooms("cluster/sched/blocker", "cluster/sched/forecast", "cluster/sched/explain", "cluster/sched/admission", "cluster/sched/queue", "cluster/archive",
 			"cluster/notify", "httpapi/wire", "httpapi/agentwire", "httpapi/auth", "slurm/request", "fsm/model/partition")},
-		{Path: "httpapi/port", Level: 17, May: stateRooms("httpapi/wire", "httpapi/forward", "cluster/peer", "cluster/soft", "cluster/archive")},
+		{Path: "httpapi/port", Level: 17, May: stateRooms("httpapi/wire", "httpapi/forward", "cluster/peer", "cluster/soft", "cluster/archive", "cluster/history")},
 		{Path: "httpapi/signin", Level: 18, May: stateRooms("httpapi/auth", "httpapi/forward", "httpapi/port", "cluster/call", "cluster/peer")},
 		{Path: "httpapi/meter", Level: 23, May: stateRooms("httpapi/agentwire", "httpapi/auth", "httpapi/places", "httpapi/view", "httpapi/port", "cluster/peer")},
 		{Path: "httpapi/core", Level: 24, May: stateRooms(slices.Concat(apiBase(), []string{
@@ -175,7 +176,7 @@ func apiFloor() []Room {
 		})...)},
 		{Path: "httpapi/agentapi", Level: 25, May: stateRooms(append(apiBase(), "fsm/state/apply", "httpapi/core", "httpapi/forward", "httpapi/issue", "cluster/call", "cluster/soft", "trust")...)},
 		{Path: "httpapi/jobs", Level: 25, May: stateRooms(append(apiBase(), "fsm/state/apply", "httpapi/core", "httpapi/places", "cluster/sched/forecast", "cluster/sched/explain", "cluster/archive", "slurm/request", "httpapi/endpoint", "httpapi/tunnel")...)},
-		{Path: "httpapi/fleet", Level: 25, May: stateRooms(append(apiBase(), "cluster/votes", "trust", "httpapi/core", "cluster/call")...)},
+		{Path: "httpapi/fleet", Level: 25, May: stateRooms(append(apiBase(), "cluster/votes", "cluster/history", "trust", "httpapi/core", "cluster/call")...)},
 		{Path: "httpapi/members", Level: 25, May: stateRooms(append(apiBase(), "cluster/votes", "httpapi/core", "httpapi/memberwire", "httpapi/issue", "cluster/call", "trust")...)},
 		{Path: "httpapi/services", Level: 25, May: stateRooms(append(apiBase(), "httpapi/core", "httpapi/workload", "cluster/sched/explain", "cluster/sched/queue")...)},
 		{Path: "httpapi/admin", Level: 25, May: stateRooms(append(apiBase(), "httpapi/core", "trust", "cluster/archive", "cluster/notify", "cluster/sched/queue")...)},

@@ -52,8 +52,11 @@ func Task(s *state.State, now model.Time, key model.TaskKey) (Explanation, bool)
 	o := v.Order()
 	at := t.QueueKey(s)
 	e := Explanation{
-		Task: key, Policy: o.Policy.Name, Factors: o.Policy.Factors(o, at), At: o.Now,
+		Task: key, Policy: o.Policy.Name, Factors: o.Factors(at), At: o.Now,
 		Blockers: v.Blockers(), Ahead: ahead(o, at),
+	}
+	if t.Job.Place.Moved() {
+		e.Factors = append([]queue.Factor{{Name: "moved", Value: "ahead of job " + t.Job.Place.Before.String() + " by an operator: what follows is of the place there"}}, e.Factors...)
 	}
 	if o.SortKey(at).Late {
 		e.Factors = append(e.Factors, queue.Factor{Name: "over_quota", Value: "goes after all who are within theirs"})

@@ -14,6 +14,7 @@ import (
 type overdue struct {
 	task  model.TaskKey
 	bound model.Time // when it reached its bound
+	at    SortKey    // among those with the same bound
 	gpus  uint32
 	live  bool
 	early bool // it may not run yet, although others of its run may
@@ -36,7 +37,9 @@ func (o *Ordering) Urgent(k state.QueueKey) bool {
 	if o.Policy.Bounded {
 		return o.Front[k.Task] > 0
 	}
-	return o.waited(k) > o.boundOf(k.Run.Value().Shape.GPUs) && !o.stands(k.Task)
+	run := k.Run.Value()
+	_, gpus := sinceOf(k, &run)
+	return o.waited(k) > o.boundOf(gpus) && !o.stands(k.Task)
 }
 
 // stands reports whether a waiting task may not run now no matter what is free: its instant has not come yet, or a
@@ -70,6 +73,9 @@ func (o *Ordering) Drains(k state.QueueKey) bool {
 	if waited <= after || o.trust == fullTrust {
 		return false
 	}
+	if run := k.Run.Value(); run.Place.Moved() { // the GPUs are drained for its own wait only
+		waited = o.Now.Sub(k.Since)
+	}
 	t := admission.TicketOf(o.State, k.Task)
 	return waited-o.State.Eligible(&t.Job).Sub(k.Since) > after
 }
@@ -90,7 +96,7 @@ func (o *Ordering) AnyUrgent() bool {
 func (o *Ordering) promote() {
 	all := o.overdue()
 	slices.SortFunc(all, func(a, b overdue) int {
-		return cmp.Or(cmp.Compare(a.bound, b.bound), a.task.Compare(b.task))
+		return cmp.Or(cmp.Compare(a.bound, b.bound), a.at.Compare(b.at))
 	})
 	var gpus uint32
 	for i, v := range all {
@@ -118,13 +124,15 @@ func (o *Ordering) overdue() (out []overdue) {
 	some := anyDue(o.State, o.Now)
 	for _, head := range o.Heads() {
 		run := head.Run.Value()
-		n, bound := run.Shape.GPUs, o.boundOf(run.Shape.GPUs)
+		_, counted := sinceOf(head, &run)
+		n, bound := run.Shape.GPUs, o.boundOf(counted)
 		gpus, early := uint32(0), 0
 		for k := range o.State.Queue.From(head) {
 			if !SameRun(k, head) || o.waited(k) <= bound || gpus > half || early > maxEarly {
 				break
 			}
-			v := overdue{task: k.Task, bound: k.Since.Add(bound), gpus: n}
+			since, _ := sinceOf(k, &run)
+			v := overdue{task: k.Task, bound: since.Add(bound), at: plainKey(k, &run), gpus: n}
 			if v.early = (some || run.Throttled) && o.early(admission.TicketOf(o.State, k.Task)); v.early {
 				early++
 			} else {
@@ -138,10 +146,12 @@ func (o *Ordering) overdue() (out []overdue) {
 	}
 	for key := range o.State.LiveTasks.All() {
 		k := o.keyOf(key)
-		if bound := o.boundOf(k.Run.Value().Shape.GPUs); o.waitedOf(key, k) > bound {
+		run := k.Run.Value()
+		since, gpus := sinceOf(k, &run)
+		if bound := o.boundOf(gpus); o.waitedOf(key, k) > bound {
 			task, _ := o.State.Tasks.Get(key)
 			a, _ := o.State.Attempts.Get(task.Newest())
-			out = append(out, overdue{task: key, bound: k.Since.Add(bound), gpus: a.GPUs, live: true})
+			out = append(out, overdue{task: key, bound: since.Add(bound), at: plainKey(k, &run), gpus: a.GPUs, live: true})
 		}
 	}
 	return out
@@ -165,7 +175,18 @@ func (o *Ordering) keyOf(key model.TaskKey) state.QueueKey {
 func (o *Ordering) waitedOf(key model.TaskKey, k state.QueueKey) time.Duration {
 	task, _ := o.State.Tasks.Get(key)
 	a, _ := o.State.Attempts.Get(task.Newest())
+	if run := k.Run.Value(); run.Place.Moved() {
+		return a.Placed.Sub(run.Place.Since) - run.Place.Executed
+	}
 	return a.Placed.Sub(k.Since) - task.Executed
+}
+
+// plainKey returns the place of a task by the log alone.
+func plainKey(k state.QueueKey, run *state.Run) SortKey {
+	if p := &run.Place; p.Moved() {
+		return SortKey{Task: p.Task, Turn: p.Turn, Own: k.Task}
+	}
+	return SortKey{Task: k.Task}
 }
 
 // The credit of tasks at the front: a quarter of the cluster's GPU time, saved up for four hours at most. When it

@@ -33,6 +33,14 @@ type Policy struct {
 // Factor is one thing that a task's place in the order follows from.
 type Factor struct{ Name, Value string }
 
+// Factors returns what a waiting task's place in the order follows from, in order of weight.
+func (o *Ordering) Factors(k state.QueueKey) []Factor {
+	if run := k.Run.Value(); run.Place.Moved() {
+		k = placed(k, &run.Place)
+	}
+	return o.Policy.Factors(o, k)
+}
+
 // DefaultPolicy is the order of clusters that have chosen none.
 const DefaultPolicy = "fair_share"
 

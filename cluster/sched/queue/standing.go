@@ -3,6 +3,7 @@ package queue
 import (
 	"cmp"
 	"time"
+	"unique"
 
 	"github.com/berth-gpu/berth/cluster/sched/admission"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -80,17 +81,42 @@ type SortKey struct {
 	Late  bool // after all others: over a quota
 	Front int  // place at the front of the line; 0: not there
 	Score uint64
-	Task  model.TaskKey
+	Task  model.TaskKey // that the place is of: the task itself unless it was moved
+	Turn  uint32        // of tasks that were moved to the place of another one: the greatest goes first; 0: it was not moved
+	Own   model.TaskKey // the task itself if it was moved
 }
 
 // SortKey returns the place of a waiting task in the order.
 func (o *Ordering) SortKey(k state.QueueKey) SortKey {
-	at := SortKey{Front: o.Front[k.Task], Score: o.Policy.score(o, k), Task: k.Task}
+	run := k.Run.Value()
+	at := SortKey{Front: o.Front[k.Task], Task: k.Task}
+	if p := &run.Place; p.Moved() {
+		at.Score = o.Policy.score(o, placed(k, p))
+		at.Task, at.Turn, at.Own = p.Task, p.Turn, k.Task
+	} else {
+		at.Score = o.Policy.score(o, k)
+	}
 	if len(o.lowered) > 0 {
-		run := k.Run.Value()
 		at.Late = run.Shape.GPUs > 0 && o.Late(run.Project, run.User)
 	}
 	return at
+}
+
+// placed returns the key by which a task is ordered that was moved to the place of another one: with what the order
+// goes by of the other task.
+func placed(k state.QueueKey, p *model.Place) state.QueueKey {
+	return state.QueueKey{
+		Class: p.Class, Task: k.Task, Since: p.Since,
+		Run: unique.Make(state.Run{Project: p.Project, User: p.User, Shape: model.Shape{GPUs: p.GPUs}, Expected: p.Expected, Place: *p}),
+	}
+}
+
+// sinceOf returns since when a task waits, and for how many GPUs, as far as the order is concerned.
+func sinceOf(k state.QueueKey, run *state.Run) (model.Time, uint32) {
+	if run.Place.Moved() {
+		return run.Place.Since, run.Place.GPUs
+	}
+	return k.Since, run.Shape.GPUs
 }
 
 // Compare returns a negative number if a goes first.
@@ -104,15 +130,19 @@ func (a SortKey) Compare(b SortKey) int {
 	if a.Front != b.Front {
 		return cmp.Compare(uint(a.Front-1), uint(b.Front-1))
 	}
-	return cmp.Or(cmp.Compare(b.Score, a.Score), a.Task.Compare(b.Task))
+	return cmp.Or(cmp.Compare(b.Score, a.Score), a.Task.Compare(b.Task), cmp.Compare(b.Turn, a.Turn), a.Own.Compare(b.Own))
 }
 
 func (o *Ordering) compare(a, b state.QueueKey) int { return o.SortKey(a).Compare(o.SortKey(b)) }
 
-// waited returns how long a task has been waiting: the time since its submission, less the time that it has run.
+// waited returns how long a task has been waiting: the time since its submission, less the time that it has run. Of a
+// task that was moved it returns how long the task would have waited whose place it has.
 func (o *Ordering) waited(k state.QueueKey) time.Duration {
-	w := o.Now.Sub(k.Since)
-	if k.Run.Value().Again {
+	w, run := o.Now.Sub(k.Since), k.Run.Value()
+	switch {
+	case run.Place.Moved():
+		w = o.Now.Sub(run.Place.Since) - run.Place.Executed
+	case run.Again:
 		task, _ := o.State.Tasks.Get(k.Task)
 		w -= task.Executed
 	}

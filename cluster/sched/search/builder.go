@@ -167,6 +167,11 @@ func (b *builder) keyNow(task *model.Task, job *model.Job, a *model.Attempt) sta
 	waited := a.Placed.Sub(job.Submitted) - task.Executed
 	now := *task
 	now.Executed, now.Expected = 0, b.pass.State.Expect(&job.Spec, had)
+	if job.Place.Moved() { // it keeps its place, and does not wait on
+		there := *job
+		there.Place.Since += model.Time(b.pass.Now.Sub(a.Placed))
+		job = &there
+	}
 	k := state.KeyOf(&now, job)
 	k.Since = b.pass.Now.Add(-max(waited, 0))
 	return k

@@ -86,6 +86,9 @@ var makers = []maker{
 	}},
 	{command.KindSetPriority, 12, func(g *gen) command.Body {
 		job, _ := target(g)
+		if other, _ := target(g); other != job && g.roll(3) == 0 {
+			return &command.SetPriority{Job: job, Before: other}
+		}
 		return &command.SetPriority{Job: job, Class: model.Class(1 + g.roll(4)), Priority: uint8(g.roll(11))}
 	}},
 	{command.KindHold, 10, func(g *gen) command.Body {

@@ -82,6 +82,7 @@ func State(s *state.State) error {
 	checkTasks(c)
 	checkJobs(c)
 	checkThrottles(c)
+	checkMoved(c)
 	checkDependencies(c)
 	checkNodeUse(c)
 	checkFit(c)

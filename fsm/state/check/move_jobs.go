@@ -45,6 +45,7 @@ func moveJobs(m *mover) {
 // asSubmitted returns the parts of a job that never change.
 func asSubmitted(j model.Job) model.Job {
 	j.Spec.Class, j.Spec.Priority, j.Spec.TimeLimit = 0, 0, 0
+	j.Place = model.Place{}
 	j.Open, j.Live, j.Failed, j.Canceled, j.Ended, j.EndIndex, j.Waits, j.Each, j.Begun = 0, 0, 0, 0, 0, 0, 0, 0, 0
 	return j
 }

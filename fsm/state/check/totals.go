@@ -35,6 +35,33 @@ func checkJobs(c *checker) {
 	}
 }
 
+// checkMoved: a place to which a job was moved is that of a task that the cluster has had, and no two jobs that have not
+// ended are at one.
+func checkMoved(c *checker) {
+	type spot struct {
+		place model.Place
+		turn  uint32
+	}
+	at := map[spot]model.JobID{}
+	set := c.s.Settings()
+	for id, j := range c.s.Jobs.All() {
+		p := &j.Place
+		if !p.Moved() {
+			c.hold(*p == model.Place{}, References, "job %s was not moved and has a place: %+v", id, *p)
+			continue
+		}
+		c.hold(p.Before != id && p.Before < set.NextJob && p.Task.Job < set.NextJob && p.Class.Valid() && p.Turn > 0 && p.Since <= set.Clock &&
+			p.User != "" && (p.GPUs == 0) == j.Spec.WithoutGPUs(), References, "job %s was moved to a place that there never was: %+v", id, *p)
+		if j.Open == 0 {
+			continue
+		}
+		k := spot{p.With(0, 0), p.Turn}
+		other, taken := at[k]
+		c.hold(!taken, References, "jobs %s and %s were moved to one place: %+v", other, id, *p)
+		at[k] = id
+	}
+}
+
 // checkThrottles: no job runs more of its tasks than allowed.
 func checkThrottles(c *checker) {
 	for id, j := range c.s.Jobs.All() {

@@ -20,7 +20,7 @@ func onJob(t *Tx, old, next *model.Job) {
 	if next != nil && (next.EndIndex > 0 || next.Begun == next.Tasks) {
 		onSettled(t, next.ID)
 	}
-	if old != nil && next != nil && (old.Blocked() && !next.Blocked() || old.Spec.TimeLimit != next.Spec.TimeLimit) {
+	if old != nil && next != nil && (old.Blocked() && !next.Blocked() || old.Spec.TimeLimit != next.Spec.TimeLimit || old.Place != next.Place) {
 		lineUp(t, old, next)
 	}
 	countBytes(t, old, next)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/pagewire"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -52,13 +53,9 @@ func (c *cancellation) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	done := 0
-	err = changeAll(cmd, api, refs, func(ctx context.Context, api *client.Client, r cli.Ref) (*wire.Done, error) {
-		answer, err := api.Cancel(ctx, r.Job, r.Tasks, c.reason)
-		if err == nil {
-			done++
-		}
-		return answer, err
+	all := &pagewire.Bulk{Action: "cancel", Note: c.reason}
+	done, err := changeAll(cmd, api, refs, all, func(ctx context.Context, api *client.Client, r cli.Ref) (*wire.Done, error) {
+		return api.Cancel(ctx, r.Job, r.Tasks, c.reason)
 	})
 	if len(refs) != 1 {
 		fmt.Fprintf(cmd.OutOrStdout(), "Canceled %d of %d jobs\n", done, len(refs))

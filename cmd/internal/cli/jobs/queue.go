@@ -43,6 +43,7 @@ func newQueue() *cobra.Command {
 	f.IntVarP(&q.limit, "limit", "n", 0, "the most waiting jobs to list (default: all)")
 	f.IntVar(&q.ended, "ended", 0, "also the last `N` that have ended")
 	f.BoolVarP(&q.watching, "watch", "w", false, "repeat every two seconds")
+	cmd.AddCommand(newMove())
 	return cmd
 }
 

@@ -81,6 +81,9 @@ func showJob(w io.Writer, d *wire.Detail) error {
 	s.Line("Project", "%s", d.Project)
 	s.Line("Run", "%s", d.RunID)
 	s.Line("Priority", "%s", className(d.Priority))
+	if d.Moved != "" {
+		s.Line("Moved", "ahead of job %s, by an operator", d.Moved)
+	}
 	s.size(&d.Job)
 	s.Line("Where", "%s", whereOf(&d.Job))
 	s.Line("Placement", "%s", d.Placement)

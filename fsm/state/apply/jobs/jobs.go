@@ -163,17 +163,21 @@ func Cancel(t *tx.Tx, b *command.Cancel) command.Result {
 	return r
 }
 
-// SetPriority changes the priority of tasks.
+// SetPriority changes the priority of tasks, or the place of their job in the queue.
 func SetPriority(t *tx.Tx, b *command.SetPriority) command.Result {
+	if b.Before != 0 {
+		return move(t, b.Job, b.Before)
+	}
 	tasks, r := targets(t, choice{b.Job, model.AllTasks, ""})
 	if !r.OK() {
 		return r
 	}
 	job := t.Jobs.Must(b.Job)
-	job.Spec.Class, job.Spec.Priority = b.Class, b.Priority
+	moved := job.Place.Moved()
+	job.Spec.Class, job.Spec.Priority, job.Place = b.Class, b.Priority, model.Place{}
 	t.Jobs.Put(job)
 	for _, task := range tasks {
-		if task.Class != b.Class {
+		if task.Class != b.Class || moved {
 			task.Class = b.Class
 			tx.Event(t, &task, model.Event{What: model.EventPriority, Detail: b.Class.String()})
 			t.Tasks.Put(task)
