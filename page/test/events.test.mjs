@@ -68,7 +68,7 @@ test("events come by themselves, fit the filters in the address, and hold still 
   await v.close();
 });
 
-test("a burst of 1,000 events a second blocks nothing, and a reset begins anew", async () => {
+test("a burst of 1,000 events a second blocks nothing, and a reset begins again", async () => {
   const context = await chrome.newContext({ reducedMotion: "reduce" }), page = await context.newPage();
   await page.addInitScript(() => {
     const real = window.fetch;

@@ -97,7 +97,7 @@ export class Events {
   private take(n: Notice): boolean {
     if (n.type === "closed") return false;
     if (n.type === "reset") {
-      // What is between the last event of the list and this one is no longer kept: the list begins anew.
+      // What is between the last event of the list and this one is no longer kept: the list begins again.
       [this.rows, this.fresh, this.last, this.missed] = [[], [], "", Date.now()];
       return false;
     }
