@@ -1,11 +1,11 @@
 package core
 
 import (
-	"net"
 	"net/http"
 	"slices"
 	"strings"
 
+	"github.com/berth-gpu/berth/httpapi/endpoint"
 	"github.com/berth-gpu/berth/httpapi/pagewire"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -21,22 +21,10 @@ func (a *API) Origins() (out []string) {
 		case p.PublicURL != "":
 			out = append(out, strings.TrimSuffix(p.PublicURL, "/"))
 		case p.APIAddress != "":
-			out = append(out, schemeAt(p.APIAddress)+"://"+p.APIAddress)
+			out = append(out, endpoint.Origin(p.APIAddress))
 		}
 	}
 	return out
-}
-
-// schemeAt returns how an address is reached: the API is served without TLS on loopback addresses only.
-func schemeAt(address string) string {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return "https"
-	}
-	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
-		return "http"
-	}
-	return "https"
 }
 
 // fromPeer reports whether a request comes from the page that another peer has served.

@@ -29,6 +29,18 @@ func URL(address, target string) (*url.URL, error) {
 	return to, nil
 }
 
+// Origin returns the origin under which browsers reach the peer at an address, "host:port", that has no public URL. Without TLS the API is served on loopback addresses only.
+func Origin(address string) string {
+	host, _, err := model.SplitHostPort(address)
+	if err != nil {
+		return "https://" + address
+	}
+	if ip, err := netip.ParseAddr(host); host == "localhost" || err == nil && ip.IsLoopback() {
+		return "http://" + address
+	}
+	return "https://" + address
+}
+
 // PublicHost returns the host of a URL under which users and browsers reach a server, or why that is none.
 func PublicHost(text string) (string, error) {
 	u, err := url.Parse(text)

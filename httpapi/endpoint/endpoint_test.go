@@ -97,3 +97,15 @@ func TestPublicHost(t *testing.T) {
 		}
 	}
 }
+
+func TestOrigin(t *testing.T) {
+	for address, want := range map[string]string{
+		"127.0.0.1:10000": "http://127.0.0.1:10000", "[::1]:10000": "http://[::1]:10000", "localhost:1": "http://localhost:1",
+		"10.0.0.1:10000": "https://10.0.0.1:10000", "gpu.example.org:10000": "https://gpu.example.org:10000", "localhost.example.org:1": "https://localhost.example.org:1",
+		"no port": "https://no port",
+	} {
+		if got := Origin(address); got != want {
+			t.Errorf("Origin(%q) = %q, want %q", address, got, want)
+		}
+	}
+}

@@ -109,7 +109,7 @@ func (s *Sessions) clusterID() string {
 // Cookie returns the cookie with a session for the sender of a request, as the value of Set-Cookie. Browsers keep it for a time; 0: they forget it.
 func (s *Sessions) Cookie(ctx context.Context, secret string, life time.Duration) string {
 	secure := Secure(ctx)
-	cookie := http.Cookie{
+	cookie := http.Cookie{ //nolint:gosec // without TLS only on loopback addresses, where browsers refuse Secure
 		Name: auth.CookieName(s.clusterID(), secure), Value: secret, Path: "/", MaxAge: int(life / time.Second),
 		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: secure,
 	}

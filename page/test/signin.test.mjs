@@ -28,7 +28,7 @@ async function open(path) {
 }
 
 async function signIn(page, token) {
-  await page.getByLabel("Token").fill(token);
+  await page.getByLabel("Token", { exact: true }).fill(token);
   await page.getByRole("button", { name: "Sign in" }).click();
 }
 

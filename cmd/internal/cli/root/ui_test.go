@@ -58,7 +58,7 @@ func TestThePagesAddress(t *testing.T) {
 func TestThePageIsOpened(t *testing.T) {
 	dir := t.TempDir()
 	opened := filepath.Join(dir, "opened")
-	if err := os.WriteFile(filepath.Join(dir, "xdg-open"), []byte("#!/bin/sh\necho \"$1\" >>"+opened+".part; mv "+opened+".part "+opened+"\n"), 0o700); err != nil { //nolint:gosec // a program
+	if err := os.WriteFile(filepath.Join(dir, "xdg-open"), []byte("#!/bin/sh\necho \"$1\" >>"+opened+".part; mv "+opened+".part "+opened+"\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
@@ -71,7 +71,7 @@ func TestThePageIsOpened(t *testing.T) {
 		}
 	}
 	for {
-		data, err := os.ReadFile(opened) //nolint:gosec // of this test
+		data, err := os.ReadFile(opened)
 		if err == nil {
 			if want := "http://" + second + "/ui/login#code=berth_once\n"; string(data) != want {
 				t.Errorf("opened is %q, want %q", data, want)
