@@ -33,6 +33,7 @@ type devFlags struct {
 	devcluster.Config
 
 	keepJobs bool
+	auth     bool
 }
 
 func newDev() *cobra.Command {
@@ -47,6 +48,7 @@ func newDev() *cobra.Command {
 	bindCluster(cmd, &f.Config)
 	cmd.Flags().StringVar(&f.Data, "data", "", "`folder` for everything (default: berth-dev in the user's cache folder)")
 	cmd.Flags().BoolVar(&f.Restart, "restart", true, "restart members that die")
+	cmd.Flags().BoolVar(&f.auth, "auth", false, "ask for tokens; a token of an admin is printed, and kept in the file token of the data folder")
 	cmd.Flags().BoolVar(&f.keepJobs, "keep-jobs", false, "let jobs run on after the cluster's end; a start within five minutes adopts them")
 	return cmd
 }
@@ -72,6 +74,9 @@ func (f *devFlags) run(ctx context.Context, out io.Writer) error {
 			return cli.Usage("this user has no cache folder: name one with --data")
 		}
 		f.Data = filepath.Join(cache, "berth-dev")
+	}
+	if f.auth {
+		f.Server = append(f.Server, "--auth")
 	}
 	f.Say = func(line string) { fmt.Fprintln(out, line) }
 	cluster, err := devcluster.Start(f.Config)
@@ -101,6 +106,9 @@ func (f *devFlags) serve(ctx context.Context, cluster *devcluster.Cluster, out i
 		return err
 	}
 	describe(ctx, cluster, out)
+	if token := cluster.Token(); token != "" {
+		fmt.Fprintf(out, "\nThis cluster asks for tokens. As an admin: export BERTH_TOKEN=%s\nIn a browser, signed in: berth ui\n", token)
+	}
 	fmt.Fprintf(out, "\nData in %s. Try: berth submit -g 2 -- sleep 60\nCtrl-C ends the cluster.\n", f.Data)
 	<-ctx.Done()
 	return nil

@@ -41,6 +41,7 @@ type Cluster struct {
 	end     sync.Once
 	work    sync.WaitGroup
 	file    sync.Mutex // cluster.json
+	token   sync.Mutex // conf.Token
 }
 
 const (
@@ -166,17 +167,17 @@ func (c *Cluster) Addresses() (out []string) {
 
 // Client returns a client that uses any peer.
 func (c *Cluster) Client() (*client.Client, error) {
-	return client.New(client.Options{Addresses: c.Addresses(), UserAgent: "berth-dev", Token: c.conf.Token})
+	return client.New(client.Options{Addresses: c.Addresses(), UserAgent: "berth-dev", Token: c.Token()})
 }
 
 // Ready waits until there is a leader and every node has registered. It fails at once if a child
-// cannot start, with the last line of that child.
+// cannot start, with the last line of that child. In a cluster with authentication that has no token yet a token of an admin is made: see [Cluster.Token].
 func (c *Cluster) Ready(ctx context.Context) error {
-	api, err := c.Client()
-	if err != nil {
-		return err
-	}
 	for {
+		api, err := c.Client()
+		if err != nil {
+			return err
+		}
 		if c.isReady(ctx, api) {
 			return nil
 		}
@@ -197,6 +198,12 @@ func (c *Cluster) isReady(ctx context.Context, api *client.Client) bool {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	peers, err := api.Peers(ctx)
+	if asksForToken(err) && c.Token() == "" {
+		if err := c.signIn(ctx); err != nil {
+			c.conf.Say("no token yet: " + err.Error())
+		}
+		return false
+	}
 	if err != nil || peers.Leader == "" {
 		return false
 	}

@@ -4,6 +4,7 @@
 //	cluster.go  start, wait until it is ready, kill and stop its members
 //	member.go   one child process and how it comes back
 //	layout.go   the addresses of the members, kept in cluster.json
+//	signin.go   an admin's token of a cluster with authentication
 //	jobs.go     jobs that run on when their agents have ended
 //	spawn.go    children that do not outlive their parent by accident
 //
