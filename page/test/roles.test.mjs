@@ -1,7 +1,7 @@
 // What users and viewers see of the pages for operators and admins: all of it stays in sight, and says which role it needs.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { browser, startAsking, violations } from "./cluster.mjs";
+import { browser, startAsking, until, violations } from "./cluster.mjs";
 
 let chrome, cluster, ann, olga;
 
@@ -90,4 +90,68 @@ test("an operator reads the audit trail, and changes no settings", async () => {
   await page.getByRole("region", { name: "Scheduler" }).getByText("▶ runs").waitFor();
   assert.equal(await page.getByRole("region", { name: "Scheduler" }).getByRole("button", { name: "Stop" }).isDisabled(), false);
   await close();
+});
+
+const order = ["viewer", "user", "operator", "admin"];
+
+// What each page offers from which role on. Pages without an entry offer the same to all.
+const least = {
+  "/": {}, "/queue": {}, "/gpus": {}, "/plan": {}, "/usage": {}, "/usage?part=history": {}, "/events": {}, "/people?tab=tokens": {},
+  "/jobs/JOB": { Cancel: "operator", Requeue: "operator", Priority: "operator" },
+  "/nodes/node1": { Cordon: "operator", Drain: "operator", Labels: "operator" },
+  "/usage?part=shares": { "Set a share": "admin" },
+  "/usage?part=quotas": { "Set a quota": "admin" },
+  "/reservations": { Reserve: "user" },
+  "/reservations?part=services": { "Allocate GPUs": "user" },
+  "/settings": { Stop: "operator" },
+  "/system": { "Let it lead": "admin", Remove: "admin" },
+  "/system?tab=join": { Create: "admin" },
+  "/system?tab=scheduler": { Stop: "operator", Download: "admin" },
+};
+
+// What those see in place of a part that they may not read.
+const closed = {
+  "/submit": ["user", "needs the role user"], "/events?tab=audit": ["operator", "needs the role operator"], "/events?tab=webhooks": ["user", "needs the role user"],
+  "/people?tab=users": ["admin", "needs the role admin"], "/system?tab=keys": ["operator", "needs the role operator"],
+};
+
+for (const role of order) {
+  test(`every page for a ${role}`, async () => {
+    const may = (r) => order.indexOf(role) >= order.indexOf(r);
+    const job = (await cluster.call("POST", "/queue/submit", { name: "anns", command: "sleep 600", gpu_count: 1 }, ann)).job_id;
+    const token = (await cluster.call("POST", "/tokens", { user: "a-" + role, role }, cluster.admin)).token;
+    const { page, to, close } = await as(token, "/");
+    const errors = [];
+    page.on("pageerror", (e) => errors.push(e.message));
+    for (const [path, controls] of Object.entries(least)) {
+      await to(path.replace("JOB", job));
+      await page.locator("main").locator("h1, h2").first().waitFor();
+      for (const [name, needs] of Object.entries(controls)) {
+        const button = page.locator("main").getByRole("button", { name, exact: true }).first();
+        await button.waitFor();
+        await until(`${path}: ${name} is ${may(needs) ? "on" : "off"}`, async () => (await button.isDisabled()) !== may(needs), 10_000);
+      }
+    }
+    for (const [path, [needs, text]] of Object.entries(closed)) {
+      await to(path);
+      await page.locator("main").locator("h1, h2").first().waitFor();
+      const says = page.locator("main").getByText(text).first();
+      if (may(needs)) await says.waitFor({ state: "hidden" });
+      else await says.waitFor();
+    }
+    assert.deepEqual(errors, []);
+    await cluster.call("DELETE", "/queue/" + job, undefined, cluster.admin);
+    await close();
+  });
+}
+
+test("without a sign-in no page shows anything of the cluster", async () => {
+  const context = await chrome.newContext(), page = await context.newPage();
+  page.setDefaultTimeout(15_000);
+  for (const path of ["/", "/queue", "/nodes/node1", "/settings", "/system"]) {
+    await page.goto(cluster.url + "/ui" + path);
+    await page.getByRole("heading", { name: "Sign in" }).waitFor();
+    assert.doesNotMatch(await page.locator("body").innerText(), /node1|olga|ann\b/);
+  }
+  await context.close();
 });
