@@ -3,7 +3,7 @@
 SHELL       := /usr/bin/env bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: build program release demo dev test test-long slurm-test clients-test hosts vm lint page page-dev page-test page-bench aims bench bench-client chaos fuzz notices clean help
+.PHONY: build program release demo dev test test-long slurm-test clients-test hosts vm lint page page-dev page-test page-pictures page-bench aims bench bench-client chaos fuzz notices clean help
 
 # How long and how much; each can be set on the command line: make fuzz FUZZTIME=5m
 PKGS      ?= ./...
@@ -127,6 +127,11 @@ page-dev: page/node_modules ## serve the page from its sources at port 12080, on
 
 page-test: page/node_modules ## test the page in Chromium against clusters of this machine; needs make program and Debian's package chromium
 	cd page && npm run -s browser
+
+page-pictures: page/node_modules ## make the pictures of README.md in docs/pictures, as page-test does without keeping them
+	mkdir -p docs/pictures
+	cd page && PICTURES=../docs/pictures node --test test/pictures.test.mjs
+	@if command -v pngquant >/dev/null; then pngquant --strip --speed 1 --force --ext .png 64 docs/pictures/*.png; else echo "Debian's package pngquant would make them smaller"; fi
 
 page-bench: page/node_modules ## measure the page in Chromium against a cluster of this machine (RUNS=3), as rows for RESULTS.md; needs make program and Debian's package chromium
 	@cd page && node bench/budget.mjs
