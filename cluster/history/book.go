@@ -295,10 +295,12 @@ func (b *Book) Between(from, to Minute) []Record {
 
 // save writes the file if it lacks something.
 func (b *Book) save(cluster string) {
+	var list []Record
 	b.mu.Lock()
-	list := b.ring.Between(0, 1<<62)
 	due := b.dirty && b.opened && b.cfg.Path != "" && (!b.failed || time.Since(b.saved) >= rest)
-	b.dirty = b.dirty && !due
+	if due {
+		list, b.dirty = b.ring.Between(0, 1<<62), false
+	}
 	b.mu.Unlock()
 	if !due {
 		return
