@@ -3,6 +3,8 @@ package httpapi
 import (
 	"net/http"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/berth-gpu/berth/fsm/model"
@@ -84,11 +86,20 @@ func TestManyJobsAreMovedAhead(t *testing.T) {
 	}
 	s.do(http.MethodPost, "/queue/bulk", `{"action": "priority", "before": "2", "ids": ["1"]}`, as(ann)...).problem(http.StatusForbidden, model.CodeDenied.String())
 	for body, field := range map[string]string{
-		`{"action": "priority", "before": "2", "ids": ["2"]}`:                "before",
-		`{"action": "hold", "before": "2", "ids": ["3"]}`:                    "priority",
-		`{"action": "priority", "before": "2", "priority": 3, "ids": ["3"]}`: "priority",
-		`{"action": "priority", "ids": ["3"]}`:                               "priority",
+		`{"action": "priority", "before": "2", "ids": ["2"]}`:                                             "before",
+		`{"action": "hold", "before": "2", "ids": ["3"]}`:                                                 "priority",
+		`{"action": "priority", "before": "2", "priority": 3, "ids": ["3"]}`:                              "priority",
+		`{"action": "priority", "ids": ["3"]}`:                                                            "priority",
+		`{"action": "priority", "before": "2", "ids": ["` + strings.Join(numbers(3, 101), `", "`) + `"]}`: "ids", // each may move all others on
 	} {
 		s.do(http.MethodPost, "/queue/bulk", body, as(operatr)...).about(field)
 	}
+}
+
+// numbers returns so many numbers from the first on, as text.
+func numbers(first, count int) (out []string) {
+	for n := range count {
+		out = append(out, strconv.Itoa(first+n))
+	}
+	return out
 }

@@ -62,7 +62,8 @@ type Book struct {
 	dirty bool // the ring has more than the file
 
 	// Of the goroutine that runs:
-	opened bool         // the file has been read
+	opened bool         // the file has been read, was not there, or was put aside
+	unread time.Time    // when the file was there and could not be read; zero: never
 	failed bool         // the file could not be written, which has been logged
 	apart  bool         // the peer's clock is far from the cluster's, which has been logged
 	leader model.PeerID // that was asked last
@@ -115,8 +116,8 @@ func (b *Book) step(ctx context.Context, w *World) {
 	if cluster == "" || set.Incarnation.IsZero() {
 		return
 	}
-	b.open(cluster)
 	clock := MinuteOf(set.Clock)
+	b.open(cluster, clock)
 	leader, term := w.Leader()
 	b.take(w, &s, term)
 	b.fetch(ctx, w, leader, term != 0)
@@ -126,26 +127,38 @@ func (b *Book) step(ctx context.Context, w *World) {
 	b.save(cluster)
 }
 
-// open reads the file, once.
-func (b *Book) open(cluster string) {
-	if b.opened || b.cfg.Path == "" {
+// open reads the file, once. A file that cannot be read is tried again, and is not written before: it may be there yet.
+func (b *Book) open(cluster string, clock Minute) {
+	if b.opened || !b.unread.IsZero() && time.Since(b.unread) < rest {
+		return
+	}
+	if b.cfg.Path == "" {
 		b.opened = true
 		return
 	}
-	b.opened = true
 	list, err := read(b.cfg.Path, cluster)
 	switch {
 	case err == nil:
 		b.mu.Lock()
+		since := b.ring.list // while the file could not be read
 		b.ring.list = list
+		for _, one := range since {
+			b.ring.Put(one, clock)
+		}
 		b.mu.Unlock()
 	case smallfile.IsDamaged(err) || errors.Is(err, errForeign):
 		aside := putAside(b.cfg.Path)
 		b.log.Error("history_put_aside", "path", b.cfg.Path, "err", err, "to", b.cfg.Path+asideSuffix, "renamed", aside == nil,
 			"remedy", "none is needed: the records are fetched from other peers; check the disk")
 	default:
-		b.log.Error("history_not_read", "path", b.cfg.Path, "err", err, "remedy", "check the file's owner and the disk; the records are fetched from other peers")
+		if b.unread.IsZero() {
+			b.log.Error("history_not_read", "path", b.cfg.Path, "err", err,
+				"remedy", "check the file's owner and the disk; the next try follows in a minute, and until then the records are fetched from other peers and stay in memory")
+		}
+		b.unread = time.Now()
+		return
 	}
+	b.opened = true
 }
 
 // take takes the record of the present minute if this peer leads and there is none yet.
@@ -282,10 +295,12 @@ func (b *Book) Between(from, to Minute) []Record {
 
 // save writes the file if it lacks something.
 func (b *Book) save(cluster string) {
+	var list []Record
 	b.mu.Lock()
-	list := b.ring.Between(0, 1<<62)
-	due := b.dirty && b.cfg.Path != "" && (!b.failed || time.Since(b.saved) >= rest)
-	b.dirty = b.dirty && !due
+	due := b.dirty && b.opened && b.cfg.Path != "" && (!b.failed || time.Since(b.saved) >= rest)
+	if due {
+		list, b.dirty = b.ring.Between(0, 1<<62), false
+	}
 	b.mu.Unlock()
 	if !due {
 		return

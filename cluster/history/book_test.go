@@ -4,6 +4,7 @@ package history
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -181,6 +182,37 @@ func TestADiskThatTakesNothing(t *testing.T) {
 		p.pass(2 * time.Minute)
 		if list, err := read(p.path("p1"), "c1"); err != nil || len(list) < 12 {
 			t.Errorf("%d records in the file: %v", len(list), err)
+		}
+	})
+}
+
+// A file that cannot be read for a while is not replaced meanwhile: its records come back, next to those taken since.
+func TestADiskThatGivesNothing(t *testing.T) {
+	inParty(t, func(p *party) {
+		p.end("p2") // no other peer has the records
+		p.end("p3")
+		p.lead("p1")
+		p.pass(time.Hour)
+		p.end("p1")
+		folder := filepath.Dir(p.path("p1"))
+		if err := os.Rename(folder, folder+".away"); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(folder, nil, 0o600); err != nil { // a file in the place of the folder
+			t.Fatal(err)
+		}
+		p.start("p1")
+		p.pass(3*time.Minute + 10*time.Second)
+		if n := len(p.all()); n != 4 || p.logged("history_not_read") != 1 {
+			t.Errorf("%d records, %d lines in the log", n, p.logged("history_not_read"))
+		}
+		if err := errors.Join(os.Remove(folder), os.Rename(folder+".away", folder)); err != nil {
+			t.Fatal(err)
+		}
+		p.pass(2 * time.Minute)
+		list, err := read(p.path("p1"), "c1")
+		if got := p.all(); len(got) < 65 || err != nil || len(list) != len(got) {
+			t.Errorf("%d records, %d in the file: %v", len(got), len(list), err)
 		}
 	})
 }

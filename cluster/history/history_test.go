@@ -1,6 +1,7 @@
 package history
 
 import (
+	"path/filepath"
 	"reflect"
 	"testing"
 	"time"
@@ -217,5 +218,17 @@ func TestNamesOfColumns(t *testing.T) {
 		if c, found := ColumnOf(name); found {
 			t.Errorf("%q gives %s", name, c)
 		}
+	}
+}
+
+// A book that has nothing to write copies none of its records, each second.
+func TestNothingToSaveCostsNothing(t *testing.T) {
+	b := NewBook(Config{Path: filepath.Join(t.TempDir(), "cluster.json")})
+	b.opened = true
+	for m := range Minute(Kept) {
+		b.ring.Put(rec(m+1, 1, 1), Kept)
+	}
+	if n := testing.AllocsPerRun(10, func() { b.save("c1") }); n != 0 {
+		t.Errorf("%.0f allocations", n)
 	}
 }

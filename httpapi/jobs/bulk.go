@@ -31,6 +31,7 @@ type bulks struct{ api *core.API }
 // Bounds of one such request.
 const (
 	mostBulk = 1000
+	mostMove = 100 // ahead of another job: each may move those on that were moved there before
 	maxNote  = 512 // bytes
 )
 
@@ -151,6 +152,8 @@ func parseBulk(ctx context.Context, body *pagewire.Bulk) (action bulkAction, ids
 	switch {
 	case len(body.IDs) == 0 || len(body.IDs) > mostBulk:
 		return action, nil, problem.Invalid("ids", fmt.Sprintf("must be 1 to %d ids of jobs, not %d", mostBulk, len(body.IDs)))
+	case body.Before != "" && len(body.IDs) > mostMove:
+		return action, nil, problem.Invalid("ids", fmt.Sprintf("must be 1 to %d ids of jobs that are moved ahead of another one, not %d: move the rest by further requests, in their order", mostMove, len(body.IDs)))
 	case (body.Priority != nil || body.Before != "") != (body.Action == "priority"):
 		return action, nil, problem.Invalid("priority", "must be given with the action priority, 1 to 10, or before in its place, and with no other action")
 	case !model.Text(body.Note, maxNote):

@@ -99,6 +99,7 @@ test("berth ui signs in once, and Sign out ends the session in all windows", asy
   await page.getByRole("heading", { name: "GPUs" }).first().waitFor();
   await until("the page leads to the overview", () => page.url() === cluster.url + "/ui/");
   assert.equal(await page.evaluate(() => location.hash), "");
+  await page.getByText("Signed in as ann by the link").waitFor();
   const second = await context.newPage();
   await second.goto(cluster.url + "/ui/queue");
   await second.locator(`[data-id="${anns}"]`).waitFor();
@@ -154,5 +155,25 @@ test("the session goes along to another peer of the host", async () => {
   await row.getByRole("checkbox").check();
   await until("changes go on", () => page.getByRole("button", { name: "Cancel" }).isEnabled());
   assert.equal(await panel(page).count(), 0);
+  await context.close();
+});
+
+test("a link does not replace a session that there is unless the visitor agrees", async () => {
+  const { context, page } = await open("/queue");
+  await signIn(page, ann.token);
+  await signedIn(page);
+  const user = async () => (await (await context.request.get(cluster.url + "/whoami")).json()).actor;
+  const code = async () => (await cluster.call("POST", "/session/codes", undefined, cluster.admin)).code;
+  await page.goto(cluster.url + "/ui/login#code=" + (await code()));
+  await page.getByRole("dialog").getByText("This browser is signed in as ann").waitFor();
+  assert.deepEqual(await violations(page), []);
+  await page.getByRole("button", { name: "Stay ann" }).click();
+  await page.getByRole("heading", { name: "GPUs" }).first().waitFor();
+  assert.equal(await user(), "user:ann");
+  await page.goto("about:blank");
+  await page.goto(cluster.url + "/ui/login#code=" + (await code()));
+  await page.getByRole("button", { name: "Sign in by the link" }).click();
+  await page.getByText(/Signed in as (?!ann)\S+ by the link/).waitFor();
+  assert.notEqual(await user(), "user:ann");
   await context.close();
 });

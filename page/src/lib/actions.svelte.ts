@@ -12,12 +12,12 @@ export const asked = $state<{ open: boolean; action: Action; jobs: Job[] }>({ op
 export const notices = $state<{ id: number; text: string; bad: boolean }[]>([]);
 let next = 1;
 
-// say shows a message until it is closed or, if it is no error, for a while.
-export function say(text: string, bad = false): void {
+// say shows a message until it is closed or, if it is neither an error nor to be kept, for a while.
+export function say(text: string, bad = false, kept = false): void {
   const id = next++;
   notices.push({ id, text, bad });
   if (notices.length > 4) notices.shift();
-  if (!bad) setTimeout(() => hush(id), 6000);
+  if (!bad && !kept) setTimeout(() => hush(id), 6000);
 }
 
 export function hush(id: number): void {

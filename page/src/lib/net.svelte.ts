@@ -62,8 +62,9 @@ export function answeredBy(base: string): void {
 }
 
 // signIn opens a session from a token or a one-time code. The session is a cookie, which the page cannot read; what was given is not kept.
-export async function signIn(given: { token: string } | { code: string }): Promise<void> {
-  await send("POST", "/session", given);
+// It returns the user. Peers under other hosts are not asked: their cookies would not come back here.
+export async function signIn(given: { token: string } | { code: string }): Promise<string> {
+  return (await send<{ name?: string }>("POST", "/session", given, following().bases.filter((b) => !away(b)))).body.name ?? "";
 }
 
 // signOut ends the session, in all windows of this browser.
@@ -113,10 +114,10 @@ function passing(f: Failure): boolean {
 }
 
 // send changes something. It is tried for up to 15 s under one key at all peers, while none answers or the cluster has no leader.
-export async function send<T>(method: string, path: string, body?: unknown): Promise<Answer<T>> {
+export async function send<T>(method: string, path: string, body?: unknown, only?: string[]): Promise<Answer<T>> {
   const key = uuidv7(), until = Date.now() + 15_000;
   for (let tries = 0; ; tries++) {
-    const order = following().bases;
+    const order = only ?? following().bases;
     try {
       return await once<T>(order[tries % order.length]!, path, { method, body }, writeLimit, key);
     } catch (e) {

@@ -77,13 +77,19 @@ func wholeJobs(refs []cli.Ref) bool {
 	return len(refs) > 1
 }
 
-// mostAtOnce is how many jobs one request may change.
-const mostAtOnce = 1000
+// mostAtOnce is how many jobs one request may change, and mostMoved how many it may move ahead of another one.
+const (
+	mostAtOnce = 1000
+	mostMoved  = 100
+)
 
 // changedAtOnce changes jobs by as few requests as possible, and returns what gives the result of each.
 func changedAtOnce(ctx context.Context, api *client.Client, refs []cli.Ref, all *pagewire.Bulk) (change, error) {
-	results := map[string]pagewire.BulkResult{}
-	for part := range slices.Chunk(refs, mostAtOnce) {
+	results, most := map[string]pagewire.BulkResult{}, mostAtOnce
+	if all.Before != "" {
+		most = mostMoved
+	}
+	for part := range slices.Chunk(refs, most) {
 		body := *all
 		body.IDs = nil
 		for _, r := range part {

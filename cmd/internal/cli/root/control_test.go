@@ -104,17 +104,25 @@ func TestSeveralJobsAreChangedAtOnce(t *testing.T) {
 	}
 }
 
-// More jobs than one request may change are changed by several.
+// More jobs than one request may change, or may move ahead of another one, are changed by several, in their order.
 func TestVeryManyJobsAreChanged(t *testing.T) {
-	api := &changing{}
-	f := &fakeAPI{Server: httptest.NewServer(api)}
-	t.Cleanup(f.Close)
-	args := []string{"cancel"}
-	for id := range 2500 {
-		args = append(args, fmt.Sprint(100+id))
-	}
-	code, out, errs := f.berth(t, args...)
-	if code != 0 || errs != "" || !strings.HasSuffix(out, "Canceled 2500 of 2500 jobs\n") || len(api.asked) != 3 {
-		t.Errorf("exit code %d, %d requests: %s", code, len(api.asked), errs)
+	for _, v := range []struct {
+		args               []string
+		jobs, asked        int
+		first, rest, ended string
+	}{
+		{[]string{"cancel"}, 2500, 3, "POST /queue/bulk cancel [100 101", "POST /queue/bulk cancel [2100", "Canceled 2500 of 2500 jobs\n"},
+		{[]string{"queue", "move", "--before", "7"}, 205, 3, "POST /queue/bulk priority [100 101", "POST /queue/bulk priority [300 301 302 303 304] 7", "Job 304: done\n"},
+	} {
+		api := &changing{}
+		f := &fakeAPI{Server: httptest.NewServer(api)}
+		t.Cleanup(f.Close)
+		for id := range v.jobs {
+			v.args = append(v.args, fmt.Sprint(100+id))
+		}
+		code, out, errs := f.berth(t, v.args...)
+		if n := len(api.asked); code != 0 || errs != "" || !strings.HasSuffix(out, v.ended) || n != v.asked || !strings.HasPrefix(api.asked[0], v.first) || !strings.HasPrefix(api.asked[n-1], v.rest) {
+			t.Errorf("%s: exit code %d, %d requests: %s", v.args[0], code, n, errs)
+		}
 	}
 }

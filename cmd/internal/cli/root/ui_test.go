@@ -54,29 +54,72 @@ func TestThePagesAddress(t *testing.T) {
 	}
 }
 
-// A browser is opened where there is a screen, unless only the address is asked for.
+// A browser is opened where there is a screen, unless only the address is asked for. The code is not among the browser's arguments, which every
+// user of the machine may read, but in a file of the caller's.
 func TestThePageIsOpened(t *testing.T) {
 	dir := t.TempDir()
 	opened := filepath.Join(dir, "opened")
-	if err := os.WriteFile(filepath.Join(dir, "xdg-open"), []byte("#!/bin/sh\necho \"$1\" >>"+opened+".part; mv "+opened+".part "+opened+"\n"), 0o700); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "xdg-open"), []byte("#!/bin/sh\necho \"$1\" >>"+opened+".part; mv "+opened+".part "+opened+"\n"), 0o700); err != nil { //nolint:gosec // a program
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	t.Setenv("DISPLAY", ":7")
+	t.Setenv("XDG_CACHE_HOME", filepath.Join(dir, "cache"))
 	first, _ := pagePeer(t, false, "")
 	second, _ := pagePeer(t, true, "")
-	for _, args := range [][]string{{"ui", "--no-open", "--address", first}, {"ui", "--address", second}} {
-		if code, _, errs := called(args...); code != 0 {
-			t.Fatalf("%v: %d %s", args, code, errs)
+	third, _ := pagePeer(t, false, "")
+	if code, _, errs := called("ui", "--no-open", "--address", first); code != 0 {
+		t.Fatalf("%d %s", code, errs)
+	}
+	for _, address := range []string{second, third, second} {
+		if code, _, errs := called("ui", "--address", address); code != 0 {
+			t.Fatalf("%d %s", code, errs)
+		}
+		got := appears(t, opened)
+		if address == third {
+			if want := "http://" + third + "/ui/"; got != want {
+				t.Errorf("opened is %q, want %q", got, want)
+			}
+			continue
+		}
+		info, err := os.Stat(got)
+		if err != nil || info.Mode().Perm() != 0o600 || strings.Contains(got, "berth_once") {
+			t.Fatalf("opened is %q: %v, %v", got, info, err)
+		}
+		page, err := os.ReadFile(got) //nolint:gosec // of this test
+		if want := `content="0; url=http://` + second + `/ui/login#code=berth_once"`; err != nil || !strings.Contains(string(page), want) {
+			t.Errorf("the file is %s, %v", page, err)
 		}
 	}
+}
+
+// Where the file cannot be written no browser is opened; the address is printed all the same.
+func TestThePageIsNotOpened(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"xdg-open": "#!/bin/sh\n", "file": ""} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil { //nolint:gosec // a program
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	t.Setenv("DISPLAY", ":7")
+	t.Setenv("XDG_CACHE_HOME", filepath.Join(dir, "file"))
+	address, _ := pagePeer(t, true, "")
+	if code, out, errs := called("ui", "--address", address); code != 0 || !strings.Contains(out, "#code=berth_once") || !strings.Contains(errs, "no browser was opened") || strings.Contains(errs, "berth_once") {
+		t.Errorf("%d %s %s", code, out, errs)
+	}
+}
+
+// appears waits for a file, removes it and returns its line.
+func appears(t *testing.T, path string) string {
+	t.Helper()
 	for {
-		data, err := os.ReadFile(opened)
+		data, err := os.ReadFile(path) //nolint:gosec // of the test
 		if err == nil {
-			if want := "http://" + second + "/ui/login#code=berth_once\n"; string(data) != want {
-				t.Errorf("opened is %q, want %q", data, want)
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
 			}
-			return
+			return strings.TrimSuffix(string(data), "\n")
 		}
 		select {
 		case <-t.Context().Done():
