@@ -1,4 +1,4 @@
-// The last 24 hours on Overview and Usage.
+// The last 24 hours on Overview and Usage, and jobs that are moved ahead of others.
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
@@ -22,6 +22,7 @@ after(async () => {
 
 const region = (v, name) => v.page.getByRole("region", { name, exact: true });
 const figure = (v, name) => v.page.getByRole("figure", { name });
+const order = async () => (await cluster.call("GET", "/queue?brief=true&state=queued")).queued.map((j) => j.id);
 const hour = 60;
 
 // day answers a question about the history as a cluster of 32 GPUs would: without values from hour 10 to 12, with one peak and, if it was idle, without a start.
@@ -134,6 +135,48 @@ test("a chart without values says so", async () => {
   const wait = figure(v, /^Wait until start of the last 24 h\. no values in this time$/);
   await wait.getByText("No values in this time").waitFor();
   assert.equal(await wait.locator(".plot text").first().textContent(), "");
+  await v.close();
+});
+
+test("an operator moves jobs ahead of another, in their order", async () => {
+  const v = await visit(chrome, cluster, "/queue?show=waiting&sort=id&order=desc");
+  assert.deepEqual(await order(), ids);
+  for (const id of [ids[3], ids[2]]) await v.page.getByRole("checkbox", { name: `Select job ${id}` }).check();
+  await v.page.getByRole("button", { name: "Move ahead" }).click();
+  const dialog = v.page.getByRole("dialog");
+  await dialog.getByText(`Job ${ids[0]} “first” of ann is the first of the others in the queue.`).waitFor();
+  assert.equal(await dialog.getByLabel("Ahead of job").inputValue(), ids[0]);
+  await dialog.getByLabel("Ahead of job").fill("9999");
+  await dialog.getByRole("button", { name: "Move 2 jobs" }).click();
+  await dialog.getByRole("alert").getByText(/9999/).waitFor();
+  await dialog.getByLabel("Ahead of job").fill(ids[0]);
+  await dialog.getByRole("button", { name: "Move 2 jobs" }).click();
+  await v.page.getByText("2 jobs moved.").waitFor();
+  assert.deepEqual(await order(), [ids[2], ids[3], ids[0], ids[1]]);
+  await v.page.goto(cluster.url + "/ui/jobs/" + ids[1]);
+  await v.page.getByRole("button", { name: "Move ahead" }).click();
+  await dialog.getByText(`Job ${ids[2]} “third” of ann is the first in the queue. A change of the priority ends the move.`).waitFor();
+  assert.deepEqual(await violations(v.page), []);
+  await dialog.getByRole("button", { name: "Move 1 job" }).click();
+  await region(v, "Facts").getByText(`ahead of job ${ids[2]}`).waitFor();
+  assert.deepEqual(await order(), [ids[1], ids[2], ids[3], ids[0]]);
+  await v.close();
+});
+
+test("a user sees that moving needs the role operator", async () => {
+  const v = await visit(chrome, cluster, "/");
+  await v.page.route("**/whoami", async (r) => {
+    const answer = await r.fetch();
+    await r.fulfill({ response: answer, json: { ...(await answer.json()), authentication: true, actor: "user:ann", role: "user" } });
+  });
+  await v.page.goto(cluster.url + "/ui/queue?show=waiting");
+  await v.page.getByRole("checkbox", { name: `Select job ${ids[0]}` }).check();
+  await v.page.getByText("Move ahead needs the role operator").waitFor();
+  assert.equal(await v.page.getByRole("button", { name: "Move ahead" }).isDisabled(), true);
+  assert.equal(await v.page.getByRole("button", { name: "Hold" }).isDisabled(), false);
+  await v.page.goto(cluster.url + "/ui/jobs/" + ids[0]);
+  await v.page.getByText("Move ahead needs the role operator").waitFor();
+  assert.equal(await v.page.getByRole("button", { name: "Move ahead" }).isDisabled(), true);
   await v.close();
 });
 
