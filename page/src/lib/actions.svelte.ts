@@ -2,9 +2,10 @@
 import { me } from "./feed.svelte.ts";
 import { count } from "./format.ts";
 import { Failure, send } from "./net.svelte.ts";
+import { lacks } from "./roles.ts";
 import type { BulkDone, Job } from "./types.ts";
 
-export type Action = "cancel" | "hold" | "release" | "requeue" | "priority";
+export type Action = "cancel" | "hold" | "release" | "requeue" | "priority" | "move";
 
 // asked is the change that waits for a confirmation.
 export const asked = $state<{ open: boolean; action: Action; jobs: Job[] }>({ open: false, action: "cancel", jobs: [] });
@@ -25,8 +26,9 @@ export function hush(id: number): void {
   if (i >= 0) notices.splice(i, 1);
 }
 
-// mayChange returns why the caller may not change a job; empty: the caller may.
-export function mayChange(job: Job): string {
+// mayChange returns why the caller may not change a job; empty: the caller may. Operators move jobs.
+export function mayChange(job: Job, action?: Action): string {
+  if (action === "move") return lacks("operator");
   const caller = me.caller;
   if (!caller) return "not known yet";
   if (caller.role === "admin" || caller.role === "operator") return "";
@@ -43,6 +45,7 @@ export function fits(action: Action, job: Job): boolean {
     case "release": return job.held === true;
     case "requeue": return ["scheduled", "allocating", "running"].includes(job.state);
     case "priority": return !ended;
+    case "move": return job.state === "queued";
   }
 }
 
@@ -53,26 +56,29 @@ export function ask(action: Action, jobs: Job[]): void {
     say(`None of the jobs can be changed so: ${action}.`, true);
     return;
   }
+  if (action === "move") fitting.sort((a, b) => (a.queue_position ?? 0) - (b.queue_position ?? 0)); // they go there in this order
   asked.action = action;
   asked.jobs = $state.snapshot(fitting) as Job[];
   asked.open = true;
 }
 
-// carryOut sends a change with what was shown of the jobs: nothing is done if more or others would be changed.
-export async function carryOut(action: Action, jobs: Job[], note: string, priority: number): Promise<void> {
+// carryOut sends a change with what was shown of the jobs: nothing is done if more or others would be changed. Jobs are moved ahead of before.
+export async function carryOut(action: Action, jobs: Job[], note: string, priority: number, before: string): Promise<void> {
   const done = { done: 0, refused: 0, why: "" };
   for (let i = 0; i < jobs.length; i += 1000) {
     const part = jobs.slice(i, i + 1000);
-    const body: Record<string, unknown> = { action, ids: part.map((j) => j.id), expect: { users: [...new Set(part.map((j) => j.user))] } };
+    const body: Record<string, unknown> = { action: action === "move" ? "priority" : action, ids: part.map((j) => j.id), expect: { users: [...new Set(part.map((j) => j.user))] } };
     if (note) body.note = note;
     if (action === "priority") body.priority = priority;
+    if (action === "move") body.before = before;
     const { body: b } = await send<BulkDone>("POST", "/queue/bulk", body);
     done.done += b.done;
     done.refused += b.refused;
     const refused = b.results.find((r) => !r.success);
     if (refused) done.why ||= `job ${refused.job_id}: ${refused.message ?? refused.code}`;
   }
-  const verb = { cancel: "canceled", hold: "held", release: "released", requeue: "requeued", priority: "changed" }[action];
+  const verb = { cancel: "canceled", hold: "held", release: "released", requeue: "requeued", priority: "changed", move: "moved" }[action];
+  if (action === "move" && done.done === 0) throw new Failure(409, undefined, done.why);
   if (done.refused === 0) say(`${count(done.done, "job")} ${verb}.`);
   else say(`${done.done} ${verb}, ${done.refused} refused (${done.why}).`, true);
 }

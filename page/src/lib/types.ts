@@ -12,6 +12,7 @@ export type GPUStatus = Schemas["GPUStatus"];
 export type Nodes = Schemas["Nodes"];
 export type Node = Schemas["Node"];
 export type NodeDetail = Schemas["NodeDetail"];
+export type ClusterHistory = Schemas["ClusterHistory"];
 export type NodeHistory = Schemas["NodeHistory"];
 export type GPU = Schemas["GPU"];
 export type Samples = Schemas["Samples"];

@@ -1,1 +1,0 @@
-import{_ as e,p as t}from"./index.js";var n=[`viewer`,`user`,`operator`,`admin`];function r(e){let r=t.caller;return r?n.indexOf(r.role)>=n.indexOf(e)?``:`needs the role `+e:`not known yet`}function i(t){return r(t)||(e.phase===`live`?``:`no peer answers at the moment`)}export{i as n,r as t};
