@@ -28,7 +28,7 @@ func (c *Cluster) Token() string {
 // folder has made.
 func (c *Cluster) signIn(ctx context.Context) error {
 	kept := filepath.Join(c.conf.Data, "token")
-	if text, err := os.ReadFile(kept); err == nil {
+	if text, err := os.ReadFile(kept); err == nil { //nolint:gosec // a file of this cluster
 		c.take(strings.TrimSpace(string(text)))
 		return nil
 	}

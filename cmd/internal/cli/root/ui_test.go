@@ -59,7 +59,7 @@ func TestThePagesAddress(t *testing.T) {
 func TestThePageIsOpened(t *testing.T) {
 	dir := t.TempDir()
 	opened := filepath.Join(dir, "opened")
-	if err := os.WriteFile(filepath.Join(dir, "xdg-open"), []byte("#!/bin/sh\necho \"$1\" >>"+opened+".part; mv "+opened+".part "+opened+"\n"), 0o700); err != nil { //nolint:gosec // a program
+	if err := os.WriteFile(filepath.Join(dir, "xdg-open"), []byte("#!/bin/sh\necho \"$1\" >>"+opened+".part; mv "+opened+".part "+opened+"\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
@@ -86,7 +86,7 @@ func TestThePageIsOpened(t *testing.T) {
 		if err != nil || info.Mode().Perm() != 0o600 || strings.Contains(got, "berth_once") {
 			t.Fatalf("opened is %q: %v, %v", got, info, err)
 		}
-		page, err := os.ReadFile(got) //nolint:gosec // of this test
+		page, err := os.ReadFile(got)
 		if want := `content="0; url=http://` + second + `/ui/login#code=berth_once"`; err != nil || !strings.Contains(string(page), want) {
 			t.Errorf("the file is %s, %v", page, err)
 		}
@@ -97,7 +97,7 @@ func TestThePageIsOpened(t *testing.T) {
 func TestThePageIsNotOpened(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"xdg-open": "#!/bin/sh\n", "file": ""} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil { //nolint:gosec // a program
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -114,7 +114,7 @@ func TestThePageIsNotOpened(t *testing.T) {
 func appears(t *testing.T, path string) string {
 	t.Helper()
 	for {
-		data, err := os.ReadFile(path) //nolint:gosec // of the test
+		data, err := os.ReadFile(path)
 		if err == nil {
 			if err := os.Remove(path); err != nil {
 				t.Fatal(err)
