@@ -90,7 +90,14 @@ func TestPeersKeepOneHistory(t *testing.T) {
 		if !reflect.DeepEqual(again[:len(list)], list) {
 			t.Errorf("records changed: %d before, %d after", len(list), len(again))
 		}
-		if n := len(list); again[n].Minute-again[n-1].Minute < 3 {
+		// Before the end of all another minute may have been recorded.
+		gaps := 0
+		for i := len(list); i < len(again); i++ {
+			if again[i].Minute-again[i-1].Minute >= 3 {
+				gaps++
+			}
+		}
+		if gaps == 0 {
 			t.Error("the time without a peer is no gap")
 		}
 	})

@@ -6,7 +6,7 @@ import type { Whoami } from "./types.ts";
 
 export const arrival = $state({
   failed: "", // why the code did not sign in
-  user: "", // as whom this browser is signed in already, while it is asked whether the code is to count; empty: nothing is asked
+  user: "", // of the session that this browser has already, while it is asked whether the code is to count; empty: nothing is asked
 });
 
 let answer: ((yes: boolean) => void) | undefined;
