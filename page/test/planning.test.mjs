@@ -147,6 +147,7 @@ test("quotas are set, changed in one value only, and removed", async () => {
   await set.click();
   const quota = async () => (await cluster.call("GET", "/quotas?all=true")).quotas.find((q) => q.name === "dora");
   await until("both changes hold", async () => { const q = await quota(); return q.gpus === 7 && q.running === 9 && q.period_seconds === 604_800; });
+  await region(v, "Quotas").getByRole("row", { name: /user dora 0 \/ 7 / }).waitFor();
   await v.page.getByRole("button", { name: "Remove the limits of user dora" }).click();
   await dialog.getByText("GPU-hours 50").waitFor();
   await dialog.getByRole("button", { name: "Remove 3 limits" }).click();

@@ -113,13 +113,18 @@ function passing(f: Failure): boolean {
   return f.status === 0 || f.status === 502 || f.status === 503 || f.status === 504;
 }
 
+// sent is when this window last changed something, by the browser's clock: what it changes is read again without delay.
+export const sent = { at: 0 };
+
 // send changes something. It is tried for up to 15 s under one key at all peers, while none answers or the cluster has no leader.
 export async function send<T>(method: string, path: string, body?: unknown, only?: string[]): Promise<Answer<T>> {
   const key = uuidv7(), until = Date.now() + 15_000;
   for (let tries = 0; ; tries++) {
     const order = only ?? following().bases;
     try {
-      return await once<T>(order[tries % order.length]!, path, { method, body }, writeLimit, key);
+      const done = await once<T>(order[tries % order.length]!, path, { method, body }, writeLimit, key);
+      sent.at = Date.now();
+      return done;
     } catch (e) {
       if (!(e instanceof Failure) || !passing(e) || e.code === "requests_full" || Date.now() > until) throw e;
     }

@@ -3,7 +3,7 @@ import { untrack } from "svelte";
 import { topics } from "./feed.svelte.ts";
 import { Failure, enter, get, net } from "./net.svelte.ts";
 import { backoff, pause } from "./pause.ts";
-import { shown } from "./resource.svelte.ts";
+import { early, shown } from "./resource.svelte.ts";
 
 type Body = { next?: string | undefined };
 type Part<T> = { after: string; limit: number; body: T; tag: string; stale: boolean };
@@ -20,6 +20,9 @@ export class Paged<T extends Body> {
   private window: [number, number] = [0, 0];
   private running: AbortController | undefined;
   private changed = false;
+  private began = 0;
+  private due: ReturnType<typeof setTimeout> | undefined;
+  old = $state(false); // what there is was read at another path
 
   // sizes returns how many rows a page has in each of the lists that are shown one after the other; cursor is the parameter that names where a page begins.
   constructor(private readonly sizes: (body: T) => number[], private readonly cursor: () => string) {}
@@ -36,10 +39,12 @@ export class Paged<T extends Body> {
       [this.path, this.failure, this.window] = [path, undefined, [0, 0]];
       this.running?.abort();
       this.running = undefined;
-      this.parts = this.parts.map((p) => ({ ...p, after: "gone" }));
+      [this.old, this.began] = [this.parts.length > 0, 0];
     }
     this.changed = true;
-    void this.run();
+    const wait = early(this.began);
+    if (this.running || wait <= 0) void this.run();
+    else this.due ??= setTimeout(() => { this.due = undefined; void this.run(); }, wait);
   }
 
   // look takes which rows are looked at, and reads what is missing there.
@@ -50,17 +55,17 @@ export class Paged<T extends Body> {
 
   retry(): void {
     this.end();
+    this.began = 0;
     this.changed = true;
     void this.run();
   }
 
   end(): void {
+    clearTimeout(this.due);
+    this.due = undefined;
     this.running?.abort();
     this.running = undefined;
   }
-
-  // old reports whether what there is was read at another path.
-  get old(): boolean { return this.parts[0]?.after === "gone"; }
 
   // inView reports whether rows of a page are looked at. The rows of all pages' first list come ahead of those of their second.
   private inView(i: number): boolean {
@@ -99,7 +104,7 @@ export class Paged<T extends Body> {
         if (!this.changed) break;
         continue;
       }
-      const began = Date.now();
+      const began = (this.began = Date.now());
       try {
         const q = new URLSearchParams({ limit: String(r.limit) });
         if (r.after) q.set(this.cursor(), r.after);
@@ -124,7 +129,9 @@ export class Paged<T extends Body> {
 
   // take puts a page in its place. Where it ends elsewhere now, the page behind begins there; where it is the last one, there are none behind.
   private take(r: Reading, body: T, tag: string): void {
-    const parts = this.old ? [] : [...this.parts], before = parts[r.i]?.body.next;
+    const parts = this.old ? [] : [...this.parts];
+    this.old = false;
+    const before = parts[r.i]?.body.next;
     parts[r.i] = { after: r.after, limit: r.limit, body, tag, stale: false };
     const behind = parts[r.i + 1];
     if (!body.next) parts.length = r.i + 1;

@@ -1,8 +1,18 @@
 // What a page shows of the API: read again when a topic that it depends on has changed, kept while no peer answers, with its age.
 import { untrack } from "svelte";
-import { Failure, enter, get, net } from "./net.svelte.ts";
+import { Failure, enter, get, net, sent } from "./net.svelte.ts";
 import { topics } from "./feed.svelte.ts";
 import { backoff, pause } from "./pause.ts";
+
+// calm is the shortest time from one read of a thing to the next, in ms: what changes several times a second is read less often. A change after a
+// quiet time is read at once.
+const calm = 500;
+
+// early returns for how long, in ms, a read that began at a time is to be the last one; not above 0: it may be followed at once.
+export function early(began: number): number {
+  const now = Date.now();
+  return now - sent.at < 2000 ? 0 : began + calm - now;
+}
 
 export class Resource<T> {
   value = $state.raw<T | undefined>(undefined);
@@ -14,6 +24,8 @@ export class Resource<T> {
   private path = "";
   private running: AbortController | undefined;
   private again = false;
+  private began = 0;
+  private due: ReturnType<typeof setTimeout> | undefined;
 
   // read reads the resource at a path. A value of another path is dropped unless it is kept meanwhile.
   async read(path: string, keep = false): Promise<void> {
@@ -24,15 +36,23 @@ export class Resource<T> {
       this.path = path;
       this.running?.abort();
       this.running = undefined;
+      this.began = 0;
+      clearTimeout(this.due);
+      this.due = undefined;
     }
     if (this.running) {
       this.again = true;
       return;
     }
+    const wait = early(this.began);
+    if (wait > 0) {
+      this.due ??= setTimeout(() => { this.due = undefined; void this.read(this.path, true); }, wait);
+      return;
+    }
     const mine = (this.running = new AbortController());
     this.loading = true;
     for (let tries = 0; !mine.signal.aborted; tries++) {
-      const began = Date.now();
+      const began = (this.began = Date.now());
       try {
         const a = await get<T>(path, mine.signal, this.tag);
         if (mine.signal.aborted) return;
@@ -63,12 +83,15 @@ export class Resource<T> {
 
   // retry reads again now.
   retry(): void {
+    this.began = 0;
     this.running?.abort();
     this.running = undefined;
     void this.read(this.path, true);
   }
 
   end(): void {
+    clearTimeout(this.due);
+    this.due = undefined;
     this.running?.abort();
     this.running = undefined;
   }
