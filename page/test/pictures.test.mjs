@@ -10,7 +10,7 @@ const folder = process.env.PICTURES;
 before(async () => {
   [chrome, cluster] = await Promise.all([browser(), start("--nodes", "4", "--gpus", "8")]);
   // For pictures some jobs compute: the utilization of a simulated GPU is that of its job's processes.
-  const work = folder ? "timeout 90 yes >/dev/null; sleep 600" : "sleep 600";
+  const work = folder ? "timeout 150 yes >/dev/null; sleep 600" : "sleep 600";
   const submit = (job) => cluster.submit({ command: "sleep 600", time_limit: "2h", ...job });
   for (const job of [
     { name: "llama-8b-sft", command: work, user: "ann", project: "language", gpu_count: 8, time_limit: "6h" }, { name: "vit-large", command: work, user: "bob", project: "vision", gpu_count: 4, time_limit: "3h" },
@@ -22,6 +22,8 @@ before(async () => {
     { name: "llama-70b", user: "ann", project: "language", gpu_count: 16, gpus_per_node: 8, time_limit: "12h", priority: 3 }, { name: "gpt-ablation", user: "fred", project: "language", gpu_count: 8, time_limit: "5h" },
     { name: "nerf-sweep", user: "bob", project: "vision", gpu_count: 6, time_limit: "2h" }, { name: "tts-finetune", user: "chen", project: "speech", gpu_count: 8, time_limit: "3h" },
   ]) await submit(job);
+  // With a past of a minute the charts have something to show.
+  if (folder) await until("minutes are recorded", async () => (await cluster.call("GET", "/cluster/history?series=gpus_total")).series.gpus_total.filter((v) => v !== null).length >= 1, 90_000);
 });
 
 after(async () => {
