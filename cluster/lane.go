@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/command/lanes"
 )
 
 // Bounds of the user lane's queue, beyond which callers are refused.
@@ -40,7 +41,7 @@ type lanes struct {
 	wake   chan struct{}
 
 	mu     sync.Mutex
-	queue  [command.LaneCount][]*bundle
+	queue  [lanes.Count][]*bundle
 	count  int // commands in the user lane
 	bytes  int // of them
 	closed bool
@@ -51,13 +52,13 @@ func newLanes(inFlight int, submit func([]*bundle) (raft.ApplyFuture, error), la
 }
 
 // add queues a caller's commands.
-func (l *lanes) add(lane command.Lane, b *bundle) error {
+func (l *lanes) add(lane lanes.Lane, b *bundle) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
 		return peer.ErrClosed
 	}
-	if lane == command.LaneUser {
+	if lane == lanes.User {
 		if l.count+len(b.commands) > maxWaiting || l.bytes+b.size > maxWaitingBytes {
 			return peer.ErrOverloaded
 		}
@@ -150,9 +151,9 @@ func (l *lanes) waiting() bool {
 func (l *lanes) pack() []*bundle {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	lane := command.LaneControl
+	lane := lanes.Control
 	if len(l.queue[lane]) == 0 {
-		lane = command.LaneUser
+		lane = lanes.User
 	}
 	const frame = 128 // around the commands
 	room := lane.Room() - frame
@@ -164,7 +165,7 @@ func (l *lanes) pack() []*bundle {
 		room -= b.size
 		commands += len(b.commands)
 		n++
-		if lane == command.LaneUser {
+		if lane == lanes.User {
 			l.count -= len(b.commands)
 			l.bytes -= b.size
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/fsm"
 	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/command/lanes"
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
@@ -54,13 +55,13 @@ func (p *Peer) Propose(ctx context.Context, commands ...command.Command) ([]comm
 }
 
 // mayPropose refuses early what would be refused anyway.
-func (p *Peer) mayPropose(lane command.Lane) error {
+func (p *Peer) mayPropose(lane lanes.Lane) error {
 	switch {
 	case p.fsm.Halted():
 		return peer.ErrClosed
 	case p.raft.State() != raft.Leader:
 		return notLeader(p)
-	case lane == command.LaneControl:
+	case lane == lanes.Control:
 		return nil
 	case p.mates.low():
 		return peer.ErrNoSpace

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -57,6 +58,8 @@ func (s *shelf) Reach(_ context.Context, index uint64, _ time.Duration) bool {
 	s.upTo = index
 	return true
 }
+
+func (*shelf) Copy(func(int64, io.Reader) error) error { return archive.ErrUnavailable }
 
 func (s *shelf) Standing() archive.Standing { return s.stand }
 

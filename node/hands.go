@@ -132,6 +132,7 @@ func (h *hands) adopt(u *unit, i model.Incarnation) {
 			}
 			h.book.drop(u)
 			u.record = &record
+			u.told = told{} // of a rank that the cluster did not know, it has taken over nothing
 			h.book.put(u)
 		}
 	})

@@ -1,7 +1,9 @@
 package node
 
 import (
+	"encoding/base64"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -9,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/agentwire"
 	"github.com/berth-gpu/berth/node/journal"
 	"github.com/berth-gpu/berth/node/nodeapi"
 	"github.com/berth-gpu/berth/node/runner"
@@ -58,4 +61,65 @@ func openRegular(path string) (*os.File, error) {
 		return nil, fmt.Errorf("%s is no file: %w", path, fs.ErrNotExist)
 	}
 	return f, nil
+}
+
+// Records reads what the ranks of a node run, for package nodeapi.
+type Records struct{ Journal *journal.Journal }
+
+var _ nodeapi.Records = Records{}
+
+// Record returns what a rank runs; fs.ErrNotExist: the node has no such rank.
+func (r Records) Record(rank model.RankKey) (*agentwire.Record, error) {
+	path, ok := r.Journal.Find(rank)
+	if !ok {
+		return nil, fmt.Errorf("rank %s: %w", rank, fs.ErrNotExist)
+	}
+	f, err := runner.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // nothing was written
+	record, err := f.Record()
+	if err != nil {
+		return nil, err
+	}
+	out := &agentwire.Record{
+		Rank: record.Rank, Placed: record.Placed, Spec: record.Job.Spec, Env: string(record.Job.Env), Ranks: uint32(len(record.Orders.Gang)), GPUs: record.IDs(),
+	}
+	copy(out.Secret[:], record.Orders.Secret)
+	if record.Job.Script {
+		if out.Script, err = readText(path, record.ScriptName(), model.MaxScript); err != nil {
+			return nil, err
+		}
+	}
+	if record.Job.SubmitEnv {
+		if out.SubmitEnv, err = readText(path, runner.EnvFile, maxText); err != nil {
+			return nil, err
+		}
+	}
+	if record.Job.Stdin {
+		text, err := readText(path, runner.StdinFile, maxText)
+		if err != nil {
+			return nil, err
+		}
+		out.Stdin = base64.StdEncoding.EncodeToString([]byte(text))
+	}
+	return out, nil
+}
+
+// maxText bounds an environment and a standard input, in bytes.
+const maxText = 1 << 20
+
+// readText reads a file of a rank's folder.
+func readText(folder, name string, most int64) (string, error) {
+	f, err := openRegular(filepath.Join(folder, name))
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = f.Close() }() // nothing was written
+	text, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(text)) > most {
+		err = fmt.Errorf("%s has more than %d bytes", filepath.Join(folder, name), most)
+	}
+	return string(text), err
 }

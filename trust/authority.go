@@ -140,10 +140,10 @@ func (a *Authority) Issue(t Terms) (*x509.Certificate, error) {
 }
 
 // Cluster returns the id of the authority's cluster; empty: the certificate names none.
-func (a *Authority) Cluster() string { return clusterOf(a.Certificate) }
+func (a *Authority) Cluster() string { return ClusterOf(a.Certificate) }
 
-// clusterOf returns the cluster that the certificate of an authority names.
-func clusterOf(authority *x509.Certificate) string {
+// ClusterOf returns the cluster that the certificate of an authority names.
+func ClusterOf(authority *x509.Certificate) string {
 	if len(authority.URIs) != 1 || authority.URIs[0].Scheme != scheme || !ValidCluster(authority.URIs[0].Host) {
 		return ""
 	}

@@ -171,3 +171,19 @@ func readLink(dir string) (*x509.Certificate, error) {
 	}
 	return list[0], nil
 }
+
+// Except returns these secrets without others.
+func (s *Secrets) Except(others *Secrets) *Secrets {
+	rest := &Secrets{}
+	for _, key := range s.Authorities {
+		if !slices.ContainsFunc(others.Authorities, func(k crypto.Signer) bool { return belongs(k.Public(), key) }) {
+			rest.Authorities = append(rest.Authorities, key)
+		}
+	}
+	for _, key := range s.Gossip {
+		if !slices.ContainsFunc(others.Gossip, func(k []byte) bool { return slices.Equal(k, key) }) {
+			rest.Gossip = append(rest.Gossip, key)
+		}
+	}
+	return rest
+}

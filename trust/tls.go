@@ -255,7 +255,7 @@ func Visitor(known Known, now func() time.Time, moved func(Known)) *tls.Config {
 // rootsOf returns the authorities that a peer presents. They are part of what the peer has signed in the handshake.
 func rootsOf(chain []*x509.Certificate) (roots []*x509.Certificate) {
 	for _, c := range chain[1:] {
-		if c.IsCA && clusterOf(c) == clusterOf(chain[len(chain)-1]) && c.CheckSignatureFrom(c) == nil {
+		if c.IsCA && ClusterOf(c) == ClusterOf(chain[len(chain)-1]) && c.CheckSignatureFrom(c) == nil {
 			roots = append(roots, c)
 		}
 	}
@@ -289,10 +289,10 @@ func Pinned(pin Pin, now func() time.Time, found func(authority *x509.Certificat
 func verifyVisited(chain []*x509.Certificate, known Known, now time.Time) (Identity, error) {
 	rules := &Rules{Role: RolePeer, Follow: true, Generation: known.Generation, Roots: known.Authorities, Server: true, Now: now}
 	for _, a := range known.Authorities {
-		rules.Cluster = clusterOf(a)
+		rules.Cluster = ClusterOf(a)
 	}
 	for _, c := range chain[min(1, len(chain)):] {
-		if c.IsCA && clusterOf(c) == rules.Cluster {
+		if c.IsCA && ClusterOf(c) == rules.Cluster {
 			rules.Links = append(rules.Links, c)
 		}
 	}

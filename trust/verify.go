@@ -135,7 +135,7 @@ func (r *Rules) signed(leaf *x509.Certificate, i Identity) error {
 	}
 	pool := x509.NewCertPool()
 	for _, root := range r.Roots {
-		if clusterOf(root) == r.Cluster {
+		if ClusterOf(root) == r.Cluster {
 			pool.AddCert(root)
 		}
 	}

@@ -107,6 +107,14 @@ type Store struct {
 	SnapshotBytes int64     // of all that are kept
 	LogBytes      int64
 	Free, Total   uint64 // bytes of the file system
+	Backup        Backup
+}
+
+// Backup is how a peer stands that makes backups; zero: it makes none.
+type Backup struct {
+	Every   time.Duration // interval at which backups are made
+	Newest  time.Time     // when the newest in its folder was made; zero: there is none
+	Failure string        // why the last try failed; empty: it has not
 }
 
 // Clocks is a comparison of the peers' wall clocks.

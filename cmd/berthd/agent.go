@@ -299,7 +299,7 @@ func (a *agent) live(ctx context.Context, c node.Config, past node.History, l ne
 	}
 	defer calls.Close()
 	c.Cluster = calls
-	server := nodeapi.New(nodeapi.Sources{Logs: node.Logs{Journal: c.Journal}, History: past, Steps: node.Steps{Journal: c.Journal}}, c.Log, c.Self.Address)
+	server := nodeapi.New(nodeapi.Sources{Logs: node.Logs{Journal: c.Journal}, History: past, Steps: node.Steps{Journal: c.Journal}, Records: node.Records{Journal: c.Journal}}, c.Log, c.Self.Address)
 	served := make(chan error, 1)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

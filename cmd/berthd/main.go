@@ -32,6 +32,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
+	"github.com/berth-gpu/berth/cmd/internal/cli/backups"
 	"github.com/berth-gpu/berth/cmd/internal/cli/certs"
 	"github.com/berth-gpu/berth/cmd/internal/cli/daemon"
 	"github.com/berth-gpu/berth/cmd/internal/cli/images"
@@ -58,8 +59,8 @@ func run(name string, args []string, stdout, stderr io.Writer) int {
 func newRoot(name string) *cobra.Command {
 	root := cli.NewRoot(name, "Berth's peers, agents and their tools; berth calls this program")
 	cli.AddGroup(root, cli.GroupUse, cli.Parent("cluster", "Recover the cluster", "", newRecover()))
-	cli.AddGroup(root, cli.GroupRun, setup.ForMembers()...)
-	cli.AddGroup(root, cli.GroupRun, newServer(), newAgent(), newDev(), newDemo(), newBench(), sim.New(), images.New(), certs.OnFolders(),
+	cli.AddGroup(root, cli.GroupRun, setup.ForMembers(&backups.Restorer{})...)
+	cli.AddGroup(root, cli.GroupRun, newServer(), newAgent(), newDev(), newDemo(), newBench(), sim.New(), images.New(), backups.New(), certs.OnFolders(),
 		cli.Parent("config", "Check a file of settings", "", newValidate()), cli.Parent("snapshot", "Check a peer's snapshot", "", newVerify()))
 	root.AddCommand(newSupervise(), cli.NewVersion(daemon.Program))
 	root.InitDefaultHelpCmd() // now, so that strictly also covers the library's own commands

@@ -6,11 +6,13 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/berth-gpu/berth/cluster"
 	"github.com/berth-gpu/berth/cluster/archive"
+	"github.com/berth-gpu/berth/cluster/backup"
 	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/config"
@@ -45,6 +47,7 @@ type options struct {
 type parts struct {
 	shared config.Cluster
 	audit  archive.Rotation
+	backup backup.Schedule
 	api    apiOptions
 }
 
@@ -98,12 +101,26 @@ func (h *holding) peer() options {
 		h.refuse("%s founds a cluster and %s joins one: give one of them", h.At("server.bootstrap"), h.At("server.join"))
 	}
 	o.api = h.terms()
+	h.backups(&o.backup)
 	h.checkGossip("server", s.Gossip)
 	h.addresses(&o)
 	if len(s.Bootstrap) > 0 {
 		o.founders = h.founders(&o)
 	}
 	return o
+}
+
+// backups reads the settings of backups.
+func (h *holding) backups(k *backup.Schedule) {
+	s := &h.Server.Backup
+	k.Dir, k.Every, k.Keep = s.Dir, s.Every, s.Keep
+	if s.Dir != "" && !filepath.IsAbs(s.Dir) {
+		h.refuse("%s: %q is not an absolute path", h.At("backup.dir"), s.Dir)
+	}
+	var err error
+	if k.Seal, err = backup.ForRecipients(s.Recipients...); err != nil {
+		h.refuse("%s: %w", h.At("backup.recipients"), err)
+	}
 }
 
 // termsNames are the settings that the API's terms are read from.

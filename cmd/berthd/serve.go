@@ -16,6 +16,7 @@ import (
 
 	"github.com/berth-gpu/berth/cluster"
 	"github.com/berth-gpu/berth/cluster/archive"
+	"github.com/berth-gpu/berth/cluster/backup"
 	"github.com/berth-gpu/berth/cluster/notify"
 	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/cluster/raftstore"
@@ -56,7 +57,8 @@ type service struct {
 
 	credentials *trust.Credentials
 	revocations revocations
-	rumours     *rumours // nil: no gossip
+	rumours     *rumours       // nil: no gossip
+	keeper      *backup.Keeper // nil: this peer makes no backups
 
 	settings *config.Loaded
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"path/filepath"
 	"syscall"
@@ -13,11 +14,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/berth-gpu/berth/cluster/archive"
+	"github.com/berth-gpu/berth/cluster/backup"
 	"github.com/berth-gpu/berth/cluster/history"
 	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/cluster/soft"
 	"github.com/berth-gpu/berth/cmd/internal/build"
 	"github.com/berth-gpu/berth/cmd/internal/cli"
+	"github.com/berth-gpu/berth/cmd/internal/cli/backups"
 	"github.com/berth-gpu/berth/fsm/model/membership"
 	"github.com/berth-gpu/berth/httpapi"
 	"github.com/berth-gpu/berth/httpapi/admin"
@@ -90,6 +93,10 @@ func (w *web) serve(s *service) error {
 	answers, calls := s.peer.Calls()
 	effect, past := &shadow{state: joint.State, log: s.log}, history.NewBook(history.Config{Path: filepath.Join(s.o.data, "history", "cluster.json"), Log: s.log})
 	metrics := []prometheus.Collector{effect}
+	if s.o.backup.Dir != "" {
+		s.keeper = &backup.Keeper{Schedule: s.o.backup, Cluster: s.o.cluster, Now: now, Log: s.log}
+		metrics = append(metrics, backups.Metrics{Keeper: s.keeper})
+	}
 	keys := &issue.Keyring{Dir: s.trustDir(), Credentials: s.credentials, Present: func() membership.Trust { st := joint.State(); return st.Trust() }, Now: now}
 	var heard func(trust.Role, string) string
 	if s.rumours != nil {
@@ -99,7 +106,7 @@ func (w *web) serve(s *service) error {
 		Self: s.o.id, Version: build.Version(), Dial: agentDial(s.credentials, joint.State), Prove: issue.ByCertificate(s.credentials),
 		Expires:   func() time.Time { return s.credentials.Leaf().NotAfter },
 		Store:     s.figures,
-		Authority: keys, Probe: trust.Probe, Log: s.log, Settings: shared{},
+		Authority: keys, Trusted: keys.Material, Probe: trust.Probe, Log: s.log, Settings: shared{},
 		Gossip: heard, Metrics: metrics, Asks: s.o.api.asks, Terms: s.o.api.terms, Own: append(trust.NamesOf(s.credentials.Leaf()), s.o.http, s.o.reached), Hosts: s.o.api.hosts,
 		Peer: core.Peer{
 			Proposer: joint, Reader: joint, Members: joint, Telemetry: s.peer.Soft().Board, Tails: tails, Beats: joint,
@@ -121,29 +128,49 @@ func (w *web) serve(s *service) error {
 	}).Run(ctx)
 	go members.RecordOwn(ctx, api, s.credentials.Leaf())
 	go effect.run(ctx)
+	if s.keeper != nil {
+		s.keeper.Source = members.BackupSource(api)
+		go s.keeper.Run(ctx, firstBackup())
+	}
 	go core.FoundAccess(ctx, api, s.tellFirst)
 	go admin.CheckRecords(ctx, api)
-	if w.listenLocal(&s.o, s.log); w.local != nil {
+	w.answer(&s.o, s.log)
+	return nil
+}
+
+// answer serves the API at its address, and at the socket for root.
+func (w *web) answer(o *options, log *slog.Logger) {
+	if w.listenLocal(o, log); w.local != nil {
 		go func() {
-			if err := api.Serve(w.local); err != nil {
-				s.log.Warn("no_local_socket", "err", err)
+			if err := w.api.Serve(w.local); err != nil {
+				log.Warn("no_local_socket", "err", err)
 			}
 		}()
 	}
 	go func() {
-		if err := api.Serve(w.listener); err != nil {
-			w.failed <- fmt.Errorf("%s: the API has stopped: %w", s.o.http, err)
+		if err := w.api.Serve(w.listener); err != nil {
+			w.failed <- fmt.Errorf("%s: the API has stopped: %w", o.http, err)
 		}
 	}()
-	return nil
 }
 
 // figures returns those of the data folder, for the list of peers.
 func (s *service) figures() (peer.Store, error) {
 	st, err := s.store.Stats()
+	var made peer.Backup
+	if s.keeper != nil {
+		now := s.keeper.Standing()
+		made = peer.Backup{Every: s.o.backup.Every, Newest: now.Newest, Failure: now.Failure}
+	}
 	return peer.Store{
-		SnapshotIndex: st.SnapshotIndex, SnapshotAt: st.SnapshotAt, SnapshotBytes: st.SnapshotBytes, LogBytes: st.LogBytes, Free: st.Space.Free, Total: st.Space.Total,
+		Backup: made, SnapshotIndex: st.SnapshotIndex, SnapshotAt: st.SnapshotAt, SnapshotBytes: st.SnapshotBytes, LogBytes: st.LogBytes, Free: st.Space.Free, Total: st.Space.Total,
 	}, err
+}
+
+// firstBackup returns how long after the start this peer looks at the folder of backups: peers that share a folder must not
+// all make the first one.
+func firstBackup() time.Duration {
+	return 10*time.Second + time.Duration(rand.N(int64(time.Minute)))
 }
 
 // tellFirst prints the first token outside the log: logs are kept and read by others.

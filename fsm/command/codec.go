@@ -8,6 +8,7 @@ import (
 
 	"github.com/fxamacker/cbor/v2"
 
+	"github.com/berth-gpu/berth/fsm/command/lanes"
 	"github.com/berth-gpu/berth/fsm/command/valid"
 	"github.com/berth-gpu/berth/fsm/model"
 )
@@ -126,8 +127,8 @@ func (c *Command) BodyHash() [16]byte {
 
 func (k Kind) limit() int {
 	switch {
-	case k.Lane() == LaneControl:
-		return MaxControl - envelopeCap
+	case k.Lane() == lanes.Control:
+		return lanes.MaxControl - envelopeCap
 	case k.large():
 		return MaxEntry - envelopeCap
 	}
@@ -190,12 +191,12 @@ func Decode(data []byte) (Entry, error) {
 //
 // The first command of the user lane, if it is of a large kind, may take all of the entry and more: others are refused then.
 type room struct {
-	left [LaneCount]int
+	left [lanes.Count]int
 	user bool // a command of the user lane was taken
 }
 
 func (r *room) clear() {
-	*r = room{left: [LaneCount]int{LaneUser: LaneUser.Room(), LaneControl: 2 * LaneControl.Room()}}
+	*r = room{left: [lanes.Count]int{lanes.User: lanes.User.Room(), lanes.Control: 2 * lanes.Control.Room()}}
 }
 
 // begin notes that a command of a kind comes next, and returns how many bytes its lane may be overdrawn by that command.
@@ -203,12 +204,12 @@ func (r *room) begin(k Kind) (overdraft int) {
 	if k.large() && !r.user {
 		overdraft = MaxEntry
 	}
-	r.user = r.user || k.Lane() == LaneUser
+	r.user = r.user || k.Lane() == lanes.User
 	return overdraft
 }
 
 // take takes space of a lane, and reports whether there was enough.
-func (r *room) take(l Lane, size, overdraft int) bool {
+func (r *room) take(l lanes.Lane, size, overdraft int) bool {
 	r.left[l] -= size
 	return r.left[l] >= -overdraft
 }

@@ -121,6 +121,8 @@ func mend(b Body) {
 		reports(b.Reports)
 	case *ImportJobs:
 		mendImport(b)
+	case *Adopt:
+		mendAdopt(b)
 	default:
 		mendLimits(b)
 	}
@@ -139,6 +141,19 @@ func mendImport(b *ImportJobs) {
 	}
 	b.Jobs[1].After = []dependency.After{{Job: 12, Kind: dependency.AfterOK}}
 	b.Jobs[0].Spec.Held, b.Jobs[0].Held = true, ""
+}
+
+// mendAdopt makes one attempt of a job that was lost.
+func mendAdopt(b *Adopt) {
+	of := &Submit{}
+	(&filler{n: 20}).fill(reflect.ValueOf(of).Elem())
+	mend(of)
+	b.Texts = []string{"#!/bin/sh\n", "A=1\x00B=2", "aGVsbG8="}
+	b.Job = ImportedJob{ID: 12, Spec: of.Spec, Script: 1, Env: 2, Stdin: 3, SubmitEnv: 2, Tasks: 1}
+	b.Job.Spec.Array, b.Job.Spec.Sweep = "", ""
+	b.Attempts, b.Placed = b.Attempts[:1], b.Placed[:1]
+	b.Attempts[0].Attempt = model.AttemptKey{Job: 12, N: 2}
+	placements(b.Attempts[0].Ranks)
 }
 
 // mendLimits mends what is about limits and shares, webhooks, and the cluster as a whole.

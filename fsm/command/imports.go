@@ -1,11 +1,9 @@
 package command
 
 import (
-	"fmt"
-	"strings"
-	"time"
 	"unicode/utf8"
 
+	"github.com/berth-gpu/berth/fsm/command/lanes"
 	"github.com/berth-gpu/berth/fsm/command/target"
 	"github.com/berth-gpu/berth/fsm/command/valid"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -72,7 +70,7 @@ func (b *ImportJobs) Validate() error {
 	if err := valid.FirstOf(valid.Import(b.ID), valid.Count("jobs", len(b.Jobs), 0, model.MaxImportJobs)); err != nil {
 		return err
 	}
-	if b.tasks() > LaneUser.Room()/taskWeight {
+	if b.tasks() > lanes.User.Room()/taskWeight {
 		return valid.Problem("jobs", "fewer in a part: their tasks are more than one log entry may bring")
 	}
 	for _, text := range b.Texts {
@@ -95,25 +93,16 @@ func (b *ImportJobs) Validate() error {
 }
 
 func (b *ImportJobs) validJob(j *ImportedJob) error {
-	switch {
-	case int(max(j.Script, j.Env, j.Stdin, j.SubmitEnv)) > len(b.Texts):
+	if int(max(j.Script, j.Env, j.Stdin, j.SubmitEnv)) > len(b.Texts) {
 		return valid.Problem("texts", "as many as jobs name")
-	case j.Tasks < 1 || j.Tasks > model.MaxTasks || j.Tasks > 1 && j.Spec.Array == "":
-		return valid.Problem("array", "1 to 10000 tasks, with their numbers")
-	case j.Spec.Command == "" && j.Script == 0:
-		return valid.Problem("command", "given, or a script")
-	case len(b.Text(j.Script)) > model.MaxScript:
-		return valid.Problem("script", fmt.Sprintf("at most %d bytes", model.MaxScript))
-	case j.Submitted < 0 || j.Submitted > model.TimeOf(time.Unix(1<<33, 0)):
-		return valid.Problem("submitted_at", "a time from 1970 to 2242")
 	}
 	for _, a := range j.After {
 		if a.Job >= j.ID {
 			return valid.Problem("dependencies", "earlier jobs")
 		}
 	}
-	return valid.FirstOf(j.Spec.Validate(), valid.Array(&j.Spec, j.Tasks), valid.Env(b.lines(j.Env)), valid.SubmitEnv(b.lines(j.SubmitEnv)), dependency.Validate(j.After),
-		j.validHeld(), valid.Note(j.Note), valid.Stdin(b.Text(j.Stdin)))
+	return valid.FirstOf(valid.SavedJob(&j.Spec, j.Tasks, j.Submitted, j.Held), valid.SavedTexts(&j.Spec, b.Text(j.Script), b.Text(j.Env), b.Text(j.Stdin), b.Text(j.SubmitEnv)),
+		dependency.Validate(j.After), valid.Note(j.Note))
 }
 
 // Text returns the n-th of the texts, from 1; 0: none.
@@ -122,14 +111,6 @@ func (b *ImportJobs) Text(n uint32) string {
 		return ""
 	}
 	return b.Texts[n-1]
-}
-
-// lines returns an environment among the texts line by line.
-func (b *ImportJobs) lines(n uint32) []string {
-	if n == 0 {
-		return nil
-	}
-	return strings.Split(b.Text(n), "\x00")
 }
 
 // EndImport allows placements of the imported jobs.
@@ -153,21 +134,3 @@ func (b *ImportJobs) Target() string { return target.Import(b.ID) }
 
 // Target returns the import.
 func (b *EndImport) Target() string { return target.Import(b.ID) }
-
-// validHeld checks that held tasks are some of an array's.
-func (j *ImportedJob) validHeld() error {
-	if j.Held == "" {
-		return nil
-	}
-	some, err := model.ParseIndices(j.Held)
-	all, _ := model.ParseIndices(j.Spec.Array)
-	if err != nil || j.Spec.Held || some.String() != j.Held {
-		return valid.Problem("held_tasks", "some of an array's tasks in rising order, such as 3,7-9")
-	}
-	for _, n := range some {
-		if !all.Has(n) {
-			return valid.Problem("held_tasks", "some of the job's tasks")
-		}
-	}
-	return nil
-}

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/berth-gpu/berth/fsm/command/lanes"
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
@@ -72,6 +73,7 @@ const (
 	KindSetGPUMode  Kind = 68
 
 	KindSetNodeLabels Kind = 69
+	KindAdopt         Kind = 70
 
 	// Liveness.
 	KindSuspect        Kind = 80
@@ -123,105 +125,106 @@ const (
 
 // Level is the feature level of this program: the greatest level whose outcomes of commands it knows. No
 // level below was ever released, so the outcomes of all of them are those of this one.
-const Level uint32 = 4
+const Level uint32 = 5
 
 // kinds describes each kind: from which feature level on it may be proposed, and its way into the log.
 var kinds = map[Kind]struct {
 	name  string
 	level uint32
-	lane  Lane
+	lane  lanes.Lane
 	fresh func() Body
 }{
-	KindBootstrap:    {"bootstrap", 0, LaneControl, body[Bootstrap]},
-	KindRestored:     {"restored", 1, LaneControl, body[Restored]},
-	KindResume:       {"resume", 1, LaneUser, body[Resume]},
-	KindAdvanceClock: {"advance_clock", 1, LaneControl, body[AdvanceClock]},
-	KindRaiseLevel:   {"raise_level", 1, LaneUser, body[RaiseLevel]},
-	KindSetRunning:   {"set_running", 1, LaneUser, body[SetRunning]},
-	KindSetPolicy:    {"set_policy", 1, LaneUser, body[SetPolicy]},
-	KindSetRetention: {"set_retention", 1, LaneUser, body[SetRetention]},
-	KindSetLimit:     {"set_limit", 1, LaneUser, body[SetLimit]},
-	KindSetPeer:      {"set_peer", 1, LaneControl, body[SetPeer]},
-	KindDropPeer:     {"drop_peer", 1, LaneControl, body[DropPeer]},
-	KindCutRequests:  {"cut_requests", 1, LaneUser, body[CutRequests]},
-	KindRetire:       {"retire", 1, LaneUser, body[Retire]},
-	KindSetTuning:    {"set_tuning", 1, LaneUser, body[SetTuning]},
-	KindSetWeight:    {"set_weight", 1, LaneUser, body[SetWeight]},
-	KindAdjustLimit:  {"adjust_limit", 1, LaneUser, body[AdjustLimit]},
-	KindSetPools:     {"set_pools", 1, LaneUser, body[SetPools]},
-	KindAdjustPolicy: {"adjust_policy", 2, LaneUser, body[AdjustPolicy]},
+	KindBootstrap:    {"bootstrap", 0, lanes.Control, body[Bootstrap]},
+	KindRestored:     {"restored", 1, lanes.Control, body[Restored]},
+	KindResume:       {"resume", 1, lanes.User, body[Resume]},
+	KindAdvanceClock: {"advance_clock", 1, lanes.Control, body[AdvanceClock]},
+	KindRaiseLevel:   {"raise_level", 1, lanes.User, body[RaiseLevel]},
+	KindSetRunning:   {"set_running", 1, lanes.User, body[SetRunning]},
+	KindSetPolicy:    {"set_policy", 1, lanes.User, body[SetPolicy]},
+	KindSetRetention: {"set_retention", 1, lanes.User, body[SetRetention]},
+	KindSetLimit:     {"set_limit", 1, lanes.User, body[SetLimit]},
+	KindSetPeer:      {"set_peer", 1, lanes.Control, body[SetPeer]},
+	KindDropPeer:     {"drop_peer", 1, lanes.Control, body[DropPeer]},
+	KindCutRequests:  {"cut_requests", 1, lanes.User, body[CutRequests]},
+	KindRetire:       {"retire", 1, lanes.User, body[Retire]},
+	KindSetTuning:    {"set_tuning", 1, lanes.User, body[SetTuning]},
+	KindSetWeight:    {"set_weight", 1, lanes.User, body[SetWeight]},
+	KindAdjustLimit:  {"adjust_limit", 1, lanes.User, body[AdjustLimit]},
+	KindSetPools:     {"set_pools", 1, lanes.User, body[SetPools]},
+	KindAdjustPolicy: {"adjust_policy", 2, lanes.User, body[AdjustPolicy]},
 
-	KindSubmit:      {"submit", 1, LaneUser, body[Submit]},
-	KindCancel:      {"cancel", 1, LaneUser, body[Cancel]},
-	KindSetPriority: {"set_priority", 1, LaneUser, body[SetPriority]},
-	KindHold:        {"hold", 1, LaneUser, body[Hold]},
-	KindRelease:     {"release", 1, LaneUser, body[Release]},
-	KindRequeue:     {"requeue", 1, LaneUser, body[Requeue]},
-	KindExtend:      {"extend", 1, LaneUser, body[Extend]},
+	KindSubmit:      {"submit", 1, lanes.User, body[Submit]},
+	KindCancel:      {"cancel", 1, lanes.User, body[Cancel]},
+	KindSetPriority: {"set_priority", 1, lanes.User, body[SetPriority]},
+	KindHold:        {"hold", 1, lanes.User, body[Hold]},
+	KindRelease:     {"release", 1, lanes.User, body[Release]},
+	KindRequeue:     {"requeue", 1, lanes.User, body[Requeue]},
+	KindExtend:      {"extend", 1, lanes.User, body[Extend]},
 
-	KindSettle:           {"settle", 1, LaneUser, body[Settle]},
-	KindDropDependencies: {"drop_dependencies", 1, LaneUser, body[DropDependencies]},
-	KindOverdue:          {"overdue", 1, LaneUser, body[Overdue]},
+	KindSettle:           {"settle", 1, lanes.User, body[Settle]},
+	KindDropDependencies: {"drop_dependencies", 1, lanes.User, body[DropDependencies]},
+	KindOverdue:          {"overdue", 1, lanes.User, body[Overdue]},
 
-	KindPlace:        {"place", 1, LaneUser, body[Place]},
-	KindPreempt:      {"preempt", 1, LaneUser, body[Preempt]},
-	KindExpireClaims: {"expire_claims", 1, LaneUser, body[ExpireClaims]},
-	KindStartOverdue: {"start_overdue", 1, LaneUser, body[StartOverdue]},
-	KindSteer:        {"steer", 1, LaneUser, body[Steer]},
-	KindSuspend:      {"suspend", 1, LaneUser, body[Suspend]},
+	KindPlace:        {"place", 1, lanes.User, body[Place]},
+	KindPreempt:      {"preempt", 1, lanes.User, body[Preempt]},
+	KindExpireClaims: {"expire_claims", 1, lanes.User, body[ExpireClaims]},
+	KindStartOverdue: {"start_overdue", 1, lanes.User, body[StartOverdue]},
+	KindSteer:        {"steer", 1, lanes.User, body[Steer]},
+	KindSuspend:      {"suspend", 1, lanes.User, body[Suspend]},
 
-	KindBook:           {"book", 1, LaneUser, body[Book]},
-	KindCancelBooking:  {"cancel_booking", 1, LaneUser, body[CancelBooking]},
-	KindTurnBookings:   {"turn_bookings", 1, LaneUser, body[TurnBookings]},
-	KindSetBookingCaps: {"set_booking_caps", 1, LaneUser, body[SetBookingCaps]},
+	KindBook:           {"book", 1, lanes.User, body[Book]},
+	KindCancelBooking:  {"cancel_booking", 1, lanes.User, body[CancelBooking]},
+	KindTurnBookings:   {"turn_bookings", 1, lanes.User, body[TurnBookings]},
+	KindSetBookingCaps: {"set_booking_caps", 1, lanes.User, body[SetBookingCaps]},
 
-	KindRegister:    {"register", 1, LaneControl, body[Register]},
-	KindRenew:       {"renew", 1, LaneControl, body[Renew]},
-	KindReport:      {"report", 1, LaneControl, body[Report]},
-	KindInventory:   {"inventory", 1, LaneControl, body[Inventory]},
-	KindSetNodeMode: {"set_node_mode", 1, LaneUser, body[SetNodeMode]},
-	KindConfirmDead: {"confirm_dead", 1, LaneUser, body[ConfirmDead]},
-	KindRetireNode:  {"retire_node", 1, LaneUser, body[RetireNode]},
-	KindKillForeign: {"kill_foreign", 1, LaneUser, body[KillForeign]},
-	KindSetGPUMode:  {"set_gpu_mode", 1, LaneUser, body[SetGPUMode]},
+	KindRegister:    {"register", 1, lanes.Control, body[Register]},
+	KindRenew:       {"renew", 1, lanes.Control, body[Renew]},
+	KindReport:      {"report", 1, lanes.Control, body[Report]},
+	KindInventory:   {"inventory", 1, lanes.Control, body[Inventory]},
+	KindSetNodeMode: {"set_node_mode", 1, lanes.User, body[SetNodeMode]},
+	KindConfirmDead: {"confirm_dead", 1, lanes.User, body[ConfirmDead]},
+	KindRetireNode:  {"retire_node", 1, lanes.User, body[RetireNode]},
+	KindKillForeign: {"kill_foreign", 1, lanes.User, body[KillForeign]},
+	KindSetGPUMode:  {"set_gpu_mode", 1, lanes.User, body[SetGPUMode]},
 
-	KindSetNodeLabels: {"set_node_labels", 1, LaneUser, body[SetNodeLabels]},
+	KindSetNodeLabels: {"set_node_labels", 1, lanes.User, body[SetNodeLabels]},
+	KindAdopt:         {"adopt", 5, lanes.User, body[Adopt]},
 
-	KindSuspect:        {"suspect", 1, LaneControl, body[Suspect]},
-	KindSilent:         {"silent", 1, LaneControl, body[Silent]},
-	KindRankLost:       {"rank_lost", 1, LaneControl, body[RankLost]},
-	KindAllocationLost: {"allocation_lost", 1, LaneControl, body[AllocationLost]},
+	KindSuspect:        {"suspect", 1, lanes.Control, body[Suspect]},
+	KindSilent:         {"silent", 1, lanes.Control, body[Silent]},
+	KindRankLost:       {"rank_lost", 1, lanes.Control, body[RankLost]},
+	KindAllocationLost: {"allocation_lost", 1, lanes.Control, body[AllocationLost]},
 
-	KindAllocate:          {"allocate", 1, LaneUser, body[Allocate]},
-	KindGrant:             {"grant", 1, LaneUser, body[Grant]},
-	KindRenewAllocation:   {"renew_allocation", 1, LaneUser, body[RenewAllocation]},
-	KindReleaseAllocation: {"release_allocation", 1, LaneUser, body[ReleaseAllocation]},
-	KindExpireAllocations: {"expire_allocations", 1, LaneUser, body[ExpireAllocations]},
+	KindAllocate:          {"allocate", 1, lanes.User, body[Allocate]},
+	KindGrant:             {"grant", 1, lanes.User, body[Grant]},
+	KindRenewAllocation:   {"renew_allocation", 1, lanes.User, body[RenewAllocation]},
+	KindReleaseAllocation: {"release_allocation", 1, lanes.User, body[ReleaseAllocation]},
+	KindExpireAllocations: {"expire_allocations", 1, lanes.User, body[ExpireAllocations]},
 
-	KindFoundAuth:         {"found_auth", 1, LaneUser, body[FoundAuth]},
-	KindMakeToken:         {"make_token", 1, LaneUser, body[MakeToken]},
-	KindDropTokens:        {"drop_tokens", 1, LaneUser, body[DropTokens]},
-	KindSetUser:           {"set_user", 1, LaneUser, body[SetUser]},
-	KindRemoveUser:        {"remove_user", 1, LaneUser, body[RemoveUser]},
-	KindMakeSession:       {"make_session", 1, LaneUser, body[MakeSession]},
-	KindRenewSession:      {"renew_session", 1, LaneUser, body[RenewSession]},
-	KindRecordCertificate: {"record_certificate", 1, LaneUser, body[RecordCertificate]},
-	KindRevokeCertificate: {"revoke_certificate", 1, LaneUser, body[RevokeCertificate]},
-	KindBeginRotation:     {"begin_rotation", 1, LaneUser, body[BeginRotation]},
-	KindAdvanceRotation:   {"advance_rotation", 1, LaneUser, body[AdvanceRotation]},
-	KindAbortRotation:     {"abort_rotation", 1, LaneUser, body[AbortRotation]},
-	KindConfirmTrust:      {"confirm_trust", 1, LaneUser, body[ConfirmTrust]},
-	KindSetWebhook:        {"set_webhook", 1, LaneUser, body[SetWebhook]},
-	KindDropWebhook:       {"drop_webhook", 1, LaneUser, body[DropWebhook]},
-	KindTestWebhook:       {"test_webhook", 1, LaneUser, body[TestWebhook]},
-	KindMarkDeliveries:    {"mark_deliveries", 1, LaneUser, body[MarkDeliveries]},
-	KindSetNotify:         {"set_notify", 1, LaneUser, body[SetNotify]},
-	KindNearLimit:         {"near_limit", 1, LaneUser, body[NearLimit]},
-	KindSetDefaults:       {"set_defaults", 1, LaneUser, body[SetDefaults]},
+	KindFoundAuth:         {"found_auth", 1, lanes.User, body[FoundAuth]},
+	KindMakeToken:         {"make_token", 1, lanes.User, body[MakeToken]},
+	KindDropTokens:        {"drop_tokens", 1, lanes.User, body[DropTokens]},
+	KindSetUser:           {"set_user", 1, lanes.User, body[SetUser]},
+	KindRemoveUser:        {"remove_user", 1, lanes.User, body[RemoveUser]},
+	KindMakeSession:       {"make_session", 1, lanes.User, body[MakeSession]},
+	KindRenewSession:      {"renew_session", 1, lanes.User, body[RenewSession]},
+	KindRecordCertificate: {"record_certificate", 1, lanes.User, body[RecordCertificate]},
+	KindRevokeCertificate: {"revoke_certificate", 1, lanes.User, body[RevokeCertificate]},
+	KindBeginRotation:     {"begin_rotation", 1, lanes.User, body[BeginRotation]},
+	KindAdvanceRotation:   {"advance_rotation", 1, lanes.User, body[AdvanceRotation]},
+	KindAbortRotation:     {"abort_rotation", 1, lanes.User, body[AbortRotation]},
+	KindConfirmTrust:      {"confirm_trust", 1, lanes.User, body[ConfirmTrust]},
+	KindSetWebhook:        {"set_webhook", 1, lanes.User, body[SetWebhook]},
+	KindDropWebhook:       {"drop_webhook", 1, lanes.User, body[DropWebhook]},
+	KindTestWebhook:       {"test_webhook", 1, lanes.User, body[TestWebhook]},
+	KindMarkDeliveries:    {"mark_deliveries", 1, lanes.User, body[MarkDeliveries]},
+	KindSetNotify:         {"set_notify", 1, lanes.User, body[SetNotify]},
+	KindNearLimit:         {"near_limit", 1, lanes.User, body[NearLimit]},
+	KindSetDefaults:       {"set_defaults", 1, lanes.User, body[SetDefaults]},
 
-	KindBeginImport: {"begin_import", 1, LaneUser, body[BeginImport]},
-	KindImportJobs:  {"import_jobs", 1, LaneUser, body[ImportJobs]},
-	KindEndImport:   {"end_import", 1, LaneUser, body[EndImport]},
+	KindBeginImport: {"begin_import", 1, lanes.User, body[BeginImport]},
+	KindImportJobs:  {"import_jobs", 1, lanes.User, body[ImportJobs]},
+	KindEndImport:   {"end_import", 1, lanes.User, body[EndImport]},
 }
 
 // Kinds returns every kind that this program knows, by number.
@@ -233,8 +236,8 @@ func (k Kind) Known() bool { _, ok := kinds[k]; return ok }
 // Level returns the feature level from which on the kind may be proposed.
 func (k Kind) Level() uint32 { return kinds[k].level }
 
-// Lane returns the kind's way into the log.
-func (k Kind) Lane() Lane { return kinds[k].lane }
+// lanes.Lane returns the kind's way into the log.
+func (k Kind) Lane() lanes.Lane { return kinds[k].lane }
 
 // Fresh returns an empty body of the kind, to decode into; nil for an unknown kind.
 func (k Kind) Fresh() Body {

@@ -165,6 +165,21 @@ type Content struct {
 	Data string `cbor:"1,keyasint,omitempty"`
 }
 
+// Record is what a node has of a rank that it runs: the answer by which a restored cluster learns of a job that it has
+// lost. Environments are "NAME=value" texts joined by NUL.
+type Record struct {
+	Rank      model.RankKey `cbor:"1,keyasint"`
+	Placed    uint64        `cbor:"2,keyasint,omitempty"` // place of its placement in the log
+	Spec      model.Spec    `cbor:"3,keyasint"`
+	Script    string        `cbor:"4,keyasint,omitempty"`
+	Env       string        `cbor:"5,keyasint,omitempty"`
+	Stdin     string        `cbor:"6,keyasint,omitempty"` // base64; of rank 0 only
+	SubmitEnv string        `cbor:"7,keyasint,omitempty"`
+	Ranks     uint32        `cbor:"8,keyasint,omitempty"`  // of the attempt; 0: not known
+	Secret    model.Hash    `cbor:"9,keyasint,omitempty"`  // the attempt's; zero: it has one rank
+	GPUs      []model.GPUID `cbor:"10,keyasint,omitempty"` // in order of place
+}
+
 // Tail is the end of a rank's output, kept for the time when its node is away.
 type Tail struct {
 	Node   model.NodeID  `cbor:"1,keyasint"`

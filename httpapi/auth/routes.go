@@ -132,7 +132,7 @@ func operatorRules() []Rule {
 	return slices.Concat(
 		rules(http.MethodPut, model.RoleOperator, "/nodes/{node_id}/mode", "/gpus/{uuid}/mode"),
 		rules(http.MethodPatch, model.RoleOperator, "/nodes/{node_id}/labels"),
-		rules(http.MethodPost, model.RoleOperator, "/nodes/{node_id}/confirm-dead", "/orchestrator/start", "/orchestrator/stop"),
+		rules(http.MethodPost, model.RoleOperator, "/nodes/{node_id}/confirm-dead", "/nodes/{node_id}/foreign/kill", "/nodes/{node_id}/foreign/adopt", "/orchestrator/start", "/orchestrator/stop"),
 		rules(http.MethodGet, model.RoleOperator, "/audit", "/audit/refusals", "/audit/reads", "/audit/verify", "/cluster/certificates", "/cluster/rotation"),
 		rules(http.MethodDelete, model.RoleOperator, "/nodes/{node_id}"))
 }
@@ -141,9 +141,9 @@ func adminRules() []Rule {
 	return slices.Concat(
 		rules(http.MethodPut, model.RoleAdmin, "/orchestrator/policy", "/orchestrator/policies", "/orchestrator/allocation",
 			"/quotas/cluster", "/quotas/{scope}/{name}", "/shares/{scope}/{name}", "/reservations/limits", "/users/{user}", "/webhooks/settings", "/cluster/settings"),
-		rules(http.MethodPost, model.RoleAdmin, "/gpu/initialize", "/cluster/peers/{peer_id}/promote", "/cluster/peers/{peer_id}/lead", "/cluster/rotation",
+		rules(http.MethodPost, model.RoleAdmin, "/gpu/initialize", "/cluster/peers/{peer_id}/promote", "/cluster/peers/{peer_id}/lead", "/cluster/rotation", "/cluster/resume",
 			"/snapshot/import", "/snapshot/import/jobs", "/snapshot/import/settings", "/snapshot/import/end"),
-		rules(http.MethodGet, model.RoleAdmin, "/users", "/snapshot"),
+		rules(http.MethodGet, model.RoleAdmin, "/users", "/snapshot", "/cluster/backup"),
 		rules(http.MethodDelete, model.RoleAdmin, "/users/{user}", "/cluster/certificates/{role}/{name}", "/cluster/peers/{peer_id}", "/cluster/rotation"))
 }
 

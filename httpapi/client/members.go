@@ -65,6 +65,15 @@ func (m Members) Transfer(ctx context.Context, id string) (*wire.Gone, error) {
 	return out, m.client.calls.change(ctx, &request{method: http.MethodPost, path: "/cluster/peers/" + url.PathEscape(id) + "/lead"}, nil, out)
 }
 
+// Resume lets the scheduler start jobs again, after a restore; force: although jobs would run a second time.
+func (m Members) Resume(ctx context.Context, force bool) (*wire.Gone, error) {
+	out, q := &wire.Gone{}, &request{method: http.MethodPost, path: "/cluster/resume"}
+	if force {
+		q.query = url.Values{"force": {"true"}}
+	}
+	return out, m.client.calls.change(ctx, q, nil, out)
+}
+
 // Revoke makes the cluster refuse all certificates that a member has so far.
 func (m Members) Revoke(ctx context.Context, role, name string) (*wire.Gone, error) {
 	out := &wire.Gone{}

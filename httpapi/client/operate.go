@@ -38,6 +38,12 @@ func (c Operator) ConfirmDead(ctx context.Context, node string, body *wire.Confi
 	return out, c.client.calls.change(ctx, &request{method: http.MethodPost, path: "/nodes/" + url.PathEscape(node) + "/confirm-dead"}, body, out)
 }
 
+// Foreign kills or adopts ("kill", "adopt") attempts on a node that the state does not know.
+func (c Operator) Foreign(ctx context.Context, node, do string, body *wire.Foreign) (*wire.NodeDone, error) {
+	out := &wire.NodeDone{}
+	return out, c.client.calls.change(ctx, &request{method: http.MethodPost, path: "/nodes/" + url.PathEscape(node) + "/foreign/" + do}, body, out)
+}
+
 // RetireNode removes a node that is empty or dead from the cluster.
 func (c Operator) RetireNode(ctx context.Context, node string) (*wire.NodeDone, error) {
 	out := &wire.NodeDone{}

@@ -37,6 +37,8 @@ type Config struct {
 	Prove issue.Prove
 	// Authority issues certificates. nil: this peer issues none.
 	Authority issue.Authority
+	// Trusted returns what this peer trusts, and issues certificates with; nil: it makes no backups.
+	Trusted func() (*trust.Material, error)
 	// Probe returns an error unless the proof of a machine that joins is answered at its address. nil: none is checked.
 	Probe func(ctx context.Context, address, proof string) error
 	// Gossip returns what gossip says of a member, see wire.Node; nil: there is no gossip.

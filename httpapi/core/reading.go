@@ -65,7 +65,7 @@ func (a *API) noteRead(r *http.Request, rule auth.Rule) {
 // readsOthers reports whether a request reads another user's data that is not public.
 func (a *API) readsOthers(r *http.Request, rule auth.Rule, c *auth.Caller) bool {
 	switch rule.Path {
-	case "/snapshot":
+	case "/snapshot", "/cluster/backup":
 		return true
 	case "/jobs/{job_id}", "/jobs/{job_id}/tasks", "/jobs/{job_id}/logs", "/jobs/{job_id}/spec":
 	default:

@@ -49,6 +49,11 @@ func (a operations) route(doc huma.API) {
 	o.Description = "This is an operator's confirmation of what no machine can detect: jobs that ran there, including those that wait " +
 		"for it (on_lost hold), are started again elsewhere or fail. If the node is alive after all, two attempts of a job may run."
 	core.HandleBody(a.api, doc, o, a.confirmDead)
+	o = core.Op("kill-foreign", http.MethodPost, "/nodes/{node_id}/foreign/kill", "End attempts on a node that the state does not know, after a restore")
+	core.HandleMaybeBody(a.api, doc, o, a.killForeign)
+	o = core.Op("adopt-foreign", http.MethodPost, "/nodes/{node_id}/foreign/adopt", "Make attempts that the state does not know those of their jobs, after a restore")
+	o.Description = "A job that was submitted after the backup comes back with its number, from the files of its nodes; of an array only the tasks that run."
+	core.HandleMaybeBody(a.api, doc, o, a.adoptForeign)
 	core.Handle(a.api, doc, core.Op("retire-node", http.MethodDelete, "/nodes/{node_id}", "Remove a node that is empty or dead"),
 		func(ctx context.Context, in *nodeOnlyInput) (*core.Answer[wire.NodeDone], error) {
 			_, index, err := a.api.Propose(ctx, in.Key, &command.RetireNode{Node: model.NodeID(in.Node)})

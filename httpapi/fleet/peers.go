@@ -91,6 +91,8 @@ func (a peers) list(ctx context.Context, in *core.WatchInput) (*core.Answer[wire
 	}
 	probes.Wait()
 	addLags(out.Peers)
+	set := s.Settings()
+	out.Standstill = set.Standstill
 	out.Voters = len(st.Silence.Voters)
 	up := 0
 	for _, v := range out.Peers {
@@ -141,6 +143,12 @@ func (p *Progress) show(out *wire.Peer) {
 	if out.SnapshotIndex, out.SnapshotBytes = p.Snapshot, p.SnapshotBytes; p.Snapshot > 0 {
 		out.SnapshotAge = new(view.Seconds(p.SnapshotAge))
 	}
+	if p.BackupEvery > 0 {
+		out.Backup = &wire.PeerBackup{EverySeconds: p.BackupEvery.Seconds(), Failure: p.BackupFailure}
+		if p.BackupAge > 0 {
+			out.Backup.Age = new(view.Seconds(p.BackupAge))
+		}
+	}
 }
 
 // addLags adds how many entries each peer that answered lacks.
@@ -173,6 +181,9 @@ type Progress struct {
 	LogBytes      int64         `cbor:"11,keyasint,omitempty"`
 	Free          uint64        `cbor:"12,keyasint,omitempty"` // bytes of the disk
 	Total         uint64        `cbor:"13,keyasint,omitempty"`
+	BackupEvery   time.Duration `cbor:"14,keyasint,omitempty"` // 0: the peer makes no backups
+	BackupAge     time.Duration `cbor:"15,keyasint,omitempty"` // 0: there is none
+	BackupFailure string        `cbor:"16,keyasint,omitempty"`
 }
 
 // progress is the call for it. A peer answers once its API does.
@@ -198,6 +209,10 @@ func (a peers) own() *Progress {
 		return out
 	}
 	out.Snapshot, out.SnapshotBytes, out.LogBytes, out.Free, out.Total = store.SnapshotIndex, store.SnapshotBytes, store.LogBytes, store.Free, store.Total
+	out.BackupEvery, out.BackupFailure = store.Backup.Every, store.Backup.Failure
+	if !store.Backup.Newest.IsZero() {
+		out.BackupAge = max(now.Sub(store.Backup.Newest), 1)
+	}
 	if !store.SnapshotAt.IsZero() {
 		out.SnapshotAge = max(now.Sub(store.SnapshotAt), 0)
 	}

@@ -80,6 +80,9 @@ func (k *Keyring) material(others *trust.Secrets) (*trust.Material, error) {
 	return m.Follow(b, next.And(others))
 }
 
+// Material returns what this peer trusts, and issues certificates with.
+func (k *Keyring) Material() (*trust.Material, error) { return k.material(&trust.Secrets{}) }
+
 // About returns the id of the cluster, and the hash of the authority's key.
 func (k *Keyring) About() (cluster string, pin trust.Pin) {
 	return k.Credentials.Own().Cluster, k.Credentials.Pin()

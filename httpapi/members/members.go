@@ -3,6 +3,7 @@
 //
 //	members.go  the paths; lists and revocations
 //	join.go     machines that join
+//	backup.go   backups of the cluster
 //	peers.go    changes of the membership
 //	record.go   the certificates that peers issue to themselves
 //	rotate.go   replacement of keys and certificates
@@ -49,6 +50,7 @@ func Routes(a *core.API, doc huma.API) {
 	core.HandleBody(a, doc, o, m.join)
 	m.peerRoutes(doc)
 	m.rotationRoutes(doc)
+	m.backupRoute(doc)
 	core.Handle(a, doc, core.Op("certificates", http.MethodGet, "/cluster/certificates", "The certificates of the members"), m.list)
 	core.Handle(a, doc, core.Op("revoke-certificate", http.MethodDelete, "/cluster/certificates/{role}/{name}", "Refuse all certificates that a member has so far"), m.revoke)
 }

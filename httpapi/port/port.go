@@ -3,6 +3,7 @@ package port
 
 import (
 	"context"
+	"io"
 	"time"
 
 	"github.com/berth-gpu/berth/cluster/archive"
@@ -90,6 +91,8 @@ type Archive interface {
 	Reach(ctx context.Context, index uint64, atMost time.Duration) bool
 	// Standing returns the status of the archive.
 	Standing() archive.Standing
+	// Copy passes the size of the archive's file, in bytes, and its content as of one moment.
+	Copy(write func(size int64, content io.Reader) error) error
 }
 
 // Refusals keeps refusals that did not reach the log, or reads of other users' data.

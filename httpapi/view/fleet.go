@@ -250,6 +250,10 @@ func owner(s *state.State, g *model.GPU, out *wire.GPU) {
 		out.AllocatedTo, out.User = cmp.Or(a.For, string(slot.Allocation)), a.User
 		return
 	}
+	if slot.Owner == model.OwnerForeign {
+		out.AllocatedTo = slot.Rank.Attempt().TaskKey().String()
+		return
+	}
 	if job, found := s.Jobs.Get(slot.Rank.Job); found {
 		out.AllocatedTo, out.User = slot.Rank.Attempt().TaskKey().String(), job.Spec.User
 	}

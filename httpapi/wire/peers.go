@@ -9,6 +9,7 @@ type Peers struct {
 
 	ClocksDisagree bool `json:"clocks_disagree,omitempty" doc:"the wall clocks differ by more than 2 s, without a majority of peers that agrees: changes may be refused with clock_ahead"`
 	Voters         int  `json:"voters" doc:"peers with a vote"`
+	Standstill     bool `json:"standstill,omitempty" doc:"no job is started, since a restore from a backup or during an import: POST /cluster/resume ends that after a restore"`
 	Tolerates      int  `json:"tolerates" doc:"how many more voters may fail before the cluster stops; negative: it has stopped"`
 }
 
@@ -38,9 +39,18 @@ type Peer struct {
 	DiskFreeBytes  uint64   `json:"disk_free_bytes,omitempty" doc:"that it may still write in its data folder"`
 	DiskTotalBytes uint64   `json:"disk_total_bytes,omitempty"`
 
+	Backup *PeerBackup `json:"backup,omitempty" doc:"the backups that it makes; absent: it makes none, or did not answer"`
+
 	ClockOffset *float64 `json:"clock_offset_seconds,omitempty" doc:"its wall clock minus that of the answering peer; absent without contact within 5 s"`
 
 	Self bool `json:"self,omitempty" doc:"this peer gave the answer"`
+}
+
+// PeerBackup is how a peer stands that makes backups.
+type PeerBackup struct {
+	EverySeconds float64  `json:"every_seconds" doc:"interval at which backups are made"`
+	Age          *float64 `json:"age_seconds,omitempty" doc:"of the newest backup in its folder; absent: there is none"`
+	Failure      string   `json:"failure,omitempty" doc:"why the last try failed"`
 }
 
 // Health is the answer to GET /healthz and /readyz.

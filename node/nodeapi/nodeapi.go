@@ -4,6 +4,7 @@
 //	GET /node/healthz
 //	GET /node/logs?job=17&task=0&attempt=1&rank=0&stream=stdout&tail=100&follow=true
 //	GET /node/gpus/history?minutes=15&steps=60
+//	GET /node/record?job=17&task=0&attempt=1&rank=0
 //	GET /node/steps?job=17&task=0&attempt=1&rank=0&session=0123456789abcdef0123456789abcdef
 //
 // A request consists of numbers and two words only: no name of a file comes from outside. With tail the
@@ -37,6 +38,7 @@ const (
 	PathHealth  = "/node/healthz"
 	PathLogs    = "/node/logs"
 	PathHistory = "/node/gpus/history"
+	PathRecord  = "/node/record"
 	PathSteps   = "/node/steps"
 )
 
@@ -76,6 +78,7 @@ type Sources struct {
 	Logs    Logs
 	History History
 	Steps   Steps
+	Records Records
 }
 
 // Server serves a node's API.
@@ -98,6 +101,7 @@ func New(from Sources, log *slog.Logger, names ...string) *Server {
 	mux.HandleFunc("GET "+PathLogs, s.serveLogs)
 	mux.HandleFunc("GET "+PathHistory, s.serveHistory)
 	mux.HandleFunc("GET "+PathSteps, s.serveSteps)
+	mux.HandleFunc("GET "+PathRecord, s.serveRecord)
 	s.http = &http.Server{
 		Handler: named(mux, names...), ReadHeaderTimeout: headerLimit, ReadTimeout: headerLimit, IdleTimeout: idleLimit, MaxHeaderBytes: maxHeader,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),

@@ -19,7 +19,7 @@ const TestLevel = 28
 
 // stateRooms returns the imports of a room that reads the state and writes commands.
 func stateRooms(more ...string) []string {
-	return append([]string{"fsm/model", "fsm/model/membership", "fsm/model/dependency", "fsm/model/session", "fsm/command", "fsm/state", "fsm/state/ledger"}, more...)
+	return append([]string{"fsm/model", "fsm/model/membership", "fsm/model/dependency", "fsm/model/session", "fsm/command", "fsm/command/lanes", "fsm/state", "fsm/state/ledger"}, more...)
 }
 
 // scheduler returns the rooms of the scheduler that plan from a state.
@@ -81,8 +81,9 @@ func stateFloor() []Room {
 		{Path: "fsm/private", Level: 0, Bare: true},
 		{Path: "trust", Level: 1, May: []string{"fsm/private", "fsm/smallfile"}},
 		{Path: "fsm/command/valid", Level: 1, May: []string{"fsm/model"}},
+		{Path: "fsm/command/lanes", Level: 0, Bare: true},
 		{Path: "fsm/command/target", Level: 1, May: []string{"fsm/model"}},
-		{Path: "fsm/command", Level: 2, May: []string{"fsm/model", "fsm/model/membership", "fsm/model/dependency", "fsm/command/valid", "fsm/command/target"}},
+		{Path: "fsm/command", Level: 2, May: []string{"fsm/model", "fsm/command/lanes", "fsm/model/membership", "fsm/model/dependency", "fsm/command/valid", "fsm/command/target"}},
 		{Path: "fsm/state/table", Level: 1},
 		{Path: "fsm/state/ledger", Level: 1, May: []string{"fsm/model"}},
 		{Path: "fsm/state/digest", Level: 3, May: []string{"fsm/model", "fsm/command"}},
@@ -96,7 +97,7 @@ func stateFloor() []Room {
 		{Path: "fsm/state/apply/bookings", Level: 8, May: stateRooms(tx, "fsm/state/apply/placement")},
 		{Path: "fsm/state/apply/jobs", Level: 8, May: stateRooms(tx, "fsm/state/apply/limits", "fsm/state/apply/placement")},
 		{Path: "fsm/state/apply/fleet", Level: 9, May: stateRooms(tx, "fsm/state/apply/placement", "fsm/state/apply/services")},
-		{Path: "fsm/state/apply/admin", Level: 9, May: stateRooms(tx, "fsm/state/apply/limits", "fsm/state/apply/bookings", "fsm/state/apply/jobs")},
+		{Path: "fsm/state/apply/admin", Level: 9, May: stateRooms(tx, "fsm/state/apply/limits", "fsm/state/apply/bookings", "fsm/state/apply/jobs", "fsm/state/apply/placement")},
 		{Path: "fsm/state/apply", Level: 10, May: stateRooms(tx, "fsm/state/digest", "fsm/state/apply/limits", "fsm/state/apply/placement",
 			"fsm/state/apply/services", "fsm/state/apply/bookings", "fsm/state/apply/jobs", "fsm/state/apply/fleet", "fsm/state/apply/admin")},
 		{Path: "fsm/state/statetest", Level: 11, May: stateRooms("fsm/state/check", "fsm/state/apply")},
@@ -132,6 +133,8 @@ func clusterFloor() []Room {
 		{Path: "cluster/notify", Level: 16, May: stateRooms("httpapi/wire")},
 		{Path: "cluster/soft", Level: 16, May: stateRooms("fsm/private")},
 		{Path: "cluster/gossip", Level: 16, May: []string{"fsm/model"}},
+		{Path: "cluster/backup", Level: 17, May: stateRooms("trust", "fsm/state/check", "fsm/state/snapshot")},
+		{Path: "cluster/restore", Level: 18, May: stateRooms("trust", "fsm/state/apply", "fsm/state/snapshot", "cluster/archive", "cluster/backup", "cluster/raftstore")},
 		{Path: "cluster/conns", Level: 1, Bare: true},
 		{Path: "cluster/peer", Level: 1, May: []string{"fsm/model"}},
 		{Path: "cluster/votes", Level: 1, May: []string{"fsm/model"}},
@@ -177,7 +180,7 @@ func apiFloor() []Room {
 		{Path: "httpapi/agentapi", Level: 25, May: stateRooms(append(apiBase(), "fsm/state/apply", "httpapi/core", "httpapi/forward", "httpapi/issue", "cluster/call", "cluster/soft", "trust")...)},
 		{Path: "httpapi/jobs", Level: 25, May: stateRooms(append(apiBase(), "fsm/state/apply", "httpapi/core", "httpapi/places", "cluster/sched/forecast", "cluster/sched/explain", "cluster/archive", "slurm/request", "httpapi/endpoint", "httpapi/tunnel")...)},
 		{Path: "httpapi/fleet", Level: 25, May: stateRooms(append(apiBase(), "cluster/votes", "cluster/history", "trust", "httpapi/core", "cluster/call")...)},
-		{Path: "httpapi/members", Level: 25, May: stateRooms(append(apiBase(), "cluster/votes", "httpapi/core", "httpapi/memberwire", "httpapi/issue", "cluster/call", "trust")...)},
+		{Path: "httpapi/members", Level: 25, May: stateRooms(append(apiBase(), "cluster/backup", "cluster/votes", "httpapi/core", "httpapi/memberwire", "httpapi/issue", "cluster/call", "trust")...)},
 		{Path: "httpapi/services", Level: 25, May: stateRooms(append(apiBase(), "httpapi/core", "httpapi/workload", "cluster/sched/explain", "cluster/sched/queue")...)},
 		{Path: "httpapi/admin", Level: 25, May: stateRooms(append(apiBase(), "httpapi/core", "trust", "cluster/archive", "cluster/notify", "cluster/sched/queue")...)},
 		{Path: "httpapi/compat", Level: 25, May: stateRooms(append(apiBase(), "fsm/state/apply", "httpapi/core", "httpapi/places", "cluster/sched/queue")...)},
@@ -208,7 +211,7 @@ func nodeFloor() []Room {
 		{Path: "node/runner", Level: 16, May: []string{"fsm/model", "fsm/smallfile", "node/disk", "slurm/environ", "slurm/form", "slurm/jobfile", "slurm/request"}},
 		{Path: "node/runner/devices", Level: 16, May: []string{"node/runner/isolate"}},
 		{Path: "node/journal", Level: 16, May: []string{"fsm/model", "fsm/smallfile", "fsm/private", "node/disk"}},
-		{Path: "node/nodeapi", Level: 16, May: []string{"fsm/model", "httpapi/wire", "httpapi/pagewire", "httpapi/endpoint", "httpapi/tunnel"}},
+		{Path: "node/nodeapi", Level: 16, May: []string{"fsm/model", "httpapi/agentwire", "httpapi/wire", "httpapi/pagewire", "httpapi/endpoint", "httpapi/tunnel"}},
 		{Path: "node/gpu/nvml", Level: 17, May: []string{"fsm/model", "node/gpu", "node/gpu/judge", "node/internal/proc"}},
 		{Path: "node/gpu/simgpu", Level: 17, May: []string{"fsm/model", "fsm/smallfile", "node/gpu", "node/gpu/judge", "node/internal/proc"}},
 		{Path: "node/runner/process", Level: 17, May: []string{
@@ -241,6 +244,7 @@ func cmdFloor() []Room {
 		{Path: "cmd/internal/cli/snapshot", Level: 20, Any: true},
 		{Path: "cmd/internal/cli/daemon", Level: 20, Any: true},
 		{Path: "cmd/internal/cli/images", Level: 20, Any: true},
+		{Path: "cmd/internal/cli/backups", Level: 20, Any: true},
 		{Path: "cmd/internal/cli/slurm/submit", Level: 20, May: []string{
 			"fsm/model", "httpapi/wire", "slurm/filename", "slurm/form", "slurm/hostlist", "slurm/request", "slurm/sbatch",
 		}},
@@ -297,7 +301,7 @@ func Libraries() []Library {
 		},
 		Library{
 			Prefix: "github.com/hashicorp/raft", Why: raftOnly,
-			Rooms: []string{"fsm", "cluster", "cluster/raftnet", "cluster/raftstore"},
+			Rooms: []string{"fsm", "cluster", "cluster/raftnet", "cluster/raftstore", "cluster/restore"},
 		},
 		Library{Prefix: "github.com/hashicorp/raft-boltdb", Rooms: []string{"cluster", "cluster/raftstore"}, Why: raftOnly},
 		Library{

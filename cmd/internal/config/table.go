@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/berth-gpu/berth/node/gpu/judge"
 	"github.com/berth-gpu/berth/node/runner"
@@ -32,6 +33,7 @@ type Server struct {
 	MinFree         uint64   // MiB; 0: the store's default
 	Auth            Auth
 	Audit           Audit
+	Backup          Backup
 	Advice          Advice
 }
 
@@ -82,7 +84,7 @@ type Client struct {
 // New returns a configuration with all defaults.
 func New() *Config {
 	return &Config{
-		Server: Server{Addresses: Addresses{Listen: "127.0.0.1:7000", HTTP: DefaultHTTP}, Timeouts: "lan", Auth: Auth{Rate: 300}, Audit: Audit{MiB: 64, Keep: 16}},
+		Server: Server{Addresses: Addresses{Listen: "127.0.0.1:7000", HTTP: DefaultHTTP}, Timeouts: "lan", Auth: Auth{Rate: 300}, Audit: Audit{MiB: 64, Keep: 16}, Backup: Backup{Every: 24 * time.Hour, Keep: 14}},
 		Agent: Agent{
 			Listen: "127.0.0.1:0", RunDir: runner.DefaultRunDir,
 			GPUs:  GPUs{From: "auto", Hot: judge.Defaults().Hot},
@@ -103,6 +105,7 @@ func (c *Config) Settings() []Setting {
 	rows = append(rows, c.Server.settings()...)
 	rows = append(rows, c.Server.Auth.settings()...)
 	rows = append(rows, c.Server.Audit.settings()...)
+	rows = append(rows, c.Server.Backup.settings()...)
 	rows = append(rows, c.Server.Advice.settings()...)
 	rows = append(rows, c.Agent.settings()...)
 	rows = append(rows, c.Client.settings()...)

@@ -158,6 +158,7 @@ var appliers = rules{
 	command.KindConfirmDead: on(fleet.ConfirmDead),
 	command.KindRetireNode:  on(fleet.RetireNode),
 	command.KindKillForeign: on(fleet.KillForeign),
+	command.KindAdopt:       on(admin.Adopt),
 	command.KindSetGPUMode:  on(fleet.SetGPUMode),
 
 	command.KindSetNodeLabels: on(fleet.SetNodeLabels),

@@ -143,7 +143,7 @@ func moveAttempts(m *mover) {
 		a, b := d.Before, d.After
 		if !d.Was {
 			task, _ := m.was.Tasks.Get(k.TaskKey())
-			m.hold(k.N > task.Attempts && b.PlacedIndex == m.s.Index, OneAttempt, "attempt %s is new, the task had %d", k, task.Attempts)
+			m.hold(k.N > task.Attempts && (b.PlacedIndex == m.s.Index || m.adopted(k)), OneAttempt, "attempt %s is new, the task had %d", k, task.Attempts)
 			continue
 		}
 		if !d.Is {

@@ -13,10 +13,14 @@ import (
 // gap.
 func moveJobs(m *mover) {
 	from, to := m.was.Settings(), m.s.Settings()
+	tasks, jobs := uint64(0), model.JobID(0)
 	for id, d := range table.Diffs(m.was.Jobs, m.s.Jobs) {
 		a, b := d.Before, d.After
+		if !d.Was && id < from.NextJob {
+			m.hold(m.adoptedTask(id), NothingLost, "job %s is new under an old number", id)
+			tasks += uint64(b.Tasks)
+		}
 		if !d.Was {
-			m.hold(id >= from.NextJob, NothingLost, "job %s is new under an old number", id)
 			continue
 		}
 		if !d.Is {
@@ -27,7 +31,6 @@ func moveJobs(m *mover) {
 		m.hold(asSubmitted(a) == asSubmitted(b) && b.Spec.TimeLimit >= a.Spec.TimeLimit, NothingLost, "job %s is another: from %+v to %+v", id, a, b)
 		m.hold(a.Open > 0 || a == b, OneAttempt, "job %s moves after its end: from %+v to %+v", id, a, b)
 	}
-	tasks, jobs := uint64(0), model.JobID(0)
 	for id, b := range m.s.Jobs.From(from.NextJob) {
 		tasks += uint64(b.Tasks)
 		jobs++

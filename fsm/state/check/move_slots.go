@@ -30,7 +30,7 @@ func moveSlots(m *mover) {
 		case model.OwnerCleaning:
 			m.hold(held && b.Owner == a.Owner || shown(b.Owner) || !m.one, ShownClean, "slot %v goes from cleaning to %s", k, b.Owner)
 		case model.OwnerForeign:
-			m.hold(shown(b.Owner) || !held && !m.one, ShownClean, "slot %v goes from foreign to %s", k, b.Owner)
+			m.hold(shown(b.Owner) || held && b.Owner == model.OwnerAttempt || !held && !m.one, ShownClean, "slot %v goes from foreign to %s", k, b.Owner)
 		case model.OwnerNone:
 			m.hold(b.Owner != model.OwnerCleaning || !m.one, ShownClean, "slot %v goes from free to cleaning", k)
 		}

@@ -29,6 +29,7 @@ func Commands() []Command {
 		{Path: "cert authority", Short: "Print the certificates of the cluster's authority, by which commands on other machines recognize peers"},
 		{Path: "cert pin", Short: "Print the hash of the authority's key, by which berth login recognizes the cluster"},
 		{Path: "image", Short: "List and remove the container images of jobs on this machine"},
+		{Path: "backup", Short: "Make, list and check backups of the cluster"},
 		{Path: "cluster recover", Short: "Let one peer go on alone after the loss of a majority"},
 		{Path: "config validate", Short: "Check a file, and show which of its settings have no effect"},
 		{Path: "snapshot verify", Short: "Check a peer's snapshot: checksums, digest, invariants"},

@@ -145,11 +145,47 @@ func newCluster(more ...*cobra.Command) *cobra.Command {
 		},
 	}
 	c.BindReading(status)
-	return cli.Parent("cluster", "Show the state of the cluster as a whole, replace its keys, and recover it", "", append(more, status)...)
+	return cli.Parent("cluster", "Show the state of the cluster as a whole, replace its keys, recover or resume it", "", append(more, status, newResume())...)
+}
+
+// backups describes the newest backup that a peer has made, and what is wrong.
+func backups(list []wire.Peer) string {
+	var newest *wire.Peer
+	var wrong []string
+	made := false
+	for i := range list {
+		b := list[i].Backup
+		if b == nil {
+			continue
+		}
+		made = true
+		if b.Failure != "" {
+			wrong = append(wrong, fmt.Sprintf("Peer %s could not make one: %s.", list[i].Name, b.Failure))
+		}
+		if b.Age != nil && (newest == nil || *b.Age < *newest.Backup.Age) {
+			newest = &list[i]
+		}
+	}
+	text := "No peer makes backups: set backup.dir."
+	switch {
+	case newest != nil:
+		age := time.Duration(*newest.Backup.Age * float64(time.Second))
+		text = fmt.Sprintf("The newest backup is %s old, in the folder of peer %s.", table.About(age), newest.Name)
+		if age.Seconds() > 2*newest.Backup.EverySeconds {
+			text += " That is too old: the log of the peer says why (backup_failed)."
+		}
+	case made:
+		text = "There is no backup yet."
+	}
+	return strings.Join(append([]string{text}, wrong...), " ")
 }
 
 func showCluster(w io.Writer, p *wire.Peers) error {
-	if _, err := fmt.Fprintf(w, "Cluster %s\n%s\n\n", p.Cluster, safety(p)); err != nil {
+	lines := []string{"Cluster " + p.Cluster, safety(p), backups(p.Peers)}
+	if p.Standstill {
+		lines = append(lines, "No job is started, since a restore or during an import: berth cluster resume ends that after a restore.")
+	}
+	if _, err := fmt.Fprintf(w, "%s\n\n", strings.Join(lines, "\n")); err != nil {
 		return err
 	}
 	return showPeers(w, p)

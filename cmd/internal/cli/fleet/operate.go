@@ -108,11 +108,11 @@ func tellMode(w io.Writer, what string, done *wire.NodeDone) error {
 func newNode() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "node",
-		Short: "Show or label a node, confirm that an unreachable one is dead, or remove one",
+		Short: "Show or label a node, confirm that one is dead, adopt or kill unknown jobs there, or remove one",
 		Args:  cli.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newNodeShow(), newLabel(), newConfirmDead(), newRetire())
+	cmd.AddCommand(newNodeShow(), newLabel(), newConfirmDead(), newForeign("adopt"), newForeign("kill"), newRetire())
 	return cmd
 }
 

@@ -3,8 +3,11 @@ package setup
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -23,7 +26,26 @@ of the peer. Where systemd has the unit berth-server, it is started, and the lin
 by which other machines join.
 
 The key of the authority is in the folders of all peers, readable by their owner only. A data
-folder that belongs to a cluster already is left as it is.`
+folder that belongs to a cluster already is left as it is.
+
+With --from-backup the cluster is made of a backup, as the next generation of the cluster that
+the backup is of: peers of an earlier generation are refused by all members. Nothing is
+scheduled until berth cluster resume. The whole backup is checked first; if anything is wrong,
+nothing is changed.`
+
+// Restorer makes the data folder of a peer out of a backup: the program of peers knows how.
+type Restorer interface {
+	// Bind adds its flags.
+	Bind(cmd *cobra.Command)
+	// Asked reports whether there is a backup to be restored.
+	Asked() bool
+	// Prepare reads and checks the backup. Its error means that nothing was changed.
+	Prepare(in io.Reader, scratch string) error
+	// Write makes the content of an empty folder, but for its keys and certificates, which are returned.
+	Write(folder string, first trust.Member, address string) (*trust.Material, *trust.Secrets, error)
+	// About describes what was restored, and the next steps.
+	About() string
+}
 
 // ForUsers returns the makers of the commands that make a user's machine a client of a cluster.
 func ForUsers() []cli.Maker {
@@ -34,23 +56,29 @@ func ForUsers() []cli.Maker {
 }
 
 // ForMembers returns the commands that make a machine a member of a cluster.
-func ForMembers() []*cobra.Command { return []*cobra.Command{newInit(), newJoin()} }
+func ForMembers(restorer Restorer) []*cobra.Command {
+	return []*cobra.Command{newInit(restorer), newJoin()}
+}
 
 // founder is the machine of berth init.
 type founder struct {
 	machine
 
-	life time.Duration
+	life   time.Duration
+	backup Restorer
 }
 
-func newInit() *cobra.Command {
-	f := &founder{}
+func newInit(restorer Restorer) *cobra.Command {
+	f := &founder{backup: restorer}
 	cmd := &cobra.Command{
 		Use: "init", Short: "Make a new cluster with this machine as its first peer", Long: initLong, Args: cli.NoArgs,
-		Example: "  berth init\n  berth init --id p1 --advertise 10.0.0.1",
-		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context(), cmd.OutOrStdout()) },
+		Example: "  berth init\n  berth init --id p1 --advertise 10.0.0.1\n  berth init --from-backup berth-1f3c2a90.berth.tar.zst --identity key.txt",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return f.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
+		},
 	}
 	f.bind(cmd, peerFolder)
+	restorer.Bind(cmd)
 	cmd.Flags().DurationVar(&f.life, "life", trust.Life, "`time` for which the peer's certificate is valid; it is renewed at half of that, for as long again")
 	return cmd
 }
@@ -58,7 +86,7 @@ func newInit() *cobra.Command {
 // leastLife leaves time for some tries to renew a certificate.
 const leastLife = 10 * time.Second
 
-func (f *founder) run(ctx context.Context, out io.Writer) error {
+func (f *founder) run(ctx context.Context, in io.Reader, out io.Writer) error {
 	if f.life < leastLife || f.life > trust.Life {
 		return cli.Usage("--life must be from %s to %s, not %s", leastLife, trust.Life, f.life)
 	}
@@ -81,13 +109,14 @@ func (f *founder) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	own, err := trust.Found(trust.Member{Name: f.name, Names: f.names(at), Life: f.life}, time.Now())
+	if f.backup.Asked() {
+		return f.restore(ctx, in, out, at, file)
+	}
+	own, err := trust.Found(f.member(at), time.Now())
 	if err != nil {
 		return cli.Usage("--id: %w", err)
 	}
-	peers := at.at(portPeer)
-	sections := peerSections(&f.machine, at, entry{"bootstrap", []string{f.name + "=" + peers.reached}})
-	if err := configure(out, file, sections...); err != nil {
+	if err := f.configure(out, at, file); err != nil {
 		return err
 	}
 	if err := f.save(own); err != nil { // last: a machine with keys is a member, and would not be configured by another try
@@ -98,7 +127,7 @@ func (f *founder) run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	api := at.at(portAPI).reached
-	fmt.Fprintf(out, "Cluster %s is made, with peer %s at %s (API %s, other peers %s).\n", i.Cluster, f.name, at.host, api, peers.reached)
+	fmt.Fprintf(out, "Cluster %s is made, with peer %s at %s (API %s, other peers %s).\n", i.Cluster, f.name, at.host, api, at.at(portPeer).reached)
 	started, err := f.begin(ctx, out, peerUnit, "server")
 	if err != nil {
 		return err
@@ -110,6 +139,89 @@ func (f *founder) run(ctx context.Context, out io.Writer) error {
 		return nil
 	}
 	return f.invite(ctx, out, api, hex.EncodeToString(pin[:]))
+}
+
+// member returns the peer that the certificate is for.
+func (f *founder) member(at place) trust.Member {
+	return trust.Member{Role: trust.RolePeer, Name: f.name, Names: f.names(at), Life: f.life}
+}
+
+// configure writes the settings of the peer.
+func (f *founder) configure(out io.Writer, at place, file *settings) error {
+	return configure(out, file, peerSections(&f.machine, at, entry{"bootstrap", []string{f.name + "=" + at.at(portPeer).reached}})...)
+}
+
+// restore makes the peer out of a backup.
+func (f *founder) restore(ctx context.Context, in io.Reader, out io.Writer, at place, file *settings) (err error) {
+	made, err := f.emptyData()
+	if err != nil {
+		return err
+	}
+	if err := f.makeData(); err != nil {
+		return err
+	}
+	if !made {
+		defer func() { _ = os.Remove(f.data) }() // which fails after a success
+	}
+	scratch, err := os.MkdirTemp(f.data, ".restore-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
+	if err := f.backup.Prepare(in, scratch); err != nil {
+		return fmt.Errorf("nothing was changed: %w", err)
+	}
+	server := filepath.Join(scratch, "server")
+	if err := os.Mkdir(server, 0o700); err != nil {
+		return err
+	}
+	own, next, err := f.backup.Write(server, f.member(at), at.at(portPeer).reached)
+	if err != nil {
+		return fmt.Errorf("nothing was changed: %w", err)
+	}
+	if err := f.configure(out, at, file); err != nil {
+		return err
+	}
+	if err := f.moveIn(server); err != nil {
+		return err
+	}
+	if err := f.save(own); err != nil {
+		return err
+	}
+	if err := errors.Join(trust.SaveNext(f.trust(), next), giveTo(f.data, f.data)); err != nil {
+		return err
+	}
+	fmt.Fprint(out, f.backup.About())
+	started, err := f.begin(ctx, out, peerUnit, "server")
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "Nothing is scheduled yet. Let other machines join, look at nodes and jobs, then resume:\n\n  berth token join peer --address %[1]s\n  berth cluster resume --address %[1]s\n", f.socket())
+	if started {
+		fmt.Fprintln(out, "\nOn this machine root needs no --address.")
+	}
+	return nil
+}
+
+// emptyData returns an error if the data folder is there and not empty, and otherwise whether it is there.
+func (m *machine) emptyData() (there bool, err error) {
+	list, err := os.ReadDir(m.data)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err == nil && len(list) > 0 {
+		err = fmt.Errorf("nothing was changed: %s is not empty (%s): a backup is restored into an empty folder; move this one away", m.data, list[0].Name())
+	}
+	return true, err
+}
+
+// moveIn moves what a folder holds into the data folder.
+func (m *machine) moveIn(from string) error {
+	list, err := os.ReadDir(from)
+	for _, e := range list {
+		err = errors.Join(err, os.Rename(filepath.Join(from, e.Name()), filepath.Join(m.data, e.Name())))
+	}
+	return err
 }
 
 // socket returns the address of the peer's socket.

@@ -88,7 +88,7 @@ func (m *machine) ownAccount() error {
 // trust returns the folder for keys and certificates.
 func (m *machine) trust() string { return filepath.Join(m.data, trust.Subfolder) }
 
-// giveTo makes the owner of a data folder the owner of a folder in it, if root has made that for another account.
+// giveTo makes the owner of a data folder the owner of a folder in it and of all below, if root has made that for another account.
 func giveTo(data, dir string) error {
 	info, err := os.Stat(data)
 	if err != nil || os.Geteuid() != 0 {
@@ -102,11 +102,13 @@ func giveTo(data, dir string) error {
 	if err != nil {
 		return err
 	}
-	list, err := fs.ReadDir(made.FS(), ".")
-	for _, e := range list {
-		err = errors.Join(err, made.Lchown(e.Name(), int(owner.Uid), int(owner.Gid)))
-	}
-	return errors.Join(err, made.Lchown(".", int(owner.Uid), int(owner.Gid)), made.Close())
+	err = fs.WalkDir(made.FS(), ".", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return made.Lchown(path, int(owner.Uid), int(owner.Gid))
+	})
+	return errors.Join(err, made.Close())
 }
 
 // readSettings reads the file of settings; nil: none is written.

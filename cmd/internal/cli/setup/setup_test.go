@@ -20,7 +20,7 @@ import (
 // called runs a command line of this package.
 func called(in string, args ...string) (string, error) {
 	root := &cobra.Command{Use: "berth", SilenceUsage: true, SilenceErrors: true}
-	root.AddCommand(append(cli.Make(ForUsers()), ForMembers()...)...)
+	root.AddCommand(append(cli.Make(ForUsers()), ForMembers(noBackup{})...)...)
 	var out bytes.Buffer
 	root.SetIn(strings.NewReader(in))
 	root.SetOut(&out)
@@ -282,3 +282,9 @@ func TestPlaces(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 }
+
+// noBackup is a program that restores no backups.
+type noBackup struct{ Restorer }
+
+func (noBackup) Bind(*cobra.Command) {}
+func (noBackup) Asked() bool         { return false }

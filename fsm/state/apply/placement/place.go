@@ -200,6 +200,23 @@ func makeAttempt(t *tx.Tx, b *command.Place, task *model.Task, job *model.Job) {
 	foldAttempts(t, task)
 }
 
+// Adopt makes a foreign attempt that of its task. Its ranks run, and their nodes report that again. placed is the place of
+// its placement in the log, by which nodes know the attempt.
+func Adopt(t *tx.Tx, b *command.Place, placed uint64) {
+	for i := range b.Ranks {
+		for _, key := range b.Ranks[i].Slots {
+			slot := t.Slots.Must(key)
+			slot.Owner, slot.Rank = model.OwnerNone, model.RankKey{}
+			t.Slots.Put(slot)
+		}
+	}
+	task, job := t.Tasks.Must(b.Attempt.TaskKey()), t.Jobs.Must(b.Attempt.Job)
+	makeAttempt(t, b, &task, &job)
+	a := t.Attempts.Must(b.Attempt)
+	a.PlacedIndex, a.Run = placed, true
+	t.Attempts.Put(a)
+}
+
 // foldAttempts removes attempts that are too old to be kept, except for those with a GPU that still has to be
 // verified as clean.
 func foldAttempts(t *tx.Tx, task *model.Task) {

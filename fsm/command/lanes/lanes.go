@@ -1,4 +1,5 @@
-package command
+// Package lanes has the ways of commands into the log.
+package lanes
 
 // Lane is a way into the log. Control commands keep jobs alive, so they travel before user commands, in
 // entries of their own, and are never refused for load.
@@ -6,14 +7,17 @@ type Lane uint8
 
 // The lanes.
 const (
-	LaneUser Lane = iota
-	LaneControl
-	LaneCount
+	User Lane = iota
+	Control
+	Count // of lanes
 )
+
+// MaxControl bounds an entry of control commands, in bytes.
+const MaxControl = 64 << 10
 
 // Room returns how many bytes the commands of several callers may take that share an entry of the lane.
 func (l Lane) Room() int {
-	if l == LaneControl {
+	if l == Control {
 		return MaxControl
 	}
 	return 512 << 10

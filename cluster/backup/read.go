@@ -1,0 +1,234 @@
+package backup
+
+import (
+	"archive/tar"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/fsm/state/check"
+	"github.com/berth-gpu/berth/fsm/state/snapshot"
+)
+
+// Backup is what a file holds.
+type Backup struct {
+	Description Description
+	State       state.State
+	Archive     string // path of the archive's copy; empty: the backup has none
+
+	keys []byte // sealed; empty: there are none
+}
+
+// Bounds of parts that are held in memory.
+const (
+	maxKeys   = 1 << 20
+	maxWindow = 64 << 20 // of the decoder
+)
+
+// Read reads a backup and checks all of it: the hash of every part, the state's checksum, digest and invariants, and that
+// the description is that of the state. The archive is written into a folder, or only checked against its hash if dir is
+// empty. Errors wrap [ErrDamaged], or are a *[NewerError].
+func Read(r io.Reader, dir string) (*Backup, error) {
+	in, err := newReader(r)
+	if err != nil {
+		return nil, err
+	}
+	defer in.zip.Close()
+	b := &Backup{}
+	d, err := in.description()
+	if err != nil {
+		return nil, err
+	}
+	b.Description = *d
+	for {
+		h, err := in.header()
+		if err != nil {
+			return nil, err
+		}
+		switch name := h.Name; name {
+		case partState:
+			err = in.state(b)
+		case partArchive:
+			err = in.archive(b, dir)
+		case partKeys:
+			b.keys, err = in.all(maxKeys)
+		case partSums:
+			if err := in.sums(); err != nil {
+				return nil, err
+			}
+			return b, b.complete()
+		default:
+			return nil, &NewerError{fmt.Sprintf("the backup has a part %.100q, which this program does not know", name)}
+		}
+		if err != nil {
+			return nil, err
+		}
+		if err := in.done(h.Name); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// Describe reads only what a backup says of itself.
+func Describe(r io.Reader) (*Description, error) {
+	in, err := newReader(r)
+	if err != nil {
+		return nil, err
+	}
+	defer in.zip.Close()
+	return in.description()
+}
+
+// reader reads the parts of a backup, and hashes them.
+type reader struct {
+	zip  *zstd.Decoder
+	tar  *tar.Reader
+	sum  hash.Hash
+	rest io.Reader // of the present part, hashed
+	seen bytes.Buffer
+	had  []string
+}
+
+func newReader(r io.Reader) (*reader, error) {
+	zip, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
+	if err != nil {
+		return nil, err
+	}
+	return &reader{zip: zip, tar: tar.NewReader(zip)}, nil
+}
+
+// header begins the next part.
+func (in *reader) header() (*tar.Header, error) {
+	h, err := in.tar.Next()
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil, damaged("the file ends before its last part, %s", partSums)
+	case err != nil:
+		return nil, damaged("%v", err)
+	case h.Typeflag != tar.TypeReg, slices.Contains(in.had, h.Name):
+		return nil, damaged("part %.100q is no file, or there twice", h.Name)
+	}
+	in.had = append(in.had, h.Name)
+	in.sum = sha256.New()
+	in.rest = io.TeeReader(in.tar, in.sum)
+	return h, nil
+}
+
+// done notes the hash of a part, after the rest of it.
+func (in *reader) done(name string) error {
+	if _, err := io.Copy(io.Discard, in.rest); err != nil {
+		return damaged("%s: %v", name, err)
+	}
+	fmt.Fprintf(&in.seen, "%x  %s\n", in.sum.Sum(nil), name)
+	return nil
+}
+
+// all returns a part that is small.
+func (in *reader) all(most int64) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(in.rest, most+1))
+	switch {
+	case err != nil:
+		return nil, damaged("%s: %v", in.had[len(in.had)-1], err)
+	case int64(len(text)) > most:
+		return nil, damaged("%s has more than %d bytes", in.had[len(in.had)-1], most)
+	}
+	return text, nil
+}
+
+func (in *reader) description() (*Description, error) {
+	h, err := in.header()
+	if err != nil {
+		return nil, err
+	}
+	if h.Name != partDescription {
+		return nil, damaged("the first part is %.100q in place of %s", h.Name, partDescription)
+	}
+	text, err := in.all(MaxDescription)
+	if err != nil {
+		return nil, err
+	}
+	d, err := parseDescription(text)
+	if err != nil {
+		return nil, err
+	}
+	if d.Level > command.Level {
+		return nil, &NewerError{fmt.Sprintf("the backup has feature level %d, written by version %.100q, and this program knows up to %d", d.Level, d.Version, command.Level)}
+	}
+	return d, in.done(h.Name)
+}
+
+func (in *reader) state(b *Backup) error {
+	s, err := snapshot.Read(in.rest)
+	if newer, is := errors.AsType[*command.UnknownError](err); is {
+		return &NewerError{newer.Error()}
+	}
+	if err != nil {
+		return damaged("%s: %v", partState, err)
+	}
+	b.State = s
+	return nil
+}
+
+func (in *reader) archive(b *Backup, dir string) (err error) {
+	if dir == "" {
+		return nil
+	}
+	path := filepath.Join(dir, partArchive)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // the caller names the folder
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if _, err := io.Copy(f, in.rest); err != nil {
+		return fmt.Errorf("%s: %w", partArchive, err)
+	}
+	b.Archive = path
+	return f.Sync()
+}
+
+// sums compares the hashes of all parts with the last part, and looks for anything behind.
+func (in *reader) sums() error {
+	text, err := in.all(MaxDescription)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(text, in.seen.Bytes()) {
+		return damaged("its parts do not have the hashes of %s", partSums)
+	}
+	if _, err := in.tar.Next(); !errors.Is(err, io.EOF) {
+		return damaged("something follows %s", partSums)
+	}
+	if n, err := io.Copy(io.Discard, in.zip); err != nil || n > 0 { // also checks the checksum of zstd
+		return damaged("something follows %s: %d bytes, %v", partSums, n, err)
+	}
+	return nil
+}
+
+// complete returns why the parts do not belong together, or break invariants.
+func (b *Backup) complete() error {
+	d, s := &b.Description, &b.State
+	set, digest := s.Settings(), s.Digest()
+	switch {
+	case s.Index == 0:
+		return damaged("there is no part %s", partState)
+	case s.Index != d.Index, set.Level != d.Level, hex.EncodeToString(digest[:]) != d.Digest, hex.EncodeToString(set.Incarnation[:]) != d.Incarnation:
+		return damaged("%s describes another state than that in the file", partDescription)
+	case len(d.Keys) > 0 != (len(b.keys) > 0):
+		return damaged("%s and the parts differ on whether there are keys", partDescription)
+	}
+	if err := check.State(s); err != nil {
+		return damaged("the state at index %d breaks invariants; report this defect:\n%v", s.Index, err)
+	}
+	return nil
+}
