@@ -145,7 +145,7 @@ func newCluster(more ...*cobra.Command) *cobra.Command {
 		},
 	}
 	c.BindReading(status)
-	return cli.Parent("cluster", "Show the state of the cluster as a whole, replace its keys, and recover it", "", append(more, status)...)
+	return cli.Parent("cluster", "Show the state of the cluster as a whole, upgrade it, replace its keys, and recover it", "", append(more, status)...)
 }
 
 func showCluster(w io.Writer, p *wire.Peers) error {
