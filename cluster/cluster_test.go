@@ -4,6 +4,7 @@ package cluster
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,7 +47,13 @@ type member struct {
 	archive *archive.Archive
 	tests   Unguarded
 	tuning  Tuning
+
+	knows   uint32        // the feature level of its program; 0: the newest
+	program ProgramRecord // in its data folder; nil: there is none
 }
+
+// level returns the feature level of the peer's program.
+func (m *member) level() uint32 { return cmp.Or(m.knows, command.Level) }
 
 // testLog keeps what a peer logs.
 type testLog struct {
@@ -132,7 +139,7 @@ func (w *world) start(m *member) {
 	m.host = w.net.Host(m.name)
 	h := m.disk.Open()
 	p, err := Start(Config{
-		Self:    model.Peer{ID: model.PeerID(m.name), RaftAddress: m.name + m.port, APIAddress: m.name + ":10000", Level: 1, Version: "test"},
+		Self:    model.Peer{ID: model.PeerID(m.name), RaftAddress: m.name + m.port, APIAddress: m.name + ":10000", Level: m.level(), Version: "test"},
 		Cluster: m.cluster, Network: m.host, Clock: m.clock, Tuning: m.tuning, Tests: m.tests, Archive: m.archive,
 		Logger: slog.New(slog.NewTextHandler(m.log, nil)),
 		Stores: m.stores(h),
@@ -151,7 +158,7 @@ func (w *world) start(m *member) {
 
 // stores returns a disk's as a peer has them, with checksums unless a test goes without.
 func (m *member) stores(h *simdisk.Handle) Stores {
-	s := Stores{h.Logs(), h.Stable(), h.Snapshots(), m.space, h.Folder()}
+	s := Stores{Log: h.Logs(), Stable: h.Stable(), Snapshots: h.Snapshots(), Space: m.space, Folder: h.Folder(), Program: m.program}
 	if !m.tests.NoChecksums {
 		s.Log, s.Stable = raftstore.SealLogs(s.Log, m.name), raftstore.SealStable(s.Stable, m.name)
 	}

@@ -50,6 +50,7 @@ type Stores struct {
 	Snapshots raft.SnapshotStore
 	Space     func() (raftstore.Space, error) // room on their disk; nil: not watched
 	Folder    Folder                          // which folder they are in
+	Program   ProgramRecord                   // of the peer's program; nil: it is not kept
 }
 
 // Config is the identity of a peer and its environment.
@@ -87,6 +88,7 @@ type Tuning struct {
 	RenewWindow       time.Duration // renewals gathered into one entry after an urgent one; 200 ms
 	RenewRest         time.Duration // and without one; 1.8 s, which an agent's patience of 3 s must cover
 	StartDeadline     time.Duration // of attempts; 10 min
+	LevelHold         time.Duration // from the last peer's upgrade until the feature level rises; 0: none
 	Webhooks          *notify.World // how their receivers are reached while this peer leads; nil: it delivers nothing
 
 	// Founding is the initial state of a new cluster if this peer leads first; the first leader sets the

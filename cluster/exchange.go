@@ -106,7 +106,7 @@ func (p *Peer) greeting() *hello {
 	return &hello{
 		Cluster: p.mates.cluster(p.cfg.Cluster), Peer: p.cfg.Self, Wall: model.TimeOf(p.cfg.Clock.Wall()),
 		Term: p.raft.CurrentTerm(), Last: p.raft.LastIndex(), Applied: p.fsm.State().Index, Marks: p.fsm.Marks(),
-		Archived: p.archived(),
+		Archived: p.archived(), Program: p.program.Report(),
 	}
 }
 

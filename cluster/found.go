@@ -164,6 +164,7 @@ func (p *Peer) askFounder(ctx context.Context, s peer.Server) *asked {
 	case is && p.folders.once("ask "+string(s.ID)):
 		p.log.Error("founder returned an error", "founder", s.ID, "address", s.Address, "err", remote)
 	case err == nil && a.Peer.ID == s.ID:
+		p.mates.noteFounder(s.ID, a.Peer.Level)
 		return a
 	case err == nil && p.folders.once("answer "+string(s.ID)+string(a.Peer.ID)):
 		p.log.Error("wrong peer at a founder's address: check --bootstrap and the listener there", "address", s.Address,

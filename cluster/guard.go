@@ -20,7 +20,7 @@ func (p *Peer) guardStores(ctx context.Context) Stores {
 	s := p.cfg.Stores
 	if !p.cfg.Tests.NoWatchdog {
 		dog := raftstore.NewWatchdog(string(p.cfg.Self.ID), raftstore.Limits{})
-		s = Stores{dog.Logs(s.Log), dog.Stable(s.Stable), dog.Snapshots(s.Snapshots), s.Space, s.Folder}
+		s.Log, s.Stable, s.Snapshots = dog.Logs(s.Log), dog.Stable(s.Stable), dog.Snapshots(s.Snapshots)
 		dog.Arm()
 		p.life.watchd.Go(func() { dog.Watch(ctx, 100*time.Millisecond, p.leads, p.heed) })
 	}

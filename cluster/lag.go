@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/cluster/peer"
+	"github.com/berth-gpu/berth/fsm/state"
 )
 
 // Lag returns how far this peer's state is behind the cluster's.
@@ -20,6 +21,9 @@ func (p *Peer) Lag() peer.Lag {
 	}
 	return l
 }
+
+// caughtUp returns the state, and whether it has caught up.
+func (p *Peer) caughtUp() (state.State, bool) { return p.State(), p.Lag().CaughtUp() }
 
 // settlePause is how long settle waits before it asks again.
 const settlePause = 20 * time.Millisecond

@@ -31,10 +31,10 @@ type answer struct {
 	err     error
 }
 
-// lanes pack waiting commands into log entries (group commit). Control commands go first, in entries of their
+// laneSet packs waiting commands into log entries (group commit). Control commands go first, in entries of their
 // own. One entry is under way at a time unless tuned otherwise: with more, fewer commands wait to share the
 // next (1.9 against 1.0 times bare raft's throughput at 64 callers with 1 and with 4).
-type lanes struct {
+type laneSet struct {
 	submit func(bundles []*bundle) (raft.ApplyFuture, error)
 	landed func(error) // called with raft's result for each entry
 	slots  chan struct{}
@@ -47,12 +47,12 @@ type lanes struct {
 	closed bool
 }
 
-func newLanes(inFlight int, submit func([]*bundle) (raft.ApplyFuture, error), landed func(error)) *lanes {
-	return &lanes{submit: submit, landed: landed, slots: make(chan struct{}, inFlight), wake: make(chan struct{}, 1)}
+func newLanes(inFlight int, submit func([]*bundle) (raft.ApplyFuture, error), landed func(error)) *laneSet {
+	return &laneSet{submit: submit, landed: landed, slots: make(chan struct{}, inFlight), wake: make(chan struct{}, 1)}
 }
 
 // add queues a caller's commands.
-func (l *lanes) add(lane lanes.Lane, b *bundle) error {
+func (l *laneSet) add(lane lanes.Lane, b *bundle) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
@@ -74,7 +74,7 @@ func (l *lanes) add(lane lanes.Lane, b *bundle) error {
 }
 
 // close refuses further callers and answers those that wait.
-func (l *lanes) close() {
+func (l *laneSet) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closed = true
@@ -87,7 +87,7 @@ func (l *lanes) close() {
 }
 
 // run packs and proposes until the context ends; then it waits for entries under way.
-func (l *lanes) run(ctx context.Context) {
+func (l *laneSet) run(ctx context.Context) {
 	flights := make(chan flight, cap(l.slots))
 	var landing sync.WaitGroup
 	landing.Go(func() {
@@ -113,7 +113,7 @@ func (l *lanes) run(ctx context.Context) {
 }
 
 // drain proposes until the queues are empty, and reports whether to go on.
-func (l *lanes) drain(ctx context.Context, flights chan<- flight) bool {
+func (l *laneSet) drain(ctx context.Context, flights chan<- flight) bool {
 	for l.waiting() {
 		select {
 		case l.slots <- struct{}{}: // taken before packing: what comes meanwhile joins the entry
@@ -136,7 +136,7 @@ func (l *lanes) drain(ctx context.Context, flights chan<- flight) bool {
 	return true
 }
 
-func (l *lanes) waiting() bool {
+func (l *laneSet) waiting() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for lane := range l.queue {
@@ -148,7 +148,7 @@ func (l *lanes) waiting() bool {
 }
 
 // pack takes the bundles of the next entry: of one lane, as many as fit.
-func (l *lanes) pack() []*bundle {
+func (l *laneSet) pack() []*bundle {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	lane := lanes.Control

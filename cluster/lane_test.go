@@ -52,7 +52,7 @@ func (l *slowLog) take(bundles []*bundle) (raft.ApplyFuture, error) {
 	return f, nil
 }
 
-func inLanes(t *testing.T, inFlight int, test func(l *lanes, log *slowLog)) {
+func inLanes(t *testing.T, inFlight int, test func(l *laneSet, log *slowLog)) {
 	t.Helper()
 	synctest.Test(t, func(*testing.T) {
 		log := &slowLog{}
@@ -87,7 +87,7 @@ func control(t *testing.T) command.Command {
 // What waits together travels together, control commands first and apart, and
 // each caller gets its own results.
 func TestWaitingCommandsShareEntries(t *testing.T) {
-	inLanes(t, 1, func(l *lanes, log *slowLog) {
+	inLanes(t, 1, func(l *laneSet, log *slowLog) {
 		first := bundleOf(t, submit("first"))
 		mustAdd(t, l, lanes.User, first)
 		synctest.Wait() // it is under way, alone
@@ -113,7 +113,7 @@ func TestWaitingCommandsShareEntries(t *testing.T) {
 	})
 }
 
-func mustAdd(t *testing.T, l *lanes, lane lanes.Lane, b *bundle) {
+func mustAdd(t *testing.T, l *laneSet, lane lanes.Lane, b *bundle) {
 	t.Helper()
 	if err := l.add(lane, b); err != nil {
 		t.Fatal(err)
@@ -152,7 +152,7 @@ func TestEntriesStayWithinTheirBounds(t *testing.T) {
 
 // Callers that wait when the peer ends get ErrClosed.
 func TestWaitingCallersAreToldOfTheEnd(t *testing.T) {
-	inLanes(t, 1, func(l *lanes, _ *slowLog) {
+	inLanes(t, 1, func(l *laneSet, _ *slowLog) {
 		l.close()
 		if err := l.add(lanes.User, bundleOf(t, submit("x"))); !errors.Is(err, peer.ErrClosed) {
 			t.Errorf("a closed lane gave %v", err)

@@ -2,69 +2,21 @@ package cluster
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
-	"fmt"
 	mathrand "math/rand/v2"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/berth-gpu/berth/cluster/leader"
 	"github.com/berth-gpu/berth/cluster/liveness"
 	"github.com/berth-gpu/berth/cluster/notify"
 	"github.com/berth-gpu/berth/cluster/peer"
-	"github.com/berth-gpu/berth/cluster/soft"
+	"github.com/berth-gpu/berth/cluster/upgrade"
 	"github.com/berth-gpu/berth/cluster/votes"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 )
-
-// tenure is a peer's leadership.
-type tenure struct {
-	leads atomic.Bool  // by raft's own notice
-	until atomic.Int64 // reading of the boot clock when it did so last; 0: it never has
-	soft  Soft
-	told  notify.Counts // of the process, in all its leaderships, as are these:
-	wrong atomic.Uint64 // decisions that came to nothing for a defect
-
-	mu     sync.Mutex
-	passes peer.Passes
-}
-
-// lately returns how long ago this peer led; 0 while it leads.
-func (t *tenure) lately(now time.Duration) time.Duration {
-	if t.leads.Load() {
-		return 0
-	}
-	return now - time.Duration(t.until.Load())
-}
-
-// begin resets the counts for another leadership.
-func (t *tenure) begin() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.passes = peer.Passes{}
-}
-
-func (t *tenure) passed(one leader.Pass) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.passes.Count++
-	t.passes.Decided += uint64(one.Decided)
-	t.passes.Took += one.Took
-}
-
-// sum returns the counts; zero while the peer does not lead.
-func (t *tenure) sum() peer.Passes {
-	if !t.leads.Load() {
-		return peer.Passes{}
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.passes
-}
 
 // lead reads raft's notices of leadership and runs the leader's work while this peer leads.
 //
@@ -134,7 +86,7 @@ func (p *Peer) followNotices(n *notice) {
 			continue
 		}
 		p.log.Info("gained leadership", "term", p.raft.CurrentTerm())
-		p.tenure.begin()
+		p.tenure.begin(p.cfg.Clock.Boot())
 		ctx, cancel := context.WithCancel(p.life.ctx)
 		var work sync.WaitGroup
 		work.Go(func() { p.leadUntil(ctx) })
@@ -195,13 +147,6 @@ func (p *Peer) promoteUntil(ctx context.Context) {
 	}
 }
 
-// Soft is data that a peer receives outside the log. Only what the leader receives counts.
-type Soft struct {
-	Beats *soft.Beats // when the clients of attached jobs last sent a sign of life
-	Board *soft.Board // what GPUs measure
-	Feed  *soft.Feed  // notices from the log, the same at every peer
-}
-
 // Soft returns this peer's data outside the log.
 func (p *Peer) Soft() Soft { return p.tenure.soft }
 
@@ -215,7 +160,7 @@ func (p *Peer) beginTerm(ctx context.Context) error {
 	if set := s.Settings(); !set.Incarnation.IsZero() {
 		return nil
 	}
-	b, err := founding(p.cfg.Tuning.Founding)
+	b, err := founding(p.cfg.Tuning.Founding, p.mates.foundingLevel(ctx, p.cfg.Self, func() []peer.Server { return p.Status().Servers }))
 	if err != nil {
 		return err
 	}
@@ -230,22 +175,15 @@ func (p *Peer) beginTerm(ctx context.Context) error {
 	return err
 }
 
-// founding returns the command that founds a cluster. It contains all of the founders' configuration:
-// settings in a later command could come after a user's job. All random values are drawn here, including the
-// secret that signs notices of jobs.
-func founding(b command.Bootstrap) (*command.Bootstrap, error) {
-	b.Level = command.Level
-	if _, err := rand.Read(b.Incarnation[:]); err != nil {
-		return nil, fmt.Errorf("drawing an incarnation: %w", err)
+// Programs returns what this peer knows of all peers' programs.
+func (p *Peer) Programs() upgrade.Cluster {
+	s, st, now := p.State(), p.Status(), p.cfg.Clock.Boot()
+	self := upgrade.Peer{ID: p.cfg.Self.ID, Level: p.cfg.Self.Level, Version: p.cfg.Self.Version, Heard: true, CaughtUp: st.Lag.CaughtUp(), Began: p.program.Began()}
+	p.program.Report().Show(&self)
+	set := s.Settings()
+	return upgrade.Cluster{
+		Level: set.Level, Now: max(set.Clock, model.TimeOf(p.cfg.Clock.Wall())), Leading: p.tenure.leading(now), Peers: p.mates.programs(&s, &st, self, now),
 	}
-	if b.Notify.Secret == "" {
-		var random [32]byte
-		if _, err := rand.Read(random[:]); err != nil {
-			return nil, fmt.Errorf("drawing the secret of notices: %w", err)
-		}
-		b.Notify.Secret = model.NewHookSecret(random)
-	}
-	return &b, nil
 }
 
 func (p *Peer) leaderConfig() leader.Config {
@@ -257,6 +195,7 @@ func (p *Peer) leaderConfig() leader.Config {
 			return at, ok
 		},
 		Members:  p.membersInState,
+		Programs: p.Programs,
 		Wake:     p.mates.changed,
 		Archived: p.archivedByMost,
 		Beats:    p.tenure.soft.Beats,

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/cluster/peer"
+	"github.com/berth-gpu/berth/cluster/upgrade"
 	"github.com/berth-gpu/berth/fsm"
 	"github.com/berth-gpu/berth/fsm/model"
 )
@@ -19,6 +20,7 @@ type mates struct {
 	name     string // of the cluster, learnt by joining
 	heard    map[model.PeerID]heard
 	joining  map[model.PeerID]model.Peer // being taken in by this peer
+	founders map[model.PeerID]uint32     // the levels of founders that have answered this one
 	full     bool
 	diverged bool
 	refused  bool // raft refuses commands because of a transfer
@@ -43,13 +45,15 @@ type hello struct {
 	Marks   []fsm.Mark `cbor:"7,keyasint,omitempty"`
 
 	Archived uint64 `cbor:"9,keyasint,omitempty"` // log index up to which its archive lacks nothing
+
+	Program *upgrade.Report `cbor:"10,keyasint,omitempty"` // nil: it is not known yet, or the peer's program knows only feature level 4
 }
 
 // fresh is how long a peer's report counts.
 const fresh = 5 * time.Second
 
 func newMates() *mates {
-	return &mates{heard: map[model.PeerID]heard{}, joining: map[model.PeerID]model.Peer{}, changed: make(chan struct{}, 1)}
+	return &mates{heard: map[model.PeerID]heard{}, joining: map[model.PeerID]model.Peer{}, founders: map[model.PeerID]uint32{}, changed: make(chan struct{}, 1)}
 }
 
 func (m *mates) poke() {
@@ -137,6 +141,24 @@ func (m *mates) setSplit(on bool) bool { return m.set(&m.diverged, on) }
 func (m *mates) split() bool           { return m.get(&m.diverged) }
 func (m *mates) setRefusing(on bool)   { m.set(&m.refused, on) }
 func (m *mates) refusing() bool        { return m.get(&m.refused) }
+
+// noteFounder stores the level of another founder.
+func (m *mates) noteFounder(id model.PeerID, level uint32) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.founders[id] = level
+}
+
+// levelOf returns the level that a peer has last reported.
+func (m *mates) levelOf(id model.PeerID) (level uint32, found bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if v, known := m.heard[id]; known {
+		return v.hello.Peer.Level, true
+	}
+	level, found = m.founders[id]
+	return level, found
+}
 
 // expect makes a peer that is being admitted count as a member's description until the returned function is
 // called.

@@ -108,6 +108,11 @@ func (p *Peer) onJoin(ctx context.Context, _ model.PeerID, q *joining) (*joined,
 	if _, err := p.reads.wait(ctx, struct{}{}); err != nil { // an older leader's state may lack the peer
 		return nil, err
 	}
+	s := p.State()
+	if set := s.Settings(); q.Peer.Level < set.Level {
+		return nil, &call.RemoteError{Kind: kindForeign, Text: fmt.Sprintf("the cluster is at feature level %d, and the program of peer %s (%s) knows levels up to %d: "+
+			"install the version that the other peers run, or a newer one", set.Level, q.Peer.ID, q.Peer.Version, q.Peer.Level)}
+	}
 	if !p.mayEnter(q.Peer) {
 		return nil, &call.RemoteError{Kind: kindWiped, Text: peer.ErrWiped.Error()}
 	}

@@ -31,13 +31,15 @@ type Peer struct {
 	raft   *raft.Raft
 	fsm    *fsm.FSM
 	wire   wire
-	lanes  *lanes
+	lanes  *laneSet
 	reads  *batcher[struct{}, uint64]
 	renew  *batcher[renewing, model.Code]
 	mates  *mates
 	seen   atomic.Uint64 // greatest index that this peer has answered or forwarded
 	tenure tenure
 	life   life
+
+	program *program
 
 	settled atomic.Bool // see Lag
 
@@ -93,9 +95,10 @@ func Start(cfg Config) (*Peer, error) {
 	p.tenure.soft = Soft{Beats: soft.NewBeats(cfg.Clock.Boot), Board: soft.NewBoard(cfg.Clock.Boot), Feed: soft.NewFeed(feedBytes)}
 	p.life.ctx, p.life.cancel = context.WithCancel(context.Background())
 	p.life.ended, p.life.doomed, p.life.members = make(chan struct{}), make(chan struct{}), make(chan struct{}, 1)
+	p.program = newProgram(cfg.Self, cfg.Stores.Program, cfg.Tuning.LevelHold, cfg.Clock.Wall())
 	p.fsm = fsm.New(fsm.Config{
 		Halt: p.halt, Logger: p.log, Apply: cfg.Tests.Apply, GoOn: cfg.Tests.GoOn,
-		Applied: p.archiveHook(), Told: p.tenure.soft.Feed,
+		Applied: p.program.seeing(p.archiveHook()), Told: p.tenure.soft.Feed,
 	})
 	p.folders = newFolders(cfg.Stores.Folder, p.fsm)
 	if err := open(p); err != nil {
@@ -125,13 +128,16 @@ func open(p *Peer) error {
 	}
 	p.raft = r
 	p.folders.open.Store(p.inCluster())
+	if !p.inCluster() {
+		p.program.Fresh()
+	}
 	p.lanes = newLanes(p.cfg.Tuning.InFlight, p.submitEntry, p.entryLanded)
 	p.reads = newBatcher(math.MaxInt, atOnce, p.barrier)
 	p.renew = newBatcher(maxGathered, p.cfg.Tuning.openFor, p.proposeRenewals)
 	p.handleCalls()
 	for _, run := range []func(context.Context){
 		p.lanes.run, p.reads.run, p.renew.run, p.exchangeReports, p.guardHealth, p.keepArchive,
-		p.keepFolders, p.settle,
+		p.keepFolders, p.settle, func(ctx context.Context) { p.program.keep(ctx, p.log, p.caughtUp) },
 	} {
 		p.life.work.Go(func() { run(p.life.ctx) })
 	}

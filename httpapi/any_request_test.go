@@ -98,6 +98,7 @@ func anyRequests(t *testing.T, random *rand.Rand, n, tries int, reached map[stri
 		c.Submit(1, func(b *command.Submit) { b.Spec.User = "ann" })
 		c.Submit(2)
 		c.Start(c.Place(1))
+		c.Do(&command.SetPeer{Peer: model.Peer{ID: "p1", Level: command.Level}})
 	})
 	s.api.Peer.Archive, s.api.Peer.Refusals, s.api.Peer.Reads = &shelf{}, &refusals{}, &refusals{}
 	s.api.Config.Authority, _, _ = newKeyring(t, s.one)

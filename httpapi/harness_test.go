@@ -16,6 +16,7 @@ import (
 	"github.com/berth-gpu/berth/cluster/call"
 	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/cluster/soft"
+	"github.com/berth-gpu/berth/cluster/upgrade"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
@@ -42,7 +43,10 @@ type one struct {
 	renewed []command.Renewal
 	heard   []model.JobID // of clients of attached jobs
 	moved   []string      // changes of the membership
-	feed    *soft.Feed
+
+	programs func(*upgrade.Cluster) // changes what is known of them
+
+	feed *soft.Feed
 }
 
 // Hear notes a sign of life of an attached job's client.
@@ -175,6 +179,25 @@ func (p *one) Clocks() peer.Clocks {
 	return peer.Clocks{Ahead: map[model.PeerID]time.Duration{"p1": 0}, Agree: true}
 }
 
+// Programs returns what p1 knows of two peers; tests change that.
+func (p *one) Programs() upgrade.Cluster {
+	s := p.State()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	set := s.Settings()
+	out := upgrade.Cluster{Level: set.Level, Now: set.Clock, Peers: []upgrade.Peer{
+		{ID: "p1", Level: command.Level, Version: "v1.1.0", Heard: true, CaughtUp: true, Settled: true, Leads: p.leader.Self, Votes: true},
+		{ID: "p2", Level: command.Level, Version: "v1.1.0", Heard: true, CaughtUp: true, Settled: true, Votes: true},
+	}}
+	if p.leader.Self {
+		out.Leading = time.Minute
+	}
+	if p.programs != nil {
+		p.programs(&out)
+	}
+	return out
+}
+
 func (p *one) Remove(_ context.Context, id model.PeerID) error { return p.changes("remove", id) }
 
 func (p *one) Promote(_ context.Context, id model.PeerID) error { return p.changes("promote", id) }
@@ -253,7 +276,7 @@ func newSite(t testing.TB) *site {
 		Self: "p1", Version: "test", Dial: (&net.Dialer{}).DialContext,
 		Now: func() time.Time { return peer.now() }, Expires: func() time.Time { return time.Unix(2_000_000_000, 0) }, Settings: switches{}, Own: []string{"example.com:80"}, // the host of httptest's requests
 		Peer: core.Peer{
-			Proposer: peer, Reader: peer, Members: peer, Tails: tails, Beats: peer, Feed: peer.feed, Answers: port.answers, Calls: port.calls,
+			Proposer: peer, Reader: peer, Members: peer, Tails: tails, Beats: peer, Feed: peer.feed, Programs: peer, Answers: port.answers, Calls: port.calls,
 			Telemetry: soft.NewBoard(func() time.Duration { return time.Since(began) }),
 		},
 	})

@@ -188,6 +188,9 @@ func sound() map[string]string {
 		"/cluster/settings":        `{"settings":{"retries":"7"}}`,
 		"/nodes/{node_id}/labels":  `{"set":{"rack":"a"}}`,
 
+		"/cluster/upgrade/lock":   `{"peer":"p1","key":"x"}`,
+		"/cluster/upgrade/unlock": `{"peer":"p1","key":"x"}`,
+
 		"/nodes/{node_id}/confirm-dead": `{"epoch":1,"reason":"burnt"}`,
 	}
 }

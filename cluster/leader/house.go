@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/cluster/liveness"
+	"github.com/berth-gpu/berth/cluster/upgrade"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/model/membership"
@@ -21,6 +22,7 @@ const (
 	requestsMany   = state.MaxRequests / 10 * 9 // from so many on, cut at once
 	allocationKept = time.Hour                  // as long as Apply keeps an allocation that has ended
 	jobLook        = 2 * time.Second            // between two looks whether a job has ended that an allocation ends with
+	holdLook       = time.Second                // between two looks whether the level is still held: reports of peers come and go
 	maxClaims      = 4096                       // of one command
 	maxAllocations = 1000                       // of one command
 )
@@ -32,6 +34,8 @@ type outside struct {
 	agreed  model.Time // of a majority of the peers' clocks
 	agree   bool       // they do
 	members []model.Peer
+
+	programs func() upgrade.Cluster // nil: there is no hold
 }
 
 // housekeeper remembers when it did which chore, so that one without effect is not done over and over.
@@ -209,8 +213,8 @@ func (r *round) settlePeers(c *chore) {
 	r.do(c, bodies...)
 }
 
-// raiseLevel raises the cluster to the newest feature level that every peer's program supports: from then on
-// no peer may go back to an older program.
+// raiseLevel raises the cluster to the newest feature level that every peer's program supports, once the hold is over: from
+// then on no peer may go back to an older program.
 func (r *round) raiseLevel() []command.Body {
 	to := command.Level
 	for _, p := range r.state.Peers.All() {
@@ -219,7 +223,16 @@ func (r *round) raiseLevel() []command.Body {
 	if to <= r.state.Settings().Level {
 		return nil
 	}
-	return []command.Body{&command.RaiseLevel{Level: to}}
+	if r.programs != nil {
+		known := r.programs()
+		hold := known.Held()
+		if !hold.Over(r.now) {
+			r.wake(holdLook)
+			return nil
+		}
+		to = min(to, hold.Next)
+	}
+	return []command.Body{&command.RaiseLevel{Level: to, Binding: true}}
 }
 
 // advanceRotation goes on with a rotation of keys or certificates, once all members use what its present step has brought.

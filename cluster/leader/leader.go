@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/cluster/liveness"
+	"github.com/berth-gpu/berth/cluster/upgrade"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
@@ -54,6 +55,8 @@ type Config struct {
 	Clocks func() (agreed model.Time, ok bool)
 	// Members returns the cluster's peers; empty while they are unknown.
 	Members func() []model.Peer
+	// Programs returns what is known of the peers' programs; nil: the feature level rises as soon as the state's list of peers permits.
+	Programs func() upgrade.Cluster
 	// Wake receives when Members may have changed. Without it a change is noticed within about a minute.
 	Wake <-chan struct{}
 	// Archived returns the log index up to which the archives of a majority of the peers are complete; nil:
@@ -223,7 +226,7 @@ func keepHouse(c *Config) func(*state.State) ([]command.Body, time.Duration) {
 		agreed, ok := c.Clocks()
 		return house.decide(s, outside{
 			boot: c.Clock.Boot(), wall: model.TimeOf(c.Clock.Wall()),
-			agreed: agreed, agree: ok, members: c.Members(),
+			agreed: agreed, agree: ok, members: c.Members(), programs: c.Programs,
 		})
 	}
 }

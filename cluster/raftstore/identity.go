@@ -5,10 +5,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 
+	"github.com/berth-gpu/berth/cluster/upgrade"
 	"github.com/berth-gpu/berth/fsm/smallfile"
 )
 
@@ -130,4 +132,48 @@ func (s *Store) SetPeers(peers map[string]string) error {
 		was.Peers = maps.Clone(peers)
 		return was, writeIdentity(s.opts.Dir, was)
 	})
+}
+
+// programName is the file with the record of the peer's program.
+const programName = "program.json"
+
+// Program returns the record of the program; false: there is none.
+func (s *Store) Program() (upgrade.Record, bool) { return s.program, s.hasProgram }
+
+// SetProgram replaces the record, which is durable when it returns nil. It must not be called at the same time as itself or Program.
+func (s *Store) SetProgram(p upgrade.Record) error {
+	b, err := smallfile.Encode(p)
+	if err != nil {
+		return err
+	}
+	if err := writeDurable(s.opts.Dir, programName, b); err != nil {
+		return unusable(s.opts.Dir, "cannot write its record of the program", err)
+	}
+	s.program, s.hasProgram = p, true
+	return nil
+}
+
+// readProgram reads the record, and refuses the folder if the cluster is beyond the program. A record that is damaged or
+// missing is made again; the log and the snapshots tell the level, too.
+func (s *Store) readProgram() error {
+	path := filepath.Join(s.opts.Dir, programName)
+	switch err := smallfile.Read(path, &s.program); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case smallfile.IsDamaged(err):
+		s.opts.Logger.Warn("program_record_damaged", "path", path, "err", err, "remedy", "none needed: the record is made again")
+		s.program = upgrade.Record{}
+		return nil
+	case err != nil:
+		return unusable(s.opts.Dir, "cannot read its record of the program", err)
+	}
+	s.hasProgram = true
+	if s.opts.Level > 0 && s.program.Cluster > s.opts.Level {
+		return &Fault{
+			Kind: ErrForeign, Path: s.opts.Dir,
+			What: fmt.Sprintf("the cluster is at feature level %d, and this program knows levels up to %d; nothing was changed", s.program.Cluster, s.opts.Level),
+			Do:   "install the version that the other peers run (berth peers), or a newer one: there is no way back to an older one once the level was raised",
+		}
+	}
+	return nil
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/hashicorp/raft"
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
+
+	"github.com/berth-gpu/berth/cluster/upgrade"
 )
 
 // Options select a folder and its owner. Dir is required; the zero value of every other field is the usual
@@ -35,6 +37,9 @@ type Options struct {
 	// Deep makes Open also run bbolt's own check of raft.db. Every log entry is
 	// read and checked in any case.
 	Deep bool
+	// Level is the greatest feature level that the program knows: the folder of a peer whose cluster is beyond that is
+	// refused. 0: any is taken.
+	Level uint32
 	// Logger logs what Open cleaned up; nil drops the messages.
 	Logger *slog.Logger
 
@@ -72,6 +77,9 @@ type Store struct {
 	logs   raft.LogStore    // bolt, with checksums
 	recent raft.LogStore    // logs, the newest entries from memory
 	stable raft.StableStore // likewise
+
+	program    upgrade.Record
+	hasProgram bool
 }
 
 // Open locks a data folder for this process and opens its content. It refuses an unusable folder with a
@@ -102,6 +110,9 @@ func (s *Store) open() error {
 	dir := s.opts.Dir
 	id, fresh, err := claim(dir, s.opts.PeerID, s.opts.ClusterID)
 	if err != nil {
+		return err
+	}
+	if err := s.readProgram(); err != nil {
 		return err
 	}
 	if err := probeWrite(dir); err != nil {

@@ -7,6 +7,8 @@ import (
 
 	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/cluster/raftstore"
+	"github.com/berth-gpu/berth/cmd/internal/build"
+	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
@@ -38,6 +40,9 @@ func explainStart(o *options, err error) error {
 func explainHalt(o *options, reason error) error {
 	if errors.Is(reason, state.ErrCorrupt) {
 		reason = fmt.Errorf("%w; %s", reason, startAnew)
+	}
+	if _, newer := errors.AsType[*command.UnknownError](reason); newer {
+		reason = fmt.Errorf("%w; this is version %s, which knows feature levels up to %d; berth peers shows the versions of the others", reason, build.Version(), command.Level)
 	}
 	if errors.Is(reason, peer.ErrRemoved) {
 		return fmt.Errorf("%s: peer %s stops: %w", o.data, o.id, reason)

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/berth-gpu/berth/cluster"
 	"github.com/berth-gpu/berth/cluster/archive"
@@ -38,7 +39,8 @@ type options struct {
 	cluster   string        // of the certificate
 	timeouts  cluster.Timeouts
 	level     slog.Level
-	minFree   uint64 // bytes; 0: the store's default
+	minFree   uint64        // bytes; 0: the store's default
+	hold      time.Duration // of the feature level
 
 	parts
 }
@@ -88,7 +90,7 @@ func (h *holding) peer() options {
 	s := &h.Server
 	o := options{
 		data: s.DataDir, id: model.PeerID(s.ID), listen: s.Listen, advertise: cmp.Or(s.Advertise, s.Listen), http: s.HTTP, reached: cmp.Or(s.AdvertiseHTTP, s.HTTP), public: [2]string{s.Certificate, s.Key}, publicURL: strings.TrimSuffix(s.PublicURL, "/"), gossip: s.Gossip,
-		seeds: s.Join, minFree: s.MinFree << 20, timeouts: timeouts(s.Timeouts), level: h.Level,
+		seeds: s.Join, minFree: s.MinFree << 20, hold: s.LevelHold, timeouts: timeouts(s.Timeouts), level: h.Level,
 		parts: parts{shared: h.Cluster, audit: archive.Rotation{Dir: s.Audit.Dir, Size: s.Audit.MiB << 20, Keep: s.Audit.Keep}},
 	}
 	if o.data == "" && !h.open("server.data_dir") {

@@ -15,6 +15,7 @@ import (
 	"github.com/berth-gpu/berth/cluster/archive"
 	"github.com/berth-gpu/berth/cluster/raftstore"
 	"github.com/berth-gpu/berth/cmd/internal/cli"
+	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/trust"
 )
@@ -67,7 +68,7 @@ func (r *recovery) run(out, errs io.Writer) (err error) {
 		return err
 	}
 	log := slog.New(slog.NewTextHandler(errs, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	store, err := raftstore.Open(raftstore.Options{Dir: r.data, PeerID: own.Name, ClusterID: own.Cluster, Logger: log})
+	store, err := raftstore.Open(raftstore.Options{Dir: r.data, PeerID: own.Name, ClusterID: own.Cluster, Level: command.Level, Logger: log})
 	if err != nil {
 		return explainStore(err)
 	}

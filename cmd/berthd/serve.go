@@ -120,7 +120,7 @@ func (s *service) open() (err error) {
 		cluster = "" // the folder is of the cluster once the peer has joined
 	}
 	store, err := raftstore.Open(raftstore.Options{
-		Dir: s.o.data, PeerID: string(s.o.id), ClusterID: cluster, MinFree: s.o.minFree, Logger: s.log,
+		Dir: s.o.data, PeerID: string(s.o.id), ClusterID: cluster, MinFree: s.o.minFree, Level: command.Level, Logger: s.log,
 	})
 	if err != nil {
 		return explainStore(err)
@@ -155,11 +155,11 @@ func (s *service) start() error {
 		},
 		Cluster: s.o.cluster, Bind: s.o.listen,
 		Network: trust.Network{Credentials: s.credentials, Open: cli.DialPlain},
-		Stores:  cluster.Stores{Log: s.store.Logs(), Stable: s.store.Stable(), Snapshots: s.store.Snapshots(), Space: s.store.FreeSpace, Folder: s.store},
+		Stores:  cluster.Stores{Log: s.store.Logs(), Stable: s.store.Stable(), Snapshots: s.store.Snapshots(), Space: s.store.FreeSpace, Folder: s.store, Program: s.store},
 		Clock:   clock{}, Logger: s.log,
 		Halt: s.halt, Joined: s.store.SetCluster,
 		Tuning: cluster.Tuning{
-			Hinted: hinted, Timeouts: s.o.timeouts, Founding: s.o.shared.Founding(), Webhooks: &notify.World{Dial: (&net.Dialer{Timeout: cli.HTTPDialLimit}).DialContext},
+			Hinted: hinted, Timeouts: s.o.timeouts, Founding: s.o.shared.Founding(), LevelHold: s.o.hold, Webhooks: &notify.World{Dial: (&net.Dialer{Timeout: cli.HTTPDialLimit}).DialContext},
 		},
 		Archive: archive.New(archive.Config{
 			Path: filepath.Join(s.o.data, "archive", "archive.db"), Log: s.log, Verify: raftstore.VerifyBolt, Export: s.o.audit,

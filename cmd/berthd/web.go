@@ -111,7 +111,7 @@ func (w *web) serve(s *service) error {
 		Peer: core.Peer{
 			Proposer: joint, Reader: joint, Members: joint, Telemetry: s.peer.Soft().Board, Tails: tails, Beats: joint,
 			Archive: s.peer.Archive(), Refusals: w.refused, Reads: w.reads,
-			Feed: s.peer.Soft().Feed, History: past, Answers: answers, Calls: calls,
+			Feed: s.peer.Soft().Feed, History: past, Programs: s.peer, Answers: answers, Calls: calls,
 		},
 	})
 	ctx, stop := context.WithCancel(context.Background())

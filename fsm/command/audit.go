@@ -23,7 +23,7 @@ func (k Kind) shown() bool {
 		KindSetPools, KindCancel, KindSetPriority, KindHold, KindRelease, KindRequeue, KindExtend, KindDropDependencies, KindBook,
 		KindCancelBooking, KindSetBookingCaps, KindSetNodeMode, KindSetNodeLabels, KindConfirmDead, KindSetGPUMode, KindRetire,
 		KindDropWebhook, KindTestWebhook, KindSetDefaults, KindAdjustPolicy, KindBeginImport, KindEndImport,
-		KindRevokeCertificate, KindAdvanceRotation, KindAbortRotation,
+		KindRevokeCertificate, KindAdvanceRotation, KindAbortRotation, KindLockRestart,
 	}, k)
 }
 
@@ -43,7 +43,7 @@ func ShownBody(k Kind, raw []byte) (Body, error) {
 	if b == nil {
 		return nil, &UnknownError{fmt.Sprintf("a command of kind %d", k)}
 	}
-	if err := decMode.Unmarshal(raw, b); err != nil {
+	if err := modes.dec.Unmarshal(raw, b); err != nil {
 		return nil, fmt.Errorf("reading a %s: %w", k, err)
 	}
 	return b, nil

@@ -13,9 +13,6 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// version of the entry encoding.
-const version = 1
-
 // Command is one requested change.
 type Command struct {
 	Actor     string // such as "user:alice", "node:gpu1", "peer:p2"
@@ -62,14 +59,21 @@ type frame struct {
 	Commands []envelope `cbor:"4,keyasint"`
 }
 
-var (
-	encMode = must(cbor.CoreDetEncOptions().EncMode())
-	decMode = must(cbor.DecOptions{
+// version is that of the encoding.
+func (frame) version() uint8 { return 1 }
+
+// modes write and read entries.
+var modes = struct {
+	enc cbor.EncMode
+	dec cbor.DecMode
+}{
+	must(cbor.CoreDetEncOptions().EncMode()),
+	must(cbor.DecOptions{
 		DupMapKey: cbor.DupMapKeyEnforcedAPF, IndefLength: cbor.IndefLengthForbidden, TagsMd: cbor.TagsForbidden,
 		MaxArrayElements: 4096, MaxMapPairs: 64, MaxNestedLevels: 12,
 		ExtraReturnErrors: cbor.ExtraDecErrorUnknownField, UTF8: cbor.UTF8RejectInvalid,
-	}.DecMode())
-)
+	}.DecMode()),
+}
 
 func must[T any](v T, err error) T {
 	if err != nil {
@@ -87,7 +91,7 @@ func New(actor string, b Body) (Command, error) {
 	if !model.Text(actor, model.MaxName) {
 		return Command{}, &model.Problem{Field: "actor", Want: "one line of at most 128 bytes"}
 	}
-	raw, err := encMode.Marshal(b)
+	raw, err := modes.enc.Marshal(b)
 	if err != nil {
 		return Command{}, fmt.Errorf("encoding a %s command: %w", b.Kind(), err)
 	}
@@ -141,7 +145,7 @@ func (k Kind) large() bool { return k == KindSubmit || k == KindImportJobs }
 
 // Encode packs commands into the bytes of one log entry.
 func Encode(at model.Time, by string, commands []Command) ([]byte, error) {
-	f := frame{Version: version, At: int64(at), By: by, Commands: make([]envelope, len(commands))}
+	f := frame{Version: frame{}.version(), At: int64(at), By: by, Commands: make([]envelope, len(commands))}
 	var left room
 	left.clear()
 	for i := range commands {
@@ -151,7 +155,7 @@ func Encode(at model.Time, by string, commands []Command) ([]byte, error) {
 		}
 		f.Commands[i] = envelope{uint16(c.kind), c.Actor, c.RequestID, c.raw, c.From}
 	}
-	data, err := encMode.Marshal(f)
+	data, err := modes.enc.Marshal(f)
 	if err != nil {
 		return nil, fmt.Errorf("encoding a log entry: %w", err)
 	}
@@ -168,10 +172,10 @@ func Decode(data []byte) (Entry, error) {
 		return Entry{}, fmt.Errorf("an entry of %d bytes: %w", len(data), ErrTooLarge)
 	}
 	var f frame
-	if err := decMode.Unmarshal(data, &f); err != nil {
+	if err := modes.dec.Unmarshal(data, &f); err != nil {
 		return Entry{}, unknownOr(err, "a field of an entry")
 	}
-	if f.Version != version {
+	if f.Version != f.version() {
 		return Entry{}, &UnknownError{fmt.Sprintf("an entry of version %d", f.Version)}
 	}
 	e := Entry{At: model.Time(f.At), By: f.By, Hash: sha256.Sum256(data)}
@@ -225,13 +229,16 @@ func (c *Command) read(v envelope, left *room) error {
 		c.Err = ErrTooLarge
 		return nil
 	}
-	if err := decMode.Unmarshal(v.Body, b); err != nil {
+	if err := modes.dec.Unmarshal(v.Body, b); err != nil {
 		err = unknownOr(err, "a field of a "+c.kind.String()+" command")
 		if _, ok := errors.AsType[*UnknownError](err); ok {
 			return err
 		}
 		c.Err = err
 		return nil
+	}
+	if raise, is := b.(*RaiseLevel); is && raise.Binding && raise.Level > Level {
+		return &UnknownError{fmt.Sprintf("feature level %d of the cluster: this program knows levels up to %d", raise.Level, Level)}
 	}
 	c.Body = b
 	switch {

@@ -16,14 +16,14 @@ import (
 )
 
 func TestModesExist(t *testing.T) {
-	if encMode == nil || decMode == nil {
+	if modes.enc == nil || modes.dec == nil {
 		t.Fatal("the encoding's options are refused")
 	}
 }
 
 func envelopes(t testing.TB, list ...envelope) []byte {
 	t.Helper()
-	data, err := encMode.Marshal(frame{Version: version, At: 1, By: "p1", Commands: list})
+	data, err := modes.enc.Marshal(frame{Version: frame{}.version(), At: 1, By: "p1", Commands: list})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func envelopes(t testing.TB, list ...envelope) []byte {
 
 func raw(t testing.TB, v any) cbor.RawMessage {
 	t.Helper()
-	data, err := encMode.Marshal(v)
+	data, err := modes.enc.Marshal(v)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,8 +48,8 @@ func TestDecodeTellsNewFromWrong(t *testing.T) {
 	}{
 		"unknown kind":        {data: envelopes(t, envelope{Kind: 9999, Body: raw(t, map[int]int{})}), unknown: true},
 		"unknown field":       {data: envelopes(t, envelope{Kind: uint16(KindCancel), Body: raw(t, map[int]int{77: 1})}), unknown: true},
-		"unknown version":     {data: raw(t, frame{Version: version + 1}), unknown: true},
-		"unknown entry field": {data: raw(t, map[int]any{1: version, 2: 1, 4: []int{}, 9: 1}), unknown: true},
+		"unknown version":     {data: raw(t, frame{Version: frame{}.version() + 1}), unknown: true},
+		"unknown entry field": {data: raw(t, map[int]any{1: frame{}.version(), 2: 1, 4: []int{}, 9: 1}), unknown: true},
 		"a wrong type":        {data: envelopes(t, envelope{Kind: uint16(KindCancel), Body: raw(t, map[int]string{1: "x"})})},
 		"a wrong value":       {data: envelopes(t, envelope{Kind: uint16(KindCancel), Body: raw(t, map[int]int{2: 1})})},
 		"a wrong actor":       {data: envelopes(t, envelope{Kind: uint16(KindResume), Actor: "a\nb", Body: raw(t, map[int]int{})})},

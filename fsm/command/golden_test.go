@@ -177,6 +177,8 @@ func mendLimits(b Body) {
 		b.Member.Role = model.RoleAgent
 	case *BeginRotation:
 		b.Rotation, b.Former, b.Next, b.Link = membership.RotationAuthority, "MAAA", "MAAB", "MAAC"
+	case *LockRestart:
+		b.For = 10 * time.Minute
 	case *SetNotify:
 		b.Notify = model.Notify{Secret: secret, Backlog: 1000, Allow: "*.example.com,10.0.0.0/8"}
 	case *SetPeer:

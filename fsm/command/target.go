@@ -25,6 +25,9 @@ func (b *SetPeer) Target() string { return "peer " + string(b.Peer.ID) }
 // Target returns the peer.
 func (b *DropPeer) Target() string { return "peer " + string(b.ID) }
 
+// Target returns the peer.
+func (b *LockRestart) Target() string { return "peer " + string(b.Peer) }
+
 // Target returns the first of the jobs, and how many there are.
 func (b *Retire) Target() string { return target.Jobs(b.Jobs) }
 

@@ -96,7 +96,7 @@ func viewerRules() []Rule {
 	return append(rules(http.MethodGet, model.RoleViewer,
 		"/openapi.json", "/queue", "/queue/statistics", "/queue/plan", "/jobs", "/jobs/{job_id}", "/jobs/{job_id}/explain", "/jobs/{job_id}/tasks",
 		"/gpu/status", "/gpu/samples", "/cluster/history", "/submit/options", "/nodes", "/nodes/{node_id}", "/nodes/{node_id}/gpus/history", "/reservations", "/orchestrator/status", "/orchestrator/policies",
-		"/orchestrator/allocation", "/quotas", "/shares", "/cluster/peers", "/cluster/settings",
+		"/orchestrator/allocation", "/quotas", "/shares", "/cluster/peers", "/cluster/settings", "/cluster/upgrade",
 		"/cluster/gpu-status", "/cluster/state", "/gpu/list", "/gpu/allocations", "/gpu/allocations/{allocation_id}", "/runs/{run_id}",
 		"/events", "/history", "/usage"),
 		Rule{Method: http.MethodGet, Path: "/whoami", Least: model.RoleViewer, First: true, Agents: true},
@@ -141,7 +141,7 @@ func adminRules() []Rule {
 	return slices.Concat(
 		rules(http.MethodPut, model.RoleAdmin, "/orchestrator/policy", "/orchestrator/policies", "/orchestrator/allocation",
 			"/quotas/cluster", "/quotas/{scope}/{name}", "/shares/{scope}/{name}", "/reservations/limits", "/users/{user}", "/webhooks/settings", "/cluster/settings"),
-		rules(http.MethodPost, model.RoleAdmin, "/gpu/initialize", "/cluster/peers/{peer_id}/promote", "/cluster/peers/{peer_id}/lead", "/cluster/rotation", "/cluster/resume",
+		rules(http.MethodPost, model.RoleAdmin, "/gpu/initialize", "/cluster/peers/{peer_id}/promote", "/cluster/peers/{peer_id}/lead", "/cluster/rotation", "/cluster/resume", "/cluster/upgrade/finalize", "/cluster/upgrade/lock", "/cluster/upgrade/unlock",
 			"/snapshot/import", "/snapshot/import/jobs", "/snapshot/import/settings", "/snapshot/import/end"),
 		rules(http.MethodGet, model.RoleAdmin, "/users", "/snapshot", "/cluster/backup"),
 		rules(http.MethodDelete, model.RoleAdmin, "/users/{user}", "/cluster/certificates/{role}/{name}", "/cluster/peers/{peer_id}", "/cluster/rotation"))

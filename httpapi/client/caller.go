@@ -41,6 +41,7 @@ const (
 type caller struct {
 	http     *http.Client
 	agent    string
+	version  string
 	token    string
 	limit    time.Duration // for one answer
 	patience time.Duration
@@ -62,7 +63,7 @@ func newCaller(o Options) (*caller, error) {
 	if dial == nil {
 		dial = (&net.Dialer{Timeout: dialLimit}).DialContext
 	}
-	c := &caller{agent: o.UserAgent, token: o.Token, limit: callLimit, patience: o.Patience, expiring: o.Expiring, turns: map[string]int{}}
+	c := &caller{agent: o.UserAgent, version: o.Version, token: o.Token, limit: callLimit, patience: o.Patience, expiring: o.Expiring, turns: map[string]int{}}
 	if c.agent == "" {
 		c.agent = "berth"
 	}
@@ -213,7 +214,7 @@ func (c *caller) ask(ctx context.Context, peer string, q *request) (*http.Respon
 		return answer, nil
 	}
 	defer func() { _ = answer.Body.Close() }()
-	return nil, readProblem(answer)
+	return nil, c.compare(readProblem(answer), answer.Header.Get(wire.HeaderVersion))
 }
 
 // warn reports once that the token expires soon.
@@ -269,7 +270,7 @@ func (b *body) Close() error {
 
 // readProblem parses an answer that is an error. An error that is not the API's own, such as a
 // proxy's page, becomes a problem without its text.
-func readProblem(answer *http.Response) error {
+func readProblem(answer *http.Response) *wire.Problem {
 	p := &wire.Problem{}
 	kind, _, _ := mime.ParseMediaType(answer.Header.Get(headerContent))
 	data, err := io.ReadAll(io.LimitReader(answer.Body, maxProblem))
@@ -278,6 +279,20 @@ func readProblem(answer *http.Response) error {
 	}
 	if p.Status = answer.StatusCode; p.Title == "" {
 		p.Title = http.StatusText(p.Status)
+	}
+	return p
+}
+
+// compare adds to the error of a path, a field or a parameter that a peer does not know that the peer runs another version.
+func (c *caller) compare(p *wire.Problem, theirs string) error {
+	unknown := p.Status == http.StatusNotFound && strings.HasPrefix(p.Detail, "there is no such path")
+	for _, e := range p.Errors {
+		unknown = unknown || strings.HasPrefix(e.Message, "is not a field") || strings.Contains(e.Message, "is not a parameter of this path")
+	}
+	if unknown && c.version != "" && theirs != "" && theirs != c.version {
+		p.Errors = append(p.Errors, wire.FieldDetail{
+			Field: "versions", Message: fmt.Sprintf("the peer runs %s and this program is %s: what the peer does not know may be new; upgrade the peers first (berth cluster upgrade check), or use the program of their version", theirs, c.version),
+		})
 	}
 	return p
 }

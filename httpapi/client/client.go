@@ -41,6 +41,8 @@ type Options struct {
 	Token string
 	// UserAgent names the program in requests; empty: "berth".
 	UserAgent string
+	// Version is that of the program. What a peer of another version does not know is said to be missing there; empty: nothing is said.
+	Version string
 	// Patience is how long a change is retried while peers answer that they are temporarily unable;
 	// 0: 10 s.
 	Patience time.Duration

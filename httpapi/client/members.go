@@ -47,6 +47,31 @@ func (m Members) AbortRotation(ctx context.Context) (*memberwire.Rotation, error
 	return out, m.client.calls.change(ctx, &request{method: http.MethodDelete, path: "/cluster/rotation"}, nil, out)
 }
 
+// Upgrade returns which members are to be upgraded, and whether the feature level is held.
+func (m Members) Upgrade(ctx context.Context) (*memberwire.Upgrade, error) {
+	out := &memberwire.Upgrade{}
+	_, err := m.client.calls.json(ctx, &request{method: http.MethodGet, path: "/cluster/upgrade"}, out)
+	return out, err
+}
+
+// Finalize raises the feature level at once.
+func (m Members) Finalize(ctx context.Context) (*wire.Gone, error) {
+	out := &wire.Gone{}
+	return out, m.client.calls.change(ctx, &request{method: http.MethodPost, path: "/cluster/upgrade/finalize"}, nil, out)
+}
+
+// LockRestart lets a peer restart, and no other meanwhile.
+func (m Members) LockRestart(ctx context.Context, body *memberwire.RestartLock) (*wire.Gone, error) {
+	out := &wire.Gone{}
+	return out, m.client.calls.change(ctx, &request{method: http.MethodPost, path: "/cluster/upgrade/lock"}, body, out)
+}
+
+// UnlockRestart frees the lock for restarts.
+func (m Members) UnlockRestart(ctx context.Context, body *memberwire.RestartLock) (*wire.Gone, error) {
+	out := &wire.Gone{}
+	return out, m.client.calls.change(ctx, &request{method: http.MethodPost, path: "/cluster/upgrade/unlock"}, body, out)
+}
+
 // RemovePeer removes a peer from the cluster.
 func (m Members) RemovePeer(ctx context.Context, id string) (*wire.Gone, error) {
 	out := &wire.Gone{}

@@ -70,6 +70,7 @@ type Peer struct {
 	Reads     port.Refusals // of other users' data; nil: they are not kept
 	Feed      port.Feed     // nil: there are no events
 	History   port.History  // nil: it is not kept
+	Programs  port.Programs // nil: they are not known
 	Answers   *call.Server  // answers the calls of other peers; nil: there are none
 	Calls     *call.Client  // makes calls at other peers; nil: none can be made
 }

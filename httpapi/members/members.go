@@ -8,6 +8,7 @@
 //	record.go   the certificates that peers issue to themselves
 //	rotate.go   replacement of keys and certificates
 //	secrets.go  the secrets that peers give each other
+//	upgrade.go  the order of upgrades, the feature level, and the lock for restarts
 package members
 
 import (
@@ -32,6 +33,7 @@ import (
 type members struct {
 	api      *core.API
 	rotating chan struct{} // full while a rotation begins at this peer
+	restarts *restarts
 }
 
 // revokeInput is the input of DELETE /cluster/certificates/{role}/{name}.
@@ -43,7 +45,7 @@ type revokeInput struct {
 
 // Routes adds the paths.
 func Routes(a *core.API, doc huma.API) {
-	m := members{a, make(chan struct{}, 1)}
+	m := members{a, make(chan struct{}, 1), &restarts{}}
 	core.AnswerCall(a, recordOwn, m.takeRecord)
 	o := core.Op("join-cluster", http.MethodPost, "/cluster/join", "Let a machine join with a join token")
 	o.Description = "The request carries no other credential than the join token, which is spent. The answer holds the certificate of the machine."
@@ -51,6 +53,7 @@ func Routes(a *core.API, doc huma.API) {
 	m.peerRoutes(doc)
 	m.rotationRoutes(doc)
 	m.backupRoute(doc)
+	m.upgradeRoutes(doc)
 	core.Handle(a, doc, core.Op("certificates", http.MethodGet, "/cluster/certificates", "The certificates of the members"), m.list)
 	core.Handle(a, doc, core.Op("revoke-certificate", http.MethodDelete, "/cluster/certificates/{role}/{name}", "Refuse all certificates that a member has so far"), m.revoke)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/berth-gpu/berth/cluster/history"
 	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/cluster/soft"
+	"github.com/berth-gpu/berth/cluster/upgrade"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
@@ -49,6 +50,11 @@ type Members interface {
 	Remove(ctx context.Context, id model.PeerID) error
 	Promote(ctx context.Context, id model.PeerID) error
 	Transfer(ctx context.Context, to model.PeerID) error
+}
+
+// Programs is what a peer knows of the programs of all peers.
+type Programs interface {
+	Programs() upgrade.Cluster
 }
 
 // Telemetry keeps the telemetry of GPUs, at the leader.

@@ -70,7 +70,7 @@ func (c *Connection) Dial() (*client.Client, error) {
 	}
 	c.identified = to.identified
 	api, err := client.New(client.Options{
-		Addresses: to.addresses, Token: to.token, Dial: to.dial, UserAgent: "berth/" + build.Version(), Expiring: c.expiring,
+		Addresses: to.addresses, Token: to.token, Dial: to.dial, UserAgent: "berth/" + build.Version(), Version: build.Version(), Expiring: c.expiring,
 	})
 	if err != nil {
 		return nil, Usage("--address: %w", err)

@@ -31,6 +31,7 @@ type Server struct {
 	Proxies         []string // networks
 	Timeouts        string   // "lan" or "wan"
 	MinFree         uint64   // MiB; 0: the store's default
+	LevelHold       time.Duration
 	Auth            Auth
 	Audit           Audit
 	Backup          Backup
@@ -84,7 +85,7 @@ type Client struct {
 // New returns a configuration with all defaults.
 func New() *Config {
 	return &Config{
-		Server: Server{Addresses: Addresses{Listen: "127.0.0.1:7000", HTTP: DefaultHTTP}, Timeouts: "lan", Auth: Auth{Rate: 300}, Audit: Audit{MiB: 64, Keep: 16}, Backup: Backup{Every: 24 * time.Hour, Keep: 14}},
+		Server: Server{Addresses: Addresses{Listen: "127.0.0.1:7000", HTTP: DefaultHTTP}, Timeouts: "lan", LevelHold: 24 * time.Hour, Auth: Auth{Rate: 300}, Audit: Audit{MiB: 64, Keep: 16}, Backup: Backup{Every: 24 * time.Hour, Keep: 14}},
 		Agent: Agent{
 			Listen: "127.0.0.1:0", RunDir: runner.DefaultRunDir,
 			GPUs:  GPUs{From: "auto", Hot: judge.Defaults().Hot},
@@ -168,6 +169,11 @@ func (s *Server) settings() []Setting {
 		{
 			Name: "server.min_free_mib", For: OfServer, Flag: "min-free",
 			Means: "`MiB` that must be free on the disk to start; 0: 512", Value: Number(&s.MinFree, "MiB", 0, 1<<40),
+		},
+		{
+			Name: "server.level_hold", For: OfServer, Flag: "level-hold",
+			Means: "`time` from the upgrade of the last peer until the cluster uses what is new and no peer can go back to the version before; the longest of all peers counts; 0: at once",
+			Value: Span(&s.LevelHold, time.Minute, 90*24*time.Hour, true),
 		},
 	})
 }

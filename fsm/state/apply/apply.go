@@ -110,6 +110,7 @@ var appliers = rules{
 	command.KindResume:       on(admin.Resume),
 	command.KindAdvanceClock: on(admin.AdvanceClock),
 	command.KindRaiseLevel:   on(admin.RaiseLevel),
+	command.KindLockRestart:  on(admin.LockRestart),
 	command.KindSetRunning:   on(admin.SetRunning),
 	command.KindSetPolicy:    on(admin.SetPolicy),
 	command.KindSetTuning:    on(admin.SetTuning),

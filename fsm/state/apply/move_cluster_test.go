@@ -171,3 +171,50 @@ func TestRetire(t *testing.T) {
 		t.Errorf("the totals forget: %+v", n)
 	}
 }
+
+// To a level above 4 the command that raises the cluster is binding; one that is not leads to the same refusal as at level 4, where programs refuse it
+// because they do not know the level.
+func TestLevelsAboveFourBind(t *testing.T) {
+	c := statetest.Empty(t)
+	c.Do(&command.Bootstrap{Incarnation: statetest.Incarnation(1), Level: 4, Policy: "fcfs", Retention: model.Retention{Age: time.Hour}})
+	c.Do(&command.SetPeer{Peer: model.Peer{ID: "p1", Level: command.Level}})
+	wantCode(t, c.Try(&command.RaiseLevel{Level: command.Level}), model.CodeLevel)
+	wantCode(t, c.Try(&command.LockRestart{Peer: "p1", Key: "a", For: time.Minute}), model.CodeLevel)
+	c.Do(&command.RaiseLevel{Level: command.Level, Binding: true})
+	if level := c.State.Settings().Level; level != command.Level {
+		t.Errorf("the level is %d", level)
+	}
+}
+
+// One peer at a time has the lock for restarts, until it frees the lock or its time is over.
+func TestTheLockForRestarts(t *testing.T) {
+	c := statetest.New(t)
+	for _, id := range []model.PeerID{"p1", "p2"} {
+		c.Do(&command.SetPeer{Peer: model.Peer{ID: id, Level: command.Level}})
+	}
+	lock := func(id model.PeerID, key string) *command.LockRestart {
+		return &command.LockRestart{Peer: id, Key: key, For: 10 * time.Minute}
+	}
+	wantCode(t, c.Try(lock("p3", "a")), model.CodeNotFound)
+	c.Do(lock("p1", "a"))
+	wantCode(t, c.Try(lock("p2", "b")), model.CodeConflict)
+	wantCode(t, c.Try(lock("p1", "b")), model.CodeConflict)
+	c.Now = c.Now.Add(4 * time.Minute)
+	c.Do(lock("p1", "a")) // longer
+	c.Do(&command.LockRestart{Peer: "p2", Key: "a"})
+	c.Do(&command.LockRestart{Peer: "p1", Key: "b"})
+	c.Now = c.Now.Add(4 * time.Minute)
+	c.Do(&command.AdvanceClock{})
+	c.Now = c.Now.Add(4 * time.Minute)
+	wantCode(t, c.Try(lock("p2", "b")), model.CodeConflict)
+	c.Do(&command.LockRestart{Peer: "p1", Key: "a"})
+	c.Do(lock("p2", "b"))
+	for range 3 {
+		c.Now = c.Now.Add(4 * time.Minute)
+		c.Do(&command.AdvanceClock{})
+	}
+	c.Do(lock("p1", "a")) // the holder has died
+	if set := c.State.Settings(); set.Restarts != "p1" || set.RestartUntil != set.Clock.Add(10*time.Minute) {
+		t.Errorf("the lock is %s's until %d", set.Restarts, set.RestartUntil)
+	}
+}

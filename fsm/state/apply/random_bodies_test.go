@@ -10,8 +10,12 @@ import (
 )
 
 func drawBootstrap(g *gen) command.Body {
+	level := command.Level // most clusters are founded at the newest level
+	if g.roll(4) == 0 {
+		level = 1 + uint32(g.roll(int(command.Level)))
+	}
 	b := &command.Bootstrap{
-		Incarnation: model.Incarnation{1, byte(g.roll(200))}, Level: 1 + uint32(g.roll(int(command.Level))), Running: true, Policy: "fcfs",
+		Incarnation: model.Incarnation{1, byte(g.roll(200))}, Level: level, Running: true, Policy: "fcfs",
 		Retention: model.Retention{Jobs: 100, Age: time.Hour},
 	}
 	if g.roll(2) == 0 {

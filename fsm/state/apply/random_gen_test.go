@@ -61,7 +61,17 @@ var makers = []maker{
 	{command.KindRestored, 1, drawRestored},
 	{command.KindResume, 20, func(*gen) command.Body { return &command.Resume{} }},
 	{command.KindAdvanceClock, 2, func(*gen) command.Body { return &command.AdvanceClock{} }},
-	{command.KindRaiseLevel, 2, func(g *gen) command.Body { return &command.RaiseLevel{Level: uint32(1 + g.roll(int(command.Level)))} }},
+	{command.KindRaiseLevel, 2, func(g *gen) command.Body {
+		level := uint32(1 + g.roll(int(command.Level)))
+		return &command.RaiseLevel{Level: level, Binding: level > 4}
+	}},
+	{command.KindLockRestart, 8, func(g *gen) command.Body {
+		b := &command.LockRestart{Peer: model.PeerID(pick(g, "p1", "p2", "p3")), Key: pick(g, "a", "b"), For: time.Duration(1+g.roll(90)) * time.Second}
+		if g.roll(2) == 0 {
+			b.For = 0
+		}
+		return b
+	}},
 	{command.KindSetRunning, 8, func(g *gen) command.Body { return &command.SetRunning{Running: g.roll(8) > 0} }},
 	{command.KindSetPolicy, 2, func(g *gen) command.Body { return &command.SetPolicy{Policy: pick(g, "fcfs", "fair_share")} }},
 	{command.KindSetTuning, 2, drawSetTuning},

@@ -19,7 +19,7 @@ import (
 
 // Commands returns the makers of the commands of this package; showQueue prints the queue for berth top, and ofCluster makes
 // more commands of berth cluster.
-func Commands(showQueue func(io.Writer, *wire.Queue) error, ofCluster func() *cobra.Command) []cli.Maker {
+func Commands(showQueue func(io.Writer, *wire.Queue) error, ofCluster func() []*cobra.Command) []cli.Maker {
 	return []cli.Maker{
 		{Name: "nodes", New: newNodes},
 		{Name: "drain", New: newDrain},
@@ -28,7 +28,7 @@ func Commands(showQueue func(io.Writer, *wire.Queue) error, ofCluster func() *co
 		{Name: "node", New: newNode},
 		{Name: "reserve", New: newReserve},
 		{Name: "peers", New: newPeers},
-		{Name: "cluster", New: func() *cobra.Command { return newCluster(ofCluster()) }},
+		{Name: "cluster", New: func() *cobra.Command { return newCluster(ofCluster()...) }},
 		{Name: "top", New: func() *cobra.Command { return newTop(showQueue) }},
 	}
 }

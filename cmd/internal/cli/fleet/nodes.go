@@ -145,7 +145,7 @@ func newCluster(more ...*cobra.Command) *cobra.Command {
 		},
 	}
 	c.BindReading(status)
-	return cli.Parent("cluster", "Show the state of the cluster as a whole, replace its keys, recover or resume it", "", append(more, status, newResume())...)
+	return cli.Parent("cluster", "Show the state of the cluster as a whole, upgrade it, replace its keys, recover or resume it", "", append(more, status, newResume())...)
 }
 
 // backups describes the newest backup that a peer has made, and what is wrong.

@@ -26,6 +26,7 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/cli/setup"
 	"github.com/berth-gpu/berth/cmd/internal/cli/slurm"
 	"github.com/berth-gpu/berth/cmd/internal/cli/snapshot"
+	"github.com/berth-gpu/berth/cmd/internal/cli/upgrade"
 )
 
 // RunAs carries out the command line of a program by its path: one of Slurm's if a link of its name leads here, else that of berth.
@@ -71,10 +72,13 @@ type group struct {
 // groups returns all commands, in their groups.
 func groups() []group {
 	return []group{
-		{cli.GroupUse, slices.Concat(jobs.Commands(), fleet.Commands(jobs.ShowQueue, certs.NewRotate), admin.ForUsers(), slurm.Commands())},
+		{cli.GroupUse, slices.Concat(jobs.Commands(), fleet.Commands(jobs.ShowQueue, ofCluster), admin.ForUsers(), slurm.Commands())},
 		{cli.GroupRun, slices.Concat(setup.ForUsers(), certs.Commands(), []cli.Maker{{Name: "config", New: newConfig}}, snapshot.Commands(), admin.ForOperators())},
 	}
 }
+
+// ofCluster returns the commands of berth cluster that are not about its state.
+func ofCluster() []*cobra.Command { return []*cobra.Command{certs.NewRotate(), upgrade.New()} }
 
 // New returns the program with all commands, and with the names of those of berthd, which become carries out.
 func New(become func() error) *cobra.Command {

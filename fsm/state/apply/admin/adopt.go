@@ -9,7 +9,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/state/tx"
 )
 
-// Adopt makes foreign attempts those of their tasks. Limits and quotas do not count: the attempts run already.
+// Adopt makes foreign attempts those of their tasks.
 func Adopt(t *tx.Tx, b *command.Adopt) command.Result {
 	for i := range b.Attempts {
 		if r := adoptable(t, &b.Attempts[i]); !r.OK() {
@@ -17,11 +17,16 @@ func Adopt(t *tx.Tx, b *command.Adopt) command.Result {
 		}
 	}
 	job, known := t.Jobs.Get(b.Job.ID)
+	if !known {
+		job.Spec = b.Job.Spec
+	} else if r := adoptableBy(t, &job, b); !r.OK() {
+		return r
+	}
+	if r := placement.MayAdopt(t, &job.Spec, b.Attempts); !r.OK() {
+		return r
+	}
 	switch {
 	case known:
-		if r := adoptableBy(t, &job, b); !r.OK() {
-			return r
-		}
 	case b.Job.ID >= t.Settings.NextJob:
 		return tx.Refuse(model.CodeConflict, "job %s is newer than what a restored cluster leaves free, up to job %s: kill its processes, or let them end", b.Job.ID, t.Settings.NextJob-1)
 	default:

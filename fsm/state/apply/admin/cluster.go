@@ -1,6 +1,8 @@
 package admin
 
 import (
+	"time"
+
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
@@ -70,10 +72,28 @@ func RaiseLevel(t *tx.Tx, b *command.RaiseLevel) command.Result {
 			return tx.Refuse(model.CodeLevel, "peer %s knows feature level %d only: upgrade it first", id, p.Level)
 		}
 	}
-	if b.Level > command.Level || t.Peers.Size() == 0 {
+	if !b.Binds() || t.Peers.Size() == 0 {
 		return tx.Refuse(model.CodeLevel, "no peer is known to have feature level %d", b.Level)
 	}
 	t.Settings.Level = b.Level
+	return tx.OK()
+}
+
+// LockRestart lets one peer restart, or frees the lock. Without the lock nothing is to be freed: its time was over.
+func LockRestart(t *tx.Tx, b *command.LockRestart) command.Result {
+	s := &t.Settings
+	holds := s.Restarts == b.Peer && s.RestartKey == b.Key
+	switch {
+	case b.For == 0 && holds:
+		s.Restarts, s.RestartKey, s.RestartUntil = "", "", 0
+	case b.For == 0:
+	case !t.Peers.Has(b.Peer):
+		return tx.Refuse(model.CodeNotFound, "there is no peer %s: berth peers lists all", b.Peer)
+	case s.Restarts != "" && !holds && s.RestartUntil > t.Clock:
+		return tx.Refuse(model.CodeConflict, "peer %s restarts: wait until it is back, or for at most %s", s.Restarts, s.RestartUntil.Sub(t.Clock).Round(time.Second))
+	default:
+		s.Restarts, s.RestartKey, s.RestartUntil = b.Peer, b.Key, t.Clock.Add(b.For)
+	}
 	return tx.OK()
 }
 

@@ -200,6 +200,28 @@ func makeAttempt(t *tx.Tx, b *command.Place, task *model.Task, job *model.Job) {
 	foldAttempts(t, task)
 }
 
+// MayAdopt returns why foreign attempts cannot be those of a job: their GPUs are not what it asks for, or beyond a limit.
+func MayAdopt(t *tx.Tx, spec *model.Spec, attempts []command.Place) command.Result {
+	var gpus uint32
+	for i := range attempts {
+		ranks := attempts[i].Ranks
+		slots, even := uint32(0), true
+		for n := range ranks {
+			slots += uint32(len(ranks[n].Slots))
+			even = even && len(ranks[n].Slots) == len(ranks[0].Slots)
+		}
+		if slots < spec.Least() || slots > spec.GPUs || !spec.Takes(slots, uint32(len(ranks))) || spec.Nodes > 1 && !even {
+			return tx.Refuse(model.CodeInvalid, "attempt %s has %d GPUs on %d nodes, and its job asks for %d on %d", attempts[i].Attempt, slots, len(ranks), spec.GPUs, max(1, spec.Nodes))
+		}
+		gpus += slots
+		asPlaced := state.PlacedFrom(t.Limits.Get, spec)
+		if r := limits.WithinBookings(t, spec, asPlaced.CertainEnd(t.Clock), ranks); !r.OK() {
+			return r
+		}
+	}
+	return limits.WithinLimits(t, spec, gpus, uint32(len(attempts)))
+}
+
 // Adopt makes a foreign attempt that of its task. Its ranks run, and their nodes report that again. placed is the place of
 // its placement in the log, by which nodes know the attempt.
 func Adopt(t *tx.Tx, b *command.Place, placed uint64) {

@@ -1,0 +1,193 @@
+//berth:bubble
+
+package cluster
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/berth-gpu/berth/cluster/upgrade"
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// hold is that of the clusters in these tests.
+const hold = 2 * time.Minute
+
+// kept is a record of a peer's program, which outlives the process.
+type kept struct {
+	record upgrade.Record
+	there  bool
+}
+
+func (k *kept) Program() (upgrade.Record, bool) { return k.record, k.there }
+
+func (k *kept) SetProgram(p upgrade.Record) error {
+	k.record, k.there = p, true
+	return nil
+}
+
+// clusterLevel returns the feature level, as a peer has it.
+func (m *member) clusterLevel() uint32 {
+	s := m.State()
+	return s.Settings().Level
+}
+
+// exchange ends a peer's process, and starts another program in its place.
+func (w *world) exchange(m *member, level uint32) {
+	w.t.Helper()
+	w.down(m)
+	m.knows = level
+	w.start(m)
+	w.until(m.name+" is known with its program", func() bool {
+		s := w.leader().State()
+		row, _ := s.Peers.Get(model.PeerID(m.name))
+		return row.Level == level && m.Lag().CaughtUp()
+	})
+}
+
+// old returns a change of peers whose programs know one level less than the newest, and that hold the level.
+func old(m *member) { m.knows, m.tuning.LevelHold, m.program = command.Level-1, hold, &kept{} }
+
+// A cluster is founded at the newest level that all its founders know, and rises a while after the last peer was upgraded.
+// Neither a change of the leader nor a restart of peers makes that sooner or later.
+func TestTheLevelIsHeld(t *testing.T) {
+	inWorld(t, 3, old, func(w *world) {
+		if level := w.leader().clusterLevel(); level != command.Level-1 {
+			t.Fatalf("founded at level %d by programs that know %d", level, command.Level-1)
+		}
+		for _, m := range w.peers {
+			w.exchange(m, command.Level)
+		}
+		last := time.Now()
+		w.mustPropose(w.leader(), 1) // the clock of the state goes on
+		time.Sleep(hold / 2)
+		l := w.leader()
+		w.exchange(l, command.Level) // a restart is no upgrade
+		time.Sleep(time.Until(last.Add(hold - 5*time.Second)))
+		if level := w.leader().clusterLevel(); level != command.Level-1 {
+			t.Errorf("the level is %d, %s after the last peer was upgraded", level, time.Since(last))
+		}
+		w.until("the level rises", func() bool { return w.leader().clusterLevel() == command.Level })
+		if late := time.Since(last) - hold; late.Abs() > 10*time.Second {
+			t.Errorf("the level rose %s after the end of the hold", late)
+		}
+	})
+}
+
+// A peer that goes back to the program before, and forward again, begins the hold anew.
+func TestAStepBackBeginsTheHoldAnew(t *testing.T) {
+	inWorld(t, 3, old, func(w *world) {
+		for _, m := range w.peers {
+			w.exchange(m, command.Level)
+		}
+		back := w.other(w.leader())
+		time.Sleep(hold * 3 / 4)
+		record := back.program
+		back.program = nil // the program before does not know the record, and leaves it
+		w.exchange(back, command.Level-1)
+		w.mustPropose(w.leader(), 1)
+		back.program = record
+		w.exchange(back, command.Level)
+		again := time.Now()
+		time.Sleep(hold - 10*time.Second)
+		if level := w.leader().clusterLevel(); level != command.Level-1 {
+			t.Errorf("the level is %d, %s after the last upgrade", level, time.Since(again))
+		}
+		w.until("the level rises", func() bool { return w.leader().clusterLevel() == command.Level })
+	})
+}
+
+// While a peer is down, the program that it will be started with is unknown: the level is held.
+func TestASilentPeerHoldsTheLevel(t *testing.T) {
+	inWorld(t, 3, old, func(w *world) {
+		for _, m := range w.peers {
+			w.exchange(m, command.Level)
+		}
+		away := w.other(w.leader())
+		w.down(away)
+		time.Sleep(2 * hold)
+		l := w.leader()
+		if level := l.clusterLevel(); level != command.Level-1 {
+			t.Errorf("the level is %d while %s is down", level, away.name)
+		}
+		if known := l.Programs(); len(known.Held().Silent) != 1 || known.Held().Silent[0] != model.PeerID(away.name) {
+			t.Errorf("the hold is %+v", known.Held())
+		}
+		w.start(away)
+		w.until("the level rises", func() bool { return l.clusterLevel() == command.Level })
+	})
+}
+
+// Founders of two programs found a cluster that both know; founders of the newest do not wait for any hold.
+func TestFoundersOfTwoPrograms(t *testing.T) {
+	inWorld(t, 3, func(m *member) {
+		if m.tuning.LevelHold = hold; m.name == "p2" {
+			m.knows = command.Level - 1
+		}
+	}, func(w *world) {
+		if level := w.leader().clusterLevel(); level != command.Level-1 {
+			t.Errorf("founded at level %d", level)
+		}
+	})
+	inWorld(t, 3, func(m *member) { m.tuning.LevelHold = hold }, func(w *world) {
+		if level := w.leader().clusterLevel(); level != command.Level {
+			t.Errorf("founded at level %d", level)
+		}
+	})
+}
+
+// A peer whose program does not know the cluster's level is not taken in, and learns why. One that joins does not begin a hold.
+func TestAJoinerKnowsTheLevel(t *testing.T) {
+	inWorld(t, 1, nil, func(w *world) {
+		m := w.add("p2")
+		m.knows = command.Level - 1
+		m.cluster = "" // learnt
+		w.start(m)
+		err := m.Join(within(time.Minute), []string{"p1:7000"})
+		if err == nil || !strings.Contains(err.Error(), "the cluster is at feature level 5, and the program of peer p2 (test) knows levels up to 4") {
+			t.Errorf("a peer of an older program joins: %v", err)
+		}
+	})
+	inWorld(t, 1, old, func(w *world) {
+		w.exchange(w.peers[0], command.Level)
+		upgraded := time.Now()
+		w.mustPropose(w.leader(), 1)
+		time.Sleep(hold / 2)
+		m := w.add("p2")
+		m.cluster, m.program, m.tuning.LevelHold = "", &kept{}, hold
+		w.start(m)
+		if err := m.Join(within(time.Minute), []string{"p1:7000"}); err != nil {
+			t.Fatal(err)
+		}
+		w.until("the level rises", func() bool { return w.leader().clusterLevel() == command.Level })
+		w.until("the peer that has joined is heard", func() bool {
+			known := w.leader().Programs()
+			return len(known.Peers) == 2 && known.Peers[1].Settled && known.Peers[1].Since == 0
+		})
+		if late := time.Since(upgraded) - hold; late > 10*time.Second {
+			t.Errorf("the level rose %s late", late)
+		}
+	})
+}
+
+// An older program that is started while the level rises halts at that entry, before its state differs.
+func TestAnOlderProgramHaltsAtTheLevel(t *testing.T) {
+	inWorld(t, 1, nil, func(w *world) {
+		l := w.leader()
+		c, err := command.New("user:ann", &command.RaiseLevel{Level: command.Level + 1, Binding: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() { _, _, _ = l.Propose(within(time.Minute), c) }()
+		select {
+		case err := <-l.halted:
+			if !strings.Contains(err.Error(), "feature level 6 of the cluster: this program knows levels up to 5") {
+				t.Errorf("it halts because of %v", err)
+			}
+		case <-time.After(time.Minute):
+			t.Error("the program goes on at a level that it does not know")
+		}
+	})
+}

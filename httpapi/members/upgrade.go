@@ -1,0 +1,276 @@
+package members
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/berth-gpu/berth/cluster/peer"
+	"github.com/berth-gpu/berth/cluster/upgrade"
+	"github.com/berth-gpu/berth/cluster/votes"
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/core"
+	"github.com/berth-gpu/berth/httpapi/memberwire"
+	"github.com/berth-gpu/berth/httpapi/problem"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// The rules of upgrades.
+const (
+	peersApart  = 1 // minor releases or feature levels between two peers, at most
+	agentsApart = 2 // minor releases between an agent and a peer, at most
+)
+
+// Bounds of the lock for restarts.
+const (
+	lockFor    = 10 * time.Minute        // unless the request says otherwise
+	lockHeard  = 2500 * time.Millisecond // how old the report of another voter may be: each comes once a second
+	lockLeader = 10 * time.Second        // below level 5, how long a leader has to have led: the lock of the leader before is not known to it, but by then a peer that restarts is known to be down
+	lockLevel  = 5                       // from which on the lock is in the state
+)
+
+// restarts is the lock for restarts below level 5, in the memory of the leader.
+type restarts struct {
+	mu    sync.Mutex
+	peer  string
+	key   string
+	until time.Time
+}
+
+// upgradeRoutes adds the paths of upgrades.
+func (m members) upgradeRoutes(doc huma.API) {
+	core.Handle(m.api, doc, core.Op("upgrade", http.MethodGet, "/cluster/upgrade", "Which members are to be upgraded, and whether the feature level is held"), m.upgrade)
+	o := core.Op("finalize-upgrade", http.MethodPost, "/cluster/upgrade/finalize", "Raise the feature level at once")
+	o.Description = "Refused while a peer does not know the level or is not up. From then on no peer can go back to an older version."
+	core.Handle(m.api, doc, o, m.finalize)
+	o = core.Op("lock-restart", http.MethodPost, "/cluster/upgrade/lock", "Let one peer restart, and no other meanwhile")
+	o.Description = "Refused while another peer has the lock, or another voter is not up or has not caught up."
+	core.HandleBody(m.api, doc, o, m.lockRestart)
+	core.HandleBody(m.api, doc, core.Op("unlock-restart", http.MethodPost, "/cluster/upgrade/unlock", "Free the lock for restarts"), m.unlockRestart)
+}
+
+// programs returns what this peer knows of the programs of all peers.
+func (m members) programs() (upgrade.Cluster, error) {
+	if m.api.Peer.Programs == nil {
+		return upgrade.Cluster{}, problem.Refuse(wire.CodeNoLeader, "this peer does not know the programs of the others")
+	}
+	return m.api.Peer.Programs.Programs(), nil
+}
+
+func (m members) upgrade(ctx context.Context, _ *struct{}) (*core.Answer[memberwire.Upgrade], error) {
+	s, err := m.api.Fresh(ctx, peer.Default)
+	if err != nil {
+		return nil, err
+	}
+	known, err := m.programs()
+	if err != nil {
+		return nil, err
+	}
+	return &core.Answer[memberwire.Upgrade]{Index: s.Index, Body: m.upgradeOf(&s, &known)}, nil
+}
+
+// upgradeOf describes the programs of all members.
+func (m members) upgradeOf(s *state.State, known *upgrade.Cluster) *memberwire.Upgrade {
+	newest := known.NewestVersion()
+	out := &memberwire.Upgrade{
+		Level: known.Level, Newest: known.Newest(), Version: newest, AnsweredBy: string(m.api.Config.Self),
+		Members: []memberwire.UpgradeState{}, Next: []memberwire.Member{}, Blockers: []string{}, Broken: brokenRules(s, known), Hold: holdOf(known), Restart: m.restartOf(s),
+	}
+	up := 0
+	for _, p := range known.Peers {
+		if p.Votes {
+			if out.Voters++; p.Heard {
+				up++
+			}
+		}
+		waits := known.MayRestart(p.ID, lockHeard)
+		one := memberwire.UpgradeState{
+			Member: memberwire.Member{Role: "peer", Name: string(p.ID)}, Version: p.Version, Level: p.Level, Leader: p.Leads, Voter: p.Votes, Up: p.Heard, CaughtUp: p.CaughtUp,
+			Old: known.Old(p), Restart: waits == "", Waits: waits, Back: p.Level > known.Level,
+		}
+		if p.Since > 0 {
+			one.UpgradedAt = p.Since.Time()
+		}
+		if p.Began > 0 {
+			one.StartedAt = p.Began.Time()
+		}
+		out.Members = append(out.Members, one)
+	}
+	out.Tolerates = votes.Tolerates(out.Voters, up)
+	for _, id := range known.Order(known.Old) {
+		out.Next = append(out.Next, memberwire.Member{Role: "peer", Name: string(id)})
+	}
+	for id, n := range s.Nodes.All() {
+		one := memberwire.UpgradeState{Member: memberwire.Member{Role: "node", Name: string(id)}, Version: n.Version, Up: n.Status == model.NodeUp, Old: upgrade.Differs(n.Version, newest), Restart: true}
+		if out.Members = append(out.Members, one); one.Old {
+			out.Next = append(out.Next, one.Member)
+		}
+	}
+	if _, why := known.Blockers(); why != nil {
+		out.Blockers = why
+	}
+	return out
+}
+
+// holdOf describes the hold; nil: there is none.
+func holdOf(known *upgrade.Cluster) *memberwire.Hold {
+	h := known.Held()
+	if h.Next == 0 {
+		return nil
+	}
+	out := &memberwire.Hold{Next: h.Next, Silent: []string{}}
+	if h.Until > 0 {
+		out.Until, out.Seconds = h.Until.Time(), max(0, h.Until.Sub(known.Now)).Seconds()
+	}
+	for _, id := range h.Silent {
+		out.Silent = append(out.Silent, string(id))
+	}
+	return out
+}
+
+// brokenRules names members whose programs are too far apart.
+func brokenRules(s *state.State, known *upgrade.Cluster) []string {
+	out := []string{}
+	for i, a := range known.Peers {
+		for _, b := range known.Peers[i+1:] {
+			older, newer := a, b
+			if older.Level > newer.Level || older.Level == newer.Level && upgrade.Older(newer.Version, older.Version) {
+				older, newer = newer, older
+			}
+			if minors, _ := upgrade.Apart(a.Version, b.Version); minors > peersApart || newer.Level-older.Level > peersApart {
+				out = append(out, fmt.Sprintf("peer %s runs %s (level %d) and peer %s %s (level %d): peers may be one minor release apart; upgrade %s step by step",
+					older.ID, older.Version, older.Level, newer.ID, newer.Version, newer.Level, older.ID))
+			}
+		}
+	}
+	for id, n := range s.Nodes.All() {
+		for _, p := range known.Peers {
+			if minors, _ := upgrade.Apart(n.Version, p.Version); minors > agentsApart {
+				out = append(out, fmt.Sprintf("the agent of node %s runs %s and peer %s %s: agents and peers may be two minor releases apart", id, n.Version, p.ID, p.Version))
+				break
+			}
+		}
+	}
+	return out
+}
+
+// restartOf returns the peer that has the lock for restarts; nil: none has.
+func (m members) restartOf(s *state.State) *memberwire.Restart {
+	set := s.Settings()
+	if set.Restarts != "" && set.RestartUntil > m.api.Now(s) {
+		return &memberwire.Restart{Peer: string(set.Restarts), Until: set.RestartUntil.Time()}
+	}
+	m.restarts.mu.Lock()
+	defer m.restarts.mu.Unlock()
+	if m.restarts.peer == "" || !m.api.Config.Now().Before(m.restarts.until) {
+		return nil
+	}
+	return &memberwire.Restart{Peer: m.restarts.peer, Until: m.restarts.until}
+}
+
+// finalizeInput is the input of POST /cluster/upgrade/finalize.
+type finalizeInput struct {
+	Key string `header:"Idempotency-Key"`
+}
+
+func (m members) finalize(ctx context.Context, in *finalizeInput) (*core.Answer[wire.Gone], error) {
+	known, err := m.programs()
+	if err != nil {
+		return nil, err
+	}
+	to, why := known.Blockers()
+	switch {
+	case len(why) > 0:
+		return nil, problem.Refuse(model.CodeConflict.String(), "the feature level stays "+fmt.Sprint(known.Level)+": "+strings.Join(why, "; "))
+	case to == 0:
+		return m.changed(fmt.Sprintf("the feature level is %d, the newest that any peer knows: nothing is to be raised", known.Level))
+	}
+	_, index, err := m.api.Propose(ctx, in.Key, &command.RaiseLevel{Level: to, Binding: true})
+	if err != nil {
+		return nil, err
+	}
+	m.api.Log.Info("level_raised", "from", known.Level, "to", to, "by", auth.From(ctx).Actor())
+	text := fmt.Sprintf("the feature level is %d; no peer can go back to a version that does not know it", to)
+	return &core.Answer[wire.Gone]{Index: index, Body: &wire.Gone{Success: true, Message: text}}, nil
+}
+
+// lockRestart gives a peer the lock for restarts.
+func (m members) lockRestart(ctx context.Context, in *core.BodyInput, body *memberwire.RestartLock) (*core.Answer[wire.Gone], error) {
+	if !model.Name(body.Peer) {
+		return nil, model.WantName("peer", body.Peer)
+	}
+	known, err := m.programs()
+	if err != nil {
+		return nil, err
+	}
+	if known.Leading == 0 {
+		return nil, problem.Usual(wire.CodeNoLeader)
+	}
+	if !slices.ContainsFunc(known.Peers, func(p upgrade.Peer) bool { return string(p.ID) == body.Peer }) {
+		return nil, problem.Refuse(wire.CodeNotFound, "there is no peer "+body.Peer+": berth peers lists all")
+	}
+	if why := known.MayRestart(model.PeerID(body.Peer), lockHeard); why != "" {
+		return nil, problem.Refuse(model.CodeConflict.String(), "peer "+body.Peer+" must not be restarted now: "+why)
+	}
+	long := lockFor
+	if body.Seconds > 0 {
+		long = time.Duration(body.Seconds) * time.Second
+	}
+	text := fmt.Sprintf("peer %s has the lock for restarts for %s", body.Peer, long)
+	if known.Level < lockLevel {
+		if why := m.restarts.take(body, m.api.Config.Now(), long, known.Leading); why != "" {
+			return nil, problem.Refuse(model.CodeConflict.String(), why)
+		}
+		return m.changed(text)
+	}
+	_, index, err := m.api.Propose(ctx, in.Key, &command.LockRestart{Peer: model.PeerID(body.Peer), Key: body.Key, For: long})
+	if err != nil {
+		return nil, err
+	}
+	return &core.Answer[wire.Gone]{Index: index, Body: &wire.Gone{Success: true, Message: text}}, nil
+}
+
+// take takes the lock in memory, or returns why not.
+func (r *restarts) take(body *memberwire.RestartLock, now time.Time, long, leading time.Duration) (why string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if leading < lockLeader {
+		return fmt.Sprintf("the leader has led for less than %s, and does not know yet whether another peer restarts: ask again", lockLeader)
+	}
+	if r.peer != "" && (r.peer != body.Peer || r.key != body.Key) && now.Before(r.until) {
+		return fmt.Sprintf("peer %s restarts: wait until it is back, or for at most %s", r.peer, r.until.Sub(now).Round(time.Second))
+	}
+	r.peer, r.key, r.until = body.Peer, body.Key, now.Add(long)
+	return ""
+}
+
+// unlockRestart frees the lock for restarts, in the state and in memory.
+func (m members) unlockRestart(ctx context.Context, in *core.BodyInput, body *memberwire.RestartLock) (*core.Answer[wire.Gone], error) {
+	if !model.Name(body.Peer) {
+		return nil, model.WantName("peer", body.Peer)
+	}
+	m.restarts.mu.Lock()
+	if m.restarts.peer == body.Peer && m.restarts.key == body.Key {
+		m.restarts.peer = ""
+	}
+	m.restarts.mu.Unlock()
+	s := m.api.Peer.Reader.State()
+	text := "peer " + body.Peer + " does not have the lock for restarts any more"
+	if set := s.Settings(); set.Level < lockLevel {
+		return m.changed(text)
+	}
+	_, index, err := m.api.Propose(ctx, in.Key, &command.LockRestart{Peer: model.PeerID(body.Peer), Key: body.Key})
+	if err != nil {
+		return nil, err
+	}
+	return &core.Answer[wire.Gone]{Index: index, Body: &wire.Gone{Success: true, Message: text}}, nil
+}

@@ -1,0 +1,290 @@
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/memberwire"
+	"github.com/berth-gpu/berth/httpapi/wire"
+	"github.com/berth-gpu/berth/test/internal/former"
+)
+
+// upgraded is a cluster whose members are processes of two programs.
+type upgraded struct {
+	guarded
+
+	api  *client.Client
+	old  string // path of berthd of the release before
+	now  string // and of this one
+	args map[string][]string
+	runs map[string]*running
+}
+
+// running is a process of a member.
+type running struct {
+	cmd  *exec.Cmd
+	log  bytes.Buffer
+	read chan struct{} // closed when its output has ended
+}
+
+// startOld starts three peers and an agent of the release before.
+func startOld(t *testing.T) *upgraded {
+	t.Helper()
+	old, err := former.Program(t.Context(), ".")
+	if errors.Is(err, former.ErrNoHistory) {
+		t.Skip("needs the history of the repository: " + err.Error())
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	u := &upgraded{guarded: guarded{t: t, dir: t.TempDir()}, old: old, now: program() + "d", args: map[string][]string{}, runs: map[string]*running{}}
+	first := filepath.Join(u.dir, "p1")
+	u.ok("", "", "init", "--no-config", "--advertise", "127.0.0.1", "--id", "p1", "--data-dir", first)
+	var founders []string
+	for i := range 3 {
+		founders = append(founders, fmt.Sprintf("p%d=%s", i+1, freeAddress(t)))
+		u.apis = append(u.apis, freeAddress(t))
+	}
+	for i, f := range founders {
+		name, raft, _ := strings.Cut(f, "=")
+		if data := filepath.Join(u.dir, name); i > 0 {
+			certify(t, first, "peer", name, data)
+		}
+		u.args[name] = []string{
+			"server", "--id", name, "--data-dir", filepath.Join(u.dir, name), "--listen", raft, "--http", u.apis[i], "--bootstrap", strings.Join(founders, ","), "--min-free", "1",
+		}
+	}
+	certify(t, first, "node", "n1", filepath.Join(u.dir, "n1"))
+	u.args["n1"] = []string{"agent", "--node", "n1", "--data-dir", filepath.Join(u.dir, "n1"), "--gpus", "sim:4", "--shared-account", "--peers", strings.Join(u.apis, ",")}
+	if u.api, err = client.New(client.Options{Addresses: u.apis, Version: "new"}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(u.api.Close)
+	for _, name := range []string{"p1", "p2", "p3", "n1"} {
+		u.up(name, old)
+	}
+	t.Cleanup(func() {
+		for _, name := range []string{"n1", "p1", "p2", "p3"} { // the peers last, so that the agent can say farewell
+			u.down(name)
+		}
+	})
+	return u
+}
+
+// up starts a member with a program.
+func (u *upgraded) up(name, with string) {
+	u.t.Helper()
+	r := &running{cmd: exec.Command(with, u.args[name]...), read: make(chan struct{})}
+	out, err := r.cmd.StderrPipe()
+	if err == nil {
+		err = r.cmd.Start()
+	}
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	go func() {
+		defer close(r.read)
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			r.log.WriteString(lines.Text() + "\n")
+		}
+	}()
+	u.runs[name] = r
+}
+
+// ended waits until the process of a member has ended, and returns its exit code and its log.
+func (u *upgraded) ended(name string) (code int, log string) {
+	u.t.Helper()
+	r := u.runs[name]
+	<-r.read
+	_ = r.cmd.Wait()
+	delete(u.runs, name)
+	return r.cmd.ProcessState.ExitCode(), r.log.String()
+}
+
+// down ends a member, if it runs.
+func (u *upgraded) down(name string) {
+	r := u.runs[name]
+	if r == nil {
+		return
+	}
+	_ = r.cmd.Process.Signal(syscall.SIGTERM)
+	code, log := u.ended(name)
+	if u.t.Failed() || code != 0 {
+		u.t.Logf("%s has ended with %d:\n%s", name, code, log)
+	}
+}
+
+// exchange replaces the program of a peer, and waits until the others have the peer back.
+func (u *upgraded) exchange(name, with string) {
+	u.t.Helper()
+	u.down(name)
+	u.up(name, with)
+	u.settled()
+}
+
+// settled waits until all peers are up and lack nothing that matters, and one leads.
+func (u *upgraded) settled() {
+	u.t.Helper()
+	waitFor(u.t, "all peers are up", func() bool {
+		p, err := u.api.Peers(u.t.Context())
+		return err == nil && p.Leader != "" && len(p.Peers) == 3 && !slices.ContainsFunc(p.Peers, func(v wire.Peer) bool { return !v.Reachable || v.Lag == nil || *v.Lag > 100 })
+	})
+}
+
+// leader returns the peer that leads, and the others.
+func (u *upgraded) leader() (name string, others []string) {
+	u.t.Helper()
+	waitFor(u.t, "a peer leads", func() bool {
+		p, err := u.api.Peers(u.t.Context())
+		if err == nil {
+			name = p.Leader
+		}
+		return name != ""
+	})
+	return name, slices.DeleteFunc([]string{"p1", "p2", "p3"}, func(s string) bool { return s == name })
+}
+
+// check returns what a peer of the new program says of the upgrade.
+func (u *upgraded) check(at string) *memberwire.Upgrade {
+	u.t.Helper()
+	api, err := client.New(client.Options{Addresses: []string{u.apis[at[1]-'1']}})
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	defer api.Close()
+	var out *memberwire.Upgrade
+	waitFor(u.t, at+" says how far the upgrade is", func() bool {
+		out, err = client.MembersOf(api).Upgrade(u.t.Context())
+		return err == nil
+	})
+	return out
+}
+
+// order upgrades the peers in an order, takes the last one back, finalizes, and tries the old program again; all under load, and with
+// jobs that run.
+func (u *upgraded) order(names []string) {
+	t := u.t
+	u.settled()
+	if s := u.berth("", u.apis[0], "cluster", "upgrade", "check"); s.code == 0 || !strings.Contains(s.err, "there is no such path") {
+		t.Errorf("the new command against an old peer: %+v", s)
+	}
+	marks := marksFile(t)
+	var jobs []string
+	for range 3 {
+		job, err := u.api.Submit(t.Context(), marked(marks, "600", 0), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		jobs = append(jobs, job.JobID)
+	}
+	u.working(jobs)
+	stop := load(t, u.apis)
+	for _, name := range names {
+		u.exchange(name, u.now)
+	}
+	back := names[2]
+	u.exchange(back, u.old)
+	var got *memberwire.Upgrade
+	waitFor(t, "the peers know each other's programs", func() bool {
+		got = u.check(names[0])
+		return got.Level == 4 && got.Newest == 5 && len(got.Blockers) == 1 && strings.Contains(got.Blockers[0], "peer "+back+" runs") && len(got.Next) > 0 && got.Next[0].Name == back
+	})
+	if s := u.berth("", u.apis[names[0][1]-'1'], "cluster", "upgrade", "finalize"); s.code == 0 || !strings.Contains(s.err, "peer "+back+" runs") {
+		t.Errorf("finalize with an old peer: %+v", s)
+	}
+	u.exchange(back, u.now)
+	u.down("n1")
+	u.up("n1", u.now)
+	const day = 24 * 3600
+	waitFor(t, "the level is held, and was not raised for some seconds", func() bool {
+		got = u.check(back)
+		return got.Level != 4 || got.Hold != nil && len(got.Hold.Silent) == 0 && got.Hold.Seconds < day-3
+	})
+	if got.Level != 4 || got.Hold.Next != 5 || got.Hold.Seconds < day-600 || len(got.Blockers) != 0 {
+		t.Errorf("after the upgrade: %+v, hold %+v", got, got.Hold)
+	}
+	u.ok("", u.apis[0], "cluster", "upgrade", "finalize")
+	waitFor(t, "the level is raised everywhere", func() bool {
+		return !slices.ContainsFunc(names, func(n string) bool { return u.check(n).Level != 5 })
+	})
+	u.refuses(names[1])
+	u.working(jobs)
+	sent, err := stop()
+	if err != nil {
+		t.Errorf("one of %d submissions: %v", sent, err)
+	}
+	last, err := u.api.Submit(t.Context(), &wire.Submit{Command: "true"}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if id, err := strconv.Atoi(last.JobID); err != nil || id <= sent+len(jobs) || id > sent+len(jobs)+1+clients { // the last ones were cut off
+		t.Errorf("after %d submissions and %d jobs the next job is %s", sent, len(jobs), last.JobID)
+	}
+	for id, lives := range readMarks(t, marks) {
+		if len(lives) != 1 || lives[1] != (life{1, 0}) {
+			t.Errorf("job %s has the marks %v", id, lives)
+		}
+	}
+	for _, id := range jobs {
+		if _, err := u.api.Cancel(t.Context(), id, "", ""); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Logf("order %v: %d submissions", names, sent)
+}
+
+// working waits until all jobs run, in their first attempts.
+func (u *upgraded) working(jobs []string) {
+	u.t.Helper()
+	for _, id := range jobs {
+		waitFor(u.t, "job "+id+" runs", func() bool {
+			d, _, err := u.api.Job(u.t.Context(), id, client.JobQuery{})
+			return err == nil && d.State == "running" && d.Attempts == 1
+		})
+	}
+}
+
+// refuses checks that the program before cannot serve a peer whose cluster is at the new level, and that the new one goes on from there.
+func (u *upgraded) refuses(name string) {
+	u.t.Helper()
+	u.down(name)
+	u.up(name, u.old)
+	code, log := u.ended(name)
+	if code == 0 || !strings.Contains(log, "holds a field of a raise_level command") {
+		u.t.Errorf("the program before at the new level: exit code %d\n%s", code, log)
+	}
+	u.up(name, u.now)
+	u.settled()
+}
+
+// Peers of the release before are upgraded one after the other under load, in every order, while jobs run: no job ends, no submission
+// fails, is lost or comes twice, a step back is possible until the level is raised, and none afterwards.
+func TestRollingUpgrade(t *testing.T) {
+	t.Parallel()
+	orders := [][]int{{0, 1, 2}, {1, 2, 0}, {0, 2, 1}, {1, 0, 2}, {2, 0, 1}, {2, 1, 0}} // 0 is the leader
+	if testing.Short() {
+		orders = orders[:2] // the leader first, and last
+	}
+	for _, order := range orders {
+		t.Run(fmt.Sprint(order), func(t *testing.T) {
+			u := startOld(t)
+			u.settled()
+			leader, others := u.leader()
+			list := append([]string{leader}, others...)
+			var names []string
+			for _, i := range order {
+				names = append(names, list[i])
+			}
+			u.order(names)
+		})
+	}
+}
