@@ -36,7 +36,7 @@ func (m members) backupRoute(doc huma.API) {
 	o.Description = "A tar archive that is compressed with zstd: the state as of a barrier in the log, the archive of this peer, and the keys of the cluster, sealed with age for the recipients. " +
 		"It contains users' commands and environments. A file without its last part, SHA256SUMS, is incomplete: berth backup create and berth backup verify check that."
 	o.Responses = map[string]*huma.Response{
-		"200":     {Description: "the backup", Content: map[string]*huma.MediaType{backupType: {Schema: &huma.Schema{Type: "string", Format: "binary"}}}},
+		"200":     {Description: "the backup", Content: map[string]*huma.MediaType{backupType: {Schema: &huma.Schema{Type: "string"}}}},
 		"default": core.ProblemResponse(doc),
 	}
 	huma.Register(doc, o, func(ctx context.Context, in *backupInput) (*core.LogOutput, error) {
@@ -121,7 +121,7 @@ func (s steady) Write(b []byte) (int, error) {
 func BackupSource(a *core.API) func(ctx context.Context) (*backup.Source, error) {
 	return func(ctx context.Context) (*backup.Source, error) {
 		if a.Config.Authority == nil || a.Config.Trusted == nil || a.Peer.Archive == nil {
-			return nil, core.Denied("this peer has no keys or no archive, and makes no backups")
+			return nil, problem.Refuse(model.CodeUnavailable.String(), "this peer has no keys or no archive, and makes no backups")
 		}
 		s, err := a.Fresh(ctx, peer.Linearizable)
 		if err != nil {

@@ -117,7 +117,7 @@ func (m *machine) command(ctx context.Context, name string, args ...string) *exe
 	cmd := exec.CommandContext(ctx, "nsenter", append([]string{"-t", m.pid, "-n", "-m", "-u", "-p", "--wdns=/", "--", name}, args...)...)
 	cmd.Env = []string{
 		"PATH=" + filepath.Join(m.lab.dir, "bin") + ":" + os.Getenv("PATH"), "HOME=" + filepath.Join(m.dir, "home"), "HOSTS_UNITS=" + m.lab.units,
-		"BERTH_AGENT_GPUS=sim:2", "BERTH_AGENT_SHARED_ACCOUNT=true", "BERTH_SERVER_MIN_FREE_MIB=1", "LANG=C.UTF-8",
+		"BERTH_AGENT_GPUS=sim:4", "BERTH_AGENT_SHARED_ACCOUNT=true", "BERTH_SERVER_MIN_FREE_MIB=1", "LANG=C.UTF-8",
 	}
 	return cmd
 }

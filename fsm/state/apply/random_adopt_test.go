@@ -47,6 +47,12 @@ func drawAdopt(g *gen) command.Body {
 	if job, known := g.s.Jobs.Get(b.Job.ID); known && g.roll(8) > 0 {
 		b.Job.Spec.User = job.Spec.User
 	}
+	if b.Job.Spec.GPUs = 0; len(a.Ranks) > 1 {
+		b.Job.Spec.Nodes = uint32(len(a.Ranks))
+	}
+	for i := range a.Ranks {
+		b.Job.Spec.GPUs += uint32(len(a.Ranks[i].Slots))
+	}
 	if a.Attempt.Task > 0 {
 		b.Job.Spec.Array = model.Indices{a.Attempt.Task}.String()
 	}

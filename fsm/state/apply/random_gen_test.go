@@ -161,7 +161,7 @@ var makers = []maker{
 	}},
 	{command.KindRetireNode, 4, func(g *gen) command.Body { return &command.RetireNode{Node: anyNode(g)} }},
 	{command.KindKillForeign, 6, drawKillForeign},
-	{command.KindAdopt, 8, drawAdopt},
+	{command.KindAdopt, 12, drawAdopt},
 	{command.KindSetGPUMode, 12, func(g *gen) command.Body {
 		return &command.SetGPUMode{GPU: gpuID(anyNode(g), g.roll(3)), Mode: model.NodeMode(max(0, g.roll(9)-6)), Note: pick(g, "", "fan")}
 	}},

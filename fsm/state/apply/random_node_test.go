@@ -81,7 +81,7 @@ func folders(g *gen, b *command.Register) {
 	}
 	if g.roll(5) == 0 {
 		b.Folders = append(b.Folders, model.Folder{
-			Rank: model.RankKey{Job: model.JobID(1 + g.roll(5000)), N: 1}, Incarnation: model.Incarnation{0xaa}, Running: g.roll(4) > 0,
+			Rank: model.RankKey{Job: model.JobID(1 + g.roll(int(min(5000, g.s.Settings().NextJob+2)))), N: 1}, Incarnation: model.Incarnation{0xaa}, Running: g.roll(4) > 0,
 			GPUs: []model.GPUID{gpuID(b.Node, 0), gpuID(b.Node, g.roll(4))},
 		})
 	}
