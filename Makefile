@@ -118,19 +118,20 @@ vm: ## boot a Debian with systemd in a virtual machine and test the units of dep
 	go test -vet=off ./test/vm -count=1 -v -timeout 60m $(TESTFLAGS)
 
 # Tools of test/packages, and Debian's packages that have them.
-PACKTOOLS := mmdebstrap:mmdebstrap buildah:buildah podman:podman crun:crun lintian:lintian piuparts:piuparts rpm:rpm systemd-analyze:systemd shellcheck:shellcheck yamllint:yamllint
+PACKTOOLS := mmdebstrap:mmdebstrap buildah:buildah podman:podman runc:runc /usr/lib/podman/netavark:netavark /usr/lib/podman/aardvark-dns:aardvark-dns lintian:lintian piuparts:piuparts rpm:rpm systemd-analyze:systemd shellcheck:shellcheck yamllint:yamllint
 PYTHON    := deploy/requirements.txt
 
 packages-test: ## install, upgrade, remove and check what make release and make image have written to dist/, the Helm chart and the Ansible role; as root, installs missing tools
 	@for tool in $(PACKTOOLS); do \
 		command -v "$${tool%%:*}" > /dev/null || DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$${tool#*:}" > /dev/null || echo "not installed: $${tool#*:}"; \
 	done
+	@[ -x "$(NFPM)" ] || GOBIN="$(TOOLS)/nfpm-v2.45.2" go install github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.2
 	@[ -x "$(HELM)" ] || { echo "building helm, which takes minutes once"; GOBIN="$(TOOLS)/helm-v4.3.1" go install helm.sh/helm/v4/cmd/helm@v4.3.1; }
 	@for python in python3.14 python3.13 python3.12 python3; do \
 		! command -v $$python > /dev/null || [ -e "$(TOOLS)/python/ready" ] || \
 		{ $$python -c 'import sys; sys.exit(sys.version_info < (3, 12))' && $$python -m venv "$(TOOLS)/python" && "$(TOOLS)/python/bin/pip" install -q --disable-pip-version-check -r $(PYTHON) && touch "$(TOOLS)/python/ready"; } || true; \
 	done
-	PATH="$$(dirname "$(HELM)"):$$PATH:$(TOOLS)/python/bin:/usr/sbin:/sbin" go test -vet=off ./test/packages -count=1 -v -timeout 60m $(TESTFLAGS)
+	PATH="$$(dirname "$(HELM)"):$$(dirname "$(NFPM)"):$(TOOLS)/python/bin:$$PATH:/usr/sbin:/sbin" go test -vet=off ./test/packages -count=1 -v -timeout 60m $(TESTFLAGS)
 
 hosts: program ## set up a cluster by the README's commands on machines that are namespaces of this one, and keep it until Ctrl-C; needs root
 	@go build -o bin/hosts ./test/hosts && bin/hosts

@@ -93,6 +93,7 @@ func TestDebChecks(t *testing.T) {
 	t.Parallel()
 	deb := published(t, "berth_*_{arch}.deb")
 	t.Run("lintian", func(t *testing.T) {
+		needsTime(t)
 		needsTools(t, "lintian")
 		out := ok(t, "lintian", "--fail-on", "error,warning", deb)
 		hasNot(t, out, "E: ", "W: ")

@@ -2,6 +2,7 @@ package packages
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -70,7 +71,7 @@ func run(t *testing.T, argv ...string) (string, error) {
 // runIn runs a program in a folder, with more variables.
 func runIn(t *testing.T, dir string, environ []string, argv ...string) (string, error) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), argv[0], argv[1:]...)
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), argv[0], argv[1:]...)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), environ...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
