@@ -115,10 +115,11 @@ vm: ## boot a Debian with systemd in a virtual machine and test the units of dep
 		echo "missing are:$$missing; installing $(VMPKGS)"; \
 		apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $(VMPKGS); \
 	fi
-	go test -vet=off ./test/vm -count=1 -v -timeout 60m $(TESTFLAGS)
+	@[ -x "$(NFPM)" ] || GOBIN="$(TOOLS)/nfpm-v2.45.2" go install github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.2
+	PATH="$$PATH:$$(dirname "$(NFPM)")" go test -vet=off ./test/vm -count=1 -v -timeout 60m $(TESTFLAGS)
 
 # Tools of test/packages, and Debian's packages that have them.
-PACKTOOLS := mmdebstrap:mmdebstrap buildah:buildah podman:podman runc:runc /usr/lib/podman/netavark:netavark /usr/lib/podman/aardvark-dns:aardvark-dns lintian:lintian piuparts:piuparts rpm:rpm systemd-analyze:systemd shellcheck:shellcheck yamllint:yamllint
+PACKTOOLS := mmdebstrap:mmdebstrap buildah:buildah podman:podman runc:runc /usr/lib/podman/netavark:netavark /usr/lib/podman/aardvark-dns:aardvark-dns lintian:lintian piuparts:piuparts rpm:rpm systemd-analyze:systemd shellcheck:shellcheck yamllint:yamllint jq:jq
 PYTHON    := deploy/requirements.txt
 
 packages-test: ## install, upgrade, remove and check what make release and make image have written to dist/, the Helm chart and the Ansible role; as root, installs missing tools

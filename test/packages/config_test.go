@@ -13,7 +13,7 @@ func scripts() []string {
 	return []string{
 		"deploy/packages/units", "deploy/packages/postinst", "deploy/packages/prerm", "deploy/packages/postrm",
 		"deploy/packages/rpm-post", "deploy/packages/rpm-preun", "deploy/packages/rpm-postun",
-		"deploy/container/build", "deploy/container/berth-member",
+		"deploy/container/build", "deploy/container/berth-member", "deploy/helm/berth/files/invite",
 	}
 }
 

@@ -106,6 +106,11 @@ func TestCompose(t *testing.T) {
 	within("three peers have votes", "p1", "3 peers, 3 with a vote", "berth", "cluster", "status")
 	within("the node is there", "p1", "4/4", "berth", "nodes")
 	within("a job runs", "p1", "hello from gpu1", "berth", "run", "-g", "1", "--", "sh", "-c", "echo hello from $(hostname)")
+	again, err := in("p1", "berth-member", "invite", "--into", "/var/lib/berth/tokens", "peer=p2", "node=gpu1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	has(t, again, "peer p2 is a member already", "node gpu1 is a member already")
 	if _, err := runIn(t, dir, e.environ, "podman", "stop", "--time", "15", "berth-test_p1_1"); err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 )
 
 // top is the folder of the repository.
@@ -73,6 +74,7 @@ func runIn(t *testing.T, dir string, environ []string, argv ...string) (string, 
 	t.Helper()
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), argv[0], argv[1:]...)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), environ...)
+	cmd.WaitDelay = 5 * time.Second // for what a stopped program has left running
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Run(); err != nil {

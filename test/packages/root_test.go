@@ -13,14 +13,14 @@ type root struct {
 	dir string
 }
 
-// newRoot makes a Debian 12 with systemd, which does not run: systemctl and berth are programs that note their calls.
-func newRoot(t *testing.T) *root {
+// newRoot makes a Debian 12 with systemd, which does not run, and with more packages.
+func newRoot(t *testing.T, more ...string) *root {
 	t.Helper()
 	needsTime(t)
 	needsRoot(t)
 	needsTools(t, "mmdebstrap", "unshare", "chroot")
 	r := &root{t: t, dir: filepath.Join(t.TempDir(), "root")}
-	ok(t, "mmdebstrap", "--quiet", "--variant=minbase", "--include=systemd,procps", "bookworm", r.dir)
+	ok(t, "mmdebstrap", "--quiet", "--variant=minbase", "--include="+strings.Join(append(more, "systemd", "procps"), ","), "bookworm", r.dir)
 	return r
 }
 
