@@ -22,30 +22,30 @@ var manualTo = flag.String("manual", "", "`folder` to write manual pages and com
 // whole returns the command berth as users see it: its own commands, and those that berthd carries out for it.
 func whole() *cobra.Command {
 	all := root.New(func() error { return nil })
-	for _, real := range newRoot(daemon.Name).Commands() {
-		own, _, err := all.Find([]string{real.Name()})
+	for _, full := range newRoot(daemon.Name).Commands() {
+		own, _, err := all.Find([]string{full.Name()})
 		switch {
 		case err != nil || own == all:
-			all.AddCommand(real)
-		case !real.HasSubCommands():
-			if real.Name() != "version" && real.Name() != "help" {
-				real.GroupID = own.GroupID
+			all.AddCommand(full)
+		case !full.HasSubCommands():
+			if full.Name() != "version" && full.Name() != "help" {
+				full.GroupID = own.GroupID
 				all.RemoveCommand(own)
-				all.AddCommand(real)
+				all.AddCommand(full)
 			}
 		default:
-			merge(own, real)
+			merge(own, full)
 		}
 	}
 	return all
 }
 
 // merge puts the commands of berthd below a command in the place of those that only have their names.
-func merge(own, real *cobra.Command) {
+func merge(own, full *cobra.Command) {
 	if own.Name() == "completion" {
 		return
 	}
-	for _, sub := range real.Commands() {
+	for _, sub := range full.Commands() {
 		for _, stub := range own.Commands() {
 			if stub.Name() == sub.Name() {
 				own.RemoveCommand(stub)

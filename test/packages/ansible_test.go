@@ -26,7 +26,7 @@ func TestAnsibleLint(t *testing.T) {
 const manager = `#!/bin/sh
 for role in server agent; do
 	( until [ -e /var/lib/berth/$role/trust ]; do sleep 0.2; done; sleep 0.5
-	BERTH_AGENT_GPUS=sim:2 BERTH_AGENT_SHARED_ACCOUNT=true exec berthd $role --config /etc/berth/berth.yaml > /var/log/$role 2>&1 ) &
+	BERTH_AGENT_GOSSIP=10.9.9.1:7003 BERTH_AGENT_GPUS=sim:2 BERTH_AGENT_SHARED_ACCOUNT=true exec berthd $role --config /etc/berth/berth.yaml > /var/log/$role 2>&1 ) &
 done
 `
 
@@ -45,7 +45,7 @@ func TestAnsible(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	real, err := filepath.EvalSymlinks(filepath.Join(bin, "python"))
+	python, err := filepath.EvalSymlinks(filepath.Join(bin, "python"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ berth run -g 1 -- echo the job has run
 	out, err := run(t, "timeout", "--signal=KILL", "300", "unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "sh", "-euc", `
 mount -t proc proc "$0/proc"; mount --rbind /dev "$0/dev"
 for folder in "$1" "$2"; do mkdir -p "$0$folder"; mount --rbind "$folder" "$0$folder"; done
-exec chroot "$0" env LC_ALL=C.UTF-8 ANSIBLE_NOCOLOR=1 sh /root/test`, r.dir, filepath.Dir(bin), filepath.Dir(filepath.Dir(real)))
+exec chroot "$0" env LC_ALL=C.UTF-8 ANSIBLE_NOCOLOR=1 sh /root/test`, r.dir, filepath.Dir(bin), filepath.Dir(filepath.Dir(python)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -93,7 +93,7 @@ func compressed(text []byte) ([]byte, error) {
 
 // writeFile writes a file by a function.
 func writeFile(path string, write func(io.Writer) error) error {
-	file, err := os.Create(path) //nolint:gosec // a path of this program
+	file, err := os.Create(path)
 	if err != nil {
 		return err
 	}

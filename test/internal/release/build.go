@@ -22,14 +22,15 @@ func programs() []program {
 	return []program{{name: "berth"}, {name: "berthd", cgo: true}, {name: "berth-supervisor"}}
 }
 
-// compilers are the C compilers that berthd needs, with the packages of Debian that contain them.
+// compiler returns the C compiler that berthd needs for an architecture, and the packages of Debian that contain it.
 func compiler(arch string) (command, pkg string) {
-	switch {
-	case arch == runtime.GOARCH:
+	if arch == runtime.GOARCH {
 		return "gcc", "gcc libc6-dev"
-	case arch == "arm64":
+	}
+	switch arch {
+	case "arm64":
 		return "aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu libc6-dev-arm64-cross"
-	case arch == "amd64":
+	case "amd64":
 		return "x86_64-linux-gnu-gcc", "gcc-x86-64-linux-gnu libc6-dev-amd64-cross"
 	}
 	return "", ""
@@ -56,7 +57,7 @@ func (r *release) build(ctx context.Context, arch, dir string) error {
 		if p.cgo {
 			cgo = "CGO_ENABLED=1"
 		}
-		cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", //nolint:gosec // the arguments are those of this program
+		cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false",
 			"-ldflags", "-s -w -buildid= -X "+modulePath+"/cmd/internal/build.released="+r.version.name, "-o", path, "./cmd/"+p.name)
 		cmd.Env = append(os.Environ(), cgo, "GOOS=linux", "GOARCH="+arch, "CC="+command, "GOFLAGS=", "GOAMD64=v1", "GOARM64=v8.0",
 			"CGO_CFLAGS=-O2 -g -Wno-deprecated-declarations")

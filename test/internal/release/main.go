@@ -134,5 +134,5 @@ func (r *release) clear() error {
 			return err
 		}
 	}
-	return os.MkdirAll(r.work, 0o755) //nolint:gosec // what is published is for all
+	return os.MkdirAll(r.work, 0o755)
 }

@@ -47,7 +47,7 @@ func (r *release) common(ctx context.Context) error {
 		}
 	}
 	return errors.Join(
-		os.WriteFile(filepath.Join(r.out, notices), text, 0o644), //nolint:gosec // what is published is for all
+		os.WriteFile(filepath.Join(r.out, notices), text, 0o644),
 		r.compressAll("man1", filepath.Join(manual, "man", "*.1")),
 		r.compressAll("man8", "deploy/packages/*.8"))
 }
@@ -62,7 +62,7 @@ func (r *release) compressAll(folder, pattern string) error {
 		return err
 	}
 	for _, path := range found {
-		text, err := os.ReadFile(path) //nolint:gosec // a path of this program
+		text, err := os.ReadFile(path)
 		if err != nil {
 			return err
 		}
@@ -80,10 +80,10 @@ func (r *release) compress(name string, text []byte) error {
 		return err
 	}
 	path := filepath.Join(r.work, packageFiles, name+".gz")
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // what is published is for all
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	return os.WriteFile(path, packed, 0o644) //nolint:gosec // likewise
+	return os.WriteFile(path, packed, 0o644)
 }
 
 // packages makes deb and rpm of an architecture.
@@ -107,7 +107,7 @@ func (r *release) output(ctx context.Context, name string, args ...string) ([]by
 			words = append(words, a)
 		}
 	}
-	cmd := exec.CommandContext(ctx, name, words...) //nolint:gosec // the arguments are those of this program
+	cmd := exec.CommandContext(ctx, name, words...)
 	cmd.Env = environ
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs

@@ -99,7 +99,7 @@ func (r *release) writeSBOM() error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(r.out, "berth_"+r.version.file()+"_sbom.cdx.json"), append(text, '\n'), 0o644) //nolint:gosec // what is published is for all
+	return os.WriteFile(filepath.Join(r.out, "berth_"+r.version.file()+"_sbom.cdx.json"), append(text, '\n'), 0o644)
 }
 
 // partsOf returns a program and the references of its parts, which are added to a list.

@@ -37,7 +37,7 @@ func (r *release) sum(out io.Writer) error {
 		}
 		fmt.Fprintf(out, "%8.2f MB  %s\n", float64(info.Size())/1e6, path)
 	}
-	return os.WriteFile(filepath.Join(r.out, "SHA256SUMS"), sums.Bytes(), 0o644) //nolint:gosec // what is published is for all
+	return os.WriteFile(filepath.Join(r.out, "SHA256SUMS"), sums.Bytes(), 0o644)
 }
 
 // published returns the files of the version in the folder, sorted.
@@ -56,7 +56,7 @@ func (r *release) published() ([]string, error) {
 
 // digest returns the SHA-256 of a file, in hexadecimal digits, and its size.
 func digest(path string) (string, int64, error) {
-	file, err := os.Open(path) //nolint:gosec // a path of this program
+	file, err := os.Open(path)
 	if err != nil {
 		return "", 0, err
 	}

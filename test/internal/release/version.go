@@ -22,7 +22,7 @@ var tagged = regexp.MustCompile(`^v(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-
 // readVersion returns the version of the work tree in a folder.
 func readVersion(ctx context.Context, dir string) (version, error) {
 	git := func(args ...string) (string, error) {
-		cmd := exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...) //nolint:gosec // the arguments are those of this program
+		cmd := exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...)
 		out, err := cmd.Output()
 		if err != nil {
 			return "", fmt.Errorf("git %s: %w", args[0], err)
