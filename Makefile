@@ -3,7 +3,7 @@
 SHELL       := /usr/bin/env bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: build program release demo dev test test-long slurm-test clients-test hosts vm lint page page-dev page-test page-pictures page-bench aims bench bench-client chaos fuzz notices clean help
+.PHONY: build program release-programs release image packages-test demo dev test test-long slurm-test clients-test hosts vm lint page page-dev page-test page-pictures page-bench aims bench bench-client chaos fuzz notices clean help
 
 # How long and how much; each can be set on the command line: make fuzz FUZZTIME=5m
 PKGS      ?= ./...
@@ -49,8 +49,24 @@ program:
 	@CGO_ENABLED=0 go build $(BUILDFLAGS) -o bin/berth ./cmd/berth && echo "built bin/berth"
 	@go build $(BUILDFLAGS) -o bin/berthd ./cmd/berthd && echo "built bin/berthd"
 
-release: BUILDFLAGS := -trimpath -ldflags "-s -w"
-release: program ## build the programs as they are published: without symbols, and alike in every folder
+release-programs:
+	@go run ./test/internal/release -programs
+
+# Tools of a release are kept in the user's cache folder.
+TOOLS = $${XDG_CACHE_HOME:-$$HOME/.cache}/berth/tools
+NFPM  = $(TOOLS)/nfpm-v2.45.2/nfpm
+HELM  = $(TOOLS)/helm-v4.3.1/helm
+
+release: ## write what is published of this commit into dist/: programs as tar.gz, deb and rpm for amd64 and arm64, checksums, the list of parts; alike in every folder
+	@[ -x "$(NFPM)" ] || GOBIN="$(TOOLS)/nfpm-v2.45.2" go install github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.2
+	@command -v aarch64-linux-gnu-gcc > /dev/null || [ "$$(id -u)" -ne 0 ] || \
+		DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends gcc-aarch64-linux-gnu libc6-dev-arm64-cross > /dev/null || true
+	@go run ./test/internal/release -nfpm "$(NFPM)"
+
+image: ## make the container image of dist/ for this architecture, after make release; needs root, buildah and mmdebstrap
+	@archive=$$(ls dist/berth_*_linux_$$(go env GOARCH).tar.gz); out="$${archive%.tar.gz}.oci.tar"; \
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) deploy/container/build "$$archive" "$$out"
+	@go run ./test/internal/release -sums
 
 demo: program ## run the main job on a built-in cluster: forty jobs, and a leader that is killed
 	@bin/berth demo $(DEMOFLAGS)
@@ -99,7 +115,24 @@ vm: ## boot a Debian with systemd in a virtual machine and test the units of dep
 		echo "missing are:$$missing; installing $(VMPKGS)"; \
 		apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $(VMPKGS); \
 	fi
-	go test -vet=off ./test/vm -count=1 -v -timeout 60m $(TESTFLAGS)
+	@[ -x "$(NFPM)" ] || GOBIN="$(TOOLS)/nfpm-v2.45.2" go install github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.2
+	PATH="$$PATH:$$(dirname "$(NFPM)")" go test -vet=off ./test/vm -count=1 -v -timeout 60m $(TESTFLAGS)
+
+# Tools of test/packages, and Debian's packages that have them.
+PACKTOOLS := mmdebstrap:mmdebstrap buildah:buildah podman:podman runc:runc /usr/lib/podman/netavark:netavark /usr/lib/podman/aardvark-dns:aardvark-dns lintian:lintian piuparts:piuparts rpm:rpm systemd-analyze:systemd shellcheck:shellcheck yamllint:yamllint jq:jq
+PYTHON    := deploy/requirements.txt
+
+packages-test: ## install, upgrade, remove and check what make release and make image have written to dist/, the Helm chart and the Ansible role; as root, installs missing tools
+	@for tool in $(PACKTOOLS); do \
+		command -v "$${tool%%:*}" > /dev/null || DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$${tool#*:}" > /dev/null || echo "not installed: $${tool#*:}"; \
+	done
+	@[ -x "$(NFPM)" ] || GOBIN="$(TOOLS)/nfpm-v2.45.2" go install github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.2
+	@[ -x "$(HELM)" ] || { echo "building helm, which takes minutes once"; GOBIN="$(TOOLS)/helm-v4.3.1" go install helm.sh/helm/v4/cmd/helm@v4.3.1; }
+	@for python in python3.14 python3.13 python3.12 python3; do \
+		! command -v $$python > /dev/null || [ -e "$(TOOLS)/python/ready" ] || \
+		{ $$python -c 'import sys; sys.exit(sys.version_info < (3, 12))' && $$python -m venv "$(TOOLS)/python" && "$(TOOLS)/python/bin/pip" install -q --disable-pip-version-check -r $(PYTHON) && touch "$(TOOLS)/python/ready"; } || true; \
+	done
+	PATH="$$(dirname "$(HELM)"):$$(dirname "$(NFPM)"):$(TOOLS)/python/bin:$$PATH:/usr/sbin:/sbin" go test -vet=off ./test/packages -count=1 -v -timeout 60m $(TESTFLAGS)
 
 hosts: program ## set up a cluster by the README's commands on machines that are namespaces of this one, and keep it until Ctrl-C; needs root
 	@go build -o bin/hosts ./test/hosts && bin/hosts
@@ -139,7 +172,7 @@ page-bench: page/node_modules ## measure the page in Chromium against a cluster 
 aims: program ## play public traces (TRACES=folder) and hold the figures against the aims, as rows for RESULTS.md
 	@go run ./test/bench aims -traces "$(TRACES)" -md
 
-bench-client: release ## measure calls of the client as processes, next to sbatch if that is there; BEFORE=path of an older berth to compare with
+bench-client: release-programs ## measure calls of the client as processes, next to sbatch if that is there; BEFORE=path of an older berth to compare with
 	go run ./test/bench client -md $(if $(BEFORE),-before "$(BEFORE)")
 
 bench: program ## measure the state, the peers, a whole cluster and a flood of connections on this machine

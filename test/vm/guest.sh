@@ -140,6 +140,22 @@ restart() {
 	replaced
 }
 
+# The package goes over the programs that were installed by hand, and touches nothing that runs. Installed again, as an upgrade
+# is, it lets the agent go over to its programs, and the job goes on below the supervisor of the former ones.
+packaged() {
+	remember
+	local before=$agent
+	check "dpkg installs the package" dpkg -i /mnt/berth.deb
+	equal "the agent after the first installation" "$before" "$(show berth-agent MainPID)"
+	note "$(berth version | head -n 1)"
+	check "dpkg upgrades the package" dpkg -i /mnt/berth.deb
+	within "another agent runs" not is berth-agent MainPID "$before"
+	survived 0
+	within "the peer answers" berth peers
+	equal "berth-server" active "$(show berth-server ActiveState)"
+	rm /etc/needrestart/conf.d/berth.conf # the case needrestart begins without
+}
+
 killed() {
 	remember
 	kill -9 "$agent"
@@ -334,7 +350,7 @@ finish() {
 
 if ! [ -e "$data/boot" ]; then
 	run setup setup
-	for name in restart kill=killed stop-start=stopped daemon-reload=reloaded daemon-reexec=reexecuted \
+	for name in restart package=packaged kill=killed stop-start=stopped daemon-reload=reloaded daemon-reexec=reexecuted \
 		needrestart=upgraded out-of-memory=starved stop-berth-jobs=ended_all no-berth-jobs=absent needrestart-alone=unprotected; do
 		run "${name%=*}" "${name#*=}"
 	done

@@ -43,11 +43,32 @@ func payload(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
+	pack(t, dir, files)
 	disk := filepath.Join(dir, "payload.img")
 	if err := command(t, "mke2fs", "-q", "-t", "ext4", "-d", files, disk, "200M"); err != nil {
 		t.Fatal(err)
 	}
 	return disk
+}
+
+// pack makes the package of these sources, as make release does, and adds it to the files.
+func pack(t *testing.T, dir, files string) {
+	t.Helper()
+	nfpm, err := exec.LookPath("nfpm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(dir, "dist")
+	if err := command(t, "sh", "-c", `cd ../.. && exec go run ./test/internal/release -nfpm "$0" -arch amd64 -out "$1"`, nfpm, out); err != nil {
+		t.Fatal(err)
+	}
+	made, err := filepath.Glob(filepath.Join(out, "*.deb"))
+	if err != nil || len(made) != 1 {
+		t.Fatalf("packages: %v, %v", made, err)
+	}
+	if err := os.Rename(made[0], filepath.Join(files, "berth.deb")); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // boot runs the machine until it switches itself off, and returns what the guest has reported. What it writes is lost

@@ -14,7 +14,7 @@ import (
 // cases returns the names of the cases of guest.sh, in their order.
 func cases() []string {
 	return []string{
-		"setup", "restart", "kill", "stop-start", "daemon-reload", "daemon-reexec", "needrestart", "out-of-memory",
+		"setup", "restart", "package", "kill", "stop-start", "daemon-reload", "daemon-reexec", "needrestart", "out-of-memory",
 		"stop-berth-jobs", "no-berth-jobs", "needrestart-alone", "reboot", "former-units",
 	}
 }
@@ -27,7 +27,7 @@ func needed(t *testing.T) {
 	t.Helper()
 	end, hasEnd := t.Deadline()
 	var missing []string
-	for _, tool := range []string{"qemu-system-x86_64", "mmdebstrap", "mke2fs"} {
+	for _, tool := range []string{"qemu-system-x86_64", "mmdebstrap", "mke2fs", "nfpm"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			missing = append(missing, tool)
 		}

@@ -3,9 +3,16 @@ package build
 
 import "runtime/debug"
 
-// Version returns the module's version, and for a build from a work tree the commit; "devel" or
-// "unknown" if the program contains neither.
+// released is the version of a release. The linker sets this variable (-X), because what Go notes by itself depends on the
+// kind of work tree in which a program is built.
+var released string
+
+// Version returns the version of the release, or else the module's version, and for a build from a work tree the commit;
+// "devel" or "unknown" if the program contains none of them.
 func Version() string {
+	if released != "" {
+		return released
+	}
 	info, known := debug.ReadBuildInfo()
 	if !known {
 		return "unknown"

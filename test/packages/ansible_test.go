@@ -1,0 +1,79 @@
+package packages
+
+import (
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// The playbook is what ansible-lint and Ansible itself take for one.
+func TestAnsibleLint(t *testing.T) {
+	t.Parallel()
+	needsTime(t)
+	needsTools(t, "ansible-playbook", "ansible-lint")
+	dir := filepath.Join(top, "deploy", "ansible")
+	if _, err := runIn(t, dir, nil, "ansible-lint", "--offline", "--strict", "--profile", "production", "--nocolor", "."); err != nil {
+		t.Error(err)
+	}
+	if _, err := runIn(t, dir, nil, "ansible-playbook", "-i", "inventory.example.yml", "--syntax-check", "cluster.yml"); err != nil {
+		t.Error(err)
+	}
+}
+
+// manager starts the programs of members once they have keys, as systemd does where it runs.
+const manager = `#!/bin/sh
+for role in server agent; do
+	( until [ -e /var/lib/berth/$role/trust ]; do sleep 0.2; done; sleep 0.5
+	BERTH_AGENT_GOSSIP=10.9.9.1:7003 BERTH_AGENT_GPUS=sim:2 BERTH_AGENT_SHARED_ACCOUNT=true exec berthd $role --config /etc/berth/berth.yaml > /var/log/$role 2>&1 ) &
+done
+`
+
+// The playbook, really run in a Debian in a folder with a network of its own: it installs the package, makes a cluster, lets
+// the same machine join as a node, and changes nothing when it is run again. A job then runs.
+func TestAnsible(t *testing.T) {
+	t.Parallel()
+	deb := published(t, "berth_*_{arch}.deb")
+	needsTools(t, "ansible-playbook", "ip")
+	r := newRoot(t, "python3", "python3-apt", "iproute2")
+	program, err := exec.LookPath("ansible-playbook")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin, err := filepath.EvalSymlinks(filepath.Dir(program))
+	if err != nil {
+		t.Fatal(err)
+	}
+	python, err := filepath.EvalSymlinks(filepath.Join(bin, "python"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.copyIn(deb, "/root/"+filepath.Base(deb))
+	ok(t, "cp", "-r", "deploy/ansible", filepath.Join(r.dir, "root", "ansible"))
+	r.write("usr/local/bin/manager", manager)
+	r.write("root/inventory.yml", "berth_peers: {hosts: {m1: {ansible_connection: local, ansible_host: 10.9.9.1}}}\nberth_nodes: {hosts: {m1: {}}}\n")
+	r.write("root/test", `set -eu
+ip link set lo up; ip link add card type veth peer name other; ip link set other up; ip address add 10.9.9.1/24 dev card; ip link set card up
+manager
+cd /root/ansible
+play() { `+filepath.Join(bin, "ansible-playbook")+` -i /root/inventory.yml cluster.yml -e "berth_package=/root/`+filepath.Base(deb)+` berth_advertise=10.9.9.1" 2>&1 || { tail -n 5 /var/log/server /var/log/agent; exit 1; }; }
+play
+play
+berth cluster status
+until berth nodes | grep -q 2/2; do sleep 1; done
+berth run -g 1 -- echo the job has run
+`)
+	out, err := run(t, "timeout", "--signal=KILL", "300", "unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "sh", "-euc", `
+mount -t proc proc "$0/proc"; mount --rbind /dev "$0/dev"
+for folder in "$1" "$2"; do mkdir -p "$0$folder"; mount --rbind "$folder" "$0$folder"; done
+exec chroot "$0" env LC_ALL=C.UTF-8 ANSIBLE_NOCOLOR=1 sh /root/test`, r.dir, filepath.Dir(bin), filepath.Dir(filepath.Dir(python)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	has(t, out, "1 with a vote", "the job has run")
+	recap := regexp.MustCompile(`m1 +: ok=\d+ +changed=(\d+) +unreachable=0 +failed=0`).FindAllStringSubmatch(out, -1)
+	if len(recap) != 2 || recap[0][1] == "0" || recap[1][1] != "0" {
+		t.Errorf("the plays ended as %v, want changes in the first and none in the second:\n%s", recap, strings.TrimSpace(out))
+	}
+}
