@@ -319,7 +319,7 @@ func (l *lab) removal(t *testing.T) {
 			t.Errorf("%s ended with %s", name, log)
 		}
 	}
-	if out := l.ok(t, "p3", "berth cluster status"); !strings.Contains(out, "1 peers, 1 with a vote: the loss of one more stops the cluster") {
+	if out := l.ok(t, "p3", "berth cluster status"); !strings.Contains(out, "1 peer, 1 with a vote: the loss of one more stops the cluster") {
 		t.Errorf("%s", out)
 	}
 	if out, err := l.do(t, "p3", "berth peers remove p3"); err == nil || !strings.Contains(out, "the cluster would stop") {
@@ -355,7 +355,7 @@ func TestALostMajority(t *testing.T) {
 	l.ok(t, "p3", "systemctl restart berth-server.service")
 	until(t, "the peer leads alone", func() bool {
 		out, err := l.do(t, "p3", "berth cluster status")
-		return err == nil && strings.Contains(out, "1 peers, 1 with a vote")
+		return err == nil && strings.Contains(out, "1 peer, 1 with a vote")
 	})
 	for _, name := range []string{"p1", "p2"} { // a majority of the former generation
 		l.ok(t, name, "systemctl restart berth-server.service")

@@ -69,7 +69,7 @@ func TestRestoreFromABackup(t *testing.T) {
 		return err == nil && strings.Contains(out, "gpu1  up")
 	})
 	r.ok(t, "p2", "systemctl restart berth-server.service") // of the former generation
-	if out := r.ok(t, "p1", "berth cluster status"+local); !strings.Contains(out, "1 peers, 1 with a vote") || !strings.Contains(out, "No job is started") {
+	if out := r.ok(t, "p1", "berth cluster status"+local); !strings.Contains(out, "1 peer, 1 with a vote") || !strings.Contains(out, "No job is started") {
 		t.Errorf("the status: %s", out)
 	}
 	if out := r.ok(t, "p1", "berth show "+r.known+local); !strings.Contains(out, "running") {

@@ -26,7 +26,7 @@ func TestAnsibleLint(t *testing.T) {
 const manager = `#!/bin/sh
 for role in server agent; do
 	( until [ -e /var/lib/berth/$role/trust ]; do sleep 0.2; done; sleep 0.5
-	BERTH_AGENT_GOSSIP=10.9.9.1:7003 BERTH_AGENT_GPUS=sim:2 BERTH_AGENT_SHARED_ACCOUNT=true exec berthd $role --config /etc/berth/berth.yaml > /var/log/$role 2>&1 ) &
+	BERTH_AGENT_GPUS=sim:2 BERTH_AGENT_SHARED_ACCOUNT=true exec berthd $role --config /etc/berth/berth.yaml > /var/log/$role 2>&1 ) &
 done
 `
 

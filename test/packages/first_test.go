@@ -24,7 +24,7 @@ berthd server --config /etc/berth/berth.yaml > /var/log/server 2>&1 &
 until berth token join node --name m1 > /root/token 2> /dev/null; do sleep 0.02; done
 step peer
 berth join node --id m1 --advertise 10.9.9.1 --address 10.9.9.1:10000 < /root/token > /dev/null
-BERTH_AGENT_GOSSIP=10.9.9.1:7003 BERTH_AGENT_GPUS=sim:2 BERTH_AGENT_SHARED_ACCOUNT=true berthd agent --config /etc/berth/berth.yaml > /var/log/agent 2>&1 &
+BERTH_AGENT_GPUS=sim:2 BERTH_AGENT_SHARED_ACCOUNT=true berthd agent --config /etc/berth/berth.yaml > /var/log/agent 2>&1 &
 test "$(berth run -g 1 -- echo done)" = done
 step job
 last=$began

@@ -195,6 +195,9 @@ func showCluster(w io.Writer, p *wire.Peers) error {
 func safety(p *wire.Peers) string {
 	waiting := len(p.Peers) - p.Voters
 	text := fmt.Sprintf("%d peers, %d with a vote: ", len(p.Peers), p.Voters)
+	if len(p.Peers) == 1 {
+		text = fmt.Sprintf("1 peer, %d with a vote: ", p.Voters)
+	}
 	switch {
 	case p.Tolerates < 0:
 		return text + fmt.Sprintf("the cluster has stopped; it goes on once %d more of those with a vote are up.", -p.Tolerates)

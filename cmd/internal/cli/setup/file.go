@@ -70,6 +70,20 @@ func readSettings(path string) (*settings, error) {
 	return f, nil
 }
 
+// gossipPort returns the port of gossip for a member whose section of the file is named: the usual one, or the next if the
+// other member of the machine has that.
+func (f *settings) gossipPort(section string) int {
+	other := map[string]string{"server": "agent", "agent": "server"}[section]
+	if f == nil {
+		return portGossip
+	}
+	has, _ := f.has[other].(map[string]any)
+	if text, _ := has["gossip"].(string); strings.HasSuffix(text, fmt.Sprintf(":%d", portGossip)) {
+		return portGossip + 1
+	}
+	return portGossip
+}
+
 // add writes the sections after the text of the file. A file that has the first of them already stays as it is, and all
 // sections are returned; other sections that the file has are returned alone.
 func (f *settings) add(sections ...section) (kept []section, err error) {

@@ -148,7 +148,7 @@ func (f *founder) member(at place) trust.Member {
 
 // configure writes the settings of the peer.
 func (f *founder) configure(out io.Writer, at place, file *settings) error {
-	return configure(out, file, peerSections(&f.machine, at, entry{"bootstrap", []string{f.name + "=" + at.at(portPeer).reached}})...)
+	return configure(out, file, peerSections(&f.machine, at, file, entry{"bootstrap", []string{f.name + "=" + at.at(portPeer).reached}})...)
 }
 
 // restore makes the peer out of a backup.
@@ -228,8 +228,8 @@ func (m *machine) moveIn(from string) error {
 func (m *machine) socket() string { return "unix:" + filepath.Join(m.data, trust.LocalSocket) }
 
 // peerSections returns the settings of a peer.
-func peerSections(m *machine, at place, how entry) []section {
-	peers, api, gossip := at.at(portPeer), at.at(portAPI), at.at(portGossip)
+func peerSections(m *machine, at place, file *settings, how entry) []section {
+	peers, api, gossip := at.at(portPeer), at.at(portAPI), at.at(file.gossipPort("server"))
 	server := section{"server", []entry{{"id", m.name}, {"data_dir", m.data}, {"listen", peers.bind}, {"http", api.bind}, {"gossip", gossip.bind}}}
 	if !at.own {
 		server.entries = append(server.entries, entry{"advertise", peers.reached}, entry{"advertise_http", api.reached}, entry{"advertise_gossip", gossip.reached})

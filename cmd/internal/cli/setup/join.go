@@ -109,7 +109,7 @@ func (j *joiner) run(ctx context.Context, in io.Reader, out io.Writer) error {
 		return err
 	}
 	if !j.renew {
-		if err := configure(out, file, j.sections(at, joined)...); err != nil {
+		if err := configure(out, file, j.sections(at, joined, file)...); err != nil {
 			return err
 		}
 	}
@@ -318,15 +318,15 @@ func (j *joiner) material(joined *memberwire.Joined, key crypto.Signer, known *t
 }
 
 // sections returns the settings of the new member.
-func (j *joiner) sections(at place, joined *memberwire.Joined) []section {
+func (j *joiner) sections(at place, joined *memberwire.Joined, file *settings) []section {
 	var api, raft []string
 	for _, p := range joined.Peers {
 		api, raft = append(api, p.API), append(raft, p.Raft)
 	}
 	if j.role == trust.RolePeer {
-		return peerSections(&j.machine, at, entry{"join", raft})
+		return peerSections(&j.machine, at, file, entry{"join", raft})
 	}
-	own, gossip := at.at(portAgent), at.at(portGossip)
+	own, gossip := at.at(portAgent), at.at(file.gossipPort("agent"))
 	agent := section{"agent", []entry{{"node", j.name}, {"data_dir", j.data}, {"peers", api}, {"listen", own.bind}, {"gossip", gossip.bind}}}
 	if !at.own {
 		agent.entries = append(agent.entries, entry{"advertise", own.reached}, entry{"advertise_gossip", gossip.reached})
