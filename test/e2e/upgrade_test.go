@@ -5,11 +5,14 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"net/http"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -27,6 +30,8 @@ type upgraded struct {
 	old  string // path of berthd of the release before
 	now  string // and of this one
 	args map[string][]string
+
+	mu   sync.Mutex
 	runs map[string]*running
 }
 
@@ -37,8 +42,8 @@ type running struct {
 	read chan struct{} // closed when its output has ended
 }
 
-// startOld starts three peers and an agent of the release before.
-func startOld(t *testing.T) *upgraded {
+// oldProgram returns the path of berthd of the release before.
+func oldProgram(t *testing.T) string {
 	t.Helper()
 	old, err := former.Program(t.Context(), ".")
 	if errors.Is(err, former.ErrNoHistory) {
@@ -46,6 +51,13 @@ func startOld(t *testing.T) *upgraded {
 	} else if err != nil {
 		t.Fatal(err)
 	}
+	return old
+}
+
+// startMembers starts three peers and an agent of a program.
+func startMembers(t *testing.T, old string) *upgraded {
+	t.Helper()
+	var err error
 	u := &upgraded{guarded: guarded{t: t, dir: t.TempDir()}, old: old, now: program() + "d", args: map[string][]string{}, runs: map[string]*running{}}
 	first := filepath.Join(u.dir, "p1")
 	u.ok("", "", "init", "--no-config", "--advertise", "127.0.0.1", "--id", "p1", "--data-dir", first)
@@ -83,13 +95,28 @@ func startOld(t *testing.T) *upgraded {
 // up starts a member with a program.
 func (u *upgraded) up(name, with string) {
 	u.t.Helper()
-	r := &running{cmd: exec.Command(with, u.args[name]...), read: make(chan struct{})}
+	u.keep(name, begin(u.t, with, u.args[name]))
+}
+
+// keep notes the process of a member.
+func (u *upgraded) keep(name string, r *running) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.runs[name] = r
+}
+
+// begin starts a process.
+func begin(t *testing.T, with string, args []string) *running {
+	t.Helper()
+	r := &running{cmd: exec.Command(with, args...), read: make(chan struct{})}
 	out, err := r.cmd.StderrPipe()
 	if err == nil {
 		err = r.cmd.Start()
 	}
 	if err != nil {
-		u.t.Fatal(err)
+		t.Error(err)
+		close(r.read)
+		return r
 	}
 	go func() {
 		defer close(r.read)
@@ -97,7 +124,7 @@ func (u *upgraded) up(name, with string) {
 			r.log.WriteString(lines.Text() + "\n")
 		}
 	}()
-	u.runs[name] = r
+	return r
 }
 
 // ended waits until the process of a member has ended, and returns its exit code and its log.
@@ -276,7 +303,7 @@ func TestRollingUpgrade(t *testing.T) {
 	}
 	for _, order := range orders {
 		t.Run(fmt.Sprint(order), func(t *testing.T) {
-			u := startOld(t)
+			u := startMembers(t, oldProgram(t))
 			u.settled()
 			leader, others := u.leader()
 			list := append([]string{leader}, others...)
@@ -287,4 +314,52 @@ func TestRollingUpgrade(t *testing.T) {
 			u.order(names)
 		})
 	}
+}
+
+// Any number of machines may restart their peers at the same time: one peer is down at a time, and no submission fails.
+func TestPeersRestartInTurn(t *testing.T) {
+	t.Parallel()
+	u := startMembers(t, program()+"d")
+	u.settled()
+	stop := load(t, u.apis)
+	var away, most atomic.Int32
+	var work sync.WaitGroup
+	for _, name := range []string{"p1", "p2", "p3"} {
+		r := u.runs[name]
+		delete(u.runs, name)
+		work.Go(func() { // as systemd would
+			<-r.read
+			_ = r.cmd.Wait()
+			most.Store(max(most.Load(), away.Add(1)))
+			again := begin(t, u.now, u.args[name])
+			u.keep(name, again)
+			u.ready(name)
+			away.Add(-1)
+		})
+		work.Go(func() {
+			s := u.berth("", u.apis[0], "cluster", "upgrade", "restart", "--socket", filepath.Join(u.dir, name, "admin.sock"), "--command", fmt.Sprintf("kill %d", r.cmd.Process.Pid), "--wait", "2m")
+			if s.code != 0 || !strings.Contains(s.out, "Peer "+name+" is back") {
+				t.Errorf("the restart of %s: %+v", name, s)
+			}
+		})
+	}
+	work.Wait()
+	if sent, err := stop(); err != nil || sent == 0 {
+		t.Errorf("one of %d submissions: %v", sent, err)
+	}
+	if most.Load() != 1 {
+		t.Errorf("%d peers were away at the same time", most.Load())
+	}
+	if got := u.check("p1"); got.Restart != nil {
+		t.Errorf("the lock is not free: %+v", got.Restart)
+	}
+}
+
+// ready waits until a peer answers for the cluster.
+func (u *upgraded) ready(name string) {
+	u.t.Helper()
+	waitFor(u.t, name+" is ready", func() bool {
+		answer, err := http.Get("http://" + u.apis[name[1]-'1'] + "/readyz")
+		return err == nil && answer.Body.Close() == nil && answer.StatusCode == http.StatusOK
+	})
 }
