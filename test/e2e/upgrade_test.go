@@ -372,6 +372,7 @@ func (u *upgraded) restartInTurn() {
 			s := u.berth("", u.apis[0], "cluster", "upgrade", "restart", "--socket", filepath.Join(u.dir, name, "admin.sock"), "--command", fmt.Sprintf("kill %d", r.cmd.Process.Pid), "--wait", "2m")
 			if s.code != 0 || !strings.Contains(s.out, "Peer "+name+" is back") {
 				t.Errorf("the restart of %s: %+v", name, s)
+				_ = r.cmd.Process.Kill()
 			}
 		})
 	}
