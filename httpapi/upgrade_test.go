@@ -147,7 +147,9 @@ func TestLockRestart(t *testing.T) {
 			}
 		}
 		lock("p9", "a", "there is no peer p9")
-		s.know(func(c *upgrade.Cluster) { c.Peers = append(c.Peers, upgrade.Peer{ID: "p4", Heard: true, CaughtUp: true}) })
+		s.know(func(c *upgrade.Cluster) {
+			c.Peers = append(c.Peers, upgrade.Peer{ID: "p4", Heard: true, CaughtUp: true})
+		})
 		lock("p4", "a", "the cluster has not recorded it yet")
 		lock("p1", "a", "")
 		lock("p1", "a", "")

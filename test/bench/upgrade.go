@@ -119,7 +119,7 @@ func (c *rolling) found(ctx context.Context) error {
 		steps = append(steps, []string{"cert", "issue", "peer", fmt.Sprintf("p%d", i+1), "--from", c.data(0), "--out", filepath.Join(c.data(i), "trust")})
 	}
 	for _, args := range steps {
-		if out, err := exec.CommandContext(ctx, c.now, args...).CombinedOutput(); err != nil { //nolint:gosec // the program that is measured
+		if out, err := exec.CommandContext(ctx, c.now, args...).CombinedOutput(); err != nil {
 			return fmt.Errorf("%s: %w: %s", strings.Join(args, " "), err, out)
 		}
 	}
@@ -142,7 +142,7 @@ func (c *rolling) data(i int) string { return filepath.Join(c.dir, fmt.Sprintf("
 
 func (c *rolling) start(i int, program, founders string) error {
 	args := []string{"server", "--id", fmt.Sprintf("p%d", i+1), "--data-dir", c.data(i), "--listen", c.raft[i], "--http", c.apis[i], "--min-free", "1", "--bootstrap", founders}
-	c.runs[i] = exec.Command(program, args...) //nolint:gosec,noctx // ended by exchange and close
+	c.runs[i] = exec.Command(program, args...)
 	return c.runs[i].Start()
 }
 
