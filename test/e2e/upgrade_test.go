@@ -215,9 +215,13 @@ func (u *upgraded) order(names []string) {
 	}
 	u.working(jobs)
 	stop := load(t, u.apis)
-	for _, name := range names {
-		u.exchange(name, u.now)
+	u.exchange(names[0], u.now)
+	restart := u.berth("", u.apis[0], "cluster", "upgrade", "restart", "--socket", filepath.Join(u.dir, names[0], "admin.sock"), "--command", "true")
+	if restart.code == 0 || !strings.Contains(restart.err, "without the lock for restarts") {
+		t.Errorf("a restart while an old peer leads: %+v", restart)
 	}
+	u.exchange(names[1], u.now)
+	u.exchange(names[2], u.now)
 	u.back(names)
 	u.final(names)
 	u.refuses(names[1])
