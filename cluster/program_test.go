@@ -76,7 +76,7 @@ func TestTheLevelIsHeld(t *testing.T) {
 	})
 }
 
-// A peer that goes back to the program before, and forward again, begins the hold anew.
+// A peer that goes back to the program before, and forward again, begins the hold again.
 func TestAStepBackBeginsTheHoldAnew(t *testing.T) {
 	inWorld(t, 3, old, func(w *world) {
 		for _, m := range w.peers {

@@ -147,6 +147,10 @@ func TestLockRestart(t *testing.T) {
 			}
 		}
 		lock("p9", "a", "there is no peer p9")
+		s.know(func(c *upgrade.Cluster) {
+			c.Peers = append(c.Peers, upgrade.Peer{ID: "p4", Heard: true, CaughtUp: true})
+		})
+		lock("p4", "a", "the cluster has not recorded it yet")
 		lock("p1", "a", "")
 		lock("p1", "a", "")
 		lock("p2", "b", "peer p1 restarts: wait until it is back")
@@ -176,5 +180,8 @@ func founded(t *testing.T, level uint32) state.State {
 	t.Helper()
 	c := statetest.Empty(t)
 	c.Do(&command.Bootstrap{Incarnation: statetest.Incarnation(1), Level: level, Policy: "fcfs", Retention: model.Retention{Age: time.Hour}})
+	for _, id := range []model.PeerID{"p1", "p2", "p3"} {
+		c.Do(&command.SetPeer{Peer: model.Peer{ID: id, Level: command.Level}})
+	}
 	return c.State
 }

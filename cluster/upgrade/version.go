@@ -62,9 +62,9 @@ func Apart(a, b string) (minors int, known bool) {
 		return 0, false
 	}
 	if x.minor > y.minor {
-		return int(x.minor - y.minor), true //nolint:gosec // at most 32 bits
+		return int(x.minor - y.minor), true
 	}
-	return int(y.minor - x.minor), true //nolint:gosec // at most 32 bits
+	return int(y.minor - x.minor), true
 }
 
 // Differs reports whether a version is to be replaced by the newest: it is older, or which of the two is older cannot be known.

@@ -7,6 +7,7 @@
 //	go run ./test/bench commit -callers 64   one part, with flags
 //	go run ./test/bench all -md              every part, as rows for RESULTS.md
 //	go run ./test/bench client               what a call of the program berth costs, next to sbatch if that is there
+//	go run ./test/bench upgrade              what clients notice of a rolling upgrade from the release before
 //	go run ./test/bench aims -traces FOLDER  what berth simulate makes of public traces, against the aims
 //
 // The peers are processes of their own, over TCP on loopback and with data
@@ -20,6 +21,7 @@
 //	failover.go   kill -9 of the leader
 //	elections.go  no election without need
 //	client.go     processes that submit one job each
+//	upgrade.go    peers that are upgraded under load
 //	aims.go       plays of public traces, held against what they should give
 //	trio.go       three child processes, and talking to one of them
 //	wire.go       what parent and child say to each other, a JSON line each

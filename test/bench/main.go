@@ -74,19 +74,19 @@ func parse(args []string, out, progress io.Writer) (*setup, error) {
 		n = len(args)
 	}
 	s.parts, args = args[:n], args[n:]
-	f := flag.NewFlagSet("bench [commit] [failover] [elections] | all | aims | client", flag.ContinueOnError)
+	f := flag.NewFlagSet("bench [commit] [failover] [elections] | all | aims | client | upgrade", flag.ContinueOnError)
 	f.SetOutput(progress)
 	f.StringVar(&s.dir, "dir", "test/bench/out", "`folder` for the peers' data, on the disk to measure")
 	f.BoolVar(&s.tmpfs, "tmpfs", false, "measure although the folder is in memory")
 	f.BoolVar(&s.markdown, "md", false, "print Markdown, for RESULTS.md")
 	f.StringVar(&s.profiles, "profile", "", "`folder` for processor profiles of the leaders")
-	f.IntVar(&s.runs, "runs", 3, "runs of each point of commit")
+	f.IntVar(&s.runs, "runs", 3, "runs of each point of commit, and of upgrade")
 	f.DurationVar(&s.warm, "warm", time.Second, "time before a run is measured")
 	f.DurationVar(&s.each, "run", 2*time.Second, "measured time of a run")
 	f.IntVar(&s.trials, "trials", 30, "trials of failover")
 	f.DurationVar(&s.watch, "watch", 10*time.Minute, "time of elections")
 	f.StringVar(&s.traces, "traces", "", "`folder` of the traces of aims")
-	f.StringVar(&s.program, "berth", "bin/berth", "the `program` of aims and client")
+	f.StringVar(&s.program, "berth", "bin/berth", "the `program` of aims, client and upgrade")
 	f.StringVar(&s.before, "before", "", "an older `program` berth, to compare that of client with")
 	f.IntVar(&s.calls, "calls", 100, "`calls` one after the other in a run of client")
 	f.IntVar(&s.submitted, "submissions", 800, "`submissions` of many processes at once in a run of client")
@@ -118,14 +118,14 @@ func (s *setup) check(rest []string, callers string) error {
 	}
 	for _, part := range s.parts {
 		if parts[part] == nil {
-			return fmt.Errorf("there is no part %q: commit, failover, elections, all, aims or client", part)
+			return fmt.Errorf("there is no part %q: commit, failover, elections, all, aims, client or upgrade", part)
 		}
 	}
 	return nil
 }
 
 var parts = map[string]func(context.Context, *setup) (*table, error){
-	"commit": measureCommit, "failover": measureFailover, "elections": measureElections, "aims": measureAims, "client": measureClient,
+	"commit": measureCommit, "failover": measureFailover, "elections": measureElections, "aims": measureAims, "client": measureClient, "upgrade": measureUpgrade,
 }
 
 // measure runs the parts and prints what each has measured, also of one that then

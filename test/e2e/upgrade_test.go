@@ -5,11 +5,14 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"net/http"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -27,6 +30,8 @@ type upgraded struct {
 	old  string // path of berthd of the release before
 	now  string // and of this one
 	args map[string][]string
+
+	mu   sync.Mutex
 	runs map[string]*running
 }
 
@@ -37,8 +42,8 @@ type running struct {
 	read chan struct{} // closed when its output has ended
 }
 
-// startOld starts three peers and an agent of the release before.
-func startOld(t *testing.T) *upgraded {
+// oldProgram returns the path of berthd of the release before.
+func oldProgram(t *testing.T) string {
 	t.Helper()
 	old, err := former.Program(t.Context(), ".")
 	if errors.Is(err, former.ErrNoHistory) {
@@ -46,6 +51,13 @@ func startOld(t *testing.T) *upgraded {
 	} else if err != nil {
 		t.Fatal(err)
 	}
+	return old
+}
+
+// startMembers starts three peers and an agent of a program.
+func startMembers(t *testing.T, old string) *upgraded {
+	t.Helper()
+	var err error
 	u := &upgraded{guarded: guarded{t: t, dir: t.TempDir()}, old: old, now: program() + "d", args: map[string][]string{}, runs: map[string]*running{}}
 	first := filepath.Join(u.dir, "p1")
 	u.ok("", "", "init", "--no-config", "--advertise", "127.0.0.1", "--id", "p1", "--data-dir", first)
@@ -83,13 +95,28 @@ func startOld(t *testing.T) *upgraded {
 // up starts a member with a program.
 func (u *upgraded) up(name, with string) {
 	u.t.Helper()
-	r := &running{cmd: exec.Command(with, u.args[name]...), read: make(chan struct{})}
+	u.keep(name, begin(u.t, with, u.args[name]))
+}
+
+// keep notes the process of a member.
+func (u *upgraded) keep(name string, r *running) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.runs[name] = r
+}
+
+// begin starts a process.
+func begin(t *testing.T, with string, args []string) *running {
+	t.Helper()
+	r := &running{cmd: exec.Command(with, args...), read: make(chan struct{})}
 	out, err := r.cmd.StderrPipe()
 	if err == nil {
 		err = r.cmd.Start()
 	}
 	if err != nil {
-		u.t.Fatal(err)
+		t.Error(err)
+		close(r.read)
+		return r
 	}
 	go func() {
 		defer close(r.read)
@@ -97,7 +124,7 @@ func (u *upgraded) up(name, with string) {
 			r.log.WriteString(lines.Text() + "\n")
 		}
 	}()
-	u.runs[name] = r
+	return r
 }
 
 // ended waits until the process of a member has ended, and returns its exit code and its log.
@@ -188,34 +215,15 @@ func (u *upgraded) order(names []string) {
 	}
 	u.working(jobs)
 	stop := load(t, u.apis)
-	for _, name := range names {
-		u.exchange(name, u.now)
+	u.exchange(names[0], u.now)
+	restart := u.berth("", u.apis[0], "cluster", "upgrade", "restart", "--socket", filepath.Join(u.dir, names[0], "admin.sock"), "--command", "true")
+	if restart.code == 0 || !strings.Contains(restart.err, "without the lock for restarts") {
+		t.Errorf("a restart while an old peer leads: %+v", restart)
 	}
-	back := names[2]
-	u.exchange(back, u.old)
-	var got *memberwire.Upgrade
-	waitFor(t, "the peers know each other's programs", func() bool {
-		got = u.check(names[0])
-		return got.Level == 4 && got.Newest == 5 && len(got.Blockers) == 1 && strings.Contains(got.Blockers[0], "peer "+back+" runs") && len(got.Next) > 0 && got.Next[0].Name == back
-	})
-	if s := u.berth("", u.apis[names[0][1]-'1'], "cluster", "upgrade", "finalize"); s.code == 0 || !strings.Contains(s.err, "peer "+back+" runs") {
-		t.Errorf("finalize with an old peer: %+v", s)
-	}
-	u.exchange(back, u.now)
-	u.down("n1")
-	u.up("n1", u.now)
-	const day = 24 * 3600
-	waitFor(t, "the level is held, and was not raised for some seconds", func() bool {
-		got = u.check(back)
-		return got.Level != 4 || got.Hold != nil && len(got.Hold.Silent) == 0 && got.Hold.Seconds < day-3
-	})
-	if got.Level != 4 || got.Hold.Next != 5 || got.Hold.Seconds < day-600 || len(got.Blockers) != 0 {
-		t.Errorf("after the upgrade: %+v, hold %+v", got, got.Hold)
-	}
-	u.ok("", u.apis[0], "cluster", "upgrade", "finalize")
-	waitFor(t, "the level is raised everywhere", func() bool {
-		return !slices.ContainsFunc(names, func(n string) bool { return u.check(n).Level != 5 })
-	})
+	u.exchange(names[1], u.now)
+	u.exchange(names[2], u.now)
+	u.back(names)
+	u.final(names)
 	u.refuses(names[1])
 	u.working(jobs)
 	sent, err := stop()
@@ -240,6 +248,43 @@ func (u *upgraded) order(names []string) {
 		}
 	}
 	t.Logf("order %v: %d submissions", names, sent)
+}
+
+// back takes the last peer back to the program before: the level cannot be raised then.
+func (u *upgraded) back(names []string) {
+	u.t.Helper()
+	back := names[2]
+	u.exchange(back, u.old)
+	var got *memberwire.Upgrade
+	waitFor(u.t, "the peers know each other's programs", func() bool {
+		got = u.check(names[0])
+		return got.Level == 4 && got.Newest == 5 && len(got.Blockers) == 1 && strings.Contains(got.Blockers[0], "peer "+back+" runs") && len(got.Next) > 0 && got.Next[0].Name == back
+	})
+	if s := u.berth("", u.apis[names[0][1]-'1'], "cluster", "upgrade", "finalize"); s.code == 0 || !strings.Contains(s.err, "peer "+back+" runs") {
+		u.t.Errorf("finalize with an old peer: %+v", s)
+	}
+}
+
+// final upgrades the last peer again, and the agent: the level is held, until an operator raises it.
+func (u *upgraded) final(names []string) {
+	u.t.Helper()
+	var got *memberwire.Upgrade
+	back := names[2]
+	u.exchange(back, u.now)
+	u.down("n1")
+	u.up("n1", u.now)
+	const day = 24 * 3600
+	waitFor(u.t, "the level is held, and was not raised for some seconds", func() bool {
+		got = u.check(back)
+		return got.Level != 4 || got.Hold != nil && len(got.Hold.Silent) == 0 && got.Hold.Seconds < day-3
+	})
+	if got.Level != 4 || got.Hold.Next != 5 || got.Hold.Seconds < day-600 || len(got.Blockers) != 0 {
+		u.t.Errorf("after the upgrade: %+v, hold %+v", got, got.Hold)
+	}
+	u.ok("", u.apis[0], "cluster", "upgrade", "finalize")
+	waitFor(u.t, "the level is raised everywhere", func() bool {
+		return !slices.ContainsFunc(names, func(n string) bool { return u.check(n).Level != 5 })
+	})
 }
 
 // working waits until all jobs run, in their first attempts.
@@ -276,7 +321,7 @@ func TestRollingUpgrade(t *testing.T) {
 	}
 	for _, order := range orders {
 		t.Run(fmt.Sprint(order), func(t *testing.T) {
-			u := startOld(t)
+			u := startMembers(t, oldProgram(t))
 			u.settled()
 			leader, others := u.leader()
 			list := append([]string{leader}, others...)
@@ -287,4 +332,69 @@ func TestRollingUpgrade(t *testing.T) {
 			u.order(names)
 		})
 	}
+}
+
+// Any number of machines may restart their peers at the same time: one peer is down at a time, and no submission fails.
+func TestPeersRestartInTurn(t *testing.T) {
+	t.Parallel()
+	t.Run("the lock is in the state", func(t *testing.T) {
+		u := startMembers(t, program()+"d")
+		u.settled()
+		u.restartInTurn()
+	})
+	if testing.Short() {
+		return // each leader waits for ten seconds before it gives the lock
+	}
+	t.Run("the lock is in the memory of the leader", func(t *testing.T) {
+		u := startMembers(t, oldProgram(t))
+		u.settled()
+		for _, name := range []string{"p1", "p2", "p3"} {
+			u.exchange(name, u.now)
+		}
+		u.restartInTurn()
+	})
+}
+
+func (u *upgraded) restartInTurn() {
+	t := u.t
+	stop := load(t, u.apis)
+	var away, most atomic.Int32
+	var work sync.WaitGroup
+	for _, name := range []string{"p1", "p2", "p3"} {
+		r := u.runs[name]
+		delete(u.runs, name)
+		work.Go(func() { // as systemd would
+			<-r.read
+			_ = r.cmd.Wait()
+			most.Store(max(most.Load(), away.Add(1)))
+			again := begin(t, u.now, u.args[name])
+			u.keep(name, again)
+			u.ready(name)
+			away.Add(-1)
+		})
+		work.Go(func() {
+			s := u.berth("", u.apis[0], "cluster", "upgrade", "restart", "--socket", filepath.Join(u.dir, name, "admin.sock"), "--command", fmt.Sprintf("kill %d", r.cmd.Process.Pid), "--wait", "2m")
+			if s.code != 0 || !strings.Contains(s.out, "Peer "+name+" is back") {
+				t.Errorf("the restart of %s: %+v", name, s)
+				_ = r.cmd.Process.Kill()
+			}
+		})
+	}
+	work.Wait()
+	if sent, err := stop(); err != nil || sent == 0 {
+		t.Errorf("one of %d submissions: %v", sent, err)
+	}
+	if most.Load() != 1 {
+		t.Errorf("%d peers were away at the same time", most.Load())
+	}
+	waitFor(t, "the lock is free", func() bool { return u.check("p1").Restart == nil }) // p1 may be a moment behind
+}
+
+// ready waits until a peer answers for the cluster.
+func (u *upgraded) ready(name string) {
+	u.t.Helper()
+	waitFor(u.t, name+" is ready", func() bool {
+		answer, err := http.Get("http://" + u.apis[name[1]-'1'] + "/readyz")
+		return err == nil && answer.Body.Close() == nil && answer.StatusCode == http.StatusOK
+	})
 }

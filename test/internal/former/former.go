@@ -86,7 +86,7 @@ func top(ctx context.Context, folder string) string {
 }
 
 func run(ctx context.Context, dir string, args ...string) error {
-	cmd := exec.CommandContext(ctx, args[0], args[1:]...) //nolint:gosec // the arguments are those above
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s: %w: %s", strings.Join(args, " "), err, out)

@@ -45,11 +45,11 @@ func showNodes(w io.Writer, n *wire.Nodes) error {
 		_, err := fmt.Fprintln(w, "No node has registered yet: start berth agent on the hosts.")
 		return err
 	}
-	t := table.New("NODE", "STATE", ">GPUS(FREE/ALL)", "MODEL", ">CORES(FREE/ALL)", ">JOBS", "HEALTH", "LAST SEEN", "REASON")
+	t := table.New("NODE", "STATE", ">GPUS(FREE/ALL)", "MODEL", ">CORES(FREE/ALL)", ">JOBS", "HEALTH", "LAST SEEN", "VERSION", "REASON")
 	for i := range n.Nodes {
 		v := &n.Nodes[i]
 		t.Add(v.ID, v.State, fmt.Sprintf("%d/%d", v.FreeGPUs, v.GPUCount), v.GPUType, fmt.Sprintf("%d/%d", max(v.CPURoom-v.CPUsHeld, 0), v.CPURoom), strconv.FormatInt(v.Jobs, 10), v.Health,
-			table.Clock(v.LastSeen, time.Now()), joined(v.Reason, hint(v.Gossip), whose(v), plans(v)))
+			table.Clock(v.LastSeen, time.Now()), v.Version, joined(v.Reason, hint(v.Gossip), whose(v), plans(v)))
 	}
 	_, err := t.WriteTo(w)
 	return err

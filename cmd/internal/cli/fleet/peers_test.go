@@ -31,3 +31,12 @@ func TestPeersAreShown(t *testing.T) {
 		}
 	}
 }
+
+// The list of nodes shows the version of each agent.
+func TestNodesHaveVersions(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	if err := showNodes(&out, &wire.Nodes{Nodes: []wire.Node{{ID: "n1", State: "up", Version: "v1.0.4"}}}); err != nil || !strings.Contains(out.String(), "v1.0.4") {
+		t.Errorf("%v\n%s", err, out.String())
+	}
+}

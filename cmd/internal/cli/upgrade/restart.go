@@ -169,7 +169,7 @@ func (r *restarting) restart(ctx context.Context) error {
 	if r.command != "" {
 		args = []string{"sh", "-c", r.command}
 	}
-	out, err := exec.CommandContext(ctx, args[0], args[1:]...).CombinedOutput() //nolint:gosec // what the operator has given
+	out, err := exec.CommandContext(ctx, args[0], args[1:]...).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("%s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(string(out)))
 	}

@@ -117,7 +117,7 @@ func serve(t *testing.T, f *fakePeer) (path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := &httptest.Server{Listener: l, Config: &http.Server{Handler: f}}
+	server := &httptest.Server{Listener: l, Config: &http.Server{Handler: f, ReadHeaderTimeout: time.Minute}}
 	server.Start()
 	t.Cleanup(server.Close)
 	return path
