@@ -205,8 +205,10 @@ func TestAlertsAndBoard(t *testing.T) {
 
 // The reference lists every series, and none that is not there.
 func TestSeriesAreDescribed(t *testing.T) {
-	there := map[string]bool{"berth_policy_tasks": true, "berth_policy_wait_seconds": true, "berth_policy_utilization_ratio": true, "berth_gossip_members": true,
-		"berth_backup_newest_timestamp_seconds": true, "berth_backup_interval_seconds": true, "berth_backup_failures_total": true}
+	there := map[string]bool{
+		"berth_policy_tasks": true, "berth_policy_wait_seconds": true, "berth_policy_utilization_ratio": true, "berth_gossip_members": true,
+		"berth_backup_newest_timestamp_seconds": true, "berth_backup_interval_seconds": true, "berth_backup_failures_total": true,
+	}
 	for _, name := range names(t, eventful(t)) {
 		if !strings.HasPrefix(name, "go_") && !strings.HasPrefix(name, "process_") {
 			there[name] = true

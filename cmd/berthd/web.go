@@ -170,7 +170,7 @@ func (s *service) figures() (peer.Store, error) {
 // firstBackup returns how long after the start this peer looks at the folder of backups: peers that share a folder must not
 // all make the first one.
 func firstBackup() time.Duration {
-	return 10*time.Second + time.Duration(rand.N(int64(time.Minute)))
+	return 10*time.Second + time.Duration(rand.N(int64(time.Minute))) //nolint:gosec // no secret: it spreads peers
 }
 
 // tellFirst prints the first token outside the log: logs are kept and read by others.

@@ -121,8 +121,6 @@ func mend(b Body) {
 		reports(b.Reports)
 	case *ImportJobs:
 		mendImport(b)
-	case *Adopt:
-		mendAdopt(b)
 	default:
 		mendLimits(b)
 	}
@@ -162,6 +160,8 @@ func mendLimits(b Body) {
 	switch b := b.(type) {
 	case *SetPriority:
 		b.Before = 0 // the other way to write it
+	case *Adopt:
+		mendAdopt(b)
 	case *SetWebhook:
 		b.Webhook = model.Webhook{
 			ID: "wh_1", Scope: alice, URL: "https://example.com/hook", Events: model.AllNotices(), Secret: secret,

@@ -118,7 +118,7 @@ func (k Kind) Known() bool { _, ok := kinds[k]; return ok }
 // Level returns the feature level from which on the kind may be proposed.
 func (k Kind) Level() uint32 { return kinds[k].level }
 
-// lanes.Lane returns the kind's way into the log.
+// Lane returns the kind's way into the log.
 func (k Kind) Lane() lanes.Lane { return kinds[k].lane }
 
 // Fresh returns an empty body of the kind, to decode into; nil for an unknown kind.

@@ -143,11 +143,8 @@ func (p *Progress) show(out *wire.Peer) {
 	if out.SnapshotIndex, out.SnapshotBytes = p.Snapshot, p.SnapshotBytes; p.Snapshot > 0 {
 		out.SnapshotAge = new(view.Seconds(p.SnapshotAge))
 	}
-	if p.BackupEvery > 0 {
-		out.Backup = &wire.PeerBackup{EverySeconds: p.BackupEvery.Seconds(), Failure: p.BackupFailure}
-		if p.BackupAge > 0 {
-			out.Backup.Age = new(view.Seconds(p.BackupAge))
-		}
+	if out.BackupEvery, out.BackupFailure = p.BackupEvery.Seconds(), p.BackupFailure; p.BackupAge > 0 {
+		out.BackupAge = new(view.Seconds(p.BackupAge))
 	}
 }
 

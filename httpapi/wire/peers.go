@@ -39,18 +39,13 @@ type Peer struct {
 	DiskFreeBytes  uint64   `json:"disk_free_bytes,omitempty" doc:"that it may still write in its data folder"`
 	DiskTotalBytes uint64   `json:"disk_total_bytes,omitempty"`
 
-	Backup *PeerBackup `json:"backup,omitempty" doc:"the backups that it makes; absent: it makes none, or did not answer"`
+	BackupEvery   float64  `json:"backup_every_seconds,omitempty" doc:"interval at which it makes backups; absent: it makes none, or did not answer"`
+	BackupAge     *float64 `json:"backup_age_seconds,omitempty" doc:"of the newest backup in its folder; absent: there is none"`
+	BackupFailure string   `json:"backup_failure,omitempty" doc:"why it could not make the last backup"`
 
 	ClockOffset *float64 `json:"clock_offset_seconds,omitempty" doc:"its wall clock minus that of the answering peer; absent without contact within 5 s"`
 
 	Self bool `json:"self,omitempty" doc:"this peer gave the answer"`
-}
-
-// PeerBackup is how a peer stands that makes backups.
-type PeerBackup struct {
-	EverySeconds float64  `json:"every_seconds" doc:"interval at which backups are made"`
-	Age          *float64 `json:"age_seconds,omitempty" doc:"of the newest backup in its folder; absent: there is none"`
-	Failure      string   `json:"failure,omitempty" doc:"why the last try failed"`
 }
 
 // Health is the answer to GET /healthz and /readyz.

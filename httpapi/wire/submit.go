@@ -123,11 +123,6 @@ type ConfirmDead struct {
 	Reason string `json:"reason,omitempty" empty:"text" maxLength:"512"`
 }
 
-// Foreign is the body of POST /nodes/{node_id}/foreign/kill and /adopt.
-type Foreign struct {
-	Job string `json:"job_id,omitempty" doc:"only attempts of this job; all of the node by default"`
-}
-
 // NodeDone is the answer to a change of a node or a GPU.
 type NodeDone struct {
 	Success bool     `json:"success"`

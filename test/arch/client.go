@@ -19,7 +19,7 @@ func clientMay() (rooms, libraries []string) {
 		"httpapi/client", "httpapi/wire", "httpapi/agentwire", "httpapi/memberwire", "httpapi/pagewire", "httpapi/endpoint", "httpapi/tunnel", "httpapi/auth",
 		"httpapi/intake", "httpapi/problem", "httpapi/strict",
 		"trust", "fsm/model", "fsm/model/partition", "fsm/model/membership", "fsm/model/dependency", "fsm/model/session", "fsm/private", "fsm/smallfile",
-		"fsm/command", "fsm/command/target", "fsm/command/valid", "fsm/state", "fsm/state/digest", "fsm/state/ledger", "fsm/state/table",
+		"fsm/command", "fsm/command/lanes", "fsm/command/target", "fsm/command/valid", "fsm/state", "fsm/state/digest", "fsm/state/ledger", "fsm/state/table",
 		"cmd/internal/cli/slurm", "cmd/internal/cli/slurm/start", "cmd/internal/cli/slurm/reach", "cmd/internal/cli/slurm/batch", "cmd/internal/cli/slurm/step", "cmd/internal/cli/slurm/task",
 		"cmd/internal/cli/slurm/link", "cmd/internal/cli/slurm/process", "cmd/internal/cli/slurm/contain", "cmd/internal/cli/slurm/submit", "cmd/internal/cli/slurm/watch", "cmd/internal/cli/slurm/fleet", "cmd/internal/cli/slurm/words",
 		"slurm/nearest", "slurm/option", "slurm/hostlist", "slurm/form", "slurm/request", "slurm/jobfile", "slurm/filename", "slurm/format", "slurm/environ", "slurm/sbatch",

@@ -180,7 +180,7 @@ func apiFloor() []Room {
 		})...)},
 		{Path: "httpapi/agentapi", Level: 25, May: stateRooms(append(apiBase(), "fsm/state/apply", "httpapi/core", "httpapi/forward", "httpapi/issue", "cluster/call", "cluster/soft", "trust")...)},
 		{Path: "httpapi/jobs", Level: 25, May: stateRooms(append(apiBase(), "fsm/state/apply", "httpapi/core", "httpapi/places", "cluster/sched/forecast", "cluster/sched/explain", "cluster/archive", "slurm/request", "httpapi/endpoint", "httpapi/tunnel")...)},
-		{Path: "httpapi/fleet", Level: 25, May: stateRooms(append(apiBase(), "cluster/votes", "cluster/history", "trust", "httpapi/core", "cluster/call")...)},
+		{Path: "httpapi/fleet", Level: 25, May: stateRooms(append(apiBase(), "httpapi/memberwire", "cluster/votes", "cluster/history", "trust", "httpapi/core", "cluster/call")...)},
 		{Path: "httpapi/members", Level: 25, May: stateRooms(append(apiBase(), "cluster/backup", "cluster/votes", "cluster/upgrade", "httpapi/core", "httpapi/memberwire", "httpapi/issue", "cluster/call", "trust")...)},
 		{Path: "httpapi/services", Level: 25, May: stateRooms(append(apiBase(), "httpapi/core", "httpapi/workload", "cluster/sched/explain", "cluster/sched/queue")...)},
 		{Path: "httpapi/admin", Level: 25, May: stateRooms(append(apiBase(), "httpapi/core", "trust", "cluster/archive", "cluster/notify", "cluster/sched/queue")...)},

@@ -96,7 +96,9 @@ func TestRestoreFromABackup(t *testing.T) {
 	until(t, "an adopted job ends as others do", func() bool { return strings.Contains(r.ok(t, "laptop", "berth show "+r.later), "canceled") })
 	token := strings.TrimSpace(r.ok(t, "p1", "berth token join peer"+local+" 2>/dev/null"))
 	r.ok(t, "p3", "echo "+token+" | berth join peer --address 10.0.0.1:10000 --id p4")
-	until(t, "a new peer is there", func() bool { return strings.Contains(r.ok(t, "p1", "berth cluster status"+local), "2 peers, 1 with a vote") })
+	until(t, "a new peer is there", func() bool {
+		return strings.Contains(r.ok(t, "p1", "berth cluster status"+local), "2 peers, 1 with a vote")
+	})
 	if out := r.ok(t, "p1", "berth peers"+local); strings.Contains(out, "p2") {
 		t.Errorf("a former peer is a member:\n%s", out)
 	}

@@ -154,24 +154,21 @@ func backups(list []wire.Peer) string {
 	var wrong []string
 	made := false
 	for i := range list {
-		b := list[i].Backup
-		if b == nil {
-			continue
+		v := &list[i]
+		made = made || v.BackupEvery > 0
+		if v.BackupFailure != "" {
+			wrong = append(wrong, fmt.Sprintf("Peer %s could not make one: %s.", v.Name, v.BackupFailure))
 		}
-		made = true
-		if b.Failure != "" {
-			wrong = append(wrong, fmt.Sprintf("Peer %s could not make one: %s.", list[i].Name, b.Failure))
-		}
-		if b.Age != nil && (newest == nil || *b.Age < *newest.Backup.Age) {
-			newest = &list[i]
+		if v.BackupAge != nil && (newest == nil || *v.BackupAge < *newest.BackupAge) {
+			newest = v
 		}
 	}
 	text := "No peer makes backups: set backup.dir."
 	switch {
 	case newest != nil:
-		age := time.Duration(*newest.Backup.Age * float64(time.Second))
+		age := time.Duration(*newest.BackupAge * float64(time.Second))
 		text = fmt.Sprintf("The newest backup is %s old, in the folder of peer %s.", table.About(age), newest.Name)
-		if age.Seconds() > 2*newest.Backup.EverySeconds {
+		if age.Seconds() > 2*newest.BackupEvery {
 			text += " That is too old: the log of the peer says why (backup_failed)."
 		}
 	case made:
