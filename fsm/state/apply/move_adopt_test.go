@@ -78,6 +78,36 @@ func TestAWaitingJobIsAdopted(t *testing.T) {
 	}
 }
 
+// An attempt on several nodes is adopted as a whole: each node gets its rank.
+func TestAGangIsAdopted(t *testing.T) {
+	t.Parallel()
+	first := model.RankKey{Job: 7, N: 1}
+	l := restoredWith(t, first.Attempt().Rank(1), "n2-0")
+	l.n1.Register(func(b *command.Register) {
+		b.Folders = append(b.Folders, model.Folder{Rank: first, Incarnation: statetest.Incarnation(1), Running: true, GPUs: []model.GPUID{"n1-3"}})
+	})
+	b := l.adopting(first, "n1-3")
+	b.Job.Spec.GPUs, b.Job.Spec.Nodes = 2, 2
+	b.Attempts[0].Secret = model.Hash{1}
+	b.Attempts[0].Ranks = []command.Placement{
+		{Node: "n1", Epoch: l.n1.Epoch(), Slots: []model.SlotKey{{GPU: "n1-3"}}}, {Node: "n2", Epoch: l.n2.Epoch(), Slots: []model.SlotKey{{GPU: "n2-0"}}},
+	}
+	half := *b
+	half.Attempts = []command.Place{b.Attempts[0]}
+	half.Attempts[0].Ranks = b.Attempts[0].Ranks[:1]
+	wantCode(t, l.Try(&half), model.CodeInvalid)
+	l.Do(b)
+	for n, node := range []model.NodeID{"n1", "n2"} {
+		l.Report(model.Progress{Rank: first.Attempt().Rank(uint32(n)), Phase: model.RankRunning})
+		if d := l.State.Desired(node); d.Ranks[len(d.Ranks)-1].Rank != first.Attempt().Rank(uint32(n)) {
+			t.Errorf("desired on %s is %+v", node, d.Ranks)
+		}
+	}
+	if a, _ := l.State.Attempts.Get(first.Attempt()); a.State != model.TaskRunning || a.Begun != 2 || a.GPUs != 2 {
+		t.Errorf("the attempt is %+v", a)
+	}
+}
+
 // One task of an array that was lost comes back alone.
 func TestATaskOfALostArrayIsAdopted(t *testing.T) {
 	t.Parallel()

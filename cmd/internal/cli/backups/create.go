@@ -146,7 +146,10 @@ func intoFolder(dir string, from io.Reader, by backup.Opener, seal *backup.Seal)
 		return "", nil, err
 	}
 	path := filepath.Join(dir, backup.FileName(d))
-	return path, d, os.Link(made, path) // fails if there is such a file
+	if _, err := os.Lstat(path); err == nil {
+		return "", nil, fmt.Errorf("%s exists already", path)
+	}
+	return path, d, os.Rename(made, path)
 }
 
 func tell(w io.Writer, where string, d *backup.Description) {

@@ -222,8 +222,8 @@ func MayAdopt(t *tx.Tx, spec *model.Spec, attempts []command.Place) command.Resu
 	return limits.WithinLimits(t, spec, gpus, uint32(len(attempts)))
 }
 
-// Adopt makes a foreign attempt that of its task. Its ranks run, and their nodes report that again. placed is the place of
-// its placement in the log, by which nodes know the attempt.
+// Adopt makes a foreign attempt that of its task. Its ranks run, and their nodes report that again. placed is the place of its
+// placement in the log, by which nodes know the attempt.
 func Adopt(t *tx.Tx, b *command.Place, placed uint64) {
 	for i := range b.Ranks {
 		for _, key := range b.Ranks[i].Slots {
@@ -235,7 +235,7 @@ func Adopt(t *tx.Tx, b *command.Place, placed uint64) {
 	task, job := t.Tasks.Must(b.Attempt.TaskKey()), t.Jobs.Must(b.Attempt.Job)
 	makeAttempt(t, b, &task, &job)
 	a := t.Attempts.Must(b.Attempt)
-	a.PlacedIndex, a.Run = placed, true
+	a.PlacedIndex = placed
 	t.Attempts.Put(a)
 }
 
