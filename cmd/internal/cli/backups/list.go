@@ -92,4 +92,4 @@ func showList(w io.Writer, list []listed) error {
 	return err
 }
 
-func size(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
+func size(n int64) string { return table.Bytes(float64(n)) }
