@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -100,15 +101,20 @@ func TestAFailedBackupIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		k := keeperOf(s, dir, 3)
-		sound := k.Source
-		k.Source = func(context.Context) (*Source, error) { return nil, errors.New("no leader") }
+		sound, mended := k.Source, atomic.Bool{}
+		k.Source = func(ctx context.Context) (*Source, error) {
+			if mended.Load() {
+				return sound(ctx)
+			}
+			return nil, errors.New("no leader")
+		}
 		go k.Run(ctx, time.Second)
 		time.Sleep(retry + time.Minute)
 		synctest.Wait()
 		if now := k.Standing(); now.Failure != "no leader" || now.Failures != 2 || !now.Newest.IsZero() {
 			t.Errorf("%+v", now)
 		}
-		k.Source = sound
+		mended.Store(true)
 		time.Sleep(retry)
 		synctest.Wait()
 		if now := k.Standing(); now.Failure != "" || now.Newest.IsZero() {
