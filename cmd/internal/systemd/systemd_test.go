@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -99,8 +100,13 @@ func TestSignsOfLife(t *testing.T) {
 		t.Fatal(err)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		line := "waits"
-		stop := m.Follow(func() string { return line })
+		var leads atomic.Bool
+		stop := m.Follow(func() string {
+			if leads.Load() {
+				return "leader"
+			}
+			return "waits"
+		})
 		var got []string
 		for second := range 46 {
 			synctest.Wait()
@@ -108,7 +114,7 @@ func TestSignsOfLife(t *testing.T) {
 				got = append(got, strconv.Itoa(second)+" "+strings.ReplaceAll(message, "\n", " "))
 			}
 			if second == 21 {
-				line = "leader"
+				leads.Store(true)
 			}
 			time.Sleep(time.Second)
 		}
