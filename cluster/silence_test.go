@@ -40,3 +40,24 @@ func TestSilence(t *testing.T) {
 		}
 	})
 }
+
+// A peer whose disk hangs answers for its status and its state at once: the service manager would kill it otherwise, which
+// helps no disk.
+func TestAStalledDiskLeavesTheStatus(t *testing.T) {
+	change := func(m *member) { m.tests.NoWatchdog = true } // the leader would end by itself
+	inWorld(t, 3, change, func(w *world) {
+		l := w.leader()
+		for _, m := range w.peers {
+			m.disk.Stall(24 * time.Hour)
+		}
+		go func() { _, _, _ = l.Propose(within(time.Second), submit("x")) }()
+		time.Sleep(10 * time.Second)
+		for _, m := range w.peers {
+			begun := time.Now()
+			status, state := m.Status(), m.State()
+			if took := time.Since(begun); took > 0 {
+				t.Errorf("%s (%s, %d jobs) answers after %s", m.name, status.Role, state.Jobs.Len(), took)
+			}
+		}
+	})
+}

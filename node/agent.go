@@ -24,10 +24,11 @@ type Agent struct {
 	room    *room
 	watcher watcher
 	before  fence.Reading
+	asks    chan chan<- Standing
 }
 
 // New returns an agent that does nothing before Run.
-func New(c Config) *Agent { return &Agent{core: &core{Config: c}} }
+func New(c Config) *Agent { return &Agent{core: &core{Config: c}, asks: make(chan chan<- Standing)} }
 
 // Run runs the agent until the context ends or the data folder becomes unusable. Ranks and their supervisors
 // continue to run.
@@ -65,6 +66,8 @@ func (a *Agent) Run(ctx context.Context) error {
 			a.book.news(e)
 		case <-a.GPUs.Changed():
 			a.teller.changed()
+		case answer := <-a.asks:
+			answer <- a.standing()
 		}
 		a.drain()
 	}

@@ -72,3 +72,46 @@ func (a *away) learn(answer fence.Answer) {
 	}
 	a.pass(runner.Lease{Away: time.Duration(at)})
 }
+
+// Standing describes an agent for its operator.
+type Standing struct {
+	Ranks int // that run
+	// Silent is the time since a peer last accepted a renewal of the lease, or since the agent began; 0: less than three
+	// intervals of renewals.
+	Silent time.Duration
+	// Left is the time until the leases of running ranks begin to end, and those ranks are stopped, unless a peer accepts a
+	// renewal before; 0: no rank runs, or it is over.
+	Left time.Duration
+	// Leaderless reports whether a majority of the peers has confirmed that no peer leads: then running ranks continue.
+	Leaderless bool
+}
+
+// Standing returns the agent's standing. The agent's own goroutine answers, which does all of its work: an answer shows that
+// the agent is alive. The error is that of the context, if that ends before the answer.
+func (a *Agent) Standing(ctx context.Context) (Standing, error) {
+	answer := make(chan Standing, 1)
+	select {
+	case a.asks <- answer:
+		return <-answer, nil
+	case <-ctx.Done():
+		return Standing{}, ctx.Err()
+	}
+}
+
+// standing returns the answer. It is called in the agent's goroutine.
+func (a *Agent) standing() (s Standing) {
+	for _, u := range a.book.units {
+		if !u.phase.Ended() && u.life.alive {
+			s.Ranks++
+		}
+	}
+	away := a.contact.away
+	if s.Silent = time.Since(away.heard); s.Silent < askAfter {
+		s.Silent = 0
+	}
+	s.Leaderless = away.said
+	if t := a.book.shortest(); s.Ranks > 0 && t > 0 {
+		s.Left = max(0, t-a.Clock().Boot.Sub(a.contact.lease.Start()))
+	}
+	return s
+}

@@ -24,6 +24,7 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/build"
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/config"
+	"github.com/berth-gpu/berth/cmd/internal/systemd"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -57,6 +58,7 @@ type agent struct {
 	labels   model.Labels
 	gpus     gpuSource
 	settings *config.Loaded
+	manager  *systemd.Manager
 }
 
 func newAgent() *cobra.Command {
@@ -130,16 +132,24 @@ func (h *holding) agent() *agent {
 }
 
 // serve runs the agent until the context ends.
-func (a *agent) serve(ctx context.Context, stderr io.Writer) (err error) {
+func (a *agent) serve(ctx context.Context, stderr io.Writer) error {
 	isolate.KeepFromChildren()
 	unix.Umask(ownerOnly) // supervisors set that of jobs
-	out := newLineWriter(stderr)
+	out := newLineWriter(stderr, a.settings.Log.Format)
 	defer out.close(flushLimit)
-	log, _, reload := reloading(ctx, a.settings, func(c *config.Loaded) error {
+	return out.report(a.run(ctx, out))
+}
+
+// run is serve with a log.
+func (a *agent) run(ctx context.Context, out *lineWriter) (err error) {
+	common := reloading(ctx, a.settings, func(c *config.Loaded) error {
 		_, err := resolveAgent(c)
 		return err
 	}, out)
-	defer reload()
+	defer common.stop()
+	log := common.log
+	a.manager = common.manager
+	a.manager.Status("opens " + a.DataDir)
 	process.Spare()
 	j, err := a.openJournal(log)
 	if err != nil {
@@ -330,7 +340,11 @@ func (a *agent) live(ctx context.Context, c node.Config, past node.History, l ne
 	}
 	c.Log.Info("agent started", "node", c.Self.Node, "listen", c.Self.Address, "data", c.Journal.Dir(), "machine", c.Self.Machine,
 		"simulated_gpus", a.gpus.simulate, "peers", a.Peers, "version", c.Self.Version)
-	err = node.New(c).Run(ctx)
+	runs := node.New(c)
+	a.manager.Ready()
+	defer a.manager.Follow(func() string { return agentStanding(ctx, runs) })()
+	defer context.AfterFunc(ctx, func() { a.manager.Stopping("") })()
+	err = runs.Run(ctx)
 	c.Log.Info("agent stopped", "node", c.Self.Node)
 	return errors.Join(err, server.Close(), <-served, heard.close())
 }

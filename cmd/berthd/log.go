@@ -2,14 +2,19 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/berth-gpu/berth/cluster/peer"
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/loglimit"
+	"github.com/berth-gpu/berth/node"
 )
 
 // logLines is the most lines that may wait to be written.
@@ -20,6 +25,7 @@ const logLines = 4096
 // are dropped and counted.
 type lineWriter struct {
 	to      io.Writer
+	json    bool // lines are objects of JSON, see log.format
 	lines   chan []byte
 	dropped atomic.Uint64
 	quit    chan struct{}
@@ -27,16 +33,41 @@ type lineWriter struct {
 	ended   chan struct{}
 }
 
-func newLineWriter(to io.Writer) *lineWriter {
-	w := &lineWriter{to: to, lines: make(chan []byte, logLines), quit: make(chan struct{}), ended: make(chan struct{})}
+// newLineWriter returns a writer of lines in the format of a log.
+func newLineWriter(to io.Writer, format string) *lineWriter {
+	w := &lineWriter{to: to, json: format == "json", lines: make(chan []byte, logLines), quit: make(chan struct{}), ended: make(chan struct{})}
 	go w.run()
 	return w
 }
 
-// newLog returns a log of text lines on w, in which no cause of warnings and errors has more than a
-// line a minute.
-func newLog(w io.Writer, level slog.Leveler) *slog.Logger {
-	return slog.New(loglimit.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level})))
+// newLog returns a log on w in its format, in which no cause of warnings and errors has more than a line a minute.
+func newLog(w *lineWriter, level slog.Leveler) *slog.Logger {
+	o := &slog.HandlerOptions{Level: level}
+	if w.json {
+		return slog.New(loglimit.New(slog.NewJSONHandler(w, o)))
+	}
+	return slog.New(loglimit.New(slog.NewTextHandler(w, o)))
+}
+
+// sentence returns the line of a message that is not of the log, such as the reason for the end of the program: berth: and
+// the message, or an error in a log of JSON.
+func (w *lineWriter) sentence(message string) string {
+	if !w.json {
+		return "berth: " + message + "\n"
+	}
+	var line strings.Builder
+	slog.New(slog.NewJSONHandler(&line, nil)).Error(message)
+	return line.String()
+}
+
+// report writes the error with which the program ends, if the log is JSON, and returns an error for its exit code. As text
+// the error is written where all programs do.
+func (w *lineWriter) report(err error) error {
+	if err == nil || !w.json || cli.WithoutCancel(err) == nil {
+		return err
+	}
+	w.last(w.sentence(cli.OneLine(cli.Advise(err))), flushLimit)
+	return cli.ExitError(cli.ExitCode(err))
 }
 
 // Write queues one line, or drops it. It never fails.
@@ -77,7 +108,7 @@ func (w *lineWriter) drain() {
 func (w *lineWriter) put(line []byte) {
 	_, _ = w.to.Write(line)
 	if n := w.dropped.Swap(0); n > 0 {
-		fmt.Fprintf(w.to, "berth: %d lines of the log were dropped, since standard error was not read in time\n", n)
+		_, _ = io.WriteString(w.to, w.sentence(fmt.Sprintf("%d lines of the log were dropped, since standard error was not read in time", n)))
 	}
 }
 
@@ -105,4 +136,62 @@ func (w *lineWriter) last(line string, limit time.Duration) {
 	case <-written:
 	case <-time.After(limit - time.Since(begun)):
 	}
+}
+
+// standing returns in one line what a peer does, for the service manager.
+func (s *service) standing() string {
+	st, now := s.peer.Status(), s.peer.State()
+	return peerStanding(&st, now.Jobs.Len()-now.Ended.Len())
+}
+
+// peerStanding is standing of a status, with a number of jobs that have not ended.
+func peerStanding(st *peer.Status, jobs int) string {
+	switch {
+	case st.Waiting != "":
+		return "waits: " + st.Waiting
+	case st.Role == peer.RoleLeader:
+		return fmt.Sprintf("leader, term %d, %s", st.Term, count(jobs, "job"))
+	case st.Leader.ID == "":
+		return fmt.Sprintf("no leader is known, term %d", st.Term)
+	case !st.Lag.CaughtUp() && st.Lag.Entries > 0:
+		return fmt.Sprintf("catching up with %s, %d entries behind", st.Leader.ID, st.Lag.Entries)
+	case !st.Lag.CaughtUp():
+		return fmt.Sprintf("catching up with %s", st.Leader.ID)
+	}
+	return fmt.Sprintf("follower of %s, term %d, %s", st.Leader.ID, st.Term, count(jobs, "job"))
+}
+
+// agentStanding returns in one line what an agent does, for the service manager, as soon as the agent answers.
+func agentStanding(ctx context.Context, a *node.Agent) string {
+	s, err := a.Standing(ctx)
+	if err != nil {
+		return "ends; jobs go on"
+	}
+	return standingOf(s, time.Now())
+}
+
+// standingOf is agentStanding of a standing.
+func standingOf(s node.Standing, at time.Time) string {
+	up := count(s.Ranks, "rank")
+	if s.Silent == 0 {
+		return "up, " + up
+	}
+	text := "out of contact since " + at.Add(-s.Silent).Format(time.TimeOnly) + ", " + up
+	switch {
+	case s.Ranks == 0:
+		return text
+	case s.Leaderless:
+		return text + "; no peer leads, so that they continue"
+	case s.Left == 0:
+		return text + ", whose lease is over"
+	}
+	return text + ", whose lease ends at " + at.Add(s.Left).Format(time.TimeOnly)
+}
+
+// count returns a number and a noun, in the plural if there is not one.
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }

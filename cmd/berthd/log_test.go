@@ -29,7 +29,7 @@ func (s *stuck) Write(b []byte) (int, error) {
 // counted once it can be written again.
 func TestTheLogNeverWaits(t *testing.T) {
 	to := &stuck{entered: make(chan struct{}, 1), free: make(chan struct{})}
-	w := newLineWriter(to)
+	w := newLineWriter(to, "text")
 	line := []byte("hello\n")
 	_, _ = w.Write(line)
 	<-to.entered
@@ -47,10 +47,12 @@ func TestTheLogNeverWaits(t *testing.T) {
 // The log of servers and agents has one line a minute for one cause.
 func TestTheLogRepeatsNothing(t *testing.T) {
 	var to bytes.Buffer
-	log := newLog(&to, slog.LevelInfo)
+	w := newLineWriter(&to, "text")
+	log := newLog(w, slog.LevelInfo)
 	for range 100 {
 		log.Error("a rank's folder cannot be read", "rank", "7.0")
 	}
+	w.close(time.Minute)
 	if n := strings.Count(to.String(), "\n"); n != 1 {
 		t.Errorf("%d lines", n)
 	}
@@ -60,7 +62,7 @@ func TestTheLogRepeatsNothing(t *testing.T) {
 // and its halt may come at the same time.
 func TestTheLastLineIsWritten(t *testing.T) {
 	var to bytes.Buffer
-	w := newLineWriter(&to)
+	w := newLineWriter(&to, "text")
 	_, _ = w.Write([]byte("before\n"))
 	w.close(time.Minute)
 	w.last("berth: it must not go on\n", time.Minute)
@@ -72,7 +74,7 @@ func TestTheLastLineIsWritten(t *testing.T) {
 // A reader that is gone does not keep a peer that must end.
 func TestTheLastLineDoesNotWait(t *testing.T) {
 	to := &stuck{entered: make(chan struct{}, 1), free: make(chan struct{})}
-	w := newLineWriter(to)
+	w := newLineWriter(to, "text")
 	w.last("lost\n", time.Millisecond)
 	close(to.free)
 	<-w.ended

@@ -10,7 +10,7 @@
 //	faults.go          why a server cannot start, in one line for the operator
 //	web.go             its HTTP side, on the peer by httpapi/plug
 //	shadow.go          how the policy compares with the order of arrival, as metrics
-//	log.go             a log that never blocks the program
+//	log.go             a log that never blocks the program, and what systemd shows of a member
 //	members.go         certificates: a server's and an agent's own, and those that a server issues
 //	gossip.go          what gossip says of the other members
 //	recover.go, verify.go, validate.go    berth cluster recover, snapshot verify and config validate

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"errors"
-	"log/slog"
 	"net"
 	"net/netip"
 	"path/filepath"
@@ -38,7 +37,6 @@ type options struct {
 	seeds     []string      // addresses to join at; empty: this peer joins none
 	cluster   string        // of the certificate
 	timeouts  cluster.Timeouts
-	level     slog.Level
 	minFree   uint64        // bytes; 0: the store's default
 	hold      time.Duration // of the feature level
 
@@ -90,7 +88,7 @@ func (h *holding) peer() options {
 	s := &h.Server
 	o := options{
 		data: s.DataDir, id: model.PeerID(s.ID), listen: s.Listen, advertise: cmp.Or(s.Advertise, s.Listen), http: s.HTTP, reached: cmp.Or(s.AdvertiseHTTP, s.HTTP), public: [2]string{s.Certificate, s.Key}, publicURL: strings.TrimSuffix(s.PublicURL, "/"), gossip: s.Gossip,
-		seeds: s.Join, minFree: s.MinFree << 20, hold: s.LevelHold, timeouts: timeouts(s.Timeouts), level: h.Level,
+		seeds: s.Join, minFree: s.MinFree << 20, hold: s.LevelHold, timeouts: timeouts(s.Timeouts),
 		parts: parts{shared: h.Cluster, audit: archive.Rotation{Dir: s.Audit.Dir, Size: s.Audit.MiB << 20, Keep: s.Audit.Keep}},
 	}
 	if o.data == "" && !h.open("server.data_dir") {

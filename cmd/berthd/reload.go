@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -11,22 +10,32 @@ import (
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/config"
+	"github.com/berth-gpu/berth/cmd/internal/systemd"
 )
 
-// reloading starts a program's log, and reads the settings again at each SIGHUP until stop is
-// called. Settings with which the program could not start, according to check, are not taken over.
-// again is the reloader, with which other parts register for changes.
-func reloading(ctx context.Context, settings *config.Loaded, check func(*config.Loaded) error, out io.Writer) (
-	log *slog.Logger, again *config.Reloader, stop func(),
-) {
+// common is what peers and agents have in common while they run.
+type common struct {
+	log     *slog.Logger
+	manager *systemd.Manager
+	again   *config.Reloader // with which other parts register for changes of settings
+	stop    func()           // no settings are read from then on
+}
+
+// reloading starts a program's log, finds the service manager that has started the program, and reads the settings again at
+// each SIGHUP. Settings with which the program could not start, according to check, are not taken over.
+func reloading(ctx context.Context, settings *config.Loaded, check func(*config.Loaded) error, out *lineWriter) common {
 	level := &slog.LevelVar{}
-	level.Set(settings.Level)
-	log = newLog(out, level)
+	level.Set(settings.Log.Level)
+	log := newLog(out, level)
+	manager, err := systemd.FromEnvironment()
+	if manager.Log = log; err != nil {
+		log.Warn(cli.OneLine(err))
+	}
 	for _, note := range settings.Notes {
 		log.Warn(note)
 	}
-	again = config.NewReloader(settings, check)
-	again.On(func(c *config.Config) { level.Set(c.Level) }, "log.level")
+	again := config.NewReloader(settings, check)
+	again.On(func(c *config.Config) { level.Set(c.Log.Level) }, "log.level")
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	ctx, cancel := context.WithCancel(ctx)
@@ -35,17 +44,17 @@ func reloading(ctx context.Context, settings *config.Loaded, check func(*config.
 		for {
 			select {
 			case <-hangups:
-				reload(again, log)
+				manager.Reload(func() { reload(again, log) })
 			case <-ctx.Done():
 				return
 			}
 		}
 	})
-	return log, again, func() {
+	return common{log, manager, again, func() {
 		signal.Stop(hangups)
 		cancel()
 		work.Wait()
-	}
+	}}
 }
 
 func reload(again *config.Reloader, log *slog.Logger) {

@@ -23,6 +23,7 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/build"
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/config"
+	"github.com/berth-gpu/berth/cmd/internal/systemd"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/trust"
@@ -61,26 +62,29 @@ type service struct {
 	keeper      *backup.Keeper // nil: this peer makes no backups
 
 	settings *config.Loaded
+	manager  *systemd.Manager
 }
 
 func newService(o options, settings *config.Loaded, stdout, stderr io.Writer) *service {
-	return &service{o: o, out: newLineWriter(stderr), first: stdout, settings: settings}
+	return &service{o: o, out: newLineWriter(stderr, settings.Log.Format), first: stdout, settings: settings}
 }
 
 // Run opens the folder, starts the peer, and serves until the context ends; then it hands over
 // leadership and ends the peer. Its error is one line for the operator.
-func (s *service) Run(ctx context.Context) error {
+func (s *service) Run(ctx context.Context) (err error) {
+	defer func() { err = s.out.report(err) }()
 	unix.Umask(ownerOnly)
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(collectAt)
 	}
 	var next options
-	log, again, stop := reloading(ctx, s.settings, func(c *config.Loaded) (err error) {
+	common := reloading(ctx, s.settings, func(c *config.Loaded) (err error) {
 		next, err = resolve(c)
 		return err
 	}, s.out)
-	defer stop()
-	s.log = log
+	defer common.stop()
+	s.log, s.manager = common.log, common.manager
+	s.manager.Status("opens " + s.o.data)
 	if err := s.open(); err != nil {
 		return err
 	}
@@ -93,8 +97,10 @@ func (s *service) Run(ctx context.Context) error {
 	if err := s.web.serve(s); err != nil {
 		return errors.Join(err, s.shutdown())
 	}
-	again.On(func(*config.Config) { s.web.api.TakeOver(next.api.terms) }, termsNames...)
+	common.again.On(func(*config.Config) { s.web.api.TakeOver(next.api.terms) }, termsNames...)
 	go s.followAddress(ctx)
+	s.manager.Ready() // it listens; whether the others are there is another matter
+	defer s.manager.Follow(s.standing)()
 	if err := s.enter(ctx); err != nil {
 		return errors.Join(err, s.shutdown())
 	}
@@ -252,6 +258,7 @@ func (s *service) followAddress(ctx context.Context) {
 // does no harm: its log survives a crash.
 func (s *service) shutdown() error {
 	s.log.Info("shutting down", "peer", s.o.id)
+	s.manager.Stopping("")
 	done := make(chan error, 1)
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), handOverLimit)
@@ -290,7 +297,9 @@ func (s *service) handOver(ctx context.Context) error {
 //
 //berth:halt
 func (s *service) halt(reason error) {
-	s.out.last(fmt.Sprintf("berth: %s\n", cli.OneLine(explainHalt(&s.o, reason))), flushLimit)
+	why := cli.OneLine(explainHalt(&s.o, reason))
+	s.manager.Stopping(why)
+	s.out.last(s.out.sentence(why), flushLimit)
 	if errors.Is(reason, peer.ErrRemoved) {
 		os.Exit(cli.ExitRemoved)
 	}

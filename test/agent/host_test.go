@@ -37,6 +37,7 @@ type host struct {
 	devices  process.Guard // of its agents
 	ready    func() error  // why no rank can start there for now; nil: ranks can
 	can      string        // what its last agent found out about it
+	agent    *node.Agent   // its last one
 }
 
 func newHost(t testing.TB, c *cluster, name model.NodeID, gpus int) *host {
@@ -110,6 +111,7 @@ func (h *host) start(t testing.TB) (stop func()) {
 		Journal: j, Run: run, Runner: h.gate(ranks), Ready: h.ready, GPUs: gpus, Cluster: h.c, Clock: h.now, Peers: []string{"p1", "p2", "p3"},
 		Log: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
+	h.agent = a
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- a.Run(ctx) }()

@@ -232,6 +232,7 @@ func cmdFloor() []Room {
 		{Path: "cmd/internal/build", Level: 18},
 		{Path: "cmd/internal/terminal", Level: 16},
 		{Path: "cmd/internal/loglimit", Level: 16},
+		{Path: "cmd/internal/systemd", Level: 16},
 		{Path: "cmd/internal/table", Level: 17, Any: true},
 		{Path: "cmd/internal/simulate", Level: 22, Any: true},
 		{Path: "cmd/internal/cli", Level: 19, Any: true},

@@ -88,7 +88,7 @@ func TestLayers(t *testing.T) {
 			t.Errorf("%s is %q by %q, want %q by %q", name, row.Value.Text(), got.At(name), want[0], want[1])
 		}
 	}
-	if got.Level != slog.LevelWarn || got.Server.HTTP != "127.0.0.1:3" || len(got.Server.Bootstrap) != 3 {
+	if got.Log.Level != slog.LevelWarn || got.Server.HTTP != "127.0.0.1:3" || len(got.Server.Bootstrap) != 3 {
 		t.Errorf("the program reads %+v", got.Config)
 	}
 }

@@ -30,7 +30,7 @@ func TestReload(t *testing.T) {
 		}
 		return nil
 	}), slog.LevelInfo
-	r.On(func(c *Config) { level = c.Level }, "log.level")
+	r.On(func(c *Config) { level = c.Log.Level }, "log.level")
 
 	write("log: {level: debug}\nserver: {http: '127.0.0.1:2'}\ncluster: {name: x}\nagent: {gpu_hot: 70}\n")
 	taken, left, err := r.Reload()

@@ -15,11 +15,17 @@ const DefaultHTTP = "127.0.0.1:10000"
 
 // Config is the value of every setting. A program reads its own parts.
 type Config struct {
-	Level   slog.Level // of the log
+	Log     Log
 	Server  Server
 	Agent   Agent
 	Client  Client
 	Cluster Cluster
+}
+
+// Log holds the settings of the log of peers and agents.
+type Log struct {
+	Level  slog.Level
+	Format string // "text" or "json"
 }
 
 // Server holds the settings of a peer.
@@ -92,6 +98,7 @@ func New() *Config {
 			Ranks: defaultRanks(),
 			Keep:  Keep{Bytes: 50e9},
 		},
+		Log:     Log{Format: "text"},
 		Client:  Client{Address: []string{DefaultHTTP}},
 		Cluster: defaultCluster(),
 	}
@@ -101,7 +108,10 @@ func New() *Config {
 func (c *Config) Settings() []Setting {
 	rows := []Setting{{
 		Name: "log.level", For: OfServer | OfAgent, Flag: "log-level", Env: "BERTH_LOG_LEVEL", Reload: true,
-		Means: "least weight of a line to be written: debug, info, warn or error", Value: level(&c.Level),
+		Means: "least weight of a line to be written: debug, info, warn or error", Value: level(&c.Log.Level),
+	}, {
+		Name: "log.format", For: OfServer | OfAgent, Flag: "log-format", Env: "BERTH_LOG_FORMAT",
+		Means: "text, or json: each line is an object with time, level, msg and the other fields", Value: Choice(&c.Log.Format, "text", "json"),
 	}}
 	rows = append(rows, c.Server.settings()...)
 	rows = append(rows, c.Server.Auth.settings()...)
