@@ -12,6 +12,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -135,6 +136,7 @@ func (h *holding) agent() *agent {
 func (a *agent) serve(ctx context.Context, stderr io.Writer) error {
 	isolate.KeepFromChildren()
 	unix.Umask(ownerOnly) // supervisors set that of jobs
+	debug.SetTraceback(endBySignal)
 	out := newLineWriter(stderr, a.settings.Log.Format)
 	defer out.close(flushLimit)
 	return out.report(a.run(ctx, out))

@@ -33,9 +33,14 @@ import (
 // and libraries create files with modes of their own.
 const ownerOnly = 0o077
 
+// endBySignal lets a panic end the program by SIGABRT. Otherwise Go's exit code is 2, which is that of wrong settings, and
+// with which the units are not started again.
+const endBySignal = "crash"
+
 // Limits on the end of a server.
 const (
 	handOverLimit = 5 * time.Second        // for another peer to take leadership
+	handOverAgain = 100 * time.Millisecond // between two tries
 	endLimit      = 10 * time.Second       // for everything: a disk that hangs may never answer
 	flushLimit    = 500 * time.Millisecond // for the last lines of the log
 	joinPatience  = 10 * time.Second       // between two log messages about a join that takes long
@@ -74,6 +79,7 @@ func newService(o options, settings *config.Loaded, stdout, stderr io.Writer) *s
 func (s *service) Run(ctx context.Context) (err error) {
 	defer func() { err = s.out.report(err) }()
 	unix.Umask(ownerOnly)
+	debug.SetTraceback(endBySignal)
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(collectAt)
 	}
@@ -287,10 +293,21 @@ func (s *service) shutdown() error {
 
 // handOver transfers leadership to another peer, if this one leads.
 func (s *service) handOver(ctx context.Context) error {
-	if s.peer.Status().Role != peer.RoleLeader {
-		return nil
+	for {
+		st := s.peer.Status()
+		if st.Role != peer.RoleLeader {
+			return nil
+		}
+		err := s.peer.Transfer(ctx, "")
+		if err == nil || len(st.Silence.Voters) < 2 {
+			return err
+		}
+		select {
+		case <-time.After(handOverAgain): // a peer that has just joined or restarted may not be able to lead yet
+		case <-ctx.Done():
+			return err
+		}
 	}
-	return s.peer.Transfer(ctx, "")
 }
 
 // halt ends the process because the peer has found that it must not go on.
