@@ -106,7 +106,8 @@ func (s *service) Run(ctx context.Context) (err error) {
 	common.again.On(func(*config.Config) { s.web.api.TakeOver(next.api.terms) }, termsNames...)
 	go s.followAddress(ctx)
 	s.manager.Ready() // it listens; whether the others are there is another matter
-	defer s.manager.Follow(s.standing)()
+	unfollow := s.manager.Follow(s.standing)
+	defer unfollow()
 	if err := s.enter(ctx); err != nil {
 		return errors.Join(err, s.shutdown())
 	}

@@ -17,7 +17,7 @@ func TestAPanicIsNoUsageError(t *testing.T) {
 		debug.SetTraceback(endBySignal)
 		panic("a defect")
 	}
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestAPanicIsNoUsageError$")
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestAPanicIsNoUsageError$") //nolint:gosec // this test
 	cmd.Env = append(os.Environ(), "BERTH_TEST_PANIC=1")
 	err := cmd.Run()
 	failed := (*exec.ExitError)(nil)
