@@ -39,9 +39,10 @@ func startPeers(t *testing.T, life string, more ...string) *guarded {
 	t.Helper()
 	g := &guarded{t: t, dir: t.TempDir(), first: make(chan string, 3)}
 	var founders []string
+	free := freeAddresses(t, 6)
+	g.apis = free[3:]
 	for i := range 3 {
-		founders = append(founders, fmt.Sprintf("p%d=%s", i+1, freeAddress(t)))
-		g.apis = append(g.apis, freeAddress(t))
+		founders = append(founders, fmt.Sprintf("p%d=%s", i+1, free[i]))
 	}
 	first := filepath.Join(g.dir, "p1")
 	g.ok("", "", "init", "--no-config", "--advertise", "127.0.0.1", "--id", "p1", "--data-dir", first, "--life", life)

@@ -137,18 +137,31 @@ func findDefects(c *cluster) {
 // freeAddress returns an address that is not given to connections while it has no listener.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	for range 100 {
+	return freeAddresses(t, 1)[0]
+}
+
+// freeAddresses returns several such addresses, each another: all are held until the last is found.
+func freeAddresses(t *testing.T, n int) (list []string) {
+	t.Helper()
+	var held []net.Listener
+	for range 100 * n {
 		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(12_000)))
-		if err != nil {
-			continue
+		if err == nil {
+			held, list = append(held, l), append(list, l.Addr().String())
 		}
+		if len(list) == n {
+			break
+		}
+	}
+	for _, l := range held {
 		if err := l.Close(); err != nil {
 			t.Fatal(err)
 		}
-		return l.Addr().String()
 	}
-	t.Fatal("no free port")
-	return ""
+	if len(list) < n {
+		t.Fatal("no free port")
+	}
+	return list
 }
 
 // up starts berth dev and waits until it says that the cluster is ready.

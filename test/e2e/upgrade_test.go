@@ -61,10 +61,10 @@ func startMembers(t *testing.T, old string) *upgraded {
 	u := &upgraded{guarded: guarded{t: t, dir: t.TempDir()}, old: old, now: program() + "d", args: map[string][]string{}, runs: map[string]*running{}}
 	first := filepath.Join(u.dir, "p1")
 	u.ok("", "", "init", "--no-config", "--advertise", "127.0.0.1", "--id", "p1", "--data-dir", first)
-	var founders []string
+	founders, free := []string{}, freeAddresses(t, 6)
+	u.apis = free[3:]
 	for i := range 3 {
-		founders = append(founders, fmt.Sprintf("p%d=%s", i+1, freeAddress(t)))
-		u.apis = append(u.apis, freeAddress(t))
+		founders = append(founders, fmt.Sprintf("p%d=%s", i+1, free[i]))
 	}
 	for i, f := range founders {
 		name, raft, _ := strings.Cut(f, "=")
@@ -255,11 +255,11 @@ func (u *upgraded) back(names []string) {
 	u.t.Helper()
 	back := names[2]
 	u.exchange(back, u.old)
-	var got *memberwire.Upgrade
-	waitFor(u.t, "the peers know each other's programs", func() bool {
-		got = u.check(names[0])
+	knows := func(name string) bool {
+		got := u.check(name)
 		return got.Level == 4 && got.Newest == 5 && len(got.Blockers) == 1 && strings.Contains(got.Blockers[0], "peer "+back+" runs") && len(got.Next) > 0 && got.Next[0].Name == back
-	})
+	}
+	waitFor(u.t, "the peers know each other's programs", func() bool { return knows(names[0]) && knows(names[1]) }) // one of them leads, and decides
 	if s := u.berth("", u.apis[names[0][1]-'1'], "cluster", "upgrade", "finalize"); s.code == 0 || !strings.Contains(s.err, "peer "+back+" runs") {
 		u.t.Errorf("finalize with an old peer: %+v", s)
 	}
