@@ -68,6 +68,10 @@ func (m members) resume(ctx context.Context, in *resumeInput) (*core.Answer[wire
 		return nil, problem.Refuse(model.CodeConflict.String(), "jobs wait here and run on nodes, unknown to this state, and would be started a second time: "+
 			strings.Join(twice, ", ")+": berth node adopt NODE or berth node kill NODE first, or berth cluster resume --force")
 	}
+	if away := notBack(&s); len(away) > 0 && set.Standstill && !set.Import.Open && !in.Force {
+		return nil, problem.Refuse(model.CodeConflict.String(), "nodes are not in contact yet, and may run jobs that wait here, which would be started a second time: "+
+			strings.Join(away, ", ")+": wait for them (berth nodes), confirm that they are dead (berth node confirm-dead), or berth cluster resume --force")
+	}
 	_, index, err := m.api.Propose(ctx, in.Key, &command.Resume{})
 	if err != nil {
 		return nil, err
@@ -85,7 +89,7 @@ func (m members) resume(ctx context.Context, in *resumeInput) (*core.Answer[wire
 // resumeInput is the input of POST /cluster/resume.
 type resumeInput struct {
 	Key   string `header:"Idempotency-Key"`
-	Force bool   `query:"force" doc:"also if jobs that wait run on nodes, unknown to the state: they are started a second time"`
+	Force bool   `query:"force" doc:"also if jobs that wait run on nodes, unknown to the state, or nodes are not in contact yet: such jobs are started a second time"`
 }
 
 // runningAndWaiting lists tasks that wait, although an attempt of theirs that the state does not know runs on a node.
@@ -98,6 +102,16 @@ func runningAndWaiting(s *state.State) (out []string) {
 		text := key.String() + " on node " + string(slot.Node)
 		if task, _ := s.Tasks.Get(key); task.State == model.TaskQueued && !slices.Contains(out, text) {
 			out = append(out, text)
+		}
+	}
+	return out
+}
+
+// notBack lists nodes that were in contact when the backup was made, and are not since the restore.
+func notBack(s *state.State) (out []string) {
+	for id, n := range s.Nodes.All() {
+		if n.Status == model.NodeSuspect {
+			out = append(out, string(id))
 		}
 	}
 	return out

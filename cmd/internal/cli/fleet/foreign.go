@@ -71,6 +71,6 @@ func newResume() *cobra.Command {
 		},
 	}
 	c.Bind(cmd)
-	cmd.Flags().BoolVar(&force, "force", false, "although jobs that wait run on nodes, unknown to the cluster: they are started a second time")
+	cmd.Flags().BoolVar(&force, "force", false, "although jobs that wait run on nodes, unknown to the cluster, or nodes are not in contact yet: such jobs are started a second time")
 	return cmd
 }
