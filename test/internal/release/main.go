@@ -120,7 +120,7 @@ func (r *release) all(ctx context.Context, arches []string) error {
 
 // clear removes what an earlier run has left.
 func (r *release) clear() error {
-	r.work = filepath.Join(r.out, "work")
+	r.work = filepath.Join(r.out, "build")
 	old := []string{r.work}
 	for _, pattern := range []string{"berth_*", "berth-*", "SHA256SUMS", notices} {
 		found, err := filepath.Glob(filepath.Join(r.out, pattern))

@@ -26,7 +26,7 @@ func (r *release) sum(out io.Writer) error {
 		fmt.Fprintf(&sums, "%s  %s\n", sum, filepath.Base(path))
 		fmt.Fprintf(out, "%8.2f MB  %s\n", float64(size)/1e6, path)
 	}
-	found, err := filepath.Glob(filepath.Join(r.out, "work", "*", "bin", "*"))
+	found, err := filepath.Glob(filepath.Join(r.out, "build", "*", "bin", "*"))
 	if err != nil {
 		return err
 	}
