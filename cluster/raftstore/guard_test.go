@@ -29,6 +29,7 @@ type peer struct {
 	raft    *raft.Raft
 	trans   *raft.InmemTransport
 	store   *flakyStore
+	dog     *Watchdog
 	verdict atomic.Pointer[Verdict]
 }
 
@@ -59,9 +60,13 @@ func inTrio(t *testing.T, guarded bool, test func(*trio)) {
 		}
 		test(c)
 		cancel()
-		for _, p := range c.peers {
+		var stopping []raft.Future
+		for _, p := range c.peers { // all at once: while one peer leads, the clock of the bubble goes on, and a peer that never stops is not noticed
 			p.store.release()
-			check(t, p.raft.Shutdown().Error())
+			stopping = append(stopping, p.raft.Shutdown())
+		}
+		for i, p := range c.peers {
+			check(t, stopping[i].Error())
 			check(t, p.trans.Close())
 		}
 	})
@@ -94,6 +99,7 @@ func (c *trio) start(p *peer, conf raft.Configuration) {
 	var logs raft.LogStore = p.store
 	var stable raft.StableStore = p.store
 	dog := NewWatchdog(string(p.id), Limits{})
+	p.dog = dog
 	if c.guarded {
 		logs, stable = dog.Logs(logs), dog.Stable(stable)
 	}
@@ -202,6 +208,20 @@ func TestFailedSync(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestALeaderThatCannotReadStops: replication reads the log, too, and a goroutine of replication that is held and ended leaves
+// another one waiting, so that raft is never shut down.
+func TestALeaderThatCannotReadStops(t *testing.T) {
+	inTrio(t, true, func(c *trio) {
+		old := c.leader(nil, time.Minute)
+		check(t, write(old, time.Second))
+		_ = old.dog.latch.trip(syscall.EIO)
+		time.Sleep(time.Minute)
+		if old.action() != Exit {
+			t.Errorf("the peer has verdict %v", old.action())
+		}
+	})
 }
 
 // TestTermThatCannotBeWritten: raft would panic on its own goroutine, where

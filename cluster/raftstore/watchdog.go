@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -177,15 +178,32 @@ func (w *Watchdog) do(op string, snapshot bool, f func() error) error {
 
 // doOrHold is do for calls whose error raft answers with a panic. A panic would race with the orderly end
 // that Watch brings about, so the caller is held back until Watch has ended, and then its goroutine ends too.
-// Before Watch runs, nothing would end the peer, and the error is returned.
+// Before Watch runs, nothing would end the peer, and the error is returned. So it is to raft's replication, which panics at no
+// error: if its goroutine ended here, the one that reads the followers' answers would wait for ever, and so would whatever shuts
+// raft down (pipelineReplicate in raft 1.7.3).
 func (w *Watchdog) doOrHold(op string, f func() error) error {
 	err := w.do(op, false, f)
-	if err == nil || w.latch.get() == nil || !w.latch.watched() {
+	if err == nil || w.latch.get() == nil || !w.latch.watched() || replicates() {
 		return err
 	}
 	<-w.latch.over
 	runtime.Goexit()
 	return err
+}
+
+// replicates reports whether this goroutine sends a leader's log to a follower.
+func replicates() bool {
+	var callers [32]uintptr
+	frames := runtime.CallersFrames(callers[:runtime.Callers(2, callers[:])])
+	for {
+		f, more := frames.Next()
+		if strings.HasSuffix(f.Function, "hashicorp/raft.(*Raft).replicate") {
+			return true
+		}
+		if !more {
+			return false
+		}
+	}
 }
 
 // isNotFound reports whether a store's answer means "not found". raft's stores share no error value for that;
