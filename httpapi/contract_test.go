@@ -268,7 +268,7 @@ func changePaths() []string {
 		"POST /orchestrator/start",
 		"POST /orchestrator/stop",
 		"POST /queue/bulk", "POST /queue/submit",
-		"POST /queue/{job_id}/extend",
+		"POST /queue/{job_id}/extend", "DELETE /jobs/{job_id}/spec",
 		"POST /queue/{job_id}/hold",
 		"POST /queue/{job_id}/release",
 		"POST /queue/{job_id}/requeue",

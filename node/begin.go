@@ -46,7 +46,7 @@ func (h *hands) begin(w *model.Assignment, start fence.Boot) {
 	r := h.record(w.Rank, h.puller.set.Incarnation)
 	r.Placed, r.Frozen, r.Start = w.Placed, w.Frozen, time.Duration(start)
 	r.Job = runner.Job{
-		Spec: w.Spec, Script: !w.Script.IsZero(), Stdin: stdin != "", SubmitEnv: shell != "", Env: []byte(env), Node: h.Self.Node, Address: hostOf(h.Self.Address),
+		Spec: w.Spec, Script: !w.Script.IsZero(), Stdin: stdin != "", Environ: env+shell != "", Node: h.Self.Node, Address: hostOf(h.Self.Address),
 		Preempted: w.Preempted,
 	}
 	r.Orders = runner.Orders{Run: w.Run, Gang: w.Gang, Secret: secretOf(w)}
@@ -59,7 +59,7 @@ func (h *hands) begin(w *model.Assignment, start fence.Boot) {
 	}
 	h.book.put(u)
 	h.beside(func() func() {
-		placed, err := h.start(u.name, r, runner.Content{Script: script, Stdin: input, SubmitEnv: shell})
+		placed, err := h.start(u.name, r, runner.Content{Script: script, Stdin: input}, &runner.Environment{Job: []byte(env), Submit: []byte(shell)})
 		return func() { h.begun(u, placed, err) }
 	})
 }
@@ -80,7 +80,7 @@ func (h *hands) record(r model.RankKey, i model.Incarnation) *runner.Record {
 }
 
 // start carries out what begin has decided, and returns the record with the GPUs' places.
-func (h *hands) start(name string, r *runner.Record, content runner.Content) (*runner.Record, error) {
+func (h *hands) start(name string, r *runner.Record, content runner.Content, env *runner.Environment) (*runner.Record, error) {
 	placed := *r // the agent reads r meanwhile
 	placed.GPUs = nil
 	for _, v := range h.GPUs.Check(r.IDs()) {
@@ -89,8 +89,12 @@ func (h *hands) start(name string, r *runner.Record, content runner.Content) (*r
 		}
 		placed.GPUs = append(placed.GPUs, runner.GPU{ID: v.GPU, Index: v.Index})
 	}
+	if err := h.Run.SetEnvironment(name, env); err != nil {
+		return r, err
+	}
 	path, err := h.Journal.Create(name, func(dir string) error { return runner.Fill(dir, &placed, content) })
 	if err != nil {
+		h.Run.Forget(name)
 		return r, err
 	}
 	f, err := runner.Open(path)

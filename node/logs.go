@@ -84,7 +84,7 @@ func (r Records) Record(rank model.RankKey) (*agentwire.Record, error) {
 		return nil, err
 	}
 	out := &agentwire.Record{
-		Rank: record.Rank, Placed: record.Placed, Spec: record.Job.Spec, Env: string(record.Job.Env), Ranks: uint32(len(record.Orders.Gang)), GPUs: record.IDs(),
+		Rank: record.Rank, Placed: record.Placed, Spec: record.Job.Spec, Ranks: uint32(len(record.Orders.Gang)), GPUs: record.IDs(),
 	}
 	copy(out.Secret[:], record.Orders.Secret)
 	if record.Job.Script {
@@ -92,11 +92,11 @@ func (r Records) Record(rank model.RankKey) (*agentwire.Record, error) {
 			return nil, err
 		}
 	}
-	if record.Job.SubmitEnv {
-		if out.SubmitEnv, err = readText(path, runner.EnvFile, maxText); err != nil {
-			return nil, err
-		}
+	env, err := runner.RunFolder{Path: record.Run, Boot: record.Boot}.Environment(filepath.Base(path), &record.Job)
+	if err != nil {
+		return nil, err
 	}
+	out.Env, out.SubmitEnv = string(env.Job), string(env.Submit)
 	if record.Job.Stdin {
 		text, err := readText(path, runner.StdinFile, maxText)
 		if err != nil {
@@ -107,7 +107,7 @@ func (r Records) Record(rank model.RankKey) (*agentwire.Record, error) {
 	return out, nil
 }
 
-// maxText bounds an environment and a standard input, in bytes.
+// maxText bounds a standard input, in bytes.
 const maxText = 1 << 20
 
 // readText reads a file of a rank's folder.

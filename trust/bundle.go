@@ -25,7 +25,7 @@ func (e *MissingError) Error() string {
 }
 
 // Secrets returns the secrets of a material.
-func (m *Material) Secrets() *Secrets { return &Secrets{m.Keys, m.Gossip} }
+func (m *Material) Secrets() *Secrets { return &Secrets{Authorities: m.Keys, Gossip: m.Gossip} }
 
 // Follow returns the material with what a bundle says, out of the secrets in the material and others. The certificate stays
 // as it is. The error is a [MissingError] if a secret is not there.

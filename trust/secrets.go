@@ -21,28 +21,40 @@ import (
 const (
 	nextAuthorityFile = "next-authority.key"
 	nextGossipFile    = "next-gossip.key"
+	nextSealingFile   = "next-sealing.key" // until the peer has stored them outside of its data folder
 )
 
 // Secrets are the private parts of what a cluster trusts. Peers have all of them, nodes the keys of gossip.
 type Secrets struct {
 	Authorities []crypto.Signer
 	Gossip      [][]byte
+	Sealing     [][]byte // by which texts of users are sealed; their file is outside of the folder
 }
 
 // And returns these secrets and others, each once.
 func (s *Secrets) And(others *Secrets) *Secrets {
-	all := &Secrets{slices.Clone(s.Authorities), slices.Clone(s.Gossip)}
+	all := &Secrets{slices.Clone(s.Authorities), and(s.Gossip, others.Gossip), and(s.Sealing, others.Sealing)}
 	for _, key := range others.Authorities {
 		if !slices.ContainsFunc(all.Authorities, func(k crypto.Signer) bool { return belongs(k.Public(), key) }) {
 			all.Authorities = append(all.Authorities, key)
 		}
 	}
-	for _, key := range others.Gossip {
-		if !slices.ContainsFunc(all.Gossip, func(k []byte) bool { return slices.Equal(k, key) }) {
-			all.Gossip = append(all.Gossip, key)
+	return all
+}
+
+// and returns keys and others, each once.
+func and(keys, others [][]byte) [][]byte {
+	return append(slices.Clone(keys), except(others, keys)...)
+}
+
+// except returns the keys that are none of others.
+func except(keys, others [][]byte) (rest [][]byte) {
+	for _, key := range keys {
+		if !slices.ContainsFunc(others, func(k []byte) bool { return slices.Equal(k, key) }) {
+			rest = append(rest, key)
 		}
 	}
-	return all
+	return rest
 }
 
 // belongs reports whether a public key is that of a private one.
@@ -80,7 +92,7 @@ func SaveNext(dir string, next *Secrets) error {
 	if err != nil {
 		return err
 	}
-	for name, text := range map[string][]byte{nextAuthorityFile: keys, nextGossipFile: encodeGossip(next.Gossip)} { // order-free: separate files
+	for name, text := range map[string][]byte{nextAuthorityFile: keys, nextGossipFile: encodeGossip(next.Gossip), nextSealingFile: encodeGossip(next.Sealing)} { // order-free: separate files
 		path := filepath.Join(dir, name)
 		if len(text) == 0 {
 			err = os.Remove(path)
@@ -106,15 +118,21 @@ func LoadNext(dir string) (*Secrets, error) {
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	}
-	next.Gossip, err = readGossip(dir, nextGossipFile)
+	if next.Gossip, err = readGossip(dir, nextGossipFile); err != nil {
+		return nil, err
+	}
+	next.Sealing, err = readKeys(dir, nextSealingFile, maxSealing)
 	return next, err
 }
 
 // GossipKey is the size of a key of gossip, in bytes: AES-256.
 const GossipKey = 32
 
-// maxGossip bounds the keys of gossip: during a rotation there are two.
-const maxGossip = 3
+// Bounds of keys in a file. During a rotation there are two of gossip.
+const (
+	maxGossip  = 3
+	maxSealing = 16 // as many as a ring of package sealing has
+)
 
 func encodeGossip(keys [][]byte) []byte {
 	var out []byte
@@ -125,7 +143,10 @@ func encodeGossip(keys [][]byte) []byte {
 }
 
 // readGossip returns the keys of gossip; none: there is no file.
-func readGossip(dir, name string) ([][]byte, error) {
+func readGossip(dir, name string) ([][]byte, error) { return readKeys(dir, name, maxGossip) }
+
+// readKeys returns the keys of 256 bits in a file; none: there is no file.
+func readKeys(dir, name string, most int) ([][]byte, error) {
 	text, err := readFile(dir, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -136,8 +157,8 @@ func readGossip(dir, name string) ([][]byte, error) {
 	var keys [][]byte
 	for line := range strings.Lines(string(text)) {
 		key, err := hex.DecodeString(strings.TrimSpace(line))
-		if err != nil || len(key) != GossipKey || len(keys) == maxGossip {
-			return nil, damaged(dir, name, fmt.Sprintf("it does not hold at most %d keys of %d hexadecimal digits", maxGossip, 2*GossipKey), nil)
+		if err != nil || len(key) != GossipKey || len(keys) == most {
+			return nil, damaged(dir, name, fmt.Sprintf("it does not hold at most %d keys of %d hexadecimal digits", most, 2*GossipKey), nil)
 		}
 		keys = append(keys, key)
 	}
@@ -174,15 +195,10 @@ func readLink(dir string) (*x509.Certificate, error) {
 
 // Except returns these secrets without others.
 func (s *Secrets) Except(others *Secrets) *Secrets {
-	rest := &Secrets{}
+	rest := &Secrets{Gossip: except(s.Gossip, others.Gossip), Sealing: except(s.Sealing, others.Sealing)}
 	for _, key := range s.Authorities {
 		if !slices.ContainsFunc(others.Authorities, func(k crypto.Signer) bool { return belongs(k.Public(), key) }) {
 			rest.Authorities = append(rest.Authorities, key)
-		}
-	}
-	for _, key := range s.Gossip {
-		if !slices.ContainsFunc(others.Gossip, func(k []byte) bool { return slices.Equal(k, key) }) {
-			rest.Gossip = append(rest.Gossip, key)
 		}
 	}
 	return rest

@@ -84,6 +84,7 @@ func NewIdentity() (Opener, string, error) {
 type sealed struct {
 	Authorities [][]byte `json:"authorities"` // PKCS #8
 	Gossip      [][]byte `json:"gossip"`
+	Sealing     [][]byte `json:"sealing,omitempty"`
 }
 
 // seal returns the secrets of a cluster as a file of age.
@@ -92,7 +93,7 @@ func (s *Seal) seal(secrets *trust.Secrets) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := json.Marshal(sealed{keys, secrets.Gossip})
+	text, err := json.Marshal(sealed{keys, secrets.Gossip, secrets.Sealing})
 	if err != nil {
 		return nil, err
 	}
@@ -146,5 +147,5 @@ func (b *Backup) Open(by ...Opener) (*trust.Secrets, error) {
 	if err != nil {
 		return nil, damaged("%s: %v", partKeys, err)
 	}
-	return &trust.Secrets{Authorities: keys, Gossip: s.Gossip}, nil
+	return &trust.Secrets{Authorities: keys, Gossip: s.Gossip, Sealing: s.Sealing}, nil
 }

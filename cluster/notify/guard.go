@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/sealing"
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
@@ -20,6 +21,7 @@ type World struct {
 	Resolve func(ctx context.Context, host string) ([]netip.Addr, error) // nil: the machine's resolver
 	Dial    func(ctx context.Context, network, address string) (net.Conn, error)
 	Local   func() []netip.Addr // addresses of this machine; nil: those of its interfaces
+	Sealing *sealing.Ring       // opens the secrets of webhooks; nil: they are not sealed
 }
 
 func (w *World) resolve(ctx context.Context, host string) ([]netip.Addr, error) {

@@ -28,7 +28,7 @@ const (
 type Message struct {
 	ID     string // the webhook-id: the same at every try
 	URL    string
-	Secret string // empty: unsigned
+	Secret string // may be sealed; empty: unsigned
 	Body   []byte
 	JSON   bool // the body is JSON; else it is text
 	rules  *rules
@@ -93,7 +93,11 @@ func (w *World) Send(ctx context.Context, m *Message) (int, error) {
 	if m.JSON {
 		r.Header.Set("Content-Type", "application/json")
 	}
-	sign(r.Header, m.Secret, m.ID, time.Now(), m.Body)
+	secret, err := w.Sealing.Open(m.Secret)
+	if err != nil {
+		return 0, fmt.Errorf("the secret that signs cannot be read: %w", err)
+	}
+	sign(r.Header, secret, m.ID, time.Now(), m.Body)
 	// A connection serves one try only: a reused one could outlive the rules that it was made under.
 	road := &http.Transport{
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {

@@ -31,6 +31,7 @@ type options struct {
 	http      string        // address that the API listens on
 	reached   string        // address under which others reach the API
 	gossip    config.Gossip // addresses for gossip; empty: none
+	sealing   string        // file of the keys by which texts of users are sealed
 	publicURL string        // under which users reach the API; empty: by the address
 	public    [2]string     // files of a certificate and its key, for clients of the API; empty: the cluster's own
 	founders  []peer.Server // empty: this peer founds no cluster
@@ -102,12 +103,24 @@ func (h *holding) peer() options {
 	}
 	o.api = h.terms()
 	h.backups(&o.backup)
+	h.secrets(&o)
 	h.checkGossip("server", s.Gossip)
 	h.addresses(&o)
 	if len(s.Bootstrap) > 0 {
 		o.founders = h.founders(&o)
 	}
 	return o
+}
+
+// secrets reads where the keys are by which texts of users are sealed.
+func (h *holding) secrets(o *options) {
+	data, key := filepath.Clean(o.data), h.Server.SecretsKey
+	if o.sealing = key; key == "" {
+		o.sealing = filepath.Join(data+".secrets", "sealing.key")
+	}
+	if inside, err := filepath.Rel(data, filepath.Clean(o.sealing)); err == nil && o.data != "" && inside != ".." && !strings.HasPrefix(inside, "../") {
+		h.refuse("%s: %s is in the data folder, whose content this key protects: name a file elsewhere, best on another disk", h.At("server.secrets_key"), o.sealing)
+	}
 }
 
 // backups reads the settings of backups.

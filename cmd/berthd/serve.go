@@ -26,6 +26,8 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/systemd"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/sealing"
+	"github.com/berth-gpu/berth/httpapi/issue"
 	"github.com/berth-gpu/berth/trust"
 )
 
@@ -65,6 +67,7 @@ type service struct {
 	revocations revocations
 	rumours     *rumours       // nil: no gossip
 	keeper      *backup.Keeper // nil: this peer makes no backups
+	sealing     *sealing.Ring
 
 	settings *config.Loaded
 	manager  *systemd.Manager
@@ -145,10 +148,21 @@ func (s *service) open() (err error) {
 	case known != "" && known != s.o.cluster:
 		err = fmt.Errorf("%s belongs to cluster %s, and the certificate in it is of cluster %s: put the right certificate back, or name another --data-dir", s.o.data, known, s.o.cluster)
 	}
+	if err == nil {
+		err = s.openSealing()
+	}
 	if err != nil {
 		return errors.Join(err, store.Close())
 	}
 	return nil
+}
+
+// openSealing opens the file of the keys by which texts of users are sealed, and takes in those of a restore.
+func (s *service) openSealing() (err error) {
+	if s.sealing, err = sealing.Load(s.o.sealing); err != nil {
+		return err
+	}
+	return (&issue.Keyring{Dir: s.trustDir(), Sealing: s.sealing}).TakeSealing()
 }
 
 // trustDir returns the folder of keys and certificates.
@@ -172,7 +186,7 @@ func (s *service) start() error {
 		Clock:   clock{}, Logger: s.log,
 		Halt: s.halt, Joined: s.store.SetCluster,
 		Tuning: cluster.Tuning{
-			Hinted: hinted, Timeouts: s.o.timeouts, Founding: s.o.shared.Founding(), LevelHold: s.o.hold, Webhooks: &notify.World{Dial: (&net.Dialer{Timeout: cli.HTTPDialLimit}).DialContext},
+			Hinted: hinted, Timeouts: s.o.timeouts, Founding: s.o.shared.Founding(), LevelHold: s.o.hold, Webhooks: &notify.World{Dial: (&net.Dialer{Timeout: cli.HTTPDialLimit}).DialContext, Sealing: s.sealing},
 		},
 		Archive: archive.New(archive.Config{
 			Path: filepath.Join(s.o.data, "archive", "archive.db"), Log: s.log, Verify: raftstore.VerifyBolt, Export: s.o.audit,

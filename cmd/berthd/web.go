@@ -97,15 +97,15 @@ func (w *web) serve(s *service) error {
 		s.keeper = &backup.Keeper{Schedule: s.o.backup, Cluster: s.o.cluster, Now: now, Log: s.log}
 		metrics = append(metrics, backups.Metrics{Keeper: s.keeper})
 	}
-	keys := &issue.Keyring{Dir: s.trustDir(), Credentials: s.credentials, Present: func() membership.Trust { st := joint.State(); return st.Trust() }, Now: now}
+	keys := &issue.Keyring{Dir: s.trustDir(), Credentials: s.credentials, Present: func() membership.Trust { st := joint.State(); return st.Trust() }, Now: now, Sealing: s.sealing}
 	var heard func(trust.Role, string) string
 	if s.rumours != nil {
 		metrics, heard = append(metrics, s.rumours), s.rumours.state
 	}
 	api := httpapi.New(core.Config{
 		Self: s.o.id, Version: build.Version(), Dial: agentDial(s.credentials, joint.State), Prove: issue.ByCertificate(s.credentials),
-		Expires:   func() time.Time { return s.credentials.Leaf().NotAfter },
-		Store:     s.figures,
+		Expires: func() time.Time { return s.credentials.Leaf().NotAfter },
+		Store:   s.figures, Sealing: s.sealing,
 		Authority: keys, Trusted: keys.Material, Probe: trust.Probe, Log: s.log, Settings: shared{},
 		Gossip: heard, Metrics: metrics, Asks: s.o.api.asks, Terms: s.o.api.terms, Own: append(trust.NamesOf(s.credentials.Leaf()), s.o.http, s.o.reached), Hosts: s.o.api.hosts,
 		Peer: core.Peer{
@@ -126,6 +126,7 @@ func (w *web) serve(s *service) error {
 		Dir: keys.Dir, Credentials: s.credentials, Sign: members.Recording(api, keys.Sign), Now: now, Log: s.log,
 		Follow: members.Following(api), Changed: func(m *trust.Material) { s.rumours.use(m.Gossip) },
 	}).Run(ctx)
+	go members.KeepSealing(ctx, api)
 	go members.RecordOwn(ctx, api, s.credentials.Leaf())
 	go effect.run(ctx)
 	if s.keeper != nil {

@@ -20,7 +20,7 @@ func (k Kind) Audited() bool {
 func (k Kind) shown() bool {
 	return slices.Contains([]Kind{
 		KindRaiseLevel, KindSetRunning, KindSetPolicy, KindSetRetention, KindSetLimit, KindAdjustLimit, KindSetTuning, KindSetWeight,
-		KindSetPools, KindCancel, KindSetPriority, KindHold, KindRelease, KindRequeue, KindExtend, KindDropDependencies, KindBook,
+		KindSetPools, KindCancel, KindSetPriority, KindHold, KindRelease, KindRequeue, KindExtend, KindPurge, KindDropDependencies, KindBook,
 		KindCancelBooking, KindSetBookingCaps, KindSetNodeMode, KindSetNodeLabels, KindConfirmDead, KindSetGPUMode, KindRetire,
 		KindDropWebhook, KindTestWebhook, KindSetDefaults, KindAdjustPolicy, KindBeginImport, KindEndImport,
 		KindRevokeCertificate, KindAdvanceRotation, KindAbortRotation, KindLockRestart,

@@ -12,7 +12,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/model/dependency"
 )
 
-// Submit queues a job, or an array of Tasks jobs as one.
+// Submit queues a job, or an array of Tasks jobs as one. Its script, its input and each of its environments may be sealed
+// (package fsm/sealing); an environment is one text then.
 type Submit struct {
 	Spec     model.Spec `cbor:"1,keyasint,omitempty"`
 	Script   string     `cbor:"2,keyasint,omitempty"`
@@ -40,6 +41,7 @@ func (b *Submit) Validate() error {
 		return valid.Problem("array", fmt.Sprintf("1 to %d tasks", model.MaxTasks))
 	case b.Spec.Command == "" && b.Script == "":
 		return valid.Problem("command", "given, or a script")
+	case model.SealedWithin(b.Script, model.MaxScript):
 	case len(b.Script) > model.MaxScript || !utf8.ValidString(b.Script) || strings.ContainsRune(b.Script, 0):
 		return valid.Problem("script", fmt.Sprintf("at most %d bytes of UTF-8 without NUL", model.MaxScript))
 	}
@@ -186,6 +188,17 @@ func (b *Extend) Validate() error {
 	}
 	return valid.Target(b.Job, model.AllTasks)
 }
+
+// Purge removes what an ended job ran with: its script, its input and its environments.
+type Purge struct {
+	Job model.JobID `cbor:"1,keyasint,omitempty"`
+}
+
+// Kind returns KindPurge.
+func (*Purge) Kind() Kind { return KindPurge }
+
+// Validate requires a job.
+func (b *Purge) Validate() error { return valid.Target(b.Job, model.AllTasks) }
 
 // Place gives a queued task its GPUs, or of a job without GPUs its cores and memory, and makes its next attempt. It names the state that it was decided on;
 // Apply checks every part again.

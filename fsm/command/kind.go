@@ -42,6 +42,7 @@ var kinds = map[Kind]struct {
 	KindRelease:     {"release", 1, lanes.User, body[Release]},
 	KindRequeue:     {"requeue", 1, lanes.User, body[Requeue]},
 	KindExtend:      {"extend", 1, lanes.User, body[Extend]},
+	KindPurge:       {"purge", 5, lanes.User, body[Purge]},
 
 	KindSettle:           {"settle", 1, lanes.User, body[Settle]},
 	KindDropDependencies: {"drop_dependencies", 1, lanes.User, body[DropDependencies]},

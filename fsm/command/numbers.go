@@ -34,6 +34,7 @@ const (
 	KindRelease     Kind = 24
 	KindRequeue     Kind = 25
 	KindExtend      Kind = 26
+	KindPurge       Kind = 27
 
 	// The effects of dependencies and deadlines.
 	KindSettle           Kind = 30

@@ -49,6 +49,9 @@ func (b *Requeue) Target() string { return target.Some(b.Job, b.Task) }
 // Target returns the job.
 func (b *Extend) Target() string { return target.Job(b.Job) }
 
+// Target returns the job.
+func (b *Purge) Target() string { return target.Job(b.Job) }
+
 // Target returns the first of the jobs, and how many there are.
 func (b *Settle) Target() string { return target.Jobs(b.Jobs) }
 

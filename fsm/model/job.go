@@ -35,6 +35,8 @@ type Job struct {
 
 	Bytes uint32 `cbor:"32,keyasint,omitempty"` // about the memory that it takes: its texts, such as script and environment, and its rows
 
+	Purged Time `cbor:"37,keyasint,omitempty"` // when its script, its input and its environments were removed; 0: they were not
+
 	Place Place `cbor:"36,keyasint,omitempty"` // where an operator has moved it in the order of the queue
 }
 

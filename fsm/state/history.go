@@ -14,7 +14,7 @@ import (
 const HistoryTasks = 1000
 
 // History is what the state holds of a job, or of some tasks of an array: the part that is archived when the
-// job leaves the state.
+// job leaves the state. What the job ran with is not in it: script, input and environments may hold secrets.
 type History struct {
 	Job          model.Job        `cbor:"1,keyasint"`
 	Tasks        []model.Task     `cbor:"2,keyasint,omitempty"`
@@ -23,9 +23,6 @@ type History struct {
 	Ranks        []model.Rank     `cbor:"5,keyasint,omitempty"`
 	RankGPUs     []model.RankGPU  `cbor:"6,keyasint,omitempty"`
 	Dependencies []dependency.Row `cbor:"7,keyasint,omitempty"`
-	Script       model.Blob       `cbor:"8,keyasint,omitempty"`
-	Env          model.Blob       `cbor:"9,keyasint,omitempty"`
-	Stdin        model.Blob       `cbor:"10,keyasint,omitempty"`
 }
 
 // Histories returns the parts of a job's history, of [HistoryTasks] tasks each, in
@@ -35,11 +32,7 @@ func (s *State) Histories(id model.JobID) (parts []History) {
 	if !found {
 		return nil
 	}
-	job.SubmitEnv = model.Hash{} // not kept longer than the job: it is large, and private
 	first := History{Job: job, Dependencies: s.DependenciesOf(id)}
-	first.Script, _ = s.Blobs.Get(job.Script)
-	first.Env, _ = s.Blobs.Get(job.Env)
-	first.Stdin, _ = s.Blobs.Get(job.Stdin)
 	parts = append(parts, first)
 	for k, task := range s.Tasks.From(model.TaskKey{Job: id}) {
 		if k.Job != id {
@@ -133,7 +126,6 @@ func Recall(parts ...History) (s State) {
 		fill(&s.Ranks, h.Ranks, func(r model.Rank) model.RankKey { return r.Key })
 		fill(&s.RankGPUs, h.RankGPUs, func(r model.RankGPU) model.RankGPUKey { return r.Key })
 		fill(&s.Dependencies, h.Dependencies, func(r dependency.Row) dependency.Key { return r.Key })
-		fill(&s.Blobs, []model.Blob{h.Script, h.Env, h.Stdin}, func(r model.Blob) model.Hash { return r.Hash })
 	}
 	return s
 }

@@ -166,10 +166,18 @@ func (a webhooks) madeBefore(ctx context.Context, key string, s *state.State, w,
 		same.Secret = old.Secret
 	}
 	_, remembered := s.Request(core.ClipActor(auth.From(ctx).Actor()), key)
-	if !ownHook(ctx, old) || same != *old || !remembered {
+	secret, err := a.api.Config.Sealing.Open(old.Secret)
+	if err != nil {
+		return nil, problem.Refuse(wire.CodeBehind, err.Error())
+	}
+	before := *old
+	if !model.Sealed(same.Secret) {
+		before.Secret = secret
+	}
+	if !ownHook(ctx, old) || same != before || !remembered {
 		return nil, problem.Refuse(model.CodeIdempotency.String(), "webhook "+string(w.ID)+" was created under this Idempotency-Key and was changed since: use another key")
 	}
-	return a.made(s, s.Index, "made before", old, old.Secret), nil
+	return a.made(s, s.Index, "made before", old, secret), nil
 }
 
 // newHookID returns the id of what is made under a request's key; without a key a new id each time.

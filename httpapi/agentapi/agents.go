@@ -23,6 +23,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/forward"
 	"github.com/berth-gpu/berth/httpapi/problem"
+	"github.com/berth-gpu/berth/httpapi/seal"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -271,7 +272,12 @@ func (a agents) blob(ctx context.Context, q *agentwire.Fetch) (*agentwire.Conten
 	if !found {
 		return nil, 0, problem.Refuse(wire.CodeNotFound, "no job has a script or environment with this hash")
 	}
-	return &agentwire.Content{Data: blob.Data}, s.Index, nil
+	text, err := seal.Content(a.api.Config.Sealing, &s, q.Hash)
+	if err != nil {
+		a.api.Log.Warn("content_not_opened", "hash", q.Hash, "err", err)
+		return nil, 0, err
+	}
+	return &agentwire.Content{Data: text, Opened: model.Sealed(blob.Data)}, s.Index, nil
 }
 
 // copyTail is the call by which a peer gives the others a copy of the end of a rank's output.

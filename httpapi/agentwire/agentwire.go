@@ -162,7 +162,8 @@ type Trust struct {
 
 // Content is the answer. An environment is "NAME=value" texts joined by NUL.
 type Content struct {
-	Data string `cbor:"1,keyasint,omitempty"`
+	Data   string `cbor:"1,keyasint,omitempty"`
+	Opened bool   `cbor:"2,keyasint,omitempty"` // it is sealed in the state, and the hash is that of the sealed form
 }
 
 // Record is what a node has of a rank that it runs: the answer by which a restored cluster learns of a job that it has

@@ -112,7 +112,7 @@ func userRules() []Rule {
 	own := slices.Concat(
 		rules(http.MethodGet, model.RoleUser, "/jobs/{job_id}/logs", "/jobs/{job_id}/spec"),
 		[]Rule{{Method: http.MethodGet, Path: "/jobs/{job_id}/steps", Least: model.RoleUser, Sole: true}},
-		rules(http.MethodDelete, model.RoleUser, "/queue/{job_id}", "/queue/{job_id}/dependencies"),
+		rules(http.MethodDelete, model.RoleUser, "/queue/{job_id}", "/queue/{job_id}/dependencies", "/jobs/{job_id}/spec"),
 		rules(http.MethodPatch, model.RoleUser, "/queue/{job_id}/priority"),
 		rules(http.MethodPost, model.RoleUser, "/queue/{job_id}/hold", "/queue/{job_id}/release", "/queue/{job_id}/requeue",
 			"/queue/{job_id}/extend", "/jobs/{job_id}/attach"))

@@ -62,6 +62,12 @@ func (c Controls) Extend(ctx context.Context, id string, body *wire.Extend) (*wi
 	return out, c.client.calls.change(ctx, &request{method: http.MethodPost, path: "/queue/" + url.PathEscape(id) + "/extend"}, body, out)
 }
 
+// Purge removes the script, the input and the environments of an ended job.
+func (c Controls) Purge(ctx context.Context, id string) (*wire.Done, error) {
+	out := &wire.Done{}
+	return out, c.client.calls.change(ctx, &request{method: http.MethodDelete, path: "/jobs/" + url.PathEscape(id) + "/spec"}, nil, out)
+}
+
 // Attach reports that the client of an attached job is alive.
 func (c Controls) Attach(ctx context.Context, id string) (*wire.Done, error) {
 	out := &wire.Done{}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"slices"
 	"time"
@@ -13,10 +14,12 @@ import (
 	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/model/dependency"
+	"github.com/berth-gpu/berth/fsm/sealing"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/places"
+	"github.com/berth-gpu/berth/httpapi/seal"
 	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -51,7 +54,7 @@ func (a exports) all(ctx context.Context, s *state.State) (*wire.Snapshot, error
 		p.Starts, _ = view.Starts(cache.Foresee(s, p.Now))
 	}
 	queued := p.Queued()
-	jobs, err := savedJobs(s)
+	jobs, err := savedJobs(s, a.api.Config.Sealing)
 	if err != nil {
 		return nil, err
 	}
@@ -97,12 +100,14 @@ func holding(v *view.View, cache *places.Cache) []wire.Run {
 // saver exports jobs, and each script and environment that they share once.
 type saver struct {
 	s     *state.State
+	ring  *sealing.Ring
+	err   error // of the first text that cannot be opened
 	out   *wire.SavedQueue
 	extra model.JobID // number of the next further piece of a job
 }
 
-func savedJobs(s *state.State) (*wire.SavedQueue, error) {
-	w := &saver{s: s, extra: s.Settings().NextJob, out: &wire.SavedQueue{
+func savedJobs(s *state.State, ring *sealing.Ring) (*wire.SavedQueue, error) {
+	w := &saver{s: s, ring: ring, extra: s.Settings().NextJob, out: &wire.SavedQueue{
 		Jobs: []wire.SavedJob{}, Scripts: map[string]string{}, Environments: map[string]map[string]string{},
 	}}
 	var rest []wire.SavedJob
@@ -117,7 +122,7 @@ func savedJobs(s *state.State) (*wire.SavedQueue, error) {
 			continue
 		}
 		pieces, err := w.pieces(&job, after)
-		if err != nil {
+		if err = errors.Join(err, w.err); err != nil {
 			return nil, err
 		}
 		w.out.Jobs = append(w.out.Jobs, pieces[0])
@@ -236,18 +241,26 @@ func among(some, of model.Indices) (out model.Indices) {
 	return out
 }
 
+func (w *saver) content(hash model.Hash) string {
+	text, err := seal.Content(w.ring, w.s, hash)
+	if w.err == nil {
+		w.err = err
+	}
+	return text
+}
+
 func (w *saver) script(hash model.Hash) string {
-	blob, found := w.s.Blobs.Get(hash)
-	if !found {
+	text := w.content(hash)
+	if text == "" {
 		return ""
 	}
 	name := hex.EncodeToString(hash[:])
-	w.out.Scripts[name] = blob.Data
+	w.out.Scripts[name] = text
 	return name
 }
 
 func (w *saver) environment(hash model.Hash) string {
-	values := view.Variables(w.s, hash)
+	values := view.Variables(w.content(hash))
 	if values == nil {
 		return ""
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/berth-gpu/berth/cluster/call"
 	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/sealing"
 	"github.com/berth-gpu/berth/httpapi/advice"
 	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/intake"
@@ -37,6 +38,8 @@ type Config struct {
 	Prove issue.Prove
 	// Authority issues certificates. nil: this peer issues none.
 	Authority issue.Authority
+	// Sealing seals texts of users before they enter the log, and opens them; nil: they stay as they are.
+	Sealing *sealing.Ring
 	// Trusted returns what this peer trusts, and issues certificates with; nil: it makes no backups.
 	Trusted func() (*trust.Material, error)
 	// Probe returns an error unless the proof of a machine that joins is answered at its address. nil: none is checked.

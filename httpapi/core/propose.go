@@ -9,6 +9,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/problem"
+	"github.com/berth-gpu/berth/httpapi/seal"
 )
 
 // Submitter returns the actor that asks for GPUs in a user's name: the caller, or without
@@ -31,7 +32,7 @@ func (a *API) Propose(ctx context.Context, key string, body command.Body) (comma
 
 // ProposeAs is propose in the name of another actor.
 func (a *API) ProposeAs(ctx context.Context, actor, key string, body command.Body) (command.Result, uint64, error) {
-	c, err := compose(ctx, actor, key, body)
+	c, err := a.compose(ctx, actor, key, body)
 	if err != nil {
 		return command.Result{}, 0, err
 	}
@@ -58,7 +59,7 @@ func (a *API) ProposeAll(ctx context.Context, keys []string, bodies []command.Bo
 		return err
 	}
 	for i, body := range bodies {
-		c, err := compose(ctx, auth.From(ctx).Actor(), keys[i], body)
+		c, err := a.compose(ctx, auth.From(ctx).Actor(), keys[i], body)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -76,8 +77,13 @@ func (a *API) ProposeAll(ctx context.Context, keys []string, bodies []command.Bo
 	return results, index, err
 }
 
-// compose returns a command of an actor, under a request id if there is one.
-func compose(ctx context.Context, actor, key string, body command.Body) (command.Command, error) {
+// compose returns a command of an actor, under a request id if there is one. Texts of users are sealed.
+func (a *API) compose(ctx context.Context, actor, key string, body command.Body) (command.Command, error) {
+	s := a.Peer.Reader.State()
+	body, err := seal.Body(ctx, a.Config.Sealing, s.Settings().Level, body)
+	if err != nil {
+		return command.Command{}, err
+	}
 	c, err := command.New(ClipActor(actor), body)
 	if err == nil && key != "" {
 		c, err = c.WithRequest(key)

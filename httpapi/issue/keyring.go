@@ -12,6 +12,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model/membership"
+	"github.com/berth-gpu/berth/fsm/sealing"
 	"github.com/berth-gpu/berth/trust"
 )
 
@@ -22,6 +23,7 @@ type Keyring struct {
 	Present     func() membership.Trust                           // of the state
 	Fetch       func(ctx context.Context) (*trust.Secrets, error) // from another peer; nil: there is none
 	Now         func() time.Time
+	Sealing     *sealing.Ring // keys by which texts of users are sealed
 
 	mu sync.Mutex // held while the secrets for later change
 }
@@ -131,23 +133,42 @@ func (k *Keyring) Secrets() (*trust.Secrets, error) {
 	if err != nil {
 		return nil, err
 	}
-	return m.Secrets().And(next), nil
+	return m.Secrets().And(next).And(&trust.Secrets{Sealing: k.Sealing.Keys()}), nil
 }
 
 // kept is how many secrets of a kind are kept for later: those of a rotation that is about to begin, and of one before that did not.
 const kept = 2
 
-// Keep stores the secrets of a rotation that is about to begin.
+// Keep stores the secrets of a rotation that is about to begin, and keys by which texts of users are sealed.
 func (k *Keyring) Keep(next *trust.Secrets) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if len(next.Sealing) > 0 {
+		if err := k.Sealing.Add(next.Sealing...); err != nil || len(next.Authorities)+len(next.Gossip) == 0 {
+			return err
+		}
+	}
 	before, err := trust.LoadNext(k.Dir)
 	if err != nil {
 		return err
 	}
 	all := next.And(before)
 	all.Authorities, all.Gossip = all.Authorities[:min(kept, len(all.Authorities))], all.Gossip[:min(kept, len(all.Gossip))]
+	all.Sealing = nil
 	return trust.SaveNext(k.Dir, all)
+}
+
+// TakeSealing moves keys by which texts of users are sealed out of the folder, where a restore has left them, to their own file.
+func (k *Keyring) TakeSealing() error {
+	next, err := trust.LoadNext(k.Dir)
+	if err != nil || len(next.Sealing) == 0 {
+		return err
+	}
+	if err := k.Sealing.Add(next.Sealing...); err != nil {
+		return err
+	}
+	next.Sealing = nil
+	return trust.SaveNext(k.Dir, next)
 }
 
 // Prepare makes the next credential of a rotation.

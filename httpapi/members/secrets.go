@@ -19,6 +19,7 @@ import (
 type secrets struct {
 	Authorities [][]byte `cbor:"1,keyasint,omitempty"` // PKCS #8
 	Gossip      [][]byte `cbor:"2,keyasint,omitempty"`
+	Sealing     [][]byte `cbor:"3,keyasint,omitempty"`
 }
 
 var (
@@ -30,7 +31,7 @@ var (
 const secretsLimit = 3 * time.Second
 
 func pack(s *trust.Secrets) (*secrets, error) {
-	out := &secrets{Gossip: s.Gossip}
+	out := &secrets{Gossip: s.Gossip, Sealing: s.Sealing}
 	keys, err := trust.MarshalKeys(s.Authorities)
 	out.Authorities = keys
 	return out, err
@@ -38,7 +39,7 @@ func pack(s *trust.Secrets) (*secrets, error) {
 
 func (s *secrets) unpack() (*trust.Secrets, error) {
 	keys, err := trust.ParseKeys(s.Authorities)
-	return &trust.Secrets{Authorities: keys, Gossip: s.Gossip}, err
+	return &trust.Secrets{Authorities: keys, Gossip: s.Gossip, Sealing: s.Sealing}, err
 }
 
 // trusted returns an error for a peer that was removed or whose certificate is revoked: its connections stay open for a while.

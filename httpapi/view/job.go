@@ -33,7 +33,7 @@ func (v *View) Job(j *model.Job) wire.Job {
 		Priority: int64(spec.Priority), GPUs: int64(spec.GPUs), Nodes: int64(spec.Nodes), GPUType: spec.GPUModel,
 		CPUs: int64(spec.CPUs), HostMemory: state.HostGigabytes(spec.MemoryMB),
 		GPUMemoryGB: float64(spec.GPUMemoryMB) / 1000, SubmittedAt: j.Submitted.Time(), EndedAt: j.Ended.Time(),
-		BeginAt: spec.Begin.Time(), Deadline: spec.Deadline.Time(),
+		PurgedAt: j.Purged.Time(), BeginAt: spec.Begin.Time(), Deadline: spec.Deadline.Time(),
 		TimeLimitSeconds: spec.TimeLimit.Seconds(), EstimateSeconds: spec.Estimate.Seconds(), IdleStopSeconds: spec.IdleStop.Seconds(),
 		MaxRetries: int64(spec.MaxRetries), Yields: spec.Preemptible, Constraint: spec.Constraint, Nodelist: listed(spec.Nodelist), Exclude: listed(spec.Exclude),
 		Placement: spec.Placement, MinGPUs: int64(spec.MinGPUs),
@@ -257,14 +257,13 @@ func Hours[T uint64 | float64](seconds T) float64 {
 // Seconds converts a duration, rounded to milliseconds and never negative.
 func Seconds(d time.Duration) float64 { return math.Round(max(0, d).Seconds()*1000) / 1000 }
 
-// Variables returns the variables of a stored environment; nil: there is none.
-func Variables(s *state.State, environment model.Hash) map[string]string {
-	blob, found := s.Blobs.Get(environment)
-	if !found {
+// Variables returns the variables of an environment, "NAME=value" texts joined by NUL; nil: there is none.
+func Variables(environment string) map[string]string {
+	if environment == "" {
 		return nil
 	}
 	values := map[string]string{}
-	for line := range strings.SplitSeq(blob.Data, "\x00") {
+	for line := range strings.SplitSeq(environment, "\x00") {
 		name, value, _ := strings.Cut(line, "=")
 		values[name] = value
 	}

@@ -72,6 +72,8 @@ type Job struct {
 	Array         *Array   `json:"array,omitempty"`
 	Last          *Last    `json:"last_attempt,omitempty" doc:"once it has ended, if it was placed: its newest attempt; an array as a whole has none, its tasks have"`
 
+	PurgedAt time.Time `json:"purged_at,omitzero" doc:"its script, its input and its environments were removed then"`
+
 	Slurm *request.Request `json:"slurm,omitempty" doc:"of a job in Slurm's language: what it asks for beyond the other fields; left out with command_hidden"`
 }
 

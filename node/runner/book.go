@@ -53,15 +53,6 @@ func (f *Folder) WriteBook(rank uint32, o *Orders, owner *[2]int) error {
 	return errors.Join(err, file.Close())
 }
 
-// SubmitEnv reads the environment of the submission; none if the job has none.
-func (f *Folder) SubmitEnv(j *Job) ([]string, error) {
-	if !j.SubmitEnv {
-		return nil, nil
-	}
-	data, err := f.root.ReadFile(EnvFile)
-	return Variables(string(data)), err
-}
-
 // Variables returns the "NAME=value" texts that NUL joins.
 func Variables(joined string) (env []string) {
 	for line := range strings.SplitSeq(joined, "\x00") {

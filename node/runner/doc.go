@@ -17,6 +17,7 @@
 //	in the node's run folder, in memory
 //	  NAME.orders   the agent's orders the agent
 //	  NAME.status   the progress       the supervisor
+//	  NAME.environment of the job      the agent; it may hold secrets, and is on no disk
 //	  lease         its start, its ranks the agent
 //	  rules         the operator's     the agent
 //	  events        a pipe to the agent, which reads of each new status there

@@ -22,10 +22,9 @@ const (
 	ScriptFile = "script"
 	SlurmFile  = "slurm_script" // the script of a job in Slurm's language: scripts look for this name in $0
 	StdinFile  = "stdin"
-	EnvFile    = "environment" // of the submission
-	WorkFolder = "work"        // the job's own; nothing of Berth's is in it
-	TmpFolder  = "tmp"         // what an isolated job writes to /tmp
-	GangFolder = "gang"        // what the job's processes on several nodes need to find each other; the job's own
+	WorkFolder = "work" // the job's own; nothing of Berth's is in it
+	TmpFolder  = "tmp"  // what an isolated job writes to /tmp
+	GangFolder = "gang" // what the job's processes on several nodes need to find each other; the job's own
 	StdoutFile = "stdout"
 	StderrFile = "stderr"
 )
@@ -49,8 +48,6 @@ type Folder struct {
 type Content struct {
 	Script string // empty: none
 	Stdin  []byte // the standard input, if the record has one
-
-	SubmitEnv string // the environment of the submission, if the record has one: "NAME=value" texts joined by NUL
 }
 
 // ScriptName returns the name of the script's file in the rank's folder.
@@ -74,11 +71,6 @@ func Fill(dir string, r *Record, c Content) error {
 	}
 	if r.Job.Stdin {
 		if err := os.WriteFile(filepath.Join(dir, StdinFile), c.Stdin, 0o600); err != nil {
-			return err
-		}
-	}
-	if r.Job.SubmitEnv {
-		if err := os.WriteFile(filepath.Join(dir, EnvFile), []byte(c.SubmitEnv), 0o600); err != nil {
 			return err
 		}
 	}

@@ -37,16 +37,24 @@ type Record struct {
 // Job is what a rank executes.
 type Job struct {
 	Spec   model.Spec
-	Script bool   // the file "script" is run, with Spec.Command as its arguments
-	Stdin  bool   `json:",omitempty"` // the file "stdin" is its standard input
-	Env    []byte // "NAME=value" texts joined by NUL
-
-	SubmitEnv bool `json:",omitempty"` // the file "environment" has the environment of the submission, in the same form
-	Node      model.NodeID
-	Address   string // where the gang reaches this rank
+	Script bool // the file "script" is run, with Spec.Command as its arguments
+	Stdin  bool `json:",omitempty"` // the file "stdin" is its standard input
+	// Environ means that the run folder, which is in memory, has the environment of the job: see [Environment].
+	Environ bool `json:",omitempty"`
+	Node    model.NodeID
+	Address string // where the gang reaches this rank
 
 	Preempted uint32 `json:",omitempty"` // attempts of the task that were preempted or drained before
 }
+
+// Environment is the environment of a job, as "NAME=value" texts joined by NUL. It is in no file on a disk: it may hold secrets.
+type Environment struct {
+	Job    []byte // set for the job
+	Submit []byte // of the submission
+}
+
+// Empty reports whether there are no variables.
+func (e *Environment) Empty() bool { return len(e.Job)+len(e.Submit) == 0 }
 
 // GPU is a GPU of the rank.
 type GPU struct {

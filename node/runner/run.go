@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -21,7 +22,12 @@ type RunFolder struct {
 	Boot string // the kernel's boot id
 }
 
-const statusSuffix = ".status"
+const (
+	statusSuffix      = ".status"
+	environmentSuffix = ".environment"
+
+	betweenEnvironments = "\x00\x00" // no variable is empty
+)
 
 // Lease is the content of the file by which an agent extends its ranks. It names the ranks: an agent extends
 // only known ones, so that a rank which the agent has forgotten, and which the cluster therefore gives up,
@@ -100,9 +106,33 @@ func (r RunFolder) SetStatus(name string, s Status) error {
 	return r.put(name+statusSuffix, s)
 }
 
-// Forget removes a rank's orders and status.
+// Environment reads the environment of the rank's job.
+func (r RunFolder) Environment(name string, j *Job) (e Environment, err error) {
+	if !j.Environ {
+		return e, nil
+	}
+	text, err := os.ReadFile(filepath.Join(r.Path, name+environmentSuffix))
+	if err != nil {
+		return e, fmt.Errorf("the environment of the job, which is kept in memory, is not there any more: %w", err)
+	}
+	var found bool
+	if e.Job, e.Submit, found = bytes.Cut(text, []byte(betweenEnvironments)); !found {
+		return e, fmt.Errorf("%s is cut off", filepath.Join(r.Path, name+environmentSuffix))
+	}
+	return e, nil
+}
+
+// SetEnvironment stores the environment of a job whose rank is about to begin.
+func (r RunFolder) SetEnvironment(name string, e *Environment) error {
+	if e.Empty() {
+		return nil
+	}
+	return smallfile.WriteBytes(filepath.Join(r.Path, name+environmentSuffix), slices.Concat(e.Job, []byte(betweenEnvironments), e.Submit))
+}
+
+// Forget removes a rank's orders, status and environment.
 func (r RunFolder) Forget(name string) {
-	for _, suffix := range []string{".orders", statusSuffix} {
+	for _, suffix := range []string{".orders", statusSuffix, environmentSuffix} {
 		_ = os.Remove(filepath.Join(r.Path, name+suffix)) // what stays goes with the kernel
 	}
 }

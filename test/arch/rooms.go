@@ -79,6 +79,7 @@ func stateFloor() []Room {
 		{Path: "fsm/model/session", Level: 1, May: []string{"fsm/model"}},
 		{Path: "fsm/smallfile", Level: 0, Bare: true},
 		{Path: "fsm/private", Level: 0, Bare: true},
+		{Path: "fsm/sealing", Level: 1, May: []string{"fsm/model", "fsm/private", "fsm/smallfile"}},
 		{Path: "trust", Level: 1, May: []string{"fsm/private", "fsm/smallfile"}},
 		{Path: "fsm/command/valid", Level: 1, May: []string{"fsm/model"}},
 		{Path: "fsm/command/lanes", Level: 0, Bare: true},
@@ -130,7 +131,7 @@ func clusterFloor() []Room {
 		{Path: "cluster/leader", Level: 21, May: stateRooms("cluster/sched", "cluster/sched/place", "cluster/sched/search", "cluster/liveness", "cluster/upgrade")},
 		{Path: "cluster/archive", Level: 16, May: stateRooms("fsm/private")},
 		{Path: "cluster/history", Level: 16, May: stateRooms("fsm/private", "fsm/smallfile")},
-		{Path: "cluster/notify", Level: 16, May: stateRooms("httpapi/wire")},
+		{Path: "cluster/notify", Level: 16, May: stateRooms("fsm/sealing", "httpapi/wire")},
 		{Path: "cluster/soft", Level: 16, May: stateRooms("fsm/private")},
 		{Path: "cluster/gossip", Level: 16, May: []string{"fsm/model"}},
 		{Path: "cluster/backup", Level: 17, May: stateRooms("trust", "fsm/state/check", "fsm/state/snapshot")},
@@ -158,11 +159,12 @@ func apiFloor() []Room {
 		{Path: "httpapi/agentwire", Level: 2, May: []string{"fsm/model"}},
 		{Path: "httpapi/problem", Level: 11, May: []string{"fsm/model", "fsm/command", "httpapi/wire"}},
 		{Path: "httpapi/strict", Level: 12, May: []string{"httpapi/wire", "httpapi/problem", "slurm/nearest"}},
+		{Path: "httpapi/seal", Level: 12, May: stateRooms("fsm/sealing", "httpapi/wire", "httpapi/problem")},
 		{Path: "httpapi/listing", Level: 13, May: []string{"httpapi/problem", "httpapi/strict"}},
 		{Path: "httpapi/auth", Level: 16, May: []string{"fsm/model", "httpapi/wire"}},
 		{Path: "httpapi/forward", Level: 16, May: []string{"fsm/model", "httpapi/wire", "cluster/call", "cluster/peer"}},
 		{Path: "httpapi/client", Level: 16, May: []string{"fsm/model", "httpapi/wire", "httpapi/agentwire", "httpapi/memberwire", "httpapi/pagewire", "httpapi/endpoint", "httpapi/tunnel"}},
-		{Path: "httpapi/issue", Level: 16, May: []string{"fsm/model", "fsm/model/membership", "fsm/command", "trust"}},
+		{Path: "httpapi/issue", Level: 16, May: []string{"fsm/model", "fsm/model/membership", "fsm/command", "fsm/sealing", "trust"}},
 		{Path: "httpapi/dashboard", Level: 16},
 		{Path: "httpapi/workload", Level: 16, May: []string{"fsm/model", "httpapi/wire"}},
 		{Path: "httpapi/advice", Level: 17, May: []string{"httpapi/wire", "httpapi/workload"}},
@@ -196,7 +198,7 @@ func apiFloor() []Room {
 func apiBase() []string {
 	return []string{
 		"httpapi/wire", "httpapi/pagewire", "httpapi/agentwire", "httpapi/auth", "httpapi/problem", "httpapi/strict", "httpapi/listing", "httpapi/intake", "httpapi/view", "httpapi/port",
-		"cluster/peer",
+		"cluster/peer", "fsm/sealing", "httpapi/seal",
 	}
 }
 

@@ -33,6 +33,7 @@ type Server struct {
 	Addresses
 
 	ID, DataDir     string
+	SecretsKey      string // file; empty: next to the data folder
 	Bootstrap, Join []string
 	Proxies         []string // networks
 	Timeouts        string   // "lan" or "wan"
@@ -179,6 +180,11 @@ func (s *Server) settings() []Setting {
 		{
 			Name: "server.min_free_mib", For: OfServer, Flag: "min-free",
 			Means: "`MiB` that must be free on the disk to start; 0: 512", Value: Number(&s.MinFree, "MiB", 0, 1<<40),
+		},
+		{
+			Name: "server.secrets_key", For: OfServer, Flag: "secrets-key", Env: "BERTH_SECRETS_KEY",
+			Means: "`file` of the keys by which scripts, environments and secrets of webhooks are sealed, outside of the data folder and best on another disk; empty: sealing.key in the folder with the name of the data folder and .secrets",
+			Value: Text(&s.SecretsKey, "file"),
 		},
 		{
 			Name: "server.level_hold", For: OfServer, Flag: "level-hold",

@@ -25,7 +25,7 @@ func SavedTexts(spec *model.Spec, script, env, stdin, submitEnv string) error {
 	switch {
 	case spec.Command == "" && script == "":
 		return Problem("command", "given, or a script")
-	case len(script) > model.MaxScript:
+	case len(script) > model.MaxScript && !model.SealedWithin(script, model.MaxScript):
 		return Problem("script", fmt.Sprintf("at most %d bytes", model.MaxScript))
 	}
 	return FirstOf(Env(lines(env)), SubmitEnv(lines(submitEnv)), Stdin(stdin))
@@ -33,8 +33,11 @@ func SavedTexts(spec *model.Spec, script, env, stdin, submitEnv string) error {
 
 // lines returns an environment line by line.
 func lines(env string) []string {
-	if env == "" {
+	switch {
+	case env == "":
 		return nil
+	case model.Sealed(env):
+		return []string{env}
 	}
 	return strings.Split(env, "\x00")
 }

@@ -141,6 +141,7 @@ var appliers = rules{
 	command.KindRelease:     on(jobs.Release),
 	command.KindRequeue:     on(jobs.Requeue),
 	command.KindExtend:      on(jobs.Extend),
+	command.KindPurge:       on(jobs.Purge),
 
 	command.KindSettle:           on(jobs.Settle),
 	command.KindDropDependencies: on(jobs.DropDependencies),

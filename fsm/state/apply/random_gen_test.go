@@ -124,6 +124,10 @@ var makers = []maker{
 		}
 		return b
 	}},
+	{command.KindPurge, 8, func(g *gen) command.Body {
+		job, _ := target(g)
+		return &command.Purge{Job: job}
+	}},
 
 	{command.KindSettle, 40, drawSettle},
 	{command.KindDropDependencies, 8, func(g *gen) command.Body {

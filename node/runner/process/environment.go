@@ -17,12 +17,12 @@ func (g *begin) environment() []string {
 	if g.gear.account != nil {
 		env = append(env, g.gear.account.Environment()...)
 	}
-	env = append(env, g.shell...)
+	env = append(env, runner.Variables(string(g.env.Submit))...)
 	env = append(env, g.variables()...)
 	if g.slurmFile != "" {
 		env = append(env, g.slurmVariables(env)...)
 	}
-	env = append(env, runner.Variables(string(g.record.Job.Env))...)
+	env = append(env, runner.Variables(string(g.env.Job))...)
 	return last(append(env, runner.NonceVariable+"="+g.record.Nonce))
 }
 

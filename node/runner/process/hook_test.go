@@ -32,9 +32,8 @@ func TestHooks(t *testing.T) {
 		Prolog: program(t, "echo prolog $BERTH_JOB_ID $BERTH_USER >> "+log+"; env"),
 		Epilog: program(t, "echo epilog $BERTH_EXIT_CODE $BERTH_EXIT_SIGNAL >> "+log),
 	}})
-	k := b.rank("echo job >> "+log+"; exit 3", func(r *runner.Record) {
+	k := b.rankWith(runner.Environment{Job: []byte("LD_PRELOAD=/evil\x00BASH_ENV=/evil")}, "echo job >> "+log+"; exit 3", func(r *runner.Record) {
 		r.Job.Spec.User = "ada"
-		r.Job.Env = []byte("LD_PRELOAD=/evil\x00BASH_ENV=/evil")
 	}).start()
 	if got := k.exit(); got.Code != 3 {
 		t.Errorf("ended with %+v", got)

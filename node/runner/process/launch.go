@@ -26,7 +26,7 @@ type begin struct {
 	group  *cgroup.Group // nil: it has none
 	orders runner.Orders
 	port   uint16
-	shell  []string // the environment of the submission
+	env    runner.Environment
 
 	images    string // folder of the account for images; empty: none
 	slurmFile string // describes the job to its programs; empty: the job is not in Slurm's language
@@ -41,7 +41,7 @@ func (g *begin) launch(pumps [2]*pump) (int, error) {
 	}
 	argv, err := g.arguments()
 	if err == nil {
-		g.shell, err = g.folder.SubmitEnv(&g.record.Job)
+		g.env, err = g.run.Environment(g.folder.Name(), &g.record.Job)
 	}
 	if err == nil {
 		err = g.share()

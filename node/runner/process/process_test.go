@@ -91,10 +91,16 @@ const submitEnv = "BASH_FUNC_twice%%=() {  echo $1 $1\n}\x00CUDA_VISIBLE_DEVICES
 // rank makes a folder for a command under a lease that has just begun.
 func (b *bench) rank(command string, change func(*runner.Record)) *rank {
 	b.t.Helper()
+	return b.rankWith(runner.Environment{}, command, change)
+}
+
+// rankWith is rank with an environment.
+func (b *bench) rankWith(env runner.Environment, command string, change func(*runner.Record)) *rank {
+	b.t.Helper()
 	spec := model.Spec{Command: command, GPUs: 1, OnLost: model.OnLostRequeue, DisconnectGrace: 5 * time.Minute, Grace: time.Second}
 	r := &runner.Record{
 		Rank: model.RankKey{Job: 7, N: 1}, Boot: b.run.Boot, Nonce: fmt.Sprintf("nonce-%d-%d", os.Getpid(), time.Now().UnixNano()),
-		Run: b.run.Path, Frozen: spec.Freeze(), Start: time.Duration(Now().Boot), Job: runner.Job{Spec: spec, Node: "n1"},
+		Run: b.run.Path, Frozen: spec.Freeze(), Start: time.Duration(Now().Boot), Job: runner.Job{Spec: spec, Node: "n1", Environ: !env.Empty()},
 		Orders: runner.Orders{Run: true},
 	}
 	change(r)
@@ -102,7 +108,10 @@ func (b *bench) rank(command string, change func(*runner.Record)) *rank {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	if err := runner.Fill(dir, r, runner.Content{SubmitEnv: submitEnv}); err != nil {
+	if err := runner.Fill(dir, r, runner.Content{}); err != nil {
+		b.t.Fatal(err)
+	}
+	if err := b.run.SetEnvironment(filepath.Base(dir), &env); err != nil {
 		b.t.Fatal(err)
 	}
 	f, err := runner.Open(dir)
@@ -261,11 +270,10 @@ func TestExits(t *testing.T) {
 func TestEnvironment(t *testing.T) {
 	t.Setenv("SECRET", "of the agent")
 	b := newBench(t)
-	k := b.rank("env; echo args: \"$0\"", func(r *runner.Record) {
+	k := b.rankWith(runner.Environment{Job: []byte("MINE=a b\x00WORLD_SIZE=own")}, "env; echo args: \"$0\"", func(r *runner.Record) {
 		r.Rank = model.RankKey{Job: 12, Task: 3, N: 2, Rank: 1}
 		r.GPUs = []runner.GPU{{ID: "GPU-b", Index: 2}, {ID: "GPU-c", Index: 5}}
 		r.Job.Spec.GPUs = 4
-		r.Job.Env = []byte("MINE=a b\x00WORLD_SIZE=own")
 		r.Orders.Gang = []model.Mate{{Rank: 0, Node: "n0", Address: "10.0.0.1", Port: 4242}, {Rank: 1, Node: "n1", Address: "10.0.0.2"}}
 	}).start()
 	k.exit()

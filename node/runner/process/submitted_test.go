@@ -24,9 +24,8 @@ func TestEnvironmentOfTheSubmission(t *testing.T) {
 	if _, err := exec.LookPath("bash"); err != nil {
 		t.Skip("needs bash")
 	}
-	k := b.rank("bash\x00-c\x00env; twice well", func(r *runner.Record) {
+	k := b.rankWith(runner.Environment{Job: []byte("MINE=own"), Submit: []byte(submitEnv)}, "bash\x00-c\x00env; twice well", func(r *runner.Record) {
 		r.Job.Spec.Argv, r.GPUs = true, []runner.GPU{{ID: "GPU-b", Index: 2}}
-		r.Job.SubmitEnv, r.Job.Env = true, []byte("MINE=own")
 	}).start()
 	k.exit()
 	out := "\n" + k.output(runner.StdoutFile)
@@ -65,10 +64,9 @@ func TestAddressBook(t *testing.T) {
 func TestAddressBookUnderAnAccount(t *testing.T) {
 	t.Parallel()
 	b := isolated(t, unchanged)
-	k := b.rank(`cat "$BERTH_GANG" > /dev/null && stat -c '%a %U' "$BERTH_GANG"; echo $HOME; ls "$BERTH_FOLDER/../environment" 2>/dev/null`, func(r *runner.Record) {
+	k := b.rankWith(runner.Environment{Submit: []byte(submitEnv)}, `cat "$BERTH_GANG" > /dev/null && stat -c '%a %U' "$BERTH_GANG"; echo $HOME; cat `+b.run.Path+`/*.environment 2>/dev/null`, func(r *runner.Record) {
 		ada(r)
 		inGang(r)
-		r.Job.SubmitEnv = true
 	}).start()
 	k.exit()
 	if out := k.output(runner.StdoutFile); out != "600 "+stranger+"\n/users/ann\n" {
@@ -82,8 +80,9 @@ func TestAddressBookUnderAnAccount(t *testing.T) {
 // A variable that several sources set is there once, with the value of the last of them: some programs take the first.
 func TestEachVariableOnce(t *testing.T) {
 	t.Parallel()
-	k := newBench(t).rank("env\x00-0", func(r *runner.Record) {
-		r.Job.Spec.Argv, r.Job.SubmitEnv, r.Job.Env = true, true, []byte("PATH=/own:/usr/bin:/bin\x00HOME=/own")
+	env := runner.Environment{Job: []byte("PATH=/own:/usr/bin:/bin\x00HOME=/own"), Submit: []byte(submitEnv)}
+	k := newBench(t).rankWith(env, "env\x00-0", func(r *runner.Record) {
+		r.Job.Spec.Argv = true
 	}).start()
 	k.exit()
 	count := map[string]int{}

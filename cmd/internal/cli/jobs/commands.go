@@ -32,6 +32,7 @@ func Commands() []cli.Maker {
 		{Name: "release", New: newRelease},
 		{Name: "requeue", New: newRequeue},
 		{Name: "extend", New: newExtend},
+		{Name: "purge", New: newPurge},
 		{Name: "allocate", New: newAllocate},
 		{Name: "allocations", New: newAllocations},
 		{Name: "renew", New: newRenew},

@@ -237,6 +237,27 @@ func newExtend() *cobra.Command {
 	return cmd
 }
 
+// newPurge returns the command that removes what jobs ran with.
+func newPurge() *cobra.Command {
+	c := &cli.Connection{}
+	cmd := &cobra.Command{
+		Use:   "purge JOB...",
+		Short: "Remove the script, the input and the environment of ended jobs",
+		Long: `Remove the script, the standard input and the environment of ended jobs, such as one with a
+password that was not meant to be there. They cannot be read any more, nor can the job be submitted
+again from them. The command line, the timeline and the output stay: a password in these must be
+changed.`,
+		RunE: eachJob(c, nil, func(ctx context.Context, api *client.Client, r cli.Ref) (*wire.Done, error) {
+			if r.Tasks != "" {
+				return nil, cli.Usage("the tasks of an array have one script and one environment: name the job as a whole")
+			}
+			return api.Controls().Purge(ctx, r.Job)
+		}),
+	}
+	c.Bind(cmd)
+	return cmd
+}
+
 // newMove returns the command that moves jobs in the order of the queue.
 func newMove() *cobra.Command {
 	c := &cli.Connection{}

@@ -91,6 +91,9 @@ func showJob(w io.Writer, d *wire.Detail) error {
 		s.Line("Command", "hidden: the job is another user's (jobs.show_commands)")
 	}
 	s.Line("Command", "%s", table.Short(d.Command, 200))
+	if !d.PurgedAt.IsZero() {
+		s.Line("Purged", "script and environment, at %s", d.PurgedAt.Local().Format(time.DateTime))
+	}
 	s.Line("Folder", "%s", d.WorkDir)
 	s.files(&d.Job)
 	s.Line("Places", "%s", cmp.Or(placeOf(d.AllocatedGPUs), strings.Join(d.OnNodes, " ")))

@@ -65,11 +65,31 @@ func forgetJob(t *tx.Tx, id model.JobID) {
 	for _, d := range tx.DependenciesOf(t, id) {
 		t.Dependencies.Delete(d.Key)
 	}
-	dropBlob(t, j.Script)
-	dropBlob(t, j.Env)
-	dropBlob(t, j.Stdin)
-	dropBlob(t, j.SubmitEnv)
+	dropTexts(t, &j)
 	t.Jobs.Delete(id)
+}
+
+// Purge removes what an ended job ran with.
+func Purge(t *tx.Tx, b *command.Purge) command.Result {
+	j, found := t.Jobs.Get(b.Job)
+	switch {
+	case !found:
+		return tx.Refuse(model.CodeNotFound, "job %s is not there, or ended so long ago that neither its script nor its environment is kept", b.Job)
+	case j.Open > 0:
+		return tx.Refuse(model.CodeConflict, "job %s has not ended, and needs its script and its environment until then: cancel it first", b.Job)
+	case j.Purged > 0:
+		return command.Result{Job: b.Job}
+	}
+	dropTexts(t, &j)
+	j.Script, j.Env, j.Stdin, j.SubmitEnv, j.Purged = model.Hash{}, model.Hash{}, model.Hash{}, model.Hash{}, t.Clock
+	t.Jobs.Put(j)
+	return command.Result{Job: b.Job}
+}
+
+func dropTexts(t *tx.Tx, j *model.Job) {
+	for _, h := range []model.Hash{j.Script, j.Env, j.Stdin, j.SubmitEnv} {
+		dropBlob(t, h)
+	}
 }
 
 // KeepBlob stores data that jobs share, and counts one more user of the data.
