@@ -203,7 +203,7 @@ func TestPagesOfTheQueue(t *testing.T) {
 // paths lists what the API answers.
 func paths() []string {
 	return append([]string{
-		"DELETE /cluster/certificates/{role}/{name}", "DELETE /cluster/peers/{peer_id}", "DELETE /cluster/rotation", "DELETE /nodes/{node_id}",
+		"DELETE /cluster/certificates/{role}/{name}", "DELETE /cluster/peers/{peer_id}", "DELETE /cluster/rotation", "DELETE /jobs/{job_id}/spec", "DELETE /nodes/{node_id}",
 		"DELETE /queue/{job_id}",
 		"DELETE /queue/{job_id}/dependencies",
 		"DELETE /reservations/{reservation_id}",
@@ -268,7 +268,7 @@ func changePaths() []string {
 		"POST /orchestrator/start",
 		"POST /orchestrator/stop",
 		"POST /queue/bulk", "POST /queue/submit",
-		"POST /queue/{job_id}/extend", "DELETE /jobs/{job_id}/spec",
+		"POST /queue/{job_id}/extend",
 		"POST /queue/{job_id}/hold",
 		"POST /queue/{job_id}/release",
 		"POST /queue/{job_id}/requeue",

@@ -19,6 +19,7 @@ import (
 	"github.com/berth-gpu/berth/cluster/upgrade"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/sealing"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 	"github.com/berth-gpu/berth/httpapi/core"
@@ -262,6 +263,20 @@ type site struct {
 	api   *core.API
 	url   string
 	wired wired
+	ring  *sealing.Ring // by which the API seals
+}
+
+// opened returns a text of the state, which must be sealed there.
+func (s *site) opened(text string) string {
+	s.t.Helper()
+	if text != "" && !model.Sealed(text) {
+		s.t.Errorf("%.60q is in the state as it is", text)
+	}
+	out, err := s.ring.Open(text)
+	if err != nil {
+		s.t.Error(err)
+	}
+	return out
 }
 
 func newSite(t testing.TB) *site {
@@ -271,9 +286,13 @@ func newSite(t testing.TB) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
+	ring, err := sealing.NewRing(sealing.NewKey())
+	if err != nil {
+		t.Fatal(err)
+	}
 	began, port := time.Now(), newWired(t, "p1")
 	api := New(core.Config{
-		Self: "p1", Version: "test", Dial: (&net.Dialer{}).DialContext,
+		Self: "p1", Version: "test", Sealing: ring, Dial: (&net.Dialer{}).DialContext,
 		Now: func() time.Time { return peer.now() }, Expires: func() time.Time { return time.Unix(2_000_000_000, 0) }, Settings: switches{}, Own: []string{"example.com:80"}, // the host of httptest's requests
 		Peer: core.Peer{
 			Proposer: peer, Reader: peer, Members: peer, Tails: tails, Beats: peer, Feed: peer.feed, Programs: peer, Answers: port.answers, Calls: port.calls,
@@ -287,7 +306,7 @@ func newSite(t testing.TB) *site {
 		}
 		server.Close()
 	})
-	return &site{peer, t, api, server.URL, port}
+	return &site{peer, t, api, server.URL, port, ring}
 }
 
 // now is the cluster's time: tests are not older than the state that they make.

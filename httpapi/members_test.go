@@ -85,7 +85,7 @@ func newSecured(t *testing.T, s *site, at forward.Leader) *secured {
 			t.Log(err)
 		}
 	})
-	return &secured{&site{s.one, t, api, "http://" + plain.Addr().String(), port}, own, plain.Addr().String()}
+	return &secured{&site{s.one, t, api, "http://" + plain.Addr().String(), port, nil}, own, plain.Addr().String()}
 }
 
 // agentOf returns the client of an agent with the certificate of a member; nil: without one.

@@ -47,7 +47,7 @@ func newFollower(t testing.TB, s *site, keys auth.Keys) *site {
 	})
 	server := httptest.NewServer(api)
 	t.Cleanup(server.Close)
-	return &site{s.one, t, api, server.URL, port}
+	return &site{s.one, t, api, server.URL, port, nil}
 }
 
 // What a follower passes on is carried out in its caller's name, and the leader looks
@@ -131,7 +131,7 @@ func TestNothingIsPassedOnToAnUnfinishedAPI(t *testing.T) {
 			Telemetry: soft.NewBoard(func() time.Duration { return 0 }),
 		},
 	})
-	s := &site{one, t, api, "", port}
+	s := &site{one, t, api, "", port, nil}
 	submission := &forward.Request{Method: http.MethodPost, Target: "/queue/submit", Header: http.Header{}, Body: []byte(`{"command":"true"}`)}
 	samples := call.Define[struct{}, agentwire.Samples](call.Bulk, "samples")
 	ask := func() error {

@@ -137,7 +137,7 @@ func (s *site) submitShell(t *testing.T) string {
 	}
 	job, _ := state.Jobs.Get(id)
 	blob, _ := state.Blobs.Get(job.SubmitEnv)
-	return blob.Data
+	return s.opened(blob.Data)
 }
 
 // Names and sizes of the environment of a submission have bounds.

@@ -38,7 +38,7 @@ func TestWebhooks(t *testing.T) {
 		t.Errorf("changed to %+v", v)
 	}
 	view := s.State()
-	if w, _ := view.Webhooks.Get(model.WebhookID(h.ID)); w.Secret != made.Secret {
+	if w, _ := view.Webhooks.Get(model.WebhookID(h.ID)); s.opened(w.Secret) != made.Secret {
 		t.Error("the secret did not stay")
 	}
 	s.do(http.MethodDelete, "/webhooks/"+h.ID, "").into(&again)

@@ -194,7 +194,7 @@ func (h *hands) release(u *unit) {
 	rank := u.record.Rank
 	h.beside(func() func() {
 		if path, ok := h.Journal.Path(u.name); ok {
-			discardTmp(path)
+			discardPrivate(path)
 			if err := h.Keep.copyOut(path, rank); err != nil {
 				h.Log.Error("cannot copy a rank's output off the node", "rank", rank, "to", h.Keep.Dir, "err", err)
 			}
@@ -215,10 +215,12 @@ func (h *hands) release(u *unit) {
 	})
 }
 
-// discardTmp removes the private /tmp of an ended rank: its supervisor may have been killed before it did.
-func discardTmp(path string) {
+// discardPrivate removes what an ended rank ran with, and its private /tmp: its supervisor may have been killed before it did.
+func discardPrivate(path string) {
 	if f, err := runner.Open(path); err == nil {
-		f.Discard(runner.TmpFolder)
+		for _, name := range []string{runner.TmpFolder, runner.ScriptFile, runner.SlurmFile, runner.StdinFile} {
+			f.Discard(name)
+		}
 		_ = f.Close() // nothing was written through it
 	}
 }

@@ -98,6 +98,9 @@ func webhookOf(s *state.State, id model.WebhookID) *wire.Webhook {
 
 // ask converts a body to a webhook without id and secret.
 func (a webhooks) ask(ctx context.Context, r *wire.SetWebhook) (*model.Webhook, error) {
+	if r.Secret != "" && !model.HookSecret(r.Secret) {
+		return nil, secretProblem()
+	}
 	w := &model.Webhook{URL: r.URL, Secret: r.Secret, Template: r.Template, Note: r.Note}
 	s := a.api.Peer.Reader.State()
 	if err := notify.CheckTarget(&s, r.URL); err != nil {
@@ -119,6 +122,8 @@ func (a webhooks) ask(ctx context.Context, r *wire.SetWebhook) (*model.Webhook, 
 	}
 	return w, nil
 }
+
+func secretProblem() error { return problem.Invalid("secret", "must be whsec_ and 24 to 64 bytes in base64") }
 
 // newSecret draws a secret.
 func newSecret() (string, error) {
@@ -294,6 +299,8 @@ func (a webhooks) set(ctx context.Context, in *core.BodyInput, r *wire.SetWebhoo
 			return nil, err
 		}
 		told = n.Secret
+	case !model.HookSecret(*r.Secret):
+		return nil, secretProblem()
 	default:
 		n.Secret = *r.Secret
 	}

@@ -2,6 +2,7 @@ package compat
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -249,22 +250,29 @@ func (w *saver) content(hash model.Hash) string {
 	return text
 }
 
+// nameOf returns the name of a text in an export: its SHA-256, which the hash in the state is not if the text is sealed there.
+func nameOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
 func (w *saver) script(hash model.Hash) string {
 	text := w.content(hash)
 	if text == "" {
 		return ""
 	}
-	name := hex.EncodeToString(hash[:])
+	name := nameOf(text)
 	w.out.Scripts[name] = text
 	return name
 }
 
 func (w *saver) environment(hash model.Hash) string {
-	values := view.Variables(w.content(hash))
+	text := w.content(hash)
+	values := view.Variables(text)
 	if values == nil {
 		return ""
 	}
-	name := hex.EncodeToString(hash[:])
+	name := nameOf(text)
 	w.out.Environments[name] = values
 	return name
 }

@@ -28,6 +28,9 @@ func Body(ctx context.Context, ring *sealing.Ring, level uint32, body command.Bo
 	if ring == nil || level < Level {
 		return body, nil
 	}
+	if err := body.Validate(); err != nil { // sealed texts cannot be checked any more
+		return nil, err
+	}
 	f := sealer{ring: ring, ctx: ctx}
 	switch b := body.(type) {
 	case *command.Submit:
@@ -44,11 +47,11 @@ func Body(ctx context.Context, ring *sealing.Ring, level uint32, body command.Bo
 		body = &c
 	case *command.SetWebhook:
 		c := *b
-		c.Webhook.Secret = f.text(b.Webhook.Secret)
+		c.Webhook.Secret = f.secret(b.Webhook.Secret)
 		body = &c
 	case *command.SetNotify:
 		c := *b
-		c.Notify.Secret = f.text(b.Notify.Secret)
+		c.Notify.Secret = f.secret(b.Notify.Secret)
 		body = &c
 	}
 	return body, f.err
@@ -61,8 +64,13 @@ type sealer struct {
 	err  error
 }
 
+// text seals a text of a job. One that is sealed already comes from a client, which has no key: it would be that of another user.
 func (f *sealer) text(text string) string {
 	if text == "" || f.err != nil {
+		return ""
+	}
+	if model.Sealed(text) {
+		f.err = &model.Problem{Field: "script, stdin, env, submit_env", Want: "text without NUL at its beginning"}
 		return ""
 	}
 	if f.err = f.ready(); f.err != nil {
@@ -70,6 +78,14 @@ func (f *sealer) text(text string) string {
 	}
 	text, f.err = f.ring.Seal(text)
 	return text
+}
+
+// secret seals the secret of a webhook. One that is sealed already is the former secret, which stays.
+func (f *sealer) secret(text string) string {
+	if model.Sealed(text) {
+		return text
+	}
+	return f.text(text)
 }
 
 // ready waits until there is a key.
