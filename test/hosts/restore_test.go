@@ -12,6 +12,7 @@ type restoring struct {
 
 	backup, passphrase   string // files
 	known, later, waited string // jobs: in the backup, submitted after it, and waiting in it
+	scripted             string // a job that waits in the backup, with a script and an environment
 }
 
 // local is the socket of the peer of a machine.
@@ -37,6 +38,9 @@ func loseAll(t *testing.T) *restoring {
 	}
 	r.known, r.waited = submit(""), submit("--hold")
 	runs(r.known)
+	script := filepath.Join(dir, "job.sh")
+	r.ok(t, "laptop", "printf '#!/bin/sh\\ntest \"$A\" = b\\n' >"+script)
+	r.scripted = strings.Fields(r.ok(t, "laptop", "berth submit -g 1 --hold --env A=b "+script))[2]
 	r.ok(t, "p1", "echo a passphrase of six words here >"+r.passphrase)
 	r.ok(t, "p1", "berth backup create"+local+" --passphrase-file "+r.passphrase+" "+r.backup)
 	if out := r.ok(t, "laptop", "berth backup verify "+r.backup+" --passphrase-file "+r.passphrase); !strings.Contains(out, "whole and keeps every invariant") || !strings.Contains(out, "were opened") {
@@ -92,6 +96,8 @@ func TestRestoreFromABackup(t *testing.T) {
 	r.ok(t, "p1", "berth cluster resume"+local)
 	next := strings.Fields(r.ok(t, "laptop", "berth submit -g 1 -- true"))[2]
 	until(t, "another job ends", func() bool { return strings.Contains(r.ok(t, "laptop", "berth show "+next), "completed") })
+	r.ok(t, "laptop", "berth release "+r.scripted)
+	until(t, "a job ends whose script and environment were sealed before", func() bool { return strings.Contains(r.ok(t, "laptop", "berth show "+r.scripted), "completed") })
 	r.ok(t, "laptop", "berth cancel "+r.later)
 	until(t, "an adopted job ends as others do", func() bool { return strings.Contains(r.ok(t, "laptop", "berth show "+r.later), "canceled") })
 	token := strings.TrimSpace(r.ok(t, "p1", "berth token join peer"+local+" 2>/dev/null"))
