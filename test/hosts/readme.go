@@ -30,20 +30,23 @@ var (
 // heading is the chapter with the quick start.
 const heading = "## Three machines and their GPUs"
 
-// quickStart returns the steps in the first block of commands of the chapter.
-func quickStart(readme string) ([]step, error) {
-	text, err := os.ReadFile(readme)
+// quickStart returns the steps of the README's chapter.
+func quickStart(readme string) ([]step, error) { return stepsOf(readme, heading) }
+
+// stepsOf returns the steps in the first block of commands of a chapter.
+func stepsOf(page, heading string) ([]step, error) {
+	text, err := os.ReadFile(page)
 	if err != nil {
 		return nil, err
 	}
 	_, chapter, found := strings.Cut(string(text), "\n"+heading+"\n")
 	if !found {
-		return nil, fmt.Errorf("%s has no chapter %q", readme, heading)
+		return nil, fmt.Errorf("%s has no chapter %q", page, heading)
 	}
 	_, block, opens := strings.Cut(chapter, "\n```\n")
 	block, _, closes := strings.Cut(block, "\n```\n")
 	if !opens || !closes {
-		return nil, fmt.Errorf("%s: the chapter %q has no block of commands", readme, heading)
+		return nil, fmt.Errorf("%s: the chapter %q has no block of commands", page, heading)
 	}
 	var steps []step
 	for line := range strings.SplitSeq(block, "\n") {
@@ -54,7 +57,7 @@ func quickStart(readme string) ([]step, error) {
 		steps = append(steps, step{found[1], found[2], comments.ReplaceAllString(found[3], "")})
 	}
 	if len(steps) == 0 {
-		return nil, fmt.Errorf("%s: the chapter %q has no line such as p1# berth init", readme, heading)
+		return nil, fmt.Errorf("%s: the chapter %q has no line such as p1# berth init", page, heading)
 	}
 	return steps, nil
 }
