@@ -225,6 +225,19 @@ func (r *rumours) state(role trust.Role, name string) string {
 	return ""
 }
 
+// ping asks a member over UDP, and returns the address of its gossip; empty: gossip does not know the member.
+func (r *rumours) ping(ctx context.Context, role trust.Role, name string) (string, error) {
+	kind := gossip.KindNode
+	if role == trust.RolePeer {
+		kind = gossip.KindPeer
+	}
+	at, err := r.current().Ping(ctx, kind.String()+"/"+name)
+	if !at.IsValid() {
+		return "", err
+	}
+	return at.String(), err
+}
+
 // peers returns the addresses of the API of the peers that are alive.
 func (r *rumours) peers() (list []string) {
 	for key, m := range *r.heard.Load() { // order-free: the list is sorted
