@@ -112,7 +112,7 @@ func (p *Prober) Close() error {
 // that they came from.
 type unannounced struct{ *memberlist.NetTransport }
 
-// FinalAdvertiseAddr returns an address that is sent to nobody.
+// FinalAdvertiseAddr returns an address that is never sent.
 func (*unannounced) FinalAdvertiseAddr(string, int) (net.IP, int, error) {
 	return net.IPv4(127, 0, 0, 1), 0, nil
 }
