@@ -66,11 +66,11 @@ func TestPeersProbeAMember(t *testing.T) {
 	t.Parallel()
 	s := newSecured(t, newSite(t), forward.Leader{ID: "p1", Self: true, Address: "127.0.0.1:1"})
 	open, closed, gossip := listener(t), closedPort(t), listener(t)
-	s.api.Config.Ping = func(_ context.Context, role trust.Role, name string) (string, error) {
+	s.api.Config.Ping = func(_ context.Context, role trust.Role, name string) (string, error, error) {
 		if role == trust.RolePeer && name == "p2" {
-			return "127.0.0.1:7002", nil
+			return "127.0.0.1:7002", nil, nil
 		}
-		return gossip, errors.New("no answer over UDP")
+		return gossip, nil, errors.New("no answer over UDP")
 	}
 	s.with(func(c *statetest.Cluster) {
 		c.Node("n1", 1)

@@ -9,12 +9,16 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"time"
 
 	"github.com/hashicorp/memberlist"
 )
 
 // pingTries is how often a member is asked before it counts as silent: a packet may get lost.
 const pingTries = 3
+
+// knockLimit bounds the wait for a connection.
+const knockLimit = 2 * time.Second
 
 // ErrNoAnswer means that a member has not answered over UDP. Whether its port is closed, its packets or the answers are dropped on
 // the way, or it has another key, cannot be told apart.
@@ -32,6 +36,22 @@ func (g *Gossip) Ping(ctx context.Context, name string) (netip.AddrPort, error) 
 		return members[at].Addr, nil
 	}
 	return members[at].Addr, ping(ctx, g.list, name, members[at].Addr)
+}
+
+// Knock connects to the gossip of a member over TCP, names the cluster there as members do, and says no more.
+func (g *Gossip) Knock(ctx context.Context, at netip.AddrPort) error { return knock(ctx, g.label, at) }
+
+// Knock connects to the gossip of a member over TCP, see [Gossip.Knock].
+func (p *Prober) Knock(ctx context.Context, at netip.AddrPort) error { return knock(ctx, p.label, at) }
+
+func knock(ctx context.Context, label string, at netip.AddrPort) error {
+	ctx, cancel := context.WithTimeout(ctx, knockLimit)
+	defer cancel()
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", at.String())
+	if err != nil {
+		return err
+	}
+	return errors.Join(memberlist.AddLabelHeaderToStream(conn, label), conn.Close())
 }
 
 // ping asks one member, a few times.
@@ -56,6 +76,7 @@ func ping(ctx context.Context, list *memberlist.Memberlist, name string, at neti
 type Prober struct {
 	list  *memberlist.Memberlist
 	notes *notes
+	label string
 }
 
 // proberName is a name that no member has: names of members begin with their kind.
@@ -68,7 +89,7 @@ func NewProber(label string, keys [][]byte) (*Prober, error) {
 	record := []byte{}
 	s := &self{announce: make(chan struct{}, 1)}
 	s.record.Store(&record)
-	p := &Prober{notes: n}
+	p := &Prober{notes: n, label: label}
 	err := func() error {
 		if len(keys) == 0 {
 			return errors.New("gossip: no key")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"syscall"
 	"testing"
 )
 
@@ -48,6 +49,12 @@ func TestProber(t *testing.T) {
 	defer func() { _ = p.Close() }()
 	if err := p.Ping(t.Context(), "a", a.Addr()); err != nil {
 		t.Errorf("a: %v", err)
+	}
+	if err := errors.Join(p.Knock(t.Context(), a.Addr()), a.Knock(t.Context(), a.Addr())); err != nil {
+		t.Errorf("over TCP: %v", err)
+	}
+	if err := p.Knock(t.Context(), silentPort(t)); !errors.Is(err, syscall.ECONNREFUSED) {
+		t.Errorf("a port without a listener: %v", err)
 	}
 	if err := p.Ping(t.Context(), "a", silentPort(t)); !errors.Is(err, ErrNoAnswer) {
 		t.Errorf("a silent port: %v", err)

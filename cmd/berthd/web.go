@@ -99,7 +99,7 @@ func (w *web) serve(s *service) error {
 	}
 	keys := &issue.Keyring{Dir: s.trustDir(), Credentials: s.credentials, Present: func() membership.Trust { st := joint.State(); return st.Trust() }, Now: now}
 	var heard func(trust.Role, string) string
-	var ping func(context.Context, trust.Role, string) (string, error)
+	var ping func(context.Context, trust.Role, string) (string, error, error)
 	if s.rumours != nil {
 		metrics, heard, ping = append(metrics, s.rumours), s.rumours.state, s.rumours.ping
 	}

@@ -151,7 +151,7 @@ func (m members) reach(ctx context.Context, q *reachAsk) (*reached, error) {
 	s, c := m.api.Peer.Reader.State(), &m.api.Config
 	out := &reached{Time: c.Now(), Version: c.Version, Level: command.Level}
 	if c.Ping != nil {
-		out.Gossip, _ = c.Ping(ctx, trust.RolePeer, string(c.Self)) // its own address
+		out.Gossip, _, _ = c.Ping(ctx, trust.RolePeer, string(c.Self)) // its own address
 	}
 	if c.Gossip != nil {
 		out.Hears = c.Gossip(q.Role, q.Name)
@@ -212,19 +212,15 @@ func (m members) knockGossip(ctx context.Context, q *reachAsk) []port {
 	if m.api.Config.Ping == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, portLimit)
-	defer cancel()
-	address, err := m.api.Config.Ping(ctx, q.Role, q.Name)
+	address, overTCP, overUDP := m.api.Config.Ping(ctx, q.Role, q.Name)
 	if address == "" {
 		return nil
 	}
-	udp, tcp := port{Port: "gossip", Network: "udp", Address: address, Result: memberwire.PortAnswers}, port{Port: "gossip", Network: "tcp", Address: address}
-	if err != nil {
-		udp.Result, udp.Detail = memberwire.PortNoAnswer, err.Error()
+	tcp, udp := port{Port: "gossip", Network: "tcp", Address: address}, port{Port: "gossip", Network: "udp", Address: address, Result: memberwire.PortAnswers}
+	tcp.Result, tcp.Detail = judgeDial(overTCP)
+	if overUDP != nil {
+		udp.Result, udp.Detail = memberwire.PortNoAnswer, overUDP.Error()
 	}
-	again, cancel := context.WithTimeout(context.WithoutCancel(ctx), portLimit)
-	defer cancel()
-	m.knock(again, &tcp)
 	return []port{tcp, udp}
 }
 

@@ -294,20 +294,16 @@ func (m *member) there(ctx context.Context, seen *answers, p *other, prober *gos
 	if at == "" || prober == nil {
 		return out
 	}
-	conn, err := cli.DialPlain(ctx, "tcp", at)
-	if err == nil {
-		_ = conn.Close()
-	}
-	add("gossip", "tcp", at, err)
-	if p.name == "" {
-		return out // whose name is needed to be answered
-	}
 	udp, err := net.ResolveUDPAddr("udp", at)
-	if err == nil {
-		a := udp.AddrPort()
-		err = prober.Ping(ctx, gossip.KindPeer.String()+"/"+p.name, netip.AddrPortFrom(a.Addr().Unmap(), a.Port()))
+	if err != nil {
+		add("gossip", "udp", at, err)
+		return out
 	}
-	add("gossip", "udp", at, err)
+	to := netip.AddrPortFrom(udp.AddrPort().Addr().Unmap(), udp.AddrPort().Port())
+	add("gossip", "tcp", at, prober.Knock(ctx, to))
+	if p.name != "" { // without the name of the peer nothing would answer
+		add("gossip", "udp", at, prober.Ping(ctx, gossip.KindPeer.String()+"/"+p.name, to))
+	}
 	return out
 }
 
