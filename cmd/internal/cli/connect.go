@@ -98,25 +98,6 @@ type target struct {
 	socket     bool   // by the socket of a peer on this machine
 }
 
-// Target is the cluster of a command, for berth doctor.
-type Target struct {
-	Login     string // name of the stored cluster; empty: none
-	Addresses []string
-	Dial      Dial
-	Plain     bool // without encryption
-	Socket    bool // by the socket of a peer on this machine
-	Token     bool // requests carry one
-}
-
-// Target returns the cluster that the flags, the environment, the user's file or the user's login name. Nothing is sent yet.
-func (c *Connection) Target() (*Target, error) {
-	to, err := c.resolve()
-	if err != nil {
-		return nil, err
-	}
-	return &Target{Login: to.login, Addresses: to.addresses, Dial: to.dial, Plain: to.plain, Socket: to.socket, Token: to.token != ""}, nil
-}
-
 // resolve returns the cluster of the flags, of the environment, of the user's file or of the user's login, and otherwise
 // that of this machine.
 func (c *Connection) resolve() (*target, error) {

@@ -18,8 +18,8 @@ import (
 // driverLimit bounds the wait for a driver: one that hangs never answers.
 const driverLimit = 15 * time.Second
 
-// driver returns what there is to know of the GPUs of a node.
-func (m *member) driver() *doctor.Driver {
+// driverSource returns the driver of a node without real GPUs; nil: its GPUs are real.
+func (m *member) driverSource() *doctor.Driver {
 	g := &m.settings.Agent.GPUs
 	if n, is := strings.CutPrefix(g.From, "sim:"); is {
 		many, _ := strconv.Atoi(n) // wrong settings are another finding
@@ -27,6 +27,14 @@ func (m *member) driver() *doctor.Driver {
 	}
 	if g.Simulate > 0 || g.From == "none" {
 		return &doctor.Driver{Simulated: g.Simulate, None: g.From == "none"}
+	}
+	return nil
+}
+
+// driver returns what there is to know of the GPUs of a node.
+func (m *member) driver() *doctor.Driver {
+	if d := m.driverSource(); d != nil {
+		return d
 	}
 	about, err := Driver()
 	if err != nil {

@@ -9,6 +9,7 @@
 //	disk.go     data folders
 //	host.go     units, control groups, limits, accounts
 //	driver.go   GPUs
+//	collect.go  what berth support-bundle has of a peer or a node
 package inspect
 
 import (

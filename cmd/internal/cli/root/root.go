@@ -19,6 +19,7 @@ import (
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/cli/admin"
+	"github.com/berth-gpu/berth/cmd/internal/cli/bundle"
 	"github.com/berth-gpu/berth/cmd/internal/cli/certs"
 	"github.com/berth-gpu/berth/cmd/internal/cli/daemon"
 	"github.com/berth-gpu/berth/cmd/internal/cli/examine"
@@ -80,7 +81,11 @@ func groups(become func() error) []group {
 
 // forMachines returns the commands about this machine. become carries them out where they need the code of peers and nodes.
 func forMachines(become func() error) []cli.Maker {
-	return []cli.Maker{{Name: "doctor", New: func() *cobra.Command { return examine.New(examine.Program{Become: become}) }}}
+	as := examine.Program{Become: become}
+	return []cli.Maker{
+		{Name: "doctor", New: func() *cobra.Command { return examine.New(as) }},
+		{Name: "support-bundle", New: func() *cobra.Command { return bundle.New(bundle.Program{Program: as}) }},
+	}
 }
 
 // ofCluster returns the commands of berth cluster that are not about its state.
