@@ -47,7 +47,7 @@ func (t *Target) ask(ctx context.Context, address, path string) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, to.String(), http.NoBody)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, to.String(), nil)
 	if err != nil {
 		return "", err
 	}

@@ -62,7 +62,7 @@ func GPUs(d *Driver) (out []Finding) {
 		}
 		if len(c.Strangers) > 0 {
 			strange++
-			out = append(out, of.warning("end these processes, or keep jobs off the GPU: berth node cordon NODE:"+c.ID, "processes that no job of Berth has started use the GPU: %s", strings.Join(c.Strangers, ", ")))
+			out = append(out, of.warning("end these processes, or keep jobs off the GPU: berth cordon NODE:"+c.ID, "processes that no job of Berth has started use the GPU: %s", strings.Join(c.Strangers, ", ")))
 		}
 	}
 	if len(quiet) > 0 {

@@ -27,7 +27,7 @@ func Greet(ctx context.Context, dial cli.Dial, address string) (clock doctor.Pee
 	if err != nil {
 		return clock, "", err
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, to.String(), http.NoBody)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, to.String(), nil)
 	if err != nil {
 		return clock, "", err
 	}
