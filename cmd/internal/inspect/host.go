@@ -150,8 +150,10 @@ func (m *member) limits() []doctor.Limit {
 		name, path string
 		least      uint64
 	}{
-		{"kernel.pid_max", "kernel/pid_max", 131072}, {"kernel.threads-max", "kernel/threads-max", 131072},
-		{"fs.inotify.max_user_instances", "fs/inotify/max_user_instances", 128}, {"fs.inotify.max_user_watches", "fs/inotify/max_user_watches", 65536},
+		{"kernel.pid_max", "kernel/pid_max", 131072},
+		{"kernel.threads-max", "kernel/threads-max", 131072},
+		{"fs.inotify.max_user_instances", "fs/inotify/max_user_instances", 128},
+		{"fs.inotify.max_user_watches", "fs/inotify/max_user_watches", 65536},
 	} {
 		l := doctor.Limit{Name: v.name, Of: "kernel", Least: v.least, Remedy: fmt.Sprintf("sysctl -w %s=%d, and a line of this in /etc/sysctl.d", v.name, v.least)}
 		text, err := os.ReadFile("/proc/sys/" + v.path)

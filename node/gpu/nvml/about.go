@@ -61,4 +61,3 @@ func modeOf(state nvml.EnableState) string {
 	}
 	return "off"
 }
-
