@@ -118,7 +118,7 @@ func (l *lab) plant(t *testing.T) map[string]string {
 		}
 		return found
 	}
-	out := map[string]string{
+	out := map[string]string{ //nolint:gosec // of no system
 		"a key of the API":           "fixed-key-of-a-service-4711",
 		"a password in a setting":    "pw-of-the-adviser-0815",
 		"a query of a setting":       "query-of-the-adviser-99",
@@ -191,8 +191,8 @@ func TestSupportBundle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	make := "BERTH_TOKEN=" + secrets["a token of the environment"] + " berth support-bundle --log /etc/berth/planted.log --address unix:/var/lib/berth/server/admin.sock"
-	said := l.ok(t, "p1", "unset BERTH_TOKEN; "+strings.Replace(make, "BERTH_TOKEN="+secrets["a token of the environment"]+" ", "", 1)+" -o /etc/berth/first.tar.gz")
+	ask := "BERTH_TOKEN=" + secrets["a token of the environment"] + " berth support-bundle --log /etc/berth/planted.log --address unix:/var/lib/berth/server/admin.sock"
+	said := l.ok(t, "p1", "unset BERTH_TOKEN; "+strings.Replace(ask, "BERTH_TOKEN="+secrets["a token of the environment"]+" ", "", 1)+" -o /etc/berth/first.tar.gz")
 	if info, err := os.Stat(filepath.Join(p1.dir, "etc", "first.tar.gz")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the file: %v, %v", info, err)
 	}
@@ -217,19 +217,19 @@ func TestSupportBundle(t *testing.T) {
 			t.Errorf("%s does not hold %q:\n%.2000s", name, part, b.files[name])
 		}
 	}
-	if out, err := l.do(t, "p1", make+" -o /etc/berth/first.tar.gz"); err == nil || !strings.Contains(out, "exists already") {
+	if out, err := l.do(t, "p1", ask+" -o /etc/berth/first.tar.gz"); err == nil || !strings.Contains(out, "exists already") {
 		t.Errorf("a file that is there: %v: %s", err, out)
 	}
-	l.bundleOfADownPeer(t, p1, make, secrets)
+	l.bundleOfADownPeer(t, p1, ask, secrets)
 }
 
 // bundleOfADownPeer makes a bundle, to standard output, while no peer runs; and one on a node.
-func (l *lab) bundleOfADownPeer(t *testing.T, p1 *machine, make string, secrets map[string]string) {
+func (l *lab) bundleOfADownPeer(t *testing.T, p1 *machine, ask string, secrets map[string]string) {
 	t.Helper()
 	for _, name := range []string{"p1", "p2", "p3"} {
 		l.ok(t, name, "systemctl stop berth-server.service")
 	}
-	l.ok(t, "p1", make+" -o - > /etc/berth/second.tar.gz")
+	l.ok(t, "p1", ask+" -o - > /etc/berth/second.tar.gz")
 	b := unpack(t, []byte(read(t, filepath.Join(p1.dir, "etc", "second.tar.gz"))))
 	b.leaks(t, secrets)
 	left := func(what string) bool {

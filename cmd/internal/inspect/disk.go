@@ -76,8 +76,8 @@ func ownerOf(uid uint32) string {
 // mountOf returns type and options of the file system that a folder is on, by the mount with the longest path above the folder
 // (proc_pid_mountinfo(5)).
 func mountOf(dir string) (kind string, options []string) {
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = real
+	if target, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = target
 	}
 	text, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {

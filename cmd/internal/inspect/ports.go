@@ -148,7 +148,7 @@ func programOf(pid string) string {
 	if err == nil {
 		return strings.TrimSuffix(filepath.Base(exe), " (deleted)")
 	}
-	comm, _ := os.ReadFile(filepath.Join("/proc", pid, "comm"))
+	comm, _ := os.ReadFile(filepath.Join("/proc", pid, "comm")) //nolint:gosec // the kernel's; without it the program is not known
 	return strings.TrimSpace(string(comm))
 }
 

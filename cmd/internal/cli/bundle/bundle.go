@@ -97,7 +97,7 @@ func (q *request) write(ctx context.Context, cmd *cobra.Command, c *cli.Connecti
 	now := time.Now().UTC()
 	host, _ := os.Hostname() // for display
 	name := "berth-support-" + safe(host) + "-" + now.Format("20060102T150405Z")
-	out, said, to := io.Writer(cmd.OutOrStdout()), cmd.OutOrStdout(), q.to
+	out, said, to := cmd.OutOrStdout(), cmd.OutOrStdout(), q.to
 	if to == "-" {
 		said = cmd.ErrOrStderr()
 	} else {
