@@ -20,7 +20,6 @@ type Certificate struct {
 	Names      []string  // host names and addresses in it
 	API        string    // host of the API that the certificate is shown at; empty: none
 
-	Known      bool   // the cluster's own figures are known
 	Generation uint64 // that this machine has seen
 	Newest     uint64 // of the cluster's certificates
 	Signed     bool   // by one of the authorities that this machine trusts

@@ -59,6 +59,7 @@ type PeerState struct {
 	Err         error // the peer does not answer
 	Leader      string
 	Voters      int
+	Peers       int // voters and others
 	Tolerates   int // how many more voters may fail; negative: the cluster has stopped
 	Standstill  bool
 	Unreachable []string
@@ -83,6 +84,8 @@ func Quorum(p *PeerState) (out []Finding) {
 	switch {
 	case p.Leader == "" || p.Tolerates < 0:
 		out = append(out, a.fault(start, "the cluster has no majority and has stopped%s", away))
+	case p.Voters == 1 && p.Peers > 1:
+		out = append(out, a.warning("wait until berth peers shows their votes; berth peers promote gives one at once", "%d peers, and one vote so far: peers that join vote after ten stable seconds, if that makes the number of votes odd", p.Peers))
 	case p.Voters == 1:
 		out = append(out, a.warning("berth token join peer, and berth join peer on two more machines", "the cluster has one voter: while this machine is away, nothing starts"))
 	case p.Tolerates == 0:

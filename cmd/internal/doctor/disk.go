@@ -14,6 +14,9 @@ const (
 	fsyncFaulty = 500 * time.Millisecond
 )
 
+// plenty is free space that is enough on a disk of any size, in bytes.
+const plenty = 10 << 30
+
 // Folder is a data folder and its disk.
 type Folder struct {
 	Role    string // peer or node
@@ -89,8 +92,8 @@ func space(a about, f *Folder) Finding {
 		return a.fault(room, "the file system %s", f.Short)
 	case f.BallastWants > 0 && f.Ballast < f.BallastWants:
 		return a.warning("restart the unit once there is room: it fills the ballast again", "%s; the ballast has %d MiB of %d MiB: it was given up when the disk was full", free, f.Ballast>>20, f.BallastWants>>20)
-	case f.Total > 0 && f.Free < f.Total/10:
-		return a.warning(room, "%s, less than a tenth", free)
+	case f.Total > 0 && f.Free < min(f.Total/10, plenty):
+		return a.warning(room, "%s, less than a tenth and less than %d GiB", free, plenty>>30)
 	}
 	return a.ok("%s", free)
 }

@@ -87,6 +87,7 @@ func TestDisk(t *testing.T) {
 		{"full", folder(func(f *Folder) { f.Free = 100 << 20 }), Fault, "", "100 MiB of 102400 MiB are free, less than the 512 MiB", "make room"},
 		{"short of files", folder(func(f *Folder) { f.Short = "has no room for files" }), Fault, "", "has no room for files", "make room"},
 		{"nearly full", folder(func(f *Folder) { f.Free = 9 << 30 }), Warning, "", "less than a tenth", "make room"},
+		{"a part of a large disk", folder(func(f *Folder) { f.Free, f.Total = 11<<30, 4<<40 }), OK, "", "", ""},
 		{"without ballast", folder(func(f *Folder) { f.Ballast = 0 }), Warning, "", "the ballast has 0 MiB of 64 MiB", "restart the unit"},
 		{"slow", folder(func(f *Folder) { f.Fsync = 30 * time.Millisecond }), Warning, "", "takes 30ms", "iostat"},
 		{"very slow", folder(func(f *Folder) { f.Fsync = time.Second }), Fault, "", "cannot lead", "iostat"},
@@ -135,7 +136,7 @@ func TestNames(t *testing.T) {
 func certificate(change func(*Certificate)) []Finding {
 	c := &Certificate{
 		Role: "peer", Name: "p1", Folder: "/var/lib/berth/server/trust", Holder: "peer p1", From: now.Add(-10 * 24 * time.Hour), Till: now.Add(80 * 24 * time.Hour),
-		Names: []string{"10.0.0.1"}, API: "10.0.0.1", Known: true, Generation: 1, Newest: 1, Signed: true,
+		Names: []string{"10.0.0.1"}, API: "10.0.0.1", Generation: 1, Newest: 1, Signed: true,
 	}
 	change(c)
 	return Certificates(c, now)
@@ -255,6 +256,7 @@ func TestCluster(t *testing.T) {
 		{"stopped", peer(func(p *PeerState) { p.Tolerates, p.Unreachable = -1, []string{"p2", "p3"} }), Fault, "quorum", "not reached: p2, p3", "berth peers"},
 		{"one more", peer(func(p *PeerState) { p.Tolerates = 0 }), Warning, "quorum", "tolerates the loss of none", "berth peers"},
 		{"alone", peer(func(p *PeerState) { p.Voters, p.Tolerates = 1, 0 }), Warning, "quorum", "one voter", "berth token join peer"},
+		{"just joined", peer(func(p *PeerState) { p.Voters, p.Tolerates, p.Peers = 1, 0, 3 }), Warning, "quorum", "3 peers, and one vote so far", "berth peers"},
 		{"standing still", peer(func(p *PeerState) { p.Standstill = true }), Warning, "standstill", "stands still", "berth cluster resume"},
 		{"no backups", peer(func(p *PeerState) { p.BackupEvery = 0 }), Warning, "backup", "no peer makes backups", "backup.dir"},
 		{"another's", peer(func(p *PeerState) { p.BackupEvery, p.OthersBackUp = 0, true }), OK, "quorum", "", ""},

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -67,6 +68,7 @@ func (m *member) ask(ctx context.Context) *answers {
 	if prober != nil {
 		_ = prober.Close()
 	}
+	slices.SortFunc(seen.clocks, func(a, b doctor.PeerClock) int { return cmp.Compare(a.Peer, b.Peer) })
 	var back []doctor.Reach
 	back, seen.reaches = seen.reaches, nil
 	for _, r := range results {
@@ -191,6 +193,7 @@ func (m *member) askPeers(ctx context.Context, c *client.Client, seen *answers) 
 	}
 	p := seen.peer
 	p.Leader, p.Voters, p.Tolerates, p.Standstill = list.Leader, list.Voters, list.Tolerates, list.Standstill
+	p.Peers = len(list.Peers)
 	for i := range list.Peers {
 		v := &list.Peers[i]
 		if !v.Reachable {
