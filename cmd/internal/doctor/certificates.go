@@ -66,7 +66,7 @@ func life(a about, c *Certificate, now time.Time) Finding {
 	case now.Before(c.From):
 		return a.fault("set the clock of this machine right", "the certificate counts from %s on", c.From.Local().Format(time.DateTime))
 	case left <= 0:
-		return a.fault("berth join "+c.Role+" --renew", "the certificate has expired on %s", c.Till.Local().Format(time.DateTime))
+		return a.fault("berth token join "+c.Role+" --name "+c.Name+" on a peer, and berth join "+c.Role+" --renew here with that token", "the certificate has expired on %s", c.Till.Local().Format(time.DateTime))
 	case left < c.Till.Sub(c.From)/3:
 		return a.warning(remedy, "the certificate expires in %s, on %s: less than a third of its life is left", table.About(left), c.Till.Local().Format(time.DateTime))
 	}

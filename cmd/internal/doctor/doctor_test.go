@@ -147,7 +147,7 @@ func TestCertificates(t *testing.T) {
 		{"sound", certificate(func(*Certificate) {}), OK, "peer: /var/lib/berth/server/trust", "", ""},
 		{"damaged", certificate(func(c *Certificate) { c.Err = errIn }), Fault, "", "the reason", "berth token join"},
 		{"the last third", certificate(func(c *Certificate) { c.Till = now.Add(4 * 24 * time.Hour) }), Warning, "", "less than a third", "journalctl"},
-		{"expired", certificate(func(c *Certificate) { c.Till = now.Add(-time.Hour) }), Fault, "", "has expired", "berth join peer --renew"},
+		{"expired", certificate(func(c *Certificate) { c.Till = now.Add(-time.Hour) }), Fault, "", "has expired", "berth join peer --renew here"},
 		{"not yet", certificate(func(c *Certificate) { c.From = now.Add(time.Hour) }), Fault, "", "counts from", "clock"},
 		{"of another member", certificate(func(c *Certificate) { c.Holder = "node gpu1" }), Fault, "", "of node gpu1", "put the certificate"},
 		{"an open file", certificate(func(c *Certificate) { c.Open = []OpenFile{{"/x/identity.pem", 0o644}} }), Fault, "", "mode 0644", "chmod 600 /x/identity.pem"},
