@@ -45,7 +45,7 @@ var networkTypes = []string{"nfs", "nfs4", "cifs", "smb3", "ceph", "lustre", "9p
 func Disk(f *Folder) (out []Finding) {
 	a := about{CheckDisk, f.Role + ": " + f.Path}
 	if f.Err != nil {
-		return []Finding{a.fault("run this command as root; or correct the setting "+setting(f.Role)+".data_dir", "the folder cannot be read: %v", f.Err)}
+		return []Finding{a.fault("run this command as root, or berth doctor --role client to examine your own login; if the folder is another, correct "+setting(f.Role)+".data_dir", "the folder cannot be read: %v", f.Err)}
 	}
 	out = append(out, owner(a, f), fileSystem(a, f), space(a, f))
 	return append(out, latency(a, f)...)

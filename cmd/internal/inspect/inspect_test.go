@@ -131,6 +131,13 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+func TestVersionsTooFarApart(t *testing.T) {
+	got := tooFar("v1.1.0", []doctor.Program{{Member: "peer p1", Version: "v1.3.0"}, {Member: "peer p2", Version: "v1.4.0"}, {Member: "peer p3", Version: "devel"}})
+	if len(got) != 1 || !strings.Contains(got[0], "peer p2 runs v1.4.0") {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestKeysOfAPI(t *testing.T) {
 	for text, want := range map[string][]string{
 		"auth:\n  api_keys:\n    k1: web\n    k2: {user: ann}\n": {"k1", "k2"}, "api_keys: {k3: web}": {"k3"}, "{api_keys: \n\n{k4: web}}": {"k4"}, "a: b": nil, ":\n\t": nil,

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/cluster/gossip"
+	"github.com/berth-gpu/berth/cluster/upgrade"
+	"github.com/berth-gpu/berth/cmd/internal/build"
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/cli/examine"
 	"github.com/berth-gpu/berth/cmd/internal/doctor"
@@ -158,7 +160,7 @@ func (m *member) askCluster(ctx context.Context, seen *answers) {
 		if c, err := cli.NewConnection(io.Discard).Dial(); err == nil {
 			m.askUsers(ctx, c, seen)
 		}
-		seen.programs.Err = nil
+		seen.programs.Broken = tooFar(build.Version(), seen.programs.Peers)
 		if len(seen.programs.Peers) == 0 {
 			seen.programs.Err = errors.New("no peer answers")
 		}
@@ -182,6 +184,16 @@ func (m *member) askCluster(ctx context.Context, seen *answers) {
 		}
 	}
 	m.nodes(ctx, c, seen)
+}
+
+// tooFar names peers whose programs are too far from that of an agent.
+func tooFar(own string, peers []doctor.Program) (out []string) {
+	for _, p := range peers {
+		if minors, known := upgrade.Apart(own, p.Version); known && minors > upgrade.AgentsApart {
+			out = append(out, fmt.Sprintf("%s runs %s and this program is %s: agents and peers may be %d minor releases apart", p.Member, p.Version, own, upgrade.AgentsApart))
+		}
+	}
+	return out
 }
 
 // askPeers reads the state of the peers.

@@ -70,12 +70,26 @@ func (f *Filter) Text(text string) string {
 	text = f.plain(text)
 	return encoded.ReplaceAllStringFunc(text, func(word string) string {
 		for _, inner := range decoded(word) {
-			if f.plain(inner) != inner {
+			if f.holds(inner) {
 				return Removed
 			}
 		}
 		return word
 	})
+}
+
+// holds reports whether what a word stands for has a secret. The rules by form are for texts; keys in binary are known or not.
+func (f *Filter) holds(inner string) bool {
+	if slices.ContainsFunc(f.known, func(s string) bool { return strings.Contains(inner, s) }) {
+		return true
+	}
+	odd := 0
+	for i := range len(inner) {
+		if c := inner[i]; c < ' ' && c != '\n' && c != '\r' && c != '\t' || c > '~' {
+			odd++
+		}
+	}
+	return odd <= len(inner)/16+2 && f.plain(inner) != inner // some bytes at its ends may be of another text
 }
 
 // encoded matches words that may be texts in base64 or in hexadecimal digits.
@@ -101,7 +115,10 @@ func decoded(word string) (out []string) {
 // plain returns a text without secrets that are not encoded.
 func (f *Filter) plain(text string) string {
 	text = web.ReplaceAllStringFunc(text, address)
-	for _, r := range rules {
+	for i, r := range rules {
+		if i == 1 {
+			text = beheaded(text)
+		}
 		text = r.pattern.ReplaceAllString(text, r.by)
 	}
 	for _, s := range f.known {
@@ -121,6 +138,21 @@ func (f *Filter) plain(text string) string {
 		return part[1] + part[2] + Removed
 	})
 	return optional.ReplaceAllString(text, "$1$2"+Removed)
+}
+
+// keyEnd ends a private key.
+var keyEnd = regexp.MustCompile(`-----END [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----`)
+
+// mostKey bounds the length of a private key with what a log has put before each of its lines, in bytes.
+const mostKey = 32 << 10
+
+// beheaded returns a text without the rest of a private key whose beginning was cut off, as at the first of the last lines of a log.
+func beheaded(text string) string {
+	at := keyEnd.FindStringIndex(text)
+	if at == nil || at[0] > mostKey {
+		return text
+	}
+	return Removed + text[at[1]:]
 }
 
 // harmless reports whether the value of a variable is none that could be a secret.

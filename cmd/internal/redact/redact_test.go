@@ -18,6 +18,7 @@ func TestSecretsAreRemoved(t *testing.T) {
 		"a private key":        {"a\n-----BEGIN PRIVATE KEY-----\n" + secret + "\n-----END PRIVATE KEY-----\nb", "a\n(removed)\nb"},
 		"another private key":  {"-----BEGIN EC PRIVATE KEY-----\n" + secret + "\n-----END EC PRIVATE KEY-----", "(removed)"},
 		"a key that is cut":    {"-----BEGIN OPENSSH PRIVATE KEY-----\n" + secret, "(removed)"},
+		"a key without a head": {"host berthd[1]: " + secret + "\nhost berthd[1]: -----END PRIVATE KEY-----\nrest", "(removed)\nrest"},
 		"an identity of age":   {"# public key: age1xyz\nAGE-SECRET-KEY-1" + strings.ToUpper(secret), "# public key: age1xyz\n(removed)"},
 		"a header":             {"Authorization: Bearer " + secret + "\nHost: a", "Authorization: (removed)\nHost: a"},
 		"a header in JSON":     {`{"Authorization":"Bearer ` + secret + `","a":1}`, `{"Authorization":(removed),"a":1}`},
