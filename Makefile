@@ -24,7 +24,7 @@ FLOOD     ?= 10000
 # the race detector, which makes them five to ten times as slow and has nothing to find there.
 PURE := ./fsm/command/... ./fsm/model ./fsm/model/partition ./fsm/model/dependency ./fsm/smallfile ./fsm/state ./fsm/state/ledger ./fsm/state/digest ./fsm/state/tx ./fsm/state/snapshot ./fsm/state/apply/... \
 	./fsm/state/check ./fsm/state/statetest ./cluster/liveness ./cluster/sched/... \
-	./cmd/internal/config ./cmd/internal/simulate ./cmd/internal/table ./httpapi/agentwire ./httpapi/auth ./httpapi/endpoint \
+	./cmd/internal/config ./cmd/internal/doctor ./cmd/internal/redact ./cmd/internal/simulate ./cmd/internal/table ./httpapi/agentwire ./httpapi/auth ./httpapi/endpoint \
 	./httpapi/intake ./httpapi/problem ./httpapi/strict ./httpapi/view \
 	./httpapi/wire ./httpapi/workload ./node/disk ./node/fence ./node/journal ./node/gpu/judge ./test/arch ./slurm/hostlist ./slurm/nearest ./slurm/option ./slurm/request ./slurm/jobfile ./slurm/form ./slurm/filename ./slurm/format ./slurm/environ ./slurm/sbatch ./slurm/srun ./image/name \
 	./test/internal/tally ./test/sim/leasemodel

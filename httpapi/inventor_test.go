@@ -188,6 +188,8 @@ func sound() map[string]string {
 		"/cluster/settings":        `{"settings":{"retries":"7"}}`,
 		"/nodes/{node_id}/labels":  `{"set":{"rack":"a"}}`,
 
+		"/cluster/probe": `{"role":"node","name":"n1"}`,
+
 		"/cluster/upgrade/lock":   `{"peer":"p1","key":"x"}`,
 		"/cluster/upgrade/unlock": `{"peer":"p1","key":"x"}`,
 

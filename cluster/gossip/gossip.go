@@ -47,6 +47,7 @@ type Gossip struct {
 	self   *self
 	notes  *notes
 	seeds  []string
+	label  string
 
 	ctx   context.Context // ends when the member leaves or is closed
 	stop  context.CancelFunc
@@ -68,6 +69,7 @@ func Start(cfg Config) (*Gossip, error) {
 	g := &Gossip{
 		self:  &self{announce: make(chan struct{}, 1)},
 		notes: newNotes(cfg.Logger),
+		label: cfg.Label,
 		turn:  make(chan struct{}, 1),
 	}
 	g.self.record.Store(&record)

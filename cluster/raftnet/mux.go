@@ -164,7 +164,10 @@ func (m *Mux) greet(conn net.Conn) {
 		_ = guest.Close()
 		err = fmt.Errorf("first byte %#x is none that is served here", kind)
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, io.EOF): // such as of berth doctor, which looks whether the port is open
+		m.log.Debug("connection without a byte", "from", conn.RemoteAddr())
+	case err != nil:
 		m.log.Warn("connection refused", "from", conn.RemoteAddr(), "reason", err)
 	}
 }

@@ -52,6 +52,12 @@ func Older(a, b string) bool {
 	return order < 0
 }
 
+// The rules of upgrades.
+const (
+	PeersApart  = 1 // minor releases or feature levels between two peers, at most
+	AgentsApart = 2 // minor releases between an agent and a peer, at most
+)
+
 // Apart returns how many minor releases lie between two versions; false if that is not known: one is not of a release, or
 // they have different major numbers and the distance depends on how many releases the smaller major number had. Builds
 // before the first release (v0.0.0) have no distance either.

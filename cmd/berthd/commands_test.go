@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/cli/daemon"
+	"github.com/berth-gpu/berth/cmd/internal/cli/root"
 )
 
 // What berth knows of the commands of this program is what they are, and complete.
@@ -19,6 +20,7 @@ func TestTheListOfBerthIsThatOfBerthd(t *testing.T) {
 	for _, c := range daemon.Commands() {
 		known[c.Path] = c
 	}
+	ofUsers := root.New(func() error { return nil })
 	var visit func(cmd *cobra.Command, path string)
 	visit = func(cmd *cobra.Command, path string) {
 		c, listed := known[path]
@@ -30,6 +32,11 @@ func TestTheListOfBerthIsThatOfBerthd(t *testing.T) {
 		case cmd.HasSubCommands():
 			for _, sub := range cmd.Commands() {
 				visit(sub, strings.TrimSpace(path+" "+sub.Name()))
+			}
+		case path == "doctor" || path == "support-bundle": // of both programs, since users' machines have berth alone
+			own, _, err := ofUsers.Find([]string{path})
+			if err != nil || own.Short != cmd.Short || own.Long != cmd.Long || own.Flags().FlagUsages() != cmd.Flags().FlagUsages() {
+				t.Errorf("%s is another command in berth: %v", path, err)
 			}
 		case path != "help" && path != "version":
 			t.Errorf("berth does not know the command %q of berthd", path)

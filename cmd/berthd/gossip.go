@@ -225,6 +225,22 @@ func (r *rumours) state(role trust.Role, name string) string {
 	return ""
 }
 
+// ping asks a member over TCP and UDP, and returns the address of its gossip; empty: gossip does not know the member.
+func (r *rumours) ping(ctx context.Context, role trust.Role, name string) (address string, tcp, udp error) {
+	kind, g := gossip.KindNode, r.current()
+	if role == trust.RolePeer {
+		kind = gossip.KindPeer
+	}
+	at, udp := g.Ping(ctx, kind.String()+"/"+name)
+	switch {
+	case !at.IsValid():
+		return "", udp, udp
+	case at == g.Addr():
+		return at.String(), nil, nil
+	}
+	return at.String(), g.Knock(ctx, at), udp
+}
+
 // peers returns the addresses of the API of the peers that are alive.
 func (r *rumours) peers() (list []string) {
 	for key, m := range *r.heard.Load() { // order-free: the list is sorted

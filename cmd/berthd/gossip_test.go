@@ -48,6 +48,9 @@ func TestGossipOfMembers(t *testing.T) {
 	at := p1.gossip.Addr().String()
 	start("c", gossip.KindNode, "gpu1", at)
 	start("other", gossip.KindNode, "gpu2", at)
+	for len(p1.gossip.Members()) < 2 { // a join ends before the other side has taken it over
+		<-p1.gossip.Changed()
+	}
 	p1.note()
 	if p1.state(trust.RoleNode, "gpu1") != "alive" || p1.silent("gpu1") || p1.state(trust.RoleNode, "gpu2") != "" || strings.Join(p1.peers(), " ") != "p1:10000" {
 		t.Errorf("the peer has heard %v", *p1.heard.Load())

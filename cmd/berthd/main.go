@@ -33,11 +33,14 @@ import (
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/cli/backups"
+	"github.com/berth-gpu/berth/cmd/internal/cli/bundle"
 	"github.com/berth-gpu/berth/cmd/internal/cli/certs"
 	"github.com/berth-gpu/berth/cmd/internal/cli/daemon"
+	"github.com/berth-gpu/berth/cmd/internal/cli/examine"
 	"github.com/berth-gpu/berth/cmd/internal/cli/images"
 	"github.com/berth-gpu/berth/cmd/internal/cli/setup"
 	"github.com/berth-gpu/berth/cmd/internal/cli/sim"
+	"github.com/berth-gpu/berth/cmd/internal/inspect"
 )
 
 func main() {
@@ -60,7 +63,8 @@ func newRoot(name string) *cobra.Command {
 	root := cli.NewRoot(name, "Berth's peers, agents and their tools; berth calls this program")
 	cli.AddGroup(root, cli.GroupUse, cli.Parent("cluster", "Recover the cluster", "", newRecover()))
 	cli.AddGroup(root, cli.GroupRun, setup.ForMembers(&backups.Restorer{})...)
-	cli.AddGroup(root, cli.GroupRun, newServer(), newAgent(), newDev(), newDemo(), newBench(), sim.New(), images.New(), backups.New(), certs.OnFolders(),
+	cli.AddGroup(root, cli.GroupRun, newServer(), newAgent(), newDev(), newDemo(), newBench(), sim.New(), images.New(), backups.New(), certs.OnFolders(), examine.New(examine.Program{Members: inspect.Members}),
+		bundle.New(bundle.Program{Program: examine.Program{Members: inspect.Members}, Collect: inspect.Collect}),
 		cli.Parent("config", "Check a file of settings", "", newValidate()), cli.Parent("snapshot", "Check a peer's snapshot", "", newVerify()))
 	root.AddCommand(newSupervise(), cli.NewVersion(daemon.Program))
 	root.InitDefaultHelpCmd() // now, so that strictly also covers the library's own commands

@@ -130,6 +130,7 @@ func userRules() []Rule {
 
 func operatorRules() []Rule {
 	return slices.Concat(
+		[]Rule{{Method: http.MethodPost, Path: "/cluster/probe", Least: model.RoleOperator, Agents: true}}, // agents: for their own node, as the handler checks
 		rules(http.MethodPut, model.RoleOperator, "/nodes/{node_id}/mode", "/gpus/{uuid}/mode"),
 		rules(http.MethodPatch, model.RoleOperator, "/nodes/{node_id}/labels"),
 		rules(http.MethodPost, model.RoleOperator, "/nodes/{node_id}/confirm-dead", "/nodes/{node_id}/foreign/kill", "/nodes/{node_id}/foreign/adopt", "/orchestrator/start", "/orchestrator/stop"),

@@ -105,3 +105,9 @@ func (m Members) Revoke(ctx context.Context, role, name string) (*wire.Gone, err
 	path := "/cluster/certificates/" + url.PathEscape(role) + "/" + url.PathEscape(name)
 	return out, m.client.calls.change(ctx, &request{method: http.MethodDelete, path: path}, nil, out)
 }
+
+// Probe has every peer connect to a member at the addresses that the cluster has of the member. Agents leave the member out.
+func (m Members) Probe(ctx context.Context, of *memberwire.Probe) (*memberwire.Probed, error) {
+	out := &memberwire.Probed{}
+	return out, m.client.calls.change(ctx, &request{method: http.MethodPost, path: "/cluster/probe"}, of, out)
+}

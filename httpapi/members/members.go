@@ -5,6 +5,7 @@
 //	join.go     machines that join
 //	backup.go   backups of the cluster
 //	peers.go    changes of the membership
+//	probe.go    whether peers reach a member
 //	record.go   the certificates that peers issue to themselves
 //	rotate.go   replacement of keys and certificates
 //	secrets.go  the secrets that peers give each other
@@ -34,6 +35,7 @@ type members struct {
 	api      *core.API
 	rotating chan struct{} // full while a rotation begins at this peer
 	restarts *restarts
+	probing  chan struct{} // full while this peer asks as many times as it may
 }
 
 // revokeInput is the input of DELETE /cluster/certificates/{role}/{name}.
@@ -45,7 +47,7 @@ type revokeInput struct {
 
 // Routes adds the paths.
 func Routes(a *core.API, doc huma.API) {
-	m := members{a, make(chan struct{}, 1), &restarts{}}
+	m := members{a, make(chan struct{}, 1), &restarts{}, make(chan struct{}, probesAtOnce)}
 	core.AnswerCall(a, recordOwn, m.takeRecord)
 	o := core.Op("join-cluster", http.MethodPost, "/cluster/join", "Let a machine join with a join token")
 	o.Description = "The request carries no other credential than the join token, which is spent. The answer holds the certificate of the machine."
@@ -54,6 +56,7 @@ func Routes(a *core.API, doc huma.API) {
 	m.rotationRoutes(doc)
 	m.backupRoute(doc)
 	m.upgradeRoutes(doc)
+	m.probeRoute(doc)
 	core.Handle(a, doc, core.Op("certificates", http.MethodGet, "/cluster/certificates", "The certificates of the members"), m.list)
 	core.Handle(a, doc, core.Op("revoke-certificate", http.MethodDelete, "/cluster/certificates/{role}/{name}", "Refuse all certificates that a member has so far"), m.revoke)
 }

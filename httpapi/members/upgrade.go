@@ -24,12 +24,6 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// The rules of upgrades.
-const (
-	peersApart  = 1 // minor releases or feature levels between two peers, at most
-	agentsApart = 2 // minor releases between an agent and a peer, at most
-)
-
 // Bounds of the lock for restarts.
 const (
 	lockFor    = 10 * time.Minute        // unless the request says otherwise
@@ -146,7 +140,7 @@ func brokenRules(s *state.State, known *upgrade.Cluster) []string {
 			if older.Level > newer.Level || older.Level == newer.Level && upgrade.Older(newer.Version, older.Version) {
 				older, newer = newer, older
 			}
-			if minors, _ := upgrade.Apart(a.Version, b.Version); minors > peersApart || newer.Level-older.Level > peersApart {
+			if minors, _ := upgrade.Apart(a.Version, b.Version); minors > upgrade.PeersApart || newer.Level-older.Level > upgrade.PeersApart {
 				out = append(out, fmt.Sprintf("peer %s runs %s (level %d) and peer %s %s (level %d): peers may be one minor release apart; upgrade %s step by step",
 					older.ID, older.Version, older.Level, newer.ID, newer.Version, newer.Level, older.ID))
 			}
@@ -154,7 +148,7 @@ func brokenRules(s *state.State, known *upgrade.Cluster) []string {
 	}
 	for id, n := range s.Nodes.All() {
 		for _, p := range known.Peers {
-			if minors, _ := upgrade.Apart(n.Version, p.Version); minors > agentsApart {
+			if minors, _ := upgrade.Apart(n.Version, p.Version); minors > upgrade.AgentsApart {
 				out = append(out, fmt.Sprintf("the agent of node %s runs %s and peer %s %s: agents and peers may be two minor releases apart", id, n.Version, p.ID, p.Version))
 				break
 			}

@@ -14,7 +14,7 @@ const clientProgram = "cmd/berth"
 func clientMay() (rooms, libraries []string) {
 	rooms = []string{
 		"cmd/berth", "cmd/internal/cli/root", "cmd/internal/cli/daemon", "cmd/internal/cli", "cmd/internal/cli/jobs", "cmd/internal/cli/fleet",
-		"cmd/internal/cli/admin", "cmd/internal/cli/certs", "cmd/internal/cli/setup", "cmd/internal/cli/snapshot", "cmd/internal/cli/upgrade",
+		"cmd/internal/cli/admin", "cmd/internal/cli/certs", "cmd/internal/cli/setup", "cmd/internal/cli/snapshot", "cmd/internal/cli/upgrade", "cmd/internal/cli/examine", "cmd/internal/doctor", "cmd/internal/cli/bundle", "cmd/internal/redact",
 		"cmd/internal/build", "cmd/internal/config", "cmd/internal/table", "cmd/internal/terminal",
 		"httpapi/client", "httpapi/wire", "httpapi/agentwire", "httpapi/memberwire", "httpapi/pagewire", "httpapi/endpoint", "httpapi/tunnel", "httpapi/auth",
 		"httpapi/intake", "httpapi/problem", "httpapi/strict",

@@ -92,7 +92,10 @@ type target struct {
 	addresses  []string
 	dial       Dial
 	token      string
-	identified bool // see Connection.Identified
+	identified bool   // see Connection.Identified
+	login      string // name of the stored cluster; empty: none
+	plain      bool   // without encryption
+	socket     bool   // by the socket of a peer on this machine
 }
 
 // resolve returns the cluster of the flags, of the environment, of the user's file or of the user's login, and otherwise
@@ -123,7 +126,9 @@ func (c *Connection) resolve() (*target, error) {
 	if to.dial, err = dialOf(to.addresses, settings.Client.Authority); err != nil {
 		return nil, Usage("%s: %w", settings.At("client.authority"), err)
 	}
+	to.plain = settings.Client.Authority == ""
 	if _, local := localSocket(to.addresses); local {
+		to.socket = true
 		to.addresses = []string{config.DefaultHTTP} // for the Host header
 	}
 	return to, nil
@@ -156,7 +161,7 @@ func ofLogin(settings *config.Loaded) (*target, error) {
 
 // target returns the cluster of a login.
 func (v *Login) target(logins *Logins) (*target, error) {
-	to := &target{addresses: v.Addresses, token: TokenOfEnvironment()}
+	to := &target{addresses: v.Addresses, token: TokenOfEnvironment(), login: v.Name}
 	if to.token == "" {
 		to.token, to.identified = v.Token, v.Authenticates && v.Token != ""
 	}
@@ -164,7 +169,7 @@ func (v *Login) target(logins *Logins) (*target, error) {
 	if err != nil {
 		return nil, err
 	}
-	if to.dial = DialPlain; list != nil {
+	if to.dial, to.plain = DialPlain, list == nil; list != nil {
 		to.dial = dialKnown(trust.Known{Authorities: list, Generation: v.Generation}, func(present trust.Known) { logins.follow(v, present) })
 	}
 	return to, nil

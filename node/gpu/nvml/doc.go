@@ -8,6 +8,7 @@
 //	look.go    the measurements and the health of one
 //	users.go   the processes on it
 //	events.go  faults that it reports by itself: Xids
+//	about.go   the driver, and modes of GPUs, for berth doctor
 //	kmsg.go    the processes that the kernel's log blames for them
 //
 // A driver in trouble is something to be read, never an error of this program: a GPU that has fallen off the
@@ -18,7 +19,11 @@
 // it.
 package nvml
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/berth-gpu/berth/node/gpu"
+)
 
 // ErrMissing means that there is no NVIDIA driver, or that this program was built without support for it.
 var ErrMissing = errors.New("no NVIDIA driver")
@@ -28,4 +33,19 @@ type Options struct {
 	Library string // path of the driver's library; "": where the dynamic linker finds it
 	Sys     string // where the kernel describes devices; "": /sys
 	Kmsg    string // the kernel's log; "": /dev/kmsg
+}
+
+// About is the driver and its GPUs.
+type About struct {
+	Driver string // version
+	Cards  []Card
+}
+
+// Card is a GPU, or a part of one.
+type Card struct {
+	ID, Model, PCI   string
+	MemoryMB         uint32
+	Persistence, ECC string // on or off; empty: the GPU does not show it
+	Processes        []gpu.Process
+	Err              error // it cannot be read
 }

@@ -30,3 +30,9 @@ func (*Probe) Look(model.GPUID, time.Time) gpu.Look {
 
 // Watch waits for the end.
 func (*Probe) Watch(ctx context.Context) { <-ctx.Done() }
+
+// About returns why there is no driver.
+func (p *Probe) About() (*About, error) {
+	_, err := p.List()
+	return nil, err
+}

@@ -19,8 +19,10 @@ import (
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/cli/admin"
+	"github.com/berth-gpu/berth/cmd/internal/cli/bundle"
 	"github.com/berth-gpu/berth/cmd/internal/cli/certs"
 	"github.com/berth-gpu/berth/cmd/internal/cli/daemon"
+	"github.com/berth-gpu/berth/cmd/internal/cli/examine"
 	"github.com/berth-gpu/berth/cmd/internal/cli/fleet"
 	"github.com/berth-gpu/berth/cmd/internal/cli/jobs"
 	"github.com/berth-gpu/berth/cmd/internal/cli/setup"
@@ -69,11 +71,20 @@ type group struct {
 	makers []cli.Maker
 }
 
-// groups returns all commands, in their groups.
-func groups() []group {
+// groups returns all commands, in their groups. become replaces this program with berthd.
+func groups(become func() error) []group {
 	return []group{
 		{cli.GroupUse, slices.Concat(jobs.Commands(), fleet.Commands(jobs.ShowQueue, ofCluster), admin.ForUsers(), slurm.Commands())},
-		{cli.GroupRun, slices.Concat(setup.ForUsers(), certs.Commands(), []cli.Maker{{Name: "config", New: newConfig}}, snapshot.Commands(), admin.ForOperators())},
+		{cli.GroupRun, slices.Concat(setup.ForUsers(), certs.Commands(), []cli.Maker{{Name: "config", New: newConfig}}, snapshot.Commands(), admin.ForOperators(), forMachines(become))},
+	}
+}
+
+// forMachines returns the commands about this machine. become carries them out where they need the code of peers and nodes.
+func forMachines(become func() error) []cli.Maker {
+	as := examine.Program{Become: become}
+	return []cli.Maker{
+		{Name: "doctor", New: func() *cobra.Command { return examine.New(as) }},
+		{Name: "support-bundle", New: func() *cobra.Command { return bundle.New(bundle.Program{Program: as}) }},
 	}
 }
 
@@ -83,7 +94,7 @@ func ofCluster() []*cobra.Command { return []*cobra.Command{certs.NewRotate(), u
 // New returns the program with all commands, and with the names of those of berthd, which become carries out.
 func New(become func() error) *cobra.Command {
 	root := newRoot()
-	for _, g := range groups() {
+	for _, g := range groups(become) {
 		cli.AddGroup(root, g.id, cli.Make(g.makers)...)
 	}
 	root.AddCommand(newVersion())
@@ -104,7 +115,7 @@ func only(args []string, become func() error) *cobra.Command {
 	if args[0] == versionName {
 		cmd = newVersion()
 	}
-	for _, g := range groups() {
+	for _, g := range groups(become) {
 		if at := slices.IndexFunc(g.makers, func(m cli.Maker) bool { return m.Name == args[0] }); at >= 0 {
 			cmd = g.makers[at].New()
 		}

@@ -55,7 +55,7 @@ func writeFile(t *testing.T, text string) string {
 // Every maker makes the command of its name, so that the command of a line is found without making all.
 func TestMakersAreNamedAfterTheirCommands(t *testing.T) {
 	t.Parallel()
-	for _, g := range groups() {
+	for _, g := range groups(nil) {
 		for _, m := range g.makers {
 			if cmd := m.New(); cmd.Name() != m.Name {
 				t.Errorf("the maker %s makes the command %s", m.Name, cmd.Name())

@@ -1,0 +1,201 @@
+// Package redact removes secrets from texts that leave a machine: tokens, keys, passwords, credentials in URLs and in headers. It goes by
+// the forms of secrets, by the names of variables, and by secrets that are known to be on this machine.
+package redact
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Removed stands in the place of a secret.
+const Removed = "(removed)"
+
+// leastKnown is the length from which a known secret is looked for, in bytes: a shorter one is a part of many words.
+const leastKnown = 6
+
+// Filter removes secrets from texts. The zero Filter goes by forms and names alone.
+type Filter struct {
+	known []string // with their encodings, the longest first
+}
+
+// Know has the filter remove a secret wherever it occurs, also in base64 and in hexadecimal digits. Secrets that are so short that they
+// occur by chance are left to the other rules.
+func (f *Filter) Know(secrets ...string) {
+	for _, s := range secrets {
+		if s = strings.TrimSpace(s); len(s) < leastKnown {
+			continue
+		}
+		raw := []byte(s)
+		f.known = append(f.known, s, hex.EncodeToString(raw), strings.ToUpper(hex.EncodeToString(raw)))
+		for _, e := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+			f.known = append(f.known, e.EncodeToString(raw))
+		}
+	}
+	slices.SortFunc(f.known, func(a, b string) int { return len(b) - len(a) })
+	f.known = slices.Compact(f.known)
+}
+
+// rule replaces what an expression matches.
+type rule struct {
+	pattern *regexp.Regexp
+	by      string
+}
+
+// secretName matches the name of a variable, a field or an option that holds a secret.
+const secretName = `[A-Za-z0-9_.-]*(?:secret|token|passw(?:or)?d|passphrase|passwd|api[_-]?keys?|private[_-]?key|access[_-]?key|credential|bearer|cookie)[A-Za-z0-9_.-]*` //nolint:gosec // no secret, but what names of secrets look like
+
+// rules returns the rules by form, in the order in which they are applied.
+var rules = []rule{
+	{regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----|\z)`), Removed},
+	{regexp.MustCompile(`(?i)AGE-SECRET-KEY-[0-9A-Z-]+`), Removed},
+	{regexp.MustCompile(`berth-join-[a-z]+-[0-9A-Za-z-]+`), Removed},
+	{regexp.MustCompile(`whsec_[0-9A-Za-z+/=_-]+`), Removed},
+	{regexp.MustCompile(`(?i)((?:proxy-)?authorization|x-auth-token|x-api-key|(?:set-)?cookie)("?\s*[:=]\s*)(?:"(?:[^"\\]|\\.)*"|[^\r\n"]*)`), "$1$2" + Removed},
+	{regexp.MustCompile(`(?i)\b(bearer|basic)(\s+)[0-9A-Za-z._~+/=-]{8,}`), "$1$2" + Removed},
+	{regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://)[^/\s"'<>@]*@`), "$1" + Removed + "@"},
+}
+
+var (
+	token    = regexp.MustCompile(`berth_[0-9A-Za-z_-]{40,}`)
+	web      = regexp.MustCompile(`(?i)\b(?:https?|wss?)://[^\s"'<>\\)]+`)
+	named    = regexp.MustCompile(`(?i)(` + secretName + `)(\\?["']?\s*(?:[:=]|:=)\s*)(\\?"(?:[^"\\]|\\[^"])*\\?"|'[^']*'|[^\s,;}\])"']+)`)
+	optional = regexp.MustCompile(`(?i)(--?` + secretName + `)(\s+)([^\s"'-][^\s"']*)`)
+)
+
+// Text returns a text without secrets. A word in base64 or hexadecimal digits that holds one is removed as a whole.
+func (f *Filter) Text(text string) string {
+	text = f.plain(text)
+	return encoded.ReplaceAllStringFunc(text, func(word string) string {
+		for _, inner := range decoded(word) {
+			if f.holds(inner) {
+				return Removed
+			}
+		}
+		return word
+	})
+}
+
+// holds reports whether what a word stands for has a secret. The rules by form are for texts; keys in binary are known or not.
+func (f *Filter) holds(inner string) bool {
+	if slices.ContainsFunc(f.known, func(s string) bool { return strings.Contains(inner, s) }) {
+		return true
+	}
+	odd := 0
+	for i := range len(inner) {
+		if c := inner[i]; c < ' ' && c != '\n' && c != '\r' && c != '\t' || c > '~' {
+			odd++
+		}
+	}
+	return odd <= len(inner)/16+2 && f.plain(inner) != inner // some bytes at its ends may be of another text
+}
+
+// encoded matches words that may be texts in base64 or in hexadecimal digits.
+var encoded = regexp.MustCompile(`[0-9A-Za-z+/_-]{16,}={0,2}`)
+
+// decoded returns the texts that a word may stand for.
+func decoded(word string) (out []string) {
+	word = strings.TrimRight(word, "=")
+	for skip := range 4 { // a word may begin in the middle of a text
+		rest := word[min(skip, len(word)):]
+		for _, e := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+			if inner, err := e.DecodeString(rest[:len(rest)-map[bool]int{true: 1}[len(rest)%4 == 1]]); err == nil {
+				out = append(out, string(inner))
+			}
+		}
+	}
+	if inner, err := hex.DecodeString(word[:len(word)/2*2]); err == nil {
+		out = append(out, string(inner))
+	}
+	return out
+}
+
+// plain returns a text without secrets that are not encoded.
+func (f *Filter) plain(text string) string {
+	text = web.ReplaceAllStringFunc(text, address)
+	for i, r := range rules {
+		if i == 1 {
+			text = beheaded(text)
+		}
+		text = r.pattern.ReplaceAllString(text, r.by)
+	}
+	for _, s := range f.known {
+		text = strings.ReplaceAll(text, s, Removed)
+	}
+	text = token.ReplaceAllStringFunc(text, func(s string) string {
+		if strings.ToLower(s) == s && !strings.ContainsAny(s, "0123456789") {
+			return s // the name of a metric: 256 random bits have other characters
+		}
+		return Removed
+	})
+	text = named.ReplaceAllStringFunc(text, func(s string) string {
+		part := named.FindStringSubmatch(s)
+		if harmless(part[3]) {
+			return s
+		}
+		return part[1] + part[2] + Removed
+	})
+	return optional.ReplaceAllString(text, "$1$2"+Removed)
+}
+
+// keyEnd ends a private key.
+var keyEnd = regexp.MustCompile(`-----END [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----`)
+
+// mostKey bounds the length of a private key with what a log has put before each of its lines, in bytes.
+const mostKey = 32 << 10
+
+// beheaded returns a text without the rest of a private key whose beginning was cut off, as at the first of the last lines of a log.
+func beheaded(text string) string {
+	at := keyEnd.FindStringIndex(text)
+	if at == nil || at[0] > mostKey {
+		return text
+	}
+	return Removed + text[at[1]:]
+}
+
+// harmless reports whether the value of a variable is none that could be a secret.
+func harmless(value string) bool {
+	value = strings.ToLower(strings.Trim(value, `\"'`))
+	return value == Removed || slices.Contains([]string{"", "true", "false", "null", "none", "{}", "[]", "0", "(removed", "(secret", "(secret)"}, value)
+}
+
+// Bounds of the parts of a path that are no secret.
+const longPart = 20
+
+// address returns a URL without values of its query, its fragment, and parts of its path that look like keys. Of addresses that are
+// secrets as a whole, as those of webhooks, the host is left.
+func address(url string) string {
+	url, _, _ = strings.Cut(url, "#")
+	url, query, asks := strings.Cut(url, "?")
+	scheme, rest, _ := strings.Cut(url, "://")
+	host, path, _ := strings.Cut(rest, "/")
+	if at := strings.LastIndex(host, "@"); at >= 0 {
+		host = Removed + host[at:]
+	}
+	parts := strings.Split(path, "/")
+	for i, p := range parts {
+		if len(p) >= longPart && strings.ContainsAny(p, "0123456789") || strings.Contains(strings.ToLower(host+"/"+path), "hook") && p != "" {
+			parts[i] = Removed
+		}
+	}
+	out := scheme + "://" + host
+	if path != "" || strings.HasSuffix(rest, "/") {
+		out += "/" + strings.Join(parts, "/")
+	}
+	if asks {
+		var values []string
+		for v := range strings.SplitSeq(query, "&") {
+			name, _, given := strings.Cut(v, "=")
+			if given {
+				name += "=" + Removed
+			} else if len(name) >= longPart {
+				name = Removed
+			}
+			values = append(values, name)
+		}
+		out += "?" + strings.Join(values, "&")
+	}
+	return out
+}
