@@ -20,22 +20,25 @@ import (
 const shim = `#!/bin/sh
 set -u
 verb=$1; shift
-[ "${1-}" = -- ] && shift
-unit=$HOSTS_UNITS/$1 pid=/run/$1.pid
+while case ${1-} in -*) ;; *) false ;; esac; do shift; done
+[ "$verb" = daemon-reload ] && exit 0
+name=${1%.service}.service
+unit=$HOSTS_UNITS/$name pid=/run/$name.pid
 # A process that has ended stays until its parent has waited for it, which nothing does here.
 alive() { [ -f "$pid" ] && [ -d "/proc/$(cat "$pid")" ] && ! grep -q '^State:.*Z' "/proc/$(cat "$pid")/status"; }
 case $verb in
 is-active) alive ;;
 cat) exec cat "$unit" ;;
 enable) exit 0 ;;
-stop | restart)
+start | stop | restart)
 	if alive; then
+		[ "$verb" = start ] && exit 0
 		kill "$(cat "$pid")"
 		while alive; do sleep 0.05; done
 	fi
 	[ "$verb" = stop ] && exit 0
 	# shellcheck disable=SC2046 # the words of a command line
-	setsid $(sed -n 's|^ExecStart=/usr/bin/||p' "$unit") >>"/run/$1.log" 2>&1 </dev/null &
+	setsid $(sed -n 's|^ExecStart=/usr/bin/||p' "$unit") >>"/run/$name.log" 2>&1 </dev/null &
 	echo $! >"$pid"
 	;;
 *) echo "systemctl $verb is not known here" >&2; exit 1 ;;
