@@ -31,6 +31,9 @@ type user struct {
 	Groups   []string `json:"groups"`
 }
 
+// deviceCallback is where the provider goes on with a sign-in on another device.
+const deviceCallback = "/device/callback"
+
 // idTokenLife is how long the tokens of the provider are valid.
 const idTokenLife = 10 * time.Minute
 
@@ -53,8 +56,7 @@ func run(ctx context.Context, address, file string) error {
 	}
 	s := storage.WithStaticPasswords(memory.New(log), passwords, log)
 	s = storage.WithStaticClients(s, []storage.Client{
-		{ID: "berth", Name: "Berth", Public: true},
-		{ID: "secretive", Name: "A client with a secret", Secret: "the secret of the client", RedirectURIs: []string{"/device/callback"}},
+		{ID: "berth", Name: "Berth", Public: true, RedirectURIs: []string{"/dex" + deviceCallback}},
 	})
 	s = storage.WithStaticConnectors(s, []storage.Connector{{ID: connectors.LocalConnector, Name: "Email", Type: connectors.LocalConnector}})
 	signs, err := (&signer.LocalConfig{KeysRotationPeriod: "6h"}).Open(ctx, s, idTokenLife, time.Now, log)
