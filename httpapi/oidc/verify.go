@@ -54,7 +54,7 @@ func (p *Provider) Verify(ctx context.Context, token string) (*Account, error) {
 	if a, found := p.Known(hash); found && a.Good(model.TimeOf(p.now())) {
 		return a, nil
 	}
-	jws, err := jose.ParseSigned(token, algorithms())
+	jws, err := jose.ParseSignedCompact(token, algorithms())
 	if err != nil || len(jws.Signatures) != 1 {
 		return nil, refuse("it is no JWT with one signature of an accepted algorithm (RS256 to RS512, PS256 to PS512, ES256 to ES512, EdDSA)")
 	}
