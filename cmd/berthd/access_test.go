@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
+	"github.com/berth-gpu/berth/cmd/internal/config"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/auth"
 )
@@ -131,5 +132,67 @@ func TestWhereTheAPIListens(t *testing.T) {
 	base["auth-keys"] = "keys.yaml"
 	if _, err := resolve(loaded(t, base)); err == nil {
 		t.Error("keys are accepted without authentication")
+	}
+}
+
+// What the groups of an identity provider allow is read from a section or a file, and each fault is named with its line.
+func TestGroupsOfTheProvider(t *testing.T) {
+	t.Parallel()
+	got, err := parseGroups([]byte("ml: user\nops: {role: operator, projects: [infra]}\n"))
+	if err != nil || len(got) != 2 || got["ml"].Role != model.RoleUser || got["ops"].Role != model.RoleOperator || len(got["ops"].Projects) != 1 {
+		t.Errorf("read as %+v, %v", got, err)
+	}
+	for text, want := range map[string]string{
+		"":                                    "there is no group",
+		"ml: god\n":                           `line 1: group "ml": its role is unknown`,
+		"a: user\nml: agent\n":                `line 2: group "ml": its role is unknown`,
+		"ml: {}\n":                            "its role is unknown",
+		"ml: {role: user, project: [a]}\n":    `no "project"`,
+		"ml: {role: user, projects: [a b]}\n": "cannot be a project",
+		"ml: user\nml: viewer\n":              "line 2",
+		"[ml]\n":                              "write GROUP: ROLE",
+		"ml: user\n---\nml: viewer\n":         "second document",
+	} {
+		if _, err := parseGroups([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+	path := written(t, "ml: user\n")
+	if _, err := readGroups(path); err != nil {
+		t.Error(err)
+	}
+	if err := os.Chmod(path, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readGroups(path); err == nil || !strings.Contains(err.Error(), "chmod go-w") {
+		t.Errorf("a file that all may write: %v", err)
+	}
+}
+
+// Settings of an identity provider that contradict each other are refused.
+func TestSettingsOfTheProvider(t *testing.T) {
+	t.Parallel()
+	secret := written(t, "secret\n")
+	if err := os.Chmod(secret, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{
+		"oidc: {issuer: 'http://login.example.org', client_id: a, groups: {ml: user}}": "must begin with https://",
+		"oidc: {issuer: 'https://login.example.org', groups: {ml: user}}":              "oidc.client_id",
+		"oidc: {issuer: 'https://login.example.org', client_id: a}":                    "oidc.groups is missing",
+		"oidc: {client_id: a}": "needs oidc.issuer",
+		"oidc: {issuer: 'https://login.example.org', client_id: a, scopes: [profile], groups: {ml: user}}":                  "the scope openid is missing",
+		"oidc: {issuer: 'https://login.example.org', client_id: a, client_secret_file: " + secret + ", groups: {ml: user}}": "chmod 600",
+		"oidc: {issuer: 'https://login.example.org', client_id: a, ca: " + secret + ", groups: {ml: user}}":                 "holds no certificate",
+		"oidc: {issuer: 'https://login.example.org', client_id: a, groups: {ml: god}}":                                      "its role is unknown",
+	} {
+		full := "auth: {enabled: true}\nserver: {id: p1, data_dir: d, bootstrap: [p1=127.0.0.1:7000]}\n" + text + "\n"
+		c, err := config.Load(config.Source{Program: config.OfServer, File: written(t, full)})
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		if _, err := resolve(c); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
 	}
 }

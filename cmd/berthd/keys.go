@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -19,6 +20,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/core"
+	"github.com/berth-gpu/berth/httpapi/oidc"
 )
 
 // keyFile is the file of --auth-keys. Its names may stand below auth:, as in a complete
@@ -183,4 +185,143 @@ func headerNamed(name string) (string, error) {
 		return "", errors.New("the name of a header may have letters, digits and - only")
 	}
 	return http.CanonicalHeaderKey(name), nil
+}
+
+// provider reads the settings of the identity provider.
+func (h *holding) provider(out *core.Terms) {
+	s := &h.Server.OIDC
+	if s.Issuer == "" {
+		for _, name := range []string{"oidc.client_id", "oidc.client_secret_file", "oidc.audience", "oidc.groups_file", "oidc.groups"} {
+			if h.Origin(name).Layer != config.FromDefault && !h.open("oidc.issuer") {
+				h.refuse("%s needs oidc.issuer, the URL of the identity provider", h.At(name))
+			}
+		}
+		return
+	}
+	p := &oidc.Settings{TokenLife: s.TokenLife, Connection: oidc.Connection{
+		Issuer: s.Issuer, ClientID: s.ClientID, Audience: cmp.Or(s.Audience, s.ClientID), Scopes: strings.Join(s.Scopes, " "), UserClaim: s.UserClaim, GroupsClaim: s.GroupClaim,
+	}}
+	if err := oidc.CheckURL(s.Issuer); err != nil {
+		h.refuse("%s: %w", h.At("oidc.issuer"), err)
+	}
+	if s.ClientID == "" && !h.open("oidc.client_id") {
+		h.refuse("%s is missing: give the id under which the identity provider knows this cluster", h.At("oidc.client_id"))
+	}
+	if !slices.Contains(s.Scopes, "openid") {
+		h.refuse("%s: the scope openid is missing: without it the provider issues no ID token", h.At("oidc.scopes"))
+	}
+	h.providerFiles(p)
+	h.providerGroups(p)
+	out.OIDC = p
+}
+
+// providerFiles reads the secret of the client, and the provider's authority.
+func (h *holding) providerFiles(p *oidc.Settings) {
+	s := &h.Server.OIDC
+	if s.Secret != "" {
+		text, err := config.ReadPrivate(s.Secret)
+		if p.Secret = strings.TrimSpace(string(text)); err == nil && p.Secret == "" {
+			err = fmt.Errorf("%s is empty", s.Secret)
+		}
+		if err != nil {
+			h.refuse("%s: %w", h.At("oidc.client_secret_file"), err)
+		}
+	}
+	if s.CA != "" {
+		text, err := os.ReadFile(s.CA)
+		if p.CA = string(text); err == nil {
+			err = oidc.CheckCA(p.CA)
+		}
+		if err != nil {
+			h.refuse("%s: %w", h.At("oidc.ca"), err)
+		}
+	}
+}
+
+// providerGroups reads what the groups of the provider allow.
+func (h *holding) providerGroups(p *oidc.Settings) {
+	s := &h.Server.OIDC
+	var err error
+	switch {
+	case s.Groups != "":
+		if p.Groups, err = readGroups(s.Groups); err != nil {
+			h.refuseEach(err, "%s: %w", h.At("oidc.groups_file"))
+		}
+	case s.Own != "":
+		if p.Groups, err = parseGroups([]byte(s.Own)); err != nil {
+			h.refuseEach(h.Within(err), "%w")
+		}
+	case !h.open("oidc.groups") && !h.open("oidc.groups_file"):
+		h.refuse("oidc.groups is missing: without a group that has a role here no user can sign in")
+	}
+}
+
+// readGroups reads a file of what groups allow, which only its owner may change.
+func readGroups(path string) (oidc.Groups, error) {
+	info, err := os.Stat(path)
+	if err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o022 != 0 {
+		err = fmt.Errorf("%s can be written by other users (mode %04o), which gives them any role: chmod go-w %s", path, info.Mode().Perm(), path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	data, err := os.ReadFile(path) //nolint:gosec // a file that the operator names
+	if err != nil {
+		return nil, err
+	}
+	groups, err := parseGroups(data)
+	if err != nil {
+		return nil, inFile(path, err)
+	}
+	return groups, nil
+}
+
+// groupRight is what a group allows: a role, or an object with more fields.
+type groupRight struct {
+	Role     string   `yaml:"role"`
+	Projects []string `yaml:"projects"`
+
+	line int
+}
+
+// UnmarshalYAML reads either form.
+func (g *groupRight) UnmarshalYAML(n *yaml.Node) error {
+	g.line = n.Line
+	if n.Kind == yaml.ScalarNode {
+		g.Role = n.Value
+		return nil
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 { // a node's own Decode does not refuse what is not known
+		if name := n.Content[i].Value; name != "role" && name != "projects" {
+			return fmt.Errorf("line %d: a group has no %q: allowed are role and projects", n.Content[i].Line, name)
+		}
+	}
+	type plain groupRight
+	return n.Decode((*plain)(g))
+}
+
+// parseGroups parses a document of what groups allow. Its errors name the line.
+func parseGroups(data []byte) (oidc.Groups, error) {
+	var file map[string]groupRight
+	d := yaml.NewDecoder(bytes.NewReader(data))
+	if err := d.Decode(&file); err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%w: write GROUP: ROLE or GROUP: {role: ROLE, projects: [NAME, ...]}, each group once", err)
+	}
+	if err := lastDocument(d); err != nil {
+		return nil, err
+	}
+	if len(file) == 0 {
+		return nil, errors.New("there is no group: without a group that has a role here no user can sign in")
+	}
+	groups := oidc.Groups{}
+	var wrong []error
+	for _, name := range slices.SortedFunc(maps.Keys(file), func(a, b string) int { return cmp.Or(cmp.Compare(file[a].line, file[b].line), cmp.Compare(a, b)) }) {
+		right := oidc.Right{Projects: file[name].Projects}
+		right.Role, _ = model.RoleNamed(file[name].Role) // an unknown role becomes the zero role, which no group may have
+		if err := right.Check(); err != nil {
+			wrong = append(wrong, fmt.Errorf("line %d: group %q: %w", file[name].line, model.Clip(name), err))
+		}
+		groups[name] = right
+	}
+	return groups, errors.Join(wrong...)
 }

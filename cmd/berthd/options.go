@@ -140,20 +140,22 @@ func (h *holding) backups(k *backup.Schedule) {
 var termsNames = []string{
 	"auth.keys_file", "auth.api_keys", "auth.header_name", "auth.rate_limit", "auth.command_rules", "server.trusted_proxies",
 	"workloads.defaults_file", "workloads.defaults", "services.deepagents_url", "services.graph_service_url",
+	"oidc.issuer", "oidc.client_id", "oidc.client_secret_file", "oidc.audience", "oidc.scopes", "oidc.user_claim", "oidc.groups_claim", "oidc.ca", "oidc.token_life",
+	"oidc.groups_file", "oidc.groups",
 }
 
 // terms reads the settings of authentication, of what jobs may run, and of the analysis.
 func (h *holding) terms() (o apiOptions) {
 	s := &h.Server.Auth
 	for _, v := range []struct{ name, given string }{
-		{"auth.keys_file", s.Keys}, {"auth.api_keys", s.Own}, {"auth.header_name", s.Header},
+		{"auth.keys_file", s.Keys}, {"auth.api_keys", s.Own}, {"auth.header_name", s.Header}, {"oidc.issuer", h.Server.OIDC.Issuer},
 	} {
 		switch said := h.Origin("auth.enabled").Layer != config.FromDefault; {
 		case v.given == "" || s.On || h.Unread("auth.enabled"):
 		case said:
 			h.Notes = append(h.Notes, h.At(v.name)+" counts only with authentication, and "+h.At("auth.enabled")+" is false")
 		default:
-			h.refuse("%s needs %s: without authentication no key is asked for", h.At(v.name), h.At("auth.enabled"))
+			h.refuse("%s needs %s: without authentication no key or token is asked for", h.At(v.name), h.At("auth.enabled"))
 		}
 	}
 	o.asks, o.terms.Rate, o.hosts = s.On, float64(s.Rate), h.Server.Hosts
@@ -169,6 +171,7 @@ func (h *holding) terms() (o apiOptions) {
 	o.terms.Proxies = proxies
 	h.advice(&o.terms)
 	h.keys(&o.terms)
+	h.provider(&o.terms)
 	if s.CommandRules != "" {
 		var err error
 		if o.terms.Rules, err = readRules(s.CommandRules); err != nil {

@@ -81,6 +81,11 @@ type SetUser struct {
 	Role  model.Role `cbor:"2,keyasint,omitempty"` // RoleNone: as it is
 	Join  []string   `cbor:"3,keyasint,omitempty"` // projects
 	Leave []string   `cbor:"4,keyasint,omitempty"`
+	// Subject is the hash of an account at the identity provider, which has signed in as the user: then Role and Join are all that
+	// the provider has stated, at the instant Stated, and Leave has no effect. Zero: the command is an admin's.
+	Subject model.Hash `cbor:"5,keyasint,omitzero"`
+	Stated  model.Time `cbor:"6,keyasint,omitempty"`
+	Bind    bool       `cbor:"7,keyasint,omitempty"` // the next sign-in under the name makes the user that of its account
 }
 
 // Kind returns KindSetUser.
@@ -93,6 +98,10 @@ func (b *SetUser) Validate() error {
 		return model.WantName("user", b.User)
 	case b.Role != model.RoleNone && !b.Role.Human():
 		return valid.Problem("role", "viewer, user, operator or admin")
+	case !b.Subject.IsZero() && (b.Role == model.RoleNone || b.Stated <= 0):
+		return valid.Problem("subject", "given with a role and an instant")
+	case b.Subject.IsZero() && b.Stated != 0:
+		return valid.Problem("stated", "given with a subject only")
 	}
 	if err := valid.FirstOf(valid.Count("join", len(b.Join), 0, model.MaxProjects), valid.Count("leave", len(b.Leave), 0, model.MaxProjects)); err != nil {
 		return err

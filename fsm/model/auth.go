@@ -49,6 +49,9 @@ func (t *Token) Of() (user string, human bool) {
 // Good reports whether the token has not expired.
 func (t *Token) Good(now Time) bool { return t.Expires == 0 || now < t.Expires }
 
+// Brief reports whether the token is made for two days or less.
+func (t *Token) Brief() bool { return t.Expires > 0 && t.Expires <= t.Made.Add(48*time.Hour) }
+
 // Allows returns the role of a caller with the token whose user has the given role.
 func (t *Token) Allows(user Role) Role {
 	if t.Role == RoleNone || t.Role.Human() && user < t.Role {
@@ -65,7 +68,19 @@ type User struct {
 	Role Role   `cbor:"2,keyasint,omitempty"`
 	Made Time   `cbor:"3,keyasint,omitempty"` // what is older belongs to a former user of the name
 	By   string `cbor:"4,keyasint,omitempty"` // actor
+
+	// Subject is the hash of the user's account at the identity provider; zero: none, the user has local tokens only. Stated is when
+	// the provider has stated the role and the projects, and Binds has the next sign-in under the name set Subject.
+	Subject Hash `cbor:"5,keyasint,omitzero"`
+	Stated  Time `cbor:"6,keyasint,omitempty"`
+	Binds   bool `cbor:"7,keyasint,omitempty"`
 }
+
+// ByProvider is [Member.By] of memberships that the identity provider has stated.
+const ByProvider = "oidc"
+
+// Takes reports whether a sign-in of an account at the identity provider is one of the user.
+func (u *User) Takes(account Hash) bool { return u.Binds || u.Subject == account && !account.IsZero() }
 
 // UserName names a user as a key.
 type UserName string

@@ -17,6 +17,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/problem"
+	"github.com/berth-gpu/berth/httpapi/signin"
 	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/trust"
@@ -272,16 +273,20 @@ func (a people) users(ctx context.Context, _ *struct{}) (*core.Answer[wire.Users
 }
 
 func (a people) set(ctx context.Context, in *userBodyInput, body *wire.SetUser) (*core.Answer[wire.User], error) {
-	c := &command.SetUser{User: in.User, Join: body.Join, Leave: body.Leave}
+	c := &command.SetUser{User: in.User, Join: body.Join, Leave: body.Leave, Bind: body.Provider}
 	var err error
 	if c.Role, err = intake.Role(body.Role); err != nil {
 		return nil, err
+	}
+	s := a.api.Peer.Reader.State()
+	if f := signin.TooOld(&s); f != nil && c.Bind {
+		return nil, f
 	}
 	_, index, err := a.api.Propose(ctx, in.Key, c)
 	if err != nil {
 		return nil, err
 	}
-	s := a.api.Peer.Reader.State()
+	s = a.api.Peer.Reader.State()
 	u, _ := s.Users.Get(model.UserName(in.User))
 	tokens := int64(0)
 	for _, t := range s.Tokens.All() {

@@ -4,7 +4,7 @@
 //	routes.go    the paths
 //	policy.go    the order of the queue; settings.go settings of the whole cluster
 //	quota.go     limits and shares; pools.go how GPUs are divided
-//	people.go    users and tokens; session.go sessions of browsers
+//	people.go    users and tokens; session.go sessions of browsers; provider.go sign-ins at an identity provider
 //	audit.go     the audit trail; check.go verifies the records that a peer keeps
 //	events.go    streams of events
 //	webhooks.go  webhooks; hookowner.go the rights to them; deliveries.go what was delivered
@@ -29,9 +29,10 @@ func Events(a *core.API, doc huma.API) {
 	webhooks{a}.route(doc)
 }
 
-// People adds the paths for users, tokens, sessions and the audit trail.
+// People adds the paths for users, tokens, sessions, the identity provider and the audit trail.
 func People(a *core.API, doc huma.API) {
 	people{a}.route(doc)
 	sessions{a}.route(doc)
+	providers{a}.route(doc)
 	audits{a}.route(doc)
 }

@@ -2,9 +2,12 @@ package auth
 
 import (
 	"context"
+	"net/http"
 	"sync/atomic"
+	"time"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
 // Anonymous is the name of callers without authentication.
@@ -27,6 +30,18 @@ type Caller struct {
 	// Parent is, of a caller with a session, the token that the session is of, and ParentExpires when that expires; 0: never.
 	Parent        model.Hash
 	ParentExpires model.Time
+	// Brief is whether the credential has a short life, so that its end is no surprise.
+	Brief bool
+}
+
+// expiresSoon is how long before its end a token's caller is warned.
+const expiresSoon = 7 * 24 * time.Hour
+
+// Warn adds to the headers of an answer the end of the caller's token, if that is soon.
+func (c *Caller) Warn(h http.Header, now model.Time) {
+	if c.Expires > 0 && !c.Brief && c.Kind != Once && !c.HasSession() && c.Expires < now.Add(expiresSoon) {
+		h.Set(wire.HeaderExpires, c.Expires.Time().UTC().Format(time.RFC3339))
+	}
 }
 
 // HasSession reports whether the caller has shown a session, not a token or a key.

@@ -35,6 +35,21 @@ func (r Rule) Allows(c *Caller) bool {
 	return r.Open() || c.Role.Covers(r.Least)
 }
 
+// NotFor returns why the caller's role does not suffice for the route; empty: it does.
+func (r Rule) NotFor(c *Caller) string {
+	switch {
+	case r.Allows(c):
+		return ""
+	case c.Kind == Once:
+		return "the first token can only create another: berth token create --user NAME --role admin"
+	case r.Least == model.RoleAgent:
+		return "this path is for agents and needs the certificate of a node"
+	case c.Kind == Node:
+		return "an agent may use paths of agents only: this path needs the role " + r.Least.String()
+	}
+	return "this needs the role " + r.Least.String() + "; you have " + c.Role.String()
+}
+
 // Bound reports whether the caller may call the route for the caller's own jobs only.
 func (r Rule) Bound(c *Caller) bool {
 	return r.Own && c.Kind != Open && (r.Sole || !c.Role.Covers(model.RoleOperator))
@@ -87,9 +102,11 @@ func rules(method string, least model.Role, paths ...string) []Rule {
 }
 
 func openRules() []Rule {
-	return append(rules(http.MethodGet, model.RoleNone, "/healthz", "/readyz", "/metrics", "/", "/ui", "/ui/{path:.*}"),
+	return append(rules(http.MethodGet, model.RoleNone, "/healthz", "/readyz", "/metrics", "/", "/ui", "/ui/{path:.*}", "/oidc"),
 		Rule{Method: http.MethodPost, Path: "/cluster/join", Least: model.RoleNone}, // the join token is in the body
-		Rule{Method: http.MethodPost, Path: "/session", Least: model.RoleNone})      // the token or code, too
+		Rule{Method: http.MethodPost, Path: "/session", Least: model.RoleNone},      // the token or code, too
+		Rule{Method: http.MethodPost, Path: "/oidc/device", Least: model.RoleNone},
+		Rule{Method: http.MethodPost, Path: "/oidc/token", Least: model.RoleNone}) // the provider's token or code
 }
 
 func viewerRules() []Rule {

@@ -23,8 +23,11 @@ const (
 	HeaderKey   = "X-API-Key"
 )
 
-// maxSecret bounds the length of a token or a key that is read, in bytes.
-const maxSecret = 512
+// Bounds of the length of a credential that is read, in bytes.
+const (
+	maxSecret = 512      // of a token or a key
+	maxJWT    = 16 << 10 // of a token of the identity provider, which has the user's groups
+)
 
 // NewToken draws a token: 256 random bits.
 func NewToken() string {
@@ -80,10 +83,20 @@ func Presented(h http.Header, named string) (secret string, err error) {
 const headerAuthorization = "Authorization"
 
 func clean(secret string) string {
-	if secret = strings.TrimSpace(secret); len(secret) > maxSecret {
-		return secret[:maxSecret] // which is not that of any user
+	secret = strings.TrimSpace(secret)
+	most := maxSecret
+	if IsJWT(secret) {
+		most = maxJWT
+	}
+	if len(secret) > most {
+		return secret[:most] // which is not that of any user
 	}
 	return secret
+}
+
+// IsJWT reports whether a credential has the form of a signed JWT (RFC 7519, compact): three parts, of which the first is a JSON object.
+func IsJWT(secret string) bool {
+	return strings.HasPrefix(secret, "eyJ") && strings.Count(secret, ".") == 2
 }
 
 // CookieName returns the name of the cookie that holds a session of a cluster. Cookies of a host are sent to all its ports: the cluster's id keeps

@@ -295,7 +295,7 @@ func savedSettings(s *state.State) (*wire.Arrangement, error) {
 	}
 	for _, u := range s.Users.All() {
 		known := view.User(s, &u, 0)
-		out.Users = append(out.Users, wire.SavedUser{Name: known.Name, Role: known.Role, Projects: known.Projects})
+		out.Users = append(out.Users, wire.SavedUser{Name: known.Name, Role: known.Role, Projects: known.Projects, Account: known.Account})
 	}
 	for scope, l := range s.Limits.All() {
 		out.Quotas = append(out.Quotas, wire.SavedQuota{Scope: scope.Kind.String(), Name: scope.Name, Limits: unlimit(&l)})

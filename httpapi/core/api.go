@@ -87,6 +87,7 @@ func New(c Config) *API {
 		Self: c.Self, Reader: c.Peer.Reader, Members: c.Peer.Members, Proposer: c.Peer.Proposer, Calls: c.Peer.Calls, Now: c.Now, Log: a.Log, Life: a.Life.Ctx,
 	})
 	AnswerCall(a, signin.Renew, a.Sessions.Answer)
+	AnswerCall(a, signin.Settle, a.Gate.Accounts.Answer)
 	a.Meter = meter.New(meter.Sources{Reader: c.Peer.Reader, Members: c.Peer.Members, Places: a.Places, Samples: a.presentSamples, Now: c.Now, Expires: c.Expires}, c.Metrics...)
 	a.Life.Conns.proxy = a.Gate.trusts
 	a.Life.Server.Handler, a.Life.Server.ErrorLog = a, slog.NewLogLogger(a.Log.Handler(), slog.LevelDebug)

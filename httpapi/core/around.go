@@ -55,7 +55,7 @@ func (a *API) Around(method, route string, next http.Handler) http.Handler {
 		}
 		passed := forward.PassedOn(r.Context()) != nil
 		entered, f := a.examine(r, rule, known, passed)
-		a.Gate.warn(w, auth.From(entered.Context()))
+		auth.From(entered.Context()).Warn(w.Header(), model.TimeOf(a.Config.Now()))
 		if f == nil && passed && !changes && route != "" {
 			f = problem.Refuse(wire.CodeMethod, "only changes are passed on to the leader")
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/issue"
+	"github.com/berth-gpu/berth/httpapi/oidc"
 	"github.com/berth-gpu/berth/httpapi/port"
 	"github.com/berth-gpu/berth/httpapi/workload"
 	"github.com/berth-gpu/berth/trust"
@@ -93,6 +94,8 @@ type Terms struct {
 	// Proxies may name the address that a request comes from.
 	Proxies auth.Proxies
 	Rules   intake.CommandRules
+	// OIDC is the identity provider; nil: there is none.
+	OIDC *oidc.Settings
 	// Workloads are the defaults of workloads without other data; nil: the standard ones.
 	Workloads workload.Defaults
 	// Advisers are other services that are asked about workloads.

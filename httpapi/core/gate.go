@@ -45,13 +45,15 @@ type gate struct {
 	Callers   *auth.Limiter   // of users and services, by credential
 	Agents    *auth.Limiter   // of agents, the same
 	Addresses *auth.Limiter   // of callers without a known credential, by network
+	Accounts  *signin.Accounts
 }
 
 func newGate(c *Config) *gate {
 	g := &gate{
 		Must: c.Asks, prove: c.Prove, Peer: c.Peer.Reader, Clock: c.Now, Log: c.Log, origins: http.NewCrossOriginProtection(),
 		Callers: auth.NewLimiter(0, c.Now), Agents: auth.NewLimiter(0, c.Now), Addresses: auth.NewLimiter(0, c.Now),
-		hosts: endpoint.NewHosts(slices.Concat(c.Own, c.Hosts)...),
+		hosts:    endpoint.NewHosts(slices.Concat(c.Own, c.Hosts)...),
+		Accounts: signin.NewAccounts(signin.Config{Reader: c.Peer.Reader, Members: c.Peer.Members, Proposer: c.Peer.Proposer, Calls: c.Peer.Calls, Now: c.Now, Log: c.Log}),
 	}
 	g.takeOver(c.Terms)
 	return g
@@ -152,6 +154,9 @@ func (g *gate) caller(s *state.State, r *http.Request, rule auth.Rule) (*auth.Ca
 	if rule.Open() {
 		return caller, nil
 	}
+	if f := g.Accounts.Admit(r.Context(), secret, addressOf(r)); f != nil {
+		return caller, f
+	}
 	caller, f := g.newer(r.Context(), peer.Default, auth.HashOf(secret))
 	if f != nil || caller.Kind != auth.Unidentified {
 		return caller, f
@@ -159,7 +164,7 @@ func (g *gate) caller(s *state.State, r *http.Request, rule auth.Rule) (*auth.Ca
 	if signin.By(r.Context()) {
 		return caller, problem.Refuse(wire.CodeUnauthenticated, "the session has ended: sign in again")
 	}
-	return caller, problem.Refuse(wire.CodeUnauthenticated, "this token or key is unknown to this peer, was revoked or has expired: ask an admin for another")
+	return caller, problem.Refuse(wire.CodeUnauthenticated, "this token or key is unknown to this peer, was revoked or has expired: "+g.Accounts.Remedy())
 }
 
 // newer identifies a caller by a newer state. A user that has just made a token through this peer
@@ -204,7 +209,10 @@ func (g *gate) passedOn(s *state.State, r *http.Request, rule auth.Rule) (*auth.
 	}
 	caller := g.identify(s, auth.HashOf(secret))
 	if caller.Kind == auth.Unidentified {
-		var f *problem.Failure
+		f := g.Accounts.Admit(r.Context(), secret, addressOf(r))
+		if f != nil {
+			return caller, f
+		}
 		if caller, f = g.newer(r.Context(), peer.Linearizable, auth.HashOf(secret)); f != nil {
 			return caller, f
 		}
@@ -226,8 +234,11 @@ func (g *gate) identify(s *state.State, credential model.Hash) *auth.Caller {
 		return c
 	}
 	now := max(model.TimeOf(g.Clock()), s.Settings().Clock)
+	if account, is := g.Accounts.Known(credential); is {
+		return g.Accounts.Caller(s, c, account, now)
+	}
 	token, found := s.Tokens.Get(credential)
-	c.Expires = token.Expires
+	c.Expires, c.Brief = token.Expires, token.Brief()
 	if row, is := s.Sessions.Get(credential); is && !row.Code && row.Good(now) {
 		token, found = s.Tokens.Get(row.Parent)
 		c.Expires, c.Parent, c.ParentExpires = row.Expires, row.Parent, token.Expires
@@ -252,28 +263,10 @@ func (g *gate) identify(s *state.State, credential model.Hash) *auth.Caller {
 
 // allowed returns a refusal if the caller's role does not suffice.
 func allowed(rule auth.Rule, c *auth.Caller) *problem.Failure {
-	if rule.Allows(c) {
-		return nil
+	if why := rule.NotFor(c); why != "" {
+		return Denied(why)
 	}
-	switch {
-	case c.Kind == auth.Once:
-		return Denied("the first token can only create another: berth token create --user NAME --role admin")
-	case rule.Least == model.RoleAgent:
-		return Denied("this path is for agents and needs the certificate of a node")
-	case c.Kind == auth.Node:
-		return Denied("an agent may use paths of agents only: this path needs the role " + rule.Least.String())
-	}
-	return Denied("this needs the role " + rule.Least.String() + "; you have " + c.Role.String())
-}
-
-// expiresSoon is how long before its end a token's caller is warned.
-const expiresSoon = 7 * 24 * time.Hour
-
-// warn adds to the answer the end of a token that expires soon.
-func (g *gate) warn(w http.ResponseWriter, c *auth.Caller) {
-	if c.Expires > 0 && c.Kind != auth.Once && !c.HasSession() && c.Expires < model.TimeOf(g.Clock()).Add(expiresSoon) {
-		w.Header().Set(wire.HeaderExpires, c.Expires.Time().UTC().Format(time.RFC3339))
-	}
+	return nil
 }
 
 // Denied returns the problem of a caller without the right to do something.

@@ -32,6 +32,7 @@ func (g *gate) takeOver(t Terms) {
 		next.Advice = advice.New(t.Advisers)
 	}
 	g.current.Store(next)
+	g.Accounts.TakeOver(t.OIDC)
 	g.Callers.Allow(t.Rate)
 	g.Agents.Allow(agentFactor * t.Rate)
 	g.Addresses.Allow(t.Rate)

@@ -2,6 +2,7 @@ package intake
 
 import (
 	"bytes"
+	"encoding/hex"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -109,10 +110,13 @@ func customs(_ *state.State, set *wire.Arrangement) ([]command.Body, error) {
 	return []command.Body{c}, nil
 }
 
-func usersOf(_ *state.State, set *wire.Arrangement) (list []command.Body, err error) {
+func usersOf(s *state.State, set *wire.Arrangement) (list []command.Body, err error) {
 	for i, u := range set.Users {
 		c := &command.SetUser{User: u.Name, Join: u.Projects}
 		if c.Role, err = Role(u.Role); err == nil {
+			err = accountOf(s, u.Account, c)
+		}
+		if err == nil {
 			err = c.Validate()
 		}
 		if err != nil {
@@ -121,6 +125,30 @@ func usersOf(_ *state.State, set *wire.Arrangement) (list []command.Body, err er
 		list = append(list, c)
 	}
 	return list, nil
+}
+
+// nextAccount stands for the account of a user that the next sign-in under the name decides.
+const nextAccount = "next"
+
+// accountLevel is the feature level from which on the state knows accounts at the identity provider.
+const accountLevel = 5
+
+// accountOf completes a user with the account at the identity provider: whatever the provider states next is newer.
+func accountOf(s *state.State, text string, c *command.SetUser) error {
+	if set := s.Settings(); text != "" && set.Level < accountLevel {
+		return problem.Invalid("account", "needs feature level 5: upgrade every peer, then finish the upgrade (berth cluster upgrade finalize)")
+	}
+	if text == "" || text == nextAccount {
+		c.Bind = text == nextAccount
+		return nil
+	}
+	raw, err := hex.DecodeString(text)
+	if err != nil || len(raw) != len(c.Subject) {
+		return problem.Invalid("account", "must be next, or a hash of 64 hexadecimal digits")
+	}
+	copy(c.Subject[:], raw)
+	c.Stated = 1
+	return nil
 }
 
 func quotasOf(_ *state.State, set *wire.Arrangement) (list []command.Body, err error) {

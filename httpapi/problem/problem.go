@@ -15,6 +15,9 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
+// CodeProvider is the code of the problem while the identity provider cannot be asked.
+const CodeProvider = "provider_unreachable"
+
 // statuses is the one table from a stable code to an HTTP status. A code that is
 // not in it is a refusal of the state: 409.
 var statuses = map[string]int{
@@ -36,6 +39,7 @@ var statuses = map[string]int{
 	wire.CodeBehind:          http.StatusServiceUnavailable,
 	wire.CodeNoArchive:       http.StatusServiceUnavailable,
 	wire.CodeUnreachable:     http.StatusBadGateway,
+	CodeProvider:             http.StatusBadGateway,
 	wire.CodeInternal:        http.StatusInternalServerError,
 
 	model.CodeDenied.String():          http.StatusForbidden,

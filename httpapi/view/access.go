@@ -1,6 +1,7 @@
 package view
 
 import (
+	"encoding/hex"
 	"math"
 	"slices"
 	"time"
@@ -45,9 +46,18 @@ func SessionToken(s *state.State, r *session.Row, now model.Time) wire.Token {
 	return out
 }
 
+// NextAccount stands for the account of a user that the next sign-in under the name decides.
+const NextAccount = "next"
+
 // User converts a user to the API's form.
 func User(s *state.State, u *model.User, tokens int64) wire.User {
 	out := wire.User{Name: u.Name, Role: u.Role.String(), Projects: []string{}, Tokens: tokens, CreatedAt: u.Made.Time()}
+	switch {
+	case u.Binds:
+		out.Account = NextAccount
+	case !u.Subject.IsZero():
+		out.Account = hex.EncodeToString(u.Subject[:])
+	}
 	for k := range s.Members.From(model.MemberKey{User: u.Name}) {
 		if k.User != u.Name {
 			break

@@ -106,6 +106,8 @@ type SetUser struct {
 	Role  string   `json:"role,omitempty" doc:"viewer, user, operator or admin; must be given for a new user"`
 	Join  []string `json:"join,omitempty" nullable:"false" doc:"projects"`
 	Leave []string `json:"leave,omitempty" nullable:"false" doc:"projects"`
+	// Provider has the next sign-in with the identity provider under the name take the user.
+	Provider bool `json:"provider,omitempty" doc:"the account that signs in next at the identity provider under this name becomes that of the user; a former account of the user cannot sign in any more"`
 }
 
 // Users is the answer to GET /users.
@@ -120,6 +122,7 @@ type User struct {
 	Projects  []string  `json:"projects" nullable:"false"`
 	Tokens    int64     `json:"tokens" doc:"that have not been revoked"`
 	CreatedAt time.Time `json:"created_at"`
+	Account   string    `json:"account,omitempty" doc:"hash of the account at the identity provider with which the user signs in; next: that which signs in next under the name; absent: none"`
 }
 
 // Gone is the answer when something was removed.

@@ -139,6 +139,7 @@ type SavedUser struct {
 	Name     string   `json:"name"`
 	Role     string   `json:"role"`
 	Projects []string `json:"projects" nullable:"false"`
+	Account  string   `json:"account,omitempty" doc:"as of GET /users"`
 }
 
 // SavedQuota is the limits of a scope.

@@ -51,8 +51,8 @@ func judgeRoom(r Room, f *File, imported string) (what, do string) {
 		return what + ", which has no room", "give the imported folder a room in test/arch/rooms.go"
 	case below(r.Path, "test"):
 		return "", ""
-	case f.Test && (below(target.Path, "test/sim") || target.Path == "test/childtest" || target.Path == "test/imagetest"):
-		return "", "" // simulated networks and disks, programs as child processes and small images are made to test rooms with
+	case f.Test && (below(target.Path, "test/sim") || target.Path == "test/childtest" || target.Path == "test/imagetest" || target.Path == "test/oidctest"):
+		return "", "" // simulated networks and disks, programs as child processes, small images and an identity provider are made to test rooms with
 	case target.Level == TestLevel:
 		return what + ": no package imports test/", "move what is shared into a room of its own"
 	case f.Test:

@@ -174,10 +174,11 @@ func apiFloor() []Room {
 		{Path: "httpapi/view", Level: 22, May: stateRooms("cluster/sched/blocker", "cluster/sched/forecast", "cluster/sched/explain", "cluster/sched/admission", "cluster/sched/queue", "cluster/archive",
 			"cluster/notify", "httpapi/wire", "httpapi/agentwire", "httpapi/auth", "slurm/request", "fsm/model/partition")},
 		{Path: "httpapi/port", Level: 17, May: stateRooms("httpapi/wire", "httpapi/forward", "cluster/peer", "cluster/soft", "cluster/archive", "cluster/history", "cluster/upgrade")},
-		{Path: "httpapi/signin", Level: 18, May: stateRooms("httpapi/auth", "httpapi/forward", "httpapi/port", "cluster/call", "cluster/peer")},
+		{Path: "httpapi/oidc", Level: 17, May: []string{"fsm/model", "httpapi/auth"}},
+		{Path: "httpapi/signin", Level: 18, May: stateRooms("httpapi/auth", "httpapi/oidc", "httpapi/problem", "httpapi/wire", "httpapi/forward", "httpapi/port", "cluster/call", "cluster/peer")},
 		{Path: "httpapi/meter", Level: 23, May: stateRooms("httpapi/agentwire", "httpapi/auth", "httpapi/places", "httpapi/view", "httpapi/port", "cluster/peer")},
 		{Path: "httpapi/core", Level: 24, May: stateRooms(slices.Concat(apiBase(), []string{
-			"httpapi/endpoint", "httpapi/forward", "httpapi/front", "httpapi/advice", "httpapi/places", "httpapi/meter", "httpapi/signin", "httpapi/workload",
+			"httpapi/endpoint", "httpapi/forward", "httpapi/front", "httpapi/advice", "httpapi/places", "httpapi/meter", "httpapi/oidc", "httpapi/signin", "httpapi/workload",
 			"cluster/call", "cluster/soft", "cluster/archive", "cluster/notify", "httpapi/issue", "trust",
 		})...)},
 		{Path: "httpapi/agentapi", Level: 25, May: stateRooms(append(apiBase(), "fsm/state/apply", "httpapi/core", "httpapi/forward", "httpapi/issue", "cluster/call", "cluster/soft", "trust")...)},
@@ -185,7 +186,7 @@ func apiFloor() []Room {
 		{Path: "httpapi/fleet", Level: 25, May: stateRooms(append(apiBase(), "httpapi/memberwire", "cluster/votes", "cluster/history", "trust", "httpapi/core", "cluster/call")...)},
 		{Path: "httpapi/members", Level: 25, May: stateRooms(append(apiBase(), "cluster/backup", "cluster/votes", "cluster/upgrade", "httpapi/core", "httpapi/memberwire", "httpapi/issue", "cluster/call", "trust")...)},
 		{Path: "httpapi/services", Level: 25, May: stateRooms(append(apiBase(), "httpapi/core", "httpapi/workload", "cluster/sched/explain", "cluster/sched/queue")...)},
-		{Path: "httpapi/admin", Level: 25, May: stateRooms(append(apiBase(), "httpapi/core", "trust", "cluster/archive", "cluster/notify", "cluster/sched/queue")...)},
+		{Path: "httpapi/admin", Level: 25, May: stateRooms(append(apiBase(), "httpapi/core", "httpapi/oidc", "httpapi/signin", "trust", "cluster/archive", "cluster/notify", "cluster/sched/queue")...)},
 		{Path: "httpapi/compat", Level: 25, May: stateRooms(append(apiBase(), "fsm/state/apply", "httpapi/core", "httpapi/places", "cluster/sched/queue")...)},
 		{Path: "httpapi", Level: 26, May: []string{
 			"httpapi/core", "httpapi/agentapi", "httpapi/jobs", "httpapi/fleet", "httpapi/members", "httpapi/services", "httpapi/admin", "httpapi/compat", "httpapi/dashboard",
@@ -322,6 +323,9 @@ func Libraries() []Library {
 			Prefix: "github.com/hashicorp/memberlist", Rooms: []string{"cluster/gossip"},
 			Why: "ask cluster/gossip: its hints are all that the rest may rely on",
 		},
+		Library{Prefix: "github.com/coreos/go-oidc", Rooms: []string{"httpapi/oidc"}, Why: "ask httpapi/oidc, which alone knows how tokens of a provider are verified"},
+		Library{Prefix: "github.com/go-jose/go-jose", Rooms: []string{"httpapi/oidc"}, Tests: true, Why: "ask httpapi/oidc, which alone knows how tokens of a provider are verified"},
+		Library{Prefix: "golang.org/x/oauth2", Rooms: []string{"httpapi/oidc"}, Why: "ask httpapi/oidc: the client has its sign-ins made by a peer"},
 		Library{Prefix: "github.com/gorilla/mux", Rooms: []string{"httpapi/core"}, Tests: true, Why: "leave routing to httpapi/core"},
 		Library{
 			Prefix: "github.com/danielgtaylor/huma", Why: "leave the API's description to the handlers of httpapi",

@@ -100,8 +100,14 @@ func (g *guarded) run(name string, args ...string) *os.Process {
 // berth runs a command with a token against one peer.
 func (g *guarded) berth(token, api string, args ...string) said {
 	g.t.Helper()
+	return g.with([]string{"BERTH_ADDRESS=" + api, "RESEARCH_AGENT_USER_AUTH_TOKEN=" + token}, args...)
+}
+
+// with runs a command with more variables in its environment.
+func (g *guarded) with(environ []string, args ...string) said {
+	g.t.Helper()
 	cmd := exec.Command(program(), args...)
-	cmd.Env = append(os.Environ(), "BERTH_ADDRESS="+api, "RESEARCH_AGENT_USER_AUTH_TOKEN="+token)
+	cmd.Env = append(os.Environ(), environ...)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Run()

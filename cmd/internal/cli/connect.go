@@ -159,6 +159,15 @@ func ofLogin(settings *config.Loaded) (*target, error) {
 	return v.target(logins)
 }
 
+// Dialer returns what connects to the cluster of a login.
+func (v *Login) Dialer(logins *Logins) (Dial, error) {
+	to, err := v.target(logins)
+	if err != nil {
+		return nil, err
+	}
+	return to.dial, nil
+}
+
 // target returns the cluster of a login.
 func (v *Login) target(logins *Logins) (*target, error) {
 	to := &target{addresses: v.Addresses, token: TokenOfEnvironment(), login: v.Name}

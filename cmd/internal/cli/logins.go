@@ -23,6 +23,7 @@ type Login struct {
 	Addresses []string `yaml:"address"`
 	Authority string   `yaml:"authority,omitempty"` // PEM; empty: plain text on this machine
 	Token     string   `yaml:"token,omitempty"`
+	SignedIn  bool     `yaml:"signed_in,omitempty"` // the token is of a sign-in at the identity provider
 
 	Generation uint64 `yaml:"generation,omitempty"` // the highest of the cluster that was seen
 

@@ -120,7 +120,7 @@ func (l *Loaded) noteContents() {
 func (l *Loaded) apart() error {
 	var wrong []error
 	for _, pair := range [][2]string{
-		{"auth.keys_file", "auth.api_keys"}, {"auth.keys_file", "auth.header_name"}, {"workloads.defaults_file", "workloads.defaults"},
+		{"auth.keys_file", "auth.api_keys"}, {"auth.keys_file", "auth.header_name"}, {"workloads.defaults_file", "workloads.defaults"}, {"oidc.groups_file", "oidc.groups"},
 	} {
 		if l.given(pair[0]) && l.given(pair[1]) {
 			wrong = append(wrong, fmt.Errorf("%s and %s exclude each other: leave one of them", l.At(pair[1]), l.At(pair[0])))

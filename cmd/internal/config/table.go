@@ -40,6 +40,7 @@ type Server struct {
 	MinFree         uint64   // MiB; 0: the store's default
 	LevelHold       time.Duration
 	Auth            Auth
+	OIDC            OIDC
 	Audit           Audit
 	Backup          Backup
 	Advice          Advice
@@ -92,7 +93,7 @@ type Client struct {
 // New returns a configuration with all defaults.
 func New() *Config {
 	return &Config{
-		Server: Server{Addresses: Addresses{Listen: "127.0.0.1:7000", HTTP: DefaultHTTP}, Timeouts: "lan", LevelHold: 24 * time.Hour, Auth: Auth{Rate: 300}, Audit: Audit{MiB: 64, Keep: 16}, Backup: Backup{Every: 24 * time.Hour, Keep: 14}},
+		Server: Server{Addresses: Addresses{Listen: "127.0.0.1:7000", HTTP: DefaultHTTP}, Timeouts: "lan", LevelHold: 24 * time.Hour, Auth: Auth{Rate: 300}, OIDC: defaultOIDC(), Audit: Audit{MiB: 64, Keep: 16}, Backup: Backup{Every: 24 * time.Hour, Keep: 14}},
 		Agent: Agent{
 			Listen: "127.0.0.1:0", RunDir: runner.DefaultRunDir,
 			GPUs:  GPUs{From: "auto", Hot: judge.Defaults().Hot},
@@ -116,6 +117,7 @@ func (c *Config) Settings() []Setting {
 	}}
 	rows = append(rows, c.Server.settings()...)
 	rows = append(rows, c.Server.Auth.settings()...)
+	rows = append(rows, c.Server.OIDC.settings()...)
 	rows = append(rows, c.Server.Audit.settings()...)
 	rows = append(rows, c.Server.Backup.settings()...)
 	rows = append(rows, c.Server.Advice.settings()...)

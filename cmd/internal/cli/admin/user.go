@@ -41,10 +41,17 @@ func newUserList() *cobra.Command {
 	return cmd
 }
 
+// shownAccount is how much of the hash of an account is shown, in digits.
+const shownAccount = 8
+
 func showUsers(w io.Writer, users []wire.User) error {
-	t := table.New("USER", "ROLE", "PROJECTS", ">TOKENS")
+	t := table.New("USER", "ROLE", "PROJECTS", ">TOKENS", "ACCOUNT")
 	for _, u := range users {
-		t.Add(u.Name, u.Role, strings.Join(u.Projects, ","), strconv.FormatInt(u.Tokens, 10))
+		account := u.Account
+		if len(account) > shownAccount {
+			account = account[:shownAccount]
+		}
+		t.Add(u.Name, u.Role, strings.Join(u.Projects, ","), strconv.FormatInt(u.Tokens, 10), account)
 	}
 	_, err := t.WriteTo(w)
 	return err
@@ -66,6 +73,7 @@ func newUserSet() *cobra.Command {
 	to := cmd.Flags()
 	to.StringVar(&body.Role, "role", "", "viewer, user, operator or admin")
 	to.StringSliceVar(&body.Join, "join", nil, "`project,...` to join")
+	to.BoolVar(&body.Provider, "provider", false, "the account that signs in next at the identity provider under this name becomes that of the user")
 	to.StringSliceVar(&body.Leave, "leave", nil, "`project,...` to leave")
 	return cmd
 }

@@ -17,12 +17,15 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/trust"
 )
 
 const loginLong = `Store the addresses of a cluster, the certificate of its authority and your token on this machine,
 readable by you only. Commands use the cluster of the last login, or the one that --login or
-BERTH_LOGIN names. The token is read from standard input or a file.
+BERTH_LOGIN names. The token is read from standard input or a file. Where the cluster has an
+identity provider (OpenID Connect) you sign in there with --oidc, or at a terminal without a
+token: with a browser, on any machine.
 
 The authority is recognized by its hash (--pin), which berth init and berth cert pin print, or
 is read from a file (--authority). For a cluster on this machine neither is needed.`
@@ -36,6 +39,7 @@ type login struct {
 	file      string // of the token; empty: standard input
 	list      bool
 	noToken   bool
+	oidc      bool
 }
 
 func newLogin() *cobra.Command {
@@ -43,12 +47,12 @@ func newLogin() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "login [NAME]", Short: "Store how to reach a cluster, and your token", Long: loginLong, Args: cobra.MaximumNArgs(1),
 		Example: "  berth login --address 10.0.0.1:10000,10.0.0.2:10000 --pin 1f0c... < token\n  berth login lab --address lab1:10000 --authority lab.pem --token-file token\n" +
-			"  berth login lab     use the stored cluster lab from now on\n  berth login --list",
+			"  berth login lab --address lab1:10000 --pin 1f0c... --oidc\n  berth login lab     use the stored cluster lab from now on\n  berth login --list",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				l.name = args[0]
 			}
-			return l.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
+			return l.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	to := cmd.Flags()
@@ -57,11 +61,12 @@ func newLogin() *cobra.Command {
 	to.StringVar(&l.pin, "pin", "", "`hash` of the authority's key, 64 hexadecimal digits")
 	to.StringVar(&l.file, "token-file", "", "`file` that holds your token, readable by you only (default: standard input)")
 	to.BoolVar(&l.noToken, "no-token", false, "store no token, for a cluster without authentication")
+	to.BoolVar(&l.oidc, "oidc", false, "sign in at the identity provider of the cluster, with a browser")
 	to.BoolVar(&l.list, "list", false, "list the stored clusters")
 	return cmd
 }
 
-func (l *login) run(ctx context.Context, in io.Reader, out io.Writer) error {
+func (l *login) run(ctx context.Context, in io.Reader, out, errs io.Writer) error {
 	logins, err := cli.UserLogins()
 	if err != nil {
 		return err
@@ -69,6 +74,10 @@ func (l *login) run(ctx context.Context, in io.Reader, out io.Writer) error {
 	switch {
 	case l.list:
 		return listLogins(out, logins)
+	case l.oidc && (l.noToken || l.file != ""):
+		return cli.Usage("--oidc gets a token from the identity provider: leave out --no-token and --token-file")
+	case l.oidc && len(l.addresses) == 0 && l.name != "":
+		return l.again(ctx, out, errs, logins)
 	case len(l.addresses) == 0 && l.name != "":
 		if err := logins.Use(l.name); err != nil {
 			return cli.Usage("%w", err)
@@ -90,10 +99,17 @@ func (l *login) run(ctx context.Context, in io.Reader, out io.Writer) error {
 			return cli.Usage("--address: %w", err)
 		}
 	}
-	if v.Token, err = l.token(in); err != nil {
+	dial, authority, err := l.dial(v)
+	if err != nil {
 		return cli.Usage("%w", err)
 	}
-	return l.store(ctx, out, logins, v)
+	found := func() string {
+		if list := authority(); list != nil {
+			return string(trust.EncodeCertificates(list...))
+		}
+		return ""
+	}
+	return l.enter(ctx, in, out, errs, logins, v, dial, found)
 }
 
 // token reads the user's token.
@@ -115,33 +131,73 @@ func (l *login) token(in io.Reader) (string, error) {
 	return token, nil
 }
 
-// store finds the authority of the cluster, tries the token, and stores the login.
-func (l *login) store(ctx context.Context, out io.Writer, logins *cli.Logins, v *cli.Login) error {
-	dial, authority, err := l.dial(v)
+// again signs in at a stored cluster again.
+func (l *login) again(ctx context.Context, out, errs io.Writer, logins *cli.Logins) error {
+	v, err := logins.Get(l.name)
 	if err != nil {
 		return cli.Usage("%w", err)
 	}
-	c, err := client.New(client.Options{Addresses: v.Addresses, Dial: dial, Token: v.Token, UserAgent: "berth/" + build.Version()})
+	dial, err := v.Dialer(logins)
 	if err != nil {
-		return cli.Usage("--address: %w", err)
+		return err
+	}
+	return l.enter(ctx, nil, out, errs, logins, v, dial, func() string { return v.Authority })
+}
+
+// enter gets a token, tries it, and stores the login with the authority that was found.
+func (l *login) enter(ctx context.Context, in io.Reader, out, errs io.Writer, logins *cli.Logins, v *cli.Login, dial cli.Dial, authority func() string) error {
+	connect := func(token string) (*client.Client, error) {
+		c, err := client.New(client.Options{Addresses: v.Addresses, Dial: dial, Token: token, UserAgent: "berth/" + build.Version()})
+		if err != nil {
+			return nil, cli.Usage("--address: %w", err)
+		}
+		return c, nil
+	}
+	stranger, err := connect("")
+	if err != nil {
+		return err
+	}
+	defer stranger.Close()
+	former, _ := logins.Get(v.Name) // of a cluster that is not stored yet there is none
+	if v.SignedIn, err = l.offers(ctx, in, stranger); err != nil {
+		return fmt.Errorf("nothing was stored: %w", err)
+	}
+	if v.SignedIn {
+		if v.Token, err = signIn(ctx, out, stranger, tokenName()); err != nil {
+			return fmt.Errorf("nothing was stored: %w", err)
+		}
+	} else if v.Token, err = l.token(in); err != nil {
+		return cli.Usage("%w", err)
+	}
+	c, err := connect(v.Token)
+	if err != nil {
+		return err
 	}
 	defer c.Close()
 	caller, err := client.PeopleOf(c).Whoami(ctx)
 	if err != nil {
 		return fmt.Errorf("nothing was stored: %w", err)
 	}
-	if found := authority(); found != nil {
-		v.Authority = string(trust.EncodeCertificates(found...))
-	}
-	v.Authenticates = caller.Authentication
+	v.Authority, v.Authenticates = authority(), caller.Authentication
 	if err := logins.Save(v); err != nil {
 		return err
 	}
+	if v.SignedIn {
+		retire(ctx, errs, c, former, v.Token)
+	}
+	return report(out, v, caller)
+}
+
+// report prints what was stored.
+func report(out io.Writer, v *cli.Login, caller *wire.Whoami) error {
 	as := "without authentication"
 	if caller.Authentication {
 		as = fmt.Sprintf("as %s with the role %s", caller.Name, caller.Role)
 	}
-	_, err = fmt.Fprintf(out, "Commands use cluster %s at %s from now on, %s.\n", v.Name, strings.Join(v.Addresses, ","), as)
+	if v.SignedIn {
+		as += ", until " + caller.ExpiresAt.Local().Format(time.DateTime)
+	}
+	_, err := fmt.Fprintf(out, "Commands use cluster %s at %s from now on, %s.\n", v.Name, strings.Join(v.Addresses, ","), as)
 	return err
 }
 

@@ -127,7 +127,12 @@ func SetUser(t *tx.Tx, b *command.SetUser) command.Result {
 
 func setUser(t *tx.Tx, b *command.SetUser) command.Result {
 	u, found := t.Users.Get(model.UserName(b.User))
+	states := !b.Subject.IsZero()
 	switch {
+	case found && states && !u.Takes(b.Subject):
+		return tx.Refuse(model.CodeDenied, "%s", state.NotOf(&u))
+	case found && states && u.Subject == b.Subject && b.Stated < u.Stated:
+		return tx.Refuse(model.CodeConflict, "the identity provider has stated later what the role and the projects of %s are: sign in again", b.User)
 	case found && u.Role == model.RoleAdmin && b.Role != model.RoleNone && b.Role != u.Role && locksOut(t, tokenOf(b.User)):
 		return refuseLockout()
 	case !found && b.Role == model.RoleNone:
@@ -137,37 +142,75 @@ func setUser(t *tx.Tx, b *command.SetUser) command.Result {
 	case !found:
 		u = model.User{Name: b.User, Made: t.Clock, By: t.Actor}
 	}
-	members, places := map[string]bool{}, 0
-	for _, k := range membersOf(t, b.User) {
-		members[k.Project] = true
-		places++
+	leave, join := b.Leave, b.Join
+	if states {
+		leave, join = stated(t, b)
+		u.Subject, u.Stated, u.Binds = b.Subject, b.Stated, false
 	}
-	for _, p := range b.Leave {
-		if members[p] {
-			members[p] = false
-			places--
-		}
+	if b.Bind {
+		u.Subject, u.Stated, u.Binds = model.Hash{}, 0, true
 	}
-	for _, p := range b.Join {
-		if !members[p] {
-			members[p] = true
-			places++
-		}
-	}
-	if places > model.MaxProjects {
+	if places := placesOf(t, b.User, leave, join); places > model.MaxProjects {
 		return tx.Refuse(model.CodeLimit, "%s would be in %d projects, at most are %d", b.User, places, model.MaxProjects)
 	}
 	if b.Role != model.RoleNone {
 		u.Role = b.Role
 	}
 	t.Users.Put(u)
-	for _, p := range b.Leave {
+	by := t.Actor
+	if states {
+		by = model.ByProvider
+	}
+	for _, p := range leave {
 		t.Members.Delete(model.MemberKey{User: b.User, Project: p})
 	}
-	for _, p := range b.Join {
-		t.Members.Put(model.Member{Key: model.MemberKey{User: b.User, Project: p}, By: t.Actor})
+	for _, p := range join {
+		t.Members.Put(model.Member{Key: model.MemberKey{User: b.User, Project: p}, By: by})
 	}
 	return tx.OK()
+}
+
+// stated returns which projects a user leaves and joins by a statement of the identity provider: memberships that an admin has
+// made stay as they are.
+func stated(t *tx.Tx, b *command.SetUser) (leave, join []string) {
+	kept := map[string]bool{}
+	for _, k := range membersOf(t, b.User) {
+		m, _ := t.Members.Get(k)
+		switch {
+		case m.By != model.ByProvider || slices.Contains(b.Join, k.Project):
+			kept[k.Project] = true
+		default:
+			leave = append(leave, k.Project)
+		}
+	}
+	for _, p := range b.Join {
+		if !kept[p] {
+			join = append(join, p)
+		}
+	}
+	return leave, join
+}
+
+// placesOf returns in how many projects a user is after leaving some and joining others.
+func placesOf(t *tx.Tx, user string, leave, join []string) int {
+	members, places := map[string]bool{}, 0
+	for _, k := range membersOf(t, user) {
+		members[k.Project] = true
+		places++
+	}
+	for _, p := range leave {
+		if members[p] {
+			members[p] = false
+			places--
+		}
+	}
+	for _, p := range join {
+		if !members[p] {
+			members[p] = true
+			places++
+		}
+	}
+	return places
 }
 
 // membersOf returns the projects of a user.
