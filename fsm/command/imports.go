@@ -74,7 +74,7 @@ func (b *ImportJobs) Validate() error {
 		return valid.Problem("jobs", "fewer in a part: their tasks are more than one log entry may bring")
 	}
 	for _, text := range b.Texts {
-		if text == "" || len(text) > valid.MaxSubmitEnv && !model.SealedWithin(text, valid.MaxSubmitEnv) || !utf8.ValidString(text) {
+		if text == "" || len(text) > valid.MaxSubmitEnv && !valid.SealedWithin(text, valid.MaxSubmitEnv) || !utf8.ValidString(text) {
 			return valid.Problem("texts", "1 byte to 1 MiB of UTF-8 each")
 		}
 	}

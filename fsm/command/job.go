@@ -41,7 +41,7 @@ func (b *Submit) Validate() error {
 		return valid.Problem("array", fmt.Sprintf("1 to %d tasks", model.MaxTasks))
 	case b.Spec.Command == "" && b.Script == "":
 		return valid.Problem("command", "given, or a script")
-	case model.SealedWithin(b.Script, model.MaxScript):
+	case valid.SealedWithin(b.Script, model.MaxScript):
 	case len(b.Script) > model.MaxScript || !utf8.ValidString(b.Script) || strings.ContainsRune(b.Script, 0):
 		return valid.Problem("script", fmt.Sprintf("at most %d bytes of UTF-8 without NUL", model.MaxScript))
 	}

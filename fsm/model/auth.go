@@ -49,9 +49,6 @@ func (t *Token) Of() (user string, human bool) {
 // Good reports whether the token has not expired.
 func (t *Token) Good(now Time) bool { return t.Expires == 0 || now < t.Expires }
 
-// Brief reports whether the token is made for two days or less.
-func (t *Token) Brief() bool { return t.Expires > 0 && t.Expires <= t.Made.Add(48*time.Hour) }
-
 // Allows returns the role of a caller with the token whose user has the given role.
 func (t *Token) Allows(user Role) Role {
 	if t.Role == RoleNone || t.Role.Human() && user < t.Role {

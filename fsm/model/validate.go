@@ -1,7 +1,6 @@
 package model
 
 import (
-	"encoding/base64"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -117,12 +116,3 @@ const SealedPrefix = "\x00sealed:"
 
 // Sealed reports whether a text is sealed.
 func Sealed(text string) bool { return strings.HasPrefix(text, SealedPrefix) }
-
-// MaxSealed returns the most bytes that a text of at most n bytes has once it is sealed.
-func MaxSealed(n int) int {
-	const key, nonce, tag = 17, 24, 16 // the name of the key and a colon; both of the cipher, as base64 with the text
-	return len(SealedPrefix) + key + base64.RawStdEncoding.EncodedLen(nonce+tag+n)
-}
-
-// SealedWithin reports whether a text is sealed, and of a text of at most n bytes.
-func SealedWithin(text string, n int) bool { return Sealed(text) && len(text) <= MaxSealed(n) }

@@ -56,7 +56,7 @@ func (w *Webhook) Validate() error {
 		return want("url", "an http or https URL of at most %d bytes, without user and password", MaxURL)
 	case w.Events == 0 || !w.Events.Within(AllNotices()):
 		return want("events", "given: %s", strings.Join(AllNotices().Names(), ", "))
-	case !HookSecret(w.Secret) && !SealedWithin(w.Secret, maxSecret):
+	case !HookSecret(w.Secret) && !sealedSecret(w.Secret):
 		return want("secret", "whsec_ and 24 to 64 bytes in base64")
 	case len(w.Template) > MaxTemplate || !utf8.ValidString(w.Template):
 		return want("template", "at most %d bytes of UTF-8", MaxTemplate)
@@ -83,8 +83,10 @@ func (w *Webhook) Wants(n *Notice) bool {
 
 const (
 	secretPrefix = "whsec_"
-	maxSecret    = 128 // bytes, before it is sealed
+	maxSecret    = 256 // bytes of one that is sealed
 )
+
+func sealedSecret(text string) bool { return Sealed(text) && len(text) <= maxSecret }
 
 // HookSecret reports whether text is a secret to sign with.
 func HookSecret(text string) bool {
@@ -205,7 +207,7 @@ type Notify struct {
 // Validate checks the values.
 func (n *Notify) Validate() error {
 	switch {
-	case n.Secret != "" && !HookSecret(n.Secret) && !SealedWithin(n.Secret, maxSecret):
+	case n.Secret != "" && !HookSecret(n.Secret) && !sealedSecret(n.Secret):
 		return want("secret", "whsec_ and 24 to 64 bytes in base64")
 	case n.Backlog > MaxBacklog:
 		return want("backlog", "at most %d", MaxBacklog)

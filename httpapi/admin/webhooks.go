@@ -123,7 +123,9 @@ func (a webhooks) ask(ctx context.Context, r *wire.SetWebhook) (*model.Webhook, 
 	return w, nil
 }
 
-func secretProblem() error { return problem.Invalid("secret", "must be whsec_ and 24 to 64 bytes in base64") }
+func secretProblem() error {
+	return problem.Invalid("secret", "must be whsec_ and 24 to 64 bytes in base64")
+}
 
 // newSecret draws a secret.
 func newSecret() (string, error) {

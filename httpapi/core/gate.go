@@ -27,6 +27,9 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
+// brief is the life of a token whose end is near from the beginning.
+const brief = 48 * time.Hour
+
 // agentFactor is the rate of one node's agent in callers' rates: it renews leases and reports on
 // all jobs of its node.
 const agentFactor = 4
@@ -238,7 +241,7 @@ func (g *gate) identify(s *state.State, credential model.Hash) *auth.Caller {
 		return g.Accounts.Caller(s, c, account, now)
 	}
 	token, found := s.Tokens.Get(credential)
-	c.Expires, c.Brief = token.Expires, token.Brief()
+	c.Expires, c.Brief = token.Expires, token.Expires > 0 && token.Expires <= token.Made.Add(brief)
 	if row, is := s.Sessions.Get(credential); is && !row.Code && row.Good(now) {
 		token, found = s.Tokens.Get(row.Parent)
 		c.Expires, c.Parent, c.ParentExpires = row.Expires, row.Parent, token.Expires

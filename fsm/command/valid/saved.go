@@ -25,7 +25,7 @@ func SavedTexts(spec *model.Spec, script, env, stdin, submitEnv string) error {
 	switch {
 	case spec.Command == "" && script == "":
 		return Problem("command", "given, or a script")
-	case len(script) > model.MaxScript && !model.SealedWithin(script, model.MaxScript):
+	case len(script) > model.MaxScript && !SealedWithin(script, model.MaxScript):
 		return Problem("script", fmt.Sprintf("at most %d bytes", model.MaxScript))
 	}
 	return FirstOf(Env(lines(env)), SubmitEnv(lines(submitEnv)), Stdin(stdin))

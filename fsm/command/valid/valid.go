@@ -1,6 +1,7 @@
 package valid
 
 import (
+	"encoding/base64"
 	"fmt"
 	"slices"
 	"strings"
@@ -78,9 +79,18 @@ func Import(id model.Hash) error {
 	return nil
 }
 
+// MaxSealed returns the most bytes that a text of at most n bytes has once it is sealed.
+func MaxSealed(n int) int {
+	const key, nonce, tag = 17, 24, 16 // the name of the key and a colon; both of the cipher, as base64 with the text
+	return len(model.SealedPrefix) + key + base64.RawStdEncoding.EncodedLen(nonce+tag+n)
+}
+
+// SealedWithin reports whether a text is sealed, and of a text of at most n bytes.
+func SealedWithin(text string, n int) bool { return model.Sealed(text) && len(text) <= MaxSealed(n) }
+
 // Stdin checks the standard input of a job.
 func Stdin(text string) error {
-	if model.SealedWithin(text, model.MaxScript) {
+	if SealedWithin(text, model.MaxScript) {
 		return nil
 	}
 	_, err := model.Stdin(text)
@@ -115,7 +125,7 @@ func SubmitEnv(env []string) error {
 }
 
 func variables(field string, env []string, most int, named func(string) bool) error {
-	if len(env) == 1 && model.SealedWithin(env[0], most) {
+	if len(env) == 1 && SealedWithin(env[0], most) {
 		return nil
 	}
 	size, last := 0, ""
