@@ -19,8 +19,8 @@ import (
 // planted stands in every text that is sealed.
 const planted = "PLANTED"
 
-// secrets is a submission with the planted word in all that is sealed.
-const secrets = `{"script":"#!/bin/sh\necho PLANTED","stdin":"UExBTlRFRA==","env":{"A":"PLANTED"},"submit_env":{"B":"PLANTED"},"gpu_count":1}`
+// texts is a submission with the planted word in all that is sealed.
+const texts = `{"script":"#!/bin/sh\necho PLANTED","stdin":"UExBTlRFRA==","env":{"A":"PLANTED"},"submit_env":{"B":"PLANTED"},"gpu_count":1}`
 
 // stored returns a state as it is on disk.
 func (s *site) stored() string {
@@ -37,7 +37,7 @@ func (s *site) stored() string {
 func TestSecretsAreSealed(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	s.submit(secrets).into(new(wire.Submitted))
+	s.submit(texts).into(new(wire.Submitted))
 	hook := "whsec_" + "UExBTlRFRFBMQU5URURQTEFOVEVEUExBTlRFRA==" // PLANTED several times
 	s.do(http.MethodPost, "/webhooks", `{"url":"https://hooks.example.com/x","secret":"`+hook+`"}`).into(new(wire.WebhookMade))
 	s.do(http.MethodPut, "/webhooks/settings", `{"secret":"`+hook+`"}`).into(new(wire.WebhookMade))
@@ -66,10 +66,10 @@ func TestSecretsAreSealed(t *testing.T) {
 func TestSealedTextsAreShared(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	s.submit(secrets).into(new(wire.Submitted))
+	s.submit(texts).into(new(wire.Submitted))
 	state := s.State()
 	had := state.Blobs.Len()
-	s.submit(secrets).into(new(wire.Submitted))
+	s.submit(texts).into(new(wire.Submitted))
 	if state = s.State(); state.Blobs.Len() != had || had != 4 {
 		t.Errorf("%d texts of one job, %d of two", had, state.Blobs.Len())
 	}
@@ -85,7 +85,7 @@ func TestNothingIsSealedBelowItsLevel(t *testing.T) {
 		Incarnation: statetest.Incarnation(1), Level: 4, Running: true, Policy: "fcfs", Retention: model.Retention{Jobs: 10_000, Age: 7 * 24 * time.Hour},
 	})
 	s.one.cluster = old
-	s.submit(secrets).into(new(wire.Submitted))
+	s.submit(texts).into(new(wire.Submitted))
 	if stored := s.stored(); !strings.Contains(stored, planted) || strings.Contains(stored, model.SealedPrefix) {
 		t.Error("a text is sealed")
 	}
@@ -119,7 +119,7 @@ func TestASealedTextOfAClientIsRefused(t *testing.T) {
 func TestATextWhoseKeyIsMissing(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	s.submit(secrets).into(new(wire.Submitted))
+	s.submit(texts).into(new(wire.Submitted))
 	id := sealing.KeyID(s.ring.Keys()[0])
 	empty, err := sealing.NewRing(sealing.NewKey())
 	if err != nil {
@@ -142,7 +142,7 @@ func TestATextWhoseKeyIsMissing(t *testing.T) {
 func TestPurge(t *testing.T) {
 	t.Parallel()
 	s := newGuarded(t)
-	s.do(http.MethodPost, "/queue/submit", secrets, as(ann)...).into(new(wire.Submitted))
+	s.do(http.MethodPost, "/queue/submit", texts, as(ann)...).into(new(wire.Submitted))
 	s.do(http.MethodDelete, "/jobs/1/spec", "", as(ann)...).problem(http.StatusConflict, "conflict")
 	s.do(http.MethodDelete, "/queue/1", "", as(ann)...).into(new(wire.Done))
 	s.do(http.MethodDelete, "/jobs/1/spec", "", as(bob)...).problem(http.StatusForbidden, "denied")

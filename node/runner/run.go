@@ -111,7 +111,7 @@ func (r RunFolder) Environment(name string, j *Job) (e Environment, err error) {
 	if !j.Environ {
 		return e, nil
 	}
-	text, err := os.ReadFile(filepath.Join(r.Path, name+environmentSuffix))
+	text, err := os.ReadFile(filepath.Join(r.Path, name+environmentSuffix)) //nolint:gosec // of the node's own folder
 	if err != nil {
 		return e, fmt.Errorf("the environment of the job, which is kept in memory, is not there any more: %w", err)
 	}

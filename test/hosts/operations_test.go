@@ -146,7 +146,7 @@ func (g *guide) byHand() {
 		g.t.Fatal(err)
 	}
 	supervisor := filepath.Join(dir, "berth-supervisor")
-	build := exec.CommandContext(g.t.Context(), "go", "build", "-o", supervisor, "../../cmd/berth-supervisor") //nolint:gosec // a program of ours
+	build := exec.CommandContext(g.t.Context(), "go", "build", "-o", supervisor, "../../cmd/berth-supervisor")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		g.t.Fatalf("%v: %s", err, out)
@@ -162,7 +162,7 @@ func (g *guide) byHand() {
 		"mkdir -p %[1]s/copy/root/release/bin %[1]s/copy/root/usr/local/bin\ncp %[6]s %[1]s/copy/root/release/bin/\ncp -r %[2]s/deploy %[1]s/copy/root/release/\ncp %[3]s %[1]s/copy/root/release/bin/berth\ncp %[3]sd %[1]s/copy/root/release/bin/berthd\n"+
 		"cp %[4]s %[1]s/copy/root/usr/local/bin/systemctl\nchroot %[1]s/copy/root sh -euc 'cd /release\nPATH=/usr/local/bin:$PATH\n%[5]s\nberth version; getent passwd berth; stat -c %%a /etc/systemd/system/berth-server.service'",
 		dir, source, built, filepath.Join(g.dir, "bin", "systemctl"), strings.Join(commands, "\n"), supervisor)
-	out, err := exec.CommandContext(context.Background(), "unshare", "--mount", "sh", "-c", script).CombinedOutput() //nolint:gosec // the commands of our guide
+	out, err := exec.CommandContext(context.Background(), "unshare", "--mount", "sh", "-c", script).CombinedOutput()
 	if err != nil {
 		g.t.Errorf("%v: %s", err, out)
 	}
