@@ -114,10 +114,8 @@ func (h *holding) peer() options {
 
 // secrets reads where the keys are by which texts of users are sealed.
 func (h *holding) secrets(o *options) {
-	data, key := filepath.Clean(o.data), h.Server.SecretsKey
-	if o.sealing = key; key == "" {
-		o.sealing = filepath.Join(data+".secrets", "sealing.key")
-	}
+	data := filepath.Clean(o.data)
+	o.sealing = h.Server.SealingFile()
 	if inside, err := filepath.Rel(data, filepath.Clean(o.sealing)); err == nil && o.data != "" && inside != ".." && !strings.HasPrefix(inside, "../") {
 		h.refuse("%s: %s is in the data folder, whose content this key protects: name a file elsewhere, best on another disk", h.At("server.secrets_key"), o.sealing)
 	}

@@ -1,7 +1,9 @@
 package config
 
 import (
+	"cmp"
 	"log/slog"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -44,6 +46,11 @@ type Server struct {
 	Audit           Audit
 	Backup          Backup
 	Advice          Advice
+}
+
+// SealingFile returns the file of the keys by which texts of users are sealed.
+func (s *Server) SealingFile() string {
+	return cmp.Or(s.SecretsKey, filepath.Join(filepath.Clean(s.DataDir)+".secrets", "sealing.key"))
 }
 
 // Addresses holds the addresses of a peer; Advertise, AdvertiseHTTP and PublicURL may be empty.

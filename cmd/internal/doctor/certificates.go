@@ -24,6 +24,14 @@ type Certificate struct {
 	Newest     uint64 // of the cluster's certificates
 	Signed     bool   // by one of the authorities that this machine trusts
 	Open       []OpenFile
+	Sealing    *Sealing // nil: a node has none
+}
+
+// Sealing is the file of the keys by which a peer seals texts of users.
+type Sealing struct {
+	File string
+	Keys int
+	Err  error // the file cannot be used
 }
 
 // OpenFile is a file of keys that other accounts may read.
@@ -56,7 +64,22 @@ func Certificates(c *Certificate, now time.Time) (out []Finding) {
 	if c.API != "" {
 		out = append(out, covers(a, c))
 	}
+	if c.Sealing != nil {
+		out = append(out, sealingKeys(c.Sealing))
+	}
 	return out
+}
+
+func sealingKeys(s *Sealing) Finding {
+	a := about{CheckCertificates, "key of secrets: " + s.File}
+	switch {
+	case s.Err != nil:
+		return a.fault("follow the message: the peer does not start with such a file", "%v", s.Err)
+	case s.Keys == 0:
+		return a.warning("start the peer: it gets the key from the others; if none has the key, restore the file from a backup (berth init --from-backup has it)",
+			"this peer has no key by which scripts, environments and secrets are sealed")
+	}
+	return a.ok("it is there, readable for its owner only")
 }
 
 func life(a about, c *Certificate, now time.Time) Finding {

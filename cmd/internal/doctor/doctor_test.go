@@ -154,6 +154,9 @@ func TestCertificates(t *testing.T) {
 		{"another authority", certificate(func(c *Certificate) { c.Signed = false }), Fault, "", "not signed", "berth join"},
 		{"an old generation", certificate(func(c *Certificate) { c.Newest = 3 }), Fault, "", "generation 1", "join again"},
 		{"another host", certificate(func(c *Certificate) { c.API = "berth.example" }), Warning, "", "not the host of the API, berth.example", "rotate leaf"},
+		{"a key of secrets", []Finding{sealingKeys(&Sealing{File: "/x/sealing.key", Keys: 1})}, OK, "key of secrets: /x/sealing.key", "it is there", ""},
+		{"no key of secrets", certificate(func(c *Certificate) { c.Sealing = &Sealing{File: "/x/sealing.key"} }), Warning, "key of secrets", "has no key", "start the peer"},
+		{"a bad file of keys", certificate(func(c *Certificate) { c.Sealing = &Sealing{File: "/x/sealing.key", Err: errIn} }), Fault, "key of secrets", "the reason", "does not start"},
 	})
 }
 

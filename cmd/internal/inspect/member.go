@@ -13,6 +13,7 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/cli/examine"
 	"github.com/berth-gpu/berth/cmd/internal/config"
 	"github.com/berth-gpu/berth/cmd/internal/doctor"
+	"github.com/berth-gpu/berth/fsm/sealing"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/trust"
 )
@@ -118,6 +119,11 @@ func (m *member) certificate(seen *answers) *doctor.Certificate {
 		out.Signed = out.Signed || leaf.CheckSignatureFrom(a) == nil
 	}
 	if m.role == rolePeer {
+		out.Sealing = &doctor.Sealing{File: m.settings.Server.SealingFile()}
+		ring, err := sealing.Load(out.Sealing.File)
+		if out.Sealing.Err = err; err == nil {
+			out.Sealing.Keys = len(ring.Keys())
+		}
 		out.API, _, _ = net.SplitHostPort(cmp.Or(m.settings.Server.AdvertiseHTTP, m.settings.Server.HTTP))
 	}
 	files, _ := os.ReadDir(m.trustDir()) // that it can be read is known by now

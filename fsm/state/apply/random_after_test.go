@@ -56,6 +56,16 @@ func anyWaiting(g *gen) model.JobID {
 	return anyJob(g)
 }
 
+// anyEnded draws a job that has ended, mostly.
+func anyEnded(g *gen) model.JobID {
+	for id, j := range g.s.Jobs.From(anyJob(g)) {
+		if j.Open == 0 && g.roll(5) > 0 {
+			return id
+		}
+	}
+	return anyJob(g)
+}
+
 func drawOverdue(g *gen) command.Body {
 	b := &command.Overdue{Jobs: []model.JobID{anyJob(g)}}
 	for k := range g.s.Deadlines.All() {

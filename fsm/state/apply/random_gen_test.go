@@ -61,7 +61,7 @@ var makers = []maker{
 	{command.KindRestored, 1, drawRestored},
 	{command.KindResume, 20, func(*gen) command.Body { return &command.Resume{} }},
 	{command.KindAdvanceClock, 2, func(*gen) command.Body { return &command.AdvanceClock{} }},
-	{command.KindRaiseLevel, 2, func(g *gen) command.Body {
+	{command.KindRaiseLevel, 12, func(g *gen) command.Body {
 		level := uint32(1 + g.roll(int(command.Level)))
 		return &command.RaiseLevel{Level: level, Binding: level > 4}
 	}},
@@ -124,10 +124,7 @@ var makers = []maker{
 		}
 		return b
 	}},
-	{command.KindPurge, 8, func(g *gen) command.Body {
-		job, _ := target(g)
-		return &command.Purge{Job: job}
-	}},
+	{command.KindPurge, 15, func(g *gen) command.Body { return &command.Purge{Job: anyEnded(g)} }},
 
 	{command.KindSettle, 40, drawSettle},
 	{command.KindDropDependencies, 8, func(g *gen) command.Body {
@@ -202,7 +199,7 @@ var makers = []maker{
 	{command.KindRenewSession, 6, func(g *gen) command.Body { return &command.RenewSession{Hash: aSession(g)} }},
 	{command.KindRecordCertificate, 8, drawRecordCertificate},
 	{command.KindBeginRotation, 4, drawBeginRotation},
-	{command.KindAdvanceRotation, 8, func(g *gen) command.Body { return &command.AdvanceRotation{Revision: aRevision(g)} }},
+	{command.KindAdvanceRotation, 25, func(g *gen) command.Body { return &command.AdvanceRotation{Revision: aRevision(g)} }},
 	{command.KindAbortRotation, 1, func(*gen) command.Body { return &command.AbortRotation{} }},
 	{command.KindConfirmTrust, 12, drawConfirmTrust},
 	{command.KindRevokeCertificate, 2, func(g *gen) command.Body { return &command.RevokeCertificate{Member: anyMember(g)} }},
