@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	sealingEvery = 200 * time.Millisecond // until there is a key
-	sealingAgain = 10 * time.Second       // between two questions for a key that is missing
+	sealingEvery = 200 * time.Millisecond // until there is a key; after a failure twice as long each time
+	sealingAgain = 10 * time.Second       // between two questions for a key that is missing, and the longest time after a failure
 )
 
 // KeepSealing gives this peer the keys by which texts of users are sealed, until the context ends: from other peers, and where
@@ -36,14 +36,18 @@ func KeepSealing(ctx context.Context, a *core.API) {
 			return false
 		}
 	}
+	next := sealingEvery
 	for {
 		done, err := k.step(ctx)
+		if next = min(2*next, sealingAgain); err == nil {
+			next = sealingEvery
+		}
 		if text := fmt.Sprint(err); err != nil && text != k.logged {
 			a.Log.Warn("no_sealing_key", "err", err, "remedy", "submissions with a script or an environment wait until this peer has the key")
 			k.logged = text
 		}
 		if !done {
-			if !pause(sealingEvery) {
+			if !pause(next) {
 				return
 			}
 			continue
@@ -97,9 +101,7 @@ func (k *sealingKeeper) step(ctx context.Context) (done bool, err error) {
 // fetch takes in the keys of all other peers that answer, and returns how many have.
 func (k *sealingKeeper) fetch(ctx context.Context) (answered int, err error) {
 	for _, s := range k.others() {
-		limited, cancel := context.WithTimeout(ctx, secretsLimit)
-		got, failed := core.AskPeer(limited, k.api, s, giveSecrets, &struct{}{})
-		cancel()
+		got, failed := ask(ctx, k.api, s, giveSecrets, &struct{}{})
 		if failed != nil {
 			continue
 		}
@@ -124,11 +126,9 @@ func (k *sealingKeeper) draw(ctx context.Context, s *state.State, answered int) 
 		if k.trusted(s, other.ID) != nil {
 			continue
 		}
-		limited, cancel := context.WithTimeout(ctx, secretsLimit)
-		if _, err := core.AskPeer(limited, k.api, other, keepSecrets, &secrets{Sealing: [][]byte{k.drawn}}); err == nil {
+		if _, err := ask(ctx, k.api, other, keepSecrets, &secrets{Sealing: [][]byte{k.drawn}}); err == nil {
 			stored++
 		}
-		cancel()
 	}
 	if !majority(stored, len(k.others())+1) {
 		return fmt.Errorf("only %d of %d peers have stored the key by which texts of users are to be sealed", stored, len(k.others())+1)

@@ -42,6 +42,13 @@ func (s *secrets) unpack() (*trust.Secrets, error) {
 	return &trust.Secrets{Authorities: keys, Gossip: s.Gossip, Sealing: s.Sealing}, err
 }
 
+// ask makes a call about secrets at another peer.
+func ask[Q, A any](ctx context.Context, a *core.API, to peer.Server, n call.Name[Q, A], q *Q) (*A, error) {
+	ctx, cancel := context.WithTimeout(ctx, secretsLimit)
+	defer cancel()
+	return core.AskPeer(ctx, a, to, n, q)
+}
+
 // trusted returns an error for a peer that was removed or whose certificate is revoked: its connections stay open for a while.
 func (m members) trusted(s *state.State, id model.PeerID) error {
 	row, _ := s.Certificates.Get(membership.Member{Role: model.RolePeer, Name: string(id)})
@@ -91,15 +98,10 @@ func (m members) spread(ctx context.Context, present *state.State, next *trust.S
 	if err := m.api.Config.Authority.Keep(next); err != nil {
 		return err
 	}
-	for _, s := range m.api.Peer.Members.Status().Servers {
-		if s.ID == m.api.Config.Self {
-			continue
-		}
+	for _, s := range m.others() {
 		err := m.trusted(present, s.ID)
 		if err == nil {
-			limited, cancel := context.WithTimeout(ctx, secretsLimit)
-			_, err = core.AskPeer(limited, m.api, s, keepSecrets, packed)
-			cancel()
+			_, err = ask(ctx, m.api, s, keepSecrets, packed)
 		}
 		if err != nil {
 			return problem.Refuse(model.CodeConflict.String(), "peer "+string(s.ID)+" cannot store the next key ("+err.Error()+"); nothing was changed: start that peer, or remove it with berth peers remove")
@@ -113,13 +115,8 @@ func FetchSecrets(a *core.API) func(ctx context.Context) (*trust.Secrets, error)
 	return func(ctx context.Context) (*trust.Secrets, error) {
 		all, answered := &trust.Secrets{}, false
 		failed := errors.New("no other peer has given the secrets")
-		for _, s := range a.Peer.Members.Status().Servers {
-			if s.ID == a.Config.Self {
-				continue
-			}
-			limited, cancel := context.WithTimeout(ctx, secretsLimit)
-			got, err := core.AskPeer(limited, a, peer.Server{ID: s.ID, Address: s.Address}, giveSecrets, &struct{}{})
-			cancel()
+		for _, s := range (members{api: a}).others() {
+			got, err := ask(ctx, a, s, giveSecrets, &struct{}{})
 			var some *trust.Secrets
 			if err == nil {
 				some, err = got.unpack()
