@@ -6,6 +6,8 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/fsm/state/check"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 )
 
@@ -38,6 +40,43 @@ func TestPurge(t *testing.T) {
 	l.Do(&command.Purge{Job: one}) // again: nothing
 	if again, _ := l.State.Jobs.Get(one); again != j {
 		t.Errorf("a second purge makes it %+v", again)
+	}
+}
+
+// One entry may end a job and purge the job, or submit one, end and purge that.
+func TestPurgeInTheEntryOfTheEnd(t *testing.T) {
+	l := statetest.New(t)
+	submit := statetest.Job(1, func(b *command.Submit) { b.Script, b.Env = "#!/bin/sh\nplanted", []string{"A=planted"} })
+	job := l.Do(submit).Job
+	next := l.State.Settings().NextJob
+	for _, r := range l.Entry(
+		l.Command(&command.Cancel{Job: job, Task: model.AllTasks}), l.Command(&command.Purge{Job: job}),
+		l.Command(submit), l.Command(&command.Cancel{Job: next, Task: model.AllTasks}), l.Command(&command.Purge{Job: next}),
+	) {
+		wantCode(t, r, model.CodeOK)
+	}
+	if n := l.State.Blobs.Len(); n != 0 {
+		t.Errorf("%d contents are left", n)
+	}
+}
+
+// The check names a purged job that has open tasks, or a text.
+func TestCheckNamesABrokenPurge(t *testing.T) {
+	for name, purge := range map[string]func(*state.State){
+		"open tasks": func(s *state.State) { put(&s.Jobs, 1, func(j *model.Job) { j.Purged, j.Script = 1, model.Hash{} }) },
+		"a text":     func(s *state.State) { put(&s.Jobs, 2, func(j *model.Job) { j.Purged = 1 }) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := statetest.New(t)
+			l.Submit(1)
+			ended := l.Submit(1, func(b *command.Submit) { b.Script = "#!/bin/sh\n" })
+			l.Do(&command.Cancel{Job: ended, Task: model.AllTasks})
+			broken := l.State
+			purge(&broken)
+			if err := check.State(&broken); !names(err, check.References) {
+				t.Errorf("the check says %v", err)
+			}
+		})
 	}
 }
 

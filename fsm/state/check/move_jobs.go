@@ -28,7 +28,7 @@ func moveJobs(m *mover) {
 				id, a.Open, a.EndIndex, to.ArchivedTo)
 			continue
 		}
-		if a.Open == 0 && a.Purged == 0 && b.Purged > 0 { // what it ran with is removed, and all else stays
+		if b.Open == 0 && a.Purged == 0 && b.Purged > 0 { // the texts are removed, and all else stays; the move may have ended the job, too
 			a.Script, a.Env, a.Stdin, a.SubmitEnv, a.Purged = model.Hash{}, model.Hash{}, model.Hash{}, model.Hash{}, b.Purged
 		}
 		m.hold(asSubmitted(a) == asSubmitted(b) && b.Spec.TimeLimit >= a.Spec.TimeLimit, NothingLost, "job %s is another: from %+v to %+v", id, a, b)

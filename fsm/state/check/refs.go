@@ -125,8 +125,10 @@ func timelineBounds(c *checker, id model.JobID) (limit, head uint32) {
 func checkBlobs(c *checker) {
 	refs := map[model.Hash]uint32{}
 	for id, j := range c.s.Jobs.All() {
+		c.hold(j.Purged == 0 || j.Open == 0, References, "job %s has no texts since %d, and %d open tasks", id, j.Purged, j.Open)
 		for _, h := range []model.Hash{j.Script, j.Env, j.Stdin, j.SubmitEnv} {
 			refs[h]++
+			c.hold(h.IsZero() || j.Purged == 0, References, "job %s names content %s, which was removed at %d", id, h, j.Purged)
 			c.hold(h.IsZero() || c.s.Blobs.Has(h), References, "job %s names content %s, which is not there", id, h)
 		}
 	}
