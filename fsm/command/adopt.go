@@ -32,8 +32,8 @@ func (b *Adopt) Validate() error {
 	}
 	for i := range b.Attempts {
 		a := &b.Attempts[i]
-		if a.Attempt.Job != b.Job.ID || i > 0 && a.Attempt.Compare(b.Attempts[i-1].Attempt) <= 0 {
-			return valid.Problem("attempts", "of the job, in rising order")
+		if a.Attempt.Job != b.Job.ID || i > 0 && a.Attempt.TaskKey().Compare(b.Attempts[i-1].Attempt.TaskKey()) <= 0 {
+			return valid.Problem("attempts", "of the job, one of each task, in rising order")
 		}
 		if err := a.Validate(); err != nil {
 			return err

@@ -142,6 +142,9 @@ func (a operations) adoption(ctx context.Context, s *state.State, job model.JobI
 		if err != nil {
 			return nil, err
 		}
+		if n := len(out.Attempts); n > 0 && out.Attempts[n-1].Attempt.N != key.N && out.Attempts[n-1].Attempt.TaskKey() == key.Attempt().TaskKey() {
+			return nil, problem.Refuse(model.CodeConflict.String(), fmt.Sprintf("attempts %s and %s of one task run: end one of them by berth node kill, and adopt the other one when that is gone", out.Attempts[n-1].Attempt, key.Attempt()))
+		}
 		if len(out.Attempts) == 0 || out.Attempts[len(out.Attempts)-1].Attempt != key.Attempt() {
 			out.Attempts, out.Placed = append(out.Attempts, command.Place{Attempt: key.Attempt(), Secret: record.Secret}), append(out.Placed, record.Placed)
 			tasks = append(tasks, key.Task)

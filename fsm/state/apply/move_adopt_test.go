@@ -2,9 +2,11 @@ package apply_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/dependency"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 )
 
@@ -75,6 +77,110 @@ func TestAWaitingJobIsAdopted(t *testing.T) {
 	task, _ := l.State.Tasks.Get(later.Attempt().TaskKey())
 	if task.State != model.TaskRunning || task.Attempts != 1 {
 		t.Errorf("the task is %+v", task)
+	}
+}
+
+// What kept a job waiting at the time of the backup does not count any more when the job is found running: a hold, a job that it
+// waits for, and a job that each task waits for.
+func TestAHinderedJobIsAdopted(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		hinder func(*command.Submit)
+		frees  bool // the job's other task, too
+	}{
+		"held":             {func(b *command.Submit) { b.Spec.Held = true }, false},
+		"begins later":     {func(b *command.Submit) { b.Spec.Begin = statetest.Start.Add(time.Hour) }, true},
+		"waits for a job":  {after(dependency.AfterOK, 1), true},
+		"waits for a task": {after(dependency.AfterCorr, 1), false},
+		"waits for one of two jobs": {func(b *command.Submit) {
+			after(dependency.AfterOK, 1, 2)(b)
+			b.After[0].Any, b.After[1].Any = true, true
+		}, true},
+		"is held and waits for a job and a task": {func(b *command.Submit) {
+			b.Spec.Held = true
+			after(dependency.AfterCorr, 1)(b)
+			after(dependency.AfterAny, 2)(b)
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := placed(t, 2)
+			l.Submit(1) // job 2, which waits
+			job := l.Submit(1, numbered("0-1"), c.hinder)
+			later := model.RankKey{Job: job, N: 1}
+			l.Do(&command.Restored{Incarnation: statetest.Incarnation(2)})
+			l.n2.Register(func(b *command.Register) {
+				b.Folders = []model.Folder{{Rank: later, Incarnation: statetest.Incarnation(1), Running: true, GPUs: []model.GPUID{"n2-0"}}}
+			})
+			l.Do(l.adopting(later, "n2-0"))
+			l.Report(model.Progress{Rank: later, Phase: model.RankRunning})
+			task, _ := l.State.Tasks.Get(later.Attempt().TaskKey())
+			if task.State != model.TaskRunning || task.Attempts != 1 {
+				t.Errorf("the task is %+v", task)
+			}
+			if inQueue(l.Cluster, job) != c.frees {
+				t.Errorf("the other task is in the queue: %t", !c.frees)
+			}
+		})
+	}
+}
+
+// A job that runs as many tasks as it may gets no other one from a node.
+func TestAThrottledJobAdoptsNoMore(t *testing.T) {
+	t.Parallel()
+	l := placed(t, 1, array(2, 1))
+	later := model.RankKey{Job: l.job, Task: 1, N: 1}
+	l.Do(&command.Restored{Incarnation: statetest.Incarnation(2)})
+	l.n2.Register(func(b *command.Register) {
+		b.Folders = []model.Folder{{Rank: later, Incarnation: statetest.Incarnation(1), Running: true, GPUs: []model.GPUID{"n2-0"}}}
+	})
+	if r := l.Try(l.adopting(later, "n2-0")); r.Code != model.CodeLimit {
+		t.Errorf("the answer is %s: %s", r.Code, r.Detail)
+	}
+}
+
+// What is adopted keeps within the limits that hold now, as what is placed does: a waiting job without a time limit gets the
+// longest one, and GPUs are counted for each task.
+func TestAdoptionKeepsWithinLimits(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		limit  model.Limit
+		change func(*command.Submit)
+		want   model.Code
+	}{
+		"the longest time": {model.Limit{GPUs: -1, Live: -1, Queued: -1, GPUsPerJob: -1, CPUs: -1, RunTime: time.Hour}, numbered("0-1"), model.CodeOK},
+		"too long a time": {
+			model.Limit{GPUs: -1, Live: -1, Queued: -1, GPUsPerJob: -1, CPUs: -1, RunTime: time.Hour},
+			func(b *command.Submit) { numbered("0-1")(b); b.Spec.TimeLimit = 2 * time.Hour }, model.CodeLimit,
+		},
+		"GPUs of each task": {model.Limit{GPUs: -1, Live: -1, Queued: -1, GPUsPerJob: 1, CPUs: -1}, numbered("0-1"), model.CodeOK},
+		"too many GPUs":     {model.Limit{GPUs: 1, Live: -1, Queued: -1, GPUsPerJob: -1, CPUs: -1}, numbered("0-1"), model.CodeLimit},
+		"too many tasks":    {model.Limit{GPUs: -1, Live: 1, Queued: -1, GPUsPerJob: -1, CPUs: -1}, numbered("0-1"), model.CodeLimit},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cluster := statetest.New(t)
+			l := &life{Cluster: cluster, n2: cluster.Node("n2", 4)}
+			job := l.Submit(1, c.change)
+			c.limit.Scope = model.ScopeKey{Kind: model.ScopeCluster}
+			l.Do(&command.SetLimit{Limit: c.limit})
+			l.Do(&command.Restored{Incarnation: statetest.Incarnation(2)})
+			first, second := model.RankKey{Job: job, N: 1}, model.RankKey{Job: job, Task: 1, N: 1}
+			l.n2.Register(func(b *command.Register) {
+				for i, k := range []model.RankKey{first, second} {
+					b.Folders = append(b.Folders, model.Folder{Rank: k, Incarnation: statetest.Incarnation(1), Running: true, GPUs: []model.GPUID{b.Devices[i].ID}})
+				}
+			})
+			b, other := l.adopting(first, "n2-0"), l.adopting(second, "n2-1")
+			b.Attempts, b.Placed = append(b.Attempts, other.Attempts...), append(b.Placed, other.Placed...)
+			b.Job.Tasks, b.Job.Spec.Array = 2, "0-1"
+			if r := l.Try(b); r.Code != c.want {
+				t.Fatalf("the answer is %s: %s", r.Code, r.Detail)
+			}
+			if j, _ := l.State.Jobs.Get(job); c.want == model.CodeOK && (j.Live != 2 || j.Spec.TimeLimit != c.limit.RunTime) {
+				t.Errorf("the job is %+v", j)
+			}
+		})
 	}
 }
 

@@ -81,10 +81,24 @@ func folders(g *gen, b *command.Register) {
 	}
 	if g.roll(5) == 0 {
 		b.Folders = append(b.Folders, model.Folder{
-			Rank: model.RankKey{Job: model.JobID(1 + g.roll(int(min(5000, g.s.Settings().NextJob+2)))), N: 1}, Incarnation: model.Incarnation{0xaa}, Running: g.roll(4) > 0,
+			Rank: strange(g), Incarnation: model.Incarnation{0xaa}, Running: g.roll(4) > 0,
 			GPUs: []model.GPUID{gpuID(b.Node, 0), gpuID(b.Node, g.roll(4))},
 		})
 	}
+}
+
+// strange returns a rank that the state does not know: mostly of any job, sometimes the next attempt of a task that waits.
+func strange(g *gen) model.RankKey {
+	key := model.TaskKey{Job: model.JobID(1 + g.roll(int(min(5000, g.s.Settings().NextJob+2))))}
+	if g.roll(2) == 0 {
+		return key.Attempt(1).Rank(0)
+	}
+	for k, task := range g.s.Tasks.From(key) {
+		if task.State == model.TaskQueued {
+			return k.Attempt(task.Attempts + 1).Rank(0)
+		}
+	}
+	return key.Attempt(1).Rank(0)
 }
 
 func drawRenew(g *gen) command.Body {

@@ -86,6 +86,9 @@ func adoptableBy(t *tx.Tx, job *model.Job, b *command.Adopt) command.Result {
 	if job.Spec.User != b.Job.Spec.User {
 		return tx.Refuse(model.CodeConflict, "job %s is of user %s here, and the attempt of user %s: kill the attempt, or let it end", job.ID, job.Spec.User, b.Job.Spec.User)
 	}
+	if n := uint32(len(b.Attempts)); job.Throttle > 0 && job.Live+n > job.Throttle {
+		return tx.Refuse(model.CodeLimit, "job %s runs at most %d of its tasks at once, and would run %d: adopt the attempts once others have ended, or kill them", job.ID, job.Throttle, job.Live+n)
+	}
 	for i := range b.Attempts {
 		key := b.Attempts[i].Attempt
 		task, found := t.Tasks.Get(key.TaskKey())

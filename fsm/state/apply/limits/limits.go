@@ -73,8 +73,10 @@ func SetPools(t *tx.Tx, b *command.SetPools) command.Result {
 	return tx.OK()
 }
 
-// WithinLimits reports whether live tasks and GPUs may be added to the use.
+// WithinLimits reports whether live tasks, and the GPUs of all of them, may be added to the use. Tasks of different sizes are
+// also asked about one by one.
 func WithinLimits(t *tx.Tx, spec *model.Spec, gpus, live uint32) command.Result {
+	each := gpus / max(1, live)
 	for _, scope := range state.ScopesOf(spec.Project, spec.User) {
 		limit, found := state.LimitFrom(t.Limits.Get, scope)
 		if !found {
@@ -91,9 +93,9 @@ func WithinLimits(t *tx.Tx, spec *model.Spec, gpus, live uint32) command.Result 
 		case live > 0 && state.Exceeds(limit.Live, use.Live, live):
 			return tx.Refuse(model.CodeLimit, "%s may have %d jobs running and has %d: wait until one ends, or have running raised", scope,
 				limit.Live, use.Live)
-		case state.Exceeds(limit.GPUsPerJob, 0, gpus):
+		case state.Exceeds(limit.GPUsPerJob, 0, each):
 			return tx.Refuse(model.CodeLimit, "%s may use %d GPUs for one job, this one asks for %d: ask for fewer, or have gpus_per_job "+
-				"raised", scope, limit.GPUsPerJob, gpus)
+				"raised", scope, limit.GPUsPerJob, each)
 		}
 		account, _ := t.Accounts.Get(scope)
 		if q := state.QuotaFrom(&limit, &account, t.Clock); q.Stops() {

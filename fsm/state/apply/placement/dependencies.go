@@ -30,6 +30,30 @@ func Unbind(t *tx.Tx, job *model.Job) {
 	}
 }
 
+// unhinder removes what kept a task that runs, as was found out after a restore, from being placed: the task was released and
+// the other jobs were waited for after the backup. Other tasks of the job keep what they wait for by themselves.
+func unhinder(t *tx.Tx, key model.TaskKey) (model.Task, model.Job) {
+	task, job := t.Tasks.Must(key), t.Jobs.Must(key.Job)
+	if job.Blocked() {
+		for _, d := range tx.DependenciesOf(t, job.ID) {
+			if d.State == dependency.Waits && !d.Each {
+				d.State = dependency.Dropped
+				t.Dependencies.Put(d)
+			}
+		}
+		job.Waits = job.Each
+		t.Jobs.Put(job)
+		tx.Event(t, &task, model.Event{What: model.EventUnbound, Detail: foundRunning})
+	}
+	if task.Held {
+		tx.Event(t, &task, model.Event{What: model.EventReleased, Detail: foundRunning})
+	}
+	task.Held, task.Waits = false, false
+	return task, job
+}
+
+const foundRunning = "found running after a restore"
+
 // WaitingTasks returns the tasks of a job that wait for dependencies which are decided for each task by itself.
 func WaitingTasks(t *tx.Tx, id model.JobID) (out []model.Task) {
 	for k, task := range t.Tasks.Now().From(model.TaskKey{Job: id}) {

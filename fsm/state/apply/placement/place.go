@@ -213,11 +213,17 @@ func MayAdopt(t *tx.Tx, spec *model.Spec, attempts []command.Place) command.Resu
 		if slots < spec.Least() || slots > spec.GPUs || !spec.Takes(slots, uint32(len(ranks))) || spec.Nodes > 1 && !even {
 			return tx.Refuse(model.CodeInvalid, "attempt %s has %d GPUs on %d nodes, and its job asks for %d on %d", attempts[i].Attempt, slots, len(ranks), spec.GPUs, max(1, spec.Nodes))
 		}
+		if r := limits.WithinLimits(t, spec, slots, 1); !r.OK() {
+			return r
+		}
 		gpus += slots
 		asPlaced := state.PlacedFrom(t.Limits.Get, spec)
 		if r := limits.WithinBookings(t, spec, asPlaced.CertainEnd(t.Clock), ranks); !r.OK() {
 			return r
 		}
+	}
+	if r := limits.WithinTime(t, spec, spec.TimeLimit); !r.OK() {
+		return r
 	}
 	return limits.WithinLimits(t, spec, gpus, uint32(len(attempts)))
 }
@@ -232,7 +238,8 @@ func Adopt(t *tx.Tx, b *command.Place, placed uint64) {
 			t.Slots.Put(slot)
 		}
 	}
-	task, job := t.Tasks.Must(b.Attempt.TaskKey()), t.Jobs.Must(b.Attempt.Job)
+	task, job := unhinder(t, b.Attempt.TaskKey())
+	limits.LimitTime(t, &job)
 	makeAttempt(t, b, &task, &job)
 	a := t.Attempts.Must(b.Attempt)
 	a.PlacedIndex = placed
