@@ -66,6 +66,10 @@ func New(list []Adviser) Advisers {
 
 // Ask asks all services at once and waits for the slowest, up to a limit.
 func (all Advisers) Ask(ctx context.Context, w *wire.Workload) []workload.Advice {
+	return all.askWithin(ctx, w, adviceLimit)
+}
+
+func (all Advisers) askWithin(ctx context.Context, w *wire.Workload, limit time.Duration) []workload.Advice {
 	if len(all) == 0 {
 		return nil
 	}
@@ -73,7 +77,7 @@ func (all Advisers) Ask(ctx context.Context, w *wire.Workload) []workload.Advice
 	if err != nil { // it was parsed from JSON
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, adviceLimit)
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	out := make([]workload.Advice, len(all))
 	var work sync.WaitGroup

@@ -1,6 +1,7 @@
 package advice
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"net/http"
@@ -31,7 +32,10 @@ func TestAdvisersAnswer(t *testing.T) {
 	closed := httptest.NewServer(text(200, "{}"))
 	closed.Close()
 	asked := make(chan string, 9) // both are asked at once
-	for name, v := range map[string]struct{ url, failure, body string }{
+	for name, v := range map[string]struct {
+		url, failure, body string
+		limit              time.Duration // 0: so long that only an answer ends the wait
+	}{
 		"well": {url: helper(t, func(w http.ResponseWriter, r *http.Request) {
 			asked <- r.Method + " " + r.URL.Path
 			text(200, `{"gpu_count": 3}`)(w, r)
@@ -47,13 +51,13 @@ func TestAdvisersAnswer(t *testing.T) {
 		"too late": {url: helper(t, func(_ http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body) // only then the server sees that the client has gone
 			<-r.Context().Done()
-		}), failure: "no answer within"},
+		}), failure: "no answer within", limit: 50 * time.Millisecond},
 		"half of it": {url: helper(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "99")
 			_, _ = w.Write([]byte("{"))
 		}), failure: "EOF"},
 	} {
-		got := New([]Adviser{{"a", v.url}, {"b", v.url + "/own/path"}}).Ask(t.Context(), &wire.Workload{})
+		got := New([]Adviser{{"a", v.url}, {"b", v.url + "/own/path"}}).askWithin(t.Context(), &wire.Workload{}, cmp.Or(v.limit, time.Minute))
 		if len(got) != 2 || got[0].Name != "a" || !strings.Contains(got[0].Failure, v.failure) || (v.failure == "") != (got[0].Failure == "") || v.body != "" && string(got[0].Body) != v.body {
 			t.Errorf("%s: %+v", name, got)
 		}
