@@ -198,7 +198,7 @@ fuzz: ## fuzz every fuzz target for FUZZTIME=10s
 
 notices: ## write the licences of all that is linked into the programs to dist/THIRD_PARTY_NOTICES
 	@mkdir -p dist
-	@go run ./test/internal/notices ./cmd/berth ./cmd/berthd ./cmd/berth-supervisor > dist/THIRD_PARTY_NOTICES.new
+	@go run ./test/internal/notices -page httpapi/dashboard/dist/licenses.txt ./cmd/berth ./cmd/berthd ./cmd/berth-supervisor > dist/THIRD_PARTY_NOTICES.new
 	@mv dist/THIRD_PARTY_NOTICES.new dist/THIRD_PARTY_NOTICES && echo "wrote dist/THIRD_PARTY_NOTICES"
 
 clean: ## remove what was built

@@ -42,7 +42,7 @@ export default defineConfig(({ command }) => ({
   base: command === "serve" ? "/ui/" : "./",
   plugins: [svelte(), record()],
   build: {
-    outDir: out, emptyOutDir: true, target: "es2022", assetsInlineLimit: 0, cssCodeSplit: false, modulePreload: { polyfill: false }, reportCompressedSize: false,
+    outDir: out, emptyOutDir: true, target: "es2022", assetsInlineLimit: 0, cssCodeSplit: false, modulePreload: { polyfill: false }, reportCompressedSize: false, license: { fileName: "licenses.txt" },
     rolldownOptions: { output: names, onwarn(w) { if (w.code !== "PLUGIN_TIMINGS") throw new Error(w.message); } },
   },
   worker: { format: "es", rolldownOptions: { output: names } },

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
@@ -105,6 +106,18 @@ func firstFiles(t *testing.T) map[string]bool {
 	return begin
 }
 
+// licences is the file with the terms of what the page contains, which packages repeat.
+const licences = "licenses.txt"
+
+// The build lists the terms of the libraries that are part of the page.
+func TestLicencesOfThePage(t *testing.T) {
+	t.Parallel()
+	text, err := dist.ReadFile("dist/" + licences)
+	if err != nil || !bytes.Contains(text, []byte("\n## svelte - ")) || !bytes.Contains(text, []byte("Permission is hereby granted")) {
+		t.Errorf("%s is %q (%v)", licences, text, err)
+	}
+}
+
 func TestSizeOfThePage(t *testing.T) {
 	t.Parallel()
 	p, err := built()
@@ -114,6 +127,9 @@ func TestSizeOfThePage(t *testing.T) {
 	first, whole := 0, 0
 	begin := firstFiles(t)
 	for name, f := range p.files { // order-free: a sum
+		if name == licences { // no part of the page refers to the file
+			continue
+		}
 		whole += len(f.zipped)
 		if begin[name] {
 			first += len(f.zipped)

@@ -1,7 +1,7 @@
 // Command notices prints the licences of everything that is linked into packages and is not part of
-// this module, the standard library of Go included:
+// this module, the standard library of Go included, and those of the page for browsers, which its build lists:
 //
-//	go run ./test/internal/notices ./cmd/berth ./cmd/berthd ./cmd/berth-supervisor
+//	go run ./test/internal/notices -page httpapi/dashboard/dist/licenses.txt ./cmd/berth ./cmd/berthd ./cmd/berth-supervisor
 //
 // It reads the module cache, and fails on a module without a licence file.
 package main
@@ -10,6 +10,7 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -19,13 +20,15 @@ import (
 )
 
 func main() {
-	if err := run(os.Args[1:]); err != nil {
+	page := flag.String("page", "", "`file` with the licences of what the page contains")
+	flag.Parse()
+	if err := run(flag.Args(), *page); err != nil {
 		fmt.Fprintf(os.Stderr, "notices: %v\n", err)
 		os.Exit(1)
 	}
 }
 
-func run(packages []string) error {
+func run(packages []string, page string) error {
 	if len(packages) == 0 {
 		return errors.New("name the packages, such as ./cmd/berth")
 	}
@@ -48,6 +51,13 @@ func run(packages []string) error {
 			}
 			fmt.Fprintf(out, "\n--- %s\n\n%s\n", m.name(file), bytes.TrimSpace(text))
 		}
+	}
+	if page != "" {
+		text, err := os.ReadFile(page) //nolint:gosec // the file that was asked for
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "\n%s\nThe page for browsers\n\n%s\n", strings.Repeat("=", 80), bytes.TrimSpace(text))
 	}
 	return out.Flush()
 }

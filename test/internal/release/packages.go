@@ -18,13 +18,14 @@ var variable = regexp.MustCompile(`^[A-Z]+=`)
 const (
 	notices      = "THIRD_PARTY_NOTICES"
 	nfpmConfig   = "deploy/packages/nfpm.yaml"
+	pageLicences = "httpapi/dashboard/dist/licenses.txt"
 	maintainer   = "The Berth authors <berth@users.noreply.github.com>"
 	packageFiles = "packaged" // in the folder of work: files of the packages that are made
 )
 
 // common makes what is the same for all architectures: licences, manual pages, completions, changelogs.
 func (r *release) common(ctx context.Context) error {
-	args := []string{"run", "./test/internal/notices"}
+	args := []string{"run", "./test/internal/notices", "-page", pageLicences}
 	for _, p := range programs() {
 		args = append(args, "./cmd/"+p.name)
 	}
