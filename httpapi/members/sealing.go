@@ -39,9 +39,7 @@ func KeepSealing(ctx context.Context, a *core.API) {
 	next := sealingEvery
 	for {
 		done, err := k.step(ctx)
-		if next = min(2*next, sealingAgain); err == nil {
-			next = sealingEvery
-		}
+		next = sealingPause(next, err)
 		if text := fmt.Sprint(err); err != nil && text != k.logged {
 			a.Log.Warn("no_sealing_key", "err", err, "remedy", "submissions with a script or an environment wait until this peer has the key")
 			k.logged = text
@@ -62,6 +60,14 @@ func KeepSealing(ctx context.Context, a *core.API) {
 			return
 		}
 	}
+}
+
+// sealingPause returns the time from a try to the next one: after a failure twice the pause before, up to a limit.
+func sealingPause(last time.Duration, err error) time.Duration {
+	if err == nil {
+		return sealingEvery
+	}
+	return min(2*last, sealingAgain)
 }
 
 // sealingKeeper is the work of [KeepSealing].
