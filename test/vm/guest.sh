@@ -133,6 +133,35 @@ setup() {
 	survived 0
 }
 
+# examine writes what berth doctor says to a file, finding CHECK ABOUT prints the result of one line of that, with the message.
+examine() { berth doctor -o json > "$data/doctor.json"; }
+finding() {
+	# shellcheck disable=SC2016 # variables of perl
+	perl -MJSON::PP -e 'local $/; my $d = decode_json(<STDIN>);
+		for (@{$d->{findings}}) { print "$_->{result}: $_->{message}" . ($_->{remedy} ? " ($_->{remedy})" : "") if $_->{check} eq $ARGV[0] && $_->{about} eq $ARGV[1] }' "$1" "$2" < "$data/doctor.json"
+}
+# found TEXT PATTERN CHECK ABOUT
+found() {
+	local got
+	got=$(finding "$3" "$4")
+	if [[ $got =~ $2 ]]; then say "pass $1: $got"; else say "fail $1: $got, not $2"; fi
+}
+
+# Of a machine whose units run berth doctor finds no fault. The agent's unit starts berth-jobs, which need not be enabled.
+examined() {
+	check "systemctl disable berth-jobs" systemctl disable berth-jobs
+	examine
+	equal "the exit code of berth doctor" 0 $?
+	note "berth doctor: $(berth doctor | grep -E '^ *(warning|fault)|(warning|fault)' | tr '\n' '|')"
+	found "the unit of the peer" '^ok: active, enabled$' units berth-server.service
+	found "the unit of the agent" '^ok: active, enabled$' units berth-agent.service
+	found "the unit of the jobs" '^ok: active, started by berth-agent.service$' units berth-jobs.service
+	found "control groups" '^ok: .*cpu.*memory.*pids' cgroups jobs
+	found "open files of the peer" '^ok: ' limits "berthd server: nofile"
+	found "open files of the agent" '^ok: ' limits "berthd agent: nofile"
+	found "locked memory of the agent" '^ok: unlimited' limits "berthd agent: memlock"
+}
+
 restart() {
 	remember
 	check "systemctl restart berth-agent" systemctl restart berth-agent
@@ -270,6 +299,10 @@ absent() {
 	within "the log of the agent names the unit" logged "start that unit"
 	within "the node is degraded, and berth nodes has the remedy" degraded
 	note "job $long: $(berth queue | grep -E "^ *$long ")"
+	examine
+	equal "the exit code of berth doctor" 1 $?
+	found "the unit of the jobs" '^fault: .*masked .*systemctl unmask --runtime' units berth-jobs.service
+	found "control groups" '^fault: .*does not run.*systemctl start berth-jobs' cgroups jobs
 	check "no attempt after another was made of the job that waits: $(field "$job" attempts)" test "$(field "$job" attempts)" -le 1
 	check "the job waits in the queue: $(field "$job" state)" state_is "$job" queued
 	equal "the agent" "active $agent" "$(show berth-agent ActiveState) $(show berth-agent MainPID)"
@@ -350,7 +383,7 @@ finish() {
 
 if ! [ -e "$data/boot" ]; then
 	run setup setup
-	for name in restart package=packaged kill=killed stop-start=stopped daemon-reload=reloaded daemon-reexec=reexecuted \
+	for name in doctor=examined restart package=packaged kill=killed stop-start=stopped daemon-reload=reloaded daemon-reexec=reexecuted \
 		needrestart=upgraded out-of-memory=starved stop-berth-jobs=ended_all no-berth-jobs=absent needrestart-alone=unprotected; do
 		run "${name%=*}" "${name#*=}"
 	done

@@ -14,7 +14,7 @@ import (
 // cases returns the names of the cases of guest.sh, in their order.
 func cases() []string {
 	return []string{
-		"setup", "restart", "package", "kill", "stop-start", "daemon-reload", "daemon-reexec", "needrestart", "out-of-memory",
+		"setup", "doctor", "restart", "package", "kill", "stop-start", "daemon-reload", "daemon-reexec", "needrestart", "out-of-memory",
 		"stop-berth-jobs", "no-berth-jobs", "needrestart-alone", "reboot", "former-units",
 	}
 }

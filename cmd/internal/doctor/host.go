@@ -55,9 +55,10 @@ func controllers(a about, g *Groups) Finding {
 // UnitState is a unit of systemd.
 type UnitState struct {
 	Name    string
-	Loaded  bool
+	Load    string // loaded, not-found, masked, bad-setting, error
 	Active  string // active, inactive, failed, ...
-	Enabled string // enabled, disabled, ...
+	Enabled string // enabled, disabled, masked-runtime, ...
+	Starter string // a unit that starts this one with itself; empty: there is none
 	Outside bool   // the program runs, and not by the unit
 }
 
@@ -71,10 +72,20 @@ func Units(list []UnitState, err error) (out []Finding) {
 		switch {
 		case u.Outside:
 			out = append(out, a.ok("the program runs, and not by the unit (%s)", u.Active))
-		case !u.Loaded:
+		case u.Load == "not-found":
 			out = append(out, a.warning("install the package, or copy the unit from deploy/", "systemd does not know the unit"))
+		case u.Load == "masked":
+			unmask := "systemctl unmask "
+			if u.Enabled == "masked-runtime" {
+				unmask += "--runtime "
+			}
+			out = append(out, a.fault(unmask+u.Name+" && systemctl enable --now "+u.Name, "the unit is masked and %s", u.Active))
+		case u.Load != "loaded":
+			out = append(out, a.fault("systemd-analyze verify "+u.Name+" shows what is wrong with the file of the unit", "systemd cannot load the unit (%s)", u.Load))
 		case u.Active != "active":
 			out = append(out, a.fault("systemctl enable --now "+u.Name+"; journalctl -u "+u.Name+" says why it ended", "the unit is %s", u.Active))
+		case u.Starter != "":
+			out = append(out, a.ok("active, started by %s", u.Starter))
 		case u.Enabled != "enabled" && u.Enabled != "static":
 			out = append(out, a.warning("systemctl enable "+u.Name, "the unit runs, and is not started with the machine (%s)", u.Enabled))
 		default:

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -55,13 +56,15 @@ func (m *member) units(ctx context.Context) ([]doctor.UnitState, error) {
 	}
 	var out []doctor.UnitState
 	for i, name := range names {
-		shown, err := show(ctx, name, "LoadState", "ActiveState", "UnitFileState")
+		shown, err := show(ctx, name, "LoadState", "ActiveState", "UnitFileState", "WantedBy")
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, doctor.UnitState{
-			Name: name, Loaded: shown["LoadState"] == "loaded", Active: shown["ActiveState"], Enabled: shown["UnitFileState"], Outside: i == 0 && m.outside(),
-		})
+		u := doctor.UnitState{Name: name, Load: shown["LoadState"], Active: shown["ActiveState"], Enabled: shown["UnitFileState"], Outside: i == 0 && m.outside()}
+		if i > 0 && slices.Contains(strings.Fields(shown["WantedBy"]), names[0]) {
+			u.Starter = names[0]
+		}
+		out = append(out, u)
 	}
 	return out, nil
 }
