@@ -142,22 +142,22 @@ func (a operations) adoption(ctx context.Context, s *state.State, job model.JobI
 		if err != nil {
 			return nil, err
 		}
-		if n := len(out.Attempts); n > 0 && out.Attempts[n-1].Attempt.N != key.N && out.Attempts[n-1].Attempt.TaskKey() == key.Attempt().TaskKey() {
-			return nil, problem.Refuse(model.CodeConflict.String(), fmt.Sprintf("attempts %s and %s of one task run: end one of them by berth node kill, and adopt the other one when that is gone", out.Attempts[n-1].Attempt, key.Attempt()))
-		}
-		if len(out.Attempts) == 0 || out.Attempts[len(out.Attempts)-1].Attempt != key.Attempt() {
+		if len(tasks) == 0 || last(out).Attempt != key.Attempt() {
+			if len(tasks) > 0 && last(out).Attempt.TaskKey() == key.Attempt().TaskKey() {
+				return nil, problem.Refuse(model.CodeConflict.String(), fmt.Sprintf("attempts %s and %s of one task run: end one of them by berth node kill, and adopt the other one when that is gone", last(out).Attempt, key.Attempt()))
+			}
 			out.Attempts, out.Placed = append(out.Attempts, command.Place{Attempt: key.Attempt(), Secret: record.Secret}), append(out.Placed, record.Placed)
 			tasks = append(tasks, key.Task)
 		}
 		if key.Rank == 0 && len(out.Attempts) == 1 {
 			describe(out, record)
 		}
-		last := &out.Attempts[len(out.Attempts)-1]
-		if key.Rank != uint32(len(last.Ranks)) || record.Ranks > 0 && !hasAll(ranks, key, record.Ranks) {
+		attempt := last(out)
+		if key.Rank != uint32(len(attempt.Ranks)) || record.Ranks > 0 && !hasAll(ranks, key, record.Ranks) {
 			return nil, problem.Refuse(model.CodeConflict.String(), fmt.Sprintf("attempt %s has ranks that no node has reported as running: wait for its nodes, or kill what is left", key.Attempt()))
 		}
 		slices.SortFunc(p.Slots, byPlace(record.GPUs))
-		last.Ranks = append(last.Ranks, p)
+		attempt.Ranks = append(attempt.Ranks, p)
 	}
 	out.Job.Tasks = uint32(len(out.Attempts))
 	if out.Job.Spec.Array != "" {
@@ -165,6 +165,9 @@ func (a operations) adoption(ctx context.Context, s *state.State, job model.JobI
 	}
 	return out, nil
 }
+
+// last returns the attempt that was added last.
+func last(b *command.Adopt) *command.Place { return &b.Attempts[len(b.Attempts)-1] }
 
 // describe fills in the job as one of its nodes has it.
 func describe(out *command.Adopt, r *agentwire.Record) {

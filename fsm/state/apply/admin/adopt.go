@@ -118,6 +118,6 @@ func addLost(t *tx.Tx, b *command.Adopt) {
 		job.Spec.TimeLimit, _ = state.LongestTime(t.Limits.Get, &job.Spec)
 	}
 	next := t.Settings.NextJob
-	jobs.Enqueue(t, &job, nil, nil, "found running after a restore")
+	jobs.Enqueue(t, &job, nil, nil, placement.FoundRunning)
 	t.Settings.NextJob = next
 }

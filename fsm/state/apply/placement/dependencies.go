@@ -12,12 +12,7 @@ func Unbind(t *tx.Tx, job *model.Job) {
 	if job.Waits == 0 {
 		return
 	}
-	for _, d := range tx.DependenciesOf(t, job.ID) {
-		if d.State == dependency.Waits {
-			d.State = dependency.Dropped
-			t.Dependencies.Put(d)
-		}
-	}
+	dropOpen(t, job.ID, func(*dependency.Row) bool { return true })
 	each := job.Each
 	job.Waits, job.Each = 0, 0
 	if each == 0 {
@@ -35,24 +30,30 @@ func Unbind(t *tx.Tx, job *model.Job) {
 func unhinder(t *tx.Tx, key model.TaskKey) (model.Task, model.Job) {
 	task, job := t.Tasks.Must(key), t.Jobs.Must(key.Job)
 	if job.Blocked() {
-		for _, d := range tx.DependenciesOf(t, job.ID) {
-			if d.State == dependency.Waits && !d.Each {
-				d.State = dependency.Dropped
-				t.Dependencies.Put(d)
-			}
-		}
+		dropOpen(t, job.ID, func(d *dependency.Row) bool { return !d.Each })
 		job.Waits = job.Each
 		t.Jobs.Put(job)
-		tx.Event(t, &task, model.Event{What: model.EventUnbound, Detail: foundRunning})
+		tx.Event(t, &task, model.Event{What: model.EventUnbound, Detail: FoundRunning})
 	}
 	if task.Held {
-		tx.Event(t, &task, model.Event{What: model.EventReleased, Detail: foundRunning})
+		tx.Event(t, &task, model.Event{What: model.EventReleased, Detail: FoundRunning})
 	}
 	task.Held, task.Waits = false, false
 	return task, job
 }
 
-const foundRunning = "found running after a restore"
+// FoundRunning is what the timeline of an adopted task says.
+const FoundRunning = "found running after a restore"
+
+// dropOpen drops the chosen ones of the dependencies that a job waits for.
+func dropOpen(t *tx.Tx, job model.JobID, chosen func(*dependency.Row) bool) {
+	for _, d := range tx.DependenciesOf(t, job) {
+		if d.State == dependency.Waits && chosen(&d) {
+			d.State = dependency.Dropped
+			t.Dependencies.Put(d)
+		}
+	}
+}
 
 // WaitingTasks returns the tasks of a job that wait for dependencies which are decided for each task by itself.
 func WaitingTasks(t *tx.Tx, id model.JobID) (out []model.Task) {

@@ -202,6 +202,9 @@ func makeAttempt(t *tx.Tx, b *command.Place, task *model.Task, job *model.Job) {
 
 // MayAdopt returns why foreign attempts cannot be those of a job: their GPUs are not what it asks for, or beyond a limit.
 func MayAdopt(t *tx.Tx, spec *model.Spec, attempts []command.Place) command.Result {
+	if r := limits.WithinTime(t, spec, spec.TimeLimit); !r.OK() {
+		return r
+	}
 	var gpus uint32
 	for i := range attempts {
 		ranks := attempts[i].Ranks
@@ -221,9 +224,6 @@ func MayAdopt(t *tx.Tx, spec *model.Spec, attempts []command.Place) command.Resu
 		if r := limits.WithinBookings(t, spec, asPlaced.CertainEnd(t.Clock), ranks); !r.OK() {
 			return r
 		}
-	}
-	if r := limits.WithinTime(t, spec, spec.TimeLimit); !r.OK() {
-		return r
 	}
 	return limits.WithinLimits(t, spec, gpus, uint32(len(attempts)))
 }
