@@ -29,3 +29,21 @@ func TestJobsGoOnWhileNobodyLeads(t *testing.T) {
 		}
 	}
 }
+
+// A host is cloned once the cluster knows the machine as its node: before that the copy could be the node for good.
+func TestOnlyAKnownHostIsCloned(t *testing.T) {
+	parallel(t)
+	s := Setup{Seed: 1, Peers: 3, Nodes: 1, GPUs: 1, Tuning: leisurely()}
+	r := run(t, s, func(w *World) {
+		if got := cloneHost(w); got != "" {
+			t.Errorf("at the beginning: %s", got)
+		}
+		if !w.Until(time.Minute, func() bool { return w.registered(w.hosts[0]) }) {
+			t.Error("the host is not registered")
+		}
+		if got := cloneHost(w); got == "" {
+			t.Error("a host that is known is not cloned")
+		}
+	})
+	describeFailure(t, s.Seed, r)
+}

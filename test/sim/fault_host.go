@@ -142,15 +142,22 @@ func wipeHost(w *World) string {
 	return fmt.Sprintf("wipe the data folder of %s", h.name)
 }
 
-// cloneHost starts a copy of a host's data folder on another machine.
+// cloneHost starts a copy of a host's data folder on another machine. Before the host is registered the copy could come first
+// and be the node for good, until an operator retires that.
 func cloneHost(w *World) string {
 	h := w.anyHost()
-	if h == nil {
+	if h == nil || !w.registered(h) {
 		return ""
 	}
 	c := w.clone(h, "machine-of-the-copy")
 	w.later(w.span(10_000, 60_000), c.powerOff)
 	return fmt.Sprintf("clone the data folder of %s to %s", h.name, c.name)
+}
+
+// registered reports whether a host is the machine that the cluster knows as its node.
+func (w *World) registered(h *host) bool {
+	n, _ := w.oracle.now().Nodes.Get(h.id.node)
+	return n.Machine == h.id.machine
 }
 
 // clone starts another machine on a copy of a host's data folder.
