@@ -77,7 +77,7 @@ func TestAFloodOfConnections(t *testing.T) {
 			t.Fatalf("%d connections are open", n)
 		}
 	}
-	if n := len(s.api.Life.Conns.From); n > 2 {
+	if n := s.api.Life.Conns.Addresses(); n > 2 {
 		t.Errorf("%d addresses are kept", n)
 	}
 }

@@ -23,7 +23,7 @@ type connections struct {
 	mu      sync.Mutex
 	all     map[net.Conn]*connection
 	waiting linked.List // of *connection, longest first
-	From    map[string]*origin
+	from    map[string]*origin
 }
 
 // origin is the connections of one address.
@@ -42,7 +42,7 @@ type connection struct {
 }
 
 func newConnections(most, ofEach int) *connections {
-	return &connections{Most: most, OfEach: ofEach, all: map[net.Conn]*connection{}, From: map[string]*origin{}}
+	return &connections{Most: most, OfEach: ofEach, all: map[net.Conn]*connection{}, from: map[string]*origin{}}
 }
 
 // note is the server's ConnState.
@@ -60,10 +60,10 @@ func (c *connections) turn(conn net.Conn, state http.ConnState) (spare net.Conn)
 	case http.StateNew:
 		k := &connection{conn: conn, from: hostOf(conn)}
 		c.all[conn] = k
-		o := c.From[k.from]
+		o := c.from[k.from]
 		if o == nil {
 			o = &origin{}
-			c.From[k.from] = o
+			c.from[k.from] = o
 		}
 		o.open++
 		spare = c.room(k, o)
@@ -107,14 +107,14 @@ func (c *connections) room(k *connection, o *origin) net.Conn {
 
 func (c *connections) wait(k *connection) {
 	if k.inAll == nil && c.all[k.conn] == k {
-		k.inAll, k.ofOrigin = c.waiting.PushBack(k), c.From[k.from].waiting.PushBack(k)
+		k.inAll, k.ofOrigin = c.waiting.PushBack(k), c.from[k.from].waiting.PushBack(k)
 	}
 }
 
 func (c *connections) work(k *connection) {
 	if k.inAll != nil {
 		c.waiting.Remove(k.inAll)
-		c.From[k.from].waiting.Remove(k.ofOrigin)
+		c.from[k.from].waiting.Remove(k.ofOrigin)
 		k.inAll, k.ofOrigin = nil, nil
 	}
 }
@@ -126,11 +126,18 @@ func (c *connections) forget(conn net.Conn) {
 	}
 	c.work(k)
 	delete(c.all, conn)
-	if o := c.From[k.from]; o.open > 1 {
+	if o := c.from[k.from]; o.open > 1 {
 		o.open--
 	} else {
-		delete(c.From, k.from)
+		delete(c.from, k.from)
 	}
+}
+
+// Addresses returns from how many addresses connections are open.
+func (c *connections) Addresses() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.from)
 }
 
 // Open returns how many connections there are.

@@ -28,7 +28,7 @@ func TestConnectionsAreCounted(t *testing.T) {
 	c.turn(a, http.StateHijacked)
 	c.turn(a, http.StateActive)
 	c.turn(d, http.StateClosed)
-	if c.Open() != 0 || len(c.From) != 0 || c.waiting.Len() != 0 {
-		t.Errorf("%d connections, %d addresses, %d waiting are left", c.Open(), len(c.From), c.waiting.Len())
+	if c.Open() != 0 || len(c.from) != 0 || c.waiting.Len() != 0 {
+		t.Errorf("%d connections, %d addresses, %d waiting are left", c.Open(), len(c.from), c.waiting.Len())
 	}
 }
