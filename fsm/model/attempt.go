@@ -74,6 +74,7 @@ const (
 	DriftPPM               = 1000
 	fenceSlack             = 10 * time.Second
 	minRunUnderLease       = 20 * time.Second
+	startSlack             = 10 * time.Second // that a start may take, on top of the fence's own time
 )
 
 // Freeze fixes the spec's lease parameters for an attempt.
@@ -90,6 +91,19 @@ func (s *Spec) Freeze() Frozen {
 // rank: long enough for the checkpoint, the grace and the kill.
 func (f *Frozen) FenceLead() time.Duration {
 	return max(f.Kill, f.CheckpointGrace+f.Grace+fenceSlack)
+}
+
+// Fenced reports whether the end of the lease ends the attempt. No other attempt follows one that is held when its node is lost
+// before the node or an operator has reported, so no time ends it.
+func (f *Frozen) Fenced() bool { return f.OnLost != OnLostHold }
+
+// StartSpan returns for how long after the start of its node's lease anything new of the attempt may begin: until its fence, if it
+// has one, is about to begin. A spec is valid only if that leaves time for a start.
+func (f *Frozen) StartSpan() time.Duration {
+	if !f.Fenced() {
+		return f.T - startSlack
+	}
+	return f.T - f.FenceLead() - startSlack
 }
 
 // LostAfter returns how long the leader waits after the last renewal before it declares a rank lost: T,

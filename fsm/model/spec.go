@@ -165,7 +165,7 @@ func (s *Spec) validEnds() error {
 		return want("on_lost", "requeue, hold or fail")
 	case f.T < MinDisconnectGrace || f.T > MaxDisconnectGrace:
 		return want("disconnect_grace", "%s to %s", MinDisconnectGrace, MaxDisconnectGrace)
-	case s.OnLost != OnLostHold && f.T-f.FenceLead() < minRunUnderLease:
+	case f.StartSpan() < minRunUnderLease-startSlack:
 		return want("disconnect_grace", "at least %s with these grace times, so that a job out of contact still runs %s "+
 			"before its fence begins", f.FenceLead()+minRunUnderLease, minRunUnderLease)
 	case !signalName(s.StopSignal):

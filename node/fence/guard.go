@@ -1,13 +1,6 @@
 package fence
 
-import (
-	"time"
-
-	"github.com/berth-gpu/berth/fsm/model"
-)
-
-// startSlack is the time that a start may take, on top of the fence's own time.
-const startSlack = 10 * time.Second
+import "github.com/berth-gpu/berth/fsm/model"
 
 // Verdict is the decision on a rank's processes.
 type Verdict uint8
@@ -38,14 +31,13 @@ type Fence struct {
 	Stop, Kill, Expiry Boot
 }
 
-// Deadline returns the fence of an attempt on a node whose lease starts at start. The fence of an attempt
-// that is held when its node is lost is not bounded: no other attempt follows it before the node or an
-// operator has reported, so no time ends it.
+// Deadline returns the fence of an attempt on a node whose lease starts at start. An attempt that is held when
+// its node is lost has none ([model.Frozen.Fenced]).
 //
 // The kill comes a third of K before the expiry, so that the kernel has that long to end the killed
 // processes. A start of 0 stands for the boot; no promise made to this boot is older.
 func Deadline(start Boot, f model.Frozen) (fence Fence, bounded bool) {
-	if f.OnLost == model.OnLostHold {
+	if !f.Fenced() {
 		return Fence{}, false
 	}
 	expiry := start.Add(f.T)
@@ -66,11 +58,11 @@ func Judge(now, start Boot, f model.Frozen) Verdict {
 }
 
 // MayStart reports whether a node whose lease starts at start may begin anything new of an attempt: there is
-// a lease, and its fence is not about to begin. The rule holds for every attempt, since only a node in
-// contact knows what to start. The start must be the [Lease]'s; an instant found by [LeaderlessAt] keeps
-// ranks alive, and starts none.
+// a lease, and the time for starts under it ([model.Frozen.StartSpan], by which a spec is valid, too) is not over.
+// An attempt without a fence needs a lease, too, since only a node in contact knows what to start. The start must
+// be the [Lease]'s; an instant found by [LeaderlessAt] keeps ranks alive, and starts none.
 func MayStart(now, start Boot, f model.Frozen) bool {
-	return start > 0 && now.Add(f.FenceLead()+startSlack) < start.Add(f.T)
+	return start > 0 && now < start.Add(f.StartSpan())
 }
 
 // Guard judges one attempt over time. The lease's start only ever moves its fence out, until the fence has

@@ -53,15 +53,17 @@ func TestJudge(t *testing.T) {
 }
 
 func TestMayStart(t *testing.T) {
-	for _, onLost := range []model.OnLost{model.OnLostRequeue, model.OnLostHold} {
+	// Until then a fence and 10 s are left of the lease; an attempt that is held has no fence.
+	last := map[model.OnLost]fence.Boot{model.OnLostRequeue: at(350), model.OnLostFail: at(350), model.OnLostHold: at(390)}
+	for onLost, last := range last {
 		for _, test := range []struct {
 			now, start fence.Boot
 			want       bool
 		}{
 			{now: at(5), start: 0, want: false}, // no lease
 			{now: at(100), start: at(100), want: true},
-			{now: at(350) - 1, start: at(100), want: true},
-			{now: at(350), start: at(100), want: false}, // exactly the fence and 10 s are left
+			{now: last - 1, start: at(100), want: true},
+			{now: last, start: at(100), want: false},
 			{now: at(900), start: at(100), want: false},
 		} {
 			if got := fence.MayStart(test.now, test.start, frozen(onLost)); got != test.want {
@@ -69,6 +71,33 @@ func TestMayStart(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Every job that is accepted can start: under a lease as old as one can be on a node in contact, its attempts may begin, and
+// their supervisors do not begin their fence then.
+func TestWhatIsAcceptedMayStart(t *testing.T) {
+	const renewals = 8 * time.Second // an agent renews every 2 s; some answers may be late
+	rapid.Check(t, func(t *rapid.T) {
+		seconds := func(name string, most time.Duration) time.Duration {
+			return time.Duration(rapid.Int64Range(0, int64(most/time.Second)).Draw(t, name)) * time.Second
+		}
+		s := model.Spec{
+			User: "anna", Project: "vision", Command: "true", GPUs: 1, Class: model.ClassNormal, Priority: 5, StopSignal: "TERM",
+			OnLost: rapid.SampledFrom([]model.OnLost{model.OnLostRequeue, model.OnLostHold, model.OnLostFail}).Draw(t, "on lost"),
+			DisconnectGrace: rapid.OneOf(rapid.SampledFrom([]time.Duration{
+				model.MinDisconnectGrace, model.DefaultDisconnectGrace, model.MaxDisconnectGrace,
+			}), rapid.Custom(func(*rapid.T) time.Duration { return seconds("T", model.MaxDisconnectGrace) })).Draw(t, "disconnect grace"),
+			Grace: seconds("grace", rapid.SampledFrom([]time.Duration{time.Minute, model.MaxGrace}).Draw(t, "graces")), TimeLimit: seconds("time limit", time.Hour),
+			CheckpointGrace: seconds("checkpoint grace", rapid.SampledFrom([]time.Duration{time.Minute, model.MaxDisconnectGrace}).Draw(t, "checkpoint graces")),
+		}
+		if s.Validate() != nil {
+			t.Skip()
+		}
+		f, now := s.Freeze(), at(100).Add(renewals)
+		if !fence.MayStart(now, at(100), f) || fence.Judge(now, at(100), f) != fence.Run {
+			t.Fatalf("never starts: %+v", f)
+		}
+	})
 }
 
 func TestGuardExtends(t *testing.T) {
