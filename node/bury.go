@@ -1,9 +1,13 @@
 package node
 
 import (
+	"errors"
+	"io/fs"
 	"time"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/node/fence"
+	"github.com/berth-gpu/berth/node/journal"
 	"github.com/berth-gpu/berth/node/runner"
 )
 
@@ -26,7 +30,8 @@ func (b *burial) bury() {
 		if u.phase == model.RankRunning && known && !u.life.alive && !u.life.busy && u.life.reads == 0 && due(u.retry) {
 			u.life.busy = true
 			record, status := u.record, u.status
-			exit := model.Exit{Signal: 9, Fenced: u.desk.Kill, Delivered: status.Delivered}
+			begun := status.Nonce != record.Nonce || status.Session != 0 // otherwise no process of the job is known
+			exit := model.Exit{Signal: 9, Fenced: u.desk.Kill || !begun, Delivered: status.Delivered}
 			if status.Ended != nil { // the job itself had ended before
 				exit = *status.Ended
 				exit.Delivered = status.Delivered
@@ -106,4 +111,30 @@ func (b *burial) buried(u *unit, exit model.Exit, left, err error) {
 		return
 	}
 	b.book.reread(u)
+}
+
+// missing ends a rank that an earlier agent of this data folder had reported and that has no folder and no supervisor, once the
+// processes of unknown ranks are gone. If it may have started, it is buried, and counts as lost; otherwise it is refused.
+func (h *hands) missing(step fence.Action, w *model.Assignment) {
+	if !h.burial.swept {
+		return
+	}
+	name := journal.Name(step.Incarnation, step.Rank)
+	status, err := h.Run.Status(name)
+	started := w.Phase >= model.RankRunning || status.Phase >= model.RankRunning || err != nil && !errors.Is(err, fs.ErrNotExist)
+	if !started {
+		h.refuse(step, nil)
+		if u := h.book.index[key{step.Rank, step.Incarnation}]; u != nil && u.why == "" {
+			u.why = "the agent ended before it had prepared the rank"
+			h.Log.Warn("rank_never_started", "rank", step.Rank, "why", u.why)
+		}
+		return
+	}
+	h.Log.Warn("rank_lost", "rank", step.Rank, "why", "it has neither a folder nor a supervisor")
+	r := h.record(step.Rank, step.Incarnation)
+	r.Placed, r.Frozen, r.Nonce = w.Placed, w.Frozen, status.Nonce
+	u := &unit{name: name, record: r, phase: model.RankRunning, status: status}
+	u.order(func(o *runner.Orders) { o.Kill = true })
+	h.book.settle(u, model.Exit{})
+	h.book.put(u)
 }

@@ -49,7 +49,7 @@ func (h *hands) reconcile(now fence.Boot) {
 		case step.Do == fence.DoClean:
 			clean = append(clean, step)
 		case !step.Do.Begins():
-			h.act(step, set)
+			h.act(step, w, set)
 		case w != nil && fence.MayStart(now, start, w.Frozen):
 			h.advance(step, w, start)
 		case w != nil && fence.MayStart(now, h.contact.lease.Start(), w.Frozen):
@@ -71,10 +71,15 @@ func (h *hands) extend(set *model.Desired) {
 	}
 }
 
-// act does one step of a plan that begins nothing. A failed step comes again with the next plan.
-func (h *hands) act(step fence.Action, set *model.Desired) {
+// act does one step of a plan that begins nothing; w is nil for a rank that the set does not name. A failed step comes again
+// with the next plan.
+func (h *hands) act(step fence.Action, w *model.Assignment, set *model.Desired) {
 	u := h.book.index[key{step.Rank, step.Incarnation}]
 	if step.Do == fence.DoRefuse {
+		if u == nil && w != nil && w.Phase > model.RankAssigned {
+			h.missing(step, w)
+			return
+		}
 		h.refuse(step, u)
 		return
 	}

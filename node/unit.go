@@ -102,7 +102,7 @@ func (u *unit) order(change func(*runner.Orders)) {
 // progress returns the report of the unit's phase; false: there is none to make.
 func (u *unit) progress(host string) (model.Progress, bool) {
 	p := u.local().Progress()
-	if u.life.past || p.Phase < model.RankTaken {
+	if u.life.past || p.Phase < model.RankTaken || p.Phase == model.RankTaken && u.life.busy { // its folder may not be there yet
 		return p, false
 	}
 	switch p.Phase {

@@ -34,6 +34,8 @@ type Assignment struct {
 	SubmitEnv Hash `cbor:"14,keyasint,omitempty"` // environment of the submission
 
 	Secret Hash `cbor:"13,keyasint,omitempty"` // the attempt's, with Gang; zero: the attempt has one rank
+
+	Phase RankPhase `cbor:"15,keyasint,omitempty"` // as the state has it: a node that has no folder of a rank that was taken never starts that rank
 }
 
 // Mate is where a gang reaches one of its ranks.

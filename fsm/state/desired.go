@@ -50,7 +50,8 @@ func (s *State) assignment(k model.RankKey) model.Assignment {
 		Spec: job.Spec.Granted(a.GPUs, a.Ranks), Script: job.Script, Env: job.Env, Stdin: job.Stdin, SubmitEnv: job.SubmitEnv,
 	}
 	task, _ := s.Tasks.Get(k.Attempt().TaskKey())
-	out.Preempted = task.Preempted
+	r, _ := s.Ranks.Get(k)
+	out.Preempted, out.Phase = task.Preempted, r.Phase
 	for _, slot := range s.SlotsOf(k) {
 		out.GPUs = append(out.GPUs, slot.GPU)
 	}

@@ -10,8 +10,9 @@ import (
 // must have passed [Sets.Accept]. The result is sorted, and empty when nothing is left to do; after some or
 // all of the actions are done, Reconcile is called again.
 //
-//   - A rank starts at most once, ever: only one whose name no folder carries is prepared or started. A
-//     folder is evidence of a start that may have got anywhere.
+//   - A rank starts at most once, ever: only one whose name no folder carries is prepared or started, and only
+//     if the state does not have it as taken. A folder is evidence of a start that may have got anywhere; a rank
+//     that was taken and has no folder has lost it.
 //   - A folder that the set does not name is ended if it was itself desired under the set's incarnation, and
 //     the set is not older than its placement. A folder unknown to this incarnation was placed by the cluster
 //     before a restore; it runs on until the set requests its end by a cleaning with Kill.
@@ -66,7 +67,7 @@ func (p *plan) assign(a *model.Assignment) {
 		step.Do = DoAdopt
 	case found:
 		step.Do = next(a, own)
-	case a.Stop != model.ReasonNone || len(p.folders[a.Rank]) > 0:
+	case a.Stop != model.ReasonNone || a.Phase > model.RankAssigned || len(p.folders[a.Rank]) > 0:
 		step.Do = DoRefuse
 	case a.Run:
 		step.Do = DoStart

@@ -43,8 +43,8 @@ func Register(t *tx.Tx, b *command.Register) command.Result {
 	if rebooted {
 		buryNode(t, b.Node, model.ReasonRebooted)
 		freeAfterReboot(t, b)
-	} else {
-		orphan(t, b, forgot)
+	} else if forgot {
+		orphan(t, b)
 	}
 	devices(t, b.Node, b.Devices)
 	foreign(t, b)
@@ -130,12 +130,13 @@ func freeAfterReboot(t *tx.Tx, b *command.Register) {
 	}
 }
 
-// orphan marks ranks that the agent should have a folder for and has none: with its data folder it lost the
+// orphan marks ranks that an agent with another data folder has no folder for: with the former data folder it lost the
 // means to extend their lease or to report their end, so they are given up once a lease's time has passed,
-// whatever the node renews.
-func orphan(t *tx.Tx, b *command.Register, forgot bool) {
+// whatever the node renews. An agent that still has its data folder finds what is left of a rank without a folder, and reports
+// what became of that rank: the desired set goes on naming it.
+func orphan(t *tx.Tx, b *command.Register) {
 	for _, r := range tx.LiveRanks(t, b.Node) {
-		if r.Orphan == 0 && !hasFolder(b, r.Key) && (forgot || r.Phase > model.RankAssigned) {
+		if r.Orphan == 0 && !hasFolder(b, r.Key) {
 			r.Orphan = t.Meta.Index
 			t.Ranks.Put(r)
 		}
