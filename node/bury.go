@@ -30,18 +30,33 @@ func (b *burial) bury() {
 		if u.phase == model.RankRunning && known && !u.life.alive && !u.life.busy && u.life.reads == 0 && due(u.retry) {
 			u.life.busy = true
 			record, status := u.record, u.status
-			begun := status.Nonce != record.Nonce || status.Session != 0 // otherwise no process of the job is known
-			exit := model.Exit{Signal: 9, Fenced: u.desk.Kill || !begun, Delivered: status.Delivered}
-			if status.Ended != nil { // the job itself had ended before
-				exit = *status.Ended
-				exit.Delivered = status.Delivered
-			}
+			exit := cutOff(u)
 			b.beside(func() func() {
 				left, err := b.inter(u.name, record, status, exit)
 				return func() { b.buried(u, exit, left, err) }
 			})
 		}
 	}
+}
+
+// cutOff returns the end of a rank whose supervisor has died. If the job itself had ended before, its own end counts. Otherwise it
+// is killed with its supervisor. If a stop was under way it is not known whether the signal had reached the job, so its reason counts;
+// and without any process of the job nothing has failed.
+func cutOff(u *unit) model.Exit {
+	s := &u.status
+	if s.Ended != nil {
+		exit := *s.Ended
+		exit.Delivered = s.Delivered
+		return exit
+	}
+	begun := s.Nonce != u.record.Nonce || s.Session != 0
+	exit := model.Exit{Signal: 9, Fenced: u.desk.Kill || s.Fenced || !begun, Delivered: s.Delivered}
+	for _, reason := range []model.Reason{s.Stopping, u.desk.Stop} {
+		if reason.Outranks(exit.Delivered) {
+			exit.Delivered = reason
+		}
+	}
+	return exit
 }
 
 // sweep ends processes that previous agents started and that have no record.

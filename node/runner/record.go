@@ -112,9 +112,11 @@ type Status struct {
 	Begun     uint64          `json:",omitempty"` // start time of that process
 	Frozen    time.Duration   `json:",omitempty"` // since then; 0: it runs
 	Thawed    time.Duration   `json:",omitempty"` // what stood still since then or earlier goes on
+	Stopping  model.Reason    `json:",omitempty"` // of the strongest stop that has begun, written before its signal is sent
+	Fenced    bool            `json:",omitempty"` // its fence has begun, written before the signal of that
 	Delivered model.Reason    `json:",omitempty"` // of the strongest stop whose signal reached a process
 
-	Ended *model.Exit `json:",omitempty"` // how the job's first process ended, while others of the rank still run; nil: it has not
+	Ended *model.Exit `json:",omitempty"` // how the job's first process ended, while others of the rank still run, written before these get a signal; nil: it has not
 	// Exit is how the rank ended, with phase exited: the agent takes the end from here when the rank's folder
 	// cannot be used.
 	Exit *model.Exit `json:",omitempty"`

@@ -166,3 +166,53 @@ func TestKilledAtAnyStepOfAStart(t *testing.T) {
 		})
 	}
 }
+
+// The death of a supervisor changes neither how a job has ended nor what a stop was for, whenever it comes: here the job's own
+// processes kill their supervisor as soon as they get a signal.
+func TestASupervisorDiesAmongTheSignals(t *testing.T) {
+	t.Parallel()
+	const deadly = "trap 'kill -9 $SUPERVISOR' TERM; echo up > $UP; while :; do sleep 0.01; done"
+	for name, v := range map[string]struct {
+		command string
+		stop    func(job model.JobID) command.Body
+		want    func(*model.Task) bool
+	}{
+		"what a job has left": {
+			"(" + deadly + ") & while [ ! -s $UP ]; do sleep 0.01; done; exit 0", nil,
+			func(t *model.Task) bool { return t.State == model.TaskCompleted },
+		},
+		"requeue": {
+			deadly, func(job model.JobID) command.Body { return &command.Requeue{Job: job, Task: model.AllTasks} },
+			func(t *model.Task) bool { return t.Reason == model.ReasonRequeue && !t.State.Terminal() && t.Retries == 0 },
+		},
+		"cancel": {
+			deadly, func(job model.JobID) command.Body { return &command.Cancel{Job: job, Task: model.AllTasks} },
+			func(t *model.Task) bool { return t.State == model.TaskCanceled },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCluster(t)
+			newHost(t, c, "n1", 1).start(t)
+			up := filepath.Join(t.TempDir(), "up")
+			job := c.submit(t, func(b *command.Submit) {
+				b.Spec.Grace = time.Minute
+				b.Spec.Command = "SUPERVISOR=$PPID; UP=" + up + "; " + v.command
+			})
+			appears(t, up)
+			if v.stop != nil {
+				if r, _ := c.do(v.stop(job)); !r.OK() {
+					t.Fatal(r)
+				}
+			}
+			var task model.Task
+			c.until(t, "the end of the attempt", func(s *statetest.Cluster) bool {
+				task, _ = s.State.Tasks.Get(model.TaskKey{Job: job})
+				return task.Reason != model.ReasonNone
+			})
+			if !v.want(&task) {
+				t.Errorf("the job is %s by %s, attempt %d, retries %d", task.State, task.Reason, task.Attempts, task.Retries)
+			}
+		})
+	}
+}

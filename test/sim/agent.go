@@ -260,9 +260,9 @@ func (a *agent) bury() {
 			lost = !a.h.kernel.has(u.Rank)
 			a.h.w.truth.unsure(u.Rank)
 		}
-		fenced := u.orders.kill
+		fenced, stop := u.orders.kill, u.orders.stop
 		a.h.mu.Unlock()
-		exit := model.Exit{Signal: 9, Fenced: fenced}
+		exit := model.Exit{Signal: 9, Fenced: fenced, Delivered: stop}
 		if lost && a.disk.put(folderName(u.Rank)+exitSuffix, exit) == nil {
 			a.h.mu.Lock()
 			u.phase, u.exit = model.RankExited, exit

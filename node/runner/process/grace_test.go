@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -242,4 +243,30 @@ func TestExitIsKnownBeforeTheEnd(t *testing.T) {
 	k.killSupervisor()
 	k.gone()
 	waitFor(t, "an empty rank", func() bool { return k.b.ranks.Bury(k.r, s) == nil })
+}
+
+// What a supervisor is about to do is in its status before any process gets a signal: how the job has ended, the reason of a stop,
+// and the fence. So the end of a rank is true whenever its supervisor is killed.
+func TestStatusIsWrittenBeforeSignals(t *testing.T) {
+	t.Parallel()
+	const hears = `sh -c "trap 'cat %s/rank-*.status > seen; echo >> seen; exit 3' TERM; echo up > up; while :; do sleep 0.01; done"`
+	for word, v := range map[string]struct {
+		command string
+		causes  func(*rank) error
+	}{
+		"Ended":    {hears + " & while [ ! -s up ]; do sleep 0.01; done; exit 0", func(*rank) error { return nil }},
+		"Stopping": {"exec " + hears, func(k *rank) error { k.order(runner.Orders{Run: true, Stop: model.ReasonRequeue}); return nil }},
+		"Fenced":   {"exec " + hears, func(k *rank) error { return unix.Kill(k.phase(model.RankRunning).PID, unix.SIGTERM) }},
+	} {
+		b := newBench(t)
+		k := b.rank(fmt.Sprintf(v.command, b.run.Path), long).start()
+		k.file("up")
+		if err := v.causes(k); err != nil {
+			t.Fatal(err)
+		}
+		if seen := k.file("seen"); !strings.Contains(seen, `"`+word+`"`) {
+			t.Errorf("a process has got a signal, and the status is %s; want %s in it", seen, word)
+		}
+		k.exit()
+	}
 }

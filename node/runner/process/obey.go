@@ -50,7 +50,7 @@ func (s *supervisor) watch() model.Exit {
 				return s.ending.exit
 			}
 			if r.pid == s.status.Session {
-				s.ending.end(r.exit)
+				s.end(r.exit)
 				timer.Reset(lastLook) // most jobs leave nothing behind: then the channel is closed before that
 			}
 			continue
@@ -71,10 +71,22 @@ func (s *supervisor) watch() model.Exit {
 	}
 }
 
-// end notes how the job's first process has ended.
-func (e *ending) end(exit model.Exit) {
+// end notes how the job's first process has ended, for the agent, too, in case this process does not live to report the end of the
+// rank: processes that are left can take their whole grace.
+func (s *supervisor) end(exit model.Exit) {
+	e := &s.ending
 	e.over, e.own = true, !e.reached
 	e.exit.Code, e.exit.Signal = exit.Code, exit.Signal
+	e.exit.Ran, e.exit.Saved, e.exit.OOM = max(0, Now().Boot.Sub(e.began)), s.status.Saved, s.family.starved(exit)
+	s.tellEnd()
+}
+
+// tellEnd writes how the job's first process has ended, as far as that is known, unless it is written already.
+func (s *supervisor) tellEnd() {
+	if e := &s.ending; e.over && (s.status.Ended == nil || *s.status.Ended != e.exit) {
+		s.status.Ended = new(e.exit)
+		_ = s.tell(s.status.Phase) // if that fails the next look tries again
+	}
 }
 
 // settle waits, after an end by a SIGTERM that is not Berth's own, for the same signal to this process: a shutdown of the
@@ -94,6 +106,7 @@ func (s *supervisor) settle() {
 		}
 	}
 	e.own, e.exit.Fenced = false, true
+	s.tellEnd()
 }
 
 // saved notes that the job has just finished a checkpoint.
@@ -121,6 +134,7 @@ func (s *supervisor) obey(now fence.Boot) {
 	}
 	e.exit.Fenced = e.exit.Fenced || verdict != fence.Run && !e.own
 	if verdict != fence.Run || stop != model.ReasonNone || e.over {
+		s.announce(stop)
 		s.stop(now, stop)
 	} else if s.status.Frozen == 0 {
 		for _, name := range e.prompts.due(now, e.began, limit, &s.record.Job.Spec) {
@@ -131,10 +145,18 @@ func (s *supervisor) obey(now fence.Boot) {
 		e.exit.Fenced = e.exit.Fenced || s.orders.Kill && !e.own
 		s.family.kill()
 	}
-	if e.over && s.status.Ended == nil {
-		exit := e.exit
-		s.status.Ended = &exit
-		_ = s.tell(s.status.Phase) // for the agent, should it have to end the rank itself
+	s.tellEnd()
+}
+
+// announce writes the reason for which signals are about to be sent: if this process is killed among them, that reason decides.
+func (s *supervisor) announce(stop model.Reason) {
+	begins := stop.Outranks(s.status.Stopping)
+	if begins {
+		s.status.Stopping = stop
+	}
+	if begins || s.ending.exit.Fenced && !s.status.Fenced {
+		s.status.Fenced = s.ending.exit.Fenced
+		_ = s.tell(s.status.Phase) // if that fails the next look tries again
 	}
 }
 

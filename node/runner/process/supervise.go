@@ -308,7 +308,8 @@ func (s *supervisor) start() (bool, error) {
 		_ = s.port.Close()
 	}
 	if err := s.spawn(); err != nil {
-		s.ending.exit = model.Exit{Code: int32(isolate.Code(err))}
+		s.ending.exit, s.ending.over = model.Exit{Code: int32(isolate.Code(err))}, true
+		s.status.Ended = new(s.ending.exit)
 		s.output.Wait()
 		s.say(fmt.Sprintf("the job cannot be started: %v", err))
 	} else {
