@@ -21,6 +21,12 @@ func (m Members) Join(ctx context.Context, body *memberwire.Join) (*memberwire.J
 	return out, m.client.calls.change(ctx, &request{method: http.MethodPost, path: "/cluster/join"}, body, out)
 }
 
+// Standing returns whether the cluster takes a certificate, X.509 in DER.
+func (m Members) Standing(ctx context.Context, certificate []byte) (*memberwire.Standing, error) {
+	out := &memberwire.Standing{}
+	return out, m.client.calls.change(ctx, &request{method: http.MethodPost, path: "/cluster/standing"}, &memberwire.Presented{Certificate: certificate}, out)
+}
+
 // Certificates returns the newest certificate of each member.
 func (m Members) Certificates(ctx context.Context) (*memberwire.Certificates, error) {
 	out := &memberwire.Certificates{}

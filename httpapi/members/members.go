@@ -9,6 +9,7 @@
 //	record.go   the certificates that peers issue to themselves
 //	rotate.go   replacement of keys and certificates
 //	secrets.go  the secrets that peers give each other
+//	standing.go why the certificate of a member is refused
 //	upgrade.go  the order of upgrades, the feature level, and the lock for restarts
 package members
 
@@ -57,6 +58,7 @@ func Routes(a *core.API, doc huma.API) {
 	m.backupRoute(doc)
 	m.upgradeRoutes(doc)
 	m.probeRoute(doc)
+	m.standingRoute(doc)
 	core.Handle(a, doc, core.Op("certificates", http.MethodGet, "/cluster/certificates", "The certificates of the members"), m.list)
 	core.Handle(a, doc, core.Op("revoke-certificate", http.MethodDelete, "/cluster/certificates/{role}/{name}", "Refuse all certificates that a member has so far"), m.revoke)
 }
