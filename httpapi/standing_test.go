@@ -109,3 +109,41 @@ func TestAPeerThatStandsApartSaysWhy(t *testing.T) {
 		}
 	}
 }
+
+// The certificates of a peer are not refused where the voters that are left would be no majority, whose own certificates count, unless that is forced.
+func TestRevocationsLeaveAMajority(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	revoke := func(role, name, query string) *reply {
+		return s.do(http.MethodDelete, "/cluster/certificates/"+role+"/"+name+query, "")
+	}
+	refused := func(got *reply) bool {
+		return got.status == http.StatusConflict && strings.Contains(string(got.body), "the cluster would stop") && strings.Contains(string(got.body), "--force")
+	}
+	for _, id := range []string{"p1", "p2"} { // p2 is down
+		if got := revoke("peer", id, ""); !refused(got) {
+			t.Errorf("%s of two voters, one of which is down: %d %s", id, got.status, got.body)
+		}
+	}
+	if got := revoke("peer", "p9", ""); got.status != http.StatusOK {
+		t.Errorf("a peer without a vote: %d %s", got.status, got.body)
+	}
+	if got := revoke("node", "p1", ""); got.status != http.StatusOK {
+		t.Errorf("a node: %d %s", got.status, got.body)
+	}
+	s.mu.Lock()
+	s.voters = []model.PeerID{"p1", "p2", "p3"}
+	s.mu.Unlock()
+	if got := revoke("peer", "p2", ""); got.status != http.StatusOK {
+		t.Errorf("one of three: %d %s", got.status, got.body)
+	}
+	if got := revoke("peer", "p3", ""); !refused(got) {
+		t.Errorf("a second of three: %d %s", got.status, got.body)
+	}
+	if got := s.do(http.MethodDelete, "/cluster/peers/p1", ""); got.status != http.StatusConflict || !strings.Contains(string(got.body), "1 of 2 voters") {
+		t.Errorf("a removal counts on a peer whose certificates are refused: %d %s", got.status, got.body)
+	}
+	if got := revoke("peer", "p3", "?force=true"); got.status != http.StatusOK {
+		t.Errorf("forced: %d %s", got.status, got.body)
+	}
+}

@@ -87,7 +87,7 @@ func TestARevokedPeerSaysWhy(t *testing.T) {
 	if leader == "p1" {
 		gone = 2
 	}
-	if _, err := client.MembersOf(dial(t, apiAddress(3))).Revoke(t.Context(), "peer", names[gone-1]); err != nil {
+	if _, err := client.MembersOf(dial(t, apiAddress(3))).Revoke(t.Context(), "peer", names[gone-1], false); err != nil {
 		t.Fatal(err)
 	}
 	tick := time.NewTicker(100 * time.Millisecond)
