@@ -45,6 +45,7 @@ type Peer struct {
 
 	folders *folders
 	waiting atomic.Pointer[string] // why this peer takes no part yet; nil: it does
+	apart   atomic.Pointer[string] // why this peer takes no part any more; nil: it does
 }
 
 // feedBytes bounds the memory of the notices from which followers of a feed may resume: some ten thousand
@@ -259,6 +260,9 @@ func (p *Peer) Status() peer.Status {
 	if why := p.waiting.Load(); why != nil {
 		s.Waiting = *why
 	}
+	if why := p.Apart(); why != "" {
+		s.Waiting = why
+	}
 	if f := p.raft.GetConfiguration(); f.Error() == nil {
 		list := f.Configuration().Servers
 		s.Servers, s.Silence = servers(list), silence(p, list)
@@ -269,6 +273,24 @@ func (p *Peer) Status() peer.Status {
 		}
 	}
 	return s
+}
+
+// StandApart notes why this peer takes no part in its cluster any more, such as a certificate that the others refuse; empty: it takes part.
+// It then accepts no user commands, and [Status].Waiting has the reason.
+func (p *Peer) StandApart(why string) {
+	if why == "" {
+		p.apart.Store(nil)
+	} else {
+		p.apart.Store(&why)
+	}
+}
+
+// Apart returns why this peer takes no part in its cluster any more; empty: it does.
+func (p *Peer) Apart() string {
+	if why := p.apart.Load(); why != nil {
+		return *why
+	}
+	return ""
 }
 
 func roleOf(s raft.RaftState) peer.Role {

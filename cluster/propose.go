@@ -63,6 +63,8 @@ func (p *Peer) mayPropose(lane lanes.Lane) error {
 		return notLeader(p)
 	case lane == lanes.Control:
 		return nil
+	case p.Apart() != "":
+		return peer.ErrNoLeader
 	case p.mates.low():
 		return peer.ErrNoSpace
 	case p.mates.split():

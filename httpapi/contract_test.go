@@ -257,7 +257,7 @@ func changePaths() []string {
 		"PATCH /nodes/{node_id}/labels",
 		"PATCH /queue/{job_id}/priority",
 		"POST /cluster/gpu-allocate",
-		"POST /cluster/gpu-release", "POST /cluster/join", "POST /cluster/peers/{peer_id}/lead", "POST /cluster/peers/{peer_id}/promote", "POST /cluster/probe", "POST /cluster/resume", "POST /cluster/rotation",
+		"POST /cluster/gpu-release", "POST /cluster/join", "POST /cluster/peers/{peer_id}/lead", "POST /cluster/peers/{peer_id}/promote", "POST /cluster/probe", "POST /cluster/resume", "POST /cluster/rotation", "POST /cluster/standing",
 		"POST /cluster/upgrade/finalize", "POST /cluster/upgrade/lock", "POST /cluster/upgrade/unlock",
 		"POST /gpu/allocate",
 		"POST /gpu/allocations/{allocation_id}/renew",

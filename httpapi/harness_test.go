@@ -35,6 +35,7 @@ type one struct {
 	fail    error  // that proposals fail with
 	behind  error  // that reads fail with
 	lacks   uint64 // entries of the cluster's log
+	voters  []model.PeerID // nil: p1, and p2, which is down
 	id      string // of the cluster
 	first   string // address of the peer port of p1
 	mate    string // and of p2
@@ -170,14 +171,28 @@ func (p *one) Status() peer.Status {
 	return peer.Status{
 		Lag:    peer.Lag{Known: true, Entries: p.lacks},
 		Passes: peer.Passes{Count: 4, Took: time.Millisecond}, Defects: peer.Defects{Commands: 1, Decisions: 2, States: 3},
-		Silence: peer.Silence{For: 7 * time.Second, Voters: []model.PeerID{"p1", "p2"}},
+		Silence: peer.Silence{For: 7 * time.Second, Voters: p.votersNow()},
 		ID:      "p1", Cluster: p.id, Role: role, Term: 3, Leader: peer.Server{ID: l.ID}, Last: s.Index, Committed: s.Index, Applied: s.Index,
 		Servers: []peer.Server{{ID: "p1", Address: p.first}, {ID: "p2", Address: p.mate}},
 	}
 }
 
 func (p *one) Clocks() peer.Clocks {
-	return peer.Clocks{Ahead: map[model.PeerID]time.Duration{"p1": 0}, Agree: true}
+	out := peer.Clocks{Ahead: map[model.PeerID]time.Duration{"p1": 0}, Agree: true}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, id := range p.voters {
+		out.Ahead[id] = 0
+	}
+	return out
+}
+
+// votersNow returns the voters: p1 and p2, unless a test has others, which are all up. p.mu is held.
+func (p *one) votersNow() []model.PeerID {
+	if p.voters != nil {
+		return p.voters
+	}
+	return []model.PeerID{"p1", "p2"}
 }
 
 // Programs returns what p1 knows of two peers; tests change that.

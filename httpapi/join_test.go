@@ -256,10 +256,10 @@ func TestRevokedMembersAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	members := client.MembersOf(s.plain())
-	if _, err := members.Revoke(t.Context(), "nodes", "n1"); codeOf(err) != wire.CodeInvalid {
+	if _, err := members.Revoke(t.Context(), "nodes", "n1", false); codeOf(err) != wire.CodeInvalid {
 		t.Errorf("a role that is none: %v", err)
 	}
-	if _, err := members.Revoke(t.Context(), "node", "n1"); err != nil {
+	if _, err := members.Revoke(t.Context(), "node", "n1", false); err != nil {
 		t.Fatal(err)
 	}
 	if err := register(); codeOf(err) != wire.CodeUnauthenticated {

@@ -33,9 +33,13 @@ type secured struct {
 // revokedIn returns the certificates that a state refuses, as a peer does.
 func revokedIn(o *one) trust.Revoked {
 	return func(i trust.Identity, issued time.Time) bool {
+		role := model.RoleAgent
+		if i.Role == trust.RolePeer {
+			role = model.RolePeer
+		}
 		s := o.State()
-		row, found := s.Certificates.Get(membership.Member{Role: model.RoleAgent, Name: i.Name})
-		return i.Role == trust.RoleNode && found && row.Refuses(model.TimeOf(issued))
+		row, found := s.Certificates.Get(membership.Member{Role: role, Name: i.Name})
+		return found && row.Refuses(model.TimeOf(issued))
 	}
 }
 
@@ -66,7 +70,7 @@ func newSecured(t *testing.T, s *site, at forward.Leader) *secured {
 	port := newWired(t, "p2")
 	api := New(core.Config{
 		Self: "p2", Version: "test", Dial: (&net.Dialer{}).DialContext, Now: func() time.Time { return s.now() }, Prove: issue.ByCertificate(credentials),
-		Authority: authority, Probe: trust.Probe,
+		Authority: authority, Probe: trust.Probe, Judge: credentials.Judge,
 		Peer: core.Peer{
 			Proposer: peer, Reader: peer, Members: peer, Tails: tails, Beats: peer, Answers: port.answers, Calls: port.calls,
 			Telemetry: soft.NewBoard(func() time.Duration { return 0 }),

@@ -92,7 +92,7 @@ func (r *Renewal) Run(ctx context.Context) {
 func (r *Renewal) renewIfDue(ctx context.Context) {
 	leaf := r.Credentials.Leaf()
 	left := leaf.NotAfter.Sub(r.Now())
-	if r.Now().Before(DueAt(leaf)) && !r.behind() {
+	if r.Now().Before(DueAt(leaf)) && !r.behind() && !r.Credentials.outgrown() {
 		return
 	}
 	if err := r.once(ctx); err != nil && ctx.Err() == nil {

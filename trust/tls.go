@@ -22,6 +22,7 @@ type Credentials struct {
 	current tls.Certificate
 	roots   []*x509.Certificate
 	highest uint64             // generation
+	later   uint64             // generation of the cluster that this peer does not belong to; 0: none is known
 	used    uint64             // revision of the cluster's trust
 	public  *PublicFiles       // for clients that do not know the authority; nil: there is none
 	raised  func(uint64) error // see OnGeneration
@@ -120,8 +121,12 @@ func (c *Credentials) rules(server bool, role Role) *Rules {
 func (c *Credentials) accept(state *tls.ConnectionState, server bool, role Role) error {
 	rules := c.rules(server, role)
 	i, err := rules.Verify(state.PeerCertificates)
-	if err != nil || i.Generation <= rules.Generation {
+	if err != nil {
+		c.outlive(state.PeerCertificates, err)
 		return err
+	}
+	if i.Generation <= rules.Generation {
+		return nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

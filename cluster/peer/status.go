@@ -42,7 +42,7 @@ type Status struct {
 	Defects Defects
 	Passes  Passes // of the scheduler, while this peer leads
 
-	Waiting string // why this peer takes no part in a cluster yet; empty: it does
+	Waiting string // why this peer takes no part in a cluster, yet or any more; empty: it does
 	Lag     Lag
 
 	Delivered   uint64 // to webhooks by this process

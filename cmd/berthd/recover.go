@@ -32,6 +32,7 @@ Agents follow by themselves, and their jobs go on.`
 type recovery struct {
 	data    string
 	address string
+	at      uint64 // generation; 0: the next one
 	sure    bool
 }
 
@@ -44,6 +45,7 @@ func newRecover() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&r.data, "data-dir", "/var/lib/berth/server", "data `folder` of the peer, whose server is stopped")
 	cmd.Flags().StringVar(&r.address, "address", "", "`address` under which other peers will reach this one, as in server.listen or server.advertise")
+	cmd.Flags().Uint64Var(&r.at, "generation", 0, "`number` of the generation in which the cluster goes on, higher than any before (default: the next one)")
 	cmd.Flags().BoolVar(&r.sure, "yes", false, "do it")
 	return cmd
 }
@@ -64,6 +66,9 @@ func (r *recovery) run(out, errs io.Writer) (err error) {
 	case own.Role != trust.RolePeer:
 		return cli.Usage("%s is the folder of a %s: only a peer can be recovered", r.data, own.Role)
 	}
+	if r.at != 0 && r.at <= m.Generation {
+		return cli.Usage("--generation must be higher than %d, that of the folder", m.Generation)
+	}
 	if err := ownedHere(r.data); err != nil {
 		return err
 	}
@@ -81,7 +86,7 @@ func (r *recovery) run(out, errs io.Writer) (err error) {
 	if !r.sure {
 		return cli.Usage("nothing was changed: compare with the other peers that are left, and run this with --yes where the term is greatest, and of those where the index is")
 	}
-	next, err := raised(m, own)
+	next, err := raised(m, own, r.at)
 	if err != nil {
 		return err
 	}
@@ -113,9 +118,9 @@ func ownedHere(data string) error {
 	return nil
 }
 
-// raised returns the material of a peer in the next generation.
-func raised(m *trust.Material, own trust.Identity) (*trust.Material, error) {
+// raised returns the material of a peer in a later generation; 0: the next one.
+func raised(m *trust.Material, own trust.Identity, at uint64) (*trust.Material, error) {
 	higher := *m
-	higher.Generation++
+	higher.Generation = max(m.Generation+1, at)
 	return higher.Certify(trust.Member{Role: trust.RolePeer, Name: own.Name, Names: trust.NamesOf(m.Certificate), Life: trust.LifeOf(m.Certificate)}, now())
 }

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -23,6 +25,7 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/build"
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/config"
+	"github.com/berth-gpu/berth/cmd/internal/inspect"
 	"github.com/berth-gpu/berth/cmd/internal/systemd"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -71,6 +74,7 @@ type service struct {
 
 	settings *config.Loaded
 	manager  *systemd.Manager
+	leaving  atomic.Bool // the peer was removed, and answers what is under way
 }
 
 func newService(o options, settings *config.Loaded, stdout, stderr io.Writer) *service {
@@ -80,7 +84,12 @@ func newService(o options, settings *config.Loaded, stdout, stderr io.Writer) *s
 // Run opens the folder, starts the peer, and serves until the context ends; then it hands over
 // leadership and ends the peer. Its error is one line for the operator.
 func (s *service) Run(ctx context.Context) (err error) {
-	defer func() { err = s.out.report(err) }()
+	defer func() {
+		if err != nil && s.log != nil {
+			s.noteEnd(cli.ExitCode(err), cli.OneLine(err))
+		}
+		err = s.out.report(err)
+	}()
 	unix.Umask(ownerOnly)
 	debug.SetTraceback(endBySignal)
 	if os.Getenv("GOGC") == "" {
@@ -108,6 +117,7 @@ func (s *service) Run(ctx context.Context) (err error) {
 	}
 	common.again.On(func(*config.Config) { s.web.api.TakeOver(next.api.terms) }, termsNames...)
 	go s.followAddress(ctx)
+	go s.watchStanding(ctx)
 	s.manager.Ready() // it listens; whether the others are there is another matter
 	unfollow := s.manager.Follow(s.standing)
 	defer unfollow()
@@ -329,13 +339,28 @@ func (s *service) handOver(ctx context.Context) error {
 //
 //berth:halt
 func (s *service) halt(reason error) {
+	code := cli.ExitFailure
+	if errors.Is(reason, peer.ErrRemoved) {
+		if !s.leaving.CompareAndSwap(false, true) {
+			return // it ends already
+		}
+		code = cli.ExitRemoved
+	}
 	why := cli.OneLine(explainHalt(&s.o, reason))
 	s.manager.Stopping(why)
-	s.out.last(s.out.sentence(why), flushLimit)
-	if errors.Is(reason, peer.ErrRemoved) {
-		os.Exit(cli.ExitRemoved)
+	s.noteEnd(code, why)
+	if code == cli.ExitRemoved { // the request for the removal may have come to this peer, and waits for its answer
+		<-s.web.drain()
 	}
-	os.Exit(cli.ExitFailure)
+	s.out.last(s.out.sentence(why), flushLimit)
+	os.Exit(code)
+}
+
+// noteEnd stores why this peer ends, for berth doctor.
+func (s *service) noteEnd(code int, why string) {
+	if err := inspect.NoteEnd(s.o.data, &inspect.Ended{At: time.Now(), Code: code, Why: why}); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		s.log.Warn("end_not_noted", "err", err)
+	}
 }
 
 // clock reads the clocks of this machine.

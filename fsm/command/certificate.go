@@ -17,6 +17,7 @@ type RecordCertificate struct {
 	Token   model.Hash        `cbor:"6,keyasint,omitempty"` // zero: the member renews its certificate
 
 	Revision uint64 `cbor:"7,keyasint,omitempty"` // of the cluster's trust that is handed out with the certificate
+	Renewal  bool   `cbor:"8,keyasint,omitempty"` // with a token: the machine holds an earlier certificate of the member
 }
 
 // Kind returns KindRecordCertificate.

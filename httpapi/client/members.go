@@ -21,6 +21,12 @@ func (m Members) Join(ctx context.Context, body *memberwire.Join) (*memberwire.J
 	return out, m.client.calls.change(ctx, &request{method: http.MethodPost, path: "/cluster/join"}, body, out)
 }
 
+// Standing returns whether the cluster takes a certificate, X.509 in DER.
+func (m Members) Standing(ctx context.Context, certificate []byte) (*memberwire.Standing, error) {
+	out := &memberwire.Standing{}
+	return out, m.client.calls.change(ctx, &request{method: http.MethodPost, path: "/cluster/standing"}, &memberwire.Presented{Certificate: certificate}, out)
+}
+
 // Certificates returns the newest certificate of each member.
 func (m Members) Certificates(ctx context.Context) (*memberwire.Certificates, error) {
 	out := &memberwire.Certificates{}
@@ -100,10 +106,15 @@ func (m Members) Resume(ctx context.Context, force bool) (*wire.Gone, error) {
 }
 
 // Revoke makes the cluster refuse all certificates that a member has so far.
-func (m Members) Revoke(ctx context.Context, role, name string) (*wire.Gone, error) {
+//
+// With force also those of a peer without which the cluster stops.
+func (m Members) Revoke(ctx context.Context, role, name string, force bool) (*wire.Gone, error) {
 	out := &wire.Gone{}
-	path := "/cluster/certificates/" + url.PathEscape(role) + "/" + url.PathEscape(name)
-	return out, m.client.calls.change(ctx, &request{method: http.MethodDelete, path: path}, nil, out)
+	r := &request{method: http.MethodDelete, path: "/cluster/certificates/" + url.PathEscape(role) + "/" + url.PathEscape(name)}
+	if force {
+		r.query = url.Values{"force": {"true"}}
+	}
+	return out, m.client.calls.change(ctx, r, nil, out)
 }
 
 // Probe has every peer connect to a member at the addresses that the cluster has of the member. Agents leave the member out.

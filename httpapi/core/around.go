@@ -92,6 +92,9 @@ func (a *API) examine(r *http.Request, rule auth.Rule, known, passed bool) (ente
 		f = a.Gate.misdirected(r)
 	}
 	if f == nil {
+		f = a.apart(rule)
+	}
+	if f == nil {
 		f = checkKey(r)
 	}
 	entered = r
@@ -108,6 +111,18 @@ func (a *API) examine(r *http.Request, rule auth.Rule, known, passed bool) (ente
 		a.Sessions.Used(auth.From(entered.Context()))
 	}
 	return entered, f
+}
+
+// apart refuses requests while this peer takes no part in its cluster: clients then go on to another peer, or show the reason. What shows
+// the peer itself, and what helps other members, is answered.
+func (a *API) apart(rule auth.Rule) *problem.Failure {
+	if a.Config.Apart == nil || rule.Least == model.RoleNone && rule.Path != "/session" {
+		return nil
+	}
+	if why := a.Config.Apart(); why != "" {
+		return problem.Refuse(wire.CodeNoLeader, why)
+	}
+	return nil
 }
 
 // checkKey refuses an Idempotency-Key that is blank or given twice: the request would be carried out

@@ -2,6 +2,7 @@ package core
 
 import (
 	"context"
+	"crypto/x509"
 	"log/slog"
 	"net"
 	"time"
@@ -39,6 +40,10 @@ type Config struct {
 	Prove issue.Prove
 	// Authority issues certificates. nil: this peer issues none.
 	Authority issue.Authority
+	// Judge returns why the certificate of a member is refused; nil: it counts. Without Judge all do.
+	Judge func(leaf *x509.Certificate) error
+	// Apart returns why this peer takes no part in its cluster, so that it answers no request; empty: it takes part. nil: it always does.
+	Apart func() string
 	// Sealing seals texts of users before they enter the log, and opens them; nil: they stay as they are.
 	Sealing *sealing.Ring
 	// Trusted returns what this peer trusts, and issues certificates with; nil: it makes no backups.

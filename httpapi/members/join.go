@@ -55,7 +55,7 @@ func (m members) join(ctx context.Context, _ *core.BodyInput, body *memberwire.J
 		return nil, err
 	}
 	record := issue.Record(member, leaf, signed.Revision)
-	record.Token = auth.HashOf(body.Token)
+	record.Token, record.Renewal = auth.HashOf(body.Token), body.Renew
 	// Without the key of the request, which is no other command when it is sent again: token and key of the machine make it the same.
 	_, index, err := m.api.ProposeAs(ctx, "token:"+auth.ID(record.Token), "", record)
 	if err != nil {

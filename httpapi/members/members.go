@@ -9,6 +9,7 @@
 //	record.go   the certificates that peers issue to themselves
 //	rotate.go   replacement of keys and certificates
 //	secrets.go  the secrets that peers give each other
+//	standing.go why the certificate of a member is refused
 //	upgrade.go  the order of upgrades, the feature level, and the lock for restarts
 package members
 
@@ -35,6 +36,7 @@ type members struct {
 	api      *core.API
 	rotating chan struct{} // full while a rotation begins at this peer
 	restarts *restarts
+	revoking chan struct{} // full while the certificates of a peer are revoked
 	probing  chan struct{} // full while this peer asks as many times as it may
 }
 
@@ -43,11 +45,13 @@ type revokeInput struct {
 	Key  string `header:"Idempotency-Key"`
 	Role string `path:"role" maxLength:"8" doc:"peer or node"`
 	Name string `path:"name" maxLength:"128"`
+
+	Force bool `query:"force" doc:"also if the member is a peer without which the voters that are up are no majority: the cluster then stops"`
 }
 
 // Routes adds the paths.
 func Routes(a *core.API, doc huma.API) {
-	m := members{a, make(chan struct{}, 1), &restarts{}, make(chan struct{}, probesAtOnce)}
+	m := members{a, make(chan struct{}, 1), &restarts{}, make(chan struct{}, 1), make(chan struct{}, probesAtOnce)}
 	core.AnswerCall(a, recordOwn, m.takeRecord)
 	o := core.Op("join-cluster", http.MethodPost, "/cluster/join", "Let a machine join with a join token")
 	o.Description = "The request carries no other credential than the join token, which is spent. The answer holds the certificate of the machine."
@@ -57,6 +61,7 @@ func Routes(a *core.API, doc huma.API) {
 	m.backupRoute(doc)
 	m.upgradeRoutes(doc)
 	m.probeRoute(doc)
+	m.standingRoute(doc)
 	core.Handle(a, doc, core.Op("certificates", http.MethodGet, "/cluster/certificates", "The certificates of the members"), m.list)
 	core.Handle(a, doc, core.Op("revoke-certificate", http.MethodDelete, "/cluster/certificates/{role}/{name}", "Refuse all certificates that a member has so far"), m.revoke)
 }
@@ -83,6 +88,17 @@ func (m members) revoke(ctx context.Context, in *revokeInput) (*core.Answer[wire
 	member := membership.Member{Role: role, Name: in.Name}
 	s := m.api.Peer.Reader.State()
 	known := s.Certificates.Has(member)
+	if role == model.RolePeer && !in.Force {
+		select { // one after the other: each counts on those that the others leave
+		case m.revoking <- struct{}{}:
+			defer func() { <-m.revoking }()
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+		if err := m.mayRevoke(model.PeerID(in.Name)); err != nil {
+			return nil, err
+		}
+	}
 	_, index, err := m.api.Propose(ctx, in.Key, &command.RevokeCertificate{Member: member})
 	if err != nil {
 		return nil, err

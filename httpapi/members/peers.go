@@ -88,21 +88,39 @@ func (m members) takeOut(ctx context.Context, st *peer.Status, id model.PeerID) 
 
 // mayGo returns why a peer must stay: without it, those that are up would not be a majority.
 func (m members) mayGo(st *peer.Status, id model.PeerID) error {
-	ahead := m.api.Peer.Members.Clocks().Ahead // of those that have reported of late
-	left, up := 0, 0
+	left, up := m.votersBeside(st, id)
+	if votes.Tolerates(left, up) >= 0 {
+		return nil
+	}
+	return problem.Refuse(model.CodeConflict.String(), fmt.Sprintf("without peer %s, %d of %d voters would be up, and the cluster would stop: start the others first, or let another peer join", id, up, left))
+}
+
+// votersBeside returns how many voters there are beside a peer, and how many of these are up: they have reported of late, and their certificates count.
+func (m members) votersBeside(st *peer.Status, id model.PeerID) (left, up int) {
+	s, ahead := m.api.Peer.Reader.State(), m.api.Peer.Members.Clocks().Ahead
 	for _, v := range st.Silence.Voters {
 		if v == id {
 			continue
 		}
 		left++
-		if _, heard := ahead[v]; heard || v == st.ID {
+		row, _ := s.Certificates.Get(membership.Member{Role: model.RolePeer, Name: string(v)})
+		if _, heard := ahead[v]; (heard || v == st.ID) && !row.Revoked {
 			up++
 		}
 	}
-	if votes.Tolerates(left, up) >= 0 {
+	return left, up
+}
+
+// mayRevoke returns why the certificates of a peer must go on to count: without the peer, which stays a voter, those that are up would not be
+// a majority.
+func (m members) mayRevoke(id model.PeerID) error {
+	st := m.api.Peer.Members.Status()
+	left, up := m.votersBeside(&st, id)
+	if !slices.Contains(st.Silence.Voters, id) || votes.Tolerates(left+1, up) >= 0 {
 		return nil
 	}
-	return problem.Refuse(model.CodeConflict.String(), fmt.Sprintf("without peer %s, %d of %d voters would be up, and the cluster would stop: start the others first, or let another peer join", id, up, left))
+	return problem.Refuse(model.CodeConflict.String(), fmt.Sprintf("peer %s keeps its vote when its certificates are refused, and %d of the other %d voters are up: the cluster would stop. Start the others first, "+
+		"or remove the peer (berth peers remove); --force does it all the same, and then nothing is answered until peers have certificates that berth cert issue has made since", id, up, left))
 }
 
 func (m members) promotePeer(ctx context.Context, in *peerInput) (*core.Answer[wire.Gone], error) {

@@ -15,6 +15,7 @@ type Join struct {
 	Address string    `json:"address,omitempty" doc:"address under which the machine will listen, host:port: the leader connects there before anything is recorded; empty: nothing is checked"`
 	Proof   string    `json:"proof,omitempty" doc:"what the machine answers at the address, 32 hexadecimal digits"`
 	Names   []string  `json:"names,omitempty" nullable:"false" doc:"host names and addresses of the machine, to be shown with the certificate"`
+	Renew   bool      `json:"renew,omitempty" doc:"the machine holds an earlier certificate of this member: only such a machine gets another one of a peer"`
 }
 
 // Joined is the answer.

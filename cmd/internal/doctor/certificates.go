@@ -22,6 +22,7 @@ type Certificate struct {
 
 	Generation uint64 // that this machine has seen
 	Newest     uint64 // of the cluster's certificates
+	Refused    string // why the cluster refuses the certificate, and what to do, as a peer answers; empty: no peer has answered that
 	Signed     bool   // by one of the authorities that this machine trusts
 	Open       []OpenFile
 	Sealing    *Sealing // nil: a node has none
@@ -47,6 +48,9 @@ func Certificates(c *Certificate, now time.Time) (out []Finding) {
 		return []Finding{a.fault("follow the message; a machine whose keys are lost joins again: berth token join on a peer, and berth join here", "%v", c.Err)}
 	}
 	out = append(out, life(a, c, now))
+	if c.Refused != "" {
+		out = append(out, a.fault("follow the message: other keys of this machine do not help", "the cluster refuses this certificate: %s", c.Refused))
+	}
 	if want := c.Role + " " + c.Name; c.Holder != want {
 		out = append(out, a.fault("put the certificate of this member back, or correct the name in the settings", "the certificate is of %s, and the settings are of %s", c.Holder, want))
 	}

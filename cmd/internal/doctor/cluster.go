@@ -56,7 +56,10 @@ func Versions(p *Programs) (out []Finding) {
 
 // PeerState is a peer's part in its cluster.
 type PeerState struct {
-	Err         error // the peer does not answer
+	Err         error  // the peer does not answer
+	Apart       string // why the peer takes no part in the cluster, as it answers; empty: it takes part
+	Ended       string // why the peer ended by itself, if it does not run; empty: that is not known
+	Removed     bool   // that was because the peer was removed from the cluster
 	Leader      string
 	Voters      int
 	Peers       int // voters and others
@@ -73,6 +76,16 @@ type PeerState struct {
 // Quorum judges whether the cluster goes on when a peer fails, and whether it has backups.
 func Quorum(p *PeerState) (out []Finding) {
 	a := about{CheckPeer, "quorum"}
+	switch {
+	case p.Err == nil:
+	case p.Apart != "":
+		return []Finding{a.fault("follow the message; the other peers go on without this one, as berth cluster status on one of them shows", "the peer of this machine takes no part in the cluster: %s", p.Apart)}
+	case p.Removed:
+		return []Finding{a.fault("if this machine is to be a peer again, move its data folder away, and berth join peer with another --id; otherwise systemctl disable berth-server",
+			"the peer of this machine does not run, and was removed from the cluster: %s", p.Ended)}
+	case p.Ended != "":
+		return []Finding{a.fault("follow the message, then systemctl start berth-server", "the peer of this machine does not answer; it ended by itself: %s", p.Ended)}
+	}
 	if p.Err != nil {
 		return []Finding{a.fault("systemctl start berth-server; journalctl -u berth-server says why it ended", "the peer of this machine does not answer: %v", p.Err)}
 	}

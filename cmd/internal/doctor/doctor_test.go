@@ -148,6 +148,7 @@ func TestCertificates(t *testing.T) {
 		{"damaged", certificate(func(c *Certificate) { c.Err = errIn }), Fault, "", "the reason", "berth token join"},
 		{"the last third", certificate(func(c *Certificate) { c.Till = now.Add(4 * 24 * time.Hour) }), Warning, "", "less than a third", "journalctl"},
 		{"expired", certificate(func(c *Certificate) { c.Till = now.Add(-time.Hour) }), Fault, "", "has expired", "berth join peer --renew here"},
+		{"superseded", certificate(func(c *Certificate) { c.Refused = "superseded: berth join peer --renew" }), Fault, "", "refuses this certificate: superseded: berth join peer --renew", "follow the message"},
 		{"not yet", certificate(func(c *Certificate) { c.From = now.Add(time.Hour) }), Fault, "", "counts from", "clock"},
 		{"of another member", certificate(func(c *Certificate) { c.Holder = "node gpu1" }), Fault, "", "of node gpu1", "put the certificate"},
 		{"an open file", certificate(func(c *Certificate) { c.Open = []OpenFile{{"/x/identity.pem", 0o644}} }), Fault, "", "mode 0644", "chmod 600 /x/identity.pem"},
@@ -261,6 +262,10 @@ func TestCluster(t *testing.T) {
 	check(t, []judged{
 		{"sound", peer(func(*PeerState) {}), OK, "quorum", "3 voters, the cluster tolerates the loss of 1", ""},
 		{"down", peer(func(p *PeerState) { p.Err = errIn }), Fault, "quorum", "the reason", "systemctl start berth-server"},
+		{"apart", peer(func(p *PeerState) { p.Err, p.Apart = errIn, "its certificate was superseded: berth join peer --renew" }), Fault, "quorum", "takes no part in the cluster: its certificate was superseded", "follow the message"},
+		{"removed", peer(func(p *PeerState) { p.Err, p.Ended, p.Removed = errIn, "it was taken out", true }), Fault, "quorum", "was removed from the cluster: it was taken out", "another --id"},
+		{"ended", peer(func(p *PeerState) { p.Err, p.Ended = errIn, "the disk is full" }), Fault, "quorum", "ended by itself: the disk is full", "follow the message"},
+		{"the unit of a removed peer", Units([]UnitState{{Name: "berth-server.service", Load: "loaded", Active: "failed", Over: true}}, nil), Warning, "berth-server.service", "was removed", "systemctl disable"},
 		{"stopped", peer(func(p *PeerState) { p.Tolerates, p.Unreachable = -1, []string{"p2", "p3"} }), Fault, "quorum", "not reached: p2, p3", "berth peers"},
 		{"one more", peer(func(p *PeerState) { p.Tolerates = 0 }), Warning, "quorum", "tolerates the loss of none", "berth peers"},
 		{"alone", peer(func(p *PeerState) { p.Voters, p.Tolerates = 1, 0 }), Warning, "quorum", "one voter", "berth token join peer"},

@@ -60,6 +60,7 @@ type UnitState struct {
 	Enabled string // enabled, disabled, masked-runtime, ...
 	Starter string // a unit that starts this one with itself; empty: there is none
 	Outside bool   // the program runs, and not by the unit
+	Over    bool   // its program must not be started again: the peer was removed from the cluster
 }
 
 // Units judges units. With none, systemd does not run, or cannot be asked: err.
@@ -82,6 +83,8 @@ func Units(list []UnitState, err error) (out []Finding) {
 			out = append(out, a.fault(unmask+u.Name+" && systemctl enable --now "+u.Name, "the unit is masked and %s", u.Active))
 		case u.Load != "loaded":
 			out = append(out, a.fault("systemd-analyze verify "+u.Name+" shows what is wrong with the file of the unit", "systemd cannot load the unit (%s)", u.Load))
+		case u.Active != "active" && u.Over:
+			out = append(out, a.warning("systemctl disable "+u.Name+", unless the machine joins again", "the unit is %s, since its peer was removed from the cluster", u.Active))
 		case u.Active != "active":
 			out = append(out, a.fault("systemctl enable --now "+u.Name+"; journalctl -u "+u.Name+" says why it ended", "the unit is %s", u.Active))
 		case u.Starter != "":

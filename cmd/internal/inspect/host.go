@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/doctor"
 	"github.com/berth-gpu/berth/node/runner/cgroup"
 	"github.com/berth-gpu/berth/node/runner/isolate"
@@ -61,6 +62,9 @@ func (m *member) units(ctx context.Context) ([]doctor.UnitState, error) {
 			return nil, err
 		}
 		u := doctor.UnitState{Name: name, Load: shown["LoadState"], Active: shown["ActiveState"], Enabled: shown["UnitFileState"], Outside: i == 0 && m.outside()}
+		if last := LastEnd(m.data); i == 0 && m.role == rolePeer && last != nil {
+			u.Over = last.Code == cli.ExitRemoved
+		}
 		if i > 0 && slices.Contains(strings.Fields(shown["WantedBy"]), names[0]) {
 			u.Starter = names[0]
 		}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/cluster/gossip"
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/cli/examine"
 	"github.com/berth-gpu/berth/cmd/internal/doctor"
 	"github.com/berth-gpu/berth/trust"
@@ -167,6 +168,10 @@ func TestAPeerThatIsDown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	const last = "peer p1 stops: it was removed"
+	if err := NoteEnd(data, &Ended{At: time.Now(), Code: cli.ExitRemoved, Why: last}); err != nil {
+		t.Fatal(err)
+	}
 	r := &doctor.Report{}
 	Members(t.Context(), &examine.Place{Roles: []string{rolePeer}, File: file}, r)
 	faults := map[string]string{}
@@ -176,7 +181,7 @@ func TestAPeerThatIsDown(t *testing.T) {
 		}
 	}
 	for check, part := range map[string]string{
-		doctor.CheckDisk: "mode 0755", doctor.CheckCertificates: "the certificate is of peer p9, and the settings are of peer p1", doctor.CheckPeer: "does not answer",
+		doctor.CheckDisk: "mode 0755", doctor.CheckCertificates: "the certificate is of peer p9, and the settings are of peer p1", doctor.CheckPeer: last,
 		doctor.CheckPorts: filepath.Base(os.Args[0]) + " listens on " + port.Addr().String(),
 	} {
 		if !strings.Contains(faults[check], part) {

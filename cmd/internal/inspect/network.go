@@ -22,6 +22,8 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/doctor"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/memberwire"
+	"github.com/berth-gpu/berth/httpapi/problem"
+	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/trust"
 )
 
@@ -38,6 +40,7 @@ type answers struct {
 	skipped    []doctor.Finding
 	programs   doctor.Programs
 	peer       *doctor.PeerState
+	refused    string // why the cluster refuses the certificate of this machine
 	users      []string
 	usersErr   error
 	generation uint64 // the highest in a certificate of a peer
@@ -200,7 +203,10 @@ func tooFar(own string, peers []doctor.Program) (out []string) {
 func (m *member) askPeers(ctx context.Context, c *client.Client, seen *answers) {
 	list, err := c.Peers(ctx)
 	if err != nil {
-		seen.peer.Err = err
+		seen.peer.Err, seen.peer.Apart = err, apart(err)
+		if last := LastEnd(m.data); last != nil && !m.daemon.runs() {
+			seen.peer.Ended, seen.peer.Removed = last.At.Local().Format(time.DateTime)+": "+last.Why, last.Code == cli.ExitRemoved
+		}
 		return
 	}
 	p := seen.peer
@@ -220,6 +226,14 @@ func (m *member) askPeers(ctx context.Context, c *client.Client, seen *answers) 
 			p.OthersBackUp = true
 		}
 	}
+}
+
+// apart returns why the peer of this machine takes no part in its cluster, if it has answered that.
+func apart(err error) string {
+	if p, is := errors.AsType[*wire.Problem](err); is && p.Code == wire.CodeNoLeader && p.Detail != problem.Usual(wire.CodeNoLeader).Detail {
+		return p.Detail
+	}
+	return ""
 }
 
 // askUsers reads the users of the cluster.
@@ -298,6 +312,7 @@ func (m *member) there(ctx context.Context, seen *answers, p *other, prober *gos
 			seen.mu.Unlock()
 		}
 	}
+	m.askStanding(ctx, seen, p)
 	if p.raft != "" && m.role == rolePeer && m.keys != nil {
 		conn, err := m.dial(ctx, "tcp", p.raft)
 		if err == nil {
@@ -320,6 +335,27 @@ func (m *member) there(ctx context.Context, seen *answers, p *other, prober *gos
 		add("gossip", "udp", at, prober.Ping(ctx, gossip.KindPeer.String()+"/"+p.name, to))
 	}
 	return out
+}
+
+// askStanding asks a peer why the cluster refuses the certificate of this machine: a handshake does not say that.
+func (m *member) askStanding(ctx context.Context, seen *answers, p *other) {
+	api := p.api
+	if host, _, err := net.SplitHostPort(p.raft); api == "" && err == nil { // the port of the API is mostly the same on all machines
+		_, port, _ := net.SplitHostPort(m.peers()[0])
+		api = net.JoinHostPort(host, port)
+	}
+	if api == "" || m.keys == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, cli.HTTPDialLimit)
+	defer cancel()
+	answer, err := examine.Standing(ctx, m.keys, api)
+	if err != nil {
+		return // that a port does not answer is a finding already
+	}
+	seen.mu.Lock()
+	defer seen.mu.Unlock()
+	seen.refused = cmp.Or(seen.refused, answer.Message)
 }
 
 // gossipOf returns where the gossip of a peer is: as the peer says, or at its host and the port that this machine uses, as members

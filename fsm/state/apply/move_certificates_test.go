@@ -1,6 +1,7 @@
 package apply_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -68,6 +69,49 @@ func TestJoinTokenWithoutNameTakesNoPlace(t *testing.T) {
 	c.Do(joining(c, model.RolePeer, "p10", 2, 1))
 }
 
+// No token lets another machine take the name of a peer: the new machine would lack the votes of the peer, and the peer would be cut off. Only
+// the machine itself renews its certificate, with a token for its name.
+func TestNoTokenTakesTheNameOfAPeer(t *testing.T) {
+	t.Parallel()
+	c := statetest.New(t)
+	c.Do(&command.SetPeer{Peer: model.Peer{ID: "p9", RaftAddress: "10.0.0.9:7000", APIAddress: "10.0.0.9:10000"}}) // its certificate was issued by hand
+	joinToken(c, 1, model.RolePeer, "")
+	c.Do(joining(c, model.RolePeer, "p8", 1, 1)) // has joined, and was not started yet
+	for i, name := range []string{"p8", "p9"} {
+		plain, named := byte(10+i), byte(20+i)
+		joinToken(c, plain, model.RolePeer, "")
+		joinToken(c, named, model.RolePeer, name)
+		before, _ := c.State.Certificates.Get(membership.Member{Role: model.RolePeer, Name: name})
+		for _, token := range []byte{plain, named} {
+			r := c.Try(joining(c, model.RolePeer, name, token, 2))
+			wantCode(t, r, model.CodeConflict)
+			if !strings.Contains(r.Detail, "--id") || !strings.Contains(r.Detail, "berth join peer --renew") || strings.Contains(r.Detail, "take its place") {
+				t.Errorf("the message names other ways than the right ones: %s", r.Detail)
+			}
+			if free := strings.Contains(r.Detail, "berth cert revoke peer "+name); free != (name == "p8") {
+				t.Errorf("%s: a revocation frees the name only where no peer has it: %s", name, r.Detail)
+			}
+		}
+		if after, _ := c.State.Certificates.Get(before.Member); after != before {
+			t.Errorf("%s is cut off: %+v", name, after)
+		}
+		renewal := joining(c, model.RolePeer, name, plain, 3)
+		renewal.Renewal = true
+		wantCode(t, c.Try(renewal), model.CodeConflict) // not for its name
+		renewal.Token = hashOf(named)
+		c.Do(renewal)
+	}
+	c.Do(&command.RevokeCertificate{Member: membership.Member{Role: model.RolePeer, Name: "p8"}})
+	c.Wait(time.Minute)
+	removed := joining(c, model.RolePeer, "p8", 10, 4)
+	removed.Renewal = true
+	wantCode(t, c.Try(removed), model.CodeConflict) // what was removed does not come back with its folder
+	c.Do(joining(c, model.RolePeer, "p8", 10, 5)) // that machine is gone, and had never started
+	c.Do(&command.RevokeCertificate{Member: membership.Member{Role: model.RolePeer, Name: "p9"}})
+	c.Wait(time.Minute)
+	wantCode(t, c.Try(joining(c, model.RolePeer, "p9", 11, 5)), model.CodeConflict) // a revoked peer keeps its votes
+}
+
 // Renewals need no token and leave the member as it is. After a revocation only a new token helps.
 func TestRevokedCertificates(t *testing.T) {
 	t.Parallel()
@@ -77,6 +121,7 @@ func TestRevokedCertificates(t *testing.T) {
 	c.Do(joining(c, model.RolePeer, "p4", 0, 1)) // issued without the cluster, and renewed
 	joinToken(c, 1, model.RolePeer, "p4")
 	first := joining(c, model.RolePeer, "p4", 1, 1)
+	first.Renewal = true
 	c.Do(first)
 	c.Wait(time.Minute)
 	c.Do(joining(c, model.RolePeer, "p4", 0, 2))

@@ -55,7 +55,7 @@ func drawRecordCertificate(g *gen) command.Body {
 		return b
 	}
 	if g.roll(3) > 0 {
-		b.Token = anyToken(g)
+		b.Token, b.Renewal = anyToken(g), g.roll(2) == 0
 		if token, found := g.s.Tokens.Get(b.Token); found && token.Joins() && g.roll(8) > 0 {
 			b.Member.Role = token.Role
 			if token.User != "" {

@@ -144,8 +144,9 @@ func newTokenRevoke() *cobra.Command {
 }
 
 const machineLong = `Create a token by which one machine joins the cluster, as a peer or as a node, and print it.
-With --name only that machine may join, and takes the place of a member of this name, whose
-former certificates are refused from then on.`
+With --name only a machine of that name may join. A node of this name is replaced: its former
+certificates are refused from then on. The name of a peer is never taken by another machine:
+there, the token renews the certificate of that peer (berth join peer --renew on its machine).`
 
 func newTokenJoin() *cobra.Command {
 	c := &cli.Connection{}

@@ -71,13 +71,13 @@ func stateOf(k *memberwire.Certificate) string {
 }
 
 func newRevoke() *cobra.Command {
-	c := &cli.Connection{}
+	c, force := &cli.Connection{}, false
 	cmd := &cobra.Command{
 		Use: "revoke peer|node NAME", Short: "Refuse all certificates that a peer or a node has so far, at once", Args: cobra.ExactArgs(2),
-		Long: "Refuse all certificates that a peer or a node has so far, at once. The jobs of a node that is refused\nend with its lease. The machine may join again with a new token for its name.",
+		Long: "Refuse all certificates that a peer or a node has so far, at once. The jobs of a node that is refused\nend with its lease. The machine may join again with a new token for its name.\n\nA peer keeps its vote, so this is refused if the others that are up are no majority; to take a\npeer out of the cluster, use berth peers remove.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			revoke := func(ctx context.Context, api *client.Client) (*wire.Gone, error) {
-				return client.MembersOf(api).Revoke(ctx, args[0], args[1])
+				return client.MembersOf(api).Revoke(ctx, args[0], args[1], force)
 			}
 			return cli.Reading(c, revoke, func(w io.Writer, v *wire.Gone) error {
 				_, err := fmt.Fprintln(w, v.Message)
@@ -86,5 +86,6 @@ func newRevoke() *cobra.Command {
 		},
 	}
 	c.BindReading(cmd)
+	cmd.Flags().BoolVar(&force, "force", false, "also if the cluster stops without that peer, until peers have other certificates")
 	return cmd
 }

@@ -2,12 +2,14 @@ package fleet
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -109,20 +111,43 @@ func newPeers() *cobra.Command {
 		},
 	}
 	c.BindReading(cmd)
-	cmd.AddCommand(peerChange("remove", "Remove a peer from the cluster, and refuse its certificates", client.Members.RemovePeer),
-		peerChange("promote", "Give a peer a vote at once, whatever the number of votes", client.Members.PromotePeer),
-		peerChange("transfer", "Let a peer lead", client.Members.Transfer))
+	cmd.AddCommand(peerChange("remove", "Remove a peer from the cluster, and refuse its certificates", removePeer),
+		peerChange("promote", "Give a peer a vote at once, whatever the number of votes", func(ctx context.Context, api *client.Client, id string) (*wire.Gone, error) {
+			return client.MembersOf(api).PromotePeer(ctx, id)
+		}),
+		peerChange("transfer", "Let a peer lead", func(ctx context.Context, api *client.Client, id string) (*wire.Gone, error) {
+			return client.MembersOf(api).Transfer(ctx, id)
+		}))
 	return cmd
 }
 
+// removePeer removes a peer. The peer that goes may be the one that was asked, and end before the answer has arrived: then the list of peers
+// shows what has become of the request.
+func removePeer(ctx context.Context, api *client.Client, id string) (*wire.Gone, error) {
+	out, err := client.MembersOf(api).RemovePeer(ctx, id)
+	p, refused := errors.AsType[*wire.Problem](err)
+	lost := refused && p.Code == wire.CodeOutcomeUnknown || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET)
+	if !lost {
+		return out, err
+	}
+	list, asked := api.Peers(ctx)
+	switch {
+	case asked != nil:
+		return nil, fmt.Errorf("the answer was lost, and peer %s may be removed: look at berth peers on another machine before you repeat this (%w)", id, err)
+	case slices.ContainsFunc(list.Peers, func(v wire.Peer) bool { return v.Name == id }):
+		return nil, err
+	}
+	return &wire.Gone{Success: true, Message: "peer " + id + " is removed (the answer was lost, and berth peers does not list the peer any more)"}, nil
+}
+
 // peerChange returns a command that changes one peer.
-func peerChange(verb, short string, change func(client.Members, context.Context, string) (*wire.Gone, error)) *cobra.Command {
+func peerChange(verb, short string, change func(context.Context, *client.Client, string) (*wire.Gone, error)) *cobra.Command {
 	c := &cli.Connection{}
 	cmd := &cobra.Command{
 		Use: verb + " PEER", Short: short, Args: cli.One("the name of a peer, as berth peers prints it"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			do := func(ctx context.Context, api *client.Client) (*wire.Gone, error) {
-				return change(client.MembersOf(api), ctx, args[0])
+				return change(ctx, api, args[0])
 			}
 			return cli.Reading(c, do, func(w io.Writer, v *wire.Gone) error {
 				_, err := fmt.Fprintln(w, v.Message)

@@ -1,7 +1,6 @@
 package admin
 
 import (
-	"strings"
 	"time"
 
 	"github.com/berth-gpu/berth/fsm/command"
@@ -47,23 +46,52 @@ func RecordCertificate(t *tx.Tx, b *command.RecordCertificate) command.Result {
 	return tx.OK()
 }
 
-// spendToken removes the join token of a member, or returns why that member may not join with the token.
-func spendToken(t *tx.Tx, b *command.RecordCertificate, member bool) command.Result {
+// spendToken removes the join token of a member, or returns why that member may not join with the token. counts reports that a certificate
+// of the member counts.
+func spendToken(t *tx.Tx, b *command.RecordCertificate, counts bool) command.Result {
 	token, found := t.Tokens.Get(b.Token)
-	known := member || b.Member.Role == model.RolePeer && t.Peers.Has(model.PeerID(b.Member.Name)) ||
-		b.Member.Role == model.RoleAgent && t.Nodes.Has(model.NodeID(b.Member.Name))
 	switch {
 	case !found || token.Role != b.Member.Role || !token.Good(t.Clock):
 		return tx.Refuse(model.CodeDenied, "the join token was used already, was revoked or has expired: each is good for one machine; make another with berth token join")
 	case token.User != "" && token.User != b.Member.Name:
 		return tx.Refuse(model.CodeDenied, "the join token is for %s, not for %s: use that name, or make a token for this one with berth token join",
 			membership.Member{Role: token.Role, Name: token.User}, b.Member)
-	case token.User == "" && known:
-		return tx.Refuse(model.CodeConflict, "%s is a member already: choose another name, or let this machine take its place with a token for the name: berth token join %s",
-			b.Member, strings.Replace(b.Member.String(), " ", " --name ", 1))
 	}
-	t.Tokens.Delete(b.Token)
-	return tx.OK()
+	refusal := tx.OK()
+	if b.Member.Role == model.RolePeer {
+		refusal = admitPeer(t, b, counts, token.User != "")
+	} else if token.User == "" && (counts || t.Nodes.Has(model.NodeID(b.Member.Name))) {
+		refusal = tx.Refuse(model.CodeConflict, "%s is a member already: choose another name with --id, or let this machine take its place with a token for the name: "+
+			"berth token join node --name %s", b.Member, b.Member.Name)
+	}
+	if refusal.OK() {
+		t.Tokens.Delete(b.Token)
+	}
+	return refusal
+}
+
+// admitPeer returns why a machine may not get the certificate of a peer. The name of a peer stands for its votes, which are in its data
+// folder: another machine under that name would be refused by Raft, and the peer itself by its superseded certificate. So only the machine
+// that holds an earlier certificate gets another one.
+func admitPeer(t *tx.Tx, b *command.RecordCertificate, counts, named bool) command.Result {
+	member := t.Peers.Has(model.PeerID(b.Member.Name))
+	row, known := t.Certificates.Get(b.Member)
+	switch {
+	case b.Renewal && !member && known && row.Revoked:
+		return tx.Refuse(model.CodeConflict, "%s was removed from the cluster: to use this machine again, give it an empty data folder, another --id and a new join token", b.Member)
+	case !member && !counts:
+		return tx.OK()
+	case b.Renewal && !named:
+		return tx.Refuse(model.CodeConflict, "a certificate of %s is renewed with a token for its name: berth token join peer --name %s", b.Member, b.Member.Name)
+	case b.Renewal:
+		return tx.OK()
+	}
+	free := ""
+	if !member {
+		free = "; if that machine has joined and never started, berth cert revoke peer " + b.Member.Name + " frees the name"
+	}
+	return tx.Refuse(model.CodeConflict, "%s is a member already, and no other machine takes its place: choose another name with --id; or, on the machine of %s itself, "+
+		"renew its certificate: berth join peer --renew, with a token for its name (berth token join peer --name %s)%s", b.Member, b.Member, b.Member.Name, free)
 }
 
 // forgetExpired removes members whose certificates have expired long ago.

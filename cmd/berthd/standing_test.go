@@ -1,0 +1,115 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/berth-gpu/berth/cmd/internal/cli"
+	"github.com/berth-gpu/berth/cmd/internal/inspect"
+	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/wire"
+	"github.com/berth-gpu/berth/test/childtest"
+)
+
+// A leader that is removed answers before it ends. A peer that is removed while it is down learns that when it comes back, although its certificate is
+// refused by all: it ends with the exit code of removed peers, and notes why. A peer whose certificate is revoked goes on, and says in its answers what
+// to do.
+func TestPeersLearnWhyTheyAreRefused(t *testing.T) {
+	dir := t.TempDir()
+	names := []string{"p1", "p2", "p3", "p4"}
+	certifyPeers(t, dir, names...)
+	list := make([]string, len(names))
+	for i, name := range names {
+		list[i] = name + "=" + address(i+1)
+	}
+	start := func(i int) *childtest.Child {
+		id := names[i-1]
+		return childtest.Start(t, "server", "--data-dir", filepath.Join(dir, id), "--id", id, "--listen", address(i), "--http", apiAddress(i), "--bootstrap", strings.Join(list, ","))
+	}
+	peers := map[string]*childtest.Child{}
+	for i, name := range names {
+		peers[name] = start(i + 1)
+	}
+	number := func(name string) (n int) {
+		if _, err := fmt.Sscanf(name, "p%d", &n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	end := func(name string) {
+		t.Helper()
+		if code := peers[name].Exit(t); code != cli.ExitRemoved {
+			t.Errorf("%s has ended with exit code %d", name, code)
+		}
+		if last := inspect.LastEnd(filepath.Join(dir, name)); last == nil || last.Code != cli.ExitRemoved || !strings.Contains(last.Why, "was removed from the cluster") {
+			t.Errorf("%s has noted %+v", name, last)
+		}
+	}
+	leader := waitReachable(t, dial(t, apiAddress(1)), 4)
+	own := client.MembersOf(dial(t, apiAddress(number(leader))))
+	if v, err := own.RemovePeer(t.Context(), leader); err != nil || !strings.Contains(v.Message, "is removed") {
+		t.Errorf("the answer of a leader that removes itself: %+v, %v", v, err)
+	}
+	end(leader)
+	left := []string{}
+	for _, name := range names {
+		if name != leader {
+			left = append(left, name)
+		}
+	}
+	api := dial(t, apiAddress(number(left[0])), apiAddress(number(left[1])))
+	waitReachable(t, api, 3)
+	peers[left[2]].Signal(t, syscall.SIGKILL)
+	peers[left[2]].Exit(t)
+	if _, err := client.MembersOf(api).RemovePeer(t.Context(), left[2]); err != nil {
+		t.Fatal(err)
+	}
+	peers[left[2]] = start(number(left[2]))
+	end(left[2])
+}
+
+// A peer whose certificate is revoked goes on, and says in all of its answers why it takes no part and what to do.
+func TestARevokedPeerSaysWhy(t *testing.T) {
+	dir := t.TempDir()
+	names := []string{"p1", "p2", "p3"}
+	certifyPeers(t, dir, names...)
+	list := []string{"p1=" + address(1), "p2=" + address(2), "p3=" + address(3)}
+	for i, name := range names {
+		childtest.Start(t, "server", "--data-dir", filepath.Join(dir, name), "--id", name, "--listen", address(i+1), "--http", apiAddress(i+1), "--bootstrap", strings.Join(list, ","))
+	}
+	leader := waitReachable(t, dial(t, apiAddress(1)), 3)
+	gone := 1
+	if leader == "p1" {
+		gone = 2
+	}
+	if _, err := client.MembersOf(dial(t, apiAddress(3))).Revoke(t.Context(), "peer", names[gone-1], false); err != nil {
+		t.Fatal(err)
+	}
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	limit := time.After(childtest.Patience)
+	c, err := client.New(client.Options{Addresses: []string{apiAddress(gone)}, Patience: time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for {
+		_, err := c.Queue(t.Context(), client.QueueQuery{})
+		if p, is := errors.AsType[*wire.Problem](err); is && strings.Contains(p.Detail, "has revoked the certificates of peer "+names[gone-1]) && strings.Contains(p.Detail, "berth join peer --renew") {
+			break
+		}
+		select {
+		case <-tick.C:
+		case <-limit:
+			t.Fatalf("the peer answers %v", err)
+		}
+	}
+	if _, err := c.Health(t.Context()); err == nil || !strings.Contains(err.Error(), "berth join peer --renew") {
+		t.Errorf("readyz: %v", err)
+	}
+}

@@ -1,0 +1,149 @@
+package httpapi
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/membership"
+	"github.com/berth-gpu/berth/fsm/state/statetest"
+	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/forward"
+	"github.com/berth-gpu/berth/httpapi/memberwire"
+	"github.com/berth-gpu/berth/httpapi/wire"
+	"github.com/berth-gpu/berth/trust"
+)
+
+// A machine whose certificate is refused learns why from any peer, without a leader and without another credential.
+func TestStandings(t *testing.T) {
+	t.Parallel()
+	s := newSecured(t, newSite(t), forward.Leader{})
+	members := client.MembersOf(s.plain())
+	ask := func(m *trust.Material) *memberwire.Standing {
+		t.Helper()
+		got, err := members.Standing(t.Context(), m.Certificate.Raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	revoke := func(role model.Role, name string) {
+		s.with(func(c *statetest.Cluster) {
+			c.Now = max(c.Now, model.TimeOf(time.Now()))
+			c.Do(&command.RevokeCertificate{Member: membership.Member{Role: role, Name: name}})
+		})
+	}
+	p7, p8, p9, n1 := s.member(trust.RolePeer, "p7"), s.member(trust.RolePeer, "p8"), s.member(trust.RolePeer, "p9"), s.member(trust.RoleNode, "n1")
+	s.with(func(c *statetest.Cluster) {
+		c.Do(&command.SetPeer{Peer: model.Peer{ID: "p8", RaftAddress: "10.0.0.8:7000", APIAddress: "10.0.0.8:10000"}})
+	})
+	if got := ask(p7); got.Refused != "" || got.AnsweredBy != "p2" {
+		t.Errorf("a certificate that counts: %+v", got)
+	}
+	revoke(model.RolePeer, "p7")
+	revoke(model.RolePeer, "p8")
+	revoke(model.RoleAgent, "n1")
+	s.with(func(c *statetest.Cluster) { // another machine has joined as p9
+		c.Do(&command.MakeToken{Hash: model.Hash{9}, Role: model.RolePeer, Expires: c.Now.Add(time.Hour)})
+		c.Wait(time.Minute)
+		c.Do(&command.RecordCertificate{Member: membership.Member{Role: model.RolePeer, Name: "p9"}, Serial: "01", Key: model.Hash{1}, Issued: c.Now, Expires: c.Now.Add(time.Hour), Token: model.Hash{9}})
+	})
+	former := *s.own
+	former.Generation++
+	later, err := former.Certify(trust.Member{Role: trust.RolePeer, Name: "p7"}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	expired, err := s.own.Certify(trust.Member{Role: trust.RoleNode, Name: "n2", Life: time.Minute}, time.Now().Add(-30*time.Minute))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := trust.Found(trust.Member{Name: "p7"}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, v := range map[string]struct {
+		of      *trust.Material
+		refused string
+		text    string
+	}{
+		"removed":             {p7, memberwire.RefusedRemoved, "was removed from the cluster"},
+		"revoked, a member":   {p8, memberwire.RefusedRevoked, "berth join peer --renew"},
+		"revoked, a node":     {n1, memberwire.RefusedRevoked, "berth join node --renew"},
+		"superseded":          {p9, memberwire.RefusedReplaced, "berth token join peer --name p9"},
+		"expired":             {expired, memberwire.RefusedExpired, "expired"},
+		"a later generation":  {later, memberwire.RefusedGeneration, "generation"},
+		"of another cluster":  {other, memberwire.RefusedOther, ""},
+		"made up, for itself": {&trust.Material{Certificate: other.Authorities[0]}, memberwire.RefusedOther, ""},
+	} {
+		if got := ask(v.of); got.Refused != v.refused || !strings.Contains(got.Message, v.text) || got.Message == "" || strings.Contains(got.Message, "revoked") && name == "of another cluster" {
+			t.Errorf("%s: %+v, want %s with %q", name, got, v.refused, v.text)
+		}
+	}
+	if _, err := members.Standing(t.Context(), []byte("x")); codeOf(err) != wire.CodeInvalid {
+		t.Errorf("no certificate: %v", err)
+	}
+}
+
+// A peer that takes no part in its cluster says why in each answer, and still answers what is about the peer itself.
+func TestAPeerThatStandsApartSaysWhy(t *testing.T) {
+	t.Parallel()
+	s := newSecured(t, newSite(t), forward.Leader{ID: "p2", Self: true, Address: "127.0.0.1:1"})
+	const why = "peer p2 is refused by the others: renew its certificate"
+	s.api.Config.Apart = func() string { return why }
+	for path, method := range map[string]string{"/queue": http.MethodGet, "/orchestrator/stop": http.MethodPost, "/cluster/peers": http.MethodGet, "/session": http.MethodPost, "/agent/renew": http.MethodPost} {
+		got := s.do(method, path, "{}")
+		if path == "/agent/renew" && got.status == http.StatusNotFound {
+			continue
+		}
+		if got.status != http.StatusServiceUnavailable || !strings.Contains(string(got.body), why) {
+			t.Errorf("%s %s: %d %s", method, path, got.status, got.body)
+		}
+	}
+	for _, path := range []string{"/healthz", "/metrics"} {
+		if got := s.do(http.MethodGet, path, ""); got.status != http.StatusOK {
+			t.Errorf("%s: %d %s", path, got.status, got.body)
+		}
+	}
+}
+
+// The certificates of a peer are not refused where the voters that are left would be no majority, whose own certificates count, unless that is forced.
+func TestRevocationsLeaveAMajority(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	revoke := func(role, name, query string) *reply {
+		return s.do(http.MethodDelete, "/cluster/certificates/"+role+"/"+name+query, "")
+	}
+	refused := func(got *reply) bool {
+		return got.status == http.StatusConflict && strings.Contains(string(got.body), "the cluster would stop") && strings.Contains(string(got.body), "--force")
+	}
+	for _, id := range []string{"p1", "p2"} { // p2 is down
+		if got := revoke("peer", id, ""); !refused(got) {
+			t.Errorf("%s of two voters, one of which is down: %d %s", id, got.status, got.body)
+		}
+	}
+	if got := revoke("peer", "p9", ""); got.status != http.StatusOK {
+		t.Errorf("a peer without a vote: %d %s", got.status, got.body)
+	}
+	if got := revoke("node", "p1", ""); got.status != http.StatusOK {
+		t.Errorf("a node: %d %s", got.status, got.body)
+	}
+	s.mu.Lock()
+	s.voters = []model.PeerID{"p1", "p2", "p3"}
+	s.mu.Unlock()
+	if got := revoke("peer", "p2", ""); got.status != http.StatusOK {
+		t.Errorf("one of three: %d %s", got.status, got.body)
+	}
+	if got := revoke("peer", "p3", ""); !refused(got) {
+		t.Errorf("a second of three: %d %s", got.status, got.body)
+	}
+	if got := s.do(http.MethodDelete, "/cluster/peers/p1", ""); got.status != http.StatusConflict || !strings.Contains(string(got.body), "1 of 2 voters") {
+		t.Errorf("a removal counts on a peer whose certificates are refused: %d %s", got.status, got.body)
+	}
+	if got := revoke("peer", "p3", "?force=true"); got.status != http.StatusOK {
+		t.Errorf("forced: %d %s", got.status, got.body)
+	}
+}
