@@ -107,7 +107,7 @@ func present(p *nvml.Probe) error {
 	select {
 	case err := <-listed:
 		if errors.Is(err, nvml.ErrMissing) {
-			return fmt.Errorf("no GPUs: NVML: %w: give --gpus none for a node that runs jobs without GPUs, or --gpus sim:8 to try Berth", err)
+			return fmt.Errorf("no GPUs: NVML: %w: set agent.gpus: none for a node that runs jobs without GPUs, or agent.gpus: sim:4 to try Berth (--gpus)", err)
 		}
 	case <-time.After(10 * time.Second):
 	}

@@ -50,9 +50,9 @@ func (w *web) listen(o *options, credentials *trust.Credentials, log *slog.Logge
 	l, err := net.Listen("tcp", o.http)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return fmt.Errorf("%s: another process listens on this address; stop it, or choose another with --http", o.http)
+		return fmt.Errorf("%s: another process listens on this address; stop it, or choose another with server.http (--http)", o.http)
 	case err != nil:
-		return fmt.Errorf("the API cannot listen: %w; choose another address with --http", err)
+		return fmt.Errorf("the API cannot listen: %w; choose another address with server.http (--http)", err)
 	}
 	if o.public[0] != "" {
 		public, err := trust.OpenPublic(o.public[0], o.public[1])

@@ -113,6 +113,7 @@ func (g *guide) setUp() {
 	g.says(g.run("p2", "berth join peer --address FIRST:10000 < token"), "This machine is peer p2")
 	g.token("gpu1", "node")
 	g.says(g.run("gpu1", "berth join node --address FIRST:10000 < token"), "This machine is node gpu1")
+	g.hasNoDriver(g.t, "gpu1")
 	for machine, id := range map[string]string{"p3": "p3", "laptop": "p4"} { // order-free: each joins
 		g.token(machine, "peer")
 		g.ok(g.t, machine, "berth join peer --address 10.0.0.1:10000 --id "+id+" </etc/berth/token")
