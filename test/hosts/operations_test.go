@@ -157,6 +157,7 @@ func (g *guide) byHand() {
 		"install -m 644 deploy/*.service /etc/systemd/system/",
 		"install -D -m 644 deploy/needrestart-berth.conf /etc/needrestart/conf.d/berth.conf",
 		"useradd --system berth",
+		"install -d -o berth -g berth -m 700 /var/backups/berth /var/log/berth",
 		"systemctl daemon-reload",
 	}
 	script := fmt.Sprintf("set -eu\nmkdir %[1]s/copy\nmount -t tmpfs tmpfs %[1]s/copy\nmkdir %[1]s/copy/up %[1]s/copy/work %[1]s/copy/root\nmount -t overlay overlay -o lowerdir=/,upperdir=%[1]s/copy/up,workdir=%[1]s/copy/work %[1]s/copy/root\n"+
@@ -216,8 +217,10 @@ func (g *guide) backUp() {
 
 func (g *guide) restore() {
 	until(g.t, "the node is up", func() bool { return strings.Contains(g.ok(g.t, "p1", "berth nodes"), "gpu1  up") })
+	g.ok(g.t, "gpu1", "useradd -m ann")
+	token := tokens.FindString(g.ok(g.t, "p1", "berth token create --user ann --role user"))
 	for _, word := range []string{"4711", "4712"} {
-		id := strings.Fields(g.ok(g.t, "p1", "berth submit -g 1 -- sleep 600"))[2]
+		id := strings.Fields(g.ok(g.t, "p1", "BERTH_TOKEN="+token+" berth submit -g 1 -- sleep 600"))[2]
 		until(g.t, "job "+id+" runs", func() bool { return strings.Contains(g.ok(g.t, "p1", "berth show "+id), "running") })
 		g.as[word] = id
 	}
