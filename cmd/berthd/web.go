@@ -163,6 +163,9 @@ func (s *service) figures() (peer.Store, error) {
 	if s.keeper != nil {
 		now := s.keeper.Standing()
 		made = peer.Backup{Every: s.o.backup.Every, Newest: now.Newest, Failure: now.Failure}
+		if made.Failure == "" && now.Future > 0 {
+			made.Failure = fmt.Sprintf("%d backups in %s have a time in the future and do not count: look at the clocks of the peers, and remove the files (berth backup list)", now.Future, s.o.backup.Dir)
+		}
 	}
 	return peer.Store{
 		Backup: made, SnapshotIndex: st.SnapshotIndex, SnapshotAt: st.SnapshotAt, SnapshotBytes: st.SnapshotBytes, LogBytes: st.LogBytes, Free: st.Space.Free, Total: st.Space.Total,
