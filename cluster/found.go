@@ -167,7 +167,7 @@ func (p *Peer) askFounder(ctx context.Context, s peer.Server) *asked {
 		p.mates.noteFounder(s.ID, a.Peer.Level)
 		return a
 	case err == nil && p.folders.once("answer "+string(s.ID)+string(a.Peer.ID)):
-		p.log.Error("wrong peer at a founder's address: check --bootstrap and the listener there", "address", s.Address,
+		p.log.Error("wrong peer at a founder's address: check server.bootstrap (--bootstrap) and the listener there", "address", s.Address,
 			"founder", s.ID, "answers", a.Peer.ID)
 	}
 	return nil

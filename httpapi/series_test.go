@@ -164,10 +164,11 @@ func TestSeries(t *testing.T) {
 // What alerts and the board ask for is there.
 func TestAlertsAndBoard(t *testing.T) {
 	// Those of backups are a peer's that makes some: cmd/internal/cli/backups.
-	there := append(names(t, eventful(t)), "berth_backup_newest_timestamp_seconds", "berth_backup_interval_seconds")
+	there := append(names(t, eventful(t)), "berth_backup_newest_timestamp_seconds", "berth_backup_interval_seconds", "berth_backup_failures_total", "berth_backup_future_files",
+		"berth_member_certificate_expiry_timestamp_seconds") // of members with certificates
 	check := func(where, expression string) {
 		found := series(expression)
-		if len(found) == 0 {
+		if len(found) == 0 && !strings.Contains(expression, "up{") { // up is Prometheus's own
 			t.Errorf("%s: %q names no series", where, expression)
 		}
 		for _, name := range found {
@@ -199,6 +200,9 @@ func TestAlertsAndBoard(t *testing.T) {
 	for _, p := range board.Panels {
 		for _, target := range p.Targets {
 			check(p.Title, target.Expr)
+			if strings.Count(target.Expr, `{cluster=~"$cluster", job=~"$job"}`) != len(series(target.Expr)) {
+				t.Errorf("%s: %q mixes clusters", p.Title, target.Expr)
+			}
 		}
 	}
 }
@@ -207,7 +211,8 @@ func TestAlertsAndBoard(t *testing.T) {
 func TestSeriesAreDescribed(t *testing.T) {
 	there := map[string]bool{
 		"berth_policy_tasks": true, "berth_policy_wait_seconds": true, "berth_policy_utilization_ratio": true, "berth_gossip_members": true,
-		"berth_backup_newest_timestamp_seconds": true, "berth_backup_interval_seconds": true, "berth_backup_failures_total": true,
+		"berth_backup_newest_timestamp_seconds": true, "berth_backup_interval_seconds": true, "berth_backup_failures_total": true, "berth_backup_future_files": true,
+		"berth_member_certificate_expiry_timestamp_seconds": true,
 	}
 	for _, name := range names(t, eventful(t)) {
 		if !strings.HasPrefix(name, "go_") && !strings.HasPrefix(name, "process_") {

@@ -55,6 +55,12 @@ func (f *File) made() time.Time {
 	return f.Description.Made
 }
 
+// ahead is by how much the clocks of peers that share a folder may differ.
+const ahead = time.Minute
+
+// future reports whether a backup has a time that has not come yet.
+func (f *File) future(now time.Time) bool { return f.made().After(now.Add(ahead)) }
+
 // look reads the description of a file.
 func look(path string) File {
 	f := File{Path: path}
@@ -106,18 +112,20 @@ func syncFolder(dir string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// prune removes all but the newest backups of a cluster from a folder, and files that a peer has left unfinished a day ago.
-func prune(dir, cluster string, keep int, now time.Time) error {
+// prune removes all but the newest sound backups of a cluster from a folder, and files that a peer has left unfinished a day ago. Backups
+// of the future stay, and do not count.
+func prune(dir, cluster string, keep int, now time.Time, sound func(path string) bool) error {
 	list, err := List(dir)
 	if err != nil {
 		return err
 	}
 	for _, f := range list {
-		if f.Description == nil || f.Description.Cluster != cluster {
-			continue
-		}
-		if keep--; keep < 0 {
+		switch {
+		case f.Description == nil || f.Description.Cluster != cluster || f.future(now):
+		case keep <= 0:
 			err = errors.Join(err, os.Remove(f.Path))
+		case sound(f.Path):
+			keep--
 		}
 	}
 	entries, failed := os.ReadDir(dir)

@@ -3,6 +3,7 @@ package backup
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"log/slog"
@@ -30,13 +31,22 @@ type Keeper struct {
 	Log     *slog.Logger
 
 	standing atomic.Pointer[Standing]
+	verified map[string]verdict // files by their paths, used by Run alone
+}
+
+// verdict is what a check of a whole file has found, for as long as the file stays as it is.
+type verdict struct {
+	size    int64
+	changed time.Time
+	err     error
 }
 
 // Standing is how a keeper stands.
 type Standing struct {
-	Newest   time.Time // when the newest backup in the folder was made; zero: there is none
+	Newest   time.Time // when the newest backup in the folder was made that was verified as a whole; zero: there is none
 	Failure  string    // why the last try failed; empty: it has not
 	Failures uint64    // failed tries since the start
+	Future   int       // backups whose time lies in the future: they do not count
 }
 
 // Standing returns how the keeper stands.
@@ -72,9 +82,12 @@ func (k *Keeper) Run(ctx context.Context, first time.Duration) {
 func (k *Keeper) round(ctx context.Context) time.Duration {
 	was := k.Standing()
 	now := was
-	newest, err := k.newest()
+	newest, future, err := k.newest()
 	if err == nil && k.Now().Sub(newest) >= k.Every {
 		newest, err = k.make(ctx)
+	}
+	if now.Future = future; future > 0 {
+		k.Log.Warn("backup_of_the_future", "folder", k.Dir, "files", future, "remedy", "look at the clocks of the peers, and remove the files: berth backup list "+k.Dir)
 	}
 	if err == nil {
 		now.Newest = newest
@@ -94,21 +107,57 @@ func (k *Keeper) round(ctx context.Context) time.Duration {
 	return min(lookEvery, k.Every)
 }
 
-// newest returns when the newest backup of the cluster in the folder was made.
-func (k *Keeper) newest() (time.Time, error) {
+// newest returns when the newest sound backup of the cluster in the folder was made, and how many have a time in the future.
+func (k *Keeper) newest() (made time.Time, future int, err error) {
 	list, err := List(k.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return time.Time{}, os.MkdirAll(k.Dir, 0o700)
+		return time.Time{}, 0, os.MkdirAll(k.Dir, 0o700)
 	}
 	if err != nil {
-		return time.Time{}, err
+		return time.Time{}, 0, err
 	}
 	for _, f := range list {
-		if f.Description != nil && f.Description.Cluster == k.Cluster {
-			return f.Description.Made, nil
+		switch {
+		case f.Description == nil || f.Description.Cluster != k.Cluster:
+		case f.future(k.Now()):
+			future++
+		case k.verify(f.Path) == nil:
+			return f.Description.Made, future, nil
 		}
 	}
-	return time.Time{}, nil
+	return time.Time{}, future, nil
+}
+
+// verify returns why a file is no whole backup. A file that has not changed is read once.
+func (k *Keeper) verify(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	v, known := k.verified[path]
+	if known && v.size == info.Size() && v.changed.Equal(info.ModTime()) {
+		return v.err
+	}
+	v = verdict{size: info.Size(), changed: info.ModTime(), err: whole(path)}
+	if v.err != nil {
+		k.Log.Error("backup_not_sound", "file", path, "err", v.err)
+	}
+	if k.verified == nil {
+		k.verified = map[string]verdict{}
+	}
+	k.verified[path] = v
+	return v.err
+}
+
+// whole reads a file and checks all of it.
+func whole(path string) error {
+	f, err := os.Open(path) //nolint:gosec // in the folder of backups
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	_, err = Read(f, "")
+	return err
 }
 
 // make makes a backup, removes old ones, and returns when the backup was made.
@@ -121,6 +170,9 @@ func (k *Keeper) make(ctx context.Context) (time.Time, error) {
 	if err := Create(path, func(w io.Writer) error { return Write(w, s, &k.Seal) }); err != nil {
 		return time.Time{}, err
 	}
+	if err := k.verify(path); err != nil {
+		return time.Time{}, errors.Join(fmt.Errorf("%s was written, and cannot be read back: %w", path, err), os.Remove(path))
+	}
 	k.Log.Info("backup_made", "file", path, "index", s.State.Index, "jobs", s.State.Jobs.Len(), "seconds", k.Now().Sub(s.Now).Seconds())
-	return s.Now, prune(k.Dir, k.Cluster, k.Keep, k.Now())
+	return s.Now, prune(k.Dir, k.Cluster, k.Keep, k.Now(), func(path string) bool { return k.verified[path].err == nil })
 }

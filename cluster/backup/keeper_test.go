@@ -124,3 +124,62 @@ func TestAFailedBackupIsTriedAgain(t *testing.T) {
 		synctest.Wait()
 	})
 }
+
+// A backup with a time in the future, as a peer makes whose clock is ahead, stops no schedule; nor does one that is damaged behind
+// its head. Neither counts for what is kept.
+func TestOnlySoundBackupsOfThePastCount(t *testing.T) {
+	t.Parallel()
+	s, dir := sourceOf(t), t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		early := keeperOf(s, dir, 2)
+		sound := early.Source
+		early.Source = func(ctx context.Context) (*Source, error) {
+			as, err := sound(ctx)
+			if err == nil {
+				as.Now = as.Now.Add(240 * time.Hour)
+			}
+			return as, err
+		}
+		if _, err := early.make(ctx); err != nil {
+			t.Fatal(err)
+		}
+		k := keeperOf(s, dir, 2)
+		go k.Run(ctx, time.Second)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		now := k.Standing()
+		if now.Future != 1 || now.Newest.IsZero() || time.Since(now.Newest) > time.Minute || now.Failure != "" {
+			t.Fatalf("beside one of the future: %+v", now)
+		}
+		list, err := List(dir)
+		if err != nil || len(list) != 2 {
+			t.Fatalf("%v, %v", list, err)
+		}
+		damaged := list[1].Path
+		text, err := os.ReadFile(damaged)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(damaged, append(text, "more"...), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		if now := k.Standing(); time.Since(now.Newest) > 3*time.Minute || now.Newest.Equal(list[1].Description.Made) {
+			t.Errorf("after the only one was damaged: %+v", now)
+		}
+		time.Sleep(3 * time.Hour)
+		synctest.Wait()
+		if list, err = List(dir); err != nil || len(list) != 3 {
+			t.Errorf("two sound ones and one of the future: %v, %v", list, err)
+		}
+		for _, f := range list {
+			if f.Path == damaged {
+				t.Error("one that is damaged was kept in place of a sound one")
+			}
+		}
+		cancel()
+		synctest.Wait()
+	})
+}

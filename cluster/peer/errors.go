@@ -34,7 +34,7 @@ var (
 
 // NewIDRemedy is the remedy for a peer whose data folder was lost.
 const NewIDRemedy = "a lost data folder takes the peer's votes with it, so the peer never comes back under its old id; " +
-	"start it with an empty data folder, a new --id and --join"
+	"start it with an empty data folder, a new --id and --join (server.id, server.join)"
 
 // NotLeaderError means that nothing was proposed here; it names the leader.
 type NotLeaderError struct {
@@ -57,5 +57,5 @@ type QuarantineError struct {
 // Error returns the difference and the remedy.
 func (e *QuarantineError) Error() string {
 	return fmt.Sprintf("the state at index %d has digest %x here and %x on the majority of peers: move this peer's data folder "+
-		"away, and start a new peer with an empty one, a new --id and --join", e.Index, e.Own[:6], e.Most[:6])
+		"away, and start a new peer with an empty one, a new --id and --join (server.id, server.join)", e.Index, e.Own[:6], e.Most[:6])
 }

@@ -50,7 +50,7 @@ func (f *Fault) Unwrap() []error {
 
 // rejoin is the remedy for every damaged store.
 const rejoin = "do not repair it in place: stop this peer, move the folder away, and start a new peer " +
-	"with an empty folder, a new --id and --join; a lost folder never comes back under its old id"
+	"with an empty folder, a new --id and --join (server.id, server.join); a lost folder never comes back under its old id"
 
 // corrupt builds the fault of a damaged file.
 func corrupt(path, what string, err error) *Fault {

@@ -106,7 +106,7 @@ func foreign(dir, noun, has, wants string) *Fault {
 	return &Fault{
 		Kind: ErrForeign, Path: dir,
 		What: fmt.Sprintf("the folder belongs to %s %s, not to %s %s", noun, has, noun, wants),
-		Do:   "give this peer its own folder (--data-dir), or move this one away to start empty",
+		Do:   "give this peer its own folder (server.data_dir, --data-dir), or move this one away to start empty",
 	}
 }
 

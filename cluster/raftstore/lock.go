@@ -23,7 +23,7 @@ func lockFolder(dir string) (*os.File, error) {
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		return nil, errors.Join(&Fault{
 			Kind: ErrLocked, Path: dir, What: "another process uses this data folder" + holder(path),
-			Do: "stop that process, or give this peer a folder of its own (--data-dir)",
+			Do: "stop that process, or give this peer a folder of its own (server.data_dir, --data-dir)",
 		}, f.Close())
 	}
 	if err == nil {

@@ -87,7 +87,7 @@ type Store struct {
 // to the folder.
 func Open(opts Options) (*Store, error) {
 	if opts.Dir == "" {
-		return nil, errors.New("open the raft store: no data folder was named; set --data-dir")
+		return nil, errors.New("open the raft store: no data folder was named; set server.data_dir (--data-dir)")
 	}
 	opts = opts.withDefaults()
 	if err := prepareFolder(opts.Dir, opts.Logger); err != nil {

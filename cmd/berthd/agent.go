@@ -215,7 +215,7 @@ func (a *agent) listen() (net.Listener, *trust.Credentials, error) {
 	return credentials.Listen(plain), credentials, nil
 }
 
-const ownRemedy = "start the agent as root with --run-as-users, or with --shared-account if all users may read what this account may"
+const ownRemedy = "set agent.run_as_users: true, for which the agent must be root, or agent.shared_account: true if all users may read what this account may"
 
 // openJournal opens the data folder, and logs what was repaired in it.
 func (a *agent) openJournal(log *slog.Logger) (*journal.Journal, error) {
@@ -380,11 +380,11 @@ func (a *agent) renew(ctx context.Context, calls *client.Agent, credentials *tru
 func explainListen(address string, err error) error {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return fmt.Errorf("%s: another process listens on this address; stop it, or choose another with --listen", address)
+		return fmt.Errorf("%s: another process listens on this address; stop it, or choose another with agent.listen (--listen)", address)
 	case errors.Is(err, syscall.EACCES):
-		return fmt.Errorf("%s: this user may not listen on this port; choose one above 1023 with --listen", address)
+		return fmt.Errorf("%s: this user may not listen on this port; choose one above 1023 with agent.listen (--listen)", address)
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return fmt.Errorf("%s: this machine has no such address; choose another with --listen", address)
+		return fmt.Errorf("%s: this machine has no such address; choose another with agent.listen (--listen)", address)
 	}
 	return fmt.Errorf("%s: cannot be listened on: %w", address, err)
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // startAnew is the remedy for a peer whose folder cannot be used.
-const startAnew = "move the folder away and start this peer with an empty one, a new --id and --join"
+const startAnew = "move the folder away and start this peer with an empty one, a new --id and --join (server.id, server.join)"
 
 // explainStore returns why a data folder cannot be used, in one line.
 func explainStore(err error) error {
@@ -27,11 +27,11 @@ func explainStore(err error) error {
 func explainStart(o *options, err error) error {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return fmt.Errorf("%s: another process listens on this address; stop it, or choose another with --listen", o.listen)
+		return fmt.Errorf("%s: another process listens on this address; stop it, or choose another with server.listen (--listen)", o.listen)
 	case errors.Is(err, syscall.EACCES):
-		return fmt.Errorf("%s: this user may not listen on this port; choose one above 1023 with --listen", o.listen)
+		return fmt.Errorf("%s: this user may not listen on this port; choose one above 1023 with server.listen (--listen)", o.listen)
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return fmt.Errorf("%s: this machine has no such address; choose another with --listen", o.listen)
+		return fmt.Errorf("%s: this machine has no such address; choose another with server.listen (--listen)", o.listen)
 	}
 	return fmt.Errorf("%s: the peer does not start: %w; read the log above; if the folder is at fault, %s", o.data, err, startAnew)
 }

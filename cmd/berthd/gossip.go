@@ -285,5 +285,5 @@ func explainGossip(address string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s: no gossip: %w; choose another address with --gossip, or leave the setting out", address, err)
+	return fmt.Errorf("%s: no gossip: %w; choose another address with server.gossip or agent.gossip (--gossip), or leave the setting out", address, err)
 }

@@ -43,6 +43,9 @@ func (h *holding) gpus() gpuSource {
 		if err != nil || number < 1 || number > simgpu.MaxGPUs {
 			h.refuse("%s sim:N: N must be 1 to %d", h.At("agent.gpus"), simgpu.MaxGPUs)
 		}
+		if g.simulate != 0 && g.simulate != number {
+			h.refuse("%s sim:%s and %s contradict each other: give one of them", h.At("agent.gpus"), n, h.At("agent.simulate_gpus"))
+		}
 		g.simulate = number
 	} else if g.from != gpusAuto && g.from != gpusNVML && g.from != gpusNone {
 		h.refuse("%s must be auto, nvml, none or sim:N, not %q", h.At("agent.gpus"), g.from)
@@ -56,6 +59,7 @@ func (h *holding) gpus() gpuSource {
 		class, known := judge.ClassOf(s.Xids[code])
 		if err != nil || !known {
 			h.refuse("%s %s=%s: give a number and ignore, application, reset, quarantine or restart", h.At("agent.xids"), code, s.Xids[code])
+			continue
 		}
 		g.judge.Xids[n] = class
 	}
@@ -107,7 +111,7 @@ func present(p *nvml.Probe) error {
 	select {
 	case err := <-listed:
 		if errors.Is(err, nvml.ErrMissing) {
-			return fmt.Errorf("no GPUs: NVML: %w: give --gpus none for a node that runs jobs without GPUs, or --gpus sim:8 to try Berth", err)
+			return fmt.Errorf("no GPUs: NVML: %w: set agent.gpus: none for a node that runs jobs without GPUs, or agent.gpus: sim:4 to try Berth (--gpus)", err)
 		}
 	case <-time.After(10 * time.Second):
 	}

@@ -209,7 +209,7 @@ func (h *holding) addresses(o *options) {
 	} else if err := cli.CheckAddress(o.http); err != nil {
 		h.refuse("%s: %w", h.At("server.http"), err)
 	} else if !cli.OnLoopback(o.http) && !o.api.asks && !h.Unread("auth.enabled") {
-		h.refuse("%s: %s can be reached from other machines, and callers are not asked for tokens: turn authentication on with --auth, or use a "+
+		h.refuse("%s: %s can be reached from other machines, and callers are not asked for tokens: turn authentication on with auth.enabled (--auth), or use a "+
 			"loopback address", h.At("server.http"), o.http)
 	} else if err := cli.CheckOwnAddress(o.http); err != nil && o.reached == o.http && !h.open("server.advertise_http") {
 		h.refuse("%s: %w with %s", h.At("server.http"), err, h.At("server.advertise_http"))

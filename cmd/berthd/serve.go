@@ -154,9 +154,9 @@ func (s *service) open() (err error) {
 	s.store = store
 	switch known := store.Identity().ClusterID; {
 	case known == "" && len(s.o.seeds) == 0:
-		err = cli.Usage("%s belongs to no cluster yet: found one with --bootstrap, or join one with --join", s.o.data)
+		err = cli.Usage("%s belongs to no cluster yet: found one with server.bootstrap (--bootstrap), or join one with server.join (--join)", s.o.data)
 	case known != "" && known != s.o.cluster:
-		err = fmt.Errorf("%s belongs to cluster %s, and the certificate in it is of cluster %s: put the right certificate back, or name another --data-dir", s.o.data, known, s.o.cluster)
+		err = fmt.Errorf("%s belongs to cluster %s, and the certificate in it is of cluster %s: put the right certificate back, or name another folder with server.data_dir (--data-dir)", s.o.data, known, s.o.cluster)
 	}
 	if err == nil {
 		err = s.openSealing()

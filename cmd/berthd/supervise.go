@@ -49,11 +49,11 @@ func (h *holding) ranks() {
 		}
 	}
 	if u := &r.Users; u.On && u.Shared && !h.Unread("agent.run_as_users") && !h.Unread("agent.shared_account") {
-		h.refuse("--run-as-users and --shared-account exclude each other: jobs run under the accounts of their users, or all under the agent's "+
+		h.refuse("agent.run_as_users and agent.shared_account (--run-as-users, --shared-account) exclude each other: jobs run under the accounts of their users, or all under the agent's "+
 			"(%s, %s)", h.At("agent.run_as_users"), h.At("agent.shared_account"))
 	}
 	if u := &r.Users; !u.On && !h.Unread("agent.run_as_users") && (len(u.Accounts) > 0 || u.Mapped || u.Root) {
-		h.refuse("--account, --mapped-only and --allow-root need --run-as-users (agent.run_as_users)")
+		h.refuse("agent.accounts, agent.mapped_only and agent.allow_root (--account, --mapped-only, --allow-root) need agent.run_as_users: true (--run-as-users)")
 	}
 }
 

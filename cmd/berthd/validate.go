@@ -1,14 +1,17 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/config"
+	"github.com/berth-gpu/berth/cmd/internal/inspect"
 )
 
 func newValidate() *cobra.Command {
@@ -18,11 +21,13 @@ func newValidate() *cobra.Command {
 		Args:  cli.One("one argument, a file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			settings, err := config.Load(config.Source{File: args[0]})
-			if err = config.InOrder(err, unusable(settings)); err != nil {
+			wrong := unusable(settings)
+			denied, notes := kept(cmd.Context(), settings, wrong)
+			if err = config.InOrder(err, wrong, denied); err != nil {
 				fmt.Fprintln(cmd.ErrOrStderr(), strings.TrimRight(err.Error(), "\n"))
 				return cli.Usage("%s cannot be used", args[0])
 			}
-			for _, note := range settings.Notes {
+			for _, note := range append(settings.Notes, notes...) {
 				fmt.Fprintln(cmd.OutOrStdout(), note)
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "%s is valid.\n", args[0])
@@ -38,4 +43,24 @@ func unusable(c *config.Loaded) error {
 	h.peer()
 	h.agent()
 	return errors.Join(h.wrong...)
+}
+
+// kept returns the files named by settings that keep a program from its start, as its unit sees them, besides those that other errors
+// name, and warnings about the others: a folder of backups may come later than the peer.
+func kept(ctx context.Context, c *config.Loaded, others error) (fatal error, warnings []string) {
+	named := ""
+	if others != nil {
+		named = others.Error()
+	}
+	for _, d := range slices.Concat(inspect.Access(ctx, "peer", c), inspect.Access(ctx, "node", c)) {
+		d.Setting = c.At(d.Setting)
+		switch {
+		case strings.Contains(named, d.Setting):
+		case d.Fatal:
+			fatal = errors.Join(fatal, cli.Usage("%s", d.String()))
+		default:
+			warnings = append(warnings, "Warning: "+d.String())
+		}
+	}
+	return fatal, warnings
 }

@@ -28,9 +28,18 @@ func TestValidateHoldsSettingsAgainstEachOther(t *testing.T) {
 			"berth.yaml:2: auth.enabled must be", "berth.yaml:3: the key of \"a\" has 6 bytes", "berth.yaml:3: the key of \"b\" has 7 bytes",
 			"berth.yaml:6: gpus must be", "berth.yaml:7: there is no type",
 		},
+		"server:\n  http: 10.0.0.1:99999\n  listen: 127.0.0.1:70000\n  tls_cert: /no/cert\n  tls_key: /no/key\nauth: {enabled: true}\n": {
+			"berth.yaml:2: server.http: \"10.0.0.1:99999\" has no port", "berth.yaml:3: server.listen: \"127.0.0.1:70000\" has no port",
+			"berth.yaml:4: server.tls_cert: cert: this account cannot use the file: no such file", "berth.yaml:5: server.tls_key: key: this account cannot",
+		},
+		"agent:\n  gpus: sim:8\n  simulate_gpus: 4\n  prolog: /no/prolog\n": {
+			"berth.yaml:2: agent.gpus sim:8 and berth.yaml:3: agent.simulate_gpus contradict", "berth.yaml:4: agent.prolog: prolog: this account cannot",
+		},
+		"agent: {xids: ['abc=def']}\n": {"berth.yaml:1: agent.xids abc=def"},
+		"\tserver: {id: a}\n":         {"berth.yaml:1: found character that cannot start any token: indent with spaces"},
 		"auth:\n  command_rules: " + rules + "\n": {"missing closing", "workdirs: \"here\" is no absolute path"},
 		"agent:\n  gpus: amd\n  labels: ['=']\n  listen: 0.0.0.0:1\n  prolog: here\n  log_dir: there\n  accounts: {a: b}\n": {
-			"--account, --mapped-only", "berth.yaml:2: agent.gpus", "berth.yaml:3: agent.labels", "berth.yaml:4: agent.listen", "berth.yaml:5: agent.prolog", "berth.yaml:6: agent.log_dir",
+			"agent.accounts, agent.mapped_only", "berth.yaml:2: agent.gpus", "berth.yaml:3: agent.labels", "berth.yaml:4: agent.listen", "berth.yaml:5: agent.prolog", "berth.yaml:6: agent.log_dir",
 		},
 	} {
 		code, out, errs := called("config", "validate", writeFile(t, text))

@@ -50,9 +50,9 @@ func (w *web) listen(o *options, credentials *trust.Credentials, log *slog.Logge
 	l, err := net.Listen("tcp", o.http)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return fmt.Errorf("%s: another process listens on this address; stop it, or choose another with --http", o.http)
+		return fmt.Errorf("%s: another process listens on this address; stop it, or choose another with server.http (--http)", o.http)
 	case err != nil:
-		return fmt.Errorf("the API cannot listen: %w; choose another address with --http", err)
+		return fmt.Errorf("the API cannot listen: %w; choose another address with server.http (--http)", err)
 	}
 	if o.public[0] != "" {
 		public, err := trust.OpenPublic(o.public[0], o.public[1])
@@ -164,6 +164,9 @@ func (s *service) figures() (peer.Store, error) {
 	if s.keeper != nil {
 		now := s.keeper.Standing()
 		made = peer.Backup{Every: s.o.backup.Every, Newest: now.Newest, Failure: now.Failure}
+		if made.Failure == "" && now.Future > 0 {
+			made.Failure = fmt.Sprintf("%d backups in %s have a time in the future and do not count: look at the clocks of the peers, and remove the files (berth backup list)", now.Future, s.o.backup.Dir)
+		}
 	}
 	return peer.Store{
 		Backup: made, SnapshotIndex: st.SnapshotIndex, SnapshotAt: st.SnapshotAt, SnapshotBytes: st.SnapshotBytes, LogBytes: st.LogBytes, Free: st.Space.Free, Total: st.Space.Total,

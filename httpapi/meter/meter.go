@@ -91,14 +91,14 @@ func (m *Meter) Proposed(kind command.Kind, outcome string) {
 
 // Route returns the counters of one route.
 func (m *Meter) Route(name string) *RouteMeter {
-	return &RouteMeter{meter: m, name: name, latency: m.latency.WithLabelValues(name)}
+	return &RouteMeter{meter: m, name: name, latency: sync.OnceValue(func() prometheus.Observer { return m.latency.WithLabelValues(name) })}
 }
 
 // RouteMeter counts the requests of one route.
 type RouteMeter struct {
 	meter   *Meter
 	name    string
-	latency prometheus.Observer
+	latency func() prometheus.Observer // of a route that was called: others would be most of all series
 	codes   sync.Map // from status to its counter
 }
 
@@ -107,7 +107,7 @@ func (r *RouteMeter) Done(status int, took time.Duration) {
 	if status == 0 {
 		status = http.StatusOK
 	}
-	r.latency.Observe(took.Seconds())
+	r.latency().Observe(took.Seconds())
 	known, found := r.codes.Load(status)
 	if !found {
 		known, _ = r.codes.LoadOrStore(status, r.meter.requests.WithLabelValues(r.name, strconv.Itoa(status)))
@@ -143,6 +143,7 @@ func (c *standings) Collect(to chan<- prometheus.Metric) {
 	g.put("berth_raft_applied_index", "Newest command in this peer's state.", float64(st.Applied))
 	g.put("berth_raft_last_contact_seconds", "Time without contact to a leader; 0 while there is contact.", st.Leaderless.Seconds())
 	g.put("berth_raft_peers", "Members of the cluster.", float64(len(st.Servers)))
+	g.put("berth_raft_voters", "Members with a vote.", float64(len(st.Silence.Voters)))
 	for id, ahead := range clocks.Ahead {
 		g.put("berth_peer_clock_offset_seconds", "Wall clock of each peer with contact within 5 s, minus that of this peer.", ahead.Seconds(), "peer", string(id))
 	}

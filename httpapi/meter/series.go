@@ -159,11 +159,27 @@ func (c *standings) leader(g *gauges, s *state.State) {
 		if n.Degraded() {
 			degraded++
 		}
+		g.put("berth_node_up", "1 while a GPU host is in contact.", number(n.Status == model.NodeUp), "node", string(id))
 		g.put("berth_node_degraded", "1 while a GPU host is in contact and its agent cannot start jobs.", number(n.Degraded()), "node", string(id))
 	}
 	g.put("berth_nodes_degraded", "GPU hosts that are in contact and whose agents cannot start jobs.", float64(degraded))
 	g.put("berth_nodes_silent", "GPU hosts that are not in contact.", float64(silent))
+	g.certificates(s)
 	g.put("berth_placements_running", "1 while jobs are started.", number(s.Settings().Running && !s.Settings().Standstill))
+}
+
+// certificates exposes the ends of the certificates of members: a member that is away does not renew its own.
+func (g *gauges) certificates(s *state.State) {
+	for k, c := range s.Certificates.All() {
+		role, there := "node", s.Nodes.Has(model.NodeID(k.Name))
+		if k.Role == model.RolePeer {
+			role, there = "peer", s.Peers.Has(model.PeerID(k.Name))
+		}
+		if there && !c.Revoked {
+			g.put("berth_member_certificate_expiry_timestamp_seconds", "When the newest certificate of a member expires, in seconds since 1970.",
+				float64(c.Expires.Time().Unix()), "role", role, "member", k.Name)
+		}
+	}
 }
 
 func number(is bool) float64 {

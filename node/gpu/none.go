@@ -16,7 +16,7 @@ func (None) List() ([]model.Device, error) { return nil, nil }
 
 // Look reports that there is no such GPU.
 func (None) Look(model.GPUID, time.Time) Look {
-	return Look{Reading: judge.Reading{Trouble: judge.TroubleError, Detail: "the node has no GPUs (--gpus none)"}}
+	return Look{Reading: judge.Reading{Trouble: judge.TroubleError, Detail: "the node has no GPUs (agent.gpus: none)"}}
 }
 
 // Watch waits for the end of the context.

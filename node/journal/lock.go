@@ -25,7 +25,7 @@ func lockFolder(dir string) (*folderLock, error) {
 	err = syscall.Flock(int(folder.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		return nil, errors.Join(fmt.Errorf("%s: another agent uses this data folder%s: stop it, or give this one a folder "+
-			"of its own with --data-dir", dir, holder(path)), folder.Close())
+			"of its own with agent.data_dir (--data-dir)", dir, holder(path)), folder.Close())
 	}
 	if err != nil {
 		return nil, errors.Join(unusable(dir, err), folder.Close())

@@ -111,6 +111,18 @@ func TestMachines(t *testing.T) {
 	t.Run("a removal", l.removal)
 }
 
+// hasNoDriver lets the agent of a machine that has joined simulate GPUs.
+func (l *lab) hasNoDriver(t *testing.T, name string) {
+	t.Helper()
+	m, err := l.machine(name)
+	if err == nil {
+		err = m.withoutDriver(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // do runs a command on a machine, and returns all that it printed.
 func (l *lab) do(t *testing.T, name, script string) (string, error) {
 	t.Helper()

@@ -16,7 +16,7 @@ import (
 )
 
 // shim stands in for systemctl on the machines, which have no systemd: it knows the units of deploy/, and starts and
-// ends their programs.
+// ends their programs. A start has failed if the program ends before it listens.
 const shim = `#!/bin/sh
 set -u
 verb=$1; shift
@@ -29,6 +29,7 @@ alive() { [ -f "$pid" ] && [ -d "/proc/$(cat "$pid")" ] && ! grep -q '^State:.*Z
 case $verb in
 is-active) alive ;;
 cat) exec cat "$unit" ;;
+show) sed -n 's/^User=//p' "$unit" ;; # --property=User --value
 enable) exit 0 ;;
 start | stop | restart)
 	if alive; then
@@ -40,9 +41,24 @@ start | stop | restart)
 	# shellcheck disable=SC2046 # the words of a command line
 	setsid $(sed -n 's|^ExecStart=/usr/bin/||p' "$unit") >>"/run/$name.log" 2>&1 </dev/null &
 	echo $! >"$pid"
+	case $name in
+	berth-server*) port=2710 ;;
+	berth-agent*) port=1B59 ;;
+	*) exit 0 ;;
+	esac
+	until cat /proc/net/tcp /proc/net/tcp6 | grep -q ":$port 0*:0000 0A "; do
+		alive || { echo "Job for $name failed" >&2; exit 1; }
+		sleep 0.05
+	done
 	;;
 *) echo "systemctl $verb is not known here" >&2; exit 1 ;;
 esac
+`
+
+// journal stands in for journalctl -u UNIT: it prints the last line of the unit's log.
+const journal = `#!/bin/sh
+while [ "$1" != -u ]; do shift; done
+tail -n 1 "/run/${2%.service}.service.log"
 `
 
 // machine is a host of the cluster: processes with a network, a hostname, process ids and folders of their own.
@@ -98,6 +114,9 @@ func (l *lab) boot(name, address string) (*machine, error) {
 	}
 	l.machines = append(l.machines, m)
 	script := "set -e\nhostname " + name + "\nmount -t tmpfs tmpfs /run\nmkdir -p /run/systemd/system\n"
+	for _, dir := range []string{"etc", "home"} { // with accounts of the machine's own
+		script += fmt.Sprintf("mkdir -p /run/own/%[1]s /run/own/%[1]s.work\nmount -t overlay overlay -o lowerdir=/%[1]s,upperdir=/run/own/%[1]s,workdir=/run/own/%[1]s.work /%[1]s\n", dir)
+	}
 	for inside, at := range private() {
 		script += fmt.Sprintf("mount --bind %s %s\n", filepath.Join(m.dir, at), inside)
 	}
@@ -120,7 +139,7 @@ func (m *machine) command(ctx context.Context, name string, args ...string) *exe
 	cmd := exec.CommandContext(ctx, "nsenter", append([]string{"-t", m.pid, "-n", "-m", "-u", "-p", "--wdns=/", "--", name}, args...)...)
 	cmd.Env = []string{
 		"PATH=" + filepath.Join(m.lab.dir, "bin") + ":" + os.Getenv("PATH"), "HOME=" + filepath.Join(m.dir, "home"), "HOSTS_UNITS=" + m.lab.units,
-		"BERTH_AGENT_GPUS=sim:4", "BERTH_AGENT_SHARED_ACCOUNT=true", "BERTH_SERVER_MIN_FREE_MIB=1", "LANG=C.UTF-8",
+		"LANG=C.UTF-8",
 	}
 	return cmd
 }

@@ -75,6 +75,8 @@ nft add rule ip nat out ip saddr 192.168.7.2 masquerade`)
 	if out, err := join(" --advertise 10.0.0.99"); err != nil {
 		t.Fatalf("by the address outside: %v: %s", err, out)
 	}
+	l.hasNoDriver(t, "gpu2")
+	l.ok(t, "gpu2", "useradd -m ann")
 	until(t, "the node is up", func() bool { return strings.Contains(l.ok(t, "p1", "berth nodes"+socket), "gpu2  up") })
 	if out := l.ok(t, "laptop", "berth run -g 1 -w gpu2 -- hostname"); !strings.Contains(out, "gpu2") {
 		t.Errorf("the job printed %q", out)

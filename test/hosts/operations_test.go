@@ -113,6 +113,7 @@ func (g *guide) setUp() {
 	g.says(g.run("p2", "berth join peer --address FIRST:10000 < token"), "This machine is peer p2")
 	g.token("gpu1", "node")
 	g.says(g.run("gpu1", "berth join node --address FIRST:10000 < token"), "This machine is node gpu1")
+	g.hasNoDriver(g.t, "gpu1")
 	for machine, id := range map[string]string{"p3": "p3", "laptop": "p4"} { // order-free: each joins
 		g.token(machine, "peer")
 		g.ok(g.t, machine, "berth join peer --address 10.0.0.1:10000 --id "+id+" </etc/berth/token")
@@ -156,6 +157,7 @@ func (g *guide) byHand() {
 		"install -m 644 deploy/*.service /etc/systemd/system/",
 		"install -D -m 644 deploy/needrestart-berth.conf /etc/needrestart/conf.d/berth.conf",
 		"useradd --system berth",
+		"install -d -o berth -g berth -m 700 /var/backups/berth /var/log/berth",
 		"systemctl daemon-reload",
 	}
 	script := fmt.Sprintf("set -eu\nmkdir %[1]s/copy\nmount -t tmpfs tmpfs %[1]s/copy\nmkdir %[1]s/copy/up %[1]s/copy/work %[1]s/copy/root\nmount -t overlay overlay -o lowerdir=/,upperdir=%[1]s/copy/up,workdir=%[1]s/copy/work %[1]s/copy/root\n"+
@@ -215,8 +217,10 @@ func (g *guide) backUp() {
 
 func (g *guide) restore() {
 	until(g.t, "the node is up", func() bool { return strings.Contains(g.ok(g.t, "p1", "berth nodes"), "gpu1  up") })
+	g.ok(g.t, "gpu1", "useradd -m ann")
+	token := tokens.FindString(g.ok(g.t, "p1", "berth token create --user ann --role user"))
 	for _, word := range []string{"4711", "4712"} {
-		id := strings.Fields(g.ok(g.t, "p1", "berth submit -g 1 -- sleep 600"))[2]
+		id := strings.Fields(g.ok(g.t, "p1", "BERTH_TOKEN="+token+" berth submit -g 1 -- sleep 600"))[2]
 		until(g.t, "job "+id+" runs", func() bool { return strings.Contains(g.ok(g.t, "p1", "berth show "+id), "running") })
 		g.as[word] = id
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -117,6 +118,20 @@ func (l *lab) follow(ctx context.Context, steps []step, printed func(step, strin
 			pin = found[1]
 		}
 		printed(s, out.String())
+		if strings.Contains(text, "berth join node") {
+			if err := m.withoutDriver(ctx); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
+}
+
+// withoutDriver carries out, on a machine that has joined as a node, what the quick start has for one without a driver.
+func (m *machine) withoutDriver(ctx context.Context) error {
+	steps, err := stepsOf(filepath.Join(m.lab.units, "..", "docs", "quickstart.md"), "### Without a driver")
+	for _, s := range steps {
+		err = errors.Join(err, m.shell(ctx, "", s.text, nil))
+	}
+	return err
 }

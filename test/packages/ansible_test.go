@@ -26,7 +26,8 @@ func TestAnsibleLint(t *testing.T) {
 const manager = `#!/bin/sh
 for role in server agent; do
 	( until [ -e /var/lib/berth/$role/trust ]; do sleep 0.2; done; sleep 0.5
-	BERTH_AGENT_GPUS=sim:2 BERTH_AGENT_SHARED_ACCOUNT=true exec berthd $role --config /etc/berth/berth.yaml > /var/log/$role 2>&1 ) &
+	eval "$(sed -n 's/^Environment=\(.*\)/export \1/p' "/etc/systemd/system/berth-$role.service.d/ansible.conf")"
+	exec berthd $role --config /etc/berth/berth.yaml > /var/log/$role 2>&1 ) &
 done
 `
 
@@ -57,11 +58,14 @@ func TestAnsible(t *testing.T) {
 ip link set lo up; ip link add card type veth peer name other; ip link set other up; ip address add 10.9.9.1/24 dev card; ip link set card up
 manager
 cd /root/ansible
-play() { `+filepath.Join(bin, "ansible-playbook")+` -i /root/inventory.yml cluster.yml -e "berth_package=/root/`+filepath.Base(deb)+` berth_advertise=10.9.9.1" 2>&1 || { tail -n 5 /var/log/server /var/log/agent; exit 1; }; }
+play() { `+filepath.Join(bin, "ansible-playbook")+` -i /root/inventory.yml cluster.yml -e berth_package=/root/`+filepath.Base(deb)+` -e berth_advertise=10.9.9.1 -e '{"berth_agent_settings": {"agent.gpus": "sim:2"}, "berth_server_settings": {"log.level": "debug"}}' 2>&1 || { tail -n 5 /var/log/server /var/log/agent; exit 1; }; }
 play
 play
 berth cluster status
 until berth nodes | grep -q 2/2; do sleep 1; done
+useradd -m ann
+BERTH_TOKEN=$(berth token create --user ann --role user 2> /dev/null | grep ^berth_)
+export BERTH_TOKEN
 berth run -g 1 -- echo the job has run
 `)
 	out, err := run(t, "timeout", "--signal=KILL", "300", "unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "sh", "-euc", `

@@ -24,8 +24,11 @@ berthd server --config /etc/berth/berth.yaml > /var/log/server 2>&1 &
 until berth token join node --name m1 > /root/token 2> /dev/null; do sleep 0.02; done
 step peer
 berth join node --id m1 --advertise 10.9.9.1 --address 10.9.9.1:10000 < /root/token > /dev/null
-BERTH_AGENT_GPUS=sim:2 BERTH_AGENT_SHARED_ACCOUNT=true berthd agent --config /etc/berth/berth.yaml > /var/log/agent 2>&1 &
-test "$(berth run -g 1 -- echo done)" = done
+sed -i 's/^agent:$/&\n  gpus: sim:4/' /etc/berth/berth.yaml # as the quick start has it for a machine without a driver
+useradd -m ann
+berthd agent --config /etc/berth/berth.yaml > /var/log/agent 2>&1 &
+token=$(berth token create --user ann --role admin 2> /dev/null | grep ^berth_)
+test "$(BERTH_TOKEN=$token berth run -g 1 -- echo done)" = done
 step job
 last=$began
 step total

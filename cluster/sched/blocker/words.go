@@ -76,7 +76,7 @@ func (b *Blocker) Message() string {
 func (b *Blocker) elsewhere() string {
 	if b.Code == CodeAccounts {
 		return b.Private + " would suit, but jobs run there under the account of the node's agent, and only those of the user of that name: " +
-			"start the agent as root with --run-as-users, or with --shared-account"
+			"set agent.run_as_users: true there and run the agent as root, or agent.shared_account: true"
 	}
 	few := "none"
 	if b.Have > 0 {

@@ -105,8 +105,12 @@ func CheckOwnAddress(address string) error {
 
 // CheckAddress returns why a text is not the address of a listener, "host:port".
 func CheckAddress(address string) error {
-	if host, port, err := net.SplitHostPort(address); err != nil || host == "" || port == "" || port == "0" {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil || host == "" || port == "" || port == "0" {
 		return fmt.Errorf("%q is not host:port with a port above 0, such as 127.0.0.1:7000", address)
+	}
+	if _, err := net.LookupPort("tcp", port); err != nil { // a number up to 65535, or a name of /etc/services
+		return fmt.Errorf("%q has no port that exists: give one from 1 to 65535, such as 127.0.0.1:7000", address)
 	}
 	return nil
 }

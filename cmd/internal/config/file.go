@@ -182,6 +182,12 @@ func (f *file) syntax(err error) {
 		texts = slices.Clone(wrong.Errors)
 	}
 	for _, text := range texts {
+		if strings.HasSuffix(text, "found character that cannot start any token") {
+			text += ": indent with spaces, not tabs"
+		}
+		if strings.HasPrefix(text, "yaml: found ") || strings.HasPrefix(text, "yaml: did not find ") { // the library leaves the first line out
+			text = "line 1: " + strings.TrimPrefix(text, "yaml: ")
+		}
 		if at := lineOf.FindStringSubmatch(text); at != nil {
 			f.problems = append(f.problems, fmt.Errorf("%s:%s: %s", f.name, at[1], text[len(at[0]):]))
 			continue

@@ -229,7 +229,7 @@ func TestWrongFiles(t *testing.T) {
 		"a: &x {b: 1}\nserver: *x":                                         "anchors are not supported",
 		"server:\n  <<: {http: a:1}":                                       "berth.yaml:2: <<: anchors are not supported",
 		"server: {id: a}\n---\nserver: {id: b}":                            "a second document",
-		"server:\n\tid: a":                                                 "berth.yaml:2: found character that cannot start any token",
+		"server:\n\tid: a":                                                 "berth.yaml:2: found character that cannot start any token: indent with spaces, not tabs",
 		"server: {":                                                        "berth.yaml:1: did not find expected node content",
 		strings.Repeat("# a\n", maxFile/4+1):                               "is larger than",
 	} {

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -130,6 +131,25 @@ func backups(p *PeerState) Finding {
 		return a.fault("look at the log of the peer: journalctl -u berth-server -g backup", "the newest backup is %s old, and there should be one every %s", table.About(p.BackupAge), table.Span(p.BackupEvery))
 	}
 	return a.ok("the newest backup is %s old", table.About(p.BackupAge))
+}
+
+// Denied is a file or a folder that a setting names, and that the program of a role cannot use.
+type Denied struct {
+	Setting, Path string
+	Why, Remedy   string
+	Fatal         bool // the program does not start
+}
+
+// String returns what is wrong and what to do.
+func (d *Denied) String() string { return fmt.Sprintf("%s: %s: %s: %s", d.Setting, d.Path, d.Why, d.Remedy) }
+
+// Access judges files and folders that settings name.
+func Access(list []Denied) (out []Finding) {
+	for i := range list {
+		d := &list[i]
+		out = append(out, about{CheckSettings, d.Setting}.fault(d.Remedy, "%s: %s", d.Path, d.Why))
+	}
+	return out
 }
 
 // Settings judges the file of settings.

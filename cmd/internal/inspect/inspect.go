@@ -7,6 +7,7 @@
 //	ports.go    ports and programs of this machine
 //	names.go    host names
 //	disk.go     data folders
+//	access.go   files and folders that settings name, as the account of the unit sees them
 //	host.go     units, control groups, limits, accounts
 //	driver.go   GPUs
 //	collect.go  what berth support-bundle has of a peer or a node
@@ -27,6 +28,9 @@ func Members(ctx context.Context, at *examine.Place, to *doctor.Report) {
 		m := open(at, role)
 		to.Roles = append(to.Roles, doctor.Role{Role: role, Name: m.name})
 		to.Add(doctor.Settings(m.file, m.settingsErr))
+		if m.settingsErr == nil {
+			to.Add(doctor.Access(Access(ctx, role, m.settings))...)
+		}
 		m.examine(ctx, to)
 	}
 }

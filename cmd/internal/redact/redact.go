@@ -45,23 +45,52 @@ type rule struct {
 }
 
 // secretName matches the name of a variable, a field or an option that holds a secret.
-const secretName = `[A-Za-z0-9_.-]*(?:secret|token|passw(?:or)?d|passphrase|passwd|api[_-]?keys?|private[_-]?key|access[_-]?key|credential|bearer|cookie)[A-Za-z0-9_.-]*` //nolint:gosec // no secret, but what names of secrets look like
+const secretName = `[A-Za-z0-9_.-]*(?:secret|token|passw(?:or)?d|passphrase|passwd|api[_-]?keys?|private[_-]?key|access[_-]?key|account[_-]?key|shared[_-]?key|credential|bearer|cookie)[A-Za-z0-9_.-]*` //nolint:gosec // no secret, but what names of secrets look like
+
+// secretVariable matches the name of a variable of the environment that holds a secret, and is none elsewhere: a "key" is many things.
+const secretVariable = `\b(?:[A-Z0-9]+_)*(?:[A-Z0-9]*(?:KEY|KEYS|PASS|PASSWD|PWD|PSK|PIN|SALT)|DSN|AUTH|OTP)\b`
 
 // rules returns the rules by form, in the order in which they are applied.
 var rules = []rule{
 	{regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----|\z)`), Removed},
 	{regexp.MustCompile(`(?i)AGE-SECRET-KEY-[0-9A-Z-]+`), Removed},
 	{regexp.MustCompile(`berth-join-[a-z]+-[0-9A-Za-z-]+`), Removed},
+	{regexp.MustCompile(wellKnown), Removed},
 	{regexp.MustCompile(`whsec_[0-9A-Za-z+/=_-]+`), Removed},
 	{regexp.MustCompile(`(?i)((?:proxy-)?authorization|x-auth-token|x-api-key|(?:set-)?cookie)("?\s*[:=]\s*)(?:"(?:[^"\\]|\\.)*"|[^\r\n"]*)`), "$1$2" + Removed},
 	{regexp.MustCompile(`(?i)\b(bearer|basic)(\s+)[0-9A-Za-z._~+/=-]{8,}`), "$1$2" + Removed},
 	{regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://)[^/\s"'<>@]*@`), "$1" + Removed + "@"},
 }
 
+// wellKnown matches secrets of others that have a form of their own. The list in the tests has an example of each.
+const wellKnown = `\b(?:` +
+	`eyJ[0-9A-Za-z_-]{8,}\.[0-9A-Za-z_-]{8,}\.[0-9A-Za-z_-]*` + // JWT and JWS, as of OpenID Connect
+	`|eyJ[0-9A-Za-z_-]{8,}\.[0-9A-Za-z_-]*\.[0-9A-Za-z_-]+\.[0-9A-Za-z_-]+\.[0-9A-Za-z_-]+` + // JWE
+	`|gh[a-z]_[0-9A-Za-z]{16,}|github_pat_[0-9A-Za-z_]{20,}` +
+	`|gl(?:pat|ptt|dt|rt|cbt|oas|agent|soat|ft|imt|ffct|wt)-[0-9A-Za-z_.-]{16,}` + // GitLab
+	`|hf_[0-9A-Za-z]{16,}|api_org_[0-9A-Za-z]{16,}` + // Hugging Face
+	`|sk-[0-9A-Za-z_-]{16,}` + // OpenAI, Anthropic, OpenRouter, Langfuse
+	`|(?:gsk|xai|r8|pplx|nvapi|tgp_v1|fw|csk|lsv2_pt|lsv2_sk|ls__|key_live|dckr_pat|dckr_oat|dop_v1|doo_v1|dor_v1|shpat|shpss|shpca|figd|lin_api|PMAK|rubygems|pscale_tkn|pscale_pw|dp\.pt|dp\.st|CCIPAT|ntn|sntrys|sntryu|glsa|glc|eyJrIjoi|tskey-[a-z]+|sbp|rpa|wandb_v1|akp|ya29\.|1//0)[_-]?[0-9A-Za-z_.-]{20,}` +
+	`|(?:AKIA|ASIA|ABIA|ACCA|AGPA|AIDA|AROA|ANPA)[0-9A-Z]{16}` + // AWS
+	`|xox[a-z](?:-[0-9A-Za-z]+){1,}|xapp-[0-9A-Za-z-]{10,}` + // Slack
+	`|AIza[0-9A-Za-z_-]{30,}|ya29\.[0-9A-Za-z_-]{10,}|GOCSPX-[0-9A-Za-z_-]{20,}` + // Google
+	`|npm_[0-9A-Za-z]{30,}|pypi-[0-9A-Za-z_-]{16,}` +
+	`|(?:sk|pk|rk)_(?:live|test)_[0-9A-Za-z]{10,}` + // Stripe
+	`|SG\.[0-9A-Za-z_-]{16,}\.[0-9A-Za-z_-]{16,}|SK[0-9a-f]{32}|key-[0-9a-f]{32}|[0-9a-f]{32}-us[0-9]{1,2}` + // SendGrid, Twilio, Mailgun, Mailchimp
+	`|hv[sbr]\.[0-9A-Za-z_-]{20,}|[0-9A-Za-z]{14}\.atlasv1\.[0-9A-Za-z_-]{20,}` + // Vault, Terraform
+	`|AT(?:ATT|CTT)3[0-9A-Za-z_=-]{20,}` + // Atlassian
+	`|[0-9A-Za-z_~.-]{3}8Q~[0-9A-Za-z_~.-]{30,}` + // Azure
+	`|dapi[0-9a-f]{32}|[0-9]{8,10}:AA[0-9A-Za-z_-]{32,}|[MNO][0-9A-Za-z_-]{23,}\.[0-9A-Za-z_-]{6}\.[0-9A-Za-z_-]{27,}` + // Databricks, Telegram, Discord
+	`|K10[0-9a-f]{64}::[0-9A-Za-z:_-]+` + // k3s
+	`)`
+
 var (
 	token    = regexp.MustCompile(`berth_[0-9A-Za-z_-]{40,}`)
 	web      = regexp.MustCompile(`(?i)\b(?:https?|wss?)://[^\s"'<>\\)]+`)
 	named    = regexp.MustCompile(`(?i)(` + secretName + `)(\\?["']?\s*(?:[:=]|:=)\s*)(\\?"(?:[^"\\]|\\[^"])*\\?"|'[^']*'|[^\s,;}\])"']+)`)
+	variable = regexp.MustCompile(`(` + secretVariable + `)(\\?["']?\s*(?:=|:)\s*)(\\?"(?:[^"\\]|\\[^"])*\\?"|'[^']*'|[^\s,;}\])"']+)`)
+	short    = regexp.MustCompile(`(\b(?:sshpass|mysql|mysqldump|mariadb|docker login|podman login|skopeo login|helm registry login|psql|redis-cli|mongo|mongosh|smbclient|curl|wget|ldapsearch|ipmitool|htpasswd|7z|unzip|zip)\b[^\n|;&]*?\s-(?:p|P|w|a)\s*=?\s*)("[^"]*"|'[^']*'|[^\s"'-][^\s"']*)`)
+	user     = regexp.MustCompile(`(\b(?:curl|wget)\b[^\n|;&]*?\s(?:-u|--user|--proxy-user|-U)[ =]?)("[^"]*"|'[^']*'|[^\s"']+:[^\s"']+)`)
 	optional = regexp.MustCompile(`(?i)(--?` + secretName + `)(\s+)([^\s"'-][^\s"']*)`)
 )
 
@@ -137,7 +166,21 @@ func (f *Filter) plain(text string) string {
 		}
 		return part[1] + part[2] + Removed
 	})
+	text = variable.ReplaceAllStringFunc(text, func(s string) string {
+		part := variable.FindStringSubmatch(s)
+		if harmless(part[3]) || folder(part[1], part[3]) {
+			return s
+		}
+		return part[1] + part[2] + Removed
+	})
+	text = short.ReplaceAllString(text, "${1}"+Removed)
+	text = user.ReplaceAllString(text, "${1}"+Removed)
 	return optional.ReplaceAllString(text, "$1$2"+Removed)
+}
+
+// folder reports whether a variable is the working folder, or a value the path of a file: SSH_KEY=/home/ann/key is no secret.
+func folder(name, value string) bool {
+	return strings.HasPrefix(strings.Trim(value, `\"'`), "/") || name == "OLDPWD" || name == "PWD"
 }
 
 // keyEnd ends a private key.

@@ -91,3 +91,71 @@ func FuzzText(f *testing.F) {
 		}
 	})
 }
+
+// wellKnownSecrets has an example of each form of a secret that others have. The examples are of no use anywhere.
+func wellKnownSecrets() map[string]string {
+	const letters, hex32 = "aB3dE5gH7jK9mN1pQ3rS5tU7vW9xY1zA2bC4dE6f", "0123456789abcdef0123456789abcdef"
+	return map[string]string{
+		"JWT": "eyJhbGciOiJIUzI1NiJ9." + "eyJzdWIiOiIxMjM0In0." + letters, "JWT unsigned": "eyJhbGciOiJub25lIn0.eyJzdWIiOiIxMjM0In0.", "JWE": "eyJhbGciOiJkaXIifQ..aaaaaaaa.bbbbbbbb.cccc",
+		"GitHub": "ghp_" + letters[:36], "GitHub OAuth": "gho_" + letters[:36], "GitHub app": "ghs_" + letters[:36], "GitHub user": "ghu_" + letters[:36], "GitHub refresh": "ghr_" + letters[:36],
+		"GitHub fine": "github_pat_" + letters[:22] + "_" + letters, "GitLab": "glpat-" + letters[:20], "GitLab runner": "glrt-" + letters[:20], "GitLab CI": "glcbt-64_" + letters[:20],
+		"Hugging Face": "hf_" + letters[:34], "OpenAI": "sk-" + letters, "OpenAI project": "sk-proj-" + letters + "_" + letters, "Anthropic": "sk-ant-api03-" + letters + "-" + letters,
+		"OpenRouter": "sk-or-v1-" + hex32, "Groq": "gsk_" + letters, "xAI": "xai-" + letters, "Replicate": "r8_" + letters[:37], "Perplexity": "pplx-" + letters, "NVIDIA": "nvapi-" + letters,
+		"AWS": "AKIAIOSFODNN7EXAMPLE", "AWS session": "ASIAIOSFODNN7EXAMPLE", "Slack": "xoxb-123456789012-1234567890123-" + letters[:24], "Slack user": "xoxp-1234-" + letters, "Slack app": "xapp-1-A012-" + letters,
+		"Google": "AIza" + letters[:35], "Google OAuth": "ya29." + letters, "Google client": "GOCSPX-" + letters[:28], "npm": "npm_" + letters[:36], "PyPI": "pypi-AgEIcHlwaS5vcmc" + letters,
+		"Stripe": "sk_live_" + letters[:24], "Stripe restricted": "rk_test_" + letters[:24], "SendGrid": "SG." + letters[:22] + "." + letters, "Twilio": "SK" + hex32, "Mailgun": "key-" + hex32, "Mailchimp": hex32 + "-us12",
+		"Vault": "hvs." + letters, "Terraform": letters[:14] + ".atlasv1." + letters, "Atlassian": "ATATT3" + letters, "Azure": "abc8Q~" + letters[:34], "Databricks": "dapi" + hex32, "Telegram": "123456789:AA" + letters[:33],
+		"Discord": "M" + letters[:23] + "." + letters[:6] + "." + letters[:27], "Docker": "dckr_pat_" + letters[:27], "DigitalOcean": "dop_v1_" + hex32 + hex32, "Grafana": "glsa_" + letters[:32] + "_01234567",
+		"LangSmith": "lsv2_pt_" + hex32 + "_0123456789", "Tailscale": "tskey-auth-" + letters, "k3s": "K10" + hex32 + hex32 + "::server:" + hex32, "W&B": "wandb_v1_" + letters, "RunPod": "rpa_" + letters,
+	}
+}
+
+// Every well-known form of a secret is removed wherever it stands, without a name that gives it away.
+func TestWellKnownSecretsAreRemoved(t *testing.T) {
+	t.Parallel()
+	for name, secret := range wellKnownSecrets() {
+		for _, frame := range []string{"got %s back", "%s", `{"value":"%s","b":1}`, "x=%s;y", "(%s)", "line one\n%s\nline three"} {
+			var f Filter
+			got := f.Text(strings.Replace(frame, "%s", secret, 1))
+			if strings.Contains(got, secret[len(secret)-6:]) || !strings.Contains(got, Removed) {
+				t.Errorf("%s: %q left %q", name, frame, got)
+			}
+		}
+	}
+}
+
+// Values of variables and options whose names are those of secrets are removed.
+func TestNamedSecretsAreRemoved(t *testing.T) {
+	t.Parallel()
+	const secret = "Tr0ub4dor"
+	for _, text := range []string{
+		"WANDB_KEY=%s", "PGPASS=%s", "DB_PWD=%s", "SSH_PASS=%s", "MYSQL_PWD=%s", "MYSQL_ROOT_PASSWORD=%s", "RESTIC_PASSWORD=%s", "WANDB_API_KEY=%s", "AZURE_STORAGE_KEY=%s", "AccountKey=%s", "SharedAccessKey=%s",
+		"ENCRYPTION_KEY=%s", "LICENSE_KEY=%s", "SENTRY_DSN=%s", "VAULT_TOKEN=%s", "OPENAI_KEY: %s", "export A_KEY='%s'", `B_PASS="%s"`, `{"DB_PWD": "%s"}`, "WIFI_PSK=%s", "REDIS_AUTH=%s", "KEY=%s", "AWS_SECRET_ACCESS_KEY=%s",
+		"mysql -u root -p%s db", "mysql -u root -p %s db", "sshpass -p %s ssh a", "docker login -u ann -p %s reg", "prog --password %s x", "prog --password=%s x", "curl -u ann:%s https://a", "curl --user ann:%s https://a",
+		"redis-cli -a %s ping", "ldapsearch -w %s -x", "https://ann:%s@a.example/", "ssh://git:%s@a.example/x", "Cookie: a=%s", "client_secret=%s&x=1", "Authorization: Basic %s==", "Proxy-Authorization: Basic %s==",
+	} {
+		var f Filter
+		if got := f.Text(strings.Replace(text, "%s", secret, 1)); strings.Contains(got, secret) {
+			t.Errorf("%q left %q", text, got)
+		}
+	}
+}
+
+// Ordinary lines stay as they are: of logs, settings, tables and commands.
+func TestOrdinaryLinesStay(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		"time=2026-11-28T13:56:19.840Z level=INFO msg=\"agent started\" node=gpu1 listen=10.0.0.11:7001 data=/var/lib/berth/agent machine=simulated-GPU-fe393ce3-0425-4184-93d6-48f238841674 simulated_gpus=4 version=devel",
+		"PWD=/home/ann", "OLDPWD=/home/ann/x", "SSH_KEY=/etc/berth/key", "server.tls_key: /etc/berth/tls.key", "key: value", "keys: 3", "sort key=user", "public key: age1xyz", "the key of gossip was replaced",
+		"mkdir -p /var/lib/berth", "ssh -p 2222 host", "cp -p a b", "systemctl show -p User,ReadWritePaths berth-server", "nvidia-smi -p 0", "berth submit -p high -- sh", "ps -p 1", "rsync -a /src /dst", "ls -a /etc",
+		"task-1234567890abcdef1234567890abcdef", "risk-0123456789abcdef0123456789", "disk-nvme0n1p1-0123456789abcdef", "ask-me-anything-about-the-cluster-please", "a sk-learn pipeline", "mask-rcnn-resnet50-fpn-coco-train-2026",
+		"npm_config_cache=/tmp/x", "hf_hub_download", "pass 12 of 40 took 3 ms", "compass=north", "bypass: true", "monkey=banana", "pin=9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+		"GPU-fe393ce3-0425-4184-93d6-48f238841674", "commit beedc3a5d1f0a6b0e2f3c4d5e6f708192a3b4c5d", "digest=sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "berth-1f3c2a90-20260131T020000Z-90211.berth.tar.zst",
+		"hvs of 12", "SG.1 is up", "AKIA is a prefix", "glass-0123456789abcdef0123456789", "curl -sS https://10.0.0.1:10000/healthz", "gateway: 10.0.0.254",
+	} {
+		var f Filter
+		if got := f.Text(text); got != text {
+			t.Errorf("%q became %q", text, got)
+		}
+	}
+}

@@ -28,12 +28,26 @@ func newConfig() *cobra.Command {
 }
 
 func newConfigExplain() *cobra.Command {
+	one := cli.One("one argument, a setting's name, variable or flag")
 	return &cobra.Command{
 		Use:     "explain NAME",
 		Short:   "Explain a setting",
-		Example: "  berth config explain server.http\n  berth config explain PORT",
-		Args:    cli.One("one argument, a setting's name, variable or flag"),
+		Example: "  berth config explain server.http\n  berth config explain PORT\n  berth config explain --http",
+		// The flag of a setting is a name here.
+		DisableFlagParsing: true,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 && args[0] == "--" {
+				args = args[1:]
+			}
+			return one(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if args[0] == "--" {
+				args = args[1:]
+			}
+			if args[0] == "--help" || args[0] == "-h" {
+				return cmd.Help()
+			}
 			text, err := config.Explain(args[0])
 			if err != nil {
 				return cli.NotFound("%v; berth config show lists all", err)

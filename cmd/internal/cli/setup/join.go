@@ -34,6 +34,10 @@ Before the token is sent, this machine checks by the hash in the token that it t
 cluster. The cluster then connects back to the address of this machine, and only then is
 anything recorded. A join that is repeated changes nothing.
 
+The agent of a node that runs as root, as its unit does, runs jobs under the accounts of their
+users: each user needs an account of that name on the machine. If the agent does not start, such
+as without a driver, the machine has joined all the same: the exit code is 0, with a warning.
+
 With --renew, a machine whose certificate has expired gets another, with a token for its name.
 Its data, its name and its running jobs stay.`
 
@@ -45,6 +49,7 @@ type joiner struct {
 	seeds []string
 	file  string // of the token; empty: standard input
 	renew bool
+	users bool // jobs run under the accounts of their users
 	now   func() time.Time
 }
 
@@ -109,6 +114,7 @@ func (j *joiner) run(ctx context.Context, in io.Reader, out io.Writer) error {
 		return err
 	}
 	if !j.renew {
+		j.users = j.role == trust.RoleNode && nodeUnit.asRoot(ctx)
 		if err := configure(out, file, j.sections(at, joined, file)...); err != nil {
 			return err
 		}
@@ -123,11 +129,24 @@ func (j *joiner) run(ctx context.Context, in io.Reader, out io.Writer) error {
 	if j.renew {
 		fmt.Fprintln(out, "If it is running, it uses this certificate within a minute.")
 	}
-	u, program := peerUnit, "server"
-	if j.role == trust.RoleNode {
-		u, program = nodeUnit, "agent"
+	return j.first(ctx, out)
+}
+
+// first starts the member. A node whose agent does not come up is a member all the same: the command has done what it is for,
+// and says what is left to do.
+func (j *joiner) first(ctx context.Context, out io.Writer) error {
+	if j.role == trust.RolePeer {
+		_, err := j.begin(ctx, out, peerUnit, "server")
+		return err
 	}
-	_, err = j.begin(ctx, out, u, program)
+	if j.users {
+		fmt.Fprintln(out, "Jobs run here under the accounts of their users (agent.run_as_users): each user needs one on this machine, such as by useradd -m NAME.")
+	}
+	_, err := j.begin(ctx, out, nodeUnit, "agent")
+	if down, is := errors.AsType[*notUpError](err); is {
+		fmt.Fprintf(out, "Warning: the machine has joined, but %v\nCorrect that, by a setting in %s where one is named, then: systemctl restart %s\n", down, j.config, nodeUnit)
+		return nil
+	}
 	return err
 }
 
@@ -330,6 +349,9 @@ func (j *joiner) sections(at place, joined *memberwire.Joined, file *settings) [
 	agent := section{"agent", []entry{{"node", j.name}, {"data_dir", j.data}, {"peers", api}, {"listen", own.bind}, {"gossip", gossip.bind}}}
 	if !at.own {
 		agent.entries = append(agent.entries, entry{"advertise", own.reached}, entry{"advertise_gossip", gossip.reached})
+	}
+	if j.users {
+		agent.entries = append(agent.entries, entry{"run_as_users", true})
 	}
 	return []section{agent}
 }
