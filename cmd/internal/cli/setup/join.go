@@ -225,7 +225,7 @@ func (j *joiner) ask(ctx context.Context, token trust.Token, at place, known *tr
 	if err != nil {
 		return nil, nil, err
 	}
-	body := &memberwire.Join{Token: token.Credential(), Role: string(j.role), Name: j.name, Request: request, Names: j.names(at)}
+	body := &memberwire.Join{Token: token.Credential(), Role: string(j.role), Name: j.name, Request: request}
 	if !j.renew {
 		stop, err := j.answer(body, at)
 		if err != nil {
