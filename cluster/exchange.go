@@ -18,11 +18,21 @@ import (
 )
 
 func (p *Peer) handleCalls() {
+	p.wire.server.Heed(p.heedCaller)
 	call.Handle(p.wire.server, callExchange, p.onExchange)
 	call.Handle(p.wire.server, callJoin, p.onJoin)
 	call.Handle(p.wire.server, callAsk, p.onAsk)
 	call.Handle(p.wire.server, callReadIndex, p.onReadIndex)
 	p.handleArchiveCalls()
+}
+
+// heedCaller refuses the calls of peers that are no members, but for those by which a peer becomes one, or learns that it is
+// none any more.
+func (p *Peer) heedCaller(from model.PeerID, name string) error {
+	if p.cfg.Tests.AnyFolder || slices.Contains([]string{callJoin.String(), callAsk.String(), callExchange.String()}, name) || p.folders.member(raft.ServerID(from)) {
+		return nil
+	}
+	return &call.RemoteError{Kind: call.KindStranger, Text: fmt.Sprintf("peer %s is %v", from, errStranger)}
 }
 
 // exchangeReports reports this peer's status to every other peer once a second, and receives theirs.
@@ -92,6 +102,9 @@ func (p *Peer) exchangeReportsWith(ctx context.Context, s peer.Server) {
 		}
 		return
 	}
+	if err := p.folders.learn(theirs.Folders); err != nil {
+		p.log.Error("cannot store the peers' folder ids, retrying", "err", err)
+	}
 	now := p.cfg.Clock.Boot()
 	mid := wall.Add((now - sent) / 2)
 	p.mates.note(*theirs, ours.Last, now, theirs.Wall.Time().Sub(mid))
@@ -111,14 +124,19 @@ func (p *Peer) greeting() *hello {
 }
 
 // onExchange answers another peer with this one's status. A leader tells a peer that is no member any more.
-func (p *Peer) onExchange(ctx context.Context, from model.PeerID, _ *hello) (*hello, error) {
+// A member that lags behind learns of those that came while it was away: it must hear one of them that leads.
+func (p *Peer) onExchange(ctx context.Context, from model.PeerID, theirs *hello) (*hello, error) {
 	if p.leads() && indexOf(p.Status().Servers, from) < 0 {
 		// A leader that was replaced without knowing may lack a member.
 		if _, err := p.reads.wait(ctx, struct{}{}); err == nil && indexOf(p.Status().Servers, from) < 0 {
 			return nil, &call.RemoteError{Kind: kindRemoved, Text: peer.ErrRemoved.Error()}
 		}
 	}
-	return p.greeting(), nil
+	ours := p.greeting()
+	if theirs.Applied < ours.Applied && p.folders.member(raft.ServerID(from)) {
+		ours.Folders = p.folders.all()
+	}
+	return ours, nil
 }
 
 // noteRefusal ends this peer if the leader says that it was removed, and logs once that another peer refuses its

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/berth-gpu/berth/cluster/peer"
+	"github.com/berth-gpu/berth/cluster/raftnet"
 	"github.com/berth-gpu/berth/fsm"
 	"github.com/berth-gpu/berth/fsm/model"
 )
@@ -36,6 +38,7 @@ type Folder interface {
 type folders struct {
 	folder Folder
 	fsm    *fsm.FSM
+	raft   *raft.Raft  // set before open
 	open   atomic.Bool // Raft's messages are answered
 
 	mu    sync.Mutex
@@ -68,19 +71,39 @@ var (
 	errOtherHere  = errors.New("the sender knows this peer with another data folder: " + peer.NewIDRemedy)
 )
 
-// Admit refuses Raft's messages until this peer has entered a cluster, and those whose sender or receiver
-// folder differs from the one that the cluster knows.
-func (f *folders) Admit(sender raft.ServerID, folder, expected string) error {
+// Admit refuses Raft's messages until this peer has entered a cluster, those of peers that are no members, those that
+// name the address of another member, and those whose sender or receiver folder differs from the one that the cluster
+// knows. A vote counts for the address that its candidate names, so a member that named another's would vote twice.
+func (f *folders) Admit(m raftnet.Sender) error {
 	if !f.open.Load() {
 		return errNotEntered
 	}
-	if expected != "" && expected != f.Own() {
+	if m.Expected != "" && m.Expected != f.Own() {
 		return errOtherHere
 	}
-	if known := f.Of(sender); known != "" && known != folder {
-		return fmt.Errorf("peer %s is known with data folder %s and comes with %s: %s", sender, known, folder, peer.NewIDRemedy)
+	for _, s := range f.raft.GetConfiguration().Configuration().Servers {
+		if s.Address == m.Address && s.ID != m.ID {
+			return fmt.Errorf("peer %s names the address %s, which is that of peer %s: check the listener of each", m.ID, m.Address, s.ID)
+		}
+	}
+	known := f.Of(m.ID)
+	switch {
+	case known == "" && !f.member(m.ID):
+		return fmt.Errorf("peer %s is %w", m.ID, errStranger)
+	case known != "" && known != m.Folder:
+		return fmt.Errorf("peer %s is known with data folder %s and comes with %s: %s", m.ID, known, m.Folder, peer.NewIDRemedy)
 	}
 	return nil
+}
+
+var errStranger = errors.New("no member of the cluster as far as this peer knows: a certificate alone makes no member; start that peer with --join")
+
+// member reports whether this peer knows another one as a member of the cluster: by its data folder, or in Raft's configuration.
+func (f *folders) member(id raft.ServerID) bool {
+	if f.Of(id) != "" {
+		return true
+	}
+	return f.open.Load() && slices.ContainsFunc(f.raft.GetConfiguration().Configuration().Servers, func(s raft.Server) bool { return s.ID == id })
 }
 
 // entered reports whether this folder has taken part in a cluster, or was admitted to one.

@@ -79,7 +79,10 @@ type asked struct {
 	Folders  map[string]string `cbor:"4,keyasint,omitempty"` // of its cluster's peers, for a member
 }
 
-func (p *Peer) onAsk(_ context.Context, _ model.PeerID, q *asking) (*asked, error) {
+func (p *Peer) onAsk(_ context.Context, from model.PeerID, q *asking) (*asked, error) {
+	if q.Peer.ID != from {
+		return nil, refuseClaim(from, q.Peer.ID)
+	}
 	if !p.sameCluster(q.Cluster) {
 		return nil, p.refuseForeign(q.Peer, q.Cluster)
 	}

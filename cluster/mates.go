@@ -47,6 +47,8 @@ type hello struct {
 	Archived uint64 `cbor:"9,keyasint,omitempty"` // log index up to which its archive lacks nothing
 
 	Program *upgrade.Report `cbor:"10,keyasint,omitempty"` // nil: it is not known yet, or the peer's program knows only feature level 4
+
+	Folders map[string]string `cbor:"11,keyasint,omitempty"` // of the members, by peer id; for one that lags behind
 }
 
 // fresh is how long a peer's report counts.

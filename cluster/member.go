@@ -98,7 +98,15 @@ func (p *Peer) refuseForeign(joiner model.Peer, cluster string) error {
 		"start it on an empty data folder", joiner.ID, cluster, p.mates.cluster(p.cfg.Cluster))}
 }
 
-func (p *Peer) onJoin(ctx context.Context, _ model.PeerID, q *joining) (*joined, error) {
+// refuseClaim refuses a question about another peer than the caller.
+func refuseClaim(from, claimed model.PeerID) error {
+	return &call.RemoteError{Kind: kindForeign, Text: fmt.Sprintf("peer %s asks for peer %s: a peer asks for itself only; start each with its own --id and data folder", from, claimed)}
+}
+
+func (p *Peer) onJoin(ctx context.Context, from model.PeerID, q *joining) (*joined, error) {
+	if q.Peer.ID != from {
+		return nil, refuseClaim(from, q.Peer.ID)
+	}
 	if !p.sameCluster(q.Cluster) {
 		return nil, p.refuseForeign(q.Peer, q.Cluster)
 	}

@@ -127,7 +127,7 @@ func open(p *Peer) error {
 		closeWire(p)
 		return fmt.Errorf("starting raft of peer %s: %w", p.cfg.Self.ID, err)
 	}
-	p.raft = r
+	p.raft, p.folders.raft = r, r
 	p.folders.open.Store(p.inCluster())
 	if !p.inCluster() {
 		p.program.Fresh()

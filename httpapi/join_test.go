@@ -117,6 +117,60 @@ func TestMachinesJoinWithATokenOnce(t *testing.T) {
 	}
 }
 
+// The certificate of a peer names the host at which it was found and those of the token, and that of a node none: what a machine
+// says of itself is in no certificate.
+func TestNamesInACertificateAreProven(t *testing.T) {
+	t.Parallel()
+	s := newSecured(t, newSite(t), forward.Leader{ID: "p2", Self: true, Address: "127.0.0.1:1"})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	proof := trust.NewProof()
+	go trust.Answer(l, proof)
+	for name, v := range map[string]struct {
+		token wire.MakeToken
+		want  string
+	}{
+		"n1": {wire.MakeToken{Role: "agent"}, ""},
+		"p3": {wire.MakeToken{Role: "peer"}, "127.0.0.1"},
+		"p4": {wire.MakeToken{Role: "peer", Hosts: []string{"head.example.org", "10.0.0.4", "127.0.0.1"}}, "head.example.org 10.0.0.4 127.0.0.1"},
+	} {
+		token := s.joinToken(&v.token)
+		body := s.newJoin(t, token, name)
+		body.Address, body.Proof = l.Addr().String(), proof
+		got, err := s.joins(token, body)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		leaf, err := x509.ParseCertificate(got.Certificate)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if names := strings.Join(trust.NamesOf(leaf), " "); names != v.want {
+			t.Errorf("%s: the certificate names %q, want %q", name, names, v.want)
+		}
+	}
+	for what, body := range map[string]string{
+		"a node": `{"role":"agent","hosts":["head.example.org"]}`, "a user": `{"user":"ann","role":"user","hosts":["head.example.org"]}`,
+		"no host": `{"role":"peer","hosts":["a b"]}`, "two in one": `{"role":"peer","hosts":["a,b c"]}`,
+	} {
+		if got := s.do(http.MethodPost, "/tokens", body); got.status != http.StatusBadRequest && got.status != http.StatusUnprocessableEntity {
+			t.Errorf("%s: %d", what, got.status)
+		}
+	}
+	token := s.joinToken(&wire.MakeToken{Role: "peer"})
+	text, err := json.Marshal(s.newJoin(t, token, "p5"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	claims := strings.Replace(string(text), "{", `{"names":["berth.example.org"],`, 1)
+	if got := s.do(http.MethodPost, "/cluster/join", claims); got.status == http.StatusOK {
+		t.Error("a machine names itself")
+	}
+}
+
 // plain is a client on loopback.
 func (s *secured) plain() *client.Client {
 	s.t.Helper()

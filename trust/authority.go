@@ -96,18 +96,28 @@ func (a *Authority) Key() crypto.Signer { return a.key }
 type Terms struct {
 	Identity Identity
 	Key      crypto.PublicKey
-	Names    []string // host names and addresses, for people and browsers only
+	Names    []string // host names and addresses of a peer, for browsers and other programs that do not know identities
 	Now      time.Time
 	Life     time.Duration // 0: [Life]
 }
 
-// Issue issues a certificate for servers and clients alike. It does not outlive the authority.
+// errNames means that the certificate of a node is to have host names.
+var errNames = errors.New("the certificate of a node has no host names: with one, the node could pass for the server of that name")
+
+// Issue issues a certificate: that of a peer for servers and clients alike, and that of a node for clients only, without the name
+// of any host, so that no program takes a node for a server. It does not outlive the authority.
 func (a *Authority) Issue(t Terms) (*x509.Certificate, error) {
 	if err := t.Identity.Check(); err != nil {
 		return nil, err
 	}
 	if cluster := a.Cluster(); cluster != t.Identity.Cluster {
 		return nil, fmt.Errorf("the authority of cluster %s issues no certificate for cluster %s", cluster, t.Identity.Cluster)
+	}
+	usage := []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
+	if t.Identity.Role == RoleNode {
+		if usage = usage[1:]; len(t.Names) > 0 {
+			return nil, errNames
+		}
 	}
 	life := t.Life
 	if life == 0 {
@@ -120,14 +130,14 @@ func (a *Authority) Issue(t Terms) (*x509.Certificate, error) {
 		NotAfter:              earlier(t.Now.Add(life), a.Certificate.NotAfter).UTC(),
 		BasicConstraintsValid: true,
 		KeyUsage:              x509.KeyUsageDigitalSignature,
-		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		ExtKeyUsage:           usage,
 	}
 	var err error
 	if template.URIs, err = uris(t.Identity.String()); err != nil {
 		return nil, err
 	}
 	if len(template.Subject.CommonName) > 64 { // RFC 5280, ub-common-name
-		template.Subject.CommonName = string(t.Identity.Role)
+		template.Subject.CommonName = string(t.Identity.Role) + " of Berth" // no host name: some programs compare it with one
 	}
 	for _, name := range t.Names {
 		if ip := net.ParseIP(name); ip != nil {

@@ -53,7 +53,11 @@ func materialAt(t testing.TB, a *trust.Authority, i trust.Identity, now time.Tim
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := a.Issue(trust.Terms{Identity: i, Key: key.Public(), Now: now, Names: []string{"gpu1.example.org", "10.0.0.7", "fd00::7"}})
+	terms := trust.Terms{Identity: i, Key: key.Public(), Now: now}
+	if i.Role == trust.RolePeer {
+		terms.Names = []string{"p1.example.org", "10.0.0.7", "fd00::7"}
+	}
+	c, err := a.Issue(terms)
 	if err != nil {
 		t.Fatal(err)
 	}

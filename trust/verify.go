@@ -127,7 +127,7 @@ func (r *Rules) check(leaf *x509.Certificate, i Identity) error {
 // signed checks the signature by one of the roots, and the usage.
 func (r *Rules) signed(leaf *x509.Certificate, i Identity) error {
 	usage := x509.ExtKeyUsageClientAuth
-	if r.Server {
+	if r.Server && i.Role == RolePeer { // agents serve peers, with certificates for clients
 		usage = x509.ExtKeyUsageServerAuth
 	}
 	if !slices.Contains(leaf.ExtKeyUsage, usage) {

@@ -125,6 +125,9 @@ func TestIssue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if _, err := a.Issue(trust.Terms{Identity: node("gpu1"), Key: key.Public(), Now: noon(), Names: []string{"berth.example.org"}}); err == nil {
+		t.Error("the certificate of a node has the name of a host")
+	}
 	late, err := a.Issue(trust.Terms{Identity: peer("p1"), Key: key.Public(), Now: a.Certificate.NotAfter.Add(-time.Hour)})
 	if err != nil || !late.NotAfter.Equal(a.Certificate.NotAfter) {
 		t.Errorf("%v, %v", late, err)
@@ -154,5 +157,34 @@ func TestIssue(t *testing.T) {
 	}
 	if _, err := trust.OpenAuthority(a.Certificate, key); err == nil {
 		t.Error("a foreign key opens the authority")
+	}
+}
+
+// No program that knows the authority takes the machine of a node for a server, whatever name it asks for, while peers accept the
+// node on both sides of a connection.
+func TestTheCertificateOfANodeIsNoServers(t *testing.T) {
+	t.Parallel()
+	a := authority(t, home)
+	for _, i := range []trust.Identity{node("gpu1.example.org"), node(strings.Repeat("long", 30)), node("10.0.0.7")} {
+		leaf := material(t, a, i).Certificate
+		pool := x509.NewCertPool()
+		pool.AddCert(a.Certificate)
+		if _, err := leaf.Verify(x509.VerifyOptions{Roots: pool, CurrentTime: noon(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}); err == nil {
+			t.Errorf("%s: accepted as that of a server", i.Name)
+		}
+		for _, host := range []string{"gpu1.example.org", "localhost", "10.0.0.7", "node", trust.ServerName, leaf.Subject.CommonName} {
+			if leaf.VerifyHostname(host) == nil {
+				t.Errorf("%s: good for the host %s", i.Name, host)
+			}
+		}
+		if name := leaf.Subject.CommonName; !strings.Contains(name, " ") {
+			t.Errorf("%s: %q could be the name of a host, and some programs compare it with one", i.Name, name)
+		}
+		for _, server := range []bool{true, false} {
+			rules := trust.Rules{Cluster: home, Generation: 1, Role: trust.RoleNode, Roots: []*x509.Certificate{a.Certificate}, Server: server, Now: noon()}
+			if _, err := rules.Verify([]*x509.Certificate{leaf}); err != nil {
+				t.Errorf("%s, as the server %v: %v", i.Name, server, err)
+			}
+		}
 	}
 }

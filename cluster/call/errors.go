@@ -28,6 +28,7 @@ const (
 	KindUnknown   Kind = "unknown"   // the other peer does not answer this call, or not yet
 	KindBusy      Kind = "busy"      // the other peer works on too many calls of this peer
 	KindMalformed Kind = "malformed" // the question cannot be decoded
+	KindStranger  Kind = "stranger"  // the caller is no member of the cluster
 	KindTooLarge  Kind = "too_large" // the answer exceeds the bounds of the lane
 )
 
@@ -53,7 +54,7 @@ func KindOf(err error) Kind {
 
 // Undone reports whether an error of Do means that the other peer did nothing, whatever was asked.
 func Undone(err error) bool {
-	undone := []Kind{KindUnknown, KindBusy, KindMalformed}
+	undone := []Kind{KindUnknown, KindBusy, KindMalformed, KindStranger}
 	return slices.Contains(undone, KindOf(err)) || errors.Is(err, ErrNotSent)
 }
 

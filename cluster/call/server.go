@@ -34,7 +34,8 @@ type handler func(ctx context.Context, from model.PeerID, body []byte) ([]byte, 
 type Server struct {
 	mu       sync.Mutex
 	handlers map[string]handler
-	serving  map[caller]int // calls worked on
+	heed     func(from model.PeerID, name string) error // nil: all callers are answered
+	serving  map[caller]int                             // calls worked on
 	conns    *conns.Set
 	ctx      context.Context // of all calls; ends with the server
 	cancel   context.CancelFunc
@@ -71,6 +72,13 @@ func (s *Server) handle(lane Lane, name string, h handler) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.handlers[handlerKey(lane, name)] = h
+}
+
+// Heed has a function decide which calls of which callers are answered: its error is their answer.
+func (s *Server) Heed(f func(from model.PeerID, name string) error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.heed = f
 }
 
 // Close ends the contexts of all calls and all connections, and waits for the handlers.
@@ -177,19 +185,21 @@ func nextFrame(conn net.Conn, in *bufio.Reader, patience time.Duration, most int
 
 func (s *Server) work(from *connection, q request) response {
 	s.mu.Lock()
-	do := s.handlers[handlerKey(from.caller.lane, q.name)]
+	do, heed := s.handlers[handlerKey(from.caller.lane, q.name)], s.heed
 	s.mu.Unlock()
+	if heed != nil {
+		if err := heed(from.caller.id, q.name); err != nil {
+			return failed(err)
+		}
+	}
 	if do == nil {
 		return failure(KindUnknown, fmt.Sprintf("this peer does not answer the call %q", q.name))
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, min(q.budget, from.limits.longest))
 	defer cancel()
 	body, err := s.run(ctx, do, from, q)
-	if remote, is := errors.AsType[*RemoteError](err); is {
-		return failure(remote.Kind, remote.Text)
-	}
 	if err != nil {
-		return failure(KindFailed, err.Error())
+		return failed(err)
 	}
 	if a := (response{body: body}); a.size() <= from.limits.frame {
 		return a
@@ -206,6 +216,14 @@ func (s *Server) run(ctx context.Context, do handler, from *connection, q reques
 		}
 	}()
 	return do(ctx, from.caller.id, q.body)
+}
+
+// failed returns the answer of a call that has failed.
+func failed(err error) response {
+	if remote, is := errors.AsType[*RemoteError](err); is {
+		return failure(remote.Kind, remote.Text)
+	}
+	return failure(KindFailed, err.Error())
 }
 
 func failure(kind Kind, text string) response {

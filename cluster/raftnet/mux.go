@@ -157,7 +157,7 @@ func (m *Mux) greet(conn net.Conn) {
 	case err != nil:
 		_ = guest.Close()
 	case kind == kindRaft:
-		err = m.raft.deliver(greeting.Release(guest))
+		err = m.raft.deliver(greeting.Release(guest), id)
 	case kind == kindCall && m.calls != nil:
 		err = m.calls(greeting.Release(guest), id)
 	default:

@@ -15,7 +15,7 @@ import (
 // nothing, as the main goroutine answers each before it takes the next. The queue is bounded by the number of
 // connections: each has one request under way.
 type relay struct {
-	in      <-chan raft.RPC
+	in      <-chan incoming
 	out     chan raft.RPC
 	book    *book
 	limits  relayLimits
@@ -39,7 +39,7 @@ type relayLimits struct {
 type relayCounts struct {
 	inPlace   atomic.Uint64 // heartbeats answered in place of the main goroutine
 	malformed atomic.Uint64 // requests refused that no sound peer sends
-	refused   atomic.Uint64 // requests refused for a data folder
+	refused   atomic.Uint64 // requests refused for their sender or its data folder
 }
 
 type request struct {
@@ -50,7 +50,7 @@ type request struct {
 	answered  bool
 }
 
-func newRelay(in <-chan raft.RPC, book *book, limits relayLimits, checks checks) *relay {
+func newRelay(in <-chan incoming, book *book, limits relayLimits, checks checks) *relay {
 	busy := time.NewTimer(time.Hour)
 	busy.Stop()
 	return &relay{
@@ -78,8 +78,8 @@ func (r *relay) run() {
 			next.RespChan = r.answers
 		}
 		select {
-		case rpc := <-r.in:
-			r.receive(rpc)
+		case q := <-r.in:
+			r.receive(q.RPC, q.proven)
 		case out <- next:
 			r.serving = r.waiting[0]
 			r.waiting = slices.Delete(r.waiting, 0, 1)
@@ -93,13 +93,17 @@ func (r *relay) run() {
 	}
 }
 
-func (r *relay) receive(rpc raft.RPC) {
+func (r *relay) receive(rpc raft.RPC, proven raft.ServerID) {
 	if err := r.checks.malformed(rpc.Command); err != nil {
 		r.counts.malformed.Add(1)
 		refuse(rpc, fmt.Errorf("refused a malformed %T: %w", rpc.Command, err))
 		return
 	}
-	if err := admit(r.checks.folders, rpc.Command); err != nil {
+	err := admit(r.checks.folders, rpc.Command)
+	if err == nil {
+		err = claimed(proven, rpc.Command)
+	}
+	if err != nil {
 		r.counts.refused.Add(1)
 		refuse(rpc, err)
 		return

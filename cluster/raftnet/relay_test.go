@@ -17,13 +17,13 @@ const ms = time.Millisecond
 // rig is a relay between a test that plays the wire and one that plays raft's main goroutine.
 type rig struct {
 	*relay
-	wire chan raft.RPC
+	wire chan incoming
 }
 
 func withRelay(t *testing.T, limit time.Duration, f func(t *testing.T, r *rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		wire := make(chan raft.RPC)
+		wire := make(chan incoming)
 		r := &rig{newRelay(wire, &book{}, relayLimits{limit, time.Second}, checks{}), wire}
 		go r.run()
 		f(t, r)
@@ -34,7 +34,7 @@ func withRelay(t *testing.T, limit time.Duration, f func(t *testing.T, r *rig)) 
 
 func (r *rig) send(command any) <-chan raft.RPCResponse {
 	answer := make(chan raft.RPCResponse, 1)
-	r.wire <- raft.RPC{Command: command, RespChan: answer}
+	r.wire <- incoming{RPC: raft.RPC{Command: command, RespChan: answer}}
 	synctest.Wait()
 	return answer
 }
@@ -172,7 +172,7 @@ func TestSilentSnapshotSenderIsGivenUp(t *testing.T) {
 	withRelay(t, 0, func(t *testing.T, r *rig) {
 		source, sender := io.Pipe()
 		answer := make(chan raft.RPCResponse, 1)
-		r.wire <- raft.RPC{Command: &raft.InstallSnapshotRequest{Size: 100}, Reader: source, RespChan: answer}
+		r.wire <- incoming{RPC: raft.RPC{Command: &raft.InstallSnapshotRequest{Size: 100}, Reader: source, RespChan: answer}}
 		rpc := <-r.out
 		go func() {
 			for range 5 { // slow is not silent
@@ -224,7 +224,7 @@ func TestMalformedRequestsDoNotReachRaft(t *testing.T) {
 				if _, ok := c.command.(*raft.InstallSnapshotRequest); ok {
 					rpc.Reader = data
 				}
-				r.wire <- rpc
+				r.wire <- incoming{RPC: rpc}
 				synctest.Wait()
 				select {
 				case got := <-answer:

@@ -17,9 +17,16 @@ type Folders interface {
 	Own() string
 	// Of returns the folder id of another peer; empty while it is not known.
 	Of(id raft.ServerID) string
-	// Admit returns why a message must not reach Raft, or nil: the sender's id and folder, and the folder
-	// that the sender expects here, empty if unknown.
-	Admit(sender raft.ServerID, folder, expected string) error
+	// Admit returns why a message must not reach Raft, or nil.
+	Admit(m Sender) error
+}
+
+// Sender is what a message says of its sender.
+type Sender struct {
+	ID       raft.ServerID
+	Address  raft.ServerAddress
+	Folder   string
+	Expected string // the folder that the sender expects here; empty: unknown
 }
 
 // stampMark separates the parts of a stamped address. No address contains it.
@@ -48,7 +55,7 @@ func admit(f Folders, command any) error {
 		return errNoStamp
 	}
 	h.Addr = []byte(parts[0])
-	if err := f.Admit(raft.ServerID(h.ID), parts[1], parts[2]); err != nil {
+	if err := f.Admit(Sender{raft.ServerID(h.ID), raft.ServerAddress(parts[0]), parts[1], parts[2]}); err != nil {
 		return fmt.Errorf("refused a message of peer %s: %w", h.ID, err)
 	}
 	return nil

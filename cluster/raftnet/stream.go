@@ -1,6 +1,8 @@
 package raftnet
 
 import (
+	"errors"
+	"fmt"
 	"net"
 	"sync"
 	"time"
@@ -8,6 +10,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/berth-gpu/berth/cluster/conns"
+	"github.com/berth-gpu/berth/fsm/model"
 )
 
 // maxRaftConns bounds Raft's open connections, both ways together. A peer keeps a handful to each other.
@@ -38,14 +41,14 @@ func newStream(network Network, address net.Addr) *stream {
 	}
 }
 
-// deliver passes a connection to Accept, and waits until it is accepted.
-func (s *stream) deliver(conn net.Conn) error {
+// deliver passes a connection, whose other side has proven an id, to Accept, and waits until it is accepted.
+func (s *stream) deliver(conn net.Conn, proven model.PeerID) error {
 	c, err := s.conns.Adopt(conn)
 	if err != nil {
 		return err
 	}
 	select {
-	case s.accepted <- c:
+	case s.accepted <- &proved{c, raft.ServerID(proven)}:
 		return nil
 	case <-s.stop:
 		_ = c.Close()
@@ -69,7 +72,15 @@ func (s *stream) Dial(address raft.ServerAddress, timeout time.Duration) (net.Co
 	if err != nil {
 		return nil, err
 	}
-	return s.conns.Adopt(conn)
+	id, err := prove(s.network, conn)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("at %s: %w", address, err), conn.Close())
+	}
+	c, err := s.conns.Adopt(conn)
+	if err != nil {
+		return nil, err
+	}
+	return &proved{c, raft.ServerID(id)}, nil
 }
 
 // Addr returns the advertised address: Raft names this peer by it.

@@ -22,10 +22,9 @@ const (
 
 // TransportConfig tunes a Transport; its zero value is ready for use.
 type TransportConfig struct {
-	Timeout   time.Duration              // of an exchange, of 256 KiB of a snapshot, of silence within one; 0: two seconds
-	Addresses raft.ServerAddressProvider // where a peer is now, if not at the address in the configuration; may be nil
-	Logger    hclog.Logger               // nil: nothing is logged
-	Folders   Folders                    // of the cluster's peers; nil: messages are taken from every sender
+	Timeout   time.Duration // of an exchange, of 256 KiB of a snapshot, of silence within one; 0: two seconds
+	Logger    hclog.Logger  // nil: nothing is logged
+	Folders   Folders       // of the cluster's peers; nil: messages are taken from every sender
 	Unguarded Unguarded
 
 	CheckEntry func(*raft.Log) error // returns what is wrong with an entry that another peer sends; nil: no check
@@ -56,6 +55,8 @@ type Unguarded struct {
 //     configurations that cannot be decoded.
 //   - A snapshot whose sender falls silent is given up after Timeout: raft's main goroutine reads it from the
 //     connection and would be held, unable to vote, until the system notices that the sender is gone.
+//   - A message counts as that of the peer that has proven its id at the other side of the stream: a message that
+//     names another sender is refused, and so is an answer of another peer than the one that was asked.
 //   - Messages name the data folders of sender and receiver, and are refused where these are not the known ones.
 //   - Close also closes the connections that were accepted.
 //
@@ -93,7 +94,8 @@ type Unguarded struct {
 // would count as fresh contact with a leader perhaps long gone; one already taken is finished and its answer
 // discarded.
 type Transport struct {
-	inner     *raft.NetworkTransport
+	inlets    *inlets
+	inner     *raft.NetworkTransport // sends
 	relay     *relay
 	book      *book
 	idle      idle
@@ -121,19 +123,13 @@ func NewTransport(layer StreamLayer, config TransportConfig) *Transport {
 	if config.Unguarded.NoBusyAnswers {
 		limits.inPlace = 0
 	}
-	inner := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
-		ServerAddressProvider: config.Addresses,
-		Logger:                config.Logger,
-		Stream:                layer,
-		MaxPool:               connsPerPeer,
-		Timeout:               config.Timeout,
-	})
+	inlets := newInlets(layer, raft.NetworkTransportConfig{Logger: config.Logger, MaxPool: connsPerPeer, Timeout: config.Timeout})
 	if config.Unguarded.FastHeartbeats {
 		config.Folders = nil // what Raft takes off the connection itself must not be stamped
 	}
 	book := &book{}
 	t := &Transport{
-		inner: inner, book: book, relay: newRelay(inner.Consumer(), book, limits, checks{config.Folders, config.CheckEntry}),
+		inlets: inlets, inner: inlets.main.NetworkTransport, book: book, relay: newRelay(inlets.out, book, limits, checks{config.Folders, config.CheckEntry}),
 		unguarded: config.Unguarded, folders: config.Folders,
 	}
 	go t.relay.run()
@@ -158,14 +154,14 @@ func (t *Transport) LocalAddr() raft.ServerAddress { return t.inner.LocalAddr() 
 // SetHeartbeatHandler does nothing: heartbeats take the way of all requests.
 func (t *Transport) SetHeartbeatHandler(handle func(raft.RPC)) {
 	if t.unguarded.FastHeartbeats {
-		t.inner.SetHeartbeatHandler(handle)
+		t.inlets.handleHeartbeats(handle)
 	}
 }
 
 // AppendEntriesPipeline returns an error, since there is no pipeline; raft then replicates by AppendEntries.
 func (t *Transport) AppendEntriesPipeline(id raft.ServerID, target raft.ServerAddress) (raft.AppendPipeline, error) {
 	if t.unguarded.Pipelining {
-		return t.inner.AppendEntriesPipeline(id, target)
+		return t.inner.AppendEntriesPipeline(id, streamTo(id, target))
 	}
 	return nil, raft.ErrPipelineReplicationNotSupported
 }
@@ -177,7 +173,7 @@ func (t *Transport) AppendEntries(id raft.ServerID, target raft.ServerAddress, a
 	q := *args
 	q.RPCHeader = stamp(t.folders, q.RPCHeader, id)
 	if !empty || t.unguarded.Chatty {
-		return t.inner.AppendEntries(id, target, &q, resp)
+		return t.inner.AppendEntries(id, streamTo(id, target), &q, resp)
 	}
 	sent := time.Now()
 	if known, recent := t.idle.answer(id, said, sent); recent {
@@ -185,7 +181,7 @@ func (t *Transport) AppendEntries(id raft.ServerID, target raft.ServerAddress, a
 		t.idle.saved.Add(1)
 		return nil
 	}
-	if err := t.inner.AppendEntries(id, target, &q, resp); err != nil {
+	if err := t.inner.AppendEntries(id, streamTo(id, target), &q, resp); err != nil {
 		t.idle.forget(id)
 		return err
 	}
@@ -198,7 +194,7 @@ func (t *Transport) RequestVote(id raft.ServerID, target raft.ServerAddress, arg
 	t.book.campaign(args.Term)
 	q := *args
 	q.RPCHeader = stamp(t.folders, q.RPCHeader, id)
-	return t.inner.RequestVote(id, target, &q, resp)
+	return t.inner.RequestVote(id, streamTo(id, target), &q, resp)
 }
 
 // RequestPreVote asks a peer whether it would vote for this one. The term is not taken yet, so it voids
@@ -207,7 +203,7 @@ func (t *Transport) RequestPreVote(id raft.ServerID, target raft.ServerAddress, 
 	t.book.campaign(0)
 	q := *args
 	q.RPCHeader = stamp(t.folders, q.RPCHeader, id)
-	return t.inner.RequestPreVote(id, target, &q, resp)
+	return t.inner.RequestPreVote(id, streamTo(id, target), &q, resp)
 }
 
 // InstallSnapshot streams a snapshot to a follower.
@@ -215,7 +211,7 @@ func (t *Transport) InstallSnapshot(id raft.ServerID, target raft.ServerAddress,
 	t.book.campaign(args.Term)
 	q := *args
 	q.RPCHeader = stamp(t.folders, q.RPCHeader, id)
-	return t.inner.InstallSnapshot(id, target, &q, resp, data)
+	return t.inner.InstallSnapshot(id, streamTo(id, target), &q, resp, data)
 }
 
 // TimeoutNow asks a follower to stand for election at once.
@@ -223,7 +219,7 @@ func (t *Transport) TimeoutNow(id raft.ServerID, target raft.ServerAddress, args
 	t.book.campaign(0)
 	q := *args
 	q.RPCHeader = stamp(t.folders, q.RPCHeader, id)
-	return t.inner.TimeoutNow(id, target, &q, resp)
+	return t.inner.TimeoutNow(id, streamTo(id, target), &q, resp)
 }
 
 // EncodePeer returns a peer's address on the wire.
@@ -239,7 +235,7 @@ func (t *Transport) DecodePeer(encoded []byte) raft.ServerAddress { return t.inn
 func (t *Transport) Close() error {
 	var err error
 	t.once.Do(func() {
-		err = t.inner.Close()
+		err = t.inlets.Close()
 		close(t.relay.stop)
 		<-t.relay.stopped
 	})

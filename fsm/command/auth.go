@@ -1,7 +1,9 @@
 package command
 
 import (
+	"fmt"
 	"net/netip"
+	"strings"
 
 	"github.com/berth-gpu/berth/fsm/command/valid"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -29,6 +31,7 @@ type MakeToken struct {
 	Expires model.Time `cbor:"5,keyasint,omitempty"` // 0: never
 	Spend   model.Hash `cbor:"6,keyasint,omitempty"` // the first token, which is given for it
 	Network string     `cbor:"7,keyasint,omitempty"` // that a machine must join from (CIDR); empty: any
+	Hosts   string     `cbor:"8,keyasint,omitempty"` // of a peer: host names and addresses for its certificate, with commas between them
 }
 
 // Kind returns KindMakeToken.
@@ -59,6 +62,29 @@ func (b *MakeToken) Validate() error {
 	default:
 		if p, err := netip.ParsePrefix(b.Network); err != nil || p.Masked().String() != b.Network {
 			return valid.Problem("network", "a network such as 10.1.2.0/24")
+		}
+	}
+	return validHosts(b)
+}
+
+// maxHosts bounds the names in a certificate.
+const maxHosts = 16
+
+// validHosts checks the names that a peer's certificate gets.
+func validHosts(b *MakeToken) error {
+	if b.Hosts == "" {
+		return nil
+	}
+	if b.Role != model.RolePeer {
+		return valid.Problem("hosts", "nothing: only the certificates of peers have host names")
+	}
+	all := strings.Split(b.Hosts, ",")
+	if len(all) > maxHosts {
+		return valid.Problem("hosts", fmt.Sprintf("at most %d host names and addresses", maxHosts))
+	}
+	for _, host := range all {
+		if _, err := netip.ParseAddr(host); err != nil && !model.HostName(host) {
+			return valid.Problem("hosts", "host names and IP addresses, such as head1.example.org")
 		}
 	}
 	return nil

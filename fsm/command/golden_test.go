@@ -168,7 +168,7 @@ func mendLimits(b Body) {
 			Template: `{"text": {{json .type}}}`, Note: "the team's channel",
 		}
 	case *MakeToken:
-		b.Role, b.Network = model.RoleAgent, "10.1.2.0/24"
+		b.Role, b.Network, b.Hosts = model.RolePeer, "10.1.2.0/24", "head.example.org,10.1.2.3"
 	case *RecordCertificate:
 		b.Member.Role, b.Issued, b.Expires = model.RoleAgent, 1_790_000_000_000_000_000, 1_797_776_000_000_000_000
 	case *RevokeCertificate:

@@ -36,6 +36,8 @@ type Token struct {
 	Expires Time   `cbor:"7,keyasint,omitempty"` // not good from then on; 0: for ever
 	First   bool   `cbor:"8,keyasint,omitempty"` // made by the cluster, good for making one other
 	Network string `cbor:"9,keyasint,omitempty"` // of a machine: the network that it must join from (CIDR); empty: any
+
+	Hosts string `cbor:"10,keyasint,omitempty"` // of a peer: host names and addresses for its certificate, with commas between them
 }
 
 // Joins reports whether the token lets a machine join the cluster.

@@ -5,6 +5,8 @@ import (
 	"crypto/x509"
 	"fmt"
 	"net/netip"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/berth-gpu/berth/cluster/peer"
@@ -37,16 +39,14 @@ func (m members) join(ctx context.Context, _ *core.BodyInput, body *memberwire.J
 	if err != nil {
 		return nil, err
 	}
-	member, repeated, err := m.admit(ctx, &s, body)
+	member, err := m.admit(ctx, &s, body)
 	if err != nil {
 		return nil, err
 	}
-	if !repeated {
-		if err := m.probe(ctx, body); err != nil {
-			return nil, err
-		}
+	if err := m.probe(ctx, body); err != nil {
+		return nil, err
 	}
-	signed, err := authority.Certify(trust.Member{Role: trust.Role(body.Role), Name: body.Name, Names: body.Names}, body.Request)
+	signed, err := authority.Certify(trust.Member{Role: trust.Role(body.Role), Name: body.Name, Names: namesFor(&s, member, body)}, body.Request)
 	if err != nil {
 		return nil, problem.Invalid("request", err.Error())
 	}
@@ -73,41 +73,59 @@ func (m members) join(ctx context.Context, _ *core.BodyInput, body *memberwire.J
 	return &core.Answer[memberwire.Joined]{Index: index, Body: out}, nil
 }
 
-// admit returns the member that a machine would be, or why the machine may not join. repeated reports that the token was
-// used for this member already: the command finds out whether this is the same machine.
-func (m members) admit(ctx context.Context, s *state.State, body *memberwire.Join) (member membership.Member, repeated bool, err error) {
+// namesFor returns the host names and addresses for the certificate of a member: those that an admin has put into the token, and
+// the host at which the probe has found the machine, or at which the other peers have it. What a machine says of itself is no
+// proof: its certificate would be good for the name of any server. A node gets none.
+func namesFor(s *state.State, member membership.Member, body *memberwire.Join) (names []string) {
+	if member.Role != model.RolePeer {
+		return nil
+	}
+	address := body.Address
+	if known, found := s.Peers.Get(model.PeerID(member.Name)); found && address == "" { // it renews
+		address = known.RaftAddress
+	}
+	if host, _, err := model.SplitHostPort(address); err == nil {
+		names = append(names, host)
+	}
+	if token, found := s.Tokens.Get(auth.HashOf(body.Token)); found && token.Hosts != "" {
+		names = append(names, strings.Split(token.Hosts, ",")...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// admit returns the member that a machine would be, or why the machine may not join. A token that was used for this member already
+// is accepted: the command finds out whether this is the same machine.
+func (m members) admit(ctx context.Context, s *state.State, body *memberwire.Join) (member membership.Member, err error) {
 	role, err := tokenRole(trust.Role(body.Role))
 	if err != nil {
-		return member, false, err
+		return member, err
 	}
 	member = membership.Member{Role: role, Name: body.Name}
 	if !model.Name(body.Name) {
-		return member, false, model.WantName("name", body.Name)
-	}
-	if len(body.Names) > 16 {
-		return member, false, problem.Invalid("names", "must be at most 16 host names and addresses")
+		return member, model.WantName("name", body.Name)
 	}
 	now := m.api.Config.Now()
 	if skew := body.Time.Sub(now); skew < -maxSkew || skew > maxSkew {
-		return member, false, problem.Invalid("time", fmt.Sprintf("is %s at the machine that joins and %s at peer %s, more than %s apart: correct the clock that is wrong",
+		return member, problem.Invalid("time", fmt.Sprintf("is %s at the machine that joins and %s at peer %s, more than %s apart: correct the clock that is wrong",
 			body.Time.UTC().Format(time.DateTime), now.UTC().Format(time.DateTime), m.api.Config.Self, maxSkew))
 	}
 	hash := auth.HashOf(body.Token)
 	token, found := s.Tokens.Get(hash)
-	if known, repeated := s.Certificates.Get(member); !found && repeated && known.Token == hash {
-		return member, true, nil
+	if known, again := s.Certificates.Get(member); !found && again && known.Token == hash {
+		return member, nil
 	}
 	if !found || token.Role != role || !token.Good(m.api.Now(s)) {
-		return member, false, core.Denied("the join token is unknown, was used already, was revoked or has expired: each is good for one machine; make another with berth token join")
+		return member, core.Denied("the join token is unknown, was used already, was revoked or has expired: each is good for one machine; make another with berth token join")
 	}
 	if token.User != "" && token.User != body.Name {
-		return member, false, core.Denied(fmt.Sprintf("the join token is for %s, not for %s: use that name, or make a token for this one with berth token join", membership.Member{Role: role, Name: token.User}, member))
+		return member, core.Denied(fmt.Sprintf("the join token is for %s, not for %s: use that name, or make a token for this one with berth token join", membership.Member{Role: role, Name: token.User}, member))
 	}
 	from, err := netip.ParseAddr(core.SenderOf(ctx))
 	if network, bound := netip.ParsePrefix(token.Network); bound == nil && (err != nil || !network.Contains(from.Unmap())) {
-		return member, false, core.Denied(fmt.Sprintf("the join token is for machines in the network %s, and the request came from %q: join from there, or make another token", token.Network, core.SenderOf(ctx)))
+		return member, core.Denied(fmt.Sprintf("the join token is for machines in the network %s, and the request came from %q: join from there, or make another token", token.Network, core.SenderOf(ctx)))
 	}
-	return member, false, nil
+	return member, nil
 }
 
 // probe connects to the address under which a machine will listen: an address that the others cannot reach must not

@@ -14,7 +14,6 @@ type Join struct {
 	Time    time.Time `json:"time" doc:"the machine's clock, which may differ from that of the leader by at most 30 seconds"`
 	Address string    `json:"address,omitempty" doc:"address under which the machine will listen, host:port: the leader connects there before anything is recorded; empty: nothing is checked"`
 	Proof   string    `json:"proof,omitempty" doc:"what the machine answers at the address, 32 hexadecimal digits"`
-	Names   []string  `json:"names,omitempty" nullable:"false" doc:"host names and addresses of the machine, to be shown with the certificate"`
 	Renew   bool      `json:"renew,omitempty" doc:"the machine holds an earlier certificate of this member: only such a machine gets another one of a peer"`
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/berth-gpu/berth/cluster/sched/queue"
@@ -28,6 +29,9 @@ func Token(s *state.State, t *model.Token, now model.Time) wire.Token {
 		out.Role = model.RoleNone.String()
 	default:
 		out.Node, out.Role, out.Network = user, t.Role.String(), t.Network
+		if t.Hosts != "" {
+			out.Hosts = strings.Split(t.Hosts, ",")
+		}
 	}
 	return out
 }

@@ -39,6 +39,7 @@ type MakeToken struct {
 	Name      string    `json:"name,omitempty" doc:"description for users"`
 	ExpiresIn *Lifetime `json:"expires_in,omitempty" doc:"lifetime, or never for no end; by default 90d, and for a machine 1h"`
 	Network   string    `json:"network,omitempty" doc:"network that a machine must join from, such as 10.1.2.0/24; left out: any"`
+	Hosts     []string  `json:"hosts,omitempty" nullable:"false" doc:"host names and addresses by which browsers and other programs reach the peer, for its certificate; that under which it joins is in the certificate anyway"`
 }
 
 // Never is the [Lifetime] of a token that does not expire.
@@ -92,6 +93,7 @@ type Token struct {
 	Node      string    `json:"node,omitempty"`
 	Role      string    `json:"role" doc:"what it allows now; agent and peer: one machine may join as a node or a peer"`
 	Network   string    `json:"network,omitempty" doc:"that the machine must join from"`
+	Hosts     []string  `json:"hosts,omitempty" nullable:"false" doc:"host names and addresses that the peer's certificate gets"`
 	CreatedAt time.Time `json:"created_at"`
 	CreatedBy string    `json:"created_by,omitempty"`
 	ExpiresAt time.Time `json:"expires_at,omitzero"`

@@ -146,7 +146,9 @@ func newTokenRevoke() *cobra.Command {
 const machineLong = `Create a token by which one machine joins the cluster, as a peer or as a node, and print it.
 With --name only a machine of that name may join. A node of this name is replaced: its former
 certificates are refused from then on. The name of a peer is never taken by another machine:
-there, the token renews the certificate of that peer (berth join peer --renew on its machine).`
+there, the token renews the certificate of that peer (berth join peer --renew on its machine).
+The certificate of a peer names the host under which the peer joins, and those of --host; a
+machine cannot choose names itself. That of a node has none.`
 
 func newTokenJoin() *cobra.Command {
 	c := &cli.Connection{}
@@ -183,6 +185,7 @@ func newTokenJoin() *cobra.Command {
 	to := cmd.Flags()
 	to.StringVar(&body.User, "name", "", "`name` of the machine in the cluster (default: any that is not in use)")
 	to.StringVar(&body.Network, "network", "", "`network` that the machine must join from, such as 10.1.2.0/24 (default: any)")
+	to.StringSliceVar(&body.Hosts, "host", nil, "host `name` or address by which browsers and other programs reach the peer, for its certificate; may repeat")
 	to.StringVar(&expires, "expires", "1h", "lifetime, a `time` from 1m to 7d")
 	return cmd
 }

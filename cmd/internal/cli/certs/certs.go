@@ -31,7 +31,7 @@ const name = "cert"
 
 // bindMember adds the flags that every new certificate has.
 func bindMember(cmd *cobra.Command, m *trust.Member) {
-	cmd.Flags().StringSliceVar(&m.Names, "name", nil, "host `name` or address of the machine, to be shown with the certificate; may repeat")
+	cmd.Flags().StringSliceVar(&m.Names, "name", nil, "host `name` or address by which browsers and other programs reach the peer; may repeat")
 	cmd.Flags().DurationVar(&m.Life, "life", trust.Life, "`time` for which the certificate is valid; it is renewed at half of that, for as long again")
 }
 
@@ -89,6 +89,8 @@ func newIssue() *cobra.Command {
 			switch {
 			case m.Role != trust.RolePeer && m.Role != trust.RoleNode:
 				return cli.Usage("there is no role %q: a member is a peer or a node", args[0])
+			case m.Role == trust.RoleNode && len(m.Names) > 0:
+				return cli.Usage("--name is for peers: the certificate of a node has no host names; leave --name out")
 			case from == "":
 				return cli.Usage("--from is missing: give the data folder of a peer")
 			case to == "":

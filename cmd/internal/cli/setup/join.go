@@ -244,7 +244,7 @@ func (j *joiner) ask(ctx context.Context, token trust.Token, at place, known *tr
 	if err != nil {
 		return nil, nil, err
 	}
-	body := &memberwire.Join{Token: token.Credential(), Role: string(j.role), Name: j.name, Request: request, Names: j.names(at), Renew: j.renew}
+	body := &memberwire.Join{Token: token.Credential(), Role: string(j.role), Name: j.name, Request: request, Renew: j.renew}
 	if !j.renew {
 		stop, err := j.answer(body, at)
 		if err != nil {

@@ -69,7 +69,7 @@ func MakeToken(t *tx.Tx, b *command.MakeToken) command.Result {
 		}
 	}
 	dropAll(t, old)
-	t.Tokens.Put(model.Token{Hash: b.Hash, Name: b.Name, User: b.User, Role: b.Role, Made: t.Clock, By: t.Actor, Expires: b.Expires, Network: b.Network})
+	t.Tokens.Put(model.Token{Hash: b.Hash, Name: b.Name, User: b.User, Role: b.Role, Made: t.Clock, By: t.Actor, Expires: b.Expires, Network: b.Network, Hosts: b.Hosts})
 	spendFirst(t)
 	return tx.OK()
 }
