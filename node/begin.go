@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -22,10 +23,50 @@ type startError struct{ err error }
 func (e *startError) Error() string { return e.err.Error() }
 func (e *startError) Unwrap() error { return e.err }
 
+// waitsAfter is how long a rank may wait at its node before the reason is logged and shown.
+const waitsAfter = 10 * time.Second
+
+// waiting is a rank of the desired set that may not start yet.
+type waiting struct {
+	gpu    model.GPUID // its first; empty: it has none
+	why    string
+	since  time.Time
+	logged string // the reason that was logged
+}
+
+// waits notes why a rank may not start yet. Once it has waited for a while, the reason is logged, and shown as a warning of its first
+// GPU: warnings go with the renewals, and are in no log entry.
+func (h *hands) waits(w *model.Assignment, why string) {
+	u := h.waiting[w.Rank]
+	if u == nil {
+		u = &waiting{since: time.Now()}
+		h.waiting[w.Rank] = u
+	}
+	if len(w.GPUs) > 0 {
+		u.gpu = w.GPUs[0]
+	}
+	if u.why = cmp.Or(why, u.why); time.Since(u.since) >= waitsAfter && u.logged != u.why {
+		u.logged = u.why
+		h.Log.Warn("rank_waits", "rank", w.Rank, "why", u.why)
+	}
+}
+
+// warnings returns why ranks have waited for a while, by their first GPU.
+func (h *hands) warnings() map[model.GPUID]string {
+	out := map[model.GPUID]string{}
+	for rank, u := range h.waiting {
+		if u.gpu != "" && time.Since(u.since) >= waitsAfter {
+			out[u.gpu] = model.Clip("rank " + rank.String() + " has not started: " + u.why)
+		}
+	}
+	return out
+}
+
 // begin makes a rank's folder and starts its supervisor, as soon as the script and the environment are
 // available.
 func (h *hands) begin(w *model.Assignment, start fence.Boot) {
 	if t, waits := h.later[w.Rank]; waits && !due(t) {
+		h.waits(w, "")
 		return
 	}
 	script, hasScript := h.blobs.get(w.Script)
@@ -36,10 +77,12 @@ func (h *hands) begin(w *model.Assignment, start fence.Boot) {
 		stdin, hasStdin = h.blobs.get(w.Stdin)
 	}
 	if !hasScript || !hasEnv || !hasShell || !hasStdin {
+		h.waits(w, "no peer has given this node its script, input or environment yet")
 		return
 	}
 	input, err := model.Stdin(stdin)
 	if err != nil {
+		h.waits(w, "its standard input cannot be read: "+err.Error())
 		h.Log.Error("cannot read a rank's standard input", "rank", w.Rank, "err", err)
 		return
 	}
@@ -114,6 +157,7 @@ func (h *hands) begun(u *unit, placed *runner.Record, err error) {
 	switch {
 	case err == nil:
 		delete(h.later, u.record.Rank)
+		delete(h.waiting, u.record.Rank)
 	case made:
 		u.phase, u.life.alive, u.why = model.RankAssigned, false, err.Error()
 		h.room.unready(err)
@@ -141,6 +185,11 @@ func (h *hands) unmade(u *unit, err error) {
 	h.book.drop(u)
 	_, again := h.later[u.record.Rank]
 	h.later[u.record.Rank] = later(againSoon)
+	if waits := h.waiting[u.record.Rank]; waits != nil {
+		waits.why = cause(err)
+	} else {
+		h.waiting[u.record.Rank] = &waiting{why: cause(err), since: time.Now()}
+	}
 	switch {
 	case errors.Is(err, fs.ErrExist):
 		h.recover(u.name)

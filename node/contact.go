@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -42,6 +43,8 @@ type contact struct {
 	refused string    // reason of the last registration's refusal
 	peers   []string  // addresses of all peers
 	away    *away
+
+	warnings func() map[model.GPUID]string // what is to be shown with GPUs, in addition to their own warnings
 }
 
 // grant is an accepted renewal.
@@ -176,9 +179,12 @@ func (k *contact) renew(now fence.Boot) {
 		return
 	}
 	k.next = later(renewEvery)
-	urgent := k.urgent || now.Sub(k.lease.Start()) > overdueAfter
+	urgent, warnings := k.urgent || now.Sub(k.lease.Start()) > overdueAfter, k.warnings()
 	k.beside(func() func() {
 		q := &agentwire.Renew{Node: r.Node, Incarnation: r.Incarnation, Epoch: r.Epoch, Seq: r.Seq, Samples: k.GPUs.Samples(), Urgent: urgent}
+		for i := range q.Samples {
+			q.Samples[i].Warning = cmp.Or(warnings[q.Samples[i].GPU], q.Samples[i].Warning)
+		}
 		ctx, cancel := context.WithTimeout(k.ctx, patience)
 		defer cancel()
 		answer, err := k.Cluster.Renew(ctx, q)

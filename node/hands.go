@@ -20,15 +20,18 @@ type hands struct {
 	cleaner *cleaner
 	burial  *burial
 	later   map[model.RankKey]time.Time // when to retry starts that failed
+	waiting map[model.RankKey]*waiting
 	pruned  time.Time
 }
 
 func newHands(c *core, k *contact, p *puller, b *book, t *teller) *hands {
 	b.ended = t.tail
-	return &hands{
+	h := &hands{
 		core: c, contact: k, puller: p, book: b, blobs: newBlobs(c), cleaner: newCleaner(c, b, t), burial: &burial{core: c, book: b},
-		later: map[model.RankKey]time.Time{}, pruned: time.Now(),
+		later: map[model.RankKey]time.Time{}, waiting: map[model.RankKey]*waiting{}, pruned: time.Now(),
 	}
+	k.warnings = h.warnings
+	return h
 }
 
 // reconcile carries out the plan that follows from the desired set and the existing units.
@@ -54,8 +57,12 @@ func (h *hands) reconcile(now fence.Boot) {
 			h.advance(step, w, start)
 		case w != nil && fence.MayStart(now, h.contact.lease.Start(), w.Frozen):
 			h.puller.renew() // the lease is recent enough, and the set too old to contain its renewal
+			h.waits(w, "no set of ranks has come since the lease was renewed")
+		case w != nil:
+			h.waits(w, "no peer has renewed the lease of this node lately")
 		}
 	}
+	maps.DeleteFunc(h.waiting, func(r model.RankKey, _ *waiting) bool { return wanted[r] == nil })
 	h.cleaner.show(clean, set.Index)
 	h.extend(set)
 }

@@ -1,7 +1,12 @@
 package node
 
 import (
+	"bytes"
+	"log/slog"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/node/runner"
@@ -18,4 +23,27 @@ func TestARankIsTakenOnceItHasAFolder(t *testing.T) {
 	if p, reports := u.progress(""); !reports || p.Phase != model.RankTaken {
 		t.Errorf("a rank with a folder is not reported: %+v, %t", p, reports)
 	}
+}
+
+// A rank that its agent may not start yet tells why after a while: in the log once, and with its first GPU for as long as it waits.
+func TestARankThatWaitsTellsWhy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		h := &hands{core: &core{Config: Config{Log: slog.New(slog.NewTextHandler(&log, nil))}}, waiting: map[model.RankKey]*waiting{}}
+		w := &model.Assignment{Rank: model.RankKey{Job: 7, N: 1}, GPUs: []model.GPUID{"GPU-1", "GPU-2"}}
+		h.waits(w, "a process is on GPU-2")
+		if got := h.warnings(); len(got) > 0 || log.Len() > 0 {
+			t.Errorf("told at once: %v %s", got, log.String())
+		}
+		time.Sleep(waitsAfter)
+		for range 3 {
+			h.waits(w, "")
+		}
+		if got := h.warnings(); len(got) != 1 || !strings.Contains(got["GPU-1"], "has not started: a process is on GPU-2") {
+			t.Errorf("the warnings are %v", got)
+		}
+		if n := strings.Count(log.String(), "rank_waits"); n != 1 {
+			t.Errorf("logged %d times: %s", n, log.String())
+		}
+	})
 }

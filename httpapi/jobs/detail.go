@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -52,7 +53,8 @@ func (a details) explain(ctx context.Context, in *waitInput) (*core.Answer[wire.
 		return nil, err
 	}
 	if d.Body.Explanation == nil {
-		return nil, problem.Refuse(model.CodeNotQueued.String(), "job "+d.Body.ID+" does not wait: it is "+d.Body.State)
+		text := "job " + d.Body.ID + " does not wait: it is " + d.Body.State
+		return nil, problem.Refuse(model.CodeNotQueued.String(), strings.Join(append([]string{text}, d.Body.Warnings...), "; "))
 	}
 	return &core.Answer[wire.Explanation]{Index: d.Index, Body: d.Body.Explanation}, nil
 }

@@ -170,7 +170,7 @@ type Detail struct {
 	Dependents  []Dependency      `json:"dependents,omitempty" nullable:"false" doc:"jobs that wait or have waited for it, at most 1000"`
 	WorkDir     string            `json:"workdir,omitempty"`
 	OnLost      string            `json:"on_lost"`
-	Warnings    []string          `json:"warnings,omitempty" nullable:"false" doc:"of a running job: anomalies of its GPUs"`
+	Warnings    []string          `json:"warnings,omitempty" nullable:"false" doc:"of a job with GPUs: anomalies of these, and why a node has not started it yet"`
 	Notify      []string          `json:"notify,omitempty" nullable:"false" doc:"the events that webhook_url gets"`
 	WebhookURL  string            `json:"webhook_url,omitempty" doc:"without its path and query"`
 	Timeline    []Event           `json:"timeline" nullable:"false" doc:"of a task; empty for an array as a whole"`

@@ -46,8 +46,8 @@ func (m *Monitor) ask(c *card, called time.Time) Look {
 // look reads a GPU and applies what is seen: nothing that ended before the call. With sweep, the look is one
 // of those that come once a second.
 func (m *Monitor) look(c *card, called time.Time, sweep bool) Look {
-	t := time.NewTimer(patience)
-	defer t.Stop()
+	hangs, stop := await()
+	defer stop()
 	seen := make(chan Look, 1)
 	select {
 	case c.turn <- struct{}{}:
@@ -61,17 +61,70 @@ func (m *Monitor) look(c *card, called time.Time, sweep bool) Look {
 			m.take(c, l, sweep)
 			seen <- l
 		}()
-	case <-t.C:
-		m.take(c, silent(), false)
-		return silent()
+	case driver := <-hangs:
+		return m.mute(c, driver)
 	}
 	select {
 	case l := <-seen:
 		return l
-	case <-t.C:
-		m.take(c, silent(), false)
-		return silent()
+	case driver := <-hangs:
+		select {
+		case l := <-seen: // it came at the same time
+			return l
+		default:
+			return m.mute(c, driver)
+		}
 	}
+}
+
+// mute returns the look of a GPU about which there is no answer. It is the driver's fault only if this process could have taken an answer.
+func (m *Monitor) mute(c *card, driver bool) Look {
+	if driver {
+		m.take(c, silent(), false)
+	}
+	return silent()
+}
+
+// The patience with a driver is counted in spans. One that is over much later than it should be does not count: this process, and so
+// perhaps the driver's answer, got no processor.
+const (
+	span     = patience / 10
+	lateSpan = span / 2
+	mostSpan = 60 // after so many there is no answer, whoever is to blame
+)
+
+// waited counts the spans of a call.
+type waited struct{ all, onTime int }
+
+// add counts a span that has taken so long, and reports whether the wait is over, and whether the driver is to blame for it.
+func (w *waited) add(took time.Duration) (over, driver bool) {
+	if w.all++; took < span+lateSpan {
+		w.onTime++
+	}
+	driver = time.Duration(w.onTime)*span >= patience
+	return driver || w.all >= mostSpan, driver
+}
+
+// await returns a channel on which comes whether the driver is to blame, once a call has taken too long.
+func await() (hangs <-chan bool, stop func()) {
+	end, quit := make(chan bool, 1), make(chan struct{})
+	go func() {
+		t := time.NewTimer(span)
+		defer t.Stop()
+		for w, began := (waited{}), time.Now(); ; began = time.Now() {
+			select {
+			case <-quit:
+				return
+			case <-t.C:
+			}
+			if over, driver := w.add(time.Since(began)); over {
+				end <- driver
+				return
+			}
+			t.Reset(span)
+		}
+	}()
+	return end, func() { close(quit) }
 }
 
 // own marks which of the processes are the owner's and which are foreign. Without an owner none is foreign.

@@ -262,3 +262,25 @@ func TestWarnings(t *testing.T) {
 		stop()
 	})
 }
+
+// An agent that gets no processor does not blame its driver: a span of the wait counts only if it ended in time, and after many that
+// did not there is no answer and no fault.
+func TestOnlyAnAttentiveWaitBlamesTheDriver(t *testing.T) {
+	starved := func(took time.Duration, spans int) (w waited, over, driver bool) {
+		for range spans {
+			if over, driver = w.add(took); over {
+				break
+			}
+		}
+		return w, over, driver
+	}
+	if w, over, driver := starved(span, 100); !over || !driver || w.all != int(patience/span) {
+		t.Errorf("a driver that hangs: over %t, to blame %t after %d spans", over, driver, w.all)
+	}
+	if w, over, driver := starved(3*span, 100); !over || driver || w.all != mostSpan {
+		t.Errorf("an agent without a processor: over %t, to blame %t after %d spans", over, driver, w.all)
+	}
+	if _, over, _ := starved(3*span, 20); over {
+		t.Error("an agent without a processor gives up at once")
+	}
+}

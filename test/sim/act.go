@@ -54,7 +54,9 @@ func (a *agent) act(step fence.Action) {
 	case fence.DoPrepare:
 		a.begin(step.Rank, false)
 	case fence.DoRefuse:
-		a.refuse(step, u)
+		if u != nil || !a.h.w.Twists.Forgets {
+			a.refuse(step, u)
+		}
 	case fence.DoAdopt:
 		record := u.folder
 		record.Incarnation = a.wanted.set.Incarnation
@@ -117,6 +119,12 @@ func (a *agent) begin(r model.RankKey, run bool) {
 				GPUs: w.GPUs, Command: w.Spec.Command,
 			},
 			phase: model.RankTaken, orders: orders{run: run}, guard: fence.NewGuard(a.startNow(), w.Frozen),
+		}
+		if a.h.w.Twists.TakenEarly {
+			a.h.mu.Lock()
+			u.alive = true
+			a.units.put(u)
+			a.h.mu.Unlock()
 		}
 		if err := a.disk.create(u.folder); err != nil {
 			a.recover(u)

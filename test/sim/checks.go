@@ -30,6 +30,7 @@ func (w *World) watch() {
 		w.oracle.follow()
 		if n%10 == 0 {
 			seen = w.checkExits(seen)
+			w.rules.move(&seen)
 		}
 	}
 }

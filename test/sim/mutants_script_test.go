@@ -154,6 +154,35 @@ func oldSetNewLease(w *World, _ bool) {
 	wait(w, 20*time.Second)
 }
 
+// killedBeforeTheFolder: an agent is killed between its report that it has taken a rank and the rank's folder. Nothing would become
+// of the rank, which is held whatever the node does.
+func killedBeforeTheFolder(w *World, _ bool) {
+	w.Until(10*time.Second, func() bool { s := w.oracle.now(); return s.Leases.Len() == w.Nodes })
+	for _, h := range w.hosts {
+		h.onDisk(func(d *simdisk.Disk) { d.Fail(syscall.ENOSPC, 0, simdisk.WriteFile) })
+	}
+	u := newUser(w, "someone", 7)
+	defer u.close()
+	job := plainJob
+	job.Spec.OnLost = model.OnLostHold
+	u.submit(w.ctx, &job)
+	taken := w.Until(20*time.Second, func() bool {
+		s := w.oracle.now()
+		r, _ := s.Ranks.Get(firstRank)
+		return r.Phase == model.RankTaken
+	})
+	if !taken {
+		w.trace.Break("scenario", "no agent takes the rank")
+	}
+	for _, h := range w.hosts {
+		h.stopAgent()
+		h.onDisk((*simdisk.Disk).Heal)
+	}
+	for _, h := range w.hosts {
+		h.restartAgent()
+	}
+}
+
 // foreignBoot: an agent on a copy of a node's data folder acts for the node from another machine, whose boot
 // id is another.
 func foreignBoot(w *World, broken bool) {

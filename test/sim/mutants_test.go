@@ -28,7 +28,8 @@ func mutants() []mutant {
 	lagging.Twists.StalePolls = true
 	deaf := two
 	deaf.Twists.PollPause = time.Minute
-	alone, across := quick, quick
+	alone, across, early := quick, quick, two
+	early.Twists.TakenEarly = true
 	alone.Peers = 1
 	across.TLS = true
 	return []mutant{
@@ -43,6 +44,7 @@ func mutants() []mutant {
 		{"new_keys", BreachTwice, quick, newKeys},
 		{"vote_at_once", BreachProgress, alone, voteAtOnce},
 		{"no_generation", BreachTwoAttempts, across, noGeneration},
+		{"forgets", BreachStuck, early, killedBeforeTheFolder},
 	}
 }
 
@@ -66,6 +68,8 @@ func TestMutant(t *testing.T) {
 				broken.Twists.NewKeys = true
 			case "vote_at_once":
 				broken.Unguarded.VoteAtOnce = true
+			case "forgets":
+				broken.Twists.Forgets = true
 			case "no_generation":
 				broken.Twists.NoGeneration = true
 			}

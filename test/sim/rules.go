@@ -27,13 +27,14 @@ type rules struct {
 	freed    map[model.JobID]bool       // its wait for its begin was ended
 	soundAt  time.Time                  // when everything was healed; zero: not yet
 	overdues map[string]bool            // jobs beyond their deadline that were reported
+	stays    map[model.AttemptKey]stay  // of the live attempts
 	asked    map[string]int             // how many placements each rule concerned, by the name of its breach
 }
 
 func newRules(w *World) *rules {
 	return &rules{
 		w: w, wishes: map[string]*command.Submit{}, booked: map[string]*model.Booking{}, freed: map[model.JobID]bool{},
-		overdues: map[string]bool{}, asked: map[string]int{},
+		overdues: map[string]bool{}, asked: map[string]int{}, stays: map[model.AttemptKey]stay{},
 	}
 }
 

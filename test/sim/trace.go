@@ -34,6 +34,7 @@ const (
 	BreachExit         = "a false exit was recorded"
 	BreachProgress     = "no progress after healing"
 	BreachUnfinished   = "work left undone"
+	BreachStuck        = "an attempt does not move on"
 	BreachDefect       = "a defect shows"
 	BreachQuarantine   = "a sound peer was quarantined"
 

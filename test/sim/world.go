@@ -43,6 +43,8 @@ type Twists struct {
 	AnySet          bool          // agents begin what a set names by any renewal, even a newer one
 	StalePolls      bool          // peers without a leader answer polls, which is slow but does no harm
 	PollPause       time.Duration // how long agents wait after a poll that failed at least; does no harm either
+	TakenEarly      bool          // agents report ranks as taken before these have a folder; does no harm by itself
+	Forgets         bool          // agents do nothing about ranks that were taken and have no folder
 	NewKeys         bool          // a submission that a peer passes on again gets another key
 	NoGeneration    bool          // a recovery does not raise the generation
 	Unsaid          string        // a rule, by the name of its breach, whose requirements are kept from the cluster

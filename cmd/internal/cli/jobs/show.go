@@ -262,6 +262,7 @@ func showExplanation(w io.Writer, d *wire.Detail) error {
 	e := d.Explanation
 	if e == nil {
 		s.Line("Job", "%s does not wait: it is %s", d.ID, stateLine(d))
+		s.List("Warnings", texts(d.Warnings, local))
 		_, err := io.WriteString(w, s.String())
 		return err
 	}
