@@ -35,6 +35,7 @@ type world struct {
 type member struct {
 	*Peer
 	name   string
+	listed []peer.Server // by the operator
 	port   string // where other peers reach it; ":7000" by default
 	host   *simnet.Host
 	disk   *simdisk.Disk
@@ -140,7 +141,7 @@ func (w *world) start(m *member) {
 	h := m.disk.Open()
 	p, err := Start(Config{
 		Self:    model.Peer{ID: model.PeerID(m.name), RaftAddress: m.name + m.port, APIAddress: m.name + ":10000", Level: m.level(), Version: "test"},
-		Cluster: m.cluster, Network: m.host, Clock: m.clock, Tuning: m.tuning, Tests: m.tests, Archive: m.archive,
+		Cluster: m.cluster, Network: m.host, Listed: m.listed, Clock: m.clock, Tuning: m.tuning, Tests: m.tests, Archive: m.archive,
 		Logger: slog.New(slog.NewTextHandler(m.log, nil)),
 		Stores: m.stores(h),
 		Halt: func(err error) {

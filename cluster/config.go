@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-gpu/berth/cluster/archive"
 	"github.com/berth-gpu/berth/cluster/notify"
+	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/cluster/raftnet"
 	"github.com/berth-gpu/berth/cluster/raftstore"
 	"github.com/berth-gpu/berth/cluster/sched/queue"
@@ -58,6 +59,10 @@ type Config struct {
 	Self    model.Peer // ID, addresses, version; RaftAddress is what others dial; Folder comes from Stores
 	Cluster string     // the cluster's id; empty until the peer has joined one
 	Bind    string     // address to listen on; empty: Self.RaftAddress
+
+	// Listed is where the operator says that the peers are; an entry may lack the id. A member that does not answer at the address that the cluster has is
+	// looked for there.
+	Listed []peer.Server
 
 	Network raftnet.Network
 	Stores  Stores

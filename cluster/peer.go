@@ -54,6 +54,7 @@ const feedBytes = 8 << 20
 
 // wire is a peer's connection to the others.
 type wire struct {
+	started   atomic.Pointer[raft.Raft] // p.raft, for what may be asked before it runs
 	mux       *raftnet.Mux
 	transport *muffled
 	server    *call.Server
@@ -128,6 +129,7 @@ func open(p *Peer) error {
 		return fmt.Errorf("starting raft of peer %s: %w", p.cfg.Self.ID, err)
 	}
 	p.raft, p.folders.raft = r, r
+	p.wire.started.Store(r)
 	p.folders.open.Store(p.inCluster())
 	if !p.inCluster() {
 		p.program.Fresh()
@@ -173,10 +175,11 @@ func newRaft(p *Peer, conf *raft.Config, s Stores) (*raft.Raft, error) {
 }
 
 func openWire(p *Peer) error {
+	network := newMoving(p.cfg.Network, p.cfg.Listed, p.members)
 	p.wire.raftLog = newHclogSink(p.log)
 	p.wire.server = call.NewServer(p.log)
 	mux, err := raftnet.Listen(raftnet.MuxConfig{
-		Network: p.cfg.Network, Bind: p.cfg.Bind, Advertise: p.cfg.Self.RaftAddress, Calls: p.wire.server.Admit, Member: p.isMember, Logger: p.log,
+		Network: network, Bind: p.cfg.Bind, Advertise: p.cfg.Self.RaftAddress, Calls: p.wire.server.Admit, Member: p.isMember, Logger: p.log,
 	})
 	if err != nil {
 		p.wire.raftLog.close()
@@ -184,7 +187,7 @@ func openWire(p *Peer) error {
 	}
 	p.wire.mux = mux
 	p.wire.client = call.NewClient(p.cfg.Self.ID, func(to peer.Server, timeout time.Duration) (net.Conn, error) {
-		return raftnet.DialCall(p.cfg.Network, to, timeout)
+		return raftnet.DialCall(network, to, timeout)
 	})
 	conf := raftnet.TransportConfig{Logger: p.wire.raftLog.logger(), Unguarded: p.cfg.Tests.Transport}
 	if !p.cfg.Tests.NoChecksums {
@@ -273,6 +276,19 @@ func (p *Peer) Status() peer.Status {
 		}
 	}
 	return s
+}
+
+// members returns the members as Raft's configuration has them; none before Raft has started.
+func (p *Peer) members() []peer.Server {
+	r := p.wire.started.Load()
+	if r == nil {
+		return nil
+	}
+	f := r.GetConfiguration()
+	if f.Error() != nil {
+		return nil
+	}
+	return servers(f.Configuration().Servers)
 }
 
 // StandApart notes why this peer takes no part in its cluster any more, such as a certificate that the others refuse; empty: it takes part.

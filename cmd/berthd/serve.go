@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -191,6 +192,7 @@ func (s *service) start() error {
 			ID: s.o.id, RaftAddress: s.o.advertise, APIAddress: s.o.reached, PublicURL: s.o.publicURL, Level: command.Level, Version: build.Version(),
 		},
 		Cluster: s.o.cluster, Bind: s.o.listen,
+		Listed:  listed(&s.o),
 		Network: trust.Network{Credentials: s.credentials, Open: cli.DialPlain},
 		Stores:  cluster.Stores{Log: s.store.Logs(), Stable: s.store.Stable(), Snapshots: s.store.Snapshots(), Space: s.store.FreeSpace, Folder: s.store, Program: s.store},
 		Clock:   clock{}, Logger: s.log,
@@ -241,6 +243,15 @@ func (s *service) enter(ctx context.Context) error {
 	return nil
 }
 
+// listed returns the peers that the settings name: where this peer looks for the others if they are not where the cluster has them.
+func listed(o *options) []peer.Server {
+	all := slices.Clone(o.founders)
+	for _, address := range o.seeds {
+		all = append(all, peer.Server{Address: address})
+	}
+	return all
+}
+
 // followEvery is how often a peer compares its address with the one that the cluster has.
 const followEvery = 5 * time.Second
 
@@ -277,7 +288,7 @@ func (s *service) followAddress(ctx context.Context) {
 		}
 		cancel()
 		if err != nil {
-			s.log.Warn("address_not_registered", "peer", s.o.id, "address", s.o.advertise, "err", err, "remedy", "the next try follows; a majority of the peers must be up")
+			s.log.Warn("address_not_registered", "peer", s.o.id, "address", s.o.advertise, "err", err, "remedy", "the next try follows; a majority of the peers must be up. If more of them have moved, name the present addresses of all in server.bootstrap or server.join of each, and restart it")
 			continue
 		}
 		s.log.Info("address_changed", "peer", s.o.id, "address", s.o.advertise)

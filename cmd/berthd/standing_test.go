@@ -113,3 +113,55 @@ func TestARevokedPeerSaysWhy(t *testing.T) {
 		t.Errorf("readyz: %v", err)
 	}
 }
+
+// Three peers that all come back at other addresses meet by the list in their settings, and register their addresses; one of them names the others
+// without their ids, as a peer that has joined does.
+func TestAllPeersMove(t *testing.T) {
+	dir := t.TempDir()
+	names := []string{"p1", "p2", "p3"}
+	certifyPeers(t, dir, names...)
+	at := func(i, port int) string { return strings.TrimSuffix(address(i), "7000") + fmt.Sprint(port) }
+	list := func(port int) (all string) {
+		for i, name := range names {
+			all += "," + name + "=" + at(i+1, port)
+		}
+		return all[1:]
+	}
+	start := func(i, port, api int, way ...string) *childtest.Child {
+		id := names[i-1]
+		return childtest.Start(t, append([]string{"server", "--data-dir", filepath.Join(dir, id), "--id", id, "--listen", at(i, port), "--http", at(i, api)}, way...)...)
+	}
+	var peers []*childtest.Child
+	for i := range names {
+		peers = append(peers, start(i+1, 7000, 10000, "--bootstrap", list(7000)))
+	}
+	waitReachable(t, dial(t, at(1, 10000)), 3)
+	for _, p := range peers {
+		p.Signal(t, syscall.SIGKILL)
+		p.Exit(t)
+	}
+	start(1, 7100, 10100, "--bootstrap", list(7100))
+	start(2, 7100, 10100, "--bootstrap", list(7100))
+	start(3, 7100, 10100, "--join", at(1, 7100)+","+at(2, 7100))
+	api := dial(t, at(1, 10100), at(2, 10100))
+	limit := time.After(childtest.Patience)
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		all, err := api.Peers(t.Context())
+		moved := 0
+		for _, p := range all.Peers {
+			if strings.HasSuffix(p.RaftAddress, ":7100") && strings.HasSuffix(p.Address, ":10100") && p.Reachable {
+				moved++
+			}
+		}
+		if moved == 3 {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-limit:
+			t.Fatalf("the peers are %+v: %v", all, err)
+		}
+	}
+}
