@@ -35,8 +35,8 @@ func TestValidateHoldsSettingsAgainstEachOther(t *testing.T) {
 		"agent:\n  gpus: sim:8\n  simulate_gpus: 4\n  prolog: /no/prolog\n": {
 			"berth.yaml:2: agent.gpus sim:8 and berth.yaml:3: agent.simulate_gpus contradict", "berth.yaml:4: agent.prolog: prolog: this account cannot",
 		},
-		"agent: {xids: ['abc=def']}\n": {"berth.yaml:1: agent.xids abc=def"},
-		"\tserver: {id: a}\n":         {"berth.yaml:1: found character that cannot start any token: indent with spaces"},
+		"agent: {xids: ['abc=def']}\n":            {"berth.yaml:1: agent.xids abc=def"},
+		"\tserver: {id: a}\n":                     {"berth.yaml:1: found character that cannot start any token: indent with spaces"},
 		"auth:\n  command_rules: " + rules + "\n": {"missing closing", "workdirs: \"here\" is no absolute path"},
 		"agent:\n  gpus: amd\n  labels: ['=']\n  listen: 0.0.0.0:1\n  prolog: here\n  log_dir: there\n  accounts: {a: b}\n": {
 			"agent.accounts, agent.mapped_only", "berth.yaml:2: agent.gpus", "berth.yaml:3: agent.labels", "berth.yaml:4: agent.listen", "berth.yaml:5: agent.prolog", "berth.yaml:6: agent.log_dir",

@@ -67,7 +67,7 @@ func retryFields() []Field {
 func lossFields() []Field {
 	lost := text(Field{
 		Name: "on_lost", Doc: "what to do when a node is lost: requeue, hold or fail",
-		Flags: []Flag{{Name: "on-lost", Help: "what to do when a node is lost: requeue, hold or fail"}},
+		Flags: []Flag{{Name: "on-lost", Help: "what to do when a node is lost: requeue, hold or fail (default: requeue with --time up to an hour, else hold: an operator has to confirm that the node is dead)"}},
 	}, 0, func(r *wire.Submit) *string { return &r.OnLost }, nil)
 	lost.read, lost.write = readOnLost, writeOnLost
 	return []Field{

@@ -185,7 +185,9 @@ func TestAlerts(t *testing.T) {
 // withoutTexts returns the rules as they stand in the file, without annotations.
 func withoutTexts(t *testing.T) []map[string]any {
 	t.Helper()
-	var file struct{ Groups []struct{ Rules []map[string]any } }
+	var file struct {
+		Groups []struct{ Rules []map[string]any }
+	}
 	text, err := os.ReadFile(alerts)
 	if err == nil {
 		err = yaml.Unmarshal(text, &file)

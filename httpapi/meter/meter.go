@@ -99,7 +99,7 @@ type RouteMeter struct {
 	meter   *Meter
 	name    string
 	latency func() prometheus.Observer // of a route that was called: others would be most of all series
-	codes   sync.Map // from status to its counter
+	codes   sync.Map                   // from status to its counter
 }
 
 // Done counts a request that was answered.

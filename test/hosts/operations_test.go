@@ -94,6 +94,7 @@ func TestTheCommandsOfTheGuide(t *testing.T) {
 	g.backUp()
 	g.restore()
 	g.recover()
+	g.loseHost()
 	if len(g.left) > 0 {
 		t.Errorf("%s has commands that no test runs:\n%s", operations, strings.Join(g.left, "\n"))
 	}
@@ -262,4 +263,27 @@ func (g *guide) recover() {
 	})
 	g.says(g.run("p1", "berth token join peer"), "berth-join-peer-")
 	g.says(g.ok(g.t, "p1", "berth show "+g.as["4711"]), "running")
+}
+
+// loseHost takes the power of a host with a job that has no time limit, and says that the host is dead.
+func (g *guide) loseHost() {
+	g.as["gpu2"] = "gpu1"
+	id := g.as["4711"]
+	m, err := g.machine("gpu1")
+	if err == nil {
+		err = m.off()
+	}
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	g.machines = slices.DeleteFunc(g.machines, func(other *machine) bool { return other == m })
+	until(g.t, "the host is silent", func() bool { return !strings.Contains(g.ok(g.t, "p1", "berth nodes"), "gpu1  up") })
+	g.run("p1", "berth nodes")
+	g.says(g.ok(g.t, "p1", "berth show "+id), "running")
+	g.run("p1", "berth node confirm-dead gpu2 --yes")
+	g.says(g.ok(g.t, "p1", "berth show "+id), "queued")
+	g.run("p1", "berth node retire gpu2")
+	if out := g.ok(g.t, "p1", "berth nodes"); strings.Contains(out, "gpu1") {
+		g.t.Errorf("after retire: %s", out)
+	}
 }

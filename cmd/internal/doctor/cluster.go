@@ -141,7 +141,9 @@ type Denied struct {
 }
 
 // String returns what is wrong and what to do.
-func (d *Denied) String() string { return fmt.Sprintf("%s: %s: %s: %s", d.Setting, d.Path, d.Why, d.Remedy) }
+func (d *Denied) String() string {
+	return fmt.Sprintf("%s: %s: %s: %s", d.Setting, d.Path, d.Why, d.Remedy)
+}
 
 // Access judges files and folders that settings name.
 func Access(list []Denied) (out []Finding) {

@@ -34,9 +34,9 @@ func TestASandboxIsSeen(t *testing.T) {
 	}
 }
 
-// An account is asked, not this process: what root can read and write, the account of a unit may not.
-func TestTheAccountOfTheUnitIsAsked(t *testing.T) {
-	t.Parallel()
+// ofNobody returns the place of a unit whose account is nobody, and a folder of root's that all may enter.
+func ofNobody(t *testing.T) (*place, string) {
+	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, to become another account")
 	}
@@ -49,12 +49,20 @@ func TestTheAccountOfTheUnitIsAsked(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	own, keys, file := filepath.Join(dir, "own"), filepath.Join(dir, "keys"), filepath.Join(dir, "berth.yaml")
-	if err := errors.Join(os.Chmod(dir, 0o755), os.Mkdir(own, 0o700), os.Chown(own, int(account.UID), int(account.GID)), os.WriteFile(keys, nil, 0o600),
-		os.WriteFile(file, []byte("server:\n  data_dir: x\nauth:\n  api_keys: {0123456789abcdef0123456789abcdef: ann}\n"), 0o600)); err != nil {
+	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	p := &place{unit: "berth-server.service", account: account, name: "nobody"}
+	return &place{unit: "berth-server.service", account: account, name: "nobody"}, dir
+}
+
+// An account is asked, not this process: what root can read and write, the account of a unit may not.
+func TestTheAccountOfTheUnitIsAsked(t *testing.T) {
+	t.Parallel()
+	p, dir := ofNobody(t)
+	own, keys := filepath.Join(dir, "own"), filepath.Join(dir, "keys")
+	if err := errors.Join(os.Mkdir(own, 0o700), os.Chown(own, int(p.account.UID), int(p.account.GID)), os.WriteFile(keys, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
 	if d := p.writes("backup.dir", own); d != nil {
 		t.Errorf("a folder of the account: %+v", d)
 	}
@@ -64,7 +72,16 @@ func TestTheAccountOfTheUnitIsAsked(t *testing.T) {
 	if d := p.reads("server.tls_key", keys, 4); d == nil || !d.Fatal || !strings.Contains(d.Remedy, "chown root:nobody") {
 		t.Errorf("a file of root: %+v", d)
 	}
-	// What the messages say, step by step, ends with a file that is fit.
+}
+
+// What the messages about a file with keys say, step by step, ends with a file that is fit.
+func TestAFileWithKeysIsMadeFit(t *testing.T) {
+	t.Parallel()
+	p, dir := ofNobody(t)
+	file := filepath.Join(dir, "berth.yaml")
+	if err := os.WriteFile(file, []byte("server:\n  data_dir: x\nauth:\n  api_keys: {0123456789abcdef0123456789abcdef: ann}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	c, err := config.Load(config.Source{File: file})
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +94,7 @@ func TestTheAccountOfTheUnitIsAsked(t *testing.T) {
 			t.Errorf("mode %o: %+v", mode, d)
 		}
 	}
-	if err := errors.Join(os.Chown(file, 0, int(account.GID)), os.Chmod(file, 0o640)); err != nil {
+	if err := errors.Join(os.Chown(file, 0, int(p.account.GID)), os.Chmod(file, 0o640)); err != nil {
 		t.Fatal(err)
 	}
 	if d := p.settings(c); d != nil {
@@ -87,7 +104,7 @@ func TestTheAccountOfTheUnitIsAsked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := config.Reader{UID: account.UID, GID: account.GID + 1}
+	other := config.Reader{UID: p.account.UID, GID: p.account.GID + 1}
 	if err := other.Private(file, info); err == nil {
 		t.Error("a file of another group is private")
 	}

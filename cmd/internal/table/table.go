@@ -23,17 +23,28 @@ type Table struct {
 	head  []string
 	rows  [][]string
 	right map[int]bool
+	short map[int]bool // columns that are cut where lines are not
 }
 
 // New returns a table with these headings. A heading that begins with > is that of a column of
 // numbers, which is aligned to the right.
 func New(headings ...string) *Table {
-	t := &Table{right: map[int]bool{}}
+	t := &Table{right: map[int]bool{}, short: map[int]bool{}}
 	for i, h := range headings {
 		name, number := strings.CutPrefix(h, ">")
 		t.head = append(t.head, name)
 		t.right[i] = number
 	}
+	return t
+}
+
+// mostText is the width of a column that is cut where lines have no limit, in columns of a terminal.
+const mostText = 40
+
+// Shorten has a column cut to a sensible width where the output is no terminal, and was not asked for as a whole: a text of a user in it
+// may be a whole command.
+func (t *Table) Shorten(heading string) *Table {
+	t.short[slices.Index(t.head, heading)] = true
 	return t
 }
 
@@ -53,7 +64,15 @@ func (t *Table) Len() int { return len(t.rows) }
 
 // WriteTo prints the table: to a terminal so that its lines fit, else at full width.
 func (t *Table) WriteTo(w io.Writer) (int64, error) {
-	n, err := io.WriteString(w, t.Fit(terminal.Columns(w)))
+	columns := terminal.Columns(w)
+	if columns == 0 && !terminal.IsWhole(w) {
+		for _, row := range t.rows {
+			for i := range t.short { // order-free: each by itself
+				row[i] = Cut(row[i], mostText)
+			}
+		}
+	}
+	n, err := io.WriteString(w, t.Fit(columns))
 	return int64(n), err
 }
 

@@ -1,8 +1,11 @@
 package table_test
 
 import (
+	"bytes"
 	"strings"
 	"testing"
+
+	"github.com/berth-gpu/berth/cmd/internal/terminal"
 	"time"
 
 	"github.com/berth-gpu/berth/cmd/internal/table"
@@ -96,5 +99,28 @@ func TestCSVHoldsNoFormulas(t *testing.T) {
 		"-1.5,+17,1e3,a=b,,name,a@b,2026-01-31,'-\n"
 	if err != nil || out.String() != want {
 		t.Errorf("%q, want %q (%v)", out.String(), want, err)
+	}
+}
+
+// A column that is a text of users is cut where the output is no terminal, but not where all was asked for.
+func TestLongTextsAreCutWithoutATerminal(t *testing.T) {
+	t.Parallel()
+	made := func() *table.Table {
+		out := table.New("NAME", "OTHER").Shorten("NAME")
+		out.Add(strings.Repeat("a", 190), strings.Repeat("b", 60))
+		return out
+	}
+	var short, all bytes.Buffer
+	if _, err := made().WriteTo(&short); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := made().WriteTo(terminal.Whole(&all)); err != nil {
+		t.Fatal(err)
+	}
+	if want := strings.Repeat("a", 39) + "…  " + strings.Repeat("b", 60) + "\n"; !strings.HasSuffix(short.String(), want) {
+		t.Errorf("%q", short.String())
+	}
+	if !strings.Contains(all.String(), strings.Repeat("a", 190)) {
+		t.Errorf("as a whole: %q", all.String())
 	}
 }

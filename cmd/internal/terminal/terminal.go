@@ -79,3 +79,9 @@ type whole struct{ io.Writer }
 
 // Whole returns w without its size: tables written to it are not cut.
 func Whole(w io.Writer) io.Writer { return whole{w} }
+
+// IsWhole reports whether w was made by [Whole].
+func IsWhole(w io.Writer) bool {
+	_, is := w.(whole)
+	return is
+}

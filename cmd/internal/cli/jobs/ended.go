@@ -70,7 +70,7 @@ func (f *historyFlags) run(cmd *cobra.Command) error {
 }
 
 func showEnded(w io.Writer, all *wire.History) error {
-	t := table.New("ID", "NAME", "USER", "PROJECT", ">GPUS", "STATE", ">EXIT", "ENDED", ">WAITED", ">RAN", ">GPU-H", ">EFF%")
+	t := table.New("ID", "NAME", "USER", "PROJECT", ">GPUS", "STATE", ">EXIT", "ENDED", ">WAITED", ">RAN", ">GPU-H", ">EFF%").Shorten("NAME")
 	now := time.Now()
 	for i := range all.Jobs {
 		j := &all.Jobs[i]

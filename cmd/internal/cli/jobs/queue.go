@@ -168,7 +168,7 @@ func (l *jobList) run(cmd *cobra.Command) error {
 }
 
 func showJobs(w io.Writer, all *wire.Jobs) error {
-	t := table.New("ID", "NAME", "USER", "PROJECT", "PRI", "STATE", ">GPUS", "SUBMITTED", ">ELAPSED/LIMIT", ">EXIT", "NODELIST(REASON)")
+	t := table.New("ID", "NAME", "USER", "PROJECT", "PRI", "STATE", ">GPUS", "SUBMITTED", ">ELAPSED/LIMIT", ">EXIT", "NODELIST(REASON)").Shorten("NAME")
 	now := time.Now()
 	for i := range all.Jobs {
 		j := &all.Jobs[i]
@@ -190,7 +190,7 @@ func showJobs(w io.Writer, all *wire.Jobs) error {
 
 // ShowQueue prints the queue as tables.
 func ShowQueue(w io.Writer, q *wire.Queue) error {
-	t := table.New("ID", "NAME", "USER", "PRI", "STATE", ">GPUS", ">NODES", ">ELAPSED/LIMIT", ">POS", "START", "NODELIST(REASON)")
+	t := table.New("ID", "NAME", "USER", "PRI", "STATE", ">GPUS", ">NODES", ">ELAPSED/LIMIT", ">POS", "START", "NODELIST(REASON)").Shorten("NAME")
 	addJobs(t, q.Running)
 	services := q.Services
 	for i := range q.Queued {
