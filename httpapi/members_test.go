@@ -11,8 +11,10 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/cluster/soft"
+	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/model/membership"
+	"github.com/berth-gpu/berth/fsm/state/statetest"
 	"github.com/berth-gpu/berth/httpapi/agentwire"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/core"
@@ -198,5 +200,39 @@ func TestAnAgentsCertificateIsRenewed(t *testing.T) {
 	}
 	if _, err := s.agentOf(nil).Certify(t.Context(), &agentwire.Certify{Request: request}); codeOf(err) != wire.CodeUnauthenticated {
 		t.Errorf("without a certificate: %v", err)
+	}
+}
+
+// The agent of a node gets the texts of what is to run on that node, for as long as it is, and of nothing else.
+func TestTextsAreForTheNodesOfTheirJob(t *testing.T) {
+	t.Parallel()
+	s := newSecured(t, newSite(t), forward.Leader{ID: "p2", Self: true, Address: "127.0.0.1:1"})
+	one, other := s.agentOf(s.member(trust.RoleNode, "n1")), s.agentOf(s.member(trust.RoleNode, "n2"))
+	var attempt model.AttemptKey
+	s.with(func(c *statetest.Cluster) {
+		c.Node("n1", 1)
+		job := c.Submit(1, func(b *command.Submit) { b.Script, b.Env, b.Stdin = "#!/bin/sh\n", []string{"A=1"}, "aGVsbG8=" })
+		attempt = c.Place(job)
+		c.Node("n2", 1)
+	})
+	st := s.State()
+	texts := st.Desired("n1").Ranks[0]
+	for what, hash := range map[string]model.Hash{"script": texts.Script, "environment": texts.Env, "input": texts.Stdin} {
+		if hash.IsZero() {
+			t.Fatalf("the job has no %s", what)
+		}
+		if _, err := one.Blob(t.Context(), hash); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		if _, err := other.Blob(t.Context(), hash); codeOf(err) != wire.CodeNotFound {
+			t.Errorf("%s, for another node: %v", what, err)
+		}
+	}
+	s.with(func(c *statetest.Cluster) {
+		c.Start(attempt)
+		c.Exit(attempt, 0)
+	})
+	if _, err := one.Blob(t.Context(), texts.Script); codeOf(err) != wire.CodeNotFound {
+		t.Errorf("after the end of the job: %v", err)
 	}
 }

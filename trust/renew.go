@@ -143,7 +143,7 @@ func (r *Renewal) adopt() {
 	if err != nil || !known.Certificate.NotAfter.After(r.Credentials.Leaf().NotAfter) {
 		return
 	}
-	if err := r.Credentials.Replace(known); err != nil {
+	if err := r.Credentials.Adopt(known); err != nil {
 		r.Log.Warn("certificate_not_adopted", "dir", r.Dir, "err", err)
 		return
 	}

@@ -27,11 +27,12 @@ type Credentials struct {
 	public  *PublicFiles       // for clients that do not know the authority; nil: there is none
 	raised  func(uint64) error // see OnGeneration
 	open    map[*watched]proof // connections of peers
+	led     time.Time          // when a cluster of this generation last accepted this node; at first when these credentials were made
 }
 
 // NewCredentials returns the credentials of a machine. now is its wall clock; revoked may be nil.
 func NewCredentials(m *Material, now func() time.Time, revoked Revoked) (*Credentials, error) {
-	c := &Credentials{now: now, revoked: revoked}
+	c := &Credentials{now: now, revoked: revoked, led: now()}
 	return c, c.Replace(m)
 }
 
@@ -58,6 +59,28 @@ func (c *Credentials) Replace(m *Material) error {
 	c.used = m.Revision
 	c.current = tls.Certificate{Certificate: chain, PrivateKey: m.Key, Leaf: m.Certificate}
 	return nil
+}
+
+// Adopt uses the keys and certificates that an admin has put into the folder. They may be of a lower generation: berth join --renew,
+// with a token of the cluster, is how a node comes back from a generation that is none of the cluster's.
+func (c *Credentials) Adopt(m *Material) error {
+	if err := c.Replace(m); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.highest = max(m.Generation, c.own.Generation)
+	return nil
+}
+
+// FollowAfter is for how long no cluster of the present generation has accepted a node before the node follows the next one.
+const FollowAfter = 15 * time.Second
+
+// Led notes that the cluster of the present generation has accepted this node: it has a leader, and no recovery has replaced it.
+func (c *Credentials) Led() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.led = c.now()
 }
 
 // OnGeneration calls f before a peer of a higher generation is accepted for the first time, which only nodes do. f stores
@@ -133,12 +156,17 @@ func (c *Credentials) accept(state *tls.ConnectionState, server bool, role Role)
 	if i.Generation <= c.highest {
 		return nil
 	}
+	// A certificate alone is no proof of a recovery: whoever has the key of the authority can make one of any generation.
+	if lately := c.now().Sub(c.led); !server || lately >= 0 && lately < FollowAfter {
+		return otherGeneration(i.Generation, "the certificate of %s %s is of generation %d, and this node follows generation %d, of which it has heard lately: the node follows the next generation "+
+			"once it connects to a peer of that and no cluster of its own has accepted it for %s", i.Role, i.Name, i.Generation, c.highest, FollowAfter)
+	}
 	if c.raised != nil {
 		if err := c.raised(i.Generation); err != nil {
 			return fmt.Errorf("generation %d of the cluster cannot be stored: %w", i.Generation, err)
 		}
 	}
-	c.highest = i.Generation
+	c.highest, c.led = i.Generation, c.now()
 	go c.Sweep() // of the connections to peers of former generations
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -137,7 +138,8 @@ func TestANodeFollowsARecovery(t *testing.T) {
 	later := peer("p1")
 	later.Generation = 2
 	before, after := peerPort(t, credentials(t, material(t, a, peer("p1")))), peerPort(t, credentials(t, material(t, a, later)))
-	agent := credentials(t, material(t, a, node("gpu1")))
+	clock := &atomic.Int64{}
+	agent := must(trust.NewCredentials(material(t, a, node("gpu1")), func() time.Time { return noon().Add(time.Duration(clock.Load())) }, nil))
 	stored, full := uint64(0), true
 	agent.OnGeneration(func(g uint64) error {
 		if full {
@@ -157,6 +159,23 @@ func TestANodeFollowsARecovery(t *testing.T) {
 	}
 	if err := dial(agent, before); err != nil {
 		t.Fatal(err)
+	}
+	if err := dial(agent, after); trust.FaultOf(err) != trust.FaultGeneration || stored > 0 {
+		t.Errorf("a certificate alone is believed: %v", err)
+	}
+	clock.Store(int64(trust.FollowAfter - time.Second))
+	agent.Led()
+	clock.Store(int64(2*trust.FollowAfter - 2*time.Second))
+	if err := dial(agent, after); trust.FaultOf(err) != trust.FaultGeneration {
+		t.Errorf("a recovery is believed while the cluster accepts the node: %v", err)
+	}
+	clock.Store(int64(2*trust.FollowAfter - time.Second))
+	port := "https://" + web(t, agent, false)
+	if got, err := get(t, port, credentials(t, material(t, a, peer("p1"))).NodeClient()); err != nil || got != "peer p1" {
+		t.Errorf("a peer of the present generation: %q, %v", got, err)
+	}
+	if _, err := get(t, port, credentials(t, material(t, a, later)).NodeClient()); err == nil {
+		t.Error("a peer of the next generation is accepted that the node has not connected to")
 	}
 	if err := dial(agent, after); err == nil {
 		t.Error("a generation that cannot be stored is followed")
@@ -306,5 +325,51 @@ func TestDialSaysWhatIsWrong(t *testing.T) {
 	var handshake *trust.HandshakeError
 	if !errors.As(err, &handshake) || handshake.Address != l.Addr().String() || !strings.Contains(err.Error(), "does not answer with TLS") {
 		t.Errorf("%v", err)
+	}
+}
+
+// A node believes one recovery at a time, so that no certificate leads it to a generation that no recovery will reach. It comes back
+// by what an admin has put into its folder.
+func TestGenerationsRiseByOne(t *testing.T) {
+	t.Parallel()
+	a := authority(t, home)
+	clock := &atomic.Int64{}
+	agent := must(trust.NewCredentials(material(t, a, node("gpu1")), func() time.Time { return noon().Add(time.Duration(clock.Load())) }, nil))
+	dial := func(generation uint64) error {
+		i := peer("p1")
+		i.Generation = generation
+		ctx, cancel := context.WithTimeout(t.Context(), soon)
+		defer cancel()
+		conn, err := trust.Dial(ctx, nil, peerPort(t, credentials(t, material(t, a, i))).address, agent.Client())
+		if err == nil {
+			err = conn.Close()
+		}
+		return err
+	}
+	pass := func() { clock.Add(int64(trust.FollowAfter)) }
+	pass()
+	for _, far := range []uint64{3, 1 << 40, 1<<64 - 1} {
+		if err := dial(far); trust.FaultOf(err) != trust.FaultGeneration || !strings.Contains(err.Error(), "--renew") {
+			t.Errorf("from 1 to %d: %v", far, err)
+		}
+	}
+	if err := dial(2); err != nil {
+		t.Error(err)
+	}
+	if err := dial(3); err == nil {
+		t.Error("two recoveries at once")
+	}
+	pass()
+	if err := dial(3); err != nil {
+		t.Error(err)
+	}
+	if err := dial(1); trust.FaultOf(err) != trust.FaultGeneration || !strings.Contains(err.Error(), "--renew") {
+		t.Errorf("the cluster that is really there: %v", err)
+	}
+	if err := agent.Replace(material(t, a, node("gpu1"))); err != nil || dial(1) == nil {
+		t.Errorf("a renewal lowers the generation, %v", err)
+	}
+	if err := agent.Adopt(material(t, a, node("gpu1"))); err != nil || dial(1) != nil {
+		t.Errorf("what an admin has put into the folder is not used: %v", err)
 	}
 }

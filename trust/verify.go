@@ -31,13 +31,20 @@ const (
 type RefusedError struct {
 	Fault Fault
 	Text  string
+
+	Generation uint64 // of the certificate, where that is the fault
 }
 
 // Error returns the reason in one line.
 func (e *RefusedError) Error() string { return e.Text }
 
 func refused(fault Fault, format string, args ...any) error {
-	return &RefusedError{fault, fmt.Sprintf(format, args...)}
+	return &RefusedError{Fault: fault, Text: fmt.Sprintf(format, args...)}
+}
+
+// otherGeneration refuses a certificate for its generation.
+func otherGeneration(generation uint64, format string, args ...any) error {
+	return &RefusedError{FaultGeneration, fmt.Sprintf(format, args...), generation}
 }
 
 // FaultOf returns why a certificate was refused; empty: the error has another reason.
@@ -99,18 +106,22 @@ func identityOf(leaf *x509.Certificate) (Identity, error) {
 func (r *Rules) check(leaf *x509.Certificate, i Identity) error {
 	holder := fmt.Sprintf("%s %s", i.Role, i.Name)
 	newer := i.Generation > r.Generation && (!r.Follow || i.Role != RolePeer)
+	far := r.Follow && r.Generation > 0 && i.Generation > r.Generation+1 // one recovery at a time
 	switch {
 	case i.Cluster != r.Cluster:
 		return refused(FaultCluster, "the certificate of %s is of cluster %s, and this is cluster %s: correct the address, or let that machine join this cluster with an empty data folder",
 			holder, i.Cluster, r.Cluster)
 	case r.Role != "" && i.Role != r.Role:
 		return refused(FaultRole, "the certificate is that of %s, and a %s is expected there: correct the address", holder, r.Role)
+	case far && i.Role == RolePeer:
+		return otherGeneration(i.Generation, "the certificate of %s is of generation %d, and this machine has generation %d: more than one recovery is believed only with a token or a hash of the cluster; "+
+			"on a node run berth join node --renew, on the machine of a user berth login", holder, i.Generation, r.Generation)
 	case newer && i.Role == RolePeer:
-		return refused(FaultGeneration, "the certificate of %s is of generation %d, and this machine has generation %d: the cluster was recovered without this machine; "+
+		return otherGeneration(i.Generation, "the certificate of %s is of generation %d, and this machine has generation %d: the cluster was recovered without this machine; "+
 			"give this machine an empty data folder, and let it join again under another name", holder, i.Generation, r.Generation)
 	case newer, i.Role == RolePeer && i.Generation < r.Generation:
-		return refused(FaultGeneration, "the certificate of %s is of generation %d, and the cluster has generation %d: that machine was left behind by a recovery; "+
-			"give that machine an empty data folder, and let it join again under another name", holder, i.Generation, r.Generation)
+		return otherGeneration(i.Generation, "the certificate of %s is of generation %d, and the cluster has generation %d: that machine was left behind by a recovery; "+
+			"give that machine an empty data folder, and let it join again under another name. If no recovery took place, this machine is wrong: berth join node --renew on a node, berth login for a user", holder, i.Generation, r.Generation)
 	case r.Name != "" && i.Name != r.Name:
 		return refused(FaultName, "the certificate is that of %s, and %q was expected: another machine has this address, or the certificate was copied", holder, r.Name)
 	case r.Now.Before(leaf.NotBefore):

@@ -304,7 +304,7 @@ func nodeLabels(list []string) (model.Labels, error) {
 // live runs the agent and its server together until one of them ends.
 func (a *agent) live(ctx context.Context, c node.Config, past node.History, l net.Listener, credentials *trust.Credentials) error {
 	calls, err := client.NewAgent(client.Options{
-		Addresses: a.Peers, Dial: dialPeers(credentials), UserAgent: "berth/" + build.Version(),
+		Addresses: a.Peers, Dial: dialPeers(credentials), UserAgent: "berth/" + build.Version(), Led: credentials.Led,
 	})
 	if err != nil {
 		return errors.Join(cli.Usage("%s: %w", a.settings.At("agent.peers"), err), l.Close())

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -20,6 +21,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/apply"
 	"github.com/berth-gpu/berth/httpapi/agentwire"
+	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/forward"
 	"github.com/berth-gpu/berth/httpapi/problem"
@@ -269,8 +271,8 @@ func (a agents) blob(ctx context.Context, q *agentwire.Fetch) (*agentwire.Conten
 		return nil, 0, err
 	}
 	blob, found := s.Blobs.Get(q.Hash)
-	if !found {
-		return nil, 0, problem.Refuse(wire.CodeNotFound, "no job has a script or environment with this hash")
+	if c := auth.From(ctx); !found || c.Kind == auth.Node && !runs(&s, model.NodeID(c.Name), q.Hash) {
+		return nil, 0, problem.Refuse(wire.CodeNotFound, "no job of this node has a script or environment with this hash")
 	}
 	text, err := seal.Content(a.api.Config.Sealing, &s, q.Hash)
 	if err != nil {
@@ -278,6 +280,14 @@ func (a agents) blob(ctx context.Context, q *agentwire.Fetch) (*agentwire.Conten
 		return nil, 0, err
 	}
 	return &agentwire.Content{Data: text, Opened: model.Sealed(blob.Data)}, s.Index, nil
+}
+
+// runs reports whether a text belongs to what is to be on a node: the agent of a node gets no others.
+func runs(s *state.State, node model.NodeID, hash model.Hash) bool {
+	desired := s.Desired(node)
+	return slices.ContainsFunc(desired.Ranks, func(r model.Assignment) bool {
+		return slices.Contains([]model.Hash{r.Script, r.Env, r.Stdin, r.SubmitEnv}, hash)
+	})
 }
 
 // copyTail is the call by which a peer gives the others a copy of the end of a rank's output.

@@ -20,6 +20,7 @@ type Agent struct {
 
 	trust atomic.Uint64 // newest revision of what the cluster trusts
 	moved chan struct{} // receives when that rises
+	led   func()        // see [Options]
 }
 
 // NewAgent returns an agent's client. It connects at the first call; its only error is an address
@@ -29,7 +30,11 @@ func NewAgent(o Options) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Agent{calls: calls, moved: make(chan struct{}, 1)}, nil
+	a := &Agent{calls: calls, moved: make(chan struct{}, 1), led: o.Led}
+	if a.led == nil {
+		a.led = func() {}
+	}
+	return a, nil
 }
 
 // Close closes idle connections.
@@ -42,7 +47,11 @@ func (a *Agent) SetPeers(addresses []string) { a.calls.setPeers(addresses) }
 // Register registers the node with the cluster, the first time or again.
 func (a *Agent) Register(ctx context.Context, q *agentwire.Register) (*agentwire.Registered, error) {
 	out := &agentwire.Registered{}
-	return out, a.call(ctx, &request{path: agentwire.PathRegister}, q, out)
+	err := a.call(ctx, &request{path: agentwire.PathRegister}, q, out)
+	if err == nil {
+		a.led()
+	}
+	return out, err
 }
 
 // Renew sends one renewal, once, to one peer. If that fails the next renewal, which
@@ -50,6 +59,9 @@ func (a *Agent) Register(ctx context.Context, q *agentwire.Register) (*agentwire
 func (a *Agent) Renew(ctx context.Context, q *agentwire.Renew) (*agentwire.Renewed, error) {
 	out := &agentwire.Renewed{}
 	err := a.call(ctx, &request{path: agentwire.PathRenew, once: true}, q, out)
+	if err == nil {
+		a.led()
+	}
 	if err == nil && out.Trust > a.trust.Load() {
 		a.trust.Store(out.Trust)
 		select {

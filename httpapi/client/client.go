@@ -49,6 +49,8 @@ type Options struct {
 	// Expiring is called once, with the first answer which says that the token expires within a
 	// week; nil: no call is made. It may be called from any goroutine.
 	Expiring func(at time.Time)
+	// Led is called with each registration and renewal of an agent that the cluster has accepted; nil: no call is made.
+	Led func()
 }
 
 // Client calls a cluster for a user. Its methods may be called from any goroutine.

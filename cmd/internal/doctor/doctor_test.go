@@ -153,6 +153,8 @@ func TestCertificates(t *testing.T) {
 		{"of another member", certificate(func(c *Certificate) { c.Holder = "node gpu1" }), Fault, "", "of node gpu1", "put the certificate"},
 		{"an open file", certificate(func(c *Certificate) { c.Open = []OpenFile{{"/x/identity.pem", 0o644}} }), Fault, "", "mode 0644", "chmod 600 /x/identity.pem"},
 		{"another authority", certificate(func(c *Certificate) { c.Signed = false }), Fault, "", "not signed", "berth join"},
+		{"a generation that is none", certificate(func(c *Certificate) { c.Generation = 7 }), Fault, "", "follows generation 7", "--renew"},
+		{"an old generation of a node", certificate(func(c *Certificate) { c.Role, c.Holder, c.Newest = "node", "node "+c.Name, 3 }), Fault, "", "generation 1", "join node --renew"},
 		{"an old generation", certificate(func(c *Certificate) { c.Newest = 3 }), Fault, "", "generation 1", "join again"},
 		{"another host", certificate(func(c *Certificate) { c.API = "berth.example" }), Warning, "", "not the host of the API, berth.example", "rotate leaf"},
 		{"a key of secrets", []Finding{sealingKeys(&Sealing{File: "/x/sealing.key", Keys: 1})}, OK, "key of secrets: /x/sealing.key", "it is there", ""},

@@ -377,6 +377,11 @@ func (m *member) gossipOf(p *other) string {
 func (m *member) greet(ctx context.Context, seen *answers, address string) (doctor.PeerClock, string, error) {
 	return examine.Greet(ctx, func(ctx context.Context, network, at string) (net.Conn, error) {
 		conn, err := m.dial(ctx, network, at)
+		if refused, is := errors.AsType[*trust.RefusedError](err); is && refused.Fault == trust.FaultGeneration {
+			seen.mu.Lock()
+			seen.generation = max(seen.generation, refused.Generation)
+			seen.mu.Unlock()
+		}
 		if secure, is := conn.(*tls.Conn); is && err == nil {
 			state := secure.ConnectionState()
 			i, _ := trust.IdentityOf(&state)

@@ -320,7 +320,9 @@ func (j *joiner) material(joined *memberwire.Joined, key crypto.Signer, known *t
 		if j.role == trust.RolePeer && i.Generation > known.Generation {
 			return nil, fmt.Errorf("nothing was changed: the cluster has generation %d and this peer %d: it was left behind by a recovery; let the machine join with an empty data folder under another name", i.Generation, known.Generation)
 		}
-		own.Generation = max(own.Generation, known.Generation)
+		if j.role == trust.RolePeer { // a node believes the token: it may have followed a generation that is none
+			own.Generation = max(own.Generation, known.Generation)
+		}
 	}
 	rules := trust.Rules{Cluster: joined.Cluster, Generation: i.Generation, Role: j.role, Name: j.name, Roots: own.Authorities, Now: j.now()}
 	if _, err := rules.Verify([]*x509.Certificate{own.Certificate}); err != nil {
