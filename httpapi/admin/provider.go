@@ -11,6 +11,7 @@ import (
 	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/oidc"
@@ -121,7 +122,8 @@ func (a providers) signIn(ctx context.Context, account *oidc.Account, life time.
 	if f != nil {
 		return nil, f
 	}
-	actor := core.UserActor(account.Name)
+	user := state.NameOf(&s, account.Name, account.Subject)
+	actor := core.UserActor(user)
 	if change != nil {
 		_, _, err := a.api.ProposeAs(ctx, actor, "", change)
 		if f, is := errors.AsType[*problem.Failure](err); is {
@@ -138,7 +140,7 @@ func (a providers) signIn(ctx context.Context, account *oidc.Account, life time.
 		name = "oidc"
 	}
 	secret := auth.NewToken()
-	c := &command.MakeToken{Hash: auth.HashOf(secret), Name: name, User: account.Name, Role: role, Expires: model.TimeOf(a.api.Config.Now()).Add(life)}
+	c := &command.MakeToken{Hash: auth.HashOf(secret), Name: name, User: user, Role: role, Expires: model.TimeOf(a.api.Config.Now()).Add(life)}
 	_, index, err := a.api.ProposeAs(ctx, actor, "", c)
 	if err != nil {
 		return nil, err

@@ -129,6 +129,8 @@ func setUser(t *tx.Tx, b *command.SetUser) command.Result {
 	u, found := t.Users.Get(model.UserName(b.User))
 	states := !b.Subject.IsZero()
 	switch {
+	case (states || b.Bind) && state.Reserved(b.User):
+		return tx.Refuse(model.CodeDenied, "%s", state.IsReserved(b.User))
 	case found && states && !u.Takes(b.Subject):
 		return tx.Refuse(model.CodeDenied, "%s", state.NotOf(&u))
 	case found && states && u.Subject == b.Subject && b.Stated < u.Stated:
@@ -141,6 +143,12 @@ func setUser(t *tx.Tx, b *command.SetUser) command.Result {
 		return tx.Refuse(model.CodeLimit, "there are %d users, no more fit: remove some", model.MaxUsers)
 	case !found:
 		u = model.User{Name: b.User, Made: t.Clock, By: t.Actor}
+	}
+	if before := accountOf(t, b.Subject); states && before != "" && before != b.User {
+		if !u.Binds {
+			return tx.Refuse(model.CodeDenied, "this account at the identity provider is the user %s here: sign in again as that user", before)
+		}
+		unbind(t, before)
 	}
 	leave, join := b.Leave, b.Join
 	if states {
@@ -168,6 +176,23 @@ func setUser(t *tx.Tx, b *command.SetUser) command.Result {
 		t.Members.Put(model.Member{Key: model.MemberKey{User: b.User, Project: p}, By: by})
 	}
 	return tx.OK()
+}
+
+// accountOf returns the name of the user of an account at the identity provider; empty: there is none.
+func accountOf(t *tx.Tx, account model.Hash) string {
+	for _, u := range t.Users.Now().All() {
+		if u.Subject == account && !account.IsZero() {
+			return u.Name
+		}
+	}
+	return ""
+}
+
+// unbind makes the user of an account at the identity provider a local one, because an admin has given another name to the account.
+func unbind(t *tx.Tx, name string) {
+	u, _ := t.Users.Get(model.UserName(name))
+	u.Subject, u.Stated = model.Hash{}, 0
+	t.Users.Put(u)
 }
 
 // stated returns which projects a user leaves and joins by a statement of the identity provider: memberships that an admin has
