@@ -29,7 +29,7 @@ func unprivileged(t *testing.T) *Account {
 	if err := Possible(); err != nil {
 		t.Skipf("needs a host that can isolate jobs: %v", err)
 	}
-	a, err := (&Rules{}).Account("nobody")
+	a, err := (&Rules{Map: map[string]string{"nobody": "nobody"}}).Account("nobody")
 	if err != nil {
 		t.Skipf("needs the account nobody: %v", err)
 	}

@@ -16,6 +16,7 @@ import (
 type View struct {
 	Tmp     string   // folder that is /tmp for the job
 	Hide    []string // folders that it does not see
+	Peers   []Folder // folders of peers, the same
 	Keep    []string // folders that it sees all the same
 	Script  string   // path of a file that it sees, with the content Text; empty: none
 	Text    []byte
@@ -39,6 +40,11 @@ func (v *View) mount() error {
 		err := unix.Mount("tmpfs", path, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0711,size=4m")
 		if err != nil && !errors.Is(err, unix.ENOENT) {
 			return fmt.Errorf("covering %s: %w", path, err)
+		}
+	}
+	for _, f := range v.Peers {
+		if err := f.cover(); err != nil {
+			return fmt.Errorf("covering %s: %w", f.Path, err)
 		}
 	}
 	if err := v.show(kept); err != nil {
@@ -95,7 +101,11 @@ func (v *View) show(kept []*os.File) error {
 
 // covered reports whether a path is in a folder that this view has covered.
 func (v *View) covered(path string) bool {
-	for _, dir := range append([]string{"/tmp", "/dev/shm"}, v.Hide...) {
+	dirs := append([]string{"/tmp", "/dev/shm"}, v.Hide...)
+	for _, f := range v.Peers {
+		dirs = append(dirs, f.Path)
+	}
+	for _, dir := range dirs {
 		if strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/") {
 			return true
 		}
