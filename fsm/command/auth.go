@@ -29,6 +29,7 @@ type MakeToken struct {
 	Expires model.Time `cbor:"5,keyasint,omitempty"` // 0: never
 	Spend   model.Hash `cbor:"6,keyasint,omitempty"` // the first token, which is given for it
 	Network string     `cbor:"7,keyasint,omitempty"` // that a machine must join from (CIDR); empty: any
+	Capped  bool       `cbor:"8,keyasint,omitempty"` // the caller is no operator: what is kept for operators is closed to it
 }
 
 // Kind returns KindMakeToken.

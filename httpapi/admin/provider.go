@@ -140,7 +140,7 @@ func (a providers) signIn(ctx context.Context, account *oidc.Account, life time.
 		name = "oidc"
 	}
 	secret := auth.NewToken()
-	c := &command.MakeToken{Hash: auth.HashOf(secret), Name: name, User: user, Role: role, Expires: model.TimeOf(a.api.Config.Now()).Add(life)}
+	c := &command.MakeToken{Hash: auth.HashOf(secret), Name: name, User: user, Role: role, Expires: model.TimeOf(a.api.Config.Now()).Add(life), Capped: role < model.RoleOperator}
 	_, index, err := a.api.ProposeAs(ctx, actor, "", c)
 	if err != nil {
 		return nil, err
