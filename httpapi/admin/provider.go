@@ -72,7 +72,7 @@ func (a providers) begin(ctx context.Context, _ *struct{}) (*core.Answer[pagewir
 	if !a.api.Gate.Asks(&s) {
 		return nil, errNoSignIn()
 	}
-	d, err := p.Begin(ctx)
+	d, err := p.Begin(ctx, core.SenderOf(ctx))
 	if err != nil {
 		return nil, a.api.Gate.Accounts.Failure(err)
 	}
@@ -101,7 +101,7 @@ func (a providers) token(ctx context.Context, _ *providerTokenInput, body *pagew
 	token := body.IDToken
 	if body.Device != "" {
 		var at oidc.Progress
-		if token, at, err = p.Poll(ctx, body.Device); err != nil {
+		if token, at, err = p.Poll(ctx, body.Device, core.SenderOf(ctx)); err != nil {
 			return nil, a.api.Gate.Accounts.Failure(err)
 		}
 		if at != oidc.Done {
