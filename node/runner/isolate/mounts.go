@@ -58,6 +58,19 @@ func (v *View) mount() error {
 	return nil
 }
 
+// hideProcesses has /proc show the processes of the job's account only, with their command lines. Linux takes this option for one mount since 5.8; an older
+// kernel, which would hide the processes of the whole host, refuses this spelling, and then /proc stays as it is. So it does in a container that may not mount it.
+func hideProcesses() error {
+	err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "hidepid=invisible")
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EPERM) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("hiding the processes of others: %w", err)
+	}
+	return nil
+}
+
 // private gives the job its own /tmp and /dev/shm.
 func (v *View) private() error {
 	tmp, err := hold(v.Tmp)
