@@ -25,6 +25,7 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/build"
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/config"
+	"github.com/berth-gpu/berth/cmd/internal/inspect"
 	"github.com/berth-gpu/berth/cmd/internal/systemd"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/client"
@@ -179,6 +180,7 @@ func (a *agent) run(ctx context.Context, out *lineWriter) (err error) {
 		return err
 	}
 	rules := rankRules(&a.Ranks, j.Dir(), run.Path)
+	rules.Isolate.Peers = inspect.PeersHere(a.settings.Config)
 	ranks, err := openRanks(ctx, process.Options{
 		Run: run, Rules: rules, Devices: a.gpus.guard(), Home: process.Home{Dir: j.Dir(), Lineage: j.Lineage()},
 	}, log)

@@ -32,6 +32,7 @@ type MakeToken struct {
 	Spend   model.Hash `cbor:"6,keyasint,omitempty"` // the first token, which is given for it
 	Network string     `cbor:"7,keyasint,omitempty"` // that a machine must join from (CIDR); empty: any
 	Hosts   string     `cbor:"8,keyasint,omitempty"` // of a peer: host names and addresses for its certificate, with commas between them
+	Capped  bool       `cbor:"9,keyasint,omitempty"` // the caller is no operator: what is kept for operators is closed to it
 }
 
 // Kind returns KindMakeToken.

@@ -2,9 +2,35 @@ package state
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/berth-gpu/berth/fsm/model"
 )
+
+// Reserved reports whether no account at the identity provider may be the user of a name: root and anonymous are callers of the
+// cluster's own.
+func Reserved(name string) bool {
+	return strings.EqualFold(name, "root") || strings.EqualFold(name, "anonymous")
+}
+
+// IsReserved returns why an account at the identity provider cannot be the user of a reserved name.
+func IsReserved(name string) string {
+	return name + " is reserved, so that no account at the identity provider can be that user: the account needs another name there"
+}
+
+// NameOf returns the name of the user of an account at the identity provider: the one under which the account has signed in first, whatever
+// the provider calls the account now, unless an admin has given the new name to the account that signs in next under it.
+func NameOf(s *State, called string, account model.Hash) string {
+	if u, found := s.Users.Get(model.UserName(called)); found && u.Takes(account) {
+		return called
+	}
+	for _, u := range s.Users.All() {
+		if u.Subject == account && !account.IsZero() {
+			return u.Name
+		}
+	}
+	return called
+}
 
 // NotOf returns why an account at the identity provider cannot sign in as a user that does not take it, and what to do.
 func NotOf(u *model.User) string {

@@ -54,7 +54,7 @@ const (
 	MaxEndedBytes    = 256 << 20 // of the jobs that have ended: more leave the state as soon as they are archived
 	MaxAllocationsOf = MaxAllocations / 10
 	MaxWebhooksOf    = 32   // that one caller made for users and projects
-	MaxTokensOf      = 100  // valid tokens of one user
+	MaxTokensOf      = 100  // tokens of one user, with those that have expired and are still listed
 	MaxPendingKept   = 2000 // deliveries that may wait for webhooks of the whole cluster only, which operators make
 	OperatorPart     = 10
 	SharedQueue      = 1000 // a queue of so many tasks or more is shared: half of it for one user at most

@@ -163,7 +163,7 @@ const (
 // make makes a token. The token is drawn before the proposal, so that a second try under the same
 // key would draw another: it is refused, since the first cannot be shown again.
 func (a people) make(ctx context.Context, in *core.BodyInput, body *wire.MakeToken) (*core.Answer[wire.MadeToken], error) {
-	c := &command.MakeToken{Name: body.Name, User: body.User, Network: body.Network, Hosts: strings.Join(body.Hosts, ",")}
+	c := &command.MakeToken{Name: body.Name, User: body.User, Network: body.Network, Hosts: strings.Join(body.Hosts, ","), Capped: !core.IsOperator(ctx)}
 	var err error
 	if c.Role, err = intake.Role(body.Role); err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/oidc"
@@ -71,7 +72,7 @@ func (a providers) begin(ctx context.Context, _ *struct{}) (*core.Answer[pagewir
 	if !a.api.Gate.Asks(&s) {
 		return nil, errNoSignIn()
 	}
-	d, err := p.Begin(ctx)
+	d, err := p.Begin(ctx, core.SenderOf(ctx))
 	if err != nil {
 		return nil, a.api.Gate.Accounts.Failure(err)
 	}
@@ -100,7 +101,7 @@ func (a providers) token(ctx context.Context, _ *providerTokenInput, body *pagew
 	token := body.IDToken
 	if body.Device != "" {
 		var at oidc.Progress
-		if token, at, err = p.Poll(ctx, body.Device); err != nil {
+		if token, at, err = p.Poll(ctx, body.Device, core.SenderOf(ctx)); err != nil {
 			return nil, a.api.Gate.Accounts.Failure(err)
 		}
 		if at != oidc.Done {
@@ -121,7 +122,8 @@ func (a providers) signIn(ctx context.Context, account *oidc.Account, life time.
 	if f != nil {
 		return nil, f
 	}
-	actor := core.UserActor(account.Name)
+	user := state.NameOf(&s, account.Name, account.Subject)
+	actor := core.UserActor(user)
 	if change != nil {
 		_, _, err := a.api.ProposeAs(ctx, actor, "", change)
 		if f, is := errors.AsType[*problem.Failure](err); is {
@@ -138,7 +140,7 @@ func (a providers) signIn(ctx context.Context, account *oidc.Account, life time.
 		name = "oidc"
 	}
 	secret := auth.NewToken()
-	c := &command.MakeToken{Hash: auth.HashOf(secret), Name: name, User: account.Name, Role: role, Expires: model.TimeOf(a.api.Config.Now()).Add(life)}
+	c := &command.MakeToken{Hash: auth.HashOf(secret), Name: name, User: user, Role: role, Expires: model.TimeOf(a.api.Config.Now()).Add(life), Capped: role < model.RoleOperator}
 	_, index, err := a.api.ProposeAs(ctx, actor, "", c)
 	if err != nil {
 		return nil, err

@@ -2,6 +2,8 @@ package auth
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -23,6 +25,7 @@ type Key struct {
 type Keys struct {
 	Header string // that carries a key, in addition to the usual ones; empty: none
 	known  map[model.Hash]Key
+	owners map[string]bool
 }
 
 // Add adds a key. Its errors never quote the key.
@@ -42,9 +45,9 @@ func (k *Keys) Add(secret string, as Key) error {
 		return fmt.Errorf("the key of %q is given twice", as.Name)
 	}
 	if k.known == nil {
-		k.known = map[model.Hash]Key{}
+		k.known, k.owners = map[model.Hash]Key{}, map[string]bool{}
 	}
-	k.known[hash] = as
+	k.known[hash], k.owners[as.Name] = as, true
 	return nil
 }
 
@@ -53,6 +56,12 @@ func (k *Keys) Find(hash model.Hash) (Key, bool) {
 	key, found := k.known[hash]
 	return key, found
 }
+
+// Has reports whether a service or a user of a name has a key.
+func (k *Keys) Has(name string) bool { return k.owners[name] }
+
+// Owners returns the names of the services and users that have keys, in order.
+func (k *Keys) Owners() []string { return slices.Sorted(maps.Keys(k.owners)) }
 
 // Admin reports whether a key has the role admin.
 func (k *Keys) Admin() bool {

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -167,7 +168,16 @@ func (g *gate) caller(s *state.State, r *http.Request, rule auth.Rule) (*auth.Ca
 	if signin.By(r.Context()) {
 		return caller, problem.Refuse(wire.CodeUnauthenticated, "the session has ended: sign in again")
 	}
-	return caller, problem.Refuse(wire.CodeUnauthenticated, "this token or key is unknown to this peer, was revoked or has expired: "+g.Accounts.Remedy())
+	return caller, g.unknown(auth.HashOf(secret), "this token or key is unknown to this peer, was revoked or has expired: "+g.Accounts.Remedy())
+}
+
+// unknown refuses a credential that no caller has, with a usual reason unless the credential is a key whose name is another's.
+func (g *gate) unknown(credential model.Hash, usual string) *problem.Failure {
+	s := g.Peer.State()
+	if key, found := g.Terms().Keys.Find(credential); found {
+		usual = cmp.Or(signin.Displaced(&s, key), usual)
+	}
+	return problem.Refuse(wire.CodeUnauthenticated, usual)
 }
 
 // newer identifies a caller by a newer state. A user that has just made a token through this peer
@@ -221,7 +231,7 @@ func (g *gate) passedOn(s *state.State, r *http.Request, rule auth.Rule) (*auth.
 		}
 	}
 	if caller.Kind == auth.Unidentified {
-		return caller, problem.Refuse(wire.CodeUnauthenticated, "this token or key is unknown to the leader, was revoked or has expired")
+		return caller, g.unknown(auth.HashOf(secret), "this token or key is unknown to the leader, was revoked or has expired")
 	}
 	return caller, nil
 }
@@ -230,6 +240,9 @@ func (g *gate) passedOn(s *state.State, r *http.Request, rule auth.Rule) (*auth.
 func (g *gate) identify(s *state.State, credential model.Hash) *auth.Caller {
 	c := &auth.Caller{Credential: credential}
 	if key, found := g.Terms().Keys.Find(credential); found {
+		if signin.Displaced(s, key) != "" {
+			return &auth.Caller{}
+		}
 		c.Name, c.Role, c.Kind = key.Name, key.Role, auth.Service
 		if key.Human {
 			c.Kind = auth.User
@@ -334,7 +347,7 @@ func (g *gate) Confirm(method, route string, next http.Handler) http.Handler {
 		c = g.identify(&s, c.Credential)
 		f := allowed(rule, c)
 		if c.Kind == auth.Unidentified {
-			f = problem.Refuse(wire.CodeUnauthenticated, "this token or key was revoked or has expired")
+			f = g.unknown(auth.From(r.Context()).Credential, "this token or key was revoked or has expired")
 		}
 		if f == nil {
 			r = r.WithContext(auth.With(r.Context(), c))

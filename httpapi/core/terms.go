@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/berth-gpu/berth/httpapi/advice"
+	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/signin"
 	"github.com/berth-gpu/berth/httpapi/workload"
 )
 
@@ -32,7 +34,13 @@ func (g *gate) takeOver(t Terms) {
 		next.Advice = advice.New(t.Advisers)
 	}
 	g.current.Store(next)
-	g.Accounts.TakeOver(t.OIDC)
+	g.Accounts.TakeOver(t.OIDC, &next.Keys)
+	s := g.Peer.State()
+	for _, name := range next.Keys.Owners() {
+		if why := signin.Displaced(&s, auth.Key{Name: name}); why != "" {
+			g.Log.Error("key_refused", "name", name, "why", why)
+		}
+	}
 	g.Callers.Allow(t.Rate)
 	g.Agents.Allow(agentFactor * t.Rate)
 	g.Addresses.Allow(t.Rate)

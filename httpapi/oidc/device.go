@@ -15,6 +15,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/auth"
 )
 
 // BusyError is the error of a sign-in while there are too many.
@@ -34,8 +35,11 @@ func (p *Provider) Device(ctx context.Context) (string, error) {
 	return d.device, nil
 }
 
-// ready returns the provider's document once another request to the provider may be sent.
-func (p *Provider) ready(ctx context.Context) (*document, error) {
+// ready returns the provider's document once another request to the provider may be sent for a caller at an address.
+func (p *Provider) ready(ctx context.Context, from string) (*document, error) {
+	if wait := p.own.Take(auth.Network(from), 1); wait > 0 {
+		return nil, &BusyError{wait}
+	}
 	if wait := p.asks.Take("", 1); wait > 0 {
 		return nil, &BusyError{wait}
 	}
@@ -46,9 +50,9 @@ func (p *Provider) ready(ctx context.Context) (*document, error) {
 	return d, err
 }
 
-// Begin begins a sign-in on another device (RFC 8628, section 3.1). The error is a [RefusedError], a [BusyError] or [ErrDown].
-func (p *Provider) Begin(ctx context.Context) (*oauth2.DeviceAuthResponse, error) {
-	d, err := p.ready(ctx)
+// Begin begins a sign-in on another device for a caller at an address (RFC 8628, section 3.1). The error is a [RefusedError], a [BusyError] or [ErrDown].
+func (p *Provider) Begin(ctx context.Context, from string) (*oauth2.DeviceAuthResponse, error) {
+	d, err := p.ready(ctx, from)
 	if err != nil {
 		return nil, err
 	}
@@ -91,10 +95,10 @@ const (
 // grant is the type of the grant of a device code (RFC 8628, section 3.4).
 const grant = "urn:ietf:params:oauth:grant-type:device_code"
 
-// Poll asks the provider once whether the user has signed in, and returns the ID token (RFC 8628, sections 3.4 and 3.5). The error is a
+// Poll asks the provider once, for a caller at an address, whether the user has signed in, and returns the ID token (RFC 8628, sections 3.4 and 3.5). The error is a
 // [RefusedError], a [BusyError] or [ErrDown].
-func (p *Provider) Poll(ctx context.Context, device string) (token string, at Progress, err error) {
-	d, err := p.ready(ctx)
+func (p *Provider) Poll(ctx context.Context, device, from string) (token string, at Progress, err error) {
+	d, err := p.ready(ctx, from)
 	if err != nil {
 		return "", Pending, err
 	}

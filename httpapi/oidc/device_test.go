@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"crypto/rsa"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -22,29 +23,29 @@ func testKey() *rsa.PublicKey {
 func TestDevice(t *testing.T) {
 	t.Parallel()
 	from, p, _ := pair(t)
-	d, err := p.Begin(t.Context())
+	d, err := p.Begin(t.Context(), "192.0.2.9")
 	if err != nil || d.UserCode != "DEVICE-1" || d.Interval != 1 || d.VerificationURI == "" {
 		t.Fatalf("begun with %+v, %v", d, err)
 	}
 	for answer, want := range map[string]Progress{"authorization_pending": Pending, "slow_down": Slower} {
 		from.Enter(d.UserCode, answer)
-		if token, at, err := p.Poll(t.Context(), d.DeviceCode); err != nil || at != want || token != "" {
+		if token, at, err := p.Poll(t.Context(), d.DeviceCode, "192.0.2.9"); err != nil || at != want || token != "" {
 			t.Errorf("%s: %q, %d, %v", answer, token, at, err)
 		}
 	}
 	for answer, want := range map[string]string{"access_denied": "was refused", "expired_token": "has expired", "invalid_scope": "invalid_scope"} {
 		from.Enter(d.UserCode, answer)
-		_, _, err := p.Poll(t.Context(), d.DeviceCode)
+		_, _, err := p.Poll(t.Context(), d.DeviceCode, "192.0.2.9")
 		if refused, is := errors.AsType[*RefusedError](err); !is || !strings.Contains(refused.Reason, want) {
 			t.Errorf("%s: %v, want %q", answer, err, want)
 		}
 	}
 	token := from.Token(from.Claims("s1", "alice", "ml"))
 	from.Enter(d.UserCode, token)
-	if got, at, err := p.Poll(t.Context(), d.DeviceCode); err != nil || at != Done || got != token {
+	if got, at, err := p.Poll(t.Context(), d.DeviceCode, "192.0.2.9"); err != nil || at != Done || got != token {
 		t.Errorf("signed in: %q, %d, %v", got, at, err)
 	}
-	if _, _, err := p.Poll(t.Context(), d.DeviceCode); err == nil || !strings.Contains(err.Error(), "was used") {
+	if _, _, err := p.Poll(t.Context(), d.DeviceCode, "192.0.2.9"); err == nil || !strings.Contains(err.Error(), "was used") {
 		t.Errorf("the code is good twice: %v", err)
 	}
 }
@@ -54,38 +55,54 @@ func TestDeviceSecret(t *testing.T) {
 	t.Parallel()
 	from, p, _ := pair(t)
 	from.Secret("of the client")
-	if _, err := p.Begin(t.Context()); err == nil || !strings.Contains(err.Error(), "invalid_client") {
+	if _, err := p.Begin(t.Context(), "192.0.2.9"); err == nil || !strings.Contains(err.Error(), "invalid_client") {
 		t.Errorf("without the secret: %v", err)
 	}
 	c := connect(from)
 	c.Secret = "of the client"
 	p = New(c, from.Now)
-	d, err := p.Begin(t.Context())
+	d, err := p.Begin(t.Context(), "192.0.2.9")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, at, err := p.Poll(t.Context(), d.DeviceCode); err != nil || at != Pending {
+	if _, at, err := p.Poll(t.Context(), d.DeviceCode, "192.0.2.9"); err != nil || at != Pending {
 		t.Errorf("with the secret: %d, %v", at, err)
 	}
 	from.Down(true)
-	if _, _, err := p.Poll(t.Context(), d.DeviceCode); !errors.Is(err, ErrDown) {
+	if _, _, err := p.Poll(t.Context(), d.DeviceCode, "192.0.2.9"); !errors.Is(err, ErrDown) {
 		t.Errorf("while the provider is down: %v", err)
 	}
 }
 
-// Sign-ins cannot flood the provider.
+// Sign-ins cannot flood the provider, and those of one network leave room for others.
 func TestDeviceBusy(t *testing.T) {
 	t.Parallel()
 	_, p, _ := pair(t)
-	for range 3 * asksPerSecond {
-		if _, err := p.Begin(t.Context()); err != nil {
-			if busy, is := errors.AsType[*BusyError](err); !is || busy.Wait <= 0 {
-				t.Errorf("refused with %v", err)
+	begin := func(from string) (begun int) {
+		for range 3 * asksPerSecond {
+			if _, err := p.Begin(t.Context(), from); err != nil {
+				if busy, is := errors.AsType[*BusyError](err); !is || busy.Wait <= 0 {
+					t.Errorf("refused with %v", err)
+				}
+				return begun
 			}
-			return
+			begun++
 		}
+		return begun
 	}
-	t.Error("any number of sign-ins is begun in an instant")
+	if n := begin("192.0.2.1"); n == 0 || n > 2*ownPerSecond {
+		t.Errorf("a stranger begins %d sign-ins in an instant", n)
+	}
+	if _, err := p.Begin(t.Context(), "192.0.2.2"); err != nil {
+		t.Errorf("after that nobody else begins one: %v", err)
+	}
+	all := 0
+	for i := range 20 {
+		all += begin(fmt.Sprintf("198.51.100.%d", i))
+	}
+	if all > 2*asksPerSecond {
+		t.Errorf("%d sign-ins are begun in an instant", all)
+	}
 }
 
 // The rights of several groups are the highest role and all projects.

@@ -40,6 +40,7 @@ type Provider struct {
 	now    func() time.Time
 	client *http.Client
 	asks   *auth.Limiter // of requests of a sign-in to the provider
+	own    *auth.Limiter // the same, of one network of callers
 
 	mu       sync.Mutex
 	found    *document     // nil: nothing is known yet
@@ -56,12 +57,16 @@ type document struct {
 	at            time.Time
 }
 
-// asksPerSecond bounds the requests that sign-ins cause at the provider.
-const asksPerSecond = 20
+// Bounds of the requests that sign-ins cause at the provider, in a second: a fifth of them for one network of callers, so that a stranger's flood keeps
+// nobody else from a sign-in.
+const (
+	asksPerSecond = 20
+	ownPerSecond  = asksPerSecond / 5
+)
 
 // New returns a provider, which is asked for its document when that is needed first.
 func New(c Connection, now func() time.Time) *Provider {
-	return &Provider{Connection: c, now: now, client: c.client(), asks: auth.NewLimiter(asksPerSecond, now), known: map[model.Hash]*Account{}}
+	return &Provider{Connection: c, now: now, client: c.client(), asks: auth.NewLimiter(asksPerSecond, now), own: auth.NewLimiter(ownPerSecond, now), known: map[model.Hash]*Account{}}
 }
 
 // present returns what the provider has published, and whether a key is among it; an empty id stands for any key. If that is old,

@@ -24,6 +24,7 @@ type Accounts struct {
 	Config
 
 	current atomic.Pointer[Source]
+	keys    atomic.Pointer[auth.Keys] // of the peers' settings
 
 	mu      sync.Mutex
 	refused map[model.Hash]refusal // by account
@@ -45,8 +46,10 @@ type refusal struct {
 // NewAccounts returns the accounts of a peer.
 func NewAccounts(c Config) *Accounts { return &Accounts{Config: c, refused: map[model.Hash]refusal{}} }
 
-// TakeOver replaces the settings of the provider; nil: there is none. A provider that is the same keeps its keys and the tokens that were verified.
-func (a *Accounts) TakeOver(s *oidc.Settings) {
+// TakeOver replaces the keys of the peers' settings and the settings of the provider; nil: there is none. A provider that is the same keeps its keys
+// and the tokens that were verified.
+func (a *Accounts) TakeOver(s *oidc.Settings, keys *auth.Keys) {
+	a.keys.Store(keys)
 	if s == nil {
 		a.current.Store(nil)
 		return
@@ -84,11 +87,11 @@ func (a *Accounts) Remedy() string {
 // the user has.
 func (a *Accounts) Caller(s *state.State, c *auth.Caller, account *oidc.Account, now model.Time) *auth.Caller {
 	right, has := a.groups().Of(account.Groups)
-	user, found := s.Users.Get(model.UserName(account.Name))
+	user, found := s.Users.Get(model.UserName(state.NameOf(s, account.Name, account.Subject)))
 	if !has || !found || user.Subject != account.Subject || !account.Good(now) {
 		return &auth.Caller{}
 	}
-	c.Kind, c.Name, c.Role = auth.User, account.Name, min(right.Role, user.Role)
+	c.Kind, c.Name, c.Role = auth.User, user.Name, min(right.Role, user.Role)
 	c.Since, c.Founded = user.Made, s.Settings().Auth.Since
 	c.Expires, c.Brief = account.Expires, true
 	return c
@@ -114,6 +117,16 @@ func (a *Accounts) Admit(ctx context.Context, token, from string) *problem.Failu
 		return f
 	}
 	return a.Ensure(ctx, account, token, from)
+}
+
+// Displaced returns why a key of the peers' settings does not count; empty: it counts. Its user was the user of an account at the identity provider
+// before the key was added, and would otherwise be two persons.
+func Displaced(s *state.State, key auth.Key) string {
+	if u, _ := s.Users.Get(model.UserName(key.Name)); u.Subject.IsZero() {
+		return ""
+	}
+	return "the key of " + key.Name + " among the peers' settings (auth.api_keys) does not count, because " + key.Name +
+		" is the user of an account at the identity provider: give the key another name, or remove the user first (berth user remove " + key.Name + ")"
 }
 
 // Failed converts an error of the provider to a problem.
@@ -164,7 +177,8 @@ func TooOld(s *state.State) *problem.Failure {
 // stated later. The role is what the account may do.
 func (a *Accounts) Change(s *state.State, account *oidc.Account) (c *command.SetUser, role model.Role, f *problem.Failure) {
 	right, found := a.groups().Of(account.Groups)
-	user, exists := s.Users.Get(model.UserName(account.Name))
+	name := state.NameOf(s, account.Name, account.Subject)
+	user, exists := s.Users.Get(model.UserName(name))
 	if f := TooOld(s); f != nil {
 		return nil, 0, f
 	}
@@ -173,14 +187,19 @@ func (a *Accounts) Change(s *state.State, account *oidc.Account) (c *command.Set
 		return nil, 0, problem.Refuse(model.CodeDenied.String(), "the identity provider states no group of yours, so that you have no role here: ask an operator")
 	case !found:
 		return nil, 0, problem.Refuse(model.CodeDenied.String(), "none of your groups at the identity provider has a role here: ask an operator")
+	case state.Reserved(name):
+		return nil, 0, problem.Refuse(model.CodeDenied.String(), state.IsReserved(name))
+	case user.Subject.IsZero() && a.keys.Load() != nil && a.keys.Load().Has(name):
+		return nil, 0, problem.Refuse(model.CodeDenied.String(), name+" has a key among the peers' settings (auth.api_keys), so that no account at the identity provider can be that user: "+
+			"the key or the account needs another name")
 	case exists && !user.Takes(account.Subject):
 		return nil, 0, problem.Refuse(model.CodeDenied.String(), state.NotOf(&user))
 	case exists && !user.Binds && account.Issued < user.Stated:
 		return nil, min(right.Role, user.Role), nil // another token has stated more since
-	case state.Stands(s, account.Name, account.Subject, right.Role, right.Projects):
+	case state.Stands(s, name, account.Subject, right.Role, right.Projects):
 		return nil, right.Role, nil
 	}
-	return &command.SetUser{User: account.Name, Role: right.Role, Join: right.Projects, Subject: account.Subject, Stated: account.Issued}, right.Role, nil
+	return &command.SetUser{User: name, Role: right.Role, Join: right.Projects, Subject: account.Subject, Stated: account.Issued}, right.Role, nil
 }
 
 // Statement is the question of a peer at which a token of the provider was shown, whose user is to be changed.
@@ -240,7 +259,7 @@ func (a *Accounts) Ensure(ctx context.Context, account *oidc.Account, token, fro
 // are the last ones of an admin, and the token counts with those of its groups all the same.
 func (a *Accounts) Excuse(f *problem.Failure, account *oidc.Account) *problem.Failure {
 	s := a.Reader.State()
-	if user, _ := s.Users.Get(model.UserName(account.Name)); f != nil && f.Code == model.CodeConflict.String() && user.Subject == account.Subject {
+	if user, _ := s.Users.Get(model.UserName(state.NameOf(&s, account.Name, account.Subject))); f != nil && f.Code == model.CodeConflict.String() && user.Subject == account.Subject {
 		return nil
 	}
 	return f

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"os/user"
@@ -10,12 +11,32 @@ import (
 	"syscall"
 
 	"github.com/berth-gpu/berth/cluster/raftstore"
+	"github.com/berth-gpu/berth/cmd/internal/cli/daemon"
+	"github.com/berth-gpu/berth/cmd/internal/config"
 	"github.com/berth-gpu/berth/cmd/internal/doctor"
 	"github.com/berth-gpu/berth/node/disk"
+	"github.com/berth-gpu/berth/node/runner/isolate"
+	"github.com/berth-gpu/berth/trust"
 )
 
 // accountOfPeers is the account of the unit of peers.
 const accountOfPeers = "berth"
+
+// dataOfPeers is the data folder of the unit of peers.
+const dataOfPeers = "/var/lib/berth/server"
+
+// PeersHere returns how to find the peers on this host, by the settings of their unit and those of this host.
+func PeersHere(c *config.Config) isolate.Peers {
+	s := c.Server
+	s.DataDir = cmp.Or(s.DataDir, dataOfPeers)
+	p := isolate.Peers{Account: accountOfPeers, Socket: trust.LocalSocket, Command: []string{daemon.Program, daemon.Name, "server"}}
+	for _, dir := range []string{s.DataDir, filepath.Dir(s.SealingFile())} {
+		if full, err := filepath.Abs(dir); err == nil {
+			p.Folders = append(p.Folders, full)
+		}
+	}
+	return p
+}
 
 // folder returns what there is to know of the data folder.
 func (m *member) folder() *doctor.Folder {

@@ -202,7 +202,7 @@ func (m *member) accounts(_ context.Context, seen *answers) *doctor.Agent {
 	if os.Geteuid() == 0 {
 		out.Unable = isolate.Possible()
 	}
-	rules := &isolate.Rules{On: true, Map: u.Accounts, Only: u.Mapped, Root: u.Root}
+	rules := &isolate.Rules{On: true, Map: u.Accounts, Only: u.Mapped, Root: u.Root, Peers: PeersHere(m.settings.Config)}
 	for _, name := range seen.users {
 		_, err := rules.Account(name)
 		out.Users = append(out.Users, doctor.User{Name: name, Err: err})

@@ -3,20 +3,28 @@ package apply_test
 import (
 	"fmt"
 	"maps"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/dependency"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 )
 
-// Whatever one user fills, an admin still cancels a job, drains a node, revokes a token and stops
-// the orchestrator, under request ids as clients send them.
+// Whatever one user or many users fill, an admin still cancels a job, drains a node, revokes and makes tokens, signs in, submits and stops
+// the orchestrator, under request ids as clients send them. Each table is one that a filling fills, or that no user can fill.
 func TestAnAdminWorksWhateverAUserFills(t *testing.T) {
 	t.Parallel()
-	for name, fill := range fillings() {
+	all, grown, mu := fillings(), map[string]map[string]int{}, sync.Mutex{}
+	t.Cleanup(func() {
+		if len(grown) == len(all) { // not with -run for one of them
+			checkShares(t, grown)
+		}
+	})
+	for name, fill := range all {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := placed(t, 1)
@@ -24,10 +32,18 @@ func TestAnAdminWorksWhateverAUserFills(t *testing.T) {
 			l.Do(&command.MakeToken{Hash: hashOf(2), User: "root", Role: model.RoleAdmin, Spend: hashOf(1)})
 			l.Do(&command.MakeToken{Hash: hashOf(3), User: "eve", Role: model.RoleUser})
 			job := l.Do(statetest.Job(1)).Job
+			rows := rowsOf(&l.State)
 			if r := fill.with(t, l, job); r.Code != fill.last {
 				t.Fatalf("the user's last try: %+v, want %s", r, fill.last)
 			}
-			l.Actor = "user:root"
+			more := rowsOf(&l.State)
+			for table := range more {
+				more[table] -= rows[table]
+			}
+			mu.Lock()
+			grown[name] = more
+			mu.Unlock()
+			l.Actor, l.Unchecked = "user:root", fill.byHand
 			for n, b := range []command.Body{
 				cancel(job),
 				&command.SetNodeMode{Node: "n1", Mode: model.ModeDraining, Note: "eve"},
@@ -35,6 +51,10 @@ func TestAnAdminWorksWhateverAUserFills(t *testing.T) {
 				&command.SetRunning{},
 				statetest.Job(1),
 				&command.MakeToken{Hash: hashOf(4), User: "root", Role: model.RoleAdmin},
+				&command.MakeToken{Hash: hashOf(5), User: "ann", Role: model.RoleUser},
+				&command.MakeToken{Hash: hashOf(6), Role: model.RoleAgent, Expires: l.Now.Add(time.Hour)},
+				&command.MakeSession{Hash: hashOf(7), From: hashOf(2)},
+				hook("root1", everyone()),
 			} {
 				if r := l.Once(drawn(l.Now, n), b); !r.OK() {
 					t.Errorf("the admin's %s: %+v", b.Kind(), r)
@@ -69,6 +89,8 @@ func submission(change func(*command.Submit)) *command.Submit {
 type filling struct {
 	with func(t *testing.T, l *life, job model.JobID) command.Result
 	last model.Code // of the user's last try
+	// byHand means that rows were put into the tables without commands, so that the digest does not fit them.
+	byHand bool
 }
 
 func fillings() map[string]filling {
@@ -77,17 +99,17 @@ func fillings() map[string]filling {
 		"request ids": {func(t *testing.T, l *life, job model.JobID) command.Result {
 			at := l.Now
 			return spend(t, l, "user:eve", state.MaxRequestsOf+1, func(n int) string { return drawn(at, n) }, low(job))
-		}, model.CodeOK},
+		}, model.CodeOK, false},
 		"request ids without a time": {func(t *testing.T, l *life, job model.JobID) command.Result {
 			return spend(t, l, "user:eve", state.MaxRequestsOf/2+1, func(n int) string { return fmt.Sprint("eve", n) }, low(job))
-		}, model.CodeRequestsFull},
+		}, model.CodeRequestsFull, false},
 		"request ids of next year": {func(t *testing.T, l *life, job model.JobID) command.Result {
 			at := l.Now.Add(300 * 24 * time.Hour)
 			return spend(t, l, "user:eve", state.MaxRequestsOf/2+1, func(n int) string { return drawn(at, n) }, low(job))
-		}, model.CodeRequestsFull},
+		}, model.CodeRequestsFull, false},
 		"refused commands": {func(t *testing.T, l *life, _ model.JobID) command.Result {
 			return spend(t, l, "user:eve", state.MaxRequestsOf+1, func(n int) string { return fmt.Sprint("eve", n) }, low(999))
-		}, model.CodeNotFound},
+		}, model.CodeNotFound, false},
 		"reservations": {func(_ *testing.T, l *life, _ model.JobID) (last command.Result) {
 			l.Actor, l.Unchecked = "user:eve", true
 			for n := range model.MaxUserBookings + 1 {
@@ -99,9 +121,10 @@ func fillings() map[string]filling {
 			}
 			l.Unchecked = false
 			return last
-		}, model.CodeLimit},
+		}, model.CodeLimit, false},
 	}
 	maps.Copy(out, moreFillings())
+	maps.Copy(out, crowds())
 	return out
 }
 
@@ -111,13 +134,13 @@ func moreFillings() map[string]filling {
 			return fillUp(l, state.MaxJobBytesOf/model.MaxScript+1, func(n int) command.Body {
 				return submission(func(b *command.Submit) { b.Script = fmt.Sprintf("%*d", model.MaxScript, n) })
 			})
-		}, model.CodeLimit},
+		}, model.CodeLimit, false},
 		"waiting tasks": {func(_ *testing.T, l *life, _ model.JobID) command.Result {
 			limit := model.NoLimit(model.ScopeKey{Kind: model.ScopeCluster})
 			limit.Queued = 2000
 			l.Do(&command.SetLimit{Limit: limit})
 			return fillUp(l, 11, func(int) command.Body { return submission(func(b *command.Submit) { b.Tasks = 100 }) })
-		}, model.CodeLimit},
+		}, model.CodeLimit, false},
 		"allocations": {func(_ *testing.T, l *life, _ model.JobID) command.Result {
 			return fillUp(l, state.MaxAllocationsOf+1, func(n int) command.Body {
 				return &command.Allocate{
@@ -125,19 +148,27 @@ func moreFillings() map[string]filling {
 					Priority: 5, GPUs: 1, Capped: true,
 				}
 			})
-		}, model.CodeLimit},
+		}, model.CodeLimit, false},
 		"webhooks": {func(_ *testing.T, l *life, _ model.JobID) command.Result {
-			return fillUp(l, state.MaxWebhooksOf+1, func(n int) command.Body {
-				return &command.SetWebhook{Webhook: model.Webhook{
-					ID: model.WebhookID(fmt.Sprint("eve", n)), Scope: model.ScopeKey{Kind: model.ScopeUser, Name: "eve"}, URL: "https://192.0.2.1/",
-					Events: model.AllNotices(), Secret: model.NewHookSecret([32]byte{1}),
-				}}
+			return fillUp(l, state.MaxWebhooksOf+1, func(n int) command.Body { return eves(n) })
+		}, model.CodeLimit, false},
+		"deliveries": {func(_ *testing.T, l *life, _ model.JobID) command.Result {
+			return fillUp(l, 400, func(n int) command.Body {
+				if n < state.MaxWebhooksOf {
+					return eves(n)
+				}
+				return submission(func(*command.Submit) {})
 			})
-		}, model.CodeLimit},
+		}, model.CodeOK, false},
+		"dependencies": {func(_ *testing.T, l *life, job model.JobID) command.Result {
+			return fillUp(l, 100, func(int) command.Body {
+				return submission(func(b *command.Submit) { b.After = []dependency.After{{Job: job, Kind: dependency.AfterOK}} })
+			})
+		}, model.CodeOK, false},
 		"tokens": {func(_ *testing.T, l *life, _ model.JobID) command.Result {
 			return fillUp(l, state.MaxTokensOf+1, func(n int) command.Body {
 				return &command.MakeToken{Hash: model.Hash{byte(n), 2}, User: "eve", Role: model.RoleUser}
 			})
-		}, model.CodeLimit},
+		}, model.CodeLimit, false},
 	}
 }

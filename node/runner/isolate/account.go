@@ -6,6 +6,7 @@ import (
 	"os/user"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // Rules map users to accounts. The zero value runs jobs as the user of the agent, with all rights of that
@@ -19,6 +20,7 @@ type Rules struct {
 	MaxOpen uint64            // open files of a process; 0: as the agent has
 	MaxCore uint64            // bytes of a core file; 0: none is written
 	Hide    []string          // the agent's folders, which jobs do not see
+	Peers   Peers             // of this host, whose accounts run no job and whose folders jobs do not see
 }
 
 // Account is the account that a job runs under.
@@ -50,10 +52,31 @@ func (r *Rules) Account(name string) (*Account, error) {
 	if err != nil {
 		return nil, err
 	}
-	if a.UID == 0 && !r.Root {
-		return nil, fmt.Errorf("the account %q is root's, and this node runs no job as root", unix)
+	if err := r.fits(a, name, unix, mapped); err != nil {
+		return nil, err
 	}
 	return a, nil
+}
+
+// fits returns why a user's job may not run under an account: only the account of a person is a user's by its name alone. The user's name may be
+// one that an identity provider states, or that its user has chosen there.
+func (r *Rules) fits(a *Account, name, unix string, mapped bool) error {
+	switch {
+	case a.UID == 0 && !r.Root:
+		return fmt.Errorf("the account %q is root's, and this node runs no job as root", unix)
+	case a.UID == 0:
+		return nil
+	case r.Peers.runUnder(a):
+		return fmt.Errorf("a peer of the cluster runs under the account %q on this host, and no job does: map the user to another (--account %s=NAME)", unix, name)
+	case mapped:
+		return nil
+	case a.Name != unix && strings.EqualFold(a.Name, unix):
+		return fmt.Errorf("the account that this node finds for %q is named %q: map the user if it is theirs (--account %s=%s)", unix, a.Name, name, a.Name)
+	}
+	if why := hostSystem().why(a); why != "" {
+		return fmt.Errorf("the account %q is one of the system (%s): map the user to it if that is meant (--account %s=%s)", unix, why, name, unix)
+	}
+	return nil
 }
 
 func account(u *user.User, groups []string) (*Account, error) {

@@ -8,6 +8,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -29,7 +30,7 @@ func unprivileged(t *testing.T) *Account {
 	if err := Possible(); err != nil {
 		t.Skipf("needs a host that can isolate jobs: %v", err)
 	}
-	a, err := (&Rules{}).Account("nobody")
+	a, err := (&Rules{Map: map[string]string{"nobody": "nobody"}}).Account("nobody")
 	if err != nil {
 		t.Skipf("needs the account nobody: %v", err)
 	}
@@ -105,6 +106,23 @@ func TestHidden(t *testing.T) {
 	}
 	if _, err := os.Lstat(p.View.Script); !errors.Is(err, fs.ErrNotExist) {
 		t.Error("it was written")
+	}
+}
+
+// A job sees its own processes in /proc and none of others, with their command lines; the host's /proc stays as it is.
+func TestProcessesOfOthersAreHidden(t *testing.T) {
+	a := unprivileged(t)
+	var version unix.Utsname
+	if err := unix.Uname(&version); err != nil || unix.ByteSliceToString(version.Release[:]) < "5.8" && version.Release[1] == '.' {
+		t.Skip("needs Linux 5.8")
+	}
+	pid := strconv.Itoa(os.Getpid())
+	out, code := run(t, &Plan{Account: a}, "cat /proc/"+pid+"/cmdline; test -e /proc/1 && echo sees; cat /proc/self/comm; sleep 5 & cat /proc/$!/comm; kill $!; test -r /proc/cpuinfo && echo all else")
+	if code != 0 || strings.Contains(out, "sees") || strings.Contains(out, "stage") || !strings.Contains(out, "cat\n") || !strings.HasSuffix(out, "all else\n") {
+		t.Errorf("%d, %q", code, out)
+	}
+	if _, err := os.Stat("/proc/1"); err != nil {
+		t.Errorf("on the host: %v", err)
 	}
 }
 

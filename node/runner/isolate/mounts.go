@@ -16,6 +16,7 @@ import (
 type View struct {
 	Tmp     string   // folder that is /tmp for the job
 	Hide    []string // folders that it does not see
+	Peers   []Folder // folders of peers, the same
 	Keep    []string // folders that it sees all the same
 	Script  string   // path of a file that it sees, with the content Text; empty: none
 	Text    []byte
@@ -41,6 +42,11 @@ func (v *View) mount() error {
 			return fmt.Errorf("covering %s: %w", path, err)
 		}
 	}
+	for _, f := range v.Peers {
+		if err := f.cover(); err != nil {
+			return fmt.Errorf("covering %s: %w", f.Path, err)
+		}
+	}
 	if err := v.show(kept); err != nil {
 		return err
 	}
@@ -48,6 +54,19 @@ func (v *View) mount() error {
 		if err := unix.Mount(os.DevNull, path, "", unix.MS_BIND, ""); err != nil {
 			return fmt.Errorf("covering %s: %w", path, err)
 		}
+	}
+	return nil
+}
+
+// hideProcesses has /proc show the processes of the job's account only, with their command lines. Linux takes this option for one mount since 5.8; an older
+// kernel, which would hide the processes of the whole host, refuses this spelling, and then /proc stays as it is. So it does in a container that may not mount it.
+func hideProcesses() error {
+	err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "hidepid=invisible")
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EPERM) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("hiding the processes of others: %w", err)
 	}
 	return nil
 }
@@ -95,7 +114,11 @@ func (v *View) show(kept []*os.File) error {
 
 // covered reports whether a path is in a folder that this view has covered.
 func (v *View) covered(path string) bool {
-	for _, dir := range append([]string{"/tmp", "/dev/shm"}, v.Hide...) {
+	dirs := append([]string{"/tmp", "/dev/shm"}, v.Hide...)
+	for _, f := range v.Peers {
+		dirs = append(dirs, f.Path)
+	}
+	for _, dir := range dirs {
 		if strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/") {
 			return true
 		}

@@ -82,6 +82,11 @@ func stage() error {
 	if err := p.View.mount(); err != nil {
 		return err
 	}
+	if p.Account.UID != 0 { // root sees all processes anyway
+		if err := hideProcesses(); err != nil {
+			return err
+		}
+	}
 	if err := p.limit(); err != nil {
 		return err
 	}

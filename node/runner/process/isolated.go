@@ -54,7 +54,7 @@ func (g *begin) plan(dir string, argv []string) (*isolate.Plan, error) {
 		p.Umask = *rules.Umask
 	}
 	v := &p.View
-	v.Hide, v.Tmp = rules.Hide, filepath.Join(g.folder.Path(), runner.TmpFolder)
+	v.Hide, v.Peers, v.Tmp = rules.Hide, rules.Peers.Covers(), filepath.Join(g.folder.Path(), runner.TmpFolder)
 	if err := makeTmp(v.Tmp); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -52,26 +53,76 @@ func MakeToken(t *tx.Tx, b *command.MakeToken) command.Result {
 			return tx.Refuse(model.CodeDenied, "the first token was used already or has expired: ask an admin for a token")
 		}
 	}
-	old := tx.KeysWhere(t.Tokens.Now().All(), func(v *model.Token) bool { return !v.Good(t.Clock.Add(-model.KeepExpired)) })
-	switch {
-	case t.Tokens.Has(b.Hash):
+	if t.Tokens.Has(b.Hash) {
 		return tx.Refuse(model.CodeConflict, "there is such a token already")
-	case b.Spend.IsZero() && t.Tokens.Size()-len(old) >= model.MaxTokens:
-		return tx.Refuse(model.CodeLimit, "there are %d tokens, no more fit: revoke some that are not in use", model.MaxTokens)
+	}
+	gone, r := roomForToken(t, b)
+	if !r.OK() {
+		return r
 	}
 	if !b.Role.Machine() {
-		own := tx.KeysWhere(t.Tokens.Now().All(), func(v *model.Token) bool { return v.User == b.User && v.Good(t.Clock) })
-		if len(own) >= state.MaxTokensOf {
-			return tx.Refuse(model.CodeLimit, "user %s has %d tokens, as many as one user may have: revoke some", b.User, len(own))
-		}
 		if r := userOfToken(t, b); !r.OK() {
 			return r
 		}
 	}
-	dropAll(t, old)
+	dropAll(t, gone)
 	t.Tokens.Put(model.Token{Hash: b.Hash, Name: b.Name, User: b.User, Role: b.Role, Made: t.Clock, By: t.Actor, Expires: b.Expires, Network: b.Network, Hosts: b.Hosts})
 	spendFirst(t)
 	return tx.OK()
+}
+
+// roomForToken returns the tokens that go so that another fits: those that have expired long ago, and where a user or all users together have as
+// many as they may have, others that have expired.
+func roomForToken(t *tx.Tx, b *command.MakeToken) ([]model.Hash, command.Result) {
+	var gone []model.Hash
+	var own, over []model.Token // of the same user; of all, expired
+	for _, v := range t.Tokens.Now().All() {
+		if !v.Good(t.Clock.Add(-model.KeepExpired)) {
+			gone = append(gone, v.Hash)
+			continue
+		}
+		if user, human := v.Of(); human && user == b.User && !b.Role.Machine() {
+			own = append(own, v)
+		}
+		if !v.Good(t.Clock) {
+			over = append(over, v)
+		}
+	}
+	slices.SortFunc(over, func(x, y model.Token) int {
+		return cmp.Or(cmp.Compare(rankOfEnded(&x), rankOfEnded(&y)), cmp.Compare(x.Expires, y.Expires), x.Hash.Compare(y.Hash))
+	})
+	many := len(own)
+	drop := func(v model.Token) bool {
+		user, human := v.Of()
+		if mine := human && user == b.User && !b.Role.Machine(); mine && many >= state.MaxTokensOf {
+			gone, many = append(gone, v.Hash), many-1
+			return true
+		}
+		return false
+	}
+	over = slices.DeleteFunc(over, drop)
+	if many >= state.MaxTokensOf {
+		return nil, tx.Refuse(model.CodeLimit, "user %s has %d tokens, as many as one user may have: revoke some", b.User, many)
+	}
+	most := model.MaxTokens
+	if b.Capped {
+		most -= most / state.OperatorPart
+	}
+	for len(over) > 0 && t.Tokens.Size()-len(gone) >= most {
+		gone, over = append(gone, over[0].Hash), over[1:]
+	}
+	if n := t.Tokens.Size() - len(gone); b.Spend.IsZero() && n >= most {
+		return nil, tx.Refuse(model.CodeLimit, "there are %d tokens, and there may be %d, of which a tenth is kept for operators: revoke some that are not in use", n, model.MaxTokens)
+	}
+	return gone, tx.OK()
+}
+
+// rankOfEnded returns the place of an expired token among those that make room: first those that their users have made for themselves.
+func rankOfEnded(v *model.Token) int {
+	if user, human := v.Of(); human && v.By == "user:"+user {
+		return 0
+	}
+	return 1
 }
 
 // spendFirst drops the first token as soon as an admin has one.
@@ -129,6 +180,8 @@ func setUser(t *tx.Tx, b *command.SetUser) command.Result {
 	u, found := t.Users.Get(model.UserName(b.User))
 	states := !b.Subject.IsZero()
 	switch {
+	case (states || b.Bind) && state.Reserved(b.User):
+		return tx.Refuse(model.CodeDenied, "%s", state.IsReserved(b.User))
 	case found && states && !u.Takes(b.Subject):
 		return tx.Refuse(model.CodeDenied, "%s", state.NotOf(&u))
 	case found && states && u.Subject == b.Subject && b.Stated < u.Stated:
@@ -137,10 +190,18 @@ func setUser(t *tx.Tx, b *command.SetUser) command.Result {
 		return refuseLockout()
 	case !found && b.Role == model.RoleNone:
 		return tx.Refuse(model.CodeNotFound, "there is no user %s: give a role, and there will be", b.User)
+	case !found && states && t.Users.Size() >= model.MaxUsers-model.MaxUsers/state.OperatorPart:
+		return tx.Refuse(model.CodeLimit, "there are %d users, and no more that sign in with the identity provider fit: an admin can remove some", t.Users.Size())
 	case !found && t.Users.Size() >= model.MaxUsers:
 		return tx.Refuse(model.CodeLimit, "there are %d users, no more fit: remove some", model.MaxUsers)
 	case !found:
 		u = model.User{Name: b.User, Made: t.Clock, By: t.Actor}
+	}
+	if before := accountOf(t, b.Subject); states && before != "" && before != b.User {
+		if !u.Binds {
+			return tx.Refuse(model.CodeDenied, "this account at the identity provider is the user %s here: sign in again as that user", before)
+		}
+		unbind(t, before)
 	}
 	leave, join := b.Leave, b.Join
 	if states {
@@ -168,6 +229,23 @@ func setUser(t *tx.Tx, b *command.SetUser) command.Result {
 		t.Members.Put(model.Member{Key: model.MemberKey{User: b.User, Project: p}, By: by})
 	}
 	return tx.OK()
+}
+
+// accountOf returns the name of the user of an account at the identity provider; empty: there is none.
+func accountOf(t *tx.Tx, account model.Hash) string {
+	for _, u := range t.Users.Now().All() {
+		if u.Subject == account && !account.IsZero() {
+			return u.Name
+		}
+	}
+	return ""
+}
+
+// unbind makes the user of an account at the identity provider a local one, because an admin has given another name to the account.
+func unbind(t *tx.Tx, name string) {
+	u, _ := t.Users.Get(model.UserName(name))
+	u.Subject, u.Stated = model.Hash{}, 0
+	t.Users.Put(u)
 }
 
 // stated returns which projects a user leaves and joins by a statement of the identity provider: memberships that an admin has

@@ -4,6 +4,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/model/session"
+	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/tx"
 )
 
@@ -36,7 +37,12 @@ func MakeSession(t *tx.Tx, b *command.MakeSession) command.Result {
 	if !row.Good(t.Clock) {
 		return tx.Refuse(model.CodeDenied, "the sign-in was %s ago, its time is over: sign in with a token", session.Life)
 	}
-	return addSession(t, row, b.From)
+	user, _ := t.Users.Get(model.UserName(row.User))
+	most := session.Max
+	if !parent.Allows(user.Role).Covers(model.RoleOperator) {
+		most -= most / state.OperatorPart
+	}
+	return addSession(t, row, b.From, most)
 }
 
 // parentOf returns a token with which its user may sign in.
@@ -49,8 +55,8 @@ func parentOf(t *tx.Tx, hash model.Hash) (model.Token, command.Result) {
 }
 
 // addSession adds a session or a code. The code from which a session is made is spent. Those that have expired are removed, and if the
-// user has as many as one user may have, the oldest.
-func addSession(t *tx.Tx, row session.Row, from model.Hash) command.Result {
+// user has as many as one user may have, the oldest. In all there may be so many.
+func addSession(t *tx.Tx, row session.Row, from model.Hash, all int) command.Result {
 	if t.Sessions.Has(row.Hash) || t.Tokens.Has(row.Hash) {
 		return tx.Refuse(model.CodeConflict, "there is such a session already")
 	}
@@ -64,8 +70,8 @@ func addSession(t *tx.Tx, row session.Row, from model.Hash) command.Result {
 	if len(own) >= most {
 		gone = append(gone, oldest(t, own))
 	}
-	if t.Sessions.Size()-len(gone) >= session.Max {
-		return tx.Refuse(model.CodeLimit, "there are %d sessions, no more fit: end some that are not in use", session.Max)
+	if n := t.Sessions.Size() - len(gone); n >= all {
+		return tx.Refuse(model.CodeLimit, "there are %d sessions, and there may be %d, of which a tenth is kept for operators: end some that are not in use", n, session.Max)
 	}
 	for _, hash := range gone {
 		t.Sessions.Delete(hash)

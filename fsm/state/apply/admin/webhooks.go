@@ -11,8 +11,12 @@ import (
 func SetWebhook(t *tx.Tx, b *command.SetWebhook) command.Result {
 	w := b.Webhook
 	old, found := t.Webhooks.Get(w.ID)
-	if !found && t.Webhooks.Size() >= model.MaxWebhooks {
-		return tx.Refuse(model.CodeLimit, "there are %d webhooks already: remove some first", model.MaxWebhooks)
+	most := model.MaxWebhooks
+	if b.Webhook.Scope.Kind != model.ScopeCluster {
+		most -= most / state.OperatorPart // the rest is for the cluster's own
+	}
+	if !found && t.Webhooks.Size() >= most {
+		return tx.Refuse(model.CodeLimit, "there are %d webhooks already: remove some first", t.Webhooks.Size())
 	}
 	if !found && w.Scope.Kind != model.ScopeCluster {
 		own := tx.KeysWhere(t.Webhooks.Now().All(), func(o *model.Webhook) bool { return o.By == t.Actor && o.Scope.Kind != model.ScopeCluster })
