@@ -179,9 +179,15 @@ func Access(ctx context.Context, role string, c *config.Loaded) (out []doctor.De
 	return out
 }
 
+// inUnit reports whether this process is one of a unit's, as the check before its start is.
+func inUnit(unit string) bool {
+	text, err := os.ReadFile("/proc/self/cgroup")
+	return err == nil && strings.Contains(string(text), "/"+unit)
+}
+
 // settings judges the file of settings itself.
 func (p *place) settings(c *config.Loaded) *doctor.Denied {
-	if c.File == "" || c.Origin("server.data_dir").Layer == config.FromDefault || p.unit == "" && os.Getenv("INVOCATION_ID") == "" { // one that is only checked by a user may be open
+	if c.File == "" || c.Origin("server.data_dir").Layer == config.FromDefault || p.unit == "" && !inUnit(doctor.Unit(rolePeer)) { // one that is only checked by a user may be open
 		return nil
 	}
 	if d := p.reads("the file of settings", c.File, unix.R_OK); d != nil {
