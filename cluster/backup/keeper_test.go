@@ -150,7 +150,7 @@ func TestOnlySoundBackupsOfThePastCount(t *testing.T) {
 		synctest.Wait()
 		now := k.Standing()
 		if now.Future != 1 || now.Newest.IsZero() || time.Since(now.Newest) > time.Minute || now.Failure != "" {
-			t.Fatalf("beside one of the future: %+v", now)
+			t.Fatalf("next to one of the future: %+v", now)
 		}
 		list, err := List(dir)
 		if err != nil || len(list) != 2 {

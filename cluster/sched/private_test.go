@@ -77,7 +77,7 @@ func TestServicesOnPrivateNodes(t *testing.T) {
 }
 
 const remedy = " would suit, but jobs run there under the account of the node's agent, and only those of the user of that name: " +
-	"start the agent as root with --run-as-users, or with --shared-account"
+	"set agent.run_as_users: true there and run the agent as root, or agent.shared_account: true"
 
 func TestExplainPrivateNodes(t *testing.T) {
 	checkExplained(t, []explained{

@@ -73,7 +73,7 @@ func events() []event {
 		{"nothing", "4h", nil, nil},
 		{"one peer of three is dead", "10m", gone("2"), map[string]string{"BerthPeerDown": `instance="a2"`, "BerthToleratesNone": ""}},
 		{"all peers are dead", "10m", gone("1", "2", "3"), map[string]string{"BerthPeerDown": `instance="a1"|instance="a2"|instance="a3"`, "BerthNoLeader": ""}},
-		{"nobody leads", "10m", map[string]string{"berth_raft_is_leader": "0x300"}, map[string]string{"BerthNoLeader": ""}},
+		{"no peer leads", "10m", map[string]string{"berth_raft_is_leader": "0x300"}, map[string]string{"BerthNoLeader": ""}},
 		{"a peer hears of no leader", "10m", map[string]string{"berth_raft_last_contact_seconds 2": "20x300"}, map[string]string{"BerthPeerOutOfContact": `instance="a2"`}},
 		{"the clocks disagree", "10m", map[string]string{"berth_peer_clocks_agree 2": "0x300", "berth_peer_clock_offset_seconds 1": "-5x300"}, map[string]string{"BerthClocksDisagree": "", "BerthClockOff": `instance="a1", peer="p2"`}},
 		{"certificates end", "2h", map[string]string{"berth_certificate_expiry_timestamp_seconds 3": "864000x300", "berth_member_certificate_expiry_timestamp_seconds": "864000x300"}, map[string]string{"BerthCertificateExpires": `instance="a3"`, "BerthMemberCertificateExpires": `role="node", member="g1"`}},

@@ -14,10 +14,11 @@ func TestHelm(t *testing.T) {
 	const chart = "deploy/helm/berth"
 	has(t, ok(t, "helm", "lint", "--strict", chart), "0 chart(s) failed")
 	for name, args := range map[string][]string{
-		"defaults": nil,
+		"defaults": nil, // jobs run as root, as the notes say
 		"other": {
 			"--set", "peers.replicas=5,peers.partition=4,peers.storageClass=fast,agents.gpus=sim:4,agents.runtimeClassName=,image.tag=1", "--set-string", "peers.renamed.1=berth-1b",
-			"--set", "peers.env.BERTH_LOG_LEVEL=debug", "--set", "service.type=LoadBalancer",
+			"--set", "peers.env.BERTH_LOG_LEVEL=debug", "--set", "service.type=LoadBalancer", "--set", "agents.runAsUsers=true",
+			"--set", "agents.extraVolumes[0].name=passwd,agents.extraVolumes[0].hostPath.path=/etc/passwd", "--set", "agents.extraVolumeMounts[0].name=passwd,agents.extraVolumeMounts[0].mountPath=/etc/passwd",
 		},
 		"peers alone": {"--set", "agents.enabled=false"},
 	} {
@@ -33,6 +34,7 @@ func TestHelm(t *testing.T) {
 			}
 		}
 		if name == "other" {
+			has(t, out, `{name: BERTH_AGENT_RUN_AS_USERS, value: "true"}`, `{name: BERTH_AGENT_SHARED_ACCOUNT, value: "false"}`, "mountPath: /etc/passwd")
 			has(t, out, "id=berth-1b", "berth-4.berth-peers.gpu.svc:10000", "storageClassName: fast", "partition: 4", "BERTH_LOG_LEVEL")
 		}
 		if name == "peers alone" {

@@ -91,8 +91,8 @@ func withinAny(path string, dirs []string) bool {
 	return false
 }
 
-// who names the account in a message.
-func (p *place) who() string {
+// described names the account in a message.
+func (p *place) described() string {
 	if p.unit == "" || p.name == "" {
 		return "this account"
 	}
@@ -117,7 +117,7 @@ func (p *place) writes(setting, dir string) *doctor.Denied {
 	if err == nil {
 		return nil
 	}
-	d.Why, d.Remedy = fmt.Sprintf("%s cannot write there: %v", p.who(), err), "let the account of the program own the folder"
+	d.Why, d.Remedy = fmt.Sprintf("%s cannot write there: %v", p.described(), err), "let the account of the program own the folder"
 	if p.name != "" {
 		d.Remedy = fmt.Sprintf("install -d -o %[1]s -g %[1]s -m 700 %[2]s", p.name, dir)
 	}
@@ -133,7 +133,7 @@ func (p *place) reads(setting, path string, how uint32) *doctor.Denied {
 	if err == nil {
 		return nil
 	}
-	d := &doctor.Denied{Setting: setting, Path: path, Fatal: true, Why: fmt.Sprintf("%s cannot use the file: %v", p.who(), err), Remedy: "correct the path, or make the file"}
+	d := &doctor.Denied{Setting: setting, Path: path, Fatal: true, Why: fmt.Sprintf("%s cannot use the file: %v", p.described(), err), Remedy: "correct the path, or make the file"}
 	if p.name != "" && !errors.Is(err, fs.ErrNotExist) {
 		d.Remedy = fmt.Sprintf("chown root:%[1]s %[2]s && chmod 640 %[2]s", p.name, path)
 	}
@@ -179,9 +179,15 @@ func Access(ctx context.Context, role string, c *config.Loaded) (out []doctor.De
 	return out
 }
 
+// inUnit reports whether this process is one of a unit's, as the check before its start is.
+func inUnit(unit string) bool {
+	text, err := os.ReadFile("/proc/self/cgroup")
+	return err == nil && strings.Contains(string(text), "/"+unit)
+}
+
 // settings judges the file of settings itself.
 func (p *place) settings(c *config.Loaded) *doctor.Denied {
-	if c.File == "" || c.Origin("server.data_dir").Layer == config.FromDefault || p.unit == "" && os.Getenv("INVOCATION_ID") == "" { // one that is only checked by a user may be open
+	if c.File == "" || c.Origin("server.data_dir").Layer == config.FromDefault || p.unit == "" && !inUnit(doctor.Unit(rolePeer)) { // one that is only checked by a user may be open
 		return nil
 	}
 	if d := p.reads("the file of settings", c.File, unix.R_OK); d != nil {

@@ -22,7 +22,7 @@ func TestASandboxIsSeen(t *testing.T) {
 	p := &place{unit: "berth-server.service", strict: true, noHomes: true, writable: []string{free, "/var/lib/berth/server"}}
 	for path, want := range map[string]string{
 		free: "", filepath.Join(free, "below"): "", dir: "may not write there", filepath.Join(dir, "freedom"): "may not write there",
-		"/var/lib/berth/backups": "may not write there", "/home/ann/backups": "may not write there",
+		"/var/lib/berth/backups": "may not write there", filepath.Join(homes[0], "ann"): "may not write there",
 	} {
 		d := p.writes("backup.dir", path)
 		if (d == nil) != (want == "") || d != nil && (!strings.Contains(d.Why, want) || d.Remedy == "" || d.Fatal) {
@@ -34,13 +34,13 @@ func TestASandboxIsSeen(t *testing.T) {
 	}
 }
 
-// ofNobody returns the place of a unit whose account is nobody, and a folder of root's that all may enter.
-func ofNobody(t *testing.T) (*place, string) {
+// ofDaemon returns the place of a unit whose account is daemon, and a folder of root's that all may enter.
+func ofDaemon(t *testing.T) (*place, string) {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, to become another account")
 	}
-	account, err := (&isolate.Rules{On: true}).Account("nobody")
+	account, err := (&isolate.Rules{On: true}).Account("daemon")
 	if err != nil {
 		t.Skip(err)
 	}
@@ -52,13 +52,13 @@ func ofNobody(t *testing.T) (*place, string) {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	return &place{unit: "berth-server.service", account: account, name: "nobody"}, dir
+	return &place{unit: "berth-server.service", account: account, name: "daemon"}, dir
 }
 
 // An account is asked, not this process: what root can read and write, the account of a unit may not.
 func TestTheAccountOfTheUnitIsAsked(t *testing.T) {
 	t.Parallel()
-	p, dir := ofNobody(t)
+	p, dir := ofDaemon(t)
 	own, keys := filepath.Join(dir, "own"), filepath.Join(dir, "keys")
 	if err := errors.Join(os.Mkdir(own, 0o700), os.Chown(own, int(p.account.UID), int(p.account.GID)), os.WriteFile(keys, nil, 0o600)); err != nil {
 		t.Fatal(err)
@@ -66,10 +66,10 @@ func TestTheAccountOfTheUnitIsAsked(t *testing.T) {
 	if d := p.writes("backup.dir", own); d != nil {
 		t.Errorf("a folder of the account: %+v", d)
 	}
-	if d := p.writes("backup.dir", dir); d == nil || d.Remedy != "install -d -o nobody -g nobody -m 700 "+dir {
+	if d := p.writes("backup.dir", dir); d == nil || d.Remedy != "install -d -o daemon -g daemon -m 700 "+dir {
 		t.Errorf("a folder of root: %+v", d)
 	}
-	if d := p.reads("server.tls_key", keys, 4); d == nil || !d.Fatal || !strings.Contains(d.Remedy, "chown root:nobody") {
+	if d := p.reads("server.tls_key", keys, 4); d == nil || !d.Fatal || !strings.Contains(d.Remedy, "chown root:daemon") {
 		t.Errorf("a file of root: %+v", d)
 	}
 }
@@ -77,7 +77,7 @@ func TestTheAccountOfTheUnitIsAsked(t *testing.T) {
 // What the messages about a file with keys say, step by step, ends with a file that is fit.
 func TestAFileWithKeysIsMadeFit(t *testing.T) {
 	t.Parallel()
-	p, dir := ofNobody(t)
+	p, dir := ofDaemon(t)
 	file := filepath.Join(dir, "berth.yaml")
 	if err := os.WriteFile(file, []byte("server:\n  data_dir: x\nauth:\n  api_keys: {0123456789abcdef0123456789abcdef: ann}\n"), 0o600); err != nil {
 		t.Fatal(err)

@@ -178,7 +178,7 @@ func (f *Filter) plain(text string) string {
 	return optional.ReplaceAllString(text, "$1$2"+Removed)
 }
 
-// folder reports whether a variable is the working folder, or a value the path of a file: SSH_KEY=/home/ann/key is no secret.
+// folder reports whether a variable is the working folder, or a value the path of a file: SSH_KEY=/etc/ssh/key is no secret.
 func folder(name, value string) bool {
 	return strings.HasPrefix(strings.Trim(value, `\"'`), "/") || name == "OLDPWD" || name == "PWD"
 }

@@ -146,7 +146,7 @@ func TestOrdinaryLinesStay(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
 		"time=2026-11-28T13:56:19.840Z level=INFO msg=\"agent started\" node=gpu1 listen=10.0.0.11:7001 data=/var/lib/berth/agent machine=simulated-GPU-fe393ce3-0425-4184-93d6-48f238841674 simulated_gpus=4 version=devel",
-		"PWD=/home/ann", "OLDPWD=/home/ann/x", "SSH_KEY=/etc/berth/key", "server.tls_key: /etc/berth/tls.key", "key: value", "keys: 3", "sort key=user", "public key: age1xyz", "the key of gossip was replaced",
+		"PWD=/srv/ann", "OLDPWD=/srv/ann/x", "SSH_KEY=/etc/berth/key", "server.tls_key: /etc/berth/tls.key", "key: value", "keys: 3", "sort key=user", "public key: age1xyz", "the key of gossip was replaced",
 		"mkdir -p /var/lib/berth", "ssh -p 2222 host", "cp -p a b", "systemctl show -p User,ReadWritePaths berth-server", "nvidia-smi -p 0", "berth submit -p high -- sh", "ps -p 1", "rsync -a /src /dst", "ls -a /etc",
 		"task-1234567890abcdef1234567890abcdef", "risk-0123456789abcdef0123456789", "disk-nvme0n1p1-0123456789abcdef", "ask-me-anything-about-the-cluster-please", "a sk-learn pipeline", "mask-rcnn-resnet50-fpn-coco-train-2026",
 		"npm_config_cache=/tmp/x", "hf_hub_download", "pass 12 of 40 took 3 ms", "compass=north", "bypass: true", "monkey=banana", "pin=9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",

@@ -36,7 +36,7 @@ func newConfigExplain() *cobra.Command {
 		// The flag of a setting is a name here.
 		DisableFlagParsing: true,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 1 && args[0] == "--" {
+			if len(args) > 0 && args[0] == "--" {
 				args = args[1:]
 			}
 			return one(cmd, args)
