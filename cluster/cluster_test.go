@@ -36,7 +36,7 @@ type member struct {
 	*Peer
 	name   string
 	listed []peer.Server // by the operator
-	port   string // where other peers reach it; ":7000" by default
+	port   string        // where other peers reach it; ":7000" by default
 	host   *simnet.Host
 	disk   *simdisk.Disk
 	clock  *testClock

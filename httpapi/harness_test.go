@@ -32,13 +32,13 @@ type one struct {
 	mu      sync.Mutex
 	cluster *statetest.Cluster
 	waiting []waiter
-	fail    error  // that proposals fail with
-	behind  error  // that reads fail with
-	lacks   uint64 // entries of the cluster's log
+	fail    error          // that proposals fail with
+	behind  error          // that reads fail with
+	lacks   uint64         // entries of the cluster's log
 	voters  []model.PeerID // nil: p1, and p2, which is down
-	id      string // of the cluster
-	first   string // address of the peer port of p1
-	mate    string // and of p2
+	id      string         // of the cluster
+	first   string         // address of the peer port of p1
+	mate    string         // and of p2
 	leader  forward.Leader
 	until   context.Context
 	end     context.CancelFunc

@@ -103,9 +103,9 @@ func rules(method string, least model.Role, paths ...string) []Rule {
 
 func openRules() []Rule {
 	return append(rules(http.MethodGet, model.RoleNone, "/healthz", "/readyz", "/metrics", "/", "/ui", "/ui/{path:.*}", "/oidc"),
-		Rule{Method: http.MethodPost, Path: "/cluster/join", Least: model.RoleNone}, // the join token is in the body
+		Rule{Method: http.MethodPost, Path: "/cluster/join", Least: model.RoleNone},     // the join token is in the body
 		Rule{Method: http.MethodPost, Path: "/cluster/standing", Least: model.RoleNone}, // the certificate, too
-		Rule{Method: http.MethodPost, Path: "/session", Least: model.RoleNone},      // the token or code, too
+		Rule{Method: http.MethodPost, Path: "/session", Least: model.RoleNone},          // the token or code, too
 		Rule{Method: http.MethodPost, Path: "/oidc/device", Least: model.RoleNone},
 		Rule{Method: http.MethodPost, Path: "/oidc/token", Least: model.RoleNone}) // the provider's token or code
 }

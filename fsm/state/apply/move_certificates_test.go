@@ -106,7 +106,7 @@ func TestNoTokenTakesTheNameOfAPeer(t *testing.T) {
 	removed := joining(c, model.RolePeer, "p8", 10, 4)
 	removed.Renewal = true
 	wantCode(t, c.Try(removed), model.CodeConflict) // what was removed does not come back with its folder
-	c.Do(joining(c, model.RolePeer, "p8", 10, 5)) // that machine is gone, and had never started
+	c.Do(joining(c, model.RolePeer, "p8", 10, 5))   // that machine is gone, and had never started
 	c.Do(&command.RevokeCertificate{Member: membership.Member{Role: model.RolePeer, Name: "p9"}})
 	c.Wait(time.Minute)
 	wantCode(t, c.Try(joining(c, model.RolePeer, "p9", 11, 5)), model.CodeConflict) // a revoked peer keeps its votes

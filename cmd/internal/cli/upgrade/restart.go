@@ -68,10 +68,22 @@ func newRestart() *cobra.Command {
 
 // say prints a line once.
 func (r *restarting) say(format string, args ...any) {
-	if text := fmt.Sprintf(format, args...); text != r.said {
-		r.said = text
+	text := fmt.Sprintf(format, args...)
+	if same := withoutNumbers(text); same != r.said {
+		r.said = same
 		fmt.Fprintln(r.out, text)
 	}
+}
+
+// withoutNumbers returns a text without what changes while somebody waits: seconds that are left, entries that are lacked. A line for each
+// second would fill the log of the program that installs packages.
+func withoutNumbers(text string) string {
+	return strings.Map(func(c rune) rune {
+		if c >= '0' && c <= '9' {
+			return -1
+		}
+		return c
+	}, text)
 }
 
 func (r *restarting) run(ctx context.Context) error {
