@@ -149,10 +149,16 @@ func (r *restarting) self(ctx context.Context, peers client.Members) (*memberwir
 
 // explain adds what can be done about peers that do not know the lock.
 func explain(err error) error {
-	if p, is := errors.AsType[*wire.Problem](err); is && p.Status == http.StatusNotFound && strings.HasPrefix(p.Detail, "there is no such path") {
+	if unknownPath(err) {
 		return fmt.Errorf("this peer or the leader runs an older version, without the lock for restarts: run systemctl restart %s on one machine after the other, and wait for berth cluster status between them: %w", peerUnit, err)
 	}
 	return err
+}
+
+// unknownPath reports whether a peer runs an older version that lacks what was asked for.
+func unknownPath(err error) bool {
+	p, is := errors.AsType[*wire.Problem](err)
+	return is && p.Status == http.StatusNotFound && strings.HasPrefix(p.Detail, "there is no such path")
 }
 
 // lock takes the lock, as soon as it is free and all others are up.
