@@ -179,6 +179,15 @@ func (p *Peer) takeIn(ctx context.Context, joiner model.Peer) error {
 	return translate(p.raft.AddNonvoter(raft.ServerID(joiner.ID), raft.ServerAddress(joiner.RaftAddress), 0, patience(ctx)).Error())
 }
 
+// Readdress gives the cluster the address that this peer is started with, where the cluster has another one for it: a leader has no
+// other peer that could ask for it, and one that is alone could not be joined. Only the leader accepts the call.
+func (p *Peer) Readdress(ctx context.Context) error {
+	if !p.leads() {
+		return notLeader(p)
+	}
+	return p.takeIn(ctx, p.cfg.Self)
+}
+
 // promoteVoters gives a vote to a member where package votes says so, and returns the memory for the next time.
 func (p *Peer) promoteVoters(memory votes.Memory) votes.Memory {
 	conf := p.raft.GetConfiguration()

@@ -17,6 +17,27 @@ import (
 	"github.com/berth-gpu/berth/trust"
 )
 
+// foreignCertificates are those of a later generation, of a node whose certificate has expired, and of another cluster.
+func foreignCertificates(t *testing.T, s *secured) (later, expired, other *trust.Material) {
+	t.Helper()
+	former := *s.own
+	former.Generation++
+	var err error
+	later, err = former.Certify(trust.Member{Role: trust.RolePeer, Name: "p7"}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	expired, err = s.own.Certify(trust.Member{Role: trust.RoleNode, Name: "n2", Life: time.Minute}, time.Now().Add(-30*time.Minute))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err = trust.Found(trust.Member{Name: "p7"}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return later, expired, other
+}
+
 // A machine whose certificate is refused learns why from any peer, without a leader and without another credential.
 func TestStandings(t *testing.T) {
 	t.Parallel()
@@ -51,20 +72,7 @@ func TestStandings(t *testing.T) {
 		c.Wait(time.Minute)
 		c.Do(&command.RecordCertificate{Member: membership.Member{Role: model.RolePeer, Name: "p9"}, Serial: "01", Key: model.Hash{1}, Issued: c.Now, Expires: c.Now.Add(time.Hour), Token: model.Hash{9}})
 	})
-	former := *s.own
-	former.Generation++
-	later, err := former.Certify(trust.Member{Role: trust.RolePeer, Name: "p7"}, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	expired, err := s.own.Certify(trust.Member{Role: trust.RoleNode, Name: "n2", Life: time.Minute}, time.Now().Add(-30*time.Minute))
-	if err != nil {
-		t.Fatal(err)
-	}
-	other, err := trust.Found(trust.Member{Name: "p7"}, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	later, expired, other := foreignCertificates(t, s)
 	for name, v := range map[string]struct {
 		of      *trust.Material
 		refused string

@@ -75,8 +75,9 @@ func Open(dir string, role Role, name string, now func() time.Time, revoked Revo
 	case role == RolePeer && len(m.Keys) == 0:
 		return nil, errors.New(dir + " lacks the key of the authority, which every peer has: renew the certificate with berth join peer --renew")
 	case now().After(m.Certificate.NotAfter):
-		return nil, fmt.Errorf("the certificate in %s expired at %s and this machine's clock shows %s: correct the clock, or renew the certificate: berth join %s --renew, with a token for this name (berth token join %s --name %s)",
-			dir, stamp(m.Certificate.NotAfter), stamp(now()), role, role, own.Name)
+		return nil, fmt.Errorf("the certificate in %s expired at %s and this machine's clock shows %s: correct the clock, or renew the certificate: berth join %s --renew, with a token for this name "+
+			"(on a peer: berth token join %s --name %s; or there berth cert issue %s %s, whose folder takes the place of this one)",
+			dir, stamp(m.Certificate.NotAfter), stamp(now()), role, role, own.Name, role, own.Name)
 	}
 	return NewCredentials(m, now, revoked)
 }

@@ -1,22 +1,30 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/cmd/internal/cli"
+	"github.com/berth-gpu/berth/cmd/internal/cli/examine"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/model/membership"
+	"github.com/berth-gpu/berth/fsm/smallfile"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/agentwire"
 	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/memberwire"
 	"github.com/berth-gpu/berth/trust"
 )
 
@@ -101,4 +109,143 @@ func agentDial(c *trust.Credentials, present func() state.State) func(ctx contex
 		}
 		return conn, nil
 	}
+}
+
+const (
+	standingEvery = 5 * time.Second // between two questions of a peer that knows no leader
+	standingLimit = 3 * time.Second // for the answers to one
+)
+
+// watchStanding asks the other peers why they refuse this one, while it knows no leader: a handshake does not say that to the side that
+// is refused. A peer that was removed ends, and any other that is refused says so in all of its answers.
+func (s *service) watchStanding(ctx context.Context) {
+	tick := time.NewTicker(standingEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		s.askNodes(ctx)
+		st := s.peer.Status()
+		if st.Leader.ID != "" || st.Role == peer.RoleLeader {
+			s.stand("")
+			s.keepPeers()
+			continue
+		}
+		answers := s.askStanding(ctx)
+		why := ""
+		for _, a := range answers {
+			if a.Refused == memberwire.RefusedRemoved {
+				s.halt(peer.ErrRemoved)
+				return
+			}
+			if a.Refused != "" {
+				why = fmt.Sprintf("peer %s is refused by the others: %s", s.o.id, a.Message)
+			}
+		}
+		if len(answers) > 0 {
+			s.stand(why)
+		}
+	}
+}
+
+// stand notes whether the other peers refuse this one.
+func (s *service) stand(why string) {
+	why = cmp.Or(s.credentials.Outlived(), why)
+	if was := s.peer.Apart(); why == was {
+		return
+	}
+	s.peer.StandApart(why)
+	if why == "" {
+		s.log.Info("peer_accepted", "peer", s.o.id)
+		return
+	}
+	s.log.Error("peer_stands_apart", "peer", s.o.id, "why", why)
+}
+
+// askStanding asks all other peers what they say of this peer's certificate, and returns the answers.
+func (s *service) askStanding(ctx context.Context) (answers []*memberwire.Standing) {
+	ctx, cancel := context.WithTimeout(ctx, standingLimit)
+	defer cancel()
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	for _, address := range s.otherPeers() {
+		all.Go(func() {
+			if a, err := examine.Standing(ctx, s.credentials, address); err == nil {
+				mu.Lock()
+				answers = append(answers, a)
+				mu.Unlock()
+			} else {
+				s.log.Debug("standing_not_known", "of", s.o.id, "by", address, "err", err)
+			}
+		})
+	}
+	all.Wait()
+	return answers
+}
+
+// peersFile has the addresses of the API of the other peers, for a peer that is started and refused: its state begins with what the
+// others commit.
+func (s *service) peersFile() string { return filepath.Join(s.o.data, "peers") }
+
+// otherPeers returns the addresses of the API of the other peers, by the state or as they were known last.
+func (s *service) otherPeers() (out []string) {
+	present := s.peer.State()
+	for id, p := range present.Peers.All() {
+		if id != s.o.id && p.APIAddress != "" {
+			out = append(out, p.APIAddress)
+		}
+	}
+	if len(out) > 0 || smallfile.Read(s.peersFile(), &out) == nil {
+		return out
+	}
+	_, port, _ := net.SplitHostPort(s.o.reached) // mostly the same on all machines
+	for _, v := range s.peer.Status().Servers {
+		if host, _, err := net.SplitHostPort(v.Address); err == nil && v.ID != s.o.id {
+			out = append(out, net.JoinHostPort(host, port))
+		}
+	}
+	return out
+}
+
+// keepPeers stores the addresses of the other peers, if they have changed.
+func (s *service) keepPeers() {
+	var kept []string
+	now := s.otherPeers()
+	if err := smallfile.Read(s.peersFile(), &kept); err == nil && slices.Equal(kept, now) {
+		return
+	}
+	if err := smallfile.Replace(s.peersFile(), now); err != nil {
+		s.log.Warn("peers_not_kept", "path", s.peersFile(), "err", err)
+	}
+}
+
+// silentNodes bounds the nodes that are asked at once.
+const silentNodes = 4
+
+// askNodes connects to some of the nodes that are not in contact. Those that have followed another cluster to a later generation show that by
+// their certificates: see [trust.Credentials.Outlived].
+func (s *service) askNodes(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, standingLimit)
+	defer cancel()
+	present := s.peer.State()
+	var silent []string
+	for _, n := range present.Nodes.All() {
+		if n.Status != model.NodeUp && n.Address != "" {
+			silent = append(silent, n.Address)
+		}
+	}
+	rand.Shuffle(len(silent), func(i, j int) { silent[i], silent[j] = silent[j], silent[i] })
+	var all sync.WaitGroup
+	dial := cli.DialTLS(s.credentials.NodeClient())
+	for _, address := range silent[:min(len(silent), silentNodes)] {
+		all.Go(func() {
+			if conn, err := dial(ctx, "tcp", address); err == nil {
+				_ = conn.Close()
+			}
+		})
+	}
+	all.Wait()
 }

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -44,7 +46,7 @@ func newRecover() *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return r.run(cmd.OutOrStdout(), cmd.ErrOrStderr()) },
 	}
 	cmd.Flags().StringVar(&r.data, "data-dir", "/var/lib/berth/server", "data `folder` of the peer, whose server is stopped")
-	cmd.Flags().StringVar(&r.address, "address", "", "`address` under which other peers will reach this one, as in server.listen or server.advertise")
+	cmd.Flags().StringVar(&r.address, "address", "", "`address` under which other peers will reach this one, as in server.listen: one of this machine")
 	cmd.Flags().Uint64Var(&r.at, "generation", 0, "`number` of the generation in which the cluster goes on, higher than any before (default: the next one)")
 	cmd.Flags().BoolVar(&r.sure, "yes", false, "do it")
 	return cmd
@@ -53,6 +55,9 @@ func newRecover() *cobra.Command {
 func (r *recovery) run(out, errs io.Writer) (err error) {
 	if err := cli.CheckOwnAddress(r.address); err != nil {
 		return cli.Usage("--address: %w", err)
+	}
+	if !ownHost(r.address) {
+		return cli.Usage("--address: %s is no address of this machine: give one of this machine; an address that others use in its place (server.advertise) is registered when the server starts", r.address)
 	}
 	dir := filepath.Join(r.data, trust.Subfolder)
 	m, err := trust.Load(dir)
@@ -104,6 +109,19 @@ func (r *recovery) run(out, errs io.Writer) (err error) {
 	fmt.Fprintf(out, "Peer %s is the only peer of the cluster now, in generation %d, with %d jobs in its state.\n"+
 		"Start the server. Then let other machines join with empty data folders and other names: berth token join peer\n", own.Name, next.Generation, s.Jobs.Len())
 	return nil
+}
+
+// ownHost reports whether an address, "host:port", is one of this machine.
+func ownHost(address string) bool {
+	host, _, _ := net.SplitHostPort(address)
+	ips, err := net.LookupHost(host)
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc(ips, func(ip string) bool {
+		l, err := net.Listen("tcp", net.JoinHostPort(ip, "0"))
+		return err == nil && l.Close() == nil
+	})
 }
 
 // ownedHere returns an error if a folder belongs to another account than this one.

@@ -138,6 +138,13 @@ func (s *service) Run(ctx context.Context) (err error) {
 func (s *service) Close() { s.out.close(flushLimit) }
 
 func (s *service) open() (err error) {
+	switch extended, err := trust.Extend(s.trustDir(), now()); {
+	case extended && err == nil:
+		s.log.Warn("certificate_extended", "dir", s.trustDir(), "why", "it had expired while this peer was off; this peer gets another as soon as it runs",
+			"remedy", "none, if the clock of this machine is right; nodes that were off as long need berth join node --renew")
+	case err != nil:
+		return err
+	}
 	if s.credentials, err = openCredentials(s.o.data, trust.RolePeer, string(s.o.id), s.revocations.revoked); err != nil {
 		return err
 	}

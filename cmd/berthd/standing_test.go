@@ -14,6 +14,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/test/childtest"
+	"github.com/berth-gpu/berth/trust"
 )
 
 // A leader that is removed answers before it ends. A peer that is removed while it is down learns that when it comes back, although its certificate is
@@ -163,5 +164,25 @@ func TestAllPeersMove(t *testing.T) {
 		case <-limit:
 			t.Fatalf("the peers are %+v: %v", all, err)
 		}
+	}
+}
+
+// A cluster that was off for longer than its certificates live starts again without help, and records the certificates that its peers then get.
+func TestAClusterThatWasOffForLong(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "p1")
+	first, err := trust.Found(trust.Member{Name: "p1"}, time.Now().Add(-100*24*time.Hour))
+	if err == nil {
+		err = trust.Save(filepath.Join(data, trust.Subfolder), first)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := childtest.Start(t, "server", "--data-dir", data, "--id", "p1", "--listen", address(1), "--http", apiAddress(1), "--bootstrap", "p1="+address(1))
+	p.Line(t, "certificate_extended")
+	p.Line(t, "certificate_renewed")
+	api := dial(t, apiAddress(1))
+	waitReachable(t, api, 1)
+	if _, err := api.Submit(t.Context(), &wire.Submit{Command: "true", User: "username"}, "one"); err != nil {
+		t.Error(err)
 	}
 }

@@ -105,7 +105,7 @@ func (w *web) serve(s *service) error {
 	}
 	api := httpapi.New(core.Config{
 		Self: s.o.id, Version: build.Version(), Dial: agentDial(s.credentials, joint.State), Prove: issue.ByCertificate(s.credentials),
-		Judge:   s.credentials.Judge, Apart: s.peer.Apart,
+		Judge: s.credentials.Judge, Apart: s.peer.Apart,
 		Expires: func() time.Time { return s.credentials.Leaf().NotAfter },
 		Store:   s.figures, Sealing: s.sealing,
 		Authority: keys, Trusted: keys.Material, Probe: trust.Probe, Log: s.log, Settings: shared{},

@@ -23,6 +23,7 @@ type Certificate struct {
 	Generation uint64 // that this machine has seen
 	Newest     uint64 // of the cluster's certificates
 	Refused    string // why the cluster refuses the certificate, and what to do, as a peer answers; empty: no peer has answered that
+	Issues     bool   // the key of the authority is there
 	Signed     bool   // by one of the authorities that this machine trusts
 	Open       []OpenFile
 	Sealing    *Sealing // nil: a node has none
@@ -98,6 +99,8 @@ func life(a about, c *Certificate, now time.Time) Finding {
 	switch {
 	case now.Before(c.From):
 		return a.fault("set the clock of this machine right", "the certificate counts from %s on", c.From.Local().Format(time.DateTime))
+	case left <= 0 && c.Issues:
+		return a.fault("if the clock of this machine is right, start the peer, which renews its certificate by the key of the authority: systemctl start berth-server", "the certificate has expired on %s", c.Till.Local().Format(time.DateTime))
 	case left <= 0:
 		return a.fault("berth token join "+c.Role+" --name "+c.Name+" on a peer, and berth join "+c.Role+" --renew here with that token", "the certificate has expired on %s", c.Till.Local().Format(time.DateTime))
 	case left < c.Till.Sub(c.From)/3:

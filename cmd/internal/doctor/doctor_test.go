@@ -148,6 +148,7 @@ func TestCertificates(t *testing.T) {
 		{"damaged", certificate(func(c *Certificate) { c.Err = errIn }), Fault, "", "the reason", "berth token join"},
 		{"the last third", certificate(func(c *Certificate) { c.Till = now.Add(4 * 24 * time.Hour) }), Warning, "", "less than a third", "journalctl"},
 		{"expired", certificate(func(c *Certificate) { c.Till = now.Add(-time.Hour) }), Fault, "", "has expired", "berth join peer --renew here"},
+		{"expired, with the key of the authority", certificate(func(c *Certificate) { c.Till, c.Issues = now.Add(-time.Hour), true }), Fault, "", "has expired", "start the peer"},
 		{"superseded", certificate(func(c *Certificate) { c.Refused = "superseded: berth join peer --renew" }), Fault, "", "refuses this certificate: superseded: berth join peer --renew", "follow the message"},
 		{"not yet", certificate(func(c *Certificate) { c.From = now.Add(time.Hour) }), Fault, "", "counts from", "clock"},
 		{"of another member", certificate(func(c *Certificate) { c.Holder = "node gpu1" }), Fault, "", "of node gpu1", "put the certificate"},

@@ -115,6 +115,7 @@ func (m *member) certificate(seen *answers) *doctor.Certificate {
 	leaf, own := m.material.Certificate, m.keys.Own()
 	out.Holder, out.From, out.Till, out.Names = string(own.Role)+" "+own.Name, leaf.NotBefore, leaf.NotAfter, trust.NamesOf(leaf)
 	out.Generation, out.Newest = m.material.Generation, seen.generation
+	out.Issues = len(m.material.Keys) > 0
 	out.Refused = cmp.Or(seen.refused, m.keys.Outlived())
 	for _, a := range m.material.Authorities {
 		out.Signed = out.Signed || leaf.CheckSignatureFrom(a) == nil

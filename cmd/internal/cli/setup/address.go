@@ -57,6 +57,8 @@ func findPlace(given, towards string) (place, error) {
 		if towards == "" {
 			host = cmp.Or(sourceOf(elsewhere), sourceOf(elsewhere6))
 			towards = "other networks"
+		} else if name, _, err := net.SplitHostPort(towards); err == nil && net.ParseIP(name) == nil && resolves(name) != nil {
+			return place{}, cli.Usage("--address: %s has no address in the name service of this machine: correct the name, or give the IP address of a peer", name)
 		} else {
 			host = sourceOf(towards)
 		}

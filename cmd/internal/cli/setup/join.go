@@ -9,9 +9,11 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -68,7 +70,7 @@ func newJoinAs(role trust.Role, data string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: string(role), Short: "Make this machine a " + string(role) + " of a cluster", Long: joinLong, Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return j.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
+			return unfinished(j.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout()))
 		},
 	}
 	j.bind(cmd, data)
@@ -263,10 +265,26 @@ func (j *joiner) ask(ctx context.Context, token trust.Token, at place, known *tr
 	body.Time = j.now()
 	joined, err := client.MembersOf(c).Join(ctx, body)
 	if err != nil {
-		return nil, nil, fmt.Errorf("this machine has not joined: %w", err)
+		return nil, nil, fmt.Errorf("this machine has not joined: %w", j.plainly(err))
 	}
 	own, err := j.material(joined, key, known)
 	return joined, own, err
+}
+
+// plainly returns an error without the form of the request, which is not what was typed.
+func (j *joiner) plainly(err error) error {
+	if form, is := errors.AsType[*url.Error](err); is {
+		return fmt.Errorf("no peer can be reached at %s: %w", strings.Join(j.seeds, ", "), form.Err)
+	}
+	return err
+}
+
+// unfinished returns the error of a join that has ended half-way, with what to do.
+func unfinished(err error) error {
+	if errors.Is(err, syscall.ENOSPC) {
+		return fmt.Errorf("the disk of this machine is full (space or inodes): make room, and repeat this command with the same token: %w", syscall.ENOSPC)
+	}
+	return err
 }
 
 // sameCluster returns an error if an authority is that of another cluster than this machine belongs to.

@@ -68,10 +68,22 @@ func newRestart() *cobra.Command {
 
 // say prints a line once.
 func (r *restarting) say(format string, args ...any) {
-	if text := fmt.Sprintf(format, args...); text != r.said {
-		r.said = text
+	text := fmt.Sprintf(format, args...)
+	if same := withoutNumbers(text); same != r.said {
+		r.said = same
 		fmt.Fprintln(r.out, text)
 	}
+}
+
+// withoutNumbers returns a text without what changes while somebody waits: seconds that are left, entries that are lacked. A line for each
+// second would fill the log of the program that installs packages.
+func withoutNumbers(text string) string {
+	return strings.Map(func(c rune) rune {
+		if c >= '0' && c <= '9' {
+			return -1
+		}
+		return c
+	}, text)
 }
 
 func (r *restarting) run(ctx context.Context) error {
@@ -137,10 +149,16 @@ func (r *restarting) self(ctx context.Context, peers client.Members) (*memberwir
 
 // explain adds what can be done about peers that do not know the lock.
 func explain(err error) error {
-	if p, is := errors.AsType[*wire.Problem](err); is && p.Status == http.StatusNotFound && strings.HasPrefix(p.Detail, "there is no such path") {
+	if unknownPath(err) {
 		return fmt.Errorf("this peer or the leader runs an older version, without the lock for restarts: run systemctl restart %s on one machine after the other, and wait for berth cluster status between them: %w", peerUnit, err)
 	}
 	return err
+}
+
+// unknownPath reports whether a peer runs an older version that lacks what was asked for.
+func unknownPath(err error) bool {
+	p, is := errors.AsType[*wire.Problem](err)
+	return is && p.Status == http.StatusNotFound && strings.HasPrefix(p.Detail, "there is no such path")
 }
 
 // lock takes the lock, as soon as it is free and all others are up.

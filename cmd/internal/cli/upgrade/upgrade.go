@@ -5,6 +5,7 @@
 package upgrade
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-gpu/berth/cmd/internal/build"
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/httpapi/client"
@@ -43,8 +45,11 @@ func newCheck() *cobra.Command {
 			var broken []string
 			err := cli.Reading(c, func(ctx context.Context, api *client.Client) (*memberwire.Upgrade, error) {
 				u, err := client.MembersOf(api).Upgrade(ctx)
-				if err == nil {
+				switch {
+				case err == nil:
 					broken = u.Broken
+				case unknownPath(err):
+					return nil, olderPeers(ctx, api)
 				}
 				return u, err
 			}, show)(cmd, args)
@@ -56,6 +61,20 @@ func newCheck() *cobra.Command {
 	}
 	c.BindReading(cmd)
 	return cmd
+}
+
+// olderPeers returns the error of a check that the peer that was asked does not know, with the versions.
+func olderPeers(ctx context.Context, api *client.Client) error {
+	list, err := api.Peers(ctx)
+	if err != nil {
+		return err
+	}
+	run := make([]string, len(list.Peers))
+	for i := range list.Peers {
+		run[i] = list.Peers[i].Name + " " + cmp.Or(list.Peers[i].Version, "(unknown)")
+	}
+	return fmt.Errorf("a peer runs an older version, without this check: this program is %s, and the peers run %s; upgrade them one after the other, and wait for berth cluster status between them",
+		build.Version(), strings.Join(run, ", "))
 }
 
 func newFinalize() *cobra.Command {
