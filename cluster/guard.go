@@ -18,6 +18,7 @@ import (
 // (hashicorp/raft#503), and after a failed sync raft would go on with a file whose content is unknown.
 func (p *Peer) guardStores(ctx context.Context) Stores {
 	s := p.cfg.Stores
+	s.Log = p.keepCommitted(s.Log)
 	if !p.cfg.Tests.NoWatchdog {
 		dog := raftstore.NewWatchdog(string(p.cfg.Self.ID), raftstore.Limits{})
 		s.Log, s.Stable, s.Snapshots = dog.Logs(s.Log), dog.Stable(s.Stable), dog.Snapshots(s.Snapshots)

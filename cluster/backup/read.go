@@ -26,6 +26,7 @@ type Backup struct {
 	Description Description
 	State       state.State
 	Archive     string // path of the archive's copy; empty: the backup has none
+	Signed      bool   // by the peer that the description names, with a certificate of the described authority
 
 	keys []byte // sealed; empty: there are none
 }
@@ -37,7 +38,7 @@ const (
 )
 
 // Read reads a backup and checks all of it: the hash of every part, the state's checksum, digest and invariants, and that
-// the description is that of the state. The archive is written into a folder, or only checked against its hash if dir is
+// the description is that of the state, and the signature, if there is one. The archive is written into a folder, or only checked against its hash if dir is
 // empty. Errors wrap [ErrDamaged], or are a *[NewerError].
 func Read(r io.Reader, dir string) (*Backup, error) {
 	in, err := newReader(r)
@@ -64,9 +65,11 @@ func Read(r io.Reader, dir string) (*Backup, error) {
 		case partKeys:
 			b.keys, err = in.all(maxKeys)
 		case partSums:
-			if err := in.sums(); err != nil {
+			signature, err := in.sums(d)
+			if err != nil {
 				return nil, err
 			}
+			b.Signed = len(signature) > 0
 			return b, b.complete()
 		default:
 			return nil, &NewerError{fmt.Sprintf("the backup has a part %.100q, which this program does not know", name)}
@@ -121,14 +124,29 @@ func (in *reader) header() (*tar.Header, error) {
 	}
 	in.had = append(in.had, h.Name)
 	in.sum = sha256.New()
-	in.rest = io.TeeReader(in.tar, in.sum)
+	in.rest = io.TeeReader(&part{in.tar, h.Name}, in.sum)
 	return h, nil
+}
+
+// part is the content of a part. Its errors say that the backup is damaged, whoever reads.
+type part struct {
+	io.Reader
+
+	name string
+}
+
+func (p *part) Read(b []byte) (int, error) {
+	n, err := p.Reader.Read(b)
+	if err != nil && !errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = damaged("%s: %v", p.name, err)
+	}
+	return n, err
 }
 
 // done notes the hash of a part, after the rest of it.
 func (in *reader) done(name string) error {
 	if _, err := io.Copy(io.Discard, in.rest); err != nil {
-		return damaged("%s: %v", name, err)
+		return err
 	}
 	fmt.Fprintf(&in.seen, "%x  %s\n", in.sum.Sum(nil), name)
 	return nil
@@ -139,7 +157,7 @@ func (in *reader) all(most int64) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(in.rest, most+1))
 	switch {
 	case err != nil:
-		return nil, damaged("%s: %v", in.had[len(in.had)-1], err)
+		return nil, err
 	case int64(len(text)) > most:
 		return nil, damaged("%s has more than %d bytes", in.had[len(in.had)-1], most)
 	}
@@ -152,7 +170,7 @@ func (in *reader) description() (*Description, error) {
 		return nil, err
 	}
 	if h.Name != partDescription {
-		return nil, damaged("the first part is %.100q in place of %s", h.Name, partDescription)
+		return nil, damaged("the first part is %.100q in place of %s: it is no backup, or was packed again in another order", h.Name, partDescription)
 	}
 	text, err := in.all(MaxDescription)
 	if err != nil {
@@ -173,7 +191,10 @@ func (in *reader) state(b *Backup) error {
 	if newer, is := errors.AsType[*command.UnknownError](err); is {
 		return &NewerError{newer.Error()}
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, ErrDamaged):
+		return err
+	case err != nil:
 		return damaged("%s: %v", partState, err)
 	}
 	b.State = s
@@ -190,27 +211,55 @@ func (in *reader) archive(b *Backup, dir string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if _, err := io.Copy(f, in.rest); err != nil {
-		return fmt.Errorf("%s: %w", partArchive, err)
+	if _, err := io.Copy(f, in.rest); err != nil { // its own errors name the part
+		return err
 	}
 	b.Archive = path
 	return f.Sync()
 }
 
-// sums compares the hashes of all parts with the last part, and looks for anything behind.
-func (in *reader) sums() error {
+// sums compares the hashes of all parts with those in the file, checks the signature over them, and looks for anything behind. It returns
+// the part with the signature; nil: there is none.
+func (in *reader) sums(d *Description) (signature []byte, err error) {
 	text, err := in.all(MaxDescription)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if !bytes.Equal(text, in.seen.Bytes()) {
-		return damaged("its parts do not have the hashes of %s", partSums)
+		return nil, damaged("its parts do not have the hashes of %s", partSums)
 	}
-	if _, err := in.tar.Next(); !errors.Is(err, io.EOF) {
-		return damaged("something follows %s", partSums)
+	h, err := in.tar.Next()
+	if err == nil && h.Name == partSignature && h.Typeflag == tar.TypeReg {
+		in.rest = &part{in.tar, partSignature}
+		in.had = append(in.had, partSignature)
+		if signature, err = in.all(MaxDescription); err == nil {
+			err = d.verify(text, signature)
+		}
+		if err != nil {
+			return nil, err
+		}
+		h, err = in.tar.Next()
 	}
-	if n, err := io.Copy(io.Discard, in.zip); err != nil || n > 0 { // also checks the checksum of zstd
-		return damaged("something follows %s: %d bytes, %v", partSums, n, err)
+	switch {
+	case err == nil:
+		return nil, damaged("part %.100q follows %s", h.Name, in.had[len(in.had)-1])
+	case !errors.Is(err, io.EOF):
+		return nil, damaged("%v", err)
+	}
+	return signature, in.padding()
+}
+
+// maxPadding bounds the zeros with which a program fills the last record of a tar file, in bytes.
+const maxPadding = 1 << 20
+
+// padding reads the rest of the file, which also checks the checksum of zstd. A file that another program has packed again ends with zeros.
+func (in *reader) padding() error {
+	rest, err := io.ReadAll(io.LimitReader(in.zip, maxPadding+1))
+	switch {
+	case err != nil:
+		return damaged("%v", err)
+	case len(rest) > maxPadding, len(bytes.Trim(rest, "\x00")) > 0:
+		return damaged("%d bytes or more follow its last part", len(rest))
 	}
 	return nil
 }

@@ -38,10 +38,11 @@ func Relay(w io.Writer, r io.Reader, by Opener, to *Seal) (*Description, error) 
 		}
 		switch h.Name {
 		case partSums:
-			if err := in.sums(); err != nil {
+			signature, err := in.sums(d)
+			if err != nil {
 				return nil, err
 			}
-			return d, out.end()
+			return d, out.end(func([]byte) ([]byte, error) { return signature, nil })
 		case partKeys:
 			err = in.reseal(out, was, by, to)
 		default:

@@ -34,7 +34,7 @@ type Source struct {
 	Now        time.Time
 
 	Cluster string
-	Trust   *trust.Material // certificates and generation
+	Trust   *trust.Material // certificates and generation, and the key of the peer, which signs
 	Secrets *trust.Secrets  // all that the machine has; they are sealed, or left out
 }
 
@@ -61,7 +61,8 @@ func Write(w io.Writer, s *Source, to *Seal) error {
 	if err != nil {
 		return err
 	}
-	description, err := json.MarshalIndent(s.Describe(to), "", "  ")
+	d := s.Describe(to)
+	description, err := json.MarshalIndent(d, "", "  ")
 	if err != nil {
 		return err
 	}
@@ -95,7 +96,7 @@ func Write(w io.Writer, s *Source, to *Seal) error {
 			return err
 		}
 	}
-	return out.end()
+	return out.end(func(sums []byte) ([]byte, error) { return d.sign(s.Trust, sums) })
 }
 
 // counter counts what is written.
@@ -150,13 +151,20 @@ func (o *writer) note(name string, sum hash.Hash) {
 	fmt.Fprintf(&o.sums, "%x  %s\n", sum.Sum(nil), name)
 }
 
-// end writes the hashes, without which a file is incomplete.
-func (o *writer) end() error {
-	if err := o.header(partSums, int64(o.sums.Len())); err != nil {
+// end writes the hashes, without which a file is incomplete, and the signature over them.
+func (o *writer) end(sign func(sums []byte) ([]byte, error)) error {
+	sums := bytes.Clone(o.sums.Bytes())
+	if err := o.bytes(partSums, sums); err != nil {
 		return err
 	}
-	if _, err := o.tar.Write(o.sums.Bytes()); err != nil {
+	text, err := sign(sums)
+	if err != nil {
 		return err
+	}
+	if len(text) > 0 {
+		if err := o.bytes(partSignature, text); err != nil {
+			return err
+		}
 	}
 	if err := o.tar.Close(); err != nil {
 		return err

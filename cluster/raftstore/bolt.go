@@ -79,9 +79,15 @@ func openRecovering(path string, timeout time.Duration) (store *raftboltdb.BoltS
 			store, err = nil, corrupt(path, "the raft log cannot be read", fmt.Errorf("bbolt: %v", p))
 		}
 	}()
-	store, err = raftboltdb.New(raftboltdb.Options{
-		Path: path, BoltOptions: boltOptions(timeout),
+	err = mapped(path, func() (err error) {
+		store, err = raftboltdb.New(raftboltdb.Options{
+			Path: path, BoltOptions: boltOptions(timeout),
+		})
+		return err
 	})
+	if fault, is := errors.AsType[*Fault](err); is {
+		return nil, fault
+	}
 	if err != nil {
 		return nil, cannotOpen(path, err)
 	}

@@ -131,7 +131,11 @@ func (s *Store) open() error {
 		return err
 	}
 	s.snaps.closed = s.raiseFloor
-	if err := s.checkWhole(); err != nil {
+	err = mapped(path, s.checkWhole)
+	if errors.Is(err, errMapped) {
+		s.bolt = nil // its locks may be held for good; the process ends
+	}
+	if err != nil {
 		return err
 	}
 	if fresh {

@@ -20,5 +20,9 @@ func VerifyBolt(path string) (err error) {
 	if err != nil || st.Size() == 0 {
 		return err
 	}
-	return verifyTree(f, st.Size())
+	pages := &attentive{ReaderAt: f}
+	if err := verifyTree(pages, st.Size()); pages.failed == nil {
+		return err
+	}
+	return unreadable(path, pages.failed)
 }

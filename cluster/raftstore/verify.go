@@ -57,7 +57,17 @@ func verifyFile(path string) (err error) {
 	if st.Size() == 0 {
 		return nil
 	}
-	if err := verifyTree(f, st.Size()); err != nil {
+	return judgeTree(path, f, st.Size())
+}
+
+// judgeTree checks a file, and tells damage from what the disk cannot read.
+func judgeTree(path string, f io.ReaderAt, size int64) error {
+	pages := &attentive{ReaderAt: f}
+	err := verifyTree(pages, size)
+	switch {
+	case pages.failed != nil:
+		return unreadable(path, pages.failed)
+	case err != nil:
 		return corrupt(path, "the raft log is damaged", err)
 	}
 	return nil

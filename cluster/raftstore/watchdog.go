@@ -168,7 +168,7 @@ func (w *Watchdog) do(op string, snapshot bool, f func() error) error {
 		return err
 	}
 	id := w.calls.begin(op, snapshot)
-	err := f()
+	err := mapped("raft.db of "+w.where, f)
 	w.calls.end(id)
 	if err == nil || isNotFound(err) {
 		return err

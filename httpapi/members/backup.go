@@ -34,7 +34,7 @@ func (m members) backupRoute(doc huma.API) {
 	core.Handle(m.api, doc, core.Op("resume", http.MethodPost, "/cluster/resume", "Let the scheduler start jobs again, after a restore"), m.resume)
 	o := core.Op("backup", http.MethodGet, "/cluster/backup", "A backup of the cluster")
 	o.Description = "A tar archive that is compressed with zstd: the state as of a barrier in the log, the archive of this peer, and the keys of the cluster, sealed with age for the recipients. " +
-		"It contains users' commands and environments. A file without its last part, SHA256SUMS, is incomplete: berth backup create and berth backup verify check that."
+		"It contains users' commands and environments. The last two parts are the hashes of the others (SHA256SUMS), without which a file is incomplete, and the signature of this peer: berth backup verify checks both."
 	o.Responses = map[string]*huma.Response{
 		"200":     {Description: "the backup", Content: map[string]*huma.MediaType{backupType: {Schema: &huma.Schema{Type: "string"}}}},
 		"default": core.ProblemResponse(doc),

@@ -24,6 +24,7 @@ type Restorer struct {
 	file       string
 	folder     string // trust of a former peer; empty: the keys are in the backup
 	generation uint64
+	origin     Origin
 
 	backup  *backup.Backup
 	secrets *trust.Secrets
@@ -34,20 +35,21 @@ type Restorer struct {
 func (r *Restorer) Bind(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&r.file, "from-backup", "", "`file` of a backup to make the cluster of")
 	r.Keys.Bind(cmd)
+	r.origin.Bind(cmd)
 	cmd.Flags().StringVar(&r.folder, "trust", "", "`folder` trust of a former peer, with the keys that a backup without keys lacks")
 	cmd.Flags().Uint64Var(&r.generation, "generation", 0, "`number` of the generation of the restored cluster, if the cluster was recovered or restored after the backup (default: the next after that of the backup)")
 }
 
 // Asked reports whether there is a backup to be restored.
 func (r *Restorer) Asked() bool {
-	return r.file != "" || r.folder != "" || r.generation != 0 || r.Given()
+	return r.file != "" || r.folder != "" || r.generation != 0 || r.Given() || r.origin != (Origin{})
 }
 
 // Prepare reads and checks the backup and its keys. The archive in it is copied into a folder.
 func (r *Restorer) Prepare(in io.Reader, scratch string) error {
 	switch {
 	case r.file == "":
-		return cli.Usage("--from-backup is missing: --identity, --passphrase-file, --trust and --generation are for a backup")
+		return cli.Usage("--from-backup is missing: --identity, --passphrase-file, --trust, --generation, --pin and --unsigned are for a backup")
 	case r.folder != "" && r.Given():
 		return cli.Usage("--trust and --identity or --passphrase-file exclude each other: the keys are in one place")
 	}
@@ -57,6 +59,9 @@ func (r *Restorer) Prepare(in io.Reader, scratch string) error {
 	}
 	if r.backup, err = Read(r.file, scratch); err != nil {
 		return err
+	}
+	if err := r.origin.Check(r.backup); err != nil {
+		return fmt.Errorf("%s: %w", r.file, err)
 	}
 	if r.secrets, err = r.openKeys(openers); err != nil {
 		return fmt.Errorf("%s: %w", r.file, err)
@@ -111,6 +116,6 @@ func (r *Restorer) Write(folder string, first trust.Member, address string) (*tr
 // About describes what was restored.
 func (r *Restorer) About() string {
 	d := &r.backup.Description
-	return fmt.Sprintf("Cluster %s is restored as of %s (index %d), in generation %d: %d jobs, %d nodes, %d GPUs. What was done since is not in it.\n",
-		d.Cluster, d.Made.Local().Format(time.DateTime), d.Index, r.plan.Trust.Generation, r.plan.State.Jobs.Len(), r.plan.State.Nodes.Len(), r.plan.State.GPUs.Len())
+	return fmt.Sprintf("Cluster %s is restored as of %s (index %d), in generation %d: %d jobs, %d nodes, %d GPUs. What was done since is not in it.\n%s\n",
+		d.Cluster, d.Made.Local().Format(time.DateTime), d.Index, r.plan.Trust.Generation, r.plan.State.Jobs.Len(), r.plan.State.Nodes.Len(), r.plan.State.GPUs.Len(), signer(r.backup))
 }

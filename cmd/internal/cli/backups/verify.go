@@ -19,8 +19,8 @@ import (
 )
 
 const verifyLong = `Read a whole backup as a restore would, and check it: the hash of each part, the checksum and
-digest of the state, every invariant of the state, the pages of the archive, and the hashes of
-the audit trail. With a private key or passphrase the sealed keys are opened, and checked to
+digest of the state, every invariant of the state, the pages of the archive, the hashes of the
+audit trail, and the signature of the peer that has written it. With a private key or passphrase the sealed keys are opened, and checked to
 be those of the cluster. Nothing is changed, and no cluster is needed.
 
 The state is read into memory, and the archive is copied into a temporary folder (TMPDIR).`
@@ -32,10 +32,13 @@ type verified struct {
 	Records uint64              `json:"audit_records"` // that were checked
 	Missing uint64              `json:"audit_records_missing,omitempty"`
 	Keys    string              `json:"keys"` // "none", "sealed" or "opened"
+	Signed  bool                `json:"signed"`
+
+	signer string
 }
 
 func newVerify() *cobra.Command {
-	k, output := &Keys{}, ""
+	k, from, output := &Keys{}, &Origin{}, ""
 	cmd := &cobra.Command{
 		Use: "verify FILE", Short: "Check a backup, by a restore into memory", Long: verifyLong, Args: cobra.ExactArgs(1),
 		Example: "  berth backup verify /mnt/backups/berth-1f3c2a90-20260131T020000Z-90211.berth.tar.zst --identity key.txt",
@@ -47,7 +50,7 @@ func newVerify() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			v, err := verify(cmd.Context(), args[0], openers)
+			v, err := verify(cmd.Context(), args[0], openers, from)
 			if err != nil {
 				return err
 			}
@@ -58,11 +61,12 @@ func newVerify() *cobra.Command {
 		},
 	}
 	k.Bind(cmd)
+	from.Bind(cmd)
 	cmd.Flags().StringVarP(&output, "output", "o", "", "`format` of the output: json, or left out for text")
 	return cmd
 }
 
-func verify(ctx context.Context, path string, by []backup.Opener) (v *verified, err error) {
+func verify(ctx context.Context, path string, by []backup.Opener, from *Origin) (v *verified, err error) {
 	temp, err := os.MkdirTemp("", "berth-verify-")
 	if err != nil {
 		return nil, err
@@ -72,12 +76,15 @@ func verify(ctx context.Context, path string, by []backup.Opener) (v *verified, 
 	if err != nil {
 		return nil, err
 	}
-	v = &verified{File: path, About: &b.Description, Keys: "none"}
+	if err := from.Check(b); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	v = &verified{File: path, About: &b.Description, Keys: "none", Signed: b.Signed, signer: signer(b)}
 	if b.Archive != "" {
 		verdict, err := archive.Check(ctx, b.Archive, raftstore.VerifyBolt, b.State.Settings().Audit)
 		switch {
 		case err != nil:
-			return nil, fmt.Errorf("%s: its archive: %w", path, err)
+			return nil, fmt.Errorf("%s: %w: its archive: %w", path, backup.ErrDamaged, err)
 		case verdict.What != "":
 			return nil, fmt.Errorf("%s: its audit trail is not as it was written, at record %d: %s: take another backup", path, verdict.Bad, verdict.What)
 		}
@@ -125,7 +132,7 @@ func showVerified(w io.Writer, v *verified) error {
 	if v.Missing > 0 {
 		records += fmt.Sprintf(" (%d more were in no archive of that peer)", v.Missing)
 	}
-	_, err := fmt.Fprintf(w, "%s is whole and keeps every invariant.\ncluster %s, generation %d, made %s by peer %s (%s)\nindex %d, feature level %d, digest %s\n%d jobs, %d nodes with %d GPUs, %s\n%s\n",
-		v.File, d.Cluster, d.Generation, d.Made.Local().Format(time.DateTime), d.Peer, d.Version, d.Index, d.Level, d.Digest, d.Jobs, d.Nodes, d.GPUs, records, keys)
+	_, err := fmt.Fprintf(w, "%s is whole and keeps every invariant.\ncluster %s, generation %d, made %s by peer %s (%s)\nindex %d, feature level %d, digest %s\n%d jobs, %d nodes with %d GPUs, %s\n%s\n%s\n",
+		v.File, d.Cluster, d.Generation, d.Made.Local().Format(time.DateTime), d.Peer, d.Version, d.Index, d.Level, d.Digest, d.Jobs, d.Nodes, d.GPUs, records, keys, v.signer)
 	return err
 }

@@ -1,0 +1,88 @@
+package backup
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/berth-gpu/berth/trust"
+)
+
+// partSignature is the last part of a backup: the signature of the peer that has written it, over the hashes of the other parts.
+const partSignature = "SIGNATURE"
+
+// signature is that part, in JSON.
+type signature struct {
+	Certificate string `json:"certificate"` // of the peer, in PEM
+	Signature   []byte `json:"signature"`   // ECDSA with SHA-256, of signed
+}
+
+// signed returns what is signed, out of the hashes of the parts: all of them and the description, without the keys and those for whom the
+// keys are sealed. Keys are sealed again on the way to where the backup is kept, by a machine that has no key of a peer; those in a
+// backup must be those of the authorities that are described. The first line makes sure that no other signature of the key fits.
+func (d *Description) signed(sums []byte) ([]byte, error) {
+	plain := *d
+	plain.Keys = nil
+	text, err := json.Marshal(&plain)
+	if err != nil {
+		return nil, err
+	}
+	out := fmt.Appendf(nil, "berth backup\n%x  %s\n", sha256.Sum256(text), partDescription)
+	for line := range bytes.Lines(sums) {
+		if name := bytes.TrimSuffix(line, []byte("\n")); !bytes.HasSuffix(name, []byte("  "+partKeys)) && !bytes.HasSuffix(name, []byte("  "+partDescription)) {
+			out = append(out, line...)
+		}
+	}
+	return out, nil
+}
+
+// sign returns the signature of a peer over the hashes of the parts.
+func (d *Description) sign(by *trust.Material, sums []byte) ([]byte, error) {
+	content, err := d.signed(sums)
+	if err != nil {
+		return nil, err
+	}
+	digest := sha256.Sum256(content)
+	text, err := by.Key.Sign(rand.Reader, digest[:], crypto.SHA256)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(&signature{string(trust.EncodeCertificates(by.Certificate)), text})
+}
+
+// ErrUnsigned means that nothing shows who has written a backup.
+var ErrUnsigned = errors.New("the backup is not signed: whoever could write the file may have put users, tokens and jobs into it; take another, or give --unsigned if you know where the file has been")
+
+// verify checks the signature over the hashes of the parts: it must be that of the peer that the description names, whose
+// certificate one of the described authorities has signed.
+func (d *Description) verify(sums, part []byte) error {
+	var s signature
+	if err := json.Unmarshal(part, &s); err != nil {
+		return damaged("%s cannot be read: %v", partSignature, err)
+	}
+	list, err := trust.DecodeCertificates([]byte(s.Certificate), 1)
+	if err != nil {
+		return damaged("%s has no certificate: %v", partSignature, err)
+	}
+	bundle, err := d.Bundle()
+	if err != nil {
+		return damaged("%s: %v", partDescription, err)
+	}
+	rules := trust.Rules{Cluster: d.Cluster, Generation: d.Generation, Role: trust.RolePeer, Name: d.Peer, Roots: bundle.Authorities, Now: d.Made}
+	if _, err := rules.Verify(list); err != nil {
+		return damaged("the signature is of no peer of the cluster, so the backup was altered: %v", err)
+	}
+	content, err := d.signed(sums)
+	if err != nil {
+		return err
+	}
+	if err := list[0].CheckSignature(x509.ECDSAWithSHA256, content, s.Signature); err != nil {
+		return damaged("the signature is not that of peer %s, so the backup was altered", d.Peer)
+	}
+	return nil
+}
