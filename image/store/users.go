@@ -21,8 +21,8 @@ const UserFolder = "store"
 const NamesFolder = "names"
 
 // EvictUsers frees space in the folders of all users of a node: folder has a folder for each user, with the store in UserFolder. The user whose folder
-// takes most comes first, so that nobody loses images because another user fills the disk. Of each user, what is neither an image nor a container goes
-// first, then images that no process uses; containers with names go only of a user who takes more than half of the file system. Links that lead out of the
+// takes most comes first, so that no user loses images because another user fills the disk. Of each user, what is neither an image nor a container goes
+// first, then images that no process uses; containers with names go only of a user that takes more than half of the file system. Links that lead out of the
 // folder are not followed.
 func EvictUsers(folder string, free float64) (removed []string, err error) {
 	users, err := os.OpenRoot(folder)

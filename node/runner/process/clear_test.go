@@ -41,7 +41,7 @@ func TestOldCheckpointsGo(t *testing.T) {
 	}
 }
 
-// On a full disk the account that takes most loses its oldest checkpoints, and nobody else loses any.
+// On a full disk the account that takes most loses its oldest checkpoints, and no other account loses any.
 func TestCheckpointsThatFillTheDisk(t *testing.T) {
 	dir := t.TempDir()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=16m"); err != nil {
