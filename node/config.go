@@ -70,8 +70,9 @@ type Config struct {
 	Cluster Cluster
 	Peers   []string // addresses that are used in addition to those from the cluster
 	Keep    Keep
-	Disks   []string             // further folders on this node that ranks write to; missing ones are skipped
-	Ready   func() error         // why no rank can start on this host for now, apart from its disks; nil: nothing else can prevent it
-	Clock   func() fence.Reading // the host's clocks
+	Disks   []string                   // further folders on this node that ranks write to; missing ones are skipped
+	Clear   func(live map[string]bool) // removes what ranks have left in Disks, but for the tasks that have a rank here; nil: nothing is removed
+	Ready   func() error               // why no rank can start on this host for now, apart from its disks; nil: nothing else can prevent it
+	Clock   func() fence.Reading       // the host's clocks
 	Log     *slog.Logger
 }

@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"syscall"
 	"time"
 
 	"github.com/berth-gpu/berth/node/disk"
+	"github.com/berth-gpu/berth/node/journal"
 	"github.com/berth-gpu/berth/node/runner"
 )
 
@@ -16,6 +18,8 @@ const (
 	roomEvery = 5 * time.Second
 	roomSoon  = time.Second      // while something is wrong
 	roomHangs = 10 * time.Second // a look that takes longer
+	clearSoon = 20 * time.Second // between two calls of Config.Clear while a disk is short of space
+	clearRare = time.Hour        // else
 )
 
 // runRoom is the least space that the run folder needs, in bytes.
@@ -29,7 +33,8 @@ type room struct {
 	lacking map[string]bool // folders whose disks were short at the last look
 	begun   time.Time       // of the look under way; zero: none
 	next    time.Time
-	changed func() // the trouble has changed
+	changed func()    // the trouble has changed
+	cleared time.Time // when Config.Clear was last called; only of the look under way
 }
 
 func newRoom(c *core, changed func()) *room { return &room{core: c, changed: changed} }
@@ -119,6 +124,9 @@ func (r *room) look(before map[string]bool) (trouble string, lacking map[string]
 	}
 	for _, path := range append([]string{dir}, r.Disks...) {
 		at, err := disk.RoomOf(path)
+		if r.clear(err == nil && at.Short(before[path]) != "") {
+			at, err = disk.RoomOf(path)
+		}
 		if errors.Is(err, os.ErrNotExist) && path != dir {
 			continue // nothing has been written there yet
 		}
@@ -151,8 +159,41 @@ func (r *room) look(before map[string]bool) (trouble string, lacking map[string]
 	return trouble, lacking
 }
 
-// shed removes the remains of ended ranks, the oldest first, until there is enough space: first their working
-// folders, then their output.
+// clear has what ranks keep beyond their end removed, and reports whether it has: what is old, and while a disk is short of space, as much as it takes.
+func (r *room) clear(short bool) bool {
+	pause := clearRare
+	if short {
+		pause = clearSoon
+	}
+	if r.Clear == nil || !r.cleared.IsZero() && time.Since(r.cleared) < pause {
+		return false
+	}
+	r.cleared = time.Now()
+	paths, err := r.Journal.Open()
+	live := map[string]bool{}
+	if err != nil { // a rank may need what would be removed
+		r.Log.Warn("nothing of ended jobs is removed: the ranks' folders cannot be listed", "err", err)
+		return false
+	}
+	for _, path := range paths {
+		if rank, _, is := journal.RankOf(filepath.Base(path)); is {
+			live[rank.Attempt().TaskKey().String()] = true
+		}
+	}
+	r.Clear(live)
+	return true
+}
+
+// userOf returns the user of a rank, by its folder; empty: not known.
+func userOf(dir string) string {
+	if record, _, _, err := readFolder(dir); err == nil && record != nil {
+		return record.Job.Spec.User
+	}
+	return ""
+}
+
+// shed removes the remains of ended ranks until there is enough space, those of the user whose remains take most before those of others, and the oldest
+// first: first their working folders, then their output.
 func (r *room) shed(at disk.Room) disk.Room {
 	dir := r.Journal.Dir()
 	enough := func() bool {
@@ -164,7 +205,7 @@ func (r *room) shed(at disk.Room) disk.Room {
 	}
 	var count int
 	for _, parts := range [][]string{{runner.TmpFolder, runner.WorkFolder}, heavy()} {
-		names, err := r.Journal.Shed(parts, enough)
+		names, err := r.Journal.Shed(parts, userOf, enough)
 		if count += len(names); err != nil {
 			r.Log.Error("cannot remove the folders of ended ranks", "err", err)
 		}

@@ -2,15 +2,18 @@ package main
 
 import (
 	"cmp"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/cli/daemon"
 	"github.com/berth-gpu/berth/cmd/internal/config"
+	"github.com/berth-gpu/berth/image/store"
 	"github.com/berth-gpu/berth/node/runner/isolate"
 	"github.com/berth-gpu/berth/node/runner/process"
 )
@@ -97,5 +100,19 @@ func rankRules(r *config.Ranks, data, run string) process.Rules {
 		Hooks:   process.Hooks{Prolog: r.Prolog, Epilog: r.Epilog, Limit: r.HookLimit},
 		Isolate: isolate.Rules{On: u.On, Map: u.Accounts, Only: u.Mapped, Root: u.Root, Umask: &u.Umask, MaxOpen: u.MaxOpen, Hide: []string{data, run}},
 		Client:  clientProgram(), Daemon: ownProgram(), Images: cmp.Or(r.Images, filepath.Join(data, "images")),
+	}
+}
+
+// clearer returns a function that removes what ranks have left in the node's own places: checkpoints of tasks that have no rank here, and images.
+func clearer(rules *process.Rules, log *slog.Logger) func(live map[string]bool) {
+	return func(live map[string]bool) {
+		removed, err := process.ClearCheckpoints(rules.Checkpoints, live, time.Now())
+		if err != nil {
+			log.Warn("checkpoints_not_removed", "folder", rules.Checkpoints, "err", err)
+		}
+		if len(removed) > 0 {
+			log.Warn("checkpoints_removed", "folder", rules.Checkpoints, "tasks", removed)
+		}
+		store.Free(rules.Images, log)
 	}
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // Name reports whether s can name a user, project, node or the like: 1 to MaxName bytes of printable UTF-8
-// without spaces, whose letters are of one script, so that no other name looks like it. Digits, hyphens and
+// without spaces and slashes and with no dot or hyphen at the begin, so that it is safe as a part of a path and of a command line, whose letters are of one script, so that no other name looks like it. Digits, hyphens and
 // the like are of every script.
 func Name(s string) bool { return nameFault(s) == "" }
 
@@ -57,9 +57,14 @@ func nameFault(s string) string {
 	case !utf8.ValidString(s):
 		return want + ", and is not valid UTF-8"
 	}
+	if strings.HasPrefix(s, ".") || strings.HasPrefix(s, "-") {
+		return want + ": it begins with a dot or a hyphen, as names of hidden files and of options do"
+	}
 	ascii := true
 	for _, r := range s {
 		switch fault := runeFault(r); {
+		case r == '/':
+			return want + ": U+002F divides paths"
 		case unicode.IsSpace(r):
 			return fmt.Sprintf("%s: %s is a space", want, codeOf(r))
 		case fault != "":

@@ -10,11 +10,17 @@ import (
 func TestNames(t *testing.T) {
 	t.Parallel()
 	for s, want := range map[string]string{ // to the fault's text; empty: none
-		"alice": "", "a.b-c_9@example.org": "", "berth:gpu/1": "", "Zoë": "", "žluťoučký": "", "андрей": "", "Ελένη": "", "山田太郎": "", "やまだ太郎-2": "",
+		"alice": "", "a.b-c_9@example.org": "", "berth:gpu-1": "", "LAB\\alice": "", "Zoë": "", "žluťoučký": "", "андрей": "", "Ελένη": "", "山田太郎": "", "やまだ太郎-2": "",
 		"김철수": "", "नमस्ते": "", "محمد": "", "משה": "", "GPU-3f2a9c0d": "",
 		"":                       "0 bytes",
 		strings.Repeat("a", 129): "129 bytes",
 		"a b":                    "U+0020 is a space",
+		"../../x":                "begins with a dot",
+		"..":                     "begins with a dot",
+		".ssh":                   "begins with a dot",
+		"-rf":                    "begins with a dot or a hyphen",
+		"a/b":                    "U+002F divides paths",
+		"a/../b":                 "U+002F divides paths",
 		"a\u00a0b":               "U+00A0 is a space",
 		"a\x1bb":                 "U+001B is a control character",
 		"a\xff":                  "UTF-8",

@@ -94,7 +94,7 @@ func TestDeviceBusy(t *testing.T) {
 		t.Errorf("a stranger begins %d sign-ins in an instant", n)
 	}
 	if _, err := p.Begin(t.Context(), "192.0.2.2"); err != nil {
-		t.Errorf("after that nobody else begins one: %v", err)
+		t.Errorf("after that no other caller begins one: %v", err)
 	}
 	all := 0
 	for i := range 20 {

@@ -58,7 +58,7 @@ type document struct {
 }
 
 // Bounds of the requests that sign-ins cause at the provider, in a second: a fifth of them for one network of callers, so that a stranger's flood keeps
-// nobody else from a sign-in.
+// no other user from a sign-in.
 const (
 	asksPerSecond = 20
 	ownPerSecond  = asksPerSecond / 5

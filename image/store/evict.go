@@ -2,12 +2,10 @@ package store
 
 import (
 	"cmp"
-	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -57,63 +55,6 @@ func Evict(folder string, free float64) (removed []string, err error) {
 		has, total, err := space(folder)
 		return float64(has) >= free*float64(total), err
 	})
-}
-
-// UserFolder is the folder of a user's store, in the folder of the user.
-const UserFolder = "store"
-
-// EvictUsers is Evict for the stores of all users of a node, one user after the other: folder has a folder for each user, with the store in
-// UserFolder. Links that lead out of the folder are not followed.
-func EvictUsers(folder string, free float64) (removed []string, err error) {
-	users, err := os.OpenRoot(folder)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = users.Close() }()
-	entries, err := fs.ReadDir(users.FS(), ".")
-	if err != nil {
-		return nil, err
-	}
-	enough := func() (bool, error) {
-		has, total, err := space(folder)
-		return float64(has) >= free*float64(total), err
-	}
-	for _, e := range entries {
-		root, openErr := users.OpenRoot(filepath.Join(e.Name(), UserFolder))
-		if openErr != nil { // a user without images, or with something else in that place
-			continue
-		}
-		gone, evictErr := evict(root, enough)
-		removed = append(removed, gone...)
-		err = errors.Join(err, evictErr, root.Close())
-	}
-	return removed, err
-}
-
-// freeInterval is how often a node's stores are looked at.
-const freeInterval = time.Minute
-
-// KeepFree calls [EvictUsers] now and every minute, until the context ends, so that a tenth of the file system stays free.
-func KeepFree(ctx context.Context, folder string, log *slog.Logger) {
-	tick := time.NewTicker(freeInterval)
-	defer tick.Stop()
-	for {
-		removed, err := EvictUsers(folder, keptFree)
-		if err != nil {
-			log.Warn("images_not_removed", "folder", folder, "error", err)
-		}
-		if len(removed) > 0 {
-			log.Info("images_removed", "folder", folder, "images", removed, "why", "the disk is full")
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
 }
 
 // makeRoom removes images that no process uses until the file system has what a pull needs and a tenth of it is free. The
@@ -218,7 +159,7 @@ func remove(root *os.Root, key string, within time.Duration) error {
 		if err != nil {
 			return err
 		}
-		if time.Since(info.ModTime()) < within {
+		if since := time.Since(info.ModTime()); since < within && since > -within { // a time in the future is none of a use
 			return lock.ErrBusy
 		}
 	}

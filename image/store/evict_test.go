@@ -223,3 +223,53 @@ func TestEvictUsers(t *testing.T) {
 		t.Error(removed, err)
 	}
 }
+
+// Whatever a user puts into the folder for images goes when the disk is full, and before images of others: files, what looks like an image, what looks like a
+// pull, and containers with names if the user takes more than half of the disk.
+func TestEvictWhatIsNoImage(t *testing.T) {
+	t.Parallel()
+	s, keys := filled(t)
+	users := t.TempDir()
+	mine, fill := filepath.Join(users, "1"), filepath.Join(users, "2")
+	fake := filepath.Join(fill, UserFolder, keys[0])
+	late := time.Now().Add(24 * time.Hour)
+	for _, path := range []string{
+		filepath.Join(fill, "fill"), filepath.Join(fill, "folder", "fill"), filepath.Join(fill, UserFolder, "fill"), filepath.Join(fake, lockName),
+		filepath.Join(fake, "fill"), filepath.Join(fill, UserFolder, pullFolder, "x", "fill"), filepath.Join(fill, UserFolder, pullFolder, keys[1]+"-x", "fill"), filepath.Join(fill, NamesFolder, "c", "fill"),
+	} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, make([]byte, 1<<20), 0o600), os.Chtimes(path, late, late)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(os.Mkdir(mine, 0o700), os.Rename(s.folder, filepath.Join(mine, UserFolder))); err != nil {
+		t.Fatal(err)
+	}
+	root, err := os.OpenRoot(users)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = root.Close() }()
+	if list, err := heaviest(root); err != nil || len(list) != 2 || list[0].name != "2" || list[0].bytes < 8<<20 {
+		t.Errorf("the users are %+v, %v", list, err)
+	}
+	user, err := root.OpenRoot("2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = user.Close() }()
+	never := func() (bool, error) { return false, nil }
+	for _, much := range []bool{false, true} {
+		if _, err := evictUser(user, much, never); err != nil {
+			t.Fatal(err)
+		}
+		if at := takes(root, "2"); (at >= 1<<20) == much || at >= 2<<20 {
+			t.Errorf("of 8 MiB %d bytes are left; containers with names go: %v", at, much)
+		}
+	}
+	if at := takes(root, "2"); at > 1<<16 {
+		t.Errorf("%d bytes are left", at)
+	}
+	if _, err := os.Stat(filepath.Join(mine, UserFolder, keys[0])); err != nil {
+		t.Errorf("an image of another user: %v", err)
+	}
+}

@@ -20,7 +20,7 @@
 //	squash.go      squashfs files; folders that are roots
 //	layers.go      downloads layers, and applies them in order
 //	meter.go       the progress of a fetch
-//	evict.go, list.go    free space; what is there
+//	evict.go, users.go, list.go    free space, of one user and of all; what is there
 package store
 
 import (

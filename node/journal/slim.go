@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"os"
@@ -35,12 +36,22 @@ func (j *Journal) Slim(most int64, heavy []string) (slimmed []string, err error)
 	return slimmed, err
 }
 
-// Shed removes named parts from ended folders, the oldest first, until there is enough space, and returns the
-// names of those that lost something.
-func (j *Journal) Shed(parts []string, enough func() bool) (shed []string, err error) {
+// Shed removes named parts from ended folders until there is enough space, and returns the names of those that lost something. The folders of the user
+// whose folders take most come first, of each user the oldest.
+func (j *Journal) Shed(parts []string, user func(dir string) string, enough func() bool) (shed []string, err error) {
+	if enough() {
+		return nil, nil
+	}
 	j.mu.Lock()
 	names := slices.Clone(j.ended)
 	j.mu.Unlock()
+	of, sums := make(map[string]string, len(names)), map[string]int64{}
+	for _, name := range names {
+		dir := filepath.Join(j.dir, endedDir, name)
+		of[name] = user(dir)
+		sums[of[name]] += j.weights.of(name, dir)
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(sums[of[b]], sums[of[a]]), cmp.Compare(of[a], of[b])) })
 	for _, name := range names {
 		if enough() {
 			break

@@ -1,8 +1,10 @@
 package journal
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/berth-gpu/berth/fsm/model"
@@ -56,5 +58,39 @@ func TestSlim(t *testing.T) {
 	}
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// On a full disk the user whose folders take most loses theirs first, the oldest first; no other user loses any while that makes enough room.
+func TestShed(t *testing.T) {
+	t.Parallel()
+	j, err := Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = j.Close() }()
+	var names []string
+	for i, user := range []string{"ann", "eve", "eve", "ann", "bob"} {
+		name := Name(model.Incarnation{1}, model.RankKey{Job: model.JobID(i + 1), N: 1})
+		_, err := j.Create(name, func(dir string) error {
+			return errors.Join(os.WriteFile(filepath.Join(dir, "user"), []byte(user), 0o600), os.WriteFile(filepath.Join(dir, "data"), make([]byte, map[string]int{"ann": 1, "eve": 2, "bob": 1}[user]<<20), 0o600))
+		})
+		if err := errors.Join(err, j.Confirm(name)); err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, name)
+	}
+	user := func(dir string) string {
+		text, _ := os.ReadFile(filepath.Join(dir, "user"))
+		return string(text)
+	}
+	left := 3
+	gone, err := j.Shed([]string{"data"}, user, func() bool { left--; return left < 0 })
+	if want := []string{names[1], names[2]}; err != nil || !slices.Equal(gone, want) {
+		t.Errorf("%v lost something, should be %v: %v", gone, want, err)
+	}
+	gone, err = j.Shed([]string{"data"}, user, func() bool { return false })
+	if want := []string{names[0], names[3], names[4]}; err != nil || !slices.Equal(gone, want) {
+		t.Errorf("then %v lost something, should be %v: %v", gone, want, err)
 	}
 }

@@ -213,7 +213,8 @@ func Devices(list []model.Device) error {
 	}
 	for i := range list {
 		d := &list[i]
-		if !model.Name(string(d.ID)) || !d.Health.Valid() || d.Health == model.HealthMissing ||
+		id := strings.ReplaceAll(string(d.ID), "/", "-") // older drivers name parts of a GPU (MIG) with slashes
+		if !model.Name(id) || !d.Health.Valid() || d.Health == model.HealthMissing ||
 			!model.Text(d.Model, model.MaxName) || !model.Text(d.PCI, model.MaxName) ||
 			!model.Text(d.Link, model.MaxName) || !model.Text(d.Why, model.MaxText) {
 			return Problem("device", "a UUID, a health and short texts")

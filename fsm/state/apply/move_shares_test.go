@@ -13,7 +13,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// Who writes a table that no user can fill.
+// How a table grows that no user can fill.
 const (
 	byAdmins = "only admins and operators write it"
 	byAgents = "it grows with the machines that admins let join"
@@ -22,7 +22,7 @@ const (
 	oneRow   = "it has one row"
 )
 
-// shares says of each table who can fill it: a user, by a filling, or nobody, for a reason.
+// shares says of each table whether a user can fill it, by a filling, or why no user can.
 func shares() map[string]string {
 	return map[string]string{
 		"Globals": oneRow, "Trusts": oneRow,
@@ -117,8 +117,8 @@ func crowds() map[string]filling {
 			crowd(l, most/session.MaxOf)
 			rows := l.State.Sessions.Fork()
 			for i := range most {
-				who := i % (most / session.MaxOf)
-				v := session.Row{Hash: many(12, i), Parent: many(9, who), User: fmt.Sprintf("eve%d", who), Made: l.Now, Began: l.Now, Expires: l.Now.Add(session.Idle)}
+				of := i % (most / session.MaxOf)
+				v := session.Row{Hash: many(12, i), Parent: many(9, of), User: fmt.Sprintf("eve%d", of), Made: l.Now, Began: l.Now, Expires: l.Now.Add(session.Idle)}
 				rows.Put(v.Hash, v)
 			}
 			l.State.Sessions = rows.Table()

@@ -5,6 +5,7 @@ package nvml
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
@@ -80,7 +81,7 @@ func (p *Probe) find(handle nvml.Device, index int) (f found, ok bool) {
 // describe reads the properties of a GPU, or of a part of one.
 func describe(handle nvml.Device) (d model.Device, ok bool) {
 	id, ret := handle.GetUUID()
-	if !good(ret) || !model.Name(id) {
+	if !good(ret) || !model.Name(strings.ReplaceAll(id, "/", "-")) {
 		return d, false
 	}
 	d.ID = model.GPUID(id)

@@ -30,7 +30,7 @@ func unprivileged(t *testing.T) *Account {
 	if err := Possible(); err != nil {
 		t.Skipf("needs a host that can isolate jobs: %v", err)
 	}
-	a, err := (&Rules{Map: map[string]string{"nobody": "nobody"}}).Account("nobody")
+	a, err := (&Rules{Map: map[string]string{"ada": "nobody"}}).Account("ada")
 	if err != nil {
 		t.Skipf("needs the account nobody: %v", err)
 	}

@@ -19,10 +19,10 @@ type system struct {
 
 func hostSystem() system { return system{defs: "/etc/login.defs", passwd: "/etc/passwd"} }
 
-// firstUID is UID_MIN where login.defs does not set it, and nobodyUID is the account of what has no account.
+// firstUID is UID_MIN where login.defs does not set it, and noneUID is the account of what has no account.
 const (
-	firstUID  = 1000
-	nobodyUID = 65534
+	firstUID = 1000
+	noneUID  = 65534
 )
 
 // first returns the lowest number of a person's account.
@@ -38,13 +38,13 @@ func (s system) first() uint32 {
 	return firstUID
 }
 
-// why returns why an account is one of the system; empty: it is a person's. An account of the host's own file that nobody can log in with is
+// why returns why an account is one of the system; empty: it is a person's. An account of the host's own file without a login is
 // one of the system, whatever its number; accounts of a directory may have no shell on a GPU host and are persons' all the same.
 func (s system) why(a *Account) string {
 	if least := s.first(); a.UID < least {
 		return "its uid " + strconv.FormatUint(uint64(a.UID), 10) + " is below UID_MIN, " + strconv.FormatUint(uint64(least), 10)
 	}
-	if a.UID == nobodyUID {
+	if a.UID == noneUID {
 		return "its uid is that of processes without an account"
 	}
 	data, _ := os.ReadFile(s.passwd) // an account that is not there is one of a directory
@@ -54,7 +54,7 @@ func (s system) why(a *Account) string {
 			continue
 		}
 		if shell := filepath.Base(f[6]); shell == "nologin" || shell == "false" {
-			return "nobody can log in with it (" + f[6] + ")"
+			return "it has no login (" + f[6] + ")"
 		}
 	}
 	return ""

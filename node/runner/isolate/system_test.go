@@ -13,7 +13,7 @@ import (
 // An account of the system is a user's only if the operator maps the user to it.
 func TestSystemAccounts(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"daemon", "bin", "nobody"} {
+	for _, name := range []string{"daemon", "bin", "games"} {
 		found, err := user.Lookup(name)
 		if err != nil {
 			continue
@@ -49,7 +49,7 @@ func TestWhatIsOfTheSystem(t *testing.T) {
 	check("build", 6001, "/usr/sbin/nologin")
 	check("sync", 6002, "/bin/false")
 	check("of a directory", 70000, "")
-	check("nobody", 65534, "without an account")
+	check("none", 65534, "without an account")
 }
 
 // peerAt makes what a running peer has: a folder with a secret and a socket, of an account.

@@ -23,7 +23,8 @@ const (
 )
 
 // Scratch is the limit of a rank's use of its node's disk, with its output, its private /tmp, its working
-// folder, its checkpoints in the node's own place and deleted files that it keeps open. The zero Scratch sets no limit.
+// folder, its checkpoints in the node's own place, by how much its account's folder for images has grown since the rank began, and deleted files that it
+// keeps open. The zero Scratch sets no limit.
 type Scratch struct {
 	Bytes   int64 // 0: Percent decides
 	Percent int   // of the file system of the agent's data folder; 0: any amount
@@ -48,6 +49,8 @@ type scratch struct {
 	cancel  context.CancelFunc
 	folders []string
 	files   []string // of the rank's output
+	shared  string   // the account's folder for images; empty: it has none
+	before  int64    // bytes of shared when the rank began, or less
 }
 
 // begin measures from now on until end is called. Open descriptors are those of the processes that list
@@ -61,6 +64,9 @@ func (c *scratch) begin(p *place, store *store, list func() []int) {
 	c.files = []string{filepath.Join(dir, runner.StdoutFile), filepath.Join(dir, runner.StderrFile)}
 	if store != nil && store.own {
 		c.folders = append(c.folders, store.base)
+	}
+	if c.shared != "" {
+		c.before = folderUse(c.shared)
 	}
 	var ctx context.Context
 	ctx, c.cancel = context.WithCancel(context.Background())
@@ -90,13 +96,26 @@ func (c *scratch) measure(pids []int) {
 			use.File(&stat)
 		}
 	}
+	more := int64(0)
+	if c.shared != "" {
+		now := folderUse(c.shared)
+		c.before = min(c.before, now) // what others remove makes no room for this rank
+		more = now - c.before
+	}
 	var on unix.Stat_t
 	if unix.Stat(filepath.Dir(c.folders[0]), &on) == nil {
 		for _, pid := range pids {
 			unnamed(&use, pid, on.Dev)
 		}
 	}
-	c.used.Store(use.Bytes())
+	c.used.Store(use.Bytes() + more)
+}
+
+// folderUse returns what a folder takes of the disk.
+func folderUse(path string) int64 {
+	var use disk.Use
+	use.Folder(path)
+	return use.Bytes()
 }
 
 // unnamed adds the deleted files of a device that a process has open.

@@ -332,7 +332,9 @@ func (s *supervisor) spawn() error {
 	}
 	pid, err := 0, s.gear.err // of a job that may not run here
 	if err == nil {
-		err = exposed(func() (err error) { pid, err = s.begin().launch(pumps); return err })
+		b := s.begin()
+		err = exposed(func() (err error) { pid, err = b.launch(pumps); return err })
+		s.scratch.shared = b.images
 		s.status.Note = s.gear.note
 	}
 	for _, p := range pumps {
