@@ -180,7 +180,9 @@ func TestASupervisorDiesAmongTheSignals(t *testing.T) {
 		},
 		"requeue": {
 			deadly, func(job model.JobID) command.Body { return &command.Requeue{Job: job, Task: model.AllTasks} },
-			func(t *model.Task) bool { return t.Reason == model.ReasonRequeue && !t.State.Terminal() && t.Retries == 0 },
+			func(t *model.Task) bool {
+				return t.Reason == model.ReasonRequeue && !t.State.Terminal() && t.Retries == 0
+			},
 		},
 		"cancel": {
 			deadly, func(job model.JobID) command.Body { return &command.Cancel{Job: job, Task: model.AllTasks} },
