@@ -104,7 +104,17 @@ func TestReconcileNamed(t *testing.T) {
 		"exited, set older":       {desired(true, 0), local(exited), act(fence.DoReport)},
 		"exited, to be stopped":   {desired(true, model.ReasonCancel), local(exited), act(fence.DoReport)},
 		"never started":           {desired(true, 0), local(never), act(fence.DoReport)},
+		"taken, folder lost":      {known(taken), nil, act(fence.DoRefuse)},
+		"ready, folder lost":      {known(ready), nil, act(fence.DoRefuse)},
+		"ran, folder lost":        {known(running), nil, act(fence.DoRefuse)},
 	})
+}
+
+// known is the set with a rank that the state has in a phase.
+func known(phase model.RankPhase) *model.Desired {
+	d := desired(true, 0)
+	d.Ranks[0].Phase = phase
+	return d
 }
 
 func TestReconcileAbsentAndPast(t *testing.T) {

@@ -90,10 +90,7 @@ func (w *wreck) lose() error { return os.RemoveAll(filepath.Join(w.journal.Dir()
 // crashed leaves a rank of a job as an agent of the host that is killed at that point does. No agent runs.
 func (h *host) crashed(t testing.TB, at crash, key model.AttemptKey) {
 	t.Helper()
-	j, err := journal.OpenWith(h.dir, journal.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	j := h.open(t)
 	boot, err := process.BootID()
 	if err != nil {
 		t.Fatal(err)
@@ -183,7 +180,9 @@ func TestASupervisorDiesAmongTheSignals(t *testing.T) {
 		},
 		"requeue": {
 			deadly, func(job model.JobID) command.Body { return &command.Requeue{Job: job, Task: model.AllTasks} },
-			func(t *model.Task) bool { return t.Reason == model.ReasonRequeue && !t.State.Terminal() && t.Retries == 0 },
+			func(t *model.Task) bool {
+				return t.Reason == model.ReasonRequeue && !t.State.Terminal() && t.Retries == 0
+			},
 		},
 		"cancel": {
 			deadly, func(job model.JobID) command.Body { return &command.Cancel{Job: job, Task: model.AllTasks} },

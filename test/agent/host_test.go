@@ -72,13 +72,24 @@ func (h *host) now() fence.Reading {
 	return r
 }
 
+// open opens the data folder. A child that another test has forked has its lock, too, until that child executes its program.
+func (h *host) open(t testing.TB) (j *journal.Journal) {
+	t.Helper()
+	holds(t, "the lock of the data folder", func() bool {
+		var err error
+		j, err = journal.OpenWith(h.dir, journal.Options{Lineage: process.Lineage})
+		if err != nil && !strings.Contains(err.Error(), "another agent uses") {
+			t.Fatal(err)
+		}
+		return err == nil
+	})
+	return j
+}
+
 // start runs an agent until the returned function is called.
 func (h *host) start(t testing.TB) (stop func()) {
 	t.Helper()
-	j, err := journal.OpenWith(h.dir, journal.Options{Lineage: process.Lineage})
-	if err != nil {
-		t.Fatal(err)
-	}
+	j := h.open(t)
 	boot, err := process.BootID()
 	if err != nil {
 		t.Fatal(err)

@@ -197,6 +197,17 @@ func TestOrphansOfUntakenRanks(t *testing.T) {
 	}
 }
 
+// A rank that an agent with the same data folder has no folder for is no orphan: the desired set goes on naming it, with its phase, so
+// that the agent reports what became of it, and a stop is carried out.
+func TestARankThatLostItsFolderIsDesired(t *testing.T) {
+	l := running(t, 4)
+	l.n1.Register(func(b *command.Register) { b.Folders = nil })
+	d := l.State.Desired("n1")
+	if r := rank(l.Cluster, l.a.Rank(0)); r.Orphan != 0 || len(d.Ranks) != 1 || d.Ranks[0].Rank != r.Key || d.Ranks[0].Phase != model.RankRunning {
+		t.Errorf("the rank is %+v, desired is %+v", r, d.Ranks)
+	}
+}
+
 // A registration that was held up on its way through a reboot proves nothing: a
 // boot does not come back.
 func TestALateRegistrationIsNoReboot(t *testing.T) {

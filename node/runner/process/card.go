@@ -138,13 +138,15 @@ func sameAccount(pid int) bool {
 	return false
 }
 
-// Survivors returns the living supervisors that have a rank.
+// Survivors returns the living supervisors that have a rank. All supervisors of the data folder are continued: one that was stopped
+// cannot obey its fence, and one that has no rank any more would never end.
 func (r *Runner) Survivors() []runner.Survivor {
 	if r.o.Home.Dir == "" {
 		return nil
 	}
 	var out []runner.Survivor
 	for pid := range supervisorsOf(r.o.Home.Dir) {
+		_ = unix.Kill(pid, unix.SIGCONT) // one that is gone meanwhile needs none
 		e, alive := proc.Look(pid)
 		s, shows := readCard(pid)
 		if alive && !e.Gone() && shows && s.Status.PID == pid && s.Status.Born == e.Born && s.Record.Boot == r.o.Run.Boot {

@@ -102,6 +102,7 @@ func (r *Runner) Close() {
 		w.close()
 	}
 	for _, w := range r.idle {
+		_ = w.handle.signal(unix.SIGCONT)
 		w.close()
 	}
 	r.mu.Unlock()
@@ -276,6 +277,7 @@ func (r *Runner) tend() {
 func (r *Runner) dismiss(enough func(oldest *worker) bool) {
 	for len(r.idle) > 0 && enough(r.idle[0]) {
 		r.idle[0].link.close()
+		_ = r.idle[0].handle.signal(unix.SIGCONT) // a stopped one would not see that
 		r.idle = r.idle[1:]
 	}
 }

@@ -9,7 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/node/internal/proc"
 	"github.com/berth-gpu/berth/node/runner"
 )
 
@@ -96,5 +99,38 @@ func TestExposedWithout(t *testing.T) {
 	m.spare()
 	if err := m.expose(func() error { started = true; return nil }); err != nil || !started {
 		t.Errorf("started: %t, %v", started, err)
+	}
+}
+
+// A supervisor that was stopped when it had nothing left to do ends nevertheless: when its agent has no more use for it, and when that
+// agent has died and another one begins.
+func TestAStoppedSupervisorWithoutARankEnds(t *testing.T) {
+	t.Parallel()
+	for _, dies := range []bool{false, true} {
+		b := newBench(t)
+		home := Home{Dir: b.dir, Lineage: "lineage"}
+		b.ranks.o.Home = home
+		k := b.rank("true", plain).start()
+		pid := k.phase(model.RankTaken).PID
+		k.exit()
+		if err := unix.Kill(pid, unix.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		waitFor(t, "a stopped supervisor", func() bool { e, ok := proc.Look(pid); return !ok || e.State == 'T' })
+		if dies {
+			b.ranks.mu.Lock()
+			for _, w := range b.ranks.idle {
+				w.close()
+			}
+			b.ranks.idle = nil
+			b.ranks.mu.Unlock()
+		}
+		b.ranks.Close()
+		b.open()
+		b.ranks.o.Home = home
+		if left := b.ranks.Survivors(); len(left) > 0 {
+			t.Errorf("it has a rank: %+v", left)
+		}
+		waitFor(t, "the end of the supervisor", func() bool { return !lively(pid) })
 	}
 }
