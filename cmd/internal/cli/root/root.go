@@ -46,7 +46,7 @@ func Run(args []string, stdout, stderr io.Writer) int {
 
 // run is Run; become replaces this program with berthd.
 func run(args []string, stdout, stderr io.Writer, become func(args []string) error) int {
-	if len(args) == 2 && args[0] == slurm.Batch {
+	if len(args) > 1 && args[0] == slurm.Batch {
 		return slurm.RunBatch(args[1])
 	}
 	words := args
