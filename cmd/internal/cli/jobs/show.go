@@ -100,6 +100,9 @@ func showJob(w io.Writer, d *wire.Detail) error {
 	if d.TimeLimitSeconds > 0 {
 		s.Line("Time limit", "%s", table.Seconds(d.TimeLimitSeconds))
 	}
+	if text := map[string]string{"hold": "hold: waits for an operator (berth node confirm-dead)", "fail": "fail", "requeue": "requeue"}[d.OnLost]; !isTerminal(d.State) {
+		s.Line("Node lost", "%s", text)
+	}
 	if r := d.Similar; r != nil {
 		s.Line("Like it", "%d runs: a quarter took up to %s, half %s, three quarters %s", r.Runs,
 			table.Seconds(r.P25Seconds), table.Seconds(r.P50Seconds), table.Seconds(r.P75Seconds))
