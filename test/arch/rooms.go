@@ -271,7 +271,7 @@ func cmdFloor() []Room {
 		{Path: "cmd/internal/cli/slurm/link", Level: 4, May: []string{"slurm/container", "slurm/environ", "slurm/jobfile", "slurm/srun"}},
 		{Path: "cmd/internal/cli/slurm/task", Level: 5, May: []string{"slurm/container", "cmd/internal/cli/slurm/process", "cmd/internal/cli/slurm/contain", "slurm/environ", "slurm/filename", "slurm/jobfile", "cmd/internal/cli/slurm/link"}},
 		{Path: "cmd/internal/cli/slurm/step", Level: 6, May: []string{
-			"cmd/internal/cli/slurm/contain", "cmd/internal/cli/slurm/inherit",
+			"cmd/internal/cli/slurm/contain", "cmd/internal/cli/slurm/inherit", "httpapi/tunnel",
 			"slurm/environ", "slurm/filename", "slurm/form", "slurm/jobfile", "slurm/srun", "cmd/internal/cli/slurm/link", "cmd/internal/cli/slurm/task",
 		}},
 		{Path: "cmd/internal/cli/slurm/batch", Level: 7, May: []string{
