@@ -209,6 +209,7 @@ func randomRequest(r *rand.Rand) string {
 	maybe(3, "submit_env", map[string]string{"HOME": "/users/ann", "BASH_FUNC_ml%%": "() {  :\n}"})
 	maybe(3, "project", "vision")
 	maybe(3, "run_id", "exp 1")
+	maybe(3, "umask", "0007")
 	maybe(3, "name", "nächtlich")
 	maybe(3, "workdir", "/data/x")
 	maybe(4, "gpu_memory_gb", []float64{0.001, 4.097, 40, 79.999}[r.IntN(4)])

@@ -84,6 +84,7 @@ func TestNamesOfOneThing(t *testing.T) {
 			return s.CheckpointInterval == 10*time.Minute && s.CheckpointDir == "/c"
 		},
 		`"idle_stop":"30m"`:          func(s *model.Spec) bool { return s.IdleStop == 30*time.Minute },
+		`"umask":"27"`:               func(s *model.Spec) bool { return s.Umask == "0027" },
 		`"attached":"30s"`:           func(s *model.Spec) bool { return s.Attached == 30*time.Second },
 		`"gpu_type":"H100","cpus":4`: func(s *model.Spec) bool { return s.GPUModel == "H100" && s.CPUs == 4 },
 	} {

@@ -29,7 +29,7 @@ func (s Steps) Dial(ctx context.Context, rank model.RankKey) (net.Conn, error) {
 	if !ok {
 		return nil, fmt.Errorf("rank %s: %w", rank, fs.ErrNotExist)
 	}
-	conn, err := dialOwned(ctx, filepath.Join(path, runner.GangFolder), jobfile.Socket)
+	conn, err := dialOwned(ctx, filepath.Join(path, runner.GangFolder), jobfile.Tunnels)
 	if errors.Is(err, unix.ECONNREFUSED) { // left by a process that has ended
 		err = fmt.Errorf("rank %s: %w: %w", rank, fs.ErrNotExist, err)
 	}

@@ -75,6 +75,9 @@ func rulesOf(s *state.State) *rules {
 	return r
 }
 
+// PublicAndLoopback is an allow-list for a cluster whose users are all on one machine.
+const PublicAndLoopback = "0.0.0.0/0,::/0,127.0.0.0/8,::1/128"
+
 // SplitAllow parses an allow-list.
 func SplitAllow(text string) (out []string) {
 	for part := range strings.SplitSeq(text, ",") {

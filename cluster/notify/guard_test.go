@@ -232,3 +232,81 @@ func TestDialing(t *testing.T) {
 		t.Errorf("dialed %v", dialed)
 	}
 }
+
+// A site's networks open its private addresses, and nothing else: neither loopback, link-local addresses and metadata, nor the ports of members, by address or by name.
+func TestTheNetworksOfASite(t *testing.T) {
+	const site = "0.0.0.0/0,::/0,10.0.0.0/16,10.1.0.0/16,fd00:1::/48"
+	here := []netip.Addr{netip.MustParseAddr("10.0.0.1")}
+	for _, v := range []struct {
+		allow, ip string
+		port      uint16
+		want      bool
+	}{
+		{site, "10.0.7.7", 8080, true},
+		{site, "fd00:1::5", 8080, true},
+		{site, "93.184.215.14", 443, true},
+		{site, "2606:2800:21f::1", 443, true},
+		{site, "10.2.7.7", 8080, false},
+		{site, "192.168.1.1", 8080, false},
+		{site, "fd00:2::5", 8080, false},
+		{site, "127.0.0.1", 8080, false},
+		{site, "::1", 8080, false},
+		{site, "169.254.169.254", 80, false},
+		{site, "fe80::1", 80, false},
+		{site, "fd00:ec2::254", 80, false},
+		{site, "10.0.0.1", 10000, false},
+		{site, "10.0.0.1", 7000, false},
+		{site, "10.0.1.1", 10002, false},
+		{site, "64:ff9b::10.0.0.1", 10000, false},
+		{site, "::ffff:10.0.0.1", 10000, false},
+		{PublicAndLoopback, "127.0.0.1", 8080, true},
+		{PublicAndLoopback, "::1", 8080, true},
+		{PublicAndLoopback, "127.0.0.1", 10000, false},
+		{PublicAndLoopback, "::1", 10002, false},
+		{PublicAndLoopback, "10.0.7.7", 8080, false},
+		{PublicAndLoopback, "169.254.169.254", 80, false},
+		{PublicAndLoopback, "93.184.215.14", 443, true},
+	} {
+		if err := ruled(t, v.allow).permit("hook.corp", netip.MustParseAddr(v.ip), v.port, here); (err == nil) != v.want {
+			t.Errorf("%s: %s port %d: %v", v.allow, v.ip, v.port, err)
+		}
+	}
+}
+
+// A name of the site that leads to loopback, to metadata or to a member is refused when it is dialed, whatever other addresses it has.
+func TestNamesOfASiteAreCheckedWhenDialed(t *testing.T) {
+	for _, v := range []struct {
+		list []string
+		port string
+		want bool
+	}{
+		{[]string{"10.0.7.7"}, "8080", true},
+		{[]string{"10.0.7.7", "127.0.0.1"}, "8080", false},
+		{[]string{"127.0.0.1"}, "8080", false},
+		{[]string{"169.254.169.254"}, "80", false},
+		{[]string{"10.0.0.1"}, "10000", false},
+		{[]string{"10.0.1.1"}, "10002", false},
+		{[]string{"fd00:1::9"}, "8080", true},
+		{[]string{"10.0.7.7", "10.9.0.1"}, "8080", false},
+	} {
+		dialed := ""
+		w := &World{
+			Resolve: func(context.Context, string) (out []netip.Addr, err error) {
+				for _, text := range v.list {
+					out = append(out, netip.MustParseAddr(text))
+				}
+				return out, nil
+			},
+			Dial: func(_ context.Context, _, address string) (net.Conn, error) {
+				dialed = address
+				return nil, errors.New("no answer")
+			},
+			Local: func() []netip.Addr { return nil },
+		}
+		_, err := w.dial(t.Context(), ruled(t, "0.0.0.0/0,::/0,10.0.0.0/16,fd00:1::/48"), "tcp", net.JoinHostPort("hook.corp", v.port))
+		var forbidden *ForbiddenError
+		if refused := errors.As(err, &forbidden); refused == v.want || (dialed != "") != v.want {
+			t.Errorf("%v port %s: dialed %q, %v", v.list, v.port, dialed, err)
+		}
+	}
+}

@@ -186,6 +186,15 @@ func (s *service) openSealing() (err error) {
 // trustDir returns the folder of keys and certificates.
 func (s *service) trustDir() string { return filepath.Join(s.o.data, trust.Subfolder) }
 
+// founding returns the settings that a new cluster starts with. Without authentication only programs of this machine have access, so their webhooks may go to it, too.
+func (s *service) founding() command.Bootstrap {
+	b := s.o.shared.Founding()
+	if b.Notify.Allow == "" && !s.o.api.asks {
+		b.Notify.Allow = notify.PublicAndLoopback
+	}
+	return b
+}
+
 func (s *service) start() error {
 	if err := s.startGossip(); err != nil {
 		return errors.Join(err, s.store.Close())
@@ -205,7 +214,7 @@ func (s *service) start() error {
 		Clock:   clock{}, Logger: s.log,
 		Halt: s.halt, Joined: s.store.SetCluster,
 		Tuning: cluster.Tuning{
-			Hinted: hinted, Timeouts: s.o.timeouts, Founding: s.o.shared.Founding(), LevelHold: s.o.hold, Webhooks: &notify.World{Dial: (&net.Dialer{Timeout: cli.HTTPDialLimit}).DialContext, Sealing: s.sealing},
+			Hinted: hinted, Timeouts: s.o.timeouts, Founding: s.founding(), LevelHold: s.o.hold, Webhooks: &notify.World{Dial: (&net.Dialer{Timeout: cli.HTTPDialLimit}).DialContext, Sealing: s.sealing},
 		},
 		Archive: archive.New(archive.Config{
 			Path: filepath.Join(s.o.data, "archive", "archive.db"), Log: s.log, Verify: raftstore.VerifyBolt, Export: s.o.audit,

@@ -80,7 +80,7 @@ func mend(b Body) {
 		s.Placement, s.MinGPUs = "spread", 4
 		s.StopSignal, s.CheckpointSignal, s.WarnSignal = "INT", "USR1", "USR2"
 		s.RetryOn, s.CheckpointInterval, s.CheckpointDir = "75,137", time.Hour, "/data/checkpoints"
-		s.WarnBefore, s.Attached, s.IdleStop = 5*time.Minute, time.Minute, 30*time.Minute
+		s.WarnBefore, s.Attached, s.IdleStop, s.Umask = 5*time.Minute, time.Minute, 30*time.Minute, "0027"
 		b.Stdin, b.Tasks, s.Array, s.Sweep, s.Begin, s.Deadline = "aGVsbG8=", 2, "0-1", "lr=1e-3,1e-4", 1_790_000_000_000_000_000, 1_790_000_100_000_000_000
 		s.Notify, s.WebhookURL = model.JobNotices(), "https://example.com/hook"
 		b.After = []dependency.After{{Job: 12, Kind: dependency.AfterOK}, {Job: 13, Kind: dependency.AfterBegin, Any: true, Delay: 5 * time.Minute}}

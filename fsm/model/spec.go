@@ -63,6 +63,8 @@ type Spec struct {
 	Lead      bool   `cbor:"52,keyasint,omitempty"` // the job ends with rank 0: the other ranks are stopped then, and their exits do not count
 	ScriptSum uint32 `cbor:"51,keyasint,omitempty"` // start of the script's SHA-256; 0: there is no script. Apply sets it
 
+	Umask string `cbor:"54,keyasint,omitempty"` // of file modes, four octal digits; empty: the node's
+
 	Constraint string `cbor:"41,keyasint,omitempty"` // of its nodes' labels, as [Constraint] writes it; empty: none
 	Nodelist   string `cbor:"42,keyasint,omitempty"` // only these nodes, as [ParseNodes] lists them; empty: any
 	Exclude    string `cbor:"43,keyasint,omitempty"` // none of these nodes, likewise
@@ -106,6 +108,8 @@ func (s *Spec) validNames() error {
 		return want("command", "at most %d bytes of UTF-8 without NUL (longer ones go into a script)", MaxCommand)
 	case s.WorkDir != "" && !absolute(s.WorkDir):
 		return want("workdir", "an absolute path of at most %d bytes", MaxPath)
+	case s.Umask != "" && !fileMask(s.Umask):
+		return want("umask", "a mask of file modes of four octal digits, 0000 to 0777")
 	}
 	return nil
 }
@@ -208,10 +212,15 @@ func validNotify(s *Spec) error {
 	return nil
 }
 
+// fileMask reports whether a text is a mask of file modes.
+func fileMask(text string) bool {
+	return len(text) == 4 && text[0] == '0' && strings.Trim(text, "01234567") == ""
+}
+
 // TextBytes returns the size of the user's texts in the spec.
 func (s *Spec) TextBytes() (n int) {
 	for _, text := range []string{
-		s.Name, s.User, s.Project, s.RunID, s.Command, s.WorkDir, s.GPUModel, s.StopSignal, s.CheckpointSignal, s.RetryOn, s.Slurm,
+		s.Name, s.User, s.Project, s.RunID, s.Command, s.WorkDir, s.GPUModel, s.StopSignal, s.CheckpointSignal, s.RetryOn, s.Slurm, s.Umask,
 		s.WarnSignal, s.CheckpointDir, s.Array, s.Sweep, s.Constraint, s.Nodelist, s.Exclude, s.Placement, s.WebhookURL,
 	} {
 		n += len(text)

@@ -17,9 +17,9 @@ const (
 	defaultPriority = 2
 	defaultGrace    = 30 * time.Second
 	defaultWarning  = time.Minute
-	// holdFrom is the time limit above which a job that loses contact is held, not started again
+	// HoldFrom is the time limit above which a job that loses contact is held, not started again
 	// elsewhere: so much work is not discarded for a lost contact.
-	holdFrom = time.Hour
+	HoldFrom = time.Hour
 )
 
 // Submission converts a submission to a command: names are resolved and defaults filled in here, before

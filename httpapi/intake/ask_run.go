@@ -91,7 +91,7 @@ func readOnLost(r *wire.Submit, c *command.Submit, _ model.Time) error {
 		s.OnLost = model.OnLostFail
 	case "":
 		s.OnLost = model.OnLostHold
-		if s.TimeLimit > 0 && s.TimeLimit <= holdFrom {
+		if s.TimeLimit > 0 && s.TimeLimit <= HoldFrom {
 			s.OnLost = model.OnLostRequeue
 		}
 	default:

@@ -115,7 +115,7 @@ func full() *wire.Submit {
 		Priority: new(int64(7)), TimeLimit: ptr(3 * time.Hour), Estimate: ptr(time.Hour), MaxRetries: new(int64(3)), RetryOn: []int64{137, 75},
 		Preemptible: new(true), Hold: new(true), OnLost: "fail", DisconnectGrace: ptr(time.Hour), StopSignal: "INT", Grace: ptr(0),
 		CheckpointSignal: "USR1", CheckpointGrace: ptr(time.Minute), CheckpointInterval: ptr(10 * time.Minute), CheckpointDir: "/c",
-		WarnSignal: "USR2", WarnBefore: ptr(5 * time.Minute), IdleStop: ptr(time.Hour), Attached: ptr(time.Minute),
+		WarnSignal: "USR2", WarnBefore: ptr(5 * time.Minute), IdleStop: ptr(time.Hour), Attached: ptr(time.Minute), Umask: "0027",
 		MaxRunning: new(int64(2)), Indices: "0-8:2", Begin: "2026-01-31T20:00:00Z", Deadline: "2026-02-01T20:00:00Z",
 		WebhookURL: "https://hooks.example.org/x", Notify: []string{"started", "failed"},
 		Slurm: &request.Request{Partition: "gpu", Tasks: 5, Asked: request.Asked{GPUs: "h100:8"}},

@@ -1,9 +1,13 @@
 package intake
 
 import (
+	"fmt"
+	"strconv"
 	"time"
 
+	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -66,8 +70,8 @@ func retryFields() []Field {
 
 func lossFields() []Field {
 	lost := text(Field{
-		Name: "on_lost", Doc: "what to do when a node is lost: requeue, hold or fail",
-		Flags: []Flag{{Name: "on-lost", Help: "what to do when a node is lost: requeue, hold or fail (default: requeue with --time up to an hour, else hold: an operator has to confirm that the node is dead)"}},
+		Name: "on_lost", Doc: "what to do when a node is lost: requeue; hold, which keeps the job until an operator confirms that the node is dead; or fail. By default requeue with a time limit of at most 1h, else hold",
+		Flags: []Flag{{Name: "on-lost", Help: "what to do when a node is lost: requeue, hold (wait for an operator) or fail (default: requeue with a time limit of at most 1h, else hold)"}},
 	}, 0, func(r *wire.Submit) *string { return &r.OnLost }, nil)
 	lost.read, lost.write = readOnLost, writeOnLost
 	return []Field{
@@ -127,7 +131,13 @@ func checkpointFields() []Field {
 }
 
 func limitFields() []Field {
+	mask := text(Field{
+		Name: "umask", Doc: "mask of file modes in octal, such as 0027, with which the job begins; by default the node's: 077 under users' accounts, else 022",
+		Flags: []Flag{{Name: "umask", Help: "`mask` of file modes in octal, such as 0027 (default: this shell's if that is not 022, else the node's)"}},
+	}, 0, func(r *wire.Submit) *string { return &r.Umask }, func(s *model.Spec) *string { return &s.Umask })
+	mask.Bounds, mask.read = "1 to 4 octal digits, at most 0777", readUmask
 	return []Field{
+		mask,
 		duration(Field{
 			Name: "idle_stop", Doc: "cancel the job once all its GPUs were at 0 % for this time; 0: never; by default the cluster's setting",
 			Flags: []Flag{{Name: "idle-stop", Help: "cancel the job once all its GPUs were at 0 % for this `time`; 0: never"}},
@@ -212,4 +222,17 @@ func notifyFields() []Field {
 			return nil
 		}),
 	}
+}
+
+// readUmask reads a mask of file modes.
+func readUmask(r *wire.Submit, c *command.Submit, _ model.Time) error {
+	if r.Umask == "" {
+		return nil
+	}
+	mask, err := strconv.ParseUint(r.Umask, 8, 16)
+	if err != nil || mask > 0o777 || len(r.Umask) > 4 {
+		return problem.Invalid("umask", "must be a mask of file modes in octal, 0000 to 0777, such as 0027")
+	}
+	c.Spec.Umask = fmt.Sprintf("%04o", mask)
+	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
 
@@ -109,9 +110,13 @@ func (a tunnels) dial(ctx context.Context, k model.RankKey, node string, in *ste
 	switch {
 	case err == nil:
 		return server, nil
-	case answer != nil && answer.StatusCode == http.StatusNotFound:
+	case answer != nil && (answer.StatusCode == http.StatusNotFound && !in.Resume || answer.StatusCode == http.StatusGone): // an agent that has just started may not know the rank yet
 		return nil, problem.Refuse(model.CodeUnavailable.String(), "the server of steps of job "+k.Job.String()+" does not answer yet, or has ended")
 	}
-	a.api.Log.Info("steps_unreachable", "rank", k, "node", node, "err", err)
+	level := slog.LevelInfo
+	if in.Resume { // many in a second
+		level = slog.LevelDebug
+	}
+	a.api.Log.Log(ctx, level, "steps_unreachable", "rank", k, "node", node, "err", err)
 	return nil, problem.Refuse(wire.CodeUnreachable, "the node that runs the job cannot be reached by this peer: try again, or another peer")
 }

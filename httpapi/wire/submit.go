@@ -58,6 +58,7 @@ type Submit struct {
 	WarnSignal          string    `json:"warn_signal,omitempty"`
 	WarnBefore          *Duration `json:"warn_before,omitempty"`
 	IdleStop            *Duration `json:"idle_stop,omitempty"`
+	Umask               string    `json:"umask,omitempty"`
 	Attached            *Duration `json:"attached,omitempty"`
 
 	Tasks      *int64 `json:"array_size,omitempty"`

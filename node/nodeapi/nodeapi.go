@@ -87,9 +87,8 @@ type Server struct {
 	http *http.Server
 	log  *slog.Logger
 
-	sessions sessions
-	ctx      context.Context // ends tunnels
-	end      context.CancelFunc
+	ctx context.Context // ends tunnels
+	end context.CancelFunc
 }
 
 // New returns a server with a name, "host:port", by which peers ask; IP addresses and localhost count in any case.

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/tunnel"
 )
 
 const patience = time.Minute
@@ -28,6 +29,8 @@ type shelf struct {
 
 	mu    sync.Mutex
 	ended bool
+
+	tunnels tunnel.Sessions
 }
 
 func (s *shelf) Open(r model.RankKey, stream Stream) (*os.File, error) {

@@ -26,11 +26,11 @@ func (s *shelf) Dial(_ context.Context, r model.RankKey) (net.Conn, error) {
 		return nil, fs.ErrNotExist
 	}
 	one, other := net.Pipe()
-	go func() {
-		line, _ := bufio.NewReader(other).ReadString('\n')
-		_, _ = io.WriteString(other, "got "+line)
-		_ = other.Close()
-	}()
+	go s.tunnels.Serve(other, func(c net.Conn) {
+		line, _ := bufio.NewReader(c).ReadString('\n')
+		_, _ = io.WriteString(c, "got "+line)
+		_ = c.Close()
+	})
 	return one, nil
 }
 
@@ -70,7 +70,7 @@ func TestServeSteps(t *testing.T) {
 		"job=9&attempt=1" + name: http.StatusNotFound, "job=8&attempt=1" + name: http.StatusInternalServerError,
 		"job=7" + name: http.StatusUnprocessableEntity, "job=7&attempt=1&follow=true" + name: http.StatusUnprocessableEntity, "job=x&attempt=1" + name: http.StatusUnprocessableEntity,
 		"job=7&attempt=1": http.StatusUnprocessableEntity, "job=7&attempt=1&session=1": http.StatusUnprocessableEntity,
-		"job=7&attempt=1&resume=true&session=ffffffffffffffffffffffffffffffff": http.StatusNotFound, "job=9&attempt=1&resume=true" + name: http.StatusNotFound,
+		"job=7&attempt=1&resume=true&session=ffffffffffffffffffffffffffffffff": http.StatusGone, "job=9&attempt=1&resume=true" + name: http.StatusNotFound,
 	} {
 		to.RawQuery = query
 		conn, answer, err := tunnel.Dial(t.Context(), http.DefaultTransport, to, nil, patience)

@@ -52,6 +52,7 @@ type Job struct {
 	Start        int64 // seconds since 1970; 0: unknown
 	End          int64 // by the time limit; 0: none
 	TmpDir       string
+	Umask        string // with which it was submitted, in octal; empty: not known
 	RankDir      string // the job's own folder on the node, which sites set as SLURM_TMPDIR
 	ScriptNodeIP string // address of the first node, for steps
 }
@@ -128,7 +129,7 @@ func (j *Job) job(v vars) {
 		"SLURM_SUBMIT_DIR": j.SubmitDir, "SLURM_SUBMIT_HOST": j.SubmitHost, "SLURM_JOB_NODELIST": list, "SLURM_NODELIST": list,
 		"SLURM_JOB_CPUS_PER_NODE": j.counts(func(n Node) int { return n.Cores }),
 		"SLURM_TASKS_PER_NODE":    j.counts(func(n Node) int { return n.Tasks }),
-		"TMPDIR":                  j.TmpDir, "SLURM_TMPDIR": j.RankDir,
+		"TMPDIR":                  j.TmpDir, "SLURM_TMPDIR": j.RankDir, "SLURM_UMASK": j.Umask,
 	} {
 		v.text(name, value)
 	}

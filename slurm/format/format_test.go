@@ -203,6 +203,22 @@ func TestFieldsAreDifferent(t *testing.T) {
 	}
 }
 
+// Each column that programs ask sacct for exists, and a whole name is that column and none that begins alike.
+func TestColumnsOfSacct(t *testing.T) {
+	t.Parallel()
+	for _, f := range SacctFields() {
+		got, err := Sacct(f.Title, Padded, "")
+		if err != nil || len(got.Columns) != 1 || got.Columns[0].Key != f.Key {
+			t.Errorf("%s: %+v, %v", f.Title, got, err)
+		}
+	}
+	const asked = "ConsumedEnergy,ConsumedEnergyRaw,AveDiskRead,MaxDiskWrite,AveCPUFreq,TRESUsageInMax,TRESUsageOutTot,BlockID,Layout,QOSRAW,Container,FailedNode,ReqCPUFreq,StdOut,McsLabel," +
+		"DBIndex,Extra,Licenses,QOSREQ,ResvCPURAW,SystemComment,WCKeyID,ReservationId,MinCPUTask,MaxVMSizeTask,PlannedCPURAW"
+	if _, err := Sacct(asked, Padded, ""); err != nil {
+		t.Error(err)
+	}
+}
+
 func FuzzFormats(f *testing.F) {
 	for _, seed := range []string{DefaultSqueue, DefaultSinfo, DefaultSacct, "JobID:.6,name:4", "%#.4i", "jobid%-3", "%%", ",", "%.%i"} {
 		f.Add(seed)

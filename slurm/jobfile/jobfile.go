@@ -19,6 +19,9 @@ const Variable = "BERTH_SLURM"
 // Socket is the name of the socket of the job's server of steps, in the folder of each rank ([File.Folder]).
 const Socket = "steps"
 
+// Tunnels is the name of the socket by which programs outside of the job reach the server of steps, in the same folder.
+const Tunnels = "tunnels"
+
 // The signal by which the supervisor of a rank lets the launcher send the job's warning ([File.Signal]): a real-time signal, which no job names
 // by --signal. So a warning is no stop signal, no checkpoint signal and no signal of a user, although it may have the number of one.
 const (

@@ -43,6 +43,8 @@ type Request struct {
 
 	Container *container.Options `json:"container,omitempty" doc:"the image that the script runs in; none: the files of the node"`
 
+	Limits string `json:"limits,omitempty" doc:"soft limits of resources that the script begins with, such as core=unlimited,nofile=65536, each at most the hard limit of the node"`
+
 	SignalSteps bool `json:"signal_steps,omitempty" doc:"the warning ahead of the time limit goes to the tasks of srun, and not to the script"`
 
 	Asked Asked `json:"asked,omitzero" doc:"options as they were written, for variables that exist only with them"`

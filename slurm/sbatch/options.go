@@ -17,6 +17,7 @@ type Options struct {
 	Reservation string
 	Comment     string
 	WCKey       string
+	Propagate   *string // as --propagate has it; nil: not given
 	Licenses    string
 	Priority    string // a number, or TOP
 	Nice        Nice

@@ -232,3 +232,8 @@ func setConstraint(o *Options, value string, _ time.Time) (err error) {
 	o.HasConstraint = true
 	return err
 }
+
+func setPropagate(o *Options, value string, _ time.Time) error {
+	o.Propagate = &value
+	return nil
+}

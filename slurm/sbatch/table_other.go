@@ -29,7 +29,10 @@ func silentOptions() []Option {
 		},
 		{Name: "prefer", Takes: TakesValue, Form: "FEATURES", Text: "Berth has no wishes that may stay unmet; --constraint is binding"},
 		{Name: "profile", Takes: TakesValue, Form: "LIST", Env: env("PROFILE"), Text: "Berth keeps a job's use of GPUs, cores and memory anyway"},
-		{Name: "propagate", Takes: TakesOptional, Form: "[LIST]", Env: env("PROPAGATE"), Text: "the limits of a process are those of the node"},
+		{
+			Name: "propagate", Takes: TakesOptional, Form: "[LIST]", Env: env("PROPAGATE"),
+			Text: "the soft limits of the submission, ALL, NONE or names; by default those that the user has changed", set: setPropagate,
+		},
 		{Name: "spread-job", Env: env("SPREAD_JOB"), Text: "--nodes says over how many nodes a job spreads"},
 		{Name: "stepmgr", Text: "every job of Berth manages its own steps"},
 		{Name: "time-min", Takes: TakesValue, Form: "TIME", Text: "the limit of --time is never shortened", set: setTimeMin},

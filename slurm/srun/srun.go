@@ -24,9 +24,10 @@ type Options struct {
 
 	Job       form.JobRef // --jobid
 	JobGiven  bool
-	Name      string // of the step
-	Chdir     string // folder of the tasks
-	Export    string // as --export has it; empty: ALL
+	Name      string  // of the step
+	Chdir     string  // folder of the tasks
+	Export    string  // as --export has it; empty: ALL
+	Propagate *string // as --propagate has it; nil: not given
 	Wait      time.Duration
 	KillOnBad bool // the first task that fails ends the step
 	Terminal  bool // the first task has a terminal

@@ -102,6 +102,10 @@ func runOptions() []entry {
 		value("job-name", 'J', "NAME", text(func(o *Options) *string { return &o.Name })),
 		value("jobid", 0, "JOB", setJob),
 		value("export", 0, "ALL|NONE|LIST", setExport, "SLURM_EXPORT_ENV"),
+		optional("propagate", 0, "LIST", func(o *Options, value string) error {
+			o.Propagate = &value
+			return nil
+		}, "SLURM_PROPAGATE"),
 		value("wait", 'W', "SECONDS", seconds(func(o *Options) *int64 { return (*int64)(&o.Wait) }), "SLURM_WAIT"),
 		optional("kill-on-bad-exit", 'K', "0|1", setKill, "SLURM_KILL_BAD_EXIT"),
 		optional("immediate", 'I', "SECONDS", setImmediate, "SLURM_IMMEDIATE"),
@@ -148,7 +152,7 @@ func silentOptions() []entry {
 		"dependency:d epilog extra-node-info:B gpu-bind gpu-freq gpus-per-socket gres-flags hint licenses:L mail-type mail-user mcs-label mem mem-bind " +
 		"mem-per-cpu mem-per-gpu mincpus mpi mpi-combine network ntasks-per-core ntasks-per-gpu ntasks-per-socket partition:p power priority profile prolog qos:q " +
 		"reservation signal slurmd-debug sockets-per-node switches threads-per-core threads:T time:t time-min tmp tres-bind tres-per-task wckey"
-	const optionals = "nice propagate resv-ports no-kill:k"
+	const optionals = "nice resv-ports no-kill:k"
 	const flags = "contiguous hold:H overcommit:O preserve-env:E reboot spread-job stepmgr use-min-nodes external-launcher"
 	var all []entry
 	for takes, list := range map[option.Takes]string{ // order-free: found by their names

@@ -21,7 +21,7 @@ func clientMay() (rooms, libraries []string) {
 		"trust", "fsm/model", "fsm/model/partition", "fsm/model/membership", "fsm/model/dependency", "fsm/model/session", "fsm/private", "fsm/smallfile",
 		"fsm/command", "fsm/command/lanes", "fsm/command/target", "fsm/command/valid", "fsm/state", "fsm/state/digest", "fsm/state/ledger", "fsm/state/table",
 		"cmd/internal/cli/slurm", "cmd/internal/cli/slurm/start", "cmd/internal/cli/slurm/reach", "cmd/internal/cli/slurm/batch", "cmd/internal/cli/slurm/step", "cmd/internal/cli/slurm/task",
-		"cmd/internal/cli/slurm/link", "cmd/internal/cli/slurm/process", "cmd/internal/cli/slurm/contain", "cmd/internal/cli/slurm/submit", "cmd/internal/cli/slurm/watch", "cmd/internal/cli/slurm/fleet", "cmd/internal/cli/slurm/words",
+		"cmd/internal/cli/slurm/link", "cmd/internal/cli/slurm/inherit", "cmd/internal/cli/slurm/process", "cmd/internal/cli/slurm/contain", "cmd/internal/cli/slurm/submit", "cmd/internal/cli/slurm/watch", "cmd/internal/cli/slurm/fleet", "cmd/internal/cli/slurm/words",
 		"slurm/nearest", "slurm/option", "slurm/hostlist", "slurm/form", "slurm/request", "slurm/jobfile", "slurm/filename", "slurm/format", "slurm/environ", "slurm/sbatch",
 		"slurm/srun", "slurm/container", "image/name", "image/lock", "image/root",
 		"cluster/sched/admission", "cluster/sched/blocker", "cluster/sched/queue", "cluster/sched/split",

@@ -80,7 +80,7 @@ func TestAJobEndsWhileItsAgentIsDown(t *testing.T) {
 	if d := c.job(id); !d.EndedAt.IsZero() {
 		t.Fatalf("job ended as %s before its agent could say so", d.State)
 	}
-	resume(c, "node1")
+	resume(c, "node1", 2)
 	d := c.ended(id)
 	if d.State != "failed" || d.ExitCode == nil || *d.ExitCode != 7 {
 		t.Errorf("job is %s with exit code %v, want failed with 7", d.State, d.ExitCode)
@@ -89,11 +89,11 @@ func TestAJobEndsWhileItsAgentIsDown(t *testing.T) {
 }
 
 // resume starts an agent by its own command line, as a service manager would.
-func resume(c *cluster, name string) {
+func resume(c *cluster, name string, gpus int) {
 	c.t.Helper()
 	m := c.member(name)
 	spawn(c, "agent", "--node", name, "--shared-account", "--data-dir", filepath.Join(c.dir, name), "--listen", m.Address,
-		"--peers", strings.Join(c.addresses(), ","), "--simulate-gpus", "2")
+		"--peers", strings.Join(c.addresses(), ","), "--simulate-gpus", strconv.Itoa(gpus))
 }
 
 // The supervisor is killed: nothing of the job is left running, the attempt ends,

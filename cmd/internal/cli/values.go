@@ -40,6 +40,14 @@ func ThisUser() string {
 	return os.Getenv("USER")
 }
 
+// OwnName returns the user that a request of this program names: none with a token, which identifies its user.
+func OwnName() string {
+	if HasToken() {
+		return ""
+	}
+	return ThisUser()
+}
+
 // Me returns the user that the cluster takes this program for: the token's user if a token is used
 // and authentication is on, else the operating system's user.
 func Me(ctx context.Context, api *client.Client) string {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,6 +27,7 @@ type Cluster struct {
 	Pools     model.Pools
 	Retention model.Retention
 	Defaults  model.Defaults
+	Notify    model.Notify  // only Allow is a setting
 	Queued    int64         // jobs that may wait; model.Unlimited: any number
 	RunTime   time.Duration // the longest time limit of a job; 0: any
 	UserGPUs  int64         // GPUs of each user without a limit of their own; model.Unlimited: any number
@@ -46,7 +48,7 @@ func defaultCluster() Cluster {
 func ClusterOf(s *state.State) Cluster {
 	set := s.Settings()
 	c := Cluster{
-		Running: set.Running, Policy: set.Policy, Tuning: set.Tuning, Pools: set.Pools, Retention: set.Retention, Defaults: set.Defaults,
+		Running: set.Running, Policy: set.Policy, Tuning: set.Tuning, Pools: set.Pools, Retention: set.Retention, Defaults: set.Defaults, Notify: set.Notify,
 		Queued: model.Unlimited, UserGPUs: model.Unlimited,
 	}
 	if c.Pools.Mode == model.PoolDefault {
@@ -90,6 +92,9 @@ func (c *Cluster) Changes(was Cluster) (out []command.Body) {
 	if c.Defaults != was.Defaults {
 		out = append(out, &command.SetDefaults{Defaults: c.Defaults})
 	}
+	if c.Notify != was.Notify {
+		out = append(out, &command.SetNotify{Notify: c.Notify})
+	}
 	return out
 }
 
@@ -115,7 +120,7 @@ func (c *Cluster) limits(was Cluster) (out []model.LimitValue) {
 // level.
 func (c *Cluster) Founding() command.Bootstrap {
 	return command.Bootstrap{
-		Running: c.Running, Policy: c.Policy, Retention: c.Retention, Tuning: c.Tuning, Pools: c.Pools, Defaults: c.Defaults,
+		Running: c.Running, Policy: c.Policy, Retention: c.Retention, Tuning: c.Tuning, Pools: c.Pools, Defaults: c.Defaults, Notify: c.Notify,
 		Limits: c.limits(Cluster{Queued: model.Unlimited, UserGPUs: model.Unlimited}),
 	}
 }
@@ -156,6 +161,11 @@ func (c *Cluster) Settings() []Setting {
 			Name: "retention.age", Means: "the longest time for which ended jobs are kept", Value: Span(&c.Retention.Age, model.MinRetained, model.MaxDuration, false),
 		},
 	}
+	rows = append(rows, Setting{
+		Name: "webhooks.allow", Means: "where webhooks may go: hosts, *.domain, addresses and networks, with commas, as berth webhook settings --allow takes them; empty: public " +
+			"addresses, and loopback if the cluster is founded without authentication. berth init writes the private networks of its machine",
+		Value: receivers(&c.Notify.Allow),
+	})
 	for _, p := range model.JobDefaults() {
 		rows = append(rows, c.jobDefault(p))
 	}
@@ -183,6 +193,21 @@ func (c *Cluster) jobDefault(p model.Parameter[model.Defaults]) Setting {
 		row.Value = partitions(&c.Defaults.QOS)
 	}
 	return row
+}
+
+// receivers returns a value for where webhooks may go.
+func receivers(to *string) Value {
+	return scalar[string]{to, "list of hosts and networks", func(s string) (string, error) {
+		for part := range strings.SplitSeq(s, ",") {
+			if _, err := netip.ParsePrefix(strings.TrimSpace(part)); err != nil && (strings.Contains(part, "/") || strings.ContainsAny(strings.TrimSpace(part), " \t")) {
+				return "", fmt.Errorf("must be hosts, addresses, *.domain and networks such as 10.0.0.0/8, with commas, not %q", part)
+			}
+		}
+		if !model.Text(s, model.MaxAllow) {
+			return "", fmt.Errorf("must be at most %d bytes", model.MaxAllow)
+		}
+		return s, nil
+	}, func(s string) string { return s }}
 }
 
 // partitions is a value for a table of partitions or QOS.

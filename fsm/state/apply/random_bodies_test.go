@@ -141,6 +141,7 @@ func drawSubmit(g *gen) command.Body {
 		b.Spec.TimeLimit, b.Spec.RetryOn = time.Duration(1+g.roll(5))*time.Hour, pick(g, "", "1", "75,137")
 		b.Spec.Attached = time.Duration(g.roll(2)) * time.Minute
 		b.Spec.IdleStop = time.Duration(g.roll(2)) * time.Hour
+		b.Spec.Umask = pick(g, "", "0077")
 	}
 	if b.Spec.GPUs%2 == 0 && g.roll(3) == 0 {
 		b.Spec.Nodes, b.Spec.Lead, b.Spec.Slurm = 2, g.roll(2) == 0, pick(g, "", `{"tasks":4}`)

@@ -53,6 +53,9 @@ func (g *begin) plan(dir string, argv []string) (*isolate.Plan, error) {
 	if rules.Umask != nil {
 		p.Umask = *rules.Umask
 	}
+	if mask, given := g.umask(); given {
+		p.Umask = uint32(mask)
+	}
 	v := &p.View
 	v.Hide, v.Peers, v.Tmp = rules.Hide, rules.Peers.Covers(), filepath.Join(g.folder.Path(), runner.TmpFolder)
 	if err := makeTmp(v.Tmp); err != nil {

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/berth-gpu/berth/node/runner"
 	"github.com/berth-gpu/berth/node/runner/cgroup"
 	"github.com/berth-gpu/berth/node/runner/isolate"
@@ -76,11 +78,21 @@ func (g *begin) launch(pumps [2]*pump) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	if mask, given := g.umask(); given {
+		_ = unix.Unshare(unix.CLONE_FS) // the mask is of this thread alone; if that is not allowed, others have it for a moment
+		defer unix.Umask(unix.Umask(mask))
+	}
 	pid, err := syscall.ForkExec(path, argv, attr) //nolint:gosec // running what users submit is the purpose
 	if err != nil {
 		return 0, isolate.Fault(path, dir, err)
 	}
 	return pid, nil
+}
+
+// umask returns the mask of file modes that the job was submitted with.
+func (g *begin) umask() (mask int, given bool) {
+	n, err := strconv.ParseUint(g.record.Job.Spec.Umask, 8, 9)
+	return int(n), err == nil
 }
 
 // slurm returns the command line by which a rank of a job in Slurm's language starts, for a script that starts by argv in a

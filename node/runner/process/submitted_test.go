@@ -101,3 +101,32 @@ func TestEachVariableOnce(t *testing.T) {
 		t.Errorf("the job has %v", count)
 	}
 }
+
+// The mask of file modes of the submission is the job's, and no later job's of the same supervisor; without one it is the node's.
+func TestUmaskOfTheSubmission(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	for _, v := range [][2]string{{"0077", "0077"}, {"", "0022"}, {"0002", "0002"}, {"0000", "0000"}} {
+		k := b.rank("umask", func(r *runner.Record) { r.Job.Spec.Umask = v[0] }).start()
+		k.exit()
+		if out := k.output(runner.StdoutFile); out != v[1]+"\n" {
+			t.Errorf("with %q the job has %s", v[0], out)
+		}
+	}
+}
+
+// Under an account the submission's mask is the job's, too; without one files are closed to others.
+func TestUmaskUnderAnAccount(t *testing.T) {
+	t.Parallel()
+	b := isolated(t, unchanged)
+	for _, v := range [][2]string{{"0002", "0002"}, {"", "0077"}} {
+		k := b.rank("umask", func(r *runner.Record) {
+			ada(r)
+			r.Job.Spec.Umask = v[0]
+		}).start()
+		k.exit()
+		if out := k.output(runner.StdoutFile); out != v[1]+"\n" {
+			t.Errorf("with %q the job has %s", v[0], out)
+		}
+	}
+}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/signal"
 	"reflect"
@@ -53,7 +52,7 @@ type supervisor struct {
 	alarm  *alarm
 	before fence.Reading
 	heard  chan os.Signal
-	port   net.Listener // reserved for the gang; nil: none
+	port   *runner.Port // reserved for the gang; nil: none
 	gear   gear
 	ending ending
 	family family
@@ -139,6 +138,7 @@ func (s *supervisor) live() error {
 	defer s.alarm.close()
 	s.gear.fetch(&s.place)
 	defer s.gear.drop()
+	defer func() { s.port.Close() }()
 	if !s.prepare() {
 		return s.refuse()
 	}
@@ -270,11 +270,21 @@ func (s *supervisor) prepare() bool {
 			return true
 		case s.status.Phase < model.RankReady && !s.orders.Run:
 			if s.record.Rank.Rank == 0 {
-				s.port, s.status.Port = runner.ReservePort(s.record.Job.Address)
+				s.reservePort()
 			}
 			_ = s.tell(model.RankReady) // if that fails the agent looks again
 		}
 		s.pause()
+	}
+}
+
+// reservePort reserves a port for the gang, unless there is one.
+func (s *supervisor) reservePort() {
+	if s.port != nil {
+		return
+	}
+	if s.port = runner.ReservePort(); s.port != nil {
+		s.status.Port = s.port.Number
 	}
 }
 
@@ -293,9 +303,7 @@ func (s *supervisor) look() fence.Reading {
 // start sets the latch and starts the job. It reports whether the rank has started, which is also true if its
 // program cannot be started: then the rank ends with that.
 func (s *supervisor) start() (bool, error) {
-	if s.port == nil {
-		s.port, s.status.Port = runner.ReservePort("")
-	}
+	s.reservePort()
 	if _, mine, err := s.folder.Latch(runner.LatchStarted); err != nil || !mine {
 		return false, err
 	}
@@ -304,9 +312,7 @@ func (s *supervisor) start() (bool, error) {
 		return false, nil // the disk was slow: the latch stays, and no other supervisor starts this rank
 	}
 	s.ending.began = now.Boot
-	if s.port != nil {
-		_ = s.port.Close()
-	}
+	s.port.Open()
 	if err := s.spawn(); err != nil {
 		s.ending.exit, s.ending.over = model.Exit{Code: int32(isolate.Code(err))}, true
 		s.status.Ended = new(s.ending.exit)

@@ -122,8 +122,8 @@ func (v *reservation) body(now time.Time) (*wire.Reserve, error) {
 	}
 	if v.maintenance {
 		r.Maintenance = &v.maintenance
-	} else if r.User == "" && r.Project == "" && !cli.HasToken() { // a token identifies its user
-		r.User = cli.ThisUser()
+	} else if r.User == "" && r.Project == "" {
+		r.User = cli.OwnName()
 	}
 	if v.duration != "" {
 		d, err := cli.Span(v.duration)

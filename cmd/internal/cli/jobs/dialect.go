@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
+	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/inherit"
 	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/submit"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/client"
@@ -67,12 +68,34 @@ func (s *SlurmJob) Request(ctx context.Context) (*wire.Submit, *sbatch.Options, 
 	if len(left) > 0 && len(r.Shell) > 0 {
 		notes = append(notes, "the job does not get "+strings.Join(left, ", ")+": only names of letters, digits and _, and values in UTF-8, can be passed on")
 	}
+	if err := inherited(r, j.Options.Propagate); err != nil {
+		return nil, nil, err
+	}
 	for _, text := range notes {
 		if !s.Quiet {
 			fmt.Fprintf(s.Say, "%s%s\n", s.Prefix, text)
 		}
 	}
 	return r, &j.Options, nil
+}
+
+// inherited fills in what a job in Slurm's language has of this process, as a child would: the mask of file modes, and the soft limits that the user has
+// changed, or those of --propagate.
+func inherited(r *wire.Submit, propagate *string) error {
+	r.Umask = inherit.Octal(inherit.Umask())
+	which := inherit.Which{}
+	if propagate != nil {
+		var none bool
+		var err error
+		if which, none, err = inherit.ParseWhich(*propagate); err != nil {
+			return &sbatch.Error{Option: "--propagate", Problem: err.Error()}
+		}
+		if none {
+			return nil
+		}
+	}
+	r.Slurm.Limits = inherit.Limits(which)
+	return nil
 }
 
 // InUTF8 returns the error of the first word of a command line that is not UTF-8.

@@ -26,7 +26,11 @@ func followTasks(ctx context.Context, api *client.Client, id string, streams []s
 		cancel()
 	}
 	a.work.Wait()
-	return errors.Join(append(a.failed, err)...)
+	err = errors.Join(append(a.failed, err)...)
+	if err == nil && a.missing {
+		return errMissing
+	}
+	return err
 }
 
 // tasksAtOnce is the most tasks that are followed at the same time; the others wait for their turn,
@@ -43,10 +47,11 @@ type arrayFollower struct {
 	begun   map[int64]bool // tasks that are or were followed
 	places  chan struct{}
 
-	work   sync.WaitGroup
-	lines  sync.Mutex // serializes the lines of tasks
-	errs   sync.Mutex // guards failed
-	failed []error
+	work    sync.WaitGroup
+	lines   sync.Mutex // serializes the lines of tasks
+	errs    sync.Mutex // guards failed and missing
+	failed  []error
+	missing bool // a part of the output could not be read
 }
 
 // watch follows each task from its start on, until the array has ended.
@@ -93,12 +98,16 @@ func (a *arrayFollower) task(ctx context.Context, index int64) {
 	err := f.all(ctx, streams)
 	for i := range streams {
 		if line, is := streams[i].to.(*lined); is {
-			err = errors.Join(err, line.flush())
+			if failed := line.flush(); failed != nil {
+				err = failed
+			}
 		}
 	}
 	a.errs.Lock()
 	defer a.errs.Unlock()
-	if err != nil {
+	if errors.Is(err, errMissing) {
+		a.missing = true
+	} else if err != nil {
 		a.failed = append(a.failed, err)
 	}
 }

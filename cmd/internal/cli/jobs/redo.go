@@ -94,8 +94,6 @@ func (s *submission) again(ctx context.Context, api *client.Client, id string) (
 		return nil, err
 	}
 	request.Dependencies, request.Begin, request.Deadline, request.Hold, request.Attached = nil, "", "", nil, nil
-	if request.User = ""; !s.Identified() {
-		request.User = cli.ThisUser()
-	}
+	request.User = cli.OwnName()
 	return request, nil
 }

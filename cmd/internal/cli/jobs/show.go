@@ -13,6 +13,7 @@ import (
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/table"
+	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -100,6 +101,7 @@ func showJob(w io.Writer, d *wire.Detail) error {
 	if d.TimeLimitSeconds > 0 {
 		s.Line("Time limit", "%s", table.Seconds(d.TimeLimitSeconds))
 	}
+	s.Line("Node lost", "%s", lossOf(d))
 	if r := d.Similar; r != nil {
 		s.Line("Like it", "%d runs: a quarter took up to %s, half %s, three quarters %s", r.Runs,
 			table.Seconds(r.P25Seconds), table.Seconds(r.P50Seconds), table.Seconds(r.P75Seconds))
@@ -325,3 +327,14 @@ func texts[T any](list []T, text func(T) string) []string {
 
 // oneJob describes the only argument of a command about a job.
 const oneJob = "the id of one job"
+
+// lossOf returns what follows when the node of a job is lost; empty: the job has ended.
+func lossOf(d *wire.Detail) string {
+	switch {
+	case isTerminal(d.State):
+		return ""
+	case d.OnLost == model.OnLostHold.String():
+		return d.OnLost + ": waits for an operator (berth node confirm-dead)"
+	}
+	return d.OnLost
+}

@@ -4,15 +4,19 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
+	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/inherit"
 	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/slurm/sbatch"
 )
@@ -105,6 +109,9 @@ func (s *submission) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	warn(cmd, answer)
+	if f, is := cmd.OutOrStdout().(*os.File); is && term.IsTerminal(int(f.Fd())) && holds(request, &answer.Job) {
+		fmt.Fprintln(cmd.ErrOrStderr(), "Note: if its node is lost, the job waits for an operator, because it has no time limit of at most 1h; --on-lost requeue runs it again")
+	}
 	if s.slurm != nil {
 		Unwarned(cmd.ErrOrStderr(), "Note: ", s.slurm, &answer.Job)
 	}
@@ -116,6 +123,11 @@ func (s *submission) run(cmd *cobra.Command, args []string) error {
 		return fmt.Errorf("job %s is submitted: do not submit it again; its number could not be printed: %w", answer.JobID, err)
 	}
 	return s.stay(cmd, api, &answer.Job)
+}
+
+// holds reports whether a job waits for an operator when its node is lost, though its user has not asked for that.
+func holds(r *wire.Submit, j *wire.Job) bool {
+	return r.OnLost == "" && (j.TimeLimitSeconds == 0 || j.TimeLimitSeconds > intake.HoldFrom.Seconds())
 }
 
 // warn prints why the job may never start.
@@ -187,6 +199,9 @@ func (s *submission) stay(cmd *cobra.Command, api *client.Client, submitted *wir
 }
 
 // request returns the submission in the API's form.
+// usualUmask is the mask of file modes that shells have by default: no user has chosen it, so the node's holds.
+const usualUmask = 0o022
+
 func (s *submission) request(cmd *cobra.Command, args []string) (*wire.Submit, error) {
 	r := &wire.Submit{}
 	if err := s.program(cmd, args, r); err != nil {
@@ -195,14 +210,17 @@ func (s *submission) request(cmd *cobra.Command, args []string) (*wire.Submit, e
 	if err := s.fill(cmd, r, s.slurm == nil); err != nil {
 		return nil, err
 	}
-	if r.User == "" && !cli.HasToken() { // a token identifies its user
-		r.User = cli.ThisUser()
+	if r.User == "" {
+		r.User = cli.OwnName()
 	}
 	if len(r.Notify) > 0 && r.WebhookURL == "" {
 		return nil, cli.Usage("--notify needs --webhook URL; for the events of all your jobs: berth webhook add URL --user %s", cli.ThisUser())
 	}
 	if err := cmp.Or(afterFlags(r), s.fillEnv(r), s.fillShell(r, cmd.ErrOrStderr())); err != nil {
 		return nil, err
+	}
+	if mask := inherit.Umask(); r.Umask == "" && mask != usualUmask {
+		r.Umask = inherit.Octal(mask)
 	}
 	warnOfPlaces(cmd.ErrOrStderr(), r)
 	return r, nil

@@ -118,7 +118,10 @@ type stream struct {
 	to   io.Writer
 	next int64 // where the output of the present attempt goes on, in bytes
 
-	begun bool // some output of the present attempt was asked for
+	begun bool      // some output of the present attempt was asked for
+	away  time.Time // since when the node with the output cannot be reached; zero: it can
+	ended time.Time // since when the rank is known to have ended, while the node cannot be reached; zero: it runs
+	told  bool      // the user knows that the node cannot be reached
 }
 
 // jobStreams returns a job's outputs as this program's own; on a terminal without control
@@ -133,13 +136,18 @@ func jobStreams(cmd *cobra.Command, raw bool) []stream {
 
 // followJob copies a job's output to this program's until the job has ended; that of an array for
 // all tasks, each line with the task's number.
-func followJob(ctx context.Context, cmd *cobra.Command, api *client.Client, job *wire.Job) error {
+func followJob(ctx context.Context, cmd *cobra.Command, api *client.Client, job *wire.Job) (err error) {
 	streams := jobStreams(cmd, false)
 	if job.Array != nil {
-		return followTasks(ctx, api, job.ID, streams, nil, cmd.ErrOrStderr())
+		err = followTasks(ctx, api, job.ID, streams, nil, cmd.ErrOrStderr())
+	} else {
+		f := follower{api: api, id: job.ID, say: cmd.ErrOrStderr()}
+		err = f.all(ctx, streams)
 	}
-	f := follower{api: api, id: job.ID, say: cmd.ErrOrStderr()}
-	return f.all(ctx, streams)
+	if errors.Is(err, errMissing) { // the exit code is the job's, and the user knows
+		return nil
+	}
+	return err
 }
 
 // ranksOf returns how many ranks an attempt has, and reports whether it has output, or never will
@@ -211,133 +219,4 @@ func (l *lined) write(lines []byte) error {
 		}
 	}
 	return nil
-}
-
-// follower shows the output of one attempt after the other.
-type follower struct {
-	api   *client.Client
-	id    string
-	task  string
-	tail  *int      // only the last lines at the beginning; nil: all
-	say   io.Writer // for messages that are not the job's output
-	shown int64     // attempts that were shown to their end
-}
-
-// all copies a task's output of each attempt from its start to its end, until the task has ended;
-// that of a gang line by line, each with its rank. After a broken stream it continues behind the
-// last byte shown.
-func (f *follower) all(ctx context.Context, streams []stream) error {
-	_, err := watchTask(ctx, f.api, f.id, f.task, func(d *wire.Detail) (bool, error) {
-		if f.tail != nil && f.shown == 0 { // the ends of earlier attempts are not wanted
-			f.shown = max(0, d.Attempts-1)
-		}
-		for n := f.shown + 1; n <= d.Attempts; n++ {
-			ranks, started := ranksOf(d, n)
-			if !started {
-				return isTerminal(d.State), nil
-			}
-			if err := f.attempt(ctx, n, forRanks(streams, ranks)); err != nil {
-				return false, err
-			}
-			f.shown, f.tail = n, nil
-		}
-		return isTerminal(d.State), nil
-	})
-	return err
-}
-
-// attempt shows the streams of one attempt in parallel.
-func (f *follower) attempt(ctx context.Context, n int64, streams []stream) error {
-	errs := make([]error, len(streams))
-	var work sync.WaitGroup
-	for i := range streams {
-		work.Go(func() { errs[i] = f.follow(ctx, n, &streams[i]) })
-	}
-	work.Wait()
-	return errors.Join(errs...)
-}
-
-func (f *follower) follow(ctx context.Context, attempt int64, s *stream) error {
-	for {
-		err := f.copy(ctx, attempt, s)
-		switch {
-		case err == nil || isGone(err):
-			if l, is := s.to.(*lined); is {
-				return l.flush()
-			}
-			return nil
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case !passing(err):
-			return err
-		}
-		if err := cli.Pause(ctx, time.Second); err != nil {
-			return err
-		}
-	}
-}
-
-// isGone reports whether an error means that no output will come, such as that of an attempt that
-// never started.
-func isGone(err error) bool {
-	p, is := errors.AsType[*wire.Problem](err)
-	return is && p.Status == http.StatusNotFound
-}
-
-// copy shows the output behind the bytes that were shown. A nil error means that nothing more will come.
-func (f *follower) copy(ctx context.Context, attempt int64, s *stream) error {
-	for {
-		q := client.LogQuery{Task: f.task, Attempt: attempt, Rank: s.rank, Follow: true, Stream: s.name, Bytes: true}
-		if s.begun {
-			q.Offset = &s.next
-		} else {
-			q.Tail = f.tail
-		}
-		l, err := f.api.Log(ctx, f.id, q)
-		if p, is := errors.AsType[*wire.Problem](err); is && p.Code == wire.CodeUnreachable {
-			return f.copyEnd(ctx, attempt, s)
-		}
-		if err != nil {
-			return err
-		}
-		if s.begun && l.Offset > s.next {
-			_, err = fmt.Fprintf(output{s.to}, "\n[berth: %d bytes of output were not kept]\n", l.Offset-s.next)
-		}
-		s.begun, s.next = true, l.Offset
-		var n int64
-		if err == nil {
-			n, err = io.Copy(output{s.to}, l.Body)
-		}
-		s.next += n
-		_ = l.Body.Close() // nothing was written
-		if err != nil || !l.Exact || n == 0 && l.Ended && s.next >= l.Size {
-			return err
-		}
-		if n == 0 {
-			if err := cli.Pause(ctx, time.Second); err != nil {
-				return err
-			}
-		}
-	}
-}
-
-// errBack is a passing error.
-var errBack = errors.New("the node can be reached again")
-
-// copyEnd shows the end of the output that the peers keep, if the rank has ended and its node cannot be reached.
-func (f *follower) copyEnd(ctx context.Context, attempt int64, s *stream) error {
-	l, err := f.api.Log(ctx, f.id, client.LogQuery{Task: f.task, Attempt: attempt, Rank: s.rank, Stream: s.name, Tail: f.tail})
-	if err != nil {
-		return err
-	}
-	defer func() { _ = l.Body.Close() }()
-	if !l.Kept {
-		return errBack
-	}
-	if s.begun {
-		fmt.Fprintf(f.say, "berth: the node cannot be reached: the end of %s follows, which may repeat lines\n", s.name)
-	}
-	s.begun = true
-	_, err = io.Copy(output{s.to}, l.Body)
-	return err
 }

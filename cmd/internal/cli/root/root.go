@@ -46,12 +46,16 @@ func Run(args []string, stdout, stderr io.Writer) int {
 
 // run is Run; become replaces this program with berthd.
 func run(args []string, stdout, stderr io.Writer, become func(args []string) error) int {
-	if len(args) == 2 && args[0] == slurm.Batch {
+	if len(args) > 1 && args[0] == slurm.Batch {
 		return slurm.RunBatch(args[1])
 	}
-	if len(args) > 1 && args[0] == slurm.Name {
-		if program := slurm.Find(args[1]); program != nil {
-			return program(args[2:], stdout, stderr)
+	words := args
+	if len(words) > 0 && words[0] == slurm.Name {
+		words = words[1:]
+	}
+	if len(words) > 0 {
+		if program := slurm.Find(words[0]); program != nil {
+			return program(words[1:], stdout, stderr)
 		}
 	}
 	if daemon.Runs(args) {

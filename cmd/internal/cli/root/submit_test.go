@@ -88,6 +88,12 @@ func TestRedo(t *testing.T) {
 			t.Errorf("redo %s: sent %+v", id, g)
 		}
 	}
+	f.got = wire.Submit{}
+	t.Setenv("BERTH_TOKEN", "berth_0123") // which identifies its user: the account of this process may be another one
+	if code, _, errs := f.berth(t, "redo", "42"); code != 0 || f.got.User != "" {
+		t.Errorf("with a token: exit code %d, sent the user %q: %s", code, f.got.User, errs)
+	}
+	t.Setenv("BERTH_TOKEN", "")
 	if code, out, _ := f.berth(t, "redo", "--parsable", "42", "42"); code != 0 || out != "43\n43\n" {
 		t.Errorf("exit code %d, %q", code, out)
 	}

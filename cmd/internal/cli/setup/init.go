@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -148,7 +149,11 @@ func (f *founder) member(at place) trust.Member {
 
 // configure writes the settings of the peer.
 func (f *founder) configure(out io.Writer, at place, file *settings) error {
-	return configure(out, file, peerSections(&f.machine, at, file, entry{"bootstrap", []string{f.name + "=" + at.at(portPeer).reached}})...)
+	sections := peerSections(&f.machine, at, file, entry{"bootstrap", []string{f.name + "=" + at.at(portPeer).reached}})
+	if site := siteNetworks(interfaces()); len(site) > 0 { // services of the site's own network get webhooks
+		sections = append(sections, section{"webhooks", []entry{{"allow", "0.0.0.0/0,::/0," + strings.Join(site, ",")}}})
+	}
+	return configure(out, file, sections...)
 }
 
 // restore makes the peer out of a backup.

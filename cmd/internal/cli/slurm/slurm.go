@@ -43,29 +43,44 @@ func names() []string { return slices.Sorted(maps.Keys(programs())) }
 // Name is the command of berth.
 const Name = "slurm"
 
-// Commands returns the command of berth.
-func Commands() []cli.Maker { return []cli.Maker{{Name: Name, New: newCommand}} }
+// Commands returns the command of berth, and Slurm's programs by their own names, which the help does not list: berth sbatch is berth slurm sbatch.
+func Commands() []cli.Maker {
+	all := []cli.Maker{{Name: Name, New: newCommand}}
+	for _, name := range names() {
+		all = append(all, cli.Maker{Name: name, New: func() *cobra.Command {
+			cmd := newProgram(name)
+			cmd.Hidden = true
+			return cmd
+		}})
+	}
+	return all
+}
 
 const long = `Slurm's programs, for scripts and programs that call them.
 
   berth slurm install FOLDER   makes links with the names of the programs; put the folder first in PATH
-  berth slurm squeue -u ann    carries out one of them
+  berth slurm squeue -u ann    carries out one of them; berth squeue -u ann is the same
 
 docs/slurm.md says which options they have and what differs.`
 
 func newCommand() *cobra.Command {
 	all := []*cobra.Command{newInstall()}
 	for _, name := range names() {
-		all = append(all, &cobra.Command{
-			Use: name + " [ARGUMENT...]", Short: "Carry out Slurm's " + name, DisableFlagParsing: true,
-			Annotations: map[string]string{cli.Programs: "true"},
-			RunE: func(cmd *cobra.Command, args []string) error {
-				if code := Find(name)(args, cmd.OutOrStdout(), cmd.ErrOrStderr()); code != 0 {
-					return cli.ExitError(code)
-				}
-				return nil
-			},
-		})
+		all = append(all, newProgram(name))
 	}
 	return cli.Parent(Name, "Slurm's programs: squeue, sinfo, sacct, scancel, scontrol and others", long, all...)
+}
+
+// newProgram returns the command that carries out one of Slurm's programs.
+func newProgram(name string) *cobra.Command {
+	return &cobra.Command{
+		Use: name + " [ARGUMENT...]", Short: "Carry out Slurm's " + name, DisableFlagParsing: true,
+		Annotations: map[string]string{cli.Programs: "true"},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if code := Find(name)(args, cmd.OutOrStdout(), cmd.ErrOrStderr()); code != 0 {
+				return cli.ExitError(code)
+			}
+			return nil
+		},
+	}
 }

@@ -15,6 +15,8 @@ import (
 	"os"
 	"os/signal"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/inherit"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/contain"
@@ -46,6 +48,9 @@ type rank struct {
 func Run(path string) int {
 	if path == contain.Word {
 		return contain.Serve()
+	}
+	if path == inherit.Word {
+		return limited(os.Args[3:])
 	}
 	file, err := jobfile.Read(path)
 	if err != nil {

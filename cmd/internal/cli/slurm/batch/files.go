@@ -127,6 +127,21 @@ func (s *scriptFiles) finish() {
 	}
 }
 
+// complain writes a message of Berth into the log of the job and into the user's file for errors, where users look.
+func (s *scriptFiles) complain(text string) {
+	complain(0, "%s", text)
+	s.files[1].write([]byte("berth: " + text + "\n"))
+}
+
+// refuse reports why the script cannot start, and returns the exit code.
+func (s *scriptFiles) refuse(err error) int {
+	s.complain("the script cannot start: " + err.Error())
+	for _, f := range s.files {
+		f.close()
+	}
+	return failed
+}
+
 // write appends output. The first failure is reported; later output is tried again, because a full disk may have room again.
 func (c *copyFile) write(data []byte) {
 	c.mu.Lock()

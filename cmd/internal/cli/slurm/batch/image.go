@@ -9,7 +9,8 @@ import (
 
 // enter returns what starts the script: the node, or a container for the image that the job asks for. leave is to be called when the script has
 // ended. stopped reports whether the stop signal came meanwhile.
-func (r *rank) enter(ctx context.Context) (starter process.Starter, leave func(), stopped bool, err error) {
+// say is for messages about the image.
+func (r *rank) enter(ctx context.Context, say func(string)) (starter process.Starter, leave func(), stopped bool, err error) {
 	o := r.file.Request.Container
 	if !o.Given() {
 		return r.host, func() {}, false, nil
@@ -22,7 +23,7 @@ func (r *rank) enter(ctx context.Context) (starter process.Starter, leave func()
 	}
 	opened := make(chan result, 1)
 	go func() {
-		c, err := r.containers.Open(ctx, o, r.file.WorkDir, func(text string) { complain(0, "%s", text) })
+		c, err := r.containers.Open(ctx, o, r.file.WorkDir, say)
 		opened <- result{c, err}
 	}()
 	for {

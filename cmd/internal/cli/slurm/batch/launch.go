@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/inherit"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/process"
@@ -38,17 +40,17 @@ func (r *rank) launch() int {
 	if err != nil {
 		return complain(failed, "the job cannot start: %v", err)
 	}
-	starter, leave, stopped, err := r.enter(ctx)
+	starter, leave, stopped, err := r.enter(ctx, streams.complain)
 	if stopped {
 		return die(unix.WaitStatus(r.stop))
 	}
 	if err != nil {
-		return complain(failed, "the script cannot start: %v", err)
+		return streams.refuse(err)
 	}
 	defer leave()
 	script, err := r.start(starter, streams)
 	if err != nil {
-		return complain(failed, "the script cannot start: %v", err)
+		return streams.refuse(err)
 	}
 	server.HasScript(script.Signal)
 	streams.begin()
@@ -111,9 +113,25 @@ func enter(file *jobfile.File) int {
 	}
 	path, err := look(file.Command[0], env)
 	if err == nil {
+		limits, _ := inherit.Parse(file.Request.Limits) // names that this version does not know have no effect
+		inherit.Set(limits)
 		err = syscall.Exec(path, file.Command, env) //nolint:gosec // the user's script
 	}
 	return unable(path, file.Command[0], err)
+}
+
+// limited becomes a program with limits: words are these, the path of the program, and its arguments with its name.
+func limited(words []string) int {
+	if len(words) < 3 {
+		return complain(failed, "this is a step of starting a task, not a command")
+	}
+	limits, err := inherit.Parse(words[0])
+	if err != nil {
+		return complain(failed, "%v", err)
+	}
+	inherit.Set(limits)
+	err = syscall.Exec(words[1], words[2:], os.Environ()) //nolint:gosec // the user's program
+	return unable(words[1], words[2], err)
 }
 
 // unable reports why a script cannot start, in the words of Slurm, and returns the exit code: the number of the error.

@@ -94,7 +94,7 @@ func (in *inside) run(id uint64, files []*os.File) {
 	var p *process.Process
 	if err == nil {
 		p, err = in.host.Run(&process.Command{
-			Argv: a.Argv, Env: a.Env, Dir: a.Dir, Files: [3]*os.File(files[1:]), Umask: a.Umask, Tidy: a.Tidy, Terminal: a.Terminal,
+			Argv: a.Argv, Env: a.Env, Dir: a.Dir, Files: [3]*os.File(files[1:]), Umask: a.Umask, Limits: a.Limits, Tidy: a.Tidy, Terminal: a.Terminal,
 		})
 	}
 	if err != nil {

@@ -51,6 +51,7 @@ type program struct {
 	Env      []string
 	Dir      string
 	Umask    int
+	Limits   string
 	Tidy     bool
 	Terminal bool
 }

@@ -219,7 +219,7 @@ func TestLocal(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		listener, err := ListenLocal(folder)
+		listener, err := ListenLocal(folder, jobfile.Socket)
 		if err != nil {
 			t.Fatal(err)
 		}

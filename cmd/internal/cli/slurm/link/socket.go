@@ -13,21 +13,21 @@ import (
 	"github.com/berth-gpu/berth/slurm/jobfile"
 )
 
-// inFolder calls use with a short path of the socket in a folder: the address of a socket has 107 bytes at most, so the way goes by an
+// inFolder calls use with a short path of a socket in a folder: the address of a socket has 107 bytes at most, so the way goes by an
 // open file of the folder.
-func inFolder(folder string, use func(path string) error) error {
+func inFolder(folder, name string, use func(path string) error) error {
 	fd, err := unix.Open(folder, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return &os.PathError{Op: "open", Path: folder, Err: err}
 	}
 	defer func() { _ = unix.Close(fd) }()
-	return use(filepath.Join("/proc/self/fd", strconv.Itoa(fd), jobfile.Socket))
+	return use(filepath.Join("/proc/self/fd", strconv.Itoa(fd), name))
 }
 
-// ListenLocal listens in a folder, for processes of the own account only.
-func ListenLocal(folder string) (*net.UnixListener, error) {
+// ListenLocal listens at a socket in a folder, for processes of the own account only.
+func ListenLocal(folder, name string) (*net.UnixListener, error) {
 	var listener *net.UnixListener
-	err := inFolder(folder, func(path string) error {
+	err := inFolder(folder, name, func(path string) error {
 		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
@@ -44,7 +44,7 @@ func ListenLocal(folder string) (*net.UnixListener, error) {
 // DialLocal connects to the server of steps whose socket is in a folder.
 func DialLocal(folder string) (*Conn, error) {
 	var conn *net.UnixConn
-	err := inFolder(folder, func(path string) (err error) {
+	err := inFolder(folder, jobfile.Socket, func(path string) (err error) {
 		conn, err = net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"})
 		return err
 	})
@@ -56,10 +56,18 @@ func DialLocal(folder string) (*Conn, error) {
 
 // Own returns a connection whose other side has the same account, or is root.
 func Own(conn *net.UnixConn) (*Conn, error) {
+	if err := CheckOwn(conn); err != nil {
+		return nil, err
+	}
+	return New(conn), nil
+}
+
+// CheckOwn closes a connection whose other side has another account and is not root; then the error is not nil.
+func CheckOwn(conn *net.UnixConn) error {
 	raw, err := conn.SyscallConn()
 	if err != nil {
 		_ = conn.Close()
-		return nil, err
+		return err
 	}
 	var cred *unix.Ucred
 	var failure error
@@ -71,9 +79,8 @@ func Own(conn *net.UnixConn) (*Conn, error) {
 	}
 	if failure != nil {
 		_ = conn.Close()
-		return nil, failure
 	}
-	return New(conn), nil
+	return failure
 }
 
 // Pair returns the two ends of a connection inside of a process. They need no file numbers, of which there may be none. Send waits until the other

@@ -33,6 +33,7 @@ type Ask struct {
 	Env       []string
 	Dir       string
 	Umask     int    // of the tasks
+	Limits    string `json:",omitempty"` // soft ones of the tasks, as package inherit writes them; empty: those of the node
 	Name      string // of the step
 	Parent    int    // the step that this srun is a part of, or -1
 	Stdout    Stream

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/inherit"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -47,9 +49,10 @@ type Command struct {
 	Env      []string // NAME=value
 	Dir      string   // absolute path of the folder that the process starts in
 	Files    [3]*os.File
-	Umask    int  // below 0: that of this program
-	Tidy     bool // the rest of its group is killed when the process has ended
-	Terminal bool // the first file, a terminal, is that of the session
+	Umask    int    // below 0: that of this program
+	Limits   string // soft ones, as package inherit writes them; others are those of this program
+	Tidy     bool   // the rest of its group is killed when the process has ended
+	Terminal bool   // the first file, a terminal, is that of the session
 
 	More   []*os.File           // further files, from number 3 on
 	Spaces *syscall.SysProcAttr // namespaces of the process, with numbers of users and rights in them; nil: those of this program
@@ -105,6 +108,7 @@ func (h *Host) Run(c *Command) (*Process, error) {
 }
 
 func (h *Host) start(path string, c *Command, attr syscall.ProcAttr) (*Process, error) {
+	path, argv := limited(path, c)
 	attr.Sys = &syscall.SysProcAttr{Setsid: true, Setctty: c.Terminal, Pdeathsig: syscall.SIGKILL}
 	if c.Spaces != nil {
 		attr.Sys.Cloneflags, attr.Sys.AmbientCaps = c.Spaces.Cloneflags, c.Spaces.AmbientCaps
@@ -119,7 +123,7 @@ func (h *Host) start(path string, c *Command, attr syscall.ProcAttr) (*Process, 
 		if own && c.Umask >= 0 {
 			defer unix.Umask(unix.Umask(c.Umask))
 		}
-		if p.ID, err = h.fork(path, c.Argv, &attr); err != nil { // without the lock: a file system that hangs holds up no signals and ends
+		if p.ID, err = h.fork(path, argv, &attr); err != nil { // without the lock: a file system that hangs holds up no signals and ends
 			return
 		}
 		h.mu.Lock()
@@ -129,6 +133,15 @@ func (h *Host) start(path string, c *Command, attr syscall.ProcAttr) (*Process, 
 	}
 	<-started
 	return p, err
+}
+
+// limited returns how a program is started with its limits: by this program again ([inherit.Word]), if they differ from those of this one.
+func limited(path string, c *Command) (by string, argv []string) {
+	list, err := inherit.Parse(c.Limits)
+	if err != nil || len(list) == 0 || !inherit.Differ(list) {
+		return path, c.Argv
+	}
+	return "/proc/self/exe", append([]string{"berth", "slurm-batch", inherit.Word, c.Limits, path}, c.Argv...)
 }
 
 // reap collects all processes that have ended. The group of a process is killed before the process is collected: until then the

@@ -13,18 +13,24 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/link"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/tunnel"
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/slurm/form"
 )
 
 // Times of a connection.
 const (
-	reachWait  = 5 * time.Second // for the server of steps of a job that runs
+	reachWait  = 5 * time.Second // for the server of steps of a job that runs, on a node that can be reached
 	retryPause = 100 * time.Millisecond
 )
 
 // Steps connects to the server of steps of a job, and tries again while it does not answer yet.
 func Steps(ctx context.Context, api *client.Client, id, task string) (*link.Conn, error) {
+	return steps(ctx, api, id, task, nil)
+}
+
+// steps is Steps; while a node can be reached whose server of steps does not answer, it tries again until patience is closed.
+func steps(ctx context.Context, api *client.Client, id, task string, patience <-chan struct{}) (*link.Conn, error) {
 	for {
 		conn, err := api.Steps(context.WithoutCancel(ctx), id, task)
 		if err == nil {
@@ -34,6 +40,13 @@ func Steps(ctx context.Context, api *client.Client, id, task string) (*link.Conn
 		early := is && (p.Code == model.CodeUnavailable.String() || p.Status >= http.StatusInternalServerError)
 		if !early && !errors.Is(err, client.ErrUnreachable) {
 			return nil, err
+		}
+		if is && p.Code == model.CodeUnavailable.String() {
+			select {
+			case <-patience:
+				return nil, err
+			default:
+			}
 		}
 		if cli.Pause(ctx, retryPause) != nil {
 			return nil, err
@@ -55,9 +68,11 @@ func Job(connection *cli.Connection) func(form.JobRef) (*link.Conn, error) {
 		if len(ref.Tasks) == 1 {
 			number = strconv.Itoa(ref.Tasks[0])
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), reachWait)
+		ctx, cancel := context.WithTimeout(context.Background(), tunnel.ResumeFor) // an agent may be restarted
 		defer cancel()
-		conn, err := Steps(ctx, api, strconv.FormatUint(ref.Job, 10), number)
+		short, end := context.WithTimeout(ctx, reachWait)
+		defer end()
+		conn, err := steps(ctx, api, strconv.FormatUint(ref.Job, 10), number, short.Done())
 		if p, is := errors.AsType[*wire.Problem](err); is {
 			switch p.Code {
 			case wire.CodeNotFound:

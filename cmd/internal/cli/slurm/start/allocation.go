@@ -70,9 +70,7 @@ func (a *allocation) submit(ctx context.Context, j *jobs.SlurmJob, connection *c
 	if !lasting {
 		request.Attached = new(wire.Duration(linger))
 	}
-	if !cli.HasToken() { // a token identifies its user
-		request.User = cli.ThisUser()
-	}
+	request.User = cli.OwnName()
 	if a.api, err = connection.Dial(); err != nil {
 		return err
 	}

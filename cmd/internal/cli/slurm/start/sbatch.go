@@ -92,9 +92,7 @@ func (p *sbatchRun) run(ctx context.Context, args []string) error {
 		return err
 	}
 	p.options = options
-	if !cli.HasToken() { // a token identifies its user
-		request.User = cli.ThisUser()
-	}
+	request.User = cli.OwnName()
 	api, err := p.connection.Dial()
 	if err != nil {
 		return err

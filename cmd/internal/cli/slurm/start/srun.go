@@ -70,9 +70,7 @@ func srunAlone(ctx context.Context, stop func(), args []string, stdout, stderr i
 		return err
 	}
 	request.Attached = new(wire.Duration(linger))
-	if !cli.HasToken() { // a token identifies its user
-		request.User = cli.ThisUser()
-	}
+	request.User = cli.OwnName()
 	if !slices.ContainsFunc(step, func(word string) bool { return strings.HasPrefix(word, "--input=") }) {
 		if request.Stdin, err = jobs.ReadStdin(ctx, stderr); err != nil {
 			return err

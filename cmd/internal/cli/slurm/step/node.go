@@ -35,7 +35,7 @@ func ServeNode(ctx context.Context, file *jobfile.File, node *task.Node, note fu
 	}
 	first := file.Ranks[0]
 	r := &remote{file: file, node: node, key: key, address: net.JoinHostPort(first.Address, strconv.Itoa(int(first.Port)))}
-	local, err := link.ListenLocal(file.Folder)
+	local, err := link.ListenLocal(file.Folder, jobfile.Socket)
 	if err != nil {
 		return err
 	}

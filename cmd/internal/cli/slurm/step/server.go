@@ -27,6 +27,7 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/contain"
 	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/link"
 	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/task"
+	"github.com/berth-gpu/berth/httpapi/tunnel"
 	"github.com/berth-gpu/berth/slurm/jobfile"
 )
 
@@ -35,7 +36,8 @@ type Server struct {
 	file       *jobfile.File
 	node       *task.Node
 	containers *contain.Node
-	key        *link.Key // nil: the job has one node
+	key        *link.Key       // nil: the job has one node
+	tunnels    tunnel.Sessions // of programs outside of the job; they outlive peers and agents
 
 	mu     sync.Mutex
 	rooms  rooms
@@ -62,12 +64,24 @@ func NewServer(file *jobfile.File, node *task.Node, containers *contain.Node) (*
 
 // Listen begins to serve srun of this node and, if the job has several, the other nodes. It ends with the context.
 func (s *Server) Listen(ctx context.Context) error {
-	local, err := link.ListenLocal(s.file.Folder)
+	local, err := link.ListenLocal(s.file.Folder, jobfile.Socket)
 	if err != nil {
 		return err
 	}
 	context.AfterFunc(ctx, func() { _ = local.Close() })
 	go acceptLocal(local, func(c *link.Conn) { s.session(ctx, c) })
+	outside, err := link.ListenLocal(s.file.Folder, jobfile.Tunnels)
+	if err != nil {
+		return err
+	}
+	context.AfterFunc(ctx, func() { _ = outside.Close() })
+	go accept(outside.AcceptUnix, func(raw *net.UnixConn) {
+		go func() {
+			if link.CheckOwn(raw) == nil {
+				s.tunnels.Serve(raw, func(c net.Conn) { s.session(ctx, link.New(c)) })
+			}
+		}()
+	})
 	if s.key == nil {
 		return nil
 	}

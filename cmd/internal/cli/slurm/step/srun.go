@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
+	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/inherit"
 	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/link"
 	"github.com/berth-gpu/berth/slurm/form"
 	"github.com/berth-gpu/berth/slurm/jobfile"
@@ -186,9 +187,11 @@ func (c *client) prepare(command []string) (*link.Ask, error) {
 		Append: o.Files.Append, Lines: !o.Files.Unbuffered, Immediate: int64(o.Immediate), Container: o.Container,
 	}
 	ask.Programs = c.programs.list
-	ask.Umask = unix.Umask(0)
-	unix.Umask(ask.Umask)
-	ask.Env = append(ask.Env, fmt.Sprintf("SLURM_UMASK=%04o", ask.Umask), "SRUN_DEBUG="+strconv.Itoa(o.LogLevel()))
+	ask.Umask = inherit.Umask()
+	if ask.Limits, err = c.limits(); err != nil {
+		return nil, err
+	}
+	ask.Env = append(ask.Env, "SLURM_UMASK="+inherit.Octal(ask.Umask), "SRUN_DEBUG="+strconv.Itoa(o.LogLevel()))
 	if o.Chdir != "" {
 		ask.Dir = absolute(o.Chdir, dir)
 	}
@@ -200,6 +203,19 @@ func (c *client) prepare(command []string) (*link.Ask, error) {
 		ask.Parent = step
 	}
 	return ask, nil
+}
+
+// limits returns the soft limits of the tasks: of an srun inside of the job all that it has, from another machine those that the user has changed there.
+func (c *client) limits() (string, error) {
+	which := inherit.Which{All: c.inside}
+	if given := c.options.Propagate; given != nil {
+		var none bool
+		var err error
+		if which, none, err = inherit.ParseWhich(*given); none || err != nil {
+			return "", err
+		}
+	}
+	return inherit.Limits(which), nil
 }
 
 // await waits until the step has its place, and opens the files. A code other than 0 is that of an srun whose step will not run.

@@ -138,7 +138,7 @@ func (s *stepTasks) start(t *task, local int) []*pump {
 		return fail(int(syscall.ENOENT), "No executable program specified for this task")
 	}
 	p, err := s.starter.Run(&process.Command{
-		Argv: argv, Env: env, Dir: s.place.dir, Files: files, Umask: s.place.launch.Ask.Umask, Tidy: true, Terminal: t.hasTerminal(),
+		Argv: argv, Env: env, Dir: s.place.dir, Files: files, Umask: s.place.launch.Ask.Umask, Limits: s.place.launch.Ask.Limits, Tidy: true, Terminal: t.hasTerminal(),
 	})
 	if err != nil {
 		number, ok := err.(syscall.Errno) //nolint:errorlint // of a system call

@@ -3,6 +3,7 @@ package watch
 import (
 	"cmp"
 	"fmt"
+	"os"
 	"os/user"
 	"path"
 	"slices"
@@ -279,12 +280,12 @@ func (r *row) canceledBy() string {
 	return ""
 }
 
-// moment returns a time in Slurm's form, local and without a zone; zero is the given word.
+// moment returns a time in Slurm's form, local and without a zone unless a variable says otherwise; zero is the given word.
 func moment(t time.Time, zero string) string {
 	if t.IsZero() {
 		return zero
 	}
-	return t.Local().Format("2006-01-02T15:04:05")
+	return form.FormatMoment(t.Local(), time.Now(), os.Getenv(form.TimeFormat))
 }
 
 // files returns the paths of a job's output and input.

@@ -17,31 +17,33 @@ import (
 // memory are in a unit; empty: the largest that gives a whole number.
 func sacctCells(unit string) map[string]func(*row) string {
 	cells := map[string]func(*row) string{
-		"jobid":           (*row).id,
-		"jobidraw":        (*row).raw,
-		"jobname":         (*row).name,
-		"account":         func(r *row) string { return r.job.Project },
-		"user":            func(r *row) string { return r.job.User },
-		"uid":             func(r *row) string { return r.account().Uid },
-		"gid":             func(r *row) string { return r.account().Gid },
-		"group":           func(r *row) string { return r.users.group(r.job.User) },
-		"partition":       (*row).partition,
-		"qos":             (*row).qos,
-		"priority":        func(r *row) string { return strconv.FormatInt(r.job.Priority, 10) },
-		"state":           accountText,
-		"exitcode":        (*row).exit,
-		"derivedexitcode": (*row).exit,
-		"reason":          (*row).reason,
-		"nodelist":        func(r *row) string { return cmp.Or(words.List(r.nodes()), "None assigned") },
-		"comment":         func(r *row) string { return r.slurm().Comment },
-		"constraints":     func(r *row) string { return r.job.Constraint },
-		"reservation":     func(r *row) string { return r.slurm().Asked.Reservation },
-		"restarts":        func(r *row) string { return strconv.FormatInt(max(r.job.Attempts-1, 0), 10) },
-		"workdir":         (*row).workdir,
-		"submitline":      func(r *row) string { return r.slurm().ScriptName },
-		"cluster":         fixed(clusterName),
-		"suspended":       fixed("00:00:00"),
-		"associd":         fixed("0"),
+		"jobid":       (*row).id,
+		"jobidraw":    (*row).raw,
+		"jobname":     (*row).name,
+		"account":     func(r *row) string { return r.job.Project },
+		"user":        func(r *row) string { return r.job.User },
+		"uid":         func(r *row) string { return r.account().Uid },
+		"gid":         func(r *row) string { return r.account().Gid },
+		"group":       func(r *row) string { return r.users.group(r.job.User) },
+		"partition":   (*row).partition,
+		"qos":         (*row).qos,
+		"priority":    func(r *row) string { return strconv.FormatInt(r.job.Priority, 10) },
+		"state":       accountText,
+		"exitcode":    (*row).exit,
+		"reason":      (*row).reason,
+		"nodelist":    func(r *row) string { return cmp.Or(words.List(r.nodes()), "None assigned") },
+		"comment":     func(r *row) string { return r.slurm().Comment },
+		"constraints": func(r *row) string { return r.job.Constraint },
+		"reservation": func(r *row) string { return r.slurm().Asked.Reservation },
+		"restarts":    func(r *row) string { return strconv.FormatInt(max(r.job.Attempts-1, 0), 10) },
+		"workdir":     (*row).workdir,
+		"submitline":  func(r *row) string { return r.slurm().ScriptName },
+		"stdout":      filesOf(0),
+		"stderr":      filesOf(1),
+		"stdin":       filesOf(2),
+		"cluster":     fixed(clusterName),
+		"suspended":   fixed("00:00:00"),
+		"associd":     fixed("0"),
 		"reqmem": func(r *row) string {
 			if m := r.memory(); m > 0 {
 				return memoryIn(m*int64(r.nodeCount()), unit)
@@ -52,6 +54,14 @@ func sacctCells(unit string) map[string]func(*row) string {
 	maps.Copy(cells, sacctSizes())
 	maps.Copy(cells, sacctTimes())
 	return cells
+}
+
+// filesOf returns one of the paths that [row.files] returns.
+func filesOf(i int) func(*row) string {
+	return func(r *row) string {
+		stdout, stderr, stdin := r.files()
+		return []string{stdout, stderr, stdin}[i]
+	}
 }
 
 func sacctSizes() map[string]func(*row) string {
