@@ -43,6 +43,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.teller = newTeller(a.core, a.contact, a.book)
 	a.room = newRoom(a.core, a.teller.changed)
 	a.contact.room, a.teller.room = a.room, a.room
+	a.teller.accounts = newAccounts(a.core, a.teller.changed)
 	a.hands = newHands(a.core, a.contact, a.puller, a.book, a.teller)
 	a.hands.room = a.room
 	if err := a.book.open(); err != nil {
@@ -95,6 +96,7 @@ func (a *Agent) step() {
 	a.owner.note(a.book, a.puller.set)
 	a.watcher.note(a.book)
 	a.room.watch()
+	a.teller.accounts.watch()
 	a.hands.burial.bury()
 	a.hands.dispatch()
 	if _, ok := a.contact.lease.Registration(); !ok {

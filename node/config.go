@@ -60,7 +60,7 @@ func (s *Self) admits(user string) bool {
 	return n.Admits(user)
 }
 
-// Config is the configuration of an agent. All fields but Peers, Keep, Disks and Ready are required.
+// Config is the configuration of an agent. All fields but Peers, Keep, Disks, Ready and Account are required.
 type Config struct {
 	Self    Self
 	Journal *journal.Journal
@@ -73,6 +73,7 @@ type Config struct {
 	Disks   []string                   // further folders on this node that ranks write to; missing ones are skipped
 	Clear   func(live map[string]bool) // removes what ranks have left in Disks, but for the tasks that have a rank here; nil: nothing is removed
 	Ready   func() error               // why no rank can start on this host for now, apart from its disks; nil: nothing else can prevent it
+	Account func(user string) error    // why the host has no account for jobs of a user; nil: it runs jobs under no other accounts
 	Clock   func() fence.Reading       // the host's clocks
 	Log     *slog.Logger
 }

@@ -23,21 +23,24 @@ type teller struct {
 	contact *contact
 	book    *book
 	room    *room
-	clean   map[model.Cleaned]uint64 // verified as clean; the index of a state that has it, 0 while none is known
-	busy    bool                     // a report is under way
-	retry   time.Time
-	list    inventory
-	tails   chan struct{} // one for each tail under way
+
+	accounts *accounts
+	clean    map[model.Cleaned]uint64 // verified as clean; the index of a state that has it, 0 while none is known
+	busy     bool                     // a report is under way
+	retry    time.Time
+	list     inventory
+	tails    chan struct{} // one for each tail under way
 }
 
 // inventory is the last reported inventory of the GPUs.
 type inventory struct {
-	told []model.Device
-	said string    // of the node's trouble
-	at   time.Time // when it was reported
-	look time.Time // when to look again
-	busy bool
-	reg  fence.Registration
+	told    []model.Device
+	said    string    // of the node's trouble
+	missing []string  // users whose account the host lacks
+	at      time.Time // when it was reported
+	look    time.Time // when to look again
+	busy    bool
+	reg     fence.Registration
 }
 
 func newTeller(c *core, k *contact, b *book) *teller {
@@ -104,6 +107,7 @@ func (t *teller) fill(body *agentwire.Report) map[*unit]model.Progress {
 			p.Phase == model.RankTaken && time.Since(u.since) < takenPause {
 			continue
 		}
+		t.note(u, &p)
 		told[u] = p
 		body.Reports = append(body.Reports, p)
 	}
@@ -114,6 +118,18 @@ func (t *teller) fill(body *agentwire.Report) map[*unit]model.Progress {
 		}
 	}
 	return told
+}
+
+// note logs why a rank did not start, and remembers the user whose account the host lacks.
+func (t *teller) note(u *unit, p *model.Progress) {
+	if u.status.Note == "" || p.Phase != model.RankNever && !p.Exit.Refused || u.said == p.Detail {
+		return
+	}
+	u.said = p.Detail
+	t.Log.Warn("rank returned to the queue", "rank", p.Rank, "why", p.Detail)
+	if p.NoAccount {
+		t.accounts.lacks(u.record.Job.Spec.User)
+	}
 }
 
 func (t *teller) confirm(words []model.Cleaned, index uint64) {
@@ -141,11 +157,12 @@ func (t *teller) inventory() {
 	}
 	t.list.look = later(lookEvery)
 	if t.list.reg != reg { // the registration had it
-		t.list.reg, t.list.told, t.list.at = reg, nil, time.Now()
+		t.list.reg, t.list.told, t.list.missing, t.list.at = reg, nil, nil, time.Now()
 	}
 	t.list.busy = true
 	held, trouble := t.held(), model.Clip(t.room.trouble)
-	told, old := t.list.told, time.Since(t.list.at) > inventoryEvery || trouble != t.list.said
+	missing := t.accounts.list()
+	told, old := t.list.told, time.Since(t.list.at) > inventoryEvery || trouble != t.list.said || !slices.Equal(missing, t.list.missing)
 	t.beside(func() func() {
 		devices := t.GPUs.Inventory()
 		for i := range devices {
@@ -156,7 +173,7 @@ func (t *teller) inventory() {
 		}
 		ctx, cancel := context.WithTimeout(t.ctx, 3*patience)
 		defer cancel()
-		body := &agentwire.Inventory{Node: reg.Node, Incarnation: reg.Incarnation, Epoch: reg.Epoch, Devices: devices, Trouble: trouble}
+		body := &agentwire.Inventory{Node: reg.Node, Incarnation: reg.Incarnation, Epoch: reg.Epoch, Devices: devices, Trouble: trouble, Missing: missing}
 		answer, err := t.Cluster.Inventory(ctx, body)
 		return func() {
 			t.list.busy = false
@@ -166,7 +183,7 @@ func (t *teller) inventory() {
 			case answer.Code != model.CodeOK:
 				t.refused(reg, answer)
 			default:
-				t.list.told, t.list.said, t.list.at = devices, trouble, time.Now()
+				t.list.told, t.list.said, t.list.missing, t.list.at = devices, trouble, missing, time.Now()
 			}
 		}
 	})

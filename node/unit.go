@@ -109,10 +109,14 @@ func (u *unit) progress(host string) (model.Progress, bool) {
 	case model.RankReady:
 		p.Address, p.Port = host, u.status.Port
 	case model.RankNever:
-		p.Detail = model.Clip(cmp.Or(u.status.Note, u.why))
+		p.Detail, p.NoAccount = model.Clip(cmp.Or(u.status.Note, u.why)), u.status.NoAccount
 	case model.RankRunning:
 		p.Saved = u.status.Saved
-	case model.RankAssigned, model.RankTaken, model.RankExited, model.RankLost:
+	case model.RankExited:
+		if u.exit.Refused {
+			p.Detail = model.Clip(u.status.Note)
+		}
+	case model.RankAssigned, model.RankTaken, model.RankLost:
 	}
 	return p, true
 }

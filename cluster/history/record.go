@@ -60,7 +60,7 @@ var table = [count]properties{
 	JobsRunning:   {"jobs_running", 1, "tasks of jobs with GPUs, or cores of a node"},
 	WaitP50:       {"wait_p50_seconds", 10, "median time from submission to start, of tasks that first started in the hour before"},
 	WaitP95:       {"wait_p95_seconds", 10, "95th percentile of the same"},
-	OldestWait:    {"oldest_wait_seconds", 1, "time since the submission of the task that has waited longest for its turn"},
+	OldestWait:    {"oldest_wait_seconds", 1, "how long the task has waited that has waited longest for its turn"},
 	Utilization:   {"utilization_percent", 10, "mean utilization of all GPUs that were measured"},
 	MemoryUsed:    {"memory_used_gb", 10, "memory in use on all GPUs that were measured"},
 	Power:         {"power_watts", 1, "power of all GPUs that were measured"},

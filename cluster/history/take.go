@@ -101,8 +101,8 @@ func measure(s *state.State, samples []model.Sample, v *Values) {
 	}
 }
 
-// waitsOf returns how long the tasks have waited that first started in the hour before, in no order. As in the metric
-// gpu_scheduler_queue_wait_seconds a wait begins with the submission.
+// waitsOf returns how long the tasks have waited that first started in the hour before, in no order. A wait is that of
+// [model.Task.WaitedAt].
 func waitsOf(s *state.State, now model.Time) (out []time.Duration) {
 	since := now.Add(-waitSpan)
 	for id, job := range s.Jobs.All() {
@@ -114,7 +114,7 @@ func waitsOf(s *state.State, now model.Time) (out []time.Duration) {
 				break
 			}
 			if task.Started > since {
-				out = append(out, max(task.Started.Sub(job.Submitted), 0))
+				out = append(out, task.Waited)
 			}
 		}
 	}

@@ -58,8 +58,11 @@ func EventOf(n *model.Notice) *wire.Notice {
 	if n.Reason != model.ReasonNone {
 		e.Data.Reason = n.Reason.String()
 	}
-	if n.Kind == model.NoticeJobStarted || n.Kind == model.NoticeAllocationGranted {
-		wait := n.At.Sub(n.Since).Seconds()
+	switch wait := n.At.Sub(n.Since).Seconds(); n.Kind { //nolint:exhaustive // the others are no end of a wait
+	case model.NoticeJobStarted:
+		wait = n.Waited.Seconds()
+		fallthrough
+	case model.NoticeAllocationGranted:
 		e.Data.WaitSeconds = &wait
 	}
 	return e

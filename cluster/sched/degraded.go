@@ -11,12 +11,12 @@ import (
 )
 
 // degraded returns a blocker with the degraded nodes that a task could use otherwise, grouped by what is wrong
-// with them. The nodes would take work if their agents could start jobs.
+// with them. The nodes would take work if they could start jobs.
 func (v *Verdict) degraded() []blocker.Blocker {
 	nodes, all := map[string][]string{}, int64(0)
 	for id, n := range v.planner.State.Nodes.All() {
 		if n.Degraded() && n.Mode == model.ModeOpen && v.request.Sites.Has(id) {
-			nodes[n.Trouble] = append(nodes[n.Trouble], string(id))
+			nodes[n.Why()] = append(nodes[n.Why()], string(id))
 			all++
 		}
 	}

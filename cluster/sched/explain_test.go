@@ -313,7 +313,7 @@ func TestExplainSaysWhereItStands(t *testing.T) {
 	if e.Policy != "priority" || e.Position != 5 || !e.Exact || e.AheadN != 4 {
 		t.Errorf("position %d (exact: %t) with %d ahead under %s", e.Position, e.Exact, e.AheadN, e.Policy)
 	}
-	want2 := []queue.Factor{{Name: "class", Value: "normal"}, {Name: "worth_of_a_class", Value: "24h"}, {Name: "submitted", Value: "2023-11-14T22:13:20Z"}}
+	want2 := []queue.Factor{{Name: "class", Value: "normal"}, {Name: "worth_of_a_class", Value: "24h"}, {Name: "since", Value: "2023-11-14T22:13:20Z"}}
 	if !slices.Equal(e.Factors, want2) {
 		t.Errorf("factors are %v", e.Factors)
 	}

@@ -1,6 +1,7 @@
 package sched_test
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -248,7 +249,7 @@ func live(c *cluster) (keys []model.TaskKey) {
 func (c *cluster) asks(key model.TaskKey) (model.Task, model.Job) {
 	if id, is := c.s.Waiting.Get(key); is {
 		a, _ := c.s.Allocations.Get(id)
-		return model.Task{Key: key, State: model.TaskQueued, Class: a.Class}, model.Job{Spec: a.Spec()}
+		return model.Task{Key: key, State: model.TaskQueued, Class: a.Class, Since: a.Asked}, model.Job{Spec: a.Spec()}
 	}
 	task, _ := c.s.Tasks.Get(key)
 	job, _ := c.s.Jobs.Get(key.Job)
@@ -278,9 +279,14 @@ func waiting(c *cluster) (keys []model.TaskKey) {
 	return keys
 }
 
-// sorted is what waits in the order of the policy, said simply.
+// sorted is what waits in the order of the policy, said simply: by since when it could run.
 func sorted(c *cluster) []model.TaskKey {
 	keys := waiting(c)
+	slices.SortStableFunc(keys, func(a, b model.TaskKey) int {
+		x, _ := c.asks(a)
+		y, _ := c.asks(b)
+		return cmp.Compare(x.Since, y.Since)
+	})
 	if c.s.Settings().Policy != "fcfs" {
 		slices.SortStableFunc(keys, func(a, b model.TaskKey) int {
 			x, _ := c.asks(a)

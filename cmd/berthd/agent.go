@@ -200,7 +200,7 @@ func (a *agent) run(ctx context.Context, out *lineWriter) (err error) {
 	go store.KeepFree(ctx, rules.Images, log)
 	return a.live(ctx, node.Config{
 		Self: self, Keep: node.Keep{Bytes: a.Keep.Bytes, Dir: a.Keep.Dir}, Journal: j, Run: run, Runner: ranks, GPUs: gpus, Peers: a.Peers,
-		Clock: process.Now, Log: log, Disks: []string{rules.Checkpoints, rules.Images}, Ready: ranks.Ready, Clear: clearer(&rules, log),
+		Clock: process.Now, Log: log, Disks: []string{rules.Checkpoints, rules.Images}, Ready: ranks.Ready, Account: ranks.Account, Clear: clearer(&rules, log),
 	}, node.History{Node: self.Node, GPUs: gpus}, l, credentials)
 }
 

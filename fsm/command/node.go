@@ -107,6 +107,7 @@ type Inventory struct {
 	Epoch       uint64            `cbor:"3,keyasint,omitempty"`
 	Devices     []model.Device    `cbor:"4,keyasint,omitempty"`
 	Trouble     string            `cbor:"5,keyasint,omitempty"` // why the agent cannot start jobs; empty: it can
+	Missing     []string          `cbor:"6,keyasint,omitempty"` // users of its jobs whose account the host lacks
 }
 
 // Kind returns KindInventory.
@@ -114,7 +115,7 @@ func (*Inventory) Kind() Kind { return KindInventory }
 
 // Validate checks the devices and the text.
 func (b *Inventory) Validate() error {
-	return valid.FirstOf(valid.Devices(b.Devices), valid.Trouble(b.Trouble))
+	return valid.FirstOf(valid.Devices(b.Devices), valid.Trouble(b.Trouble), valid.Missing(b.Missing))
 }
 
 // SetNodeMode opens, cordons or drains a node.

@@ -122,5 +122,5 @@ const Stranger = " "
 
 // Admits reports whether the node runs jobs of a user; for the user "" it runs any.
 func (n *Node) Admits(user string) bool {
-	return n.Accounts != AccountsOwn || user == "" || n.Account == user
+	return user == "" || (n.Accounts != AccountsOwn || n.Account == user) && !n.Lacks(user)
 }

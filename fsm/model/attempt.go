@@ -179,6 +179,7 @@ type Exit struct {
 	Watched   uint64        `cbor:"11,keyasint,omitempty"` // GPU-seconds in which it was measured what they do
 	DiskMB    uint64        `cbor:"12,keyasint,omitempty"` // of the node's disk that it took when it was stopped for that, in MiB; 0: it was not
 	DiskMaxMB uint64        `cbor:"13,keyasint,omitempty"` // what it might have taken, in MiB
+	Refused   bool          `cbor:"14,keyasint,omitempty"` // its process did not start, for a reason of the node's
 }
 
 // ShellCode returns the exit code as shells report it: 128 plus the signal's number for a process that a

@@ -73,6 +73,8 @@ type Progress struct {
 	Detail  string    `cbor:"6,keyasint,omitempty"` // with never_started: why
 
 	Saved time.Duration `cbor:"7,keyasint,omitempty"` // with running: run time at the last checkpoint that the job announced
+
+	NoAccount bool `cbor:"8,keyasint,omitempty"` // with never_started: the node has no account for the job's user
 }
 
 // Folder is an attempt's folder that an agent found on its disk when it

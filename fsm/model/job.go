@@ -49,8 +49,8 @@ type Place struct {
 	// What an order may go by, of the task whose place it is.
 	Task     TaskKey       `cbor:"3,keyasint,omitempty"`
 	Class    Class         `cbor:"4,keyasint,omitempty"`
-	Since    Time          `cbor:"5,keyasint,omitempty"` // when its job was submitted
-	Executed time.Duration `cbor:"6,keyasint,omitempty"` // run time that it had had
+	Since    Time          `cbor:"5,keyasint,omitempty"` // since when it could run
+	Executed time.Duration `cbor:"6,keyasint,omitempty"` // run time that it had ceded
 	Project  string        `cbor:"7,keyasint,omitempty"`
 	User     string        `cbor:"8,keyasint,omitempty"`
 	GPUs     uint32        `cbor:"9,keyasint,omitempty"`
@@ -110,6 +110,48 @@ type Task struct {
 	Expected time.Duration `cbor:"20,keyasint,omitempty"` // run time that it was thought to need yet when it last began to wait, or was placed
 
 	Waits bool `cbor:"21,keyasint,omitempty"` // for dependencies of its job that are decided for each task by itself
+
+	Since  Time          `cbor:"22,keyasint,omitempty"` // since when it could run, later by the time for which it was held; see WaitedAt
+	Paused Time          `cbor:"23,keyasint,omitempty"` // since when it is held and does not grow older; 0: it is not
+	Waited time.Duration `cbor:"24,keyasint,omitempty"` // until it first started
+	Ceded  time.Duration `cbor:"25,keyasint,omitempty"` // run time of the attempts that were stopped for other jobs: no wait
+}
+
+// WaitedAt returns for how long the task has waited at an instant: from when it could have run, so from its submission,
+// its begin or the end of what it waited for, without the time for which it was held. What it has run since is included.
+func (t *Task) WaitedAt(now Time) time.Duration {
+	if t.Paused > 0 {
+		now = min(now, t.Paused)
+	}
+	return max(now.Sub(t.Since), 0)
+}
+
+// Eligible returns since when the task could run before it first started.
+func (t *Task) Eligible() Time {
+	if t.Started > 0 {
+		return t.Started.Add(-t.Waited)
+	}
+	return t.Since
+}
+
+// Pause notes that the task is held from an instant on.
+func (t *Task) Pause(now Time) {
+	if t.Paused == 0 {
+		t.Paused = now
+	}
+}
+
+// Resume notes that the task is held no longer.
+func (t *Task) Resume(now Time) {
+	switch {
+	case t.Paused == 0:
+		return
+	case t.Since > t.Paused:
+		t.Since = max(t.Since, now)
+	default:
+		t.Since = t.Since.Add(now.Sub(t.Paused))
+	}
+	t.Paused = 0
 }
 
 // Newest returns the key of the newest attempt; its N is 0 when there is none.

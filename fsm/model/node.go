@@ -2,6 +2,8 @@ package model
 
 import (
 	"cmp"
+	"fmt"
+	"strings"
 	"time"
 )
 
@@ -39,16 +41,56 @@ type Node struct {
 
 	Accounts Accounts `cbor:"23,keyasint,omitempty"` // under which it runs jobs
 	Account  string   `cbor:"24,keyasint,omitempty"` // the agent's
+
+	Refusals uint32 `cbor:"25,keyasint,omitempty"` // starts in a row that failed for a reason of the node's
+	Refusal  string `cbor:"26,keyasint,omitempty"` // why the last of them failed; empty: none has
+	Rests    Time   `cbor:"27,keyasint,omitempty"` // no work goes there until then, because of Refusals; 0: work may
+	Missing  string `cbor:"28,keyasint,omitempty"` // users whose account it lacks, as its agent has found, one on each line
+}
+
+// MaxRefusals is how many starts in a row may fail for a reason of a node's before the node gets no work for a while.
+const MaxRefusals = 3
+
+// Bounds of the time for which a node gets no work after failed starts.
+const (
+	restFirst = time.Minute
+	restMax   = time.Hour
+)
+
+// Refuses reports whether starts on the node have failed so often in a row that it gets one job at a time, after pauses.
+func (n *Node) Refuses() bool { return n.Refusals >= MaxRefusals }
+
+// Pause returns for how long a node that refuses starts gets no work after the last of them.
+func (n *Node) Pause() time.Duration {
+	return min(restFirst<<min(n.Refusals-min(n.Refusals, MaxRefusals), 10), restMax)
+}
+
+// Why returns why the node is degraded; empty: it is not.
+func (n *Node) Why() string {
+	if n.Trouble == "" && n.Refuses() {
+		return Clip(fmt.Sprintf("%d starts in a row failed: %s", n.Refusals, n.Refusal))
+	}
+	return n.Trouble
+}
+
+// Lacks reports whether the node has no account for a user.
+func (n *Node) Lacks(user string) bool {
+	for name := range strings.Lines(n.Missing) {
+		if strings.TrimSuffix(name, "\n") == user {
+			return true
+		}
+	}
+	return false
 }
 
 // Schedulable reports whether new work may go to the node: it is in contact, no operator
-// has closed it, and its agent can start jobs.
+// has closed it, its agent can start jobs, and it does not rest after failed starts.
 func (n *Node) Schedulable() bool {
-	return n.Status == NodeUp && n.Mode == ModeOpen && n.Trouble == ""
+	return n.Status == NodeUp && n.Mode == ModeOpen && n.Trouble == "" && n.Rests == 0
 }
 
-// Degraded reports whether the node is in contact and its agent cannot start jobs.
-func (n *Node) Degraded() bool { return n.Status == NodeUp && n.Trouble != "" }
+// Degraded reports whether the node is in contact and cannot start jobs, as its agent or its last starts show.
+func (n *Node) Degraded() bool { return n.Status == NodeUp && (n.Trouble != "" || n.Refuses()) }
 
 // Lease is the cluster's record of a node's contact. Renewals come every two
 // seconds from every node, so it is a table of its own that wakes only liveness.

@@ -3,6 +3,7 @@ package model
 import (
 	"cmp"
 	"strings"
+	"time"
 )
 
 // NoticeKind is the kind of a notice.
@@ -172,6 +173,8 @@ type Notice struct {
 	Detail   string `cbor:"21,keyasint,omitempty"` // as text
 	Places   string `cbor:"22,keyasint,omitempty"` // of a granted allocation: the GPUs' indices on Node, separated by spaces
 	Count    uint64 `cbor:"23,keyasint,omitempty"` // tasks that wait, an attempt's exit code, or how many there are of what is nearly full
+
+	Waited time.Duration `cbor:"24,keyasint,omitempty"` // of a start: how long the task has waited
 }
 
 // Place returns the notice's place.

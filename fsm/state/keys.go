@@ -96,7 +96,7 @@ func (k FreeKey) Compare(o FreeKey) int {
 	return cmp.Or(cmp.Compare(o.Free, k.Free), model.CompareBools(k.Whole, o.Whole), k.Node.Compare(o.Node))
 }
 
-// PrivateKey orders nodes by the user whose jobs alone they run.
+// PrivateKey orders nodes by the user whose jobs alone they run; those that lack the accounts of some users have the user "".
 type PrivateKey struct {
 	User string
 	Node model.NodeID
@@ -105,6 +105,14 @@ type PrivateKey struct {
 // Compare orders by user, then node.
 func (k PrivateKey) Compare(o PrivateKey) int {
 	return cmp.Or(cmp.Compare(k.User, o.User), k.Node.Compare(o.Node))
+}
+
+// PrivateOf returns the key of a node; false if the node runs jobs of all users.
+func PrivateOf(n *model.Node) (PrivateKey, bool) {
+	if n.Accounts == model.AccountsOwn {
+		return PrivateKey{User: n.Account, Node: n.ID}, true
+	}
+	return PrivateKey{Node: n.ID}, n.Missing != ""
 }
 
 // NodeRankKey orders ranks by their node.

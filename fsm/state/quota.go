@@ -64,7 +64,8 @@ func (q *Quota) String() string {
 // Hours formats GPU-milliseconds as hours, with the significant part of their fraction.
 func Hours(ms int64) string {
 	const hour = 3600 * 1000
-	text := fmt.Sprintf("%d.%03d", ms/hour, ms%hour*1000/hour)
+	whole, part := ms/hour, (ms%hour*1000+hour/2)/hour
+	text := fmt.Sprintf("%d.%03d", whole+part/1000, part%1000)
 	return strings.TrimRight(strings.TrimRight(text, "0"), ".")
 }
 

@@ -72,24 +72,6 @@ func PastKey(spec *model.Spec) model.SketchKey {
 	return model.SketchKey{User: spec.User, Name: spec.RunName(), GPUs: spec.GPUs}
 }
 
-// Eligible returns since when a job's tasks could have run, had there been room: since it was submitted,
-// since its begin, or since what it waited for had ended, whichever was last.
-func (s *State) Eligible(j *model.Job) model.Time {
-	at := max(j.Submitted, j.Spec.Begin)
-	if len(s.DependenciesOf(j.ID)) == 0 {
-		return at
-	}
-	for k, e := range s.Events.From(model.EventKey{Job: j.ID}) {
-		if k.Job != j.ID {
-			break
-		}
-		if e.What == model.EventMet || e.What == model.EventUnbound {
-			return max(at, e.At)
-		}
-	}
-	return at
-}
-
 // Past returns what runs like those of a spec have taken.
 func (s *State) Past(spec *model.Spec) model.Sketch {
 	past, _ := s.Sketches.Get(PastKey(spec))

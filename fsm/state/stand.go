@@ -95,9 +95,21 @@ func AsPlaced(s *State, spec *model.Spec) *model.Spec {
 }
 
 // Whose returns the name by which nodes are looked up that run a user's jobs: empty if all nodes do, and the
-// same for all users without a node's account of the same name.
+// same for all users whose account no node lacks and that have no node's account of the same name.
 func (s *State) Whose(user string) string {
 	if s.Private.Len() == 0 {
+		return ""
+	}
+	others := true // whether there are nodes that run jobs of one user only
+	for k := range s.Private.All() {
+		if others = k.User != ""; others {
+			break
+		}
+		if n, _ := s.Nodes.Get(k.Node); n.Lacks(user) {
+			return user
+		}
+	}
+	if !others {
 		return ""
 	}
 	for k := range s.Private.From(PrivateKey{User: user}) {

@@ -82,7 +82,7 @@ type Indexes struct {
 	LiveTasks  table.Table[model.TaskKey, None]               // tasks with a live attempt, of jobs with GPUs
 	LiveCPU    table.Table[model.TaskKey, None]               // likewise, of jobs without GPUs
 	ByFree     table.Table[FreeKey, None]                     // nodes, most free slots first
-	Private    table.Table[PrivateKey, None]                  // nodes that run jobs of one user only, by that user
+	Private    table.Table[PrivateKey, None]                  // nodes that do not run jobs of all users
 	NodeRanks  table.Table[NodeRankKey, None]                 // ranks that have not ended, by node
 	NodeGPUs   table.Table[model.AddressKey, None]            // GPUs by node and place
 	Owners     table.Table[OwnerKey, None]                    // slots that are not free, by owner
@@ -153,7 +153,7 @@ func KeyOf(task *model.Task, job *model.Job) QueueKey {
 	if run.Again {
 		run.Executed = model.StepOf(task.Executed)
 	}
-	return QueueKey{Class: task.Class, Run: unique.Make(run), Task: task.Key, Since: job.Submitted}
+	return QueueKey{Class: task.Class, Run: unique.Make(run), Task: task.Key, Since: task.Since}
 }
 
 // KeyOfService returns the key that a service has, or would have, in the queue.
@@ -166,14 +166,14 @@ func KeyOfService(a *model.Allocation) QueueKey {
 	return QueueKey{Class: a.Class, Run: unique.Make(run), Task: a.Turn, Since: a.Asked}
 }
 
-// Compare orders by class (highest first), run, log order. A key without a run
+// Compare orders by class (highest first), run, since when they could run, log order. A key without a run
 // comes before its class.
 func (k QueueKey) Compare(o QueueKey) int {
 	switch none := (unique.Handle[Run]{}); {
 	case k.Class != o.Class:
 		return cmp.Compare(o.Class, k.Class)
 	case k.Run == o.Run:
-		return k.Task.Compare(o.Task)
+		return cmp.Or(cmp.Compare(k.Since, o.Since), k.Task.Compare(o.Task))
 	case k.Run == none:
 		return -1
 	case o.Run == none:

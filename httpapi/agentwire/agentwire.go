@@ -125,6 +125,7 @@ type Inventory struct {
 	Epoch       uint64            `cbor:"3,keyasint,omitempty"`
 	Devices     []model.Device    `cbor:"4,keyasint,omitempty"`
 	Trouble     string            `cbor:"5,keyasint,omitempty"` // why the agent cannot start jobs; empty: it can
+	Missing     []string          `cbor:"6,keyasint,omitempty"` // users of its jobs whose account the host lacks
 }
 
 // Reported is the answer to a Report or an Inventory.

@@ -53,10 +53,25 @@ func (a details) explain(ctx context.Context, in *waitInput) (*core.Answer[wire.
 		return nil, err
 	}
 	if d.Body.Explanation == nil {
-		text := "job " + d.Body.ID + " does not wait: it is " + d.Body.State
+		text := "job " + d.Body.ID + " does not wait: it is " + d.Body.State + silence(&d.Body.Job)
 		return nil, problem.Refuse(model.CodeNotQueued.String(), strings.Join(append([]string{text}, d.Body.Warnings...), "; "))
 	}
 	return &core.Answer[wire.Explanation]{Index: d.Index, Body: d.Body.Explanation}, nil
+}
+
+// silence returns which nodes of a job are silent, and what helps, to follow its state; "" if none is.
+func silence(j *wire.Job) string {
+	var names []string
+	for _, n := range j.SilentNodes {
+		names = append(names, n.NodeID+" since "+n.Since.UTC().Format(time.RFC3339))
+	}
+	switch {
+	case len(names) == 0:
+		return ""
+	case j.SilentNodes[0].Holds:
+		return ", and its host is silent (" + strings.Join(names, ", ") + "): it goes on once the host is back; if that is gone for good, an operator confirms it: berth node confirm-dead " + j.SilentNodes[0].NodeID
+	}
+	return ", and its host is silent (" + strings.Join(names, ", ") + "): it is given up once the lease of the host is over, or an operator confirms that the host is dead: berth node confirm-dead " + j.SilentNodes[0].NodeID
 }
 
 func (a details) detail(ctx context.Context, in *jobInput) (*core.Answer[wire.Detail], error) {

@@ -131,14 +131,14 @@ func (b *bill) addEnded(e *ended) {
 	if !counts {
 		return
 	}
-	first := model.Time(0)
+	first, waited := model.Time(0), time.Duration(0)
 	for i := range e.parts {
 		for j := range e.parts[i].Attempts {
 			b.addAttempt(r, &e.parts[i].Attempts[j])
 		}
 		for j := range e.parts[i].Tasks {
-			if at := e.parts[i].Tasks[j].Started; at > 0 && (first == 0 || at < first) {
-				first = at
+			if one := &e.parts[i].Tasks[j]; one.Started > 0 && (first == 0 || one.Started < first) {
+				first, waited = one.Started, one.Waited
 			}
 		}
 	}
@@ -153,7 +153,7 @@ func (b *bill) addEnded(e *ended) {
 			to.ended[2]++
 		}
 		if first > 0 {
-			to.waits = append(to.waits, max(first.Sub(max(job.Submitted, job.Spec.Begin)), 0))
+			to.waits = append(to.waits, waited)
 		}
 	}
 }

@@ -195,7 +195,7 @@ func (c *standings) jobs(g *gauges, s *state.State) {
 	}{{"queued", n.Queued}, {"running", n.Running}, {"completed", n.Completed}, {"failed", n.Failed}, {"canceled", n.Canceled}} {
 		g.put("berth_jobs", help, float64(v.count), "state", v.state)
 	}
-	g.put("berth_queue_wait_seconds_mean", "Mean time from submission to first start.", n.AverageWaitSeconds)
+	g.put("berth_queue_wait_seconds_mean", "Mean time from when jobs could have run to their first start.", n.AverageWaitSeconds)
 	g.put("berth_attempts_lost", "Attempts that were ended by failures of machines.", float64(n.LostAttempts))
 	g.put("berth_attempts_preempted", "Attempts that were preempted or drained.", float64(n.Preempted))
 	g.predicted(s)

@@ -68,7 +68,7 @@ func (g *gauges) allocations(s *state.State) {
 // spans exposes durations as histograms that are the same at every peer.
 func (g *gauges) spans(s *state.State) {
 	wait, _ := s.Tallies.Get(model.TallyKey{Kind: model.TallyWait})
-	g.histogram("gpu_scheduler_queue_wait_seconds", "Time from the request to the allocation of GPUs, of first starts of tasks and of allocations.", &wait)
+	g.histogram("gpu_scheduler_queue_wait_seconds", "Time from when tasks could have run to their first starts, and from the request of allocations to their GPUs.", &wait)
 	for k, n := range s.Tallies.From(model.TallyKey{Kind: model.TallyRun}) {
 		if k.Kind != model.TallyRun {
 			break

@@ -159,8 +159,11 @@ func nodeOf(s *state.State, n *model.Node, measured Readings) wire.Node {
 		CPURoom: int64(room.CPUs), CPUsHeld: int64(held.CPUs), MemoryRoom: state.HostGigabytes(room.MemoryMB), MemoryHeld: state.HostGigabytes(held.MemoryMB),
 		Registered: n.Registered.Time(), LastSeen: lease.At.Time(), GPUs: []wire.GPU{}, Health: "ok",
 	}
-	if n.Trouble != "" {
-		out.Reason = strings.Join(append(nonEmpty(n.ModeReason), n.Trouble), "; ")
+	if n.Degraded() {
+		out.Reason = strings.Join(append(nonEmpty(n.ModeReason), n.Why()), "; ")
+		if n.Rests > 0 {
+			out.Reason += "; the next job is tried there at " + n.Rests.Time().Format(time.RFC3339)
+		}
 	}
 	for _, l := range n.Is() {
 		if out.Labels == nil {
@@ -188,7 +191,7 @@ func nodeOf(s *state.State, n *model.Node, measured Readings) wire.Node {
 	if sick > 0 {
 		out.Health = strconv.Itoa(sick) + " of " + strconv.Itoa(len(out.GPUs)) + " GPUs out of service"
 	}
-	if n.Trouble != "" {
+	if n.Degraded() {
 		out.Health = "cannot start jobs"
 	}
 	return out

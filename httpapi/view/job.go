@@ -41,8 +41,8 @@ func (v *View) Job(j *model.Job) wire.Job {
 	if j.Place.Moved() && j.Open > 0 {
 		out.Moved = j.Place.Before.String()
 	}
-	if at := v.State.Eligible(j); at > j.Submitted {
-		out.Eligible = at.Time()
+	if first, _ := v.State.FirstTask(j.ID); first.Eligible() > j.Submitted {
+		out.Eligible = first.Eligible().Time()
 	}
 	out.State, out.Stopping = v.Stand(j)
 	if j.Array() {
@@ -52,7 +52,7 @@ func (v *View) Job(j *model.Job) wire.Job {
 		first, _ := v.State.FirstTask(j.ID)
 		out.StartedAt = first.Started.Time()
 		v.addTask(&first, &out)
-		v.addWait(j, &first, &out)
+		out.WaitSeconds = Seconds(v.waited(&first))
 	}
 	if spec.Slurm != "" {
 		out.Slurm, _ = request.Decode(spec.Slurm) // nil: a newer version wrote what this one cannot read
@@ -64,18 +64,18 @@ func (v *View) Job(j *model.Job) wire.Job {
 	return out
 }
 
-// addWait adds for how long a task has waited.
-func (v *View) addWait(j *model.Job, t *model.Task, out *wire.Job) {
+// waited returns for how long a task waited until it first started or ended, or has waited so far, without the time in
+// which it has run.
+func (v *View) waited(t *model.Task) time.Duration {
 	switch {
 	case t.State == model.TaskQueued && t.Started > 0: // it waits again
-		out.WaitSeconds = Seconds(v.Now.Sub(j.Submitted) - v.ran(t))
+		return max(t.WaitedAt(v.Now)-v.ran(t), 0)
 	case t.Started > 0:
-		out.WaitSeconds = Seconds(t.Started.Sub(j.Submitted))
+		return t.Waited
 	case t.Ended > 0:
-		out.WaitSeconds = Seconds(t.Ended.Sub(j.Submitted))
-	default:
-		out.WaitSeconds = Seconds(v.Now.Sub(j.Submitted))
+		return t.WaitedAt(t.Ended)
 	}
+	return t.WaitedAt(v.Now)
 }
 
 // addTask adds the values of a job of one task, or of one task of an array.
@@ -96,6 +96,7 @@ func (v *View) addTask(t *model.Task, out *wire.Job) {
 		if a, _ := v.State.Attempts.Get(t.Newest()); a.Started > t.Started {
 			out.RunsSince = a.Started.Time()
 		}
+		out.SilentNodes = v.silent(t)
 		for _, r := range v.State.RanksOf(t.Newest()) {
 			out.AllocatedGPUs = append(out.AllocatedGPUs, v.gpus(&r)...)
 			if r.Holds() != (model.Room{}) {
@@ -103,6 +104,19 @@ func (v *View) addTask(t *model.Task, out *wire.Job) {
 			}
 		}
 	}
+}
+
+// silent returns the nodes of a live task that are out of contact, as far as ranks of it may run there.
+func (v *View) silent(t *model.Task) (out []wire.SilentNode) {
+	a, _ := v.State.Attempts.Get(t.Newest())
+	for _, r := range v.State.RanksOf(t.Newest()) {
+		if n, _ := v.State.Nodes.Get(r.Node); n.Status == model.NodeUp || r.Phase.Ended() {
+			continue
+		}
+		lease, _ := v.State.Leases.Get(r.Node)
+		out = append(out, wire.SilentNode{NodeID: string(r.Node), Since: lease.At.Time(), Holds: a.Frozen.OnLost == model.OnLostHold})
+	}
+	return out
 }
 
 // last returns the newest attempt of a task that has ended; nil: it was never placed, or has not ended.
@@ -134,7 +148,8 @@ func (v *View) addArray(j *model.Job, out *wire.Job) {
 // addSums adds up the first tasks of an array, up to a limit.
 func (v *View) addSums(j *model.Job, out *wire.Job, most int) {
 	var ran time.Duration
-	var started model.Time // the first
+	var started model.Time   // the first
+	var waited time.Duration // until then
 	held, seen := 0, 0
 	out.Attempts, out.Retries = 0, 0
 	for k, t := range v.State.Tasks.From(model.TaskKey{Job: j.ID}) {
@@ -142,8 +157,8 @@ func (v *View) addSums(j *model.Job, out *wire.Job, most int) {
 			break
 		}
 		seen++
-		if t.Started > 0 && (started == 0 || t.Started < started) {
-			started = t.Started
+		if seen == 1 || t.Started > 0 && (started == 0 || t.Started < started) {
+			started, waited = t.Started, v.waited(&t)
 		}
 		ran += v.ran(&t)
 		out.Attempts += int64(t.Attempts)
@@ -154,14 +169,7 @@ func (v *View) addSums(j *model.Job, out *wire.Job, most int) {
 	}
 	out.RunSeconds, out.Held = Seconds(ran), held > 0 && held == int(j.Open)
 	out.StartedAt = started.Time()
-	until := v.Now
-	switch {
-	case started > 0:
-		until = started
-	case j.Ended > 0:
-		until = j.Ended
-	}
-	out.WaitSeconds = Seconds(until.Sub(j.Submitted))
+	out.WaitSeconds = Seconds(waited)
 }
 
 // Stand returns the state of a job, and whether it is being stopped. For an array it depends on all

@@ -41,7 +41,7 @@ func (v *View) task(grid model.Sweep, t *model.Task) wire.Task {
 		Index: int64(t.Key.Task), Params: paramsOf(grid, t.Key.Task), State: t.State.String(), Held: t.Held, Reason: whole.Reason,
 		Attempts: whole.Attempts, StartedAt: t.Started.Time(), EndedAt: t.Ended.Time(), RunSeconds: whole.RunSeconds,
 		ExitCode: whole.ExitCode, Signal: whole.Signal, Granted: whole.Granted, AllocatedGPUs: whole.AllocatedGPUs,
-		OnNodes: whole.OnNodes, RunsSince: whole.RunsSince, Stopping: v.stopping(t), Last: whole.Last,
+		OnNodes: whole.OnNodes, SilentNodes: whole.SilentNodes, RunsSince: whole.RunsSince, Stopping: v.stopping(t), Last: whole.Last,
 	}
 }
 

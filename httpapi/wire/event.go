@@ -32,7 +32,7 @@ type NoticeData struct {
 	Reason       string    `json:"reason,omitempty"`
 	Detail       string    `json:"detail,omitempty"`
 	SubmittedAt  time.Time `json:"submitted_at,omitzero"`
-	WaitSeconds  *float64  `json:"wait_seconds,omitempty" doc:"from the submission to a start or a grant"`
+	WaitSeconds  *float64  `json:"wait_seconds,omitempty" doc:"from when the job could have run to its start, or from the request to a grant"`
 	GPUIDs       []int64   `json:"gpu_ids,omitempty" nullable:"false" doc:"of an allocation: the GPUs' indices on the node"`
 	Queued       int64     `json:"queued,omitempty" doc:"tasks that wait"`
 }

@@ -47,7 +47,7 @@ type Job struct {
 	StartedAt   time.Time `json:"started_at,omitzero" doc:"for the first time; of an array, of its first task that started"`
 	RunsSince   time.Time `json:"runs_since,omitzero" doc:"the start of the running attempt, if that is not the first"`
 	EndedAt     time.Time `json:"ended_at,omitzero"`
-	WaitSeconds float64   `json:"wait_seconds" doc:"from the submission to the first start, or until now; of a job that waits again the whole time in which it has not run"`
+	WaitSeconds float64   `json:"wait_seconds" doc:"from when it could have run (its submission, its begin, the end of what it waited for), without the time for which it was held, to the first start, or until now; of a job that waits again the whole time in which it has not run"`
 	RunSeconds  float64   `json:"run_seconds" doc:"of all attempts; of a running one until now, by the clock of the answering peer, in a snapshot by the cluster's"`
 
 	LostGPUHours float64 `json:"lost_gpu_hours,omitempty" doc:"GPU time of attempts that did not complete, after their last checkpoint"`
@@ -70,11 +70,21 @@ type Job struct {
 	AllocatedGPUs []GPURef `json:"allocated_gpus,omitempty" nullable:"false"`
 	OnNodes       []string `json:"on_nodes,omitempty" nullable:"false" doc:"of a job without GPUs that runs: the nodes whose cores it holds"`
 	Array         *Array   `json:"array,omitempty"`
-	Last          *Last    `json:"last_attempt,omitempty" doc:"once it has ended, if it was placed: its newest attempt; an array as a whole has none, its tasks have"`
+
+	SilentNodes []SilentNode `json:"silent_nodes,omitempty" nullable:"false" doc:"of a job that has GPUs or cores: those of its nodes that are out of contact with the cluster"`
+
+	Last *Last `json:"last_attempt,omitempty" doc:"once it has ended, if it was placed: its newest attempt; an array as a whole has none, its tasks have"`
 
 	PurgedAt time.Time `json:"purged_at,omitzero" doc:"its script, its input and its environments were removed then"`
 
 	Slurm *request.Request `json:"slurm,omitempty" doc:"of a job in Slurm's language: what it asks for beyond the other fields; left out with command_hidden"`
+}
+
+// SilentNode is a node of a job that is out of contact.
+type SilentNode struct {
+	NodeID string    `json:"node_id"`
+	Since  time.Time `json:"since" doc:"when it was last heard"`
+	Holds  bool      `json:"holds,omitempty" doc:"the job is not given up for its silence (on_lost hold): only the node itself, or an operator who confirms that it is dead, ends that"`
 }
 
 // Last is the newest attempt of a job that has ended.
@@ -142,11 +152,12 @@ type Task struct {
 	Signal     int64             `json:"exit_signal,omitempty"`
 	Granted    int64             `json:"granted_gpus,omitempty" doc:"with min_gpus: how many its newest attempt got"`
 
-	AllocatedGPUs []GPURef  `json:"allocated_gpus,omitempty" nullable:"false"`
-	OnNodes       []string  `json:"on_nodes,omitempty" nullable:"false" doc:"of a task without GPUs that runs: the nodes whose cores it holds"`
-	RunsSince     time.Time `json:"runs_since,omitzero" doc:"the start of the running attempt, if that is not the first"`
-	Stopping      *Stopping `json:"stopping,omitempty"`
-	Last          *Last     `json:"last_attempt,omitempty" doc:"once it has ended, if it was placed: its newest attempt"`
+	AllocatedGPUs []GPURef     `json:"allocated_gpus,omitempty" nullable:"false"`
+	OnNodes       []string     `json:"on_nodes,omitempty" nullable:"false" doc:"of a task without GPUs that runs: the nodes whose cores it holds"`
+	SilentNodes   []SilentNode `json:"silent_nodes,omitempty" nullable:"false" doc:"those of its nodes that are out of contact with the cluster"`
+	RunsSince     time.Time    `json:"runs_since,omitzero" doc:"the start of the running attempt, if that is not the first"`
+	Stopping      *Stopping    `json:"stopping,omitempty"`
+	Last          *Last        `json:"last_attempt,omitempty" doc:"once it has ended, if it was placed: its newest attempt"`
 }
 
 // Dependency is a job that another waits or has waited for.

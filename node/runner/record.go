@@ -127,7 +127,9 @@ type Status struct {
 	Agent Started `json:",omitzero"`  // without a group: what started the supervisor, and takes in its orphans as long as it lives
 	Place uint64  `json:",omitempty"` // without a group: a hash of the cgroups that the supervisor is in; 0: not known
 
-	Note string `json:",omitempty"` // with phase never: the reason; otherwise a failure outside the job, such as of an epilog
+	NoAccount bool `json:",omitempty"` // with phase never: there is no account for the job's user
+
+	Note string `json:",omitempty"` // with phase never, or if the node did not start its process: the reason; otherwise a failure outside the job, such as of an epilog
 }
 
 // Started names the agent that has started a supervisor.

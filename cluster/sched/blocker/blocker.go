@@ -24,7 +24,7 @@ const (
 	CodeGPUType    Code = "gpu_type"             // Have GPUs of the Model that it needs are free: too few, but others would do
 	CodeGPUMemory  Code = "gpu_memory"           // Have GPUs with MemoryMB are free: too few, but smaller ones would do
 	CodeConstraint Code = "constraint"           // Have GPUs are free on the nodes that it may be on (Where): too few, but others would do
-	CodeAccounts   Code = "accounts"             // Have GPUs are on nodes that run jobs of its user: too few; other nodes (Private) run only those of their agents' accounts
+	CodeAccounts   Code = "accounts"             // Have GPUs are on nodes that run jobs of its user: too few; other nodes run only those of their agents' accounts (Private), or lack its user's (Lacking)
 	CodeAvoid      Code = "gpu_failed"           // Have GPUs are free that have not just failed it: too few
 	CodeNodes      Code = "nodes"                // it needs Nodes nodes, Have take work
 	CodeGPUs       Code = "gpus"                 // it needs Need GPUs on each of Nodes nodes; Have are free, Best on one node
@@ -68,7 +68,7 @@ type Blocker struct {
 	Of    string         // what the limit is of, such as LimitGPUs; of a pool the mode
 	Scope model.ScopeKey // that the limit is of
 
-	Trouble string // of nodes that are degraded: why each is, in words
+	Trouble string // of nodes that are degraded: why each is, in words; of a task that a node did not start: that node and why
 
 	Default bool // the limit is the default of users without their own
 
@@ -90,7 +90,8 @@ type Asked struct {
 	Found    string // the models that it finds, if several by one text; else empty
 	MemoryMB uint32 // of each GPU, at least
 	Where    string // on which nodes, in words; empty: on any
-	Private  string // nodes that would suit, and do not run jobs of its user
+	Private  string // nodes that would suit, and run jobs of another user only
+	Lacking  string // nodes that would suit, and have no account for its user
 	Least    int64  // GPUs in all that it takes if it cannot have all; 0: all or none
 }
 

@@ -24,6 +24,9 @@ func (b *Blocker) Message() string {
 	case CodeBegin:
 		return "it is to begin at " + Timestamp(b.Until) + " at the earliest"
 	case CodeBackoff:
+		if b.Trouble != "" {
+			return "its last start failed on " + b.Trouble + "; it is tried again at " + Timestamp(b.Until)
+		}
 		return "it failed and is tried again at " + Timestamp(b.Until)
 	case CodeThrottle:
 		return fmt.Sprintf("its job runs at most %s at once, and runs %d", Count(b.Limit, "task"), b.Used)
@@ -41,6 +44,9 @@ func (b *Blocker) Message() string {
 	case CodeConstraint, CodeAccounts:
 		return b.elsewhere()
 	case CodeAvoid:
+		if b.Trouble != "" {
+			return "GPUs are free where its last start failed, on " + b.Trouble + ": it waits for others"
+		}
 		return "GPUs are free that have just failed it: it waits for others"
 	case CodeNodes:
 		return fmt.Sprintf("it needs %s, and the cluster has %d that take work", Count(max(b.Nodes, 1), "node"), b.Have)
@@ -74,6 +80,9 @@ func (b *Blocker) Message() string {
 
 // elsewhere returns, in words, why the task cannot use nodes that have free GPUs.
 func (b *Blocker) elsewhere() string {
+	if b.Code == CodeAccounts && b.Private == "" {
+		return b.Lacking + " would suit, but its user has no account there (getent passwd): make one, or name another by --account"
+	}
 	if b.Code == CodeAccounts {
 		return b.Private + " would suit, but jobs run there under the account of the node's agent, and only those of the user of that name: " +
 			"set agent.run_as_users: true there and run the agent as root, or agent.shared_account: true"
@@ -268,6 +277,7 @@ func Timestamp(t model.Time) string { return t.Time().UTC().Format(time.RFC3339)
 // ShortDuration returns "2h", "1h30m" or "45m": a time in whole minutes.
 func ShortDuration(d time.Duration) string {
 	text := ""
+	d = d.Round(time.Minute)
 	if d >= time.Hour {
 		text = fmt.Sprintf("%dh", d/time.Hour)
 	}

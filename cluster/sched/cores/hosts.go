@@ -55,18 +55,36 @@ type request struct {
 	nodes    int
 	sites    *place.Sites
 	strategy model.Strategy
-	ends     model.Time // when the task is expected to end if it starts now
-	certain  model.Time // when it has certainly ended then; [model.Never] if that is unknown
+	ends     model.Time   // when the task is expected to end if it starts now
+	certain  model.Time   // when it has certainly ended then; [model.Never] if that is unknown
+	shuns    model.NodeID // the node that has just refused to start it, if others could run it; empty: none
 }
 
 func (s *Step) requestOf(t *admission.Ticket) *request {
 	spec := &t.Job.Spec
-	return &request{
+	w := &request{
 		asked: spec.Holds(), nodes: int(max(spec.Nodes, 1)), sites: s.Sites.Of(s.State, place.WhereOf(s.State, spec, false)),
 		strategy: place.StrategyOf(s.State, spec), ends: s.endOfTicket(t),
 		certain: t.SpecAsPlaced(s.State).CertainEnd(s.order.Now),
 	}
+	if _, w.shuns = place.Avoided(s.State, t.Task.Key); w.shuns != "" && len(s.open(w)) < w.nodes {
+		w.shuns = ""
+	}
+	return w
 }
+
+// open returns the nodes that could hold a rank of a task if they were empty.
+func (s *Step) open(w *request) (open []*host) {
+	for _, h := range s.hosts {
+		if w.asked.Within(model.Room{}, h.room) && w.suits(h) {
+			open = append(open, h)
+		}
+	}
+	return open
+}
+
+// suits reports whether a task may be on a node.
+func (w *request) suits(h *host) bool { return w.sites.Has(h.id) && h.id != w.shuns }
 
 // endOfTicket returns when a waiting task is expected to end if it starts now.
 func (s *Step) endOfTicket(t *admission.Ticket) model.Time { return s.order.Now.Add(t.HoldTime()) }
@@ -76,7 +94,7 @@ func (s *Step) endOfTicket(t *admission.Ticket) model.Time { return s.order.Now.
 func (s *Step) find(w *request, k *kept) []*host {
 	var fit []*host
 	for _, h := range s.hosts {
-		if w.asked.Within(h.held, h.room) && w.sites.Has(h.id) && w.certain <= h.closes && k.leaves(h, w) {
+		if w.asked.Within(h.held, h.room) && w.suits(h) && w.certain <= h.closes && k.leaves(h, w) {
 			fit = append(fit, h)
 		}
 	}
@@ -91,7 +109,7 @@ func (s *Step) find(w *request, k *kept) []*host {
 func (s *Step) foundBefore(w *request) bool {
 	fit := 0
 	for _, h := range s.hosts {
-		if w.asked.Within(h.before, h.room) && w.sites.Has(h.id) && w.certain <= h.closes {
+		if w.asked.Within(h.before, h.room) && w.suits(h) && w.certain <= h.closes {
 			fit++
 		}
 	}

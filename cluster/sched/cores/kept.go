@@ -53,7 +53,7 @@ func (s *Step) keep(w *request, task model.TaskKey) {
 	var open []opening
 	held := map[model.NodeID][]given{}
 	for _, h := range s.hosts {
-		if !w.asked.Within(model.Room{}, h.room) || !w.sites.Has(h.id) {
+		if !w.asked.Within(model.Room{}, h.room) || !w.suits(h) {
 			continue
 		}
 		holders := s.holders(h)

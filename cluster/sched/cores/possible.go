@@ -13,7 +13,7 @@ func Possible(s *state.State, spec *model.Spec) (ok bool, why string) {
 	if s.Nodes.Len() == 0 {
 		return true, "the cluster has no nodes yet: the job waits until one registers"
 	}
-	w := &request{asked: spec.Holds(), nodes: int(max(spec.Nodes, 1)), sites: place.SitesCache{}.Of(s, place.WhereOf(s, spec, false))}
+	w := &request{asked: spec.Holds(), nodes: int(max(spec.Nodes, 1)), sites: place.SitesCache{}.Of(s, place.WhereOf(s, spec, false)).Soon()}
 	b := never(s, w)
 	if b == nil {
 		return true, ""

@@ -25,6 +25,7 @@ type misfit struct {
 	shape   model.Shape
 	long    model.Step    // how long they are expected to run
 	certain time.Duration // how long they run at most; 0: unknown
+	shuns   model.NodeID  // that has just refused to start them
 }
 
 // verdict is what follows for tasks of which one found no room.
@@ -72,11 +73,11 @@ func (s *Step) try(r *queue.Run) pass.Outcome {
 		return pass.OutcomeOf(b.Code)
 	}
 	run := r.Key.Run.Value()
-	kind := misfit{place.ShapeOf(s.State, &run), run.Expected, t.SpecAsPlaced(s.State).Certain()}
+	w := s.requestOf(t)
+	kind := misfit{place.ShapeOf(s.State, &run), run.Expected, t.SpecAsPlaced(s.State).Certain(), w.shuns}
 	if v, known := s.misfits[kind]; known && s.endOfTicket(t) >= v.ends {
 		return v.outcome
 	}
-	w := s.requestOf(t)
 	hosts := s.find(w, s.kept)
 	if hosts == nil {
 		v := s.verdictOn(w)
@@ -95,6 +96,8 @@ func (s *Step) verdictOn(w *request) verdict {
 	always := *w
 	always.certain = 0
 	switch {
+	case w.shuns != "":
+		return verdict{outcome: pass.Skipped} // like tasks may be on the node that has refused this one
 	case s.find(&always, nil) == nil:
 		return verdict{outcome: pass.RunOver}
 	case s.find(w, nil) == nil:

@@ -11,15 +11,13 @@ import (
 func (s *Step) WhyNoRoom(t *admission.Ticket) blocker.Blocker {
 	w := s.requestOf(t)
 	if b := never(s.State, w); b != nil {
+		if b.Private, b.Lacking = w.sites.NotOpen(); b.Lacking != "" {
+			b.Code = blocker.CodeAccounts
+		}
 		return *b
 	}
 	b := blocker.Blocker{Need: int64(w.asked.CPUs), Nodes: int64(w.nodes), Room: blocker.Room{Asked: w.asked}}
-	var open []*host // that could hold a rank
-	for _, h := range s.hosts {
-		if w.asked.Within(model.Room{}, h.room) && w.sites.Has(h.id) {
-			open = append(open, h)
-		}
-	}
+	open := s.open(w)
 	if len(open) < w.nodes {
 		b.Code, b.Have = blocker.CodeNodes, int64(len(open))
 		return b
@@ -73,7 +71,7 @@ func (s *Step) closed(w *request) (first model.Booking, closed bool) {
 		return first, false
 	}
 	for _, h := range s.hosts {
-		if w.certain > h.closes && w.asked.Within(h.held, h.room) && w.sites.Has(h.id) && (!closed || h.closes < first.Start) {
+		if w.certain > h.closes && w.asked.Within(h.held, h.room) && w.suits(h) && (!closed || h.closes < first.Start) {
 			first, closed = h.closing, true
 		}
 	}

@@ -55,6 +55,11 @@ func Task(s *state.State, now model.Time, key model.TaskKey) (Explanation, bool)
 		Task: key, Policy: o.Policy.Name, Factors: o.Factors(at), At: o.Now,
 		Blockers: v.Blockers(), Ahead: ahead(o, at),
 	}
+	for i := range e.Blockers {
+		if b := &e.Blockers[i]; b.Code == blocker.CodeBackoff || b.Code == blocker.CodeAvoid {
+			b.Trouble = state.RefusalIn(s.Events, &t.Task)
+		}
+	}
 	if t.Job.Place.Moved() {
 		e.Factors = append([]queue.Factor{{Name: "moved", Value: "ahead of job " + t.Job.Place.Before.String() + " by an operator: what follows is of the place there"}}, e.Factors...)
 	}

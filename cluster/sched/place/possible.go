@@ -22,7 +22,9 @@ func Possible(s *state.State, spec *model.Spec) (ok bool, why string) {
 	case w.holds(w.sizes(listed)):
 		return true, ""
 	}
-	return false, w.lacks()
+	soon := w
+	soon.Sites = w.Sites.Soon()
+	return soon.holds(soon.sizes(listed)), w.lacks()
 }
 
 // holds reports whether nodes with so many GPUs that suit could hold a job.
@@ -98,7 +100,8 @@ func (w *Request) sizes(counts func(*model.GPU) bool) iter.Seq[uint32] {
 func (w *Request) lacks() string {
 	few := w.Fewest()
 	if sites, private := few.Sites.ofAnyUser(); private {
-		b := blocker.Blocker{Code: blocker.CodeAccounts, Asked: blocker.Asked{Private: few.Sites.private()}}
+		b := blocker.Blocker{Code: blocker.CodeAccounts}
+		b.Private, b.Lacking = few.Sites.NotOpen()
 		if few.Sites = sites; few.holds(few.sizes(listed)) {
 			return b.Message()
 		}

@@ -19,6 +19,7 @@ type Request struct {
 	leftToOthers
 	Strategy model.Strategy
 	Avoid    model.RankKey // the task has just failed on the GPUs of this rank; zero: on none
+	Shuns    model.NodeID  // the node that has just refused to start that rank: the task keeps off all its GPUs; empty: none has
 	State    *state.State  // to look up these GPUs
 	Bookings *BookingGuard // what bookings leave to the task; nil: everything
 }
@@ -54,14 +55,26 @@ func RequestOf(s *state.State, spec *model.Spec, key model.TaskKey) Request {
 	if least := spec.Fewer(); least > 0 {
 		w.asked, w.Least, w.WholeNodes = spec.GPUs, least, spec.Nodes > 1
 	}
-	if task, _ := s.Tasks.Get(key); task.Avoid > 0 {
-		a, _ := s.Attempts.Get(key.Attempt(task.Avoid))
-		w.Avoid = a.Key.Rank(max(a.FirstRank, 1) - 1)
-		if !w.holds(w.sizes(w.Offers)) {
-			w.Avoid = model.RankKey{} // no other GPUs could run the task
-		}
+	if w.Avoid, w.Shuns = Avoided(s, key); w.Avoid.Job > 0 && !w.holds(w.sizes(w.Offers)) {
+		w.Avoid, w.Shuns = model.RankKey{}, "" // no other GPUs could run the task
 	}
 	return w
+}
+
+// Avoided returns the rank with which a task has just failed; zero: it has not. If the node of that rank has refused to
+// start it, the node is returned as well.
+func Avoided(s *state.State, key model.TaskKey) (on model.RankKey, node model.NodeID) {
+	task, _ := s.Tasks.Get(key)
+	if task.Avoid == 0 {
+		return on, ""
+	}
+	a, _ := s.Attempts.Get(key.Attempt(task.Avoid))
+	on = a.Key.Rank(max(a.FirstRank, 1) - 1)
+	if a.End == model.ReasonStartDeadline {
+		r, _ := s.Ranks.Get(on)
+		node = r.Node
+	}
+	return on, node
 }
 
 // Offers reports whether a GPU could be given to a task once the GPU is free.
@@ -70,8 +83,12 @@ func (w *Request) Offers(g *model.GPU) bool {
 	return g.Usable() && node.Schedulable()
 }
 
-// Avoids reports whether the task has just failed on a GPU.
+// Avoids reports whether the task has just failed on a GPU, or on the node of it.
 func (w *Request) Avoids(id model.GPUID) bool {
+	if w.Shuns != "" {
+		g, _ := w.State.GPUs.Get(id)
+		return g.Node == w.Shuns
+	}
 	return w.Avoid.Job > 0 && w.State.RankGPUs.Has(model.RankGPUKey{Rank: w.Avoid, GPU: id})
 }
 

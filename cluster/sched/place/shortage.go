@@ -7,10 +7,11 @@ import (
 
 // Shortage returns what of a gang's GPUs there is too little of, even before anything is placed.
 func (p *Capacity) Shortage(w *Request) (out []blocker.Blocker) {
+	others, without := w.Sites.NotOpen()
 	note := func(c blocker.Code, have uint32) {
 		out = append(out, blocker.Blocker{
 			Code: c, Need: int64(w.PerNode), Nodes: int64(w.Nodes), Have: int64(have),
-			Asked: blocker.Asked{Model: w.Model, Found: blocker.SeveralModels(p.state, w.Model), MemoryMB: w.MemoryMB, Where: w.Sites.text(), Least: int64(w.Least), Private: w.Sites.private()},
+			Asked: blocker.Asked{Model: w.Model, Found: blocker.SeveralModels(p.state, w.Model), MemoryMB: w.MemoryMB, Where: w.Sites.text(), Least: int64(w.Least), Private: others, Lacking: without},
 		})
 	}
 	free, best := p.suiting(w)
@@ -26,7 +27,7 @@ func (p *Capacity) Shortage(w *Request) (out []blocker.Blocker) {
 		note(blocker.CodeNever, 0)
 	}
 	anyGPU := *w
-	anyGPU.Avoid = model.RankKey{}
+	anyGPU.Avoid, anyGPU.Shuns = model.RankKey{}, ""
 	if _, fits := p.Find(&anyType); fits && w.Model != "" {
 		note(blocker.CodeGPUType, free)
 	}

@@ -63,19 +63,40 @@ func (v *Sites) anyNode() (all *Sites, differs bool) {
 	return sitesOf(v.state, w), w != v.where
 }
 
-// private returns, in words, the nodes that would be among the sites if they ran jobs of all users.
-func (v *Sites) private() string {
+// NotOpen returns, in words, the nodes that would be among the sites if they ran jobs of all users: those that run jobs of
+// another user only, and those that have no account for the user.
+func (v *Sites) NotOpen() (private, lacking string) {
 	all, differs := v.ofAnyUser()
 	if !differs {
-		return ""
+		return "", ""
 	}
-	var names []string
+	var others, without []string
 	for k := range v.state.Private.All() {
-		if all.Has(k.Node) && !v.Has(k.Node) {
-			names = append(names, string(k.Node))
+		switch {
+		case !all.Has(k.Node) || v.Has(k.Node):
+		case k.User != "":
+			others = append(others, string(k.Node))
+		default:
+			without = append(without, string(k.Node))
 		}
 	}
-	slices.Sort(names)
+	slices.Sort(others)
+	slices.Sort(without)
+	return some(others), some(without)
+}
+
+// Soon returns the sites as if no node lacked an account for the user: one may be there at any time, as after a look-up that
+// has failed.
+func (v *Sites) Soon() *Sites {
+	if others, lacking := v.NotOpen(); others != "" || lacking == "" {
+		return v
+	}
+	all, _ := v.ofAnyUser()
+	return all
+}
+
+// some lists some names; "" for none.
+func some(names []string) string {
 	if len(names) == 0 {
 		return ""
 	}

@@ -67,7 +67,7 @@ const drainAfter = 3
 
 // Drains reports whether the GPUs reserved for a waiting task are drained: no other task starts there unless
 // it can be suspended at once, however soon its expected end is. Where run times have been right, draining
-// gains nothing. Only time in which the task could have run counts as its wait.
+// gains nothing.
 func (o *Ordering) Drains(k state.QueueKey) bool {
 	waited, after := o.waited(k), drainAfter*o.Tuning.WaitBound
 	if waited <= after || o.trust == fullTrust {
@@ -76,8 +76,7 @@ func (o *Ordering) Drains(k state.QueueKey) bool {
 	if run := k.Run.Value(); run.Place.Moved() { // the GPUs are drained for its own wait only
 		waited = o.Now.Sub(k.Since)
 	}
-	t := admission.TicketOf(o.State, k.Task)
-	return waited-o.State.Eligible(&t.Job).Sub(k.Since) > after
+	return waited > after
 }
 
 // AnyUrgent reports whether some waiting task is urgent.
@@ -178,7 +177,7 @@ func (o *Ordering) waitedOf(key model.TaskKey, k state.QueueKey) time.Duration {
 	if run := k.Run.Value(); run.Place.Moved() {
 		return a.Placed.Sub(run.Place.Since) - run.Place.Executed
 	}
-	return a.Placed.Sub(k.Since) - task.Executed
+	return task.WaitedAt(a.Placed) - task.Ceded
 }
 
 // plainKey returns the place of a task by the log alone.

@@ -161,7 +161,7 @@ func keyFrom(all line, from state.QueueKey) (state.QueueKey, bool) {
 
 // last returns the greatest key that the run of k could hold.
 func last(k state.QueueKey) state.QueueKey {
-	k.Task = model.TaskKey{Job: ^model.JobID(0), Task: ^uint32(0)}
+	k.Since, k.Task = model.Never, model.TaskKey{Job: ^model.JobID(0), Task: ^uint32(0)}
 	return k
 }
 
@@ -245,7 +245,7 @@ func (q *Queue) AddSingles() {
 		if k.At > q.Order.Now {
 			break
 		}
-		if task, _ := s.Tasks.Get(k.Task); task.Avoid > 0 && !claims(s, k.Task) {
+		if t := admission.TicketOf(s, k.Task); t.Task.Avoid > 0 && !t.Job.Spec.WithoutGPUs() && !claims(s, k.Task) {
 			heap.Push(q, q.Order.single(k.Task))
 		}
 	}

@@ -134,7 +134,7 @@ func fairFactors(o *Ordering, k state.QueueKey) []Factor {
 	return factors
 }
 
-// byClass orders by the time of submission, less what the class is worth.
+// byClass orders by since when jobs could run, less what the class is worth.
 func byClass(o *Ordering, k state.QueueKey) uint64 {
 	worth := o.Tuning.Aging * time.Duration(k.Class)
 	return math.MaxInt64>>1 - uint64(k.Since.Add(-worth))
@@ -144,12 +144,12 @@ func classFactors(o *Ordering, k state.QueueKey) []Factor {
 	return []Factor{
 		{"class", k.Class.String()},
 		{"worth_of_a_class", blocker.ShortDuration(o.Tuning.Aging)},
-		{"submitted", blocker.Timestamp(k.Since)},
+		{"since", blocker.Timestamp(k.Since)},
 	}
 }
 
 func logFactors(_ *Ordering, k state.QueueKey) []Factor {
-	return []Factor{{"submitted", blocker.Timestamp(k.Since)}}
+	return []Factor{{"since", blocker.Timestamp(k.Since)}}
 }
 
 // byRunTime orders by the run time that is still needed over the wait.

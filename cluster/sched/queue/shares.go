@@ -189,7 +189,8 @@ func waitsOf(o *Ordering) map[model.ShareKey]time.Duration {
 		key := model.ShareKey{Project: run.Project, User: run.User}
 		waited := max(o.Now.Sub(head.Since), 1)
 		if run.Again {
-			waited = max(waited-seconds(run.Executed.Seconds()), 1)
+			task, _ := o.State.Tasks.Get(head.Task)
+			waited = max(waited-task.Ceded, 1)
 		}
 		longest, seen := out[key]
 		if waited > longest && (some || run.Throttled) && o.early(admission.TicketOf(o.State, head.Task)) {

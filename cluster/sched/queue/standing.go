@@ -81,6 +81,7 @@ type SortKey struct {
 	Late  bool // after all others: over a quota
 	Front int  // place at the front of the line; 0: not there
 	Score uint64
+	Since model.Time    // since when it could run: of equal scores the earlier goes first
 	Task  model.TaskKey // that the place is of: the task itself unless it was moved
 	Turn  uint32        // of tasks that were moved to the place of another one: the greatest goes first; 0: it was not moved
 	Own   model.TaskKey // the task itself if it was moved
@@ -89,10 +90,10 @@ type SortKey struct {
 // SortKey returns the place of a waiting task in the order.
 func (o *Ordering) SortKey(k state.QueueKey) SortKey {
 	run := k.Run.Value()
-	at := SortKey{Front: o.Front[k.Task], Task: k.Task}
+	at := SortKey{Front: o.Front[k.Task], Since: k.Since, Task: k.Task}
 	if p := &run.Place; p.Moved() {
 		at.Score = o.Policy.score(o, placed(k, p))
-		at.Task, at.Turn, at.Own = p.Task, p.Turn, k.Task
+		at.Since, at.Task, at.Turn, at.Own = p.Since, p.Task, p.Turn, k.Task
 	} else {
 		at.Score = o.Policy.score(o, k)
 	}
@@ -130,13 +131,14 @@ func (a SortKey) Compare(b SortKey) int {
 	if a.Front != b.Front {
 		return cmp.Compare(uint(a.Front-1), uint(b.Front-1))
 	}
-	return cmp.Or(cmp.Compare(b.Score, a.Score), a.Task.Compare(b.Task), cmp.Compare(b.Turn, a.Turn), a.Own.Compare(b.Own))
+	return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Since, b.Since), a.Task.Compare(b.Task), cmp.Compare(b.Turn, a.Turn), a.Own.Compare(b.Own))
 }
 
 func (o *Ordering) compare(a, b state.QueueKey) int { return o.SortKey(a).Compare(o.SortKey(b)) }
 
-// waited returns how long a task has been waiting: the time since its submission, less the time that it has run. Of a
-// task that was moved it returns how long the task would have waited whose place it has.
+// waited returns how long a task has waited ([model.Task.WaitedAt]), less the run time that it has ceded to other jobs. Run
+// time that ended otherwise counts: a task that is sent back has its old place. Of a task that was moved it returns how long
+// the task would have waited whose place it has.
 func (o *Ordering) waited(k state.QueueKey) time.Duration {
 	w, run := o.Now.Sub(k.Since), k.Run.Value()
 	switch {
@@ -144,7 +146,7 @@ func (o *Ordering) waited(k state.QueueKey) time.Duration {
 		w = o.Now.Sub(run.Place.Since) - run.Place.Executed
 	case run.Again:
 		task, _ := o.State.Tasks.Get(k.Task)
-		w -= task.Executed
+		w -= task.Ceded
 	}
 	return max(w, 0).Truncate(time.Second)
 }

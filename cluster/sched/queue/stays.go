@@ -28,16 +28,19 @@ func EndsAfter(run *state.Run, strictly bool) time.Duration {
 // the way: otherwise one such task after the other could be in the way without end.
 func (o *Ordering) Stay(k state.QueueKey, strictly bool) split.Stay {
 	run := k.Run.Value()
+	var task model.Task
 	yields, ends := run.Preemptible && !o.Tuning.NoPreemption, EndsAfter(&run, strictly)
+	if !run.Service {
+		task, _ = o.State.Tasks.Get(k.Task)
+	}
+	if !run.Service && (!strictly || run.Told) { // to the second: the steps of run times are too coarse to end in time
+		ends = max(task.Expected, admission.LeastRun)
+	}
 	switch {
 	case !yields:
 		return split.Stay{Ends: int64(ends / time.Second), Began: int64(o.Now) / int64(time.Second)}
 	case !strictly:
 		return split.Stay{Yields: true, Ends: int64(ends / time.Second)}
-	}
-	var task model.Task
-	if run.Again {
-		task, _ = o.State.Tasks.Get(k.Task)
 	}
 	held := min(ends, ProtectedTime(&task, task.Executed, 0, &o.Tuning))
 	return split.Stay{Yields: held == 0, Ends: int64(held / time.Second)}

@@ -28,6 +28,7 @@ type Timetable struct {
 	now      model.Time
 	free     *place.Capacity
 	Left     Pace            // for how much longer tasks are expected to run
+	assumed  bool            // a forecast has set Left
 	Reserved []Reservation   // for tasks that found none
 	strict   bool            // one of them has waited for longer than its bound
 	drains   bool            // for one of them GPUs are drained
@@ -48,7 +49,7 @@ func New(s *state.State, now model.Time, free *place.Capacity) *Timetable {
 
 // Assume changes to a pace.
 func (p *Timetable) Assume(left Pace) {
-	p.Left = left
+	p.Left, p.assumed = left, true
 	p.releases = p.ExpectedReleases()
 }
 
@@ -319,7 +320,8 @@ func (p *Timetable) afterClaim(c *model.Claim) model.Time {
 	return p.now.Add(Soon + max(p.Left(&t.Job.Spec, t.Task.Executed), admission.LeastRun))
 }
 
-// EndOf returns when an attempt is expected to end.
+// EndOf returns when an attempt is expected to end. In a pass that is no later than what was expected of it when it
+// was placed: the instant for which GPUs are kept must not move on while other tasks pass the one that waits.
 func (p *Timetable) EndOf(key model.AttemptKey) model.Time {
 	a, _ := p.state.Attempts.Get(key)
 	if a.Stop != model.ReasonNone {
@@ -330,7 +332,11 @@ func (p *Timetable) EndOf(key model.AttemptKey) model.Time {
 	}
 	job, _ := p.state.Jobs.Get(key.Job)
 	task, _ := p.state.Tasks.Get(key.TaskKey())
-	return ByDeadline(&job.Spec, p.now, p.now.Add(max(p.Left(&job.Spec, admission.Executed(&task, &a, p.now)), admission.LeastRun)))
+	at := p.now.Add(max(p.Left(&job.Spec, admission.Executed(&task, &a, p.now)), admission.LeastRun))
+	if !p.assumed {
+		at = min(at, max(a.Placed.Add(task.Expected), p.now.Add(time.Second)))
+	}
+	return ByDeadline(&job.Spec, p.now, at)
 }
 
 // ByDeadline returns an instant, or the time soon after the deadline of a job if that comes first.

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"math"
 	"math/bits"
 	"slices"
 	"time"
@@ -160,11 +161,10 @@ func (b *builder) exclude(a model.AttemptKey) {
 	}
 }
 
-// keyNow returns the key that a live task would have if it waited, with a submission time as long ago as the task
-// has waited.
+// keyNow returns the key that a live task would have if it waited, as if it could run since as long ago as it has waited.
 func (b *builder) keyNow(task *model.Task, job *model.Job, a *model.Attempt) state.QueueKey {
 	had := admission.Executed(task, a, b.pass.Now)
-	waited := a.Placed.Sub(job.Submitted) - task.Executed
+	waited := task.WaitedAt(a.Placed) - task.Ceded
 	now := *task
 	now.Executed, now.Expected = 0, b.pass.State.Expect(&job.Spec, had)
 	if job.Place.Moved() { // it keeps its place, and does not wait on
@@ -209,7 +209,7 @@ func (b *builder) site(w model.Where) int32 {
 	return n
 }
 
-// shuns returns the free GPUs on which a task has just failed.
+// shuns returns the free GPUs on which a task has just failed, or all of a node that has just refused to start it.
 func (b *builder) shuns(key model.TaskKey) []split.Part {
 	s := b.pass.State
 	task, _ := s.Tasks.Get(key)
@@ -222,6 +222,9 @@ func (b *builder) shuns(key model.TaskKey) []split.Part {
 	n, open := b.index[r.Node]
 	if w.Avoid.Job == 0 || !open {
 		return nil
+	}
+	if w.Shuns != "" {
+		return []split.Part{{Node: n, GPUs: math.MaxInt32}}
 	}
 	var gpus int32
 	for k := range s.RankGPUs.From(model.RankGPUKey{Rank: w.Avoid}) {

@@ -21,9 +21,11 @@ func addStaying(b *builder, job *model.Job, task *model.Task, a *model.Attempt, 
 		Expected: model.StepOf(b.pass.State.Expect(&job.Spec, had)),
 	}
 	j := b.job(&run, split.Job{Place: where, Locked: true, Shape: -1})
+	j.Over = max(j.Ends-int64(max(a.Placed.Add(task.Expected).Sub(b.pass.Now), 0)/time.Second), 0)
 	if j.Yields {
 		held := queue.ProtectedTime(task, had, had-task.Executed, &o.Tuning)
 		j.Ends = min(j.Ends, int64(held/time.Second))
+		j.Over = min(j.Over, j.Ends)
 		if found := &b.pass.Found; a.Started > 0 && held > 0 {
 			found.SuspendableAt = pass.Sooner(found.SuspendableAt, b.pass.Now.Add(held))
 		}

@@ -169,9 +169,7 @@ func (l *waitingRun) add(n int) {
 			continue
 		}
 		j := l.like
-		if j.Drains = p.Order.Drains(k); l.run.Again {
-			j.Stay = p.Order.Stay(k, p.Order.Strict)
-		}
+		j.Drains, j.Stay = p.Order.Drains(k), p.Order.Stay(k, p.Order.Strict)
 		if l.run.Throttled {
 			if !l.queued.more(p.State, k.Task.Job) {
 				continue

@@ -23,6 +23,10 @@ func (s *space) may(j *Job, node int32) bool {
 // bar keeps jobs that never yield off nodes that a large job waits for. It picks the first large job that can have
 // nodes at all, and the nodes on which the jobs that stay are expected to end soonest. It looks at the first n
 // jobs until it has found that large job.
+//
+// Jobs may pass the large job that end before it gets the nodes, by what was expected of the jobs there as they started.
+// So that instant never moves on: a job that takes longer than expected lets no further one pass, and a job that has
+// passed makes no room for the next.
 func (s *space) bar(l *Layout, n int) {
 	for ; !s.Skips && !s.kept && s.looked < len(s.bigs); s.looked++ {
 		i := s.bigs[s.looked]
@@ -62,9 +66,11 @@ func (s *space) barFor(j *Job) bool {
 	if s.keeper != nil && !s.keeper.Allows(j, across(s, j, nodes[:need])) {
 		return false // nodes that the keeper keeps from the job are not kept for it
 	}
-	until := max(s.until[nodes[need-1]], 1)
-	if j.Drains {
-		until = 1
+	until := int64(1)
+	for _, n := range nodes[:need] {
+		if !j.Drains {
+			until = max(until, s.due[n])
+		}
 	}
 	for _, n := range nodes[:need] {
 		s.barred[n] = until

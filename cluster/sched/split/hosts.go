@@ -98,7 +98,7 @@ func (h *hosts) room(node int32, j *Job) int32 {
 // left returns how many free GPUs of a node suit a job, less those that the job keeps off: they might be the ones
 // that are left.
 func (h *hosts) left(node int32, j *Job) int32 {
-	n := suiting(h.free[node], j) - h.shunned(node, j)
+	n := max(suiting(h.free[node], j)-h.shunned(node, j), 0)
 	if h.keeper != nil && n > 0 {
 		n = h.keeper.Room(j, node, n)
 	}
@@ -116,7 +116,7 @@ func (h *hosts) shunned(node int32, j *Job) (n int32) {
 }
 
 // could returns how many GPUs of a node a job could have if nothing were there.
-func (h *hosts) could(node int32, j *Job) int32 { return h.has(node, j) - h.shunned(node, j) }
+func (h *hosts) could(node int32, j *Job) int32 { return max(h.has(node, j)-h.shunned(node, j), 0) }
 
 // take gives GPUs of a node to a job: of the kinds that suit, those of which there are fewest first. A job that
 // stays where the problem has no room for it would be a defect of the problem: the job is given what there is.

@@ -46,6 +46,7 @@ func (s *space) settle(l *Layout, i int, at []Part) {
 	if j.Locked || !j.Yields {
 		for _, v := range at {
 			s.until[v.Node], s.began[v.Node] = max(s.until[v.Node], j.Ends), max(s.began[v.Node], j.Began)
+			s.due[v.Node] = max(s.due[v.Node], j.Ends-j.Over)
 		}
 	}
 	l.Places[i] = at

@@ -91,6 +91,7 @@ type Job struct {
 type Stay struct {
 	Yields bool  // it may be suspended later on
 	Ends   int64 // after so many seconds it is expected to be gone
+	Over   int64 // by so much Ends is later than what was expected of it when it started
 	Began  int64 // when it started or would start, by any clock, if it runs to its end; 0: it may be suspended before
 }
 

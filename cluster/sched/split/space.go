@@ -19,9 +19,9 @@ type space struct {
 	missed
 }
 
-// tenure is, for each node, when the last job that is locked or never yields ends there, in seconds, and when the
-// last such job began.
-type tenure struct{ until, began []int64 }
+// tenure is, for each node, when the last job that is locked or never yields ends there, in seconds, when the last was
+// expected to end as it started, and when the last such job began.
+type tenure struct{ until, due, began []int64 }
 
 // sums are of GPUs.
 type sums struct {
@@ -55,7 +55,7 @@ func newSpace(p *Problem) *space {
 	n := len(p.Room)
 	s := &space{
 		Problem: p, hosts: newHosts(p.Room, p.Sites),
-		ganged: ganged{gang: make([]bool, n)}, load: make([]int32, n), tenure: tenure{make([]int64, n), make([]int64, n)}, bars: bars{barred: make([]int64, n)},
+		ganged: ganged{gang: make([]bool, n)}, load: make([]int32, n), tenure: tenure{make([]int64, n), make([]int64, n), make([]int64, n)}, bars: bars{barred: make([]int64, n)},
 		left: make([]int64, len(p.Bounds)), starts: starts{turns: make([]uint64, n), given: make([]uint64, n)},
 	}
 	s.keeper = p.Keeper
@@ -120,7 +120,7 @@ func lock(s *space) {
 		}
 	}
 	s.locked = &starter{
-		hosts: s.mark(), ganged: ganged{slices.Clone(s.gang), s.gangs}, tenure: tenure{slices.Clone(s.until), slices.Clone(s.began)}, left: slices.Clone(s.left), layout: l,
+		hosts: s.mark(), ganged: ganged{slices.Clone(s.gang), s.gangs}, tenure: tenure{slices.Clone(s.until), slices.Clone(s.due), slices.Clone(s.began)}, left: slices.Clone(s.left), layout: l,
 	}
 }
 
@@ -130,6 +130,7 @@ func (s *space) reset(k int) Layout {
 	s.gangs = s.locked.ganged.gangs
 	copy(s.gang, s.locked.ganged.gang)
 	copy(s.until, s.locked.tenure.until)
+	copy(s.due, s.locked.tenure.due)
 	copy(s.began, s.locked.tenure.began)
 	clear(s.barred)
 	s.waiter, s.kept, s.looked = -1, false, 0

@@ -187,7 +187,6 @@ func HistoryOf(s *state.State, most int, until time.Time) *History {
 // endedOf returns a job's tasks that ran.
 func endedOf(s *state.State, j *model.Job, most int) (out []Ended) {
 	spec := &j.Spec
-	eligible := s.Eligible(j)
 	for k, t := range s.Tasks.From(model.TaskKey{Job: j.ID}) {
 		if k.Job != j.ID || len(out) == most {
 			break
@@ -200,7 +199,7 @@ func endedOf(s *state.State, j *model.Job, most int) (out []Ended) {
 			had = spec.Granted(a.GPUs, a.Ranks)
 		}
 		out = append(out, Ended{
-			Eligible: eligible.Time(), Done: t.Ended.Time(),
+			Eligible: t.Eligible().Time(), Done: t.Ended.Time(),
 			Job: Job{
 				ID: k.String(), User: spec.User, GPUs: had.GPUs, Nodes: had.Nodes, Duration: t.Executed,
 				Told: Told{

@@ -271,6 +271,17 @@ func Trouble(text string) error {
 	return nil
 }
 
+// MaxMissing bounds the users whose account a node lacks.
+const MaxMissing = 64
+
+// Missing checks the users whose account a node lacks.
+func Missing(users []string) error {
+	if len(users) > MaxMissing || !slices.IsSorted(users) || slices.ContainsFunc(users, func(v string) bool { return !model.Name(v) }) {
+		return Problem("missing", fmt.Sprintf("at most %d names of users, sorted", MaxMissing))
+	}
+	return nil
+}
+
 // Labels checks labels, which only an operator may remove.
 func Labels(text string, mayGo bool) error {
 	all, err := model.ParseLabels(text)

@@ -307,3 +307,13 @@ func TestCheckNamesBrokenAccounts(t *testing.T) {
 		}
 	}
 }
+
+// Hours are rounded to the nearest thousandth.
+func TestHoursAreRounded(t *testing.T) {
+	t.Parallel()
+	for ms, want := range map[int64]string{0: "0", 7000: "0.002", 7200: "0.002", 3_600_000: "1", 3_599_999: "1", 5_400_000: "1.5", 36_000_000: "10", 1_799: "0", 1_801: "0.001"} {
+		if got := state.Hours(ms); got != want {
+			t.Errorf("%d ms are %s hours, want %s", ms, got, want)
+		}
+	}
+}

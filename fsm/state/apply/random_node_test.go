@@ -122,7 +122,11 @@ func drawReport(g *gen) command.Body {
 
 func drawInventory(g *gen) command.Body {
 	id := anyNode(g)
-	return &command.Inventory{Node: id, Incarnation: incarnationOf(g), Epoch: epochOf(g, id), Devices: inventory(g, id)}
+	b := &command.Inventory{Node: id, Incarnation: incarnationOf(g), Epoch: epochOf(g, id), Devices: inventory(g, id)}
+	if g.roll(4) == 0 {
+		b.Missing = []string{"alice", "bob"}[:1+g.roll(2)]
+	}
+	return b
 }
 
 // reports draws reports of ranks on the node, mostly the next step of each.
@@ -156,7 +160,7 @@ func step(g *gen, r *model.Rank, stop model.Reason) model.Progress {
 	case model.RankReady:
 		p.Address, p.Port = "10.0.0.1", uint16(1024+g.roll(1000))
 	case model.RankNever:
-		p.Detail = "no room on the disk"
+		p.Detail, p.NoAccount = "no room on the disk", g.roll(3) == 0
 	case model.RankExited:
 		p.Exit = model.Exit{Code: int32(max(0, g.roll(4)-2)), Ran: time.Duration(g.roll(5000)) * time.Second, Fenced: g.roll(30) == 0}
 		if g.roll(2) == 0 {
@@ -166,6 +170,7 @@ func step(g *gen, r *model.Rank, stop model.Reason) model.Progress {
 		p.Exit.Watched = uint64(g.roll(5000))
 		p.Exit.Idle = p.Exit.Watched / uint64(1+g.roll(3))
 		p.Exit.Saved, p.Exit.GPUFault = p.Exit.Ran/time.Duration(1+g.roll(3)), p.Exit.Code > 0 && g.roll(8) == 0
+		p.Exit.Refused = p.Exit.Code > 0 && g.roll(8) == 0
 	case model.RankRunning:
 		p.Saved = time.Duration(g.roll(3)) * time.Hour
 	case model.RankAssigned, model.RankTaken, model.RankLost:

@@ -60,6 +60,8 @@ func checkFleetIndexes(c *checker) {
 	for id, n := range c.s.Nodes.All() {
 		if n.Accounts == model.AccountsOwn {
 			private.Put(state.PrivateKey{User: n.Account, Node: id}, state.None{})
+		} else if n.Missing != "" {
+			private.Put(state.PrivateKey{Node: id}, state.None{})
 		}
 	}
 	for k, r := range c.s.Ranks.All() {

@@ -160,6 +160,7 @@ func checkNodeRefs(c *checker) {
 		c.hold(found && lease.Epoch == n.Epoch && n.Epoch > 0, References, "node %s is of epoch %d, its lease of %d", id, n.Epoch, lease.Epoch)
 		c.hold(c.s.NodeUse.Has(id), References, "node %s has no counts", id)
 		c.hold(n.Status >= model.NodeUp && n.Status <= model.NodeDead, References, "node %s is in status %d", id, n.Status)
+		c.hold((n.Rests == 0 || n.Refuses()) && (n.Refusals > 0 || n.Refusal == ""), References, "node %s rests until %d after %d refusals (%q)", id, n.Rests, n.Refusals, n.Refusal)
 	}
 	for id := range c.s.Leases.All() {
 		c.hold(c.s.Nodes.Has(id), References, "the lease of node %s has no node", id)

@@ -20,7 +20,7 @@ func fitSlots(t *Tx, g *model.GPU) int64 {
 func onNode(t *Tx, old, next *model.Node) {
 	announceNode(t, old, next)
 	reindex(&t.private, old, next, func(n *model.Node) (state.PrivateKey, bool) {
-		return state.PrivateKey{User: n.Account, Node: n.ID}, n.Accounts == model.AccountsOwn
+		return state.PrivateOf(n)
 	})
 	none := &model.Node{}
 	if old == nil {

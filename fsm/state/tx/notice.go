@@ -63,6 +63,9 @@ func announceEvent(t *Tx, job *model.Job, task *model.Task, e *model.Event) {
 	}
 	n := jobNotice(job, kind)
 	n.Task, n.N, n.Reason, n.Detail, n.Part = task.Key.Task, e.N, e.Reason, e.Detail, job.Array() && e.What != model.EventSubmitted
+	if e.What == model.EventRunning {
+		n.Waited = max(task.WaitedAt(t.Clock)-task.Executed, 0)
+	}
 	if e.What == model.EventFailed && e.Reason == model.ReasonExit {
 		n.Detail = endInWords(task)
 	}
@@ -119,8 +122,8 @@ func announceNode(t *Tx, old, next *model.Node) {
 		{old.Status == model.NodeUp && next.Status == model.NodeUp && old.Epoch != next.Epoch, model.NoticeNodeRegistered, next.Version},
 		{old.Status == model.NodeUp && next.Status == model.NodeSuspect, model.NoticeNodeSuspect, ""},
 		{old.Status != model.NodeDead && next.Status == model.NodeDead, model.NoticeNodeDead, ""},
-		{!old.Degraded() && next.Degraded(), model.NoticeNodeDegraded, next.Trouble},
-		{old.Degraded() && next.Status == model.NodeUp && next.Trouble == "", model.NoticeNodeRecovered, ""},
+		{!old.Degraded() && next.Degraded(), model.NoticeNodeDegraded, next.Why()},
+		{old.Degraded() && next.Status == model.NodeUp && !next.Degraded(), model.NoticeNodeRecovered, ""},
 		{old.Mode != next.Mode && next.Mode == model.ModeDraining, model.NoticeNodeDraining, next.ModeReason},
 		{old.Mode != next.Mode && next.Mode == model.ModeCordoned, model.NoticeNodeCordoned, next.ModeReason},
 		{old.Mode != next.Mode && next.Mode == model.ModeOpen, model.NoticeNodeOpened, next.ModeReason},

@@ -58,9 +58,13 @@ func (v *View) mount() error {
 	return nil
 }
 
-// hideProcesses has /proc show the processes of the job's account only, with their command lines. Linux takes this option for one mount since 5.8; an older
-// kernel, which would hide the processes of the whole host, refuses this spelling, and then /proc stays as it is. So it does in a container that may not mount it.
-func hideProcesses() error {
+// hide has /proc show the processes of the job's account only, with their command lines; root sees all processes anyway. Linux takes this option for one
+// mount since 5.8; an older kernel, which would hide the processes of the whole host, refuses this spelling, and then /proc stays as it is. So it does in a
+// container that may not mount it.
+func (p *Plan) hide() error {
+	if p.Account.UID == 0 {
+		return nil
+	}
 	err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "hidepid=invisible")
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EPERM) {
 		return nil

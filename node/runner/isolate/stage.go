@@ -36,8 +36,12 @@ const (
 	NotFound    = 127
 )
 
-// planFD is the descriptor on which the stage finds its plan.
-const planFD = 3
+// Descriptors of the stage: its plan, and where it writes why the host keeps it from becoming the job. The latter closes
+// as the job begins.
+const (
+	planFD   = 3
+	reportFD = 4
+)
 
 // File returns the plan as a file in memory, to be the stage's descriptor 3.
 func (p *Plan) File() (*os.File, error) {
@@ -60,8 +64,12 @@ func (p *Plan) File() (*os.File, error) {
 // printing the reason on standard error.
 func Stage() int {
 	runtime.LockOSThread() // the rights that are given up are this thread's, which becomes the job
-	CloseReceived(planFD)
+	CloseReceived(planFD, reportFD)
+	unix.CloseOnExec(reportFD)
 	err := stage()
+	if e, ofHost := errors.AsType[*hostError](err); ofHost {
+		_, _ = unix.Write(reportFD, []byte(e.Error())) // without it the job has failed
+	}
 	fmt.Fprintf(os.Stderr, "berth: the job cannot be started: %v\n", err)
 	return Code(err)
 }
@@ -74,24 +82,29 @@ func Code(err error) int {
 	return NotExecuted
 }
 
+// hostError is why a host cannot start jobs under an account.
+type hostError struct{ err error }
+
+func (e *hostError) Error() string { return e.err.Error() }
+func (e *hostError) Unwrap() error { return e.err }
+
+// OfHost returns the errors of a start that are a host's and no job's: it lacks memory, processes, files, or a file system.
+func OfHost() []unix.Errno {
+	return []unix.Errno{
+		unix.EAGAIN, unix.ENOMEM, unix.EMFILE, unix.ENFILE, unix.EIO, unix.ENOSPC, unix.EDQUOT, unix.EROFS, unix.ESTALE, unix.ENOTCONN,
+		unix.ETIMEDOUT, unix.EHOSTDOWN, unix.EHOSTUNREACH, unix.ENODEV, unix.ENXIO,
+	}
+}
+
 func stage() error {
 	p, err := readPlan()
 	if err != nil {
 		return err
 	}
-	if err := p.View.mount(); err != nil {
-		return err
-	}
-	if p.Account.UID != 0 { // root sees all processes anyway
-		if err := hideProcesses(); err != nil {
-			return err
+	for _, step := range []func() error{p.View.mount, p.hide, p.limit, p.drop} {
+		if err := step(); err != nil {
+			return &hostError{err}
 		}
-	}
-	if err := p.limit(); err != nil {
-		return err
-	}
-	if err := p.drop(); err != nil {
-		return err
 	}
 	if os.Getppid() != p.Parent {
 		return errors.New("its supervisor has ended")

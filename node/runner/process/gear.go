@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/berth-gpu/berth/node/disk"
 	"github.com/berth-gpu/berth/node/runner"
@@ -41,7 +44,7 @@ func (g *gear) get(ctx context.Context, p *place) (err error) {
 	spec := &p.record.Job.Spec
 	if p.rules.Isolate.On {
 		if g.account, err = p.rules.Isolate.Account(spec.User); err != nil {
-			return &deniedError{err}
+			return &accountError{err}
 		}
 	}
 	if err = g.furnish(p); err != nil {
@@ -152,6 +155,37 @@ func (g *gear) openStore(ctx context.Context, p *place) (*store, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// accountError is why there is no account for a job on this node. Another node may have it.
+type accountError struct{ err error }
+
+func (e *accountError) Error() string { return e.err.Error() }
+func (e *accountError) Unwrap() error { return e.err }
+
+// nodeError is an error of what a node needs to start jobs.
+type nodeError struct{ err error }
+
+func (e *nodeError) Error() string { return e.err.Error() }
+func (e *nodeError) Unwrap() error { return e.err }
+
+// needed returns an error of what a node needs to start jobs as one of that node; nil for nil.
+func needed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &nodeError{err}
+}
+
+// ofNode reports whether a job was not started for a reason of this node: another node may start it.
+func ofNode(err error) bool {
+	if _, is := errors.AsType[*deniedError](err); is {
+		return false
+	}
+	if _, is := errors.AsType[*nodeError](err); is {
+		return true
+	}
+	return slices.ContainsFunc(isolate.OfHost(), func(v unix.Errno) bool { return errors.Is(err, v) })
 }
 
 // deniedError is why a job may not run here, for its user to read: the rank ends with that.

@@ -2,13 +2,16 @@ package process
 
 import (
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/node/runner"
 	"github.com/berth-gpu/berth/node/runner/isolate"
 )
@@ -37,10 +40,37 @@ func (g *begin) isolated(attr *syscall.ProcAttr, argv []string, pumps [2]*pump) 
 		return 0, err
 	}
 	defer func() { _ = file.Close() }()
-	attr.Dir, attr.Files = "/", append(attr.Files, file.Fd())
+	report, end, err := os.Pipe()
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = report.Close() }()
+	attr.Dir, attr.Files = "/", append(attr.Files, file.Fd(), end.Fd())
 	attr.Env = append(assign("GOMAXPROCS", "1", "GOGC", "off", runner.NonceVariable, g.record.Nonce), devices(g.record.GPUs)...)
 	attr.Sys.Unshareflags = syscall.CLONE_NEWNS
-	return syscall.ForkExec("/proc/self/exe", []string{"berth", "supervise", "--exec"}, attr) //nolint:gosec // this program
+	pid, err := syscall.ForkExec("/proc/self/exe", []string{"berth", "supervise", "--exec"}, attr) //nolint:gosec // this program
+	_ = end.Close()
+	if err != nil {
+		return 0, err
+	}
+	return pid, refusalOf(report, pid)
+}
+
+// stageLimit bounds how long a supervisor waits for the stage to become the job. What takes longer counts as started.
+const stageLimit = 10 * time.Second
+
+// refusalOf returns why the host kept a stage from becoming the job; nil: it did not. Such a stage has ended.
+func refusalOf(report *os.File, pid int) error {
+	_ = report.SetReadDeadline(time.Now().Add(stageLimit))
+	text, _ := io.ReadAll(io.LimitReader(report, model.MaxText)) // what has come until the job began, or the limit
+	if len(text) == 0 {
+		return nil
+	}
+	for {
+		if _, err := unix.Wait4(pid, nil, 0, nil); !errors.Is(err, unix.EINTR) {
+			return errors.New(string(text))
+		}
+	}
 }
 
 // plan returns the plan of the stage.

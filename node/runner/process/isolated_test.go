@@ -109,18 +109,17 @@ exit 0
 	waitFor(t, "the removal of its /tmp", func() bool { return !exists(t, filepath.Join(k.f.Path(), runner.TmpFolder)) })
 }
 
-// A user without an account, or with root's, runs nothing, and reads why.
+// A job of a user without an account, or with root's, does not start on this node, which reports why: another node may have
+// the account.
 func TestNoAccount(t *testing.T) {
 	b := isolated(t, func(r *Rules) { r.Isolate.Map["eve"] = "root"; r.Isolate.Map["bob"] = "no-such-account" })
 	for name, why := range map[string]string{"eve": "no job as root", "bob": "no account", "../root": "no account", "0": "no account", "": "no account"} {
 		k := b.rank("echo no", func(r *runner.Record) { r.Job.Spec.User = name }).start()
-		if got := k.exit(); got.Code != isolate.NotExecuted || got.Signal != 0 {
-			t.Errorf("%s: ended with %+v", name, got)
+		if s := k.phase(model.RankNever); !s.NoAccount || !strings.Contains(s.Note, why) {
+			t.Errorf("%s: %+v", name, s)
 		}
-		if said := k.output(runner.StderrFile); !strings.Contains(said, why) {
-			t.Errorf("%s: said %q", name, said)
-		}
-		if out := k.output(runner.StdoutFile); out != "" {
+		k.gone()
+		if exists(t, filepath.Join(k.f.Path(), runner.StdoutFile)) {
 			t.Errorf("%s: ran", name)
 		}
 	}
@@ -151,7 +150,7 @@ func TestIsolatedCannotStart(t *testing.T) {
 		"no checkpoint": {func(r *runner.Record) { r.Job.Spec.CheckpointDir = closed + "/a" }, 126, "permission"},
 	} {
 		k := b.rank("true", func(r *runner.Record) { ada(r); c.change(r) }).start()
-		if got := k.exit(); got.Code != c.code || got.Signal != 0 {
+		if got := k.exit(); got.Code != c.code || got.Signal != 0 || got.Refused {
 			t.Errorf("%s: ended with %+v", name, got)
 		}
 		if said := k.output(runner.StderrFile); !strings.Contains(said, c.why) {

@@ -39,17 +39,19 @@ type begin struct {
 func (g *begin) launch(pumps [2]*pump) (int, error) {
 	dir, err := g.workFolder()
 	if err != nil {
-		return 0, err
+		return 0, needed(err)
 	}
 	argv, err := g.arguments()
 	if err == nil {
 		g.env, err = g.run.Environment(g.folder.Name(), &g.record.Job)
+		err = needed(err)
 	}
 	if err == nil {
-		err = g.share()
+		err = needed(g.share())
 	}
 	if err == nil && g.record.Job.Spec.Slurm != "" {
 		argv, err = g.slurm(argv, dir)
+		err = needed(err)
 		dir = g.ownFolder() // of the launcher, which takes another folder for the script if that one is not there
 	}
 	if err != nil {
@@ -59,19 +61,20 @@ func (g *begin) launch(pumps [2]*pump) (int, error) {
 	if g.group != nil {
 		in, err := g.group.Folder()
 		if err != nil {
-			return 0, err
+			return 0, needed(err)
 		}
 		defer func() { _ = in.Close() }()
 		sys.UseCgroupFD, sys.CgroupFD = true, int(in.Fd())
 	}
 	in, err := g.stdin()
 	if err != nil {
-		return 0, err
+		return 0, needed(err)
 	}
 	defer func() { _ = in.Close() }()
 	attr := &syscall.ProcAttr{Dir: dir, Files: []uintptr{in.Fd(), pumps[0].in.Fd(), pumps[1].in.Fd()}, Sys: sys}
 	if g.gear.account != nil {
-		return g.isolated(attr, argv, pumps)
+		pid, err := g.isolated(attr, argv, pumps)
+		return pid, needed(err)
 	}
 	attr.Env = g.environment()
 	path, err := isolate.Find(argv[0], attr.Env)

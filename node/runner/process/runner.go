@@ -224,6 +224,15 @@ func (r *Runner) Ready() error {
 	return group.Close()
 }
 
+// Account returns why this host has no account for jobs of a user; nil: it has, or jobs run under no other accounts.
+func (r *Runner) Account(user string) error {
+	if !r.rules.Isolate.On {
+		return nil
+	}
+	_, err := r.rules.Isolate.Account(user)
+	return err
+}
+
 func (r *Runner) watch(w *worker) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

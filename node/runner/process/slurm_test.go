@@ -154,7 +154,7 @@ func TestSlurmUnderAnAccount(t *testing.T) {
 func TestSlurmWithoutClient(t *testing.T) {
 	t.Parallel()
 	k := newBench(t).rank("true", inSlurm).start()
-	if got := k.exit(); got.Code == 0 || !strings.Contains(k.output(runner.StderrFile), "not installed next to berthd") {
+	if got := k.exit(); got.Code == 0 || !got.Refused || !strings.Contains(k.output(runner.StderrFile), "not installed next to berthd") {
 		t.Errorf("ended with %+v: %s", got, k.output(runner.StderrFile))
 	}
 }

@@ -161,6 +161,7 @@ func (s *supervisor) refuse() error {
 		return err
 	}
 	s.status.Note = model.Clip(s.gear.err.Error())
+	_, s.status.NoAccount = errors.AsType[*accountError](s.gear.err)
 	return s.tell(model.RankNever)
 }
 
@@ -314,10 +315,14 @@ func (s *supervisor) start() (bool, error) {
 	s.ending.began = now.Boot
 	s.port.Open()
 	if err := s.spawn(); err != nil {
-		s.ending.exit, s.ending.over = model.Exit{Code: int32(isolate.Code(err))}, true
+		s.ending.exit, s.ending.over = model.Exit{Code: int32(isolate.Code(err)), Refused: ofNode(err)}, true
 		s.status.Ended = new(s.ending.exit)
 		s.output.Wait()
 		s.say(fmt.Sprintf("the job cannot be started: %v", err))
+		if s.ending.exit.Refused { // it does not count as started
+			s.status.Note = model.Clip(err.Error())
+			return true, nil
+		}
 	} else {
 		s.scratch.begin(&s.place, s.gear.store, s.family.pids)
 	}

@@ -328,9 +328,9 @@ func elapsed(j *wire.Job) string {
 func placeOrReason(j *wire.Job) string {
 	switch {
 	case len(j.AllocatedGPUs) > 0:
-		return placeOf(j.AllocatedGPUs)
+		return placeOf(j.AllocatedGPUs) + silentSince(j, time.Now())
 	case len(j.OnNodes) > 0:
-		return strings.Join(j.OnNodes, " ")
+		return strings.Join(j.OnNodes, " ") + silentSince(j, time.Now())
 	}
 	var parts []string
 	if j.Array != nil && j.EndedAt.IsZero() {

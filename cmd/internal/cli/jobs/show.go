@@ -153,6 +153,17 @@ func stateLine(d *wire.Detail) string {
 	if st := d.Stopping; st != nil {
 		text += fmt.Sprintf(", stopping (%s) until %s", st.Reason, table.Clock(st.Deadline, time.Now()))
 	}
+	if text += silentSince(&d.Job, time.Now()); len(d.SilentNodes) > 0 {
+		text += "; if the host is gone for good: berth node confirm-dead " + d.SilentNodes[0].NodeID
+	}
+	return text
+}
+
+// silentSince returns which hosts of a job are silent, to follow what it does; "" if none is.
+func silentSince(j *wire.Job, now time.Time) (text string) {
+	for _, n := range j.SilentNodes {
+		text += ", " + n.NodeID + " silent since " + table.Clock(n.Since, now)
+	}
 	return text
 }
 

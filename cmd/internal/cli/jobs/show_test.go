@@ -115,3 +115,24 @@ func TestBecause(t *testing.T) {
 		}
 	}
 }
+
+// The host of a running job is named with the time since which it is silent, in lists and where a job is explained, with what
+// helps.
+func TestSilentHosts(t *testing.T) {
+	t.Parallel()
+	d := &wire.Detail{Job: wire.Job{
+		ID: "8", State: "running", AllocatedGPUs: []wire.GPURef{{NodeID: "gpu1", Index: 1}},
+		SilentNodes: []wire.SilentNode{{NodeID: "gpu1", Since: time.Now().Add(-time.Minute), Holds: true}},
+	}}
+	var out strings.Builder
+	if err := showExplanation(&out, d); err != nil || !strings.Contains(out.String(), "gpu1 silent since ") || !strings.Contains(out.String(), "berth node confirm-dead gpu1") {
+		t.Errorf("%v\n%s", err, out.String())
+	}
+	if got := placeOrReason(&d.Job); !strings.Contains(got, "gpu1 silent since ") {
+		t.Errorf("in the list: %s", got)
+	}
+	d.SilentNodes = nil
+	if got := placeOrReason(&d.Job) + stateLine(d); strings.Contains(got, "silent") {
+		t.Errorf("a host that is heard: %s", got)
+	}
+}

@@ -28,8 +28,11 @@ func renewOne(t *tx.Tx, v *command.Renewal) model.Code {
 		return model.CodeStaleSeq
 	}
 	t.Leases.Put(model.Lease{Node: v.Node, Epoch: v.Epoch, Seq: v.Seq, Index: t.Meta.Index, At: t.Clock})
-	if n.Status == model.NodeSuspect {
+	if rested := n.Rests > 0 && n.Rests <= t.Clock; rested || n.Status == model.NodeSuspect {
 		n.Status = model.NodeUp
+		if rested {
+			n.Rests = 0
+		}
 		t.Nodes.Put(n)
 	}
 	return model.CodeOK
@@ -110,6 +113,9 @@ func SetNodeMode(t *tx.Tx, b *command.SetNodeMode) command.Result {
 	}
 	n.Mode, n.ModeReason = b.Mode, b.Note
 	t.Nodes.Put(n)
+	if b.Mode == model.ModeOpen {
+		placement.ForgetRefusals(t, b.Node)
+	}
 	if b.Mode == model.ModeDraining {
 		for _, r := range tx.LiveRanks(t, b.Node) {
 			placement.Stop(t, r.Key.Attempt(), model.ReasonDrain, "node "+string(b.Node)+" is drained")

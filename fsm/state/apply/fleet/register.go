@@ -26,10 +26,13 @@ func Register(t *tx.Tx, b *command.Register) command.Result {
 	if known && old.Lineage != b.Lineage {
 		node.LastLineage = old.Lineage
 	}
+	if b.Session != old.Session {
+		node.Rests = 0 // the next job shows whether another agent can start jobs
+	}
 	node.ID, node.Machine, node.Boot, node.Lineage, node.Session = b.Node, b.Machine, b.Boot, b.Lineage, b.Session
 	node.Hostname, node.Address, node.Version = b.Hostname, b.Address, b.Version
 	node.CPUs, node.MemoryMB, node.Features, node.Status = b.CPUs, b.MemoryMB, b.Features, model.NodeUp
-	node.Labels, node.Trouble, node.Accounts, node.Account = b.Labels, b.Trouble, b.Accounts, b.Account
+	node.Labels, node.Trouble, node.Accounts, node.Account, node.Missing = b.Labels, b.Trouble, b.Accounts, b.Account, ""
 	node.Epoch, node.Registered, node.RegIndex = max(old.Epoch, t.Settings.Epochs)+1, t.Clock, t.Meta.Index
 	t.Nodes.Put(node)
 	t.Leases.Put(model.Lease{Node: b.Node, Epoch: node.Epoch, Index: t.Meta.Index, At: t.Clock})

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"strings"
 	"time"
 
 	"github.com/berth-gpu/berth/fsm/command"
@@ -63,6 +64,9 @@ func progress(t *tx.Tx, node model.NodeID, p *model.Progress) model.Code {
 	switch p.Phase {
 	case model.RankTaken, model.RankReady, model.RankRunning:
 		advance(t, r, p)
+		if p.Phase == model.RankRunning {
+			placement.ForgetRefusals(t, node)
+		}
 	case model.RankExited:
 		if r.Phase < model.RankRunning {
 			begun := *p
@@ -71,10 +75,15 @@ func progress(t *tx.Tx, node model.NodeID, p *model.Progress) model.Code {
 			r = t.Ranks.Must(p.Rank)
 		}
 		r.Phase, r.Exit = model.RankExited, p.Exit
+		if p.Exit.Refused {
+			refused(t, r, p)
+		} else {
+			placement.ForgetRefusals(t, node)
+		}
 		placement.EndRank(t, r)
 	case model.RankNever:
 		r.Phase = model.RankNever
-		refused(t, r, p.Detail)
+		refused(t, r, p)
 		placement.EndRank(t, r)
 	case model.RankAssigned, model.RankLost:
 		return model.CodeInvalid
@@ -82,12 +91,17 @@ func progress(t *tx.Tx, node model.NodeID, p *model.Progress) model.Code {
 	return model.CodeOK
 }
 
-func refused(t *tx.Tx, r model.Rank, why string) {
+// refused notes that a node did not start a rank. What a user lacks there says nothing about the jobs of others.
+func refused(t *tx.Tx, r model.Rank, p *model.Progress) {
 	a := t.Attempts.Must(r.Key.Attempt())
-	if a.Stop == model.ReasonNone {
-		task := t.Tasks.Must(r.Key.Attempt().TaskKey())
-		tx.Event(t, &task, model.Event{What: model.EventRefused, N: r.Key.N, Detail: string(r.Node) + ": " + why})
-		t.Tasks.Put(task)
+	if a.Stop != model.ReasonNone {
+		return
+	}
+	task := t.Tasks.Must(r.Key.Attempt().TaskKey())
+	tx.Event(t, &task, model.Event{What: model.EventRefused, N: r.Key.N, Detail: model.Clip(string(r.Node) + ": " + p.Detail)})
+	t.Tasks.Put(task)
+	if n := t.Nodes.Must(r.Node); !p.NoAccount && n.Trouble == "" {
+		placement.CountRefusal(t, &r, p.Detail)
 	}
 }
 
@@ -137,11 +151,10 @@ func follow(t *tx.Tx, a *model.Attempt) {
 		what = model.EventRunning
 		if task.Started == 0 {
 			task.Started = t.Clock
-			job := t.Jobs.Must(task.Key.Job)
+			task.Waited = task.WaitedAt(t.Clock)
 			t.Settings.Totals.Started++
-			waited := t.Clock.Sub(job.Submitted)
-			t.Settings.Totals.Waited += waited
-			tx.TallySpan(t, model.TallyWait, "", waited)
+			t.Settings.Totals.Waited += task.Waited
+			tx.TallySpan(t, model.TallyWait, "", task.Waited)
 		}
 	}
 	tx.Event(t, &task, model.Event{What: what, N: a.Key.N})
@@ -217,15 +230,19 @@ func freeSlot(t *tx.Tx, slot model.Slot) {
 	tx.TouchNode(t, slot.Node)
 }
 
-// Inventory takes over the GPUs that an agent has found, and what troubles its node.
+// Inventory takes over the GPUs that an agent has found, what troubles its node and whose accounts that lacks.
 func Inventory(t *tx.Tx, b *command.Inventory) command.Result {
 	n, r := speaker(t, b.Node, b.Incarnation, b.Epoch)
 	if !r.OK() {
 		return r
 	}
-	if n.Trouble != b.Trouble {
-		n.Trouble = b.Trouble
+	if missing := strings.Join(b.Missing, "\n"); n.Trouble != b.Trouble || n.Missing != missing {
+		recovers := n.Trouble != "" && b.Trouble == ""
+		n.Trouble, n.Missing = b.Trouble, missing
 		t.Nodes.Put(n)
+		if recovers {
+			placement.ForgetRefusals(t, n.ID) // the trouble was the cause of those that came before its report
+		}
 	}
 	return devices(t, b.Node, b.Devices)
 }

@@ -203,6 +203,7 @@ func settleJob(t *tx.Tx, id model.JobID) bool {
 		s.eachTask(t, met, why)
 	}
 	if !doomed && s.blocked && !s.job.Blocked() {
+		placement.Unblocked(t, id)
 		tell(t, id, met)
 	}
 	return true
@@ -257,7 +258,7 @@ func (s *settlement) eachTask(t *tx.Tx, met, why model.Event) {
 	for _, task := range placement.WaitingTasks(t, s.job.ID) {
 		switch ok, never := placement.Decide(t, &s.job, s.rows, task.Key.Task); {
 		case ok:
-			task.Waits = false
+			task.Waits, task.Since = false, max(task.Since, t.Clock)
 			tx.Event(t, &task, met)
 			t.Tasks.Put(task)
 		case never:

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"encoding/binary"
+	"slices"
 	"strings"
 
 	"github.com/berth-gpu/berth/fsm/command"
@@ -43,7 +44,10 @@ func Enqueue(t *tx.Tx, job *model.Job, after []dependency.After, held model.Indi
 	for i, n := range numbers(job) {
 		task := model.Task{
 			Key: model.TaskKey{Job: job.ID, Task: n}, State: model.TaskQueued, Class: job.Spec.Class, Held: job.Spec.Held || held.Has(n),
-			Expected: expected,
+			Expected: expected, Since: max(job.Submitted, job.Spec.Begin),
+		}
+		if task.Held {
+			task.Pause(job.Submitted)
 		}
 		if job.Spec.Begin > t.Clock {
 			task.NotBefore = job.Spec.Begin
@@ -169,6 +173,9 @@ func SetPriority(t *tx.Tx, b *command.SetPriority) command.Result {
 		return move(t, b.Job, b.Before)
 	}
 	tasks, r := targets(t, choice{b.Job, model.AllTasks, ""})
+	if r.OK() {
+		_, r = staying(t, b.Job, tasks)
+	}
 	if !r.OK() {
 		return r
 	}
@@ -196,6 +203,7 @@ func Hold(t *tx.Tx, b *command.Hold) command.Result {
 func hold(t *tx.Tx, task *model.Task, note string) {
 	if !task.Held {
 		task.Held = true
+		task.Pause(t.Clock)
 		tx.Event(t, task, model.Event{What: model.EventHeld, Detail: note})
 	}
 }
@@ -206,8 +214,9 @@ func Release(t *tx.Tx, b *command.Release) command.Result {
 		begins := task.Held && task.Attempts == 0 // a hold and a begin are lifted one by one
 		if task.Held || task.NotBefore > t.Clock || task.Avoid > 0 {
 			task.Held, task.Avoid = false, 0
+			task.Resume(t.Clock)
 			if !begins {
-				task.NotBefore = 0
+				task.NotBefore, task.Since = 0, min(task.Since, t.Clock)
 			}
 			tx.Event(t, task, model.Event{What: model.EventReleased})
 		}
@@ -237,9 +246,28 @@ func eachQueued(t *tx.Tx, c choice, change func(*model.Task)) command.Result {
 	return r
 }
 
+// staying drops tasks that end with their present attempts, and refuses a change if none is left: it would have no effect.
+func staying(t *tx.Tx, id model.JobID, tasks []model.Task) ([]model.Task, command.Result) {
+	why := model.ReasonNone
+	stay := slices.DeleteFunc(slices.Clone(tasks), func(task model.Task) bool {
+		ends := placement.Ending(t, &task)
+		if ends != model.ReasonNone {
+			why = ends
+		}
+		return ends != model.ReasonNone
+	})
+	if why != model.ReasonNone && len(stay) == 0 {
+		return nil, tx.Refuse(model.CodeConflict, "job %s is being stopped (%s) and ends with that: submit it again (berth redo %s)", id, why, id)
+	}
+	return stay, tx.OK()
+}
+
 // Requeue stops live tasks, which are queued again once they have ended, held if that is asked for.
 func Requeue(t *tx.Tx, b *command.Requeue) command.Result {
 	tasks, r := targets(t, choice{b.Job, b.Task, b.Tasks})
+	if r.OK() {
+		tasks, r = staying(t, b.Job, tasks)
+	}
 	for _, task := range tasks {
 		switch {
 		case task.State.Live() && b.Hold:
@@ -266,6 +294,9 @@ func Requeue(t *tx.Tx, b *command.Requeue) command.Result {
 // Extend raises the time limit of a job.
 func Extend(t *tx.Tx, b *command.Extend) command.Result {
 	tasks, r := targets(t, choice{b.Job, model.AllTasks, ""})
+	if r.OK() {
+		_, r = staying(t, b.Job, tasks)
+	}
 	if !r.OK() {
 		return r
 	}

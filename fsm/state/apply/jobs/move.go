@@ -57,7 +57,7 @@ func placeOf(job *model.Job, first *model.Task) model.Place {
 		return job.Place.With(0, 0)
 	}
 	return model.Place{
-		Task: first.Key, Class: first.Class, Since: job.Submitted, Executed: first.Executed, Project: job.Spec.Project, User: job.Spec.User,
+		Task: first.Key, Class: first.Class, Since: first.Since, Executed: first.Ceded, Project: job.Spec.Project, User: job.Spec.User,
 		GPUs: job.Spec.GPUs, Expected: model.StepOf(first.Expected),
 	}
 }

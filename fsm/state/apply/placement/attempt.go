@@ -1,10 +1,12 @@
 package placement
 
 import (
+	"fmt"
 	"math"
 	"time"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/tx"
 )
 
@@ -21,6 +23,17 @@ func Stop(t *tx.Tx, key model.AttemptKey, why model.Reason, note string) {
 	tx.Event(t, &task, model.Event{What: model.EventStopping, N: key.N, Reason: why, Detail: note})
 	t.Tasks.Put(task)
 	TouchRanks(t, key)
+}
+
+// Ending returns why a live task does not return to the queue after its attempt, whatever is asked for now; none: it may.
+func Ending(t *tx.Tx, task *model.Task) model.Reason {
+	a, _ := t.Attempts.Get(task.Newest())
+	switch {
+	case !task.State.Live():
+	case a.Stop == model.ReasonCancel, a.Stop == model.ReasonDeadline, a.Stop == model.ReasonTimeLimit, a.Stop == model.ReasonDiskLimit:
+		return a.Stop
+	}
+	return model.ReasonNone
 }
 
 // HoldAfter has a task held if it returns to the queue after an attempt.
@@ -98,7 +111,7 @@ func broke(r *model.Rank, asked model.Reason) bool {
 	case model.RankNever:
 		return asked == model.ReasonNone
 	case model.RankExited:
-		return r.Exit.Fenced || r.Exit.Delivered == model.ReasonDiskLimit || (r.Exit.Delivered == model.ReasonNone && !r.Exit.Clean())
+		return r.Exit.Fenced || r.Exit.Refused || r.Exit.Delivered == model.ReasonDiskLimit || (r.Exit.Delivered == model.ReasonNone && !r.Exit.Clean())
 	case model.RankAssigned, model.RankTaken, model.RankReady, model.RankRunning:
 	}
 	return false
@@ -112,6 +125,8 @@ func causeOf(r *model.Rank, asked model.Reason) model.Reason {
 		return model.ReasonStartDeadline
 	case r.Exit.Fenced:
 		return model.ReasonLost
+	case r.Exit.Refused:
+		return model.ReasonStartDeadline
 	case r.Exit.GPUFault, asked == model.ReasonGPUFault:
 		return model.ReasonGPUFault
 	}
@@ -215,7 +230,9 @@ func Settle(t *tx.Tx, a model.Attempt, ran time.Duration) {
 		tx.TallySpan(t, model.TallyRun, endName(&a), ran)
 	}
 	task.Reason, task.ExitCode, task.Signal = a.End, a.ExitCode, a.Signal
-	task.Held = task.Held || a.Hold
+	if task.Held = task.Held || a.Hold; task.Held {
+		task.Pause(t.Clock)
+	}
 	learn(t, &job, &a, ran)
 	e := model.Event{N: a.Key.N, Reason: a.End}
 	switch a.End {
@@ -226,17 +243,19 @@ func Settle(t *tx.Tx, a model.Attempt, ran time.Duration) {
 		e.What, e.Detail = model.EventFailed, diskDetail(t, &a)
 		EndTask(t, task, model.TaskFailed, e)
 	case model.ReasonPreempt, model.ReasonDrain:
-		task.Preempted++
+		if task.Preempted++; a.End == model.ReasonPreempt {
+			task.Ceded += ran
+		}
 		t.Settings.Totals.Preempted++
 		sendBack(t, task, 0, e)
 	case model.ReasonRequeue:
 		sendBack(t, task, 0, e)
 	case model.ReasonExit:
 		settleExit(t, task, &job, a, e)
-	case model.ReasonGPUFault:
+	case model.ReasonGPUFault, model.ReasonStartDeadline:
 		avoid(&task, &a)
 		settleLost(t, task, a, e)
-	case model.ReasonNone, model.ReasonStartDeadline, model.ReasonGangBroken, model.ReasonLeadEnded, model.ReasonLost, model.ReasonRebooted,
+	case model.ReasonNone, model.ReasonGangBroken, model.ReasonLeadEnded, model.ReasonLost, model.ReasonRebooted,
 		model.ReasonConfirmedDead, model.ReasonDependency:
 		settleLost(t, task, a, e)
 	}
@@ -268,9 +287,9 @@ func settleExit(t *tx.Tx, task model.Task, job *model.Job, a model.Attempt, e mo
 	}
 }
 
-// avoid keeps a task off the GPUs of an attempt that failed, if it had any.
+// avoid keeps a task off the GPUs of an attempt that failed, if it had any, or off the node that did not start it.
 func avoid(task *model.Task, a *model.Attempt) {
-	if a.GPUs > 0 {
+	if a.GPUs > 0 || a.End == model.ReasonStartDeadline {
 		task.Avoid = a.Key.N
 	}
 }
@@ -288,6 +307,9 @@ func settleLost(t *tx.Tx, task model.Task, a model.Attempt, e model.Event) {
 	switch {
 	case a.End.Gone() && a.Frozen.OnLost == model.OnLostFail, task.Lost > maxLost:
 		e.What = model.EventFailed
+		if why := state.RefusalIn(t.Events.Now(), &task); task.Lost > maxLost && why != "" {
+			e.Detail = model.Clip(fmt.Sprintf("%d starts failed on nodes, the last on %s", task.Lost, why))
+		}
 		EndTask(t, task, model.TaskFailed, e)
 	case a.End == model.ReasonStartDeadline, a.End == model.ReasonGPUFault:
 		sendBack(t, task, min(backoffFirst<<min(task.Lost-1, 9), backoffMax), e)

@@ -12,6 +12,9 @@ func Unbind(t *tx.Tx, job *model.Job) {
 	if job.Waits == 0 {
 		return
 	}
+	if job.Blocked() {
+		Unblocked(t, job.ID)
+	}
 	dropOpen(t, job.ID, func(*dependency.Row) bool { return true })
 	each := job.Each
 	job.Waits, job.Each = 0, 0
@@ -20,7 +23,24 @@ func Unbind(t *tx.Tx, job *model.Job) {
 	}
 	t.Jobs.Put(*job)
 	for _, task := range WaitingTasks(t, job.ID) {
-		task.Waits = false
+		task.Waits, task.Since = false, max(task.Since, t.Clock)
+		t.Tasks.Put(task)
+	}
+}
+
+// Unblocked notes that the tasks of a job could run from now on, as far as other jobs are concerned.
+func Unblocked(t *tx.Tx, id model.JobID) {
+	var queued []model.Task
+	for k, task := range t.Tasks.Now().From(model.TaskKey{Job: id}) {
+		if k.Job != id {
+			break
+		}
+		if task.State == model.TaskQueued && task.Since < t.Clock {
+			queued = append(queued, task)
+		}
+	}
+	for _, task := range queued {
+		task.Since = t.Clock
 		t.Tasks.Put(task)
 	}
 }
@@ -38,7 +58,7 @@ func unhinder(t *tx.Tx, key model.TaskKey) (model.Task, model.Job) {
 	if task.Held {
 		tx.Event(t, &task, model.Event{What: model.EventReleased, Detail: FoundRunning})
 	}
-	task.Held, task.Waits = false, false
+	task.Held, task.Waits, task.Paused = false, false, 0
 	return task, job
 }
 
@@ -77,7 +97,7 @@ func releaseTwins(t *tx.Tx, done model.TaskKey) {
 			continue
 		}
 		if ok, _ := Decide(t, &job, tx.DependenciesOf(t, id), task.Key.Task); ok {
-			task.Waits = false
+			task.Waits, task.Since = false, max(task.Since, t.Clock)
 			tx.Event(t, &task, model.Event{What: model.EventMet, Detail: "task " + done.String() + " has completed"})
 			t.Tasks.Put(task)
 		}

@@ -154,12 +154,12 @@ func hasRoom(t *tx.Tx, node *model.Node, spec *model.Spec) command.Result {
 	return tx.OK()
 }
 
-// inTrouble returns " and degraded (disk full)" for a node whose agent cannot start jobs.
+// inTrouble returns " and degraded (disk full)" for a node that cannot start jobs.
 func inTrouble(n *model.Node) string {
-	if n.Trouble == "" {
+	if !n.Degraded() {
 		return ""
 	}
-	return " and degraded (" + n.Trouble + ")"
+	return " and degraded (" + n.Why() + ")"
 }
 
 func makeAttempt(t *tx.Tx, b *command.Place, task *model.Task, job *model.Job) {
@@ -188,6 +188,7 @@ func makeAttempt(t *tx.Tx, b *command.Place, task *model.Task, job *model.Job) {
 			t.RankGPUs.Put(model.RankGPU{Key: model.RankGPUKey{Rank: rank, GPU: key.GPU}, Index: gpu.Index})
 		}
 		tx.TouchNode(t, p.Node)
+		testNode(t, p.Node)
 		if gpus > 0 { // jobs without GPUs change nothing in the choice of nodes for the others
 			Give(t, p.Node)
 		}
@@ -377,6 +378,9 @@ func StartOverdue(t *tx.Tx, b *command.StartOverdue) command.Result {
 		return tx.Refuse(model.CodeNotLive, "attempt %s has ended", b.Attempt)
 	case a.Begun == a.Ranks:
 		return tx.Refuse(model.CodeConflict, "every rank of attempt %s has started", b.Attempt)
+	}
+	if a.Stop == model.ReasonNone {
+		blame(t, &a)
 	}
 	Stop(t, b.Attempt, model.ReasonStartDeadline, "not every rank started in time")
 	return tx.OK()

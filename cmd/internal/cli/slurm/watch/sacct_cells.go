@@ -100,7 +100,10 @@ func sacctTimes() map[string]func(*row) string {
 		} else if r.ended() {
 			until = r.job.EndedAt
 		}
-		return form.FormatSpan(until.Sub(r.job.SubmittedAt))
+		if from := r.eligible(); !from.IsZero() && from.Before(until) {
+			return form.FormatSpan(until.Sub(from))
+		}
+		return form.FormatSpan(0)
 	}
 	return map[string]func(*row) string{
 		"elapsed":    func(r *row) string { return form.FormatSpan(r.elapsed()) },
