@@ -41,8 +41,7 @@ type Node struct {
 	Account  string   `cbor:"24,keyasint,omitempty"` // the agent's
 }
 
-// Schedulable reports whether new work may go to the node: it is in contact, no operator
-// has closed it, and its agent can start jobs.
+// Schedulable reports whether new work may go to the node: it is in contact, no operator has closed it, and its agent can start jobs.
 func (n *Node) Schedulable() bool {
 	return n.Status == NodeUp && n.Mode == ModeOpen && n.Trouble == ""
 }
@@ -151,9 +150,8 @@ func (r Room) Less(held Room) Room {
 	return Room{r.CPUs - min(r.CPUs, held.CPUs), r.MemoryMB - min(r.MemoryMB, held.MemoryMB)}
 }
 
-// RoomFor returns how much jobs without GPUs may hold on a node with so many GPUs: all of a node without GPUs, and
-// of others CPUShare percent, rounded down but at least one core unless CPUShare is 0. A node that has not reported
-// its cores or its memory has no room.
+// RoomFor returns how much jobs without GPUs may hold on a node with so many GPUs: all of a node without GPUs, and of others CPUShare percent,
+// rounded down but at least one core unless CPUShare is 0. A node that has not reported its cores or its memory has no room.
 func (t *Tuning) RoomFor(n *Node, gpus uint32) Room {
 	switch {
 	case n.CPUs == 0 || n.MemoryMB == 0:
