@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// Attempt is one try to run a task. It is live from its placement until every
-// rank has ended.
+// Attempt is one try to run a task. It is live from its placement until every rank has ended.
 //
 //berth:row
 type Attempt struct {
@@ -87,8 +86,7 @@ func (s *Spec) Freeze() Frozen {
 	}
 }
 
-// FenceLead returns how long before the lease's end a supervisor begins to stop its
-// rank: long enough for the checkpoint, the grace and the kill.
+// FenceLead returns how long before the lease's end a supervisor begins to stop its rank: long enough for the checkpoint, the grace and the kill.
 func (f *Frozen) FenceLead() time.Duration {
 	return max(f.Kill, f.CheckpointGrace+f.Grace+fenceSlack)
 }
@@ -106,9 +104,8 @@ func (f *Frozen) StartSpan() time.Duration {
 	return f.T - f.FenceLead() - startSlack
 }
 
-// LostAfter returns how long the leader waits after the last renewal before it declares a rank lost: T,
-// stretched by four times the clocks' rate error (two clocks, each over a span that the other measured), plus
-// the margin.
+// LostAfter returns how long the leader waits after the last renewal before it declares a rank lost: T, stretched by four times the clocks' rate
+// error (two clocks, each over a span that the other measured), plus the margin.
 func (f *Frozen) LostAfter() time.Duration {
 	return f.T + 4*f.T/1_000_000*time.Duration(f.DriftPPM) + f.Margin
 }
@@ -182,8 +179,7 @@ type Exit struct {
 	Refused   bool          `cbor:"14,keyasint,omitempty"` // its process did not start, for a reason of the node's
 }
 
-// ShellCode returns the exit code as shells report it: 128 plus the signal's number for a process that a
-// signal ended.
+// ShellCode returns the exit code as shells report it: 128 plus the signal's number for a process that a signal ended.
 func (e Exit) ShellCode() int {
 	if e.Signal != 0 {
 		return 128 + int(e.Signal)

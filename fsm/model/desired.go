@@ -2,8 +2,7 @@ package model
 
 import "time"
 
-// Desired is what should be on one node, as of a state. It is complete: what a node runs and the set does not
-// name should end.
+// Desired is what should be on one node, as of a state. It is complete: what a node runs and the set does not name should end.
 type Desired struct {
 	Incarnation Incarnation  `cbor:"1,keyasint,omitempty"`
 	Index       uint64       `cbor:"2,keyasint,omitempty"` // of the state that it was read from
@@ -33,9 +32,8 @@ type Assignment struct {
 
 	SubmitEnv Hash `cbor:"14,keyasint,omitempty"` // environment of the submission
 
-	Secret Hash `cbor:"13,keyasint,omitempty"` // the attempt's, with Gang; zero: the attempt has one rank
-
-	Phase RankPhase `cbor:"15,keyasint,omitempty"` // as the state has it: a node that has no folder of a rank that was taken never starts that rank
+	Secret Hash      `cbor:"13,keyasint,omitempty"` // the attempt's, with Gang; zero: the attempt has one rank
+	Phase  RankPhase `cbor:"15,keyasint,omitempty"` // as the state has it: a node that has no folder of a rank that was taken never starts that rank
 }
 
 // Mate is where a gang reaches one of its ranks.
@@ -62,8 +60,7 @@ type Cleaned struct {
 	Allocation AllocationID `cbor:"3,keyasint,omitempty"`
 }
 
-// Progress is what a node reports of one of its ranks. Reports may come again
-// and late; a phase that the rank has passed changes nothing.
+// Progress is what a node reports of one of its ranks. Reports may come again and late; a phase that the rank has passed changes nothing.
 type Progress struct {
 	Rank    RankKey   `cbor:"1,keyasint,omitempty"`
 	Phase   RankPhase `cbor:"2,keyasint,omitempty"` // taken, ready, running, exited or never_started
@@ -77,8 +74,7 @@ type Progress struct {
 	NoAccount bool `cbor:"8,keyasint,omitempty"` // with never_started: the node has no account for the job's user
 }
 
-// Folder is an attempt's folder that an agent found on its disk when it
-// registered.
+// Folder is an attempt's folder that an agent found on its disk when it registered.
 type Folder struct {
 	Rank        RankKey     `cbor:"1,keyasint,omitempty"`
 	Incarnation Incarnation `cbor:"2,keyasint,omitempty"` // that it was last desired under

@@ -224,8 +224,7 @@ type Blob struct {
 	Data string `cbor:"3,keyasint,omitempty"`
 }
 
-// Sketch is what a user's runs of one name and size have taken: the scheduler's memory for predicting the
-// next.
+// Sketch is what a user's runs of one name and size have taken: the scheduler's memory for predicting the next.
 //
 //berth:row
 type Sketch struct {

@@ -11,8 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// Spec is a user's request: a command, its GPUs, its limits. It is complete: names are resolved and defaults
-// filled in before it reaches the log.
+// Spec is a user's request: a command, its GPUs, its limits. It is complete: names are resolved and defaults filled in before it reaches the log.
 type Spec struct {
 	Name    string `cbor:"1,keyasint,omitempty"`
 	User    string `cbor:"2,keyasint,omitempty"`
@@ -262,8 +261,7 @@ func (s *Spec) scriptName() string {
 // WithoutGPUs reports whether the job asks for no GPUs. Such a job holds CPUs and MemoryMB on each of its nodes.
 func (s *Spec) WithoutGPUs() bool { return s.GPUs == 0 }
 
-// Least returns how many GPUs the job accepts if it cannot have all that it asks for: whole nodes, if it sets
-// the number of nodes.
+// Least returns how many GPUs the job accepts if it cannot have all that it asks for: whole nodes, if it sets the number of nodes.
 func (s *Spec) Least() uint32 {
 	switch each := max(s.GPUs/max(s.Nodes, 1), 1); {
 	case s.MinGPUs == 0:
@@ -313,8 +311,7 @@ func (s *Spec) Where() Where {
 	return Where{Constraint: s.Constraint, Nodelist: s.Nodelist, Exclude: s.Exclude}
 }
 
-// Retries reports whether an end like this one is retried, as far as RetryOn decides. A signal counts as 128
-// plus its number, as in shells.
+// Retries reports whether an end like this one is retried, as far as RetryOn decides. A signal counts as 128 plus its number, as in shells.
 func (s *Spec) Retries(e Exit) bool {
 	if s.RetryOn == "" {
 		return true
@@ -328,8 +325,7 @@ func (s *Spec) Retries(e Exit) bool {
 	return false
 }
 
-// Shape is the common part of jobs that fit in the same places: two jobs of one shape have one verdict in a
-// scheduling pass.
+// Shape is the common part of jobs that fit in the same places: two jobs of one shape have one verdict in a scheduling pass.
 type Shape struct {
 	GPUs     uint32
 	Nodes    uint32

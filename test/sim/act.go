@@ -8,8 +8,7 @@ import (
 	"github.com/berth-gpu/berth/node/fence"
 )
 
-// still is the desired set and the units when nothing was left to do: the plan that follows from the same
-// again is as empty.
+// still is the desired set and the units when nothing was left to do: the plan that follows from the same again is as empty.
 type still struct {
 	set   *model.Desired
 	local []fence.Local

@@ -19,8 +19,7 @@ const (
 	patience       = 3 * time.Second // of a call
 )
 
-// agent is one agent process. One goroutine owns everything in it; calls run in goroutines of their own and
-// pass their answers back to it.
+// agent is one agent process. One goroutine owns everything in it; calls run in goroutines of their own and pass their answers back to it.
 type agent struct {
 	h      *host
 	disk   store
@@ -72,8 +71,7 @@ type due struct {
 	counted                          fence.Boot // start of the lease as a twisted agent counts it
 }
 
-// startAgent starts an agent once the one before it is gone. The host's lock is
-// held.
+// startAgent starts an agent once the one before it is gone. The host's lock is held.
 func (h *host) startAgent(before *agent) *agent {
 	ctx, cancel := context.WithCancel(h.life.ctx)
 	session := fmt.Sprintf("session-%016x", h.w.random())
@@ -219,14 +217,12 @@ func (a *agent) wants(u *unit) bool {
 		slices.ContainsFunc(a.wanted.set.Ranks, func(r model.Assignment) bool { return r.Rank == u.Rank })
 }
 
-// start returns the start of the lease; the agent before this one may have had a later one than the mark on
-// the disk.
+// start returns the start of the lease; the agent before this one may have had a later one than the mark on the disk.
 func (a *agent) start() fence.Boot { return max(a.lease.Start(), a.disk.run.get(), a.due.counted) }
 
-// startFor returns the start of the lease as far as it may begin ranks of a set with that index: that of a
-// renewal which the set's state contains. A newer renewal may have been accepted after ranks of the set were
-// given up, since the lease belongs to the node; running ranks are protected by their guard, which has begun
-// by then.
+// startFor returns the start of the lease as far as it may begin ranks of a set with that index: that of a renewal which the set's state contains. A
+// newer renewal may have been accepted after ranks of the set were given up, since the lease belongs to the node; running ranks are protected by
+// their guard, which has begun by then.
 func (a *agent) startFor(index uint64) (start fence.Boot) {
 	if a.h.w.Twists.AnySet {
 		return a.start()
@@ -283,8 +279,7 @@ func (a *agent) unwatched() (out []*unit) {
 	return out
 }
 
-// ask makes a call outside the agent's goroutine. then handles the answer in that goroutine again; failed is
-// the fallback without one.
+// ask makes a call outside the agent's goroutine. then handles the answer in that goroutine again; failed is the fallback without one.
 func ask[A any](a *agent, wait time.Duration, call func(context.Context) (A, error), then func(A), failed func()) {
 	a.h.w.work.Go(func() {
 		ctx, cancel := context.WithTimeout(a.life.ctx, wait)

@@ -32,8 +32,7 @@ const (
 	idleLimit   = 2 * time.Minute
 )
 
-// pathCommand takes an encoded entry of one command: users' commands for which the API has no path. The
-// request id is that of the command.
+// pathCommand takes an encoded entry of one command: users' commands for which the API has no path. The request id is that of the command.
 const pathCommand = "/command"
 
 // door is the entrance to one peer: the production API over HTTP, and one path more.

@@ -21,8 +21,7 @@ type inquiry struct {
 	heard time.Time // when a renewal was last accepted
 }
 
-// inquire asks every peer for how long it has heard no leader, when the agent itself has heard none for a
-// while.
+// inquire asks every peer for how long it has heard no leader, when the agent itself has heard none for a while.
 func (a *agent) inquire(now fence.Boot) {
 	q := &a.inquiry
 	if !a.h.w.Away || !q.Ready() || time.Since(q.heard) < askAfter || time.Now().Before(q.next) {
@@ -35,8 +34,7 @@ func (a *agent) inquire(now fence.Boot) {
 	}
 }
 
-// learn takes a peer's answer to a question sent then. If the answers prove that there was no leader, running
-// ranks may run on.
+// learn takes a peer's answer to a question sent then. If the answers prove that there was no leader, running ranks may run on.
 func (a *agent) learn(sent fence.Boot, v *agentwire.Silence) {
 	at, found := a.inquiry.Learn(fence.Answer{
 		Peer: v.Peer, Members: v.Voters, Sent: sent, Answered: a.h.clock.reading().Boot, Silent: v.For,

@@ -35,8 +35,7 @@ func (w *World) watch() {
 	}
 }
 
-// checkExits checks the exits that were recorded after a state, and returns the
-// newest state.
+// checkExits checks the exits that were recorded after a state, and returns the newest state.
 func (w *World) checkExits(since state.State) state.State {
 	s := w.oracle.now()
 	w.truth.mu.Lock()

@@ -17,7 +17,7 @@
 //	oracle.go      applies the log once more, entry by entry, and checks every state
 //	checks.go      what must always hold, and what must hold in the end
 //	rules.go       users' requirements on where and when jobs run, and whether they are met;
-//	               rules_book.go: and bookings; rules_stay.go: and no attempt does nothing
+//	               rules_book.go: and bookings; that no attempt stays as it is
 //	trace.go       what happened, for finding out why
 //
 // The checks and their times:
@@ -37,7 +37,7 @@
 //   - After every fiftieth entry and at the end: the whole state (check.State).
 //   - Each second: the exits recorded since are the true ones.
 //   - Each second, once healed: no attempt that starts or stops stays as it is for longer than its times allow
-//     (rules_stay.go).
+//     .
 //   - At the end, healed: progress within seconds, every job at its end, every GPU clean, all peers of one state,
 //     and every request that was acknowledged in it, once.
 //

@@ -9,8 +9,7 @@ import (
 	"github.com/berth-gpu/berth/test/sim/simnet"
 )
 
-// fault is something that can go wrong. It returns a description of what it did, or "" if there was nothing
-// to do it to.
+// fault is something that can go wrong. It returns a description of what it did, or "" if there was nothing to do it to.
 type fault struct {
 	weight int
 	do     func(*World) string

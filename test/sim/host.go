@@ -96,8 +96,7 @@ func (h *host) powerOn() {
 	h.agent = h.startAgent(nil)
 }
 
-// powerOff ends everything on the machine at once. What was not synced may be
-// lost.
+// powerOff ends everything on the machine at once. What was not synced may be lost.
 func (h *host) powerOff() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -137,8 +136,7 @@ func (h *host) restartAgent() {
 	h.agent = h.startAgent(h.agent)
 }
 
-// wipe removes the data folder, and starts another agent. Supervisors go on with
-// the removed files.
+// wipe removes the data folder, and starts another agent. Supervisors go on with the removed files.
 func (h *host) wipe() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -148,8 +146,7 @@ func (h *host) wipe() {
 	h.agent = h.startAgent(h.agent)
 }
 
-// killSupervisor kills one supervisor with its rank's process, as the kernel does on request; children of the
-// process live on.
+// killSupervisor kills one supervisor with its rank's process, as the kernel does on request; children of the process live on.
 func (h *host) killSupervisor(u *unit) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -165,8 +162,7 @@ func (h *host) killSupervisor(u *unit) {
 	}
 }
 
-// stand stops the machine as a hypervisor does, or lets it go on; with hidden, its CLOCK_BOOTTIME does not
-// count the pause.
+// stand stops the machine as a hypervisor does, or lets it go on; with hidden, its CLOCK_BOOTTIME does not count the pause.
 func (h *host) stand(on, hidden bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -186,8 +182,7 @@ func (h *host) stand(on, hidden bool) {
 	h.moved = make(chan struct{})
 }
 
-// pause lets time pass for a program of the host, and longer while the machine is stopped. It reports whether
-// the program may go on.
+// pause lets time pass for a program of the host, and longer while the machine is stopped. It reports whether the program may go on.
 func (h *host) pause(ctx context.Context, d time.Duration) bool {
 	if !sleep(ctx, d) {
 		return false

@@ -12,12 +12,10 @@ import (
 	"github.com/berth-gpu/berth/httpapi/plug"
 )
 
-// lookEvery is how often a peer reads which peer leads: not as often as berth server does, since this is much
-// of what a quiet minute costs.
+// lookEvery is how often a peer reads which peer leads: not as often as berth server does, since this is much of what a quiet minute costs.
 const lookEvery = 100 * time.Millisecond
 
-// joint is a peer as its API sees it, as in berth server; and what breaks rules
-// there, for tests of the tests.
+// joint is a peer as its API sees it, as in berth server; and what breaks rules there, for tests of the tests.
 type joint struct {
 	*plug.Plug
 

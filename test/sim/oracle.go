@@ -16,8 +16,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/state/table"
 )
 
-// oracle applies the log once more, independently of the peers: it checks every state on the way, and every
-// peer's state against its own.
+// oracle applies the log once more, independently of the peers: it checks every state on the way, and every peer's state against its own.
 type oracle struct {
 	w *World
 
@@ -65,8 +64,7 @@ func (o *oracle) follow() {
 	}
 }
 
-// until applies the log up to an index that some peer has applied, so that it
-// is committed.
+// until applies the log up to an index that some peer has applied, so that it is committed.
 func (o *oracle) until(index uint64) {
 	for o.next <= index {
 		entry, found := o.w.entry(o.next)
@@ -81,8 +79,7 @@ func (o *oracle) until(index uint64) {
 	}
 }
 
-// resync takes a peer's state after a gap: every log that had the entries has
-// been cut after a snapshot.
+// resync takes a peer's state after a gap: every log that had the entries has been cut after a snapshot.
 func (o *oracle) resync(index uint64) {
 	for _, p := range o.w.peers() {
 		if run := p.running(); run != nil {
@@ -133,8 +130,7 @@ func (o *oracle) apply(l *raft.Log) {
 	}
 }
 
-// checkOwners checks, of what an entry has changed, that a task has at most one
-// live attempt and that a slot has one owner, which lives.
+// checkOwners checks, of what an entry has changed, that a task has at most one live attempt and that a slot has one owner, which lives.
 func checkOwners(before, after *state.State) error {
 	for k, d := range table.Diffs(before.Attempts, after.Attempts) {
 		if d.Is && d.After.Live() && liveAttempts(after, k.TaskKey()) > 1 {
@@ -188,8 +184,7 @@ func (o *oracle) now() state.State {
 	return o.state
 }
 
-// mayKill checks that a rank that a host is about to kill, because it is no
-// longer desired there, has really ended as far as the cluster goes.
+// mayKill checks that a rank that a host is about to kill, because it is no longer desired there, has really ended as far as the cluster goes.
 func (o *oracle) mayKill(where string, k model.RankKey) {
 	s := o.now()
 	if r, found := s.Ranks.Get(k); found && !r.Phase.Ended() && r.Orphan == 0 {

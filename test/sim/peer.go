@@ -16,8 +16,7 @@ import (
 	"github.com/berth-gpu/berth/test/sim/simnet"
 )
 
-// peer is a machine for a production peer. Its name is the peer's id, for ever: a
-// peer whose disk was lost comes back as another.
+// peer is a machine for a production peer. Its name is the peer's id, for ever: a peer whose disk was lost comes back as another.
 type peer struct {
 	w     *World
 	name  string
@@ -47,8 +46,7 @@ func newPeer(w *World, name string) *peer {
 	return p
 }
 
-// start starts the peer on what its disk holds. A peer that cannot start stays
-// down until it is tried again.
+// start starts the peer on what its disk holds. A peer that cannot start stays down until it is tried again.
 func (p *peer) start() {
 	p.mu.Lock()
 	idle := !p.fate.gone && p.run == nil && !p.fate.starting
@@ -113,8 +111,7 @@ func (p *peer) stores() cluster.Stores {
 	return stores
 }
 
-// stop ends the peer as kill -9 does, or with its machine's power; what it still
-// does reaches neither network nor disk.
+// stop ends the peer as kill -9 does, or with its machine's power; what it still does reaches neither network nor disk.
 func (p *peer) stop(power bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -137,8 +134,7 @@ func (p *peer) stop(power bool) {
 	})
 }
 
-// halted is the peer's own way out. A service manager starts it again, but not after a report that its state
-// is wrong.
+// halted is the peer's own way out. A service manager starts it again, but not after a report that its state is wrong.
 func (p *peer) halted(run *cluster.Peer, reason error) {
 	if p.running() != run || run == nil {
 		return

@@ -121,8 +121,7 @@ func (k *kernel) signal(p *process) {
 // kill kills one process at once, also one that is frozen.
 func (k *kernel) kill(p *process) { p.ends, p.killed, p.frozen = k.now(), true, time.Time{} }
 
-// killAll kills all processes of a rank. One that is frozen ends without running
-// again.
+// killAll kills all processes of a rank. One that is frozen ends without running again.
 func (k *kernel) killAll(rank model.RankKey) {
 	for _, p := range k.procs {
 		if by := k.now().Add(p.does.KillLag); p.rank == rank && !p.killed && (by.Before(p.ends) || !p.frozen.IsZero()) {

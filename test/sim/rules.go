@@ -11,13 +11,11 @@ import (
 	"github.com/berth-gpu/berth/test/sim/condition"
 )
 
-// deadlineSlack is how much longer than until its deadline a job may run once all is
-// healed: its nodes have to come back and its graces to pass.
+// deadlineSlack is how much longer than until its deadline a job may run once all is healed: its nodes have to come back and its graces to pass.
 const deadlineSlack = time.Minute
 
-// rules compares what the cluster does with the users' requirements on where and when their jobs run, as the
-// users remember them: neither the state's rows nor the scheduler's code decide what is right. Its lock is
-// taken last.
+// rules compares what the cluster does with the users' requirements on where and when their jobs run, as the users remember them: neither the
+// state's rows nor the scheduler's code decide what is right. Its lock is taken last.
 type rules struct {
 	w *World
 
@@ -150,8 +148,7 @@ func (r *rules) look(all crowd) {
 	}
 }
 
-// inTime checks that a job that runs is not long beyond its deadline, once nothing is
-// broken any more. The lock is held.
+// inTime checks that a job that runs is not long beyond its deadline, once nothing is broken any more. The lock is held.
 func (r *rules) inTime(c *command.Submit) {
 	end := c.Spec.Deadline
 	if end == 0 || r.soundAt.IsZero() || r.overdues[c.Spec.Name] {

@@ -11,8 +11,7 @@ import (
 // watchEvery is how often a supervisor looks at its rank and its clocks.
 const watchEvery = 200 * time.Millisecond
 
-// supervisor prepares, starts, watches and ends one rank. It lives on when the
-// agent does not.
+// supervisor prepares, starts, watches and ends one rank. It lives on when the agent does not.
 type supervisor struct {
 	h      *host
 	u      *unit

@@ -25,8 +25,7 @@ type folder struct {
 	Command     string
 }
 
-// A rank's files. The latch is made once and for ever, by the first of two: the supervisor that starts the
-// rank, or an agent that refuses it.
+// A rank's files. The latch is made once and for ever, by the first of two: the supervisor that starts the rank, or an agent that refuses it.
 const (
 	folderPrefix = "attempts/"
 	latchSuffix  = ".latch"
@@ -209,8 +208,7 @@ func (s store) load() (out []*unit, err error) {
 	return out, nil
 }
 
-// loadPhase returns the progress of a rank without a supervisor: running means that it was started and has
-// left no end.
+// loadPhase returns the progress of a rank without a supervisor: running means that it was started and has left no end.
 func (s store) loadPhase(u *unit) error {
 	name := folderName(u.Rank)
 	u.phase = model.RankAssigned

@@ -15,8 +15,7 @@ func (w *World) logger(name string) *slog.Logger {
 	return slog.New(watched{to, w.trace}).With("machine", name)
 }
 
-// watched breaks a run whose log reports a defect: programs survive most of theirs, so nothing else would
-// show.
+// watched breaks a run whose log reports a defect: programs survive most of theirs, so nothing else would show.
 type watched struct {
 	slog.Handler
 

@@ -220,8 +220,7 @@ func asked(c *command.Submit) *wire.Submit {
 	return job
 }
 
-// number returns a number for the API, which takes an absent one for its default; so is
-// 0, where none may be given.
+// number returns a number for the API, which takes an absent one for its default; so is 0, where none may be given.
 func number[N ~uint8 | ~uint32](n N) *int64 {
 	v := int64(n)
 	if v == 0 {

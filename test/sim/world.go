@@ -35,8 +35,7 @@ type Setup struct {
 	TLS          bool                                                  // between peers, and from agents to peers
 }
 
-// Twists break single rules on the simulated edge of the cluster, for tests of the tests: with a twist, a
-// check must fail.
+// Twists break single rules on the simulated edge of the cluster, for tests of the tests: with a twist, a check must fail.
 type Twists struct {
 	CountFromAnswer bool          // agents count their lease from the answer
 	AbsenceKills    bool          // agents act on every desired set, however old
