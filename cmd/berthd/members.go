@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -57,6 +58,22 @@ func (r *revocations) revoked(member trust.Identity, issued time.Time) bool {
 	s := (*present)()
 	known, found := s.Certificates.Get(membership.Member{Role: role, Name: member.Name})
 	return found && known.Refuses(model.TimeOf(issued))
+}
+
+// admits reports whether the cluster has a member of this name in gossip, which was not revoked. Before the state is known, no member is.
+func (r *revocations) admits(name string) bool {
+	present := r.present.Load()
+	if present == nil {
+		return false
+	}
+	s := (*present)()
+	role, id, _ := strings.Cut(name, "/")
+	member, known := membership.Member{Role: model.RoleAgent, Name: id}, s.Nodes.Has(model.NodeID(id))
+	if trust.Role(role) == trust.RolePeer {
+		member.Role, known = model.RolePeer, s.Peers.Has(model.PeerID(id))
+	}
+	row, found := s.Certificates.Get(member)
+	return known && !(found && row.Revoked)
 }
 
 // askSign asks peers for the certificates of an agent.
