@@ -60,10 +60,10 @@ type transport struct {
 	notes    *notes
 	member   func(ip string) bool // whether an address is that of a member
 
-	packets   chan *memberlist.Packet
-	streams   chan net.Conn
-	greeting  [2]*conns.Set // of strangers, and of addresses of members
-	open      *conns.Set
+	packets  chan *memberlist.Packet
+	streams  chan net.Conn
+	greeting [2]*conns.Set // of strangers, and of addresses of members
+	open     *conns.Set
 
 	ctx     context.Context
 	stop    context.CancelFunc
@@ -95,7 +95,7 @@ func listen(n Network, bind string, advertise netip.AddrPort, c *checker, member
 		net: n, listener: l, own: own, check: c, notes: log, member: member,
 		packets: make(chan *memberlist.Packet), streams: make(chan net.Conn),
 		greeting: [2]*conns.Set{conns.NewShared(maxStrangers, maxOfEach), conns.New(maxGreeting)}, open: conns.New(maxLinks),
-		links:     map[string]*link{}, taken: map[string][]*link{}, receiving: map[string]bool{},
+		links: map[string]*link{}, taken: map[string][]*link{}, receiving: map[string]bool{},
 	}
 	t.ctx, t.stop = context.WithCancel(context.Background())
 	t.running.Go(t.accept)

@@ -84,7 +84,7 @@ func askSign(calls *client.Agent) trust.Sign {
 			return nil, err
 		}
 		return &trust.Signed{
-			Certificate: answer.Certificate, Authorities: answer.Authorities, Link: answer.Link, Gossip: answer.Gossip, Revision: answer.Revision,
+			Certificate: answer.Certificate, Authorities: answer.Authorities, Link: answer.Link, Revision: answer.Revision,
 		}, nil
 	}
 }
