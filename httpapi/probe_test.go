@@ -2,9 +2,9 @@ package httpapi
 
 import (
 	"context"
-	"errors"
 	"net"
 	"net/http"
+	"os"
 	"testing"
 
 	"github.com/berth-gpu/berth/fsm/command"
@@ -61,16 +61,16 @@ func portOf(t *testing.T, p *memberwire.ProbePeer, name, network string) memberw
 }
 
 // Every peer connects to a member at the addresses of the state, and says what it has found: a port that answers, one that is
-// refused, and gossip that does not answer over UDP while its TCP port is open.
+// refused, and gossip that does not answer.
 func TestPeersProbeAMember(t *testing.T) {
 	t.Parallel()
 	s := newSecured(t, newSite(t), forward.Leader{ID: "p1", Self: true, Address: "127.0.0.1:1"})
 	open, closed, gossip := listener(t), closedPort(t), listener(t)
-	s.api.Config.Ping = func(_ context.Context, role trust.Role, name string) (string, error, error) {
+	s.api.Config.Reach = func(_ context.Context, role trust.Role, name string) (string, error) {
 		if role == trust.RolePeer && name == "p2" {
-			return "127.0.0.1:7002", nil, nil
+			return "127.0.0.1:7002", nil
 		}
-		return gossip, nil, errors.New("no answer over UDP")
+		return gossip, os.ErrDeadlineExceeded
 	}
 	s.with(func(c *statetest.Cluster) {
 		c.Node("n1", 1)
@@ -96,8 +96,7 @@ func TestPeersProbeAMember(t *testing.T) {
 	}
 	for _, want := range []memberwire.ProbePort{
 		{Port: "agent", Network: "tcp", Address: open, Result: memberwire.PortAnswers},
-		{Port: "gossip", Network: "tcp", Address: gossip, Result: memberwire.PortAnswers},
-		{Port: "gossip", Network: "udp", Address: gossip, Result: memberwire.PortNoAnswer, Detail: "no answer over UDP"},
+		{Port: "gossip", Network: "tcp", Address: gossip, Result: memberwire.PortNoAnswer},
 	} {
 		if found := portOf(t, own, want.Port, want.Network); found != want {
 			t.Errorf("%+v, want %+v", found, want)

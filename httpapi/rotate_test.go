@@ -31,11 +31,9 @@ func TestARotationBegins(t *testing.T) {
 	if got := lead.do(http.MethodPost, "/cluster/rotation", `{"rotation":"moon"}`); got.status != http.StatusUnprocessableEntity {
 		t.Errorf("an unknown rotation: %d %s", got.status, got.body)
 	}
-	for _, what := range []string{"ca", "gossip"} {
-		_, err := calls.Rotate(t.Context(), what)
-		if state := lead.State(); codeOf(err) != model.CodeConflict.String() || !strings.Contains(err.Error(), "peer p1 cannot store the next key") || state.Trust() != (membership.Trust{}) {
-			t.Errorf("%s, without a peer: %v, %+v", what, err, state.Trust())
-		}
+	_, err := calls.Rotate(t.Context(), "ca")
+	if state := lead.State(); codeOf(err) != model.CodeConflict.String() || !strings.Contains(err.Error(), "peer p1 cannot store the next key") || state.Trust() != (membership.Trust{}) {
+		t.Errorf("without a peer: %v, %+v", err, state.Trust())
 	}
 	lead.with(func(*statetest.Cluster) { lead.first = other.wired.address })
 	begun, err := calls.Rotate(t.Context(), "ca")
@@ -102,12 +100,12 @@ func TestMembersFollowARotation(t *testing.T) {
 		t.Errorf("before the rotation: revision %d", first.Revision)
 	}
 	calls := client.MembersOf(s.plain())
-	if _, err := calls.Rotate(t.Context(), "gossip"); err != nil {
+	if _, err := calls.Rotate(t.Context(), "ca"); err != nil {
 		t.Fatal(err)
 	}
 	answer := certified(t, agent)
-	if answer.Revision != 1 || len(answer.Gossip) != 2 || string(answer.Gossip[0]) != string(s.own.Gossip[0]) {
-		t.Errorf("the agent has got %d keys at revision %d", len(answer.Gossip), answer.Revision)
+	if list, err := trust.DecodeCertificates(answer.Authorities, trust.MaxAuthorities); answer.Revision != 1 || err != nil || len(list) != 2 {
+		t.Errorf("the agent has got %d authorities at revision %d: %v", len(list), answer.Revision, err)
 	}
 	behind := func(want ...memberwire.Member) {
 		t.Helper()
@@ -141,11 +139,11 @@ func TestSecretsOfAnotherPeer(t *testing.T) {
 	s := newSecured(t, newSite(t), forward.Leader{ID: "p2", Self: true, Address: "127.0.0.1:1"})
 	second := newSecured(t, s.site, forward.Leader{ID: "p1", Address: s.wired.address})
 	s.with(func(*statetest.Cluster) { s.first = second.wired.address })
-	if _, err := client.MembersOf(s.plain()).Rotate(t.Context(), "gossip"); err != nil {
+	if _, err := client.MembersOf(s.plain()).Rotate(t.Context(), "ca"); err != nil {
 		t.Fatal(err)
 	}
 	fetched, err := members.FetchSecrets(s.api)(t.Context())
-	if err != nil || len(fetched.Gossip) != 2 || string(fetched.Gossip[0]) != string(second.own.Gossip[0]) || len(fetched.Authorities) != 1 {
+	if err != nil || len(fetched.Authorities) != 2 {
 		t.Errorf("from the other peer: %+v, %v", fetched, err)
 	}
 	s.with(func(c *statetest.Cluster) {

@@ -3,7 +3,6 @@ package trust
 import (
 	"crypto/x509"
 	"fmt"
-	"slices"
 	"time"
 )
 
@@ -13,7 +12,6 @@ type Bundle struct {
 	Revision    uint64
 	Authorities []*x509.Certificate // the one that issues first; none: as before
 	Link        *x509.Certificate   // of the key of Authorities[0], signed by the authority before it; nil: none
-	Gossip      []string            // ids of keys of gossip, that which encrypts first; none: as before
 }
 
 // MissingError says that a machine lacks a secret that the bundle of its cluster needs.
@@ -25,7 +23,7 @@ func (e *MissingError) Error() string {
 }
 
 // Secrets returns the secrets of a material.
-func (m *Material) Secrets() *Secrets { return &Secrets{Authorities: m.Keys, Gossip: m.Gossip} }
+func (m *Material) Secrets() *Secrets { return &Secrets{Authorities: m.Keys} }
 
 // Follow returns the material with what a bundle says, out of the secrets in the material and others. The certificate stays
 // as it is. The error is a [MissingError] if a secret is not there.
@@ -42,16 +40,6 @@ func (m *Material) Follow(b *Bundle, others *Secrets) (*Material, error) {
 				return nil, &MissingError{fmt.Sprintf("the key of the authority %x", pin[:8])}
 			}
 			next.Keys = append(next.Keys, a.key)
-		}
-	}
-	if len(b.Gossip) > 0 {
-		next.Gossip = nil
-		for _, id := range b.Gossip {
-			i := slices.IndexFunc(known.Gossip, func(key []byte) bool { return GossipID(key) == id })
-			if i < 0 {
-				return nil, &MissingError{"the key of gossip " + id}
-			}
-			next.Gossip = append(next.Gossip, known.Gossip[i])
 		}
 	}
 	return &next, nil

@@ -13,7 +13,7 @@
 //	probe.go      whether a machine that joins can be reached
 //	watch.go      connections that end when a certificate counts no more
 //	bundle.go     what a cluster trusts, which changes in a rotation
-//	secrets.go    the keys of authorities and of gossip
+//	secrets.go    the keys of authorities
 //	pem.go        the form of keys and certificates in files
 //	found.go      new clusters and their members
 //	renew.go      renewal at half of a certificate's life

@@ -23,7 +23,6 @@ const (
 	authorityFile   = "authority.key"   // private keys of the authorities; on peers only
 	revisionFile    = "revision"        // of the cluster's trust that these files are
 	generationFile  = "generation"      // the highest generation that this machine has seen
-	gossipFile      = "gossip.key"      // keys of gossip in hexadecimal digits, a line each; the first encrypts
 )
 
 // Types of PEM blocks.
@@ -46,7 +45,6 @@ type Material struct {
 	Link        *x509.Certificate // of the key of Authorities[0], signed by the authority before it; nil: none
 	Keys        []crypto.Signer   // of authorities, that of Authorities[0] among them; none on nodes
 	Generation  uint64            // the highest that was seen
-	Gossip      [][]byte          // keys of gossip, the first of which encrypts; none: this machine takes no part
 	Revision    uint64            // of the cluster's trust, see [Bundle]
 }
 
@@ -83,11 +81,6 @@ func Save(dir string, m *Material) error {
 	}
 	if err := saveLink(dir, m.Link); err != nil {
 		return err
-	}
-	if len(m.Gossip) > 0 {
-		if err := write(gossipFile, encodeGossip(m.Gossip)); err != nil {
-			return err
-		}
 	}
 	return errors.Join(
 		SaveGeneration(dir, m.Generation),
@@ -145,9 +138,6 @@ func (m *Material) complete(dir string, own Identity) error {
 		return err
 	}
 	m.Generation = max(m.Generation, own.Generation)
-	if m.Gossip, err = readGossip(dir, gossipFile); err != nil {
-		return err
-	}
 	secret, err := readFile(dir, authorityFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

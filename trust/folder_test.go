@@ -1,12 +1,10 @@
 package trust_test
 
 import (
-	"bytes"
 	"crypto"
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -17,7 +15,7 @@ func full(t *testing.T) *trust.Material {
 	t.Helper()
 	a := authority(t, home)
 	m := material(t, a, peer("p1"))
-	m.Generation, m.Gossip = 3, [][]byte{bytes.Repeat([]byte{7}, trust.GossipKey), make([]byte, trust.GossipKey)}
+	m.Generation = 3
 	return m
 }
 
@@ -32,7 +30,7 @@ func TestFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := trust.Load(dir)
-	if err != nil || !got.Certificate.Equal(m.Certificate) || got.Generation != 3 || len(got.Authorities) != 1 || len(got.Keys) != 0 || !slices.EqualFunc(got.Gossip, m.Gossip, bytes.Equal) {
+	if err != nil || !got.Certificate.Equal(m.Certificate) || got.Generation != 3 || len(got.Authorities) != 1 || len(got.Keys) != 0 {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	if _, err := got.Issuer(); err == nil {
@@ -87,16 +85,15 @@ func TestDamagedFolders(t *testing.T) {
 		do   func(path string) error
 		says string
 	}{
-		"no authorities":       {"authorities.pem", os.Remove, "issue the certificate of this machine again"},
-		"half a key of gossip": {"gossip.key", func(p string) error { return os.WriteFile(p, []byte("0707\n"), 0o600) }, "is damaged"},
-		"empty authorities":    {"authorities.pem", func(p string) error { return os.WriteFile(p, nil, 0o600) }, "is damaged"},
-		"text":                 {"authorities.pem", func(p string) error { return os.WriteFile(p, []byte("hello\n"), 0o600) }, "not PEM"},
-		"identity cut off":     {"identity.pem", func(p string) error { return os.Truncate(p, 200) }, "is damaged"},
-		"identity empty":       {"identity.pem", func(p string) error { return os.Truncate(p, 0) }, "is damaged"},
-		"open to others":       {"identity.pem", func(p string) error { return os.Chmod(p, 0o644) }, "chmod 600"},
-		"a folder":             {"identity.pem", func(p string) error { return errors.Join(os.Remove(p), os.Mkdir(p, 0o700)) }, "regular file"},
-		"generation":           {"generation", func(p string) error { return os.WriteFile(p, []byte("x"), 0o600) }, "one number"},
-		"an authority's file":  {"identity.pem", func(p string) error { return os.WriteFile(p, trust.EncodeCertificates(other.Certificate), 0o600) }, "is damaged"},
+		"no authorities":      {"authorities.pem", os.Remove, "issue the certificate of this machine again"},
+		"empty authorities":   {"authorities.pem", func(p string) error { return os.WriteFile(p, nil, 0o600) }, "is damaged"},
+		"text":                {"authorities.pem", func(p string) error { return os.WriteFile(p, []byte("hello\n"), 0o600) }, "not PEM"},
+		"identity cut off":    {"identity.pem", func(p string) error { return os.Truncate(p, 200) }, "is damaged"},
+		"identity empty":      {"identity.pem", func(p string) error { return os.Truncate(p, 0) }, "is damaged"},
+		"open to others":      {"identity.pem", func(p string) error { return os.Chmod(p, 0o644) }, "chmod 600"},
+		"a folder":            {"identity.pem", func(p string) error { return errors.Join(os.Remove(p), os.Mkdir(p, 0o700)) }, "regular file"},
+		"generation":          {"generation", func(p string) error { return os.WriteFile(p, []byte("x"), 0o600) }, "one number"},
+		"an authority's file": {"identity.pem", func(p string) error { return os.WriteFile(p, trust.EncodeCertificates(other.Certificate), 0o600) }, "is damaged"},
 	} {
 		dir := t.TempDir()
 		if err := trust.Save(dir, full(t)); err != nil {

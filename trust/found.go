@@ -26,7 +26,7 @@ func Found(first Member, now time.Time) (*Material, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Material{Authorities: []*x509.Certificate{authority.Certificate}, Keys: []crypto.Signer{authority.key}, Generation: 1, Gossip: [][]byte{NewGossipKey()}}
+	m := &Material{Authorities: []*x509.Certificate{authority.Certificate}, Keys: []crypto.Signer{authority.key}, Generation: 1}
 	first.Role = RolePeer
 	return m.Certify(first, now)
 }

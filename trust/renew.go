@@ -15,11 +15,10 @@ const renewEvery = time.Minute
 
 // Signed is the answer to a request for a certificate.
 type Signed struct {
-	Certificate []byte   // DER
-	Authorities []byte   // PEM; empty: as before
-	Link        []byte   // DER, see [Bundle]; empty: none
-	Gossip      [][]byte // keys of gossip; none: as before
-	Revision    uint64   // of the cluster's trust
+	Certificate []byte // DER
+	Authorities []byte // PEM; empty: as before
+	Link        []byte // DER, see [Bundle]; empty: none
+	Revision    uint64 // of the cluster's trust
 
 	Keys []crypto.Signer // of authorities, for peers; none: as before
 }
@@ -209,9 +208,6 @@ func (r *Renewal) check(old *Material, key crypto.Signer, answer *Signed) (*Mate
 			return nil, err
 		}
 	}
-	if len(answer.Gossip) > 0 {
-		next.Gossip = answer.Gossip
-	}
 	if len(answer.Keys) > 0 {
 		next.Keys = answer.Keys
 	}
@@ -253,7 +249,7 @@ func (m *Material) SignFor(other Member, request []byte, now time.Time) (*Signed
 	if err != nil {
 		return nil, err
 	}
-	signed := &Signed{Certificate: c.Raw, Authorities: EncodeCertificates(m.Authorities...), Gossip: m.Gossip, Revision: m.Revision}
+	signed := &Signed{Certificate: c.Raw, Authorities: EncodeCertificates(m.Authorities...), Revision: m.Revision}
 	if m.Link != nil {
 		signed.Link = m.Link.Raw
 	}

@@ -137,25 +137,15 @@ func TestFollowNeedsTheSecrets(t *testing.T) {
 	t.Parallel()
 	s := successionOf(t)
 	m := s.material(t, peer("p1"), 0)
-	one, two := trust.NewGossipKey(), trust.NewGossipKey()
-	m.Gossip = [][]byte{one}
-	missing := func(b *trust.Bundle) {
-		t.Helper()
-		if _, err := m.Follow(b, &trust.Secrets{}); err == nil {
-			t.Errorf("followed %+v", b)
-		} else if _, is := errors.AsType[*trust.MissingError](err); !is {
-			t.Errorf("%+v: %v", b, err)
-		}
+	next := s.bundles()[0]
+	if _, err := m.Follow(next, &trust.Secrets{}); err == nil {
+		t.Errorf("followed %+v", next)
+	} else if _, is := errors.AsType[*trust.MissingError](err); !is {
+		t.Errorf("%+v: %v", next, err)
 	}
-	missing(s.bundles()[0])
-	gossip := &trust.Bundle{Revision: 9, Gossip: []string{trust.GossipID(two), trust.GossipID(one)}}
-	missing(gossip)
-	got, err := m.Follow(gossip, &trust.Secrets{Gossip: [][]byte{two}})
-	if err != nil || got.Revision != 9 || len(got.Gossip) != 2 || !slices.Equal(got.Gossip[0], two) || len(got.Authorities) != 1 || len(m.Gossip) != 1 {
+	got, err := m.Follow(next, &trust.Secrets{Authorities: []crypto.Signer{s.next.Key()}})
+	if err != nil || got.Revision != next.Revision || len(got.Authorities) != 2 || len(m.Authorities) != 1 {
 		t.Errorf("%+v, %v", got, err)
-	}
-	if last, err := got.Follow(&trust.Bundle{Revision: 10, Gossip: gossip.Gossip[:1]}, &trust.Secrets{}); err != nil || len(last.Gossip) != 1 || !slices.Equal(last.Gossip[0], two) {
-		t.Errorf("%+v, %v", last, err)
 	}
 }
 
@@ -168,7 +158,7 @@ func TestFilesOfARotation(t *testing.T) {
 	if err := trust.Save(dir, m); err != nil {
 		t.Fatal(err)
 	}
-	next := &trust.Secrets{Authorities: []crypto.Signer{s.next.Key()}, Gossip: [][]byte{trust.NewGossipKey()}}
+	next := &trust.Secrets{Authorities: []crypto.Signer{s.next.Key()}, Sealing: [][]byte{make([]byte, 32)}}
 	if err := trust.SaveNext(dir, next); err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +170,7 @@ func TestFilesOfARotation(t *testing.T) {
 		t.Errorf("certificates are issued by %v, %v", issuer, err)
 	}
 	kept := must(trust.LoadNext(dir))
-	if both := kept.And(next); len(both.Authorities) != 1 || len(both.Gossip) != 1 {
+	if both := kept.And(next); len(both.Authorities) != 1 || len(both.Sealing) != 1 {
 		t.Errorf("stored for later: %+v", kept)
 	}
 	for _, e := range must(os.ReadDir(dir)) {
@@ -188,7 +178,7 @@ func TestFilesOfARotation(t *testing.T) {
 			t.Errorf("%s has the mode %v", e.Name(), info.Mode())
 		}
 	}
-	for _, name := range []string{"link.pem", "revision", "next-authority.key", "next-gossip.key"} {
+	for _, name := range []string{"link.pem", "revision", "next-authority.key", "next-sealing.key"} {
 		path := filepath.Join(dir, name)
 		whole := must(os.ReadFile(path))
 		if err := os.WriteFile(path, []byte("x\n"), 0o600); err != nil {
@@ -207,7 +197,7 @@ func TestFilesOfARotation(t *testing.T) {
 	if err := errors.Join(trust.Save(dir, m), trust.SaveNext(dir, &trust.Secrets{})); err != nil {
 		t.Fatal(err)
 	}
-	if got, kept := must(trust.Load(dir)), must(trust.LoadNext(dir)); got.Link != nil || len(kept.Authorities)+len(kept.Gossip) > 0 {
+	if got, kept := must(trust.Load(dir)), must(trust.LoadNext(dir)); got.Link != nil || len(kept.Authorities)+len(kept.Sealing) > 0 {
 		t.Errorf("what was removed is there: %+v, %+v", got, kept)
 	}
 }

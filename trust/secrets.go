@@ -2,8 +2,6 @@ package trust
 
 import (
 	"crypto"
-	"crypto/rand"
-	"crypto/sha256"
 	"crypto/x509"
 	"encoding/hex"
 	"errors"
@@ -20,20 +18,18 @@ import (
 // Files of secrets that are not in use yet: the next ones of a rotation that is about to begin.
 const (
 	nextAuthorityFile = "next-authority.key"
-	nextGossipFile    = "next-gossip.key"
 	nextSealingFile   = "next-sealing.key" // until the peer has stored them outside of its data folder
 )
 
-// Secrets are the private parts of what a cluster trusts. Peers have all of them, nodes the keys of gossip.
+// Secrets are the private parts of what a cluster trusts. Peers have all of them, nodes none.
 type Secrets struct {
 	Authorities []crypto.Signer
-	Gossip      [][]byte
 	Sealing     [][]byte // by which texts of users are sealed; their file is outside of the folder
 }
 
 // And returns these secrets and others, each once.
 func (s *Secrets) And(others *Secrets) *Secrets {
-	all := &Secrets{slices.Clone(s.Authorities), and(s.Gossip, others.Gossip), and(s.Sealing, others.Sealing)}
+	all := &Secrets{slices.Clone(s.Authorities), and(s.Sealing, others.Sealing)}
 	for _, key := range others.Authorities {
 		if !slices.ContainsFunc(all.Authorities, func(k crypto.Signer) bool { return belongs(k.Public(), key) }) {
 			all.Authorities = append(all.Authorities, key)
@@ -73,26 +69,13 @@ func issuerOf(c *x509.Certificate, keys []crypto.Signer) (*Authority, error) {
 	return nil, errors.New("the key of the authority is not on this machine")
 }
 
-// NewGossipKey draws a key of gossip.
-func NewGossipKey() []byte {
-	key := make([]byte, GossipKey)
-	_, _ = rand.Read(key) // never fails
-	return key
-}
-
-// GossipID returns the name of a key of gossip: a hash, from which the key does not follow.
-func GossipID(key []byte) string {
-	sum := sha256.Sum256(append([]byte("berth gossip "), key...))
-	return hex.EncodeToString(sum[:8])
-}
-
 // SaveNext stores secrets that will be used later, and forgets those that were stored so before.
 func SaveNext(dir string, next *Secrets) error {
 	keys, err := encodeKeys(next.Authorities)
 	if err != nil {
 		return err
 	}
-	for name, text := range map[string][]byte{nextAuthorityFile: keys, nextGossipFile: encodeGossip(next.Gossip), nextSealingFile: encodeGossip(next.Sealing)} { // order-free: separate files
+	for name, text := range map[string][]byte{nextAuthorityFile: keys, nextSealingFile: encodeSealing(next.Sealing)} { // order-free: separate files
 		path := filepath.Join(dir, name)
 		if len(text) == 0 {
 			err = os.Remove(path)
@@ -118,23 +101,17 @@ func LoadNext(dir string) (*Secrets, error) {
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	}
-	if next.Gossip, err = readGossip(dir, nextGossipFile); err != nil {
-		return nil, err
-	}
-	next.Sealing, err = readKeys(dir, nextSealingFile, maxSealing)
+	next.Sealing, err = readSealing(dir, nextSealingFile)
 	return next, err
 }
 
-// GossipKey is the size of a key of gossip, in bytes: AES-256.
-const GossipKey = 32
-
-// Bounds of keys in a file. During a rotation there are two of gossip.
+// Keys by which texts of users are sealed, as in package sealing.
 const (
-	maxGossip  = 3
-	maxSealing = 16 // as many as a ring of package sealing has
+	sealingKey = 32 // bytes
+	maxSealing = 16 // of a ring
 )
 
-func encodeGossip(keys [][]byte) []byte {
+func encodeSealing(keys [][]byte) []byte {
 	var out []byte
 	for _, key := range keys {
 		out = append(hex.AppendEncode(out, key), '\n')
@@ -142,11 +119,8 @@ func encodeGossip(keys [][]byte) []byte {
 	return out
 }
 
-// readGossip returns the keys of gossip; none: there is no file.
-func readGossip(dir, name string) ([][]byte, error) { return readKeys(dir, name, maxGossip) }
-
-// readKeys returns the keys of 256 bits in a file; none: there is no file.
-func readKeys(dir, name string, most int) ([][]byte, error) {
+// readSealing returns the keys by which texts of users are sealed; none: there is no file.
+func readSealing(dir, name string) ([][]byte, error) {
 	text, err := readFile(dir, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -157,8 +131,8 @@ func readKeys(dir, name string, most int) ([][]byte, error) {
 	var keys [][]byte
 	for line := range strings.Lines(string(text)) {
 		key, err := hex.DecodeString(strings.TrimSpace(line))
-		if err != nil || len(key) != GossipKey || len(keys) == most {
-			return nil, damaged(dir, name, fmt.Sprintf("it does not hold at most %d keys of %d hexadecimal digits", most, 2*GossipKey), nil)
+		if err != nil || len(key) != sealingKey || len(keys) == maxSealing {
+			return nil, damaged(dir, name, fmt.Sprintf("it does not hold at most %d keys of %d hexadecimal digits", maxSealing, 2*sealingKey), nil)
 		}
 		keys = append(keys, key)
 	}
@@ -195,7 +169,7 @@ func readLink(dir string) (*x509.Certificate, error) {
 
 // Except returns these secrets without others.
 func (s *Secrets) Except(others *Secrets) *Secrets {
-	rest := &Secrets{Gossip: except(s.Gossip, others.Gossip), Sealing: except(s.Sealing, others.Sealing)}
+	rest := &Secrets{Sealing: except(s.Sealing, others.Sealing)}
 	for _, key := range s.Authorities {
 		if !slices.ContainsFunc(others.Authorities, func(k crypto.Signer) bool { return belongs(k.Public(), key) }) {
 			rest.Authorities = append(rest.Authorities, key)

@@ -185,6 +185,7 @@ type Demand uint8
 const (
 	DemandPeer   Demand = iota // a peer of this cluster and generation
 	DemandMember               // a peer or a node, if the other side has a certificate; none otherwise
+	DemandProof                // a peer or a node
 )
 
 // Server returns the configuration of a listener.
@@ -205,7 +206,7 @@ func (c *Credentials) Server(demand Demand, protocols ...string) *tls.Config {
 			switch {
 			case demand == DemandPeer:
 				return c.accept(&state, false, RolePeer)
-			case len(state.PeerCertificates) == 0:
+			case demand == DemandMember && len(state.PeerCertificates) == 0:
 				return nil
 			}
 			return c.accept(&state, false, "")
@@ -226,7 +227,7 @@ func (c *Credentials) Show(public *PublicFiles) {
 
 // shown returns the public certificate for a client; nil: the client gets that of this machine.
 func (c *Credentials) shown(demand Demand, hello *tls.ClientHelloInfo) *PublicFiles {
-	if demand == DemandPeer || hello.ServerName == ServerName {
+	if demand != DemandMember || hello.ServerName == ServerName {
 		return nil
 	}
 	c.mu.Lock()

@@ -87,8 +87,10 @@ func (c *Credentials) Sweep() (closed, ending int) {
 }
 
 // Listen returns a listener for peers, whose connections are watched.
-func (c *Credentials) Listen(l net.Listener) net.Listener {
-	return tls.NewListener(&watcher{l, c}, c.watching(DemandPeer))
+func (c *Credentials) Listen(l net.Listener) net.Listener { return c.listen(l, DemandPeer) }
+
+func (c *Credentials) listen(l net.Listener, demand Demand) net.Listener {
+	return tls.NewListener(&watcher{l, c}, c.watching(demand))
 }
 
 // watcher accepts connections that can be watched.
@@ -135,8 +137,13 @@ func (w *watched) watch(config *tls.Config, server bool) *tls.Config {
 
 // Dial connects to a peer, over a connection that open makes; nil: a plain TCP dialer. The connection is watched.
 func (c *Credentials) Dial(ctx context.Context, open Dialer, address string) (net.Conn, error) {
+	return c.dial(ctx, open, address, RolePeer)
+}
+
+// dial is Dial for a role; empty: any.
+func (c *Credentials) dial(ctx context.Context, open Dialer, address string, role Role) (net.Conn, error) {
 	raw := &watched{of: c}
-	config := raw.watch(c.Client(), true)
+	config := raw.watch(c.client(role, nil), true)
 	return Dial(ctx, func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := open.orPlain()(ctx, network, address)
 		if err != nil {

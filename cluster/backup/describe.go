@@ -47,11 +47,10 @@ type Description struct {
 	// ArchivedTo is the index of the log up to which the archive is complete; 0: the backup has no archive.
 	ArchivedTo uint64 `json:"archived_to,omitempty"`
 
-	// What the cluster trusts: certificates in PEM, the authority that signs first, and the ids of the keys of gossip in use.
-	Revision    uint64   `json:"trust_revision"`
-	Authorities string   `json:"authorities"`
-	Link        string   `json:"authority_link,omitempty"`
-	Gossip      []string `json:"gossip,omitempty"`
+	// What the cluster trusts: certificates in PEM, the authority that signs first.
+	Revision    uint64 `json:"trust_revision"`
+	Authorities string `json:"authorities"`
+	Link        string `json:"authority_link,omitempty"`
 
 	// Keys are the recipients that can open the keys of the cluster in the backup, or [Passphrase]; empty: the backup has
 	// no keys.
@@ -67,7 +66,7 @@ func (d *Description) Bundle() (*trust.Bundle, error) {
 	if err != nil {
 		return nil, fmt.Errorf("its certificates of authorities: %w", err)
 	}
-	b := &trust.Bundle{Revision: d.Revision, Authorities: list, Gossip: d.Gossip}
+	b := &trust.Bundle{Revision: d.Revision, Authorities: list}
 	if d.Link == "" {
 		return b, nil
 	}
@@ -82,12 +81,9 @@ func (d *Description) Bundle() (*trust.Bundle, error) {
 // setBundle describes what a material trusts.
 func (d *Description) setBundle(m *trust.Material) {
 	d.Revision, d.Generation = m.Revision, m.Generation
-	d.Authorities, d.Gossip = string(trust.EncodeCertificates(m.Authorities...)), nil
+	d.Authorities = string(trust.EncodeCertificates(m.Authorities...))
 	if m.Link != nil {
 		d.Link = string(trust.EncodeCertificates(m.Link))
-	}
-	for _, key := range m.Gossip {
-		d.Gossip = append(d.Gossip, trust.GossipID(key))
 	}
 }
 

@@ -5,7 +5,7 @@
 //	backup.json  the [Description]: which cluster, as of when, by which program
 //	state        the replicated state, in the form of the snapshots of peers (fsm/state/snapshot)
 //	archive.db   the audit trail and the histories of ended jobs, as of the same time or later (cluster/archive)
-//	keys.age     the private keys of the authority and the keys of gossip, sealed with age (age-encryption.org/v1)
+//	keys.age     the private keys of the authority, sealed with age (age-encryption.org/v1)
 //	SHA256SUMS   the hash of each part before, in the form of sha256sum(1)
 //
 // The parts stand in this order, and archive.db and keys.age may be missing. A file without its last part is incomplete: it

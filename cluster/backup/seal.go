@@ -83,7 +83,6 @@ func NewIdentity() (Opener, string, error) {
 // sealed are the secrets of a cluster inside of the seal.
 type sealed struct {
 	Authorities [][]byte `json:"authorities"` // PKCS #8
-	Gossip      [][]byte `json:"gossip"`
 	Sealing     [][]byte `json:"sealing,omitempty"`
 }
 
@@ -93,7 +92,7 @@ func (s *Seal) seal(secrets *trust.Secrets) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := json.Marshal(sealed{keys, secrets.Gossip, secrets.Sealing})
+	text, err := json.Marshal(sealed{keys, secrets.Sealing})
 	if err != nil {
 		return nil, err
 	}
@@ -147,5 +146,5 @@ func (b *Backup) Open(by ...Opener) (*trust.Secrets, error) {
 	if err != nil {
 		return nil, damaged("%s: %v", partKeys, err)
 	}
-	return &trust.Secrets{Authorities: keys, Gossip: s.Gossip, Sealing: s.Sealing}, nil
+	return &trust.Secrets{Authorities: keys, Sealing: s.Sealing}, nil
 }

@@ -211,7 +211,7 @@ func (s *Server) work(from *connection, q request) response {
 func (s *Server) run(ctx context.Context, do handler, from *connection, q request) (body []byte, err error) {
 	defer func() {
 		if reason := recover(); reason != nil {
-			s.log.Error("a call panicked; this is a defect", "call", q.name, "from", from.caller.id, "reason", reason, "stack", string(debug.Stack()))
+			s.log.Error("a call panicked; this is a defect", "call", q.name, "peer", from.caller.id, "reason", reason, "stack", string(debug.Stack()))
 			err = errors.New("a defect of the other peer")
 		}
 	}()

@@ -1,12 +1,10 @@
 package gossip
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"log"
 	"log/slog"
-	"net"
 	"net/netip"
 	"time"
 
@@ -14,11 +12,10 @@ import (
 )
 
 const (
-	// maxName and maxLabel, in bytes, keep an announcement (name, record,
-	// label, encryption) inside one packet; a larger one would never be sent.
-	maxName  = 128
-	maxLabel = 64
-	// packetSize, in bytes, passes through every common network unfragmented.
+	// maxName, in bytes of an id, keeps an announcement (name, record) inside one packet; a larger one would never be sent.
+	maxName       = 128
+	maxMemberName = maxName + 5 // with its kind before it
+	// packetSize, in bytes, bounds a packet: a member that is asked gets as much news as fits.
 	packetSize = 1400
 	// retransmits scales how often news is passed on. At memberlist's 4, one update in a hundred missed one
 	// of five members, as simulated, until the next full exchange, half a minute later; at 6 hardly any does.
@@ -39,23 +36,16 @@ const (
 	delegateVersion = 1
 )
 
-// Config is this member's identity and its trusted keys.
+// Config is this member's identity.
 type Config struct {
-	// Name is this member's name, unique in the cluster, 1 to 128 bytes. When
-	// two claim one name the first holder keeps it.
-	Name string
-	// Meta is the record announced to the others; Kind and ID are required.
+	// Meta is the record announced to the others; Kind and ID are required, and are those of this member's certificate.
 	Meta Meta
-	// Keys are the cluster's secrets, each 16, 24 or 32 bytes (AES-128, -192,
-	// -256). At least one is required, on loopback too. The first encrypts,
-	// all decrypt. To change the key restart every member with {old, new}, then
-	// every member with {new, old}, then with {new}.
-	Keys [][]byte
-	// Label names the cluster, 1 to 64 bytes. Members with different labels
-	// never mix, even with the same key.
-	Label string
-	// Bind is the address to listen on, for UDP and TCP. Port 0 picks a free
-	// port. It is ignored when Transport is set.
+	// Network opens connections, whose other side proves what it is.
+	Network Network
+	// Admit reports whether a member of a name ([NameOf]) takes part, once it has proven that name: peers know the members of the
+	// cluster. nil: each does.
+	Admit func(name string) bool
+	// Bind is the address to listen on. Port 0 picks a free port.
 	Bind netip.AddrPort
 	// Advertise is the address announced to the others; Bind if zero. It is required when Bind is 0.0.0.0 or
 	// [::].
@@ -64,37 +54,20 @@ type Config struct {
 	// while this member is alone or some of them are missing. The own address
 	// may be among them.
 	Seeds []string
-	// AllowedNets, if not empty, are the only networks that members may
-	// advertise an address in.
-	AllowedNets []netip.Prefix
-	// Transport replaces real sockets, in simulations.
-	Transport memberlist.Transport
 	// Logger logs events; nil discards them. It may block or be slow: lines are then dropped and counted.
 	Logger *slog.Logger
 }
 
+// name returns this member's name.
+func (cfg *Config) name() string { return NameOf(cfg.Meta.Kind, cfg.Meta.ID) }
+
 // validate returns the first reason why cfg cannot be started.
 func (cfg *Config) validate() error {
 	switch {
-	case cfg.Name == "" || len(cfg.Name) > maxName:
-		return fmt.Errorf("gossip: member name %q has %d bytes; it must have 1 to %d", cfg.Name, len(cfg.Name), maxName)
-	case cfg.Label == "" || len(cfg.Label) > maxLabel:
-		return fmt.Errorf("gossip: cluster label %q has %d bytes; it must have 1 to %d", cfg.Label, len(cfg.Label), maxLabel)
-	case len(cfg.Keys) == 0:
-		return errors.New("gossip: no key; gossip is always encrypted, also on loopback: give all members one random key of 32 bytes")
-	}
-	for i, key := range cfg.Keys {
-		if err := memberlist.ValidateKey(key); err != nil {
-			return fmt.Errorf("gossip: key %d has %d bytes; a key must have 16, 24 or 32: %w", i+1, len(key), err)
-		}
-	}
-	for _, p := range cfg.AllowedNets {
-		if !p.IsValid() {
-			return errors.New("gossip: an allowed network is empty; give an address and its bits, as in 10.0.0.0/8")
-		}
-	}
-	if cfg.Transport != nil {
-		return nil
+	case len(cfg.Meta.ID) > maxName:
+		return fmt.Errorf("gossip: the id %q has %d bytes; it must have 1 to %d", cfg.Meta.ID, len(cfg.Meta.ID), maxName)
+	case cfg.Network == nil:
+		return errors.New("gossip: no network")
 	}
 	return cfg.validateAddresses()
 }
@@ -116,36 +89,20 @@ func (cfg *Config) validateAddresses() error {
 	return nil
 }
 
-// memberlist translates a valid cfg. The keys are copied.
-func (cfg *Config) memberlist(d memberlist.Delegate, r *roster, n *notes) (*memberlist.Config, error) {
-	ring, err := cfg.keyring()
-	if err != nil {
-		return nil, err
-	}
+// memberlist translates a valid cfg. The library's own encryption, compression and second way over TCP are off: the transport does
+// what they are for.
+func (cfg *Config) memberlist(d memberlist.Delegate, t *transport, r *roster, n *notes) *memberlist.Config {
 	mc := memberlist.DefaultLANConfig()
-	mc.Name = cfg.Name
-	mc.Label = cfg.Label
-	mc.Transport = cfg.Transport
-
-	if cfg.Bind.IsValid() {
-		mc.BindAddr, mc.BindPort = cfg.Bind.Addr().String(), int(cfg.Bind.Port())
+	mc.Name = cfg.name()
+	mc.Transport = t
+	mc.BindAddr, mc.BindPort = t.own.Addr().String(), int(t.own.Port())
+	mc.AdvertiseAddr, mc.AdvertisePort = mc.BindAddr, mc.BindPort
+	mc.EnableCompression = false
+	mc.DisableTcpPings = true
+	if cfg.Meta.Kind == KindNode {
+		mc.PushPullInterval = 0 // see rejoinLoop
 	}
-	mc.AdvertiseAddr, mc.AdvertisePort = "", mc.BindPort
-	if cfg.Advertise.IsValid() {
-		mc.AdvertiseAddr, mc.AdvertisePort = cfg.Advertise.Addr().String(), int(cfg.Advertise.Port())
-	}
-	for _, p := range cfg.AllowedNets {
-		p = p.Masked()
-		mc.CIDRsAllowed = append(mc.CIDRsAllowed, net.IPNet{
-			IP:   p.Addr().AsSlice(),
-			Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen()),
-		})
-	}
-
-	mc.Keyring = ring
-	mc.GossipVerifyIncoming = true
-	mc.GossipVerifyOutgoing = true
-	mc.EnableCompression = false // the decompressor has been memberlist's weak spot; records are small anyway
+	mc.TCPTimeout = listLimit
 	mc.UDPBufferSize = packetSize
 	mc.RetransmitMult = retransmits
 	mc.ProbeInterval, mc.ProbeTimeout, mc.SuspicionMult = probeEvery, probeTimeout, suspicion
@@ -155,19 +112,5 @@ func (cfg *Config) memberlist(d memberlist.Delegate, r *roster, n *notes) (*memb
 	mc.DelegateProtocolVersion = delegateVersion
 	mc.Delegate, mc.Events, mc.Conflict = d, r, r
 	mc.Logger = log.New(n, "", 0)
-	return mc, nil
-}
-
-// keyring holds copies of the keys. Key changes go through restarts and not
-// through the running ring: its RemoveKey shifts a slice that readers share.
-func (cfg *Config) keyring() (*memberlist.Keyring, error) {
-	keys := make([][]byte, len(cfg.Keys))
-	for i, key := range cfg.Keys {
-		keys[i] = bytes.Clone(key)
-	}
-	ring, err := memberlist.NewKeyring(keys, keys[0])
-	if err != nil {
-		return nil, fmt.Errorf("gossip: keyring: %w", err)
-	}
-	return ring, nil
+	return mc
 }

@@ -8,10 +8,13 @@
 // cut cable; only the leader, through the log, declares anything lost. Hints are good for finding the other
 // peers, for an early warning to operators, and for not placing new work on a host that may be gone.
 //
-// Three properties of memberlist shape the package. Before v0.7.0 one unauthenticated message makes it panic,
-// so traffic is always encrypted and a cluster without a key does not start. It panics when a member's own
-// record outgrows 512 bytes, so records are measured before it sees them. And it runs callbacks and logging
-// under its lock, so nothing here blocks on a reader, on a lock held for long, or on a log.
+// Nobody is believed further than the certificate goes. All traffic is TLS with the certificates of members on both sides, so the sender of
+// each message is proven, revocation counts at once, and there is no key that all machines share. What members say is checked
+// against their proven names before memberlist reads it: see checker. So a node can neither invent nor displace a member.
+//
+// Two more properties of memberlist shape the package. It panics when a member's own record outgrows 512 bytes, so records are
+// measured before it sees them. And it runs callbacks and logging under its lock, so nothing here blocks on a reader, on a lock held
+// for long, or on a log.
 package gossip
 
 import (
@@ -47,7 +50,8 @@ type Gossip struct {
 	self   *self
 	notes  *notes
 	seeds  []string
-	label  string
+	net    Network
+	check  *checker
 
 	ctx   context.Context // ends when the member leaves or is closed
 	stop  context.CancelFunc
@@ -55,7 +59,7 @@ type Gossip struct {
 	turn  chan struct{} // held by the one Leave or Close that is under way
 }
 
-// Start opens the member's sockets (or takes cfg.Transport), announces cfg.Meta and, in the background, joins
+// Start opens the member's port, announces cfg.Meta and, in the background, joins
 // cfg.Seeds until one answers. It fails when cfg is invalid or the address cannot be listened on. The caller
 // ends it with Close.
 func Start(cfg Config) (*Gossip, error) {
@@ -69,11 +73,12 @@ func Start(cfg Config) (*Gossip, error) {
 	g := &Gossip{
 		self:  &self{announce: make(chan struct{}, 1)},
 		notes: newNotes(cfg.Logger),
-		label: cfg.Label,
+		net:   cfg.Network,
+		check: newChecker(cfg.name(), cfg.Admit),
 		turn:  make(chan struct{}, 1),
 	}
 	g.self.record.Store(&record)
-	g.roster = newRoster(cfg.Name, g.notes)
+	g.roster = newRoster(cfg.name(), g.check.admits, g.notes)
 
 	if err := g.open(cfg); err != nil {
 		g.notes.close()
@@ -89,13 +94,12 @@ func Start(cfg Config) (*Gossip, error) {
 
 // open starts memberlist with cfg, which listens from then on.
 func (g *Gossip) open(cfg Config) error {
-	mc, err := cfg.memberlist(g.self, g.roster, g.notes)
+	t, err := listen(cfg.Network, cfg.Bind.String(), cfg.Advertise, g.check, g.roster.at, g.notes)
 	if err != nil {
-		return err
+		return fmt.Errorf("gossip: cannot listen on %s (is the port taken by another process?): %w", cfg.Bind, err)
 	}
-	g.list, err = memberlist.Create(mc)
-	if err != nil {
-		return fmt.Errorf("gossip: cannot start on %s (is the port taken by another process?): %w", cfg.Bind, err)
+	if g.list, err = memberlist.Create(cfg.memberlist(g.self, t, g.roster, g.notes)); err != nil {
+		return errors.Join(fmt.Errorf("gossip: cannot start on %s: %w", cfg.Bind, err), t.Shutdown())
 	}
 	return nil
 }
@@ -142,9 +146,32 @@ func (g *Gossip) Join(ctx context.Context, seeds []string) (int, error) {
 	}
 	if joined == 0 && len(seeds) > 0 {
 		reasons := strings.Join(strings.Fields(failed.Error()), " ") // memberlist's errors have many lines
-		return 0, fmt.Errorf("gossip: none of %q answered (same key and label there?): %s", seeds, reasons)
+		return 0, fmt.Errorf("gossip: none of %q answered (of the same cluster, and known to it?): %s", seeds, reasons)
 	}
 	return joined, nil
+}
+
+// Reach connects to a member, and returns the address of its gossip: invalid, if the member is not known. The other side must prove
+// the member's name.
+func (g *Gossip) Reach(ctx context.Context, name string) (netip.AddrPort, error) {
+	members := g.Members()
+	at := slices.IndexFunc(members, func(m Member) bool { return m.Name == name })
+	switch {
+	case at < 0:
+		return netip.AddrPort{}, fmt.Errorf("gossip does not know %s", name)
+	case name == g.roster.self:
+		return members[at].Addr, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, dialLimit)
+	defer cancel()
+	conn, found, err := g.net.Dial(ctx, members[at].Addr.String())
+	if err == nil {
+		err = conn.Close()
+	}
+	if err == nil && found != name {
+		err = fmt.Errorf("at %s is %s in place of %s", members[at].Addr, found, name)
+	}
+	return members[at].Addr, err
 }
 
 // SetMeta replaces the record that the others see. It returns as soon as the

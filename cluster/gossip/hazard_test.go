@@ -2,9 +2,10 @@ package gossip
 
 import (
 	"bytes"
-	"compress/lzw"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"log"
 	"net"
 	"net/netip"
@@ -26,13 +27,14 @@ const (
 
 func loopback() netip.AddrPort { return netip.MustParseAddrPort("127.0.0.1:0") }
 
-func testConfig(name string) Config {
+// testConfig returns a peer.
+func testConfig(id string) Config { return configOf(KindPeer, id) }
+
+func configOf(kind Kind, id string) Config {
 	return Config{
-		Name:  name,
-		Meta:  Meta{Kind: KindPeer, ID: "id-" + name, APIAddr: "127.0.0.1:10000"},
-		Keys:  [][]byte{bytes.Repeat([]byte{1}, 32)},
-		Label: "test",
-		Bind:  loopback(),
+		Meta:    Meta{Kind: kind, ID: id, APIAddr: "127.0.0.1:10000"},
+		Network: named(NameOf(kind, id)),
+		Bind:    loopback(),
 	}
 }
 
@@ -44,8 +46,10 @@ var scenarios = map[string]func() error{
 			return err
 		}
 		defer func() { _ = g.Close() }()
-		if err := sendCrafted(g.Addr().String()); err != nil {
-			return err
+		for _, b := range poison() {
+			if err := exchangeAs("node/evil", g, b); err != nil {
+				return err
+			}
 		}
 		friend, err := Start(testConfig("friend"))
 		if err != nil {
@@ -58,16 +62,25 @@ var scenarios = map[string]func() error{
 		return nil
 	},
 	"message/unguarded": func() error {
-		mc, err := unguarded(new(self))
-		if err != nil {
-			return err
-		}
-		mc.Keyring = nil // the guard, off
+		mc := memberlist.DefaultLANConfig() // without the transport, the guard
+		mc.Name, mc.BindAddr, mc.BindPort = "victim", "127.0.0.1", 0
+		mc.Delegate = &self{}
+		mc.Logger = log.New(os.Stdout, "", 0)
+		record := []byte{}
+		mc.Delegate.(*self).record.Store(&record) //nolint:forcetypeassert // it is one
 		list, err := memberlist.Create(mc)
 		if err != nil {
 			return err
 		}
-		return sendCrafted(list.LocalNode().Address())
+		conn, err := net.Dial("tcp", list.LocalNode().Address())
+		if err != nil {
+			return err
+		}
+		if _, err := conn.Write(poison()[0]); err != nil {
+			return err
+		}
+		_, _ = io.ReadAll(conn)
+		return nil
 	},
 	"record/guarded": func() error {
 		cfg := testConfig("victim")
@@ -89,63 +102,33 @@ var scenarios = map[string]func() error{
 		big := bytes.Repeat([]byte{1}, memberlist.MetaMaxSize+1)
 		s := new(self)
 		s.record.Store(&big) // past encodeMeta, the guard
-		mc, err := unguarded(s)
-		if err != nil {
-			return err
-		}
-		_, err = memberlist.Create(mc)
+		mc := memberlist.DefaultLANConfig()
+		mc.BindAddr, mc.BindPort, mc.Delegate = "127.0.0.1", 0, s
+		mc.Logger = log.New(os.Stdout, "", 0)
+		_, err := memberlist.Create(mc)
 		return err
 	},
 }
 
-// unguarded returns what Start would give to memberlist, for a scenario to spoil.
-func unguarded(s *self) (*memberlist.Config, error) {
-	cfg := testConfig("victim")
-	if s.record.Load() == nil {
-		s.record.Store(new([]byte))
-	}
-	n := newNotes(nil)
-	mc, err := cfg.memberlist(s, newRoster(cfg.Name, n), n)
-	if err == nil {
-		mc.Logger = log.New(os.Stdout, "", 0)
-	}
-	return mc, err
-}
-
-// sendCrafted sends one message that any sender can make: the right label, which travels in the clear, and a
-// compressed payload of nothing. It returns when the receiver has dealt with it.
-func sendCrafted(addr string) error {
-	const compressed = 9 // memberlist's message type
-	var nothing bytes.Buffer
-	if err := lzw.NewWriter(&nothing, lzw.LSB, 8).Close(); err != nil {
-		return err
-	}
-	payload := append([]byte("\x82\xa4Algo\x00\xa3Buf"), 0xa0|byte(nothing.Len()))
-	payload = append(payload, nothing.Bytes()...)
-
-	conn, err := net.Dial("tcp", addr)
+// exchangeAs sends a list in the name of a member, and waits until that was dealt with.
+func exchangeAs(name string, to *Gossip, b []byte) error {
+	conn, err := connect(name, to, carriesLists)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = conn.Close() }()
-	if err := memberlist.AddLabelHeaderToStream(conn, "test"); err != nil {
-		return err
-	}
-	if _, err := conn.Write(append([]byte{compressed}, payload...)); err != nil {
+	if _, err := conn.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(b))), b...)); err != nil { //nolint:gosec // small
 		return err
 	}
 	if err := conn.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
 		return err
 	}
-	for buf := make([]byte, 512); ; {
-		if _, err := conn.Read(buf); err != nil {
-			var timeout net.Error
-			if errors.As(err, &timeout) && timeout.Timeout() {
-				return errors.New("the receiver did not deal with the message")
-			}
-			return nil
-		}
+	_, err = io.ReadAll(conn)
+	var timeout net.Error
+	if errors.As(err, &timeout) && timeout.Timeout() {
+		return errors.New("the receiver did not deal with the message")
 	}
+	return nil
 }
 
 // TestScenario plays one scenario in a child process.

@@ -3,7 +3,9 @@ package gossip
 import (
 	"context"
 	"log/slog"
+	"math/bits"
 	"math/rand/v2"
+	"slices"
 	"time"
 )
 
@@ -16,9 +18,13 @@ const (
 // rejoinLoop looks for missing members: memberlist forgets a silent member after half a minute and would
 // never again look across a healed cut.
 func (g *Gossip) rejoinLoop() {
-	failed := false
+	failed, last := false, time.Now()
 	for {
+		g.check.forget(g.roster.lists)
 		targets, alone := g.targets()
+		if p := g.peer(); p != "" && time.Since(last) >= g.exchangeEvery() {
+			targets, last = append(targets, p), time.Now()
+		}
 		if len(targets) > 0 {
 			_, err := g.Join(g.ctx, targets)
 			if alone && err != nil && !failed && g.ctx.Err() == nil {
@@ -70,4 +76,23 @@ func (g *Gossip) pause(alone bool) bool {
 	defer cancel()
 	<-ctx.Done()
 	return g.ctx.Err() == nil
+}
+
+// peer returns the address of a peer for a node that exchanges lists, at random; empty: there is none. memberlist would
+// exchange them with any member, and most are nodes, whose word of others counts little. Peers leave the choice to memberlist.
+func (g *Gossip) peer() string {
+	if kindOf(g.roster.self) == KindPeer {
+		return ""
+	}
+	peers := slices.DeleteFunc(g.roster.list(), func(m Member) bool { return m.Meta.Kind != KindPeer || m.State != StateAlive })
+	if len(peers) == 0 {
+		return ""
+	}
+	return peers[rand.IntN(len(peers))].Addr.String() //nolint:gosec // no secret
+}
+
+// exchangeEvery returns the time between two exchanges of lists: as memberlist's, longer in large clusters.
+func (g *Gossip) exchangeEvery() time.Duration {
+	const usual, small = 30 * time.Second, 32
+	return usual * time.Duration(max(1, bits.Len(uint(g.list.NumMembers()/small))+1)) //nolint:gosec // not negative
 }

@@ -63,6 +63,7 @@ type Member struct {
 // omits those that are gone. Its events come under its lock, so everything here is short.
 type roster struct {
 	self    string
+	admits  func(name string) bool
 	notes   *notes
 	changed chan struct{}
 
@@ -70,8 +71,8 @@ type roster struct {
 	members map[string]Member
 }
 
-func newRoster(self string, n *notes) *roster {
-	return &roster{self: self, notes: n, changed: make(chan struct{}, 1), members: make(map[string]Member)}
+func newRoster(self string, admits func(string) bool, n *notes) *roster {
+	return &roster{self: self, admits: admits, notes: n, changed: make(chan struct{}, 1), members: make(map[string]Member)}
 }
 
 // NotifyJoin records a member that is new or back.
@@ -131,7 +132,32 @@ func (r *roster) own() Member {
 	return r.members[r.self]
 }
 
-// list returns all members by name, after forgetting those long gone.
+// at reports whether a member is at an IP address.
+func (r *roster) at(ip string) bool {
+	at, err := netip.ParseAddr(ip)
+	if err != nil {
+		return false
+	}
+	at = at.Unmap()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, m := range r.members { // order-free: whether there is one
+		if m.Addr.Addr() == at && m.Name != r.self {
+			return true
+		}
+	}
+	return false
+}
+
+// lists reports whether a member is listed.
+func (r *roster) lists(name string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, known := r.members[name]
+	return known
+}
+
+// list returns all members that take part, by name, after forgetting those long gone.
 func (r *roster) list() []Member {
 	now := time.Now()
 	r.mu.Lock()
@@ -140,7 +166,10 @@ func (r *roster) list() []Member {
 		gone := now.Sub(m.Since)
 		return m.State == StateSilent && gone > forgetSilent || m.State == StateLeft && gone > forgetLeft
 	})
-	return slices.SortedFunc(maps.Values(r.members), func(a, b Member) int { return cmp.Compare(a.Name, b.Name) })
+	all := slices.Collect(maps.Values(r.members))
+	all = slices.DeleteFunc(all, func(m Member) bool { return !r.admits(m.Name) }) // it was removed, or revoked
+	slices.SortFunc(all, func(a, b Member) int { return cmp.Compare(a.Name, b.Name) })
+	return all
 }
 
 // self answers memberlist's queries about this member. It sends no messages of its own.

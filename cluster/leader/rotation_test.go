@@ -15,7 +15,7 @@ func TestRotationGoesOn(t *testing.T) {
 	lead(t, nil, func(f *fake, _ *clock) {
 		n1 := membership.Member{Role: model.RoleAgent, Name: "n1"}
 		f.user(t, &command.RecordCertificate{Member: n1, Serial: "01", Key: model.Hash{1}, Issued: 1, Expires: model.TimeOf(time.Now().Add(time.Hour * 1000))})
-		f.user(t, &command.BeginRotation{Rotation: membership.RotationGossip, Former: "a", Next: "b"})
+		f.user(t, &command.BeginRotation{Rotation: membership.RotationAuthority, Former: "AAAA", Next: "AAAB", Link: "AAAC"})
 		for revision := uint64(1); revision < 3; revision++ {
 			time.Sleep(time.Minute)
 			synctest.Wait()
@@ -29,7 +29,7 @@ func TestRotationGoesOn(t *testing.T) {
 				t.Fatalf("after the node is at revision %d: %+v", revision, v)
 			}
 		}
-		if v := f.view().Trust(); v.Rotation != membership.RotationNone || v.Gossip != "b" {
+		if v := f.view().Trust(); v.Rotation != membership.RotationNone || v.Authority != "AAAB" {
 			t.Errorf("at the end: %+v", v)
 		}
 	})

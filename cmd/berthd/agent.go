@@ -317,24 +317,16 @@ func (a *agent) live(ctx context.Context, c node.Config, past node.History, l ne
 	served := make(chan error, 1)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	heard, err := startGossip(a.Gossip, filepath.Join(a.DataDir, trust.Subfolder), credentials.Own().Cluster, gossip.Meta{
+	heard, err := startGossip(a.Gossip, credentials, gossip.Meta{
 		Kind: gossip.KindNode, ID: a.Node, APIAddr: c.Self.Address, Version: build.Version(),
-	}, a.Peers, c.Log)
+	}, a.Peers, nil, c.Log)
 	if err != nil {
 		return errors.Join(explainGossip(a.GossipListen, err), l.Close())
 	}
 	if heard != nil {
-		go heard.watch(ctx, func() {
-			list := heard.peers()
-			for _, p := range a.Peers { // gossip may know a part of them only
-				if !slices.Contains(list, p) {
-					list = append(list, p)
-				}
-			}
-			calls.SetPeers(list)
-		})
+		go heard.watch(ctx, func() { calls.SetHints(heard.peers()) })
 	}
-	go a.renew(ctx, calls, credentials, heard, c.Log)
+	go a.renew(ctx, calls, credentials, c.Log)
 	go func() {
 		served <- server.Serve(l)
 		cancel()
@@ -356,7 +348,7 @@ func (a *agent) live(ctx context.Context, c node.Config, past node.History, l ne
 }
 
 // renew keeps the certificate of the node renewed until the context ends.
-func (a *agent) renew(ctx context.Context, calls *client.Agent, credentials *trust.Credentials, heard *rumours, log *slog.Logger) {
+func (a *agent) renew(ctx context.Context, calls *client.Agent, credentials *trust.Credentials, log *slog.Logger) {
 	r := &trust.Renewal{
 		Dir: filepath.Join(a.DataDir, trust.Subfolder), Credentials: credentials, Sign: askSign(calls), Now: now, Log: log,
 		Follow: &trust.Following{
@@ -370,10 +362,7 @@ func (a *agent) renew(ctx context.Context, calls *client.Agent, credentials *tru
 				return err
 			},
 		},
-		Changed: func(m *trust.Material) {
-			calls.Close() // those that were opened with the former certificate
-			heard.use(m.Gossip)
-		},
+		Changed: func(*trust.Material) { calls.Close() }, // those that were opened with the former certificate
 	}
 	r.Run(ctx)
 }

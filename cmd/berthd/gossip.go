@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -9,32 +8,24 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
-	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/berth-gpu/berth/cluster/gossip"
 	"github.com/berth-gpu/berth/cmd/internal/build"
+	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/config"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/trust"
 )
 
-// rumours are what gossip says of the other members. They are hints: a node is given up by its lease only.
+// rumours are what gossip says of the other members. They are hints: a node is given up by its lease only, and no address that gossip
+// names is asked before those that the settings and the cluster have given.
 type rumours struct {
-	log   *slog.Logger
-	heard atomic.Pointer[map[gossipKey]gossip.Member]
-	again chan struct{} // receives after a restart with other keys
-
-	mu     sync.Mutex
-	config gossip.Config
-	wanted [][]byte // keys
 	gossip *gossip.Gossip
-	down   bool // it could not be started with other keys
-	closed bool
+	heard  atomic.Pointer[map[gossipKey]gossip.Member]
 }
 
 // gossipKey names a member.
@@ -57,18 +48,10 @@ func (h *holding) checkGossip(section string, g config.Gossip) {
 	}
 }
 
-// startGossip announces a member to the others; nil: no address is set, the address has no IP address now, or the machine has no
-// key. seeds are addresses of members, of any of their ports.
-func startGossip(g config.Gossip, dir, cluster string, meta gossip.Meta, seeds []string, log *slog.Logger) (*rumours, error) {
+// startGossip announces a member to the others; nil: no address is set, or the address has no IP address now. seeds are addresses of
+// members, of any of their ports. admit reports whether a member takes part; nil: each with a certificate does.
+func startGossip(g config.Gossip, credentials *trust.Credentials, meta gossip.Meta, seeds []string, admit func(string) bool, log *slog.Logger) (*rumours, error) {
 	if g.GossipListen == "" {
-		return nil, nil //nolint:nilnil // documented
-	}
-	m, err := trust.Load(dir)
-	if err != nil {
-		return nil, err
-	}
-	if len(m.Gossip) == 0 {
-		log.Warn("no_gossip", "why", "this machine has no key of gossip", "remedy", "renew the certificate, or let this machine renew it (berth join peer or node, --renew)")
 		return nil, nil //nolint:nilnil // documented
 	}
 	bind, err := netip.ParseAddrPort(g.GossipListen)
@@ -76,10 +59,10 @@ func startGossip(g config.Gossip, dir, cluster string, meta gossip.Meta, seeds [
 		return nil, err
 	}
 	c := gossip.Config{
-		Name: meta.Kind.String() + "/" + meta.ID, Meta: meta, Keys: m.Gossip, Label: cluster, Bind: bind, Logger: log.With("part", "gossip"),
+		Meta: meta, Network: trust.Members{Credentials: credentials, Open: cli.DialPlain}, Admit: admit, Bind: bind, Logger: log.With("part", "gossip"),
 	}
 	if g.GossipAdvertise != "" {
-		at, err := net.ResolveUDPAddr("udp", g.GossipAdvertise)
+		at, err := net.ResolveTCPAddr("tcp", g.GossipAdvertise)
 		if err != nil { // gossip gives hints only, and a name server may be late
 			log.Warn("no_gossip", "why", "the address cannot be resolved", "address", g.GossipAdvertise, "err", err, "remedy", "start again once the name has an address, or advertise an IP address")
 			return nil, nil //nolint:nilnil // documented
@@ -93,7 +76,7 @@ func startGossip(g config.Gossip, dir, cluster string, meta gossip.Meta, seeds [
 	}
 	slices.Sort(c.Seeds)
 	c.Seeds = slices.Compact(c.Seeds)
-	r := &rumours{log: log, config: c, again: make(chan struct{}, 1)}
+	r := &rumours{}
 	if r.gossip, err = gossip.Start(c); err != nil {
 		return nil, err
 	}
@@ -101,80 +84,11 @@ func startGossip(g config.Gossip, dir, cluster string, meta gossip.Meta, seeds [
 	return r, nil
 }
 
-// maxContacts is how many of the members that it has known gossip asks first after a restart.
-const maxContacts = 8
-
-// use has gossip use other keys. The protocol's library changes keys in use without a lock, so gossip is started again, which
-// takes less time than the others need to find a member silent. Until that succeeds, there are no hints.
-func (r *rumours) use(keys [][]byte) {
-	if r == nil {
-		return
-	}
-	r.mu.Lock()
-	r.wanted = keys
-	r.mu.Unlock()
-	if !r.restart() {
-		go func() {
-			for !r.restart() {
-				time.Sleep(restartPause)
-			}
-		}()
-	}
-}
-
-// restartPause is the time between two tries to start gossip with other keys.
-const restartPause = time.Second
-
-// restart starts gossip with the keys that are wanted, and reports whether nothing is left to do.
-func (r *rumours) restart() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	keys := r.wanted
-	if r.closed || slices.EqualFunc(keys, r.config.Keys, bytes.Equal) {
-		return true
-	}
-	next := r.config
-	next.Keys = keys
-	for _, m := range r.gossip.Members() {
-		if m.State == gossip.StateAlive && m.Name != next.Name && len(next.Seeds) < len(r.config.Seeds)+maxContacts {
-			next.Seeds = append(slices.Clip(next.Seeds), m.Addr.String())
-		}
-	}
-	if err := r.gossip.Close(); err != nil {
-		r.log.Warn("gossip_not_ended", "err", err)
-	}
-	started, err := gossip.Start(next)
-	if r.down = err != nil; r.down {
-		r.heard.Store(&map[gossipKey]gossip.Member{})
-		r.log.Error("gossip_not_started", "err", err, "why", "the keys have changed", "remedy", "the next try follows; without gossip only hints of silence are missing")
-		return false
-	}
-	next.Seeds = r.config.Seeds
-	r.config, r.gossip = next, started
-	r.log.Info("gossip_keys_changed", "keys", len(keys))
-	select {
-	case r.again <- struct{}{}:
-	default:
-	}
-	return true
-}
-
-// current returns gossip as it runs now.
-func (r *rumours) current() *gossip.Gossip {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.gossip
-}
-
 // note keeps the present members.
 func (r *rumours) note() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	heard := map[gossipKey]gossip.Member{}
-	if !r.down {
-		for _, m := range r.gossip.Members() {
-			heard[gossipKey{m.Meta.Kind, m.Meta.ID}] = m
-		}
+	for _, m := range r.gossip.Members() {
+		heard[gossipKey{m.Meta.Kind, m.Meta.ID}] = m
 	}
 	r.heard.Store(&heard)
 }
@@ -183,8 +97,7 @@ func (r *rumours) note() {
 func (r *rumours) watch(ctx context.Context, changed func()) {
 	for {
 		select {
-		case <-r.current().Changed():
-		case <-r.again:
+		case <-r.gossip.Changed():
 		case <-ctx.Done():
 			return
 		}
@@ -198,12 +111,6 @@ func (r *rumours) close() error {
 	if r == nil {
 		return nil
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.closed {
-		return nil
-	}
-	r.closed = true
 	return r.gossip.Close()
 }
 
@@ -225,20 +132,17 @@ func (r *rumours) state(role trust.Role, name string) string {
 	return ""
 }
 
-// ping asks a member over TCP and UDP, and returns the address of its gossip; empty: gossip does not know the member.
-func (r *rumours) ping(ctx context.Context, role trust.Role, name string) (address string, tcp, udp error) {
-	kind, g := gossip.KindNode, r.current()
+// reach connects to the gossip of a member, and returns its address; empty: gossip does not know the member.
+func (r *rumours) reach(ctx context.Context, role trust.Role, name string) (address string, err error) {
+	kind := gossip.KindNode
 	if role == trust.RolePeer {
 		kind = gossip.KindPeer
 	}
-	at, udp := g.Ping(ctx, kind.String()+"/"+name)
-	switch {
-	case !at.IsValid():
-		return "", udp, udp
-	case at == g.Addr():
-		return at.String(), nil, nil
+	at, err := r.gossip.Reach(ctx, gossip.NameOf(kind, name))
+	if !at.IsValid() {
+		return "", err
 	}
-	return at.String(), g.Knock(ctx, at), udp
+	return at.String(), err
 }
 
 // peers returns the addresses of the API of the peers that are alive.
@@ -274,9 +178,9 @@ func (s *service) startGossip() (err error) {
 	for _, f := range s.o.founders {
 		seeds = append(seeds, f.Address)
 	}
-	s.rumours, err = startGossip(s.o.gossip, s.trustDir(), s.o.cluster, gossip.Meta{
+	s.rumours, err = startGossip(s.o.gossip, s.credentials, gossip.Meta{
 		Kind: gossip.KindPeer, ID: string(s.o.id), RaftAddr: s.o.advertise, APIAddr: s.o.reached, Level: command.Level, Version: build.Version(),
-	}, seeds, s.log)
+	}, seeds, s.revocations.admits, s.log)
 	return explainGossip(s.o.gossip.GossipListen, err)
 }
 

@@ -2,9 +2,6 @@ package main
 
 import (
 	"log/slog"
-	"net"
-	"net/netip"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -16,44 +13,64 @@ import (
 	"github.com/berth-gpu/berth/trust"
 )
 
-// Members with the key of their cluster find one another; one that goes silent is told apart from one that is alive. A
-// member of another cluster with the same key, and one without a key, take no part.
-func TestGossipOfMembers(t *testing.T) {
-	t.Parallel()
-	log := slog.New(slog.DiscardHandler)
-	dir := t.TempDir()
-	m, err := trust.Found(trust.Member{Name: "p1"}, time.Now())
+// cluster makes certificates of one cluster.
+func clusterOf(t *testing.T) func(role trust.Role, name string, revoked trust.Revoked) *trust.Credentials {
+	t.Helper()
+	founder, err := trust.Found(trust.Member{Name: "founder"}, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
-	own := filepath.Join(dir, "p1")
-	if err := trust.Save(own, m); err != nil {
-		t.Fatal(err)
+	return func(role trust.Role, name string, revoked trust.Revoked) *trust.Credentials {
+		m, err := founder.Certify(trust.Member{Role: role, Name: name}, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := trust.NewCredentials(m, time.Now, revoked)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
 	}
-	start := func(cluster string, kind gossip.Kind, id string, seeds ...string) *rumours {
+}
+
+// Members find one another by their certificates; one that goes silent is told apart from one that is alive. A member of another cluster,
+// and one that the cluster does not know or has revoked, take no part.
+func TestGossipOfMembers(t *testing.T) {
+	t.Parallel()
+	log := slog.New(slog.DiscardHandler)
+	ours, theirs := clusterOf(t), clusterOf(t)
+	start := func(c *trust.Credentials, admit func(string) bool, kind gossip.Kind, id string) *rumours {
 		t.Helper()
-		r, err := startGossip(config.Gossip{GossipListen: "127.0.0.1:0"}, own, cluster, gossip.Meta{Kind: kind, ID: id, APIAddr: id + ":10000"}, nil, log)
+		r, err := startGossip(config.Gossip{GossipListen: "127.0.0.1:0"}, c, gossip.Meta{Kind: kind, ID: id, APIAddr: id + ":10000"}, nil, admit, log)
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = r.close() })
-		if len(seeds) > 0 {
-			if _, err := r.gossip.Join(t.Context(), seeds); (err != nil) != (cluster == "other") {
-				t.Errorf("%s joins: %v", id, err)
-			}
-		}
 		return r
 	}
-	p1 := start("c", gossip.KindPeer, "p1")
-	at := p1.gossip.Addr().String()
-	start("c", gossip.KindNode, "gpu1", at)
-	start("other", gossip.KindNode, "gpu2", at)
+	revoked := func(i trust.Identity, _ time.Time) bool { return i.Name == "gpu3" }
+	p1 := start(ours(trust.RolePeer, "p1", revoked), func(name string) bool { return name != "node/gpu4" }, gossip.KindPeer, "p1")
+	at := []string{p1.gossip.Addr().String()}
+	for name, c := range map[string]*trust.Credentials{"gpu2": theirs(trust.RoleNode, "gpu2", nil), "gpu3": ours(trust.RoleNode, "gpu3", nil), "gpu4": ours(trust.RoleNode, "gpu4", nil)} {
+		r := start(c, nil, gossip.KindNode, name)
+		if _, err := r.gossip.Join(t.Context(), at); err == nil || len(r.gossip.Members()) > 1 {
+			t.Errorf("%s joins: %v", name, r.gossip.Members())
+		}
+	}
+	gpu1 := start(ours(trust.RoleNode, "gpu1", nil), nil, gossip.KindNode, "gpu1")
+	if _, err := gpu1.gossip.Join(t.Context(), at); err != nil {
+		t.Errorf("gpu1 joins: %v", err)
+	}
 	for len(p1.gossip.Members()) < 2 { // a join ends before the other side has taken it over
 		<-p1.gossip.Changed()
 	}
 	p1.note()
-	if p1.state(trust.RoleNode, "gpu1") != "alive" || p1.silent("gpu1") || p1.state(trust.RoleNode, "gpu2") != "" || strings.Join(p1.peers(), " ") != "p1:10000" {
+	gpu1.note()
+	if len(*p1.heard.Load()) != 2 || p1.state(trust.RoleNode, "gpu1") != "alive" || p1.silent("gpu1") || strings.Join(gpu1.peers(), " ") != "p1:10000" {
 		t.Errorf("the peer has heard %v", *p1.heard.Load())
+	}
+	if address, err := p1.reach(t.Context(), trust.RoleNode, "gpu1"); err != nil || address != gpu1.gossip.Addr().String() {
+		t.Errorf("gpu1 at %q: %v", address, err)
 	}
 	silent := map[gossipKey]gossip.Member{{gossip.KindNode, "gpu1"}: {State: gossip.StateSilent}}
 	p1.heard.Store(&silent)
@@ -66,67 +83,7 @@ func TestGossipOfMembers(t *testing.T) {
 	if err != nil || len(families) != 1 || families[0].GetName() != "berth_gossip_members" || len(families[0].GetMetric()) != 1 {
 		t.Errorf("%v, %v", families, err)
 	}
-	if r, err := startGossip(config.Gossip{}, own, "c", gossip.Meta{}, nil, log); r != nil || err != nil {
+	if r, err := startGossip(config.Gossip{}, nil, gossip.Meta{}, nil, nil, log); r != nil || err != nil {
 		t.Errorf("without an address: %v, %v", r, err)
-	}
-	m.Gossip = nil
-	keyless := filepath.Join(dir, "p2")
-	if err := trust.Save(keyless, m); err != nil {
-		t.Fatal(err)
-	}
-	if r, err := startGossip(config.Gossip{GossipListen: netip.MustParseAddrPort("127.0.0.1:1").String()}, keyless, "c", gossip.Meta{}, nil, log); r != nil || err != nil {
-		t.Errorf("without a key: %v, %v", r, err)
-	}
-}
-
-// Gossip goes on with other keys, and is tried again while it cannot be started with them; meanwhile there are no hints.
-func TestGossipWithOtherKeys(t *testing.T) {
-	t.Parallel()
-	m, err := trust.Found(trust.Member{Name: "p1"}, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := filepath.Join(t.TempDir(), "trust")
-	if err := trust.Save(dir, m); err != nil {
-		t.Fatal(err)
-	}
-	free, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := free.LocalAddr().String()
-	_ = free.Close()
-	r, err := startGossip(config.Gossip{GossipListen: address}, dir, "c", gossip.Meta{Kind: gossip.KindPeer, ID: "p1"}, nil, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = r.close() })
-	before := r.current()
-	r.use(m.Gossip)
-	if r.current() != before {
-		t.Error("gossip was started again with the same keys")
-	}
-	next := [][]byte{trust.NewGossipKey(), m.Gossip[0]}
-	r.use(next)
-	if r.note(); r.current() == before || r.state(trust.RolePeer, "p1") != "alive" {
-		t.Errorf("with other keys: %v", *r.heard.Load())
-	}
-	_ = r.current().Close()
-	taken, err := net.ListenPacket("udp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.use(next[:1])
-	if r.note(); len(*r.heard.Load()) != 0 {
-		t.Errorf("while the port is taken, the others are %v", *r.heard.Load())
-	}
-	_ = taken.Close()
-	select {
-	case <-r.again: // of the first change
-	default:
-	}
-	<-r.again
-	if r.note(); r.state(trust.RolePeer, "p1") != "alive" {
-		t.Errorf("once the port is free: %v", *r.heard.Load())
 	}
 }

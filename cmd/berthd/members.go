@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -67,6 +68,22 @@ func (r *revocations) revoked(member trust.Identity, issued time.Time) bool {
 	return found && known.Refuses(model.TimeOf(issued))
 }
 
+// admits reports whether the cluster has a member of this name in gossip, which was not revoked. Before the state is known, no member is.
+func (r *revocations) admits(name string) bool {
+	present := r.present.Load()
+	if present == nil {
+		return false
+	}
+	s := (*present)()
+	role, id, _ := strings.Cut(name, "/")
+	member, known := membership.Member{Role: model.RoleAgent, Name: id}, s.Nodes.Has(model.NodeID(id))
+	if trust.Role(role) == trust.RolePeer {
+		member.Role, known = model.RolePeer, s.Peers.Has(model.PeerID(id))
+	}
+	row, found := s.Certificates.Get(member)
+	return known && !(found && row.Revoked)
+}
+
 // askSign asks peers for the certificates of an agent.
 func askSign(calls *client.Agent) trust.Sign {
 	return func(ctx context.Context, request []byte, life time.Duration) (*trust.Signed, error) {
@@ -75,7 +92,7 @@ func askSign(calls *client.Agent) trust.Sign {
 			return nil, err
 		}
 		return &trust.Signed{
-			Certificate: answer.Certificate, Authorities: answer.Authorities, Link: answer.Link, Gossip: answer.Gossip, Revision: answer.Revision,
+			Certificate: answer.Certificate, Authorities: answer.Authorities, Link: answer.Link, Revision: answer.Revision,
 		}, nil
 	}
 }

@@ -99,9 +99,9 @@ func (w *web) serve(s *service) error {
 	}
 	keys := &issue.Keyring{Dir: s.trustDir(), Credentials: s.credentials, Present: func() membership.Trust { st := joint.State(); return st.Trust() }, Now: now, Sealing: s.sealing}
 	var heard func(trust.Role, string) string
-	var ping func(context.Context, trust.Role, string) (string, error, error)
+	var reach func(context.Context, trust.Role, string) (string, error)
 	if s.rumours != nil {
-		metrics, heard, ping = append(metrics, s.rumours), s.rumours.state, s.rumours.ping
+		metrics, heard, reach = append(metrics, s.rumours), s.rumours.state, s.rumours.reach
 	}
 	api := httpapi.New(core.Config{
 		Self: s.o.id, Version: build.Version(), Dial: agentDial(s.credentials, joint.State), Prove: issue.ByCertificate(s.credentials),
@@ -109,7 +109,7 @@ func (w *web) serve(s *service) error {
 		Expires: func() time.Time { return s.credentials.Leaf().NotAfter },
 		Store:   s.figures, Sealing: s.sealing,
 		Authority: keys, Trusted: keys.Material, Probe: trust.Probe, Log: s.log, Settings: shared{},
-		Gossip: heard, Ping: ping, Metrics: metrics, Asks: s.o.api.asks, Terms: s.o.api.terms, Own: append(trust.NamesOf(s.credentials.Leaf()), s.o.http, s.o.reached), Hosts: s.o.api.hosts,
+		Gossip: heard, Reach: reach, Metrics: metrics, Asks: s.o.api.asks, Terms: s.o.api.terms, Own: append(trust.NamesOf(s.credentials.Leaf()), s.o.http, s.o.reached), Hosts: s.o.api.hosts,
 		Peer: core.Peer{
 			Proposer: joint, Reader: joint, Members: joint, Telemetry: s.peer.Soft().Board, Tails: tails, Beats: joint,
 			Archive: s.peer.Archive(), Refusals: w.refused, Reads: w.reads,
@@ -126,7 +126,7 @@ func (w *web) serve(s *service) error {
 	keys.Fetch = members.FetchSecrets(api)
 	go (&trust.Renewal{
 		Dir: keys.Dir, Credentials: s.credentials, Sign: members.Recording(api, keys.Sign), Now: now, Log: s.log,
-		Follow: members.Following(api), Changed: func(m *trust.Material) { s.rumours.use(m.Gossip) },
+		Follow: members.Following(api),
 	}).Run(ctx)
 	go members.KeepSealing(ctx, api)
 	go members.RecordOwn(ctx, api, s.credentials.Leaf())

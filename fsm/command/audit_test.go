@@ -85,7 +85,7 @@ func TestTargetsOfPeople(t *testing.T) {
 		"user eve":                          &RemoveUser{User: "eve"},
 		"import abcd00000000":               &EndImport{ID: hash},
 		"peer p4":                           &RecordCertificate{Member: membership.Member{Role: model.RolePeer, Name: "p4"}, Serial: "0a", Key: hash, Issued: 1, Expires: 2},
-		"gossip":                            &BeginRotation{Rotation: membership.RotationGossip, Former: "a", Next: "b"},
+		"leaf":                              &BeginRotation{Rotation: membership.RotationLeaf},
 		"node gpu4":                         &RevokeCertificate{Member: membership.Member{Role: model.RoleAgent, Name: "gpu4"}},
 		"token abcd000000000000":            &DropTokens{Tokens: []model.Hash{hash}},
 		"token abcd000000000000 and 1 more": &DropTokens{Tokens: []model.Hash{hash, {1}}},

@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 
 	"github.com/berth-gpu/berth/fsm/command/valid"
-	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/model/membership"
 )
 
@@ -12,7 +11,7 @@ import (
 type BeginRotation struct {
 	Rotation membership.Rotation `cbor:"1,keyasint,omitempty"`
 	Revision uint64              `cbor:"2,keyasint,omitempty"` // of the trust that it was made for
-	Former   string              `cbor:"3,keyasint,omitempty"` // present authority (DER in base64) or id of the present key of gossip
+	Former   string              `cbor:"3,keyasint,omitempty"` // present authority (DER in base64)
 	Next     string              `cbor:"4,keyasint,omitempty"` // the one that replaces it
 	Link     string              `cbor:"5,keyasint,omitempty"` // the next authority's certificate, signed by the present one
 }
@@ -29,10 +28,6 @@ func (b *BeginRotation) Validate() error {
 				return valid.Problem(v.name, "a certificate of at most 4096 characters of base64")
 			}
 		}
-	case membership.RotationGossip:
-		if b.Former == "" || b.Next == "" || !model.Text(b.Former, model.MaxName) || !model.Text(b.Next, model.MaxName) || b.Link != "" {
-			return valid.Problem("next", "ids of keys")
-		}
 	case membership.RotationLeaf:
 		if b.Former != "" || b.Next != "" || b.Link != "" {
 			return valid.Problem("next", "empty when certificates are replaced")
@@ -40,7 +35,7 @@ func (b *BeginRotation) Validate() error {
 	case membership.RotationNone:
 		fallthrough
 	default:
-		return valid.Problem("rotation", "ca, gossip or leaf")
+		return valid.Problem("rotation", "ca or leaf")
 	}
 	if b.Former == b.Next && b.Next != "" {
 		return valid.Problem("next", "another one than the present")

@@ -36,7 +36,7 @@ func (a agents) certify(ctx context.Context, q *agentwire.Certify) (*agentwire.C
 		return nil, 0, err
 	}
 	a.api.Log.Info("certificate_issued", "node", c.Name, "serial", record.Serial)
-	return &agentwire.Certified{Certificate: signed.Certificate, Authorities: signed.Authorities, Gossip: signed.Gossip, Link: signed.Link, Revision: signed.Revision}, index, nil
+	return &agentwire.Certified{Certificate: signed.Certificate, Authorities: signed.Authorities, Link: signed.Link, Revision: signed.Revision}, index, nil
 }
 
 // trust records which revision of what the cluster trusts the caller's node uses.

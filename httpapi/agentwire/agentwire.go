@@ -149,11 +149,10 @@ type Certify struct {
 
 // Certified is the answer.
 type Certified struct {
-	Certificate []byte   `cbor:"1,keyasint"`           // X.509
-	Authorities []byte   `cbor:"2,keyasint"`           // PEM
-	Gossip      [][]byte `cbor:"3,keyasint,omitempty"` // keys of gossip
-	Link        []byte   `cbor:"4,keyasint,omitempty"` // X.509: the authority, signed by the one before
-	Revision    uint64   `cbor:"5,keyasint,omitempty"` // of what the cluster trusts
+	Certificate []byte `cbor:"1,keyasint"`           // X.509
+	Authorities []byte `cbor:"2,keyasint"`           // PEM
+	Link        []byte `cbor:"4,keyasint,omitempty"` // X.509: the authority, signed by the one before
+	Revision    uint64 `cbor:"5,keyasint,omitempty"` // of what the cluster trusts
 }
 
 // Trust reports that the caller's node uses a revision of what the cluster trusts.

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/agentwire"
+	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
 // Agent calls a cluster as a node's agent. Each of its calls asks every peer at most once; the
@@ -54,11 +56,18 @@ func (a *Agent) Register(ctx context.Context, q *agentwire.Register) (*agentwire
 	return out, err
 }
 
-// Renew sends one renewal, once, to one peer. If that fails the next renewal, which
+// SetHints replaces the addresses that are asked when none of the peers can be reached, at most eight: whoever is at such an
+// address must prove to be a peer all the same.
+func (a *Agent) SetHints(addresses []string) { a.calls.setHints(addresses) }
+
+// raceAfter is how long the answer to a renewal may take before a second peer gets the renewal, too.
+const raceAfter = time.Second
+
+// Renew sends one renewal to one peer. If that peer cannot be reached, or takes long, a second address gets the same renewal, so that one
+// that hangs costs nothing; the leader counts a renewal once. A peer that answers with an error ends the call: the next renewal, which
 // has another number, goes to the next peer.
 func (a *Agent) Renew(ctx context.Context, q *agentwire.Renew) (*agentwire.Renewed, error) {
-	out := &agentwire.Renewed{}
-	err := a.call(ctx, &request{path: agentwire.PathRenew, once: true}, q, out)
+	out, err := a.race(ctx, q)
 	if err == nil {
 		a.led()
 	}
@@ -70,6 +79,67 @@ func (a *Agent) Renew(ctx context.Context, q *agentwire.Renew) (*agentwire.Renew
 		}
 	}
 	return out, err
+}
+
+// renewal is the answer of one peer.
+type renewal struct {
+	answer *agentwire.Renewed
+	err    error
+}
+
+// race sends a renewal to a peer, and to a second one if the first does not answer soon. An answer that accepts the renewal comes
+// before one that has come earlier and does not: the second copy of a renewal may be refused because of the first.
+func (a *Agent) race(ctx context.Context, q *agentwire.Renew) (*agentwire.Renewed, error) {
+	const kind = agentwire.PathRenew
+	first, second := a.calls.pair(kind)
+	if first == "" {
+		return nil, fmt.Errorf("%w: no address is known", ErrUnreachable)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	answers, under, tried := make(chan renewal, 2), 0, 0
+	send := func(address string) {
+		under, tried = under+1, tried+1
+		go func() {
+			out := &agentwire.Renewed{}
+			err := a.call(ctx, &request{path: kind, once: true, only: address}, q, out)
+			answers <- renewal{out, err}
+		}()
+	}
+	send(first)
+	late := time.NewTimer(raceAfter)
+	defer late.Stop()
+	var best *renewal
+	for under > 0 {
+		select {
+		case r := <-answers:
+			under--
+			_, answered := errors.AsType[*wire.Problem](r.err)
+			if r.err == nil && r.answer.Code == model.CodeOK {
+				a.calls.missed(kind, 0)
+				return r.answer, nil
+			}
+			if best == nil || r.err == nil || best.err != nil && answered {
+				best = &r
+			}
+			if r.err == nil || answered || ctx.Err() != nil {
+				second = ""
+			}
+		case <-late.C:
+		}
+		if second != "" {
+			a.calls.passOver(kind, first) // the next renewal begins with another peer
+			send(second)
+			second = ""
+		}
+	}
+	if _, answered := errors.AsType[*wire.Problem](best.err); best.err == nil || answered {
+		tried = 0
+	}
+	if a.calls.missed(kind, tried); best.err != nil {
+		return nil, best.err
+	}
+	return best.answer, nil
 }
 
 // Desired returns the plan of the node, as soon as that has changed or the poll's wait is over.

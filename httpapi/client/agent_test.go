@@ -119,3 +119,72 @@ func TestABlobIsChecked(t *testing.T) {
 		t.Error("bytes that are no answer are taken for one")
 	}
 }
+
+// A peer that hangs costs a renewal nothing: the next peer gets it, too. The later answer counts if only that accepts.
+func TestARenewalRacesTwoPeers(t *testing.T) {
+	let := make(chan struct{})
+	t.Cleanup(func() { close(let) })
+	silent := newPeer(t, func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-r.Context().Done():
+		case <-let:
+		}
+	})
+	good := newPeer(t, encoded(t, agentwire.Renewed{Newest: 4}))
+	if got, err := agent(t, silent.address(), good.address()).Renew(t.Context(), &agentwire.Renew{Seq: 4}); err != nil || got.Newest != 4 {
+		t.Errorf("past a peer that hangs: %+v %v", got, err)
+	}
+	if got, err := agent(t, closedAddress(t), good.address()).Renew(t.Context(), &agentwire.Renew{Seq: 4}); err != nil || got.Newest != 4 {
+		t.Errorf("past a closed port: %+v %v", got, err)
+	}
+	asked := make(chan struct{})
+	stale := newPeer(t, func(w http.ResponseWriter, r *http.Request) {
+		encoded(t, agentwire.Renewed{Code: model.CodeStaleSeq})(w, r)
+		close(asked)
+	})
+	first := newPeer(t, func(w http.ResponseWriter, r *http.Request) {
+		<-asked
+		encoded(t, agentwire.Renewed{Newest: 9})(w, r)
+	})
+	if got, err := agent(t, first.address(), stale.address()).Renew(t.Context(), &agentwire.Renew{Seq: 9}); err != nil || got.Newest != 9 {
+		t.Errorf("the first answer, which comes later: %+v %v", got, err)
+	}
+}
+
+// Addresses that were only heard of are asked when no peer can be reached, and never before one of those.
+func TestHintsComeLast(t *testing.T) {
+	invented := newPeer(t, encoded(t, agentwire.Renewed{Newest: 1}))
+	good := newPeer(t, encoded(t, agentwire.Renewed{Newest: 4}))
+	a := agent(t, good.address())
+	var many []string
+	for range 2000 {
+		many = append(many, invented.address())
+	}
+	a.SetHints(many)
+	for range 20 {
+		if got, err := a.Renew(t.Context(), &agentwire.Renew{}); err != nil || got.Newest != 4 {
+			t.Fatalf("with hints: %+v %v", got, err)
+		}
+		if err := a.Tail(t.Context(), &agentwire.Tail{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if invented.count() > 0 {
+		t.Errorf("an invented address was asked %d times", invented.count())
+	}
+	if n := len(a.calls.hinted()); n != maxHints {
+		t.Errorf("%d hints are kept", n)
+	}
+	lost := agent(t, closedAddress(t), closedAddress(t))
+	lost.SetHints([]string{good.address()})
+	if err := lost.Tail(t.Context(), &agentwire.Tail{}); err != nil {
+		t.Errorf("another call by a hint: %v", err)
+	}
+	var err error
+	for range 3 {
+		if _, err = lost.Renew(t.Context(), &agentwire.Renew{}); err == nil {
+			return
+		}
+	}
+	t.Errorf("no renewal by a hint: %v", err)
+}

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -48,9 +49,11 @@ type caller struct {
 	expiring func(time.Time)
 	warned   sync.Once
 
-	mu    sync.Mutex
-	peers []string
-	turns map[string]int // for each kind of call, the peer that is asked first
+	mu     sync.Mutex
+	peers  []string
+	hints  []string       // addresses that were only heard of, for when none of the peers can be reached
+	turns  map[string]int // for each kind of call, the peer that is asked first
+	misses map[string]int // for each kind of call, the peers in a row that could not be reached
 }
 
 func newCaller(o Options) (*caller, error) {
@@ -63,7 +66,7 @@ func newCaller(o Options) (*caller, error) {
 	if dial == nil {
 		dial = (&net.Dialer{Timeout: dialLimit}).DialContext
 	}
-	c := &caller{agent: o.UserAgent, version: o.Version, token: o.Token, limit: callLimit, patience: o.Patience, expiring: o.Expiring, turns: map[string]int{}}
+	c := &caller{agent: o.UserAgent, version: o.Version, token: o.Token, limit: callLimit, patience: o.Patience, expiring: o.Expiring, turns: map[string]int{}, misses: map[string]int{}}
 	if c.agent == "" {
 		c.agent = "berth"
 	}
@@ -90,6 +93,28 @@ func (c *caller) setPeers(addresses []string) {
 	c.peers = append([]string(nil), addresses...)
 }
 
+// maxHints bounds the addresses that were only heard of.
+const maxHints = 8
+
+// setHints replaces the addresses that are asked when none of the peers can be reached. They are never asked before.
+func (c *caller) setHints(addresses []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.hints = nil
+	for _, a := range addresses {
+		if !slices.Contains(c.peers, a) && len(c.hints) < maxHints {
+			c.hints = append(c.hints, a)
+		}
+	}
+}
+
+// hinted returns the addresses that were only heard of.
+func (c *caller) hinted() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.hints
+}
+
 // line returns the peers in the order in which a call asks them.
 func (c *caller) line(kind string) []string {
 	c.mu.Lock()
@@ -99,6 +124,34 @@ func (c *caller) line(kind string) []string {
 	}
 	at := c.turns[kind] % len(c.peers)
 	return append(append([]string(nil), c.peers[at:]...), c.peers[:at]...)
+}
+
+// pair returns the peer that a call asks, and the address to ask if the peer does not answer: the next peer, or a hint if no peer
+// could be reached; empty: there is none.
+func (c *caller) pair(kind string) (first, second string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := len(c.peers)
+	if n == 0 {
+		return "", ""
+	}
+	at, past := c.turns[kind], c.misses[kind]-n
+	switch first = c.peers[at%n]; {
+	case past >= 0 && len(c.hints) > 0:
+		second = c.hints[past%len(c.hints)]
+	case n > 1:
+		second = c.peers[(at+1)%n]
+	}
+	return first, second
+}
+
+// missed notes that so many peers could not be reached; 0: one was.
+func (c *caller) missed(kind string, peers int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.misses[kind] += peers; peers == 0 {
+		c.misses[kind] = 0
+	}
 }
 
 // passOver makes the next peer the first to be asked, if the given one was.
@@ -158,13 +211,17 @@ func again(err error) bool {
 
 // round asks each peer once until one answers.
 func (c *caller) round(ctx context.Context, q *request) (*http.Response, error) {
-	peers := c.line(q.kind)
+	known, hints := c.line(q.kind), c.hinted()
 	if q.only != "" {
-		peers = []string{q.only}
+		known, hints = []string{q.only}, nil
 	}
+	peers := slices.Concat(known, hints)
 	var refusal *wire.Problem
 	var last error
-	for _, peer := range peers {
+	for i, peer := range peers {
+		if i >= len(known) && refusal != nil {
+			break
+		}
 		answer, err := c.ask(ctx, peer, q)
 		if err == nil {
 			return answer, nil

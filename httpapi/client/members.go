@@ -41,7 +41,7 @@ func (m Members) Rotation(ctx context.Context) (*memberwire.Rotation, error) {
 	return out, err
 }
 
-// Rotate begins to replace the authority ("ca"), the key of gossip ("gossip"), or all certificates ("leaf").
+// Rotate begins to replace the authority ("ca"), or all certificates ("leaf").
 func (m Members) Rotate(ctx context.Context, what string) (*memberwire.Rotation, error) {
 	out := &memberwire.Rotation{}
 	return out, m.client.calls.change(ctx, &request{method: http.MethodPost, path: "/cluster/rotation"}, &memberwire.Rotate{Rotation: what}, out)

@@ -52,9 +52,9 @@ type Config struct {
 	Probe func(ctx context.Context, address, proof string) error
 	// Gossip returns what gossip says of a member, see wire.Node; nil: there is no gossip.
 	Gossip func(role trust.Role, name string) string
-	// Ping asks a member by gossip, over TCP and over UDP, and returns the address for gossip of the member; empty: gossip does not know
-	// the member. Of this peer itself it returns the address alone. nil: there is no gossip.
-	Ping func(ctx context.Context, role trust.Role, name string) (address string, tcp, udp error)
+	// Reach connects to the gossip of a member, and returns its address; empty: gossip does not know the member. Of this peer itself it
+	// returns the address alone. nil: there is no gossip.
+	Reach func(ctx context.Context, role trust.Role, name string) (address string, err error)
 	// Expires returns when this peer's certificate expires; nil: it has none.
 	Expires func() time.Time
 	// Store returns figures of this peer's data folder; nil: there is none.

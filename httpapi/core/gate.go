@@ -354,7 +354,7 @@ func (g *gate) Confirm(method, route string, next http.Handler) http.Handler {
 			f = g.owns(rule, r)
 		}
 		if f != nil {
-			g.Log.Warn("a change was refused", "code", f.Code, "method", r.Method, "path", r.URL.Path, "caller", c.Actor(), "why", f.Detail)
+			g.Log.Warn("a change was refused", "code", f.Code, "method", r.Method, "path", r.URL.Path, "from", r.RemoteAddr, "caller", c.Actor(), "why", f.Detail)
 			f.Write(w)
 			return
 		}

@@ -40,11 +40,6 @@ func BundleOf(t *membership.Trust) (*trust.Bundle, error) {
 			b.Authorities = append(b.Authorities, c)
 		}
 	}
-	for _, id := range []string{t.Gossip, t.Heard} {
-		if id != "" {
-			b.Gossip = append(b.Gossip, id)
-		}
-	}
 	if t.Link == "" {
 		return b, nil
 	}
@@ -144,7 +139,7 @@ func (k *Keyring) Keep(next *trust.Secrets) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if len(next.Sealing) > 0 {
-		if err := k.Sealing.Add(next.Sealing...); err != nil || len(next.Authorities)+len(next.Gossip) == 0 {
+		if err := k.Sealing.Add(next.Sealing...); err != nil || len(next.Authorities) == 0 {
 			return err
 		}
 	}
@@ -153,7 +148,7 @@ func (k *Keyring) Keep(next *trust.Secrets) error {
 		return err
 	}
 	all := next.And(before)
-	all.Authorities, all.Gossip = all.Authorities[:min(kept, len(all.Authorities))], all.Gossip[:min(kept, len(all.Gossip))]
+	all.Authorities = all.Authorities[:min(kept, len(all.Authorities))]
 	all.Sealing = nil
 	return trust.SaveNext(k.Dir, all)
 }
@@ -178,27 +173,18 @@ func (k *Keyring) Prepare(r membership.Rotation) (*command.BeginRotation, *trust
 		return nil, nil, err
 	}
 	b := &command.BeginRotation{Rotation: r, Revision: m.Revision}
-	switch r {
-	case membership.RotationAuthority:
-		present, err := m.Issuer()
-		if err != nil {
-			return nil, nil, err
-		}
-		next, link, err := present.Successor(k.Now())
-		if err != nil {
-			return nil, nil, err
-		}
-		text := func(c *x509.Certificate) string { return base64.StdEncoding.EncodeToString(c.Raw) }
-		b.Former, b.Next, b.Link = text(present.Certificate), text(next.Certificate), text(link)
-		return b, &trust.Secrets{Authorities: []crypto.Signer{next.Key()}}, nil
-	case membership.RotationGossip:
-		if len(m.Gossip) == 0 {
-			return nil, nil, errors.New("this cluster has no key of gossip")
-		}
-		key := trust.NewGossipKey()
-		b.Former, b.Next = trust.GossipID(m.Gossip[0]), trust.GossipID(key)
-		return b, &trust.Secrets{Gossip: [][]byte{key}}, nil
-	case membership.RotationLeaf, membership.RotationNone:
+	if r != membership.RotationAuthority {
+		return b, &trust.Secrets{}, nil
 	}
-	return b, &trust.Secrets{}, nil
+	present, err := m.Issuer()
+	if err != nil {
+		return nil, nil, err
+	}
+	next, link, err := present.Successor(k.Now())
+	if err != nil {
+		return nil, nil, err
+	}
+	text := func(c *x509.Certificate) string { return base64.StdEncoding.EncodeToString(c.Raw) }
+	b.Former, b.Next, b.Link = text(present.Certificate), text(next.Certificate), text(link)
+	return b, &trust.Secrets{Authorities: []crypto.Signer{next.Key()}}, nil
 }

@@ -65,7 +65,7 @@ func (m members) join(ctx context.Context, _ *core.BodyInput, body *memberwire.J
 	cluster, _ := authority.About()
 	out := &memberwire.Joined{
 		Success: true, Cluster: cluster, Certificate: signed.Certificate, Authorities: string(signed.Authorities), Link: signed.Link,
-		Revision: signed.Revision, Gossip: signed.Gossip, Peers: peersOf(&s),
+		Revision: signed.Revision, Peers: peersOf(&s),
 	}
 	if out.Keys, err = trust.MarshalKeys(signed.Keys); err != nil {
 		return nil, err

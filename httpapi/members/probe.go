@@ -65,7 +65,7 @@ var reach = call.Define[reachAsk, reached](call.Forward, "reach-member")
 func (m members) probeRoute(doc huma.API) {
 	core.AnswerCall(m.api, reach, func(ctx context.Context, _ model.PeerID, q *reachAsk) (*reached, error) { return m.reach(ctx, q) })
 	o := core.Op("probe-member", http.MethodPost, "/cluster/probe", "Have every peer connect to a member")
-	o.Description = "Each peer connects to the addresses that the cluster has of the member, and asks its gossip. Agents may name their own node only. Nothing is changed."
+	o.Description = "Each peer connects to the addresses that the cluster has of the member, its gossip included. Agents may name their own node only. Nothing is changed."
 	o.Metadata = map[string]any{core.AnsweredHere: true}
 	core.HandleMaybeBody(m.api, doc, o, m.probeMember)
 }
@@ -150,8 +150,8 @@ func (m members) reach(ctx context.Context, q *reachAsk) (*reached, error) {
 	defer cancel()
 	s, c := m.api.Peer.Reader.State(), &m.api.Config
 	out := &reached{Time: c.Now(), Version: c.Version, Level: command.Level}
-	if c.Ping != nil {
-		out.Gossip, _, _ = c.Ping(ctx, trust.RolePeer, string(c.Self)) // its own address
+	if c.Reach != nil {
+		out.Gossip, _ = c.Reach(ctx, trust.RolePeer, string(c.Self)) // its own address
 	}
 	if c.Gossip != nil {
 		out.Hears = c.Gossip(q.Role, q.Name)
@@ -206,22 +206,18 @@ func (m members) knock(ctx context.Context, p *port) {
 	p.Result, p.Detail = judgeDial(err)
 }
 
-// knockGossip asks the gossip of a member over UDP, and connects to it over TCP. Without gossip here, or if it does not know the
-// member, there is nothing to ask.
+// knockGossip connects to the gossip of a member. Without gossip here, or if it does not know the member, there is nothing to try.
 func (m members) knockGossip(ctx context.Context, q *reachAsk) []port {
-	if m.api.Config.Ping == nil {
+	if m.api.Config.Reach == nil {
 		return nil
 	}
-	address, overTCP, overUDP := m.api.Config.Ping(ctx, q.Role, q.Name)
+	address, err := m.api.Config.Reach(ctx, q.Role, q.Name)
 	if address == "" {
 		return nil
 	}
-	tcp, udp := port{Port: "gossip", Network: "tcp", Address: address}, port{Port: "gossip", Network: "udp", Address: address, Result: memberwire.PortAnswers}
-	tcp.Result, tcp.Detail = judgeDial(overTCP)
-	if overUDP != nil {
-		udp.Result, udp.Detail = memberwire.PortNoAnswer, overUDP.Error()
-	}
-	return []port{tcp, udp}
+	p := port{Port: "gossip", Network: "tcp", Address: address}
+	p.Result, p.Detail = judgeDial(err)
+	return []port{p}
 }
 
 // judgeDial returns what the result of a connection means.

@@ -32,7 +32,7 @@ func (m members) rotationRoutes(doc huma.API) {
 	core.AnswerCall(m.api, giveSecrets, m.showSecrets)
 	core.AnswerCall(m.api, confirmTrust, m.takeConfirm)
 	core.Handle(m.api, doc, core.Op("rotation", http.MethodGet, "/cluster/rotation", "How far the replacement of keys and certificates is"), m.rotation)
-	o := core.Op("begin-rotation", http.MethodPost, "/cluster/rotation", "Replace the authority, the key of gossip, or all certificates")
+	o := core.Op("begin-rotation", http.MethodPost, "/cluster/rotation", "Replace the authority, or all certificates")
 	o.Description = "All peers must be up. Each step waits for all members; the answer to GET names those that are missing. A member that does not come back is left out by revoking its certificate."
 	core.HandleBody(m.api, doc, o, m.rotate)
 	core.Handle(m.api, doc, core.Op("abort-rotation", http.MethodDelete, "/cluster/rotation", "End a rotation whose next key is not in use yet"), m.abortRotation)
@@ -64,7 +64,7 @@ func (m members) rotationAt(s *state.State) *core.Answer[memberwire.Rotation] {
 func (m members) rotate(ctx context.Context, in *core.BodyInput, body *memberwire.Rotate) (*core.Answer[memberwire.Rotation], error) {
 	what, known := membership.RotationNamed(body.Rotation)
 	if !known {
-		return nil, problem.Invalid("rotation", "must be ca, gossip or leaf")
+		return nil, problem.Invalid("rotation", "must be ca or leaf")
 	}
 	authority, err := m.authority()
 	if err != nil {

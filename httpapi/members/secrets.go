@@ -18,7 +18,6 @@ import (
 // secrets are the secrets of the cluster on their way between two peers. They never enter the log.
 type secrets struct {
 	Authorities [][]byte `cbor:"1,keyasint,omitempty"` // PKCS #8
-	Gossip      [][]byte `cbor:"2,keyasint,omitempty"`
 	Sealing     [][]byte `cbor:"3,keyasint,omitempty"`
 }
 
@@ -31,7 +30,7 @@ var (
 const secretsLimit = 3 * time.Second
 
 func pack(s *trust.Secrets) (*secrets, error) {
-	out := &secrets{Gossip: s.Gossip, Sealing: s.Sealing}
+	out := &secrets{Sealing: s.Sealing}
 	keys, err := trust.MarshalKeys(s.Authorities)
 	out.Authorities = keys
 	return out, err
@@ -39,7 +38,7 @@ func pack(s *trust.Secrets) (*secrets, error) {
 
 func (s *secrets) unpack() (*trust.Secrets, error) {
 	keys, err := trust.ParseKeys(s.Authorities)
-	return &trust.Secrets{Authorities: keys, Gossip: s.Gossip, Sealing: s.Sealing}, err
+	return &trust.Secrets{Authorities: keys, Sealing: s.Sealing}, err
 }
 
 // ask makes a call about secrets at another peer.

@@ -26,7 +26,6 @@ type Joined struct {
 	Link        []byte        `json:"link,omitempty" doc:"certificate of the first authority, signed by the one before: X.509 in DER, as base64"`
 	Revision    uint64        `json:"revision,omitempty" doc:"of what the cluster trusts"`
 	Keys        [][]byte      `json:"keys,omitempty" nullable:"false" doc:"private keys of the authorities, PKCS #8 in DER as base64; for peers only"`
-	Gossip      [][]byte      `json:"gossip,omitempty" doc:"keys of gossip, as base64; the first encrypts"`
 	Peers       []PeerAddress `json:"peers" nullable:"false" doc:"the peers of the cluster"`
 }
 

@@ -37,15 +37,15 @@ type ProbePeer struct {
 const (
 	PortAnswers  = "answers"   // it was connected to, or the program there has answered
 	PortRefused  = "refused"   // the machine answers that nothing listens there
-	PortNoAnswer = "no_answer" // nothing came back: closed by a firewall, no such machine, or no program; over UDP these are alike
+	PortNoAnswer = "no_answer" // nothing came back: closed by a firewall, no such machine, or no program
 	PortFailed   = "failed"    // another error, see the detail
 )
 
 // ProbePort is a port of a member, as a peer has found it.
 type ProbePort struct {
 	Port    string `json:"port" enum:"raft,api,agent,gossip"`
-	Network string `json:"network" enum:"tcp,udp"`
+	Network string `json:"network" enum:"tcp"`
 	Address string `json:"address"`
-	Result  string `json:"result" enum:"answers,refused,no_answer,failed" doc:"no_answer over UDP: a closed port and lost packets cannot be told apart"`
+	Result  string `json:"result" enum:"answers,refused,no_answer,failed"`
 	Detail  string `json:"detail,omitempty"`
 }

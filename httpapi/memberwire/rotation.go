@@ -4,12 +4,12 @@ import "time"
 
 // Rotate is the body of POST /cluster/rotation.
 type Rotate struct {
-	Rotation string `json:"rotation" enum:"ca,gossip,leaf" doc:"what is replaced: the authority that signs certificates, the key of gossip, or the keys and certificates of all members"`
+	Rotation string `json:"rotation" enum:"ca,leaf" doc:"what is replaced: the authority that signs certificates, or the keys and certificates of all members"`
 }
 
 // Rotation is the answer: how far the replacement of keys and certificates is.
 type Rotation struct {
-	Rotation string    `json:"rotation,omitempty" doc:"what is being replaced: ca, gossip or leaf; absent: nothing is"`
+	Rotation string    `json:"rotation,omitempty" doc:"what is being replaced: ca or leaf; absent: nothing is"`
 	Step     int       `json:"step,omitempty" doc:"from 1. Step 1: all members learn the next one; step 2: all members use it, and accept the former one"`
 	Steps    int       `json:"steps,omitempty"`
 	Since    time.Time `json:"since,omitzero" doc:"begin of the step"`

@@ -114,7 +114,7 @@ test("another peer leads, a rotation begins, and a peer is not removed by chance
   await v.page.keyboard.press("Escape");
   await v.page.getByRole("link", { name: "Keys and certificates" }).click();
   const rotation = v.page.getByRole("region", { name: "Rotation" });
-  await rotation.getByRole("button", { name: "Replace: Key of gossip" }).click();
+  await rotation.getByRole("button", { name: "Replace: Authority" }).click();
   await v.page.getByRole("dialog").getByRole("button", { name: "Begin" }).click();
   await rotation.getByText(/step 1 of/).waitFor();
   await rotation.getByText(/Missing: .*node node2/).waitFor();

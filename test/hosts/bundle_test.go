@@ -138,10 +138,9 @@ func (l *lab) plant(t *testing.T) map[string]string {
 	out["the secret of a webhook"] = word(`whsec_[0-9A-Za-z+/=]+`, l.ok(t, "p1", hook+" || "+strings.Replace(hook, "berth webhook add", "berth webhook add --user ann", 1)))
 	l.ok(t, "laptop", "berth submit -g 1 -e HF_TOKEN="+out["the environment of a job"]+" -- sh -c 'echo "+out["the script of a job"]+"; sleep 600'")
 	trust := filepath.Join(m.dir, "lib", "server", "trust")
-	key, gossip := read(t, filepath.Join(trust, "identity.pem")), strings.TrimSpace(read(t, filepath.Join(trust, "gossip.key")))
+	key := read(t, filepath.Join(trust, "identity.pem"))
 	authority := read(t, filepath.Join(trust, "authority.key"))
 	out["the key of the machine"], out["the key of the authority"] = strings.Split(key, "\n")[1], strings.Split(authority, "\n")[1]
-	out["the key of gossip"] = strings.Split(gossip, "\n")[0]
 	settings := filepath.Join(m.dir, "etc", "berth.yaml")
 	text := read(t, settings) + "\nauth:\n  enabled: true\n  api_keys:\n    " + out["a key of the API"] + ": web\nservices:\n  deepagents_url: https://ann:" +
 		out["a password in a setting"] + "@advice.example/x?key=" + out["a query of a setting"] + "\n"
@@ -150,7 +149,7 @@ func (l *lab) plant(t *testing.T) map[string]string {
 			out["a password in a setting"] + "@advice.example/x?key=" + out["a query of a setting"] + "\n"
 	}
 	log := "time=1 msg=starts\nexport HF_TOKEN=" + out["a variable of a log"] + "\nAuthorization: Basic " + out["a header of a log"] + "\ndial postgres://ann:" + out["a password in a URL"] +
-		"@db/jobs\n" + key + authority + gossip + "\n"
+		"@db/jobs\n" + key + authority + "\n"
 	for kind, secret := range out { // order-free: each is in the log once more
 		if kind != "the environment of a job" && kind != "the script of a job" && kind != "a password in a setting" && kind != "a query of a setting" &&
 			!strings.HasSuffix(kind, "of a webhook") && !strings.Contains(kind, "of a log") && !strings.Contains(kind, "URL") && !strings.HasPrefix(kind, "the key of") {

@@ -69,8 +69,8 @@ func sound(t *testing.T, name string, r *report) {
 	}
 }
 
-// On a sound cluster berth doctor finds nothing on a peer, a node and the machine of a user. A port that is closed for UDP and open
-// for TCP is named, from both sides; so are a peer that is down, and a login of another authority.
+// On a sound cluster berth doctor finds nothing on a peer, a node and the machine of a user. A port of gossip that is
+// closed is named, from both sides; so are a peer that is down, and a login of another authority.
 func TestDoctor(t *testing.T) {
 	if _, err := exec.LookPath("nft"); err != nil {
 		t.Skip("needs nft: apt-get install nftables")
@@ -88,7 +88,7 @@ func TestDoctor(t *testing.T) {
 		return strings.Count(heard, `"gossip": "alive"`) == 4
 	})
 	t.Run("all is well", l.allIsWell)
-	t.Run("UDP is closed", l.closedUDP)
+	t.Run("gossip is closed", l.closedGossip)
 	t.Run("TCP is closed", l.closedTCP)
 	t.Run("another authority", l.otherAuthority)
 }
@@ -104,8 +104,8 @@ func (l *lab) allIsWell(t *testing.T) {
 	})
 	sound(t, "p1", r)
 	for _, about := range []string{
-		"to peer p2: api, TCP", "to peer p2: raft, TCP", "to peer p3: gossip, TCP", "to peer p3: gossip, UDP", "to node gpu1: agent, TCP", "to node gpu1: gossip, UDP",
-		"from peer p2: api, TCP", "from peer p2: raft, TCP", "from peer p3: gossip, UDP", "from peer p3: gossip, TCP", "this machine: raft, TCP", "this machine: gossip, UDP",
+		"to peer p2: api, TCP", "to peer p2: raft, TCP", "to peer p3: gossip, TCP", "to node gpu1: agent, TCP", "to node gpu1: gossip, TCP",
+		"from peer p2: api, TCP", "from peer p2: raft, TCP", "from peer p3: gossip, TCP", "this machine: raft, TCP", "this machine: gossip, TCP",
 	} {
 		find(t, r, "ports", about)
 	}
@@ -114,7 +114,7 @@ func (l *lab) allIsWell(t *testing.T) {
 	}
 	r = l.examine(t, "gpu1", "")
 	sound(t, "gpu1", r)
-	for _, about := range []string{"to peer p1: api, TCP", "to peer p1: gossip, UDP", "from peer p2: agent, TCP", "from peer p3: gossip, UDP", "this machine: agent, TCP"} {
+	for _, about := range []string{"to peer p1: api, TCP", "to peer p1: gossip, TCP", "from peer p2: agent, TCP", "from peer p3: gossip, TCP", "this machine: agent, TCP"} {
 		find(t, r, "ports", about)
 	}
 	if gpus := find(t, r, "driver", "NVML"); !strings.Contains(gpus.Message, "simulated: 4") {
@@ -128,22 +128,19 @@ func (l *lab) allIsWell(t *testing.T) {
 	}
 }
 
-// closedUDP drops packets to the gossip of the node, as a firewall does that was opened for TCP alone.
-func (l *lab) closedUDP(t *testing.T) {
+// closedGossip drops packets to the gossip of the node, as a firewall does that was opened for the agent alone.
+func (l *lab) closedGossip(t *testing.T) {
 	l.ok(t, "gpu1", `nft add table ip block
 nft 'add chain ip block in { type filter hook input priority 0; }'
-nft add rule ip block in udp dport 7002 drop`)
-	for name, about := range map[string]string{"p1": "to node gpu1: gossip, UDP", "gpu1": "from peer p1: gossip, UDP"} { // order-free: each by itself
+nft add rule ip block in tcp dport 7002 drop`)
+	for name, about := range map[string]string{"p1": "to node gpu1: gossip, TCP", "gpu1": "from peer p1: gossip, TCP"} { // order-free: each by itself
 		r := l.examine(t, name, "")
 		f := find(t, r, "ports", about)
-		if f.Result != "warning" || !strings.Contains(f.Message, "no answer from 10.0.0.11:7002 over UDP") || !strings.Contains(f.Remedy, "let UDP port 7002 through firewalls from") {
+		if f.Result != "fault" || !strings.Contains(f.Message, "no answer from 10.0.0.11:7002") || !strings.Contains(f.Remedy, "let TCP port 7002 through firewalls from") {
 			t.Errorf("%s: %+v", name, f)
 		}
-		if tcp := find(t, r, "ports", strings.ReplaceAll(about, "UDP", "TCP")); tcp.Result != "ok" {
-			t.Errorf("%s: %+v", name, tcp)
-		}
 	}
-	if out := find(t, l.examine(t, "gpu1", ""), "ports", "to peer p1: gossip, UDP"); out.Result != "ok" {
+	if out := find(t, l.examine(t, "gpu1", ""), "ports", "to peer p1: gossip, TCP"); out.Result != "ok" {
 		t.Errorf("the other direction is open: %+v", out)
 	}
 	l.ok(t, "gpu1", "nft delete table ip block")

@@ -218,15 +218,14 @@ func (l *lab) gossip(t *testing.T) {
 	})
 }
 
-// rotation: the key of gossip and the authority are replaced on all machines. A machine that joined and was never started is
+// rotation: the authority is replaced on all machines. A machine that joined and was never started is
 // waited for until its certificate is revoked. Gossip goes on, and the login of a user stays valid.
 func (l *lab) rotation(t *testing.T) {
-	const server, agent = "/var/lib/berth/server/trust/", "/var/lib/berth/agent/trust/"
-	key := func(name, dir string) string { return l.ok(t, name, "cat "+dir+"gossip.key") }
-	before, root := key("gpu1", agent), l.ok(t, "gpu1", "cat "+agent+"authorities.pem")
-	l.ok(t, "p1", "berth cluster rotate gossip --no-wait")
+	const agent = "/var/lib/berth/agent/trust/"
+	root := l.ok(t, "gpu1", "cat "+agent+"authorities.pem")
+	l.ok(t, "p1", "berth cluster rotate ca --no-wait")
 	until(t, "only the machine that was not started is missing", func() bool {
-		return strings.Contains(l.ok(t, "p1", "berth cluster rotate"), "4 of 5 members know the next key of gossip; waiting for node laptop.")
+		return strings.Contains(l.ok(t, "p1", "berth cluster rotate"), "4 of 5 members know the next authority; waiting for node laptop.")
 	})
 	l.ok(t, "p1", "berth cert revoke node laptop")
 	done := func(what string) {
@@ -235,16 +234,11 @@ func (l *lab) rotation(t *testing.T) {
 			return strings.Contains(l.ok(t, "p1", "berth cluster rotate"), "No rotation is under way. 4 of 4 members use")
 		})
 	}
-	done("the key of gossip")
-	if after := key("gpu1", agent); after == before || after != key("p3", server) || strings.Count(after, "\n") != 1 {
-		t.Error("the machines have other keys of gossip, or the former one")
-	}
-	until(t, "gossip goes on with the next key", func() bool {
+	done("the authority")
+	until(t, "gossip goes on with the next certificates", func() bool {
 		heard := l.ok(t, "p2", "berth peers -o json --address unix:/var/lib/berth/server/admin.sock") + l.ok(t, "p2", "berth nodes -o json --address unix:/var/lib/berth/server/admin.sock")
 		return strings.Count(heard, `"gossip": "alive"`) == 4
 	})
-	l.ok(t, "p2", "berth cluster rotate ca")
-	done("the authority")
 	if after := l.ok(t, "gpu1", "cat "+agent+"authorities.pem"); after == root || strings.Count(after, "BEGIN") != 1 {
 		t.Errorf("the node trusts\n%s", after)
 	}

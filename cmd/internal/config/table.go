@@ -155,7 +155,7 @@ func level(to *slog.Level) Value {
 
 // What the settings of gossip mean, for peers and agents alike.
 const (
-	gossipMeans          = "`address` (IP:port, UDP and TCP) for gossip with the other members, by which they notice within seconds that one is silent; empty: none"
+	gossipMeans          = "`address` (IP:port) for gossip with the other members, by which they notice within seconds that one is silent; empty: none"
 	gossipAdvertiseMeans = "`address` (IP:port) under which other members reach --gossip (default: --gossip)"
 )
 

@@ -113,8 +113,6 @@ func TestReaches(t *testing.T) {
 	}
 	check(t, []judged{
 		{"there", one("tcp", Answers, false), OK, "to peer p2: gossip, TCP", "10.0.0.2:7002 answers", ""},
-		{"UDP is closed there", one("udp", NoAnswer, false), Warning, "to peer p2: gossip, UDP", "no answer from 10.0.0.2:7002 over UDP", "let UDP port 7002 through firewalls from this machine to peer p2"},
-		{"UDP is closed here", one("udp", NoAnswer, true), Warning, "from peer p2: gossip, UDP", "no answer", "through firewalls from peer p2 to this machine"},
 		{"TCP is closed here", one("tcp", NoAnswer, true), Fault, "from peer p2: gossip, TCP", "no answer", "let TCP port 7002 through firewalls from peer p2 to this machine"},
 		{"nothing listens", one("tcp", Refused, false), Fault, "to peer p2", "refuses", "start the program of peer p2"},
 		{"another program", one("tcp", Failed, false), Fault, "to peer p2", "the reason", "peer p2"},

@@ -41,7 +41,7 @@ const (
 // Finding is the result of one check of one thing.
 type Finding struct {
 	Check   string `json:"check"`
-	About   string `json:"about"` // what was checked: "peer p2: gossip, UDP"
+	About   string `json:"about"` // what was checked: "peer p2: gossip, TCP"
 	Result  Result `json:"result"`
 	Message string `json:"message"`
 	Remedy  string `json:"remedy,omitempty"` // absent: nothing has to be done

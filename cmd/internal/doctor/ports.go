@@ -19,7 +19,7 @@ const (
 type Listener struct {
 	Role    string // peer or node
 	Port    string // raft, api, agent or gossip
-	Network string // tcp or udp
+	Network string // tcp
 	Address string
 	Setting string // its name among the settings
 	Owner   string // the program that listens there; empty: none, or it is not known
@@ -58,7 +58,7 @@ func Unit(role string) string {
 type Reach struct {
 	Other   string // the other member: "peer p2"
 	Port    string // raft, api, agent or gossip
-	Network string // tcp or udp
+	Network string // tcp
 	Address string
 	Back    bool   // the other member has tried to reach this machine
 	Result  string // see the constants
@@ -85,8 +85,6 @@ func Reaches(list []Reach) (out []Finding) {
 			out = append(out, a.ok("%s answers", r.Address))
 		case r.Result == Refused:
 			out = append(out, a.fault("start the program of "+to+", or correct the address that the cluster has of it", "%s refuses: nothing listens there", r.Address))
-		case r.Result == NoAnswer && r.Network == "udp":
-			out = append(out, a.warning(remedy, "no answer from %s over UDP: the port may be closed, or packets are lost on the way; gossip goes on over TCP, with more delay", r.Address))
 		case r.Result == NoAnswer:
 			out = append(out, a.fault(remedy, "no answer from %s", r.Address))
 		default:

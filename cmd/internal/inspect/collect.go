@@ -3,7 +3,6 @@ package inspect
 import (
 	"cmp"
 	"context"
-	"encoding/hex"
 	"fmt"
 	"io/fs"
 	"os"
@@ -66,9 +65,9 @@ func (m *member) showCertificates(context.Context) (string, error) {
 	}
 	var b strings.Builder
 	leaf := m.material.Certificate
-	fmt.Fprintf(&b, "member: %s\nserial: %s\nfrom: %s\nuntil: %s\nnames: %s\ngeneration: %d\nrevision: %d\nkeys of authorities here: %d\nkeys of gossip here: %d\n",
+	fmt.Fprintf(&b, "member: %s\nserial: %s\nfrom: %s\nuntil: %s\nnames: %s\ngeneration: %d\nrevision: %d\nkeys of authorities here: %d\n",
 		m.keys.Own(), trust.Serial(leaf), leaf.NotBefore.Format(time.RFC3339), leaf.NotAfter.Format(time.RFC3339), strings.Join(trust.NamesOf(leaf), ", "),
-		m.material.Generation, m.material.Revision, len(m.material.Keys), len(m.material.Gossip))
+		m.material.Generation, m.material.Revision, len(m.material.Keys))
 	for _, a := range m.material.Authorities {
 		pin := trust.PinOf(a)
 		fmt.Fprintf(&b, "\nauthority of cluster %s\nserial: %s\nhash of its key: %x\nuntil: %s\n%s", trust.ClusterOf(a), trust.Serial(a), pin[:], a.NotAfter.Format(time.RFC3339), trust.EncodeCertificates(a))
@@ -136,15 +135,10 @@ func (m *member) showGPUs(context.Context) (string, error) {
 	return b.String(), nil
 }
 
-// secrets returns the secrets of this machine that have no form of their own: keys of the API, and of gossip.
+// secrets returns the secrets of this machine that have no form of their own: keys of the API.
 func (m *member) secrets() (out []string) {
-	if m.material != nil {
-		for _, key := range m.material.Gossip {
-			out = append(out, hex.EncodeToString(key), string(key))
-		}
-	}
 	if m.role != rolePeer {
-		return out
+		return nil
 	}
 	auth := &m.settings.Server.Auth
 	out = append(out, keysOfAPI([]byte("{api_keys: "+cmp.Or(auth.Own, "{}")+"}"))...)

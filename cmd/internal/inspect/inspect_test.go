@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"context"
 	"errors"
 	"maps"
 	"net"
@@ -10,11 +9,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
-	"github.com/berth-gpu/berth/cluster/gossip"
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/cli/examine"
 	"github.com/berth-gpu/berth/cmd/internal/doctor"
@@ -112,23 +109,6 @@ func TestProcessesOfJobs(t *testing.T) {
 	}
 	if up, _, command := parentOf(os.Getpid()); up != os.Getppid() || command == "" {
 		t.Errorf("this process: parent %d, %q", up, command)
-	}
-}
-
-func TestJudge(t *testing.T) {
-	for _, c := range []struct {
-		err  error
-		want string
-	}{
-		{nil, doctor.Answers},
-		{gossip.ErrNoAnswer, doctor.NoAnswer},
-		{context.DeadlineExceeded, doctor.NoAnswer},
-		{&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}, doctor.Refused},
-		{errors.New("x"), doctor.Failed},
-	} {
-		if got, _ := judge(c.err); got != c.want {
-			t.Errorf("%v: %s", c.err, got)
-		}
 	}
 }
 

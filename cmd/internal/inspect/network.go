@@ -8,13 +8,11 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/netip"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/berth-gpu/berth/cluster/gossip"
 	"github.com/berth-gpu/berth/cluster/upgrade"
 	"github.com/berth-gpu/berth/cmd/internal/build"
 	"github.com/berth-gpu/berth/cmd/internal/cli"
@@ -61,18 +59,11 @@ func (m *member) ask(ctx context.Context) *answers {
 	peers := m.back(ctx, seen)
 	m.askCluster(ctx, seen)
 	var all sync.WaitGroup
-	prober, err := m.prober()
-	if err != nil {
-		seen.skipped = append(seen.skipped, doctor.Skip(doctor.CheckPorts, "gossip, UDP", "%v", err))
-	}
 	results := make([][]doctor.Reach, len(peers))
 	for i := range peers {
-		all.Go(func() { results[i] = m.there(ctx, seen, &peers[i], prober) })
+		all.Go(func() { results[i] = m.there(ctx, seen, &peers[i]) })
 	}
 	all.Wait()
-	if prober != nil {
-		_ = prober.Close()
-	}
 	slices.SortFunc(seen.clocks, func(a, b doctor.PeerClock) int { return cmp.Compare(a.Peer, b.Peer) })
 	var back []doctor.Reach
 	back, seen.reaches = seen.reaches, nil
@@ -81,18 +72,6 @@ func (m *member) ask(ctx context.Context) *answers {
 	}
 	seen.reaches = append(seen.reaches, back...)
 	return seen
-}
-
-// prober returns what asks gossip; nil: this machine takes no part.
-func (m *member) prober() (*gossip.Prober, error) {
-	listen, _ := m.gossip()
-	switch {
-	case listen == "":
-		return nil, errors.New("this machine takes no part in gossip: its settings name no address for it")
-	case m.keys == nil || len(m.material.Gossip) == 0:
-		return nil, errors.New("this machine has no key of gossip, so nothing would answer")
-	}
-	return gossip.NewProber(m.keys.Own().Cluster, m.material.Gossip)
 }
 
 // back has all peers connect to this machine, and returns the peers. Without an answer these are those of the settings.
@@ -293,10 +272,10 @@ func (m *member) toNode(ctx context.Context, c *client.Client, id string) (out [
 }
 
 // there tries all ports of a peer that this machine needs.
-func (m *member) there(ctx context.Context, seen *answers, p *other, prober *gossip.Prober) (out []doctor.Reach) {
+func (m *member) there(ctx context.Context, seen *answers, p *other) (out []doctor.Reach) {
 	of := "peer " + cmp.Or(p.name, p.api, p.raft)
 	add := func(port, network, address string, err error) {
-		result, detail := judge(err)
+		result, detail := examine.Judge(err)
 		out = append(out, doctor.Reach{Other: of, Port: port, Network: network, Address: address, Result: result, Detail: detail})
 	}
 	if p.api != "" && m.keys != nil {
@@ -313,26 +292,18 @@ func (m *member) there(ctx context.Context, seen *answers, p *other, prober *gos
 		}
 	}
 	m.askStanding(ctx, seen, p)
-	if p.raft != "" && m.role == rolePeer && m.keys != nil {
-		conn, err := m.dial(ctx, "tcp", p.raft)
+	knock := func(port, at string) {
+		conn, err := m.dial(ctx, "tcp", at)
 		if err == nil {
 			_ = conn.Close()
 		}
-		add("raft", "tcp", p.raft, err)
+		add(port, "tcp", at, err)
 	}
-	at := m.gossipOf(p)
-	if at == "" || prober == nil {
-		return out
+	if p.raft != "" && m.role == rolePeer && m.keys != nil {
+		knock("raft", p.raft)
 	}
-	udp, err := net.ResolveUDPAddr("udp", at)
-	if err != nil {
-		add("gossip", "udp", at, err)
-		return out
-	}
-	to := netip.AddrPortFrom(udp.AddrPort().Addr().Unmap(), udp.AddrPort().Port())
-	add("gossip", "tcp", at, prober.Knock(ctx, to))
-	if p.name != "" { // without the name of the peer nothing would answer
-		add("gossip", "udp", at, prober.Ping(ctx, gossip.KindPeer.String()+"/"+p.name, to))
+	if at := m.gossipOf(p); at != "" && m.keys != nil {
+		knock("gossip", at)
 	}
 	return out
 }
@@ -391,12 +362,4 @@ func (m *member) greet(ctx context.Context, seen *answers, address string) (doct
 		}
 		return conn, err
 	}, address)
-}
-
-// judge returns what the result of a connection, or of a question to gossip, means.
-func judge(err error) (result, detail string) {
-	if errors.Is(err, gossip.ErrNoAnswer) {
-		return doctor.NoAnswer, ""
-	}
-	return examine.Judge(err)
 }

@@ -89,20 +89,16 @@ func (m *member) listeners(*answers) (out []doctor.Listener) {
 	}
 	section := map[string]string{rolePeer: "server", roleNode: "agent"}[m.role]
 	add("gossip", "tcp", section+".gossip", gossip)
-	add("gossip", "udp", section+".gossip", gossip)
 	return out
 }
 
-// listens is the state of a TCP socket that listens, and idle that of every UDP socket without a connection (proc_net(5)).
-const (
-	listens = "0A"
-	idle    = "07"
-)
+// listens is the state of a socket that listens (proc_net(5)).
+const listens = "0A"
 
 // sockets returns the inodes of the sockets that this machine listens on, by network and port: "tcp 7000".
 func sockets() map[string]string {
 	out := map[string]string{}
-	for _, v := range []struct{ file, network, state string }{{"tcp", "tcp", listens}, {"tcp6", "tcp", listens}, {"udp", "udp", idle}, {"udp6", "udp", idle}} {
+	for _, v := range []struct{ file, network, state string }{{"tcp", "tcp", listens}, {"tcp6", "tcp", listens}} {
 		text, err := os.ReadFile("/proc/net/" + v.file)
 		if err != nil {
 			continue

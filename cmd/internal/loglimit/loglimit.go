@@ -6,6 +6,7 @@ import (
 	"container/list"
 	"context"
 	"log/slog"
+	"net"
 	"strings"
 	"sync"
 	"time"
@@ -13,6 +14,9 @@ import (
 
 // Every is the least time between two records with one cause.
 const Every = time.Minute
+
+// From is the attribute with the address that a connection or a request comes from.
+const From = "from"
 
 // maxCauses bounds the causes that are remembered; the ones that came least recently are forgotten.
 const maxCauses = 1024
@@ -23,6 +27,9 @@ const maxCauses = 1024
 //
 // The cause of a record is its level, its message and its attributes. Times, durations and fractions do not
 // count, nor do digits in errors, which may be those of a port. Time is that of the records.
+//
+// A record with the attribute [From] is about whoever has connected from an address, and chooses the other attributes: then the
+// cause is the level, the message and the address, without its port.
 type Handler struct {
 	next  slog.Handler
 	under string // attributes and groups of WithAttrs and WithGroup, for the cause
@@ -60,14 +67,19 @@ func (h *Handler) Handle(ctx context.Context, r slog.Record) error {
 		return h.next.Handle(ctx, r)
 	}
 	var b strings.Builder
-	b.WriteString(r.Level.String())
-	b.WriteString(r.Message)
-	b.WriteString(h.under)
+	from := ""
 	r.Attrs(func(a slog.Attr) bool {
 		subject(&b, a)
-		return true
+		if a.Key == From {
+			from = hostOf(a.Value.String())
+		}
+		return from == ""
 	})
-	before, pass := h.seen.admit(b.String(), r.Time)
+	cause := r.Level.String() + r.Message + h.under + b.String()
+	if from != "" {
+		cause = r.Level.String() + r.Message + h.under + "\x00" + From + "=" + from
+	}
+	before, pass := h.seen.admit(cause, r.Time)
 	if !pass {
 		return nil
 	}
@@ -76,6 +88,14 @@ func (h *Handler) Handle(ctx context.Context, r slog.Record) error {
 		r.AddAttrs(slog.Int("suppressed", before))
 	}
 	return h.next.Handle(ctx, r)
+}
+
+// hostOf returns an address without its port.
+func hostOf(address string) string {
+	if host, _, err := net.SplitHostPort(address); err == nil {
+		return host
+	}
+	return address
 }
 
 // subject adds the part of an attribute that identifies a cause.

@@ -52,6 +52,21 @@ func TestOneRecordAMinute(t *testing.T) {
 		"level=ERROR msg=unreadable rank=7.0 suppressed=3", "level=ERROR msg=unreadable rank=7.0")
 }
 
+// One address has one line of a sort in a minute, whatever its ports, paths and reasons; another address has its own.
+func TestOneLineOfAnAddress(t *testing.T) {
+	t.Parallel()
+	got := logged(t, func(log *slog.Logger) {
+		for i := range 500 {
+			log.Warn("refused", "path", fmt.Sprint("/", i), "from", fmt.Sprint("10.0.0.1:", 40000+i), "why", fmt.Sprint("reason ", i))
+			log.Warn("refused", "path", "/", "from", fmt.Sprint("[fd00::1]:", 40000+i))
+		}
+		time.Sleep(time.Minute)
+		log.Warn("refused", "path", "/x", "from", "10.0.0.1")
+	})
+	want(t, got, `level=WARN msg=refused path=/0 from=10.0.0.1:40000 why="reason 0"`, "level=WARN msg=refused path=/ from=[fd00::1]:40000",
+		"level=WARN msg=refused path=/x from=10.0.0.1 suppressed=499")
+}
+
 // What differs in level, message or an attribute has another cause; the numbers in an error and how long
 // something took do not matter. Nothing below a warning is held back.
 func TestCauses(t *testing.T) {

@@ -9,8 +9,7 @@ type Rotation uint8
 const (
 	RotationNone      Rotation = 0
 	RotationAuthority Rotation = 1 // the authority that signs certificates
-	RotationGossip    Rotation = 2 // the key of gossip
-	RotationLeaf      Rotation = 3 // the keys and certificates of all members
+	RotationLeaf      Rotation = 2 // the keys and certificates of all members
 )
 
 // Valid reports whether r is one of the rotations.
@@ -21,8 +20,6 @@ func (r Rotation) String() string {
 	switch r {
 	case RotationAuthority:
 		return "ca"
-	case RotationGossip:
-		return "gossip"
 	case RotationLeaf:
 		return "leaf"
 	case RotationNone:
@@ -54,8 +51,6 @@ type Trust struct {
 	Authority string     `cbor:"4,keyasint,omitempty"`  // certificate that signs: DER in base64
 	Accepted  string     `cbor:"5,keyasint,omitempty"`  // another authority that is accepted
 	Link      string     `cbor:"6,keyasint,omitempty"`  // certificate of the authority that signs, signed by the one before
-	Gossip    string     `cbor:"7,keyasint,omitempty"`  // id of the key of gossip that encrypts
-	Heard     string     `cbor:"8,keyasint,omitempty"`  // id of another key of gossip that decrypts
 	Since     model.Time `cbor:"9,keyasint,omitempty"`  // begin of the present step
 	By        string     `cbor:"10,keyasint,omitempty"` // actor that has begun the rotation
 	NextLink  string     `cbor:"11,keyasint,omitempty"` // that becomes Link at the switch
@@ -64,7 +59,7 @@ type Trust struct {
 // Steps returns how many steps a rotation has.
 func (r Rotation) Steps() int {
 	switch r {
-	case RotationAuthority, RotationGossip:
+	case RotationAuthority:
 		return 2
 	case RotationLeaf:
 		return 1

@@ -25,12 +25,8 @@ func rotating(t *testing.T) (c *statetest.Cluster, p1, n1 membership.Member) {
 // beginOf is a rotation of each kind.
 func beginOf(what membership.Rotation, revision uint64) *command.BeginRotation {
 	b := &command.BeginRotation{Rotation: what, Revision: revision}
-	switch what {
-	case membership.RotationAuthority:
+	if what == membership.RotationAuthority {
 		b.Former, b.Next, b.Link = "AAAA", "AAAB", "AAAC"
-	case membership.RotationGossip:
-		b.Former, b.Next = "one", "two"
-	case membership.RotationLeaf, membership.RotationNone:
 	}
 	return b
 }
@@ -38,54 +34,48 @@ func beginOf(what membership.Rotation, revision uint64) *command.BeginRotation {
 // A credential is accepted everywhere before it is used, and used everywhere before its predecessor is refused.
 func TestRotationWaitsForEachMember(t *testing.T) {
 	t.Parallel()
-	for _, what := range []membership.Rotation{membership.RotationAuthority, membership.RotationGossip} {
-		c, p1, n1 := rotating(t)
-		wantCode(t, c.Try(&command.AdvanceRotation{}), model.CodeConflict) // there is none
-		wantCode(t, c.Try(&command.AbortRotation{}), model.CodeConflict)
-		wantCode(t, c.Try(beginOf(what, 1)), model.CodeConflict) // made for another revision
-		c.Do(beginOf(what, 0))
-		wantCode(t, c.Try(beginOf(membership.RotationLeaf, 1)), model.CodeConflict) // one at a time
-		trust := func() [4]string {
-			v := c.State.Trust()
-			return [4]string{v.Authority, v.Accepted, v.Gossip, v.Heard}
+	const what = membership.RotationAuthority
+	c, p1, n1 := rotating(t)
+	wantCode(t, c.Try(&command.AdvanceRotation{}), model.CodeConflict) // there is none
+	wantCode(t, c.Try(&command.AbortRotation{}), model.CodeConflict)
+	wantCode(t, c.Try(beginOf(what, 1)), model.CodeConflict) // made for another revision
+	c.Do(beginOf(what, 0))
+	wantCode(t, c.Try(beginOf(membership.RotationLeaf, 1)), model.CodeConflict) // one at a time
+	trust := func() [2]string {
+		v := c.State.Trust()
+		return [2]string{v.Authority, v.Accepted}
+	}
+	want := [3][2]string{{"AAAA", "AAAB"}, {"AAAB", "AAAA"}, {"AAAB"}}
+	for step := range want {
+		v := c.State.Trust()
+		if trust() != want[step] || v.Revision != uint64(step+1) || v.Switched != (step == 1) {
+			t.Fatalf("%s, step %d: %+v", what, step, v)
 		}
-		want := map[membership.Rotation][3][4]string{
-			membership.RotationAuthority: {{"AAAA", "AAAB"}, {"AAAB", "AAAA"}, {"AAAB"}},
-			membership.RotationGossip:    {{2: "one", 3: "two"}, {2: "two", 3: "one"}, {2: "two"}},
-		}[what]
-		for step := range want {
-			v := c.State.Trust()
-			if trust() != want[step] || v.Revision != uint64(step+1) || v.Switched != (step == 1) {
-				t.Fatalf("%s, step %d: %+v", what, step, v)
-			}
-			if step == 2 {
-				break
-			}
-			c.Do(&command.ConfirmTrust{Member: p1, Revision: v.Revision})
-			c.Do(&command.ConfirmTrust{Member: n1, Revision: v.Revision - 1}) // of the step before
-			r := c.Try(&command.AdvanceRotation{Revision: v.Revision})
-			if r.Code != model.CodeConflict || !strings.Contains(r.Detail, "node n1") || strings.Contains(r.Detail, "peer p1") {
-				t.Fatalf("%s, step %d went on without the node: %+v", what, step, r)
-			}
-			c.Do(joining(c, model.RoleAgent, "n1", 0, byte(3+step))) // that a certificate was handed out is no proof that it is used
-			wantCode(t, c.Try(&command.AdvanceRotation{Revision: v.Revision}), model.CodeConflict)
-			c.Do(&command.ConfirmTrust{Member: n1, Revision: v.Revision + 5}) // more than there is counts as the present
-			wantCode(t, c.Try(&command.AdvanceRotation{Revision: v.Revision - 1}), model.CodeConflict)
-			c.Do(&command.AdvanceRotation{Revision: v.Revision})
-			if step == 0 {
-				wantCode(t, c.Try(&command.AbortRotation{}), model.CodeConflict) // too late
-			}
+		if step == 2 {
+			break
 		}
-		if v := c.State.Trust(); v.Rotation != membership.RotationNone || v.Revision != 3 {
-			t.Errorf("at the end: %+v", v)
+		c.Do(&command.ConfirmTrust{Member: p1, Revision: v.Revision})
+		c.Do(&command.ConfirmTrust{Member: n1, Revision: v.Revision - 1}) // of the step before
+		r := c.Try(&command.AdvanceRotation{Revision: v.Revision})
+		if r.Code != model.CodeConflict || !strings.Contains(r.Detail, "node n1") || strings.Contains(r.Detail, "peer p1") {
+			t.Fatalf("%s, step %d went on without the node: %+v", what, step, r)
 		}
-		wrong := beginOf(what, 3)
-		wrong.Former = "AAAE"
-		wantCode(t, c.Try(wrong), model.CodeConflict) // of a peer that knows another one
-		if what == membership.RotationAuthority {
-			linkStays(t, c)
+		c.Do(joining(c, model.RoleAgent, "n1", 0, byte(3+step))) // that a certificate was handed out is no proof that it is used
+		wantCode(t, c.Try(&command.AdvanceRotation{Revision: v.Revision}), model.CodeConflict)
+		c.Do(&command.ConfirmTrust{Member: n1, Revision: v.Revision + 5}) // more than there is counts as the present
+		wantCode(t, c.Try(&command.AdvanceRotation{Revision: v.Revision - 1}), model.CodeConflict)
+		c.Do(&command.AdvanceRotation{Revision: v.Revision})
+		if step == 0 {
+			wantCode(t, c.Try(&command.AbortRotation{}), model.CodeConflict) // too late
 		}
 	}
+	if v := c.State.Trust(); v.Rotation != membership.RotationNone || v.Revision != 3 {
+		t.Errorf("at the end: %+v", v)
+	}
+	wrong := beginOf(what, 3)
+	wrong.Former = "AAAE"
+	wantCode(t, c.Try(wrong), model.CodeConflict) // of a peer that knows another one
+	linkStays(t, c)
 }
 
 // linkStays checks that users that know the former authority can follow until the next one is in use.
@@ -139,7 +129,7 @@ func TestRotationWaitsForMembersOnly(t *testing.T) {
 	c, p1, n1 := rotating(t)
 	c.Node("n2", 1)
 	n2 := membership.Member{Role: model.RoleAgent, Name: "n2"}
-	c.Do(beginOf(membership.RotationGossip, 0))
+	c.Do(beginOf(membership.RotationLeaf, 0))
 	late := func(want ...membership.Member) {
 		t.Helper()
 		behind, _ := c.State.Trusted().Behind(1, c.Now)

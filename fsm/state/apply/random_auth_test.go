@@ -85,13 +85,9 @@ func aRevision(g *gen) uint64 {
 
 func drawBeginRotation(g *gen) command.Body {
 	t := g.s.Trust()
-	b := &command.BeginRotation{Rotation: membership.Rotation(1 + g.roll(3)), Revision: aRevision(g)}
-	switch b.Rotation {
-	case membership.RotationAuthority:
+	b := &command.BeginRotation{Rotation: membership.Rotation(1 + g.roll(3)/2), Revision: aRevision(g)}
+	if b.Rotation == membership.RotationAuthority {
 		b.Former, b.Next, b.Link = cmp.Or(t.Authority, "AAAA"), pick(g, "AAAB", "AAAC"), "AAAD"
-	case membership.RotationGossip:
-		b.Former, b.Next = cmp.Or(t.Gossip, "key1"), pick(g, "key2", "key3")
-	case membership.RotationLeaf, membership.RotationNone:
 	}
 	if b.Former == b.Next && b.Next != "" {
 		b.Next += "AAAA"

@@ -46,10 +46,8 @@ func checkTrust(c *checker) {
 	c.hold(t.Rotation == membership.RotationNone || t.Rotation.Valid(), References, "rotation %d is under way", t.Rotation)
 	c.hold((t.Accepted != "") == rotating(membership.RotationAuthority), References, "another authority is accepted during a rotation of %q", t.Rotation)
 	c.hold((t.NextLink != "") == (rotating(membership.RotationAuthority) && !t.Switched), References, "a next link is there during a rotation of %q", t.Rotation)
-	c.hold((t.Heard != "") == rotating(membership.RotationGossip), References, "another key of gossip decrypts during a rotation of %q", t.Rotation)
-	c.hold(!t.Switched || t.Accepted != "" || t.Heard != "", References, "a rotation of %q has switched", t.Rotation)
+	c.hold(!t.Switched || t.Accepted != "", References, "a rotation of %q has switched", t.Rotation)
 	c.hold(t.Accepted == "" || t.Accepted != t.Authority, References, "the authority is accepted twice")
-	c.hold(t.Heard == "" || t.Heard != t.Gossip, References, "the key of gossip is there twice")
 	for m, v := range c.s.Certificates.All() {
 		c.hold(v.Revision <= t.Revision, References, "%s uses revision %d, and the newest is %d", m, v.Revision, t.Revision)
 	}
@@ -66,8 +64,6 @@ func moveTrust(m *mover) {
 	m.hold(b.Revision == a.Revision+1, OnlyForward, "the trust goes from revision %d to %d", a.Revision, b.Revision)
 	m.hold(a.Authority == "" || b.Authority == a.Authority || b.Authority == a.Accepted && b.Accepted == a.Authority, OnlyForward,
 		"another authority signs, which was not accepted before, or the former one is not accepted any more")
-	m.hold(a.Gossip == "" || b.Gossip == a.Gossip || b.Gossip == a.Heard && b.Heard == a.Gossip, OnlyForward,
-		"another key of gossip encrypts, which did not decrypt before, or the former one does not any more")
 	if behind, _ := m.was.Trusted().Behind(a.Revision, m.s.Settings().Clock); a.Switched || b.Switched {
 		m.hold(len(behind) == 0, OnlyForward, "a rotation goes on without %v", behind)
 	}

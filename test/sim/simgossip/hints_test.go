@@ -4,14 +4,13 @@ package simgossip_test
 
 import (
 	"flag"
-	"net/netip"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/berth-gpu/berth/cluster/gossip"
-	"github.com/berth-gpu/berth/test/sim/simgossip"
+	"github.com/berth-gpu/berth/test/sim/simnet"
 )
 
 // A small cluster usually notices within two seconds, and a bad network makes no hint of silence.
@@ -24,7 +23,7 @@ func TestHintsComeSoonAndAreRight(t *testing.T) {
 		w := newWorld(t, 6)
 		defer w.end()
 		w.converge(time.Minute)
-		w.links.SetAll(simgossip.Link{Latency: 5 * time.Millisecond, Jitter: 50 * time.Millisecond, Loss: 0.1})
+		w.net.SetDefault(simnet.Link{Latency: 5 * time.Millisecond, Jitter: 50 * time.Millisecond, Loss: 0.05})
 		for range long {
 			time.Sleep(100 * time.Millisecond)
 			synctest.Wait()
@@ -34,17 +33,17 @@ func TestHintsComeSoonAndAreRight(t *testing.T) {
 				}
 			}
 		}
-		w.links.SetAll(lan)
+		w.net.SetDefault(lan)
 		var took []time.Duration
 		for round := range 15 { // others each time, at other points of the rounds
 			i := round % 5
 			time.Sleep(time.Minute) // a member that was cut off itself trusts its own probes less for a while
-			w.links.Split([]netip.AddrPort{addr(i)}, others(6, i))
+			w.net.Isolate(host(i))
 			rest := slices.Delete(slices.Clone(w.members), i, i+1)
 			cut := time.Now()
 			w.within(6*time.Second, "one is silent", rest, func(g *gossip.Gossip) bool { return count(g, gossip.StateSilent) == 1 })
 			took = append(took, time.Since(cut))
-			w.links.SetAll(lan)
+			w.net.HealAll()
 			w.converge(time.Minute)
 		}
 		// Members probe each other in a random order: by chance alone about one silence in twenty lasts longer.
@@ -53,16 +52,6 @@ func TestHintsComeSoonAndAreRight(t *testing.T) {
 			t.Errorf("a silent member was noticed after %v (median of %v), want at most 2.5s", median, took)
 		}
 	})
-}
-
-// others are the addresses of all members but one.
-func others(n, but int) (list []netip.AddrPort) {
-	for i := range n {
-		if i != but {
-			list = append(list, addr(i))
-		}
-	}
-	return list
 }
 
 // many is the number of members of a large cluster: 1,000 take ten minutes.
@@ -78,19 +67,11 @@ func TestManyMembers(t *testing.T) {
 		w := newWorld(t, n)
 		defer w.end()
 		w.converge(5 * time.Minute)
-		var here, there []netip.AddrPort
-		for i := range n {
-			if i < n-cut {
-				here = append(here, addr(i))
-			} else {
-				there = append(there, addr(i))
-			}
-		}
-		w.links.Split(here, there)
+		w.split(0, n-cut, n-cut, n)
 		w.within(30*time.Second, "those that are cut off are silent, and no other", w.members[:n-cut], func(g *gossip.Gossip) bool {
 			return count(g, gossip.StateSilent) == cut && count(g, gossip.StateAlive) == n-cut
 		})
-		w.links.SetAll(lan)
+		w.net.HealAll()
 		w.converge(10 * time.Minute)
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/netip"
 	"strings"
 	"sync"
@@ -16,31 +17,76 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/cluster/gossip"
-	"github.com/berth-gpu/berth/test/sim/simgossip"
+	"github.com/berth-gpu/berth/test/sim/simnet"
 )
 
 // settle is longer than any deadline in memberlist: what still runs after it
 // is a leak, on which the end of the bubble fails.
 const settle = 15 * time.Second
 
-var lan = simgossip.Link{Latency: 300 * time.Microsecond, Jitter: 700 * time.Microsecond, Loss: 0.01}
+// peers is how many of the members are peers: the first ones.
+const peers = 3
+
+var lan = simnet.Link{Latency: 300 * time.Microsecond, Jitter: 700 * time.Microsecond, Loss: 0.01}
 
 func addr(i int) netip.AddrPort {
 	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, byte(i / 200), byte(i%200 + 1)}), 7946)
 }
 
+func host(i int) string { return addr(i).Addr().String() }
+
+func kind(i int) gossip.Kind {
+	if i < peers {
+		return gossip.KindPeer
+	}
+	return gossip.KindNode
+}
+
+// name returns the name of a member.
+func name(i int) string { return gossip.NameOf(kind(i), fmt.Sprintf("n%02d", i)) }
+
 // world is some members on one network.
 type world struct {
 	t       *testing.T
-	links   *simgossip.Links
-	net     *simgossip.Network
+	net     *simnet.Net
 	members []*gossip.Gossip
+
+	mu    sync.Mutex
+	names map[string]string // by host, as certificates prove them
+	dials int               // each would be a handshake
+}
+
+// machine is the network as one member uses it.
+type machine struct {
+	*simnet.Host
+
+	of *world
+}
+
+func (m machine) named(conn net.Conn) string {
+	at, _, _ := net.SplitHostPort(conn.RemoteAddr().String())
+	m.of.mu.Lock()
+	defer m.of.mu.Unlock()
+	return m.of.names[at]
+}
+
+func (m machine) Greet(_ context.Context, conn net.Conn) (string, error) { return m.named(conn), nil }
+
+func (m machine) Dial(ctx context.Context, address string) (net.Conn, string, error) {
+	limit, _ := ctx.Deadline()
+	m.of.mu.Lock()
+	m.of.dials++
+	m.of.mu.Unlock()
+	conn, err := m.Host.Dial(address, time.Until(limit))
+	if err != nil {
+		return nil, "", err
+	}
+	return conn, m.named(conn), nil
 }
 
 func newWorld(t *testing.T, n int) *world {
-	w := &world{t: t, links: new(simgossip.Links)}
-	w.links.SetAll(lan)
-	w.net = simgossip.New(1, w.links.Between)
+	w := &world{t: t, net: simnet.New(1), names: map[string]string{}}
+	w.net.SetDefault(lan)
 	for i := range n {
 		w.members = append(w.members, w.start(i, nil))
 	}
@@ -49,10 +95,8 @@ func newWorld(t *testing.T, n int) *world {
 
 func config(i int) gossip.Config {
 	return gossip.Config{
-		Name:  fmt.Sprintf("n%02d", i),
-		Meta:  gossip.Meta{Kind: gossip.KindNode, ID: fmt.Sprint("id-", i)},
-		Keys:  [][]byte{bytes.Repeat([]byte{7}, 32)},
-		Label: "sim",
+		Meta:  gossip.Meta{Kind: kind(i), ID: fmt.Sprintf("n%02d", i)},
+		Bind:  addr(i),
 		Seeds: []string{addr(0).String(), addr(1).String()},
 	}
 }
@@ -60,19 +104,27 @@ func config(i int) gossip.Config {
 func (w *world) start(i int, change func(*gossip.Config)) *gossip.Gossip {
 	w.t.Helper()
 	cfg := config(i)
-	transport, err := w.net.Listen(addr(i))
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	cfg.Transport = transport
+	cfg.Network = machine{w.net.Host(host(i)), w}
 	if change != nil {
 		change(&cfg)
 	}
+	w.mu.Lock()
+	w.names[host(i)] = gossip.NameOf(cfg.Meta.Kind, cfg.Meta.ID)
+	w.mu.Unlock()
 	g, err := gossip.Start(cfg)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	return g
+}
+
+// split cuts the members of one range off those of another.
+func (w *world) split(from, to, more, end int) {
+	for i := from; i < to; i++ {
+		for j := more; j < end; j++ {
+			w.net.CutBoth(host(i), host(j))
+		}
+	}
 }
 
 // end closes all members and lets the last deadlines pass.
@@ -83,6 +135,7 @@ func (w *world) end() {
 		}
 	}
 	time.Sleep(settle)
+	w.net.Close()
 }
 
 // count returns how many members g sees in a state.
@@ -135,10 +188,30 @@ func TestThirtyConvergeFromTwoSeeds(t *testing.T) {
 		w := newWorld(t, 30)
 		defer w.end()
 		w.converge(2 * time.Minute)
-		m := see(w.members[29], "n03")
-		want := gossip.Member{Name: "n03", Addr: addr(3), Meta: config(3).Meta, State: gossip.StateAlive, Since: m.Since}
+		m := see(w.members[29], name(3))
+		want := gossip.Member{Name: name(3), Addr: addr(3), Meta: config(3).Meta, State: gossip.StateAlive, Since: m.Since}
 		if m != want {
 			t.Errorf("got %+v, want %+v", m, want)
+		}
+	})
+}
+
+// Members that know each other keep their connections: in a small cluster nothing but the exchanges of lists opens any.
+func TestConnectionsAreKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 13)
+		defer w.end()
+		w.converge(2 * time.Minute)
+		time.Sleep(time.Minute)
+		w.mu.Lock()
+		before := w.dials
+		w.mu.Unlock()
+		const minutes = 10
+		time.Sleep(minutes * time.Minute)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if each := float64(w.dials-before) / 13 / minutes; each > 4 {
+			t.Errorf("each member opens %.1f connections a minute", each)
 		}
 	})
 }
@@ -148,16 +221,12 @@ func TestCutMemberIsHintedSilentAndReturns(t *testing.T) {
 		w := newWorld(t, 30)
 		defer w.end()
 		w.converge(2 * time.Minute)
-		var rest []netip.AddrPort
-		for i := range 29 {
-			rest = append(rest, addr(i))
-		}
-		w.links.Split(rest, []netip.AddrPort{addr(29)})
+		w.split(0, 29, 29, 30)
 		w.within(40*time.Second, "n29 is silent", w.members[:29], func(g *gossip.Gossip) bool {
-			return see(g, "n29").State == gossip.StateSilent
+			return see(g, name(29)).State == gossip.StateSilent
 		})
 		time.Sleep(3 * time.Minute) // memberlist has long forgotten the other side
-		w.links.SetAll(lan)
+		w.net.HealAll()
 		w.converge(2 * time.Minute)
 	})
 }
@@ -175,15 +244,12 @@ func TestHalvesFindEachOtherAgain(t *testing.T) {
 			}
 		}
 		w.converge(2 * time.Minute)
-		w.links.Split(
-			[]netip.AddrPort{addr(0), addr(1), addr(2)},
-			[]netip.AddrPort{addr(3), addr(4), addr(5)},
-		)
+		w.split(0, 3, 3, 6)
 		w.within(time.Minute, "other half is silent", w.members, func(g *gossip.Gossip) bool {
 			return count(g, gossip.StateSilent) == 3
 		})
 		time.Sleep(3 * time.Minute)
-		w.links.SetAll(lan)
+		w.net.HealAll()
 		w.converge(2 * time.Minute)
 	})
 }
@@ -193,7 +259,7 @@ func TestOneWayCutIsNoDeath(t *testing.T) {
 		w := newWorld(t, 5)
 		defer w.end()
 		w.converge(2 * time.Minute)
-		w.links.Set(addr(2), addr(3), simgossip.Link{Cut: true})
+		w.net.Cut(host(2), host(3))
 		for range 60 {
 			time.Sleep(time.Second)
 			for _, g := range w.members {
@@ -226,13 +292,13 @@ func TestLeaveIsToldFromCrash(t *testing.T) {
 			}
 		}
 		w.within(time.Minute, "n04 left, n03 silent", w.members[:3], func(g *gossip.Gossip) bool {
-			return see(g, "n04").State == gossip.StateLeft && see(g, "n03").State == gossip.StateSilent
+			return see(g, name(4)).State == gossip.StateLeft && see(g, name(3)).State == gossip.StateSilent
 		})
 		time.Sleep(70 * time.Minute)
-		if got := see(w.members[0], "n04"); got.Name != "" {
+		if got := see(w.members[0], name(4)); got.Name != "" {
 			t.Errorf("departed member is still listed after an hour: %+v", got)
 		}
-		if got := see(w.members[0], "n03"); got.State != gossip.StateSilent {
+		if got := see(w.members[0], name(3)); got.State != gossip.StateSilent {
 			t.Errorf("silent member after an hour: %+v", got)
 		}
 	})
@@ -273,7 +339,7 @@ func TestMetaSpreads(t *testing.T) {
 			}
 		}
 		w.within(2*time.Minute, "new record seen", w.members, func(g *gossip.Gossip) bool {
-			return see(g, "n05").Meta == next
+			return see(g, name(5)).Meta == next
 		})
 	})
 }
@@ -285,13 +351,13 @@ func TestFirstHolderKeepsName(t *testing.T) {
 		w.converge(2 * time.Minute)
 		var log lockedBuffer
 		second := w.start(3, func(c *gossip.Config) {
-			c.Name = "n02"
+			c.Meta.Kind, c.Meta.ID = kind(2), "n02"
 			c.Logger = slog.New(slog.NewTextHandler(&log, nil))
 		})
 		w.members = append(w.members, second)
 		time.Sleep(30 * time.Second)
 		for _, g := range w.members[:3] {
-			if m := see(g, "n02"); m.Addr != addr(2) || m.State != gossip.StateAlive {
+			if m := see(g, name(2)); m.Addr != addr(2) || m.State != gossip.StateAlive {
 				t.Errorf("first holder was replaced: %+v", m)
 			}
 		}
@@ -301,56 +367,11 @@ func TestFirstHolderKeepsName(t *testing.T) {
 	})
 }
 
-func TestClustersDoNotMix(t *testing.T) {
-	key := func(b byte) [][]byte { return [][]byte{bytes.Repeat([]byte{b}, 32)} }
-	for name, change := range map[string]func(*gossip.Config){
-		"label": func(c *gossip.Config) { c.Label = "other" },
-		"key":   func(c *gossip.Config) { c.Keys = key(9) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, 2)
-				defer w.end()
-				w.converge(2 * time.Minute)
-				stranger := w.start(2, change)
-				defer func() { _ = stranger.Close() }()
-				if _, err := stranger.Join(t.Context(), []string{addr(0).String()}); err == nil {
-					t.Error("a stranger joined")
-				}
-				time.Sleep(time.Minute)
-				for _, g := range append(w.members, stranger) {
-					if n := count(g, gossip.StateAlive); g == stranger && n != 1 || g != stranger && n != 2 {
-						t.Errorf("%s sees %d members", g.Addr(), n)
-					}
-				}
-			})
-		})
-	}
-}
-
-func TestKeyRotatesByRestarts(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 3)
-		defer w.end()
-		before, after := bytes.Repeat([]byte{7}, 32), bytes.Repeat([]byte{8}, 16)
-		for _, keys := range [][][]byte{{before, after}, {after, before}, {after}} {
-			for i := range w.members {
-				w.converge(2 * time.Minute)
-				if err := w.members[i].Close(); err != nil {
-					t.Fatal(err)
-				}
-				w.members[i] = w.start(i, func(c *gossip.Config) { c.Keys = keys })
-			}
-		}
-		w.converge(2 * time.Minute)
-	})
-}
-
 func TestJoinEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1)
 		defer w.end()
-		w.links.Split([]netip.AddrPort{addr(0)}, []netip.AddrPort{addr(9)})
+		w.net.Isolate(host(9))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		start := time.Now()

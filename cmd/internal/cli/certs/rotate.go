@@ -20,7 +20,6 @@ import (
 const rotateLong = `Replace keys and certificates of the whole cluster while jobs run.
 
   berth cluster rotate ca        the authority that signs the certificates of all members
-  berth cluster rotate gossip    the key that encrypts gossip
   berth cluster rotate leaf      the keys and certificates of all members
   berth cluster rotate           show how far a rotation is
 
@@ -40,8 +39,8 @@ type rotating struct {
 func NewRotate() *cobra.Command {
 	r := &rotating{}
 	cmd := &cobra.Command{
-		Use: "rotate [ca|gossip|leaf]", Short: "Replace the authority, the key of gossip, or all certificates", Long: rotateLong,
-		Args: cobra.MaximumNArgs(1), ValidArgs: []string{"ca", "gossip", "leaf"},
+		Use: "rotate [ca|leaf]", Short: "Replace the authority, or all certificates", Long: rotateLong,
+		Args: cobra.MaximumNArgs(1), ValidArgs: []string{"ca", "leaf"},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 && r.abort {
 				return cli.Usage("--abort ends the rotation that is under way: leave %q out", args[0])
@@ -115,7 +114,7 @@ func line(v *memberwire.Rotation) string {
 	if v.Rotation == "" {
 		return fmt.Sprintf("The rotation is complete at the cluster: %d of %d members have finished; waiting for %s", v.Members-v.Missing, v.Members, names(v))
 	}
-	what := map[string]string{"ca": "the next authority", "gossip": "the next key of gossip", "leaf": "another certificate"}[v.Rotation]
+	what := map[string]string{"ca": "the next authority", "leaf": "another certificate"}[v.Rotation]
 	verb := "know"
 	if v.Step == 2 || v.Rotation == "leaf" {
 		verb = "use"

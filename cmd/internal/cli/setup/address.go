@@ -16,7 +16,7 @@ import (
 const (
 	portPeer   = 7000
 	portAgent  = 7001
-	portGossip = 7002 // UDP and TCP
+	portGossip = 7002
 	portAPI    = 10000
 )
 

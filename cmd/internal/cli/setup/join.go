@@ -317,7 +317,7 @@ func (j *joiner) answer(body *memberwire.Join, at place) (stop func(), err error
 
 // material returns what this machine keeps, after checks of the answer.
 func (j *joiner) material(joined *memberwire.Joined, key crypto.Signer, known *trust.Material) (*trust.Material, error) {
-	own := &trust.Material{Key: key, Gossip: joined.Gossip, Revision: joined.Revision}
+	own := &trust.Material{Key: key, Revision: joined.Revision}
 	var err error
 	if own.Certificate, err = x509.ParseCertificate(joined.Certificate); err != nil {
 		return nil, err

@@ -18,17 +18,12 @@ func BeginRotation(t *tx.Tx, b *command.BeginRotation) command.Result {
 		return tx.Refuse(model.CodeConflict, "a rotation of %s is under way: berth cluster rotate shows how far that is, and --abort ends it", row.Rotation)
 	case row.Revision != b.Revision:
 		return tx.Refuse(model.CodeConflict, "what the cluster trusts has changed meanwhile (revision %d, not %d): try again", row.Revision, b.Revision)
-	case b.Rotation == membership.RotationAuthority && row.Authority != "" && row.Authority != b.Former,
-		b.Rotation == membership.RotationGossip && row.Gossip != "" && row.Gossip != b.Former:
+	case b.Rotation == membership.RotationAuthority && row.Authority != "" && row.Authority != b.Former:
 		return tx.Refuse(model.CodeConflict, "another %s is in use than this peer knows: try again", b.Rotation)
 	}
 	row.Rotation, row.By, row.Switched = b.Rotation, t.Actor, false
-	switch b.Rotation {
-	case membership.RotationAuthority:
+	if b.Rotation == membership.RotationAuthority {
 		row.Authority, row.Accepted, row.NextLink = b.Former, b.Next, b.Link
-	case membership.RotationGossip:
-		row.Gossip, row.Heard = b.Former, b.Next
-	case membership.RotationLeaf, membership.RotationNone:
 	}
 	return step(t, row)
 }
@@ -50,14 +45,10 @@ func AdvanceRotation(t *tx.Tx, b *command.AdvanceRotation) command.Result {
 		return tx.OK()
 	case !row.Switched:
 		row.Switched = true
-		if row.Rotation == membership.RotationAuthority {
-			row.Authority, row.Accepted = row.Accepted, row.Authority
-			row.Link, row.NextLink = row.NextLink, ""
-		} else {
-			row.Gossip, row.Heard = row.Heard, row.Gossip
-		}
+		row.Authority, row.Accepted = row.Accepted, row.Authority
+		row.Link, row.NextLink = row.NextLink, ""
 	default:
-		row.Rotation, row.Switched, row.Accepted, row.Heard = membership.RotationNone, false, "", ""
+		row.Rotation, row.Switched, row.Accepted = membership.RotationNone, false, ""
 	}
 	return step(t, row)
 }
@@ -72,7 +63,7 @@ func AbortRotation(t *tx.Tx, _ *command.AbortRotation) command.Result {
 		return tx.Refuse(model.CodeConflict, "the next %s is in use already: the rotation can only be completed; a member that does not come back is left out by revoking its certificate (berth cert revoke)", row.Rotation)
 	}
 	leaf := row.Rotation == membership.RotationLeaf
-	row.Rotation, row.Accepted, row.Heard, row.NextLink = membership.RotationNone, "", "", ""
+	row.Rotation, row.Accepted, row.NextLink = membership.RotationNone, "", ""
 	if leaf { // there is nothing to take back
 		t.Trusts.Put(row)
 		return tx.OK()

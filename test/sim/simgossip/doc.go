@@ -1,0 +1,2 @@
+// Package simgossip tests gossip on a simulated network.
+package simgossip
