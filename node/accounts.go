@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/berth-gpu/berth/fsm/command/valid"
+	"github.com/berth-gpu/berth/fsm/model"
 )
 
 // accountsEvery is the interval at which accounts are looked up that the host lacked.
@@ -27,7 +27,7 @@ func newAccounts(c *core, changed func()) *accounts {
 
 // lacks notes that the host has no account for a user.
 func (a *accounts) lacks(user string) {
-	if a.Account == nil || a.missing[user] || len(a.missing) == valid.MaxMissing {
+	if a.Account == nil || a.missing[user] || len(a.missing) == model.MaxMissing {
 		return
 	}
 	a.missing[user] = true

@@ -22,6 +22,9 @@ var errMapped = errors.New("I/O error in a mapped file")
 
 // mapped runs what reads a file that bbolt has mapped. A page that the disk cannot read is a fault of the processor (SIGBUS) there, which
 // ends the process with the stacks of all goroutines unless it is made a panic of this goroutine.
+// Every other panic goes on.
+//
+//berth:halt
 func mapped(path string, f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

@@ -48,6 +48,9 @@ type Node struct {
 	Missing  string `cbor:"28,keyasint,omitempty"` // users whose account it lacks, as its agent has found, one on each line
 }
 
+// MaxMissing bounds the users in [Node.Missing].
+const MaxMissing = 64
+
 // MaxRefusals is how many starts in a row may fail for a reason of a node's before the node gets no work for a while.
 const MaxRefusals = 3
 

@@ -10,23 +10,22 @@ import (
 // A package that is listed as oversized may not grow, and its entry follows when it shrinks.
 func TestOversizedPackages(t *testing.T) {
 	t.Parallel()
-	listed := map[string]packageSize{"a": {lines: 10_000}, "b": {files: 20}}
+	listed := map[string]int{"a": 10_000, "b": 2_000}
 	for name, c := range map[string]struct {
 		dir  string
-		size packageSize
+		n    int
 		want int
 	}{
-		"at the entry":               {"a", packageSize{lines: 10_000}, 0},
-		"above the entry":            {"a", packageSize{lines: 10_001}, 1},
-		"a little below the entry":   {"a", packageSize{lines: 9_600}, 0},
-		"far below the entry":        {"a", packageSize{lines: 9_500}, 1},
-		"within the limit":           {"a", packageSize{lines: 3_000}, 1},
-		"an entry within the limit":  {"b", packageSize{files: 20}, 1},
-		"another size is not listed": {"a", packageSize{lines: 10_000, cycle: 2_001}, 1},
-		"not listed":                 {"c", packageSize{lines: 4_001, names: 201}, 2},
-		"at the limit":               {"c", packageLimit(), 0},
+		"at the entry":              {"a", 10_000, 0},
+		"above the entry":           {"a", 10_001, 1},
+		"a little below the entry":  {"a", 9_600, 0},
+		"far below the entry":       {"a", 9_500, 1},
+		"within the limit":          {"a", 1_900, 1},
+		"an entry within the limit": {"b", 2_000, 1},
+		"not listed":                {"c", 2_001, 1},
+		"at the limit":              {"c", maxCycle, 0},
 	} {
-		if got := judgeSize(c.dir, c.size, listed); len(got) != c.want {
+		if got := judgeCycle(c.dir, c.n, listed); len(got) != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

@@ -271,13 +271,10 @@ func Trouble(text string) error {
 	return nil
 }
 
-// MaxMissing bounds the users whose account a node lacks.
-const MaxMissing = 64
-
 // Missing checks the users whose account a node lacks.
 func Missing(users []string) error {
-	if len(users) > MaxMissing || !slices.IsSorted(users) || slices.ContainsFunc(users, func(v string) bool { return !model.Name(v) }) {
-		return Problem("missing", fmt.Sprintf("at most %d names of users, sorted", MaxMissing))
+	if len(users) > model.MaxMissing || !slices.IsSorted(users) || slices.ContainsFunc(users, func(v string) bool { return !model.Name(v) }) {
+		return Problem("missing", fmt.Sprintf("at most %d names of users, sorted", model.MaxMissing))
 	}
 	return nil
 }
