@@ -10,7 +10,7 @@ import (
 )
 
 // A peer with the key of the authority renews its expired certificate at its start, so that a cluster that was off for long starts again. What was revoked
-// stays revoked, and nobody else does so.
+// stays revoked, and no other member does so.
 func TestAnExpiredPeerExtendsItsCertificate(t *testing.T) {
 	t.Parallel()
 	start := noon()

@@ -6,7 +6,7 @@ import (
 )
 
 // Judge returns why this machine refuses a certificate; nil: the certificate counts. A certificate that no authority of the cluster has
-// signed is refused for that, whatever else is wrong with it: nobody learns about members by certificates that they have made up.
+// signed is refused for that, whatever else is wrong with it: an invented certificate tells its caller nothing about members.
 func (c *Credentials) Judge(leaf *x509.Certificate) error {
 	rules := c.rules(false, "")
 	i, err := identityOf(leaf)

@@ -156,7 +156,7 @@ func (c *Credentials) accept(state *tls.ConnectionState, server bool, role Role)
 	if i.Generation <= c.highest {
 		return nil
 	}
-	// A certificate alone is no proof of a recovery: whoever has the key of the authority can make one of any generation.
+	// A certificate alone is no proof of a recovery: a holder of the key of the authority can make one of any generation.
 	if lately := c.now().Sub(c.led); !server || lately >= 0 && lately < FollowAfter {
 		return otherGeneration(i.Generation, "the certificate of %s %s is of generation %d, and this node follows generation %d, of which it has heard lately: the node follows the next generation "+
 			"once it connects to a peer of that and no cluster of its own has accepted it for %s", i.Role, i.Name, i.Generation, c.highest, FollowAfter)

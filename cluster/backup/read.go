@@ -128,7 +128,7 @@ func (in *reader) header() (*tar.Header, error) {
 	return h, nil
 }
 
-// part is the content of a part. Its errors say that the backup is damaged, whoever reads.
+// part is the content of a part. All its errors say that the backup is damaged.
 type part struct {
 	io.Reader
 

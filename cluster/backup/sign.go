@@ -22,8 +22,8 @@ type signature struct {
 	Signature   []byte `json:"signature"`   // ECDSA with SHA-256, of signed
 }
 
-// signed returns what is signed, out of the hashes of the parts: all of them and the description, without the keys and those for whom the
-// keys are sealed. Keys are sealed again on the way to where the backup is kept, by a machine that has no key of a peer; those in a
+// signed returns what is signed, out of the hashes of the parts: all of them and the description, without the keys and the recipients of the
+// keys. Keys are sealed again on the way to where the backup is kept, by a machine that has no key of a peer; those in a
 // backup must be those of the authorities that are described. The first line makes sure that no other signature of the key fits.
 func (d *Description) signed(sums []byte) ([]byte, error) {
 	plain := *d
@@ -55,8 +55,8 @@ func (d *Description) sign(by *trust.Material, sums []byte) ([]byte, error) {
 	return json.Marshal(&signature{string(trust.EncodeCertificates(by.Certificate)), text})
 }
 
-// ErrUnsigned means that nothing shows who has written a backup.
-var ErrUnsigned = errors.New("the backup is not signed: whoever could write the file may have put users, tokens and jobs into it; take another, or give --unsigned if you know where the file has been")
+// ErrUnsigned means that a backup has no proof of its origin.
+var ErrUnsigned = errors.New("the backup is not signed: users, tokens and jobs may have been added to the file; take another, or give --unsigned if you know where the file has been")
 
 // verify checks the signature over the hashes of the parts: it must be that of the peer that the description names, whose
 // certificate one of the described authorities has signed.

@@ -65,7 +65,7 @@ func packed(t *testing.T, parts []piece, sums bool) []byte {
 	return zip.EncodeAll(plain.Bytes(), nil)
 }
 
-// A backup counts only as its peer has signed it: whoever can write the file can make hashes that fit, and no signature. One that
+// A backup counts only as its peer has signed it: any writer of the file can make hashes that fit, and no signature. One that
 // was only packed again is read.
 func TestABackupIsSigned(t *testing.T) {
 	t.Parallel()
@@ -131,7 +131,7 @@ func TestABackupIsSigned(t *testing.T) {
 	}
 }
 
-// Whatever is damaged, and whoever notices that, the message says that the backup is damaged, and once.
+// Wherever the damage is, the message says once that the backup is damaged.
 func TestDamageIsNamed(t *testing.T) {
 	t.Parallel()
 	file := written(t, sourceOf(t), &Seal{})

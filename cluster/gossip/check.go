@@ -18,7 +18,7 @@ import (
 //   - of another member, it may say that the other does not answer. The other then contradicts, and is silent only if that
 //     does not come.
 //
-// So one node can neither invent nor displace a member. Each message is written anew from what was read of it: lengths and numbers
+// So one node can neither invent nor displace a member. Each message is written again from what was read of it: lengths and numbers
 // that memberlist does not check, some of which end its process, do not reach it.
 
 // ahead is how much newer than what is known a record may be that a node passes on: the node that the record is about may have answered
@@ -188,7 +188,7 @@ func (c *checker) list(sender string, b []byte) ([]byte, error) {
 	return list(taken, join), nil
 }
 
-// sent notes what this member says of itself, and whom it asks: to is who gets the packet. It reports whether an answer is due.
+// sent notes what this member says of itself, and which member it asks: to is the receiver of the packet. It reports whether an answer is due.
 func (c *checker) sent(to string, b []byte) (asks bool) {
 	parts, err := splitPacket(b)
 	if err != nil {

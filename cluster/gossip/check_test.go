@@ -158,7 +158,7 @@ func TestPoisonIsRefused(t *testing.T) {
 	}
 }
 
-// What a member may say of whom.
+// What a member may say of itself and of others.
 func TestSaying(t *testing.T) {
 	t.Parallel()
 	moved := func(e entry) entry { e.addr, e.number = []byte{10, 6, 6, 6}, e.number+1; return e }
@@ -209,7 +209,7 @@ func TestSaying(t *testing.T) {
 	}
 }
 
-// A question is in the name of its sender, leads to no address of its choice, and only who was asked may answer.
+// A question is in the name of its sender, leads to no address of its choice, and only the member that was asked may answer.
 func TestQuestions(t *testing.T) {
 	t.Parallel()
 	c := newChecker("peer/p1", nil)
@@ -235,7 +235,7 @@ func TestQuestions(t *testing.T) {
 	c.sent("node/n2", (&message{kind: kindPing, seq: 9, node: "node/n2", from: "peer/p1"}).packet())
 	answer := (&message{kind: kindAck, seq: 9}).packet()
 	if got := taken(c, "node/n1", answer); len(got) > 0 {
-		t.Errorf("an answer of who was not asked: %v", got)
+		t.Errorf("an answer of a member that was not asked: %v", got)
 	}
 	if got := taken(c, "node/n2", answer); len(got) != 1 {
 		t.Errorf("an answer: %v", got)

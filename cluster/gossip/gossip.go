@@ -8,7 +8,7 @@
 // cut cable; only the leader, through the log, declares anything lost. Hints are good for finding the other
 // peers, for an early warning to operators, and for not placing new work on a host that may be gone.
 //
-// Nobody is believed further than the certificate goes. All traffic is TLS with the certificates of members on both sides, so the sender of
+// No member is believed beyond what its certificate proves. All traffic is TLS with the certificates of members on both sides, so the sender of
 // each message is proven, revocation counts at once, and there is no key that all machines share. What members say is checked
 // against their proven names before memberlist reads it: see checker. So a node can neither invent nor displace a member.
 //

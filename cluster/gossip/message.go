@@ -48,8 +48,8 @@ var versions = [...]byte{1, 5, 2, delegateVersion, delegateVersion, delegateVers
 type message struct {
 	kind        kind
 	incarnation uint32         // alive, suspect, dead
-	node        string         // whom it is about
-	from        string         // who says so: suspect, dead, ping, indirect ping
+	node        string         // the member that it is about
+	from        string         // the sender, of suspect, dead, ping, indirect ping
 	addr        netip.AddrPort // alive, indirect ping
 	meta        []byte         // alive
 	seq         uint32         // ping, indirect ping, ack, nack

@@ -86,7 +86,7 @@ func TestAMemberIsRemoved(t *testing.T) {
 	}
 }
 
-// Those who prove nothing get few connections, for a short time; what a member announces and does not send takes no memory.
+// Callers that prove nothing get few connections, for a short time; what a member announces and does not send takes no memory.
 func TestStrangersAreBounded(t *testing.T) {
 	t.Parallel()
 	p1 := start(t, testConfig("p1"))

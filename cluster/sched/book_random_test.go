@@ -82,7 +82,7 @@ func mixed(t *rapid.T, c *cluster, nodes int) {
 	}
 }
 
-// The law of explanations holds beside bookings, and every plan is accepted: Apply
+// The law of explanations holds with bookings, and every plan is accepted: Apply
 // looks at the same ledger.
 func TestExplanationsAgreeWithThePlanBesideBookings(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

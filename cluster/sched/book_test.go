@@ -303,7 +303,7 @@ func bookMany(c *cluster, n int, nodes bool) {
 	}
 }
 
-// What a pass costs beside bookings, with a queue of tasks that all have to wait for
+// What a pass costs with bookings, with a queue of tasks that all have to wait for
 // them.
 func BenchmarkPlanBesideBookings(b *testing.B) {
 	for name, book := range map[string]func(*cluster){

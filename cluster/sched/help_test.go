@@ -245,7 +245,7 @@ func live(c *cluster) (keys []model.TaskKey) {
 	return keys
 }
 
-// asks is who waits under a key: a task, or a service as a job that asks for the same.
+// asks is what waits under a key: a task, or a service as a job that asks for the same.
 func (c *cluster) asks(key model.TaskKey) (model.Task, model.Job) {
 	if id, is := c.s.Waiting.Get(key); is {
 		a, _ := c.s.Allocations.Get(id)
@@ -256,7 +256,7 @@ func (c *cluster) asks(key model.TaskKey) (model.Task, model.Job) {
 	return task, job
 }
 
-// start is the command that gives who waits under a key its GPUs.
+// start is the command that gives the task or service of a key its GPUs.
 func (c *cluster) start(key model.TaskKey, at []command.Placement) command.Body {
 	if id, is := c.s.Waiting.Get(key); is {
 		return &command.Grant{ID: id, Placement: at[0]}

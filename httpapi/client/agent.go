@@ -56,8 +56,8 @@ func (a *Agent) Register(ctx context.Context, q *agentwire.Register) (*agentwire
 	return out, err
 }
 
-// SetHints replaces the addresses that are asked when none of the peers can be reached, at most eight: whoever is at such an
-// address must prove to be a peer all the same.
+// SetHints replaces the addresses that are asked when none of the peers can be reached, at most eight: the other side must
+// prove to be a peer there, too.
 func (a *Agent) SetHints(addresses []string) { a.calls.setHints(addresses) }
 
 // raceAfter is how long the answer to a renewal may take before a second peer gets the renewal, too.

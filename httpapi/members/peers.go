@@ -95,7 +95,7 @@ func (m members) mayGo(st *peer.Status, id model.PeerID) error {
 	return problem.Refuse(model.CodeConflict.String(), fmt.Sprintf("without peer %s, %d of %d voters would be up, and the cluster would stop: start the others first, or let another peer join", id, up, left))
 }
 
-// votersBeside returns how many voters there are beside a peer, and how many of these are up: they have reported of late, and their certificates count.
+// votersBeside returns how many other voters a peer has, and how many of these are up: they have reported of late, and their certificates count.
 func (m members) votersBeside(st *peer.Status, id model.PeerID) (left, up int) {
 	s, ahead := m.api.Peer.Reader.State(), m.api.Peer.Members.Clocks().Ahead
 	for _, v := range st.Silence.Voters {

@@ -22,7 +22,7 @@ import (
 // standingRoute adds the path by which a machine learns why its certificate is refused: the handshake itself does not say that to the machine.
 func (m members) standingRoute(doc huma.API) {
 	o := core.Op("member-standing", http.MethodPost, "/cluster/standing", "Why the certificate of a member is refused")
-	o.Description = "Any peer answers, without a leader. Whoever has the certificate may ask."
+	o.Description = "Any peer answers, without a leader. Any caller that has the certificate may ask."
 	o.Metadata = map[string]any{core.AnsweredHere: true}
 	core.HandleBody(m.api, doc, o, m.standing)
 }

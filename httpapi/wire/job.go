@@ -84,7 +84,7 @@ type Job struct {
 type SilentNode struct {
 	NodeID string    `json:"node_id"`
 	Since  time.Time `json:"since" doc:"when it was last heard"`
-	Holds  bool      `json:"holds,omitempty" doc:"the job is not given up for its silence (on_lost hold): only the node itself, or an operator who confirms that it is dead, ends that"`
+	Holds  bool      `json:"holds,omitempty" doc:"the job is not given up for its silence (on_lost hold): only the node itself, or an operator that confirms that it is dead, ends that"`
 }
 
 // Last is the newest attempt of a job that has ended.

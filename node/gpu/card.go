@@ -90,7 +90,7 @@ func (m *Monitor) mute(c *card, driver bool) Look {
 const (
 	span     = patience / 10
 	lateSpan = span / 2
-	mostSpan = 60 // after so many there is no answer, whoever is to blame
+	mostSpan = 60 // after so many there is no answer, whatever the cause
 )
 
 // waited counts the spans of a call.

@@ -63,7 +63,7 @@ func Certificates(c *Certificate, now time.Time) (out []Finding) {
 		out = append(out, a.fault("let this machine join again: berth token join on a peer, and berth join here", "the certificate was not signed by an authority that this machine trusts"))
 	case c.Newest > 0 && c.Newest < c.Generation:
 		out = append(out, a.fault("if no recovery took place, this machine was misled: berth token join "+c.Role+" --name "+c.Name+" on a peer, and berth join "+c.Role+" --renew here with that token; "+
-			"look who has the key of the authority, and rotate it (berth cluster rotate ca)", "this machine follows generation %d of the cluster, and the peers that answer are at %d", c.Generation, c.Newest))
+			"find out which machines and users have the key of the authority, and rotate it (berth cluster rotate ca)", "this machine follows generation %d of the cluster, and the peers that answer are at %d", c.Generation, c.Newest))
 	case c.Newest > c.Generation && c.Role == "node":
 		out = append(out, a.fault("if the cluster was recovered, berth token join node --name "+c.Name+" on a peer, and berth join node --renew here with that token; an agent that runs follows one recovery by itself, in seconds",
 			"this machine knows generation %d of the cluster, and a peer shows generation %d", c.Generation, c.Newest))

@@ -7,8 +7,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/smallfile"
 )
 
-// Ended is how a peer ended by itself the last time. The unit does not start a peer again that was removed, and by the time that somebody
-// looks, the journal may be gone.
+// Ended is how a peer ended by itself the last time. The unit does not start a peer again that was removed, and by the time that an
+// operator looks, the journal may be gone.
 type Ended struct {
 	At   time.Time `cbor:"1,keyasint"`
 	Code int       `cbor:"2,keyasint"` // exit code

@@ -28,7 +28,7 @@ const maxCauses = 1024
 // The cause of a record is its level, its message and its attributes. Times, durations and fractions do not
 // count, nor do digits in errors, which may be those of a port. Time is that of the records.
 //
-// A record with the attribute [From] is about whoever has connected from an address, and chooses the other attributes: then the
+// A record with the attribute [From] is about a caller from an address, and the caller chooses the other attributes: then the
 // cause is the level, the message and the address, without its port.
 type Handler struct {
 	next  slog.Handler

@@ -80,7 +80,7 @@ func TestANodeThatRefusesStartsRests(t *testing.T) {
 	}
 }
 
-// What ends the rest of a node at once: an operator who opens it; another agent, whose first job decides.
+// What ends the rest of a node at once: an operator that opens it; another agent, whose first job decides.
 func TestWhatEndsARest(t *testing.T) {
 	t.Parallel()
 	for name, v := range map[string]struct {

@@ -41,7 +41,7 @@ func TestWhatIsOfTheSystem(t *testing.T) {
 	check("ada", 1000, "")
 	check("berth", 999, "below UID_MIN, 1000")
 	if err := errors.Join(os.WriteFile(s.defs, []byte("# UID_MIN 1\nUID_MAX 9\nUID_MIN\t\t 5000 # here\n"), 0o600),
-		os.WriteFile(s.passwd, []byte("ada:x:6000:6000::/home/ada:/bin/bash\nbuild:x:6001:6001::/:/usr/sbin/nologin\nsync:x:6002:6002::/:/bin/false\n"), 0o600)); err != nil {
+		os.WriteFile(s.passwd, []byte("ada:x:6000:6000::/users/ada:/bin/bash\nbuild:x:6001:6001::/:/usr/sbin/nologin\nsync:x:6002:6002::/:/bin/false\n"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	check("ada", 6000, "")

@@ -18,7 +18,7 @@ type Origin struct {
 // Bind adds the flags.
 func (o *Origin) Bind(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.pin, "pin", "", "`hash` of the key of the cluster's authority (berth cert pin): a backup of another authority is refused")
-	cmd.Flags().BoolVar(&o.unsigned, "unsigned", false, "accept a backup without a signature, which anybody who could write the file may have altered")
+	cmd.Flags().BoolVar(&o.unsigned, "unsigned", false, "accept a backup without a signature, which any writer of the file may have altered")
 }
 
 // Check returns an error unless a backup is signed, by a peer of the cluster that the operator means.
@@ -36,11 +36,11 @@ func (o *Origin) Check(b *backup.Backup) error {
 	return nil
 }
 
-// signer says who has signed a backup.
+// signer returns, in words, which peer has signed a backup.
 func signer(b *backup.Backup) string {
 	pin, err := b.Description.Pin()
 	if !b.Signed || err != nil {
-		return "Nothing shows who has written it: it is not signed."
+		return "It is not signed: nothing shows which peer has written it."
 	}
 	return fmt.Sprintf("Signed by peer %s, of the authority with the hash %s; compare the hash with that in your logins and notes (berth cert pin).", b.Description.Peer, pin)
 }

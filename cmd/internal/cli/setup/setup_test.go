@@ -157,7 +157,7 @@ func TestRefusedSetups(t *testing.T) {
 		"join: nothing to renew":            {"join node --address 127.0.0.1:1 --renew", token, "no certificate that could be renewed"},
 		"join: nothing answers":             {"join node --address 127.0.0.1:1 --advertise 127.0.0.1", token, "has not joined"},
 		"join: a name without an address":   {"join node --address no-such-host.invalid:1", token, "no-such-host.invalid has no address in the name service"},
-		"join: nobody at that port":         {"join node --address 127.0.0.1:1 --advertise 127.0.0.1", token, "no peer can be reached at 127.0.0.1:1: dial"},
+		"join: no peer at that port":        {"join node --address 127.0.0.1:1 --advertise 127.0.0.1", token, "no peer can be reached at 127.0.0.1:1: dial"},
 		"login: no address":                 {"login", "", "--address is missing"},
 		"login: another machine":            {"login --address 10.9.9.9:1 --no-token", "", "is another machine"},
 		"login: a pin that is none":         {"login --address 127.0.0.1:1 --pin xyz --no-token", "", "64 hexadecimal digits"},

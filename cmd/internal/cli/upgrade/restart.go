@@ -75,7 +75,7 @@ func (r *restarting) say(format string, args ...any) {
 	}
 }
 
-// withoutNumbers returns a text without what changes while somebody waits: seconds that are left, entries that are lacked. A line for each
+// withoutNumbers returns a text without what changes while a user waits: seconds that are left, entries that are lacked. A line for each
 // second would fill the log of the program that installs packages.
 func withoutNumbers(text string) string {
 	return strings.Map(func(c rune) rune {
