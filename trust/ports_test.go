@@ -90,23 +90,29 @@ func TestDialersRefuse(t *testing.T) {
 	}
 }
 
-// dialed dials a server with a certificate, which shows the authority, too.
-func dialed(t *testing.T, m *trust.Material, a *trust.Authority, config *tls.Config) error {
+// serverWith returns the address of a server with a certificate, which shows the authority, too.
+func serverWith(t *testing.T, m *trust.Material, a *trust.Authority) string {
 	t.Helper()
 	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{m.Certificate.Raw, a.Certificate.Raw}, PrivateKey: m.Key}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = l.Close() }()
+	t.Cleanup(func() { _ = l.Close() })
 	go func() {
 		if conn, err := l.Accept(); err == nil {
 			_, _ = io.Copy(io.Discard, conn)
 			_ = conn.Close()
 		}
 	}()
+	return l.Addr().String()
+}
+
+// dialed dials a server with a certificate.
+func dialed(t *testing.T, m *trust.Material, a *trust.Authority, config *tls.Config) error {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), soon)
 	defer cancel()
-	conn, err := trust.Dial(ctx, nil, l.Addr().String(), config)
+	conn, err := trust.Dial(ctx, nil, serverWith(t, m, a), config)
 	if err != nil {
 		return err
 	}

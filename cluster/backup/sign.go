@@ -59,7 +59,8 @@ func (d *Description) sign(by *trust.Material, sums []byte) ([]byte, error) {
 var ErrUnsigned = errors.New("the backup is not signed: users, tokens and jobs may have been added to the file; take another, or give --unsigned if you know where the file has been")
 
 // verify checks the signature over the hashes of the parts: it must be that of the peer that the description names, whose
-// certificate one of the described authorities has signed.
+// certificate one of the described authorities has signed. When the file was made is what that peer says, so a comparison with the
+// certificate's period would show nothing: a peer whose certificate has expired, or whose clock is wrong, still makes backups.
 func (d *Description) verify(sums, part []byte) error {
 	var s signature
 	if err := json.Unmarshal(part, &s); err != nil {
@@ -73,7 +74,7 @@ func (d *Description) verify(sums, part []byte) error {
 	if err != nil {
 		return damaged("%s: %v", partDescription, err)
 	}
-	rules := trust.Rules{Cluster: d.Cluster, Generation: d.Generation, Role: trust.RolePeer, Name: d.Peer, Roots: bundle.Authorities, Now: d.Made}
+	rules := trust.Rules{Cluster: d.Cluster, Generation: d.Generation, Role: trust.RolePeer, Name: d.Peer, Roots: bundle.Authorities, Now: trust.IssuedAt(list[0])}
 	if _, err := rules.Verify(list); err != nil {
 		return damaged("the signature is of no peer of the cluster, so the backup was altered: %v", err)
 	}

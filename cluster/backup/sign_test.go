@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -128,6 +129,19 @@ func TestABackupIsSigned(t *testing.T) {
 	parts := piecesOf(t, file)
 	if b, err := Read(bytes.NewReader(packed(t, parts[:len(parts)-1], true)), ""); err != nil || b.Signed {
 		t.Errorf("without a signature: %v", err)
+	}
+}
+
+// A peer whose certificate has expired while the cluster could renew none, and one whose clock is wrong, make backups that count.
+func TestABackupOfAnyTimeIsSigned(t *testing.T) {
+	t.Parallel()
+	s := sourceOf(t)
+	now := s.Now
+	for _, off := range []time.Duration{-20 * 365 * 24 * time.Hour, -2 * trust.Backdate, trust.Life + time.Hour, 2 * trust.AuthorityLife} {
+		s.Now = now.Add(off)
+		if b, err := Read(bytes.NewReader(written(t, s, &Seal{})), ""); err != nil || !b.Signed {
+			t.Errorf("made %s after the certificate: %v", off, err)
+		}
 	}
 }
 

@@ -80,7 +80,10 @@ func (h *host) startAgent(before *agent) *agent {
 		life:  proc{ctx: ctx, kill: cancel, ended: make(chan struct{}), inbox: make(chan func(), 256), paused: make(chan time.Duration, 1)},
 		names: names{boot: h.life.boot, session: session}, peers: h.w.apiAddresses(),
 	}
-	calls, err := client.NewAgent(client.Options{Addresses: a.peers, Dial: h.w.certificates.Dialer(h.name, string(h.id.node), dialer(h.life.net))})
+	certificates, node := h.w.certificates, string(h.id.node)
+	calls, err := client.NewAgent(client.Options{
+		Addresses: a.peers, Dial: certificates.Dialer(h.name, node, dialer(h.life.net)), Led: certificates.Led(h.name, node),
+	})
 	if err != nil {
 		h.w.trace.Break(BreachDefect, "an agent cannot be set up: %v", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/berth-gpu/berth/cluster"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/trust"
 )
 
 // mutant is a way to break a rule of the protocol, and a course of events in
@@ -138,10 +139,12 @@ func lease(w *World, h *host) model.Lease {
 	return l
 }
 
-// renewed waits until a node's lease has just been renewed.
+// renewed waits until a node's lease has just been renewed; after a recovery, until the node follows that.
 func renewed(w *World, h *host) {
 	before := lease(w, h)
-	w.Until(10*time.Second, func() bool { return lease(w, h).Seq > before.Seq })
+	if !w.Until(trust.FollowAfter+10*time.Second, func() bool { return lease(w, h).Seq > before.Seq }) {
+		w.trace.Break("scenario", "the lease of %s is not renewed", h.name)
+	}
 }
 
 // giveUp has a leader with wrong rules give up a rank: it calls the node suspect

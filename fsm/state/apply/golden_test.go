@@ -28,7 +28,7 @@ func recorded(level uint32, ending string) string {
 const recordedEntries = 1500
 
 // oldestRecorded is the first feature level with a recorded log: none below was released.
-const oldestRecorded = 4
+const oldestRecorded = 5
 
 // RecordedLogs replays logs that former programs wrote: the outcomes of a
 // released feature level are frozen. A change of them needs a new level and a new

@@ -90,6 +90,14 @@ func (c *Certificates) Front(peer string, l net.Listener) net.Listener {
 	return &trust.Listener{Listener: l, Config: own.Server(trust.DemandMember), Plain: true, Former: own.Former}
 }
 
+// Led returns what an agent calls whenever its cluster has accepted it. A node that has been accepted lately follows no recovery.
+func (c *Certificates) Led(machine, node string) func() {
+	if c == nil {
+		return nil
+	}
+	return c.of(machine, trust.RoleNode, node).Led
+}
+
 // Dialer returns how an agent connects to peers. open dials from its machine.
 func (c *Certificates) Dialer(machine, node string, open trust.Dialer) trust.Dialer {
 	if c == nil {
