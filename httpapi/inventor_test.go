@@ -87,11 +87,14 @@ func (v *inventor) hear(body []byte) {
 		Webhook    struct {
 			ID string `json:"webhook_id"`
 		}
+		Reservation struct {
+			ID string `json:"reservation_id"`
+		}
 	}
 	if json.Unmarshal(body, &told) != nil {
 		return
 	}
-	for kind, id := range map[string]string{"allocation_id": told.Allocation, "token_id": told.Token, "webhook_id": told.Webhook.ID} {
+	for kind, id := range map[string]string{"allocation_id": told.Allocation, "token_id": told.Token, "webhook_id": told.Webhook.ID, "reservation_id": told.Reservation.ID} {
 		if id != "" {
 			v.heard[kind] = append(v.heard[kind], id)
 		}

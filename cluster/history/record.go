@@ -58,7 +58,7 @@ var table = [count]properties{
 	GPUsUnhealthy: {"gpus_unhealthy", 1, "GPUs with a fault, or of a node that is not in contact"},
 	JobsWaiting:   {"jobs_waiting", 1, "tasks of jobs that wait"},
 	JobsRunning:   {"jobs_running", 1, "tasks of jobs with GPUs, or cores of a node"},
-	WaitP50:       {"wait_p50_seconds", 10, "median time from submission to start, of tasks that first started in the hour before"},
+	WaitP50:       {"wait_p50_seconds", 10, "median time from when a task could have run to its start, of the tasks that first started in the hour before"},
 	WaitP95:       {"wait_p95_seconds", 10, "95th percentile of the same"},
 	OldestWait:    {"oldest_wait_seconds", 1, "how long the task has waited that has waited longest for its turn"},
 	Utilization:   {"utilization_percent", 10, "mean utilization of all GPUs that were measured"},

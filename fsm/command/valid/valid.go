@@ -46,9 +46,7 @@ func Scope(k model.ScopeKey) error {
 			return Problem("scope", "without a name for the cluster")
 		}
 	case model.ScopeProject, model.ScopeUser:
-		if !model.Name(k.Name) {
-			return Problem("scope", "the name of a user or project")
-		}
+		return model.WantName("name", k.Name)
 	default:
 		return Problem("scope", "cluster, project or user")
 	}
