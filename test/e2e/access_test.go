@@ -167,7 +167,7 @@ func private(g *guarded, at, admin, other string) {
 	g.t.Helper()
 	g.run("n2", "agent", "--node", "n2", "--data-dir", filepath.Join(g.dir, "n2"), "--gpus", "sim:2", "--peers", at)
 	waitFor(g.t, "n2 is there", func() bool { return strings.Contains(g.berth(admin, at, "nodes").out, "jobs of user ") })
-	if s := g.berth(other, at, "submit", "-g", "1", "-w", "n2", "--", "true"); s.code == 0 || !strings.Contains(s.err, "--shared-account") {
+	if s := g.berth(other, at, "submit", "-g", "1", "-w", "n2", "--", "true"); s.code == 0 || !strings.Contains(s.err, "agent.shared_account: true") {
 		g.t.Errorf("a job for n2: exit code %d, %s%s", s.code, s.out, s.err)
 	}
 	self, err := user.LookupId(strconv.Itoa(os.Geteuid()))

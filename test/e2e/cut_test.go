@@ -64,6 +64,10 @@ func TestNodesAreCutOff(t *testing.T) {
 			})
 		}
 	})
+	for id := range files { // order-free: jobs outlive their agents, and would go on writing
+		c.ok("cancel", id)
+		c.ended(id)
+	}
 }
 
 // lease is that of the jobs, and begins a stop early enough for the kill.

@@ -195,18 +195,22 @@ func TestCertificatesAreRenewedUnderLoad(t *testing.T) {
 	t.Logf("%d submissions, %d certificates of the agent", sent, len(serials))
 }
 
-// A machine that was off until after the end of its certificate says so in one line.
+// A node that was off until after the end of its certificate says so in one line: only peers have the key by which they extend theirs.
 func TestAnExpiredCertificate(t *testing.T) {
-	data := filepath.Join(t.TempDir(), "p1")
-	if out, err := exec.Command(program(), "init", "--no-config", "--advertise", "127.0.0.1", "--id", "p1", "--data-dir", data, "--life", "10s").CombinedOutput(); err != nil {
+	t.Parallel()
+	dir := t.TempDir()
+	founder, data := filepath.Join(dir, "p1"), filepath.Join(dir, "n1")
+	if out, err := exec.Command(program(), "init", "--no-config", "--advertise", "127.0.0.1", "--id", "p1", "--data-dir", founder).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
+	certify(t, founder, "node", "n1", data, "--life", "10s")
 	waitFor(t, "the end of the certificate", func() bool {
 		out, err := exec.Command(program(), "cert", "show", data).CombinedOutput()
 		return err == nil && bytes.Contains(out, []byte("expired"))
 	})
-	listen := freeAddress(t)
-	cmd := exec.Command(program(), "server", "--data-dir", data, "--id", "p1", "--listen", listen, "--http", freeAddress(t), "--bootstrap", "p1="+listen)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program(), "agent", "--node", "n1", "--data-dir", data, "--listen", freeAddress(t), "--peers", freeAddress(t))
 	said, err := cmd.CombinedOutput()
 	if err == nil || !bytes.Contains(said, []byte("expired at")) || bytes.Count(said, []byte("\n")) != 1 {
 		t.Errorf("%v: %s", err, said)
