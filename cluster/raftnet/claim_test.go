@@ -14,6 +14,27 @@ import (
 	"github.com/berth-gpu/berth/cluster/raftnet"
 )
 
+// refusal sends a request of Raft and returns the error of its answer.
+func refusal(t *testing.T, conn net.Conn, kind byte, request any) (text string) {
+	t.Helper()
+	out := bytes.NewBuffer([]byte{kind})
+	if err := codec.NewEncoder(out, &codec.MsgpackHandle{}).Encode(request); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Write(out.Bytes()); err != nil {
+		t.Fatal(err)
+	}
+	var answer any
+	in := codec.NewDecoder(conn, &codec.MsgpackHandle{})
+	if err := in.Decode(&text); err != nil {
+		t.Fatal(err)
+	}
+	if err := in.Decode(&answer); err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
 // Each message of Raft counts as that of the peer that has proven its id at the other side of the stream, and of no other.
 func TestAMessageIsThatOfItsProvenSender(t *testing.T) {
 	t.Parallel()
@@ -39,23 +60,7 @@ func TestAMessageIsThatOfItsProvenSender(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		out := bytes.NewBuffer([]byte{kind})
-		if err := codec.NewEncoder(out, &codec.MsgpackHandle{}).Encode(request); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := conn.Write(out.Bytes()); err != nil {
-			t.Fatal(err)
-		}
-		var refusal string
-		var answer any
-		in := codec.NewDecoder(conn, &codec.MsgpackHandle{})
-		if err := in.Decode(&refusal); err != nil {
-			t.Fatal(err)
-		}
-		if err := in.Decode(&answer); err != nil {
-			t.Fatal(err)
-		}
-		return refusal
+		return refusal(t, conn, kind, request)
 	}
 	says := func(id, address string) raft.RPCHeader {
 		return raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(id), Addr: []byte(address)}
