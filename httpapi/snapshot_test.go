@@ -376,26 +376,3 @@ func TestRefusedImports(t *testing.T) {
 	s.submit(`{"command": "x"}`)
 	one("?dry_run=true", `{`+id+`, "parts": 1}`).problem(http.StatusConflict, "conflict")
 }
-
-// FuzzImport: no bytes are an answer that is none, and none change a cluster but by
-// whole parts.
-func FuzzImport(f *testing.F) {
-	f.Add("/jobs", `{"import_id": "`+importName+`", "part": 0, "jobs": [{"id": "1", "request": {"command": "x"}}]}`)
-	f.Add("/jobs", `{"import_id": "`+importName+`", "part": 0, "queuedJobs": [{"id": "1", "command": "x", "priority": 3}]}`)
-	f.Add("/settings", `{"import_id": "`+importName+`", "settings": {"users": [{"name": "ann", "role": "user"}], "quotas": [{"scope": "cluster", "limits": {"gpus": 3}}]}}`)
-	f.Add("/settings", `{"import_id": "`+importName+`", "settings": {"services": [{"id": "web-1", "user": "ann", "request": {"service_name": "web", "ttl": "2h"}}]}}`)
-	f.Fuzz(func(t *testing.T, path, body string) {
-		if path != "/jobs" && path != "/settings" {
-			return
-		}
-		s := newSite(t)
-		s.do(http.MethodPost, "/snapshot/import", `{"import_id": "`+importName+`", "parts": 1}`)
-		if got := s.do(http.MethodPost, "/snapshot/import"+path, body); got.status >= http.StatusInternalServerError {
-			t.Fatalf("%d %s", got.status, got.body)
-		}
-		after := s.State()
-		if err := check.State(&after); err != nil {
-			t.Fatal(err)
-		}
-	})
-}

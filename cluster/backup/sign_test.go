@@ -78,6 +78,30 @@ func TestABackupIsSigned(t *testing.T) {
 	other := sourceOf(t) // another cluster
 	other.State = s.State
 	forged := written(t, other, &Seal{})
+	for what, v := range alterations(t, s, forged) {
+		b, err := Read(bytes.NewReader(packed(t, v.change(piecesOf(t, file)), true)), "")
+		switch {
+		case v.want == "" && (err != nil || !b.Signed):
+			t.Errorf("%s: %v", what, err)
+		case v.want != "" && (!errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), v.want)):
+			t.Errorf("%s: %v, want %q", what, err, v.want)
+		}
+	}
+	parts := piecesOf(t, file)
+	if b, err := Read(bytes.NewReader(packed(t, parts[:len(parts)-1], true)), ""); err != nil || b.Signed {
+		t.Errorf("without a signature: %v", err)
+	}
+}
+
+// alteration is a change of the parts of a backup, and the error of reading the changed backup; empty: it is read.
+type alteration struct {
+	change func([]piece) []piece
+	want   string
+}
+
+// alterations returns changes of a backup of a source; forged is a backup of another cluster.
+func alterations(t *testing.T, s *Source, forged []byte) map[string]alteration {
+	t.Helper()
 	node, err := s.Trust.Certify(trust.Member{Role: trust.RoleNode, Name: "p1"}, s.Now)
 	if err != nil {
 		t.Fatal(err)
@@ -96,10 +120,7 @@ func TestABackupIsSigned(t *testing.T) {
 			return p
 		}
 	}
-	for what, v := range map[string]struct {
-		change func([]piece) []piece
-		want   string // empty: it is read
-	}{
+	return map[string]alteration{
 		"packed again": {func(p []piece) []piece { return p }, ""},
 		"the archive":  {func(p []piece) []piece { p[2].content = []byte("another archive"); return p }, "not that of peer p1"},
 		"the description": {func(p []piece) []piece {
@@ -117,18 +138,6 @@ func TestABackupIsSigned(t *testing.T) {
 		"no signature that can be read":    {func(p []piece) []piece { p[len(p)-1].content = []byte("x"); return p }, "cannot be read"},
 		"another order":                    {func(p []piece) []piece { p[0], p[1] = p[1], p[0]; return p }, "packed again in another order"},
 		"something behind":                 {func(p []piece) []piece { return append(p, piece{"more", nil}) }, "follows"},
-	} {
-		b, err := Read(bytes.NewReader(packed(t, v.change(piecesOf(t, file)), true)), "")
-		switch {
-		case v.want == "" && (err != nil || !b.Signed):
-			t.Errorf("%s: %v", what, err)
-		case v.want != "" && (!errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), v.want)):
-			t.Errorf("%s: %v, want %q", what, err, v.want)
-		}
-	}
-	parts := piecesOf(t, file)
-	if b, err := Read(bytes.NewReader(packed(t, parts[:len(parts)-1], true)), ""); err != nil || b.Signed {
-		t.Errorf("without a signature: %v", err)
 	}
 }
 

@@ -14,6 +14,45 @@ import (
 	"github.com/berth-gpu/berth/cluster/raftnet"
 )
 
+// refusal sends a request of Raft and returns the error of its answer.
+func refusal(t *testing.T, conn net.Conn, kind byte, request any) (text string) {
+	t.Helper()
+	out := bytes.NewBuffer([]byte{kind})
+	if err := codec.NewEncoder(out, &codec.MsgpackHandle{}).Encode(request); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Write(out.Bytes()); err != nil {
+		t.Fatal(err)
+	}
+	var answer any
+	in := codec.NewDecoder(conn, &codec.MsgpackHandle{})
+	if err := in.Decode(&text); err != nil {
+		t.Fatal(err)
+	}
+	if err := in.Decode(&answer); err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// requests returns how each kind of request is made, of a header and the second address of its sender.
+func requests() map[byte]func(h raft.RPCHeader, second []byte) any {
+	configuration := raft.EncodeConfiguration(raft.Configuration{})
+	return map[byte]func(h raft.RPCHeader, second []byte) any{
+		0: func(h raft.RPCHeader, second []byte) any {
+			return &raft.AppendEntriesRequest{RPCHeader: h, Term: 7, Leader: second} //nolint:staticcheck // raft reads it
+		},
+		1: func(h raft.RPCHeader, second []byte) any {
+			return &raft.RequestVoteRequest{RPCHeader: h, Term: 7, Candidate: second} //nolint:staticcheck // raft reads it
+		},
+		2: func(h raft.RPCHeader, second []byte) any {
+			return &raft.InstallSnapshotRequest{RPCHeader: h, SnapshotVersion: 1, Term: 7, Leader: second, Configuration: configuration}
+		},
+		3: func(h raft.RPCHeader, _ []byte) any { return &raft.TimeoutNowRequest{RPCHeader: h} },
+		4: func(h raft.RPCHeader, _ []byte) any { return &raft.RequestPreVoteRequest{RPCHeader: h, Term: 7} },
+	}
+}
+
 // Each message of Raft counts as that of the peer that has proven its id at the other side of the stream, and of no other.
 func TestAMessageIsThatOfItsProvenSender(t *testing.T) {
 	t.Parallel()
@@ -39,41 +78,12 @@ func TestAMessageIsThatOfItsProvenSender(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		out := bytes.NewBuffer([]byte{kind})
-		if err := codec.NewEncoder(out, &codec.MsgpackHandle{}).Encode(request); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := conn.Write(out.Bytes()); err != nil {
-			t.Fatal(err)
-		}
-		var refusal string
-		var answer any
-		in := codec.NewDecoder(conn, &codec.MsgpackHandle{})
-		if err := in.Decode(&refusal); err != nil {
-			t.Fatal(err)
-		}
-		if err := in.Decode(&answer); err != nil {
-			t.Fatal(err)
-		}
-		return refusal
+		return refusal(t, conn, kind, request)
 	}
 	says := func(id, address string) raft.RPCHeader {
 		return raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(id), Addr: []byte(address)}
 	}
-	configuration := raft.EncodeConfiguration(raft.Configuration{})
-	for kind, of := range map[byte]func(h raft.RPCHeader, second []byte) any{
-		0: func(h raft.RPCHeader, second []byte) any {
-			return &raft.AppendEntriesRequest{RPCHeader: h, Term: 7, Leader: second} //nolint:staticcheck // raft reads it
-		},
-		1: func(h raft.RPCHeader, second []byte) any {
-			return &raft.RequestVoteRequest{RPCHeader: h, Term: 7, Candidate: second} //nolint:staticcheck // raft reads it
-		},
-		2: func(h raft.RPCHeader, second []byte) any {
-			return &raft.InstallSnapshotRequest{RPCHeader: h, SnapshotVersion: 1, Term: 7, Leader: second, Configuration: configuration}
-		},
-		3: func(h raft.RPCHeader, _ []byte) any { return &raft.TimeoutNowRequest{RPCHeader: h} },
-		4: func(h raft.RPCHeader, _ []byte) any { return &raft.RequestPreVoteRequest{RPCHeader: h, Term: 7} },
-	} {
+	for kind, of := range requests() {
 		what := fmt.Sprintf("%T", of(raft.RPCHeader{}, nil))
 		for _, proven := range []string{"p2", "p3"} {
 			if got := say(proven, kind, of(says(proven, "a:1"), []byte("a:1"))); got != "" {

@@ -24,10 +24,7 @@ func (b *Blocker) Message() string {
 	case CodeBegin:
 		return "it is to begin at " + Timestamp(b.Until) + " at the earliest"
 	case CodeBackoff:
-		if b.Trouble != "" {
-			return "its last start failed on " + b.Trouble + "; it is tried again at " + Timestamp(b.Until)
-		}
-		return "it failed and is tried again at " + Timestamp(b.Until)
+		return b.backoff()
 	case CodeThrottle:
 		return fmt.Sprintf("its job runs at most %s at once, and runs %d", Count(b.Limit, "task"), b.Used)
 	case CodeLimit:
@@ -57,11 +54,7 @@ func (b *Blocker) Message() string {
 	case CodeSuspending:
 		return suspending(b)
 	case CodeReserved:
-		if b.Until == 0 {
-			return fmt.Sprintf("it would fit, but GPUs are kept for %s, which has waited for so long that nobody is let past it", Holder{b.Task, b.Service})
-		}
-		return fmt.Sprintf("it would fit, but GPUs are kept for %s, which is to start there at about %s, and it might not be done before",
-			Holder{b.Task, b.Service}, Timestamp(b.Until))
+		return b.reserved()
 	case CodeBarred:
 		return b.barred()
 	case CodeBooked:
@@ -76,6 +69,23 @@ func (b *Blocker) Message() string {
 		return b.quota()
 	}
 	return string(b.Code)
+}
+
+// backoff returns, in words, when a task that failed is tried again.
+func (b *Blocker) backoff() string {
+	if b.Trouble != "" {
+		return "its last start failed on " + b.Trouble + "; it is tried again at " + Timestamp(b.Until)
+	}
+	return "it failed and is tried again at " + Timestamp(b.Until)
+}
+
+// reserved returns, in words, for which task or service GPUs are kept, and until when.
+func (b *Blocker) reserved() string {
+	if b.Until == 0 {
+		return fmt.Sprintf("it would fit, but GPUs are kept for %s, which has waited for so long that nobody is let past it", Holder{b.Task, b.Service})
+	}
+	return fmt.Sprintf("it would fit, but GPUs are kept for %s, which is to start there at about %s, and it might not be done before",
+		Holder{b.Task, b.Service}, Timestamp(b.Until))
 }
 
 // elsewhere returns, in words, why the task cannot use nodes that have free GPUs.
