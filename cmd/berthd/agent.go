@@ -206,7 +206,7 @@ func (a *agent) run(ctx context.Context, out *lineWriter) (err error) {
 
 // listen opens the port for peers, by the certificate of the node.
 func (a *agent) listen() (net.Listener, *trust.Credentials, error) {
-	credentials, err := openCredentials(a.DataDir, trust.RoleNode, a.Node, nil)
+	credentials, err := openCredentials(a.DataDir, trust.RoleNode, a.Node, now, nil)
 	if err != nil {
 		return nil, nil, err
 	}

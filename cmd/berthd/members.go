@@ -33,7 +33,7 @@ import (
 var now = time.Now
 
 // openCredentials returns the credentials of a data folder.
-func openCredentials(data string, role trust.Role, name string, revoked trust.Revoked) (*trust.Credentials, error) {
+func openCredentials(data string, role trust.Role, name string, now func() time.Time, revoked trust.Revoked) (*trust.Credentials, error) {
 	if info, err := os.Stat(data); err == nil && !info.IsDir() {
 		return nil, fmt.Errorf("%s: cannot create the data folder: a file has this name; check that the path is right", data)
 	}

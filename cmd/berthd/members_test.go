@@ -13,7 +13,7 @@ import (
 )
 
 // An agent keeps the highest generation that it has seen of its cluster, also over a restart: it follows a peer of a
-// recovered cluster, and from then on refuses those that were left behind.
+// recovered cluster once its own is silent, and from then on refuses those that were left behind.
 func TestAnAgentKeepsTheGeneration(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -37,21 +37,27 @@ func TestAnAgentKeepsTheGeneration(t *testing.T) {
 		t.Fatal(err)
 	}
 	before, after := secureEcho(t, first), secureEcho(t, second)
-	dial := func(address string) error {
-		agent, err := openCredentials(data, trust.RoleNode, "n1", nil) // as after a restart
+	dial := func(address string, silent time.Duration) error {
+		var passed time.Duration
+		clock := func() time.Time { return time.Now().Add(passed) }
+		agent, err := openCredentials(data, trust.RoleNode, "n1", clock, nil) // as after a restart
 		if err != nil {
 			t.Fatal(err)
 		}
+		passed = silent
 		conn, err := cli.DialTLS(agent.Client())(t.Context(), "tcp", address)
 		if err != nil {
 			return err
 		}
 		return conn.Close()
 	}
-	if err := errors.Join(dial(before), dial(after)); err != nil {
+	if err := dial(after, 0); trust.FaultOf(err) != trust.FaultGeneration {
+		t.Errorf("a recovered cluster, while the node's own may be there: %v", err)
+	}
+	if err := errors.Join(dial(before, 0), dial(after, trust.FollowAfter)); err != nil {
 		t.Fatal(err)
 	}
-	if err := dial(before); trust.FaultOf(err) != trust.FaultGeneration {
+	if err := dial(before, trust.FollowAfter); trust.FaultOf(err) != trust.FaultGeneration {
 		t.Errorf("a peer that was left behind: %v", err)
 	}
 }

@@ -145,7 +145,7 @@ func (s *service) open() (err error) {
 	case err != nil:
 		return err
 	}
-	if s.credentials, err = openCredentials(s.o.data, trust.RolePeer, string(s.o.id), s.revocations.revoked); err != nil {
+	if s.credentials, err = openCredentials(s.o.data, trust.RolePeer, string(s.o.id), now, s.revocations.revoked); err != nil {
 		return err
 	}
 	s.o.cluster = s.credentials.Own().Cluster

@@ -68,7 +68,7 @@ type Totals struct {
 	Lost       uint64        `cbor:"6,keyasint,omitempty"` // attempts that broken machines ended
 	Preempted  uint64        `cbor:"7,keyasint,omitempty"`
 	GPUSeconds uint64        `cbor:"8,keyasint,omitempty"` // of ended ranks, by their supervisors' clocks
-	Waited     time.Duration `cbor:"9,keyasint,omitempty"` // from submission to first start, summed over started tasks
+	Waited     time.Duration `cbor:"9,keyasint,omitempty"` // of started tasks, from when each could have run to its first start, summed
 	Started    uint64        `cbor:"10,keyasint,omitempty"`
 
 	// How right the expected run times of placed attempts were, of those that ended by themselves: how many,
