@@ -74,7 +74,7 @@ func TestQuickStart(t *testing.T) {
 		if role == "peer" {
 			q.start("server", name, "--min-free", "1")
 		} else {
-			q.start("agent", name, "--gpus", "sim:2", "--shared-account")
+			q.start("agent", name, "--gpus", "sim:2", "--shared-account", "--run-as-users=false") // joined as root, it would run jobs as their users
 		}
 		t.Logf("berth join %s: %s", m, time.Since(joins).Round(time.Millisecond))
 	}

@@ -210,7 +210,7 @@ func TestAnExpiredCertificate(t *testing.T) {
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, program(), "agent", "--node", "n1", "--data-dir", data, "--listen", freeAddress(t), "--peers", freeAddress(t))
+	cmd := exec.CommandContext(ctx, program(), "agent", "--node", "n1", "--data-dir", data, "--gpus", "sim:1", "--listen", freeAddress(t), "--peers", freeAddress(t))
 	said, err := cmd.CombinedOutput()
 	if err == nil || !bytes.Contains(said, []byte("expired at")) || bytes.Count(said, []byte("\n")) != 1 {
 		t.Errorf("%v: %s", err, said)
