@@ -96,7 +96,7 @@ func (f *folders) Admit(m raftnet.Sender) error {
 	return nil
 }
 
-var errStranger = errors.New("no member of the cluster as far as this peer knows: a certificate alone makes no member; start that peer with --join")
+var errStranger = errors.New("no member of the cluster as far as this peer knows: a certificate alone makes no member; start that peer with --join (server.join)")
 
 // member reports whether this peer knows another one as a member of the cluster: by its data folder, or in Raft's configuration.
 func (f *folders) member(id raft.ServerID) bool {

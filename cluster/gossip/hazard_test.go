@@ -64,10 +64,11 @@ var scenarios = map[string]func() error{
 	"message/unguarded": func() error {
 		mc := memberlist.DefaultLANConfig() // without the transport, the guard
 		mc.Name, mc.BindAddr, mc.BindPort = "victim", "127.0.0.1", 0
-		mc.Delegate = &self{}
+		own := &self{}
+		mc.Delegate = own
 		mc.Logger = log.New(os.Stdout, "", 0)
 		record := []byte{}
-		mc.Delegate.(*self).record.Store(&record) //nolint:forcetypeassert // it is one
+		own.record.Store(&record)
 		list, err := memberlist.Create(mc)
 		if err != nil {
 			return err
@@ -117,7 +118,7 @@ func exchangeAs(name string, to *Gossip, b []byte) error {
 		return err
 	}
 	defer func() { _ = conn.Close() }()
-	if _, err := conn.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(b))), b...)); err != nil { //nolint:gosec // small
+	if _, err := conn.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(b))), b...)); err != nil {
 		return err
 	}
 	if err := conn.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {

@@ -180,7 +180,7 @@ func (x *exchange) Write(b []byte) (int, error) {
 		return 0, errPack
 	}
 	out := x.of.check.sentList(b)
-	frame := append(binary.BigEndian.AppendUint32(nil, uint32(len(out))), out...) //nolint:gosec // bounded
+	frame := append(binary.BigEndian.AppendUint32(nil, uint32(len(out))), out...)
 	if _, err := x.Conn.Write(frame); err != nil {
 		return 0, err
 	}

@@ -5,6 +5,7 @@ import (
 	"hash/crc32"
 	"math"
 	"net/netip"
+	"slices"
 	"strings"
 )
 
@@ -93,9 +94,7 @@ func readMessage(b []byte) (*message, error) {
 	}
 	m := &message{kind: kind(b[0])}
 	u := &unpacker{rest: b[1:]}
-	switch m.kind {
-	case kindPing, kindIndirectPing, kindAck, kindNack, kindSuspect, kindAlive, kindDead:
-	default:
+	if !slices.Contains([]kind{kindPing, kindIndirectPing, kindAck, kindNack, kindSuspect, kindAlive, kindDead}, m.kind) {
 		return nil, errPack
 	}
 	f := &address{}
@@ -141,7 +140,7 @@ func (m *message) field(u *unpacker, a *address, field string) bool {
 	asks, says := m.kind == kindIndirectPing, alive || m.kind == kindSuspect || m.kind == kindDead
 	switch {
 	case field == "Incarnation" && says:
-		m.incarnation = uint32(u.uint(math.MaxUint32)) //nolint:gosec // bounded
+		m.incarnation = uint32(u.uint(math.MaxUint32))
 	case field == "Node" && (says || probe):
 		m.node = string(u.bytes(maxMemberName))
 	case field == "From" && says && !alive, field == "SourceNode" && probe:
@@ -149,13 +148,13 @@ func (m *message) field(u *unpacker, a *address, field string) bool {
 	case field == "Addr" && alive, field == "Target" && asks:
 		a.read(u)
 	case field == "Port" && (alive || asks):
-		a.port = uint16(u.uint(math.MaxUint16)) //nolint:gosec // bounded
+		a.port = uint16(u.uint(math.MaxUint16))
 	case field == "Meta" && alive:
 		m.meta = u.bytes(MaxMeta)
 	case field == "Vsn" && alive:
 		return readVersions(u)
 	case field == "SeqNo" && !says:
-		m.seq = uint32(u.uint(math.MaxUint32)) //nolint:gosec // bounded
+		m.seq = uint32(u.uint(math.MaxUint32))
 	case field == "Nack" && asks:
 		m.nack = u.bool()
 	case field == "Payload" && m.kind == kindAck:
@@ -179,7 +178,7 @@ func readVersions(u *unpacker) bool {
 // packet returns the message as memberlist reads it. What the sender could choose freely is left out.
 func (m *message) packet() []byte {
 	p := &packer{b: []byte{byte(m.kind)}}
-	switch m.kind {
+	switch m.kind { //nolint:exhaustive // others are not read, or have a packet of their own
 	case kindPing:
 		p.fields(3)
 		p.uint("SeqNo", uint64(m.seq))

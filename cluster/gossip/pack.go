@@ -139,7 +139,7 @@ func (p *packer) text(s string) {
 	case n < 32:
 		p.b = append(p.b, 0xa0|byte(n))
 	default:
-		p.b = binary.BigEndian.AppendUint16(append(p.b, 0xda), uint16(n)) //nolint:gosec // texts have at most maxRecord bytes
+		p.b = binary.BigEndian.AppendUint16(append(p.b, 0xda), uint16(n))
 	}
 	p.b = append(p.b, s...)
 }

@@ -279,7 +279,7 @@ func (t *transport) WriteToAddress(b []byte, to memberlist.Address) (time.Time, 
 		return now, nil // as if it was lost
 	}
 	asks := t.check.sent(to.Name, b)
-	frame := append(binary.BigEndian.AppendUint16(nil, uint16(len(b))), b...) //nolint:gosec // a packet has packetSize bytes at most
+	frame := append(binary.BigEndian.AppendUint16(nil, uint16(len(b))), b...)
 	t.mu.Lock()
 	l := t.links[to.Name]
 	stale := l != nil && l.silent(now)

@@ -38,7 +38,7 @@ func TestANodeInventsNobody(t *testing.T) {
 		}
 		for _, e := range all[:200] {
 			b := compound(e.alive(), member(KindPeer, "p1").about(kindDead, "peer/p1"), member(KindNode, "n1").about(kindDead, "node/n1"))
-			if _, err := conn.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(b))), b...)); err != nil { //nolint:gosec // small
+			if _, err := conn.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(b))), b...)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -96,7 +96,7 @@ func TestStrangersAreBounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer func() { _ = conn.Close() }()
+		t.Cleanup(func() { _ = conn.Close() })
 		silent = append(silent, conn)
 	}
 	ended := make(chan bool, len(silent))
@@ -178,9 +178,9 @@ func FuzzMember(f *testing.F) {
 	f.Add(compound(member(KindNode, "evil").alive(), member(KindPeer, "p1").about(kindSuspect, "x")), true)
 	f.Add(listOf(1, 0, member(KindNode, "evil")), false)
 	f.Fuzz(func(t *testing.T, b []byte, packet bool) {
-		carries, frame := byte(carriesLists), binary.BigEndian.AppendUint32(nil, uint32(len(b))) //nolint:gosec // small
+		carries, frame := byte(carriesLists), binary.BigEndian.AppendUint32(nil, uint32(len(b)))
 		if packet {
-			carries, frame = carriesPackets, binary.BigEndian.AppendUint16(nil, uint16(min(len(b), 65535))) //nolint:gosec // bounded
+			carries, frame = carriesPackets, binary.BigEndian.AppendUint16(nil, uint16(min(len(b), 65535)))
 		}
 		conn, err := connect("node/evil", g, carries)
 		if err != nil {

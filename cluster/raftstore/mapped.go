@@ -13,7 +13,7 @@ func unreadable(path string, err error) *Fault {
 	return &Fault{
 		Kind: ErrUnusable, Path: path, What: "the disk cannot read the file", Err: err,
 		Do: "look at the disk (dmesg, smartctl): the file may be whole, so keep it, and start the peer again once the disk can be read; if the disk has failed for good, " +
-			"start a new peer with an empty folder, a new --id and --join",
+			"start a new peer with an empty folder, a new --id and --join (server.id, server.join)",
 	}
 }
 

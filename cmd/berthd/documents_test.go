@@ -137,7 +137,7 @@ func TestEveryCommandInTheDocumentsExists(t *testing.T) {
 	if calls < 400 {
 		t.Errorf("only %d calls were found", calls)
 	}
-	for line, want := range map[string]string{ // this test can fail
+	for line, want := range map[string]string{ //nolint:gosec // commands; this test can fail
 		"p1#   echo TOKEN | berth jion peer":               "the command jion",
 		"berth cert explode":                               "the command berth cert explode",
 		"$ berth queue --colour red":                       "--colour of berth queue",

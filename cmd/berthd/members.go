@@ -81,7 +81,7 @@ func (r *revocations) admits(name string) bool {
 		member.Role, known = model.RolePeer, s.Peers.Has(model.PeerID(id))
 	}
 	row, found := s.Certificates.Get(member)
-	return known && !(found && row.Revoked)
+	return known && (!found || !row.Revoked)
 }
 
 // askSign asks peers for the certificates of an agent.
@@ -254,7 +254,7 @@ func (s *service) askNodes(ctx context.Context) {
 			silent = append(silent, n.Address)
 		}
 	}
-	rand.Shuffle(len(silent), func(i, j int) { silent[i], silent[j] = silent[j], silent[i] })
+	rand.Shuffle(len(silent), func(i, j int) { silent[i], silent[j] = silent[j], silent[i] }) //nolint:gosec // an order, no secret
 	var all sync.WaitGroup
 	dial := cli.DialTLS(s.credentials.NodeClient())
 	for _, address := range silent[:min(len(silent), silentNodes)] {

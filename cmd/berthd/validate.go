@@ -22,7 +22,7 @@ func newValidate() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			settings, err := config.Load(config.Source{File: args[0]})
 			wrong := unusable(settings)
-			denied, notes := kept(cmd.Context(), settings, wrong)
+			notes, denied := kept(cmd.Context(), settings, wrong)
 			if err = config.InOrder(err, wrong, denied); err != nil {
 				fmt.Fprintln(cmd.ErrOrStderr(), strings.TrimRight(err.Error(), "\n"))
 				return cli.Usage("%s cannot be used", args[0])
@@ -47,7 +47,7 @@ func unusable(c *config.Loaded) error {
 
 // kept returns the files named by settings that keep a program from its start, as its unit sees them, besides those that other errors
 // name, and warnings about the others: a folder of backups may come later than the peer.
-func kept(ctx context.Context, c *config.Loaded, others error) (fatal error, warnings []string) {
+func kept(ctx context.Context, c *config.Loaded, others error) (warnings []string, fatal error) {
 	named := ""
 	if others != nil {
 		named = others.Error()
@@ -62,5 +62,5 @@ func kept(ctx context.Context, c *config.Loaded, others error) (fatal error, war
 			warnings = append(warnings, "Warning: "+d.String())
 		}
 	}
-	return fatal, warnings
+	return warnings, fatal
 }

@@ -45,7 +45,7 @@ func (m members) standing(_ context.Context, _ *standingInput, body *memberwire.
 
 // explain returns why a certificate is refused, to its holder.
 func explain(s *state.State, leaf *x509.Certificate, err error) (refused, text string) {
-	switch trust.FaultOf(err) {
+	switch trust.FaultOf(err) { //nolint:exhaustive // all others are explained alike
 	case "":
 		if err == nil {
 			return "", ""

@@ -171,7 +171,7 @@ func TestAlerts(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{"check", "rules", alerts}, {"test", "rules", tests}} {
-		if out, err := exec.CommandContext(t.Context(), promtool, args...).CombinedOutput(); err != nil { //nolint:gosec // a tool
+		if out, err := exec.CommandContext(t.Context(), promtool, args...).CombinedOutput(); err != nil {
 			t.Errorf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)
 		}
 	}

@@ -38,7 +38,7 @@ func ReservePort() *Port {
 			return p
 		}
 	}
-	l, err := net.Listen("tcp", ":0")
+	l, err := net.Listen("tcp", ":0") //nolint:gosec // as the program of the job will
 	if err != nil {
 		return nil
 	}

@@ -18,7 +18,7 @@ func TestReservePort(t *testing.T) {
 		if p == nil {
 			t.Fatal("there is no port")
 		}
-		defer p.Close()
+		t.Cleanup(func() { p.Close() })
 		if n := int(p.Number); n < first || n > last || seen[p.Number] {
 			t.Errorf("the port is %d, want another one from %d to %d", n, first, last)
 		}

@@ -44,7 +44,8 @@ func TestWhatASubmissionCarries(t *testing.T) {
 			defer func() { _ = errs.Close() }()
 			cmd.Stderr = errs
 			out, _ := cmd.Output() // the exit code is that of the last command
-			if got := string(out); got != v.want && !(strings.Contains(got, v.want) && (name == "image" || name == "missing" || name == "salloc")) {
+			part := name == "image" || name == "missing" || name == "salloc"
+			if got := string(out); got != v.want && (!part || !strings.Contains(got, v.want)) {
 				said, _ := os.ReadFile(errs.Name())
 				t.Errorf("%s\nshows %q, want %q\n%s", v.line, got, v.want, said)
 			}

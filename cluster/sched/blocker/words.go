@@ -91,7 +91,7 @@ func (b *Blocker) reserved() string {
 // elsewhere returns, in words, why the task cannot use nodes that have free GPUs.
 func (b *Blocker) elsewhere() string {
 	if b.Code == CodeAccounts && b.Private == "" {
-		return b.Lacking + " would suit, but its user has no account there (getent passwd): make one, or name another by --account"
+		return b.Lacking + " would suit, but its user has no account there (getent passwd): make one, or name another (agent.accounts, --account)"
 	}
 	if b.Code == CodeAccounts {
 		return b.Private + " would suit, but jobs run there under the account of the node's agent, and only those of the user of that name: " +

@@ -110,6 +110,9 @@ func (b *builder) running(m *preemption.Step) {
 		}
 		k := b.keyNow(&task, &job, &a)
 		c := candidate{at: b.pass.Order.SortKey(k), key: k, attempt: a.Key}
+		if c.at.Since = task.Since; job.Place.Moved() { // run time is no wait, and does not put it behind others either
+			c.at.Since = job.Place.Since
+		}
 		if b.pass.Order.Policy.Proportional {
 			c.at.Score = queue.Hysteresis(c.at.Score, &b.pass.Order.Tuning)
 		}

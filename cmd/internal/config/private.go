@@ -36,7 +36,7 @@ func private(f *os.File) error {
 	if err != nil {
 		return err
 	}
-	return Reader{uint32(os.Geteuid()), uint32(os.Getegid())}.Private(f.Name(), info) //nolint:gosec // ids of the kernel
+	return Reader{uint32(os.Geteuid()), uint32(os.Getegid())}.Private(f.Name(), info)
 }
 
 // Reader is the account of a program: its user id and its main group.

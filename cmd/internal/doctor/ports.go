@@ -80,12 +80,12 @@ func Reaches(list []Reach) (out []Finding) {
 		if r.Detail != "" {
 			detail = ": " + r.Detail
 		}
-		switch {
-		case r.Result == Answers:
+		switch r.Result {
+		case Answers:
 			out = append(out, a.ok("%s answers", r.Address))
-		case r.Result == Refused:
+		case Refused:
 			out = append(out, a.fault("start the program of "+to+", or correct the address that the cluster has of it", "%s refuses: nothing listens there", r.Address))
-		case r.Result == NoAnswer:
+		case NoAnswer:
 			out = append(out, a.fault(remedy, "no answer from %s", r.Address))
 		default:
 			out = append(out, a.fault("make sure that "+to+" itself runs at this address", "%s cannot be reached%s", r.Address, detail))

@@ -60,7 +60,7 @@ func (p *place) reader() config.Reader {
 	if p.account != nil {
 		return config.Reader{UID: p.account.UID, GID: p.account.GID}
 	}
-	return config.Reader{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid())} //nolint:gosec // ids of the kernel
+	return config.Reader{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid())}
 }
 
 // may returns why the account may not access a path. The call is made with the rights of the account.
@@ -163,8 +163,13 @@ func Access(ctx context.Context, role string, c *config.Loaded) (out []doctor.De
 	}
 	s := &c.Server
 	for _, v := range []named{
-		{"server.tls_cert", s.Certificate}, {"server.tls_key", s.Key}, {"auth.keys_file", s.Auth.Keys}, {"auth.command_rules", s.Auth.CommandRules},
-		{"oidc.client_secret_file", s.OIDC.Secret}, {"oidc.ca", s.OIDC.CA}, {"oidc.groups_file", s.OIDC.Groups},
+		{"server.tls_cert", s.Certificate},
+		{"server.tls_key", s.Key},
+		{"auth.keys_file", s.Auth.Keys},
+		{"auth.command_rules", s.Auth.CommandRules},
+		{"oidc.client_secret_file", s.OIDC.Secret},
+		{"oidc.ca", s.OIDC.CA},
+		{"oidc.groups_file", s.OIDC.Groups},
 	} {
 		if v.path != "" {
 			note(p.reads(v.setting, v.path, unix.R_OK))

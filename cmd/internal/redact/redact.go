@@ -48,7 +48,7 @@ type rule struct {
 const secretName = `[A-Za-z0-9_.-]*(?:secret|token|passw(?:or)?d|passphrase|passwd|api[_-]?keys?|private[_-]?key|access[_-]?key|account[_-]?key|shared[_-]?key|credential|bearer|cookie)[A-Za-z0-9_.-]*` //nolint:gosec // no secret, but what names of secrets look like
 
 // secretVariable matches the name of a variable of the environment that holds a secret, and is none elsewhere: a "key" is many things.
-const secretVariable = `\b(?:[A-Z0-9]+_)*(?:[A-Z0-9]*(?:KEY|KEYS|PASS|PASSWD|PWD|PSK|PIN|SALT)|DSN|AUTH|OTP)\b`
+const secretVariable = `\b(?:[A-Z0-9]+_)*(?:[A-Z0-9]*(?:KEY|KEYS|PASS|PASSWD|PWD|PSK|PIN|SALT)|DSN|AUTH|OTP)\b` //nolint:gosec // names, too
 
 // rules returns the rules by form, in the order in which they are applied.
 var rules = []rule{

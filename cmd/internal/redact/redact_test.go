@@ -95,7 +95,7 @@ func FuzzText(f *testing.F) {
 // wellKnownSecrets has an example of each form of a secret that others have. The examples are of no use anywhere.
 func wellKnownSecrets() map[string]string {
 	const letters, hex32 = "aB3dE5gH7jK9mN1pQ3rS5tU7vW9xY1zA2bC4dE6f", "0123456789abcdef0123456789abcdef"
-	return map[string]string{
+	return map[string]string{ //nolint:gosec // examples
 		"JWT": "eyJhbGciOiJIUzI1NiJ9." + "eyJzdWIiOiIxMjM0In0." + letters, "JWT unsigned": "eyJhbGciOiJub25lIn0.eyJzdWIiOiIxMjM0In0.", "JWE": "eyJhbGciOiJkaXIifQ..aaaaaaaa.bbbbbbbb.cccc",
 		"GitHub": "ghp_" + letters[:36], "GitHub OAuth": "gho_" + letters[:36], "GitHub app": "ghs_" + letters[:36], "GitHub user": "ghu_" + letters[:36], "GitHub refresh": "ghr_" + letters[:36],
 		"GitHub fine": "github_pat_" + letters[:22] + "_" + letters, "GitLab": "glpat-" + letters[:20], "GitLab runner": "glrt-" + letters[:20], "GitLab CI": "glcbt-64_" + letters[:20],

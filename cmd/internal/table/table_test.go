@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/berth-gpu/berth/cmd/internal/terminal"
-	"time"
 
 	"github.com/berth-gpu/berth/cmd/internal/table"
 )

@@ -46,12 +46,14 @@ func TestRequeuedTasksAreHeld(t *testing.T) {
 func TestWhatEndsIsNotSentBack(t *testing.T) {
 	t.Parallel()
 	for name, b := range map[string]func(model.JobID) command.Body{
-		"requeue":  func(id model.JobID) command.Body { return &command.Requeue{Job: id, Task: model.AllTasks} },
-		"held":     func(id model.JobID) command.Body { return &command.Requeue{Job: id, Task: model.AllTasks, Hold: true} },
-		"extend":   func(id model.JobID) command.Body { return &command.Extend{Job: id, By: time.Hour} },
-		"priority": func(id model.JobID) command.Body { return &command.SetPriority{Job: id, Class: model.ClassHigh, Priority: 3} },
-		"hold":     func(id model.JobID) command.Body { return &command.Hold{Job: id, Task: model.AllTasks} },
-		"release":  func(id model.JobID) command.Body { return &command.Release{Job: id, Task: model.AllTasks} },
+		"requeue": func(id model.JobID) command.Body { return &command.Requeue{Job: id, Task: model.AllTasks} },
+		"held":    func(id model.JobID) command.Body { return &command.Requeue{Job: id, Task: model.AllTasks, Hold: true} },
+		"extend":  func(id model.JobID) command.Body { return &command.Extend{Job: id, By: time.Hour} },
+		"priority": func(id model.JobID) command.Body {
+			return &command.SetPriority{Job: id, Class: model.ClassHigh, Priority: 3}
+		},
+		"hold":    func(id model.JobID) command.Body { return &command.Hold{Job: id, Task: model.AllTasks} },
+		"release": func(id model.JobID) command.Body { return &command.Release{Job: id, Task: model.AllTasks} },
 	} {
 		l := running(t, 4, func(b *command.Submit) { b.Spec.TimeLimit = time.Hour })
 		l.Do(&command.Cancel{Job: l.job, Task: model.AllTasks})

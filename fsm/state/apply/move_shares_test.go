@@ -24,7 +24,7 @@ const (
 
 // shares says of each table whether a user can fill it, by a filling, or why no user can.
 func shares() map[string]string {
-	return map[string]string{
+	return map[string]string{ //nolint:gosec // names of tables
 		"Globals": oneRow, "Trusts": oneRow,
 		"Peers": byAdmins, "Limits": byAdmins, "Weights": byAdmins,
 		"Nodes": byAgents, "Leases": byAgents, "NodeUse": byAgents, "GPUs": byAgents, "Slots": byAgents, "Certificates": byAgents,

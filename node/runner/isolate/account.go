@@ -67,14 +67,14 @@ func (r *Rules) fits(a *Account, name, unix string, mapped bool) error {
 	case a.UID == 0:
 		return nil
 	case r.Peers.runUnder(a):
-		return fmt.Errorf("a peer of the cluster runs under the account %q on this host, and no job does: map the user to another (--account %s=NAME)", unix, name)
+		return fmt.Errorf("a peer of the cluster runs under the account %q on this host, and no job does: map the user to another (agent.accounts or --account %s=NAME)", unix, name)
 	case mapped:
 		return nil
 	case a.Name != unix && strings.EqualFold(a.Name, unix):
-		return fmt.Errorf("the account that this node finds for %q is named %q: map the user if it is theirs (--account %s=%s)", unix, a.Name, name, a.Name)
+		return fmt.Errorf("the account that this node finds for %q is named %q: map the user if it is theirs (agent.accounts or --account %s=%s)", unix, a.Name, name, a.Name)
 	}
 	if why := hostSystem().why(a); why != "" {
-		return fmt.Errorf("the account %q is one of the system (%s): map the user to it if that is meant (--account %s=%s)", unix, why, name, unix)
+		return fmt.Errorf("the account %q is one of the system (%s): map the user to it if that is meant (agent.accounts or --account %s=%s)", unix, why, name, unix)
 	}
 	return nil
 }

@@ -125,7 +125,7 @@ func (g *begin) plan(dir string, argv []string) (*isolate.Plan, error) {
 
 // makeTmp makes the folder that is /tmp for an isolated job, unless it exists.
 func makeTmp(path string) error {
-	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, os.ErrExist) { //nolint:gosec // a folder of the rank that the agent named
+	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return err
 	}
 	return unix.Chmod(path, 0o1777) // no other user can reach it

@@ -35,12 +35,12 @@ func TestALostAnswerToARemoval(t *testing.T) {
 				t.Error(err)
 			}
 		}))
-		defer s.Close()
+		t.Cleanup(s.Close)
 		api, err := client.New(client.Options{Addresses: []string{strings.TrimPrefix(s.URL, "http://")}, Patience: time.Millisecond})
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer api.Close()
+		t.Cleanup(api.Close)
 		got, err := removePeer(t.Context(), api, "p1")
 		switch {
 		case v.fails == "":

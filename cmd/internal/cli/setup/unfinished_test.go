@@ -16,7 +16,7 @@ func TestAFullDiskWhileJoining(t *testing.T) {
 	if got := unfinished(full).Error(); strings.Contains(got, "\n") || !strings.Contains(got, "with the same token") || strings.Count(got, "no space left") != 1 {
 		t.Error(got)
 	}
-	if other := errors.New("x"); unfinished(other) != other || unfinished(nil) != nil {
+	if other := errors.New("x"); !errors.Is(unfinished(other), other) || unfinished(other).Error() != "x" || unfinished(nil) != nil {
 		t.Error("another error has changed")
 	}
 }

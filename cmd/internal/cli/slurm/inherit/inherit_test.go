@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 // shell runs this test's program in a shell, after some commands.
 func shell(t *testing.T, before string, env ...string) string {
 	t.Helper()
-	cmd := exec.Command("/bin/sh", "-c", before+`; exec "$0"`, os.Args[0])
+	cmd := exec.Command("/bin/sh", "-c", before+`; exec "$0"`, os.Args[0]) //nolint:gosec // this test's program
 	cmd.Env = append(os.Environ(), env...)
 	out, err := cmd.Output()
 	if err != nil {
