@@ -78,13 +78,12 @@ func (g *Gossip) pause(alone bool) bool {
 	return g.ctx.Err() == nil
 }
 
-// peer returns the address of a peer for a node that exchanges lists, at random; empty: there is none. memberlist would
-// exchange them with any member, and most are nodes, whose word of others counts little. Peers leave the choice to memberlist.
+// peer returns the address of another peer to exchange lists with, at random; empty: there is none. memberlist would exchange them with any
+// member, and most are nodes, whose word of others counts little: what one peer has learned from a node itself, the others learn from that peer.
 func (g *Gossip) peer() string {
-	if kindOf(g.roster.self) == KindPeer {
-		return ""
-	}
-	peers := slices.DeleteFunc(g.roster.list(), func(m Member) bool { return m.Meta.Kind != KindPeer || m.State != StateAlive })
+	peers := slices.DeleteFunc(g.roster.list(), func(m Member) bool {
+		return m.Meta.Kind != KindPeer || m.State != StateAlive || m.Name == g.roster.self
+	})
 	if len(peers) == 0 {
 		return ""
 	}

@@ -201,7 +201,7 @@ func (u *upgraded) check(at string) *memberwire.Upgrade {
 func (u *upgraded) order(names []string) {
 	t := u.t
 	u.settled()
-	if s := u.berth("", u.apis[0], "cluster", "upgrade", "check"); s.code == 0 || !strings.Contains(s.err, "there is no such path") {
+	if s := u.berth("", u.apis[0], "cluster", "upgrade", "check"); s.code == 0 || !strings.Contains(s.err, "a peer runs an older version, without this check") {
 		t.Errorf("the new command against an old peer: %+v", s)
 	}
 	marks := marksFile(t)
