@@ -18,7 +18,7 @@ const (
 // rejoinLoop looks for missing members: memberlist forgets a silent member after half a minute and would
 // never again look across a healed cut.
 func (g *Gossip) rejoinLoop() {
-	failed, last := false, time.Now()
+	failed, last := 0, time.Now()
 	for {
 		g.check.forget(g.roster.lists)
 		targets, alone := g.targets()
@@ -27,10 +27,11 @@ func (g *Gossip) rejoinLoop() {
 		}
 		if len(targets) > 0 {
 			_, err := g.Join(g.ctx, targets)
-			if alone && err != nil && !failed && g.ctx.Err() == nil {
+			if err == nil {
+				failed = 0
+			} else if failed++; alone && failed == 2 && g.ctx.Err() == nil { // at first a new member may know no other, and no other may know it
 				g.notes.add(slog.LevelWarn, "alone: no member answers yet, retrying", slog.Any("error", err))
 			}
-			failed = err != nil
 		}
 		if !g.pause(alone) {
 			return

@@ -166,9 +166,13 @@ func (t *transport) greet(conn net.Conn) {
 }
 
 // refused notes a connection that was refused, unless it has only tried whether the port is open. A log of the program writes one
-// line for each address and minute.
+// line for each address and minute. A machine that has just joined is not known yet: it asks again.
 func (t *transport) refused(host string, err error) {
-	if t.ctx.Err() == nil && !errors.Is(err, io.EOF) {
+	switch {
+	case t.ctx.Err() != nil || errors.Is(err, io.EOF):
+	case errors.Is(err, errSender):
+		t.notes.add(slog.LevelInfo, "member is not known here", slog.String("from", host), slog.Any("err", err))
+	default:
 		t.notes.add(slog.LevelWarn, "connection refused", slog.String("from", host), slog.Any("err", err))
 	}
 }
@@ -321,8 +325,14 @@ func (t *transport) dial(to memberlist.Address, limit time.Duration, carries byt
 	if err != nil {
 		return nil, "", &net.OpError{Op: "dial", Net: "tcp", Err: err} // the form by which memberlist knows that the other side failed
 	}
-	if to.Name != "" && name != to.Name || !t.check.admits(name) {
-		return nil, "", errors.Join(fmt.Errorf("at %s is %s in place of %s", to.Addr, name, to.Name), conn.Close())
+	switch {
+	case to.Name != "" && name != to.Name:
+		err = fmt.Errorf("at %s is %s in place of %s", to.Addr, name, to.Name)
+	case !t.check.admits(name):
+		err = fmt.Errorf("at %s is %s, which is no member that is known here", to.Addr, name)
+	}
+	if err != nil {
+		return nil, "", errors.Join(err, conn.Close())
 	}
 	kept, err := t.open.Adopt(conn)
 	if err != nil {

@@ -84,6 +84,9 @@ func TestAMemberIsRemoved(t *testing.T) {
 	if n, err := n1.Join(t.Context(), []string{p1.Addr().String()}); n > 0 || err == nil {
 		t.Error("it joins again")
 	}
+	if _, err := p1.Join(t.Context(), []string{n1.Addr().String()}); err == nil || !strings.Contains(err.Error(), "node/n1, which is no member that is known here") {
+		t.Errorf("the peer joins it: %v", err)
+	}
 }
 
 // Callers that prove nothing get few connections, for a short time; what a member announces and does not send takes no memory.

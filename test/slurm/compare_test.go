@@ -167,7 +167,11 @@ func (s *side) normal(i int, c *script) result {
 		text = withoutRaces(withoutJob(stepDaemon.ReplaceAllString(text, "slurmstepd:"), r.job))
 		switch filepath.Ext(name) {
 		case ".env":
-			text = variables(text, c.except)
+			except := c.except
+			if ofScript.MatchString(name) {
+				except = append(slices.Clone(except), "SLURM_UMASK") // docs/slurm.md: srun alone sets the variable in Slurm 22.05
+			}
+			text = variables(text, except)
 		case ".err":
 			text = messages(text)
 		}
@@ -176,6 +180,9 @@ func (s *side) normal(i int, c *script) result {
 	r.files = files
 	return r
 }
+
+// ofScript matches the files with the variables of a script, or of the program of salloc.
+var ofScript = regexp.MustCompile(`^(batch|salloc)\b`)
 
 // hostname returns what %N stands for on a real Slurm with two nodes on one machine.
 func hostname() string {

@@ -220,7 +220,9 @@ func (m *member) askUsers(ctx context.Context, c *client.Client, seen *answers) 
 	defer c.Close()
 	list, err := client.PeopleOf(c).Users(ctx)
 	if err != nil {
-		seen.usersErr = fmt.Errorf("%w: %w", seen.usersErr, err)
+		if _, answered := errors.AsType[*wire.Problem](err); answered { // no answer: this machine has no settings of a user
+			seen.usersErr = fmt.Errorf("%w: %w", seen.usersErr, err)
+		}
 		return
 	}
 	seen.usersErr = nil
