@@ -70,10 +70,13 @@ type Config struct {
 	Cluster Cluster
 	Peers   []string // addresses that are used in addition to those from the cluster
 	Keep    Keep
-	Disks   []string                   // further folders on this node that ranks write to; missing ones are skipped
-	Clear   func(live map[string]bool) // removes what ranks have left in Disks, but for the tasks that have a rank here; nil: nothing is removed
-	Ready   func() error               // why no rank can start on this host for now, apart from its disks; nil: nothing else can prevent it
-	Account func(user string) error    // why the host has no account for jobs of a user; nil: it runs jobs under no other accounts
-	Clock   func() fence.Reading       // the host's clocks
+	Disks   []string // further folders on this node that ranks write to; missing ones are skipped
+
+	// Clear removes what ranks have left in Disks: while a disk is short of space, and if aged is true, what is old. Of tasks that are live, which
+	// have a rank here, nothing is removed. Without the function nothing is.
+	Clear   func(live func(model.TaskKey) (bool, error), aged bool)
+	Ready   func() error            // why no rank can start on this host for now, apart from its disks; nil: nothing else can prevent it
+	Account func(user string) error // why the host has no account for jobs of a user; nil: it runs jobs under no other accounts
+	Clock   func() fence.Reading    // the host's clocks
 	Log     *slog.Logger
 }

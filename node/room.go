@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
+	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/node/disk"
+	"github.com/berth-gpu/berth/node/fence"
 	"github.com/berth-gpu/berth/node/journal"
 	"github.com/berth-gpu/berth/node/runner"
 )
@@ -18,8 +21,10 @@ const (
 	roomEvery = 5 * time.Second
 	roomSoon  = time.Second      // while something is wrong
 	roomHangs = 10 * time.Second // a look that takes longer
+	shedSoon  = 5 * time.Second  // between two removals of ended ranks' folders
 	clearSoon = 20 * time.Second // between two calls of Config.Clear while a disk is short of space
 	clearRare = time.Hour        // else
+	clockJump = time.Minute      // by how much the wall clock may run ahead of the time that has passed, or behind
 )
 
 // runRoom is the least space that the run folder needs, in bytes.
@@ -33,11 +38,23 @@ type room struct {
 	lacking map[string]bool // folders whose disks were short at the last look
 	begun   time.Time       // of the look under way; zero: none
 	next    time.Time
-	changed func()    // the trouble has changed
-	cleared time.Time // when Config.Clear was last called; only of the look under way
+	changed func()        // the trouble has changed
+	freeing time.Time     // when the removal under way began; zero: none
+	shed    time.Time     // when folders of ended ranks were last looked through
+	cleared time.Time     // when Config.Clear was last called
+	steady  fence.Reading // since when the wall clock has run evenly, as far as the removals have noticed
 }
 
-func newRoom(c *core, changed func()) *room { return &room{core: c, changed: changed} }
+func newRoom(c *core, changed func()) *room {
+	return &room{core: c, changed: changed, steady: c.Clock()}
+}
+
+// sight is what a look has found.
+type sight struct {
+	trouble string          // why no job can start; "": jobs can
+	space   bool            // the trouble is a disk without space, which a removal may free
+	lacking map[string]bool // folders whose disks are short
+}
 
 // watch looks at the disks when that is due.
 func (r *room) watch() {
@@ -53,15 +70,21 @@ func (r *room) watch() {
 	r.begun = time.Now()
 	lacking := r.lacking
 	r.beside(func() func() {
-		trouble, lacking := r.look(lacking)
-		return func() {
-			r.begun, r.lacking, r.next = time.Time{}, lacking, later(roomEvery)
-			if trouble != "" {
-				r.next = later(roomSoon)
-			}
-			r.set(trouble)
-		}
+		seen := r.look(lacking)
+		return func() { r.judge(&seen) }
 	})
+}
+
+// judge takes what a look has found. A disk without space is no trouble yet while a removal has just begun.
+func (r *room) judge(seen *sight) {
+	r.begun, r.lacking, r.next = time.Time{}, seen.lacking, later(roomEvery)
+	if seen.trouble != "" {
+		r.next = later(roomSoon)
+	}
+	r.free()
+	if !seen.space || r.freeing.IsZero() || time.Since(r.freeing) > roomHangs {
+		r.set(seen.trouble)
+	}
 }
 
 // set sets the trouble; "": none.
@@ -112,76 +135,94 @@ func cause(err error) string {
 	return err.Error()
 }
 
-// look returns the trouble with the disks, and the folders whose disks are short of space. It frees space on
-// the data folder's disk as far as allowed.
-func (r *room) look(before map[string]bool) (trouble string, lacking map[string]bool) {
+// look returns what there is to see of the disks.
+func (r *room) look(before map[string]bool) sight {
 	dir := r.Journal.Dir()
-	lacking = map[string]bool{}
-	note := func(format string, args ...any) {
-		if trouble == "" {
-			trouble = fmt.Sprintf(format, args...)
+	seen := sight{lacking: map[string]bool{}}
+	note := func(space bool, format string, args ...any) {
+		if seen.trouble == "" {
+			seen.trouble, seen.space = fmt.Sprintf(format, args...), space
 		}
 	}
 	for _, path := range append([]string{dir}, r.Disks...) {
 		at, err := disk.RoomOf(path)
-		if r.clear(err == nil && at.Short(before[path]) != "") {
-			at, err = disk.RoomOf(path)
-		}
 		if errors.Is(err, os.ErrNotExist) && path != dir {
 			continue // nothing has been written there yet
 		}
-		if err == nil && path == dir && at.Short(before[path]) != "" {
-			at = r.shed(at)
-		}
 		switch lack := at.Short(before[path]); {
 		case err != nil:
-			note("the disk of %s cannot be looked at: %s", path, cause(err))
+			note(false, "the disk of %s cannot be looked at: %s", path, cause(err))
 		case lack != "":
-			lacking[path] = true
-			note("the disk of %s %s", path, lack)
+			seen.lacking[path] = true
+			note(true, "the disk of %s %s", path, lack)
 		case path == dir:
 			if err := errors.Join(disk.Probe(dir), disk.Load(dir, at)); err != nil {
-				note("the disk of %s cannot be written: %s", dir, cause(err))
+				note(false, "the disk of %s cannot be written: %s", dir, cause(err))
 			}
 		}
 	}
 	if memory, err := disk.RoomOf(r.Run.Path); err != nil {
-		note("the run folder %s cannot be looked at: %s", r.Run.Path, cause(err))
+		note(false, "the run folder %s cannot be looked at: %s", r.Run.Path, cause(err))
 	} else if need := min(memory.Total/20, runRoom); memory.Free < need || before[r.Run.Path] && memory.Free < 2*need {
-		lacking[r.Run.Path] = true
-		note("the file system of the run folder %s is full", r.Run.Path)
+		seen.lacking[r.Run.Path] = true
+		note(false, "the file system of the run folder %s is full", r.Run.Path)
 	}
 	if r.Ready != nil {
 		if err := r.Ready(); err != nil {
-			note("%s", err.Error())
+			note(false, "%s", err.Error())
 		}
 	}
-	return trouble, lacking
+	return seen
 }
 
-// clear has what ranks keep beyond their end removed, and reports whether it has: what is old, and while a disk is short of space, as much as it takes.
-func (r *room) clear(short bool) bool {
+// free begins to remove what ranks keep beyond their end, when that is due: what is old, and while a disk is short of space, as much as the disk
+// needs. A removal takes as long as its files take, and no look waits for it.
+func (r *room) free() {
+	if !r.freeing.IsZero() {
+		return
+	}
+	short := r.lacking[r.Journal.Dir()]
 	pause := clearRare
-	if short {
+	if short || slices.ContainsFunc(r.Disks, func(path string) bool { return r.lacking[path] }) {
 		pause = clearSoon
 	}
-	if r.Clear == nil || !r.cleared.IsZero() && time.Since(r.cleared) < pause {
-		return false
+	clears := r.Clear != nil && (r.cleared.IsZero() || time.Since(r.cleared) >= pause)
+	sheds := short && (r.shed.IsZero() || time.Since(r.shed) >= shedSoon)
+	if !clears && !sheds {
+		return
 	}
-	r.cleared = time.Now()
-	paths, err := r.Journal.Open()
-	live := map[string]bool{}
-	if err != nil { // a rank may need what would be removed
-		r.Log.Warn("nothing of ended jobs is removed: the ranks' folders cannot be listed", "err", err)
-		return false
+	now := r.Clock()
+	if jump := now.Real.Sub(r.steady.Real) - now.Boot.Sub(r.steady.Boot); jump.Abs() > clockJump { // the clock was set, such as after the start of the host
+		r.steady = now
 	}
-	for _, path := range paths {
-		if rank, _, is := journal.RankOf(filepath.Base(path)); is {
-			live[rank.Attempt().TaskKey().String()] = true
+	aged := now.Boot.Sub(r.steady.Boot) >= clearRare
+	r.freeing = time.Now()
+	r.beside(func() func() {
+		if clears {
+			r.Clear(r.lives, aged)
 		}
-	}
-	r.Clear(live)
-	return true
+		if sheds {
+			r.shedEnded()
+		}
+		return func() {
+			r.freeing, r.next = time.Time{}, time.Time{}
+			if clears {
+				r.cleared = time.Now()
+			}
+			if sheds {
+				r.shed = time.Now()
+			}
+		}
+	})
+}
+
+// lives reports whether a task has a rank here. The error is that of the folder in which ranks are listed.
+func (r *room) lives(task model.TaskKey) (bool, error) {
+	paths, err := r.Journal.Open()
+	return err != nil || slices.ContainsFunc(paths, func(path string) bool {
+		rank, _, is := journal.RankOf(filepath.Base(path))
+		return is && rank.Attempt().TaskKey() == task
+	}), err
 }
 
 // userOf returns the user of a rank, by its folder; empty: not known.
@@ -192,15 +233,12 @@ func userOf(dir string) string {
 	return ""
 }
 
-// shed removes the remains of ended ranks until there is enough space, those of the user whose remains take most before those of others, and the oldest
-// first: first their working folders, then their output.
-func (r *room) shed(at disk.Room) disk.Room {
+// shedEnded removes the remains of ended ranks until there is enough space, those of the user whose remains take most before those of others, and the
+// oldest first: first their working folders, then their output.
+func (r *room) shedEnded() {
 	dir := r.Journal.Dir()
 	enough := func() bool {
-		now, err := disk.RoomOf(dir)
-		if err == nil {
-			at = now
-		}
+		at, err := disk.RoomOf(dir)
 		return err != nil || at.Short(true) == ""
 	}
 	var count int
@@ -213,5 +251,4 @@ func (r *room) shed(at disk.Room) disk.Room {
 	if count > 0 {
 		r.Log.Warn("disk full: removed the folders of ended ranks", "ranks", count)
 	}
-	return at
 }

@@ -179,7 +179,7 @@ func (a *agent) run(ctx context.Context, out *lineWriter) (err error) {
 	if err != nil {
 		return err
 	}
-	rules := rankRules(&a.Ranks, j.Dir(), run.Path)
+	rules := rankRules(&a.Ranks, j.Dir(), j.Lineage(), run.Path)
 	rules.Isolate.Peers = inspect.PeersHere(a.settings.Config)
 	ranks, err := openRanks(ctx, process.Options{
 		Run: run, Rules: rules, Devices: a.gpus.guard(), Home: process.Home{Dir: j.Dir(), Lineage: j.Lineage()},

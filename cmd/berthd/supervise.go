@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -13,6 +12,7 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/cli/daemon"
 	"github.com/berth-gpu/berth/cmd/internal/config"
+	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/image/store"
 	"github.com/berth-gpu/berth/node/runner/isolate"
 	"github.com/berth-gpu/berth/node/runner/process"
@@ -92,21 +92,28 @@ func ownProgram() string {
 	return self
 }
 
-// rankRules returns the rules of an agent with the given data folder and run folder.
-func rankRules(r *config.Ranks, data, run string) process.Rules {
+// rankRules returns the rules of an agent with the given data folder, its lineage and its run folder. Folders elsewhere, in which the agent removes what is
+// old, get one of this agent's own: nothing else that lies there is the agent's, and another node may use the same place.
+func rankRules(r *config.Ranks, data, lineage, run string) process.Rules {
 	u := &r.Users
+	own := func(set, usual string) string {
+		if set == "" {
+			return filepath.Join(data, usual)
+		}
+		return filepath.Join(set, "berth-"+lineage)
+	}
 	return process.Rules{
-		PIDs: r.PIDs, Scratch: process.Scratch(r.Scratch), Checkpoints: cmp.Or(r.Checkpoints, filepath.Join(data, "checkpoints")),
+		PIDs: r.PIDs, Scratch: process.Scratch(r.Scratch), Checkpoints: own(r.Checkpoints, "checkpoints"),
 		Hooks:   process.Hooks{Prolog: r.Prolog, Epilog: r.Epilog, Limit: r.HookLimit},
 		Isolate: isolate.Rules{On: u.On, Map: u.Accounts, Only: u.Mapped, Root: u.Root, Umask: &u.Umask, MaxOpen: u.MaxOpen, Hide: []string{data, run}},
-		Client:  clientProgram(), Daemon: ownProgram(), Images: cmp.Or(r.Images, filepath.Join(data, "images")),
+		Client:  clientProgram(), Daemon: ownProgram(), Images: own(r.Images, "images"),
 	}
 }
 
 // clearer returns a function that removes what ranks have left in the node's own places: checkpoints of tasks that have no rank here, and images.
-func clearer(rules *process.Rules, log *slog.Logger) func(live map[string]bool) {
-	return func(live map[string]bool) {
-		removed, err := process.ClearCheckpoints(rules.Checkpoints, live, time.Now())
+func clearer(rules *process.Rules, log *slog.Logger) func(live func(model.TaskKey) (bool, error), aged bool) {
+	return func(live func(model.TaskKey) (bool, error), aged bool) {
+		removed, err := process.ClearCheckpoints(rules.Checkpoints, live, aged, time.Now())
 		if err != nil {
 			log.Warn("checkpoints_not_removed", "folder", rules.Checkpoints, "err", err)
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/berth-gpu/berth/cmd/internal/build"
+	"github.com/berth-gpu/berth/cmd/internal/config"
 )
 
 // The program for supervisors alone is used only if it is of the agent's version;
@@ -43,5 +44,18 @@ func TestSupervisorOf(t *testing.T) {
 		if (warning == "") != (c.warns == "") || !strings.Contains(warning, c.warns) {
 			t.Errorf("%s: warned %q", name, warning)
 		}
+	}
+}
+
+// Folders that an agent clears are its own: below one that the operator names, no other file is the agent's, and another node may use it.
+func TestClearedFoldersAreTheAgents(t *testing.T) {
+	t.Parallel()
+	usual := rankRules(&config.Ranks{}, "/data", "7f", "/run/x")
+	if usual.Checkpoints != "/data/checkpoints" || usual.Images != "/data/images" {
+		t.Errorf("without settings: %s and %s", usual.Checkpoints, usual.Images)
+	}
+	named := rankRules(&config.Ranks{Checkpoints: "/scratch", Images: "/scratch/images"}, "/data", "7f", "/run/x")
+	if named.Checkpoints != "/scratch/berth-7f" || named.Images != "/scratch/images/berth-7f" {
+		t.Errorf("with settings: %s and %s", named.Checkpoints, named.Images)
 	}
 }

@@ -48,7 +48,7 @@ func (j *Journal) Shed(parts []string, user func(dir string) string, enough func
 	of, sums := make(map[string]string, len(names)), map[string]int64{}
 	for _, name := range names {
 		dir := filepath.Join(j.dir, endedDir, name)
-		of[name] = user(dir)
+		of[name] = j.weights.user(name, dir, user)
 		sums[of[name]] += j.weights.of(name, dir)
 	}
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(sums[of[b]], sums[of[a]]), cmp.Compare(of[a], of[b])) })
@@ -56,20 +56,40 @@ func (j *Journal) Shed(parts []string, user func(dir string) string, enough func
 		if enough() {
 			break
 		}
-		removed, failed := lighten(filepath.Join(j.dir, endedDir, name), parts)
+		dir := filepath.Join(j.dir, endedDir, name)
+		removed, failed := lighten(dir, parts)
 		if removed {
 			shed = append(shed, name)
-			j.weights.forget(name)
+			j.weights.set(name, diskUse(dir))
 		}
 		err = errors.Join(err, failed)
 	}
 	return shed, err
 }
 
-// weights are the cached sizes of ended folders.
+// weights are the cached sizes and users of ended folders.
 type weights struct {
 	mu    sync.Mutex
-	known map[string]int64 // by name, in bytes
+	known map[string]int64  // by name, in bytes
+	users map[string]string // by name
+}
+
+// user returns the user of a folder, which of returns at the first time.
+func (w *weights) user(name, dir string, of func(dir string) string) string {
+	w.mu.Lock()
+	user, known := w.users[name]
+	w.mu.Unlock()
+	if known {
+		return user
+	}
+	user = of(dir)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.users == nil {
+		w.users = map[string]string{}
+	}
+	w.users[name] = user
+	return user
 }
 
 func (w *weights) of(name, dir string) int64 {
@@ -96,6 +116,7 @@ func (w *weights) forget(name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.known, name)
+	delete(w.users, name)
 }
 
 // diskUse returns the disk space that a folder's content takes; what cannot be read counts nothing. No link

@@ -80,7 +80,9 @@ func TestShed(t *testing.T) {
 		}
 		names = append(names, name)
 	}
+	asked := 0
 	user := func(dir string) string {
+		asked++
 		text, _ := os.ReadFile(filepath.Join(dir, "user"))
 		return string(text)
 	}
@@ -92,5 +94,8 @@ func TestShed(t *testing.T) {
 	gone, err = j.Shed([]string{"data"}, user, func() bool { return false })
 	if want := []string{names[0], names[3], names[4]}; err != nil || !slices.Equal(gone, want) {
 		t.Errorf("then %v lost something, should be %v: %v", gone, want, err)
+	}
+	if asked != len(names) {
+		t.Errorf("%d users were asked for, of %d folders", asked, len(names))
 	}
 }

@@ -161,12 +161,12 @@ func (r *Ranks) settings() []Setting {
 		},
 		{
 			Name: "agent.checkpoint_dir", Flag: "checkpoint-dir",
-			Means: "absolute `folder` for checkpoints of jobs without one (default: checkpoints, in the data folder)",
+			Means: "absolute `folder` below which this agent keeps checkpoints of jobs without one (default: checkpoints, in the data folder)",
 			Value: Text(&r.Checkpoints, "folder"),
 		},
 		{
 			Name: "agent.image_dir", Flag: "image-dir",
-			Means: "absolute `folder` for images that jobs run in, on a local disk; removed when the disk is full (default: images, in the data folder)",
+			Means: "absolute `folder` below which this agent keeps images that jobs run in, on a local disk; removed when the disk is full (default: images, in the data folder)",
 			Value: Text(&r.Images, "folder"),
 		},
 		{

@@ -7,10 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/node/disk"
 )
 
@@ -20,72 +23,111 @@ const (
 	keepCheckpoints = 30 * 24 * time.Hour
 	// checkpointShare is the part of the file system that an account's checkpoints may take while the disk is short of space.
 	checkpointShare = 10
-	// aheadAtMost is how far in the future a change may be: the times of files are their user's to set.
-	aheadAtMost = time.Hour
+	// removedPrefix begins the name of a task's folder that is being removed.
+	removedPrefix = ".removed-"
 )
 
 // leftover are the checkpoints of a task that has no rank here.
 type leftover struct {
-	name    string
+	task    model.TaskKey
 	uid     uint32
 	bytes   int64
 	changed time.Time
 }
 
-// ClearCheckpoints removes checkpoints from the node's own place, but for tasks that have a rank on the node, and returns the names of the tasks. Those
-// go that have not changed for 30 days. While the disk is short of space, the oldest of the account that takes most go, as long as that is
-// more than a tenth of the file system: no account loses checkpoints because another fills the disk.
-func ClearCheckpoints(folder string, live map[string]bool, now time.Time) (removed []string, err error) {
-	entries, err := os.ReadDir(folder)
-	if errors.Is(err, fs.ErrNotExist) || folder == "" {
-		return nil, nil
-	}
-	var list []leftover
-	for _, e := range entries {
-		if one, is := checkpointsOf(folder, e.Name(), now); is && !live[e.Name()] {
-			list = append(list, one)
-		}
-	}
-	slices.SortFunc(list, func(a, b leftover) int { return cmp.Or(a.changed.Compare(b.changed), cmp.Compare(a.name, b.name)) })
-	drop := func(i int) {
-		one := list[i]
-		list = slices.Delete(list, i, i+1)
-		if failed := os.RemoveAll(filepath.Join(folder, one.name)); failed != nil {
-			err = errors.Join(err, failed)
-			return
-		}
-		removed = append(removed, one.name)
-	}
-	for len(list) > 0 && now.Sub(list[0].changed) > keepCheckpoints {
-		drop(0)
-	}
-	for len(list) > 0 {
-		room, roomErr := disk.RoomOf(folder)
-		if roomErr != nil || room.Short(true) == "" {
-			return removed, errors.Join(err, roomErr)
-		}
-		most, bytes := heaviest(folder, list)
-		if bytes <= int64(room.Total/checkpointShare) {
-			return removed, err
-		}
-		drop(slices.IndexFunc(list, func(o leftover) bool { return o.uid == most }))
-	}
-	return removed, err
+// leftovers are those of a node.
+type leftovers struct {
+	folder  string
+	live    func(model.TaskKey) (bool, error)
+	list    []leftover // the oldest first
+	removed []string
 }
 
-// checkpointsOf returns the checkpoints of a task, and whether there are any.
-func checkpointsOf(folder, name string, now time.Time) (one leftover, is bool) {
-	dir := filepath.Join(folder, name)
+// ClearCheckpoints removes checkpoints from the node's own place, but for tasks that are live, and returns the names of the tasks. If aged is true,
+// those go that have not changed for 30 days. While the disk is short of space, the oldest of the account that takes most go, as long as that is
+// more than a tenth of the file system: no account loses checkpoints because another fills the disk. What is not named as a task is not touched.
+func ClearCheckpoints(folder string, live func(model.TaskKey) (bool, error), aged bool, now time.Time) (removed []string, err error) {
+	l := leftovers{folder: folder, live: live}
+	if err := l.read(); errors.Is(err, fs.ErrNotExist) || folder == "" {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	for aged && len(l.list) > 0 && now.Sub(l.list[0].changed) > keepCheckpoints {
+		err = errors.Join(err, l.drop(0))
+	}
+	for len(l.list) > 0 {
+		room, roomErr := disk.RoomOf(folder)
+		if roomErr != nil || room.Short(true) == "" {
+			return l.removed, errors.Join(err, roomErr)
+		}
+		most, bytes := l.heaviest()
+		if bytes <= int64(room.Total/checkpointShare) {
+			break
+		}
+		err = errors.Join(err, l.drop(slices.IndexFunc(l.list, func(o leftover) bool { return o.uid == most })))
+	}
+	return l.removed, err
+}
+
+// read lists the folder, and removes what an earlier removal has left.
+func (l *leftovers) read() (err error) {
+	entries, err := os.ReadDir(l.folder)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), removedPrefix) {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(l.folder, e.Name())))
+			continue
+		}
+		one, is := checkpointsOf(l.folder, e.Name())
+		if !is {
+			continue
+		}
+		live, liveErr := l.live(one.task)
+		if liveErr != nil {
+			return liveErr
+		}
+		if !live {
+			l.list = append(l.list, one)
+		}
+	}
+	slices.SortFunc(l.list, func(a, b leftover) int { return cmp.Or(a.changed.Compare(b.changed), a.task.Compare(b.task)) })
+	return err
+}
+
+// drop removes the checkpoints of a task, unless a rank of the task has come here meanwhile. They get another name first, so that a rank which
+// comes later finds all or nothing of them.
+func (l *leftovers) drop(i int) error {
+	name := l.list[i].task.String()
+	live, err := l.live(l.list[i].task)
+	l.list = slices.Delete(l.list, i, i+1)
+	if live || err != nil {
+		return err
+	}
+	gone := filepath.Join(l.folder, removedPrefix+name)
+	if err := os.Rename(filepath.Join(l.folder, name), gone); err != nil {
+		return err
+	}
+	l.removed = append(l.removed, name)
+	return os.RemoveAll(gone)
+}
+
+// checkpointsOf returns the checkpoints of a task, by the name of a folder; false: the folder is none of a task. The time is that of the last
+// change of inodes, which users cannot set.
+func checkpointsOf(folder, name string) (one leftover, is bool) {
 	var st unix.Stat_t
-	if unix.Lstat(dir, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR {
+	dir := filepath.Join(folder, name)
+	if one.task, is = taskNamed(name); !is || unix.Lstat(dir, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR {
 		return one, false
 	}
-	one = leftover{name: name, uid: st.Uid, changed: changeOf(&st, now)}
+	one.uid, one.changed = st.Uid, time.Unix(st.Ctim.Unix())
 	attempts, _ := os.ReadDir(dir) // without them the folder's own time counts
 	for _, e := range attempts {
 		for _, path := range []string{filepath.Join(dir, e.Name()), filepath.Join(dir, e.Name(), doneFile)} {
 			if unix.Lstat(path, &st) == nil {
-				if at := changeOf(&st, now); at.After(one.changed) {
+				if at := time.Unix(st.Ctim.Unix()); at.After(one.changed) {
 					one.changed = at
 				}
 			}
@@ -94,25 +136,26 @@ func checkpointsOf(folder, name string, now time.Time) (one leftover, is bool) {
 	return one, true
 }
 
-// changeOf returns when a file was last changed; the zero time if that is in the future.
-func changeOf(st *unix.Stat_t, now time.Time) time.Time {
-	if at := time.Unix(st.Mtim.Unix()); at.Before(now.Add(aheadAtMost)) {
-		return at
-	}
-	return time.Time{}
+// taskNamed returns the task that prints as name; false: none does.
+func taskNamed(name string) (k model.TaskKey, is bool) {
+	job, task, _ := strings.Cut(name, ".")
+	id, err := strconv.ParseUint(job, 10, 64)
+	index, _ := strconv.ParseUint(task, 10, 32)
+	k = model.TaskKey{Job: model.JobID(id), Task: uint32(index)}
+	return k, err == nil && k.String() == name
 }
 
 // heaviest returns the account, among those that could lose checkpoints, whose checkpoints take most, and how many bytes.
-func heaviest(folder string, list []leftover) (uid uint32, bytes int64) {
+func (l *leftovers) heaviest() (uid uint32, bytes int64) {
 	sums := map[uint32]int64{}
-	for i := range list {
-		one := &list[i]
+	for i := range l.list {
+		one := &l.list[i]
 		if one.bytes == 0 {
-			one.bytes = max(1, folderUse(filepath.Join(folder, one.name)))
+			one.bytes = max(1, folderUse(filepath.Join(l.folder, one.task.String())))
 		}
 		sums[one.uid] += one.bytes
 	}
-	for _, one := range list { // in order
+	for _, one := range l.list { // in order
 		if sums[one.uid] > bytes {
 			uid, bytes = one.uid, sums[one.uid]
 		}

@@ -43,11 +43,25 @@ func (r *Rules) prepare() error {
 		if path == "" {
 			continue
 		}
-		if _, err := private.Limit(path, 0o711); err != nil { // jobs' users pass through
+		_, err := private.Limit(path, 0o711) // jobs' users pass through
+		if err == nil {
+			err = lasting(path)
+		}
+		if err != nil {
 			return fmt.Errorf("the folder for %s: %w", what, err)
 		}
 	}
 	return nil
+}
+
+// lasting returns an error if users could put another folder in the place of one.
+func lasting(path string) error {
+	parent := filepath.Dir(path)
+	info, err := os.Stat(parent)
+	if err == nil && info.Mode().Perm()&0o002 != 0 && info.Mode()&fs.ModeSticky == 0 {
+		err = fmt.Errorf("all users may replace what is in %s: run chmod +t %s, or name another folder", parent, parent)
+	}
+	return err
 }
 
 // laid are the rules as supervisors find them in the run folder.
