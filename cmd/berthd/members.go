@@ -207,15 +207,20 @@ func (s *service) askStanding(ctx context.Context) (answers []*memberwire.Standi
 // others commit.
 func (s *service) peersFile() string { return filepath.Join(s.o.data, "peers") }
 
-// otherPeers returns the addresses of the API of the other peers, by the state or as they were known last.
-func (s *service) otherPeers() (out []string) {
+// statePeers returns the addresses of the API of the other peers by the state.
+func (s *service) statePeers() (out []string) {
 	present := s.peer.State()
 	for id, p := range present.Peers.All() {
 		if id != s.o.id && p.APIAddress != "" {
 			out = append(out, p.APIAddress)
 		}
 	}
-	if len(out) > 0 || smallfile.Read(s.peersFile(), &out) == nil {
+	return out
+}
+
+// otherPeers returns the addresses of the API of the other peers, by the state or as they were known last.
+func (s *service) otherPeers() (out []string) {
+	if out = s.statePeers(); len(out) > 0 || smallfile.Read(s.peersFile(), &out) == nil {
 		return out
 	}
 	_, port, _ := net.SplitHostPort(s.o.reached) // mostly the same on all machines
@@ -229,14 +234,15 @@ func (s *service) otherPeers() (out []string) {
 
 // keepPeers stores the addresses of the other peers, if they have changed.
 func (s *service) keepPeers() {
-	var kept []string
-	now := s.otherPeers()
-	if err := smallfile.Read(s.peersFile(), &kept); err == nil && slices.Equal(kept, now) {
+	now := s.statePeers()
+	if len(now) == 0 || slices.Equal(s.keptPeers, now) {
 		return
 	}
 	if err := smallfile.Replace(s.peersFile(), now); err != nil {
 		s.log.Warn("peers_not_kept", "path", s.peersFile(), "err", err)
+		return
 	}
+	s.keptPeers = now
 }
 
 // silentNodes bounds the nodes that are asked at once.

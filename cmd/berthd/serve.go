@@ -72,6 +72,7 @@ type service struct {
 	rumours     *rumours       // nil: no gossip
 	keeper      *backup.Keeper // nil: this peer makes no backups
 	sealing     *sealing.Ring
+	keptPeers   []string // in the file of peers, as far as this process has written it
 
 	settings *config.Loaded
 	manager  *systemd.Manager
