@@ -242,6 +242,9 @@ func TestAgentsOfAPeerWithoutALeader(t *testing.T) {
 	if _, err := a.Desired(t.Context(), &agentwire.Poll{Node: "n1"}); !errors.As(err, &refusal) || refusal.Code != wire.CodeNoLeader {
 		t.Errorf("a poll without a leader: %v", err)
 	}
+	if _, err := a.Blob(t.Context(), model.Hash{1}); !errors.As(err, &refusal) || refusal.Code != wire.CodeNoLeader {
+		t.Errorf("a text without a leader: %v", err)
+	}
 	s.behind = &problem.Fault{Code: wire.CodeBehind, Err: errors.New("waited for a leader")}
 	if _, err := a.Desired(t.Context(), &agentwire.Poll{Node: "n1", Fresh: true}); !errors.As(err, &refusal) || refusal.Code != wire.CodeNoLeader {
 		t.Errorf("a poll that must be new, without a leader: %v", err)

@@ -209,6 +209,7 @@ func TestTextsAreForTheNodesOfTheirJob(t *testing.T) {
 	s := newSecured(t, newSite(t), forward.Leader{ID: "p2", Self: true, Address: "127.0.0.1:1"})
 	one, other := s.agentOf(s.member(trust.RoleNode, "n1")), s.agentOf(s.member(trust.RoleNode, "n2"))
 	var attempt model.AttemptKey
+	before := s.State()
 	s.with(func(c *statetest.Cluster) {
 		c.Node("n1", 1)
 		job := c.Submit(1, func(b *command.Submit) { b.Script, b.Env, b.Stdin = "#!/bin/sh\n", []string{"A=1"}, "aGVsbG8=" })
@@ -217,6 +218,12 @@ func TestTextsAreForTheNodesOfTheirJob(t *testing.T) {
 	})
 	st := s.State()
 	texts := st.Desired("n1").Ranks[0]
+	current := s.api.Peer.Reader
+	s.api.Peer.Reader = &catchingUp{behind{s.one, before}} // the agent has its plan from a peer that is ahead of this one
+	if _, err := one.Blob(t.Context(), texts.Script); err != nil {
+		t.Errorf("by a peer that lags behind: %v", err)
+	}
+	s.api.Peer.Reader = current
 	for what, hash := range map[string]model.Hash{"script": texts.Script, "environment": texts.Env, "input": texts.Stdin} {
 		if hash.IsZero() {
 			t.Fatalf("the job has no %s", what)

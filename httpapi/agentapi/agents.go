@@ -266,20 +266,32 @@ func (a agents) led() error {
 }
 
 func (a agents) blob(ctx context.Context, q *agentwire.Fetch) (*agentwire.Content, uint64, error) {
-	s, err := a.api.Fresh(ctx, peer.Default)
-	if err != nil {
+	if err := a.led(); err != nil {
 		return nil, 0, err
 	}
-	blob, found := s.Blobs.Get(q.Hash)
-	if c := auth.From(ctx); !found || c.Kind == auth.Node && !runs(&s, model.NodeID(c.Name), q.Hash) {
+	s, err := a.api.Fresh(ctx, peer.Default)
+	if err == nil && !mayRead(ctx, &s, q.Hash) { // the agent may have its plan from a peer that is ahead of this one
+		s, err = a.api.Fresh(ctx, peer.Linearizable)
+	}
+	switch {
+	case err != nil:
+		return nil, 0, err
+	case !mayRead(ctx, &s, q.Hash):
 		return nil, 0, problem.Refuse(wire.CodeNotFound, "no job of this node has a script or environment with this hash")
 	}
+	blob, _ := s.Blobs.Get(q.Hash)
 	text, err := seal.Content(a.api.Config.Sealing, &s, q.Hash)
 	if err != nil {
 		a.api.Log.Warn("content_not_opened", "hash", q.Hash, "err", err)
 		return nil, 0, err
 	}
 	return &agentwire.Content{Data: text, Opened: model.Sealed(blob.Data)}, s.Index, nil
+}
+
+// mayRead reports whether there is a text that the caller may read.
+func mayRead(ctx context.Context, s *state.State, hash model.Hash) bool {
+	c := auth.From(ctx)
+	return s.Blobs.Has(hash) && (c.Kind != auth.Node || runs(s, model.NodeID(c.Name), hash))
 }
 
 // runs reports whether a text belongs to what is to be on a node: the agent of a node gets no others.
