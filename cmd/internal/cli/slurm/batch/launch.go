@@ -125,12 +125,9 @@ func limited(words []string) int {
 	if len(words) < 3 {
 		return complain(failed, "this is a step of starting a task, not a command")
 	}
-	limits, err := inherit.Parse(words[0])
-	if err != nil {
-		return complain(failed, "%v", err)
-	}
+	limits, _ := inherit.Parse(words[0])
 	inherit.Set(limits)
-	err = syscall.Exec(words[1], words[2:], os.Environ()) //nolint:gosec // the user's program
+	err := syscall.Exec(words[1], words[2:], os.Environ()) //nolint:gosec // the user's program
 	return unable(words[1], words[2], err)
 }
 

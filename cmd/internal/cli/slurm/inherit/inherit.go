@@ -3,7 +3,9 @@ package inherit
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os/exec"
 	"slices"
 	"strconv"
@@ -28,7 +30,8 @@ const Word = "limits"
 type resource struct {
 	name   string // in Slurm's words, in lower case
 	number int    // of setrlimit(2)
-	usual  []uint64
+	usual  uint64 // the value that Linux gives to every process: no user has chosen it
+	ofHost bool   // distributions give it other values, mostly by the memory of the host: no value shows that a user has chosen it
 }
 
 const (
@@ -38,26 +41,25 @@ const (
 	rss, nproc, memlock = 5, 6, 8
 )
 
-// resources returns all that Slurm passes on, with the values that Linux gives to every process: no user has chosen these.
+// resources returns all that Slurm passes on.
 func resources() []resource {
-	none := []uint64{unlimited}
 	return []resource{
-		{"as", syscall.RLIMIT_AS, none},
-		{"core", syscall.RLIMIT_CORE, []uint64{0}},
-		{"cpu", syscall.RLIMIT_CPU, none},
-		{"data", syscall.RLIMIT_DATA, none},
-		{"fsize", syscall.RLIMIT_FSIZE, none},
-		{"memlock", memlock, []uint64{64 << 10, 8 << 20}},
-		{"nofile", syscall.RLIMIT_NOFILE, []uint64{1024}},
-		{"nproc", nproc, nil},
-		{"rss", rss, none},
-		{"stack", syscall.RLIMIT_STACK, []uint64{8 << 20}},
+		{name: "as", number: syscall.RLIMIT_AS, usual: unlimited},
+		{name: "core", number: syscall.RLIMIT_CORE},
+		{name: "cpu", number: syscall.RLIMIT_CPU, usual: unlimited},
+		{name: "data", number: syscall.RLIMIT_DATA, usual: unlimited},
+		{name: "fsize", number: syscall.RLIMIT_FSIZE, usual: unlimited},
+		{name: "memlock", number: memlock, ofHost: true}, // with less than a node has, memory cannot be registered for RDMA
+		{name: "nofile", number: syscall.RLIMIT_NOFILE, usual: 1024},
+		{name: "nproc", number: nproc, ofHost: true},
+		{name: "rss", number: rss, usual: unlimited},
+		{name: "stack", number: syscall.RLIMIT_STACK, usual: 8 << 20},
 	}
 }
 
 // Which selects limits.
 type Which struct {
-	All   bool     // also those that have the value which Linux gives to every process
+	All   bool     // also those of which nothing shows that a user has chosen them
 	Names []string // only these; empty: all
 }
 
@@ -87,33 +89,28 @@ func Limits(w Which) string {
 		if len(w.Names) > 0 && !slices.Contains(w.Names, r.name) {
 			continue
 		}
-		has, ok := soft(&r)
-		if ok && (w.All || !r.isUsual(has)) {
+		has, err := soft(&r)
+		if err == nil && (w.All || !r.isUsual(has)) {
 			list = append(list, r.name+"="+write(has.Cur))
 		}
 	}
 	return strings.Join(list, ",")
 }
 
-// isUsual reports whether no user has chosen a limit. That of processes follows from the memory of the host.
-func (r *resource) isUsual(has syscall.Rlimit) bool {
-	return slices.Contains(r.usual, has.Cur) || r.number == nproc && has.Cur == has.Max
-}
+// isUsual reports whether nothing shows that a user has chosen a limit.
+func (r *resource) isUsual(has syscall.Rlimit) bool { return r.ofHost || has.Cur == r.usual }
 
 // soft returns a limit as programs that this one starts have it. That of open files is raised in each program in Go, and only there.
-func soft(r *resource) (has syscall.Rlimit, ok bool) {
-	if syscall.Getrlimit(r.number, &has) != nil {
-		return has, false
-	}
-	if r.number != syscall.RLIMIT_NOFILE {
-		return has, true
+func soft(r *resource) (has syscall.Rlimit, err error) {
+	if err := syscall.Getrlimit(r.number, &has); err != nil || r.number != syscall.RLIMIT_NOFILE {
+		return has, err
 	}
 	out, err := exec.Command("/bin/sh", "-c", "ulimit -S -n").Output()
 	if err != nil {
-		return has, false
+		return has, err
 	}
 	has.Cur, err = read(strings.TrimSpace(string(out)))
-	return has, err == nil
+	return has, err
 }
 
 func write(n uint64) string {
@@ -136,7 +133,7 @@ type Limit struct {
 	Value  uint64
 }
 
-// Parse reads what Limits has written.
+// Parse reads what Limits has written. The error names the first part that cannot be read; the others are read all the same.
 func Parse(text string) (list []Limit, err error) {
 	for word := range strings.SplitSeq(text, ",") {
 		if word == "" {
@@ -145,12 +142,13 @@ func Parse(text string) (list []Limit, err error) {
 		name, value, _ := strings.Cut(word, "=")
 		i := slices.IndexFunc(resources(), func(r resource) bool { return r.name == name })
 		n, failed := read(value)
-		if err := cmp.Or(failed, unknown(i, name)); err != nil {
-			return nil, fmt.Errorf("the limit %q: %w", word, err)
+		if failed = cmp.Or(unknown(i, name), failed); failed != nil {
+			err = cmp.Or(err, fmt.Errorf("the limit %q: %w", word, failed))
+			continue
 		}
 		list = append(list, Limit{resources()[i].number, n})
 	}
-	return list, nil
+	return list, err
 }
 
 func unknown(i int, name string) error {
@@ -176,10 +174,11 @@ func Set(list []Limit) (lowered []Limit) {
 	return lowered
 }
 
-// Differ reports whether programs that this one starts have other limits than the given ones would set.
+// Differ reports whether programs that this one starts have other limits than the given ones would set. In an image without a shell that of open
+// files is not known, and may differ.
 func Differ(list []Limit) bool {
 	return slices.ContainsFunc(list, func(l Limit) bool {
-		has, ok := soft(&resource{number: l.Number})
-		return ok && has.Cur != min(l.Value, has.Max)
+		has, err := soft(&resource{number: l.Number})
+		return errors.Is(err, fs.ErrNotExist) || err == nil && has.Cur != min(l.Value, has.Max)
 	})
 }

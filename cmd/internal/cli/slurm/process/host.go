@@ -137,8 +137,8 @@ func (h *Host) start(path string, c *Command, attr syscall.ProcAttr) (*Process, 
 
 // limited returns how a program is started with its limits: by this program again ([inherit.Word]), if they differ from those of this one.
 func limited(path string, c *Command) (by string, argv []string) {
-	list, err := inherit.Parse(c.Limits)
-	if err != nil || len(list) == 0 || !inherit.Differ(list) {
+	list, _ := inherit.Parse(c.Limits) // names that this version does not know have no effect
+	if len(list) == 0 || !inherit.Differ(list) {
 		return path, c.Argv
 	}
 	return "/proc/self/exe", append([]string{"berth", "slurm-batch", inherit.Word, c.Limits, path}, c.Argv...)
