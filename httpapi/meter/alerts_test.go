@@ -40,7 +40,7 @@ func rulesOf(t *testing.T) (out []rule) {
 func whole() map[string]string {
 	const host, gpu = `node="g1"`, `node="g1", gpu="0", uuid="u"`
 	return map[string]string{
-		"up{}": "1x300", "berth_raft_is_leader{}": "1x300", "berth_raft_voters{}": "3x300", "berth_raft_last_contact_seconds{}": "0x300", "berth_peer_clocks_agree{}": "1x300",
+		"up{}": "1x300", "berth_raft_is_leader{}": "1x300", "berth_raft_voters{}": "3x300", "berth_raft_has_vote{}": "1x300", "berth_raft_last_contact_seconds{}": "0x300", "berth_peer_clocks_agree{}": "1x300",
 		`berth_peer_clock_offset_seconds{peer="p2"}`: "0.1x300", "berth_placements_running{}": "1x300", "berth_node_up{" + host + "}": "1x300", "berth_node_degraded{" + host + "}": "0x300",
 		"berth_certificate_expiry_timestamp_seconds{}": "7776000x300", `berth_member_certificate_expiry_timestamp_seconds{role="node", member="g1"}`: "7776000x300",
 		"berth_backup_newest_timestamp_seconds{}": "1+60x300", "berth_backup_interval_seconds{}": "3600x300", "berth_backup_failures_total{}": "0x300", "berth_backup_future_files{}": "0x300",
@@ -72,6 +72,7 @@ func events() []event {
 	return []event{
 		{"nothing", "4h", nil, nil},
 		{"one peer of three is dead", "10m", gone("2"), map[string]string{"BerthPeerDown": `instance="a2"`, "BerthToleratesNone": ""}},
+		{"one peer of three has no vote yet, and all are up", "10m", map[string]string{"berth_raft_has_vote 3": "0x300", "berth_raft_voters": "2x300"}, map[string]string{"BerthToleratesNone": ""}},
 		{"all peers are dead", "10m", gone("1", "2", "3"), map[string]string{"BerthPeerDown": `instance="a1"|instance="a2"|instance="a3"`, "BerthNoLeader": ""}},
 		{"no peer leads", "10m", map[string]string{"berth_raft_is_leader": "0x300"}, map[string]string{"BerthNoLeader": ""}},
 		{"a peer hears of no leader", "10m", map[string]string{"berth_raft_last_contact_seconds 2": "20x300"}, map[string]string{"BerthPeerOutOfContact": `instance="a2"`}},

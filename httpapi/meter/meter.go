@@ -6,6 +6,7 @@ package meter
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -131,9 +132,12 @@ func (*standings) Describe(chan<- *prometheus.Desc) {}
 func (c *standings) Collect(to chan<- prometheus.Metric) {
 	st, clocks, s := c.Members.Status(), c.Members.Clocks(), c.Reader.State()
 	g := gauges{to: to, names: c.names}
-	leads := 0.0
+	leads, votes := 0.0, 0.0
 	if st.Role == peer.RoleLeader {
 		leads = 1
+	}
+	if slices.Contains(st.Silence.Voters, st.ID) {
+		votes = 1
 	}
 	g.put("berth_raft_term", "Raft's term.", float64(st.Term))
 	g.put("berth_raft_is_leader", "1 while this peer leads.", leads)
@@ -144,6 +148,7 @@ func (c *standings) Collect(to chan<- prometheus.Metric) {
 	g.put("berth_raft_last_contact_seconds", "Time without contact to a leader; 0 while there is contact.", st.Leaderless.Seconds())
 	g.put("berth_raft_peers", "Members of the cluster.", float64(len(st.Servers)))
 	g.put("berth_raft_voters", "Members with a vote.", float64(len(st.Silence.Voters)))
+	g.put("berth_raft_has_vote", "1 while this peer has a vote.", votes)
 	for id, ahead := range clocks.Ahead {
 		g.put("berth_peer_clock_offset_seconds", "Wall clock of each peer with contact within 5 s, minus that of this peer.", ahead.Seconds(), "peer", string(id))
 	}
