@@ -55,6 +55,8 @@ type Description struct {
 	// Keys are the recipients that can open the keys of the cluster in the backup, or [Passphrase]; empty: the backup has
 	// no keys.
 	Keys []string `json:"keys_for,omitempty"`
+
+	text []byte // as it was read; nil: this program has made it
 }
 
 // Passphrase stands in [Description.Keys] in place of recipients.
@@ -109,7 +111,7 @@ func parseDescription(text []byte) (*Description, error) {
 	if form.Format > Format {
 		return nil, &NewerError{fmt.Sprintf("the backup has format %d, written by version %.100q, and this program knows up to %d", form.Format, form.Version, Format)}
 	}
-	d := &Description{}
+	d := &Description{text: text}
 	if err := json.Unmarshal(text, d); err != nil {
 		return nil, damaged("%s: %v", partDescription, err)
 	}

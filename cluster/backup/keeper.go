@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"sync/atomic"
 	"time"
+
+	"github.com/berth-gpu/berth/trust"
 )
 
 // Schedule is when a peer makes backups, and where.
@@ -26,6 +28,7 @@ type Keeper struct {
 	Schedule
 
 	Cluster string
+	Trusted func() (*trust.Material, error) // with the authorities of the cluster
 	Source  func(ctx context.Context) (*Source, error)
 	Now     func() time.Time
 	Log     *slog.Logger
@@ -128,7 +131,7 @@ func (k *Keeper) newest() (made time.Time, future int, err error) {
 	return time.Time{}, future, nil
 }
 
-// verify returns why a file is no whole backup. A file that has not changed is read once.
+// verify returns why a file is no whole backup of this cluster. A file that has not changed is read once.
 func (k *Keeper) verify(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -138,7 +141,7 @@ func (k *Keeper) verify(path string) error {
 	if known && v.size == info.Size() && v.changed.Equal(info.ModTime()) {
 		return v.err
 	}
-	v = verdict{size: info.Size(), changed: info.ModTime(), err: whole(path)}
+	v = verdict{size: info.Size(), changed: info.ModTime(), err: k.signed(path)}
 	if v.err != nil {
 		k.Log.Error("backup_not_sound", "file", path, "err", v.err)
 	}
@@ -149,15 +152,23 @@ func (k *Keeper) verify(path string) error {
 	return v.err
 }
 
-// whole reads a file and checks all of it.
-func whole(path string) error {
+// signed returns why a file is no whole backup that a peer of this cluster has signed.
+func (k *Keeper) signed(path string) error {
+	known, err := k.Trusted()
+	if err != nil {
+		return err
+	}
+	return reads(path, func(r io.Reader) error { return ofCluster(r, known.Authorities) })
+}
+
+// reads has a file read.
+func reads(path string, by func(io.Reader) error) error {
 	f, err := os.Open(path) //nolint:gosec // in the folder of backups
 	if err != nil {
 		return err
 	}
 	defer func() { _ = f.Close() }() // it was only read
-	_, err = Read(f, "")
-	return err
+	return by(f)
 }
 
 // make makes a backup, removes old ones, and returns when the backup was made.
@@ -170,7 +181,14 @@ func (k *Keeper) make(ctx context.Context) (time.Time, error) {
 	if err := Create(path, func(w io.Writer) error { return Write(w, s, &k.Seal) }); err != nil {
 		return time.Time{}, err
 	}
-	if err := k.verify(path); err != nil {
+	err = reads(path, func(r io.Reader) error {
+		_, err := Read(r, "")
+		return err
+	})
+	if err == nil {
+		err = k.verify(path)
+	}
+	if err != nil {
 		return time.Time{}, errors.Join(fmt.Errorf("%s was written, and cannot be read back: %w", path, err), os.Remove(path))
 	}
 	k.Log.Info("backup_made", "file", path, "index", s.State.Index, "jobs", s.State.Jobs.Len(), "seconds", k.Now().Sub(s.Now).Seconds())

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/trust"
 )
 
 func peerOf(id model.PeerID) model.Peer {
@@ -23,6 +25,7 @@ func peerOf(id model.PeerID) model.Peer {
 func keeperOf(s *Source, dir string, keep int) *Keeper {
 	return &Keeper{
 		Schedule: Schedule{Dir: dir, Every: time.Hour, Keep: keep}, Cluster: s.Cluster, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		Trusted: func() (*trust.Material, error) { return s.Trust, nil },
 		Source: func(context.Context) (*Source, error) {
 			as := *s
 			as.Now = time.Now()
@@ -182,4 +185,30 @@ func TestOnlySoundBackupsOfThePastCount(t *testing.T) {
 		cancel()
 		synctest.Wait()
 	})
+}
+
+// A backup that no peer of this cluster has signed does not count, whatever it says of itself: another one is made, and old ones stay.
+func TestForgedBackupsDoNotCount(t *testing.T) {
+	t.Parallel()
+	s := sourceOf(t)
+	other := sourceOf(t)
+	other.Cluster, other.State = s.Cluster, s.State // made by one who has no key of the cluster
+	unsigned := slices.DeleteFunc(piecesOf(t, written(t, s, &Seal{})), func(p piece) bool { return p.name == partSignature })
+	for name, file := range map[string][]byte{"of another authority": written(t, other, &Seal{}), "not signed": packed(t, unsigned, true)} {
+		dir := t.TempDir()
+		k := keeperOf(s, dir, 1)
+		path := filepath.Join(dir, FileName(s.Describe(&k.Seal)))
+		if err := os.WriteFile(path, file, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if newest, _, err := k.newest(); err != nil || !newest.IsZero() {
+			t.Errorf("%s: it counts as the backup of %v: %v", name, newest, err)
+		}
+		if err := os.WriteFile(path, written(t, s, &Seal{}), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if newest, _, err := k.newest(); err != nil || newest.IsZero() {
+			t.Errorf("%s: a true one in its place does not count: %v", name, err)
+		}
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"crypto/sha256"
+	"crypto/x509"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -28,7 +29,8 @@ type Backup struct {
 	Archive     string // path of the archive's copy; empty: the backup has none
 	Signed      bool   // by the peer that the description names, with a certificate of the described authority
 
-	keys []byte // sealed; empty: there are none
+	signer *x509.Certificate // of the signature; nil: there is none
+	keys   []byte            // sealed; empty: there are none
 }
 
 // Bounds of parts that are held in memory.
@@ -41,44 +43,68 @@ const (
 // the description is that of the state, and the signature, if there is one. The archive is written into a folder, or only checked against its hash if dir is
 // empty. Errors wrap [ErrDamaged], or are a *[NewerError].
 func Read(r io.Reader, dir string) (*Backup, error) {
-	in, err := newReader(r)
-	if err != nil {
+	b := &Backup{}
+	if err := b.read(r, func(in *reader, name string) error {
+		if name == partState {
+			return in.state(b)
+		}
+		return in.archive(b, dir)
+	}); err != nil {
 		return nil, err
 	}
-	defer in.zip.Close()
+	return b, b.complete()
+}
+
+// ofCluster returns why a file is no whole backup that a peer of this cluster has signed, by the authorities that the cluster trusts. Unlike [Read],
+// this needs no more memory than a part of the file: what was read as a whole by the peer that has made the file is the same as long as its hashes are.
+func ofCluster(r io.Reader, authorities []*x509.Certificate) error {
 	b := &Backup{}
+	if err := b.read(r, func(*reader, string) error { return nil }); err != nil {
+		return err
+	}
+	if !b.Signed {
+		return ErrUnsigned
+	}
+	if err := b.Description.isOf(b.signer, authorities); err != nil {
+		return fmt.Errorf("the backup is not signed by a peer of this cluster: %w", err)
+	}
+	return nil
+}
+
+// read reads the parts of a backup, compares their hashes, and checks the signature. large takes those parts that are large, as far as it needs them.
+func (b *Backup) read(r io.Reader, large func(in *reader, name string) error) error {
+	in, err := newReader(r)
+	if err != nil {
+		return err
+	}
+	defer in.zip.Close()
 	d, err := in.description()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	b.Description = *d
 	for {
 		h, err := in.header()
 		if err != nil {
-			return nil, err
+			return err
 		}
 		switch name := h.Name; name {
-		case partState:
-			err = in.state(b)
-		case partArchive:
-			err = in.archive(b, dir)
+		case partState, partArchive:
+			err = large(in, name)
 		case partKeys:
 			b.keys, err = in.all(maxKeys)
 		case partSums:
-			signature, err := in.sums(d)
-			if err != nil {
-				return nil, err
-			}
-			b.Signed = len(signature) > 0
-			return b, b.complete()
+			_, b.signer, err = in.sums(d)
+			b.Signed = b.signer != nil
+			return err
 		default:
-			return nil, &NewerError{fmt.Sprintf("the backup has a part %.100q, which this program does not know", name)}
+			return &NewerError{fmt.Sprintf("the backup has a part %.100q, which this program does not know", name)}
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if err := in.done(h.Name); err != nil {
-			return nil, err
+			return err
 		}
 	}
 }
@@ -219,34 +245,34 @@ func (in *reader) archive(b *Backup, dir string) (err error) {
 }
 
 // sums compares the hashes of all parts with those in the file, checks the signature over them, and looks for anything behind. It returns
-// the part with the signature; nil: there is none.
-func (in *reader) sums(d *Description) (signature []byte, err error) {
+// the part with the signature, and the certificate of the peer that has signed; nil: there is none.
+func (in *reader) sums(d *Description) (signature []byte, signer *x509.Certificate, err error) {
 	text, err := in.all(MaxDescription)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if !bytes.Equal(text, in.seen.Bytes()) {
-		return nil, damaged("its parts do not have the hashes of %s", partSums)
+		return nil, nil, damaged("its parts do not have the hashes of %s", partSums)
 	}
 	h, err := in.tar.Next()
 	if err == nil && h.Name == partSignature && h.Typeflag == tar.TypeReg {
 		in.rest = &part{in.tar, partSignature}
 		in.had = append(in.had, partSignature)
 		if signature, err = in.all(MaxDescription); err == nil {
-			err = d.verify(text, signature)
+			signer, err = d.verify(text, signature)
 		}
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		h, err = in.tar.Next()
 	}
 	switch {
 	case err == nil:
-		return nil, damaged("part %.100q follows %s", h.Name, in.had[len(in.had)-1])
+		return nil, nil, damaged("part %.100q follows %s", h.Name, in.had[len(in.had)-1])
 	case !errors.Is(err, io.EOF):
-		return nil, damaged("%v", err)
+		return nil, nil, damaged("%v", err)
 	}
-	return signature, in.padding()
+	return signature, signer, in.padding()
 }
 
 // maxPadding bounds the zeros with which a program fills the last record of a tar file, in bytes.

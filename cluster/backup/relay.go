@@ -38,7 +38,7 @@ func Relay(w io.Writer, r io.Reader, by Opener, to *Seal) (*Description, error) 
 		}
 		switch h.Name {
 		case partSums:
-			signature, err := in.sums(d)
+			signature, _, err := in.sums(d)
 			if err != nil {
 				return nil, err
 			}

@@ -24,12 +24,22 @@ type signature struct {
 
 // signed returns what is signed, out of the hashes of the parts: all of them and the description, without the keys and the recipients of the
 // keys. Keys are sealed again on the way to where the backup is kept, by a machine that has no key of a peer; those in a
-// backup must be those of the authorities that are described. The first line makes sure that no other signature of the key fits.
+// backup must be those of the authorities that are described. The first line makes sure that no other signature of the key fits. Of a description
+// that was read all fields count, also those that this program does not know.
 func (d *Description) signed(sums []byte) ([]byte, error) {
-	plain := *d
-	plain.Keys = nil
-	text, err := json.Marshal(&plain)
+	text, err := d.text, error(nil)
+	if text == nil {
+		text, err = json.Marshal(d)
+	}
+	var fields map[string]json.RawMessage
+	if err == nil {
+		err = json.Unmarshal(text, &fields)
+	}
 	if err != nil {
+		return nil, err
+	}
+	delete(fields, "keys_for")
+	if text, err = json.Marshal(fields); err != nil { // in order of the names, without spaces
 		return nil, err
 	}
 	out := fmt.Appendf(nil, "berth backup\n%x  %s\n", sha256.Sum256(text), partDescription)
@@ -61,29 +71,35 @@ var ErrUnsigned = errors.New("the backup is not signed: users, tokens and jobs m
 // verify checks the signature over the hashes of the parts: it must be that of the peer that the description names, whose
 // certificate one of the described authorities has signed. When the file was made is what that peer says, so a comparison with the
 // certificate's period would show nothing: a peer whose certificate has expired, or whose clock is wrong, still makes backups.
-func (d *Description) verify(sums, part []byte) error {
+func (d *Description) verify(sums, part []byte) (signer *x509.Certificate, err error) {
 	var s signature
 	if err := json.Unmarshal(part, &s); err != nil {
-		return damaged("%s cannot be read: %v", partSignature, err)
+		return nil, damaged("%s cannot be read: %v", partSignature, err)
 	}
 	list, err := trust.DecodeCertificates([]byte(s.Certificate), 1)
 	if err != nil {
-		return damaged("%s has no certificate: %v", partSignature, err)
+		return nil, damaged("%s has no certificate: %v", partSignature, err)
 	}
 	bundle, err := d.Bundle()
 	if err != nil {
-		return damaged("%s: %v", partDescription, err)
+		return nil, damaged("%s: %v", partDescription, err)
 	}
-	rules := trust.Rules{Cluster: d.Cluster, Generation: d.Generation, Role: trust.RolePeer, Name: d.Peer, Roots: bundle.Authorities, Now: trust.IssuedAt(list[0])}
-	if _, err := rules.Verify(list); err != nil {
-		return damaged("the signature is of no peer of the cluster, so the backup was altered: %v", err)
+	if err := d.isOf(list[0], bundle.Authorities); err != nil {
+		return nil, damaged("the signature is of no peer of the cluster, so the backup was altered: %v", err)
 	}
 	content, err := d.signed(sums)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := list[0].CheckSignature(x509.ECDSAWithSHA256, content, s.Signature); err != nil {
-		return damaged("the signature is not that of peer %s, so the backup was altered", d.Peer)
+		return nil, damaged("the signature is not that of peer %s, so the backup was altered", d.Peer)
 	}
-	return nil
+	return list[0], nil
+}
+
+// isOf returns an error unless a certificate is one of the peer that the description names, by one of the authorities.
+func (d *Description) isOf(signer *x509.Certificate, authorities []*x509.Certificate) error {
+	rules := trust.Rules{Cluster: d.Cluster, Generation: d.Generation, Role: trust.RolePeer, Name: d.Peer, Roots: authorities, Now: trust.IssuedAt(signer)}
+	_, err := rules.Verify([]*x509.Certificate{signer})
+	return err
 }

@@ -169,3 +169,45 @@ func TestDamageIsNamed(t *testing.T) {
 		}
 	}
 }
+
+// The signature covers all fields of a description, also those of later programs, and does not depend on how the text is laid out.
+func TestFieldsOfLaterPrograms(t *testing.T) {
+	t.Parallel()
+	s := sourceOf(t)
+	d := s.Describe(&Seal{})
+	text, err := json.Marshal(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = append(bytes.TrimSuffix(text, []byte("}")), []byte(`,"later":{"a": 1.50}}`)...)
+	later, err := parseDescription(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signature, err := later.sign(s.Trust, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var indented bytes.Buffer
+	if err := json.Indent(&indented, text, "", "  "); err != nil {
+		t.Fatal(err)
+	}
+	for what, v := range map[string]struct {
+		text string
+		good bool
+	}{
+		"as it was":    {string(text), true},
+		"indented":     {indented.String(), true},
+		"other keys":   {strings.Replace(string(text), "{", `{"keys_for":["x"],`, 1), true},
+		"altered":      {strings.Replace(string(text), "1.50", "1.51", 1), false},
+		"less a field": {strings.Replace(string(text), `,"later":{"a": 1.50}`, "", 1), false},
+	} {
+		read, err := parseDescription([]byte(v.text))
+		if err == nil {
+			_, err = read.verify(nil, signature)
+		}
+		if (err == nil) != v.good {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}

@@ -126,6 +126,9 @@ func (s *service) Run(ctx context.Context) (err error) {
 	if err := s.enter(ctx); err != nil {
 		return errors.Join(err, s.shutdown())
 	}
+	if err := inspect.ForgetEnd(s.o.data); err != nil {
+		s.log.Warn("end_not_forgotten", "err", err)
+	}
 	go s.compare(ctx)
 	select {
 	case <-ctx.Done():

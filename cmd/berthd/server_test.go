@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
+	"github.com/berth-gpu/berth/cmd/internal/inspect"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/test/childtest"
@@ -68,11 +69,19 @@ func TestThreePeersElectAndHandOver(t *testing.T) {
 	rest := append(append([]*childtest.Child(nil), peers[:leader]...), peers[leader+1:]...)
 	waitAny(t, leads, rest...)
 
+	data := filepath.Join(dir, fmt.Sprintf("p%d", leader+1))
+	if err := inspect.NoteEnd(data, &inspect.Ended{Why: "long ago"}); err != nil {
+		t.Fatal(err)
+	}
 	back := start(leader+1, found...)
 	back.Line(t, "peer started")
 	fourth := start(4, "--join", address(1)+","+address(2)+","+address(3))
 	fourth.Line(t, "this peer is a member")
 	fourth.Line(t, "this peer follows")
+	back.Signal(t, syscall.SIGTERM)
+	if code, last := back.Exit(t), inspect.LastEnd(data); code != 0 || last != nil {
+		t.Errorf("a peer that has taken part again ended with exit code %d and is said to have ended by itself: %+v", code, last)
+	}
 }
 
 // A peer whose data folder was lost is refused in one line, whether it founds or joins,

@@ -132,7 +132,7 @@ func (w *web) serve(s *service) error {
 	go members.RecordOwn(ctx, api, s.credentials.Leaf())
 	go effect.run(ctx)
 	if s.keeper != nil {
-		s.keeper.Source = members.BackupSource(api)
+		s.keeper.Source, s.keeper.Trusted = members.BackupSource(api), keys.Material
 		go s.keeper.Run(ctx, firstBackup())
 	}
 	go core.FoundAccess(ctx, api, s.tellFirst)

@@ -1,6 +1,9 @@
 package inspect
 
 import (
+	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -20,6 +23,15 @@ const endedFile = "ended"
 
 // NoteEnd stores how a peer ends. A folder that is not there or cannot be written has no such file.
 func NoteEnd(data string, e *Ended) error { return smallfile.Write(filepath.Join(data, endedFile), e) }
+
+// ForgetEnd removes that: the peer takes part again.
+func ForgetEnd(data string) error {
+	err := os.Remove(filepath.Join(data, endedFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
 
 // LastEnd returns how the peer of a data folder ended by itself the last time; nil: that is not known.
 func LastEnd(data string) *Ended {
