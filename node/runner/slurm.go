@@ -69,8 +69,13 @@ func (f *Folder) WriteSlurm(r *Record, o *Orders, j *SlurmJob) (string, error) {
 		return "", err
 	}
 	path := f.slurmFile()
+	gang, err := os.OpenRoot(filepath.Dir(path))
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = gang.Close() }()
 	for _, old := range []string{path, f.SlurmBin()} { // of a start that broke off
-		if err := os.RemoveAll(old); err != nil {
+		if err := gang.RemoveAll(filepath.Base(old)); err != nil {
 			return "", err
 		}
 	}
@@ -80,13 +85,22 @@ func (f *Folder) WriteSlurm(r *Record, o *Orders, j *SlurmJob) (string, error) {
 	if err := file.Write(path, &[2]int{j.Account.UID, j.Account.GID}); err != nil {
 		return "", err
 	}
-	if err := os.Mkdir(f.SlurmBin(), 0o755); err != nil { //nolint:gosec // only links, of a job's own account
-		return "", err
+	return path, linkPrograms(gang, filepath.Base(f.SlurmBin()), j.Client)
+}
+
+// linkPrograms makes a folder with links to berth. The account may put a link in its place meanwhile, which is not followed out of the folder above.
+func linkPrograms(gang *os.Root, name, client string) error {
+	if err := gang.Mkdir(name, 0o755); err != nil {
+		return err
 	}
-	for _, name := range SlurmPrograms() {
-		err = errors.Join(err, os.Symlink(j.Client, filepath.Join(f.SlurmBin(), name)))
+	bin, err := gang.OpenRoot(name)
+	if err != nil {
+		return err
 	}
-	return path, err
+	for _, program := range SlurmPrograms() {
+		err = errors.Join(err, bin.Symlink(client, program))
+	}
+	return errors.Join(err, bin.Close())
 }
 
 // describe returns what the programs inside a job have to know about the job.
