@@ -29,7 +29,7 @@ type Statistics struct {
 	Canceled  int64 `json:"canceled"`
 
 	TotalQueued        int64   `json:"totalQueued"`
-	AverageWaitTime    float64 `json:"averageWaitTime" doc:"seconds from submission to first start"`
+	AverageWaitTime    float64 `json:"averageWaitTime" doc:"mean time from when a task could have begun to its first start, in seconds"`
 	QueueThroughput    float64 `json:"queueThroughput" doc:"jobs ended in the last hour"`
 	AverageWaitSeconds float64 `json:"average_wait_seconds"`
 	JobsPerHour        float64 `json:"jobs_per_hour" doc:"tasks that have ended in the last hour of the cluster's clock"`
