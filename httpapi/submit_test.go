@@ -53,6 +53,12 @@ func TestDefaults(t *testing.T) {
 		if got := s.spec(body); got.OnLost != want {
 			t.Errorf("%s: %s", body, got.OnLost)
 		}
+		for _, path := range []string{"/queue/submit", "/queue/submit?dry_run=true"} {
+			var answer wire.Submitted
+			if s.do(http.MethodPost, path, body).into(&answer); answer.OnLost != want.String() {
+				t.Errorf("POST %s %s answers %q", path, body, answer.OnLost)
+			}
+		}
 	}
 }
 

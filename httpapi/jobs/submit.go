@@ -89,7 +89,7 @@ func (a submissions) submitted(id model.JobID) *wire.Submitted {
 		return out
 	}
 	v := view.View{State: &s, Now: now}
-	out.Job, out.Warnings = v.Job(&job), view.Warnings(&s, &job)
+	out.Job, out.OnLost, out.Warnings = v.Job(&job), job.Spec.OnLost.String(), view.Warnings(&s, &job)
 	if task, _ := s.FirstTask(id); task.State == model.TaskQueued && job.Waits == 0 {
 		out.QueuePosition, out.PositionExact = a.api.Places.Of(&s, now, task.Key, task.Class)
 		out.Job.Position, out.Job.PositionExact = out.QueuePosition, out.PositionExact

@@ -87,6 +87,7 @@ type Submitted struct {
 
 	PlannedStart  *Range       `json:"planned_start,omitempty" doc:"when it is expected to start; absent if that was not predicted"`
 	IfPreemptible *Range       `json:"planned_start_if_preemptible,omitempty" doc:"the same if the job were preemptible, if that is sooner"`
+	OnLost        string       `json:"on_lost,omitempty" doc:"what becomes of the job if the cluster loses contact to its node: hold (it waits for the node, or for an operator), requeue or fail"`
 	Warnings      []string     `json:"warnings,omitempty" nullable:"false" doc:"possible mistakes: limits that are too low for its GPUs even without other jobs, so that it may never start, and nodes in nodelist or exclude that the cluster does not have"`
 	Late          bool         `json:"late,omitempty" doc:"it is not expected to start before its deadline, at which it fails"`
 	DryRun        bool         `json:"dry_run,omitempty" doc:"nothing was queued"`

@@ -217,6 +217,12 @@ test("a job is submitted without a terminal, and the form, JSON and command line
   await v.page.getByLabel("Name", { exact: true }).fill("from the page");
   await v.page.getByRole("region", { name: "If submitted now" }).getByText(/needs 4 GPUs/).waitFor();
   await v.page.getByText("berth submit -J 'from the page' -g 4 -- sh -c 'sleep 5'").waitFor();
+  const lost = v.page.getByText(/If its node is lost, the job waits for an operator/);
+  await lost.waitFor();
+  await v.page.getByLabel("Time limit", { exact: true }).fill("30m");
+  await lost.waitFor({ state: "detached" });
+  await v.page.getByLabel("Time limit", { exact: true }).fill("");
+  await lost.waitFor();
   assert.deepEqual(await violations(v.page), []);
   await v.page.getByRole("button", { name: "JSON" }).click();
   const json = v.page.getByLabel("The body of POST /queue/submit");

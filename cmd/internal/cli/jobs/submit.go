@@ -16,7 +16,6 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/client"
-	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/slurm/sbatch"
 )
@@ -109,7 +108,7 @@ func (s *submission) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	warn(cmd, answer)
-	if f, is := cmd.OutOrStdout().(*os.File); is && term.IsTerminal(int(f.Fd())) && holds(request, &answer.Job) {
+	if f, is := cmd.OutOrStdout().(*os.File); is && term.IsTerminal(int(f.Fd())) && request.OnLost == "" && answer.OnLost == model.OnLostHold.String() {
 		fmt.Fprintln(cmd.ErrOrStderr(), "Note: if its node is lost, the job waits for an operator, because it has no time limit of at most 1h; --on-lost requeue runs it again")
 	}
 	if s.slurm != nil {
@@ -123,11 +122,6 @@ func (s *submission) run(cmd *cobra.Command, args []string) error {
 		return fmt.Errorf("job %s is submitted: do not submit it again; its number could not be printed: %w", answer.JobID, err)
 	}
 	return s.stay(cmd, api, &answer.Job)
-}
-
-// holds reports whether a job waits for an operator when its node is lost, though its user has not asked for that.
-func holds(r *wire.Submit, j *wire.Job) bool {
-	return r.OnLost == "" && (j.TimeLimitSeconds == 0 || j.TimeLimitSeconds > intake.HoldFrom.Seconds())
 }
 
 // warn prints why the job may never start.
