@@ -1,5 +1,7 @@
 package node
 
+//berth:bubble
+
 import (
 	"log/slog"
 	"os"
@@ -108,21 +110,23 @@ func TestTheClockOfRemovals(t *testing.T) {
 // A task lives as long as a rank of it has a folder.
 func TestTasksThatLive(t *testing.T) {
 	t.Parallel()
-	q := newQuarters(t)
-	k := model.RankKey{Job: 7, Task: 3, N: 2}
-	dir := filepath.Join(q.Journal.Dir(), "attempts", "01020304-7-3-2-r0")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	for task, want := range map[model.TaskKey]bool{k.Attempt().TaskKey(): true, {Job: 7}: false, {Job: 3, Task: 7}: false} {
-		if live, err := q.lives(task); live != want || err != nil {
-			t.Errorf("%s: %v, %v", task, live, err)
+	synctest.Test(t, func(t *testing.T) {
+		q := newQuarters(t)
+		k := model.RankKey{Job: 7, Task: 3, N: 2}
+		dir := filepath.Join(q.Journal.Dir(), "attempts", "01020304-7-3-2-r0")
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
 		}
-	}
-	if err := os.RemoveAll(filepath.Dir(dir)); err != nil {
-		t.Fatal(err)
-	}
-	if live, err := q.lives(model.TaskKey{Job: 9}); !live || err == nil {
-		t.Errorf("without knowledge of the ranks: %v, %v", live, err)
-	}
+		for task, want := range map[model.TaskKey]bool{k.Attempt().TaskKey(): true, {Job: 7}: false, {Job: 3, Task: 7}: false} {
+			if live, err := q.lives(task); live != want || err != nil {
+				t.Errorf("%s: %v, %v", task, live, err)
+			}
+		}
+		if err := os.RemoveAll(filepath.Dir(dir)); err != nil {
+			t.Fatal(err)
+		}
+		if live, err := q.lives(model.TaskKey{Job: 9}); !live || err == nil {
+			t.Errorf("without knowledge of the ranks: %v, %v", live, err)
+		}
+	})
 }

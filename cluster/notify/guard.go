@@ -58,7 +58,7 @@ type rules struct {
 }
 
 func rulesOf(s *state.State) *rules {
-	r := &rules{allow: SplitAllow(s.Settings().Notify.Allow), ports: map[uint16][]string{}}
+	r := &rules{allow: model.SplitAllow(s.Settings().Notify.Allow), ports: map[uint16][]string{}}
 	add := func(address string) {
 		host, port, err := net.SplitHostPort(address)
 		if n, bad := strconv.ParseUint(port, 10, 16); err == nil && bad == nil {
@@ -77,32 +77,6 @@ func rulesOf(s *state.State) *rules {
 
 // PublicAndLoopback is an allow-list for a cluster whose users are all on one machine.
 const PublicAndLoopback = "0.0.0.0/0,::/0,127.0.0.0/8,::1/128"
-
-// SplitAllow parses an allow-list.
-func SplitAllow(text string) (out []string) {
-	for part := range strings.SplitSeq(text, ",") {
-		if part = strings.ToLower(strings.TrimSpace(part)); part != "" {
-			out = append(out, part)
-		}
-	}
-	return out
-}
-
-// CheckAllow returns an error for an entry of an allow-list that cannot be parsed.
-func CheckAllow(text string) error {
-	for _, part := range SplitAllow(text) {
-		if strings.Contains(part, "/") {
-			if _, err := netip.ParsePrefix(part); err != nil {
-				return fmt.Errorf("%q is no network such as 10.0.0.0/8", part)
-			}
-			continue
-		}
-		if host := strings.TrimPrefix(part, "*."); host == "" || strings.ContainsAny(host, "*: ") && !validIP(host) {
-			return fmt.Errorf("%q is no host, no *.domain and no network such as 10.0.0.0/8", part)
-		}
-	}
-	return nil
-}
 
 func validIP(text string) bool {
 	_, err := netip.ParseAddr(text)

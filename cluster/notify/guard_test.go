@@ -165,12 +165,12 @@ func TestTheAllowList(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"", "a.b", "*.a.b", "10.0.0.0/8", "::1", "fd00::/8"} {
-		if err := CheckAllow(text); err != nil {
+		if err := model.CheckAllow(text); err != nil {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
 	for _, text := range []string{"10.0.0.0/99", "*", "*.", "a b", "a*b", "x:1"} {
-		if CheckAllow(text) == nil {
+		if model.CheckAllow(text) == nil {
 			t.Errorf("%q is taken", text)
 		}
 	}

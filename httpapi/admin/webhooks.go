@@ -288,7 +288,7 @@ func (a webhooks) set(ctx context.Context, in *core.BodyInput, r *wire.SetWebhoo
 		return nil, err
 	}
 	n.Backlog, n.Allow = backlog, intake.Or(r.Allow, n.Allow)
-	if err := notify.CheckAllow(n.Allow); err != nil {
+	if err := model.CheckAllow(n.Allow); err != nil {
 		return nil, problem.Invalid("allow", err.Error())
 	}
 	told := ""

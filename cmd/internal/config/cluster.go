@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -198,15 +197,10 @@ func (c *Cluster) jobDefault(p model.Parameter[model.Defaults]) Setting {
 // receivers returns a value for where webhooks may go.
 func receivers(to *string) Value {
 	return scalar[string]{to, "list of hosts and networks", func(s string) (string, error) {
-		for part := range strings.SplitSeq(s, ",") {
-			if _, err := netip.ParsePrefix(strings.TrimSpace(part)); err != nil && (strings.Contains(part, "/") || strings.ContainsAny(strings.TrimSpace(part), " \t")) {
-				return "", fmt.Errorf("must be hosts, addresses, *.domain and networks such as 10.0.0.0/8, with commas, not %q", part)
-			}
-		}
 		if !model.Text(s, model.MaxAllow) {
 			return "", fmt.Errorf("must be at most %d bytes", model.MaxAllow)
 		}
-		return s, nil
+		return s, model.CheckAllow(s)
 	}, func(s string) string { return s }}
 }
 

@@ -82,3 +82,16 @@ func TestDifferences(t *testing.T) {
 		t.Errorf("they are %q", got)
 	}
 }
+
+// Where webhooks may go is checked as the API checks an admin's list.
+func TestWhereWebhooksGo(t *testing.T) {
+	for list, good := range map[string]bool{
+		"10.0.0.0/8, *.corp, hook.corp,2001:db8::1": true, "": true,
+		"hook.corp:8080": false, "https://hook.corp": false, "10.0.0.0/8,*.*.corp": false, "*": false, "10.0.0.0/99": false,
+	} {
+		c := defaultCluster()
+		if err := c.Set(map[string]string{"webhooks.allow": list}); (err == nil) != good {
+			t.Errorf("%q: %v", list, err)
+		}
+	}
+}
