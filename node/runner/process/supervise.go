@@ -345,7 +345,6 @@ func (s *supervisor) spawn() error {
 	if err == nil {
 		b := s.begin()
 		err = exposed(func() (err error) { pid, err = b.launch(pumps); return err })
-		s.scratch.shared = b.images
 		s.status.Note = s.gear.note
 	}
 	for _, p := range pumps {
