@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net"
 	"time"
 
@@ -49,6 +50,14 @@ func (h *hands) waits(w *model.Assignment, why string) {
 		u.logged = u.why
 		h.Log.Warn("rank_waits", "rank", w.Rank, "why", u.why)
 	}
+}
+
+// forgetWaits drops the reasons of ranks that wait no longer: they are not wanted any more, have started, or never will.
+func (h *hands) forgetWaits(wanted map[model.RankKey]*model.Assignment, i model.Incarnation) {
+	maps.DeleteFunc(h.waiting, func(r model.RankKey, _ *waiting) bool {
+		u := h.book.index[key{r, i}]
+		return wanted[r] == nil || u != nil && u.phase >= model.RankRunning
+	})
 }
 
 // warnings returns why ranks have waited for a while, by their first GPU.

@@ -62,7 +62,7 @@ func (h *hands) reconcile(now fence.Boot) {
 			h.waits(w, "no peer has renewed the lease of this node lately")
 		}
 	}
-	maps.DeleteFunc(h.waiting, func(r model.RankKey, _ *waiting) bool { return wanted[r] == nil })
+	h.forgetWaits(wanted, set.Incarnation)
 	h.cleaner.show(clean, set.Index)
 	h.extend(set)
 }
@@ -120,6 +120,7 @@ func (h *hands) advance(step fence.Action, w *model.Assignment, start fence.Boot
 		return
 	}
 	if u := h.book.index[key{step.Rank, step.Incarnation}]; u != nil {
+		delete(h.waiting, step.Rank)
 		u.order(func(o *runner.Orders) { o.Run, o.Gang, o.Secret = true, w.Gang, secretOf(w) })
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/node/fence"
 	"github.com/berth-gpu/berth/node/runner"
 )
 
@@ -46,4 +47,31 @@ func TestARankThatWaitsTellsWhy(t *testing.T) {
 			t.Errorf("logged %d times: %s", n, log.String())
 		}
 	})
+}
+
+// A rank tells why it waits until it starts, ends or is given back: a gang's rank that may start now does so once it is told.
+func TestARankThatStartsWaitsNoLonger(t *testing.T) {
+	for phase, waits := range map[model.RankPhase]bool{
+		model.RankTaken: true, model.RankReady: true, model.RankRunning: false, model.RankExited: false, model.RankNever: false,
+	} {
+		c := &core{}
+		h := &hands{core: c, book: newBook(c), waiting: map[model.RankKey]*waiting{}}
+		w := &model.Assignment{Rank: model.RankKey{Job: 7, N: 1}, GPUs: []model.GPUID{"GPU-1"}}
+		h.book.put(&unit{name: "7", record: &runner.Record{Rank: w.Rank}, phase: phase})
+		h.waits(w, "no peer has renewed the lease of this node lately")
+		wanted := map[model.RankKey]*model.Assignment{w.Rank: w}
+		if h.forgetWaits(wanted, model.Incarnation{}); (h.waiting[w.Rank] != nil) != waits {
+			t.Errorf("%s: it waits: %t", phase, !waits)
+		}
+		if phase == model.RankReady {
+			h.advance(fence.Action{Do: fence.DoRun, Rank: w.Rank}, w, 0)
+			if u := h.book.index[key{w.Rank, model.Incarnation{}}]; h.waiting[w.Rank] != nil || !u.desk.Run {
+				t.Errorf("after the order to run it waits: %t; the orders are %+v", h.waiting[w.Rank] != nil, u.desk.Orders)
+			}
+		}
+		h.waits(w, "a process is on its GPU")
+		if h.forgetWaits(nil, model.Incarnation{}); len(h.waiting) > 0 {
+			t.Errorf("%s: it waits and is not wanted", phase)
+		}
+	}
 }

@@ -90,7 +90,11 @@ func Probe(dir string) error {
 		return err
 	}
 	_, err = f.WriteString("probe\n")
-	return errors.Join(err, f.Sync(), f.Close(), os.Remove(path))
+	gone := os.Remove(path)
+	if errors.Is(gone, os.ErrNotExist) { // another probe was faster
+		gone = nil
+	}
+	return errors.Join(err, f.Sync(), f.Close(), gone)
 }
 
 // Fault reports whether an error is the fault of the file system and not of the request: the file system is

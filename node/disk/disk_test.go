@@ -100,3 +100,17 @@ func TestFault(t *testing.T) {
 		}
 	}
 }
+
+// Several programs may look at one folder at once.
+func TestProbesAtOnce(t *testing.T) {
+	dir, errs := t.TempDir(), make(chan error)
+	const many = 50
+	for range many {
+		go func() { errs <- Probe(dir) }()
+	}
+	for range many {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -58,21 +59,52 @@ func (v *View) mount() error {
 	return nil
 }
 
-// hide has /proc show the processes of the job's account only, with their command lines; root sees all processes anyway. Linux takes this option for one
-// mount since 5.8; an older kernel, which would hide the processes of the whole host, refuses this spelling, and then /proc stays as it is. So it does in a
-// container that may not mount it.
+// hide has /proc show the processes of the job's account only, with their command lines; root sees all processes anyway.
+// Where the host refuses that, /proc stays as it is, and the agent says so ([ShowsOthers]).
 func (p *Plan) hide() error {
 	if p.Account.UID == 0 {
 		return nil
 	}
-	err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "hidepid=invisible")
-	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EPERM) {
-		return nil
-	}
-	if err != nil {
+	if err := hideOthers(); err != nil && !refused(err) {
 		return fmt.Errorf("hiding the processes of others: %w", err)
 	}
 	return nil
+}
+
+// hideOthers mounts a /proc without processes of other accounts, in the mount namespace of this thread.
+func hideOthers() error {
+	return unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "hidepid=invisible")
+}
+
+// refused reports whether an error of hideOthers is one of a host that does not allow the mount: Linux takes this option
+// for one mount since 5.8, and an older kernel, which would hide the processes of the whole host, refuses this spelling
+// (EINVAL); a container may not mount /proc, such as one that covers parts of it (EPERM), or not by the rules of its
+// security module (EACCES).
+func refused(err error) bool {
+	return errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES)
+}
+
+// ShowsOthers returns why jobs under accounts see the processes of others on this host; nil: they do not. It tries, in a
+// mount namespace that goes with the trial.
+func ShowsOthers() error {
+	done := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // for ever: the thread ends with the goroutine, and its namespace with the thread
+		if unix.Gettid() == unix.Getpid() {
+			done <- ShowsOthers() // on another thread: the first one stays, and its namespace is shown as that of the process
+			runtime.UnlockOSThread()
+			return
+		}
+		err := unix.Unshare(unix.CLONE_NEWNS)
+		if err == nil {
+			err = unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")
+		}
+		if err == nil {
+			err = hideOthers()
+		}
+		done <- err
+	}()
+	return <-done
 }
 
 // private gives the job its own /tmp and /dev/shm.

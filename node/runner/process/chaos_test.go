@@ -180,6 +180,7 @@ func TestStoppedOverExpiry(t *testing.T) {
 	if e, err := k.f.Exit(); err != nil || !e.Fenced || e.Signal != 9 {
 		t.Errorf("ended with %+v, %v", e, err)
 	}
+	waitFor(t, "the supervisor's end", func() bool { return !lively(s.PID) }) // until then it writes to the run folder
 	b.open()
 }
 

@@ -121,32 +121,3 @@ func TestCheckpointsThatFillTheDisk(t *testing.T) {
 		t.Errorf("of accounts that take less than a tenth of the disk, removed %v, %v", removed, err)
 	}
 }
-
-// By how much the folder for images has grown counts as the rank's, whatever others remove from it.
-func TestImagesCount(t *testing.T) {
-	t.Parallel()
-	dir, images := t.TempDir(), t.TempDir()
-	write := func(name string, size int) {
-		if err := os.WriteFile(filepath.Join(images, name), make([]byte, size), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write("before", 8<<20)
-	c := scratch{folders: []string{filepath.Join(dir, "tmp"), filepath.Join(dir, "work")}, shared: images, before: folderUse(images)}
-	check := func(want int64) {
-		t.Helper()
-		c.measure(nil)
-		if got := c.used.Load() >> 20; got != want {
-			t.Errorf("it used %d MiB, want %d", got, want)
-		}
-	}
-	check(0)
-	write("more", 4<<20)
-	check(4)
-	if err := os.Remove(filepath.Join(images, "before")); err != nil {
-		t.Fatal(err)
-	}
-	check(0)
-	write("again", 2<<20)
-	check(2)
-}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/berth-gpu/berth/node/runner"
 	"github.com/berth-gpu/berth/node/runner/cgroup"
+	"github.com/berth-gpu/berth/node/runner/isolate"
 )
 
 // claim determines the isolation that this host allows, and prepares it for ranks. A guard that cannot work
@@ -42,6 +43,11 @@ func claim(o *Options) (tree cgroup.Tree, h runner.Host) {
 			note += ", and reach the GPUs of others"
 		}
 		h.Notes = append(h.Notes, note)
+	}
+	if o.Rules.Isolate.On {
+		if err := isolate.ShowsOthers(); err != nil {
+			h.Notes = append(h.Notes, "jobs see the processes of others, for /proc cannot be mounted for them: "+err.Error())
+		}
 	}
 	sweep(tree.Path, o.Run)
 	sweepOthers(tree.Path)

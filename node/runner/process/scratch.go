@@ -23,8 +23,10 @@ const (
 )
 
 // Scratch is the limit of a rank's use of its node's disk, with its output, its private /tmp, its working
-// folder, its checkpoints in the node's own place, by how much its account's folder for images has grown since the rank began, and deleted files that it
-// keeps open. The zero Scratch sets no limit.
+// folder, its checkpoints in the node's own place, and deleted files that it keeps open. The zero Scratch sets no limit.
+//
+// The folder for images does not count: all jobs of an account share it, so that one would be stopped for what another pulls. What
+// it takes is bounded by eviction ([github.com/berth-gpu/berth/image/store.EvictUsers]).
 type Scratch struct {
 	Bytes   int64 // 0: Percent decides
 	Percent int   // of the file system of the agent's data folder; 0: any amount
@@ -44,33 +46,30 @@ func (l Scratch) limit(folder string) int64 {
 
 // scratch measures a rank's use of the disk. The zero scratch measures nothing.
 type scratch struct {
-	limit   int64        // bytes; 0: no limit
+	limit   atomic.Int64 // bytes; 0: no limit
 	used    atomic.Int64 // at the last measurement
 	cancel  context.CancelFunc
 	folders []string
 	files   []string // of the rank's output
-	shared  string   // the account's folder for images; empty: it has none
-	before  int64    // bytes of shared when the rank began, or less
 }
 
-// begin measures from now on until end is called. Open descriptors are those of the processes that list
-// returns.
+// begin measures from now on until end is called, in a goroutine of its own: the rank must obey its fence meanwhile, whatever its folders
+// are like. Open descriptors are those of the processes that list returns.
 func (c *scratch) begin(p *place, store *store, list func() []int) {
-	dir := p.folder.Path()
-	if c.limit = p.rules.Scratch.limit(dir); c.limit == 0 {
-		return
-	}
+	dir, rule := p.folder.Path(), p.rules.Scratch
 	c.folders = []string{filepath.Join(dir, runner.TmpFolder), filepath.Join(dir, runner.WorkFolder)}
 	c.files = []string{filepath.Join(dir, runner.StdoutFile), filepath.Join(dir, runner.StderrFile)}
 	if store != nil && store.own {
 		c.folders = append(c.folders, store.base)
 	}
-	if c.shared != "" {
-		c.before = folderUse(c.shared)
-	}
 	var ctx context.Context
 	ctx, c.cancel = context.WithCancel(context.Background())
 	go func() {
+		limit := rule.limit(dir)
+		if limit == 0 {
+			return
+		}
+		c.limit.Store(limit)
 		for pause := measureEvery; ; {
 			select {
 			case <-ctx.Done():
@@ -96,19 +95,13 @@ func (c *scratch) measure(pids []int) {
 			use.File(&stat)
 		}
 	}
-	more := int64(0)
-	if c.shared != "" {
-		now := folderUse(c.shared)
-		c.before = min(c.before, now) // what others remove makes no room for this rank
-		more = now - c.before
-	}
 	var on unix.Stat_t
 	if unix.Stat(filepath.Dir(c.folders[0]), &on) == nil {
 		for _, pid := range pids {
 			unnamed(&use, pid, on.Dev)
 		}
 	}
-	c.used.Store(use.Bytes() + more)
+	c.used.Store(use.Bytes())
 }
 
 // folderUse returns what a folder takes of the disk.
@@ -133,8 +126,8 @@ func unnamed(use *disk.Use, pid int, device uint64) {
 // over reports whether the rank takes more than its limit, and far, whether more than twice as much: then it
 // gets no grace.
 func (c *scratch) over() (over, far bool) {
-	used := c.used.Load()
-	return c.limit > 0 && used > c.limit, c.limit > 0 && used/2 > c.limit
+	used, limit := c.used.Load(), c.limit.Load()
+	return limit > 0 && used > limit, limit > 0 && used/2 > limit
 }
 
 // end stops measuring, and writes the measured use into a rank's end if the rank was stopped for it.
@@ -144,6 +137,6 @@ func (c *scratch) end(e *model.Exit) {
 	}
 	if e.Delivered == model.ReasonDiskLimit {
 		const mib = 1 << 20
-		e.DiskMB, e.DiskMaxMB = uint64(max(c.used.Load()/mib, 1)), uint64(c.limit/mib)
+		e.DiskMB, e.DiskMaxMB = uint64(max(c.used.Load()/mib, 1)), uint64(c.limit.Load()/mib)
 	}
 }
