@@ -2,9 +2,11 @@ package apply_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/membership"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 )
 
@@ -71,7 +73,15 @@ func TestRetireNode(t *testing.T) {
 	l.n1.Suspect()
 	wantCode(t, l.Try(&command.ConfirmDead{Node: "n1", Epoch: 99}), model.CodeConflict)
 	l.Do(&command.ConfirmDead{Node: "n1", Epoch: l.n1.Epoch()})
+	joinToken(l.Cluster, 1, model.RoleAgent, "n1")
+	l.Do(joining(l.Cluster, model.RoleAgent, "n1", 1, 1))
 	l.Do(retire)
+	if row, _ := l.State.Certificates.Get(membership.Member{Role: model.RoleAgent, Name: "n1"}); !row.Refuses(l.Now) {
+		t.Errorf("the certificate of the retired node counts: %+v", row)
+	}
+	joinToken(l.Cluster, 2, model.RoleAgent, "")
+	l.Wait(2 * time.Second)
+	l.Do(joining(l.Cluster, model.RoleAgent, "n1", 2, 2)) // another machine with that name
 	if l.State.NodeUse.Has("n1") || l.State.Leases.Has("n1") || l.State.GPUs.Len() != 4 {
 		t.Error("something of the retired node remains")
 	}

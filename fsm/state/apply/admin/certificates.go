@@ -1,8 +1,6 @@
 package admin
 
 import (
-	"time"
-
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/model/membership"
@@ -106,7 +104,7 @@ func tooMany() command.Result {
 	return tx.Refuse(model.CodeLimit, "%d members are known, no more fit: those whose certificates expired a year ago make room by themselves", membership.MaxCertificates)
 }
 
-// RevokeCertificate makes the cluster refuse all certificates that a member has so far. Certificates state whole seconds.
+// RevokeCertificate makes the cluster refuse all certificates that a member has so far.
 func RevokeCertificate(t *tx.Tx, b *command.RevokeCertificate) command.Result {
 	row, known := t.Certificates.Get(b.Member)
 	switch {
@@ -117,9 +115,6 @@ func RevokeCertificate(t *tx.Tx, b *command.RevokeCertificate) command.Result {
 	case row.Revoked:
 		return tx.OK()
 	}
-	second := model.Time(time.Second)
-	row.Since, row.Revoked, row.By = max(row.Since, (t.Clock/second+1)*second), true, t.Actor
-	row.Expires = max(row.Expires, row.Since)
-	t.Certificates.Put(row)
+	tx.Revoke(t, row)
 	return tx.OK()
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/membership"
 	"github.com/berth-gpu/berth/fsm/state/apply/placement"
 	"github.com/berth-gpu/berth/fsm/state/tx"
 )
@@ -192,7 +193,7 @@ func ConfirmDead(t *tx.Tx, b *command.ConfirmDead) command.Result {
 	return tx.OK()
 }
 
-// RetireNode removes a node that is gone for good.
+// RetireNode removes a node that is gone for good, and makes the cluster refuse its certificates.
 func RetireNode(t *tx.Tx, b *command.RetireNode) command.Result {
 	n, found := t.Nodes.Get(b.Node)
 	if !found {
@@ -216,6 +217,9 @@ func RetireNode(t *tx.Tx, b *command.RetireNode) command.Result {
 	t.Nodes.Delete(b.Node)
 	t.Leases.Delete(b.Node)
 	t.NodeUse.Delete(b.Node)
+	if row, known := t.Certificates.Get(membership.Member{Role: model.RoleAgent, Name: string(b.Node)}); known && !row.Revoked {
+		tx.Revoke(t, row)
+	}
 	return tx.OK()
 }
 
