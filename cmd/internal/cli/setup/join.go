@@ -9,7 +9,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -271,12 +270,13 @@ func (j *joiner) ask(ctx context.Context, token trust.Token, at place, known *tr
 	return joined, own, err
 }
 
-// plainly returns an error without the form of the request, which is not what was typed.
+// plainly returns an error of the request without the advice for other commands, which have a login and variables.
 func (j *joiner) plainly(err error) error {
-	if form, is := errors.AsType[*url.Error](err); is {
-		return fmt.Errorf("no peer can be reached at %s: %w", strings.Join(j.seeds, ", "), form.Err)
+	parts, is := err.(interface{ Unwrap() []error })
+	if !is || !errors.Is(err, client.ErrUnreachable) || len(parts.Unwrap()) != 2 {
+		return err
 	}
-	return err
+	return fmt.Errorf("no peer can be reached at %s: %w", strings.Join(j.seeds, ", "), parts.Unwrap()[1])
 }
 
 // unfinished returns the error of a join that has ended half-way, with what to do.
