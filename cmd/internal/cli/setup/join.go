@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
@@ -280,9 +281,19 @@ func (j *joiner) plainly(err error) error {
 }
 
 // unfinished returns the error of a join that has ended half-way, with what to do.
-func unfinished(err error) error {
-	if errors.Is(err, syscall.ENOSPC) {
-		return fmt.Errorf("the disk of this machine is full (space or inodes): make room, and repeat this command with the same token: %w", syscall.ENOSPC)
+func unfinished(err error) error { return roomy(err, "repeat this command with the same token") }
+
+// roomy returns an error in one line if it is that a disk is full, whichever and however many files could not be written.
+func roomy(err error, next string) error {
+	for _, full := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT} {
+		if !errors.Is(err, full) {
+			continue
+		}
+		where := "the disk of this machine"
+		if at, is := errors.AsType[*fs.PathError](err); is {
+			where = "the disk of " + filepath.Dir(at.Path)
+		}
+		return fmt.Errorf("%s is full (space, inodes or a quota): make room, and %s: %w", where, next, full)
 	}
 	return err
 }
