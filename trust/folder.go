@@ -60,7 +60,8 @@ func (m *Material) Issuer() (*Authority, error) {
 }
 
 // Save writes the material of a machine into a folder that only its owner may enter. Files are replaced one by one,
-// each as a whole, the certificate and the revision last.
+// each as a whole, the certificate and the revision last. In a folder without a certificate that is the last one: a folder with
+// a part of the files is that of no member.
 func Save(dir string, m *Material) error {
 	if _, err := private.Folder(dir); err != nil {
 		return err
@@ -82,12 +83,21 @@ func Save(dir string, m *Material) error {
 	if err := saveLink(dir, m.Link); err != nil {
 		return err
 	}
-	return errors.Join(
-		SaveGeneration(dir, m.Generation),
-		write(authoritiesFile, EncodeCertificates(m.Authorities...)),
-		write(identityFile, append(key, encode(blockCertificate, m.Certificate.Raw)...)),
-		write(revisionFile, []byte(strconv.FormatUint(m.Revision, 10)+"\n")),
-	)
+	if err := SaveGeneration(dir, m.Generation); err != nil {
+		return err
+	}
+	if err := write(authoritiesFile, EncodeCertificates(m.Authorities...)); err != nil {
+		return err
+	}
+	identity := func() error { return write(identityFile, append(key, encode(blockCertificate, m.Certificate.Raw)...)) }
+	revision := func() error { return write(revisionFile, []byte(strconv.FormatUint(m.Revision, 10)+"\n")) }
+	if _, err := os.Stat(filepath.Join(dir, identityFile)); errors.Is(err, fs.ErrNotExist) {
+		identity, revision = revision, identity
+	}
+	if err := identity(); err != nil {
+		return err
+	}
+	return revision()
 }
 
 // Load reads the material of a folder. Its error is [ErrEmpty] if there is none, and else names the file and what to

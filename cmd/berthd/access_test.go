@@ -28,18 +28,19 @@ func written(t *testing.T, text string) string {
 func TestReadKeys(t *testing.T) {
 	published := "auth:\n  enabled: true\n  header_name: \"X-API-Key\"\n  api_keys:\n    \"your-secret-key-1\": \"training-service\"\n" +
 		"    \"your-secret-key-2\": \"inference-service\"\n"
-	keys, err := readKeys(written(t, published))
+	keys, err := (&holding{}).readKeys(written(t, published))
 	if err != nil || keys.Len() != 2 || keys.Header != "X-Api-Key" {
 		t.Fatalf("%d keys, %v", keys.Len(), err)
 	}
 	if k, _ := keys.Find(auth.HashOf("your-secret-key-2")); k.Name != "inference-service" || k.Human || k.Role != model.RoleUser {
 		t.Errorf("the second is %+v", k)
 	}
-	keys, err = readKeys(written(t, "header_name: x-mine\napi_keys:\n  sixteen-bytes-of: {user: root, role: admin, projects: [vision]}\n"))
+	fuller := "header_name: x-mine\napi_keys:\n  sixteen-bytes-of: {user: root, role: admin, projects: [vision]}\n"
+	keys, err = (&holding{}).readKeys(written(t, fuller))
 	if k, _ := keys.Find(auth.HashOf("sixteen-bytes-of")); err != nil || k.Name != "root" || !k.Human || k.Role != model.RoleAdmin || len(k.Projects) != 1 {
 		t.Errorf("it is %+v, %v", k, err)
 	}
-	if keys, err = readKeys(written(t, "")); err != nil || keys.Len() != 0 {
+	if keys, err = (&holding{}).readKeys(written(t, "")); err != nil || keys.Len() != 0 {
 		t.Errorf("an empty file: %v", err)
 	}
 }
@@ -64,12 +65,12 @@ func TestKeysThatAreNone(t *testing.T) {
 		"api_keys: {SECRET-SECRET-SECRET: a}\n---\napi_keys: {SECRET-2: b}\n": "second document",
 		"api_keys: {SECRET-SECRET-SECRET: a}\n---\nb: 1\na: [}\n":             "second document",
 	} {
-		_, err := readKeys(written(t, text))
+		_, err := (&holding{}).readKeys(written(t, text))
 		if err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "SECRET") || cli.ExitCode(err) != cli.ExitUsage {
 			t.Errorf("%q: %v, want %q", text, err, says)
 		}
 	}
-	if _, err := readKeys("/nowhere/keys.yaml"); err == nil {
+	if _, err := (&holding{}).readKeys("/nowhere/keys.yaml"); err == nil {
 		t.Error("a file that is not there is read")
 	}
 }

@@ -69,7 +69,7 @@ func (h *holding) keys(out *core.Terms) {
 	s := &h.Server.Auth
 	var err error
 	if s.Keys != "" {
-		if out.Keys, err = readKeys(s.Keys); err != nil {
+		if out.Keys, err = h.readKeys(s.Keys); err != nil {
 			h.refuseEach(err, "%s: %w", h.At("auth.keys_file"))
 		}
 		return
@@ -85,8 +85,8 @@ func (h *holding) keys(out *core.Terms) {
 }
 
 // readKeys reads a file of keys. Its errors name the file and the fault.
-func readKeys(path string) (keys auth.Keys, err error) {
-	data, err := config.ReadPrivate(path)
+func (h *holding) readKeys(path string) (keys auth.Keys, err error) {
+	data, err := h.secret(path)
 	if err != nil {
 		return keys, err
 	}
@@ -219,7 +219,7 @@ func (h *holding) provider(out *core.Terms) {
 func (h *holding) providerFiles(p *oidc.Settings) {
 	s := &h.Server.OIDC
 	if s.Secret != "" {
-		text, err := config.ReadPrivate(s.Secret)
+		text, err := h.secret(s.Secret)
 		if p.Secret = strings.TrimSpace(string(text)); err == nil && p.Secret == "" {
 			err = fmt.Errorf("%s is empty", s.Secret)
 		}

@@ -13,7 +13,7 @@
 //	log.go             a log that never blocks the program, and what systemd shows of a member
 //	members.go         certificates: a server's and an agent's own, and those that a server issues
 //	gossip.go          what gossip says of the other members
-//	recover.go, verify.go, validate.go    berth cluster recover, snapshot verify and config validate
+//	recover.go, verify.go, validate.go, write.go    berth cluster recover, snapshot verify, config validate and config write
 //	agent.go, gpus.go, supervise.go, supervisor.go    the programs of a GPU host
 //	keys.go            the keys of a server's file
 //	shared.go, reload.go                  settings of the whole cluster, and those that change while a program runs
@@ -65,7 +65,8 @@ func newRoot(name string) *cobra.Command {
 	cli.AddGroup(root, cli.GroupRun, setup.ForMembers(&backups.Restorer{})...)
 	cli.AddGroup(root, cli.GroupRun, newServer(), newAgent(), newDev(), newDemo(), newBench(), sim.New(), images.New(), backups.New(), certs.OnFolders(), examine.New(examine.Program{Members: inspect.Members}),
 		bundle.New(bundle.Program{Program: examine.Program{Members: inspect.Members}, Collect: inspect.Collect}),
-		cli.Parent("config", "Check a file of settings", "", newValidate()), cli.Parent("snapshot", "Check a peer's snapshot", "", newVerify()))
+		cli.Parent("config", "Check and write a file of settings", "", newValidate(), newWrite()),
+		cli.Parent("snapshot", "Check a peer's snapshot", "", newVerify()))
 	root.AddCommand(newSupervise(), cli.NewVersion(daemon.Program))
 	root.InitDefaultHelpCmd() // now, so that strictly also covers the library's own commands
 	root.InitDefaultCompletionCmd()

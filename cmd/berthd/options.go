@@ -63,8 +63,18 @@ type apiOptions struct {
 type holding struct {
 	*config.Loaded
 
-	part  bool // only the settings of a start: those that are not given may come from another source
-	wrong []error
+	part   bool           // only the settings of a start: those that are not given may come from another source
+	reader *config.Reader // of files with secrets; nil: this process
+	wrong  []error
+}
+
+// secret reads a file with secrets.
+func (h *holding) secret(path string) ([]byte, error) {
+	reader := config.OfMember()
+	if h.reader != nil {
+		reader = *h.reader
+	}
+	return reader.Read(path)
 }
 
 // refuse adds a usage error.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/config"
+	"github.com/berth-gpu/berth/cmd/internal/doctor"
 	"github.com/berth-gpu/berth/cmd/internal/inspect"
 )
 
@@ -21,9 +23,8 @@ func newValidate() *cobra.Command {
 		Args:  cli.One("one argument, a file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			settings, err := config.Load(config.Source{File: args[0]})
-			wrong := unusable(settings)
-			notes, denied := kept(cmd.Context(), settings, wrong)
-			if err = config.InOrder(err, wrong, denied); err != nil {
+			notes, fatal := judged(cmd.Context(), settings, inspect.RoleOfUnit())
+			if err = config.InOrder(err, fatal); err != nil {
 				fmt.Fprintln(cmd.ErrOrStderr(), strings.TrimRight(err.Error(), "\n"))
 				return cli.Usage("%s cannot be used", args[0])
 			}
@@ -36,23 +37,57 @@ func newValidate() *cobra.Command {
 	}
 }
 
-// unusable returns the errors that keep a peer or an agent from starting: contradictions between
+// judged returns the errors that keep a peer or an agent from its start by settings, and warnings. In a unit only those of its own
+// role are errors: a peer does not stop for a file of the agent that only the agent may use, and the other way round.
+func judged(ctx context.Context, c *config.Loaded, unit string) (warnings []string, fatal error) {
+	for _, role := range []string{"peer", "node"} {
+		list := inspect.Access(ctx, role, c)
+		wrong := besides(c, list, unusable(c, role, inspect.Reader(ctx, role)))
+		notes, denied := kept(c, list, wrong)
+		warnings = append(warnings, notes...)
+		if unit == "" || unit == role {
+			fatal = errors.Join(fatal, wrong, denied)
+			continue
+		}
+		for _, one := range config.Each(errors.Join(wrong, denied)) {
+			warnings = append(warnings, "Warning: "+one.Error())
+		}
+	}
+	return warnings, fatal
+}
+
+// unusable returns the errors that keep the program of a role from starting: contradictions between
 // settings, and files named by settings that cannot be read.
-func unusable(c *config.Loaded) error {
-	h := &holding{Loaded: c, part: true}
-	h.peer()
-	h.agent()
+func unusable(c *config.Loaded, role string, reader config.Reader) error {
+	h := &holding{Loaded: c, part: true, reader: &reader}
+	if role == "peer" {
+		h.peer()
+	} else {
+		h.agent()
+	}
 	return errors.Join(h.wrong...)
+}
+
+// besides returns the errors of a start without those that only say that a file may not be read: what is wrong with the file and how
+// it is made fit stands in the list.
+func besides(c *config.Loaded, list []doctor.Denied, wrong error) (left error) {
+	for _, one := range config.Each(wrong) {
+		about := func(d doctor.Denied) bool { return strings.Contains(one.Error(), c.At(d.Setting)) }
+		if !errors.Is(one, fs.ErrPermission) || !slices.ContainsFunc(list, about) {
+			left = errors.Join(left, one)
+		}
+	}
+	return left
 }
 
 // kept returns the files named by settings that keep a program from its start, as its unit sees them, besides those that other errors
 // name, and warnings about the others: a folder of backups may come later than the peer.
-func kept(ctx context.Context, c *config.Loaded, others error) (warnings []string, fatal error) {
+func kept(c *config.Loaded, list []doctor.Denied, others error) (warnings []string, fatal error) {
 	named := ""
 	if others != nil {
 		named = others.Error()
 	}
-	for _, d := range slices.Concat(inspect.Access(ctx, "peer", c), inspect.Access(ctx, "node", c)) {
+	for _, d := range list {
 		d.Setting = c.At(d.Setting)
 		switch {
 		case strings.Contains(named, d.Setting):

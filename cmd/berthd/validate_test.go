@@ -1,12 +1,15 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
+	"github.com/berth-gpu/berth/cmd/internal/config"
 )
 
 // What only a start would refuse is told before it, all of it at once and by its lines,
@@ -66,5 +69,57 @@ func TestValidateTakesAPartForAPart(t *testing.T) {
 		if code, out, errs := called("config", "validate", writeFile(t, text)); code != 0 {
 			t.Errorf("%q: exit code %d, %s%s", text, code, out, errs)
 		}
+	}
+}
+
+// In a unit only what keeps its own program from a start is an error; by hand both roles are judged.
+func TestValidateInAUnitJudgesItsRole(t *testing.T) {
+	t.Parallel()
+	for _, v := range []struct{ text, role string }{
+		{"agent: {prolog: /no/prolog}\n", "node"},
+		{"agent: {prolog: here}\n", "node"},
+		{"agent: {gpus: amd}\n", "node"},
+		{"agent: {shared_account: true, run_as_users: true}\n", "node"},
+		{"server: {tls_cert: /no/cert, tls_key: /no/key}\n", "peer"},
+		{"auth: {enabled: true, keys_file: /no/keys}\n", "peer"},
+		{"auth: {command_rules: /no/rules}\n", "peer"},
+		{"workloads: {defaults_file: /no/defaults}\n", "peer"},
+		{"server: {http: '0.0.0.0:10000'}\n", "peer"},
+		{"backup: {dir: here}\n", "peer"},
+	} {
+		c, err := config.Load(config.Source{File: writeFile(t, v.text)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, unit := range []string{"", "peer", "node"} {
+			warnings, fatal := judged(t.Context(), c, unit)
+			warned := slices.ContainsFunc(warnings, func(w string) bool { return strings.HasPrefix(w, "Warning: ") })
+			if own := unit == "" || unit == v.role; (fatal != nil) != own || warned == own {
+				t.Errorf("%s in the unit of %q: %v, %q", v.text, unit, fatal, warnings)
+			}
+		}
+	}
+}
+
+// A file with keys is judged for the account that reads it, which may own it.
+func TestValidateJudgesKeysForTheirReader(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to give files away")
+	}
+	const berth = 990
+	keys := writeFile(t, "api_keys: {sixteen-bytes-of-a-key: ann}\n")
+	if err := errors.Join(os.Chmod(keys, 0o600), os.Chown(keys, berth, berth)); err != nil {
+		t.Fatal(err)
+	}
+	c, err := config.Load(config.Source{File: writeFile(t, "auth: {enabled: true, keys_file: "+keys+"}\n")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unusable(c, "peer", config.Reader{UID: berth}); err != nil {
+		t.Errorf("keys of the account of peers: %v", err)
+	}
+	if err := unusable(c, "peer", config.Reader{UID: berth + 1}); err == nil || !strings.Contains(err.Error(), "belongs to user id 990") {
+		t.Errorf("keys of another account: %v", err)
 	}
 }

@@ -165,6 +165,7 @@ func replaceBytes(path string, data []byte, durable bool) error {
 		err = f.Sync()
 	}
 	if err := errors.Join(err, f.Close()); err != nil {
+		_ = os.Remove(next) // on a full disk it takes what room there is
 		return err
 	}
 	if err := os.Rename(next, path); err != nil {

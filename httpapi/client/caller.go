@@ -155,6 +155,8 @@ func (c *caller) round(ctx context.Context, q *request) (*http.Response, error) 
 		}
 		if c.passOver(q.kind, peer); refused {
 			refusal = problem
+		} else if len(peers) > 1 && !strings.Contains(err.Error(), peer) {
+			err = fmt.Errorf("%s: %w", peer, err)
 		}
 		if last = err; q.once {
 			break
@@ -231,7 +233,8 @@ func (c *caller) send(ctx context.Context, peer string, q *request) (*http.Respo
 	if q.key != "" {
 		r.Header.Set(wire.HeaderRequestID, q.key)
 	}
-	return c.http.Do(r)
+	answer, err := c.http.Do(r)
+	return answer, endpoint.Plainly(err)
 }
 
 // body ends the call's limits when it is closed.

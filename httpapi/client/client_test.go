@@ -235,6 +235,9 @@ func TestNobodyCanBeReached(t *testing.T) {
 	if !errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), a) || !strings.Contains(err.Error(), b) {
 		t.Errorf("%v", err)
 	}
+	if strings.Contains(err.Error(), "http://") || strings.Contains(err.Error(), "Get") {
+		t.Errorf("the form of a request is shown: %v", err)
+	}
 	if _, err := connect(t).Queue(t.Context(), QueueQuery{}); !errors.Is(err, ErrUnreachable) {
 		t.Errorf("without addresses: %v", err)
 	}

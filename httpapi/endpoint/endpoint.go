@@ -6,6 +6,7 @@
 package endpoint
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"net/url"
@@ -108,4 +109,13 @@ func hostOf(text string) string {
 	}
 	host, _, _ := strings.Cut(text, ":")
 	return strings.TrimSuffix(strings.ToLower(host), ".")
+}
+
+// Plainly returns an error of a request without its form: net/http names the method and the URL, which begins with http where the
+// connection itself is made by TLS, and is nothing that a user has typed.
+func Plainly(err error) error {
+	if sent, is := errors.AsType[*url.Error](err); is {
+		return sent.Err
+	}
+	return err
 }

@@ -64,7 +64,7 @@ func Dial(ctx context.Context, by http.RoundTripper, to *url.URL, header http.He
 		HTTPClient: &http.Client{Transport: by}, HTTPHeader: header, Subprotocols: []string{Protocol}, CompressionMode: websocket.CompressionDisabled,
 	})
 	if sent, is := errors.AsType[*url.Error](err); is {
-		err = sent // without the words of the library
+		err = sent.Err // without the words of libraries, and without a URL, which is that of a plain connection
 	}
 	if err != nil {
 		return nil, answer, err

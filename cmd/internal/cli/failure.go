@@ -3,14 +3,17 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
+	"github.com/berth-gpu/berth/trust"
 )
 
 // The exit codes.
@@ -95,10 +98,21 @@ func ExitCode(err error) int {
 	return ExitFailure
 }
 
-// Advise adds a remedy to the error of a cluster that cannot be reached.
+// Advise adds a remedy to the error of a cluster that cannot be reached. Where a machine has answered, or a name is unknown, the
+// reason is known, and nobody is asked whether the cluster runs.
 func Advise(err error) error {
 	if ExitCode(err) != ExitUnreachable || !errors.Is(err, client.ErrUnreachable) {
 		return err
+	}
+	_, answered := errors.AsType[*trust.HandshakeError](err)
+	timeout, is := errors.AsType[net.Error](err)
+	silent := is && timeout.Timeout() || errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)
+	name, unknown := errors.AsType[*net.DNSError](err)
+	switch {
+	case answered && !silent:
+		return err
+	case unknown && name.IsNotFound:
+		return fmt.Errorf("%w; give the cluster's peers with --address or BERTH_ADDRESS", err)
 	}
 	return fmt.Errorf("%w; is the cluster running? give its peers with --address or BERTH_ADDRESS", err)
 }

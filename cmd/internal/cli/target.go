@@ -60,7 +60,7 @@ func (t *Target) ask(ctx context.Context, address, path string) (string, error) 
 	}
 	answer, err := web.Do(r)
 	if err != nil {
-		return "", err
+		return "", endpoint.Plainly(err)
 	}
 	defer func() { _ = answer.Body.Close() }() // it was only read
 	text, err := io.ReadAll(io.LimitReader(answer.Body, mostAnswer))

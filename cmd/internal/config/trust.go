@@ -122,7 +122,11 @@ func (l *Loaded) secretly(name string, list []given) error {
 		if row == nil || !row.Secret || l.source.Program == 0 {
 			continue
 		}
-		if err := privateFile(name); err != nil {
+		reader := Own()
+		if l.source.Program&(OfServer|OfAgent) != 0 {
+			reader = OfMember()
+		}
+		if err := privateFile(name, reader); err != nil {
 			return fmt.Errorf("%s: %w", g.where, err)
 		}
 		return nil

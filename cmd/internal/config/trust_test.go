@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -152,7 +153,8 @@ func TestSecretsArePrivate(t *testing.T) {
 		_, err := ReadPrivate(path)
 		_, whole := Load(Source{Program: OfServer, File: path})
 		for _, err := range []error{err, whole} {
-			if (err == nil) != want || err != nil && (!strings.Contains(err.Error(), "chmod 600 "+path) || strings.Contains(err.Error(), "SECRET")) {
+			told := err != nil && strings.Contains(err.Error(), "chmod 6") && strings.HasSuffix(err.Error(), "0 "+path)
+			if (err == nil) != want || err != nil && (!told || strings.Contains(err.Error(), "SECRET")) {
 				t.Errorf("mode %04o: %v", mode, err)
 			}
 		}
@@ -171,5 +173,76 @@ func TestSecretsArePrivate(t *testing.T) {
 	}
 	if _, err := Load(Source{Program: OfServer, File: path}); err != nil {
 		t.Errorf("a file without secrets is refused: %v", err)
+	}
+}
+
+// Root lends a file with secrets to one group only: that of the account of peers, which has the name of the account. All else is
+// its reader's alone, and each message ends with a command that makes the file fit.
+func TestOnlyTheGroupOfPeersReadsSecrets(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to give files away")
+	}
+	const berth, ann, users = 990, 1000, 100
+	for _, v := range []struct {
+		reader   Reader
+		uid, gid int
+		mode     fs.FileMode
+		want     string // the remedy; empty: the file is fit
+	}{
+		{Reader{UID: berth, GID: berth}, 0, berth, 0o640, ""},
+		{Reader{UID: berth, GID: berth}, berth, berth, 0o600, ""},
+		{Reader{UID: 0, GID: berth}, 0, berth, 0o640, ""},
+		{Reader{UID: 0, GID: berth}, 0, berth, 0o440, ""},
+		{Reader{UID: 0, GID: berth}, 0, users, 0o640, "chown root:BERTH F && chmod 640 F"},
+		{Reader{UID: 0, GID: berth}, 0, 0, 0o640, "chown root:BERTH F && chmod 640 F"},
+		{Reader{UID: 0, GID: berth}, 0, berth, 0o660, "chown root:BERTH F && chmod 640 F"},
+		{Reader{UID: 0, GID: berth}, 0, berth, 0o644, "chown root:BERTH F && chmod 640 F"},
+		{Reader{UID: 0, GID: berth}, ann, berth, 0o600, "chown root:BERTH F && chmod 640 F"},
+		{Reader{UID: berth, GID: berth}, berth, berth, 0o640, "chmod 600 F"},
+		{Reader{UID: berth, GID: berth}, ann, berth, 0o640, "chown root:BERTH F && chmod 640 F"},
+		{Reader{}, 0, users, 0o640, "chmod 600 F"},
+		{Reader{}, 0, berth, 0o640, "chmod 600 F"},
+		{Reader{}, 0, 0, 0o640, "chmod 600 F"},
+		{Reader{UID: ann}, 0, users, 0o640, "chown ANN F && chmod 600 F"},
+		{Reader{UID: ann}, 0, ann, 0o600, ""},
+		{Reader{UID: ann}, ann, users, 0o640, "chmod 600 F"},
+		{Reader{UID: ann}, berth, berth, 0o600, "chown ANN F && chmod 600 F"},
+	} {
+		path := filepath.Join(t.TempDir(), "keys")
+		if err := errors.Join(os.WriteFile(path, []byte("x"), 0o600), os.Chown(path, v.uid, v.gid), os.Chmod(path, v.mode)); err != nil {
+			t.Fatal(err)
+		}
+		_, err := v.reader.Read(path)
+		exposed, is := errors.AsType[*Exposed](err)
+		want := strings.NewReplacer("F", path, "BERTH", groupName(berth), "ANN", accountName(ann)).Replace(v.want)
+		if (err == nil) != (want == "") || is && exposed.Remedy != want {
+			t.Errorf("%+v, %d:%d mode %o: %v, not %q", v.reader, v.uid, v.gid, v.mode, err, want)
+		}
+	}
+}
+
+// A command of a user reads what is this user's alone, whatever accounts the machine has.
+func TestCommandsKeepTheirSecrets(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to give files away")
+	}
+	path := filepath.Join(t.TempDir(), "token")
+	for _, gid := range []int{0, 1, 100, os.Getegid()} { // 1 is daemon, an account with a group of its own
+		if err := errors.Join(os.WriteFile(path, []byte("x"), 0o600), os.Chown(path, 0, gid), os.Chmod(path, 0o640)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ReadPrivate(path); err == nil {
+			t.Errorf("a file that the group %d reads is private", gid)
+		}
+	}
+	if uid, gid := LentTo("daemon"); uid != 1 || gid != 1 {
+		t.Errorf("daemon is %d:%d", uid, gid)
+	}
+	for _, account := range []string{"sync", "no-such-account", "root"} { // the main group of sync is that of others, too
+		if _, gid := LentTo(account); gid != 0 {
+			t.Errorf("root lends to the group %d of %s", gid, account)
+		}
 	}
 }

@@ -20,7 +20,7 @@ import (
 )
 
 // accountOfPeers is the account of the unit of peers.
-const accountOfPeers = "berth"
+const accountOfPeers = config.AccountOfPeers
 
 // dataOfPeers is the data folder of the unit of peers.
 const dataOfPeers = "/var/lib/berth/server"

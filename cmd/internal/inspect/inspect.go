@@ -8,6 +8,7 @@
 //	names.go    host names
 //	disk.go     data folders
 //	access.go   files and folders that settings name, as the account of the unit sees them
+//	place.go    that account and the sandbox of the unit
 //	host.go     units, control groups, limits, accounts
 //	driver.go   GPUs
 //	collect.go  what berth support-bundle has of a peer or a node
@@ -29,10 +30,19 @@ func Members(ctx context.Context, at *examine.Place, to *doctor.Report) {
 		to.Roles = append(to.Roles, doctor.Role{Role: role, Name: m.name})
 		to.Add(doctor.Settings(m.file, m.settingsErr))
 		if m.settingsErr == nil {
-			to.Add(doctor.Access(Access(ctx, role, m.settings))...)
+			to.Add(doctor.Access(m.access(ctx))...)
 		}
 		m.examine(ctx, to)
 	}
+}
+
+// access returns what of the files and folders that the settings name the role's program cannot use.
+func (m *member) access(ctx context.Context) []doctor.Denied {
+	p := &place{role: m.role}
+	if !m.outside() {
+		p = placeOf(ctx, m.role)
+	}
+	return p.access(m.settings)
 }
 
 // examine carries out the checks of a role.

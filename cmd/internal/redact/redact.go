@@ -44,12 +44,6 @@ type rule struct {
 	by      string
 }
 
-// secretName matches the name of a variable, a field or an option that holds a secret.
-const secretName = `[A-Za-z0-9_.-]*(?:secret|token|passw(?:or)?d|passphrase|passwd|api[_-]?keys?|private[_-]?key|access[_-]?key|account[_-]?key|shared[_-]?key|credential|bearer|cookie)[A-Za-z0-9_.-]*` //nolint:gosec // no secret, but what names of secrets look like
-
-// secretVariable matches the name of a variable of the environment that holds a secret, and is none elsewhere: a "key" is many things.
-const secretVariable = `\b(?:[A-Z0-9]+_)*(?:[A-Z0-9]*(?:KEY|KEYS|PASS|PASSWD|PWD|PSK|PIN|SALT)|DSN|AUTH|OTP)\b` //nolint:gosec // names, too
-
 // rules returns the rules by form, in the order in which they are applied.
 var rules = []rule{
 	{regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----|\z)`), Removed},
@@ -85,13 +79,14 @@ const wellKnown = `\b(?:` +
 	`)`
 
 var (
-	token    = regexp.MustCompile(`berth_[0-9A-Za-z_-]{40,}`)
-	web      = regexp.MustCompile(`(?i)\b(?:https?|wss?)://[^\s"'<>\\)]+`)
-	named    = regexp.MustCompile(`(?i)(` + secretName + `)(\\?["']?\s*(?:[:=]|:=)\s*)(\\?"(?:[^"\\]|\\[^"])*\\?"|'[^']*'|[^\s,;}\])"']+)`)
-	variable = regexp.MustCompile(`(` + secretVariable + `)(\\?["']?\s*(?:=|:)\s*)(\\?"(?:[^"\\]|\\[^"])*\\?"|'[^']*'|[^\s,;}\])"']+)`)
-	short    = regexp.MustCompile(`(\b(?:sshpass|mysql|mysqldump|mariadb|docker login|podman login|skopeo login|helm registry login|psql|redis-cli|mongo|mongosh|smbclient|curl|wget|ldapsearch|ipmitool|htpasswd|7z|unzip|zip)\b[^\n|;&]*?\s-(?:p|P|w|a)\s*=?\s*)("[^"]*"|'[^']*'|[^\s"'-][^\s"']*)`)
-	user     = regexp.MustCompile(`(\b(?:curl|wget)\b[^\n|;&]*?\s(?:-u|--user|--proxy-user|-U)[ =]?)("[^"]*"|'[^']*'|[^\s"']+:[^\s"']+)`)
-	optional = regexp.MustCompile(`(?i)(--?` + secretName + `)(\s+)([^\s"'-][^\s"']*)`)
+	token = regexp.MustCompile(`berth_[0-9A-Za-z_-]{40,}`)
+	web   = regexp.MustCompile(`(?i)\b(?:https?|wss?)://[^\s"'<>\\)]+`)
+	short = regexp.MustCompile(`(\b(?:sshpass|mysql|mysqldump|mariadb|docker login|podman login|skopeo login|helm registry login` +
+		`|psql|redis-cli|mongo|mongosh|smbclient|curl|wget|ldapsearch|ipmitool|htpasswd|7z|unzip|zip)\b` +
+		`[^\n|;&]*?\s-(?:p|P|w|a)\s*=?\s*)("[^"]*"|'[^']*'|[^\s"'-][^\s"']*)`)
+	netrc  = regexp.MustCompile(`(?i)(\blogin\s+\S+\s+password\s+)\S+`)
+	pgpass = regexp.MustCompile(`(?m)^((?:[^\s:]+|\[[0-9a-fA-F:]+\]):(?:[0-9]+|\*):[^\s:]+:[^\s:]+:)[^\s:]+$`)
+	user   = regexp.MustCompile(`(\b(?:curl|wget)\b[^\n|;&]*?\s(?:-u|--user|--proxy-user|-U)[ =]?)("[^"]*"|'[^']*'|[^\s"']+:[^\s"']+)`)
 )
 
 // Text returns a text without secrets. A word in base64 or hexadecimal digits that holds one is removed as a whole.
@@ -159,28 +154,14 @@ func (f *Filter) plain(text string) string {
 		}
 		return Removed
 	})
-	text = named.ReplaceAllStringFunc(text, func(s string) string {
-		part := named.FindStringSubmatch(s)
-		if harmless(part[3]) {
-			return s
-		}
-		return part[1] + part[2] + Removed
-	})
-	text = variable.ReplaceAllStringFunc(text, func(s string) string {
-		part := variable.FindStringSubmatch(s)
-		if harmless(part[3]) || folder(part[1], part[3]) {
-			return s
-		}
-		return part[1] + part[2] + Removed
-	})
+	text = followed(text, pair, ofField)
+	text = followed(text, assignment, ofField)
+	text = followed(text, element, ofElement)
 	text = short.ReplaceAllString(text, "${1}"+Removed)
 	text = user.ReplaceAllString(text, "${1}"+Removed)
-	return optional.ReplaceAllString(text, "$1$2"+Removed)
-}
-
-// folder reports whether a variable is the working folder, or a value the path of a file: SSH_KEY=/etc/ssh/key is no secret.
-func folder(name, value string) bool {
-	return strings.HasPrefix(strings.Trim(value, `\"'`), "/") || name == "OLDPWD" || name == "PWD"
+	text = netrc.ReplaceAllString(text, "${1}"+Removed)
+	text = pgpass.ReplaceAllString(text, "${1}"+Removed)
+	return followed(text, option, ofOption)
 }
 
 // keyEnd ends a private key.
@@ -196,12 +177,6 @@ func beheaded(text string) string {
 		return text
 	}
 	return Removed + text[at[1]:]
-}
-
-// harmless reports whether the value of a variable is none that could be a secret.
-func harmless(value string) bool {
-	value = strings.ToLower(strings.Trim(value, `\"'`))
-	return value == Removed || slices.Contains([]string{"", "true", "false", "null", "none", "{}", "[]", "0", "(removed", "(secret", "(secret)"}, value)
 }
 
 // Bounds of the parts of a path that are no secret.

@@ -32,6 +32,7 @@ func Commands() []Command {
 		{Path: "backup", Short: "Make, list and check backups of the cluster"},
 		{Path: "cluster recover", Short: "Let one peer go on alone after the loss of a majority"},
 		{Path: "config validate", Short: "Check a file, and show which of its settings have no effect"},
+		{Path: "config write", Short: "Write settings into a file"},
 		{Path: "snapshot verify", Short: "Check a peer's snapshot: checksums, digest, invariants"},
 	}
 }

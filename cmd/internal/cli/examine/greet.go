@@ -39,7 +39,7 @@ func Greet(ctx context.Context, dial cli.Dial, address string) (clock doctor.Pee
 	}}}
 	answer, err := web.Do(r)
 	if err != nil {
-		return clock, "", err
+		return clock, "", endpoint.Plainly(err)
 	}
 	took := time.Since(connected)
 	_ = answer.Body.Close()

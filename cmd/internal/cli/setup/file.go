@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -95,6 +96,9 @@ func (f *settings) add(sections ...section) (kept []section, err error) {
 	}
 	added := false
 	for _, s := range sections {
+		if f.same(&s) {
+			continue
+		}
 		if _, has := f.has[s.name]; has || len(kept) > 0 && kept[0].name == sections[0].name {
 			kept = append(kept, s)
 			continue
@@ -121,12 +125,45 @@ func (f *settings) add(sections ...section) (kept []section, err error) {
 	return kept, os.Chmod(f.path, 0o644) //nolint:gosec // every account reads settings, as in /etc
 }
 
+// same reports whether the file has a section as it would be written, as after a command that was stopped.
+func (f *settings) same(s *section) bool {
+	text, err := s.text()
+	if err != nil {
+		return false
+	}
+	var would map[string]any
+	has, is := f.has[s.name]
+	return is && yaml.Unmarshal([]byte(text), &would) == nil && reflect.DeepEqual(has, would[s.name])
+}
+
 // appendTo adds a text to a file, whose owner, mode and links stay.
 func appendTo(path, text string) error {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0) //nolint:gosec // the file that the administrator names
 	if err != nil {
 		return err
 	}
-	_, err = file.WriteString(text)
-	return errors.Join(err, file.Sync(), file.Close())
+	info, err := file.Stat()
+	if err != nil {
+		return errors.Join(err, file.Close())
+	}
+	return errors.Join(appendAll(file, info.Size(), text), file.Close())
+}
+
+// appendable is a file that is added to.
+type appendable interface {
+	WriteString(text string) (int, error)
+	Truncate(size int64) error
+	Sync() error
+}
+
+// appendAll adds all of a text to a file of a size, or nothing: half a section, as on a full disk, would be an error in the file.
+func appendAll(file appendable, size int64, text string) error {
+	_, err := file.WriteString(text)
+	if err == nil {
+		err = file.Sync()
+	}
+	if err != nil {
+		err = errors.Join(err, file.Truncate(size))
+	}
+	return err
 }

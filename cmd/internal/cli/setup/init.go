@@ -75,7 +75,7 @@ func newInit(restorer Restorer) *cobra.Command {
 		Use: "init", Short: "Make a new cluster with this machine as its first peer", Long: initLong, Args: cli.NoArgs,
 		Example: "  berth init\n  berth init --id p1 --advertise 10.0.0.1\n  berth init --from-backup berth-1f3c2a90.berth.tar.zst --identity key.txt",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return f.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
+			return roomy(f.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout()), "repeat this command")
 		},
 	}
 	f.bind(cmd, peerFolder)
@@ -157,22 +157,41 @@ func (f *founder) configure(out io.Writer, at place, file *settings) error {
 }
 
 // restore makes the peer out of a backup.
-func (f *founder) restore(ctx context.Context, in io.Reader, out io.Writer, at place, file *settings) (err error) {
-	made, err := f.emptyData()
+func (f *founder) restore(ctx context.Context, in io.Reader, out io.Writer, at place, file *settings) error {
+	if err := f.restoreData(in, out, at, file); err != nil {
+		return err
+	}
+	fmt.Fprint(out, f.backup.About())
+	started, err := f.begin(ctx, out, peerUnit, "server")
 	if err != nil {
 		return err
 	}
-	if err := f.makeData(); err != nil {
+	fmt.Fprintf(out, "Nothing is scheduled yet. Let other machines join, look at nodes and jobs, then resume:\n\n"+
+		"  berth token join peer --address %[1]s\n  berth cluster resume --address %[1]s\n", f.socket())
+	if started {
+		fmt.Fprintln(out, "\nOn this machine root needs no --address.")
+	}
+	return nil
+}
+
+// restoreData makes the data folder and the settings out of a backup. After an error the folder is empty, or gone, as it was before.
+func (f *founder) restoreData(in io.Reader, out io.Writer, at place, file *settings) (err error) {
+	there, err := f.emptyData()
+	if err != nil {
 		return err
 	}
-	if !made {
-		defer func() { _ = os.Remove(f.data) }() // which fails after a success
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, f.clear(there))
+		}
+	}()
+	if err := f.makeData(); err != nil {
+		return err
 	}
 	scratch, err := os.MkdirTemp(f.data, ".restore-")
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
 	if err := f.backup.Prepare(in, scratch); err != nil {
 		return fmt.Errorf("nothing was changed: %w", err)
 	}
@@ -193,19 +212,22 @@ func (f *founder) restore(ctx context.Context, in io.Reader, out io.Writer, at p
 	if err := f.save(own); err != nil {
 		return err
 	}
-	if err := errors.Join(trust.SaveNext(f.trust(), next), giveTo(f.data, f.data)); err != nil {
-		return err
+	return errors.Join(trust.SaveNext(f.trust(), next), giveTo(f.data, f.data), os.RemoveAll(scratch))
+}
+
+// clear empties the data folder after an error; there tells whether the folder was there before.
+func (m *machine) clear(there bool) error {
+	list, err := os.ReadDir(m.data)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
-	fmt.Fprint(out, f.backup.About())
-	started, err := f.begin(ctx, out, peerUnit, "server")
-	if err != nil {
-		return err
+	for _, e := range list {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(m.data, e.Name())))
 	}
-	fmt.Fprintf(out, "Nothing is scheduled yet. Let other machines join, look at nodes and jobs, then resume:\n\n  berth token join peer --address %[1]s\n  berth cluster resume --address %[1]s\n", f.socket())
-	if started {
-		fmt.Fprintln(out, "\nOn this machine root needs no --address.")
+	if !there {
+		err = errors.Join(err, os.Remove(m.data))
 	}
-	return nil
+	return err
 }
 
 // emptyData returns an error if the data folder is there and not empty, and otherwise whether it is there.

@@ -7,9 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -271,18 +271,29 @@ func (j *joiner) ask(ctx context.Context, token trust.Token, at place, known *tr
 	return joined, own, err
 }
 
-// plainly returns an error without the form of the request, which is not what was typed.
+// plainly returns an error of the request without the advice for other commands, which have a login and variables.
 func (j *joiner) plainly(err error) error {
-	if form, is := errors.AsType[*url.Error](err); is {
-		return fmt.Errorf("no peer can be reached at %s: %w", strings.Join(j.seeds, ", "), form.Err)
+	parts, is := err.(interface{ Unwrap() []error })
+	if !is || !errors.Is(err, client.ErrUnreachable) || len(parts.Unwrap()) != 2 {
+		return err
 	}
-	return err
+	return fmt.Errorf("no peer can be reached at %s: %w", strings.Join(j.seeds, ", "), parts.Unwrap()[1])
 }
 
 // unfinished returns the error of a join that has ended half-way, with what to do.
-func unfinished(err error) error {
-	if errors.Is(err, syscall.ENOSPC) {
-		return fmt.Errorf("the disk of this machine is full (space or inodes): make room, and repeat this command with the same token: %w", syscall.ENOSPC)
+func unfinished(err error) error { return roomy(err, "repeat this command with the same token") }
+
+// roomy returns an error in one line if it is that a disk is full, whichever and however many files could not be written.
+func roomy(err error, next string) error {
+	for _, full := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT} {
+		if !errors.Is(err, full) {
+			continue
+		}
+		where := "the disk of this machine"
+		if at, is := errors.AsType[*fs.PathError](err); is {
+			where = "the disk of " + filepath.Dir(at.Path)
+		}
+		return fmt.Errorf("%s is full (space, inodes or a quota): make room, and %s: %w", where, next, full)
 	}
 	return err
 }
