@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -192,11 +193,12 @@ func (p *Peer) Readdress(ctx context.Context) error {
 func (p *Peer) promoteVoters(memory votes.Memory) votes.Memory {
 	conf := p.raft.GetConfiguration()
 	now := p.cfg.Clock.Boot()
+	up := p.up(servers(conf.Configuration().Servers))
 	members := make([]votes.Member, 0, len(conf.Configuration().Servers))
 	for _, s := range conf.Configuration().Servers {
 		m := votes.Member{ID: model.PeerID(s.ID), Votes: s.Suffrage == raft.Voter}
 		for _, v := range p.mates.of([]peer.Server{{ID: m.ID}}, now) {
-			m.Fresh = v.hello.Last+peer.CloseEnough >= p.raft.LastIndex()
+			m.Fresh = v.hello.Last+peer.CloseEnough >= p.raft.LastIndex() && slices.Contains(up, m.ID)
 		}
 		members = append(members, m)
 	}
