@@ -43,6 +43,9 @@ type Peer struct {
 
 	settled atomic.Bool // see Lag
 
+	committed *committedLogs   // nil: entries that are committed may be cut off
+	watched   raft.StableStore // under watch
+
 	folders *folders
 	waiting atomic.Pointer[string] // why this peer takes no part yet; nil: it does
 	apart   atomic.Pointer[string] // why this peer takes no part any more; nil: it does
@@ -337,6 +340,7 @@ func (p *Peer) Shutdown(ctx context.Context) error {
 	if p.raft.State() == raft.Leader {
 		err = p.Transfer(ctx, "")
 	}
+	p.saveCommitted()
 	p.Kill()
 	return err
 }
