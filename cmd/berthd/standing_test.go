@@ -217,3 +217,72 @@ func TestAClusterThatWasOffForLong(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A certificate of a later generation, which the authority has signed, stops no peer whose nodes renew their leases.
+func TestACertificateOfALaterGenerationStopsNoPeer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for longer than a peer does")
+	}
+	dir := t.TempDir()
+	certifyPeers(t, dir, "p1")
+	first, err := trust.Load(filepath.Join(dir, "p1", trust.Subfolder))
+	if err != nil {
+		t.Fatal(err)
+	}
+	node, err := first.Certify(trust.Member{Role: trust.RoleNode, Name: "n1"}, time.Now())
+	if err == nil {
+		err = trust.Save(filepath.Join(dir, "n1", trust.Subfolder), node)
+	}
+	recovered := *first
+	recovered.Generation = 2
+	later, err2 := recovered.Certify(trust.Member{Role: trust.RolePeer, Name: "p9"}, time.Now())
+	if err := errors.Join(err, err2); err != nil {
+		t.Fatal(err)
+	}
+	stray, err := trust.NewCredentials(later, time.Now, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	childtest.Start(t, "server", "--data-dir", filepath.Join(dir, "p1"), "--id", "p1", "--listen", address(1), "--http", apiAddress(1), "--bootstrap", "p1="+address(1))
+	waitReachable(t, dial(t, apiAddress(1)), 1)
+	agent := childtest.Start(t, "agent", "--node", "n1", "--data-dir", filepath.Join(dir, "n1"), "--run-dir", t.TempDir(), "--peers", apiAddress(1), "--simulate-gpus", "1", "--listen", apiAddress(2))
+	show := func() {
+		config := stray.Client()
+		config.VerifyConnection = nil // it would refuse the peer first
+		if conn, err := cli.DialTLS(config)(t.Context(), "tcp", address(1)); err == nil {
+			_ = conn.Close()
+		}
+	}
+	ask := func() error {
+		c, err := client.New(client.Options{Addresses: []string{apiAddress(1)}, Patience: time.Millisecond})
+		if err == nil {
+			_, err = c.Queue(t.Context(), client.QueueQuery{})
+			c.Close()
+		}
+		return err
+	}
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for range 2 * int(trust.FollowAfter/time.Second) {
+		show()
+		if err := ask(); err != nil {
+			t.Fatalf("while its node renews: %v", err)
+		}
+		<-tick.C
+	}
+	agent.Signal(t, syscall.SIGKILL)
+	agent.Exit(t)
+	limit := time.After(childtest.Patience)
+	for {
+		show()
+		err := ask()
+		if err != nil && strings.Contains(err.Error(), "berth cluster recover --generation 3") {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-limit:
+			t.Fatalf("without a node: %v", err)
+		}
+	}
+}
