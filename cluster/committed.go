@@ -1,7 +1,11 @@
 package cluster
 
 import (
+	"context"
+	"encoding/binary"
 	"fmt"
+	"sync/atomic"
+	"time"
 
 	"github.com/hashicorp/raft"
 
@@ -11,17 +15,56 @@ import (
 // committedLogs is a log from which no entry that this peer knows as committed is cut off. Raft replaces entries of a follower that
 // differ from the leader's; those are never committed, unless the disk of another peer was put back to an earlier state: such a peer
 // has forgotten what it had acknowledged, and a majority with it elects a leader without these entries.
+//
+// The index is stored with each write of entries, so that it costs nothing there. The newest entries are committed after that: they are known as such
+// after a start if other entries followed, or once nothing was written for [markRest].
 type committedLogs struct {
 	raft.LogStore
 
-	where string
-	known func() uint64 // index up to which the entries are known as committed
+	where  string
+	marks  raftstore.Marked // the same log; nil: it has no marks
+	stable raft.StableStore
+	now    func() uint64 // the index as Raft and the state know it: 0 after a start
+
+	stored atomic.Uint64 // what the disk has of it
+	kept   atomic.Uint64 // and what the stable store has
+	wrote  atomic.Int64  // when entries were last stored, in nanoseconds since begun
+	begun  time.Time
 }
+
+// markRest is how long no entries are stored before the index is by itself. Renewals of nodes come more often, so that a cluster at rest writes no more.
+const markRest = 3 * time.Second
 
 // IsMonotonic reports whether the inner store is monotonic.
 func (l *committedLogs) IsMonotonic() bool {
 	m, ok := l.LogStore.(raft.MonotonicLogStore)
 	return ok && m.IsMonotonic()
+}
+
+// known returns the index up to which entries are known as committed.
+func (l *committedLogs) known() uint64 {
+	known := max(l.now(), l.kept.Load())
+	if l.marks != nil {
+		known = max(known, l.marks.Committed())
+	}
+	return known
+}
+
+// StoreLog stores an entry.
+func (l *committedLogs) StoreLog(log *raft.Log) error { return l.StoreLogs([]*raft.Log{log}) }
+
+// StoreLogs stores entries, and what is known as committed with them.
+func (l *committedLogs) StoreLogs(logs []*raft.Log) error {
+	known := l.known()
+	if l.marks != nil {
+		l.marks.Mark(known)
+	}
+	err := l.LogStore.StoreLogs(logs)
+	if err == nil && l.marks != nil {
+		l.stored.Store(known)
+	}
+	l.wrote.Store(int64(time.Since(l.begun)))
+	return err
 }
 
 // DeleteRange deletes entries: the oldest ones, which a snapshot has, or the newest ones, which are none of the leader's.
@@ -34,7 +77,11 @@ func (l *committedLogs) DeleteRange(from, to uint64) error {
 	if err != nil {
 		return err
 	}
-	if known := l.known(); from > first && to == last && from <= known {
+	if from <= first || to < last {
+		return l.LogStore.DeleteRange(from, to)
+	}
+	known := l.known()
+	if from <= known {
 		return &raftstore.Fault{
 			Kind: raftstore.ErrForeign, Path: l.where,
 			What: fmt.Sprintf("the leader lacks entries %d to %d, which the cluster had acknowledged: the disk of another peer was put back to an earlier state", from, min(known, to)),
@@ -42,13 +89,80 @@ func (l *committedLogs) DeleteRange(from, to uint64) error {
 				"by berth cluster recover (docs/operations.md, Disks that were put back)",
 		}
 	}
+	if known > l.kept.Load() { // the marks go with the entries
+		if err := l.keep(l.stable, known); err != nil {
+			return err
+		}
+	}
 	return l.LogStore.DeleteRange(from, to)
 }
 
-// keepCommitted returns the log of this peer, from which no entry is cut off that this peer has applied, or has in its archive.
-func (p *Peer) keepCommitted(logs raft.LogStore) raft.LogStore {
-	if p.cfg.Tests.AnyFolder {
-		return logs
+// keep stores an index by itself.
+func (l *committedLogs) keep(stable raft.StableStore, known uint64) error {
+	if err := stable.Set([]byte(raftstore.KeyCommitted), binary.BigEndian.AppendUint64(nil, known)); err != nil {
+		return err
 	}
-	return &committedLogs{logs, "peer " + string(p.cfg.Self.ID), func() uint64 { return max(p.fsm.State().Index, p.archived()) }}
+	l.kept.Store(known)
+	return nil
+}
+
+// save stores the index by itself, unless the disk has it.
+func (l *committedLogs) save(stable raft.StableStore) error {
+	known := l.known()
+	if known <= max(l.stored.Load(), l.kept.Load()) {
+		return nil
+	}
+	return l.keep(stable, known)
+}
+
+// rests reports whether no entries were stored lately.
+func (l *committedLogs) rests() bool {
+	return time.Since(l.begun)-time.Duration(l.wrote.Load()) >= markRest
+}
+
+// keepCommitted returns the log of this peer, from which no entry is cut off that is known as committed.
+func (p *Peer) keepCommitted(s Stores) raft.LogStore {
+	if p.cfg.Tests.AnyFolder {
+		return s.Log
+	}
+	l := &committedLogs{LogStore: s.Log, where: "peer " + string(p.cfg.Self.ID), stable: s.Stable, begun: time.Now()}
+	l.marks, _ = s.Log.(raftstore.Marked)
+	if kept, err := s.Stable.Get([]byte(raftstore.KeyCommitted)); err == nil && len(kept) == 8 {
+		l.kept.Store(binary.BigEndian.Uint64(kept))
+	}
+	l.now = func() uint64 {
+		known := p.fsm.State().Index
+		if r := p.wire.started.Load(); r != nil {
+			known = max(known, r.CommitIndex())
+		}
+		return known
+	}
+	p.committed = l
+	return l
+}
+
+// saveAtRest stores by itself which entries are committed while no entries follow, until the context ends.
+func (p *Peer) saveAtRest(ctx context.Context) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		if p.committed != nil && p.committed.rests() {
+			p.saveCommitted()
+		}
+	}
+}
+
+// saveCommitted stores which entries are committed.
+func (p *Peer) saveCommitted() {
+	if p.committed == nil {
+		return
+	}
+	if err := p.committed.save(p.watched); err != nil {
+		p.log.Error("committed_index_not_stored", "err", err, "remedy", "look at the disk of the data folder: this peer ends if it fails")
+	}
 }

@@ -32,7 +32,7 @@ func (p *Peer) heedCaller(from model.PeerID, name string) error {
 	if p.cfg.Tests.AnyFolder || slices.Contains([]string{callJoin.String(), callAsk.String(), callExchange.String()}, name) || p.folders.member(raft.ServerID(from)) {
 		return nil
 	}
-	return &call.RemoteError{Kind: call.KindStranger, Text: fmt.Sprintf("peer %s is %v", from, errStranger)}
+	return &call.RemoteError{Kind: call.KindStranger, Text: p.folders.stranger(raft.ServerID(from)).Error()}
 }
 
 // exchangeReports reports this peer's status to every other peer once a second, and receives theirs.
@@ -96,7 +96,9 @@ func (p *Peer) exchangeReportsWith(ctx context.Context, s peer.Server) {
 		return
 	}
 	if known := p.folders.Of(raft.ServerID(s.ID)); known != "" && known != theirs.Peer.Folder {
-		if p.folders.once("exchange " + theirs.Peer.Folder) {
+		if theirs.Peer.Folder == "" {
+			p.log.Debug("member does not know this peer yet", "member", s.ID)
+		} else if p.folders.once("exchange " + theirs.Peer.Folder) {
 			p.log.Error("member has an unknown data folder and is ignored", "member", s.ID,
 				"address", s.Address, "folder", theirs.Peer.Folder, "known", known, "remedy", peer.NewIDRemedy)
 		}
@@ -124,7 +126,8 @@ func (p *Peer) greeting() *hello {
 }
 
 // onExchange answers another peer with this one's status. A leader tells a peer that is no member any more.
-// A member that lags behind learns of those that came while it was away: it must hear one of them that leads.
+// A member that lags behind learns of those that came while it was away: it must hear one of them that leads. A caller that is no
+// member does not learn the id of this peer's data folder, see findMembers.
 func (p *Peer) onExchange(ctx context.Context, from model.PeerID, theirs *hello) (*hello, error) {
 	if p.leads() && indexOf(p.Status().Servers, from) < 0 {
 		// A leader that was replaced without knowing may lack a member.
@@ -133,7 +136,11 @@ func (p *Peer) onExchange(ctx context.Context, from model.PeerID, theirs *hello)
 		}
 	}
 	ours := p.greeting()
-	if theirs.Applied < ours.Applied && p.folders.member(raft.ServerID(from)) {
+	switch {
+	case p.cfg.Tests.AnyFolder:
+	case !p.folders.member(raft.ServerID(from)):
+		ours.Peer.Folder = ""
+	case theirs.Applied < ours.Applied:
 		ours.Folders = p.folders.all()
 	}
 	return ours, nil

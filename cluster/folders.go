@@ -36,6 +36,7 @@ type Folder interface {
 // outranks the other sources. Learnt ids are stored in the folder, since a peer that has just started has no
 // state yet. An id in use never gets another folder.
 type folders struct {
+	self   model.PeerID
 	folder Folder
 	fsm    *fsm.FSM
 	raft   *raft.Raft  // set before open
@@ -44,12 +45,13 @@ type folders struct {
 	mu    sync.Mutex
 	known map[string]string // by peer id, as the folder keeps them
 
-	note   sync.Mutex
-	warned map[string]bool // refusals that have been logged
+	note      sync.Mutex
+	warned    map[string]bool // refusals that have been logged
+	strangers []string        // the first peers that were refused since they are not known
 }
 
-func newFolders(f Folder, state *fsm.FSM) *folders {
-	return &folders{folder: f, fsm: state, known: maps.Clone(f.Peers()), warned: map[string]bool{}}
+func newFolders(self model.PeerID, f Folder, state *fsm.FSM) *folders {
+	return &folders{self: self, folder: f, fsm: state, known: maps.Clone(f.Peers()), warned: map[string]bool{}}
 }
 
 // Own returns the id of this peer's folder.
@@ -71,32 +73,73 @@ var (
 	errOtherHere  = errors.New("the sender knows this peer with another data folder: " + peer.NewIDRemedy)
 )
 
-// Admit refuses Raft's messages until this peer has entered a cluster, those of peers that are no members, those that
-// name the address of another member, and those whose sender or receiver folder differs from the one that the cluster
-// knows. A vote counts for the address that its candidate names, so a member that named another's would vote twice.
-func (f *folders) Admit(m raftnet.Sender) error {
+// Admit refuses Raft's messages until this peer has entered a cluster, those of peers that are no members, and those whose sender or receiver
+// folder differs from the one that the cluster knows. Those of a member without a vote are refused where they would cost a leader that this peer hears
+// its leadership: see outside.
+func (f *folders) Admit(m raftnet.Sender) (raftnet.Verdict, error) {
 	if !f.open.Load() {
-		return errNotEntered
+		return raftnet.Verdict{}, errNotEntered
 	}
 	if m.Expected != "" && m.Expected != f.Own() {
-		return errOtherHere
-	}
-	for _, s := range f.raft.GetConfiguration().Configuration().Servers {
-		if s.Address == m.Address && s.ID != m.ID {
-			return fmt.Errorf("peer %s names the address %s, which is that of peer %s: check the listener of each", m.ID, m.Address, s.ID)
-		}
+		return raftnet.Verdict{}, errOtherHere
 	}
 	known := f.Of(m.ID)
 	switch {
 	case known == "" && !f.member(m.ID):
-		return fmt.Errorf("peer %s is %w", m.ID, errStranger)
+		return raftnet.Verdict{}, f.stranger(m.ID)
 	case known != "" && known != m.Folder:
-		return fmt.Errorf("peer %s is known with data folder %s and comes with %s: %s", m.ID, known, m.Folder, peer.NewIDRemedy)
+		return raftnet.Verdict{}, fmt.Errorf("peer %s is known with data folder %s and comes with %s: %s", m.ID, known, m.Folder, peer.NewIDRemedy)
 	}
-	return nil
+	servers := f.raft.GetConfiguration().Configuration().Servers
+	_, leader := f.raft.LeaderWithID()
+	v := raftnet.Verdict{Outside: !hasVote(servers, m.ID), Leads: leader == m.ID}
+	if v.Outside {
+		return v, outside(servers, m, leader)
+	}
+	return v, nil
 }
 
-var errStranger = errors.New("no member of the cluster as far as this peer knows: a certificate alone makes no member; start that peer with --join (server.join)")
+// outside returns why a message of a member that has no vote in this peer's configuration must not reach Raft, which would take it as that of
+// any voter: the member could end each leadership, or lead itself. The configuration may be behind that of the sender, such as after an absence. So
+// the member is heard where this peer hears no leader with a vote; an honest leader without one comes after the other has gone.
+func outside(servers []raft.Server, m raftnet.Sender, leader raft.ServerID) error {
+	switch {
+	case m.Says == raftnet.SaysStand: // its sender has sent all entries before, with that of its vote
+	case leader == m.ID:
+		return nil
+	case hasVote(servers, leader), leader != "" && m.Says == raftnet.SaysPreVote:
+	default:
+		return nil
+	}
+	return fmt.Errorf("peer %s has no vote as far as this peer knows, and this peer hears the leader %q: if %s has just got a vote, this passes by itself", m.ID, leader, m.ID)
+}
+
+// hasVote reports whether a configuration gives a peer a vote.
+func hasVote(servers []raft.Server, id raft.ServerID) bool {
+	return slices.ContainsFunc(servers, func(s raft.Server) bool { return s.ID == id && s.Suffrage == raft.Voter })
+}
+
+// maxStrangers bounds the peers that are named as not known.
+const maxStrangers = 8
+
+// unknown returns peers that were refused since they are not known, and are not known now.
+func (f *folders) unknown() []string {
+	f.note.Lock()
+	all := slices.Clone(f.strangers)
+	f.note.Unlock()
+	return slices.DeleteFunc(all, func(id string) bool { return f.member(raft.ServerID(id)) })
+}
+
+// stranger says that a peer is no member of the cluster as far as this peer knows, and what helps.
+func (f *folders) stranger(id raft.ServerID) error {
+	f.note.Lock()
+	if len(f.strangers) < maxStrangers && !slices.Contains(f.strangers, string(id)) {
+		f.strangers = append(f.strangers, string(id))
+	}
+	f.note.Unlock()
+	return fmt.Errorf("peer %s is no member of the cluster as far as peer %s knows, and a certificate alone makes no member: start peer %s with --join (server.join); "+
+		"if it has joined while peer %s was away, name it or another present peer in server.join of peer %s, in place of server.bootstrap, and restart peer %s", id, f.self, id, f.self, f.self, f.self)
+}
 
 // member reports whether this peer knows another one as a member of the cluster: by its data folder, or in Raft's configuration.
 func (f *folders) member(id raft.ServerID) bool {

@@ -18,13 +18,15 @@ import (
 // (hashicorp/raft#503), and after a failed sync raft would go on with a file whose content is unknown.
 func (p *Peer) guardStores(ctx context.Context) Stores {
 	s := p.cfg.Stores
-	s.Log = p.keepCommitted(s.Log)
+	s.Log = p.keepCommitted(s)
 	if !p.cfg.Tests.NoWatchdog {
 		dog := raftstore.NewWatchdog(string(p.cfg.Self.ID), raftstore.Limits{})
 		s.Log, s.Stable, s.Snapshots = dog.Logs(s.Log), dog.Stable(s.Stable), dog.Snapshots(s.Snapshots)
 		dog.Arm()
 		p.life.watchd.Go(func() { dog.Watch(ctx, 100*time.Millisecond, p.leads, p.heed) })
 	}
+	p.watched = s.Stable
+	p.life.watchd.Go(func() { p.saveAtRest(ctx) })
 	s.Snapshots = raftstore.Pace(p.life.ctx, s.Snapshots, max(0, p.cfg.Tuning.SnapshotRate))
 	return s
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -153,11 +155,14 @@ func (p *Peer) takeIn(ctx context.Context, joiner model.Peer) error {
 	p.life.members <- struct{}{}
 	defer func() { <-p.life.members }()
 	for _, s := range p.Status().Servers {
-		switch {
-		case s.ID == joiner.ID && s.Address == joiner.RaftAddress:
+		if s.Address != joiner.RaftAddress {
+			continue
+		}
+		if s.ID == joiner.ID {
 			return nil
-		case s.ID != joiner.ID && s.Address == joiner.RaftAddress:
-			return fmt.Errorf("peer %s holds the address %s: remove it first", s.ID, s.Address)
+		}
+		if err := p.vacate(ctx, s); err != nil {
+			return err
 		}
 	}
 	expected := p.mates.expect(joiner)
@@ -179,6 +184,25 @@ func (p *Peer) takeIn(ctx context.Context, joiner model.Peer) error {
 	return translate(p.raft.AddNonvoter(raft.ServerID(joiner.ID), raft.ServerAddress(joiner.RaftAddress), 0, patience(ctx)).Error())
 }
 
+// vacate takes its address from a member that has moved away from there, such as one that has exchanged addresses with another. It registers its new
+// address by itself.
+func (p *Peer) vacate(ctx context.Context, s peer.Server) error {
+	members := p.Status().Servers
+	moved := s.ID == p.cfg.Self.ID && p.cfg.Self.RaftAddress != s.Address
+	for _, v := range p.mates.of([]peer.Server{s}, p.cfg.Clock.Boot()) {
+		moved = moved || v.hello.Peer.RaftAddress != "" && v.hello.Peer.RaftAddress != s.Address
+	}
+	if !moved {
+		return fmt.Errorf("peer %s holds the address %s: if it is gone for good, remove it (berth peers remove); if it has moved, start it first, with its present address and those of the others in server.join", s.ID, s.Address)
+	}
+	for n := 1; ; n++ {
+		nowhere := "moved.invalid:" + strconv.Itoa(n) // a name that leads nowhere (RFC 6761)
+		if !slices.ContainsFunc(members, func(other peer.Server) bool { return other.Address == nowhere }) {
+			return translate(p.raft.AddNonvoter(raft.ServerID(s.ID), raft.ServerAddress(nowhere), 0, patience(ctx)).Error()) // a voter stays one
+		}
+	}
+}
+
 // Readdress gives the cluster the address that this peer is started with, where the cluster has another one for it: a leader has no
 // other peer that could ask for it, and one that is alone could not be joined. Only the leader accepts the call.
 func (p *Peer) Readdress(ctx context.Context) error {
@@ -192,11 +216,12 @@ func (p *Peer) Readdress(ctx context.Context) error {
 func (p *Peer) promoteVoters(memory votes.Memory) votes.Memory {
 	conf := p.raft.GetConfiguration()
 	now := p.cfg.Clock.Boot()
+	up := p.up(servers(conf.Configuration().Servers))
 	members := make([]votes.Member, 0, len(conf.Configuration().Servers))
 	for _, s := range conf.Configuration().Servers {
 		m := votes.Member{ID: model.PeerID(s.ID), Votes: s.Suffrage == raft.Voter}
 		for _, v := range p.mates.of([]peer.Server{{ID: m.ID}}, now) {
-			m.Fresh = v.hello.Last+peer.CloseEnough >= p.raft.LastIndex()
+			m.Fresh = v.hello.Last+peer.CloseEnough >= p.raft.LastIndex() && slices.Contains(up, m.ID)
 		}
 		members = append(members, m)
 	}

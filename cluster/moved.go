@@ -53,8 +53,8 @@ func newMoving(n raftnet.Network, listed []peer.Server, members func() []peer.Se
 
 // Dial opens a stream to the peer that the cluster has at an address.
 func (m *moving) Dial(address string, timeout time.Duration) (net.Conn, error) {
-	id, others := m.elsewhere(address)
-	if len(others) == 0 {
+	id, others, taken := m.elsewhere(address)
+	if len(others)+len(taken) == 0 {
 		return m.Network.Dial(address, timeout)
 	}
 	share := dialShare
@@ -65,10 +65,14 @@ func (m *moving) Dial(address string, timeout time.Duration) (net.Conn, error) {
 	tries := append([]string{m.used[address], address}, others...)
 	m.mu.Unlock()
 	var failed error
-	for i, at := range tries {
-		if at == "" || i > 0 && at == tries[0] {
+	var tried []string
+	for len(tries) > 0 {
+		at := tries[0]
+		tries = tries[1:]
+		if at == "" || slices.Contains(tried, at) {
 			continue
 		}
+		tried = append(tried, at)
 		conn, err := m.dialAs(id, at, share)
 		if err == nil {
 			m.mu.Lock()
@@ -76,10 +80,16 @@ func (m *moving) Dial(address string, timeout time.Duration) (net.Conn, error) {
 			m.mu.Unlock()
 			return conn, nil
 		}
+		if at == address && errors.Is(err, errOther) {
+			tries = append(tries, taken...)
+		}
 		failed = errors.Join(failed, err)
 	}
 	return nil, failed
 }
+
+// errOther means that another peer than the expected one answers at an address.
+var errOther = errors.New("another peer is there")
 
 // dialAs connects to an address, where a certain peer must answer.
 func (m *moving) dialAs(id model.PeerID, address string, timeout time.Duration) (net.Conn, error) {
@@ -88,23 +98,28 @@ func (m *moving) dialAs(id model.PeerID, address string, timeout time.Duration) 
 		return conn, err
 	}
 	if is := model.PeerID(m.proven(conn)); is != id {
-		return nil, errors.Join(fmt.Errorf("at %s is peer %q in place of %q", address, is, id), conn.Close())
+		return nil, errors.Join(fmt.Errorf("at %s is peer %q in place of %q: %w", address, is, id, errOther), conn.Close())
 	}
 	return conn, nil
 }
 
-// elsewhere returns the member that the cluster has at an address, and where else it may be by the list of the operator: none for most.
-func (m *moving) elsewhere(address string) (id model.PeerID, others []string) {
+// elsewhere returns the member that the cluster has at an address, and where else it may be by the list of the operator: none for most. taken are
+// addresses in the list at which the cluster has other members: peers may have exchanged theirs.
+func (m *moving) elsewhere(address string) (id model.PeerID, others, taken []string) {
 	members := m.members()
 	i := slices.IndexFunc(members, func(s peer.Server) bool { return s.Address == address })
 	if i < 0 {
-		return "", nil
+		return "", nil, nil
 	}
 	for _, l := range m.listed {
 		known := slices.ContainsFunc(members, func(s peer.Server) bool { return s.Address == l.Address })
-		if l.ID == members[i].ID && l.Address != address || l.ID == "" && !known && m.proven != nil {
+		switch {
+		case l.Address == address:
+		case l.ID == members[i].ID, l.ID == "" && !known && m.proven != nil:
 			others = append(others, l.Address)
+		case known && m.proven != nil:
+			taken = append(taken, l.Address)
 		}
 	}
-	return members[i].ID, others
+	return members[i].ID, others, taken
 }

@@ -43,6 +43,9 @@ type Peer struct {
 
 	settled atomic.Bool // see Lag
 
+	committed *committedLogs   // nil: entries that are committed may be cut off
+	watched   raft.StableStore // under watch
+
 	folders *folders
 	waiting atomic.Pointer[string] // why this peer takes no part yet; nil: it does
 	apart   atomic.Pointer[string] // why this peer takes no part any more; nil: it does
@@ -102,7 +105,7 @@ func Start(cfg Config) (*Peer, error) {
 		Halt: p.halt, Logger: p.log, Apply: cfg.Tests.Apply, GoOn: cfg.Tests.GoOn,
 		Applied: p.program.seeing(p.archiveHook()), Told: p.tenure.soft.Feed,
 	})
-	p.folders = newFolders(cfg.Stores.Folder, p.fsm)
+	p.folders = newFolders(cfg.Self.ID, cfg.Stores.Folder, p.fsm)
 	if err := open(p); err != nil {
 		p.fsm.Close()
 		p.life.cancel()
@@ -140,7 +143,7 @@ func open(p *Peer) error {
 	p.handleCalls()
 	for _, run := range []func(context.Context){
 		p.lanes.run, p.reads.run, p.renew.run, p.exchangeReports, p.guardHealth, p.keepArchive,
-		p.keepFolders, p.settle, func(ctx context.Context) { p.program.keep(ctx, p.log, p.caughtUp) },
+		p.keepFolders, p.findMembers, p.settle, func(ctx context.Context) { p.program.keep(ctx, p.log, p.caughtUp) },
 	} {
 		p.life.work.Go(func() { run(p.life.ctx) })
 	}
@@ -269,6 +272,7 @@ func (p *Peer) Status() peer.Status {
 	if f := p.raft.GetConfiguration(); f.Error() == nil {
 		list := f.Configuration().Servers
 		s.Servers, s.Silence = servers(list), silence(p, list)
+		s.Up = p.up(s.Servers)
 	}
 	if s.Role != peer.RoleLeader {
 		if last := p.raft.LastContact(); id == "" && !last.IsZero() {
@@ -336,6 +340,7 @@ func (p *Peer) Shutdown(ctx context.Context) error {
 	if p.raft.State() == raft.Leader {
 		err = p.Transfer(ctx, "")
 	}
+	p.saveCommitted()
 	p.Kill()
 	return err
 }

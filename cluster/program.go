@@ -96,7 +96,7 @@ func (m *mates) programs(s *state.State, st *peer.Status, self upgrade.Peer, now
 		switch v, fresh := known[server.ID]; {
 		case server.ID == self.ID:
 			one = self
-		case fresh:
+		case fresh && slices.Contains(st.Up, server.ID):
 			one.Heard, one.Ago, one.CaughtUp = true, now-v.at, v.hello.Applied+peer.CloseEnough >= newest
 			one.Level, one.Version = v.hello.Peer.Level, v.hello.Peer.Version
 			v.hello.Program.Show(&one)

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -36,6 +37,7 @@ type one struct {
 	behind  error          // that reads fail with
 	lacks   uint64         // entries of the cluster's log
 	voters  []model.PeerID // nil: p1, and p2, which is down
+	aside   model.PeerID   // a voter that reports, and takes no part
 	id      string         // of the cluster
 	first   string         // address of the peer port of p1
 	mate    string         // and of p2
@@ -174,6 +176,7 @@ func (p *one) Status() peer.Status {
 		Silence: peer.Silence{For: 7 * time.Second, Voters: p.votersNow()},
 		ID:      "p1", Cluster: p.id, Role: role, Term: 3, Leader: peer.Server{ID: l.ID}, Last: s.Index, Committed: s.Index, Applied: s.Index,
 		Servers: []peer.Server{{ID: "p1", Address: p.first}, {ID: "p2", Address: p.mate}},
+		Up:      append([]model.PeerID{"p1"}, slices.DeleteFunc(slices.Clone(p.voters), func(id model.PeerID) bool { return id == "p1" || id == p.aside })...),
 	}
 }
 

@@ -324,3 +324,21 @@ func TestRevokedMembersAreRefused(t *testing.T) {
 		t.Errorf("%+v, %v", list, err)
 	}
 }
+
+// A voter that reports to the leader and takes no part in Raft is none that is up: without the others nothing could be committed.
+func TestAVoterThatOnlyReportsIsNotUp(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.mu.Lock()
+	s.voters, s.aside = []model.PeerID{"p1", "p2", "p3"}, "p3"
+	s.mu.Unlock()
+	if got := s.do(http.MethodDelete, "/cluster/peers/p2", ""); got.status != http.StatusConflict || !strings.Contains(string(got.body), "1 of 2 voters would be up") {
+		t.Errorf("the removal of another voter: %d %s", got.status, got.body)
+	}
+	s.mu.Lock()
+	s.aside = ""
+	s.mu.Unlock()
+	if got := s.do(http.MethodDelete, "/cluster/peers/p2", ""); got.status != http.StatusOK {
+		t.Errorf("a removal while the others take part: %d %s", got.status, got.body)
+	}
+}

@@ -24,6 +24,9 @@ const (
 	scheme      = "berth"
 	clusterSize = 16 // bytes
 	maxName     = 128
+
+	// maxGeneration bounds generations: each is one recovery or restore, and one that ends the numbers would be the last.
+	maxGeneration = 1_000_000
 )
 
 // Identity is what a certificate says about its holder.
@@ -46,6 +49,8 @@ func (i Identity) Check() error {
 		return fmt.Errorf("cluster %q is not %d hexadecimal digits", clip(i.Cluster), 2*clusterSize)
 	case i.Generation == 0:
 		return errors.New("generation 0: generations count from 1")
+	case i.Generation > maxGeneration:
+		return fmt.Errorf("generation %d: at most %d are possible, one for each recovery or restore; choose the next number that was not used", i.Generation, maxGeneration)
 	case i.Role != RolePeer && i.Role != RoleNode:
 		return fmt.Errorf("role %q is neither %s nor %s", clip(string(i.Role)), RolePeer, RoleNode)
 	case !validName(i.Name):

@@ -3,10 +3,15 @@ package trust
 import (
 	"crypto/x509"
 	"fmt"
+	"time"
 )
 
-// A peer of a former generation learns of a later one by a certificate alone: only the authority of the cluster signs one, so that its
-// existence proves that the cluster was recovered or restored without this peer. The certificate is that of a peer or of a node.
+// A peer of a former generation learns of a later one by the certificate of a peer or of a node, which the authority of the cluster has signed. That
+// certificate alone is no proof: who has the key of the authority, such as from a stolen disk, can make one, and members of a trial restore have
+// one. The proof is that the nodes have gone: a peer whose cluster was replaced hears no renewal of a node any more.
+
+// shownFor is for how long a certificate of a later generation counts after it was shown last. Nodes that have followed show theirs each few seconds.
+const shownFor = 10 * time.Minute
 
 // outlive notes the generation of a certificate that was refused, if it is a later one of this cluster.
 func (c *Credentials) outlive(chain []*x509.Certificate, why error) {
@@ -25,18 +30,38 @@ func (c *Credentials) outlive(chain []*x509.Certificate, why error) {
 	}
 }
 
-// Outlive notes that the cluster has a later generation than this machine, as a certificate of the cluster has proven.
+// Outlive notes that a certificate of the cluster has a later generation than this machine.
 func (c *Credentials) Outlive(generation uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.later = max(c.later, generation)
+	if c.forgotten() {
+		c.later = 0
+	}
+	if generation >= c.later {
+		c.later, c.laterAt = generation, c.now()
+	}
 }
 
-// Outlived returns why a peer must not go on: its cluster has a later generation; empty: no such generation is known.
+// forgotten reports whether the certificate of a later generation was shown too long ago to count. c.mu is held.
+func (c *Credentials) forgotten() bool { return c.now().Sub(c.laterAt) > shownFor }
+
+// Outlived returns why a peer must not go on: its cluster has a later generation, and no node has renewed its lease here for [FollowAfter]; empty:
+// that is not so. See [Credentials.Led].
 func (c *Credentials) Outlived() string {
 	c.mu.Lock()
+	lately := c.now().Sub(c.led)
+	c.mu.Unlock()
+	if lately >= 0 && lately < FollowAfter {
+		return ""
+	}
+	return c.Later()
+}
+
+// Later returns what a certificate of a later generation means for a peer that has no nodes any more; empty: none was shown of late.
+func (c *Credentials) Later() string {
+	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.own.Role != RolePeer || c.later <= c.highest {
+	if c.own.Role != RolePeer || c.later <= c.highest || c.forgotten() {
 		return ""
 	}
 	return fmt.Sprintf("the cluster was recovered or restored without this peer: it has generation %d, and this peer %d. Nodes follow the later one, so nothing runs here. "+

@@ -33,7 +33,8 @@ func TestAPeerLearnsThatItWasLeftBehind(t *testing.T) {
 		"a node that dials a peer":     {node("gpu3"), credentials(t, material(t, a, laterPeer)), false, ""},
 		"a peer of that generation":    {at(peer("p8"), 3), credentials(t, material(t, a, laterPeer)), false, ""},
 	} {
-		own := credentials(t, material(t, a, v.own))
+		at := noon()
+		own := must(trust.NewCredentials(material(t, a, v.own), func() time.Time { return at }, nil))
 		config := own.Client()
 		if v.node {
 			config = own.NodeClient()
@@ -43,9 +44,46 @@ func TestAPeerLearnsThatItWasLeftBehind(t *testing.T) {
 			_ = conn.Close()
 		}
 		cancel()
+		if got := own.Outlived(); got != "" {
+			t.Errorf("%s, when a node was just heard: %q", name, got)
+		}
+		at = at.Add(trust.FollowAfter)
 		if got := own.Outlived(); !strings.Contains(got, v.text) || (got == "") != (v.text == "") {
 			t.Errorf("%s: %q, want %q", name, got, v.text)
 		}
+	}
+}
+
+// A certificate of a later generation stops no peer whose nodes renew their leases, whoever has made it, and does not count for ever.
+func TestAPeerWithItsNodesIsNotLeftBehind(t *testing.T) {
+	t.Parallel()
+	at := noon()
+	own := must(trust.NewCredentials(material(t, authority(t, home), peer("p1")), func() time.Time { return at }, nil))
+	own.Outlive(2)
+	for range 100 {
+		at = at.Add(trust.FollowAfter / 3)
+		own.Led()
+		own.Outlive(2)
+		if got := own.Outlived(); got != "" {
+			t.Fatalf("while nodes renew: %q", got)
+		}
+	}
+	at = at.Add(trust.FollowAfter)
+	if got := own.Outlived(); !strings.Contains(got, "generation 2") || own.Later() != got {
+		t.Errorf("without a node: %q", got)
+	}
+	own.Led()
+	if got := own.Outlived(); got != "" {
+		t.Errorf("a node is back: %q", got)
+	}
+	own.Outlive(9)
+	at = at.Add(time.Hour)
+	if got := own.Outlived(); got != "" {
+		t.Errorf("an hour after the certificate was shown: %q", got)
+	}
+	own.Outlive(2)
+	if got := own.Outlived(); !strings.Contains(got, "generation 2") {
+		t.Errorf("another one is shown: %q", got)
 	}
 }
 

@@ -39,7 +39,7 @@ func TestIdentitiesThatAreNone(t *testing.T) {
 		"", "berth:", "https://" + home + "/g1/peer/p1", "berth://" + home + "/g1/peer", "berth://" + home + "/g1/peer/p1/x", "berth://" + home + "/1/peer/p1",
 		"berth://" + home + "/g-1/peer/p1", "berth://" + home + "/g0/peer/p1", "berth://" + home + "/g01/peer/p1", "berth://" + home + "/g1/root/p1", "berth://" + home + "/g1/peer/",
 		"berth://" + home + "/g1/peer/p1?x=1", "berth://" + home + "/g1/peer/p1#x", "berth://u@" + home + "/g1/peer/p1", "berth://" + home + ":7/g1/peer/p1", "berth://ABC/g1/peer/p1",
-		"berth://" + home + "/g99999999999999999999/peer/p1", "berth://" + home + "/g1/peer/%70%31", "berth://" + home + "/g1/peer/..",
+		"berth://" + home + "/g99999999999999999999/peer/p1", "berth://" + home + "/g18446744073709551615/peer/p1", "berth://" + home + "/g1000001/peer/p1", "berth://" + home + "/g1/peer/%70%31", "berth://" + home + "/g1/peer/..",
 	} {
 		u, err := url.Parse(s)
 		if err != nil {

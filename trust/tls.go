@@ -22,12 +22,13 @@ type Credentials struct {
 	current tls.Certificate
 	roots   []*x509.Certificate
 	highest uint64             // generation
-	later   uint64             // generation of the cluster that this peer does not belong to; 0: none is known
+	later   uint64             // generation of a certificate of the cluster that this peer does not belong to; 0: none was shown
+	laterAt time.Time          // when it was shown last
 	used    uint64             // revision of the cluster's trust
 	public  *PublicFiles       // for clients that do not know the authority; nil: there is none
 	raised  func(uint64) error // see OnGeneration
 	open    map[*watched]proof // connections of peers
-	led     time.Time          // when a cluster of this generation last accepted this node; at first when these credentials were made
+	led     time.Time          // see Led; at first when these credentials were made
 }
 
 // NewCredentials returns the credentials of a machine. now is its wall clock; revoked may be nil.
@@ -76,7 +77,8 @@ func (c *Credentials) Adopt(m *Material) error {
 // FollowAfter is for how long no cluster of the present generation has accepted a node before the node follows the next one.
 const FollowAfter = 15 * time.Second
 
-// Led notes that the cluster of the present generation has accepted this node: it has a leader, and no recovery has replaced it.
+// Led notes that the cluster of the present generation has accepted this node, or at a peer, the renewal of a node: it has a leader, and no
+// recovery has replaced it.
 func (c *Credentials) Led() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -343,7 +343,7 @@ func TestGenerationsRiseByOne(t *testing.T) {
 	}
 	pass := func() { clock.Add(int64(trust.FollowAfter)) }
 	pass()
-	for _, far := range []uint64{3, 1 << 40, 1<<64 - 1} {
+	for _, far := range []uint64{3, 1000, 1_000_000} {
 		if err := dial(far); trust.FaultOf(err) != trust.FaultGeneration || !strings.Contains(err.Error(), "--renew") {
 			t.Errorf("from 1 to %d: %v", far, err)
 		}

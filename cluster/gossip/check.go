@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"time"
 )
 
 // What a member may say. The sender of each message is proven by its certificate, so memberlist's messages, which anybody may
@@ -18,12 +19,18 @@ import (
 //   - of another member, it may say that the other does not answer. The other then contradicts, and is silent only if that
 //     does not come.
 //
+// A peer takes messages of members only, by the state of the cluster. A node does not have that: it believes a node of which a peer has said lately that
+// it is alive, so that no node passes on what a revoked one says. All members are answered when they ask, since a new one is not known everywhere yet.
+//
 // So one node can neither invent nor displace a member. Each message is written again from what was read of it: lengths and numbers
 // that memberlist does not check, some of which end its process, do not reach it.
 
 // ahead is how much newer than what is known a record may be that a node passes on: the node that the record is about may have answered
 // some accusations meanwhile. Numbers of records cannot be driven to their end: at the rate of a member that takes months.
 const ahead = 4
+
+// vouchFor is for how long a node believes another one after a peer has named it as alive. Nodes exchange lists with a peer every 3.5 minutes at least.
+const vouchFor = 10 * time.Minute
 
 // maxAsked bounds the questions whose answers are waited for.
 const maxAsked = 1024
@@ -50,10 +57,12 @@ type checker struct {
 	known map[string]*said
 	asked map[uint32][]string // whose answer to a question of this member counts
 	older map[uint32][]string // likewise, of the questions before
+
+	vouched map[string]time.Time // when a peer last named a node as alive; of nodes that are known
 }
 
 func newChecker(self string, admit func(string) bool) *checker {
-	return &checker{self: self, admit: admit, known: map[string]*said{}, asked: map[uint32][]string{}}
+	return &checker{self: self, admit: admit, known: map[string]*said{}, asked: map[uint32][]string{}, vouched: map[string]time.Time{}}
 }
 
 // admits reports whether a member takes part.
@@ -117,19 +126,21 @@ func (c *checker) statement(sender string, m *message) bool {
 		return false
 	}
 	known, own, trusted := c.known[m.node], m.node == sender, kindOf(sender) == KindPeer
-	if m.kind == kindAlive && !m.about() {
+	if m.kind == kindAlive && !m.about() || !trusted && !c.believes(sender) {
 		return false
 	}
 	if !own && !trusted {
-		if known == nil || uint64(m.incarnation) > uint64(known.incarnation)+ahead {
+		if known == nil {
 			return false
 		}
-		switch m.kind { //nolint:exhaustive // there are three statements
-		case kindAlive:
-			if m.addr != known.addr || !bytes.Equal(m.meta, known.meta) {
+		if m.kind == kindAlive {
+			if uint64(m.incarnation) > uint64(known.incarnation)+ahead || m.addr != known.addr || !bytes.Equal(m.meta, known.meta) {
 				return false
 			}
-		case kindDead:
+		} else {
+			if m.incarnation > known.incarnation { // the answer has the next number, and must be one that others may pass on
+				return false
+			}
 			m.kind = kindSuspect // with the time to answer that
 		}
 		m.from = sender
@@ -140,10 +151,30 @@ func (c *checker) statement(sender string, m *message) bool {
 	case own:
 		m.from = sender
 	}
-	if m.kind == kindAlive {
-		return c.learn(m, known)
+	if m.kind == kindAlive && !c.learn(m, known) {
+		return false
+	}
+	if trusted {
+		c.vouch(m)
 	}
 	return true
+}
+
+// believes reports whether this member takes what a node says: a peer knows the members, and a node goes by the peers.
+func (c *checker) believes(node string) bool {
+	at, vouched := c.vouched[node]
+	return kindOf(c.self) == KindPeer || vouched && time.Since(at) < vouchFor
+}
+
+// vouch notes what a peer says of a node.
+func (c *checker) vouch(m *message) {
+	switch {
+	case kindOf(m.node) != KindNode:
+	case m.kind == kindAlive:
+		c.vouched[m.node] = time.Now()
+	case m.kind == kindDead:
+		delete(c.vouched, m.node)
+	}
 }
 
 // about reports whether a record is that of the member of the message's name.
@@ -236,8 +267,11 @@ func (c *checker) sentList(b []byte) []byte {
 			c.known[c.self] = &said{m.incarnation, m.addr, bytes.Clone(m.meta)}
 		}
 	}
-	if kindOf(c.self) == KindPeer {
+	if kindOf(c.self) == KindPeer && c.admit == nil {
 		return b
+	}
+	if kindOf(c.self) == KindPeer { // nodes believe those that it names
+		return list(slices.DeleteFunc(all, func(m *message) bool { return !c.admits(m.node) }), join)
 	}
 	return list(slices.DeleteFunc(all, func(m *message) bool { return m.kind == kindAlive && m.node != c.self }), join)
 }
@@ -249,6 +283,7 @@ func (c *checker) forget(listed func(name string) bool) {
 	for name := range c.known { // order-free: each by itself
 		if name != c.self && !listed(name) {
 			delete(c.known, name)
+			delete(c.vouched, name)
 		}
 	}
 }

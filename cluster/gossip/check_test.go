@@ -1,3 +1,5 @@
+//berth:bubble
+
 package gossip
 
 import (
@@ -10,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 // entry writes one member of a list, or the fields of a statement, with values of any size.
@@ -129,6 +133,45 @@ func taken(c *checker, sender string, b []byte) []string {
 	return list
 }
 
+// A node believes nodes of which a peer has said lately that they are alive, and answers all: so it passes nothing on of a revoked one.
+func TestANodeBelievesThoseThatPeersName(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		n2, n3 := member(KindNode, "n2"), member(KindNode, "n3")
+		c := newChecker("node/n1", nil)
+		accuses := func() bool { return len(taken(c, "node/n3", n2.about(kindSuspect, "node/n3"))) > 0 }
+		asks := func() bool {
+			return len(taken(c, "node/n3", (&message{kind: kindPing, node: "node/n1", from: "node/n3"}).packet())) > 0
+		}
+		ofPeer := func(e entry) { taken(c, "peer/p1", e.alive()) }
+		taken(c, "node/n3", n3.alive())
+		if ofPeer(n2); accuses() || c.known["node/n3"] != nil || !asks() {
+			t.Error("a node that no peer has named is believed, or not answered")
+		}
+		if _, err := c.list("peer/p1", listOf(1, 0, n3)); err != nil || !accuses() || !asks() {
+			t.Errorf("a node that a peer has named is not believed: %v", err)
+		}
+		time.Sleep(vouchFor)
+		if accuses() || !asks() {
+			t.Error("a node that no peer names any more is believed, or not answered")
+		}
+		if ofPeer(n3); !accuses() {
+			t.Error("a node that is back is not believed")
+		}
+		if taken(c, "peer/p1", n3.about(kindDead, "peer/p1")); accuses() {
+			t.Error("a node that is gone for a peer is believed")
+		}
+		if c.forget(func(string) bool { return false }); len(c.vouched) > 0 {
+			t.Errorf("forgotten nodes are kept: %v", c.vouched)
+		}
+	})
+	c := newChecker("peer/p1", func(name string) bool { return name != "node/n3" })
+	all, _, err := readList(c.sentList(listOf(3, 0, member(KindPeer, "p1"), member(KindNode, "n2"), member(KindNode, "n3"))))
+	if err != nil || len(all) != 2 || all[1].node != "node/n2" {
+		t.Errorf("a peer names %v: %v", all, err)
+	}
+}
+
 // Nothing that memberlist does not check reaches it, in a list or in a packet.
 func TestPoisonIsRefused(t *testing.T) {
 	t.Parallel()
@@ -178,7 +221,9 @@ func TestSaying(t *testing.T) {
 		"that a node does not answer":         {"node/n1", n2.about(kindSuspect, "node/n9"), "3 node/n2 1"},
 		"that a node is gone, to be answered": {"node/n1", n2.about(kindDead, "node/n2"), "3 node/n2 1"},
 		"that a peer is gone, to be answered": {"node/n1", p2.about(kindDead, "peer/p2"), "3 peer/p2 1"},
-		"that the reader is gone, far ahead":  {"node/n1", next(p1, 9).about(kindSuspect, "node/n1"), ""},
+		"that the reader is gone":             {"node/n1", p1.about(kindSuspect, "node/n1"), "3 peer/p1 1"},
+		"that the reader is gone, ahead":      {"node/n1", next(p1, 1).about(kindSuspect, "node/n1"), ""},
+		"that a node is gone, ahead":          {"node/n1", next(n2, 1).about(kindDead, "node/n1"), ""},
 		"that it leaves":                      {"node/n1", n1.about(kindDead, "x"), "5 node/n1 1"},
 		"that it does not answer itself":      {"node/n1", n1.about(kindSuspect, "x"), ""},
 		"a record that is not its own":        {"node/n1", entry{n1.node, n1.addr, p2.meta, n1.vsn, 1, 9, 0}.alive(), ""},
@@ -205,6 +250,27 @@ func TestSaying(t *testing.T) {
 		out, err := c.list(v.sender, listOf(1, 0, e))
 		if all, _, _ := readList(out); (len(all) == 1) != (v.want != "" && err == nil) {
 			t.Errorf("%s, in a list: %d, %v", name, len(all), err)
+		}
+	}
+}
+
+// However a node accuses another, a third node can pass the answer on: the answer's number is one more than that of the accusation.
+func TestAnAnswerCanBePassedOn(t *testing.T) {
+	t.Parallel()
+	for accused := range uint64(2*ahead + 2) {
+		for _, k := range []kind{kindSuspect, kindDead} {
+			c := newChecker("peer/p1", nil)
+			n2 := member(KindNode, "n2")
+			n2.number = ahead
+			taken(c, "node/n2", n2.alive())
+			n2.number = accused
+			if len(taken(c, "node/n1", n2.about(k, "node/n1"))) == 0 {
+				continue
+			}
+			n2.number++
+			if got := taken(c, "node/n3", n2.alive()); len(got) != 1 {
+				t.Errorf("the answer to an accusation (%d) of number %d, when %d is known, is not passed on: %v", k, accused, ahead, got)
+			}
 		}
 	}
 }

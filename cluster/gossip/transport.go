@@ -33,7 +33,8 @@ const (
 	carriesLists   = 'L'
 )
 
-// Bounds of connections. Those of strangers are counted until the other side has proven to be a member: in all, and of each address.
+// Bounds of connections. They are counted until the other side has proven to be a member: in all, and of each address, which any process of a machine
+// has, and not its member alone.
 const (
 	greetLimit   = 3 * time.Second // for the handshake and the first byte
 	maxStrangers = 64
@@ -94,7 +95,7 @@ func listen(n Network, bind string, advertise netip.AddrPort, c *checker, member
 	t := &transport{
 		net: n, listener: l, own: own, check: c, notes: log, member: member,
 		packets: make(chan *memberlist.Packet), streams: make(chan net.Conn),
-		greeting: [2]*conns.Set{conns.NewShared(maxStrangers, maxOfEach), conns.New(maxGreeting)}, open: conns.New(maxLinks),
+		greeting: [2]*conns.Set{conns.NewShared(maxStrangers, maxOfEach), conns.NewShared(maxGreeting, maxOfEach)}, open: conns.New(maxLinks),
 		links: map[string]*link{}, taken: map[string][]*link{}, receiving: map[string]bool{},
 	}
 	t.ctx, t.stop = context.WithCancel(context.Background())

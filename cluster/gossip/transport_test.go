@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -126,6 +127,43 @@ func TestStrangersAreBounded(t *testing.T) {
 	}
 	if _, err := io.ReadAll(conn); err != nil && strings.Contains(err.Error(), "timeout") {
 		t.Errorf("a list of 2 GiB is waited for: %v", err)
+	}
+}
+
+// From the address of one member, which any process there has, all places cannot be taken: other members find theirs.
+func TestAnAddressOfAMemberIsBounded(t *testing.T) {
+	t.Parallel()
+	log := newNotes(nil)
+	defer log.close()
+	port, err := listen(named("peer/p1"), "127.0.0.1:0", netip.AddrPort{}, newChecker("peer/p1", nil), func(string) bool { return true }, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = port.Shutdown() }()
+	greeted := func(from string, connections int) (n int) {
+		t.Helper()
+		var all []net.Conn
+		for range connections {
+			conn, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}).Dial("tcp", port.own.String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = conn.Close() })
+			all = append(all, conn)
+		}
+		for _, conn := range all {
+			_ = conn.SetReadDeadline(time.Now().Add(20 * time.Second))
+			if got, _ := conn.Read(make([]byte, 1)); got == 1 { // of its name
+				n++
+			}
+		}
+		return n
+	}
+	if n := greeted("127.0.0.1", 2*maxGreeting); n != maxOfEach {
+		t.Errorf("%d connections of one address have a place, want %d", n, maxOfEach)
+	}
+	if n := greeted("127.0.0.2", 1); n != 1 {
+		t.Error("another member has no place")
 	}
 }
 

@@ -32,6 +32,7 @@ type Status struct {
 	Term    uint64
 	Leader  Server // zero while none is known
 	Servers []Server
+	Up      []model.PeerID // members that take part, as far as this peer knows; a leader counts those that answer its messages only
 
 	Last       uint64 // index of the newest entry in this peer's log
 	Committed  uint64

@@ -248,7 +248,7 @@ var errClaimed = errors.New("the certificate of the sender is that of another pe
 // claimed returns an error unless a message says of its sender what the sender has proven. Raft counts a vote for the
 // address that a candidate names: so a message has one address, in all the places that Raft reads.
 func claimed(proven raft.ServerID, command any) error {
-	h := headerOf(command)
+	h, _ := headerOf(command)
 	if proven == "" || h == nil {
 		return nil
 	}

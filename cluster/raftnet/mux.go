@@ -23,7 +23,7 @@ const (
 const (
 	greetTimeout = 5 * time.Second // for a new connection to send its kind, a TLS handshake included
 	maxGreeting  = 256             // connections that have not sent their kind yet, of strangers and of members each
-	maxOfEach    = 32              // of these, from one address of a stranger
+	maxOfEach    = 32              // of these, from one address: any process of a machine has that of its member
 )
 
 // MuxConfig is the configuration of a Mux.
@@ -81,7 +81,7 @@ func Listen(config MuxConfig) (*Mux, error) {
 		raft:     newStream(config.Network, address),
 		calls:    config.Calls,
 		network:  config.Network,
-		greeting: [2]*conns.Set{conns.NewShared(maxGreeting, maxOfEach), conns.New(maxGreeting)},
+		greeting: [2]*conns.Set{conns.NewShared(maxGreeting, maxOfEach), conns.NewShared(maxGreeting, maxOfEach)},
 		member:   config.Member,
 		log:      log,
 		stop:     make(chan struct{}),

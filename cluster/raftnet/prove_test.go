@@ -2,10 +2,8 @@ package raftnet_test
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"net"
-	"os"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -94,53 +92,72 @@ func TestAClaimMustBeProven(t *testing.T) {
 	closing(t, raft, mux, server)
 }
 
-// Of the connections of a stranger that say nothing, some are closed at once; those of a member stay.
+// Of the connections of one address that say nothing, some are closed at once, also of a member's: any process of that machine has it. Strangers at many
+// addresses take no place of a member.
 func TestStrangersLeaveRoom(t *testing.T) {
 	t.Parallel()
-	const many, places = 40, 32
-	for _, v := range []struct {
-		member bool
-		stay   int
-	}{{false, places}, {true, many}} {
-		mux, err := raftnet.Listen(raftnet.MuxConfig{
-			Network: raftnet.TCP{}, Bind: "127.0.0.1:0", Member: func(host string) bool { return v.member && host == "127.0.0.1" },
-			Calls: func(conn net.Conn, _ model.PeerID) error {
-				_, err := conn.Write([]byte("w"))
-				return err
-			},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		var open []net.Conn
-		for range many {
-			conn, err := net.Dial("tcp", mux.Addr().String())
+	const each, all = 32, 256
+	mux, err := raftnet.Listen(raftnet.MuxConfig{
+		Network: raftnet.TCP{}, Bind: "127.0.0.1:0", Member: func(host string) bool { return strings.HasPrefix(host, "127.0.1.") },
+		Calls: func(conn net.Conn, _ model.PeerID) error {
+			_, err := conn.Write([]byte("w"))
+			return err
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closing(t, mux)
+	open := func(host string, connections int) (out []net.Conn) {
+		for range connections {
+			conn, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(host)}}).Dial("tcp", mux.Addr().String())
 			if err != nil {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = conn.Close() })
-			open = append(open, conn)
+			out = append(out, conn)
 		}
-		for limit := time.Now().Add(4 * time.Second); len(open) > v.stay && time.Now().Before(limit); {
-			open = slices.DeleteFunc(open, func(conn net.Conn) bool {
-				_ = conn.SetReadDeadline(time.Now().Add(time.Millisecond))
-				_, err := conn.Read(make([]byte, 1))
-				return !errors.Is(err, os.ErrDeadlineExceeded)
-			})
+		return out
+	}
+	closed := func(conns []net.Conn, want int) { // waits for them; the others are open
+		t.Helper()
+		done := make(chan struct{}, len(conns))
+		for _, conn := range conns {
+			go func() {
+				_, _ = conn.Read(make([]byte, 1))
+				done <- struct{}{}
+			}()
 		}
-		welcome := 0
-		for _, conn := range open {
-			_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
-			if _, err := conn.Write([]byte("C")); err != nil {
-				continue
+		limit := time.After(4 * time.Second) // less than a connection may be silent
+		for range want {
+			select {
+			case <-done:
+			case <-limit:
+				t.Fatalf("of %d connections not %d are closed", len(conns), want)
 			}
-			if n, _ := conn.Read(make([]byte, 1)); n == 1 {
-				welcome++
-			}
 		}
-		if welcome != v.stay {
-			t.Errorf("member %v: %d of %d connections have a place, want %d", v.member, welcome, many, v.stay)
+		select {
+		case <-done:
+			t.Errorf("of %d connections more than %d are closed", len(conns), want)
+		default:
 		}
-		closing(t, mux)
+	}
+	for i := range all/each + 1 {
+		conns := open(fmt.Sprintf("127.0.0.%d", i+1), each+8)
+		if i < all/each {
+			closed(conns, 8)
+		} else {
+			closed(conns, each+8)
+		}
+	}
+	closed(open("127.0.1.1", each+8), 8)
+	for _, conn := range open("127.0.1.2", each) {
+		_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+		if _, err := conn.Write([]byte("C")); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := conn.Read(make([]byte, 1)); n != 1 {
+			t.Fatalf("another member has no place: %v", err)
+		}
 	}
 }

@@ -99,7 +99,7 @@ func (r *relay) receive(rpc raft.RPC, proven raft.ServerID) {
 		refuse(rpc, fmt.Errorf("refused a malformed %T: %w", rpc.Command, err))
 		return
 	}
-	err := admit(r.checks.folders, rpc.Command)
+	verdict, err := admit(r.checks.folders, rpc.Command)
 	if err == nil {
 		err = claimed(proven, rpc.Command)
 	}
@@ -109,6 +109,17 @@ func (r *relay) receive(rpc raft.RPC, proven raft.ServerID) {
 		return
 	}
 	r.heard.note(rpc.Command)
+	switch q := rpc.Command.(type) {
+	case *raft.RequestPreVoteRequest:
+		if verdict.Outside {
+			r.encourage(rpc, q)
+			return
+		}
+	case *raft.RequestVoteRequest:
+		if r.checks.folders != nil {
+			bind(q, verdict)
+		}
+	}
 	q := &request{rpc: rpc}
 	if rpc.Reader != nil {
 		q.body = &body{source: rpc.Reader, patience: r.limits.patience}
@@ -122,6 +133,14 @@ func (r *relay) receive(rpc raft.RPC, proven raft.ServerID) {
 		}
 	}
 	r.waiting = append(r.waiting, q)
+}
+
+// encourage answers a candidate that has no vote in this peer's configuration that it may stand, which Raft would not: see bind. This peer hears no
+// leader, or the message would not have been admitted.
+func (r *relay) encourage(rpc raft.RPC, q *raft.RequestPreVoteRequest) {
+	answer := raft.RPCResponse{Response: &raft.RequestPreVoteResponse{Term: q.Term, Granted: true}}
+	r.book.observe(q, answer, time.Now())
+	rpc.Respond(answer.Response, nil)
 }
 
 // refuse answers a request that raft must not see. A snapshot's bytes follow its request on the connection

@@ -17,8 +17,8 @@ type Folders interface {
 	Own() string
 	// Of returns the folder id of another peer; empty while it is not known.
 	Of(id raft.ServerID) string
-	// Admit returns why a message must not reach Raft, or nil.
-	Admit(m Sender) error
+	// Admit returns how Raft may take a message, or why the message must not reach Raft.
+	Admit(m Sender) (Verdict, error)
 }
 
 // Sender is what a message says of its sender.
@@ -27,6 +27,24 @@ type Sender struct {
 	Address  raft.ServerAddress
 	Folder   string
 	Expected string // the folder that the sender expects here; empty: unknown
+	Says     Says
+}
+
+// Says is what a message of Raft says.
+type Says uint8
+
+// The messages.
+const (
+	SaysEntries Says = iota // entries, a heartbeat or a snapshot of a leader
+	SaysVote                // that the sender stands for election
+	SaysPreVote             // that the sender would stand
+	SaysStand               // that the receiver is to stand at once
+)
+
+// Verdict is how Raft may take a message.
+type Verdict struct {
+	Outside bool // the sender has no vote in the configuration of this peer, which may be behind that of the sender
+	Leads   bool // the sender is the leader that this peer hears
 }
 
 // stampMark separates the parts of a stamped address. No address contains it.
@@ -45,35 +63,50 @@ func stamp(f Folders, h raft.RPCHeader, to raft.ServerID) raft.RPCHeader {
 }
 
 // admit checks the stamp of a message and removes it, so that Raft finds the address alone.
-func admit(f Folders, command any) error {
-	h := headerOf(command)
+func admit(f Folders, command any) (Verdict, error) {
+	h, says := headerOf(command)
 	if f == nil || h == nil {
-		return nil
+		return Verdict{}, nil
 	}
 	parts := strings.Split(string(h.Addr), stampMark)
 	if len(parts) != 3 {
-		return errNoStamp
+		return Verdict{}, errNoStamp
 	}
 	h.Addr = []byte(parts[0])
-	if err := f.Admit(Sender{raft.ServerID(h.ID), raft.ServerAddress(parts[0]), parts[1], parts[2]}); err != nil {
-		return fmt.Errorf("refused a message of peer %s: %w", h.ID, err)
+	v, err := f.Admit(Sender{raft.ServerID(h.ID), raft.ServerAddress(parts[0]), parts[1], parts[2], says})
+	if err != nil {
+		return v, fmt.Errorf("refused a message of peer %s: %w", h.ID, err)
 	}
-	return nil
+	return v, nil
 }
 
-// headerOf returns the header of a request, nil if it is not one of Raft's.
-func headerOf(command any) *raft.RPCHeader {
+// bind makes a vote one for the id of its candidate. Raft remembers a vote by the address that the candidate names, and gives it again to each
+// candidate that names the same: two members at one address, or one that names another's, would both be elected in one term. No address has a space.
+//
+// Raft refuses its vote to candidates that have none in its own configuration. That configuration may be behind, and then no leader could come where
+// the peers that are up need this vote: a vote is one for a log that is as new, whatever configuration the voter has (Ongaro, "Consensus: Bridging
+// Theory and Practice", section 4.1). Without an id Raft skips that look.
+func bind(q *raft.RequestVoteRequest, v Verdict) {
+	q.Addr = []byte("peer " + string(q.ID))
+	q.LeadershipTransfer = q.LeadershipTransfer || v.Leads // Raft would know its leader by the address
+	if v.Outside {
+		q.ID = nil
+	}
+}
+
+// headerOf returns the header of a request, and what the request says; nil: it is not one of Raft's.
+func headerOf(command any) (*raft.RPCHeader, Says) {
 	switch q := command.(type) {
 	case *raft.AppendEntriesRequest:
-		return &q.RPCHeader
+		return &q.RPCHeader, SaysEntries
 	case *raft.RequestVoteRequest:
-		return &q.RPCHeader
+		return &q.RPCHeader, SaysVote
 	case *raft.RequestPreVoteRequest:
-		return &q.RPCHeader
+		return &q.RPCHeader, SaysPreVote
 	case *raft.InstallSnapshotRequest:
-		return &q.RPCHeader
+		return &q.RPCHeader, SaysEntries
 	case *raft.TimeoutNowRequest:
-		return &q.RPCHeader
+		return &q.RPCHeader, SaysStand
 	}
-	return nil
+	return nil, 0
 }

@@ -99,6 +99,7 @@ type Transport struct {
 	relay     *relay
 	book      *book
 	idle      idle
+	followed  followed
 	unguarded Unguarded
 	folders   Folders
 	once      sync.Once
@@ -173,7 +174,11 @@ func (t *Transport) AppendEntries(id raft.ServerID, target raft.ServerAddress, a
 	q := *args
 	q.RPCHeader = stamp(t.folders, q.RPCHeader, id)
 	if !empty || t.unguarded.Chatty {
-		return t.inner.AppendEntries(id, streamTo(id, target), &q, resp)
+		err := t.inner.AppendEntries(id, streamTo(id, target), &q, resp)
+		if err == nil {
+			t.followed.note(id, args, resp)
+		}
+		return err
 	}
 	sent := time.Now()
 	if known, recent := t.idle.answer(id, said, sent); recent {
@@ -185,6 +190,7 @@ func (t *Transport) AppendEntries(id raft.ServerID, target raft.ServerAddress, a
 		t.idle.forget(id)
 		return err
 	}
+	t.followed.note(id, args, resp)
 	t.idle.note(id, said, sent, resp)
 	return nil
 }

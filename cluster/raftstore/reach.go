@@ -53,9 +53,9 @@ func (s *Store) checkWhole() error {
 	return nil
 }
 
-// checkStable checks the values that raft must not forget, and returns the term.
+// checkStable checks the values that must not be forgotten, and returns the term.
 func (s *Store) checkStable() (term uint64, err error) {
-	for _, key := range [][]byte{keyVoteTerm, keyVote} {
+	for _, key := range [][]byte{keyVoteTerm, keyVote, []byte(KeyCommitted)} {
 		if _, err := s.stable.Get(key); err != nil && !isNotFound(err) {
 			return 0, err
 		}

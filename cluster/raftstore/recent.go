@@ -12,7 +12,10 @@ import (
 // leader's processor time.
 const recentEntries = 32
 
-var _ raft.MonotonicLogStore = (*recentLogs)(nil)
+var (
+	_ raft.MonotonicLogStore = (*recentLogs)(nil)
+	_ Marked                 = (*recentLogs)(nil)
+)
 
 // recentLogs is a log store that answers reads of the newest entries from memory. Unlike raft.LogCache, the
 // entries in memory are copies, which neither the caller that stored an entry nor a reader can change, and an

@@ -53,13 +53,19 @@ func CheckSeal(log *raft.Log) error {
 // SealLogs returns a log store that seals the entries which this peer proposes, and
 // checks the seal of every entry that it stores for another leader or reads: for apply,
 // for replication, at the start. An entry that fails is a *Fault that names path.
-func SealLogs(inner raft.LogStore, path string) raft.LogStore { return &sealedLogs{inner, path} }
+func SealLogs(inner raft.LogStore, path string) raft.LogStore {
+	return &sealedLogs{LogStore: inner, path: path}
+}
 
-var _ raft.MonotonicLogStore = (*sealedLogs)(nil)
+var (
+	_ raft.MonotonicLogStore = (*sealedLogs)(nil)
+	_ Marked                 = (*sealedLogs)(nil)
+)
 
 type sealedLogs struct {
 	raft.LogStore
-	path string
+	path      string
+	committed highest // up to which index the entries are
 }
 
 // IsMonotonic reports whether the inner store is monotonic.
@@ -71,6 +77,9 @@ func (s *sealedLogs) IsMonotonic() bool {
 // GetLog reads one entry and checks its seal.
 func (s *sealedLogs) GetLog(index uint64, log *raft.Log) error {
 	if err := s.LogStore.GetLog(index, log); err != nil {
+		return err
+	}
+	if err := s.unmark(index, log); err != nil {
 		return err
 	}
 	return checkEntry(s.path, index, log)
@@ -101,7 +110,7 @@ func (s *sealedLogs) StoreLogs(logs []*raft.Log) error {
 			return fmt.Errorf("%s: log entry %d, which is to be stored, is damaged: %w", s.path, log.Index, err)
 		}
 	}
-	return s.LogStore.StoreLogs(logs)
+	return s.LogStore.StoreLogs(s.marked(logs))
 }
 
 // SealStable returns a stable store that stores a checksum with each value, bound to its key. A value that
@@ -134,7 +143,7 @@ func (s *sealedStable) Get(key []byte) ([]byte, error) {
 	}
 	at := len(sealed) - crc32.Size
 	if at < 0 || binary.BigEndian.Uint32(sealed[at:]) != stableSum(key, sealed[:at]) {
-		return nil, corrupt(s.path, fmt.Sprintf("the value of %q, with which this peer remembers its term or vote, does not match its checksum", key), nil)
+		return nil, corrupt(s.path, fmt.Sprintf("the value of %q, with which this peer remembers its term, its vote or what is committed, does not match its checksum", key), nil)
 	}
 	return sealed[:at], nil
 }

@@ -297,3 +297,44 @@ func TestSnapshotsAndLogMustMeet(t *testing.T) {
 		})
 	}
 }
+
+// What is committed is stored with the entries, and known after a start. No reader of an entry gets it, and a changed one is noticed.
+func TestMarks(t *testing.T) {
+	t.Parallel()
+	o := small(t.TempDir())
+	s := open(t, o)
+	check(t, s.Stable().SetUint64(keyTerm, 1))
+	logs, is := s.Logs().(Marked)
+	if !is {
+		t.Fatal("the log has no marks")
+	}
+	for i := range uint64(40) {
+		logs.Mark(i)
+		logs.Mark(i / 2) // an index that is known stays known
+		check(t, logs.StoreLogs([]*raft.Log{{Index: 2*i + 1, Term: 1, Data: []byte("a")}, {Index: 2*i + 2, Term: 1, Data: []byte("b")}}))
+	}
+	check(t, s.Close())
+	s = open(t, o)
+	defer func() { check(t, s.Close()) }()
+	logs, _ = s.Logs().(Marked)
+	if got := logs.Committed(); got != 39 {
+		t.Errorf("%d is known, want 39", got)
+	}
+	for _, index := range []uint64{1, 2, 79, 80} {
+		var l raft.Log
+		check(t, logs.GetLog(index, &l))
+		check(t, CheckSeal(&l))
+	}
+	var l raft.Log
+	check(t, s.bolt.GetLog(80, &l))
+	for bit := 8 * sealSize; bit < 8*len(l.Extensions); bit++ {
+		bad := l
+		bad.Extensions = bytes.Clone(l.Extensions)
+		bad.Extensions[bit/8] ^= 1 << (bit % 8)
+		check(t, s.bolt.StoreLog(&bad))
+		if err := s.logs.GetLog(80, &raft.Log{}); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "log entry 80 is damaged") {
+			t.Errorf("bit %d: %v", bit, err)
+		}
+	}
+	check(t, s.bolt.StoreLog(&l))
+}

@@ -138,11 +138,17 @@ const (
 func (s *service) watchStanding(ctx context.Context) {
 	tick := time.NewTicker(standingEvery)
 	defer tick.Stop()
+	renewed := uint64(0)
 	for {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
 			return
+		}
+		present := s.peer.State()
+		if now := newestRenewal(&present); now > renewed {
+			renewed = now
+			s.credentials.Led()
 		}
 		s.askNodes(ctx)
 		st := s.peer.Status()
@@ -166,6 +172,14 @@ func (s *service) watchStanding(ctx context.Context) {
 			s.stand(why)
 		}
 	}
+}
+
+// newestRenewal returns the log entry that accepted the newest renewal of a node.
+func newestRenewal(s *state.State) (index uint64) {
+	for _, l := range s.Leases.All() {
+		index = max(index, l.Index)
+	}
+	return index
 }
 
 // stand notes whether the other peers refuse this one.

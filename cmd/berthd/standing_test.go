@@ -116,43 +116,74 @@ func TestARevokedPeerSaysWhy(t *testing.T) {
 }
 
 // Three peers that all come back at other addresses meet by the list in their settings, and register their addresses; one of them names the others
-// without their ids, as a peer that has joined does.
+// without their ids, as a peer that has joined does. They may have exchanged their addresses, as after new leases of DHCP.
 func TestAllPeersMove(t *testing.T) {
+	port := func(raft, api string) func(i int) (string, string) {
+		return func(i int) (string, string) {
+			return strings.TrimSuffix(address(i), "7000") + raft, strings.TrimSuffix(address(i), "7000") + api
+		}
+	}
+	for name, next := range map[string]func(i int) (raft, api string){
+		"to new addresses": port("7100", "10100"),
+		"round":            func(i int) (string, string) { return port("7000", "10000")(i%3 + 1) },
+		"two of them": func(i int) (string, string) {
+			return port("7000", "10000")(map[int]int{1: 2, 2: 1, 3: 3}[i])
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if testing.Short() && name == "two of them" {
+				t.Skip("the others show the same")
+			}
+			move(t, port("7000", "10000"), next)
+		})
+	}
+}
+
+// move starts three peers, and again at other addresses.
+func move(t *testing.T, first, next func(i int) (raft, api string)) {
+	t.Helper()
 	dir := t.TempDir()
 	names := []string{"p1", "p2", "p3"}
 	certifyPeers(t, dir, names...)
-	at := func(i, port int) string { return strings.TrimSuffix(address(i), "7000") + fmt.Sprint(port) }
-	list := func(port int) (all string) {
+	listed := func(at func(i int) (raft, api string)) (all string) {
 		for i, name := range names {
-			all += "," + name + "=" + at(i+1, port)
+			raft, _ := at(i + 1)
+			all += "," + name + "=" + raft
 		}
 		return all[1:]
 	}
-	start := func(i, port, api int, way ...string) *childtest.Child {
-		id := names[i-1]
-		return childtest.Start(t, append([]string{"server", "--data-dir", filepath.Join(dir, id), "--id", id, "--listen", at(i, port), "--http", at(i, api)}, way...)...)
+	start := func(i int, at func(i int) (raft, api string), way ...string) *childtest.Child {
+		raft, api := at(i)
+		return childtest.Start(t, append([]string{"server", "--data-dir", filepath.Join(dir, names[i-1]), "--id", names[i-1], "--listen", raft, "--http", api}, way...)...)
 	}
 	var peers []*childtest.Child
 	for i := range names {
-		peers = append(peers, start(i+1, 7000, 10000, "--bootstrap", list(7000)))
+		peers = append(peers, start(i+1, first, "--bootstrap", listed(first)))
 	}
-	waitReachable(t, dial(t, at(1, 10000)), 3)
+	_, api := first(1)
+	waitReachable(t, dial(t, api), 3)
 	for _, p := range peers {
 		p.Signal(t, syscall.SIGKILL)
 		p.Exit(t)
 	}
-	start(1, 7100, 10100, "--bootstrap", list(7100))
-	start(2, 7100, 10100, "--bootstrap", list(7100))
-	start(3, 7100, 10100, "--join", at(1, 7100)+","+at(2, 7100))
-	api := dial(t, at(1, 10100), at(2, 10100))
+	where := map[string][2]string{}
+	var raft, apis [4]string
+	for i, name := range names {
+		raft[i+1], apis[i+1] = next(i + 1)
+		where[name] = [2]string{raft[i+1], apis[i+1]}
+	}
+	start(1, next, "--bootstrap", listed(next))
+	start(2, next, "--bootstrap", listed(next))
+	start(3, next, "--join", raft[1]+","+raft[2])
+	c := dial(t, apis[1], apis[2])
 	limit := time.After(childtest.Patience)
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		all, err := api.Peers(t.Context())
+		all, err := c.Peers(t.Context())
 		moved := 0
 		for _, p := range all.Peers {
-			if strings.HasSuffix(p.RaftAddress, ":7100") && strings.HasSuffix(p.Address, ":10100") && p.Reachable {
+			if at := where[p.Name]; p.RaftAddress == at[0] && p.Address == at[1] && p.Reachable {
 				moved++
 			}
 		}
@@ -184,5 +215,74 @@ func TestAClusterThatWasOffForLong(t *testing.T) {
 	waitReachable(t, api, 1)
 	if _, err := api.Submit(t.Context(), &wire.Submit{Command: "true", User: "username"}, "one"); err != nil {
 		t.Error(err)
+	}
+}
+
+// A certificate of a later generation, which the authority has signed, stops no peer whose nodes renew their leases.
+func TestACertificateOfALaterGenerationStopsNoPeer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for longer than a peer does")
+	}
+	dir := t.TempDir()
+	certifyPeers(t, dir, "p1")
+	first, err := trust.Load(filepath.Join(dir, "p1", trust.Subfolder))
+	if err != nil {
+		t.Fatal(err)
+	}
+	node, err := first.Certify(trust.Member{Role: trust.RoleNode, Name: "n1"}, time.Now())
+	if err == nil {
+		err = trust.Save(filepath.Join(dir, "n1", trust.Subfolder), node)
+	}
+	recovered := *first
+	recovered.Generation = 2
+	later, err2 := recovered.Certify(trust.Member{Role: trust.RolePeer, Name: "p9"}, time.Now())
+	if err := errors.Join(err, err2); err != nil {
+		t.Fatal(err)
+	}
+	stray, err := trust.NewCredentials(later, time.Now, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	childtest.Start(t, "server", "--data-dir", filepath.Join(dir, "p1"), "--id", "p1", "--listen", address(1), "--http", apiAddress(1), "--bootstrap", "p1="+address(1))
+	waitReachable(t, dial(t, apiAddress(1)), 1)
+	agent := childtest.Start(t, "agent", "--node", "n1", "--data-dir", filepath.Join(dir, "n1"), "--run-dir", t.TempDir(), "--peers", apiAddress(1), "--simulate-gpus", "1", "--listen", apiAddress(2))
+	show := func() {
+		config := stray.Client()
+		config.VerifyConnection = nil // it would refuse the peer first
+		if conn, err := cli.DialTLS(config)(t.Context(), "tcp", address(1)); err == nil {
+			_ = conn.Close()
+		}
+	}
+	ask := func() error {
+		c, err := client.New(client.Options{Addresses: []string{apiAddress(1)}, Patience: time.Millisecond})
+		if err == nil {
+			_, err = c.Queue(t.Context(), client.QueueQuery{})
+			c.Close()
+		}
+		return err
+	}
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for range 2 * int(trust.FollowAfter/time.Second) {
+		show()
+		if err := ask(); err != nil {
+			t.Fatalf("while its node renews: %v", err)
+		}
+		<-tick.C
+	}
+	agent.Signal(t, syscall.SIGKILL)
+	agent.Exit(t)
+	limit := time.After(childtest.Patience)
+	for {
+		show()
+		err := ask()
+		if err != nil && strings.Contains(err.Error(), "berth cluster recover --generation 3") {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-limit:
+			t.Fatalf("without a node: %v", err)
+		}
 	}
 }

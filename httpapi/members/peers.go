@@ -95,16 +95,16 @@ func (m members) mayGo(st *peer.Status, id model.PeerID) error {
 	return problem.Refuse(model.CodeConflict.String(), fmt.Sprintf("without peer %s, %d of %d voters would be up, and the cluster would stop: start the others first, or let another peer join", id, up, left))
 }
 
-// votersBeside returns how many other voters a peer has, and how many of these are up: they have reported of late, and their certificates count.
+// votersBeside returns how many other voters a peer has, and how many of these are up: they take part, and their certificates count.
 func (m members) votersBeside(st *peer.Status, id model.PeerID) (left, up int) {
-	s, ahead := m.api.Peer.Reader.State(), m.api.Peer.Members.Clocks().Ahead
+	s := m.api.Peer.Reader.State()
 	for _, v := range st.Silence.Voters {
 		if v == id {
 			continue
 		}
 		left++
 		row, _ := s.Certificates.Get(membership.Member{Role: model.RolePeer, Name: string(v)})
-		if _, heard := ahead[v]; (heard || v == st.ID) && !row.Revoked {
+		if slices.Contains(st.Up, v) && !row.Revoked {
 			up++
 		}
 	}
@@ -131,7 +131,7 @@ func (m members) promotePeer(ctx context.Context, in *peerInput) (*core.Answer[w
 	if slices.Contains(st.Silence.Voters, model.PeerID(in.ID)) {
 		return m.changed("peer " + in.ID + " has a vote already")
 	}
-	if _, heard := m.api.Peer.Members.Clocks().Ahead[model.PeerID(in.ID)]; !heard && model.PeerID(in.ID) != st.ID {
+	if !slices.Contains(st.Up, model.PeerID(in.ID)) {
 		return nil, problem.Refuse(model.CodeConflict.String(), "peer "+in.ID+" is not up: with its vote the cluster could stop; start it first, or remove it with berth peers remove")
 	}
 	m.api.Log.Info("peer_promoted", "of", in.ID, "by", auth.From(ctx).Actor())

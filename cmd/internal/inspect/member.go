@@ -116,7 +116,7 @@ func (m *member) certificate(seen *answers) *doctor.Certificate {
 	out.Holder, out.From, out.Till, out.Names = string(own.Role)+" "+own.Name, leaf.NotBefore, leaf.NotAfter, trust.NamesOf(leaf)
 	out.Generation, out.Newest = m.material.Generation, seen.generation
 	out.Issues = len(m.material.Keys) > 0
-	out.Refused = cmp.Or(seen.refused, m.keys.Outlived())
+	out.Refused = cmp.Or(seen.refused, m.keys.Later())
 	for _, a := range m.material.Authorities {
 		out.Signed = out.Signed || leaf.CheckSignatureFrom(a) == nil
 	}

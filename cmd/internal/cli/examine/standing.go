@@ -12,7 +12,7 @@ import (
 )
 
 // Standing asks the API of a peer why the cluster refuses the certificate of this machine. The certificate is shown in the request and
-// not in the handshake, which would end with it. A peer of a later generation is noted: see [trust.Credentials.Outlived].
+// not in the handshake, which would end with it. A peer of a later generation is noted: see [trust.Credentials.Later].
 func Standing(ctx context.Context, own *trust.Credentials, address string) (*memberwire.Standing, error) {
 	visit := trust.Visitor(own.Known(), own.Now, func(k trust.Known) { own.Outlive(k.Generation) })
 	c, err := client.New(client.Options{
