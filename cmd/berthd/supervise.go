@@ -19,7 +19,7 @@ import (
 )
 
 // newSupervise returns the command that agents start for each rank, and that a supervisor starts
-// with --exec to become an isolated job. It has no other use.
+// with --exec to become the job. It has no other use.
 func newSupervise() *cobra.Command {
 	exec := false
 	cmd := &cobra.Command{

@@ -26,7 +26,6 @@ func (p *Plan) limit() error {
 			return fmt.Errorf("limit %d: %w", l.name, err)
 		}
 	}
-	unix.Umask(int(p.Umask))
 	return nil
 }
 
@@ -65,7 +64,6 @@ func (p *Plan) drop() error {
 		unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0),
 		unix.Capset(&version, &none[0]),
 		unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0),
-		unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0), // the change of user has cleared it
 	); err != nil {
 		return fmt.Errorf("giving up capabilities: %w", err)
 	}

@@ -19,7 +19,8 @@ import (
 
 // Plan is all that the stage needs to become a job.
 type Plan struct {
-	Account *Account
+	Account *Account // nil: the job runs as the user of this process, with its limits, and sees the file system as it is
+	Bounded bool     // the job has a limit of memory of its own, which may be why the stage lacks memory
 	Umask   uint32
 	MaxOpen uint64
 	MaxCore uint64
@@ -82,18 +83,19 @@ func Code(err error) int {
 	return NotExecuted
 }
 
-// hostError is why a host cannot start jobs under an account.
+// hostError is why a host cannot start jobs. No error of a path that the job's user names is one: a user can have a file
+// system that answers with any error, or none.
 type hostError struct{ err error }
 
 func (e *hostError) Error() string { return e.err.Error() }
 func (e *hostError) Unwrap() error { return e.err }
 
-// OfHost returns the errors of a start that are a host's and no job's: it lacks memory, processes, files, or a file system.
-func OfHost() []unix.Errno {
-	return []unix.Errno{
-		unix.EAGAIN, unix.ENOMEM, unix.EMFILE, unix.ENFILE, unix.EIO, unix.ENOSPC, unix.EDQUOT, unix.EROFS, unix.ESTALE, unix.ENOTCONN,
-		unix.ETIMEDOUT, unix.EHOSTDOWN, unix.EHOSTUNREACH, unix.ENODEV, unix.ENXIO,
+// ofHost returns an error of what a host does before the job as one of the host.
+func (p *Plan) ofHost(err error) error {
+	if err == nil || p.Bounded && errors.Is(err, unix.ENOMEM) {
+		return err
 	}
+	return &hostError{err}
 }
 
 func stage() error {
@@ -101,16 +103,25 @@ func stage() error {
 	if err != nil {
 		return err
 	}
-	for _, step := range []func() error{p.View.mount, p.hide, p.limit, p.drop} {
-		if err := step(); err != nil {
-			return &hostError{err}
+	if p.Account != nil {
+		for _, step := range []func() error{p.View.mount, p.hide, p.limit, p.drop} {
+			if err := step(); err != nil {
+				return p.ofHost(err)
+			}
 		}
+	}
+	unix.Umask(int(p.Umask))
+	// A change of user has cleared what was set at the start, and this may be another thread.
+	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
+		return p.ofHost(err)
 	}
 	if os.Getppid() != p.Parent {
 		return errors.New("its supervisor has ended")
 	}
 	if p.Dir != "" {
-		if err := os.Chdir(p.Dir); err != nil {
+		if err := os.Chdir(p.Dir); errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("there is no folder %s on this node: %w", p.Dir, err)
+		} else if err != nil {
 			return err
 		}
 	}
@@ -123,9 +134,6 @@ func readPlan() (*Plan, error) {
 	if err := json.NewDecoder(f).Decode(p); err != nil {
 		return nil, fmt.Errorf("this is a step of a supervisor's, not a command: %w", err)
 	}
-	if p.Account == nil {
-		return nil, errors.New("the plan names no account")
-	}
 	return p, f.Close()
 }
 
@@ -134,17 +142,17 @@ func (p *Plan) exec() error {
 	if len(argv) == 0 {
 		return errors.New("there is no program to run")
 	}
-	path, err := Find(argv[0], env)
+	path, err := find(argv[0], env)
 	if err != nil {
 		return err
 	}
 	dir, _ := os.Getwd()                                   // empty if unknown
-	return Fault(path, dir, syscall.Exec(path, argv, env)) //nolint:gosec // running what users submit is the purpose
+	return fault(path, dir, syscall.Exec(path, argv, env)) //nolint:gosec // running what users submit is the purpose
 }
 
-// Fault returns the error of a program that cannot be started in a folder, in a text that names what is
+// fault returns the error of a program that cannot be started in a folder, in a text that names what is
 // missing.
-func Fault(path, dir string, err error) error {
+func fault(path, dir string, err error) error {
 	at := path
 	if !filepath.IsAbs(at) {
 		at = filepath.Join(dir, at)
@@ -183,8 +191,8 @@ func Split(packed []byte) []string {
 	return strings.Split(string(packed), "\x00")
 }
 
-// Find finds a program as a shell would, by the last PATH of an environment.
-func Find(name string, env []string) (string, error) {
+// find finds a program as a shell would, by the last PATH of an environment.
+func find(name string, env []string) (string, error) {
 	if strings.Contains(name, "/") {
 		return name, nil
 	}

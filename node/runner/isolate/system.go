@@ -2,11 +2,11 @@ package isolate
 
 import (
 	"bytes"
-	"errors"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -82,6 +82,7 @@ func (p *Peers) folders() (out []Folder) {
 			out = append(out, Folder{dir, st.Uid})
 		}
 	}
+	var socks []string
 	data, _ := os.ReadFile("/proc/net/unix") // a kernel without such sockets has no such peer
 	for line := range strings.Lines(string(data)) {
 		f := strings.SplitN(strings.TrimSpace(line), " ", 8)
@@ -89,9 +90,44 @@ func (p *Peers) folders() (out []Folder) {
 		if p.Socket == "" || !filepath.IsAbs(path) || filepath.Base(path) != p.Socket {
 			continue
 		}
-		var st unix.Stat_t
-		if unix.Lstat(path, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFSOCK {
-			out = append(out, Folder{filepath.Dir(path), st.Uid})
+		socks = append(socks, path)
+	}
+	for i, st := range lookAt(socks, lookLimit) {
+		if st != nil && st.Mode&unix.S_IFMT == unix.S_IFSOCK {
+			out = append(out, Folder{filepath.Dir(socks[i]), st.Uid})
+		}
+	}
+	return out
+}
+
+// lookLimit bounds a look at paths that any user of the host can name, some of which may be in a file system that hangs. What does
+// not answer counts as gone: no job could read it either.
+const lookLimit = 2 * time.Second
+
+// lookAt returns what is at each of the paths; nil: nothing answers there within a limit.
+func lookAt(paths []string, limit time.Duration) []*unix.Stat_t {
+	type found struct {
+		i  int
+		st *unix.Stat_t
+	}
+	out, answers := make([]*unix.Stat_t, len(paths)), make(chan found, len(paths))
+	for i, path := range paths {
+		go func() {
+			st := new(unix.Stat_t)
+			if unix.Lstat(path, st) != nil {
+				st = nil
+			}
+			answers <- found{i, st}
+		}()
+	}
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	for range paths {
+		select {
+		case f := <-answers:
+			out[f.i] = f.st
+		case <-timer.C:
+			return out
 		}
 	}
 	return out
@@ -145,20 +181,40 @@ func (p *Peers) is(line []byte) bool {
 	return false
 }
 
-// cover hides a folder of a peer. The path may lead through folders that another user can change: it is followed without links, and covered
-// only if the folder belongs to that user. A folder that is gone needs no cover.
+// cover hides a folder of a peer. The path may lead through folders that another user can change: it is followed without
+// links, and covered only if the folder belongs to that user. A folder that cannot be opened gets no cover: it is gone, or
+// a user has put a file system on the way that answers with an error, or not at all, and that must not keep the jobs of
+// others from starting. Its mode keeps other accounts out anyway.
 func (f Folder) cover() error {
-	fd, err := unix.Openat2(unix.AT_FDCWD, f.Path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
-	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR) {
+	fd, found := f.open()
+	if !found {
 		return nil
-	}
-	if err != nil {
-		return err
 	}
 	defer func() { _ = unix.Close(fd) }()
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil || st.Uid != f.UID {
-		return err
+		return nil //nolint:nilerr // the same as if it could not be opened
 	}
 	return unix.Mount("tmpfs", "/proc/self/fd/"+strconv.Itoa(fd), "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0711,size=4m")
+}
+
+// open opens the folder as a place to mount on.
+func (f Folder) open() (fd int, found bool) {
+	opened := make(chan int, 1)
+	go func() {
+		how := &unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
+		fd, err := unix.Openat2(unix.AT_FDCWD, f.Path, how)
+		if err != nil {
+			fd = -1
+		}
+		opened <- fd
+	}()
+	limit := time.NewTimer(lookLimit)
+	defer limit.Stop()
+	select {
+	case fd = <-opened:
+		return fd, fd >= 0
+	case <-limit.C:
+		return -1, false
+	}
 }

@@ -2,12 +2,16 @@ package isolate
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"os/user"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // An account of the system is a user's only if the operator maps the user to it.
@@ -114,5 +118,32 @@ func TestFoldersOfPeersAreHidden(t *testing.T) {
 	covers := []Folder{{link, 4321}, {dir, 4322}, {dir + "/key", 4321}, {"/does/not/exist", 4321}}
 	if out, code := run(t, &Plan{Account: a, View: View{Peers: covers}}, "cat "+dir+"/key"); code != 0 || out != "secret" {
 		t.Errorf("paths that lead elsewhere: %d, %q", code, out)
+	}
+}
+
+// A folder on a file system that is lost, which any user can bring about, keeps no job from starting, and one that hangs delays
+// no look at the others for long.
+func TestFoldersThatAUserBreaks(t *testing.T) {
+	dir := t.TempDir()
+	fd, err := unix.Open("/dev/fuse", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Skipf("needs FUSE: %v", err)
+	}
+	if err := unix.Mount("hanging", dir, "fuse", 0, fmt.Sprintf("fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other", fd)); err != nil {
+		t.Skipf("needs the right to mount a file system (CAP_SYS_ADMIN): %v", errors.Join(err, unix.Close(fd)))
+	}
+	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+	if found := lookAt([]string{filepath.Join(dir, "peer.sock")}, time.Millisecond); len(found) != 1 || found[0] != nil {
+		t.Errorf("where nothing answers: %+v", found)
+	}
+	if err := unix.Close(fd); err != nil { // from now on all uses fail
+		t.Fatal(err)
+	}
+	if err := (Folder{Path: filepath.Join(dir, "data")}).cover(); err != nil {
+		t.Errorf("a folder on a lost file system: %v", err)
+	}
+	there := t.TempDir()
+	if found := lookAt([]string{filepath.Join(dir, "peer.sock"), there}, time.Minute); found[0] != nil || found[1] == nil {
+		t.Errorf("found %+v", found)
 	}
 }

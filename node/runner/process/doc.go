@@ -3,6 +3,10 @@
 //
 //	supervise.go    a supervisor's life: prepare, start, watch, finish
 //	gear.go         what a rank needs first: an account, a place for checkpoints, the prolog
+//	fault.go        whose fault it is that a rank does not start, and what waits for no file system that hangs
+//	start.go        the latch, and the first process
+//	stage.go        that process until it is the job
+//	report.go       what is heard from it until then
 //	obey.go         actions on the fence, the time limit and the agent's orders
 //	ask.go          the stop signal, and which process gets it when
 //	alarm.go        the next instant at which something is due, on a clock that counts suspension
@@ -29,6 +33,10 @@
 //	link.go         further ranks for a supervisor that has nothing left to do
 //	clock.go        the clocks of this host
 //	watch.go        the end of a process that may not be a child
+//
+// A supervisor touches nothing that users can change: their file systems may hang. Folders of the job's own are made while
+// the rank is prepared, in a goroutine and within a limit; its working folder and its program are for the stage, a process that
+// becomes the job.
 //
 // A supervisor is a session leader of its own and shares no pipe with the agent, so it outlives the agent. It
 // adopts the orphans of its rank (as a child subreaper), so no process of the rank can leave its tree, and it

@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
+	"strconv"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/berth-gpu/berth/node/disk"
 	"github.com/berth-gpu/berth/node/runner"
@@ -22,9 +20,12 @@ import (
 // hangs.
 type gear struct {
 	account *isolate.Account // nil: the job runs as the user of this process
+	peers   []isolate.Folder // of peers on this host, which a job under its user's account does not see
+	images  string           // folder of the account for images; empty: none
 	store   *store           // nil: it has no place for checkpoints
 	undo    bool             // the prolog has succeeded: the epilog is due
 	note    string           // what is not as it could be
+	limit   time.Duration    // for a folder that users can change
 
 	fitted bool       // all is there
 	err    error      // why it is not, and will not be
@@ -36,19 +37,23 @@ type gear struct {
 func (g *gear) fetch(p *place) {
 	var ctx context.Context
 	ctx, g.cancel = context.WithCancel(context.Background())
-	g.ready = make(chan error, 1)
+	g.ready, g.limit = make(chan error, 1), answerLimit
 	go func() { g.ready <- g.get(ctx, p) }()
 }
 
 func (g *gear) get(ctx context.Context, p *place) (err error) {
-	spec := &p.record.Job.Spec
 	if p.rules.Isolate.On {
-		if g.account, err = p.rules.Isolate.Account(spec.User); err != nil {
-			return &accountError{err}
+		if err = g.lookUp(ctx, p); err != nil {
+			return err
 		}
 	}
 	if err = g.furnish(p); err != nil {
 		return err
+	}
+	if p.record.Job.Spec.Slurm != "" {
+		if err = g.openImages(ctx, p.rules.Images); err != nil {
+			return err
+		}
 	}
 	if g.store, err = g.openStore(ctx, p); err != nil {
 		return err
@@ -60,6 +65,24 @@ func (g *gear) get(ctx context.Context, p *place) (err error) {
 		return err
 	}
 	g.undo = true
+	return nil
+}
+
+// lookUp finds the account of the job's user, and what its job must not see. Processes and sockets of users are looked at, so
+// either may hang.
+func (g *gear) lookUp(ctx context.Context, p *place) (err error) {
+	rules := &p.rules.Isolate
+	user := p.record.Job.Spec.User
+	g.account, err = answered(ctx, accountLimit, "the account of "+user, func() (*isolate.Account, error) { return rules.Account(user) })
+	if err == nil {
+		g.peers = rules.Peers.Covers()
+	}
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		return &accountError{err}
+	}
 	return nil
 }
 
@@ -81,10 +104,13 @@ func (g *gear) furnish(p *place) error {
 		}
 		err = errors.Join(err, createErr)
 	}
-	if disk.Fault(err) {
-		return fmt.Errorf("the disk of this node: %w", err)
+	switch {
+	case !disk.Fault(err):
+		return nil
+	case !ofNode(err, g.account, false):
+		return &deniedError{err}
 	}
-	return nil
+	return fmt.Errorf("the disk of this node: %w", err)
 }
 
 // took applies the result from ready.
@@ -134,62 +160,53 @@ func (g *gear) owns(dir string) error {
 	return nil
 }
 
+// openImages makes the account's folder for images, if the node has a place for them.
+func (g *gear) openImages(ctx context.Context, place string) error {
+	if place == "" {
+		return nil
+	}
+	uid := os.Getuid()
+	if g.account != nil {
+		uid = int(g.account.UID)
+	}
+	path := filepath.Join(place, strconv.Itoa(uid))
+	if err := answers(ctx, g.limit, path, func() error { return g.own(path, 0o700) }); err != nil {
+		return ofPlace(ctx, g.limit, place, err)
+	}
+	g.images = path
+	return nil
+}
+
 // openStore makes the place for the rank's checkpoints.
 func (g *gear) openStore(ctx context.Context, p *place) (*store, error) {
-	spec := &p.record.Job.Spec
-	s := &store{n: p.record.Rank.N, base: spec.CheckpointDir}
-	if s.base == "" {
+	s := &store{n: p.record.Rank.N, base: p.record.Job.Spec.CheckpointDir}
+	if s.own = s.base == ""; s.own {
 		if p.rules.Checkpoints == "" {
 			return nil, nil
 		}
-		s.own, s.base = true, filepath.Join(p.rules.Checkpoints, p.record.Rank.Attempt().TaskKey().String())
-		err := g.own(s.base, 0o700)
-		if err == nil {
-			s.root, err = os.OpenRoot(s.base)
-		}
-		if err != nil {
-			return nil, err
-		}
+		s.base = filepath.Join(p.rules.Checkpoints, p.record.Rank.Attempt().TaskKey().String())
 	}
-	if err := s.open(ctx, g.account); err != nil {
-		return nil, err
+	err := error(nil)
+	if s.own {
+		s.root, err = answered(ctx, g.limit, s.base, func() (*os.Root, error) {
+			if err := g.own(s.base, 0o700); err != nil {
+				return nil, err
+			}
+			return os.OpenRoot(s.base)
+		})
 	}
-	return s, nil
-}
-
-// accountError is why there is no account for a job on this node. Another node may have it.
-type accountError struct{ err error }
-
-func (e *accountError) Error() string { return e.err.Error() }
-func (e *accountError) Unwrap() error { return e.err }
-
-// nodeError is an error of what a node needs to start jobs.
-type nodeError struct{ err error }
-
-func (e *nodeError) Error() string { return e.err.Error() }
-func (e *nodeError) Unwrap() error { return e.err }
-
-// needed returns an error of what a node needs to start jobs as one of that node; nil for nil.
-func needed(err error) error {
 	if err == nil {
-		return nil
+		err = s.open(ctx, g.account, g.limit)
 	}
-	return &nodeError{err}
+	switch {
+	case err == nil:
+		return s, nil
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	}
+	err = fmt.Errorf("its checkpoints' folder: %w", err)
+	if s.own {
+		return nil, ofPlace(ctx, g.limit, p.rules.Checkpoints, err)
+	}
+	return nil, &deniedError{err}
 }
-
-// ofNode reports whether a job was not started for a reason of this node: another node may start it.
-func ofNode(err error) bool {
-	if _, is := errors.AsType[*deniedError](err); is {
-		return false
-	}
-	if _, is := errors.AsType[*nodeError](err); is {
-		return true
-	}
-	return slices.ContainsFunc(isolate.OfHost(), func(v unix.Errno) bool { return errors.Is(err, v) })
-}
-
-// deniedError is why a job may not run here, for its user to read: the rank ends with that.
-type deniedError struct{ err error }
-
-func (e *deniedError) Error() string { return e.err.Error() }
-func (e *deniedError) Unwrap() error { return e.err }

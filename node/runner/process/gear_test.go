@@ -7,31 +7,34 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/berth-gpu/berth/node/runner/isolate"
 )
 
-// What a host lacks sends a job to another host; what the job itself lacks ends it.
+// What a host lacks sends a job to another host; what a user can bring about ends that user's job, and rests no host.
 func TestOfNode(t *testing.T) {
 	t.Parallel()
+	account := &isolate.Account{}
 	for text, v := range map[string]struct {
-		err  error
-		want bool
+		err     error
+		account *isolate.Account
+		bounded bool
+		want    bool
 	}{
-		"processes":     {fmt.Errorf("/bin/sh in /: %w", unix.EAGAIN), true},
-		"memory":        {unix.ENOMEM, true},
-		"a mount":       {fmt.Errorf("there is no program: %w", unix.ESTALE), true},
-		"its files":     {needed(fs.ErrNotExist), true},
-		"no program":    {fs.ErrNotExist, false},
-		"no permission": {unix.EACCES, false},
-		"no executable": {unix.ENOEXEC, false},
-		"long":          {unix.E2BIG, false},
-		"a checkpoint":  {&deniedError{unix.EROFS}, false},
-		"anything":      {errors.New("the environment has no end"), false},
+		"processes":                       {fmt.Errorf("/proc/self/exe: %w", unix.EAGAIN), nil, false, true},
+		"memory":                          {unix.ENOMEM, nil, false, true},
+		"memory, of which it has a share": {unix.ENOMEM, nil, true, false},
+		"files":                           {unix.EMFILE, account, true, true},
+		"a disk":                          {unix.ENOSPC, account, true, true},
+		"its files":                       {fs.ErrNotExist, nil, false, true},
+		"a quota of its account":          {fmt.Errorf("chown: %w", unix.EDQUOT), account, false, false},
+		"a quota of the agent":            {fmt.Errorf("chown: %w", unix.EDQUOT), nil, false, true},
+		"a program of the node":           {errors.New("the program berth is not installed"), account, true, true},
+		"a checkpoint":                    {&deniedError{unix.EROFS}, nil, false, false},
+		"a checkpoint, in a text":         {fmt.Errorf("its folder: %w", &deniedError{unix.ENOTCONN}), account, false, false},
 	} {
-		if got := ofNode(v.err); got != v.want {
+		if got := ofNode(v.err, v.account, v.bounded); got != v.want {
 			t.Errorf("%s: %v", text, got)
 		}
-	}
-	if needed(nil) != nil {
-		t.Error("no error is one")
 	}
 }

@@ -10,11 +10,8 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/berth-gpu/berth/node/runner"
 	"github.com/berth-gpu/berth/node/runner/cgroup"
-	"github.com/berth-gpu/berth/node/runner/isolate"
 )
 
 // shell runs commands.
@@ -30,72 +27,58 @@ type begin struct {
 	port   uint16
 	env    runner.Environment
 
-	images    string // folder of the account for images; empty: none
 	slurmFile string // describes the job to its programs; empty: the job is not in Slurm's language
 }
 
-// launch starts the job's first process in a session of its own, and returns its id. The calling thread must
-// live as long as the job: the kernel kills the process when that thread ends.
-func (g *begin) launch(pumps [2]*pump) (int, error) {
+// launch starts the stage, which becomes the job's first process, in a session of its own, and returns its id and its
+// report. The calling thread must live as long as the job: the kernel kills the process when that thread ends.
+func (g *begin) launch(pumps [2]*pump) (pid int, report *os.File, err error) {
 	dir, err := g.workFolder()
 	if err != nil {
-		return 0, needed(err)
+		return 0, nil, err
 	}
 	argv, err := g.arguments()
 	if err == nil {
 		g.env, err = g.run.Environment(g.folder.Name(), &g.record.Job)
-		err = needed(err)
 	}
 	if err == nil {
-		err = needed(g.share())
+		err = g.share()
 	}
 	if err == nil && g.record.Job.Spec.Slurm != "" {
 		argv, err = g.slurm(argv, dir)
-		err = needed(err)
 		dir = g.ownFolder() // of the launcher, which takes another folder for the script if that one is not there
 	}
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	sys := &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	if g.group != nil {
 		in, err := g.group.Folder()
 		if err != nil {
-			return 0, needed(err)
+			return 0, nil, err
 		}
 		defer func() { _ = in.Close() }()
 		sys.UseCgroupFD, sys.CgroupFD = true, int(in.Fd())
 	}
 	in, err := g.stdin()
 	if err != nil {
-		return 0, needed(err)
+		return 0, nil, err
 	}
 	defer func() { _ = in.Close() }()
-	attr := &syscall.ProcAttr{Dir: dir, Files: []uintptr{in.Fd(), pumps[0].in.Fd(), pumps[1].in.Fd()}, Sys: sys}
+	plan := g.plan(dir, argv)
 	if g.gear.account != nil {
-		pid, err := g.isolated(attr, argv, pumps)
-		return pid, needed(err)
+		sys.Unshareflags = syscall.CLONE_NEWNS
+		if err := g.isolate(plan, pumps); err != nil {
+			return 0, nil, err
+		}
 	}
-	attr.Env = g.environment()
-	path, err := isolate.Find(argv[0], attr.Env)
-	if err != nil {
-		return 0, err
-	}
-	if mask, given := g.umask(); given {
-		_ = unix.Unshare(unix.CLONE_FS) // the mask is of this thread alone; if that is not allowed, others have it for a moment
-		defer unix.Umask(unix.Umask(mask))
-	}
-	pid, err := syscall.ForkExec(path, argv, attr) //nolint:gosec // running what users submit is the purpose
-	if err != nil {
-		return 0, isolate.Fault(path, dir, err)
-	}
-	return pid, nil
+	return g.stage(&syscall.ProcAttr{Files: []uintptr{in.Fd(), pumps[0].in.Fd(), pumps[1].in.Fd()}, Sys: sys}, plan)
 }
 
 // umask returns the mask of file modes that the job was submitted with.
-func (g *begin) umask() (mask int, given bool) {
+func (g *begin) umask() (mask uint32, given bool) {
 	n, err := strconv.ParseUint(g.record.Job.Spec.Umask, 8, 9)
-	return int(n), err == nil
+	return uint32(n), err == nil
 }
 
 // slurm returns the command line by which a rank of a job in Slurm's language starts, for a script that starts by argv in a
@@ -115,21 +98,10 @@ func (g *begin) slurm(argv []string, dir string) ([]string, error) {
 	if a := g.gear.account; a != nil {
 		job.Account = runner.Identity{User: a.Name, UID: int(a.UID), GID: int(a.GID)}
 	}
-	if job.Images, err = g.imageFolder(job.Account.UID); err != nil {
-		return nil, err
-	}
+	job.Images = g.gear.images
 	path, err := g.folder.WriteSlurm(g.record, &g.orders, job)
-	g.slurmFile, g.images = path, job.Images
+	g.slurmFile = path
 	return []string{g.rules.Client, "slurm-batch", path}, err
-}
-
-// imageFolder makes the folder of an account for images, and returns its path; empty: the node has no place for images.
-func (g *begin) imageFolder(uid int) (string, error) {
-	if g.rules.Images == "" {
-		return "", nil
-	}
-	path := filepath.Join(g.rules.Images, strconv.Itoa(uid))
-	return path, g.gear.own(path, 0o700)
 }
 
 // share writes what the ranks of an attempt on several nodes need to find each other.

@@ -59,6 +59,10 @@ func (s *supervisor) watch() model.Exit {
 			s.hear(sig)
 		case <-s.gear.store.finished():
 			s.saved()
+		case why := <-s.starting.report:
+			s.begun(why)
+		case <-s.starting.limit:
+			s.running()
 		case <-timer.C:
 			s.listen()
 			timer.Reset(watchEvery)
@@ -74,6 +78,9 @@ func (s *supervisor) watch() model.Exit {
 // end notes how the job's first process has ended, for the agent, too, in case this process does not live to report the end of the
 // rank: processes that are left can take their whole grace.
 func (s *supervisor) end(exit model.Exit) {
+	if s.starting.report != nil {
+		s.begun(<-s.starting.report) // which has ended with the process
+	}
 	e := &s.ending
 	e.over, e.own = true, !e.reached
 	e.exit.Code, e.exit.Signal = exit.Code, exit.Signal
@@ -136,7 +143,7 @@ func (s *supervisor) obey(now fence.Boot) {
 	if verdict != fence.Run || stop != model.ReasonNone || e.over {
 		s.announce(stop)
 		s.stop(now, stop)
-	} else if s.status.Frozen == 0 {
+	} else if s.status.Frozen == 0 && !s.staged() {
 		for _, name := range e.prompts.due(now, e.began, limit, &s.record.Job.Spec) {
 			s.family.tell(name)
 		}
@@ -167,7 +174,7 @@ func (s *supervisor) stop(now fence.Boot, reason model.Reason) {
 	sent := false
 	if e.killAt == 0 {
 		e.stopAt = now
-		if sent = s.family.tell(s.record.Job.Spec.CheckpointSignal); sent {
+		if sent = !s.staged() && s.family.tell(s.record.Job.Spec.CheckpointSignal); sent {
 			e.stopAt = now.Add(f.CheckpointGrace)
 		}
 		e.killAt = e.stopAt.Add(f.Grace)

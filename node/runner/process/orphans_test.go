@@ -29,9 +29,10 @@ func ungrouped(t *testing.T) *bench {
 func TestBuryOrphans(t *testing.T) {
 	t.Parallel()
 	b := ungrouped(t)
-	k := b.rank("setsid env -i sh -c '(setsid sh -c \"echo \\$\\$ > left; exec sleep 600\" &)'; until [ -s left ]; do sleep 0.01; done; kill -9 $PPID; sleep 600", plain).start()
+	k := b.rank("setsid env -i sh -c '(setsid sh -c \"echo \\$\\$ > left; exec sleep 600\" &)'; until [ -s left -a -e go ]; do sleep 0.01; done; kill -9 $PPID; sleep 600", plain).start()
 	left := k.file("left")
 	s := k.phase(model.RankRunning)
+	k.letGo()
 	k.gone()
 	waitFor(t, "the agent taking the orphan in", func() bool { e, ok := proc.Look(number(t, left)); return ok && e.Parent == os.Getpid() })
 	waitFor(t, "the kernel killing the first process", func() bool { return !lively(s.Session) })

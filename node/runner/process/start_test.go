@@ -25,11 +25,17 @@ func TestWhatCannotBeStarted(t *testing.T) {
 	if err := os.Chmod(filepath.Join(place, "odd"), 0o700); err != nil {
 		t.Fatal(err)
 	}
+	lost, cut := hanging(t, place)
+	cut()
+	closed := func(r *runner.Record) { r.Job.Spec.WorkDir = lost }
 	for name, v := range map[string]struct {
 		change func(*runner.Record)
 		code   int32
 		says   string
 	}{
+		"a lost folder":   {closed, isolate.NotExecuted, "not connected"},
+		"a lost program":  {program(lost + "/a"), isolate.NotExecuted, "not connected"},
+		"a path of files": {func(r *runner.Record) { r.Job.Spec.WorkDir = place + "/plain" }, isolate.NotExecuted, "not a directory"},
 		"no such folder":  {func(r *runner.Record) { r.Job.Spec.WorkDir = "/does/not/exist" }, isolate.NotFound, "there is no folder /does/not/exist on this node"},
 		"no such program": {program("does-not-exist"), isolate.NotFound, "there is no program does-not-exist in any folder of PATH"},
 		"no such path":    {program("./a.py"), isolate.NotFound, "/a.py on this node (the job starts in "},
@@ -38,7 +44,7 @@ func TestWhatCannotBeStarted(t *testing.T) {
 		"a folder":        {program(place), isolate.NotExecuted, "is a folder, not a program"},
 	} {
 		k := b.rank("true", v.change).start()
-		if got := k.exit(); got.Code != v.code || got.Signal != 0 {
+		if got := k.exit(); got.Code != v.code || got.Signal != 0 || got.Refused {
 			t.Errorf("%s: ended with %+v", name, got)
 		}
 		if said := k.output(runner.StderrFile); !strings.Contains(said, "cannot be started") || !strings.Contains(said, v.says) {

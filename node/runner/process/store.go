@@ -3,7 +3,6 @@ package process
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,7 +12,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/berth-gpu/berth/node/disk"
 	"github.com/berth-gpu/berth/node/runner/isolate"
 )
 
@@ -65,30 +63,30 @@ func (s *store) variables() []string {
 	return env
 }
 
-// open makes the attempt's folder and begins to watch it.
-func (s *store) open(ctx context.Context, account *isolate.Account) error {
+// open makes the attempt's folder, within a limit, and begins to watch it.
+func (s *store) open(ctx context.Context, account *isolate.Account, limit time.Duration) error {
 	s.news, s.asks = make(chan struct{}, 1), make(chan chan bool)
 	s.quit, s.close = context.WithCancel(context.Background())
 	made := make(chan error, 1)
 	account.Go(func() {
 		err := s.make()
 		made <- err
-		if err == nil {
+		if err == nil && s.quit.Err() == nil { // otherwise it has come too late
 			s.prune()
 			s.watch()
 		}
 	}, func(err error) { made <- err })
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
 	select {
 	case err := <-made:
-		switch {
-		case err == nil:
-			return nil
-		case s.own && disk.Fault(err): // of the node, and not of the job
-			return fmt.Errorf("the folder for checkpoints: %w", err)
-		}
-		return &deniedError{fmt.Errorf("its checkpoints' folder: %w", err)}
+		return err
 	case <-ctx.Done():
+		s.close()
 		return ctx.Err()
+	case <-timer.C:
+		s.close()
+		return late(s.base, limit)
 	}
 }
 
@@ -219,8 +217,11 @@ func (s *store) forget(alone bool) {
 	if s == nil || !s.own || !alone {
 		return
 	}
-	err := unix.Rmdir(s.dir())
-	if err == nil || errors.Is(err, unix.ENOENT) {
-		_ = unix.Rmdir(s.base) // it stays while another attempt's is in it
-	}
+	_ = answers(context.Background(), drainLimit, s.base, func() error { // what hangs stays
+		err := unix.Rmdir(s.dir())
+		if err == nil || errors.Is(err, unix.ENOENT) {
+			err = unix.Rmdir(s.base) // it stays while another attempt's is in it
+		}
+		return err
+	})
 }

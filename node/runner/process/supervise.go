@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"reflect"
@@ -56,6 +55,8 @@ type supervisor struct {
 	gear   gear
 	ending ending
 	family family
+
+	starting starting // the first process, until it is the job
 
 	scratch scratch
 	output  sync.WaitGroup
@@ -299,74 +300,4 @@ func (s *supervisor) look() fence.Reading {
 	s.before = now
 	s.freeze(max(since, s.orders.Freeze), now.Boot)
 	return now
-}
-
-// start sets the latch and starts the job. It reports whether the rank has started, which is also true if its
-// program cannot be started: then the rank ends with that.
-func (s *supervisor) start() (bool, error) {
-	s.reservePort()
-	if _, mine, err := s.folder.Latch(runner.LatchStarted); err != nil || !mine {
-		return false, err
-	}
-	now := Now()
-	if !fence.MayStart(now.Boot, s.guard.Start, s.record.Frozen) {
-		return false, nil // the disk was slow: the latch stays, and no other supervisor starts this rank
-	}
-	s.ending.began = now.Boot
-	s.port.Open()
-	if err := s.spawn(); err != nil {
-		s.ending.exit, s.ending.over = model.Exit{Code: int32(isolate.Code(err)), Refused: ofNode(err)}, true
-		s.status.Ended = new(s.ending.exit)
-		s.output.Wait()
-		s.say(fmt.Sprintf("the job cannot be started: %v", err))
-		if s.ending.exit.Refused { // it does not count as started
-			s.status.Note = model.Clip(err.Error())
-			return true, nil
-		}
-	} else {
-		s.scratch.begin(&s.place, s.gear.store, s.family.pids)
-	}
-	_ = s.tell(model.RankRunning) // a failed write is repeated
-	return true, nil
-}
-
-func (s *supervisor) spawn() error {
-	var pumps [2]*pump
-	for i, name := range []string{runner.StdoutFile, runner.StderrFile} {
-		file, err := s.folder.Create(name)
-		if err == nil {
-			pumps[i], err = newPump(file)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	pid, err := 0, s.gear.err // of a job that may not run here
-	if err == nil {
-		b := s.begin()
-		err = exposed(func() (err error) { pid, err = b.launch(pumps); return err })
-		s.status.Note = s.gear.note
-	}
-	for _, p := range pumps {
-		p.run(&s.output)
-	}
-	if err != nil {
-		return err
-	}
-	s.status.Session, s.family.first, s.family.leads = pid, pid, s.record.Job.Spec.Slurm != ""
-	if e, ok := proc.Look(pid); ok {
-		s.status.Begun = e.Born
-	}
-	go reap(s.family.ends)
-	return nil
-}
-
-// say writes a line of Berth's own to the job's standard error, to which the job no longer writes.
-func (s *supervisor) say(text string) {
-	if f, openErr := s.folder.Create(runner.StderrFile); openErr == nil {
-		if end, err := f.Seek(0, io.SeekEnd); err == nil && end >= 0 {
-			_, _ = fmt.Fprintf(f, "berth: %s\n", text)
-		}
-		_ = f.Close()
-	}
 }
