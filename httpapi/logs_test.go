@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -45,7 +46,7 @@ func TestALogIsPassedOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = got.Body.Close() }()
-	if uri := <-asked; uri != "/node/logs?attempt=1&follow=true&job=1&rank=0&stream=stderr&tail=5&task=0" {
+	if uri := <-asked; uri != "/node/logs?attempt=1&bytes=true&follow=true&job=1&rank=0&stream=stderr&tail=5&task=0" {
 		t.Errorf("the node was asked %s", uri)
 	}
 	lines := bufio.NewReader(got.Body)
@@ -59,6 +60,48 @@ func TestALogIsPassedOn(t *testing.T) {
 	close(next)
 	if rest, err := io.ReadAll(lines); err != nil || len(rest) > 0 {
 		t.Errorf("then %q: %v", rest, err)
+	}
+}
+
+// A log that is followed goes on behind the last byte when the agent of its node has been restarted, also while the first answer is
+// awaited, and ends with its rank.
+func TestALogOutlivesARestartOfTheAgent(t *testing.T) {
+	s := newSite(t)
+	var asked []string // by one request after the other
+	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.URL.Query().Get("tail")+" "+r.URL.Query().Get("offset"))
+		answer := func(offset, size int, ended bool, body string) {
+			w.Header().Set(pagewire.HeaderLogOffset, strconv.Itoa(offset))
+			w.Header().Set(pagewire.HeaderLogSize, strconv.Itoa(size))
+			w.Header().Set(pagewire.HeaderLogEnded, strconv.FormatBool(ended))
+			_, _ = io.WriteString(w, body)
+			_ = http.NewResponseController(w).Flush()
+		}
+		switch len(asked) {
+		case 2:
+			answer(100, 106, false, "first\n")
+		case 4: // a part was not kept
+			answer(110, 117, false, "second\n")
+			return
+		case 5:
+			answer(117, 117, true, "")
+			return
+		}
+		panic(http.ErrAbortHandler)
+	}))
+	defer node.Close()
+	running(s, node.Listener.Addr().String())
+	got, err := http.Get(s.url + "/jobs/1/logs?follow=true&tail=1") //nolint:noctx // it ends with its node
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = got.Body.Close() }()
+	data, err := io.ReadAll(got.Body)
+	if err != nil || got.StatusCode != http.StatusOK || string(data) != "first\n\n[berth: 4 bytes of output were not kept]\nsecond\n" {
+		t.Errorf("read %d %q, %v", got.StatusCode, data, err)
+	}
+	if want := []string{"1 ", "1 ", " 106", " 106", " 117"}; !slices.Equal(asked, want) {
+		t.Errorf("the node was asked for %q, want %q", asked, want)
 	}
 }
 

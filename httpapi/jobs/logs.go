@@ -103,7 +103,7 @@ func (in *logInput) contradictions(values url.Values) (errs []error) {
 func (a outputs) route(doc huma.API) {
 	o := core.Op("logs", http.MethodGet, "/jobs/{job_id}/logs", "A job's output")
 	o.Description = "The output comes from the node that runs the job. While the node is unreachable, the answer is the end of " +
-		"the output, if the rank has ended, and " + wire.HeaderSource + " says tail. With bytes, offset, before, limit_bytes or grep the answer is never that end, " +
+		"the output, if the rank has ended, and " + wire.HeaderSource + " says tail; a log that is followed waits for it while the rank runs. With bytes, offset, before, limit_bytes or grep the answer is never that end, " +
 		"has no text that the job did not write, and has the headers " + pagewire.HeaderLogOffset + ", " + pagewire.HeaderLogSize + " and " + pagewire.HeaderLogEnded + ": a reader " +
 		"whose connection breaks goes on at the offset behind the last byte, by any peer. An answer ends where bytes were not kept; the next one, for the offset of the " +
 		"first of them, begins behind them. A search also has " + pagewire.HeaderLogNext + ", the offset for the next search."
@@ -182,24 +182,12 @@ func (a outputs) send(w http.ResponseWriter, r *http.Request, k model.RankKey, n
 	defer cancel()
 	stop := context.AfterFunc(a.api.Life.Ctx, cancel)
 	defer stop()
-	answer, err := a.ask(ctx, k, node, in)
-	if err != nil {
+	begun, err := a.pass(ctx, w, k, node, in)
+	if !begun {
 		a.api.Log.Debug("a log cannot be read from its node", "rank", k, "err", err)
 		a.sendElse(w, k, in, err)
 		return
 	}
-	defer func() { _ = answer.Body.Close() }()
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.Header().Set(wire.HeaderSource, SourceNode)
-	w.Header().Set(pagewire.HeaderAttempt, decimal(k.N))
-	for _, name := range []string{pagewire.HeaderLogOffset, pagewire.HeaderLogSize, pagewire.HeaderLogEnded, pagewire.HeaderLogNext} {
-		if value := answer.Header.Get(name); value != "" {
-			w.Header().Set(name, value)
-		}
-	}
-	w.Header().Set("Trailer", wire.TrailerProblem)
-	w.WriteHeader(http.StatusOK)
-	err = stream(w, answer.Body)
 	switch f := core.EndedBy(r.Context()); {
 	case f != nil && (takesTrailers(r) || len(in.exact) == 0):
 		closeLog(w, r, f)
@@ -208,6 +196,35 @@ func (a outputs) send(w http.ResponseWriter, r *http.Request, k model.RankKey, n
 	case err != nil && r.Context().Err() == nil:
 		core.Cut(w)
 	}
+}
+
+// pass passes on the node's log, and reports whether the answer has begun.
+func (a outputs) pass(ctx context.Context, w http.ResponseWriter, k model.RankKey, node string, in *logInput) (begun bool, err error) {
+	if in.Follow && len(in.exact) == 0 {
+		return a.relay(ctx, w, k, in)
+	}
+	answer, err := a.ask(ctx, k, node, in)
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	for _, name := range []string{pagewire.HeaderLogOffset, pagewire.HeaderLogSize, pagewire.HeaderLogEnded, pagewire.HeaderLogNext} {
+		if value := answer.Header.Get(name); value != "" {
+			w.Header().Set(name, value)
+		}
+	}
+	open(w, k)
+	_, err = stream(w, answer.Body)
+	return true, err
+}
+
+// open begins an answer from a node.
+func open(w http.ResponseWriter, k model.RankKey) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set(wire.HeaderSource, SourceNode)
+	w.Header().Set(pagewire.HeaderAttempt, decimal(k.N))
+	w.Header().Set("Trailer", wire.TrailerProblem)
+	w.WriteHeader(http.StatusOK)
 }
 
 // closeLog ends a log whose reader has lost the right to it with the reason: as a trailer for
@@ -308,26 +325,35 @@ func (c *cancelable) Close() error {
 
 func decimal(n uint32) string { return strconv.FormatUint(uint64(n), 10) }
 
-// stream copies output as it comes. A client that does not read what it asked for is cut off.
-func stream(w http.ResponseWriter, from io.Reader) error {
+// readerError is why an answer cannot be written to its reader.
+type readerError struct{ err error }
+
+func (e *readerError) Error() string { return e.err.Error() }
+func (e *readerError) Unwrap() error { return e.err }
+
+// stream copies output as it comes, and returns how much it has passed on. A client that does not read what it asked for is
+// cut off: a readerError.
+func stream(w http.ResponseWriter, from io.Reader) (sum int64, err error) {
 	control := http.NewResponseController(w)
 	buffer := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buffer)
 		if n > 0 {
 			_ = control.SetWriteDeadline(time.Now().Add(core.WriteLimit)) // a writer without deadlines has no slow client
-			if _, err := w.Write(buffer[:n]); err != nil {
-				return err
+			_, wrong := w.Write(buffer[:n])
+			if wrong == nil {
+				wrong = control.Flush()
 			}
-			if err := control.Flush(); err != nil {
-				return err
+			if wrong != nil {
+				return sum, &readerError{wrong}
 			}
+			sum += int64(n)
 		}
 		switch {
 		case err == io.EOF:
-			return nil
+			return sum, nil
 		case err != nil:
-			return err
+			return sum, err
 		}
 	}
 }
