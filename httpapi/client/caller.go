@@ -10,6 +10,7 @@ import (
 	"mime"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"slices"
 	"strconv"
@@ -96,10 +97,39 @@ type request struct {
 	stream bool          // there is no limit on the time of the answer's body
 	once   bool          // ask one peer once
 	only   string        // address of the one peer to ask; empty: any
+
+	cut error // a try was sent, and no answer has arrived; nil: none
 }
+
+// CutError is the error of a change of which one try was sent and not answered: it may have been carried out, whatever the last try
+// has met.
+type CutError struct {
+	Err error // of the last try
+	Cut error // of the one that was sent
+}
+
+// Error returns the error of the last try, and that an earlier one was cut off.
+func (e *CutError) Error() string {
+	if e.Err == e.Cut || errors.Is(e.Err, e.Cut) { //nolint:errorlint // the same one
+		return e.Err.Error()
+	}
+	return fmt.Sprintf("%v; an earlier try was cut off (%v) and may have been carried out", e.Err, e.Cut)
+}
+
+// Unwrap returns the errors of both tries.
+func (e *CutError) Unwrap() []error { return []error{e.Err, e.Cut} }
 
 // do asks peers until one answers. The caller closes the body.
 func (c *caller) do(ctx context.Context, q *request) (*http.Response, error) {
+	answer, err := c.rounds(ctx, q)
+	if err != nil && q.cut != nil {
+		err = &CutError{Err: err, Cut: q.cut}
+	}
+	return answer, err
+}
+
+// rounds asks all peers again and again until one answers.
+func (c *caller) rounds(ctx context.Context, q *request) (*http.Response, error) {
 	began := time.Now()
 	for {
 		answer, err := c.round(ctx, q)
@@ -233,8 +263,13 @@ func (c *caller) send(ctx context.Context, peer string, q *request) (*http.Respo
 	if q.key != "" {
 		r.Header.Set(wire.HeaderRequestID, q.key)
 	}
-	answer, err := c.http.Do(r)
-	return answer, endpoint.Plainly(err)
+	sent := false // or begun to be: a peer may have read all of it before this program knows that it was written
+	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent = true }}
+	answer, err := c.http.Do(r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))
+	if err = endpoint.Plainly(err); err != nil && sent && q.key != "" {
+		q.cut = err
+	}
+	return answer, err
 }
 
 // body ends the call's limits when it is closed.

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -121,13 +120,14 @@ func newPeers() *cobra.Command {
 	return cmd
 }
 
-// removePeer removes a peer. The peer that goes may be the one that was asked, and end before the answer has arrived: then the list of peers
-// shows what has become of the request.
+// removePeer removes a peer. The peer that goes may be the one that was asked, and end before the answer to any of the tries has arrived:
+// then the list of peers shows what has become of the request.
 func removePeer(ctx context.Context, api *client.Client, id string) (*wire.Gone, error) {
 	out, err := client.MembersOf(api).RemovePeer(ctx, id)
 	p, refused := errors.AsType[*wire.Problem](err)
-	lost := refused && p.Code == wire.CodeOutcomeUnknown || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET)
-	if !lost {
+	_, cut := errors.AsType[*client.CutError](err)
+	lost := refused && p.Code == wire.CodeOutcomeUnknown || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+	if !cut && !lost {
 		return out, err
 	}
 	list, asked := api.Peers(ctx)

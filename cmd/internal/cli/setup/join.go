@@ -273,6 +273,9 @@ func (j *joiner) ask(ctx context.Context, token trust.Token, at place, known *tr
 
 // plainly returns an error of the request without the advice for other commands, which have a login and variables.
 func (j *joiner) plainly(err error) error {
+	if cut, is := errors.AsType[*client.CutError](err); is {
+		err = cut.Err
+	}
 	parts, is := err.(interface{ Unwrap() []error })
 	if !is || !errors.Is(err, client.ErrUnreachable) || len(parts.Unwrap()) != 2 {
 		return err

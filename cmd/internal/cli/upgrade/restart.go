@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -69,21 +70,21 @@ func newRestart() *cobra.Command {
 // say prints a line once.
 func (r *restarting) say(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
-	if same := withoutNumbers(text); same != r.said {
+	if same := withoutDurations(text); same != r.said {
 		r.said = same
 		fmt.Fprintln(r.out, text)
 	}
 }
 
-// withoutNumbers returns a text without what changes while a user waits: seconds that are left, entries that are lacked. A line for each
-// second would fill the log of the program that installs packages.
-func withoutNumbers(text string) string {
-	return strings.Map(func(c rune) rune {
-		if c >= '0' && c <= '9' {
-			return -1
-		}
-		return c
-	}, text)
+// withoutDurations returns the words of a text but for durations, such as 9m58s, which change while a user waits: a line for each second
+// would fill the log of the program that installs packages. Numbers in names stay: another peer is another cause.
+func withoutDurations(text string) string {
+	words := strings.Fields(text)
+	return strings.Join(slices.DeleteFunc(slices.Clone(words), func(word string) bool {
+		word = strings.Trim(word, ".,;:()")
+		_, err := time.ParseDuration(word)
+		return err == nil && strings.Trim(word, "0123456789.+-") != "" && !strings.Contains(text, "peer "+word)
+	}), " ")
 }
 
 func (r *restarting) run(ctx context.Context) error {
