@@ -16,7 +16,7 @@ import (
 
 // A peer that was away knows the members of that time, and all of them may have been replaced meanwhile. The present ones call it, but a certificate
 // makes no member. So while it hears no leader, a peer asks for the members at each address that the operator or the cluster has named,
-// whoever is there now: the other side proves a certificate of the cluster, and knows the id of this peer's data folder, which members alone know.
+// of whichever peer that is now: the other side proves a certificate of the cluster, and knows the id of this peer's data folder, which members alone know.
 
 const (
 	findEvery  = time.Second
@@ -67,7 +67,7 @@ func (p *Peer) named() (out []string) {
 	return out
 }
 
-// askForMembersAt asks whoever is at an address.
+// askForMembersAt asks the peer at an address, whichever that is.
 func (p *Peer) askForMembersAt(ctx context.Context, address string) {
 	q := p.greeting()
 	q.Peer.Folder, q.Applied = "", 0 // the answer is to have the folder, and the members
@@ -94,4 +94,28 @@ func (p *Peer) up(members []peer.Server) []model.PeerID {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// keepFolders stores the folder ids of the state's peers in this peer's own folder.
+func (p *Peer) keepFolders(ctx context.Context) {
+	for {
+		s := p.State()
+		changed := p.Changed(model.TopicSet(0).With(model.TopicSettings), s.Index)
+		if p.folders.entered() {
+			if err := p.folders.learn(nil); err != nil && ctx.Err() == nil {
+				p.log.Error("cannot store the peers' folder ids, retrying", "err", err)
+				changed = nil
+			}
+		}
+		var retry <-chan time.Time
+		if changed == nil {
+			retry = time.After(time.Second)
+		}
+		select {
+		case <-changed:
+		case <-retry:
+		case <-ctx.Done():
+			return
+		}
+	}
 }

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"context"
 	"encoding/binary"
 	"fmt"
 	"sync/atomic"
@@ -118,51 +117,4 @@ func (l *committedLogs) save(stable raft.StableStore) error {
 // rests reports whether no entries were stored lately.
 func (l *committedLogs) rests() bool {
 	return time.Since(l.begun)-time.Duration(l.wrote.Load()) >= markRest
-}
-
-// keepCommitted returns the log of this peer, from which no entry is cut off that is known as committed.
-func (p *Peer) keepCommitted(s Stores) raft.LogStore {
-	if p.cfg.Tests.AnyFolder {
-		return s.Log
-	}
-	l := &committedLogs{LogStore: s.Log, where: "peer " + string(p.cfg.Self.ID), stable: s.Stable, begun: time.Now()}
-	l.marks, _ = s.Log.(raftstore.Marked)
-	if kept, err := s.Stable.Get([]byte(raftstore.KeyCommitted)); err == nil && len(kept) == 8 {
-		l.kept.Store(binary.BigEndian.Uint64(kept))
-	}
-	l.now = func() uint64 {
-		known := p.fsm.State().Index
-		if r := p.wire.started.Load(); r != nil {
-			known = max(known, r.CommitIndex())
-		}
-		return known
-	}
-	p.committed = l
-	return l
-}
-
-// saveAtRest stores by itself which entries are committed while no entries follow, until the context ends.
-func (p *Peer) saveAtRest(ctx context.Context) {
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
-		if p.committed != nil && p.committed.rests() {
-			p.saveCommitted()
-		}
-	}
-}
-
-// saveCommitted stores which entries are committed.
-func (p *Peer) saveCommitted() {
-	if p.committed == nil {
-		return
-	}
-	if err := p.committed.save(p.watched); err != nil {
-		p.log.Error("committed_index_not_stored", "err", err, "remedy", "look at the disk of the data folder: this peer ends if it fails")
-	}
 }

@@ -93,7 +93,11 @@ func TestMarksOutliveTheirEntries(t *testing.T) {
 	h := simdisk.New(1).Open()
 	stable, now := raftstore.SealStable(h.Stable(), "p1"), uint64(0)
 	logs := raftstore.SealLogs(h.Logs(), "p1")
-	l := &committedLogs{LogStore: logs, where: "p1", marks: logs.(raftstore.Marked), stable: stable, now: func() uint64 { return now }}
+	marks, is := logs.(raftstore.Marked)
+	if !is {
+		t.Fatal("the log has no marks")
+	}
+	l := &committedLogs{LogStore: logs, where: "p1", marks: marks, stable: stable, now: func() uint64 { return now }}
 	for i := range uint64(10) {
 		now = min(i, 7)
 		if err := l.StoreLog(&raft.Log{Index: i + 1, Term: 1}); err != nil {

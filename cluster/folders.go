@@ -1,14 +1,12 @@
 package cluster
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/hashicorp/raft"
 
@@ -202,28 +200,4 @@ func (f *folders) once(what string) bool {
 	first := !f.warned[what]
 	f.warned[what] = true
 	return first
-}
-
-// keepFolders stores the folder ids of the state's peers in this peer's own folder.
-func (p *Peer) keepFolders(ctx context.Context) {
-	for {
-		s := p.State()
-		changed := p.Changed(model.TopicSet(0).With(model.TopicSettings), s.Index)
-		if p.folders.entered() {
-			if err := p.folders.learn(nil); err != nil && ctx.Err() == nil {
-				p.log.Error("cannot store the peers' folder ids, retrying", "err", err)
-				changed = nil
-			}
-		}
-		var retry <-chan time.Time
-		if changed == nil {
-			retry = time.After(time.Second)
-		}
-		select {
-		case <-changed:
-		case <-retry:
-		case <-ctx.Done():
-			return
-		}
-	}
 }

@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -175,8 +174,7 @@ func (p *one) Status() peer.Status {
 		Passes: peer.Passes{Count: 4, Took: time.Millisecond}, Defects: peer.Defects{Commands: 1, Decisions: 2, States: 3},
 		Silence: peer.Silence{For: 7 * time.Second, Voters: p.votersNow()},
 		ID:      "p1", Cluster: p.id, Role: role, Term: 3, Leader: peer.Server{ID: l.ID}, Last: s.Index, Committed: s.Index, Applied: s.Index,
-		Servers: []peer.Server{{ID: "p1", Address: p.first}, {ID: "p2", Address: p.mate}},
-		Up:      append([]model.PeerID{"p1"}, slices.DeleteFunc(slices.Clone(p.voters), func(id model.PeerID) bool { return id == "p1" || id == p.aside })...),
+		Servers: []peer.Server{{ID: "p1", Address: p.first}, {ID: "p2", Address: p.mate}}, Up: p.upNow(),
 	}
 }
 

@@ -325,6 +325,11 @@ func TestRevokedMembersAreRefused(t *testing.T) {
 	}
 }
 
+// upNow returns the members that take part: p1, and the voters of a test but for one that is aside. p.mu is held.
+func (p *one) upNow() []model.PeerID {
+	return append([]model.PeerID{"p1"}, slices.DeleteFunc(slices.Clone(p.voters), func(id model.PeerID) bool { return id == "p1" || id == p.aside })...)
+}
+
 // A voter that reports to the leader and takes no part in Raft is none that is up: without the others nothing could be committed.
 func TestAVoterThatOnlyReportsIsNotUp(t *testing.T) {
 	t.Parallel()

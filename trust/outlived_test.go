@@ -54,7 +54,7 @@ func TestAPeerLearnsThatItWasLeftBehind(t *testing.T) {
 	}
 }
 
-// A certificate of a later generation stops no peer whose nodes renew their leases, whoever has made it, and does not count for ever.
+// A certificate of a later generation stops no peer whose nodes renew their leases, and does not count for ever.
 func TestAPeerWithItsNodesIsNotLeftBehind(t *testing.T) {
 	t.Parallel()
 	at := noon()

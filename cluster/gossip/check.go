@@ -7,7 +7,6 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
-	"time"
 )
 
 // What a member may say. The sender of each message is proven by its certificate, so memberlist's messages, which anybody may
@@ -28,9 +27,6 @@ import (
 // ahead is how much newer than what is known a record may be that a node passes on: the node that the record is about may have answered
 // some accusations meanwhile. Numbers of records cannot be driven to their end: at the rate of a member that takes months.
 const ahead = 4
-
-// vouchFor is for how long a node believes another one after a peer has named it as alive. Nodes exchange lists with a peer every 3.5 minutes at least.
-const vouchFor = 10 * time.Minute
 
 // maxAsked bounds the questions whose answers are waited for.
 const maxAsked = 1024
@@ -58,11 +54,11 @@ type checker struct {
 	asked map[uint32][]string // whose answer to a question of this member counts
 	older map[uint32][]string // likewise, of the questions before
 
-	vouched map[string]time.Time // when a peer last named a node as alive; of nodes that are known
+	vouched vouched // nodes that a peer has named
 }
 
 func newChecker(self string, admit func(string) bool) *checker {
-	return &checker{self: self, admit: admit, known: map[string]*said{}, asked: map[uint32][]string{}, vouched: map[string]time.Time{}}
+	return &checker{self: self, admit: admit, known: map[string]*said{}, asked: map[uint32][]string{}, vouched: vouched{}}
 }
 
 // admits reports whether a member takes part.
@@ -162,8 +158,7 @@ func (c *checker) statement(sender string, m *message) bool {
 
 // believes reports whether this member takes what a node says: a peer knows the members, and a node goes by the peers.
 func (c *checker) believes(node string) bool {
-	at, vouched := c.vouched[node]
-	return kindOf(c.self) == KindPeer || vouched && time.Since(at) < vouchFor
+	return kindOf(c.self) == KindPeer || c.vouched.lately(node)
 }
 
 // vouch notes what a peer says of a node.
@@ -171,7 +166,7 @@ func (c *checker) vouch(m *message) {
 	switch {
 	case kindOf(m.node) != KindNode:
 	case m.kind == kindAlive:
-		c.vouched[m.node] = time.Now()
+		c.vouched.note(m.node)
 	case m.kind == kindDead:
 		delete(c.vouched, m.node)
 	}

@@ -108,50 +108,16 @@ func TestStrangersLeaveRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer closing(t, mux)
-	open := func(host string, connections int) (out []net.Conn) {
-		for range connections {
-			conn, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(host)}}).Dial("tcp", mux.Addr().String())
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = conn.Close() })
-			out = append(out, conn)
-		}
-		return out
-	}
-	closed := func(conns []net.Conn, want int) { // waits for them; the others are open
-		t.Helper()
-		done := make(chan struct{}, len(conns))
-		for _, conn := range conns {
-			go func() {
-				_, _ = conn.Read(make([]byte, 1))
-				done <- struct{}{}
-			}()
-		}
-		limit := time.After(4 * time.Second) // less than a connection may be silent
-		for range want {
-			select {
-			case <-done:
-			case <-limit:
-				t.Fatalf("of %d connections not %d are closed", len(conns), want)
-			}
-		}
-		select {
-		case <-done:
-			t.Errorf("of %d connections more than %d are closed", len(conns), want)
-		default:
-		}
-	}
 	for i := range all/each + 1 {
-		conns := open(fmt.Sprintf("127.0.0.%d", i+1), each+8)
+		conns := openFrom(t, fmt.Sprintf("127.0.0.%d", i+1), mux, each+8)
 		if i < all/each {
-			closed(conns, 8)
+			closed(t, conns, 8)
 		} else {
-			closed(conns, each+8)
+			closed(t, conns, each+8)
 		}
 	}
-	closed(open("127.0.1.1", each+8), 8)
-	for _, conn := range open("127.0.1.2", each) {
+	closed(t, openFrom(t, "127.0.1.1", mux, each+8), 8)
+	for _, conn := range openFrom(t, "127.0.1.2", mux, each) {
 		_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
 		if _, err := conn.Write([]byte("C")); err != nil {
 			t.Fatal(err)
@@ -159,5 +125,44 @@ func TestStrangersLeaveRoom(t *testing.T) {
 		if n, err := conn.Read(make([]byte, 1)); n != 1 {
 			t.Fatalf("another member has no place: %v", err)
 		}
+	}
+}
+
+// openFrom opens connections from an address.
+func openFrom(t *testing.T, host string, to *raftnet.Mux, connections int) (out []net.Conn) {
+	t.Helper()
+	for range connections {
+		conn, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(host)}}).Dial("tcp", to.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+		out = append(out, conn)
+	}
+	return out
+}
+
+// closed waits until the other side has closed some of the connections; more are not.
+func closed(t *testing.T, conns []net.Conn, want int) {
+	t.Helper()
+	done := make(chan struct{}, len(conns))
+	for _, conn := range conns {
+		go func() {
+			_, _ = conn.Read(make([]byte, 1))
+			done <- struct{}{}
+		}()
+	}
+	limit := time.After(4 * time.Second) // less than a connection may be silent
+	for range want {
+		select {
+		case <-done:
+		case <-limit:
+			t.Fatalf("of %d connections not %d are closed", len(conns), want)
+		}
+	}
+	select {
+	case <-done:
+		t.Errorf("of %d connections more than %d are closed", len(conns), want)
+	default:
 	}
 }

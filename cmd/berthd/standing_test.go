@@ -225,34 +225,10 @@ func TestACertificateOfALaterGenerationStopsNoPeer(t *testing.T) {
 	}
 	dir := t.TempDir()
 	certifyPeers(t, dir, "p1")
-	first, err := trust.Load(filepath.Join(dir, "p1", trust.Subfolder))
-	if err != nil {
-		t.Fatal(err)
-	}
-	node, err := first.Certify(trust.Member{Role: trust.RoleNode, Name: "n1"}, time.Now())
-	if err == nil {
-		err = trust.Save(filepath.Join(dir, "n1", trust.Subfolder), node)
-	}
-	recovered := *first
-	recovered.Generation = 2
-	later, err2 := recovered.Certify(trust.Member{Role: trust.RolePeer, Name: "p9"}, time.Now())
-	if err := errors.Join(err, err2); err != nil {
-		t.Fatal(err)
-	}
-	stray, err := trust.NewCredentials(later, time.Now, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	show := nodeAndLater(t, dir)
 	childtest.Start(t, "server", "--data-dir", filepath.Join(dir, "p1"), "--id", "p1", "--listen", address(1), "--http", apiAddress(1), "--bootstrap", "p1="+address(1))
 	waitReachable(t, dial(t, apiAddress(1)), 1)
 	agent := childtest.Start(t, "agent", "--node", "n1", "--data-dir", filepath.Join(dir, "n1"), "--run-dir", t.TempDir(), "--peers", apiAddress(1), "--simulate-gpus", "1", "--listen", apiAddress(2))
-	show := func() {
-		config := stray.Client()
-		config.VerifyConnection = nil // it would refuse the peer first
-		if conn, err := cli.DialTLS(config)(t.Context(), "tcp", address(1)); err == nil {
-			_ = conn.Close()
-		}
-	}
 	ask := func() error {
 		c, err := client.New(client.Options{Addresses: []string{apiAddress(1)}, Patience: time.Millisecond})
 		if err == nil {
@@ -283,6 +259,36 @@ func TestACertificateOfALaterGenerationStopsNoPeer(t *testing.T) {
 		case <-tick.C:
 		case <-limit:
 			t.Fatalf("without a node: %v", err)
+		}
+	}
+}
+
+// nodeAndLater makes a certificate of node n1, and returns what shows one of a later generation to peer p1.
+func nodeAndLater(t *testing.T, dir string) (show func()) {
+	t.Helper()
+	first, err := trust.Load(filepath.Join(dir, "p1", trust.Subfolder))
+	if err != nil {
+		t.Fatal(err)
+	}
+	node, err := first.Certify(trust.Member{Role: trust.RoleNode, Name: "n1"}, time.Now())
+	if err == nil {
+		err = trust.Save(filepath.Join(dir, "n1", trust.Subfolder), node)
+	}
+	recovered := *first
+	recovered.Generation = 2
+	later, err2 := recovered.Certify(trust.Member{Role: trust.RolePeer, Name: "p9"}, time.Now())
+	if err := errors.Join(err, err2); err != nil {
+		t.Fatal(err)
+	}
+	stray, err := trust.NewCredentials(later, time.Now, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		config := stray.Client()
+		config.VerifyConnection = nil // it would refuse the peer first
+		if conn, err := cli.DialTLS(config)(t.Context(), "tcp", address(1)); err == nil {
+			_ = conn.Close()
 		}
 	}
 }
