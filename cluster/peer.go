@@ -190,6 +190,9 @@ func openWire(p *Peer) error {
 	}
 	p.wire.mux = mux
 	p.wire.client = call.NewClient(p.cfg.Self.ID, func(to peer.Server, timeout time.Duration) (net.Conn, error) {
+		if to.ID == "" { // whichever peer is at the address
+			return raftnet.DialCall(p.cfg.Network, to, timeout)
+		}
 		return raftnet.DialCall(network, to, timeout)
 	})
 	conf := raftnet.TransportConfig{Logger: p.wire.raftLog.logger(), Unguarded: p.cfg.Tests.Transport}

@@ -181,7 +181,7 @@ func (h *hands) begun(u *unit, placed *runner.Record, err error) {
 // an agent that starts in its place registers, and ignores sets of desired ranks from before its
 // registration.
 func (h *hands) giveBack(u *unit, err error) {
-	u.phase, u.life.alive, u.life.held, u.why = model.RankNever, false, true, h.room.why(err)
+	u.phase, u.life.alive, u.life.held, u.why, u.excuse = model.RankNever, false, true, h.room.why(err), false
 	h.Log.Warn("rank returned to the queue", "rank", u.record.Rank, "why", u.why)
 }
 
@@ -257,7 +257,7 @@ func (h *hands) refuse(step fence.Action, u *unit) {
 func (h *hands) turnAway(step fence.Action, user string) {
 	h.refuse(step, nil)
 	if u := h.book.index[key{step.Rank, step.Incarnation}]; u != nil && u.why == "" {
-		u.why = model.Clip(fmt.Sprintf("this node runs jobs under the account of its agent, %s, and none of user %s", h.Self.Account, user))
+		u.excused(fmt.Sprintf("this node runs jobs under the account of its agent, %s, and none of user %s", h.Self.Account, user))
 		h.Log.Warn("rank returned to the queue", "rank", step.Rank, "why", u.why)
 	}
 }
@@ -302,11 +302,14 @@ func (h *hands) refused(u *unit, latch string, alive bool, err error, fresh bool
 	case u.phase.Ended():
 	case latch == runner.LatchNever:
 		u.phase = model.RankNever
-		if u.why == "" && h.room.trouble != "" {
+		switch {
+		case u.why != "":
+		case h.room.trouble != "":
 			u.why = "this node cannot start jobs: " + h.room.trouble
-		}
-		if u.why == "" {
-			u.why = "it was no longer wanted before it had started"
+		case !fresh && !u.life.alive:
+			u.why = "its supervisor ended before it had started"
+		default:
+			u.excused("it was no longer wanted before it had started")
 		}
 	case alive:
 		u.life.alive = true

@@ -140,7 +140,7 @@ func (h *hands) missing(step fence.Action, w *model.Assignment) {
 	if !started {
 		h.refuse(step, nil)
 		if u := h.book.index[key{step.Rank, step.Incarnation}]; u != nil && u.why == "" {
-			u.why = "the agent ended before it had prepared the rank"
+			u.excused("the agent ended before it had prepared the rank")
 			h.Log.Warn("rank_never_started", "rank", step.Rank, "why", u.why)
 		}
 		return

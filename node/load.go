@@ -100,7 +100,7 @@ func (b *book) load(path string, living *runner.Survivor, mark fence.Mark) *unit
 	}
 	b.settle(u, exit)
 	if !u.life.alive && !u.phase.Ended() && u.phase != model.RankRunning {
-		u.why = "the agent ended while it prepared the rank"
+		u.excused("the agent ended while it prepared the rank")
 	}
 	return u
 }

@@ -127,7 +127,7 @@ func (t *teller) note(u *unit, p *model.Progress) {
 	}
 	u.said = p.Detail
 	t.Log.Warn("rank returned to the queue", "rank", p.Rank, "why", p.Detail)
-	if p.NoAccount {
+	if u.status.NoAccount {
 		t.accounts.lacks(u.record.Job.Spec.User)
 	}
 }

@@ -17,6 +17,7 @@ type unit struct {
 	phase  model.RankPhase
 	exit   model.Exit // with phase exited
 	why    string     // with phase never
+	excuse bool       // why is no reason of the node's
 	status runner.Status
 	life   life
 	desk   orders
@@ -99,6 +100,9 @@ func (u *unit) order(change func(*runner.Orders)) {
 	}
 }
 
+// excused notes why the rank never starts, which is no reason of the node's.
+func (u *unit) excused(why string) { u.why, u.excuse = model.Clip(why), true }
+
 // progress returns the report of the unit's phase; false: there is none to make.
 func (u *unit) progress(host string) (model.Progress, bool) {
 	p := u.local().Progress()
@@ -109,7 +113,7 @@ func (u *unit) progress(host string) (model.Progress, bool) {
 	case model.RankReady:
 		p.Address, p.Port = host, u.status.Port
 	case model.RankNever:
-		p.Detail, p.NoAccount = model.Clip(cmp.Or(u.status.Note, u.why)), u.status.NoAccount
+		p.Detail, p.Excused = model.Clip(cmp.Or(u.status.Note, u.why)), u.status.NoAccount || u.status.Note == "" && u.excuse
 	case model.RankRunning:
 		p.Saved = u.status.Saved
 	case model.RankExited:

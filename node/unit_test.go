@@ -75,3 +75,35 @@ func TestARankThatStartsWaitsNoLonger(t *testing.T) {
 		}
 	}
 }
+
+// An agent says of a rank that never starts whether that is for a reason of the node's: what a supervisor or the disk says is,
+// an agent that ended meanwhile and a user without an account are not.
+func TestWhatIsNoFaultOfTheNode(t *testing.T) {
+	t.Parallel()
+	for name, v := range map[string]struct {
+		change func(*unit)
+		want   bool
+	}{
+		"the prolog fails":            {func(u *unit) { u.status.Note = "the node's prolog failed" }, false},
+		"no account":                  {func(u *unit) { u.status.Note, u.status.NoAccount = "no account", true }, true},
+		"the disk is full":            {func(u *unit) { u.why = "no space left" }, false},
+		"the agent ended":             {func(u *unit) { u.excused("the agent ended while it prepared the rank") }, true},
+		"it ended after the prolog":   {func(u *unit) { u.status.Note = "the prolog failed"; u.excused("the agent ended") }, false},
+		"it is not wanted any more":   {func(u *unit) { refusedAs(u, true) }, true},
+		"its supervisor was killed":   {func(u *unit) { u.life.alive = false; refusedAs(u, false) }, false},
+		"it is not wanted any longer": {func(u *unit) { refusedAs(u, false) }, true},
+	} {
+		u := &unit{record: &runner.Record{}, phase: model.RankTaken, life: life{alive: true}}
+		v.change(u)
+		u.phase = model.RankNever
+		if p, reports := u.progress(""); !reports || p.Excused != v.want || p.Detail == "" {
+			t.Errorf("%s: the report is %+v", name, p)
+		}
+	}
+}
+
+// refusedAs has a unit carry the tombstone of a rank that was refused, with a fresh folder or one that was there.
+func refusedAs(u *unit, fresh bool) {
+	h := &hands{core: &core{Config: Config{Log: slog.New(slog.DiscardHandler)}}, room: &room{}}
+	h.refused(u, runner.LatchNever, false, nil, fresh)
+}

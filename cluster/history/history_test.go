@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
@@ -177,6 +178,33 @@ func TestTake(t *testing.T) {
 	c.Wait(time.Hour)
 	if v = Take(&c.State, nil, now()); v[WaitP50] != None || v[GPUsBusy] != None || v[Utilization] != None {
 		t.Errorf("an hour later, without samples: %v", v)
+	}
+}
+
+// The longest wait is one without run time: a job that has run for long and waits again has not waited for that time.
+func TestTheLongestWaitIsWithoutRunTime(t *testing.T) {
+	t.Parallel()
+	c := statetest.New(t)
+	n := c.Node("n1", 1)
+	job := c.Submit(1)
+	c.Wait(time.Minute)
+	a := c.Place(job)
+	c.Start(a)
+	c.Wait(time.Hour)
+	c.Do(&command.Requeue{Job: job, Task: model.AllTasks})
+	c.Report(model.Progress{Rank: a.Rank(0), Phase: model.RankExited, Exit: model.Exit{Signal: 15, Delivered: model.ReasonRequeue, Ran: time.Hour}})
+	c.Wait(10 * time.Second)
+	n.Renew()
+	v := Take(&c.State, nil, c.Now)
+	if got, _ := v.Get(OldestWait); got != 70 {
+		t.Errorf("the longest wait is %g s", got)
+	}
+	c.Submit(1)
+	c.Wait(2 * time.Minute)
+	n.Renew()
+	v = Take(&c.State, nil, c.Now)
+	if got, _ := v.Get(OldestWait); got != 190 {
+		t.Errorf("later it is %g s", got)
 	}
 }
 

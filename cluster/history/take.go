@@ -1,6 +1,7 @@
 package history
 
 import (
+	"iter"
 	"slices"
 	"time"
 
@@ -102,7 +103,7 @@ func measure(s *state.State, samples []model.Sample, v *Values) {
 }
 
 // waitsOf returns how long the tasks have waited that first started in the hour before, in no order. A wait is that of
-// [model.Task.WaitedAt].
+// [model.Task.NotRunAt].
 func waitsOf(s *state.State, now model.Time) (out []time.Duration) {
 	since := now.Add(-waitSpan)
 	for id, job := range s.Jobs.All() {
@@ -127,14 +128,18 @@ func percentile(list []time.Duration, percent int) time.Duration {
 	return list[(len(list)*percent+99)/100-1]
 }
 
-// oldest returns for how long the task with the earliest submission has waited, of those that wait for their turn.
-func oldest(s *state.State, now model.Time) time.Duration {
-	first := now
-	for k := range s.Queue.All() {
-		first = min(first, k.Since)
+// oldest returns for how long the task has waited ([model.Task.NotRunAt]) that has waited longest, of those that wait for
+// their turn.
+func oldest(s *state.State, now model.Time) (longest time.Duration) {
+	for _, line := range []iter.Seq2[state.QueueKey, state.None]{s.Queue.All(), s.CPUQueue.All()} {
+		for k := range line {
+			waited := now.Sub(k.Since)
+			if waited > longest && k.Run.Value().Again {
+				task, _ := s.Tasks.Get(k.Task)
+				waited = task.NotRunAt(now)
+			}
+			longest = max(longest, waited)
+		}
 	}
-	for k := range s.CPUQueue.All() {
-		first = min(first, k.Since)
-	}
-	return now.Sub(first)
+	return longest
 }

@@ -142,6 +142,11 @@ func (r *Rank) Holds() Room {
 	return Room{r.CPUs, r.MemoryMB}
 }
 
+// NeverRan reports whether the rank has ended without its process having started.
+func (r *Rank) NeverRan() bool {
+	return r.Phase == RankNever || r.Phase == RankExited && r.Exit.Refused
+}
+
 // RankGPU is a GPU that a rank was given. The row stays when the rank has ended.
 //
 //berth:row

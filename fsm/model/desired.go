@@ -71,7 +71,9 @@ type Progress struct {
 
 	Saved time.Duration `cbor:"7,keyasint,omitempty"` // with running: run time at the last checkpoint that the job announced
 
-	NoAccount bool `cbor:"8,keyasint,omitempty"` // with never_started: the node has no account for the job's user
+	// Excused says, with never_started, that the rank did not start for no reason of the node's: the node runs no jobs of its user,
+	// the agent ended meanwhile, or the rank was no longer wanted.
+	Excused bool `cbor:"8,keyasint,omitempty"`
 }
 
 // Folder is an attempt's folder that an agent found on its disk when it registered.

@@ -76,6 +76,9 @@ func (p *Place) Compare(o *Place) int {
 // Blocked reports whether the job waits for others as a whole: none of its tasks is queued before.
 func (j *Job) Blocked() bool { return j.Waits > j.Each }
 
+// Hinders reports whether a task of the job waits for other jobs.
+func (j *Job) Hinders(t *Task) bool { return j.Blocked() || t.Waits }
+
 // Array reports whether the job was submitted as an array.
 func (j *Job) Array() bool { return j.Tasks > 1 || j.Spec.Array != "" }
 
@@ -125,6 +128,14 @@ func (t *Task) WaitedAt(now Time) time.Duration {
 	}
 	return max(now.Sub(t.Since), 0)
 }
+
+// AgeAt returns how long a wait counts in the order of the queue at an instant: WaitedAt without the run time that the task
+// has ceded to other jobs. Run time that ended otherwise counts: a task that is sent back has its old place.
+func (t *Task) AgeAt(now Time) time.Duration { return max(t.WaitedAt(now)-t.Ceded, 0) }
+
+// NotRunAt returns for how long the task has waited at an instant, without the time in which it has run: the wait that
+// answers, events and series show.
+func (t *Task) NotRunAt(now Time) time.Duration { return max(t.WaitedAt(now)-t.Executed, 0) }
 
 // Eligible returns since when the task could run before it first started.
 func (t *Task) Eligible() Time {

@@ -3,6 +3,7 @@ package model
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"strings"
 	"time"
 )
@@ -42,10 +43,12 @@ type Node struct {
 	Accounts Accounts `cbor:"23,keyasint,omitempty"` // under which it runs jobs
 	Account  string   `cbor:"24,keyasint,omitempty"` // the agent's
 
-	Refusals uint32 `cbor:"25,keyasint,omitempty"` // starts in a row that failed for a reason of the node's
-	Refusal  string `cbor:"26,keyasint,omitempty"` // why the last of them failed; empty: none has
+	Refusals uint32 `cbor:"25,keyasint,omitempty"` // starts in a row that failed for a reason of the node's, as far as they count
+	Refusal  string `cbor:"26,keyasint,omitempty"` // why the last of them failed
 	Rests    Time   `cbor:"27,keyasint,omitempty"` // no work goes there until then, because of Refusals; 0: work may
 	Missing  string `cbor:"28,keyasint,omitempty"` // users whose account it lacks, as its agent has found, one on each line
+	Refuser  string `cbor:"29,keyasint,omitempty"` // user of the job whose start was the last of Refusals; empty: there are none
+	Refused  Time   `cbor:"30,keyasint,omitempty"` // when the last of Refusals was counted; 0: there are none
 }
 
 // MaxMissing bounds the users in [Node.Missing].
@@ -63,6 +66,13 @@ const (
 // Refuses reports whether starts on the node have failed so often in a row that it gets one job at a time, after pauses.
 func (n *Node) Refuses() bool { return n.Refusals >= MaxRefusals }
 
+// Counts reports whether a failed start of a user's job is one more of Refusals. Of starts of one user's jobs that fail in a row
+// only the first counts, so that no user alone can take a node from others. A user is alone while no job of another user
+// waits: then up to [MaxRefusals] count, which is one short pause.
+func (n *Node) Counts(user string, alone bool) bool {
+	return user != n.Refuser || alone && !n.Refuses()
+}
+
 // Pause returns for how long a node that refuses starts gets no work after the last of them.
 func (n *Node) Pause() time.Duration {
 	return min(restFirst<<min(n.Refusals-min(n.Refusals, MaxRefusals), 10), restMax)
@@ -76,10 +86,21 @@ func (n *Node) Why() string {
 	return n.Trouble
 }
 
+// MissingUsers yields the users whose account the node lacks.
+func (n *Node) MissingUsers() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for name := range strings.Lines(n.Missing) {
+			if !yield(strings.TrimSuffix(name, "\n")) {
+				return
+			}
+		}
+	}
+}
+
 // Lacks reports whether the node has no account for a user.
 func (n *Node) Lacks(user string) bool {
-	for name := range strings.Lines(n.Missing) {
-		if strings.TrimSuffix(name, "\n") == user {
+	for name := range n.MissingUsers() {
+		if name == user {
 			return true
 		}
 	}

@@ -2,6 +2,7 @@ package state
 
 import (
 	"cmp"
+	"iter"
 
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/model/dependency"
@@ -96,7 +97,7 @@ func (k FreeKey) Compare(o FreeKey) int {
 	return cmp.Or(cmp.Compare(o.Free, k.Free), model.CompareBools(k.Whole, o.Whole), k.Node.Compare(o.Node))
 }
 
-// PrivateKey orders nodes by the user whose jobs alone they run; those that lack the accounts of some users have the user "".
+// PrivateKey orders nodes by a user: the only one whose jobs they run, or one whose account they lack.
 type PrivateKey struct {
 	User string
 	Node model.NodeID
@@ -107,12 +108,23 @@ func (k PrivateKey) Compare(o PrivateKey) int {
 	return cmp.Or(cmp.Compare(k.User, o.User), k.Node.Compare(o.Node))
 }
 
-// PrivateOf returns the key of a node; false if the node runs jobs of all users.
+// PrivateOf returns the key of a node that runs jobs of one user only; false for other nodes.
 func PrivateOf(n *model.Node) (PrivateKey, bool) {
-	if n.Accounts == model.AccountsOwn {
-		return PrivateKey{User: n.Account, Node: n.ID}, true
+	return PrivateKey{User: n.Account, Node: n.ID}, n.Accounts == model.AccountsOwn
+}
+
+// LackingOf yields the keys of a node by the users whose account it lacks. A node that runs jobs of one user only has none.
+func LackingOf(n *model.Node) iter.Seq[PrivateKey] {
+	return func(yield func(PrivateKey) bool) {
+		if n.Accounts == model.AccountsOwn {
+			return
+		}
+		for user := range n.MissingUsers() {
+			if !yield(PrivateKey{User: user, Node: n.ID}) {
+				return
+			}
+		}
 	}
-	return PrivateKey{Node: n.ID}, n.Missing != ""
 }
 
 // NodeRankKey orders ranks by their node.

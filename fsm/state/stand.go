@@ -5,6 +5,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/model/dependency"
+	"github.com/berth-gpu/berth/fsm/state/table"
 )
 
 // Stand returns the state of a job as a whole; every answer about a whole array goes by it. As long as tasks
@@ -97,28 +98,21 @@ func AsPlaced(s *State, spec *model.Spec) *model.Spec {
 // Whose returns the name by which nodes are looked up that run a user's jobs: empty if all nodes do, and the
 // same for all users whose account no node lacks and that have no node's account of the same name.
 func (s *State) Whose(user string) string {
-	if s.Private.Len() == 0 {
-		return ""
+	switch {
+	case names(s.Lacking, user), names(s.Private, user):
+		return user
+	case s.Private.Len() > 0:
+		return model.Stranger
 	}
-	others := true // whether there are nodes that run jobs of one user only
-	for k := range s.Private.All() {
-		if others = k.User != ""; others {
-			break
-		}
-		if n, _ := s.Nodes.Get(k.Node); n.Lacks(user) {
-			return user
-		}
+	return ""
+}
+
+// names reports whether an index has nodes by a user.
+func names(nodes table.Table[PrivateKey, None], user string) bool {
+	for k := range nodes.From(PrivateKey{User: user}) {
+		return k.User == user
 	}
-	if !others {
-		return ""
-	}
-	for k := range s.Private.From(PrivateKey{User: user}) {
-		if k.User == user {
-			return user
-		}
-		break
-	}
-	return model.Stranger
+	return false
 }
 
 // AllocatedFor returns the allocation that has not ended and is for a user, as named by its requester.

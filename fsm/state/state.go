@@ -82,7 +82,8 @@ type Indexes struct {
 	LiveTasks  table.Table[model.TaskKey, None]               // tasks with a live attempt, of jobs with GPUs
 	LiveCPU    table.Table[model.TaskKey, None]               // likewise, of jobs without GPUs
 	ByFree     table.Table[FreeKey, None]                     // nodes, most free slots first
-	Private    table.Table[PrivateKey, None]                  // nodes that do not run jobs of all users
+	Private    table.Table[PrivateKey, None]                  // nodes that run jobs of one user only
+	Lacking    table.Table[PrivateKey, None]                  // nodes that lack the accounts of some users, by user
 	NodeRanks  table.Table[NodeRankKey, None]                 // ranks that have not ended, by node
 	NodeGPUs   table.Table[model.AddressKey, None]            // GPUs by node and place
 	Owners     table.Table[OwnerKey, None]                    // slots that are not free, by owner

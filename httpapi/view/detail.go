@@ -59,7 +59,7 @@ func (v *View) addDetail(j *model.Job, t *model.Task, out *wire.Detail) {
 		out.State, out.Stopping = t.State.String(), v.stopping(t)
 		out.StartedAt, out.EndedAt = t.Started.Time(), t.Ended.Time()
 		v.addTask(t, &out.Job)
-		out.WaitSeconds = Seconds(v.waited(t))
+		out.WaitSeconds = Seconds(v.waited(j, t))
 	}
 	for k, e := range v.State.Events.From(model.EventKey{Job: t.Key.Job, Task: t.Key.Task}) {
 		if k.Job != t.Key.Job || k.Task != t.Key.Task {

@@ -163,7 +163,7 @@ func nodeOf(s *state.State, n *model.Node, measured Readings) wire.Node {
 	if n.Degraded() {
 		out.Reason = strings.Join(append(nonEmpty(n.ModeReason), n.Why()), "; ")
 		if n.Rests > 0 {
-			out.Reason += "; the next job is tried there at " + n.Rests.Time().Format(time.RFC3339)
+			out.Reason += "; no other job is tried there before " + n.Rests.Time().Format(time.RFC3339)
 		}
 	}
 	for _, l := range n.Is() {

@@ -52,7 +52,7 @@ func (v *View) Job(j *model.Job) wire.Job {
 		first, _ := v.State.FirstTask(j.ID)
 		out.StartedAt = first.Started.Time()
 		v.addTask(&first, &out)
-		out.WaitSeconds = Seconds(v.waited(&first))
+		out.WaitSeconds = Seconds(v.waited(j, &first))
 	}
 	if spec.Slurm != "" {
 		out.Slurm, _ = request.Decode(spec.Slurm) // nil: a newer version wrote what this one cannot read
@@ -64,18 +64,20 @@ func (v *View) Job(j *model.Job) wire.Job {
 	return out
 }
 
-// waited returns for how long a task waited until it first started or ended, or has waited so far, without the time in
-// which it has run.
-func (v *View) waited(t *model.Task) time.Duration {
+// waited returns for how long a task of a job waited until it first started or ended, or has waited so far, without the time
+// in which it has run or waited for other jobs.
+func (v *View) waited(j *model.Job, t *model.Task) time.Duration {
 	switch {
+	case t.State == model.TaskQueued && j.Hinders(t):
+		return 0
 	case t.State == model.TaskQueued && t.Started > 0: // it waits again
-		return max(t.WaitedAt(v.Now)-v.ran(t), 0)
+		return t.NotRunAt(v.Now)
 	case t.Started > 0:
 		return t.Waited
 	case t.Ended > 0:
-		return t.WaitedAt(t.Ended)
+		return t.NotRunAt(t.Ended)
 	}
-	return t.WaitedAt(v.Now)
+	return t.NotRunAt(v.Now)
 }
 
 // addTask adds the values of a job of one task, or of one task of an array.
@@ -158,7 +160,7 @@ func (v *View) addSums(j *model.Job, out *wire.Job, most int) {
 		}
 		seen++
 		if seen == 1 || t.Started > 0 && (started == 0 || t.Started < started) {
-			started, waited = t.Started, v.waited(&t)
+			started, waited = t.Started, v.waited(j, &t)
 		}
 		ran += v.ran(&t)
 		out.Attempts += int64(t.Attempts)

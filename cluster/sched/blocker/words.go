@@ -82,7 +82,7 @@ func (b *Blocker) backoff() string {
 // reserved returns, in words, for which task or service GPUs are kept, and until when.
 func (b *Blocker) reserved() string {
 	if b.Until == 0 {
-		return fmt.Sprintf("it would fit, but GPUs are kept for %s, which has waited for so long that nobody is let past it", Holder{b.Task, b.Service})
+		return fmt.Sprintf("it would fit, but GPUs are kept for %s, which has waited for so long that no other job starts there before it", Holder{b.Task, b.Service})
 	}
 	return fmt.Sprintf("it would fit, but GPUs are kept for %s, which is to start there at about %s, and it might not be done before",
 		Holder{b.Task, b.Service}, Timestamp(b.Until))
@@ -263,7 +263,7 @@ func (b *Blocker) barred() string {
 	case b.Have == 0:
 		kept = "larger jobs wait for those nodes"
 	case b.Until == 0:
-		return "it would fit, but " + kept + ", which has waited for so long that nobody is let past it who could not be stopped at once"
+		return "it would fit, but " + kept + ", which has waited for so long that before it only jobs start there that can be stopped at once (--preemptible)"
 	default:
 		kept += ", which is to start there at about " + Timestamp(b.Until)
 	}

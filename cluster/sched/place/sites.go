@@ -1,6 +1,7 @@
 package place
 
 import (
+	"iter"
 	"slices"
 
 	"github.com/berth-gpu/berth/cluster/sched/blocker"
@@ -15,7 +16,11 @@ type Sites struct {
 	rule  *model.Sites
 	state *state.State
 	known map[model.NodeID]bool
+	shut  *shut // see NotOpen; nil: not looked up
 }
+
+// shut are, in words, nodes that would be among sites if they ran jobs of all users.
+type shut struct{ private, lacking string }
 
 // sitesOf returns nil for jobs that may be on any node.
 func sitesOf(s *state.State, w model.Where) *Sites {
@@ -70,19 +75,29 @@ func (v *Sites) NotOpen() (private, lacking string) {
 	if !differs {
 		return "", ""
 	}
-	var others, without []string
-	for k := range v.state.Private.All() {
-		switch {
-		case !all.Has(k.Node) || v.Has(k.Node):
-		case k.User != "":
-			others = append(others, string(k.Node))
-		default:
-			without = append(without, string(k.Node))
+	if v.shut == nil {
+		user := v.where.User
+		v.shut = &shut{
+			private: v.shutOf(all, v.state.Private.All(), func(state.PrivateKey) bool { return true }),
+			lacking: v.shutOf(all, v.state.Lacking.From(state.PrivateKey{User: user}), func(k state.PrivateKey) bool { return k.User == user }),
 		}
 	}
-	slices.Sort(others)
-	slices.Sort(without)
-	return some(others), some(without)
+	return v.shut.private, v.shut.lacking
+}
+
+// shutOf returns, in words, the first nodes of an index, up to one that does not count, that are among all sites but not among v.
+func (v *Sites) shutOf(all *Sites, nodes iter.Seq2[state.PrivateKey, state.None], counts func(state.PrivateKey) bool) string {
+	var out []string
+	for k := range nodes {
+		if !counts(k) {
+			break
+		}
+		if all.Has(k.Node) && !v.Has(k.Node) {
+			out = append(out, string(k.Node))
+		}
+	}
+	slices.Sort(out)
+	return some(out)
 }
 
 // Soon returns the sites as if no node lacked an account for the user: one may be there at any time, as after a look-up that

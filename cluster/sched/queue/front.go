@@ -177,7 +177,7 @@ func (o *Ordering) waitedOf(key model.TaskKey, k state.QueueKey) time.Duration {
 	if run := k.Run.Value(); run.Place.Moved() {
 		return a.Placed.Sub(run.Place.Since) - run.Place.Executed
 	}
-	return task.WaitedAt(a.Placed) - task.Ceded
+	return task.AgeAt(a.Placed)
 }
 
 // plainKey returns the place of a task by the log alone.

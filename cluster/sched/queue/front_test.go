@@ -1,12 +1,14 @@
 package queue
 
 import (
+	"math/rand/v2"
 	"testing"
 	"time"
 	"unique"
 
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/fsm/state/table"
 )
 
 // The credit of those at the front comes back on the smallest cluster, too.
@@ -57,4 +59,37 @@ func TestDrains(t *testing.T) {
 			t.Errorf("with %d fourths of trust: %v", trust, o.Drains(k))
 		}
 	}
+}
+
+// The order, the front of the line and the shares count a wait alike: by [model.Task.AgeAt], whatever the task has run and ceded.
+func TestAgesAgree(t *testing.T) {
+	r, key := rand.New(rand.NewPCG(1, 1)), model.TaskKey{Job: 1}
+	hours := func(most int) time.Duration { return time.Duration(r.IntN(most+1)) * time.Hour }
+	for range 500 {
+		now := model.Time(1e18)
+		task := model.Task{Key: key, State: model.TaskQueued, Class: model.ClassNormal, Since: now.Add(hours(20) - 18*time.Hour), Executed: hours(3)}
+		task.Ceded, task.Attempts = min(hours(3), task.Executed), 1
+		job := model.Job{ID: 1, Spec: model.Spec{User: "ann", GPUs: 1}}
+		a := model.Attempt{Key: task.Newest(), Placed: now.Add(-hours(4))}
+		var s state.State
+		k := state.KeyOf(&task, &job)
+		s.Tasks, s.Jobs, s.Attempts, s.Queue = rowsOf(key, task), rowsOf(job.ID, job), rowsOf(a.Key, a), rowsOf(k, state.None{})
+		o := &Ordering{State: &s, Now: now, Tuning: model.DefaultTuning()}
+		want := task.AgeAt(now)
+		if got := o.waited(k); got != want {
+			t.Fatalf("in the order %+v has waited %s, want %s", task, got, want)
+		}
+		if got := waitsOf(o)[model.ShareKey{User: "ann"}]; got != max(want, 1) {
+			t.Fatalf("for its user %+v has waited %s, want %s", task, got, want)
+		}
+		if got, want := o.waitedOf(key, k), task.AgeAt(a.Placed); got != want {
+			t.Fatalf("when it was placed %+v had waited %s, want %s", task, got, want)
+		}
+	}
+}
+
+func rowsOf[K table.Key[K], R comparable](key K, row R) table.Table[K, R] {
+	draft := table.Table[K, R]{}.Fork()
+	draft.Put(key, row)
+	return draft.Table()
 }

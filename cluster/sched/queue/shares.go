@@ -190,7 +190,7 @@ func waitsOf(o *Ordering) map[model.ShareKey]time.Duration {
 		waited := max(o.Now.Sub(head.Since), 1)
 		if run.Again {
 			task, _ := o.State.Tasks.Get(head.Task)
-			waited = max(waited-task.Ceded, 1)
+			waited = max(task.AgeAt(o.Now), 1)
 		}
 		longest, seen := out[key]
 		if waited > longest && (some || run.Throttled) && o.early(admission.TicketOf(o.State, head.Task)) {

@@ -136,8 +136,7 @@ func (a SortKey) Compare(b SortKey) int {
 
 func (o *Ordering) compare(a, b state.QueueKey) int { return o.SortKey(a).Compare(o.SortKey(b)) }
 
-// waited returns how long a task has waited ([model.Task.WaitedAt]), less the run time that it has ceded to other jobs. Run
-// time that ended otherwise counts: a task that is sent back has its old place. Of a task that was moved it returns how long
+// waited returns how long the wait of a task counts ([model.Task.AgeAt]). Of a task that was moved it returns how long
 // the task would have waited whose place it has.
 func (o *Ordering) waited(k state.QueueKey) time.Duration {
 	w, run := o.Now.Sub(k.Since), k.Run.Value()
@@ -146,7 +145,7 @@ func (o *Ordering) waited(k state.QueueKey) time.Duration {
 		w = o.Now.Sub(run.Place.Since) - run.Place.Executed
 	case run.Again:
 		task, _ := o.State.Tasks.Get(k.Task)
-		w -= task.Ceded
+		w = task.AgeAt(o.Now)
 	}
 	return max(w, 0).Truncate(time.Second)
 }

@@ -167,7 +167,6 @@ func (b *builder) exclude(a model.AttemptKey) {
 // keyNow returns the key that a live task would have if it waited, as if it could run since as long ago as it has waited.
 func (b *builder) keyNow(task *model.Task, job *model.Job, a *model.Attempt) state.QueueKey {
 	had := admission.Executed(task, a, b.pass.Now)
-	waited := task.WaitedAt(a.Placed) - task.Ceded
 	now := *task
 	now.Executed, now.Expected = 0, b.pass.State.Expect(&job.Spec, had)
 	if job.Place.Moved() { // it keeps its place, and does not wait on
@@ -176,7 +175,7 @@ func (b *builder) keyNow(task *model.Task, job *model.Job, a *model.Attempt) sta
 		job = &there
 	}
 	k := state.KeyOf(&now, job)
-	k.Since = b.pass.Now.Add(-max(waited, 0))
+	k.Since = b.pass.Now.Add(-task.AgeAt(a.Placed))
 	return k
 }
 

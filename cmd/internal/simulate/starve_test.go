@@ -18,7 +18,7 @@ import (
 )
 
 // However a stream of small jobs is mixed, with any estimates of run times and any preemptible jobs,
-// a gang starts: at three times its wait bound no job is let past it any more, so that it waits for what
+// a gang starts: at three times its wait bound no other job starts any more on what is kept for it, so that it waits for what
 // runs then, and for the gangs before it. The stream goes on for much longer.
 func TestNoGangStarves(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -7,6 +7,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/model/dependency"
+	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/fsm/state/check"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 )
 
@@ -100,5 +102,44 @@ func TestWhatIsSentBackKeepsItsAge(t *testing.T) {
 		if one.Waited != 30*time.Second {
 			t.Errorf("%s: it waited %s for its first start", name, one.Waited)
 		}
+	}
+}
+
+// A job that is canceled, or can never run, while it waits for another one has not waited.
+func TestWhatCouldNeverRunHasNotWaited(t *testing.T) {
+	c := statetest.New(t)
+	n := c.Node("n1", 4)
+	first := c.Submit(1)
+	gone, doomed, twin := c.Submit(1, after(dependency.AfterOK, first)), c.Submit(1, after(dependency.AfterOK, first)), c.Submit(1, after(dependency.AfterCorr, first))
+	c.Wait(time.Minute)
+	c.Do(cancel(gone))
+	ends(c, n, first, 1)
+	c.Do(settle(doomed, twin))
+	for _, id := range []model.JobID{gone, doomed, twin} {
+		if one := task(c, id); one.State != model.TaskCanceled || one.NotRunAt(one.Ended) != 0 {
+			t.Errorf("job %s is %s and has waited %s", id, one.State, one.NotRunAt(one.Ended))
+		}
+	}
+}
+
+// A clock of waiting that no command leaves like that is named.
+func TestCheckNamesBrokenWaits(t *testing.T) {
+	key := model.TaskKey{Job: 1}
+	for name, v := range map[string]struct {
+		want   check.Invariant
+		change func(*model.Task)
+	}{
+		"since before its submission":  {check.OnlyForward, func(r *model.Task) { r.Since = 1 }},
+		"since an instant to come":     {check.OnlyForward, func(r *model.Task) { r.Since = model.Never }},
+		"held and growing older":       {check.OnlyForward, func(r *model.Task) { r.Held = true }},
+		"not held and not growing":     {check.OnlyForward, func(r *model.Task) { r.Paused = r.Since }},
+		"a wait without a start":       {check.TotalsAgree, func(r *model.Task) { r.Started, r.Waited = 0, 1 }},
+		"a wait before its submission": {check.TotalsAgree, func(r *model.Task) { r.Waited = time.Hour }},
+		"a start to come":              {check.OnlyForward, func(r *model.Task) { r.Started = model.Never }},
+		"ceded without having run":     {check.TotalsAgree, func(r *model.Task) { r.Ceded = 1 }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			checkNames(t, v.want, func(s *state.State) { put(&s.Tasks, key, v.change) })
+		})
 	}
 }

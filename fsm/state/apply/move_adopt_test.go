@@ -81,7 +81,7 @@ func TestAWaitingJobIsAdopted(t *testing.T) {
 }
 
 // What kept a job waiting at the time of the backup does not count any more when the job is found running: a hold, a job that it
-// waits for, and a job that each task waits for.
+// waits for, and a job that each task waits for. The time until then is no wait of the job.
 func TestAHinderedJobIsAdopted(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -108,6 +108,7 @@ func TestAHinderedJobIsAdopted(t *testing.T) {
 			l.Submit(1) // job 2, which waits
 			job := l.Submit(1, numbered("0-1"), c.hinder)
 			later := model.RankKey{Job: job, N: 1}
+			l.Wait(time.Minute)
 			l.Do(&command.Restored{Incarnation: statetest.Incarnation(2)})
 			l.n2.Register(func(b *command.Register) {
 				b.Folders = []model.Folder{{Rank: later, Incarnation: statetest.Incarnation(1), Running: true, GPUs: []model.GPUID{"n2-0"}}}
@@ -115,7 +116,7 @@ func TestAHinderedJobIsAdopted(t *testing.T) {
 			l.Do(l.adopting(later, "n2-0"))
 			l.Report(model.Progress{Rank: later, Phase: model.RankRunning})
 			task, _ := l.State.Tasks.Get(later.Attempt().TaskKey())
-			if task.State != model.TaskRunning || task.Attempts != 1 {
+			if task.State != model.TaskRunning || task.Attempts != 1 || task.Waited != 0 {
 				t.Errorf("the task is %+v", task)
 			}
 			if inQueue(l.Cluster, job) != c.frees {

@@ -2,9 +2,11 @@ package apply_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/dependency"
 	"github.com/berth-gpu/berth/fsm/state/apply"
 	"github.com/berth-gpu/berth/fsm/state/check"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
@@ -46,6 +48,34 @@ func TestAJobIsMovedAhead(t *testing.T) {
 	if job, _ := l.State.Jobs.Get(second); job.Place.Moved() || l.State.Events.Len() != events+1 {
 		t.Errorf("after a class it has the place %+v", job.Place)
 	}
+}
+
+// The place of a job that is held, waits for another one, or is to begin later is one like any other: such a state is sound
+// before and after the instant, and once the other job has gone.
+func TestAJobIsMovedAheadOfOneThatMayNotRunYet(t *testing.T) {
+	t.Parallel()
+	l := placed(t, 1)
+	begin := l.Now.Add(time.Hour)
+	for name, other := range map[string]func(*command.Submit){
+		"a begin":           func(b *command.Submit) { b.Spec.Begin = begin },
+		"a hold":            func(b *command.Submit) { b.Spec.Held = true },
+		"a hold and begin":  func(b *command.Submit) { b.Spec.Held, b.Spec.Begin = true, begin },
+		"a dependency":      after(dependency.AfterAny, l.job),
+		"a begin and other": func(b *command.Submit) { after(dependency.AfterAny, l.job)(b); b.Spec.Begin = begin },
+	} {
+		before, job := l.Submit(1, other), l.Submit(1)
+		since := task(l.Cluster, before).Since
+		l.Do(&command.SetPriority{Job: job, Before: before})
+		if row, _ := l.State.Jobs.Get(job); row.Place.Since != since {
+			t.Errorf("%s: it has the place of %s, want %s", name, row.Place.Since.Time(), since.Time())
+		}
+		l.Do(cancel(before))
+	}
+	if err := check.State(&l.State); err != nil {
+		t.Error(err)
+	}
+	l.Wait(2 * time.Hour)
+	l.Submit(1)
 }
 
 // Only a job that waits is moved, and only ahead of another one that waits with it.
@@ -117,7 +147,7 @@ func TestCheckNamesBrokenPlaces(t *testing.T) {
 		"ahead of itself":               func(j *model.Job) { j.Place.Before = j.ID },
 		"without a class":               func(j *model.Job) { j.Place.Class = 0 },
 		"without a turn":                func(j *model.Job) { j.Place.Turn = 0 },
-		"of the future":                 func(j *model.Job) { j.Place.Since = l.State.Settings().Clock + 1 },
+		"that has ceded less than none": func(j *model.Job) { j.Place.Executed = -1 },
 		"of no user":                    func(j *model.Job) { j.Place.User = "" },
 		"of a job without GPUs":         func(j *model.Job) { j.Place.GPUs = 0 },
 		"of a job that was not moved":   func(j *model.Job) { j.Place.Before = 0 },

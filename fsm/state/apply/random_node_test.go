@@ -160,7 +160,7 @@ func step(g *gen, r *model.Rank, stop model.Reason) model.Progress {
 	case model.RankReady:
 		p.Address, p.Port = "10.0.0.1", uint16(1024+g.roll(1000))
 	case model.RankNever:
-		p.Detail, p.NoAccount = "no room on the disk", g.roll(3) == 0
+		p.Detail, p.Excused = "no room on the disk", g.roll(3) == 0
 	case model.RankExited:
 		p.Exit = model.Exit{Code: int32(max(0, g.roll(4)-2)), Ran: time.Duration(g.roll(5000)) * time.Second, Fenced: g.roll(30) == 0}
 		if g.roll(2) == 0 {

@@ -83,6 +83,7 @@ func State(s *state.State) error {
 	checkJobs(c)
 	checkThrottles(c)
 	checkMoved(c)
+	checkWaits(c)
 	checkDependencies(c)
 	checkNodeUse(c)
 	checkFit(c)

@@ -51,9 +51,13 @@ func checkAttempts(c *checker) {
 func (m *muster) add(r *model.Rank) {
 	m.ranks++
 	m.gpus += r.GPUs
-	m.taken = m.taken || (r.Phase > model.RankAssigned && r.Phase < model.RankNever)
+	m.taken = m.taken || (r.Phase > model.RankAssigned && r.Phase < model.RankNever && !r.NeverRan())
 	if r.Phase.Ended() {
 		m.gone++
+	}
+	if r.NeverRan() {
+		m.maybe++
+		return
 	}
 	switch r.Phase {
 	case model.RankReady:
@@ -61,9 +65,9 @@ func (m *muster) add(r *model.Rank) {
 	case model.RankRunning, model.RankExited:
 		m.ready++
 		m.begun++
-	case model.RankNever, model.RankLost:
+	case model.RankLost:
 		m.maybe++
-	case model.RankAssigned, model.RankTaken:
+	case model.RankAssigned, model.RankTaken, model.RankNever:
 	}
 }
 

@@ -1,6 +1,8 @@
 package check
 
 import (
+	"strings"
+
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/table"
@@ -51,7 +53,8 @@ func checkTaskIndexes(c *checker) {
 func checkFleetIndexes(c *checker) {
 	free, ranks := table.Table[state.FreeKey, state.None]{}.Fork(), table.Table[state.NodeRankKey, state.None]{}.Fork()
 	gpus, owners := table.Table[model.AddressKey, state.None]{}.Fork(), table.Table[state.OwnerKey, state.None]{}.Fork()
-	claims, private := table.Table[state.ClaimKey, state.None]{}.Fork(), table.Table[state.PrivateKey, state.None]{}.Fork()
+	claims := table.Table[state.ClaimKey, state.None]{}.Fork()
+	private, lacking := table.Table[state.PrivateKey, state.None]{}.Fork(), table.Table[state.PrivateKey, state.None]{}.Fork()
 	for id, u := range c.s.NodeUse.All() {
 		if u.Free > 0 {
 			free.Put(state.FreeKey{Free: u.Free, Whole: u.All == u.Free+u.Unhealthy, Node: id}, state.None{})
@@ -60,8 +63,12 @@ func checkFleetIndexes(c *checker) {
 	for id, n := range c.s.Nodes.All() {
 		if n.Accounts == model.AccountsOwn {
 			private.Put(state.PrivateKey{User: n.Account, Node: id}, state.None{})
-		} else if n.Missing != "" {
-			private.Put(state.PrivateKey{Node: id}, state.None{})
+			continue
+		}
+		for user := range strings.SplitSeq(n.Missing, "\n") {
+			if user != "" {
+				lacking.Put(state.PrivateKey{User: user, Node: id}, state.None{})
+			}
 		}
 	}
 	for k, r := range c.s.Ranks.All() {
@@ -82,6 +89,7 @@ func checkFleetIndexes(c *checker) {
 	}
 	same(c, SameOnReplay, "index ByFree at", c.s.ByFree, free.Table())
 	same(c, SameOnReplay, "index Private at", c.s.Private, private.Table())
+	same(c, SameOnReplay, "index Lacking at", c.s.Lacking, lacking.Table())
 	same(c, SameOnReplay, "index NodeRanks at", c.s.NodeRanks, ranks.Table())
 	same(c, SameOnReplay, "index NodeGPUs at", c.s.NodeGPUs, gpus.Table())
 	same(c, SameOnReplay, "index Owners at", c.s.Owners, owners.Table())

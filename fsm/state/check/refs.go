@@ -161,6 +161,8 @@ func checkNodeRefs(c *checker) {
 		c.hold(c.s.NodeUse.Has(id), References, "node %s has no counts", id)
 		c.hold(n.Status >= model.NodeUp && n.Status <= model.NodeDead, References, "node %s is in status %d", id, n.Status)
 		c.hold((n.Rests == 0 || n.Refuses()) && (n.Refusals > 0 || n.Refusal == ""), References, "node %s rests until %d after %d refusals (%q)", id, n.Rests, n.Refusals, n.Refusal)
+		c.hold((n.Refusals > 0) == (n.Refuser != "") && (n.Refusals > 0 || n.Refused == 0) && n.Refused <= c.s.Settings().Clock, References,
+			"node %s counts %d refusals, the last of them for %q at %d", id, n.Refusals, n.Refuser, n.Refused)
 	}
 	for id := range c.s.Leases.All() {
 		c.hold(c.s.Nodes.Has(id), References, "the lease of node %s has no node", id)

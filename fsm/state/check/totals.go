@@ -50,7 +50,7 @@ func checkMoved(c *checker) {
 			c.hold(*p == model.Place{}, References, "job %s was not moved and has a place: %+v", id, *p)
 			continue
 		}
-		c.hold(p.Before != id && p.Before < set.NextJob && p.Task.Job < set.NextJob && p.Class.Valid() && p.Turn > 0 && p.Since <= set.Clock &&
+		c.hold(p.Before != id && p.Before < set.NextJob && p.Task.Job < set.NextJob && p.Class.Valid() && p.Turn > 0 && p.Executed >= 0 &&
 			p.User != "" && (p.GPUs == 0) == j.Spec.WithoutGPUs(), References, "job %s was moved to a place that there never was: %+v", id, *p)
 		if j.Open == 0 {
 			continue

@@ -29,6 +29,7 @@ func onNode(t *Tx, old, next *model.Node) {
 	if next == nil {
 		next = none
 	}
+	relack(t, old, next)
 	if old.Schedulable() == next.Schedulable() {
 		return
 	}
@@ -42,4 +43,17 @@ func onNode(t *Tx, old, next *model.Node) {
 		}
 	}
 	bookNode(t, old, next)
+}
+
+// relack moves the index of the users whose account a node lacks.
+func relack(t *Tx, old, next *model.Node) {
+	if old.ID == next.ID && old.Missing == next.Missing && old.Accounts == next.Accounts {
+		return
+	}
+	for k := range state.LackingOf(old) {
+		t.lacking.fork().Delete(k)
+	}
+	for k := range state.LackingOf(next) {
+		t.lacking.fork().Put(k, state.None{})
+	}
 }

@@ -64,7 +64,7 @@ func announceEvent(t *Tx, job *model.Job, task *model.Task, e *model.Event) {
 	n := jobNotice(job, kind)
 	n.Task, n.N, n.Reason, n.Detail, n.Part = task.Key.Task, e.N, e.Reason, e.Detail, job.Array() && e.What != model.EventSubmitted
 	if e.What == model.EventRunning {
-		n.Waited = max(task.WaitedAt(t.Clock)-task.Executed, 0)
+		n.Waited = task.NotRunAt(t.Clock)
 	}
 	if e.What == model.EventFailed && e.Reason == model.ReasonExit {
 		n.Detail = endInWords(task)

@@ -82,6 +82,7 @@ func (v *tableWalk) indexes(x *state.Indexes) {
 	derived(v, &t.liveCPU, &x.LiveCPU)
 	derived(v, &t.byFree, &x.ByFree)
 	derived(v, &t.private, &x.Private)
+	derived(v, &t.lacking, &x.Lacking)
 	derived(v, &t.nodeRanks, &x.NodeRanks)
 	derived(v, &t.NodeGPUs, &x.NodeGPUs)
 	derived(v, &t.Owners, &x.Owners)

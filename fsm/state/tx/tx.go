@@ -98,6 +98,7 @@ type indexes struct {
 	liveCPU    index[model.TaskKey, state.None]
 	byFree     index[state.FreeKey, state.None]
 	private    index[state.PrivateKey, state.None]
+	lacking    index[state.PrivateKey, state.None]
 	nodeRanks  index[state.NodeRankKey, state.None]
 	NodeGPUs   index[model.AddressKey, state.None]
 	Owners     index[state.OwnerKey, state.None]

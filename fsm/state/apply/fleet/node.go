@@ -29,7 +29,7 @@ func renewOne(t *tx.Tx, v *command.Renewal) model.Code {
 		return model.CodeStaleSeq
 	}
 	t.Leases.Put(model.Lease{Node: v.Node, Epoch: v.Epoch, Seq: v.Seq, Index: t.Meta.Index, At: t.Clock})
-	if rested := n.Rests > 0 && n.Rests <= t.Clock; rested || n.Status == model.NodeSuspect {
+	if rested := n.Rests > 0 && n.Rests <= t.Clock && !placement.Tests(t, &n); rested || n.Status == model.NodeSuspect {
 		n.Status = model.NodeUp
 		if rested {
 			n.Rests = 0

@@ -65,20 +65,19 @@ func progress(t *tx.Tx, node model.NodeID, p *model.Progress) model.Code {
 	case model.RankTaken, model.RankReady, model.RankRunning:
 		advance(t, r, p)
 		if p.Phase == model.RankRunning {
-			placement.ForgetRefusals(t, node)
+			placement.Started(t, node, t.Clock)
 		}
 	case model.RankExited:
-		if r.Phase < model.RankRunning {
+		if r.Phase < model.RankRunning && !p.Exit.Refused { // it has started and ended since the last report
 			begun := *p
 			begun.Phase = model.RankRunning
 			advance(t, r, &begun)
 			r = t.Ranks.Must(p.Rank)
+			placement.Started(t, node, t.Clock.Add(-p.Exit.Ran))
 		}
 		r.Phase, r.Exit = model.RankExited, p.Exit
 		if p.Exit.Refused {
 			refused(t, r, p)
-		} else {
-			placement.ForgetRefusals(t, node)
 		}
 		placement.EndRank(t, r)
 	case model.RankNever:
@@ -91,7 +90,7 @@ func progress(t *tx.Tx, node model.NodeID, p *model.Progress) model.Code {
 	return model.CodeOK
 }
 
-// refused notes that a node did not start a rank. What a user lacks there says nothing about the jobs of others.
+// refused notes that a node did not start a rank.
 func refused(t *tx.Tx, r model.Rank, p *model.Progress) {
 	a := t.Attempts.Must(r.Key.Attempt())
 	if a.Stop != model.ReasonNone {
@@ -100,7 +99,7 @@ func refused(t *tx.Tx, r model.Rank, p *model.Progress) {
 	task := t.Tasks.Must(r.Key.Attempt().TaskKey())
 	tx.Event(t, &task, model.Event{What: model.EventRefused, N: r.Key.N, Detail: model.Clip(string(r.Node) + ": " + p.Detail)})
 	t.Tasks.Put(task)
-	if n := t.Nodes.Must(r.Node); !p.NoAccount && n.Trouble == "" {
+	if n := t.Nodes.Must(r.Node); !p.Excused && n.Trouble == "" {
 		placement.CountRefusal(t, &r, p.Detail)
 	}
 }
@@ -151,7 +150,7 @@ func follow(t *tx.Tx, a *model.Attempt) {
 		what = model.EventRunning
 		if task.Started == 0 {
 			task.Started = t.Clock
-			task.Waited = task.WaitedAt(t.Clock)
+			task.Waited = task.NotRunAt(t.Clock)
 			t.Settings.Totals.Started++
 			t.Settings.Totals.Waited += task.Waited
 			tx.TallySpan(t, model.TallyWait, "", task.Waited)
@@ -162,9 +161,10 @@ func follow(t *tx.Tx, a *model.Attempt) {
 }
 
 // lateExit applies the true end of a rank that had been given up. If the task still waits for a successor and
-// every rank of the attempt has reported its end after all, that end counts; otherwise it is only recorded.
+// every rank of the attempt has reported its end after all, that end counts; otherwise it is only recorded. A rank that
+// never ran has no such end.
 func lateExit(t *tx.Tx, r model.Rank, p *model.Progress) {
-	if p.Phase != model.RankExited || r.Late {
+	if p.Phase != model.RankExited || p.Exit.Refused || r.Late {
 		return
 	}
 	r.Exit, r.Late = p.Exit, true
@@ -191,7 +191,7 @@ func lateExit(t *tx.Tx, r model.Rank, p *model.Progress) {
 		case v.Phase == model.RankLost && !v.Late:
 			return
 		case led:
-		case v.Phase == model.RankNever, v.Exit.Fenced, v.Exit.Delivered != model.ReasonNone:
+		case v.NeverRan(), v.Exit.Fenced, v.Exit.Delivered != model.ReasonNone:
 			return
 		case !v.Exit.Clean() && a.FirstRank == 0:
 			a.FirstRank, a.ExitCode, a.Signal = v.Key.Rank+1, v.Exit.Code, v.Exit.Signal

@@ -94,7 +94,7 @@ func leadEnded(t *tx.Tx, a model.AttemptKey) bool {
 
 // endedItself reports whether a rank's first process ended before the signal of any stop reached the rank.
 func endedItself(r *model.Rank) bool {
-	return r.Phase == model.RankExited && r.Exit.Delivered == model.ReasonNone && !r.Exit.Fenced
+	return r.Phase == model.RankExited && !r.NeverRan() && r.Exit.Delivered == model.ReasonNone && !r.Exit.Fenced
 }
 
 // CountGPUTime adds the GPU time of a rank that has ended to the totals.
@@ -105,14 +105,15 @@ func CountGPUTime(t *tx.Tx, r *model.Rank) {
 // broke reports whether a rank's end is one that its gang does not survive. A rank that did not start after a
 // stop was requested has only obeyed.
 func broke(r *model.Rank, asked model.Reason) bool {
+	if r.NeverRan() {
+		return asked == model.ReasonNone
+	}
 	switch r.Phase {
 	case model.RankLost:
 		return true
-	case model.RankNever:
-		return asked == model.ReasonNone
 	case model.RankExited:
-		return r.Exit.Fenced || r.Exit.Refused || r.Exit.Delivered == model.ReasonDiskLimit || (r.Exit.Delivered == model.ReasonNone && !r.Exit.Clean())
-	case model.RankAssigned, model.RankTaken, model.RankReady, model.RankRunning:
+		return r.Exit.Fenced || r.Exit.Delivered == model.ReasonDiskLimit || (r.Exit.Delivered == model.ReasonNone && !r.Exit.Clean())
+	case model.RankAssigned, model.RankTaken, model.RankReady, model.RankRunning, model.RankNever:
 	}
 	return false
 }
@@ -121,12 +122,10 @@ func causeOf(r *model.Rank, asked model.Reason) model.Reason {
 	switch {
 	case r.Phase == model.RankLost:
 		return r.Cause
-	case r.Phase == model.RankNever:
+	case r.NeverRan():
 		return model.ReasonStartDeadline
 	case r.Exit.Fenced:
 		return model.ReasonLost
-	case r.Exit.Refused:
-		return model.ReasonStartDeadline
 	case r.Exit.GPUFault, asked == model.ReasonGPUFault:
 		return model.ReasonGPUFault
 	}
@@ -333,6 +332,9 @@ func sendBack(t *tx.Tx, task model.Task, wait time.Duration, e model.Event) {
 
 // EndTask ends a task for good, and its job with the last one.
 func EndTask(t *tx.Tx, task model.Task, as model.TaskState, e model.Event) {
+	if job := t.Jobs.Must(task.Key.Job); job.Hinders(&task) || e.Reason == model.ReasonDependency {
+		task.Since = max(task.Since, t.Clock) // it could never have run
+	}
 	task.State, task.Ended, task.Held, task.Waits, task.Avoid = as, t.Clock, false, false, 0
 	tx.Event(t, &task, e)
 	t.Tasks.Put(task)

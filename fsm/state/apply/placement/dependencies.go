@@ -49,6 +49,7 @@ func Unblocked(t *tx.Tx, id model.JobID) {
 // the other jobs were waited for after the backup. Other tasks of the job keep what they wait for by themselves.
 func unhinder(t *tx.Tx, key model.TaskKey) (model.Task, model.Job) {
 	task, job := t.Tasks.Must(key), t.Jobs.Must(key.Job)
+	hindered := job.Hinders(&task)
 	if job.Blocked() {
 		dropOpen(t, job.ID, func(d *dependency.Row) bool { return !d.Each })
 		job.Waits = job.Each
@@ -58,7 +59,11 @@ func unhinder(t *tx.Tx, key model.TaskKey) (model.Task, model.Job) {
 	if task.Held {
 		tx.Event(t, &task, model.Event{What: model.EventReleased, Detail: FoundRunning})
 	}
-	task.Held, task.Waits, task.Paused = false, false, 0
+	task.Resume(t.Clock)
+	if hindered {
+		task.Since = max(task.Since, t.Clock)
+	}
+	task.Held, task.Waits = false, false
 	return task, job
 }
 
