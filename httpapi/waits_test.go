@@ -35,7 +35,7 @@ func (w *waiting) pass(c *statetest.Cluster) {
 			job, _ := c.State.Jobs.Get(id)
 			task, _ := c.State.Tasks.Get(model.TaskKey{Job: id})
 			waits := task.State == model.TaskQueued || task.State == model.TaskScheduled
-			if waits && !task.Held && !job.Blocked() && !(task.Attempts == 0 && task.NotBefore > c.Now) {
+			if waits && !task.Held && !job.Blocked() && (task.Attempts > 0 || task.NotBefore <= c.Now) {
 				watch.total += 10 * time.Second
 			}
 		}
