@@ -72,6 +72,7 @@ func TestALongRemoval(t *testing.T) {
 		q.passes(roomHangs + time.Second)
 		q.watch() // looks, and so far no look was due
 		(<-q.inbox)()
+		synctest.Wait()
 		if len(q.aged) != 1 {
 			t.Errorf("%d removals at a time", len(q.aged))
 		}
