@@ -14,9 +14,10 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// A peer that was away knows the members of that time, and all of them may have been replaced meanwhile. The present ones call it, but a certificate
-// makes no member. So while it hears no leader, a peer asks for the members at each address that the operator or the cluster has named,
-// of whichever peer that is now: the other side proves a certificate of the cluster, and knows the id of this peer's data folder, which members alone know.
+// A peer that was away knows the members of that time, and all of them may have been replaced meanwhile. The present ones call it, but a
+// certificate makes no member. So while it hears no leader, a peer asks for the members at each address that the operator or the cluster
+// has named, of whichever peer that is now: the other side proves a certificate of the cluster, and knows the id of this peer's data
+// folder, which members alone know.
 
 const (
 	findEvery  = time.Second
@@ -41,7 +42,8 @@ func (p *Peer) findMembers(ctx context.Context) {
 		p.askForMembers(ctx)
 		if unknown := p.folders.unknown(); rounds > findSilent && len(unknown) > 0 && p.folders.once("unknown "+strings.Join(unknown, " ")) {
 			p.log.Error("peers_not_known", "peers", unknown, "why", "they call this peer, which hears no leader and does not know them as members",
-				"remedy", "if they have joined while this peer was away, name one of them in server.join of this peer, in place of server.bootstrap, and restart it")
+				"remedy", "if they have joined while this peer was away, name one of them in server.join of this peer, "+
+					"in place of server.bootstrap, and restart it")
 		}
 	}
 }

@@ -72,8 +72,8 @@ func (w *world) replaceAll(away *member) (fourth, fifth *member) {
 	return fourth, w.leader()
 }
 
-// A peer that was away while all others were replaced finds the present ones where the operator has named one of them, or at the address of one that it
-// knew, and takes part.
+// A peer that was away while all others were replaced finds the present ones where the operator has named one of them, or at the address of
+// one that it knew, and takes part.
 func TestAPeerThatWasAwayWhileAllOthersWereReplaced(t *testing.T) {
 	for name, listed := range map[string][]peer.Server{
 		"with the address of a present peer":   {{Address: "gone:7000"}, {Address: "p4:7000"}},

@@ -15,8 +15,8 @@ import (
 // differ from the leader's; those are never committed, unless the disk of another peer was put back to an earlier state: such a peer
 // has forgotten what it had acknowledged, and a majority with it elects a leader without these entries.
 //
-// The index is stored with each write of entries, so that it costs nothing there. The newest entries are committed after that: they are known as such
-// after a start if other entries followed, or once nothing was written for [markRest].
+// The index is stored with each write of entries, so that it costs nothing there. The newest entries are committed after that: they are
+// known as such after a start if other entries followed, or once nothing was written for [markRest].
 type committedLogs struct {
 	raft.LogStore
 
@@ -32,10 +32,12 @@ type committedLogs struct {
 	begun  time.Time
 }
 
-// markLevel is the first feature level whose programs all read entries with marks: before, a step back to the program of the release before is possible.
+// markLevel is the first feature level whose programs all read entries with marks: before, a step back to the program of the release before
+// is possible.
 const markLevel = 5
 
-// markRest is how long no entries are stored before the index is by itself. Renewals of nodes come more often, so that a cluster at rest writes no more.
+// markRest is how long no entries are stored before the index is by itself. Renewals of nodes come more often, so that a cluster at rest
+// writes no more.
 const markRest = 3 * time.Second
 
 // IsMonotonic reports whether the inner store is monotonic.

@@ -71,9 +71,9 @@ var (
 	errOtherHere  = errors.New("the sender knows this peer with another data folder: " + peer.NewIDRemedy)
 )
 
-// Admit refuses Raft's messages until this peer has entered a cluster, those of peers that are no members, and those whose sender or receiver
-// folder differs from the one that the cluster knows. Those of a member without a vote are refused where they would cost a leader that this peer hears
-// its leadership: see outside.
+// Admit refuses Raft's messages until this peer has entered a cluster, those of peers that are no members, and those whose sender or
+// receiver folder differs from the one that the cluster knows. Those of a member without a vote are refused where they would cost a leader
+// that this peer hears its leadership: see outside.
 func (f *folders) Admit(m raftnet.Sender) (raftnet.Verdict, error) {
 	if !f.open.Load() {
 		return raftnet.Verdict{}, errNotEntered
@@ -97,9 +97,9 @@ func (f *folders) Admit(m raftnet.Sender) (raftnet.Verdict, error) {
 	return v, nil
 }
 
-// outside returns why a message of a member that has no vote in this peer's configuration must not reach Raft, which would take it as that of
-// any voter: the member could end each leadership, or lead itself. The configuration may be behind that of the sender, such as after an absence. So
-// the member is heard where this peer hears no leader with a vote; an honest leader without one comes after the other has gone.
+// outside returns why a message of a member that has no vote in this peer's configuration must not reach Raft, which would take it as that
+// of any voter: the member could end each leadership, or lead itself. The configuration may be behind that of the sender, such as after an
+// absence. So the member is heard where this peer hears no leader with a vote; an honest leader without one comes after the other has gone.
 func outside(servers []raft.Server, m raftnet.Sender, leader raft.ServerID) error {
 	switch {
 	case m.Says == raftnet.SaysStand: // its sender has sent all entries before, with that of its vote
@@ -109,7 +109,8 @@ func outside(servers []raft.Server, m raftnet.Sender, leader raft.ServerID) erro
 	default:
 		return nil
 	}
-	return fmt.Errorf("peer %s has no vote as far as this peer knows, and this peer hears the leader %q: if %s has just got a vote, this passes by itself", m.ID, leader, m.ID)
+	return fmt.Errorf("peer %s has no vote as far as this peer knows, and this peer hears the leader %q: "+
+		"if %s has just got a vote, this passes by itself", m.ID, leader, m.ID)
 }
 
 // hasVote reports whether a configuration gives a peer a vote.
@@ -135,8 +136,9 @@ func (f *folders) stranger(id raft.ServerID) error {
 		f.strangers = append(f.strangers, string(id))
 	}
 	f.note.Unlock()
-	return fmt.Errorf("peer %s is no member of the cluster as far as peer %s knows, and a certificate alone makes no member: start peer %s with --join (server.join); "+
-		"if it has joined while peer %s was away, name it or another present peer in server.join of peer %s, in place of server.bootstrap, and restart peer %s", id, f.self, id, f.self, f.self, f.self)
+	return fmt.Errorf("peer %s is no member of the cluster as far as peer %s knows, and a certificate alone makes no member: "+
+		"start peer %s with --join (server.join); if it has joined while peer %s was away, name it or another present peer "+
+		"in server.join of peer %s, in place of server.bootstrap, and restart peer %s", id, f.self, id, f.self, f.self, f.self)
 }
 
 // member reports whether this peer knows another one as a member of the cluster: by its data folder, or in Raft's configuration.

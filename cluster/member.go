@@ -184,8 +184,8 @@ func (p *Peer) takeIn(ctx context.Context, joiner model.Peer) error {
 	return translate(p.raft.AddNonvoter(raft.ServerID(joiner.ID), raft.ServerAddress(joiner.RaftAddress), 0, patience(ctx)).Error())
 }
 
-// vacate takes its address from a member that has moved away from there, such as one that has exchanged addresses with another. It registers its new
-// address by itself.
+// vacate takes its address from a member that has moved away from there, such as one that has exchanged addresses with another. It
+// registers its new address by itself.
 func (p *Peer) vacate(ctx context.Context, s peer.Server) error {
 	members := p.Status().Servers
 	moved := s.ID == p.cfg.Self.ID && p.cfg.Self.RaftAddress != s.Address

@@ -103,8 +103,8 @@ func (m *moving) dialAs(id model.PeerID, address string, timeout time.Duration) 
 	return conn, nil
 }
 
-// elsewhere returns the member that the cluster has at an address, and where else it may be by the list of the operator: none for most. taken are
-// addresses in the list at which the cluster has other members: peers may have exchanged theirs.
+// elsewhere returns the member that the cluster has at an address, and where else it may be by the list of the operator: none for most.
+// taken are addresses in the list at which the cluster has other members: peers may have exchanged theirs.
 func (m *moving) elsewhere(address string) (id model.PeerID, others, taken []string) {
 	members := m.members()
 	i := slices.IndexFunc(members, func(s peer.Server) bool { return s.Address == address })

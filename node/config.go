@@ -72,8 +72,8 @@ type Config struct {
 	Keep    Keep
 	Disks   []string // further folders on this node that ranks write to; missing ones are skipped
 
-	// Clear removes what ranks have left in Disks: while a disk is short of space, and if aged is true, what is old. Of tasks that are live, which
-	// have a rank here, nothing is removed. Without the function nothing is.
+	// Clear removes what ranks have left in Disks: while a disk is short of space, and if aged is true, what is old. Of tasks that are live,
+	// which have a rank here, nothing is removed. Without the function nothing is.
 	Clear   func(live func(model.TaskKey) (bool, error), aged bool)
 	Ready   func() error            // why no rank can start on this host for now, apart from its disks; nil: nothing else can prevent it
 	Account func(user string) error // why the host has no account for jobs of a user; nil: it runs jobs under no other accounts

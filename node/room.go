@@ -175,8 +175,8 @@ func (r *room) look(before map[string]bool) sight {
 	return seen
 }
 
-// free begins to remove what ranks keep beyond their end, when that is due: what is old, and while a disk is short of space, as much as the disk
-// needs. A removal takes as long as its files take, and no look waits for it.
+// free begins to remove what ranks keep beyond their end, when that is due: what is old, and while a disk is short of space, as much as the
+// disk needs. A removal takes as long as its files take, and no look waits for it.
 func (r *room) free() {
 	if !r.freeing.IsZero() {
 		return
@@ -192,7 +192,7 @@ func (r *room) free() {
 		return
 	}
 	now := r.Clock()
-	if jump := now.Real.Sub(r.steady.Real) - now.Boot.Sub(r.steady.Boot); jump.Abs() > clockJump { // the clock was set, such as after the start of the host
+	if jump := now.Real.Sub(r.steady.Real) - now.Boot.Sub(r.steady.Boot); jump.Abs() > clockJump { // the clock was set
 		r.steady = now
 	}
 	aged := now.Boot.Sub(r.steady.Boot) >= clearRare
@@ -233,8 +233,8 @@ func userOf(dir string) string {
 	return ""
 }
 
-// shedEnded removes the remains of ended ranks until there is enough space, those of the user whose remains take most before those of others, and the
-// oldest first: first their working folders, then their output.
+// shedEnded removes the remains of ended ranks until there is enough space, those of the user whose remains take most before those of
+// others, and the oldest first: first their working folders, then their output.
 func (r *room) shedEnded() {
 	dir := r.Journal.Dir()
 	enough := func() bool {

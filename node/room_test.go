@@ -91,7 +91,8 @@ func TestALongRemoval(t *testing.T) {
 	})
 }
 
-// What is old is removed after the host's clocks have agreed for an hour: a clock that was wrong when the host started has made all files old, or new.
+// What is old is removed after the host's clocks have agreed for an hour: a clock that was wrong when the host started has made all files
+// old, or new.
 func TestTheClockOfRemovals(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -50,7 +50,8 @@ func (i Identity) Check() error {
 	case i.Generation == 0:
 		return errors.New("generation 0: generations count from 1")
 	case i.Generation > maxGeneration:
-		return fmt.Errorf("generation %d: at most %d are possible, one for each recovery or restore; choose the next number that was not used", i.Generation, maxGeneration)
+		return fmt.Errorf("generation %d: at most %d are possible, one for each recovery or restore; "+
+			"choose the next number that was not used", i.Generation, maxGeneration)
 	case i.Role != RolePeer && i.Role != RoleNode:
 		return fmt.Errorf("role %q is neither %s nor %s", clip(string(i.Role)), RolePeer, RoleNode)
 	case !validName(i.Name):

@@ -6,11 +6,12 @@ import (
 	"time"
 )
 
-// A peer of a former generation learns of a later one by the certificate of a peer or of a node, which the authority of the cluster has signed. That
-// certificate alone is no proof: who has the key of the authority, such as from a stolen disk, can make one, and members of a trial restore have
-// one. The proof is that the nodes have gone: a peer whose cluster was replaced hears no renewal of a node any more.
+// A peer of a former generation learns of a later one by the certificate of a peer or of a node, which the authority of the cluster has
+// signed. That certificate alone is no proof: who has the key of the authority, such as from a stolen disk, can make one, and members of a
+// trial restore have one. The proof is that the nodes have gone: a peer whose cluster was replaced hears no renewal of a node any more.
 
-// shownFor is for how long a certificate of a later generation counts after it was shown last. Nodes that have followed show theirs each few seconds.
+// shownFor is for how long a certificate of a later generation counts after it was shown last. Nodes that have followed show theirs each
+// few seconds.
 const shownFor = 10 * time.Minute
 
 // outlive notes the generation of a certificate that was refused, if it is a later one of this cluster.
@@ -45,8 +46,8 @@ func (c *Credentials) Outlive(generation uint64) {
 // forgotten reports whether the certificate of a later generation was shown too long ago to count. c.mu is held.
 func (c *Credentials) forgotten() bool { return c.now().Sub(c.laterAt) > shownFor }
 
-// Outlived returns why a peer must not go on: its cluster has a later generation, and no node has renewed its lease here for [FollowAfter]; empty:
-// that is not so. See [Credentials.Led].
+// Outlived returns why a peer must not go on: its cluster has a later generation, and no node has renewed its lease here for [FollowAfter];
+// empty: that is not so. See [Credentials.Led].
 func (c *Credentials) Outlived() string {
 	c.mu.Lock()
 	lately := c.now().Sub(c.led)

@@ -55,8 +55,9 @@ func Read(r io.Reader, dir string) (*Backup, error) {
 	return b, b.complete()
 }
 
-// ofCluster returns why a file is no whole backup that a peer of this cluster has signed, by the authorities that the cluster trusts. Unlike [Read],
-// this needs no more memory than a part of the file: what was read as a whole by the peer that has made the file is the same as long as its hashes are.
+// ofCluster returns why a file is no whole backup that a peer of this cluster has signed, by the authorities that the cluster trusts.
+// Unlike [Read], this needs no more memory than a part of the file: what was read as a whole by the peer that has made the file is the same
+// as long as its hashes are.
 func ofCluster(r io.Reader, authorities []*x509.Certificate) error {
 	b := &Backup{}
 	if err := b.read(r, func(*reader, string) error { return nil }); err != nil {
@@ -71,7 +72,8 @@ func ofCluster(r io.Reader, authorities []*x509.Certificate) error {
 	return nil
 }
 
-// read reads the parts of a backup, compares their hashes, and checks the signature. large takes those parts that are large, as far as it needs them.
+// read reads the parts of a backup, compares their hashes, and checks the signature. large takes those parts that are large, as far as it
+// needs them.
 func (b *Backup) read(r io.Reader, large func(in *reader, name string) error) error {
 	in, err := newReader(r)
 	if err != nil {

@@ -22,10 +22,10 @@ type signature struct {
 	Signature   []byte `json:"signature"`   // ECDSA with SHA-256, of signed
 }
 
-// signed returns what is signed, out of the hashes of the parts: all of them and the description, without the keys and the recipients of the
-// keys. Keys are sealed again on the way to where the backup is kept, by a machine that has no key of a peer; those in a
-// backup must be those of the authorities that are described. The first line makes sure that no other signature of the key fits. Of a description
-// that was read all fields count, also those that this program does not know.
+// signed returns what is signed, out of the hashes of the parts: all of them and the description, without the keys and the recipients of
+// the keys. Keys are sealed again on the way to where the backup is kept, by a machine that has no key of a peer; those in a backup must be
+// those of the authorities that are described. The first line makes sure that no other signature of the key fits. Of a description that was
+// read all fields count, also those that this program does not know.
 func (d *Description) signed(sums []byte) ([]byte, error) {
 	text, err := d.text, error(nil)
 	if text == nil {
@@ -99,7 +99,9 @@ func (d *Description) verify(sums, part []byte) (signer *x509.Certificate, err e
 
 // isOf returns an error unless a certificate is one of the peer that the description names, by one of the authorities.
 func (d *Description) isOf(signer *x509.Certificate, authorities []*x509.Certificate) error {
-	rules := trust.Rules{Cluster: d.Cluster, Generation: d.Generation, Role: trust.RolePeer, Name: d.Peer, Roots: authorities, Now: trust.IssuedAt(signer)}
+	rules := trust.Rules{
+		Cluster: d.Cluster, Generation: d.Generation, Role: trust.RolePeer, Name: d.Peer, Roots: authorities, Now: trust.IssuedAt(signer),
+	}
 	_, err := rules.Verify([]*x509.Certificate{signer})
 	return err
 }

@@ -33,8 +33,8 @@ const (
 	carriesLists   = 'L'
 )
 
-// Bounds of connections. They are counted until the other side has proven to be a member: in all, and of each address, which any process of a machine
-// has, and not its member alone.
+// Bounds of connections. They are counted until the other side has proven to be a member: in all, and of each address, which any process of
+// a machine has, and not its member alone.
 const (
 	greetLimit   = 3 * time.Second // for the handshake and the first byte
 	maxStrangers = 64

@@ -2,7 +2,8 @@ package gossip
 
 import "time"
 
-// vouchFor is for how long a node believes another one after a peer has named it as alive. Nodes exchange lists with a peer every 3.5 minutes at least.
+// vouchFor is for how long a node believes another one after a peer has named it as alive. Nodes exchange lists with a peer every 3.5
+// minutes at least.
 const vouchFor = 10 * time.Minute
 
 // vouched is when a peer last named each node as alive.

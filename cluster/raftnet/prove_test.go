@@ -92,8 +92,8 @@ func TestAClaimMustBeProven(t *testing.T) {
 	closing(t, raft, mux, server)
 }
 
-// Of the connections of one address that say nothing, some are closed at once, also of a member's: any process of that machine has it. Strangers at many
-// addresses take no place of a member.
+// Of the connections of one address that say nothing, some are closed at once, also of a member's: any process of that machine has it.
+// Strangers at many addresses take no place of a member.
 func TestStrangersLeaveRoom(t *testing.T) {
 	t.Parallel()
 	const each, all = 32, 256

@@ -135,8 +135,8 @@ func (r *relay) receive(rpc raft.RPC, proven raft.ServerID) {
 	r.waiting = append(r.waiting, q)
 }
 
-// encourage answers a candidate that has no vote in this peer's configuration that it may stand, which Raft would not: see bind. This peer hears no
-// leader, or the message would not have been admitted.
+// encourage answers a candidate that has no vote in this peer's configuration that it may stand, which Raft would not: see bind. This peer
+// hears no leader, or the message would not have been admitted.
 func (r *relay) encourage(rpc raft.RPC, q *raft.RequestPreVoteRequest) {
 	answer := raft.RPCResponse{Response: &raft.RequestPreVoteResponse{Term: q.Term, Granted: true}}
 	r.book.observe(q, answer, time.Now())

@@ -80,12 +80,13 @@ func admit(f Folders, command any) (Verdict, error) {
 	return v, nil
 }
 
-// bind makes a vote one for the id of its candidate. Raft remembers a vote by the address that the candidate names, and gives it again to each
-// candidate that names the same: two members at one address, or one that names another's, would both be elected in one term. No address has a space.
+// bind makes a vote one for the id of its candidate. Raft remembers a vote by the address that the candidate names, and gives it again to
+// each candidate that names the same: two members at one address, or one that names another's, would both be elected in one term. No
+// address has a space.
 //
-// Raft refuses its vote to candidates that have none in its own configuration. That configuration may be behind, and then no leader could come where
-// the peers that are up need this vote: a vote is one for a log that is as new, whatever configuration the voter has (Ongaro, "Consensus: Bridging
-// Theory and Practice", section 4.1). Without an id Raft skips that look.
+// Raft refuses its vote to candidates that have none in its own configuration. That configuration may be behind, and then no leader could
+// come where the peers that are up need this vote: a vote is one for a log that is as new, whatever configuration the voter has (Ongaro,
+// "Consensus: Bridging Theory and Practice", section 4.1). Without an id Raft skips that look.
 func bind(q *raft.RequestVoteRequest, v Verdict) {
 	q.Addr = []byte("peer " + string(q.ID))
 	q.LeadershipTransfer = q.LeadershipTransfer || v.Leads // Raft would know its leader by the address

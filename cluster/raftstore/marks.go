@@ -10,9 +10,9 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// The last of the entries that are stored together has a mark behind its seal: up to which index the entries were known as committed at that time. Raft
-// does not store that, and after a start a peer would not know which entries it has acknowledged. The mark is part of the entry, so it costs no
-// write and no sync of its own. It is this folder's: no reader of the entry, and no other peer, gets it.
+// The last of the entries that are stored together has a mark behind its seal: up to which index the entries were known as committed at
+// that time. Raft does not store that, and after a start a peer would not know which entries it has acknowledged. The mark is part of the
+// entry, so it costs no write and no sync of its own. It is this folder's: no reader of the entry, and no other peer, gets it.
 //
 // A mark is a version byte, the index and a CRC-32C over entry and mark.
 const (

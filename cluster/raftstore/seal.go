@@ -143,7 +143,7 @@ func (s *sealedStable) Get(key []byte) ([]byte, error) {
 	}
 	at := len(sealed) - crc32.Size
 	if at < 0 || binary.BigEndian.Uint32(sealed[at:]) != stableSum(key, sealed[:at]) {
-		return nil, corrupt(s.path, fmt.Sprintf("the value of %q, with which this peer remembers its term, its vote or what is committed, does not match its checksum", key), nil)
+		return nil, corrupt(s.path, fmt.Sprintf("the value of %q, which holds its term, its vote or what is committed, does not match its checksum", key), nil)
 	}
 	return sealed[:at], nil
 }

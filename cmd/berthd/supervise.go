@@ -92,8 +92,8 @@ func ownProgram() string {
 	return self
 }
 
-// rankRules returns the rules of an agent with the given data folder, its lineage and its run folder. Folders elsewhere, in which the agent removes what is
-// old, get one of this agent's own: nothing else that lies there is the agent's, and another node may use the same place.
+// rankRules returns the rules of an agent with the given data folder, its lineage and its run folder. Folders elsewhere, in which the agent
+// removes what is old, get one of this agent's own: nothing else that lies there is the agent's, and another node may use the same place.
 func rankRules(r *config.Ranks, data, lineage, run string) process.Rules {
 	u := &r.Users
 	own := func(set, usual string) string {

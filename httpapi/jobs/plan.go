@@ -119,7 +119,9 @@ func (a submissions) dryRun(body *command.Submit) (*core.Answer[wire.Submitted],
 	defer a.api.Places.Trials.End(time.Now())
 	job, _ := next.Jobs.Get(key.Job)
 	v := view.View{State: &next, Now: now}
-	out := &wire.Submitted{Success: true, DryRun: true, Job: v.Job(&job), OnLost: job.Spec.OnLost.String(), Warnings: view.Warnings(&next, &job)}
+	out := &wire.Submitted{
+		Success: true, DryRun: true, Job: v.Job(&job), OnLost: job.Spec.OnLost.String(), Warnings: view.Warnings(&next, &job),
+	}
 	out.Job.ID = ""
 	if e, waits := explain.Task(&next, now, key); waits {
 		out.Explanation = view.Explanation(&e)

@@ -88,7 +88,8 @@ func (f *Folder) WriteSlurm(r *Record, o *Orders, j *SlurmJob) (string, error) {
 	return path, linkPrograms(gang, filepath.Base(f.SlurmBin()), j.Client)
 }
 
-// linkPrograms makes a folder with links to berth. The account may put a link in its place meanwhile, which is not followed out of the folder above.
+// linkPrograms makes a folder with links to berth. The account may put a link in its place meanwhile, which is not followed out of the
+// folder above.
 func linkPrograms(gang *os.Root, name, client string) error {
 	if err := gang.Mkdir(name, 0o755); err != nil {
 		return err

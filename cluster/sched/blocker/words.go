@@ -82,7 +82,8 @@ func (b *Blocker) backoff() string {
 // reserved returns, in words, for which task or service GPUs are kept, and until when.
 func (b *Blocker) reserved() string {
 	if b.Until == 0 {
-		return fmt.Sprintf("it would fit, but GPUs are kept for %s, which has waited for so long that no other job starts there before it", Holder{b.Task, b.Service})
+		return fmt.Sprintf("it would fit, but GPUs are kept for %s, which has waited for so long that no other job starts there before it",
+			Holder{b.Task, b.Service})
 	}
 	return fmt.Sprintf("it would fit, but GPUs are kept for %s, which is to start there at about %s, and it might not be done before",
 		Holder{b.Task, b.Service}, Timestamp(b.Until))

@@ -99,7 +99,7 @@ func ExitCode(err error) int {
 }
 
 // Advise adds a remedy to the error of a cluster that cannot be reached. Where a machine has answered, or a name is unknown, the
-// reason is known, and nobody is asked whether the cluster runs.
+// reason is known, and the remedy does not ask whether the cluster runs.
 func Advise(err error) error {
 	if ExitCode(err) != ExitUnreachable || !errors.Is(err, client.ErrUnreachable) {
 		return err

@@ -70,7 +70,8 @@ func moveTrust(m *mover) {
 	}
 }
 
-// checkSessions: each session and code is that of a user's token, ends with the token at the latest and in the time that it has, and no user has too many.
+// checkSessions: each session and code is that of a user's token, ends with the token at the latest and in the time that it has, and no
+// user has too many.
 func checkSessions(c *checker) {
 	sessions, codes := map[string]int{}, map[string]int{}
 	for hash, v := range c.s.Sessions.All() {

@@ -43,9 +43,10 @@ type leftovers struct {
 	removed []string
 }
 
-// ClearCheckpoints removes checkpoints from the node's own place, but for tasks that are live, and returns the names of the tasks. If aged is true,
-// those go that have not changed for 30 days. While the disk is short of space, the oldest of the account that takes most go, as long as that is
-// more than a tenth of the file system: no account loses checkpoints because another fills the disk. What is not named as a task is not touched.
+// ClearCheckpoints removes checkpoints from the node's own place, but for tasks that are live, and returns the names of the tasks. If aged
+// is true, those go that have not changed for 30 days. While the disk is short of space, the oldest of the account that takes most go, as
+// long as that is more than a tenth of the file system: no account loses checkpoints because another fills the disk. What is not named as a
+// task is not touched.
 func ClearCheckpoints(folder string, live func(model.TaskKey) (bool, error), aged bool, now time.Time) (removed []string, err error) {
 	l := leftovers{folder: folder, live: live}
 	if err := l.read(); errors.Is(err, fs.ErrNotExist) || folder == "" {
@@ -97,8 +98,8 @@ func (l *leftovers) read() (err error) {
 	return err
 }
 
-// drop removes the checkpoints of a task, unless a rank of the task has come here meanwhile. They get another name first, so that a rank which
-// comes later finds all or nothing of them.
+// drop removes the checkpoints of a task, unless a rank of the task has come here meanwhile. They get another name first, so that a rank
+// which comes later finds all or nothing of them.
 func (l *leftovers) drop(i int) error {
 	name := l.list[i].task.String()
 	live, err := l.live(l.list[i].task)
@@ -114,8 +115,8 @@ func (l *leftovers) drop(i int) error {
 	return os.RemoveAll(gone)
 }
 
-// checkpointsOf returns the checkpoints of a task, by the name of a folder; false: the folder is none of a task. The time is that of the last
-// change of inodes, which users cannot set.
+// checkpointsOf returns the checkpoints of a task, by the name of a folder; false: the folder is none of a task. The time is that of the
+// last change of inodes, which users cannot set.
 func checkpointsOf(folder, name string) (one leftover, is bool) {
 	var st unix.Stat_t
 	dir := filepath.Join(folder, name)

@@ -20,8 +20,8 @@ func liveTasks(tasks ...string) func(model.TaskKey) (bool, error) {
 	return func(k model.TaskKey) (bool, error) { return slices.Contains(tasks, k.String()), nil }
 }
 
-// Checkpoints that have not changed for 30 days go, but for those of tasks that are live, and only where the clock can be trusted. What is not
-// named as a task is not touched, however old.
+// Checkpoints that have not changed for 30 days go, but for those of tasks that are live, and only where the clock can be trusted. What is
+// not named as a task is not touched, however old.
 func TestOldCheckpointsGo(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -108,7 +108,8 @@ func (s *submission) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	warn(cmd, answer)
-	if f, is := cmd.OutOrStdout().(*os.File); is && term.IsTerminal(int(f.Fd())) && request.OnLost == "" && answer.OnLost == model.OnLostHold.String() {
+	holds := request.OnLost == "" && answer.OnLost == model.OnLostHold.String()
+	if f, is := cmd.OutOrStdout().(*os.File); is && holds && term.IsTerminal(int(f.Fd())) {
 		fmt.Fprintln(cmd.ErrOrStderr(), "Note: if its node is lost, the job waits for an operator, because it has no time limit of at most 1h; --on-lost requeue runs it again")
 	}
 	if s.slurm != nil {

@@ -174,8 +174,8 @@ func Set(list []Limit) (lowered []Limit) {
 	return lowered
 }
 
-// Differ reports whether programs that this one starts have other limits than the given ones would set. In an image without a shell that of open
-// files is not known, and may differ.
+// Differ reports whether programs that this one starts have other limits than the given ones would set. In an image without a shell that of
+// open files is not known, and may differ.
 func Differ(list []Limit) bool {
 	return slices.ContainsFunc(list, func(l Limit) bool {
 		has, err := soft(&resource{number: l.Number})
