@@ -2,8 +2,7 @@ package gossip
 
 import "time"
 
-// vouchFor is for how long a node believes another one after a peer has named it as alive. Nodes exchange lists with a peer every 3.5
-// minutes at least.
+// vouchFor is how long a node believes another one that a peer has named as alive. A node has lists of a peer every 3.5 minutes at least.
 const vouchFor = 10 * time.Minute
 
 // vouched is when a peer last named each node as alive.
