@@ -18,9 +18,8 @@ import (
 //   - of another member, it may say that the other does not answer. The other then contradicts, and is silent only if that
 //     does not come.
 //
-// A peer takes messages of members only, by the state of the cluster. A node does not have that: it believes a node of which a peer has
-// said lately that it is alive, so that no node passes on what a revoked one says. All members are answered when they ask, since a new one
-// is not known everywhere yet.
+// A peer takes messages of members only, by the state of the cluster. A node has no state: it believes a node that a peer has lately named as
+// alive, so that none passes on what a revoked one says. All members are answered when they ask: a new one is not known everywhere.
 //
 // So one node can neither invent nor displace a member. Each message is written again from what was read of it: lengths and numbers
 // that memberlist does not check, some of which end its process, do not reach it.
