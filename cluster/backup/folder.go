@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/berth-gpu/berth/fsm/smallfile"
 )
 
 // Suffix ends the names of files of backups.
@@ -101,15 +103,7 @@ func Create(path string, content func(io.Writer) error) (err error) {
 	if err := os.Rename(f.Name(), path); err != nil {
 		return err
 	}
-	return syncFolder(filepath.Dir(path))
-}
-
-func syncFolder(dir string) error {
-	f, err := os.Open(dir) //nolint:gosec // the caller names the folder
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
+	return smallfile.SyncFolder(filepath.Dir(path))
 }
 
 // prune removes all but the newest sound backups of a cluster from a folder, and files that a peer has left unfinished a day ago. Backups

@@ -11,6 +11,8 @@ import (
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
+
+	"github.com/berth-gpu/berth/fsm/smallfile"
 )
 
 const boltName = "raft.db"
@@ -49,7 +51,7 @@ func openBolt(o Options, fresh bool) (*raftboltdb.BoltStore, error) {
 	}
 	// bbolt does not sync the folder: without this, raft.db as a whole could be gone after a power cut, and
 	// with it a vote.
-	if err := syncDir(o.Dir); err != nil {
+	if err := smallfile.SyncFolder(o.Dir); err != nil {
 		return nil, errors.Join(unusable(o.Dir, "cannot sync the data folder", err), store.Close())
 	}
 	return store, nil

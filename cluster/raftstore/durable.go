@@ -4,6 +4,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+
+	"github.com/berth-gpu/berth/fsm/smallfile"
 )
 
 // writeDurable replaces dir/name by data so that after a crash the file holds
@@ -16,7 +18,7 @@ func writeDurable(dir, name string, data []byte) (err error) {
 	if err := os.Rename(tmp, filepath.Join(dir, name)); err != nil {
 		return errors.Join(err, removeIfThere(tmp))
 	}
-	return syncDir(dir)
+	return smallfile.SyncFolder(dir)
 }
 
 // writeSynced creates path with data and forces it to the disk.
@@ -30,16 +32,6 @@ func writeSynced(path string, data []byte) (err error) {
 		return err
 	}
 	return f.Sync()
-}
-
-// syncDir makes created, renamed and removed names in dir durable.
-func syncDir(dir string) (err error) {
-	d, err := os.Open(dir) //nolint:gosec // the path is the operator's data folder
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, d.Close()) }()
-	return d.Sync()
 }
 
 // removeIfThere removes path and is content when it does not exist.

@@ -16,6 +16,7 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/config"
 	"github.com/berth-gpu/berth/cmd/internal/inspect"
+	"github.com/berth-gpu/berth/fsm/smallfile"
 )
 
 const writeLong = `Write settings into a file. They are read from standard input, as NAME: VALUE lines or as JSON,
@@ -91,7 +92,7 @@ func write(ctx context.Context, name string, given []byte) (changed, warnings []
 	for i, line := range warnings {
 		warnings[i] = strings.ReplaceAll(line, next, name)
 	}
-	if err := errors.Join(giveFile(next, path, c.SecretAt() != ""), os.Rename(next, path), syncFolder(filepath.Dir(path))); err != nil {
+	if err := errors.Join(giveFile(next, path, c.SecretAt() != ""), os.Rename(next, path), smallfile.SyncFolder(filepath.Dir(path))); err != nil {
 		return nil, nil, err
 	}
 	return changed, warnings, nil
@@ -105,14 +106,6 @@ func writeNew(path string, text []byte) error {
 	}
 	_, err = f.Write(text)
 	return errors.Join(err, f.Sync(), f.Close())
-}
-
-func syncFolder(dir string) error {
-	d, err := os.Open(dir) //nolint:gosec // of the file that is named
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }
 
 // giveFile gives a new file the owner and the mode of the one that it replaces. One that holds secrets and would be open to others

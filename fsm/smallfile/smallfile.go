@@ -174,10 +174,11 @@ func replaceBytes(path string, data []byte, durable bool) error {
 	if !durable {
 		return nil
 	}
-	return syncFolder(filepath.Dir(path))
+	return SyncFolder(filepath.Dir(path))
 }
 
-func syncFolder(dir string) error {
+// SyncFolder makes names that were created, changed or removed in a folder durable.
+func SyncFolder(dir string) error {
 	d, err := os.Open(dir) //nolint:gosec // the caller's own folder
 	if err != nil {
 		return err

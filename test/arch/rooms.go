@@ -134,7 +134,7 @@ func clusterFloor() []Room {
 		{Path: "cluster/notify", Level: 16, May: stateRooms("fsm/sealing", "httpapi/wire")},
 		{Path: "cluster/soft", Level: 16, May: stateRooms("fsm/private")},
 		{Path: "cluster/gossip", Level: 16, May: []string{"fsm/model", "cluster/conns"}},
-		{Path: "cluster/backup", Level: 17, May: stateRooms("trust", "fsm/state/check", "fsm/state/snapshot")},
+		{Path: "cluster/backup", Level: 17, May: stateRooms("trust", "fsm/state/check", "fsm/state/snapshot", "fsm/smallfile")},
 		{Path: "cluster/restore", Level: 18, May: stateRooms("trust", "fsm/state/apply", "fsm/state/snapshot", "cluster/archive", "cluster/backup", "cluster/raftstore")},
 		{Path: "cluster/conns", Level: 1, Bare: true},
 		{Path: "cluster/peer", Level: 1, May: []string{"fsm/model"}},

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/berth-gpu/berth/fsm/smallfile"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -64,7 +65,7 @@ func writeSnapshot(folder string, s *wire.Snapshot) (*exported, error) {
 			return nil, err
 		}
 	}
-	if err := syncFolder(folder); err != nil {
+	if err := smallfile.SyncFolder(folder); err != nil {
 		return nil, err
 	}
 	return &exported{Folder: folder, Files: stateFiles(), Index: s.JobQueue.Saved.Index, Jobs: len(s.JobQueue.Saved.Jobs)}, nil
@@ -80,12 +81,4 @@ func writeTemp(folder, name string, content any) (temp string, err error) {
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
 	return f.Name(), errors.Join(e.Encode(content), f.Sync(), f.Close())
-}
-
-func syncFolder(folder string) error {
-	d, err := os.Open(folder) //nolint:gosec // the folder that the user named
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }
