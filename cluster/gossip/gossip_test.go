@@ -3,6 +3,7 @@ package gossip
 import (
 	"errors"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -127,15 +128,25 @@ func TestTargets(t *testing.T) {
 	}
 	others(StateLeft, "10.0.0.4:1")
 	others(StateSilent, "10.0.0.3:1")
-	if got, alone := g.targets(); !alone || strings.Join(got, " ") != "10.0.0.3:1 10.0.0.1:1 10.0.0.2:1" {
-		t.Errorf("alone %v: %v", alone, got)
+	if got, pace := g.targets(); pace != rejoinAlone || strings.Join(got, " ") != "10.0.0.3:1 10.0.0.1:1 10.0.0.2:1" {
+		t.Errorf("alone, each %v: %v", pace, got)
 	}
-	others(StateAlive, "10.0.0.1:1", "10.0.0.5:1", "10.0.0.6:1")
+	others(StateAlive, "10.0.0.5:1", "10.0.0.6:1")
+	for range 20 { // nodes name no other member
+		if got, pace := g.targets(); pace != rejoinAlone || len(got) != 1 || !slices.Contains(g.seeds, got[0]) {
+			t.Fatalf("without a peer, each %v: %v, want one of the seeds", pace, got)
+		}
+	}
+	g.roster.mu.Lock()
+	first := "10.0.0.1:1"
+	meta := Meta{Kind: KindPeer, ID: first}
+	g.roster.members[first] = Member{Name: NameOf(KindPeer, first), Addr: netip.MustParseAddrPort(first), Meta: meta, State: StateAlive}
+	g.roster.mu.Unlock()
 	calls := map[string]int{}
 	for range 4000 {
-		got, alone := g.targets()
-		if alone || len(got) > 1 {
-			t.Fatalf("in company %v: %v", alone, got)
+		got, pace := g.targets()
+		if pace != rejoinUsually || len(got) > 1 {
+			t.Fatalf("with a peer, each %v: %v", pace, got)
 		}
 		calls[strings.Join(got, " ")]++
 	}

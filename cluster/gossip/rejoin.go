@@ -21,7 +21,7 @@ func (g *Gossip) rejoinLoop() {
 	failed, last := 0, time.Now()
 	for {
 		g.check.forget(g.roster.lists)
-		targets, alone := g.targets()
+		targets, pace := g.targets()
 		if p := g.peer(); p != "" && time.Since(last) >= g.exchangeEvery() {
 			targets, last = append(targets, p), time.Now()
 		}
@@ -29,50 +29,50 @@ func (g *Gossip) rejoinLoop() {
 			_, err := g.Join(g.ctx, targets)
 			if err == nil {
 				failed = 0
-			} else if failed++; alone && failed == 2 && g.ctx.Err() == nil { // at first a new member may know no other, and no other may know it
-				g.notes.add(slog.LevelWarn, "alone: no member answers yet, retrying", slog.Any("error", err))
+			} else if failed++; pace == rejoinAlone && failed == 2 && g.ctx.Err() == nil { // at first a new member may know no other, and no other may know it
+				g.notes.add(slog.LevelWarn, "alone: no peer answers yet, retrying", slog.Any("error", err))
 			}
 		}
-		if !g.pause(alone) {
+		if !g.pause(pace) {
 			return
 		}
 	}
 }
 
-// targets returns the members to call. Alone: all that may be there. Otherwise one of the missing, so rarely
-// that the cluster together makes about one attempt for each missing member a round, however large it is.
-func (g *Gossip) targets() (addrs []string, alone bool) {
-	here := make(map[string]bool)
-	var missing []string
+// targets returns the members to call. Alone: all that may be there. Without a peer: one that may be a peer, since a node believes only what a
+// peer names, and another node that has returned names no other member. Otherwise one of the missing, so rarely that the cluster together makes
+// about one attempt for each missing member a round, however large it is.
+func (g *Gossip) targets() (addrs []string, pace time.Duration) {
+	here, peer := make(map[string]bool), false
+	var missing, peers []string
 	for _, m := range g.roster.list() {
 		switch {
 		case m.Name == g.roster.self || m.State == StateLeft:
 		case m.State == StateAlive:
 			here[m.Addr.String()] = true
+			peer = peer || m.Meta.Kind == KindPeer
+		case m.Meta.Kind == KindPeer:
+			peers = append(peers, m.Addr.String())
 		default:
 			missing = append(missing, m.Addr.String())
 		}
 	}
-	for _, seed := range g.seeds {
-		if !here[seed] {
-			missing = append(missing, seed)
-		}
+	peers = append(peers, slices.DeleteFunc(slices.Clone(g.seeds), func(seed string) bool { return here[seed] })...)
+	if !peer && len(here) > 0 && len(peers) > 0 {
+		i := rand.IntN(len(peers)) //nolint:gosec // no secret
+		return peers[i : i+1], rejoinAlone
 	}
-	if len(here) == 0 {
-		return missing, true
+	if missing = append(missing, peers...); len(here) == 0 {
+		return missing, rejoinAlone
 	}
 	if i := rand.IntN(max(len(here)+1, len(missing))); i < len(missing) { //nolint:gosec // no secret
-		return missing[i : i+1], false
+		return missing[i : i+1], rejoinUsually
 	}
-	return nil, false
+	return nil, rejoinUsually
 }
 
 // pause waits for the next round and reports whether there is one.
-func (g *Gossip) pause(alone bool) bool {
-	wait := rejoinUsually
-	if alone {
-		wait = rejoinAlone
-	}
+func (g *Gossip) pause(wait time.Duration) bool {
 	ctx, cancel := context.WithTimeout(g.ctx, wait*3/4+rand.N(wait/2)) //nolint:gosec // no secret
 	defer cancel()
 	<-ctx.Done()
