@@ -32,7 +32,7 @@ func (p *Peer) lead(notices <-chan bool) {
 				if p.cfg.Tests.SlowNotice != nil {
 					p.cfg.Tests.SlowNotice()
 				}
-				p.tenure.until.Store(int64(p.cfg.Clock.Boot()))
+				p.tenure.turn.Store(int64(p.cfg.Clock.Boot()))
 				p.tenure.leads.Store(leads)
 				n.set(leads)
 			case <-p.life.ctx.Done():
@@ -86,7 +86,7 @@ func (p *Peer) followNotices(n *notice) {
 			continue
 		}
 		p.log.Info("gained leadership", "term", p.raft.CurrentTerm())
-		p.tenure.begin(p.cfg.Clock.Boot())
+		p.tenure.begin()
 		ctx, cancel := context.WithCancel(p.life.ctx)
 		var work sync.WaitGroup
 		work.Go(func() { p.leadUntil(ctx) })

@@ -262,7 +262,7 @@ func (p *Peer) Status() peer.Status {
 	s := peer.Status{
 		ID: p.cfg.Self.ID, Cluster: p.mates.cluster(p.cfg.Cluster), Role: roleOf(p.raft.State()), Term: p.raft.CurrentTerm(),
 		Leader: peer.Server{ID: model.PeerID(id), Address: string(address)}, Last: p.raft.LastIndex(), Committed: p.raft.CommitIndex(),
-		Applied: p.fsm.State().Index, Passes: p.tenure.sum(),
+		Applied: p.fsm.State().Index, Passes: p.tenure.sum(), Leading: p.tenure.leading(p.cfg.Clock.Boot()),
 		Defects:   peer.Defects{Commands: p.fsm.Panics(), Decisions: p.tenure.wrong.Load(), States: p.fsm.Broken()},
 		Delivered: p.tenure.told.Delivered.Load(), Undelivered: p.tenure.told.Failed.Load(), Lag: p.Lag(),
 	}

@@ -18,14 +18,13 @@ import (
 // tenure is a peer's leadership.
 type tenure struct {
 	leads atomic.Bool  // by raft's own notice
-	until atomic.Int64 // reading of the boot clock when it did so last; 0: it never has
+	turn  atomic.Int64 // reading of the boot clock when leadership was last won or lost; 0: never
 	soft  Soft
 	told  notify.Counts // of the process, in all its leaderships, as are these:
 	wrong atomic.Uint64 // decisions that came to nothing for a defect
 
 	mu     sync.Mutex
 	passes peer.Passes
-	begun  time.Duration // reading of the boot clock when the last leadership began
 }
 
 // lately returns how long ago this peer led; 0 while it leads.
@@ -33,24 +32,22 @@ func (t *tenure) lately(now time.Duration) time.Duration {
 	if t.leads.Load() {
 		return 0
 	}
-	return now - time.Duration(t.until.Load())
+	return now - time.Duration(t.turn.Load())
 }
 
 // begin resets the counts for another leadership.
-func (t *tenure) begin(now time.Duration) {
+func (t *tenure) begin() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.passes, t.begun = peer.Passes{}, now
+	t.passes = peer.Passes{}
 }
 
 // leading returns for how long this peer has led; 0: it does not.
 func (t *tenure) leading(now time.Duration) time.Duration {
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	if !t.leads.Load() {
 		return 0
 	}
-	return now - t.begun
+	return now - time.Duration(t.turn.Load())
 }
 
 func (t *tenure) passed(one leader.Pass) {

@@ -37,6 +37,7 @@ type one struct {
 	lacks   uint64         // entries of the cluster's log
 	voters  []model.PeerID // nil: p1, and p2, which is down
 	aside   model.PeerID   // a voter that reports, and takes no part
+	late    int            // over 0: this peer leads since a second, and the voter takes part from that many looks on
 	id      string         // of the cluster
 	first   string         // address of the peer port of p1
 	mate    string         // and of p2
@@ -159,24 +160,6 @@ func (p *one) Leader() (forward.Leader, context.Context) {
 }
 
 func (p *one) Saw(uint64) {}
-
-func (p *one) Status() peer.Status {
-	s := p.State()
-	l, _ := p.Leader()
-	role := peer.RoleFollower
-	if l.Self {
-		role = peer.RoleLeader
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return peer.Status{
-		Lag:    peer.Lag{Known: true, Entries: p.lacks},
-		Passes: peer.Passes{Count: 4, Took: time.Millisecond}, Defects: peer.Defects{Commands: 1, Decisions: 2, States: 3},
-		Silence: peer.Silence{For: 7 * time.Second, Voters: p.votersNow()},
-		ID:      "p1", Cluster: p.id, Role: role, Term: 3, Leader: peer.Server{ID: l.ID}, Last: s.Index, Committed: s.Index, Applied: s.Index,
-		Servers: []peer.Server{{ID: "p1", Address: p.first}, {ID: "p2", Address: p.mate}}, Up: p.upNow(),
-	}
-}
 
 func (p *one) Clocks() peer.Clocks {
 	out := peer.Clocks{Ahead: map[model.PeerID]time.Duration{"p1": 0}, Agree: true}

@@ -38,6 +38,7 @@ type Status struct {
 	Committed  uint64
 	Applied    uint64        // index of the newest command in the state
 	Leaderless time.Duration // for how long no leader was heard; 0 while there is one
+	Leading    time.Duration // for how long this peer has led; 0: it does not
 	Silence    Silence       // what may be relied on of that
 
 	Defects Defects

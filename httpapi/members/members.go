@@ -95,7 +95,7 @@ func (m members) revoke(ctx context.Context, in *revokeInput) (*core.Answer[wire
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
-		if err := m.mayRevoke(model.PeerID(in.Name)); err != nil {
+		if err := m.mayRevoke(ctx, model.PeerID(in.Name)); err != nil {
 			return nil, err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -43,17 +44,38 @@ func (m members) known(id string) (*peer.Status, error) {
 	return &st, nil
 }
 
+// unheard is how long a new leader may take until all members that are up have answered one of its messages.
+const unheard = 5 * time.Second
+
+// settled returns the status of this peer, as soon as the status tells which members are up: a new leader waits for their first answers.
+func (m members) settled(ctx context.Context) peer.Status {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		st := m.api.Peer.Members.Status()
+		silent := slices.ContainsFunc(st.Silence.Voters, func(v model.PeerID) bool { return !slices.Contains(st.Up, v) })
+		if !silent || st.Leading == 0 || st.Leading >= unheard {
+			return st
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return st
+		}
+	}
+}
+
 // removePeer removes a peer, and then refuses its certificates. A leader that is to go hands leadership over first, and the
 // next leader carries the request out.
 func (m members) removePeer(ctx context.Context, in *peerInput) (*core.Answer[wire.Gone], error) {
 	id := model.PeerID(in.ID)
 	s := m.api.Peer.Reader.State()
-	st, err := m.known(in.ID)
+	_, err := m.known(in.ID)
 	switch half := s.Certificates.Has(membership.Member{Role: model.RolePeer, Name: in.ID}); {
 	case err != nil && !half:
 		return nil, err
 	case err == nil:
-		if err := m.takeOut(ctx, st, id); err != nil {
+		if err := m.takeOut(ctx, id); err != nil {
 			return nil, err
 		}
 	} // otherwise an earlier try has taken the peer out, and was cut off before the rest
@@ -67,18 +89,16 @@ func (m members) removePeer(ctx context.Context, in *peerInput) (*core.Answer[wi
 }
 
 // takeOut removes a member from the configuration. A leader hands leadership over first.
-func (m members) takeOut(ctx context.Context, st *peer.Status, id model.PeerID) error {
-	switch {
-	case st.Role != peer.RoleLeader:
+func (m members) takeOut(ctx context.Context, id model.PeerID) error {
+	st := m.settled(ctx)
+	if st.Role != peer.RoleLeader {
 		return problem.Usual(wire.CodeNoLeader)
-	case id != st.ID:
-		if err := m.mayGo(st, id); err != nil {
-			return err
-		}
-		return m.api.Peer.Members.Remove(ctx, id)
 	}
-	if err := m.mayGo(st, id); err != nil {
+	if err := m.mayGo(&st, id); err != nil {
 		return err
+	}
+	if id != st.ID {
+		return m.api.Peer.Members.Remove(ctx, id)
 	}
 	if err := m.api.Peer.Members.Transfer(ctx, ""); err != nil {
 		return err
@@ -113,8 +133,8 @@ func (m members) votersBeside(st *peer.Status, id model.PeerID) (left, up int) {
 
 // mayRevoke returns why the certificates of a peer must go on to count: without the peer, which stays a voter, those that are up would not be
 // a majority.
-func (m members) mayRevoke(id model.PeerID) error {
-	st := m.api.Peer.Members.Status()
+func (m members) mayRevoke(ctx context.Context, id model.PeerID) error {
+	st := m.settled(ctx)
 	left, up := m.votersBeside(&st, id)
 	if !slices.Contains(st.Silence.Voters, id) || votes.Tolerates(left+1, up) >= 0 {
 		return nil
@@ -131,7 +151,7 @@ func (m members) promotePeer(ctx context.Context, in *peerInput) (*core.Answer[w
 	if slices.Contains(st.Silence.Voters, model.PeerID(in.ID)) {
 		return m.changed("peer " + in.ID + " has a vote already")
 	}
-	if !slices.Contains(st.Up, model.PeerID(in.ID)) {
+	if !slices.Contains(m.settled(ctx).Up, model.PeerID(in.ID)) {
 		return nil, problem.Refuse(model.CodeConflict.String(), "peer "+in.ID+" is not up: with its vote the cluster could stop; start it first, or remove it with berth peers remove")
 	}
 	m.api.Log.Info("peer_promoted", "of", in.ID, "by", auth.From(ctx).Actor())
