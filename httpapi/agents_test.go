@@ -72,6 +72,30 @@ func TestAnAgentRegistersInTurn(t *testing.T) {
 	}
 }
 
+// A machine that has a copy of a node's data folder registers as the node, is refused, and tries again.
+func TestTwoAgentsOfOneNodeAreShown(t *testing.T) {
+	d := newDay(t)
+	copied := registration()
+	copied.Machine = "m2"
+	for range 3 {
+		if got, err := d.a.Register(t.Context(), copied); err != nil || got.Code != model.CodeIdentity {
+			t.Fatalf("another machine: %+v: %v", got, err)
+		}
+		d.ahead.Add(int64(6 * time.Second))
+	}
+	var one wire.NodeDetail
+	var all wire.Nodes
+	var status wire.GPUStatus
+	d.do(http.MethodGet, "/nodes/n1", "").into(&one)
+	d.do(http.MethodGet, "/nodes", "").into(&all)
+	d.do(http.MethodGet, "/gpu/status", "").into(&status)
+	for _, n := range []wire.Node{one.Node, all.Nodes[0], status.Nodes[0]} {
+		if n.Health != wire.HealthTwoAgents || !strings.Contains(n.Reason, "another agent, at 127.0.0.1, registers as n1: node n1 is machine m1, this is m2") {
+			t.Errorf("%s, %s", n.Health, n.Reason)
+		}
+	}
+}
+
 // A renewal renews, and brings what the GPUs measure.
 func TestAnAgentRenews(t *testing.T) {
 	d := newDay(t)

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -263,6 +264,7 @@ type site struct {
 	url   string
 	wired wired
 	ring  *sealing.Ring // by which the API seals
+	ahead *atomic.Int64 // by how much the clock of what is kept of agents is ahead, in nanoseconds
 }
 
 // opened returns a text of the state, which must be sealed there.
@@ -289,13 +291,13 @@ func newSite(t testing.TB) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	began, port := time.Now(), newWired(t, "p1")
+	began, ahead, port := time.Now(), new(atomic.Int64), newWired(t, "p1")
 	api := New(core.Config{
 		Self: "p1", Version: "test", Sealing: ring, Dial: (&net.Dialer{}).DialContext,
 		Now: func() time.Time { return peer.now() }, Expires: func() time.Time { return time.Unix(2_000_000_000, 0) }, Settings: switches{}, Own: []string{"example.com:80"}, // the host of httptest's requests
 		Peer: core.Peer{
 			Proposer: peer, Reader: peer, Members: peer, Tails: tails, Beats: peer, Feed: peer.feed, Programs: peer, Answers: port.answers, Calls: port.calls,
-			Telemetry: soft.NewBoard(func() time.Duration { return time.Since(began) }),
+			Telemetry: soft.NewBoard(func() time.Duration { return time.Since(began) + time.Duration(ahead.Load()) }),
 		},
 	})
 	server := httptest.NewServer(api)
@@ -305,7 +307,7 @@ func newSite(t testing.TB) *site {
 		}
 		server.Close()
 	})
-	return &site{peer, t, api, server.URL, port, ring}
+	return &site{peer, t, api, server.URL, port, ring, ahead}
 }
 
 // now is the cluster's time: tests are not older than the state that they make.

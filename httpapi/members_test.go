@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -91,7 +92,7 @@ func newSecured(t *testing.T, s *site, at forward.Leader) *secured {
 			t.Log(err)
 		}
 	})
-	return &secured{&site{s.one, t, api, "http://" + plain.Addr().String(), port, nil}, own, plain.Addr().String()}
+	return &secured{&site{s.one, t, api, "http://" + plain.Addr().String(), port, nil, new(atomic.Int64)}, own, plain.Addr().String()}
 }
 
 // agentOf returns the client of an agent with the certificate of a member; nil: without one.

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -47,7 +48,7 @@ func newFollower(t testing.TB, s *site, keys auth.Keys) *site {
 	})
 	server := httptest.NewServer(api)
 	t.Cleanup(server.Close)
-	return &site{s.one, t, api, server.URL, port, nil}
+	return &site{s.one, t, api, server.URL, port, nil, new(atomic.Int64)}
 }
 
 // What a follower passes on is carried out in its caller's name, and the leader looks
@@ -131,7 +132,7 @@ func TestNothingIsPassedOnToAnUnfinishedAPI(t *testing.T) {
 			Telemetry: soft.NewBoard(func() time.Duration { return 0 }),
 		},
 	})
-	s := &site{one, t, api, "", port, nil}
+	s := &site{one, t, api, "", port, nil, new(atomic.Int64)}
 	submission := &forward.Request{Method: http.MethodPost, Target: "/queue/submit", Header: http.Header{}, Body: []byte(`{"command":"true"}`)}
 	samples := call.Define[struct{}, agentwire.Samples](call.Bulk, "samples")
 	ask := func() error {

@@ -1,6 +1,7 @@
 package soft
 
 import (
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -18,7 +19,14 @@ type Board struct {
 
 	mu    sync.Mutex
 	nodes map[model.NodeID]entry
+	other map[model.NodeID]refusal
 	swept time.Duration
+}
+
+// refusal is the last registration of another agent for a node, and the first of those that came since.
+type refusal struct {
+	first, last time.Duration
+	why         string
 }
 
 type entry struct {
@@ -34,7 +42,7 @@ type Reading struct {
 
 // NewBoard returns an empty board over a clock that never jumps.
 func NewBoard(boot func() time.Duration) *Board {
-	return &Board{boot: boot, nodes: map[model.NodeID]entry{}}
+	return &Board{boot: boot, nodes: map[model.NodeID]entry{}, other: map[model.NodeID]refusal{}}
 }
 
 // Put stores a node's samples in place of its former ones. The board keeps the slice.
@@ -44,6 +52,38 @@ func (b *Board) Put(node model.NodeID, samples []model.Sample) {
 	defer b.mu.Unlock()
 	b.nodes[node] = entry{now, samples}
 	b.sweep(now)
+}
+
+// Refuse notes that another agent registers for a node, and why that was refused.
+func (b *Board) Refuse(node model.NodeID, why string) {
+	now := b.boot()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	r, known := b.other[node]
+	if !known || now-r.last > Kept {
+		r.first = now
+	}
+	r.last, r.why = now, why
+	b.other[node] = r
+	b.sweep(now)
+}
+
+// repeats is for how long an agent must have registered again and again to be another one that lives: a single registration may have been
+// delayed on its way.
+const repeats = 10 * time.Second
+
+// Refused returns why registrations of other agents for a node are refused, by node.
+func (b *Board) Refused() map[model.NodeID]string {
+	now := b.boot()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	out := map[model.NodeID]string{}
+	for id, r := range b.other { // order-free: a map again
+		if now-r.last <= Kept && r.last-r.first >= repeats {
+			out[id] = r.why
+		}
+	}
+	return out
 }
 
 // sweep drops nodes that have been silent for long.
@@ -57,6 +97,7 @@ func (b *Board) sweep(now time.Duration) {
 			delete(b.nodes, id)
 		}
 	}
+	maps.DeleteFunc(b.other, func(_ model.NodeID, r refusal) bool { return now-r.last > Kept })
 }
 
 // fresh is the age up to which a sample counts as current.

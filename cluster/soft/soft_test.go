@@ -34,6 +34,35 @@ func TestTheBoardKeepsTheNewest(t *testing.T) {
 	}
 }
 
+// One registration may have been delayed on its way. An agent that lives repeats its own.
+func TestOtherAgents(t *testing.T) {
+	now := time.Hour
+	b := NewBoard(func() time.Duration { return now })
+	shows := func(when, want string) {
+		t.Helper()
+		if got := b.Refused()["n1"]; got != want {
+			t.Errorf("%s: %q, want %q", when, got, want)
+		}
+	}
+	shows("none", "")
+	b.Refuse("n1", "once")
+	shows("once", "")
+	now += repeats
+	b.Refuse("n1", "again")
+	shows("again", "again")
+	now += Kept
+	shows("after two minutes", "again")
+	now++
+	shows("later", "")
+	b.Refuse("n1", "another day")
+	shows("another day", "")
+	now += 2 * Kept
+	b.Put("n2", nil)
+	if len(b.other) != 0 {
+		t.Errorf("%d nodes are remembered", len(b.other))
+	}
+}
+
 // Only a node's recent samples describe the present.
 func TestUnused(t *testing.T) {
 	now := time.Hour

@@ -2,6 +2,7 @@
 package agentapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -163,6 +164,9 @@ func (a agents) register(ctx context.Context, q *agentwire.Register) (*agentwire
 		return nil, 0, err
 	}
 	s := a.api.Peer.Reader.State()
+	if other := r.Code == model.CodeIdentity || r.Code == model.CodeStaleEpoch; other && s.Nodes.Has(q.Node) {
+		a.api.Peer.Telemetry.Refuse(q.Node, fmt.Sprintf("another agent, at %s, registers as %s: %s", cmp.Or(core.SenderOf(ctx), c.Address), q.Node, r.Detail))
+	}
 	return &agentwire.Registered{
 		Code: r.Code, Detail: r.Detail, Incarnation: s.Settings().Incarnation, Epoch: r.Number, Index: index,
 		Verdicts: r.Verdicts, Peers: addresses(&s),

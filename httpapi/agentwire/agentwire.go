@@ -189,12 +189,19 @@ type Tail struct {
 	Stderr []byte        `cbor:"4,keyasint,omitempty"`
 }
 
-// Samples is the answer by which the leader gives other peers what only the leader knows: the newest sample of every GPU, and the counts of its
-// scheduler.
+// Samples is the answer by which the leader gives other peers what only the leader knows: the newest sample of every GPU, the counts of its
+// scheduler, and the nodes for which two agents run.
 type Samples struct {
 	Readings   []Reading     `cbor:"1,keyasint,omitempty"`
 	Passes     uint64        `cbor:"2,keyasint,omitempty"`
 	PassesTook time.Duration `cbor:"3,keyasint,omitempty"`
+	Refused    []Refused     `cbor:"4,keyasint,omitempty"`
+}
+
+// Refused is why registrations of another agent for a node are refused.
+type Refused struct {
+	Node model.NodeID `cbor:"1,keyasint"`
+	Why  string       `cbor:"2,keyasint"`
 }
 
 // Reading is a sample and its age.

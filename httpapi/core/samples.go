@@ -138,5 +138,8 @@ func (a *API) OwnSamples() agentwire.Samples {
 	for _, r := range a.Peer.Telemetry.All() {
 		out.Readings = append(out.Readings, agentwire.Reading{Sample: r.Sample, Age: r.Age})
 	}
+	for node, why := range a.Peer.Telemetry.Refused() { // order-free: found by node
+		out.Refused = append(out.Refused, agentwire.Refused{Node: node, Why: why})
+	}
 	return out
 }

@@ -26,9 +26,9 @@ func (a fleet) route(doc huma.API) {
 				if err != nil {
 					return nil, err
 				}
-				measured := view.ReadingsOf(a.api.Samples.Get(ctx).Readings)
-				out := &wire.GPUStatus{Nodes: view.Nodes(&s, a.api.Now(&s), measured, view.AllNodes(&s)), ClusterStatus: view.ClusterStatus(&s)}
-				out.ClusterStatus.BusyPercent = measured.Busy()
+				soft := a.api.Samples.Get(ctx)
+				out := &wire.GPUStatus{Nodes: a.list(&s, &soft, view.AllNodes(&s)), ClusterStatus: view.ClusterStatus(&s)}
+				out.ClusterStatus.BusyPercent = view.ReadingsOf(soft.Readings).Busy()
 				return &core.Answer[wire.GPUStatus]{Index: s.Index, Body: out}, nil
 			})
 	}
@@ -48,10 +48,12 @@ func (a fleet) node(ctx context.Context, in *oneNodeInput) (*core.Answer[wire.No
 		return nil, err
 	}
 	v := a.api.ViewFor(ctx, &s, &s, a.api.Now(&s))
-	out, found := v.Node(model.NodeID(in.Node), a.api.Samples.Get(ctx).Readings)
+	soft := a.api.Samples.Get(ctx)
+	out, found := v.Node(model.NodeID(in.Node), soft.Readings)
 	if !found {
 		return nil, problem.Refuse(wire.CodeNotFound, "there is no such node")
 	}
+	addOther(&out.Node, &soft)
 	if a.api.Config.Gossip != nil {
 		out.Gossip = a.api.Config.Gossip(trust.RoleNode, in.Node)
 	}

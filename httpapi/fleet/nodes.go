@@ -4,9 +4,12 @@ import (
 	"context"
 	"iter"
 	"reflect"
+	"slices"
+	"strings"
 
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/agentwire"
 	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/listing"
 	"github.com/berth-gpu/berth/httpapi/view"
@@ -81,7 +84,8 @@ func (a fleet) nodes(ctx context.Context, in *nodesInput) (*core.Answer[wire.Nod
 	}
 	sort, desc := selected.Sort()
 	page, next, total := listing.Page(selected, at[0], in.Limit, sort == "node_id" && !desc, nodeRows(&s), func(r *nodeRow) model.NodeID { return r.node.ID })
-	out := &wire.Nodes{Nodes: view.Nodes(&s, a.api.Now(&s), view.ReadingsOf(a.api.Samples.Get(ctx).Readings), page), Next: selected.Cursor(next), Layout: layoutOf(&s)}
+	soft := a.api.Samples.Get(ctx)
+	out := &wire.Nodes{Nodes: a.list(&s, &soft, page), Next: selected.Cursor(next), Layout: layoutOf(&s)}
 	for i := range out.Nodes {
 		if a.api.Config.Gossip != nil {
 			out.Nodes[i].Gossip = a.api.Config.Gossip(trust.RoleNode, out.Nodes[i].ID)
@@ -92,6 +96,25 @@ func (a fleet) nodes(ctx context.Context, in *nodesInput) (*core.Answer[wire.Nod
 	}
 	out.Partitions, out.QOS = view.Partitions(&s)
 	return &core.Answer[wire.Nodes]{Index: s.Index, Body: out}, nil
+}
+
+// list returns nodes with what only the leader knows.
+func (a fleet) list(s *state.State, soft *agentwire.Samples, ids []model.NodeID) []wire.Node {
+	out := view.Nodes(s, a.api.Now(s), view.ReadingsOf(soft.Readings), ids)
+	for i := range out {
+		addOther(&out[i], soft)
+	}
+	return out
+}
+
+// addOther adds to a node that two agents run for it.
+func addOther(n *wire.Node, known *agentwire.Samples) {
+	i := slices.IndexFunc(known.Refused, func(r agentwire.Refused) bool { return string(r.Node) == n.ID })
+	if i < 0 {
+		return
+	}
+	n.Health = wire.HealthTwoAgents
+	n.Reason = strings.TrimPrefix(n.Reason+"; "+known.Refused[i].Why, "; ")
 }
 
 // nodeRows yields all nodes, by id, in one row that changes.

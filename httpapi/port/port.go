@@ -63,6 +63,9 @@ type Telemetry interface {
 	Put(node model.NodeID, samples []model.Sample)
 	// All returns the newest sample of every GPU.
 	All() []soft.Reading
+	// Refuse notes that another agent registers for a node, and why that was refused. Refused returns why, by node.
+	Refuse(node model.NodeID, why string)
+	Refused() map[model.NodeID]string
 }
 
 // Tails keeps the ends of ranks' output.

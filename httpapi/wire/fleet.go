@@ -56,7 +56,7 @@ type Node struct {
 	ID         string    `json:"node_id"`
 	Hostname   string    `json:"hostname"`
 	State      string    `json:"state" enum:"up,suspect,dead,cordoned,draining,degraded" doc:"degraded: its agent cannot start jobs, for the reason in reason"`
-	Reason     string    `json:"reason,omitempty" doc:"why an operator has closed it, and why its agent cannot start jobs"`
+	Reason     string    `json:"reason,omitempty" doc:"why an operator has closed it, why its agent cannot start jobs, and of another agent that registers as this node"`
 	Version    string    `json:"version,omitempty"`
 	CPUs       int64     `json:"cpus"`
 	MemoryGB   float64   `json:"memory_gb"`
@@ -69,7 +69,7 @@ type Node struct {
 	GPUType    string    `json:"gpu_type,omitempty"`
 	Jobs       int64     `json:"jobs" doc:"ranks that run there or are about to"`
 	Gossip     string    `json:"gossip,omitempty" enum:"alive,silent,left" doc:"what the other members say of it: silent ones get no new work; a hint, absent without gossip"`
-	Health     string    `json:"health" doc:"ok, or how many GPUs are out of service, or that its agent cannot start jobs"`
+	Health     string    `json:"health" doc:"ok, or how many GPUs are out of service, that its agent cannot start jobs, or that two agents run for the node"`
 	Epoch      int64     `json:"epoch" doc:"counts its registrations"`
 	Features   string    `json:"features,omitempty" doc:"the host's features for the isolation of jobs"`
 	Accounts   string    `json:"accounts" enum:"shared,users,own" doc:"unix accounts of jobs: shared, all under the agent's; users, each under its user's; own, under the agent's, and only jobs of the user of the same name"`
@@ -81,6 +81,9 @@ type Node struct {
 
 	Reservations []Reservation `json:"reservations,omitempty" nullable:"false" doc:"that name the node: maintenances, too"`
 }
+
+// HealthTwoAgents is the health of a node for which a second agent registers again and again.
+const HealthTwoAgents = "two agents"
 
 // Labels are the labels of a node.
 type Labels map[string]string

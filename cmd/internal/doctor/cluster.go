@@ -67,6 +67,7 @@ type PeerState struct {
 	Tolerates   int // how many more voters may fail; negative: the cluster has stopped
 	Standstill  bool
 	Unreachable []string
+	TwoAgents   []string // nodes for which a second agent registers, and why that is refused
 
 	BackupEvery   time.Duration // 0: this peer makes none
 	BackupAge     time.Duration // 0: there is none
@@ -109,6 +110,9 @@ func Quorum(p *PeerState) (out []Finding) {
 	}
 	if p.Standstill {
 		out = append(out, about{CheckPeer, "standstill"}.warning("berth cluster resume, once the nodes are back", "the scheduler stands still, after a restore or during an import"))
+	}
+	for _, why := range p.TwoAgents {
+		out = append(out, about{CheckPeer, "nodes"}.fault("stop one of the two agents, and give it another data folder and name", "%s", why))
 	}
 	return append(out, backups(p))
 }

@@ -272,6 +272,7 @@ func TestCluster(t *testing.T) {
 		{"alone", peer(func(p *PeerState) { p.Voters, p.Tolerates = 1, 0 }), Warning, "quorum", "one voter", "berth token join peer"},
 		{"just joined", peer(func(p *PeerState) { p.Voters, p.Tolerates, p.Peers = 1, 0, 3 }), Warning, "quorum", "3 peers, and one vote so far", "berth peers"},
 		{"standing still", peer(func(p *PeerState) { p.Standstill = true }), Warning, "standstill", "stands still", "berth cluster resume"},
+		{"two agents", peer(func(p *PeerState) { p.TwoAgents = []string{"node n1: another agent registers"} }), Fault, "nodes", "another agent registers", "stop one"},
 		{"no backups", peer(func(p *PeerState) { p.BackupEvery = 0 }), Warning, "backup", "no peer makes backups", "backup.dir"},
 		{"another's", peer(func(p *PeerState) { p.BackupEvery, p.OthersBackUp = 0, true }), OK, "quorum", "", ""},
 		{"an old one", peer(func(p *PeerState) { p.BackupAge = 72 * time.Hour }), Fault, "backup", "3.0 days old", "journalctl"},

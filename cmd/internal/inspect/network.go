@@ -191,6 +191,13 @@ func (m *member) askPeers(ctx context.Context, c *client.Client, seen *answers) 
 	p := seen.peer
 	p.Leader, p.Voters, p.Tolerates, p.Standstill = list.Leader, list.Voters, list.Tolerates, list.Standstill
 	p.Peers = len(list.Peers)
+	if nodes, err := c.Nodes(ctx); err == nil {
+		for i := range nodes.Nodes {
+			if n := &nodes.Nodes[i]; n.Health == wire.HealthTwoAgents {
+				p.TwoAgents = append(p.TwoAgents, "node "+n.ID+": "+n.Reason)
+			}
+		}
+	}
 	for i := range list.Peers {
 		v := &list.Peers[i]
 		if !v.Reachable {
