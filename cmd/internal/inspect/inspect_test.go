@@ -2,9 +2,11 @@ package inspect
 
 import (
 	"errors"
+	"io"
 	"maps"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -131,6 +133,40 @@ func TestKeysOfAPI(t *testing.T) {
 
 // A peer that is down is examined by its files: settings, disk, certificate, and that no peer answers; a folder that others may enter and
 // a certificate of another name are faults.
+// A peer of another folder runs on this machine, and its command line names none.
+func TestAnotherPeersProcess(t *testing.T) {
+	dir := t.TempDir()
+	data, other := filepath.Join(dir, "p1"), filepath.Join(dir, "p2")
+	script := "exec 3<" + other + "\necho open\nread line\n"
+	err := errors.Join(os.Mkdir(data, 0o700), os.Mkdir(other, 0o700), os.WriteFile(filepath.Join(dir, "server"), []byte(script), 0o600))
+	if err != nil {
+		t.Fatal(err)
+	}
+	peer := exec.Command("/bin/sh", "server")
+	peer.Args[0], peer.Dir = "berthd-of-a-test", dir
+	in, err := peer.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := peer.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := peer.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = errors.Join(in.Close(), peer.Wait()) }()
+	if _, err := io.ReadFull(out, make([]byte, 5)); err != nil {
+		t.Fatal(err)
+	}
+	if got := findDaemon(rolePeer, other); got.pid != peer.Process.Pid {
+		t.Errorf("the process of the folder is %+v, want %d", got, peer.Process.Pid)
+	}
+	if got := findDaemon(rolePeer, data); got.pid == peer.Process.Pid {
+		t.Errorf("the process of another folder counts: %+v", got)
+	}
+}
+
 func TestAPeerThatIsDown(t *testing.T) {
 	dir := t.TempDir()
 	data, file := filepath.Join(dir, "p1"), filepath.Join(dir, "berth.yaml")

@@ -24,7 +24,7 @@ type process struct {
 func (p process) runs() bool { return p.pid != 0 }
 
 // findDaemon returns the process of a role over a data folder: berthd server or agent. A folder that a command line does not name
-// may be in a file of settings, so the process counts, unless another one names the folder.
+// may be in a file of settings, so the process counts if it has the folder open, as each peer and agent has.
 func findDaemon(role, data string) (found process) {
 	word := map[string]string{rolePeer: "server", roleNode: "agent"}[role]
 	folders, _ := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -42,11 +42,27 @@ func findDaemon(role, data string) (found process) {
 		switch {
 		case named != "" && filepath.Clean(named) == filepath.Clean(data):
 			return process{pid, args}
-		case named == "" && !found.runs():
+		case named == "" && !found.runs() && mayHave(pid, data):
 			found = process{pid, args}
 		}
 	}
 	return found
+}
+
+// mayHave reports whether a process has a folder or a file in it open. One whose files may not be read may have it.
+func mayHave(pid int, data string) bool {
+	if real, err := filepath.EvalSymlinks(data); err == nil {
+		data = real
+	}
+	fds := filepath.Join("/proc", strconv.Itoa(pid), "fd")
+	open, err := os.ReadDir(fds)
+	if err != nil {
+		return true
+	}
+	return slices.ContainsFunc(open, func(fd os.DirEntry) bool {
+		to, err := os.Readlink(filepath.Join(fds, fd.Name()))
+		return err == nil && (to == data || strings.HasPrefix(to, data+"/"))
+	})
 }
 
 // folderIn returns the data folder that a command line names; empty: none.
