@@ -20,14 +20,9 @@ ROUNDS    ?= 100
 CUTS      ?= 10s,29s,31s,120s
 FLOOD     ?= 10000
 
-# Packages without goroutines of their own (a test of test/arch): make test runs their tests without
+# Packages that start no goroutine are marked in their comment (test/arch): make test runs their tests without
 # the race detector, which makes them five to ten times as slow and has nothing to find there.
-PURE := ./fsm/command/... ./fsm/model ./fsm/model/partition ./fsm/model/dependency ./fsm/smallfile ./fsm/state ./fsm/state/ledger ./fsm/state/digest ./fsm/state/tx ./fsm/state/snapshot ./fsm/state/apply/... \
-	./fsm/state/check ./fsm/state/statetest ./cluster/liveness ./cluster/sched/... \
-	./cmd/internal/config ./cmd/internal/doctor ./cmd/internal/redact ./cmd/internal/simulate ./cmd/internal/table ./httpapi/agentwire ./httpapi/auth ./httpapi/endpoint \
-	./httpapi/intake ./httpapi/problem ./httpapi/strict ./httpapi/view \
-	./httpapi/wire ./httpapi/workload ./node/disk ./node/fence ./node/journal ./node/gpu/judge ./test/arch ./slurm/hostlist ./slurm/nearest ./slurm/option ./slurm/request ./slurm/jobfile ./slurm/form ./slurm/filename ./slurm/format ./slurm/environ ./slurm/sbatch ./slurm/srun ./image/name \
-	./test/internal/tally ./test/sim/leasemodel
+PURE = $(shell grep -lrxE '//berth:(pure|single)' --include='*.go' --exclude-dir=testdata --exclude-dir=node_modules . | xargs -n1 dirname | sort -u)
 
 # Of all tests those that take longest begin first. Some wait most of the time, so
 # there are more at once than cores. A program with the race detector sleeps for a

@@ -44,4 +44,6 @@
 // One rule of the agent's may not be combined with counts that outlive a leader: letting ranks run on from an
 // instant at which there was no leader. That instant is no renewal, so it voids no count, and a later leader
 // could give the rank up before T has passed since. [Config.Anew] turns the taking over of counts off.
+//
+//berth:pure
 package liveness

@@ -66,4 +66,6 @@
 // tried again do not fit where they have just failed: the GPUs of the rank that
 // failed first are left out, unless the cluster has no other GPUs for the task.
 // Both are runs of their own.
+//
+//berth:pure
 package sched

@@ -8,4 +8,6 @@
 // that a program does not know - a kind, a field, a version - is an [UnknownError]: such an entry was written
 // by a newer program, and guessing would make peers differ, so the peer stops there. A known but invalid
 // command has Err set, and every peer refuses it alike.
+//
+//berth:pure
 package command

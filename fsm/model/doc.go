@@ -10,4 +10,6 @@
 // renumbered and a number is never used again.
 //
 // The package imports nothing of Berth, reads no clock and holds no state.
+//
+//berth:pure
 package model

@@ -16,6 +16,8 @@
 //
 // A file is damaged in the sense of [DamagedError], or missing (fs.ErrNotExist), or could not be read (any
 // other error). These three need different answers.
+//
+//berth:single
 package smallfile
 
 import (

@@ -4,4 +4,6 @@
 // compare it with the next one. Package apply makes the next state from one log entry; package tx holds the
 // entry while its commands are carried out; package snapshot writes and reads states; package check tests the
 // invariants of states and of moves between them.
+//
+//berth:pure
 package state

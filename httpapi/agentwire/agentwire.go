@@ -3,6 +3,8 @@
 //
 // Every path is POST. The answer to a command carries a code of the state; a failure to answer (no
 // leader, an overload) is an HTTP status with a problem, as everywhere in the API.
+//
+//berth:single
 package agentwire
 
 import (

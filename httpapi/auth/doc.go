@@ -8,4 +8,6 @@
 //	limit.go   limits on the rate of requests
 //
 // It decides from its arguments and reads no state: the API looks up the user of a token.
+//
+//berth:single
 package auth

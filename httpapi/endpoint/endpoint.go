@@ -3,6 +3,8 @@
 //
 // An address comes from another machine and is not trusted to be one: every request of Berth to a
 // peer or an agent gets its URL from [URL], which accepts a host and a port and nothing else.
+//
+//berth:single
 package endpoint
 
 import (

@@ -48,7 +48,7 @@ func writeProgram(j *model.Job, r *wire.Submit) {
 
 // environment parses the environment variables.
 func environment(r *wire.Submit, c *command.Submit, _ model.Time) error {
-	for name, value := range r.Env {
+	for name, value := range r.Env { // order-free: sorted below
 		c.Env = append(c.Env, name+"="+value)
 		if strings.Contains(name, "=") {
 			return problem.Invalid("env", "must have names of letters, digits and _ that do not begin with a digit")
@@ -60,7 +60,7 @@ func environment(r *wire.Submit, c *command.Submit, _ model.Time) error {
 
 // shellEnvironment reads the environment of the submission, without variables that Berth sets.
 func shellEnvironment(r *wire.Submit, c *command.Submit, _ model.Time) error {
-	for name, value := range r.Shell {
+	for name, value := range r.Shell { // order-free: sorted below
 		switch {
 		case strings.Contains(name, "="):
 			return problem.Invalid("submit_env", "must have names without =")

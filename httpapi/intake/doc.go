@@ -11,4 +11,6 @@
 //	imported.go    the jobs of a state file
 //	defaults.go    the defaults of jobs in a state file
 //	resettle.go    the settings and services of a state file
+//
+//berth:pure
 package intake

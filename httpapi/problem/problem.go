@@ -1,5 +1,7 @@
 // Package problem contains the errors of the HTTP API: one table from stable codes to statuses, what
 // clients are told, and how errors of the peer, the state and the library become problems.
+//
+//berth:single
 package problem
 
 import (

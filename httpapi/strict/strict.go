@@ -1,5 +1,7 @@
 // Package strict parses JSON bodies and queries strictly: what would otherwise be ignored is an error,
 // so that a request never does or shows more than was asked for.
+//
+//berth:single
 package strict
 
 import (

@@ -61,7 +61,7 @@ func snakes(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		out := map[string]any{}
-		for name, field := range v {
+		for name, field := range v { // order-free: a map again
 			if field = snakes(field); field != nil {
 				out[snake(name)] = field
 			}

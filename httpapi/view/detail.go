@@ -162,7 +162,7 @@ func Explanation(e *explain.Explanation) *wire.Explanation {
 func (v *View) similar(spec *model.Spec) *wire.Similar {
 	past := v.State.Past(spec)
 	out := &wire.Similar{Runs: int64(past.Count)}
-	for percent, to := range map[uint32]*float64{25: &out.P25Seconds, 50: &out.P50Seconds, 75: &out.P75Seconds} {
+	for percent, to := range map[uint32]*float64{25: &out.P25Seconds, 50: &out.P50Seconds, 75: &out.P75Seconds} { // order-free: each by itself
 		q, known := state.Quantile(&past, percent)
 		if !known {
 			return nil

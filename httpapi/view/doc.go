@@ -12,4 +12,6 @@
 //	access.go      users, tokens, quotas, policies
 //	audit.go       records of the audit trail, and deliveries to webhooks
 //	saved.go       a service as a request
+//
+//berth:pure
 package view

@@ -193,7 +193,7 @@ func Statistics(s *state.State, rate float64) wire.Statistics {
 		Queued: int64(use.Queued), Running: int64(use.Live) + int64(use.CPULive),
 		AverageWaitTime: wait, AverageWaitSeconds: wait, QueueThroughput: rate, JobsPerHour: rate,
 	}
-	for to, v := range map[*int64]uint64{
+	for to, v := range map[*int64]uint64{ // order-free: each by itself
 		&out.TotalJobs: n.Submitted, &out.Completed: n.Completed, &out.Failed: n.Failed, &out.Canceled: n.Canceled,
 		&out.Attempts: n.Attempts, &out.LostAttempts: n.Lost, &out.Preempted: n.Preempted, &out.GPUSeconds: n.GPUSeconds,
 	} {

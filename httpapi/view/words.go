@@ -8,7 +8,7 @@ import (
 // ReasonWords returns in words what the codes mean that lists have as the reason of a job that waits, and blockers as their code.
 func ReasonWords() map[string]string {
 	out := map[string]string{}
-	for code, text := range map[blocker.Code]string{
+	for code, text := range map[blocker.Code]string{ // order-free: a map again
 		blocker.CodeStopped:    "the scheduler is stopped: nothing is started",
 		blocker.CodeStandstill: "nothing is started since a restore, until an operator starts the scheduler",
 		blocker.CodeHeld:       "held until it is released",
@@ -45,7 +45,7 @@ func ReasonWords() map[string]string {
 // EndWords returns in words what the codes mean that lists have as the reason of a job that ended or was stopped.
 func EndWords() map[string]string {
 	out := map[string]string{}
-	for code, text := range map[model.Reason]string{
+	for code, text := range map[model.Reason]string{ // order-free: a map again
 		model.ReasonStartDeadline: "not all ranks were ready in time",
 		model.ReasonPreempt:       "its GPUs were claimed for another job",
 		model.ReasonDrain:         "a node of it is drained",

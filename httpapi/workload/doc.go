@@ -13,4 +13,6 @@
 //	past.go      what earlier runs have used
 //	advice.go    the advice of others, within bounds
 //	defaults.go  the assumptions without other data
+//
+//berth:single
 package workload

@@ -8,6 +8,8 @@
 //	user@registry.example.org:5000#team/image        with a login for the registry
 //	docker://nvcr.io#nvidia/pytorch@sha256:...       enroot's form; an image by its digest
 //	/data/images/pytorch.sqsh, ./image.tar, ../root  a squashfs file, an archive of docker or OCI, a folder
+//
+//berth:single
 package name
 
 import "strings"

@@ -4,6 +4,8 @@
 //	disk.go     the space of a file system, and which errors are its fault
 //	ballast.go  a file that reserves space
 //	use.go      what folders take
+//
+//berth:single
 package disk
 
 import (

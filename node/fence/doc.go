@@ -17,6 +17,8 @@
 // not done. The agent, its supervisors and the simulator run the same code.
 //
 // Values of this package must not be used by two goroutines at once.
+//
+//berth:pure
 package fence
 
 import "time"

@@ -11,4 +11,6 @@
 // their content. Their names consist of incarnation, job, task, attempt and rank. A folder appears with its
 // first files in it or not at all, and a name is given only once: a folder is evidence of a start that may
 // have got anywhere, so no rank is ever started in an existing one.
+//
+//berth:single
 package journal

@@ -1,5 +1,7 @@
 // Package environ forms the variables that Slurm sets for the batch script of a job and for the tasks of its
 // steps, as the manual pages of sbatch and srun list them. All functions are pure.
+//
+//berth:single
 package environ
 
 import (

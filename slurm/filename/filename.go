@@ -1,4 +1,6 @@
 // Package filename expands the patterns by which Slurm names output files, such as slurm-%A_%4a.out.
+//
+//berth:single
 package filename
 
 import (

@@ -1,6 +1,8 @@
 // Package form parses the values of Slurm's options: times, memory, numbers of nodes, GPUs, signals, arrays,
 // dependencies, instants, job ids and constraints. Each parser returns an error that quotes the value and names
 // the allowed form. The forms are those of the manual pages of sbatch, scancel and squeue.
+//
+//berth:single
 package form
 
 import (

@@ -1,6 +1,8 @@
 // Package format prints tables in the forms of Slurm's squeue, sinfo, sacct, sacctmgr and sshare: it reads the values of their options
 // for formats, and prints rows of which the caller returns each column by its key. It also knows Slurm's words for the
 // states of jobs and nodes.
+//
+//berth:single
 package format
 
 import (

@@ -1,6 +1,8 @@
 // Package hostlist expands and compresses lists of node names in Slurm's form, such as node[1-2,05-07],login,
 // and lists of counts, such as 2(x2),1. The results are those of Slurm's commands "scontrol show hostnames" and
 // "scontrol show hostlist".
+//
+//berth:single
 package hostlist
 
 import (

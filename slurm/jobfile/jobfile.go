@@ -1,6 +1,8 @@
 // Package jobfile is the file by which the programs inside a job in Slurm's language know the job: the launcher of the batch
 // script, the servers of steps on all nodes, and srun. The node's agent writes it into the folder of each rank, for the job's
 // account only; BERTH_SLURM names it.
+//
+//berth:single
 package jobfile
 
 import (

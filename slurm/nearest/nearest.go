@@ -1,4 +1,6 @@
 // Package nearest finds the word that was probably meant by one that is not known.
+//
+//berth:single
 package nearest
 
 import "strings"

@@ -1,5 +1,7 @@
 // Package option reads the command lines of Slurm's programs by a table of their options: long names and unique beginnings of them,
 // letters, several letters in one word, and values in the forms --name=value, --name value, -nvalue and -n value.
+//
+//berth:single
 package option
 
 import (

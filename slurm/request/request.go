@@ -1,5 +1,7 @@
 // Package request is what a job in Slurm's language asks for beyond the fields that all jobs of Berth have: it is stored with the
 // job, shown by Slurm's commands, and given to the job in Slurm's variables. Nothing of it decides where or when the job runs.
+//
+//berth:single
 package request
 
 import (

@@ -10,6 +10,8 @@
 //	words.go     words of a command line as options
 //	parse.go     everything together, with the precedence of the three sources
 //	layout*.go   nodes, tasks, cores, memory and GPUs
+//
+//berth:single
 package sbatch
 
 import (

@@ -6,6 +6,8 @@
 //	parse.go   command line and variables
 //	set.go     how a value becomes typed
 //	layout.go  nodes, tasks and GPUs of a step, next to those of other steps
+//
+//berth:single
 package srun
 
 import (

@@ -1,12 +1,7 @@
 package arch
 
 import (
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 )
 
@@ -27,33 +22,17 @@ func TestTree(t *testing.T) {
 			}
 		})
 	}
+	t.Run("sizes", func(t *testing.T) {
+		if found := reportSizes(tree); len(found) > 0 {
+			t.Log(Law{Name: "sizes", Why: "what is larger than usual; no fault"}.Report(found))
+		}
+	})
 	t.Run("odd words", func(t *testing.T) {
 		law := Law{Name: "odd words", Why: "an international reader must understand each sentence at once"}
 		if found := checkPlainWords(tree, oddWords()); len(found) > 0 {
 			t.Error(law.Report(found))
 		}
 	})
-}
-
-// TestRoomsRunDownwards checks the table itself: a room that may import one of
-// its own level or above would make the law "imports" contradict itself.
-func TestRoomsRunDownwards(t *testing.T) {
-	seen := make(map[string]bool)
-	for _, r := range Rooms() {
-		if seen[r.Path] {
-			t.Errorf("%s has two rooms", r.Path)
-		}
-		seen[r.Path] = true
-		for _, m := range r.May {
-			target, ok := roomOf(m)
-			if !ok {
-				t.Errorf("%s may import %s, which has no room", r.Path, m)
-			}
-			if target.Level >= r.Level {
-				t.Errorf("%s at level %d may import %s at level %d", r.Path, r.Level, m, target.Level)
-			}
-		}
-	}
 }
 
 // TestReport checks that a failing law says where, what, why and what to do.
@@ -72,44 +51,5 @@ b.go: a file
     do: take bytes`
 	if got != want {
 		t.Errorf("the report is\n%s\nwant\n%s", got, want)
-	}
-}
-
-// TestNoGoroutinesWithoutRaceDetector checks that the packages of which make test runs the tests
-// without the race detector start no goroutine.
-func TestNoGoroutinesWithoutRaceDetector(t *testing.T) {
-	t.Parallel()
-	makefile, err := os.ReadFile(filepath.Join("..", "..", "Makefile"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, list, _ := strings.Cut(strings.ReplaceAll(string(makefile), "\\\n", " "), "\nPURE := ")
-	list, _, _ = strings.Cut(list, "\n")
-	if len(strings.Fields(list)) < 10 {
-		t.Fatalf("the list PURE of the Makefile was not found: %q", list)
-	}
-	for dir := range strings.FieldsSeq(list) {
-		dir = strings.TrimSuffix(dir, "/...")
-		files, err := filepath.Glob(filepath.Join("..", "..", dir, "*.go"))
-		if err != nil || len(files) == 0 {
-			t.Errorf("%s: %d files: %v", dir, len(files), err)
-		}
-		for _, file := range files {
-			if strings.HasSuffix(file, "_test.go") {
-				continue
-			}
-			parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
-			if err != nil {
-				t.Fatal(err)
-			}
-			ast.Inspect(parsed, func(n ast.Node) bool {
-				sel, is := n.(*ast.SelectorExpr)
-				_, starts := n.(*ast.GoStmt)
-				if starts || is && sel.Sel.Name == "Go" {
-					t.Errorf("%s starts a goroutine: take %s out of PURE", file, dir)
-				}
-				return true
-			})
-		}
 	}
 }

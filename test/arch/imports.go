@@ -3,24 +3,16 @@ package arch
 import (
 	"fmt"
 	"go/ast"
-	"slices"
 	"strconv"
 	"strings"
 )
 
-// statetest builds states for tests; production code may not import it.
-const statetest = "fsm/state/statetest"
-
-// checkImports checks every import against the table of rooms.
+// checkImports checks every import against the edges that must never be.
 func checkImports(t *Tree) []Finding {
 	var fs []Finding
 	for _, f := range t.Files {
-		r, ok := roomOf(f.Dir)
-		if !ok {
-			continue // the law "rooms" reports this
-		}
 		for _, spec := range f.AST.Imports {
-			what, do := judgeImport(r, f, spec)
+			what, do := judgeImport(f, spec)
 			if what != "" {
 				fs = append(fs, t.at(spec.Pos(), do, "%s", what))
 			}
@@ -30,65 +22,47 @@ func checkImports(t *Tree) []Finding {
 }
 
 // judgeImport returns what is wrong with one import, or "".
-func judgeImport(r Room, f *File, spec *ast.ImportSpec) (what, do string) {
+func judgeImport(f *File, spec *ast.ImportSpec) (what, do string) {
 	imported := importPath(spec)
 	switch {
 	case spec.Name != nil && spec.Name.Name == ".":
 		return "a dot import of " + imported, "name the package where it is used, so that the reader and the laws can tell"
 	case imported == Module || strings.HasPrefix(imported, Module+"/"):
-		return judgeRoom(r, f, inModule(imported))
+		return judgeEdge(f, inModule(imported))
 	default:
-		return judgeLibrary(r, f, imported)
+		return judgeLibrary(f, imported)
 	}
 }
 
-// judgeRoom checks an import of one room by another.
-func judgeRoom(r Room, f *File, imported string) (what, do string) {
-	target, known := roomOf(imported)
-	what = fmt.Sprintf("%s imports %s", r.Path, imported)
+// judgeEdge checks an import of one package of this repository by another.
+func judgeEdge(f *File, imported string) (what, do string) {
+	what = fmt.Sprintf("%s imports %s", f.Dir, imported)
 	switch {
-	case !known:
-		return what + ", which has no room", "give the imported folder a room in test/arch/rooms.go"
-	case below(r.Path, "test"):
+	case below(f.Dir, "test"), f.Test && !below(imported, "cmd"): // a test may compare two packages that know one rule
 		return "", ""
-	case f.Test && (below(target.Path, "test/sim") || target.Path == "test/childtest" || target.Path == "test/imagetest" || target.Path == "test/oidctest"):
-		return "", "" // simulated networks and disks, programs as child processes, small images and an identity provider are made to test rooms with
-	case target.Level == TestLevel:
-		return what + ": no package imports test/", "move what is shared into a room of its own"
-	case f.Test:
-		return judgeTest(r, target, what)
-	case imported == statetest:
-		return what + " outside a test", "build states by commands, or move this code into a _test.go file"
-	case target.Level >= r.Level:
-		return fmt.Sprintf("%s, upwards or sideways: level %d to level %d", what, r.Level, target.Level),
-			"declare a small interface of what is needed here and let the room above plug it in"
-	case !r.Any && !slices.Contains(r.May, imported):
-		return fmt.Sprintf("%s; it may import: %s", what, orNothing(r.May)),
-			"pass in what is needed as a value or a small interface; widen test/arch/rooms.go only if the room's sentence in docs changes"
+	case below(imported, "test"):
+		return what + ": no package of the product imports test/", "move what is shared into a package of its own"
+	case forTests(imported):
+		if forTests(f.Dir) {
+			return "", ""
+		}
+		return what + " outside a test", "do without the package for tests, or move this code into a _test.go file"
+	case below(imported, "cmd") && !below(f.Dir, "cmd"):
+		return what + ": programs are made of packages, and not the other way round", "move what is shared into a package outside of cmd"
+	}
+	for _, e := range Edges() {
+		if within(f.Dir, e.From) && !within(imported, e.But) && (e.Never == nil || within(imported, e.Never)) {
+			return what + ", which no package below " + strings.Join(e.From, " or ") + " may", e.Why
+		}
 	}
 	return "", ""
 }
 
-// judgeTest checks an import by a room's test, which may import itself, the rooms in its folder,
-// statetest and all rooms below.
-func judgeTest(r, target Room, what string) (problem, do string) {
-	if below(target.Path, r.Path) || target.Path == statetest || target.Level < r.Level {
-		return "", ""
-	}
-	return fmt.Sprintf("%s, upwards or sideways, in a test: level %d to level %d", what, r.Level, target.Level),
-		"test the two rooms together below test/, or use a fake of the other one"
-}
-
 // judgeLibrary checks an import from outside the repository.
-func judgeLibrary(r Room, f *File, imported string) (what, do string) {
-	domain, _, _ := strings.Cut(imported, "/")
-	if r.Bare && !f.Test && strings.Contains(domain, ".") {
-		return fmt.Sprintf("%s imports %s; it may import the standard library only", r.Path, imported),
-			"move the code that needs it into the room above"
-	}
+func judgeLibrary(f *File, imported string) (what, do string) {
 	for _, lib := range Libraries() {
-		if below(imported, lib.Prefix) && !lib.holds(r.Path, f.Test) {
-			return fmt.Sprintf("%s imports %s; only these may: %s", r.Path, imported, orNothing(lib.Rooms)), lib.Why
+		if below(imported, lib.Prefix) && !lib.holds(f.Dir, f.Test) {
+			return fmt.Sprintf("%s imports %s; only these may: %s", f.Dir, imported, orNothing(lib.Rooms)), lib.Why
 		}
 	}
 	return "", ""

@@ -11,25 +11,14 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// orderedRooms lists the packages in which the order of anything may reach the
-// state, its digest or a plan.
-func orderedRooms() []string {
-	return append(
-		scheduler(),
-		"fsm/command", "fsm/command/valid", "fsm/command/target", "fsm/state", "fsm/state/ledger", "fsm/state/check",
-		"fsm/state/digest", "fsm/state/tx", "fsm/state/snapshot", "fsm/state/apply", "fsm/state/apply/limits",
-		"fsm/state/apply/placement", "fsm/state/apply/services", "fsm/state/apply/bookings", "fsm/state/apply/jobs",
-		"fsm/state/apply/fleet", "fsm/state/apply/admin", "cluster/liveness",
-	)
-}
-
 const orderRemedy = "sort the keys first (slices.Sorted(maps.Keys(m))) or use an ordered table; " +
 	"where the order cannot matter, say why: // order-free: <why>"
 
-// checkMapOrder looks for walks over a map whose order could be seen.
+// checkMapOrder looks for walks over a map whose order could be seen, in pure packages: the order of anything there may reach the state, its
+// digest or a plan.
 func checkMapOrder(t *Tree) []Finding {
 	var fs []Finding
-	for p := range t.typedIn(orderedRooms()...) {
+	for p := range t.typedIn(t.pure()...) {
 		for _, f := range p.Syntax {
 			w := &mapWalk{info: p.TypesInfo, free: orderFreeLines(p, f)}
 			ast.Inspect(f, func(n ast.Node) bool {

@@ -3,7 +3,6 @@ package arch
 import (
 	"go/ast"
 	"go/token"
-	"slices"
 	"strings"
 )
 
@@ -19,7 +18,7 @@ func checkMarkers(t *Tree) []Finding {
 				if !strings.HasPrefix(word, "//berth:") {
 					continue
 				}
-				if do := judgeMarker(word, f.Dir, rows[group], halts[group]); do != "" {
+				if do := judgeMarker(word, f.Dir, rows[group], halts[group], group == f.AST.Doc && !f.Test); do != "" {
 					fs = append(fs, t.at(c.Pos(), do, "%s marks nothing here", word))
 				}
 			}
@@ -29,16 +28,18 @@ func checkMarkers(t *Tree) []Finding {
 }
 
 // judgeMarker returns the remedy for a marker, or "" when it is in its place.
-func judgeMarker(word, dir string, aboveType, aboveFunc bool) string {
+func judgeMarker(word, dir string, aboveType, aboveFunc, abovePackage bool) string {
 	switch {
-	case word == rowMarker && (!aboveType || !slices.Contains(rowRooms(), dir)):
+	case word == rowMarker && (!aboveType || !below(dir, rowFolder)):
 		return "put it directly above a type of fsm/model, without an empty line"
 	case word == haltMarker && !aboveFunc:
 		return "put it directly above the function that ends the process, without an empty line"
-	case word == rowMarker, word == haltMarker, word == bubbleMarker:
+	case (word == pureMarker || word == singleMarker) && !abovePackage:
+		return "put it into the comment of the package, as its last line"
+	case word == rowMarker, word == haltMarker, word == bubbleMarker, word == pureMarker, word == singleMarker:
 		return ""
 	}
-	return "the markers are " + strings.Join([]string{rowMarker, haltMarker, bubbleMarker}, " ")
+	return "the markers are " + strings.Join([]string{rowMarker, haltMarker, bubbleMarker, pureMarker, singleMarker}, " ")
 }
 
 // docComments collects the comments that stand directly above the types and

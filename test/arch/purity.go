@@ -6,24 +6,33 @@ import (
 	"slices"
 )
 
-// pureRooms lists the packages whose functions depend on their arguments alone.
-func pureRooms() []string {
-	return append(
-		scheduler(),
-		"fsm/model", "fsm/command", "fsm/command/valid", "fsm/command/target",
-		"fsm/state", "fsm/state/ledger", "fsm/state/check", "fsm/state/table",
-		"fsm/state/digest", "fsm/state/tx", "fsm/state/snapshot", "fsm/state/apply", "fsm/state/apply/limits",
-		"fsm/state/apply/placement", "fsm/state/apply/services", "fsm/state/apply/bookings", "fsm/state/apply/jobs",
-		"fsm/state/apply/fleet", "fsm/state/apply/admin",
-		"cluster/liveness", "node/fence", "node/gpu/judge", "httpapi/intake", "httpapi/view",
-	)
+// Markers in the comment of a package, below its text.
+const (
+	pureMarker   = "//berth:pure"   // its functions depend on their arguments alone
+	singleMarker = "//berth:single" // it starts no goroutine; of pure packages this is clear
+)
+
+// marks reports whether a file carries a marker in the comment of its package.
+func (f *File) marks(marker string) bool {
+	return f.AST.Doc != nil && slices.ContainsFunc(f.AST.Doc.List, func(c *ast.Comment) bool { return c.Text == marker })
+}
+
+// pure returns the folders of the packages that are marked as pure.
+func (t *Tree) pure() []string {
+	var out []string
+	for _, f := range t.Files {
+		if f.marks(pureMarker) {
+			out = append(out, f.Dir)
+		}
+	}
+	return out
 }
 
 // Remedies of the law, by what was found.
 const (
 	takeNow     = "take the time as an argument: the caller reads the clock once, before the log"
 	takeValue   = "resolve it before the log and take the value as an argument"
-	noGoroutine = "return what is to be done; the room above runs it"
+	noGoroutine = "return what is to be done; the caller runs it"
 )
 
 // impureImports maps import paths to their remedy. A path covers what lies below it.
@@ -31,7 +40,7 @@ func impureImports() map[string]string {
 	return map[string]string{
 		"math/rand": takeValue, "crypto/rand": takeValue, "hash/maphash": "use a hash without a random seed",
 		"os": takeValue, "net": takeValue, "syscall": takeValue, "runtime": takeValue,
-		"log": "return an error or a result; the room above logs", "sync": noGoroutine,
+		"log": "return an error or a result; the caller logs", "sync": noGoroutine,
 	}
 }
 
@@ -50,11 +59,12 @@ func impureNames() map[string][]string {
 	}
 }
 
-// checkPurity looks for clocks, chance, goroutines and the outside world in pure rooms.
+// checkPurity looks for clocks, chance, goroutines and the outside world in pure packages.
 func checkPurity(t *Tree) []Finding {
 	var fs []Finding
+	pure := t.pure()
 	for _, f := range t.Files {
-		if f.Test || !slices.Contains(pureRooms(), f.Dir) {
+		if f.Test || !slices.Contains(pure, f.Dir) {
 			continue
 		}
 		for _, spec := range f.AST.Imports {

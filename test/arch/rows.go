@@ -19,16 +19,25 @@ const (
 	tagRemedy = "keep cbor tags only; give httpapi/wire a type of its own with the JSON names"
 )
 
-// rowRooms returns the packages with the rows of the state's tables.
-func rowRooms() []string {
-	return []string{"fsm/model", "fsm/model/membership", "fsm/model/dependency", "fsm/model/session"}
+// rowFolder is the folder of the packages with the rows of the state's tables.
+const rowFolder = "fsm/model"
+
+// rows returns the packages with the rows of the state's tables.
+func (t *Tree) rows() []string {
+	var out []string
+	for _, f := range t.Files {
+		if below(f.Dir, rowFolder) && !slices.Contains(out, f.Dir) {
+			out = append(out, f.Dir)
+		}
+	}
+	return out
 }
 
 // checkRows looks for anything shared inside the rows of the state's tables: the types marked as
-// rows in [rowRooms] and every type that fsm/state and fsm/state/tx put in a table.
+// rows below [rowFolder] and every type that fsm/state and fsm/state/tx put in a table.
 func checkRows(t *Tree) []Finding {
 	var fs []Finding
-	for p := range t.typedIn(rowRooms()...) {
+	for p := range t.typedIn(t.rows()...) {
 		for _, spec := range marked(p, rowMarker) {
 			obj := p.TypesInfo.Defs[spec.Name]
 			if obj == nil {
@@ -138,11 +147,11 @@ func kindOf(t types.Type) string {
 	}
 }
 
-// checkTags looks for struct tags in [rowRooms] other than cbor's.
+// checkTags looks for struct tags below [rowFolder] other than cbor's.
 func checkTags(t *Tree) []Finding {
 	var fs []Finding
 	for _, f := range t.Files {
-		if !slices.Contains(rowRooms(), f.Dir) || f.Test {
+		if !below(f.Dir, rowFolder) || f.Test {
 			continue
 		}
 		ast.Inspect(f.AST, func(n ast.Node) bool {

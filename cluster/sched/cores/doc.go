@@ -6,4 +6,6 @@
 //   - step.go: the step of a pass.
 //   - kept.go: the room that is kept for the first task in order that finds none.
 //   - why.go: why a task finds no room.
+//
+//berth:pure
 package cores

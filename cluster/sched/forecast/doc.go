@@ -4,4 +4,6 @@
 // that are short, as long as is likely, and long (future.go, chores.go). Where that would cost too much, the forecast
 // continues in order (in_order.go), with bookings where they are expected to be (bookings.go). The suspensions of jobs in
 // the meantime are in pause.go.
+//
+//berth:pure
 package forecast

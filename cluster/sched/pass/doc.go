@@ -5,4 +5,6 @@
 //   - start.go: how a task is started on GPUs that were found for it.
 //   - bookings.go: jobs that are suspended for a booking that has begun.
 //   - kept.go, outcome.go: GPUs that are kept for waiting tasks, and the results of trying one.
+//
+//berth:pure
 package pass

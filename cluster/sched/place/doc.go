@@ -7,4 +7,6 @@
 //   - bookings.go, expected.go: what bookings leave to a job, now and in a forecast.
 //   - reserved.go, guard.go: what is kept for jobs that wait.
 //   - shortage.go, demand.go, possible.go: what is missing if a job does not fit.
+//
+//berth:pure
 package place

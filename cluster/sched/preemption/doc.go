@@ -5,4 +5,6 @@
 //   - preemptor.go: the GPUs that one preemptor could have on each node.
 //   - rights.go: which GPUs of which jobs a preemptor may take.
 //   - cheapest.go: the victims that cost least.
+//
+//berth:pure
 package preemption

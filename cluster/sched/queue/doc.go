@@ -4,4 +4,6 @@
 //
 // A run is the waiting tasks of one class, project, user and shape. Within a run the order is that of
 // submission, so only the heads of runs are compared, however long the queue is.
+//
+//berth:pure
 package queue

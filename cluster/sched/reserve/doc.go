@@ -4,4 +4,6 @@
 //   - timetable.go: when GPUs are expected to become free, and the reservations of a pass.
 //   - finder.go: the first instant at which a job finds its GPUs.
 //   - shift.go: other GPUs for reservations, if that makes room for a job now.
+//
+//berth:pure
 package reserve

@@ -6,4 +6,6 @@
 //   - staying.go, waiting.go: the jobs that stay where they are, and the waiting jobs that are looked at.
 //   - outlook.go, follow.go: what a search leaves, and the passes that continue from that.
 //   - inspect.go: what a search leaves out and what its outlook keeps, for tests.
+//
+//berth:pure
 package search

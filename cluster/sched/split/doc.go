@@ -15,4 +15,6 @@
 //
 // All numbers are whole numbers and all jobs are in the order given, so that the same problem has the same answer
 // on every machine.
+//
+//berth:pure
 package split

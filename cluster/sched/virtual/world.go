@@ -1,6 +1,8 @@
 // Package virtual moves a state on in virtual time: it carries out commands as the peers of a cluster would, and
 // makes the reports that agents would send about invented processes. The simulator replays traces with it, and
 // forecasts compute the future with it.
+//
+//berth:pure
 package virtual
 
 import (

@@ -20,4 +20,6 @@
 // A later layer wins over an earlier one: defaults, file, environment, flags. Values of the cluster
 // as a whole are in the replicated state; files and environment of the peers that found a cluster
 // give only the first value.
+//
+//berth:single
 package config

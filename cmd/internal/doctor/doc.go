@@ -9,4 +9,6 @@
 //	host.go          control groups, units, limits of the kernel, accounts
 //	driver.go        GPUs and their driver
 //	cluster.go       versions, backups, quorum
+//
+//berth:single
 package doctor

@@ -1,5 +1,7 @@
 // Package redact removes secrets from texts that leave a machine: tokens, keys, passwords, credentials in URLs and in headers. It goes by
 // the forms of secrets, by the names of variables, and by secrets that are known to be on this machine.
+//
+//berth:single
 package redact
 
 import (

@@ -13,4 +13,6 @@
 //	cluster.go   its cluster: a state that commands change
 //	measure.go   the results; foretold.go how far forecasts came true
 //	plot.go      the results as a picture or a page
+//
+//berth:single
 package simulate

@@ -3,6 +3,8 @@
 //
 // Text that users have written is stripped of control characters, so that a job's name cannot move
 // the cursor of the terminal that lists it.
+//
+//berth:single
 package table
 
 import (

@@ -1,4 +1,6 @@
 // Package lanes has the ways of commands into the log.
+//
+//berth:pure
 package lanes
 
 // Lane is a way into the log. Control commands keep jobs alive, so they travel before user commands, in

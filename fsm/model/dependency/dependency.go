@@ -1,4 +1,6 @@
 // Package dependency has the conditions on earlier jobs under which a job starts.
+//
+//berth:pure
 package dependency
 
 import (

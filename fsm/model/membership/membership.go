@@ -1,4 +1,6 @@
 // Package membership has the certificates of the cluster's members as the state keeps them.
+//
+//berth:pure
 package membership
 
 import (

@@ -1,4 +1,6 @@
 // Package partition is the tables of partitions and QOS among the cluster's settings: what their names mean for jobs in Slurm's language.
+//
+//berth:pure
 package partition
 
 import (

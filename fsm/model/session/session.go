@@ -1,4 +1,6 @@
 // Package session has the sessions of browsers, and the one-time codes with which sessions begin, as rows of the state.
+//
+//berth:pure
 package session
 
 import (

@@ -7,4 +7,6 @@
 // changed nothing, and its Result has the reason. A proposal of a user, an agent or the scheduler may be late or
 // wrong; one that is no longer valid is refused here, so that a defect elsewhere can waste time but cannot give
 // one GPU to two owners.
+//
+//berth:pure
 package apply

@@ -1,5 +1,7 @@
 // Package check tests the invariants of the replicated state: [State] those of one state, [Move] and [Step]
 // those of two that follow each other. It reads rows only, and computes what is derived in its own way.
+//
+//berth:pure
 package check
 
 import (

@@ -1,5 +1,7 @@
 // Package ledger counts the GPUs that bookings need: a [Ledger] how many are free or held when each booking
 // begins, and [Books] decide from one what may be placed in addition to the bookings.
+//
+//berth:pure
 package ledger
 
 import (

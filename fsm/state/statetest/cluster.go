@@ -14,6 +14,8 @@
 // Each step also checks the invariants of the state and of the move that led to
 // it, so that a test which only goes through the motions already tests something.
 // Only tests import the package.
+//
+//berth:single
 package statetest
 
 import (

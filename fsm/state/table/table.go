@@ -9,6 +9,8 @@
 // The tree below is tidwall/btree. Its Copy marks the tree that it copies, so two readers that copy one
 // published tree race with each other; a draft therefore copies a private header of the tree (see Fork), and
 // nothing else in Berth touches the library.
+//
+//berth:pure
 package table
 
 import (

@@ -42,7 +42,7 @@ func (c Config) Check() error {
 		return fmt.Errorf("GPU health: hot %d °C, critical %d °C and hysteresis %d °C: give 0 < hot < critical and hysteresis < hot",
 			c.Hot, c.Critical, c.Hysteresis)
 	}
-	for xid, class := range c.Xids {
+	for xid, class := range c.Xids { // order-free: any of the wrong ones is named
 		if class < ClassIgnore || class > ClassRestart {
 			return fmt.Errorf("GPU health: Xid %d has no class: give ignore, application, reset, quarantine or restart", xid)
 		}

@@ -39,4 +39,6 @@
 // happened for Retest while the GPU was idle; each relapse doubles that time, up to a day. Where the driver
 // does not report the recommended recovery, only a restart of the host counts as one. Faults outlive the
 // agent: a caller that stores records stores Fault, and passes it to Restore.
+//
+//berth:pure
 package judge

@@ -4,6 +4,8 @@
 //	go test -json ./... | go run ./test/internal/tally
 //
 // It exits with 1 when anything failed or when there was nothing to count.
+//
+//berth:single
 package main
 
 import (

@@ -13,4 +13,6 @@
 //
 // The model is itself tested: each mutant breaks one rule of the protocol, and the same schedules must catch
 // it.
+//
+//berth:single
 package leasemodel

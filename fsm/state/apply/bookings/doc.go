@@ -1,2 +1,4 @@
 // Package bookings carries out the commands on reservations and maintenances.
+//
+//berth:pure
 package bookings
