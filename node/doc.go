@@ -13,26 +13,5 @@
 //	report     reports progress, one call at a time
 //	tidy       forgets ranks whose end the cluster has confirmed
 //
-//	config.go   the configuration of an agent
-//	agent.go    the loop and its step
-//	desk.go     work outside the loop
-//	contact.go  registration and lease
-//	puller.go   desired sets
-//	unit.go     a rank as the agent sees it
-//	book.go     all ranks
-//	load.go     ranks from the disk
-//	hands.go    the steps of a plan
-//	bury.go     ranks without a supervisor
-//	host.go     properties of the host, and the run folder
-//	begin.go    starting and refusing ranks
-//	clean.go    verifying that GPUs are clean
-//	away.go     what continues to run without any leader
-//	gpu_owner.go the owners of processes on GPUs
-//	blobs.go    scripts and environments
-//	teller.go   reports and inventory
-//	tail.go     the end of a rank's output
-//	keep.go     copies and retention of the output
-//	logs.go     output for callers of the node's API
-//
 // Package fence holds the rules of the lease; package runner describes the files on disk.
 package node

@@ -10,11 +10,4 @@
 //
 // The parts stand in this order, and archive.db and keys.age may be missing. A file without its last part is incomplete: it
 // is refused, as is a file with any bit changed, or of a newer program.
-//
-//	describe.go  what a file says of itself
-//	write.go     the file of a state
-//	read.go      files that are read and checked
-//	seal.go      the keys in it
-//	folder.go    folders of backups
-//	keeper.go    backups at intervals
 package backup

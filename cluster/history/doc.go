@@ -2,13 +2,6 @@
 // same records. They are telemetry and never enter the log: the leader takes one each minute, and the other peers fetch
 // from the leader what they lack.
 //
-//	record.go     series, records, and which of two records for one minute counts
-//	ring.go       the records of the last 24 hours, and what another peer lacks of them
-//	aggregate.go  records as columns, also in coarser steps
-//	take.go       a record from the state and the newest samples of GPUs
-//	file.go       the records as a file with a checksum
-//	book.go       one peer's records: takes, fetches, and keeps them
-//
 // A record names the term of the leader that took it. A leader takes at most one for a minute, so minute and term name a
 // record. Of two records for a minute that of the higher term counts on every peer. A minute in which no peer led has no
 // record.

@@ -1,24 +1,6 @@
 // Command berthd runs every part of Berth that is no request to a cluster: peers, agents, whole clusters on one machine, and
 // what works on the data folders of members. Users call it by the name berth: the program berth replaces itself with berthd.
 //
-//	main.go            from the command line to an exit code
-//	server.go          berth server: its flags
-//	options.go         the settings of a server, and which of them contradict each other
-//	advice.go          the settings of the analysis of workloads
-//	rules.go           what jobs may run: the file of --command-rules
-//	serve.go           a running server: what starts and ends in which order
-//	faults.go          why a server cannot start, in one line for the operator
-//	web.go             its HTTP side, on the peer by httpapi/plug
-//	shadow.go          how the policy compares with the order of arrival, as metrics
-//	log.go             a log that never blocks the program, and what systemd shows of a member
-//	members.go         certificates: a server's and an agent's own, and those that a server issues
-//	gossip.go          what gossip says of the other members
-//	recover.go, verify.go, validate.go, write.go    berth cluster recover, snapshot verify, config validate and config write
-//	agent.go, gpus.go, supervise.go, supervisor.go    the programs of a GPU host
-//	keys.go            the keys of a server's file
-//	shared.go, reload.go                  settings of the whole cluster, and those that change while a program runs
-//	dev.go, demo.go, bench.go             whole clusters on one machine
-//
 // What commands have in common is in cmd/internal/cli; cli/setup, cli/certs, cli/sim and cli/images have commands of this program, too.
 //
 // Failures and exit codes are those of berth (cmd/internal/cli/root), and 6 for a peer that was removed from its cluster.

@@ -1,13 +1,5 @@
 // Package admin handles requests of administrators and operators, and what users see of their work:
 // policies, quotas, users, the audit trail, events and webhooks.
-//
-//	routes.go    the paths
-//	policy.go    the order of the queue; settings.go settings of the whole cluster
-//	quota.go     limits and shares; pools.go how GPUs are divided
-//	people.go    users and tokens; session.go sessions of browsers; provider.go sign-ins at an identity provider
-//	audit.go     the audit trail; check.go verifies the records that a peer keeps
-//	events.go    streams of events
-//	webhooks.go  webhooks; hookowner.go the rights to them; deliveries.go what was delivered
 package admin
 
 import (

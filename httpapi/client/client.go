@@ -1,19 +1,6 @@
 // Package client is a client of the API, for the command line, for agents and for other Go
 // programs.
 //
-//	client.go      a Client: what all of its calls share
-//	caller.go      which peer is asked, and which requests are retried
-//	jobs.go        jobs and the queue; control.go: changes of jobs; lists.go: lists, the forecast, telemetry
-//	past.go        jobs that have ended, GPU-hours
-//	quota.go       limits, shares and pools; reserve.go: reservations
-//	allocations.go GPUs for services
-//	events.go      events; webhooks.go: webhooks
-//	fleet.go       GPUs, nodes, peers and the orchestrator; operate.go: changes of nodes and GPUs
-//	settings.go    settings of the cluster; snapshot.go: state files
-//	people.go      the caller, users and tokens; audit.go: the audit trail
-//	members.go     machines that join, and certificates of members
-//	agent.go       the calls of agents
-//
 // Any peer accepts any request, so a client has the addresses of several and stays with the one
 // that answered last. A refusal by a peer is a *[wire.Problem], whose Code is stable; if no peer
 // can be reached the error is [ErrUnreachable].

@@ -1,10 +1,5 @@
 // Package compat handles requests in the forms of other programs: runs and the cluster's state for
 // experiment trackers, and state files.
-//
-//	routes.go        the paths
-//	runs.go          jobs by the run ids of experiment trackers
-//	clusterstate.go  the fleet in the terms of experiment trackers
-//	export.go        state files; imports.go reads them
 package compat
 
 import (

@@ -1,11 +1,4 @@
 // Package fleet handles requests about GPUs, nodes, reservations and peers.
-//
-//	routes.go   the paths
-//	fleet.go    GPUs, and one node; nodes.go the list of nodes; history.go the telemetry of the last minutes
-//	past.go     the cluster's last 24 hours
-//	samples.go  the newest telemetry in columns; options.go what a submission can ask for
-//	operate.go  changes of nodes and GPUs; reserve.go reservations
-//	peers.go    peers and health
 package fleet
 
 import (

@@ -1,13 +1,5 @@
 // Package jobs handles requests about jobs: submissions, changes, the queue, single jobs with their
 // output, and jobs that have ended.
-//
-//	routes.go   the paths
-//	submit.go   submissions; plan.go their forecasts, dry runs, and the plan of the queue
-//	change.go   cancel, priority, and the orchestrator's switches; control.go hold, requeue, extend, attach; bulk.go many jobs
-//	queue.go    the queue and its statistics; listed.go the fields of lists
-//	array.go    lists of jobs and of tasks; detail.go one job; spec.go its submission
-//	logs.go     a job's output, from its node; steps.go tunnels to the steps of a job
-//	past.go     jobs that have ended; usage.go GPU-hours
 package jobs
 
 import (

@@ -1,10 +1,5 @@
 // Package listing selects entries of lists: it filters, sorts, counts and pages them, and picks the fields that an
 // answer has. Each list has one table of its fields, from which its parameters, their description and their messages follow.
-//
-//	listing.go   tables and the parameters of a request
-//	forms.go     the forms of filters
-//	page.go      pages and their cursors
-//	fields.go    answers with some fields only
 package listing
 
 import (

@@ -1,16 +1,5 @@
 // Package members handles requests about the members of the cluster: machines that join, and the certificates of peers
 // and nodes.
-//
-//	members.go  the paths; lists and revocations
-//	join.go     machines that join
-//	backup.go   backups of the cluster
-//	peers.go    changes of the membership
-//	probe.go    whether peers reach a member
-//	record.go   the certificates that peers issue to themselves
-//	rotate.go   replacement of keys and certificates
-//	secrets.go  the secrets that peers give each other
-//	standing.go why the certificate of a member is refused
-//	upgrade.go  the order of upgrades, the feature level, and the lock for restarts
 package members
 
 import (

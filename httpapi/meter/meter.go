@@ -1,7 +1,4 @@
 // Package meter exposes metrics of a peer and of its HTTP API for Prometheus.
-//
-//	meter.go   requests and commands, and the status of the peer
-//	series.go  the state: allocations, durations, users, GPUs, predictions
 package meter
 
 import (

@@ -1,8 +1,5 @@
 // Package places caches, for all requests of a peer, what is expensive to compute about the queue:
 // forecasts, places of jobs, whether a job can ever fit, and how many jobs have ended.
-//
-//	cache.go  the cache
-//	trial.go  limits on dry runs
 package places
 
 import (

@@ -1,8 +1,4 @@
 // Package services handles requests of services that use GPUs without a job.
-//
-//	routes.go       the paths
-//	allocate.go     allocations and their ends; sized.go how many GPUs; allocations.go lists of them
-//	analyze.go      what a workload needs
 package services
 
 import (

@@ -1,8 +1,4 @@
 // Package tunnel carries streams of bytes in both directions through HTTP: from a program to a peer, and from the peer to a node.
-//
-//	tunnel.go  tunnels: binary messages of a WebSocket (RFC 6455)
-//	stream.go  streams that outlive the tunnels that carry them, such as when a peer ends
-//	carry.go   the frames by which a connection carries a stream
 package tunnel
 
 import (

@@ -1,11 +1,6 @@
 // Package root gives processes the files of an image as their file system, as enroot (https://github.com/NVIDIA/enroot) does: in a user
 // namespace and a mount namespace of their own, without rights that the user does not have, and without a service.
 //
-//	root.go    the file system: image, changes, mounts
-//	target.go  where in the image something is mounted
-//	account.go the user and group in the image
-//	driver.go  the libraries of NVIDIA's driver
-//
 // What programs change is kept in a folder on top of the image, which stays as it is and may be used by any number of processes
 // (https://docs.kernel.org/filesystems/overlayfs.html). Linux 5.12 or newer is needed.
 package root

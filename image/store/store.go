@@ -12,15 +12,6 @@
 //
 // An image is there as soon as its folder has its name, and not before: a pull that is killed leaves nothing that the
 // next one would take for an image.
-//
-//	fetch.go       Resolve and Fetch, and the one pull for each image
-//	source.go      an image as layers, from wherever they come
-//	registry.go, transport.go, auth.go, netrc.go    registries: requests, tries, logins
-//	archive.go     archives of docker and OCI
-//	squash.go      squashfs files; folders that are roots
-//	layers.go      downloads layers, and applies them in order
-//	meter.go       the progress of a fetch
-//	evict.go, users.go, list.go    free space, of one user and of all; what is there
 package store
 
 import (

@@ -1,10 +1,6 @@
 // Package disk measures the free space of a file system, and holds some of it back for what must be written
 // when the disk is full.
 //
-//	disk.go     the space of a file system, and which errors are its fault
-//	ballast.go  a file that reserves space
-//	use.go      what folders take
-//
 //berth:single
 package disk
 

@@ -5,15 +5,6 @@
 // decide the health of each, and remembers a quarter of an hour. A driver that hangs blocks no caller for
 // long: each look is a goroutine of its own with a deadline, one at a time for each GPU, so that one bad GPU
 // leaves the others usable.
-//
-//	gpu.go      the interface for an agent
-//	probe.go    the interface for drivers
-//	monitor.go  the looks, once a second
-//	list.go     which GPUs there are
-//	card.go     one GPU under observation
-//	answer.go   the answers
-//	ring.go     the last quarter of an hour
-//	keep.go     what outlives the agent: faults, and which GPUs there are
 package gpu
 
 import (

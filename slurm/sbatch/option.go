@@ -2,15 +2,6 @@
 // variables and the words of a command line, and derives what a job needs as Slurm derives it. It runs nothing and
 // reads no file. One table holds all options ([Table]); docs/slurm.md lists them.
 //
-//	option.go    the types of the table
-//	table*.go    the table, by subject
-//	options.go   the typed values of the options
-//	set*.go      how a value becomes typed
-//	lex.go       #SBATCH lines and their words
-//	words.go     words of a command line as options
-//	parse.go     everything together, with the precedence of the three sources
-//	layout*.go   nodes, tasks, cores, memory and GPUs
-//
 //berth:single
 package sbatch
 

@@ -1,12 +1,6 @@
 // Package srun understands the command line of Slurm's srun inside of a job, with its variables, and derives which tasks of a step
 // run on which nodes of the job. It runs nothing and reads no file.
 //
-//	srun.go    the options of a step
-//	table.go   the options of srun in one table
-//	parse.go   command line and variables
-//	set.go     how a value becomes typed
-//	layout.go  nodes, tasks and GPUs of a step, next to those of other steps
-//
 //berth:single
 package srun
 

@@ -15,19 +15,4 @@
 // proposed inside the leader's process: what is measured is the log and the
 // state, not an API. The same is done with bare hashicorp/raft on raft-boltdb, one
 // entry a command, so that a figure can be read as a ratio on any machine.
-//
-//	main.go       flags and parts
-//	commit.go     throughput and latency
-//	failover.go   kill -9 of the leader
-//	elections.go  no election without need
-//	client.go     processes that submit one job each
-//	upgrade.go    peers that are upgraded under load
-//	aims.go       plays of public traces, held against what they should give
-//	trio.go       three child processes, and talking to one of them
-//	wire.go       what parent and child say to each other, a JSON line each
-//	child.go      the other end: serves the parent's requests
-//	load.go       the callers
-//	berth.go      a Berth peer to measure; bare.go: a bare raft peer
-//	machine.go    what the figures depend on
-//	table.go      how they are printed; stats.go: how they are summed up
 package main

@@ -1,11 +1,6 @@
 // Command hosts makes a cluster on one machine whose members are as separate as machines are: each has a network, a
 // hostname, process ids and folders of its own, by namespaces of the kernel. The cluster is set up by the commands of
 // the quick start in README.md. It needs root.
-//
-//	main.go     the command
-//	lab.go      the network
-//	machine.go  one machine
-//	readme.go   the quick start
 package main
 
 import (

@@ -3,23 +3,6 @@
 // a driver of faults, all in one testing/synctest bubble. The checks use the truth that no program under test can
 // see: which processes ran on which host and GPU, and which answers the users got.
 //
-//	world.go       one simulated cluster, and the course of a run
-//	peer.go        a machine with a production peer on it
-//	api.go         the entrance to a peer: the production API over HTTP; joint.go joins the two
-//	host.go        a machine with GPUs: its clock, disk, kernel, reboots
-//	process.go     its processes and their GPUs: the truth
-//	unit.go        one rank on a host: its folder on disk and what supervisor and agent share
-//	supervisor.go  one a rank: starts, fences and ends it, outlives the agent
-//	agent.go       registers, renews, polls, reports (report.go), carries out plans (act.go)
-//	away.go        asks whether there is a leader, so that jobs go on without one
-//	client.go      users: how they ask, and remember the answers; wishes.go: for what
-//	faults.go      what can go wrong (fault_peer.go, fault_host.go), drawn from the seed
-//	oracle.go      applies the log once more, entry by entry, and checks every state
-//	checks.go      what must always hold, and what must hold in the end
-//	rules.go       users' requirements on where and when jobs run, and whether they are met;
-//	               rules_book.go: and bookings; that no attempt stays as it is
-//	trace.go       what happened, for finding out why
-//
 // The checks and their times:
 //
 //   - At every process that starts, and ten times a virtual second: no two attempts of a task run anywhere, no GPU

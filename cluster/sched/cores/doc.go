@@ -2,10 +2,5 @@
 // step of a pass and has a queue of its own, so that the pass gives GPUs to the same jobs with it and without it: GPUs
 // never wait for cores, and cores never wait for GPUs.
 //
-//   - hosts.go: the nodes with room, and which of them a task is placed on.
-//   - step.go: the step of a pass.
-//   - kept.go: the room that is kept for the first task in order that finds none.
-//   - why.go: why a task finds no room.
-//
 //berth:pure
 package cores

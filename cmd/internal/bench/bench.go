@@ -1,19 +1,6 @@
 // Package bench measures a whole cluster from outside, as its users meet it: three peers and their
 // agents as processes on this machine, HTTP between them and the load, every commit on disk.
 //
-//	bench.go    the parts, and in which order they run
-//	submit.go   submissions a second, and how long each takes
-//	access.go   the same with and without authentication
-//	secure.go   the same over TLS and in plain text
-//	run.go      jobs a second from submission to end, and how soon one starts
-//	failover.go how long no submission succeeds after a leader was killed
-//	memory.go   what a long queue costs: memory, the list, the submission
-//	node.go     what a GPU host pays for its jobs
-//	machine.go  what the figures depend on
-//	process.go  processor time and memory of the cluster's processes
-//	stats.go    percentiles
-//	table.go    how a table is printed
-//
 // Figures depend on the machine: give them together with its description, and compare figures of
 // one run only.
 package bench

@@ -1,11 +1,5 @@
 // Package demo shows the main task of Berth: a whole cluster on this machine, forty jobs, a leader
 // that is killed in the middle, and a verdict by marks that the jobs themselves have written.
-//
-//	demo.go   what happens in which order
-//	jobs.go   the jobs, and how each is meant to end
-//	view.go   what is shown meanwhile
-//	marks.go  what the jobs' processes have written down
-//	judge.go  whether everything is correct, and the summary
 package demo
 
 import (

@@ -1,17 +1,5 @@
 // Package inspect reads the facts about a machine that is a peer or a node, for cmd/internal/doctor to judge. It has the code of peers
 // and agents, and is a part of berthd only.
-//
-//	inspect.go  which checks a role has, in which order
-//	member.go   the settings and the keys of a role
-//	network.go  what the cluster answers: clocks, connections in both directions, versions
-//	ports.go    ports and programs of this machine
-//	names.go    host names
-//	disk.go     data folders
-//	access.go   files and folders that settings name, as the account of the unit sees them
-//	place.go    that account and the sandbox of the unit
-//	host.go     units, control groups, limits, accounts
-//	driver.go   GPUs
-//	collect.go  what berth support-bundle has of a peer or a node
 package inspect
 
 import (

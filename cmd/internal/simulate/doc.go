@@ -6,13 +6,5 @@
 // long as the trace says, a suspended one goes on where it was, after a restart that costs time and
 // counts as no work.
 //
-//	trace.go     reads a trace; spec.go the submissions of its jobs
-//	hosts.go     reads the nodes of a cluster
-//	history.go   a trace from the jobs that a cluster has run
-//	run.go       the run: events, in order
-//	cluster.go   its cluster: a state that commands change
-//	measure.go   the results; foretold.go how far forecasts came true
-//	plot.go      the results as a picture or a page
-//
 //berth:single
 package simulate

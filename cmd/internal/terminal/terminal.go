@@ -2,9 +2,6 @@
 // and a terminal obeys control characters: such text could set the window's title, fill the
 // clipboard or rewrite lines above. Everything that a command writes to a terminal goes through one
 // filter, which lets text, line ends, tabs and colours pass.
-//
-//	terminal.go  outputs, and the size of a terminal
-//	filter.go    what passes
 package terminal
 
 import (

@@ -2,15 +2,6 @@
 // cgo: built without cgo, or for another system than Linux, it only reports that. It also builds and starts
 // without a driver, since the library is loaded at the first search for GPUs.
 //
-//	open.go    the library, and missing calls
-//	list.go    which GPUs there are, also parts of divided ones (MIG)
-//	place.go   how they are connected: NVLink and NUMA
-//	look.go    the measurements and the health of one
-//	users.go   the processes on it
-//	events.go  faults that it reports by itself: Xids
-//	about.go   the driver, and modes of GPUs, for berth doctor
-//	kmsg.go    the processes that the kernel's log blames for them
-//
 // A driver in trouble is something to be read, never an error of this program: a GPU that has fallen off the
 // bus, one that must be reset, a library that is missing or hangs. A call that the installed library lacks is
 // not made, since the dynamic linker would end the program.

@@ -1,10 +1,6 @@
 // Package devices keeps the processes of a rank from GPUs that are not its own, by an eBPF program at the
 // rank's group of version 2 that the kernel runs whenever a device is opened or made.
 //
-//	rules.go    which devices a rank may open, from what the driver shows; pure
-//	program.go  those rules as an eBPF program; pure
-//	guard.go    attaches the program to a group
-//
 // Covering devices by mounts, as isolate does, hides names; a process that makes another name for the device,
 // or gets at the device by another way, is stopped here.
 //

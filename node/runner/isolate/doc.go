@@ -1,15 +1,6 @@
 // Package isolate separates jobs from the node and from each other: each runs under the unix account of its
 // user, with no rights beyond that account's, unless the node runs all jobs under its agent's account.
 //
-//	account.go  from a user to an account, by the operator's rules
-//	lookup.go   the host's account databases, also for a program without the C library
-//	inherit.go  what a process inherits: files, a mask of signals
-//	thread.go   access to a user's files as that user
-//	stage.go    the last program before a job's own: it drops all rights, and alone touches what the job names
-//	powers.go   what is dropped: capabilities, limits, umask
-//	mounts.go   what the job sees of the file system
-//	devices.go  which GPU devices it sees
-//
 // A job that is isolated has a mount namespace of its own. In it, /tmp and /dev/shm are private and go with
 // the rank, other jobs' GPU devices are covered by /dev/null, and the agent's folders are covered by an empty
 // one in which only the rank's working folder and its script appear, at the paths that they have outside.

@@ -10,14 +10,6 @@
 //
 // The same commit and the same tools give the same bytes, in every folder: times are those of the commit. With -programs
 // only the programs of this machine are built, into the folder bin.
-//
-//	main.go     the steps
-//	version.go  the version, in the forms of git, deb and rpm
-//	build.go    the programs
-//	archive.go  tar.gz, and files compressed by gzip
-//	packages.go deb and rpm, by nfpm
-//	sbom.go     the list of parts
-//	sums.go     checksums and sizes
 package main
 
 import (

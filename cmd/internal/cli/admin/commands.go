@@ -1,10 +1,4 @@
 // Package admin holds the commands about limits, users and records, and those that direct the scheduling.
-//
-//	quota.go, share.go, usage.go    limits, shares, use over a span of time
-//	policy.go, orchestrator.go      the order of the queue; whether jobs are started
-//	audit.go, refusals.go           the record of changes, refusals and reads
-//	token.go, user.go               tokens and users; ui.go: the page for browsers
-//	events.go, webhook.go           events, and webhooks that get them
 package admin
 
 import "github.com/berth-gpu/berth/cmd/internal/cli"

@@ -1,10 +1,4 @@
 // Package bundle holds the command berth support-bundle, which collects what is needed to find a fault from afar, and no secrets.
-//
-//	bundle.go   the command
-//	archive.go  the file, its manifest, and the one place through which all texts pass
-//	cluster.go  what the cluster shows
-//	system.go   what the kernel and the system show of this machine
-//	journal.go  the last lines of logs
 package bundle
 
 import (

@@ -3,9 +3,4 @@
 //
 // The program berth is small and starts fast, because it holds only commands that send requests to a cluster. All code of
 // peers and agents is in berthd. Users call either by the name berth.
-//
-//	list.go    the commands of berthd
-//	find.go    the file of berthd
-//	stub.go    their place in berth's own help and completion
-//	become.go  the replacement, and the check that both programs are of one version
 package daemon

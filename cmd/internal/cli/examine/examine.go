@@ -1,9 +1,5 @@
 // Package examine holds the command berth doctor, and what it finds out on a machine of a user. What a peer or a node has in addition
 // is in cmd/internal/inspect, a part of berthd.
-//
-//	examine.go  the command, and the roles of a machine
-//	user.go     the machine of a user
-//	greet.go    the clock and the version of a peer
 package examine
 
 import (

@@ -1,11 +1,4 @@
 // Package fleet holds the commands about nodes, peers and reservations.
-//
-//	nodes.go       nodes, GPUs and peers
-//	operate.go     changes of nodes: drain, cordon, undrain, confirm-dead, retire
-//	label.go       the labels of nodes
-//	reserve.go     reservations
-//	top.go         a live view
-//	history.go     graphs of what GPUs measured
 package fleet
 
 import (

@@ -1,9 +1,6 @@
 // Package root is the program berth: its commands, all of which send requests to a cluster, and the way to the commands of
 // berthd (cmd/internal/cli/daemon).
 //
-//	root.go      from the command line to an exit code
-//	config.go    berth config
-//
 // A failure is one line on standard error: what, where and what to do. The exit code is 0 after an
 // orderly end, 1 after a failure, 2 for a command line that is not valid, 3 for an object that does
 // not exist, 4 for an action that is not allowed, and 5 when no peer can be reached. A command that

@@ -1,7 +1,4 @@
 // Package upgrade holds the commands about upgrades of a cluster that keeps running.
-//
-//	upgrade.go  check and finalize
-//	restart.go  restart of the peer of this machine, one peer at a time
 package upgrade
 
 import (

@@ -1,11 +1,5 @@
 // Package batch is the first process of a job in Slurm's language on each of its nodes: on the first node the launcher of the batch
 // script, with the server of steps; on the others the server of that node.
-//
-//	batch.go    what a rank does
-//	launch.go   the script: its start and its end
-//	files.go    the files of the script's output
-//	image.go    the image that the script runs in
-//	signals.go  which processes a signal is for
 package batch
 
 import (

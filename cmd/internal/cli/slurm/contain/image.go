@@ -1,14 +1,6 @@
 // Package contain runs programs of a job with the files of an image: it fetches the image by berthd, starts a process with namespaces of its
 // own, and lets that process start the programs. The programs belong to the rank like all others: they are its processes, have its GPUs, and
 // end with it.
-//
-//	image.go        images, by the program berthd
-//	node.go         the containers of a node, those with names among them
-//	container.go    one container: starts programs in it
-//	environment.go  variables of programs in an image
-//	mounts.go       files and folders of the node that they see
-//	serve.go        the process inside
-//	words.go        what both sides say
 package contain
 
 import (

@@ -1,11 +1,5 @@
 // Package link connects the programs inside a job in Slurm's language: srun with the server of steps (a socket of the file system), and
 // the servers of the job's other nodes with that of the first one (TCP, by the secret of the attempt).
-//
-//	link.go    frames, and connections that carry them
-//	words.go   what the frames say
-//	bytes.go   strings that are not UTF-8
-//	secure.go  the TLS by which the nodes of a job recognize each other
-//	socket.go  sockets of the file system
 package link
 
 import (

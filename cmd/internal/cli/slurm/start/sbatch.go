@@ -1,9 +1,4 @@
 // Package start is the programs of Slurm that start jobs: sbatch, salloc, and srun outside of a job.
-//
-//	sbatch.go      a script
-//	srun.go        one step
-//	salloc.go      an allocation for steps of srun
-//	allocation.go  what salloc and an srun with a terminal share
 package start
 
 import (

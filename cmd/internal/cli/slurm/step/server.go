@@ -1,15 +1,5 @@
 // Package step runs the steps of a job in Slurm's language: the server of steps on the job's first node, the servers of its other
 // nodes, and srun, which asks for a step.
-//
-//	server.go   the server of steps: its connections
-//	rooms.go    what steps hold of the nodes
-//	session.go  one step
-//	outside.go  what programs outside of the job ask for
-//	node.go     the server of another node
-//	srun.go     srun
-//	report.go   what srun says of the ends of tasks
-//	output.go   what srun does with the output of tasks
-//	interrupt.go  Ctrl-C and other signals
 package step
 
 import (

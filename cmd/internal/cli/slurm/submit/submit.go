@@ -1,8 +1,4 @@
 // Package submit turns jobs in Slurm's language into submissions.
-//
-//	submit.go     what runs, with which environment, files and numbers for Slurm's variables
-//	size.go       GPUs, nodes, cores and memory
-//	when.go       times, dependencies, priority
 package submit
 
 import (

@@ -1,10 +1,4 @@
 // Package task runs the tasks of steps on one node.
-//
-//	node.go    the tasks of all steps on a node
-//	serve.go   the tasks of one step
-//	start.go   one task: its program, folder, variables and files
-//	output.go  what tasks write
-//	strays.go  what tasks leave behind
 package task
 
 import (

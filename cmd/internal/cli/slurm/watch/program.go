@@ -1,11 +1,5 @@
 // Package watch is the programs that show and change what a cluster does under the names and in the forms of Slurm: squeue, sinfo,
 // sacct, sacctmgr, sshare, scancel and scontrol. What other programs read of them is as Slurm prints it; docs/slurm.md says what differs.
-//
-//	program.go    what the programs share: options, the connection, errors
-//	load.go       jobs, by their ids or as lists
-//	row.go        a job, or a task of an array, as a row of a table; size.go: nodes, cores and memory
-//	squeue*.go, sacct*.go, sshare.go, sinfo*.go, scancel.go, scontrol*.go    the programs
-//	hosts.go      lists of nodes
 package watch
 
 import (
