@@ -12,20 +12,24 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/cli/root"
 )
 
-// allTexts are the pages and the help of all commands, each under its name.
+// allTexts are the pages, each under its path below docs, and the help of all commands, each under its name.
 func allTexts(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
-	pages, err := filepath.Glob("../../docs/*.md")
-	if err != nil {
-		t.Fatal(err)
+	pages := []string{"../../README.md"}
+	for _, pattern := range []string{"../../docs/*.md", "../../docs/*/*.md"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil || len(found) == 0 {
+			t.Fatalf("%s: %v", pattern, err)
+		}
+		pages = append(pages, found...)
 	}
-	for _, page := range append(pages, "../../README.md") {
+	for _, page := range pages {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
 		}
-		all[filepath.Base(page)] = string(text)
+		all[strings.TrimPrefix(filepath.ToSlash(page), "../../docs/")] = string(text)
 	}
 	for _, program := range both(t) {
 		eachCommand(program, func(cmd *cobra.Command) { all[cmd.CommandPath()+" --help"] += cmd.Long + "\n" + cmd.Example })

@@ -12,7 +12,7 @@ import (
 func TestNothingIsSetBehindTheReader(t *testing.T) {
 	t.Parallel()
 	pages := ""
-	for _, pattern := range []string{"../../docs/*.md", "../../README.md"} {
+	for _, pattern := range []string{"../../docs/*.md", "../../docs/*/*.md", "../../README.md"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %v", pattern, err)

@@ -9,7 +9,7 @@ import (
 	"github.com/berth-gpu/berth/test/sim/simdisk"
 )
 
-// course is one row of the table of failures in docs/design.md: what breaks under a
+// course is one row of the table of failures in docs/design/failures.md: what breaks under a
 // job that runs for eighty seconds under a lease of half a minute, and what must
 // have become of the job by then.
 type course struct {
