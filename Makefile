@@ -156,7 +156,7 @@ page-dev: page/node_modules ## serve the page from its sources at port 12080, on
 page-test: page/node_modules ## test the page in Chromium against clusters of this machine; needs make program and Debian's package chromium
 	cd page && npm run -s browser
 
-page-pictures: page/node_modules ## make the pictures of README.md in docs/pictures, as page-test does without keeping them
+page-pictures: page/node_modules ## make the pictures of README.md and docs/page.md in docs/pictures, as page-test does without keeping them
 	mkdir -p docs/pictures
 	cd page && PICTURES=../docs/pictures node --test test/pictures.test.mjs
 	@if command -v pngquant >/dev/null; then pngquant --strip --speed 1 --force --ext .png 64 docs/pictures/*.png; else echo "Debian's package pngquant would make them smaller"; fi
