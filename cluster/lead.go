@@ -189,7 +189,7 @@ func (p *Peer) Programs() upgrade.Cluster {
 func (p *Peer) leaderConfig() leader.Config {
 	return leader.Config{
 		ID: p.cfg.Self.ID, Peer: leading{p}, Clock: p.cfg.Clock, Log: p.log,
-		Liveness: liveness.Config{StartDeadline: p.cfg.Tuning.StartDeadline, Anew: true, Hinted: p.cfg.Tuning.Hinted},
+		Liveness: liveness.Config{StartDeadline: p.cfg.Tuning.StartDeadline, Hinted: p.cfg.Tuning.Hinted},
 		Clocks: func() (model.Time, bool) {
 			at, _, ok := p.agreedTime()
 			return at, ok

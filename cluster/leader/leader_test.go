@@ -168,7 +168,7 @@ func TestRefusalsAndErrorsAreNotRepeatedInABusyLoop(t *testing.T) {
 
 func TestAnIdleClusterCostsNothing(t *testing.T) {
 	lead(t, nil, func(f *fake, _ *clock) {
-		time.Sleep(11 * time.Minute) // the silent node's suspicion and counts are over
+		time.Sleep(11 * time.Minute) // the silent node's suspicion is over
 		before := f.decisions()
 		time.Sleep(10 * time.Minute)
 		if n := f.decisions() - before; n > 60 {

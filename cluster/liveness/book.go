@@ -15,7 +15,6 @@ type Config struct {
 	Renewal       time.Duration // how often agents renew; 2 s
 	StartDeadline time.Duration // from the placement of an attempt to the start of its last rank; 10 min
 	Retry         time.Duration // before a command that came to nothing is made again; 1 s
-	Anew          bool          // count nothing that earlier leaders have witnessed
 	// Hinted reports whether gossip finds a node silent. It only makes the suspicion of a node come sooner whose renewal
 	// is late, too; nil: there is no gossip.
 	Hinted func(model.NodeID) bool
@@ -54,14 +53,12 @@ type Book struct {
 type contact struct {
 	epoch, seq uint64        // of the newest renewal
 	since      time.Duration // when that was first seen
-	base       time.Duration // silence since then that earlier leaders have witnessed
 
-	suspect  bool
-	doubted  time.Duration // since when it has been seen suspect
-	desired  uint64        // index of the last change of what should run there, as read
-	asked    map[any]time.Duration
-	asSilent time.Duration // when a count may next be committed
-	asDoubt  time.Duration // when the suspicion may next be proposed
+	suspect bool
+	doubted time.Duration // since when it has been seen suspect
+	desired uint64        // index of the last change of what should run there, as read
+	asked   map[any]time.Duration
+	asDoubt time.Duration // when the suspicion may next be proposed
 }
 
 // New returns the book of a leader that is about to be elected.
@@ -112,8 +109,6 @@ func (b *Book) contact(now time.Duration, l *model.Lease) *contact {
 	fresh := &contact{epoch: l.Epoch, seq: l.Seq, since: now}
 	if found {
 		fresh.desired = c.desired
-	} else if !b.begun && !b.config.Anew {
-		fresh.base = l.Silent
 	}
 	b.nodes[l.Node] = fresh
 	return fresh

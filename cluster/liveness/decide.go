@@ -15,17 +15,14 @@ const Never time.Duration = math.MaxInt64
 // maxCommands bounds one decision; the rest follows in the next.
 const maxCommands = 1024
 
-// counts is how many times within a T the leader commits its count of a silence.
-const counts = 10
-
 // Decide observes the state and returns what to propose on it, and after how long to decide again although
 // nothing has changed; 0: at once, there is more. A command without effect is made again after Config.Retry.
 func (b *Book) Decide(now time.Duration, s *state.State) ([]command.Body, time.Duration) {
 	b.Observe(now, s)
 	a := &agenda{book: b, state: s, now: now, next: Never}
-	for id, lease := range s.Leases.All() {
+	for id := range s.Leases.All() {
 		if n, found := s.Nodes.Get(id); found && n.Status != model.NodeDead {
-			a.node(&n, &lease, b.nodes[id])
+			a.node(&n, b.nodes[id])
 		}
 	}
 	b.orphans.visit(a.orphan)
@@ -60,28 +57,21 @@ func (a *agenda) due(in, asked time.Duration, body command.Body) time.Duration {
 }
 
 // node decides on a node's silence.
-func (a *agenda) node(n *model.Node, lease *model.Lease, c *contact) {
-	own := a.book.own(a.now, c.since)
-	silence := c.base + own
+func (a *agenda) node(n *model.Node, c *contact) {
+	silence := a.book.own(a.now, c.since)
 	if n.Status == model.NodeUp {
-		c.asDoubt = a.due(a.suspectAfter(n.ID, own)-own, c.asDoubt,
+		c.asDoubt = a.due(a.suspectAfter(n.ID, silence)-silence, c.asDoubt,
 			&command.Suspect{Node: n.ID, Epoch: c.epoch, Seq: c.seq})
 	}
-	if until := model.MinDisconnectGrace/counts - silence; until > 0 {
-		a.next = min(a.next, until) // sooner than that no count is committed
+	if until := model.MinDisconnectGrace - silence; until > 0 {
+		a.next = min(a.next, until) // no lease is shorter, so nothing is lost sooner
 		return
-	}
-	h := a.held(n.ID)
-	if lease.Silent < h.longest && !a.book.config.Anew {
-		c.asSilent = a.due(lease.Silent+h.period-silence, c.asSilent, &command.Silent{
-			Node: n.ID, Epoch: c.epoch, Seq: c.seq, Elapsed: min(silence, model.MaxDuration),
-		})
 	}
 	if !c.suspect {
 		return
 	}
 	doubt := 2*a.book.config.Renewal - a.book.own(a.now, c.doubted)
-	for _, l := range h.losses {
+	for _, l := range a.losses(n.ID) {
 		in := max(l.after-silence, doubt)
 		if asked := a.due(in, c.asked[l.key], l.command(c)); asked > a.now && in <= 0 {
 			if c.asked == nil {
@@ -96,44 +86,28 @@ func (a *agenda) node(n *model.Node, lease *model.Lease, c *contact) {
 const hintEvery = 500 * time.Millisecond
 
 // suspectAfter returns the silence after which a node gets no new work: less where gossip finds the node silent, too.
-func (a *agenda) suspectAfter(id model.NodeID, own time.Duration) time.Duration {
+func (a *agenda) suspectAfter(id model.NodeID, silence time.Duration) time.Duration {
 	c := &a.book.config
 	late := c.Renewal + c.Renewal/2
 	if c.Hinted == nil {
 		return c.Suspect
 	}
-	if own >= c.Renewal && c.Hinted(id) {
+	if silence >= c.Renewal && c.Hinted(id) {
 		return min(late, c.Suspect)
 	}
-	a.next = min(a.next, max(hintEvery, late-own))
+	a.next = min(a.next, max(hintEvery, late-silence))
 	return c.Suspect
 }
 
-// holdings is what a silence of a node can cost.
-type holdings struct {
-	losses  []loss
-	period  time.Duration // how often to commit the count
-	longest time.Duration // a longer count is useless
-}
-
+// loss is one thing that a silence of a node can cost.
 type loss struct {
 	key     any // model.RankKey or model.AllocationID
 	after   time.Duration
 	command func(*contact) command.Body
 }
 
-// held returns what lives on a node and is not waiting for its report.
-func (a *agenda) held(id model.NodeID) holdings {
-	var h holdings
-	least := time.Duration(0)
-	add := func(f *model.Frozen, key any, cmd func(*contact) command.Body) {
-		l := loss{key: key, after: f.LostAfter(), command: cmd}
-		if least == 0 || f.T < least {
-			least = f.T
-		}
-		h.longest = max(h.longest, l.after)
-		h.losses = append(h.losses, l)
-	}
+// losses returns what lives on a node and is not waiting for its report.
+func (a *agenda) losses(id model.NodeID) (out []loss) {
 	for k := range a.state.NodeRanks.From(state.NodeRankKey{Node: id}) {
 		if k.Node != id {
 			break
@@ -143,21 +117,17 @@ func (a *agenda) held(id model.NodeID) holdings {
 		if r.Orphan > 0 || at.Frozen.OnLost == model.OnLostHold {
 			continue
 		}
-		add(&at.Frozen, k.Rank, func(c *contact) command.Body {
+		out = append(out, loss{k.Rank, at.Frozen.LostAfter(), func(c *contact) command.Body {
 			return &command.RankLost{Rank: k.Rank, Epoch: c.epoch, Seq: c.seq}
-		})
+		}})
 	}
 	plain := (&model.Spec{DisconnectGrace: model.DefaultDisconnectGrace}).Freeze()
 	for _, al := range allocations(a.state, id) {
-		add(&plain, al, func(c *contact) command.Body {
+		out = append(out, loss{al, plain.LostAfter(), func(c *contact) command.Body {
 			return &command.AllocationLost{ID: al, Node: id, Epoch: c.epoch, Seq: c.seq}
-		})
+		}})
 	}
-	if least == 0 {
-		least, h.longest = plain.T, plain.LostAfter()
-	}
-	h.period = least / counts
-	return h
+	return out
 }
 
 // allocations returns those that hold GPUs of a node, each once.

@@ -14,21 +14,16 @@
 // over by then.
 //
 // What is counted as silence never exceeds the time that has truly passed since the renewal was sent, but for
-// the clocks' rates, because it is a sum of intervals of time that do not overlap and all lie after the
-// sending:
+// the clocks' rates: a leader counts from when it first saw the pair in its state, which was applied, and so
+// sent, before. It counts from its election at the earliest, and restarts the count after a stall of its own.
 //
-//   - A leader counts from when it first saw the pair in its state, which was applied, and so sent, before.
-//     It counts from its election at the earliest, and restarts the count after a stall of its own.
-//   - Each tenth of T the leader has its count committed, with the pair (command.Silent). A renewal or a
-//     registration replaces the pair and voids the count.
-//   - The next leader takes the count that it finds committed for the pair when it begins, and adds only its
-//     own time since its election. A count that it finds was in its log when it was elected; so it had been
-//     measured before. The intervals of the two leaders do not overlap. What a deposed leader measures after
-//     that is in no log that the new one has, and is not counted.
+// Two clocks take part: that of the leader, up to 1+ρ too fast, and that of the agent, up to 1-ρ too slow. 2ρ
+// would do for their ratio, 4ρ leaves room for its square and for a kernel that rounds timers up.
 //
-// Two clocks take part in each such interval: that of the leader, up to 1+ρ too fast, and that of the agent,
-// up to 1-ρ too slow. 2ρ would do for their ratio, 4ρ leaves room for its square and for a kernel that rounds
-// timers up.
+// A leader does not count the silence that earlier leaders have witnessed, so an election makes the loss of a
+// rank later. This is because of a rule of the agent: it lets ranks run on from an instant at which there was
+// no leader (fence.LeaderlessAt). That instant is no renewal and voids no count, so a leader that took over a
+// count could give the rank up before T has passed since.
 //
 // The command that gives a rank up names the pair, and apply.Apply refuses it if the node has been heard of
 // since. It also refuses it unless the node is suspect, and the book proposes it only when it has seen the
@@ -40,10 +35,6 @@
 // orphans, however lively the node is.
 //
 // A rank that is held when its node is lost (model.OnLostHold) is never given up here.
-//
-// One rule of the agent's may not be combined with counts that outlive a leader: letting ranks run on from an
-// instant at which there was no leader. That instant is no renewal, so it voids no count, and a later leader
-// could give the rank up before T has passed since. [Config.Anew] turns the taking over of counts off.
 //
 //berth:pure
 package liveness

@@ -74,7 +74,6 @@ var kinds = map[Kind]struct {
 	KindAdopt:         {"adopt", 5, lanes.User, body[Adopt]},
 
 	KindSuspect:        {"suspect", 1, lanes.Control, body[Suspect]},
-	KindSilent:         {"silent", 1, lanes.Control, body[Silent]},
 	KindRankLost:       {"rank_lost", 1, lanes.Control, body[RankLost]},
 	KindAllocationLost: {"allocation_lost", 1, lanes.Control, body[AllocationLost]},
 

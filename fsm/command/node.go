@@ -1,8 +1,6 @@
 package command
 
 import (
-	"time"
-
 	"github.com/berth-gpu/berth/fsm/command/valid"
 	"github.com/berth-gpu/berth/fsm/model"
 )
@@ -209,26 +207,6 @@ func (*Suspect) Kind() Kind { return KindSuspect }
 
 // Validate accepts every command.
 func (*Suspect) Validate() error { return nil }
-
-// Silent records how long leaders have witnessed a node's silence, so that the next leader need not wait all
-// over again. Any renewal voids it.
-type Silent struct {
-	Node    model.NodeID  `cbor:"1,keyasint,omitempty"`
-	Epoch   uint64        `cbor:"2,keyasint,omitempty"`
-	Seq     uint64        `cbor:"3,keyasint,omitempty"`
-	Elapsed time.Duration `cbor:"4,keyasint,omitempty"`
-}
-
-// Kind returns KindSilent.
-func (*Silent) Kind() Kind { return KindSilent }
-
-// Validate bounds the time.
-func (b *Silent) Validate() error {
-	if b.Elapsed < 0 || b.Elapsed > model.MaxDuration {
-		return valid.Problem("elapsed", "0 to 366 days")
-	}
-	return nil
-}
 
 // RankLost gives up a rank whose node has been silent for longer than its lease.
 type RankLost struct {

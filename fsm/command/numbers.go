@@ -71,7 +71,6 @@ const (
 
 	// Liveness.
 	KindSuspect        Kind = 80
-	KindSilent         Kind = 81
 	KindRankLost       Kind = 82
 	KindAllocationLost Kind = 83
 

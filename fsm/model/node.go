@@ -121,12 +121,11 @@ func (n *Node) Degraded() bool { return n.Status == NodeUp && (n.Trouble != "" |
 //
 //berth:row
 type Lease struct {
-	Node   NodeID        `cbor:"1,keyasint,omitempty"`
-	Epoch  uint64        `cbor:"2,keyasint,omitempty"`
-	Seq    uint64        `cbor:"3,keyasint,omitempty"` // of the newest accepted renewal of this epoch
-	Index  uint64        `cbor:"4,keyasint,omitempty"` // the log entry that accepted it
-	At     Time          `cbor:"5,keyasint,omitempty"` // the state's clock then; for display only
-	Silent time.Duration `cbor:"6,keyasint,omitempty"` // silence since then that leaders have witnessed
+	Node  NodeID `cbor:"1,keyasint,omitempty"`
+	Epoch uint64 `cbor:"2,keyasint,omitempty"`
+	Seq   uint64 `cbor:"3,keyasint,omitempty"` // of the newest accepted renewal of this epoch
+	Index uint64 `cbor:"4,keyasint,omitempty"` // the log entry that accepted it
+	At    Time   `cbor:"5,keyasint,omitempty"` // the state's clock then; for display only
 }
 
 // GPU is a device of a node, as its agent last described it.

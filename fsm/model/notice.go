@@ -24,7 +24,6 @@ const (
 
 	NoticeNodeRegistered NoticeKind = 16
 	NoticeNodeSuspect    NoticeKind = 17
-	NoticeNodeSilent     NoticeKind = 18 // a leader has witnessed a tenth of the time until its jobs are given up
 	NoticeNodeBack       NoticeKind = 19
 	NoticeNodeDraining   NoticeKind = 20
 	NoticeNodeDrained    NoticeKind = 21
@@ -59,7 +58,7 @@ var noticeNames = [64]string{
 	NoticeJobPreempted: "job.preempted", NoticeJobRequeued: "job.requeued", NoticeJobLost: "job.lost",
 	NoticeJobNearLimit: "job.near_limit",
 
-	NoticeNodeRegistered: "node.registered", NoticeNodeSuspect: "node.suspect", NoticeNodeSilent: "node.silent",
+	NoticeNodeRegistered: "node.registered", NoticeNodeSuspect: "node.suspect",
 	NoticeNodeBack: "node.back", NoticeNodeDraining: "node.draining", NoticeNodeDrained: "node.drained",
 	NoticeNodeCordoned: "node.cordoned", NoticeNodeOpened: "node.opened", NoticeNodeDead: "node.dead",
 	NoticeNodeRetired: "node.retired", NoticeNodeDegraded: "node.degraded", NoticeNodeRecovered: "node.recovered",

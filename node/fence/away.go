@@ -32,9 +32,8 @@ type Answer struct {
 // after the instant plus T. Anything proposed before that waited for the fence that was in force then, and
 // this rule does not revive an attempt whose fence has begun.
 //
-// The second condition needs liveness.Config.Anew: without it a leader also counts the silence that earlier
-// leaders witnessed and committed, which no answer to these questions voids, and so may give up a rank too
-// early.
+// The second condition is why a leader counts none of the silence that earlier leaders have witnessed: no answer
+// to these questions would void such a count, so a rank could be given up too early.
 //
 // "At the same time" is essential. Under a leader that stays in office, each peer can be cut off for a moment
 // in turn, and peers asked one after the other then all answer truthfully that they hear no leader.

@@ -32,6 +32,7 @@ func Laws() []Law {
 		{"exits", "a panic or exit takes a whole peer down; only the halt helper and main may decide that", checkExits},
 		{"sleeps", "a test that sleeps is slow when it passes and wrong when the machine is busy", checkSleeps},
 		{"urls", "an address comes from another machine: put into a URL as text it may hold a path, or lead to another host", checkURLs},
+		{"produced", "an event that nothing announces, and a command that nothing proposes, promise what never happens", checkProduced},
 		{"proofs", "a promise is worth the test that shows it: one that is gone, or was never written, shows nothing", checkProofs},
 		{"words", "every word must mean something to a reader with only this repository", checkWords},
 	}

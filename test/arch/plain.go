@@ -25,7 +25,7 @@ func oddWords() []oddWord {
 		{regexp.MustCompile(`(?i)\bwho[m]\b`), 2, "name the user, the peer or the caller"},
 		{regexp.MustCompile(`(?i)\bwhoeve[r]\b`), 4, "name the user, the peer or the caller"},
 		{regexp.MustCompile(`(?i)\bwh[o]\b`), 218, "name the user, the peer or the caller, or write which or that"},
-		{regexp.MustCompile(`(?i)\bane[w]\b`), 17, "again"},
+		{regexp.MustCompile(`(?i)\bane[w]\b`), 4, "again"},
 		{regexp.MustCompile(`(?i)\bbesid[e]\b`), 53, "next to, in addition to, together with"},
 	}
 }

@@ -166,7 +166,6 @@ var appliers = rules{
 	command.KindSetNodeLabels: on(fleet.SetNodeLabels),
 
 	command.KindSuspect:        on(fleet.Suspect),
-	command.KindSilent:         on(fleet.Silent),
 	command.KindRankLost:       on(fleet.RankLost),
 	command.KindAllocationLost: on(fleet.AllocationLost),
 

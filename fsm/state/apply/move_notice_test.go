@@ -92,10 +92,8 @@ func TestNoticesOfNodesAndGPUs(t *testing.T) {
 	n := c.Node("n1", 2)
 	*told = nil
 	n.Suspect()
-	c.Do(&command.Silent{Node: "n1", Epoch: n.Epoch(), Seq: n.Seq(), Elapsed: 30 * time.Second})
-	c.Do(&command.Silent{Node: "n1", Epoch: n.Epoch(), Seq: n.Seq(), Elapsed: time.Minute})
 	n.Renew()
-	wants(t, told, "node.suspect", "node.silent", "node.back")
+	wants(t, told, "node.suspect", "node.back")
 	c.Do(&command.SetNodeMode{Node: "n1", Mode: model.ModeDraining, Note: "repair"})
 	wants(t, told, "node.draining", "node.drained")
 	c.Do(&command.SetNodeMode{Node: "n1", Mode: model.ModeOpen})

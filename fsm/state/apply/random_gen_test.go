@@ -175,10 +175,6 @@ var makers = []maker{
 		id, l := someLease(g)
 		return &command.Suspect{Node: id, Epoch: l.Epoch, Seq: l.Seq}
 	}},
-	{command.KindSilent, 10, func(g *gen) command.Body {
-		id, l := someLease(g)
-		return &command.Silent{Node: id, Epoch: l.Epoch, Seq: l.Seq, Elapsed: time.Duration(g.roll(600)) * time.Second}
-	}},
 	{command.KindRankLost, 25, drawRankLost},
 	{command.KindAllocationLost, 10, drawAllocationLost},
 

@@ -114,7 +114,7 @@ func moveNode(m *mover, id model.NodeID) {
 	m.hold(b.Epoch >= a.Epoch, OnlyForward, "the epoch of node %s goes from %d to %d", id, a.Epoch, b.Epoch)
 	m.hold(b.Epoch > a.Epoch || (b.RegIndex == a.RegIndex && b.Boot == a.Boot && b.Machine == a.Machine &&
 		b.Lineage == a.Lineage && b.Session == a.Session), OnlyForward, "node %s is another in the same epoch %d", id, a.Epoch)
-	m.hold(b.Epoch > a.Epoch || is.Seq > was.Seq || (is.Seq == was.Seq && is.Index == was.Index && is.Silent >= was.Silent),
+	m.hold(b.Epoch > a.Epoch || is.Seq > was.Seq || is == was,
 		OnlyForward, "the lease of node %s goes from %+v to %+v", id, was, is)
 }
 

@@ -16,9 +16,9 @@ const (
 
 var members = []model.PeerID{"p0", "p1", "p2"}
 
-// away reports whether the mutant breaks something about the away rule.
+// away reports whether the mutant breaks something that only does harm with the away rule.
 func (m mutant) away() bool {
-	return m == awayInTurn || m == awayTooSoon || m == countsKept
+	return m == awayInTurn || m == awayTooSoon || m == timersKept
 }
 
 // inquire asks every peer for how long it has heard no leader, if the agent itself

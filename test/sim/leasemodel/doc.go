@@ -8,8 +8,8 @@
 // folder, hosts whose clock stops, peers that lose each other.
 //
 // Half of the schedules are played with the away rule: agents ask the peers whether there is a leader, and
-// ranks go on when fence.LeaderlessAt proves that there was none, while leaders count nothing that earlier
-// ones have witnessed (liveness.Config.Anew). The peers' configuration is always the same here.
+// ranks go on when fence.LeaderlessAt proves that there was none. The peers' configuration is always the same
+// here.
 //
 // The model is itself tested: each mutant breaks one rule of the protocol, and the same schedules must catch
 // it.

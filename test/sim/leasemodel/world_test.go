@@ -23,7 +23,6 @@ const (
 	noMargin     mutant = "no drift margin"
 	awayInTurn   mutant = "away by peers asked in turn"
 	awayTooSoon  mutant = "away after a short silence"
-	countsKept   mutant = "counts of earlier leaders with the away rule"
 )
 
 const node model.NodeID = "n1"

@@ -1,8 +1,6 @@
 package fleet
 
 import (
-	"time"
-
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/model/membership"
@@ -60,19 +58,6 @@ func Suspect(t *tx.Tx, b *command.Suspect) command.Result {
 	if r.OK() && n.Status == model.NodeUp {
 		n.Status = model.NodeSuspect
 		t.Nodes.Put(n)
-	}
-	return r
-}
-
-// Silent notes for how long a node has been silent, and announces the first time.
-func Silent(t *tx.Tx, b *command.Silent) command.Result {
-	_, lease, r := unchanged(t, b.Node, b.Epoch, b.Seq)
-	if r.OK() && b.Elapsed > lease.Silent {
-		if lease.Silent == 0 {
-			tx.Announce(t, model.Notice{Kind: model.NoticeNodeSilent, Node: b.Node, Detail: "not heard for " + b.Elapsed.Round(time.Second).String()})
-		}
-		lease.Silent = b.Elapsed
-		t.Leases.Put(lease)
 	}
 	return r
 }
