@@ -33,11 +33,6 @@ import (
 // ErrStopped is returned by calls on a Gossip that has left or was closed.
 var ErrStopped = errors.New("gossip: has left the cluster or was closed")
 
-// announceWait bounds how long memberlist is watched while it queues an update of our own record. The update
-// is on its way with or without the wait, which only keeps updates in a burst from overtaking each other's
-// packets.
-const announceWait = 10 * time.Millisecond
-
 // goodbyeSpreads is how long the others get to pass a goodbye on, five rounds of gossip. The departure proper
 // comes after it and would displace what is still queued about this member.
 const goodbyeSpreads = time.Second
@@ -71,7 +66,7 @@ func Start(cfg Config) (*Gossip, error) {
 		return nil, err
 	}
 	g := &Gossip{
-		self:  &self{announce: make(chan struct{}, 1)},
+		self:  &self{},
 		notes: newNotes(cfg.Logger),
 		net:   cfg.Network,
 		check: newChecker(cfg.name(), cfg.Admit),
@@ -87,7 +82,6 @@ func Start(cfg Config) (*Gossip, error) {
 	own := g.Addr().String()
 	g.seeds = slices.DeleteFunc(slices.Clone(cfg.Seeds), func(s string) bool { return s == own })
 	g.ctx, g.stop = context.WithCancel(context.Background())
-	g.loops.Go(g.announceLoop)
 	g.loops.Go(g.rejoinLoop)
 	return g, nil
 }
@@ -174,21 +168,6 @@ func (g *Gossip) Reach(ctx context.Context, name string) (netip.AddrPort, error)
 	return members[at].Addr, err
 }
 
-// SetMeta replaces the record that the others see. It returns as soon as the
-// update is queued, and fails when the record is invalid or too large.
-func (g *Gossip) SetMeta(m Meta) error {
-	record, err := encodeMeta(m)
-	if err != nil {
-		return err
-	}
-	if g.ctx.Err() != nil {
-		return ErrStopped
-	}
-	g.self.record.Store(&record)
-	signal(g.self.announce)
-	return nil
-}
-
 // Leave announces the departure, so that the others show this member as departed rather than silent, and
 // waits until that is sent: two to four seconds with other members, and at most timeout. Only Close may
 // follow. Without Leave the others notice the absence by themselves.
@@ -229,23 +208,10 @@ func (g *Gossip) Close() error {
 	return nil
 }
 
-// halt ends the background loops. memberlist's UpdateNode must not run twice at
-// a time, so Leave needs the announcing loop gone before it calls it.
+// halt ends the search for missing members.
 func (g *Gossip) halt() {
 	g.stop()
 	g.loops.Wait()
-}
-
-// announceLoop spreads our own record each time it was replaced.
-func (g *Gossip) announceLoop() {
-	for {
-		select {
-		case <-g.self.announce:
-			_ = g.list.UpdateNode(announceWait) // its only error is that this short wait ended
-		case <-g.ctx.Done():
-			return
-		}
-	}
 }
 
 // signal wakes the reader of a channel of capacity one, or does nothing when it has been woken already.

@@ -57,11 +57,6 @@ func TestRealSockets(t *testing.T) {
 	await(t, a, func(m []Member) bool { return len(m) == 2 && m[1].State == StateAlive && m[1].Meta == cfg.Meta })
 	await(t, b, func(m []Member) bool { return len(m) == 2 && m[0].Name == "peer/a" && m[0].Addr == a.Addr() })
 
-	cfg.Meta.Level = 7
-	if err := b.SetMeta(cfg.Meta); err != nil {
-		t.Fatal(err)
-	}
-	await(t, a, func(m []Member) bool { return m[1].Meta == cfg.Meta })
 	if err := b.Leave(10 * time.Second); err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +103,7 @@ func TestStoppedGossip(t *testing.T) {
 		}
 	}
 	_, join := g.Join(t.Context(), []string{"127.0.0.1:1"})
-	for what, err := range map[string]error{"SetMeta": g.SetMeta(sample()), "Leave": g.Leave(time.Second), "Join": join} {
+	for what, err := range map[string]error{"Leave": g.Leave(time.Second), "Join": join} {
 		if !errors.Is(err, ErrStopped) {
 			t.Errorf("%s after Close: %v, want ErrStopped", what, err)
 		}

@@ -89,14 +89,6 @@ var scenarios = map[string]func() error{
 		if _, err := Start(cfg); err == nil {
 			return errors.New("started with a record that is too large")
 		}
-		g, err := Start(testConfig("victim"))
-		if err != nil {
-			return err
-		}
-		defer func() { _ = g.Close() }()
-		if g.SetMeta(cfg.Meta) == nil {
-			return errors.New("took a record that is too large")
-		}
 		return nil
 	},
 	"record/unguarded": func() error {

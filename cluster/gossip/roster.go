@@ -174,8 +174,7 @@ func (r *roster) list() []Member {
 
 // self answers memberlist's queries about this member. It sends no messages of its own.
 type self struct {
-	record   atomic.Pointer[[]byte] // at most MaxMeta bytes
-	announce chan struct{}          // signalled when record was replaced
+	record atomic.Pointer[[]byte] // at most MaxMeta bytes
 }
 
 // NodeMeta returns the record to announce.

@@ -187,14 +187,6 @@ func (s *Store) Identity() Identity { return s.id.get() }
 // FreeSpace returns the free space on the folder's file system.
 func (s *Store) FreeSpace() (Space, error) { return s.opts.statfs(s.opts.Dir) }
 
-// DropBallast deletes the ballast file and so frees its space; the next Open makes it again.
-func (s *Store) DropBallast() error {
-	if err := removeIfThere(filepath.Join(s.opts.Dir, ballastName)); err != nil {
-		return fmt.Errorf("drop the ballast of %s: %w", s.opts.Dir, err)
-	}
-	return nil
-}
-
 // SetCluster records the cluster that this peer has founded or joined. Once recorded, another id is refused
 // with a *Fault of kind ErrForeign.
 func (s *Store) SetCluster(id string) error {

@@ -1,7 +1,6 @@
 package raftstore
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -39,11 +38,7 @@ func TestBallastHoldsRealBlocks(t *testing.T) {
 	if st.Size != o.Ballast || st.Blocks*512 < o.Ballast {
 		t.Errorf("the ballast has %d bytes in %d blocks of 512", st.Size, st.Blocks)
 	}
-	check(t, s.DropBallast())
-	check(t, s.DropBallast())
-	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the ballast is still there (%v)", err)
-	}
+	check(t, os.Remove(path)) // as an operator does whose disk is full
 	check(t, s.Close())
 	check(t, open(t, o).Close())
 	if got := missingBallast(o.Dir, o.Ballast); got != 0 {

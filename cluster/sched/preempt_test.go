@@ -11,6 +11,7 @@ import (
 	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
 )
 
 // Whoever preempts has the right to: the class of all victims is below theirs, or what
@@ -48,6 +49,22 @@ func TestPreemptionsAreByRight(t *testing.T) {
 	}
 }
 
+// borrowing returns the live attempts whose owners hold more than they own, and those that draw on no guarantee:
+// GPUs that owners within their guarantees may reclaim. Without owners nothing is borrowed.
+func borrowing(s *state.State) (out []model.AttemptKey) {
+	if all, _ := s.Accounts.Get(model.ScopeKey{Kind: model.ScopeCluster}); all.Reserved == 0 {
+		return nil
+	}
+	for key := range s.LiveTasks.All() {
+		job, _ := s.Jobs.Get(key.Job)
+		task, _ := s.Tasks.Get(key)
+		if p := s.PoolOf(job.Spec.Project, job.Spec.User); p.Own > p.Reserved {
+			out = append(out, task.Newest())
+		}
+	}
+	return out
+}
+
 func checkRight(t *rapid.T, c *cluster, p *command.Preempt) {
 	tuning := c.s.Settings().Tuning
 	who, asks := c.asks(p.Beneficiary)
@@ -55,7 +72,7 @@ func checkRight(t *rapid.T, c *cluster, p *command.Preempt) {
 	if tuning.NoPreemption || tuning.Preempt == model.PreemptsNobody || who.Class < model.ClassHigh && !owns {
 		t.Fatalf("%+v, though no job may", p)
 	}
-	lent := slices.Collect(c.s.Borrowing())
+	lent := borrowing(&c.s)
 	for _, v := range p.Victims {
 		task, _ := c.s.Tasks.Get(v.TaskKey())
 		job, _ := c.s.Jobs.Get(v.Job)

@@ -2,7 +2,6 @@ package state
 
 import (
 	"fmt"
-	"iter"
 
 	"github.com/berth-gpu/berth/fsm/model"
 )
@@ -103,22 +102,4 @@ func (p *Pool) Refusal(gpus int64) string {
 func (s *State) Within(project, user string, gpus uint32) bool {
 	p := s.PoolOf(project, user)
 	return p.Reserved > 0 && p.Beyond(int64(gpus)) == 0
-}
-
-// Borrowing returns the live attempts whose owners hold more than they own, and those that draw on no
-// guarantee, in order: GPUs that owners within their guarantees may reclaim. Without owners nothing is
-// borrowed.
-func (s *State) Borrowing() iter.Seq[model.AttemptKey] {
-	return func(yield func(model.AttemptKey) bool) {
-		if all, _ := s.Accounts.Get(model.ScopeKey{Kind: model.ScopeCluster}); all.Reserved == 0 {
-			return
-		}
-		for key := range s.LiveTasks.All() {
-			job, _ := s.Jobs.Get(key.Job)
-			task, _ := s.Tasks.Get(key)
-			if p := s.PoolOf(job.Spec.Project, job.Spec.User); p.Own > p.Reserved && !yield(task.Newest()) {
-				return
-			}
-		}
-	}
 }

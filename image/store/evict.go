@@ -38,25 +38,6 @@ func space(folder string) (free, total int64, err error) {
 // syncAll writes all that is changed on a folder's file system to its disk.
 func syncAll(folder *os.File) error { return unix.Syncfs(int(folder.Fd())) }
 
-// Evict removes images that no process uses from the store in a folder, the least recently used first, until the part
-// free (0 to 1) of the file system is free or none is left, and returns the keys of those that were removed. It may be
-// called with the rights of root for the folder of a user: it does not leave the folder. A folder that does not exist
-// has no images.
-func Evict(folder string, free float64) (removed []string, err error) {
-	root, err := os.OpenRoot(folder)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = root.Close() }()
-	return evict(root, func() (bool, error) {
-		has, total, err := space(folder)
-		return float64(has) >= free*float64(total), err
-	})
-}
-
 // makeRoom removes images that no process uses until the file system has what a pull needs and a tenth of it is free. The
 // error has both numbers if there is less than what the pull needs.
 func (s *Store) makeRoom(need int64) error {

@@ -19,11 +19,8 @@ const (
 	maxDigits = 18      // of a number in brackets, or at the end of a name
 )
 
-// Errors of this package; each error that it returns wraps one of them.
-var (
-	ErrList  = errors.New("node list")
-	ErrCount = errors.New("list of counts")
-)
+// ErrList is what each error of this package wraps.
+var ErrList = errors.New("node list")
 
 // Expand returns the names of a list, in the order of the list and with its repetitions. Names are separated by
 // commas or blanks. Brackets hold numbers and ranges: node[1-2,05-07] is node1 node2 node05 node06 node07. The

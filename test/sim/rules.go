@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/dependency"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/test/sim/condition"
 )
@@ -140,7 +141,7 @@ func (r *rules) look(all crowd) {
 			r.w.trace.Break(BreachThrottle, "%d tasks of job %s run, of which %d may", n, id, c.Throttle)
 		}
 		for _, a := range c.After {
-			if on := all[a.Job]; on != nil && !a.Any && a.Kind.OfEnd() {
+			if on := all[a.Job]; on != nil && !a.Any && a.Kind != dependency.AfterBegin && a.Kind != dependency.AfterCorr {
 				r.w.trace.Break(BreachDependency, "job %s runs at the same time as job %s, for whose end it waits", id, a.Job)
 			}
 		}

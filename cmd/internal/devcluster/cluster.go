@@ -230,15 +230,10 @@ var ErrUnknown = errors.New("no such member")
 
 // Kill ends a member by SIGKILL and waits until the process has ended. The member comes back by
 // itself if the cluster restarts its members.
-func (c *Cluster) Kill(name string) error { return c.signal(name, syscall.SIGKILL, false) }
-
-// Terminate ends a member by SIGTERM, for good, and waits until the process has ended.
-func (c *Cluster) Terminate(name string) error { return c.signal(name, syscall.SIGTERM, true) }
-
-func (c *Cluster) signal(name string, sig syscall.Signal, last bool) error {
+func (c *Cluster) Kill(name string) error {
 	for _, m := range c.members {
 		if m.Name == name {
-			if gone := m.signal(sig, last); gone != nil {
+			if gone := m.signal(syscall.SIGKILL, false); gone != nil {
 				<-gone
 			}
 			return nil

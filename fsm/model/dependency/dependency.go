@@ -131,9 +131,6 @@ func (k Kind) Wish() string { return name(k, "", "completed", "ended", "failed",
 // OfSuccess reports whether the kind asks for completed tasks.
 func (k Kind) OfSuccess() bool { return k == AfterOK || k == AfterCorr }
 
-// OfEnd reports whether the kind asks for the end of the whole job.
-func (k Kind) OfEnd() bool { return k >= AfterOK && k <= AfterNotOK }
-
 // Judge returns the state of a condition on a job in its state, without the delay of AfterBegin. Of AfterCorr the state
 // is that of the condition as a whole: tasks of the waiting job may start before.
 func (k Kind) Judge(on *model.Job) State {

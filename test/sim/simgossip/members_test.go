@@ -111,9 +111,6 @@ func TestLeaveIsToldFromCrash(t *testing.T) {
 		if err := left.Leave(5 * time.Second); err != nil {
 			t.Fatal(err)
 		}
-		if err := left.SetMeta(config(4).Meta); !errors.Is(err, gossip.ErrStopped) {
-			t.Errorf("SetMeta after Leave: %v, want ErrStopped", err)
-		}
 		if _, err := left.Join(t.Context(), nil); !errors.Is(err, gossip.ErrStopped) {
 			t.Errorf("Join after Leave: %v, want ErrStopped", err)
 		}
@@ -155,24 +152,6 @@ func TestMemberReturnsUnderItsName(t *testing.T) {
 			})
 		})
 	}
-}
-
-func TestMetaSpreads(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 30)
-		defer w.end()
-		w.converge(2 * time.Minute)
-		next := config(5).Meta
-		for level := range uint32(10) { // a burst: the last one counts
-			next.Level = level
-			if err := w.members[5].SetMeta(next); err != nil {
-				t.Fatal(err)
-			}
-		}
-		w.within(2*time.Minute, "new record seen", w.members, func(g *gossip.Gossip) bool {
-			return see(g, name(5)).Meta == next
-		})
-	})
 }
 
 func TestFirstHolderKeepsName(t *testing.T) {
