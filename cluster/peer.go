@@ -259,12 +259,14 @@ func (p *Peer) Leader() (leader peer.Server, self bool) {
 // Status returns the peer's status.
 func (p *Peer) Status() peer.Status {
 	address, id := p.raft.LeaderWithID()
+	t := p.wire.transport
 	s := peer.Status{
 		ID: p.cfg.Self.ID, Cluster: p.mates.cluster(p.cfg.Cluster), Role: roleOf(p.raft.State()), Term: p.raft.CurrentTerm(),
 		Leader: peer.Server{ID: model.PeerID(id), Address: string(address)}, Last: p.raft.LastIndex(), Committed: p.raft.CommitIndex(),
 		Applied: p.fsm.State().Index, Passes: p.tenure.sum(), Leading: p.tenure.leading(p.cfg.Clock.Boot()),
 		Defects:   peer.Defects{Commands: p.fsm.Panics(), Decisions: p.tenure.wrong.Load(), States: p.fsm.Broken()},
 		Delivered: p.tenure.told.Delivered.Load(), Undelivered: p.tenure.told.Failed.Load(), Lag: p.Lag(),
+		Messages: peer.Messages{Busy: t.BusyAnswers(), Malformed: t.Malformed(), Foreign: t.Refused()},
 	}
 	if why := p.waiting.Load(); why != nil {
 		s.Waiting = *why

@@ -24,8 +24,9 @@ func (p *one) Status() peer.Status {
 	return peer.Status{
 		Leading: leading, Lag: peer.Lag{Known: true, Entries: p.lacks},
 		Passes: peer.Passes{Count: 4, Took: time.Millisecond}, Defects: peer.Defects{Commands: 1, Decisions: 2, States: 3},
-		Silence: peer.Silence{For: 7 * time.Second, Voters: p.votersNow()},
-		ID:      "p1", Cluster: p.id, Role: role, Term: 3, Leader: peer.Server{ID: l.ID}, Last: s.Index, Committed: s.Index, Applied: s.Index,
+		Messages: peer.Messages{Busy: 4, Malformed: 5, Foreign: 6},
+		Silence:  peer.Silence{For: 7 * time.Second, Voters: p.votersNow()},
+		ID:       "p1", Cluster: p.id, Role: role, Term: 3, Leader: peer.Server{ID: l.ID}, Last: s.Index, Committed: s.Index, Applied: s.Index,
 		Servers: []peer.Server{{ID: "p1", Address: p.first}, {ID: "p2", Address: p.mate}}, Up: p.upNow(),
 	}
 }

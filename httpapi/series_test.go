@@ -76,6 +76,8 @@ func TestSeriesMove(t *testing.T) {
 		`berth_attempt_run_seconds_bucket{end="completed",le="1800"} 4`, `berth_attempt_run_seconds_count{end="failed"} 1`,
 		"berth_gpu_used_seconds_total 9720", "berth_gpu_wasted_seconds 120", `berth_leader_info{leader="p1"} 1`, "berth_nodes_silent 0",
 		`berth_user_gpus{user="eve"} 1`, `berth_prediction_attempts_total{source="history"} 2`, "berth_sched_passes 4", `berth_defects_total{of="command"} 1`, `berth_defects_total{of="decision"} 2`, `berth_defects_total{of="state"} 3`, `berth_proposals_total{kind="set_running",outcome="ok"} 1`, "berth_placements_running 1",
+		`berth_raft_refused_messages_total{reason="malformed"} 5`, `berth_raft_refused_messages_total{reason="foreign"} 6`,
+		"berth_raft_busy_heartbeats_total 4",
 	} {
 		if !strings.Contains(text, "\n"+line+"\n") {
 			name, _, _ := strings.Cut(line, "{")

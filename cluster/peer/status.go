@@ -41,8 +41,9 @@ type Status struct {
 	Leading    time.Duration // for how long this peer has led; 0: it does not
 	Silence    Silence       // what may be relied on of that
 
-	Defects Defects
-	Passes  Passes // of the scheduler, while this peer leads
+	Defects  Defects
+	Messages Messages
+	Passes   Passes // of the scheduler, while this peer leads
 
 	Waiting string // why this peer takes no part in a cluster, yet or any more; empty: it does
 	Lag     Lag
@@ -56,6 +57,13 @@ type Defects struct {
 	Commands  uint64 // skipped, on every peer alike
 	Decisions uint64 // of this peer as it led that came to nothing, and were taken again
 	States    uint64 // restored from snapshots that break invariants
+}
+
+// Messages counts messages of Raft that this process treated out of the ordinary.
+type Messages struct {
+	Busy      uint64 // heartbeats that were answered while Raft worked on another message
+	Malformed uint64 // refused, because no sound peer sends them
+	Foreign   uint64 // refused, because the sender or its data folder, or this peer's, is another than they name
 }
 
 // Silence is a peer's knowledge of whether there is a leader.

@@ -129,23 +129,7 @@ func (*standings) Describe(chan<- *prometheus.Desc) {}
 func (c *standings) Collect(to chan<- prometheus.Metric) {
 	st, clocks, s := c.Members.Status(), c.Members.Clocks(), c.Reader.State()
 	g := gauges{to: to, names: c.names}
-	leads, votes := 0.0, 0.0
-	if st.Role == peer.RoleLeader {
-		leads = 1
-	}
-	if slices.Contains(st.Silence.Voters, st.ID) {
-		votes = 1
-	}
-	g.put("berth_raft_term", "Raft's term.", float64(st.Term))
-	g.put("berth_raft_is_leader", "1 while this peer leads.", leads)
-	g.put("berth_raft_role", "1 for the role that this peer has.", 1, "role", string(st.Role))
-	g.put("berth_raft_last_index", "Newest entry in this peer's log.", float64(st.Last))
-	g.put("berth_raft_commit_index", "Newest entry known to be committed.", float64(st.Committed))
-	g.put("berth_raft_applied_index", "Newest command in this peer's state.", float64(st.Applied))
-	g.put("berth_raft_last_contact_seconds", "Time without contact to a leader; 0 while there is contact.", st.Leaderless.Seconds())
-	g.put("berth_raft_peers", "Members of the cluster.", float64(len(st.Servers)))
-	g.put("berth_raft_voters", "Members with a vote.", float64(len(st.Silence.Voters)))
-	g.put("berth_raft_has_vote", "1 while this peer has a vote.", votes)
+	g.raft(&st)
 	for id, ahead := range clocks.Ahead {
 		g.put("berth_peer_clock_offset_seconds", "Wall clock of each peer with contact within 5 s, minus that of this peer.", ahead.Seconds(), "peer", string(id))
 	}
@@ -175,6 +159,31 @@ func (c *standings) Collect(to chan<- prometheus.Metric) {
 	g.spans(&s)
 	g.users(&s)
 	g.requestIDs(&s)
+}
+
+// raft exposes this peer's part in Raft.
+func (g *gauges) raft(st *peer.Status) {
+	leads, votes := 0.0, 0.0
+	if st.Role == peer.RoleLeader {
+		leads = 1
+	}
+	if slices.Contains(st.Silence.Voters, st.ID) {
+		votes = 1
+	}
+	g.put("berth_raft_term", "Raft's term.", float64(st.Term))
+	g.put("berth_raft_is_leader", "1 while this peer leads.", leads)
+	g.put("berth_raft_role", "1 for the role that this peer has.", 1, "role", string(st.Role))
+	g.put("berth_raft_last_index", "Newest entry in this peer's log.", float64(st.Last))
+	g.put("berth_raft_commit_index", "Newest entry known to be committed.", float64(st.Committed))
+	g.put("berth_raft_applied_index", "Newest command in this peer's state.", float64(st.Applied))
+	g.put("berth_raft_last_contact_seconds", "Time without contact to a leader; 0 while there is contact.", st.Leaderless.Seconds())
+	g.put("berth_raft_peers", "Members of the cluster.", float64(len(st.Servers)))
+	g.put("berth_raft_voters", "Members with a vote.", float64(len(st.Silence.Voters)))
+	g.put("berth_raft_has_vote", "1 while this peer has a vote.", votes)
+	const refused = "Messages of Raft that this process refused: malformed ones, and foreign ones, which name another sender or data folder."
+	g.count("berth_raft_refused_messages_total", refused, float64(st.Messages.Malformed), "reason", "malformed")
+	g.count("berth_raft_refused_messages_total", refused, float64(st.Messages.Foreign), "reason", "foreign")
+	g.count("berth_raft_busy_heartbeats_total", "Heartbeats that this process answered while Raft was busy.", float64(st.Messages.Busy))
 }
 
 // requestIDs exposes how many request ids are remembered.
