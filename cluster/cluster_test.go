@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -291,6 +292,54 @@ func TestAFollowerNamesTheLeader(t *testing.T) {
 		if _, self := l.Leader(); self {
 			t.Error("a peer that has ended says that it leads")
 		}
+	})
+}
+
+// Each change of the leader, and of the peer's own role, is announced.
+func TestLeaderChangesAreAnnounced(t *testing.T) {
+	inWorld(t, 3, nil, func(w *world) {
+		ctx, end := context.WithCancel(context.Background())
+		defer end()
+		var seen sync.Map // from member to what Leader returned when it was last read
+		read := func(m *member) [2]any {
+			leader, self := m.Leader()
+			return [2]any{leader, self}
+		}
+		for _, m := range w.peers {
+			changes := m.LeaderChanges()
+			seen.Store(m, read(m))
+			go func() {
+				for {
+					select {
+					case <-changes:
+						seen.Store(m, read(m))
+					case <-ctx.Done():
+						return
+					}
+				}
+			}()
+		}
+		follow := func(l *member) {
+			w.until("each peer has read that "+l.name+" leads", func() bool {
+				return !slices.ContainsFunc(w.peers, func(m *member) bool {
+					got, _ := seen.Load(m)
+					return got != [2]any{peer.Server{ID: model.PeerID(l.name), Address: l.name + ":7000"}, m == l}
+				})
+			})
+		}
+		first := w.leader()
+		follow(first)
+		if err := first.Transfer(within(time.Minute), ""); err != nil {
+			t.Fatal(err)
+		}
+		w.until("another peer leads", func() bool { return w.leader() != first })
+		follow(w.leader())
+		w.net.Isolate(w.leader().name)
+		w.until("no leader is seen by the one that is cut off", func() bool {
+			return slices.ContainsFunc(w.peers, func(m *member) bool { got, _ := seen.Load(m); return got == [2]any{peer.Server{}, false} })
+		})
+		w.net.HealAll()
+		follow(w.leader())
 	})
 }
 

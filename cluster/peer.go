@@ -256,6 +256,24 @@ func (p *Peer) Leader() (leader peer.Server, self bool) {
 	return peer.Server{ID: model.PeerID(id), Address: string(address)}, roleOf(p.raft.State()) == peer.RoleLeader
 }
 
+// LeaderChanges returns a channel that receives after each change of what Leader returns, until the peer ends. Changes that
+// come before the last one was received count as one.
+func (p *Peer) LeaderChanges() <-chan struct{} {
+	changed := make(chan struct{}, 1)
+	// Raft would wait for a full channel, or drop what does not fit, so its observer only has a filter, which never waits.
+	p.raft.RegisterObserver(raft.NewObserver(nil, false, func(o *raft.Observation) bool {
+		switch o.Data.(type) {
+		case raft.LeaderObservation, raft.RaftState:
+			select {
+			case changed <- struct{}{}:
+			default:
+			}
+		}
+		return false
+	}))
+	return changed
+}
+
 // Status returns the peer's status.
 func (p *Peer) Status() peer.Status {
 	address, id := p.raft.LeaderWithID()

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"log/slog"
 	"sync/atomic"
-	"time"
 
 	"github.com/berth-gpu/berth/cluster"
 	"github.com/berth-gpu/berth/cluster/peer"
@@ -24,10 +23,7 @@ import (
 type Config struct {
 	Peer *cluster.Peer
 	Log  *slog.Logger
-	// Look is how often the peer is asked for the leader. It is what a change of leaders costs
-	// waiting requests at most, in addition to the election. 0: 5 ms.
-	Look time.Duration
-	// Pretend changes the leader that the API sees. It is for tests of the tests; nil: no change.
+	// Pretend changes the leader that the API sees, whenever that is read. It is for tests of the tests; nil: no change.
 	Pretend func(forward.Leader) forward.Leader
 }
 
@@ -35,8 +31,9 @@ type Config struct {
 type Plug struct {
 	*cluster.Peer
 
-	config Config
-	view   atomic.Pointer[leaderView]
+	config  Config
+	changes <-chan struct{}
+	view    atomic.Pointer[leaderView]
 }
 
 // leaderView is the leader, until the context ends.
@@ -46,25 +43,18 @@ type leaderView struct {
 	end    context.CancelFunc
 }
 
-const lookEvery = 5 * time.Millisecond
-
 // New returns a plug for a peer. Run Watch for as long as the API serves.
 func New(c Config) *Plug {
-	if c.Look == 0 {
-		c.Look = lookEvery
-	}
-	p := &Plug{Peer: c.Peer, config: c}
-	p.look()
+	p := &Plug{Peer: c.Peer, config: c, changes: c.Peer.LeaderChanges()}
+	p.look() // after the channel is there, so that no change is missed
 	return p
 }
 
 // Watch follows the leadership until the context ends.
 func (p *Plug) Watch(ctx context.Context) {
-	tick := time.NewTicker(p.config.Look)
-	defer tick.Stop()
 	for {
 		select {
-		case <-tick.C:
+		case <-p.changes:
 			p.look()
 		case <-ctx.Done():
 			return

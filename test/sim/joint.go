@@ -3,7 +3,6 @@ package sim
 import (
 	"context"
 	"log/slog"
-	"time"
 
 	"github.com/berth-gpu/berth/cluster"
 	"github.com/berth-gpu/berth/fsm/command"
@@ -11,9 +10,6 @@ import (
 	"github.com/berth-gpu/berth/httpapi/forward"
 	"github.com/berth-gpu/berth/httpapi/plug"
 )
-
-// lookEvery is how often a peer reads which peer leads: not as often as berth server does, since this is much of what a quiet minute costs.
-const lookEvery = 100 * time.Millisecond
 
 // joint is a peer as its API sees it, as in berth server; and what breaks rules there, for tests of the tests.
 type joint struct {
@@ -24,7 +20,7 @@ type joint struct {
 
 func newJoint(machine *peer, p *cluster.Peer) *joint {
 	j := &joint{machine: machine}
-	j.Plug = plug.New(plug.Config{Peer: p, Log: slog.New(slog.DiscardHandler), Look: lookEvery, Pretend: j.pretend})
+	j.Plug = plug.New(plug.Config{Peer: p, Log: slog.New(slog.DiscardHandler), Pretend: j.pretend})
 	return j
 }
 
