@@ -224,6 +224,20 @@ func TestALeaderThatCannotReadStops(t *testing.T) {
 	})
 }
 
+// TestReplicationIsRecognized: raft's replication is known by the name of a function in its stack, which another version of raft
+// may rename. Only the leader replicates.
+func TestReplicationIsRecognized(t *testing.T) {
+	inTrio(t, true, func(c *trio) {
+		leader := c.leader(nil, time.Minute)
+		check(t, write(leader, time.Second))
+		for _, p := range c.peers {
+			if sent := p.store.sent.Load(); (sent > 0) != (p == leader) {
+				t.Errorf("%s has read its log %d times to send entries, and %s leads", p.id, sent, leader.id)
+			}
+		}
+	})
+}
+
 // TestTermThatCannotBeWritten: raft would panic on its own goroutine, where
 // nothing can catch it. The watchdog ends the peer in order instead.
 func TestTermThatCannotBeWritten(t *testing.T) {

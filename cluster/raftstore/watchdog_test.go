@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -23,6 +24,14 @@ type flakyStore struct {
 	fail   error         // what the next log write answers
 	stored int           // log writes that succeeded
 	term   error         // what every write of a number answers
+	sent   atomic.Uint64 // log reads by raft's replication
+}
+
+func (f *flakyStore) GetLog(index uint64, log *raft.Log) error {
+	if replicates() {
+		f.sent.Add(1)
+	}
+	return f.InmemStore.GetLog(index, log)
 }
 
 func (f *flakyStore) failTerm(err error) {
