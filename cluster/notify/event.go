@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/berth-gpu/berth/cluster/notify/event"
 	"github.com/berth-gpu/berth/fsm/model"
-	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
 // ID returns a notice's id, such as "3fa90c11-1234-2".
@@ -39,10 +39,10 @@ func ParseID(text string, i model.Incarnation) (p model.NoticePlace, here, ok bo
 }
 
 // EventOf returns the event of a notice.
-func EventOf(n *model.Notice) *wire.Notice {
-	e := &wire.Notice{
+func EventOf(n *model.Notice) *event.Notice {
+	e := &event.Notice{
 		ID: ID(n), Type: n.Kind.String(), Timestamp: n.At.Time(), Actor: n.Actor, Target: Target(n), Result: result(n),
-		Data: wire.NoticeData{
+		Data: event.NoticeData{
 			Attempt: int64(n.N), NodeID: string(n.Node), GPUUUID: string(n.GPU), AllocationID: string(n.Allocation), PeerID: n.Peer,
 			Name: n.Name, User: n.User, Project: n.Project, Priority: int64(n.Priority), Detail: n.Detail, SubmittedAt: n.Since.Time(),
 			GPUIDs: indices(n.Places), Queued: int64(n.Count),
@@ -111,15 +111,15 @@ func indices(text string) (out []int64) {
 
 // grantedOf returns the webhook's body for an allocation: the owner's published shape. Its GPUs are in the
 // order in which the API's answers name them.
-func grantedOf(n *model.Notice) *wire.Granted {
+func grantedOf(n *model.Notice) *event.Granted {
 	status := "allocated"
 	if n.Kind == model.NoticeAllocationLost {
 		status = "lost"
 	}
 	wait := n.At.Sub(n.Since).Round(time.Millisecond).Seconds()
-	return &wire.Granted{
+	return &event.Granted{
 		Status: status, RequestID: string(n.Allocation),
-		Allocation: wire.GrantedAllocation{
+		Allocation: event.GrantedAllocation{
 			ID: string(n.Allocation), ServiceName: n.Name, GPUIDs: append([]int64{}, slices.Sorted(slices.Values(indices(n.Places)))...), AllocatedAt: n.At.Time(),
 			Priority: int64(n.Priority),
 		},

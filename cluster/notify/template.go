@@ -11,8 +11,8 @@ import (
 	"text/template/parse"
 	"time"
 
+	"github.com/berth-gpu/berth/cluster/notify/event"
 	"github.com/berth-gpu/berth/fsm/model"
-	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
 // maxRendered bounds a body, in bytes.
@@ -178,7 +178,7 @@ func allowedArg(n parse.Node) error {
 }
 
 // Render makes the body of an event.
-func (t *Template) Render(e *wire.Notice) ([]byte, error) {
+func (t *Template) Render(e *event.Notice) ([]byte, error) {
 	data, err := fieldsOf(e)
 	if err != nil {
 		return nil, err
@@ -192,7 +192,7 @@ func (t *Template) Render(e *wire.Notice) ([]byte, error) {
 
 // fieldsOf returns an event's fields by the names that they have in JSON: texts, numbers and maps of them,
 // which have no methods.
-func fieldsOf(e *wire.Notice) (map[string]any, error) {
+func fieldsOf(e *event.Notice) (map[string]any, error) {
 	data, err := json.Marshal(e)
 	if err != nil {
 		return nil, err

@@ -1,41 +1,16 @@
 package wire
 
 import (
-	"encoding/json"
 	"time"
+
+	"github.com/berth-gpu/berth/cluster/notify/event"
 )
 
-// Notice is one event, as GET /events and webhooks deliver it.
-type Notice struct {
-	ID        string     `json:"id" doc:"the same on every peer; Last-Event-ID to continue after it"`
-	Type      string     `json:"type" doc:"such as job.started"`
-	Timestamp time.Time  `json:"timestamp" doc:"by the cluster's clock"`
-	Actor     string     `json:"actor,omitempty" doc:"the cause, such as user:alice or node:n1"`
-	Target    string     `json:"target" doc:"the target, such as job 17"`
-	Result    string     `json:"result,omitempty" doc:"the result, in words"`
-	Data      NoticeData `json:"data"`
-}
-
-// NoticeData is what an event is about, for programs.
-type NoticeData struct {
-	JobID        string    `json:"job_id,omitempty"`
-	Task         *int64    `json:"task,omitempty" doc:"of an array; absent: the array as a whole"`
-	Attempt      int64     `json:"attempt,omitempty"`
-	NodeID       string    `json:"node_id,omitempty"`
-	GPUUUID      string    `json:"gpu_uuid,omitempty"`
-	AllocationID string    `json:"allocation_id,omitempty"`
-	PeerID       string    `json:"peer_id,omitempty"`
-	Name         string    `json:"name,omitempty" doc:"of the job or the service"`
-	User         string    `json:"user,omitempty"`
-	Project      string    `json:"project,omitempty"`
-	Priority     int64     `json:"priority,omitempty"`
-	Reason       string    `json:"reason,omitempty"`
-	Detail       string    `json:"detail,omitempty"`
-	SubmittedAt  time.Time `json:"submitted_at,omitzero"`
-	WaitSeconds  *float64  `json:"wait_seconds,omitempty" doc:"from when the job could have run to its start, or from the request to a grant"`
-	GPUIDs       []int64   `json:"gpu_ids,omitempty" nullable:"false" doc:"of an allocation: the GPUs' indices on the node"`
-	Queued       int64     `json:"queued,omitempty" doc:"tasks that wait"`
-}
+// An event, and the body of an allocation's webhook, have their shapes where they are made.
+type (
+	Notice  = event.Notice
+	Granted = event.Granted
+)
 
 // EventChanged is the type of the events of a stream with types=changed; their data is a [Changed].
 const EventChanged = "changed"
@@ -56,25 +31,6 @@ const EventClosed = "closed"
 
 // HeaderLastEvent names the last event that a follower has seen.
 const HeaderLastEvent = "Last-Event-ID"
-
-// Granted is what the webhook of an allocation gets.
-type Granted struct {
-	Status      string            `json:"status"`
-	RequestID   string            `json:"request_id"`
-	Allocation  GrantedAllocation `json:"allocation"`
-	SubmittedAt time.Time         `json:"submitted_at"`
-	AllocatedAt time.Time         `json:"allocated_at"`
-	WaitSeconds json.Number       `json:"wait_time_seconds"`
-}
-
-// GrantedAllocation is the allocation in Granted.
-type GrantedAllocation struct {
-	ID          string    `json:"id"`
-	ServiceName string    `json:"service_name"`
-	GPUIDs      []int64   `json:"gpu_ids"`
-	AllocatedAt time.Time `json:"allocated_at"`
-	Priority    int64     `json:"priority"`
-}
 
 // Webhooks is the answer to GET /webhooks.
 type Webhooks struct {

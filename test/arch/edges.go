@@ -24,7 +24,7 @@ func Edges() []Edge {
 			Why: "the state machine is replayed from a log: it is given all that it needs as values",
 		},
 		{
-			From: []string{"cluster"}, Never: []string{"httpapi", "node", "slurm", "image", "cmd"}, But: []string{"httpapi/wire"},
+			From: []string{"cluster"}, Never: []string{"httpapi", "node", "slurm", "image", "cmd"},
 			Why: "a peer keeps and decides, and takes commands from the packages above: declare a small interface and let them plug it in",
 		},
 		{
@@ -41,7 +41,7 @@ func Edges() []Edge {
 			Why: "the API asks agents through their own API (httpapi/agentwire)",
 		},
 		{
-			From: []string{"httpapi/wire", "httpapi/memberwire", "httpapi/pagewire"}, But: []string{"httpapi/wire", "slurm/request"},
+			From: []string{"httpapi/wire", "httpapi/memberwire", "httpapi/pagewire"}, But: []string{"httpapi/wire", "slurm/request", "cluster/notify/event"},
 			Why: "the shapes of the API are values that every client links",
 		},
 		{
@@ -71,7 +71,7 @@ func Links() []Linked {
 			Program: "cmd/berth", Never: []string{"fsm/state", "cluster", "node", "httpapi/core", "httpapi/port", "httpapi/dashboard", "image/store"},
 			But: []string{
 				"fsm/state", "fsm/state/digest", "fsm/state/ledger", "fsm/state/table",
-				"cluster/sched/admission", "cluster/sched/blocker", "cluster/sched/queue", "cluster/sched/split",
+				"cluster/notify/event", "cluster/sched/admission", "cluster/sched/blocker", "cluster/sched/queue", "cluster/sched/split",
 				"node/disk", "node/gpu/judge", "node/runner",
 			},
 			Libraries: []string{
