@@ -215,7 +215,7 @@ func (m members) knockGossip(ctx context.Context, q *reachAsk) []port {
 	if address == "" {
 		return nil
 	}
-	p := port{Port: "gossip", Network: "tcp", Address: address}
+	p := port{Port: memberwire.PortGossip, Network: "tcp", Address: address}
 	p.Result, p.Detail = judgeDial(err)
 	return []port{p}
 }

@@ -41,6 +41,9 @@ const (
 	PortFailed   = "failed"    // another error, see the detail
 )
 
+// PortGossip is the name of the port of gossip.
+const PortGossip = "gossip"
+
 // ProbePort is a port of a member, as a peer has found it.
 type ProbePort struct {
 	Port    string `json:"port" enum:"raft,api,agent,gossip"`

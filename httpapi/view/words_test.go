@@ -9,7 +9,20 @@ import (
 	"testing"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/wire"
 )
+
+// The states that clients compare with are those of the domain.
+func TestStatesOfTheWire(t *testing.T) {
+	t.Parallel()
+	for i, text := range []string{
+		wire.StateQueued, wire.StateScheduled, wire.StateAllocating, wire.StateRunning, wire.StateCompleted, wire.StateFailed, wire.StateCanceled,
+	} {
+		if state := model.TaskQueued + model.TaskState(i); state.String() != text {
+			t.Errorf("%s is %q for clients", state, text)
+		}
+	}
+}
 
 // Each code that lists show has words: those of blockers are read from their source, since there is no list of them.
 func TestEveryReasonHasWords(t *testing.T) {

@@ -6,6 +6,17 @@ import (
 	"github.com/berth-gpu/berth/slurm/request"
 )
 
+// The states of a job and of a task.
+const (
+	StateQueued     = "queued"
+	StateScheduled  = "scheduled"
+	StateAllocating = "allocating"
+	StateRunning    = "running"
+	StateCompleted  = "completed"
+	StateFailed     = "failed"
+	StateCanceled   = "canceled"
+)
+
 // Job is a job in a list. For an array it sums up all tasks.
 type Job struct {
 	ID      string `json:"id"`

@@ -15,8 +15,8 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/devcluster"
 	"github.com/berth-gpu/berth/cmd/internal/table"
-	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
 // Config is how the demo runs.
@@ -147,7 +147,7 @@ func (d *demo) cancelOne(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if detail.State == model.TaskRunning.String() && marked(d.marks, run{job: j.id, attempt: detail.Attempts}) {
+			if detail.State == wire.StateRunning && marked(d.marks, run{job: j.id, attempt: detail.Attempts}) {
 				break
 			}
 			if err := cli.Pause(ctx, 50*time.Millisecond); err != nil {

@@ -83,11 +83,11 @@ func (v *verdict) state(j *job, d *wire.Detail) {
 	case completes:
 	}
 	switch d.State {
-	case model.TaskCompleted.String():
+	case wire.StateCompleted:
 		v.ends.completed++
-	case model.TaskFailed.String():
+	case wire.StateFailed:
 		v.ends.failed++
-	case model.TaskCanceled.String():
+	case wire.StateCanceled:
 		v.ends.canceled++
 	}
 	if d.Retries > 0 {

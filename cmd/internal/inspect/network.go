@@ -98,7 +98,8 @@ func (m *member) back(ctx context.Context, seen *answers) (peers []other) {
 			seen.back = seen.back || v.Result == memberwire.PortAnswers && v.Network == "tcp"
 			seen.reaches = append(seen.reaches, doctor.Reach{Other: "peer " + p.Peer, Port: v.Port, Network: v.Network, Address: v.Address, Back: true, Result: v.Result, Detail: v.Detail})
 		}
-		if listen, _ := m.gossip(); listen != "" && p.Gossip != "" && !strings.Contains(fmt.Sprint(p.Ports), "gossip") {
+		tried := slices.ContainsFunc(p.Ports, func(v memberwire.ProbePort) bool { return v.Port == memberwire.PortGossip })
+		if listen, _ := m.gossip(); listen != "" && p.Gossip != "" && !tried {
 			seen.skipped = append(seen.skipped, doctor.Skip(doctor.CheckPorts, "from peer "+p.Peer+": gossip", "the gossip of the peer does not know this machine: %s", cmp.Or(p.Hears, "it was never heard there")))
 		}
 	}

@@ -253,7 +253,7 @@ func startOf(j *wire.Job) string {
 	switch {
 	case !j.RunsSince.IsZero():
 		return table.Clock(j.RunsSince, time.Now())
-	case !j.StartedAt.IsZero() && j.State != model.TaskQueued.String():
+	case !j.StartedAt.IsZero() && j.State != wire.StateQueued:
 		return table.Clock(j.StartedAt, time.Now())
 	case j.PlannedStart != nil:
 		return "~" + table.Clock(j.PlannedStart.Expected, time.Now())

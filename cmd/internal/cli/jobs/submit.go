@@ -142,7 +142,7 @@ func (s *submission) report(w io.Writer, answer *wire.Submitted) error {
 		where := "starts at once"
 		if answer.QueuePosition > 0 {
 			where = placeAndStart(answer)
-		} else if j := answer.Job; j.State == model.TaskQueued.String() && j.Reason != "" {
+		} else if j := answer.Job; j.State == wire.StateQueued && j.Reason != "" {
 			where = local(j.Reason)
 		}
 		_, err := fmt.Fprintf(w, "Submitted job %s (%s)\n", answer.JobID, where)

@@ -14,7 +14,6 @@ import (
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/terminal"
-	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -24,7 +23,7 @@ const pollWait = 30 * time.Second
 
 // isTerminal reports whether a state is final.
 func isTerminal(state string) bool {
-	return state == model.TaskCompleted.String() || state == model.TaskFailed.String() || state == model.TaskCanceled.String()
+	return state == wire.StateCompleted || state == wire.StateFailed || state == wire.StateCanceled
 }
 
 // WatchJob reads a job at each change until done returns true. While no peer can be reached it
@@ -99,9 +98,9 @@ func endOf(d *wire.Detail) error {
 	switch a := d.Array; {
 	case a != nil && a.Completed < a.Size:
 		return fmt.Errorf("%d of %d tasks of job %s failed, %d were canceled; see berth tasks %s", a.Failed, a.Size, d.ID, a.Canceled, d.ID)
-	case d.State == model.TaskCompleted.String():
+	case d.State == wire.StateCompleted:
 		return nil
-	case d.State == model.TaskCanceled.String():
+	case d.State == wire.StateCanceled:
 		return fmt.Errorf("job %s was canceled", d.ID)
 	case d.Signal > 0:
 		return cli.ExitError(128 + d.Signal)

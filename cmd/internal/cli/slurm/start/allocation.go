@@ -14,7 +14,6 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/cli/jobs"
 	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/link"
 	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/reach"
-	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/slurm/environ"
@@ -108,9 +107,9 @@ func (a *allocation) start(ctx context.Context, limit time.Duration) error {
 func (a *allocation) run(ctx context.Context, limit time.Duration) error {
 	runs := func(d *wire.Detail) (bool, error) {
 		switch d.State {
-		case model.TaskRunning.String():
+		case wire.StateRunning:
 			return true, nil
-		case model.TaskQueued.String(), model.TaskScheduled.String(), model.TaskAllocating.String():
+		case wire.StateQueued, wire.StateScheduled, wire.StateAllocating:
 			return false, nil
 		}
 		return false, fmt.Errorf("job %s is %s before it could be used: %s", a.id, d.State, d.Reason)

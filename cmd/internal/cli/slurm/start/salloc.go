@@ -17,7 +17,6 @@ import (
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/cli/jobs"
-	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/slurm/form"
@@ -140,11 +139,11 @@ func (a *allocation) relinquish() {
 
 // watch closes revoked when the allocation does not run any more. One that would run again, such as after a preemption, is canceled: its steps are gone.
 func (a *allocation) watch(ctx context.Context, revoked chan<- struct{}) {
-	d, err := jobs.WatchJob(ctx, a.api, a.id, func(d *wire.Detail) (bool, error) { return d.State != model.TaskRunning.String(), nil })
+	d, err := jobs.WatchJob(ctx, a.api, a.id, func(d *wire.Detail) (bool, error) { return d.State != wire.StateRunning, nil })
 	if err != nil {
 		return
 	}
-	waiting := []string{model.TaskQueued.String(), model.TaskScheduled.String(), model.TaskAllocating.String()}
+	waiting := []string{wire.StateQueued, wire.StateScheduled, wire.StateAllocating}
 	if slices.Contains(waiting, d.State) {
 		_, _ = a.api.Cancel(ctx, a.id, client.AllTasks, "the allocation was lost") // otherwise the cluster cancels the job after the time linger
 	}

@@ -186,7 +186,7 @@ func (p *sbatchRun) exit(ctx context.Context, api *client.Client, d *wire.Detail
 // anything else has ended the job.
 func shellCode(state string, code *int64, signal int64) int {
 	switch {
-	case state == model.TaskCompleted.String():
+	case state == wire.StateCompleted:
 		return 0
 	case code != nil && *code > 0 && signal == 0:
 		return int(*code)

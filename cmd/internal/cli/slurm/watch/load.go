@@ -22,7 +22,7 @@ func (p *program) queue(user string, ended int) (jobs []wire.Job, err error) {
 	if err != nil {
 		return nil, err
 	}
-	q := client.QueueQuery{User: user, State: "queued", Limit: pageSize}
+	q := client.QueueQuery{User: user, State: wire.StateQueued, Limit: pageSize}
 	for {
 		page, err := api.Queue(p.ctx, q)
 		if err != nil {
@@ -107,7 +107,7 @@ func (p *program) arrayRows(job *wire.Job, together bool, states string) (rows [
 	for i := range tasks {
 		t := &tasks[i]
 		r := p.taskOf(job, t)
-		if t.State != "queued" || !together {
+		if t.State != wire.StateQueued || !together {
 			rows = append(rows, r)
 			continue
 		}
@@ -128,10 +128,10 @@ func (p *program) arrayRows(job *wire.Job, together bool, states string) (rows [
 // explainTasks adds why tasks wait to those of an array of which others run: lists say it only of arrays that wait as a whole.
 func (p *program) explainTasks(job *wire.Job, tasks []wire.Task) error {
 	why := job.Reason
-	if job.State != "queued" {
+	if job.State != wire.StateQueued {
 		why = ""
 	}
-	at := slices.IndexFunc(tasks, func(t wire.Task) bool { return t.State == "queued" && !t.Held && t.Reason == "" })
+	at := slices.IndexFunc(tasks, func(t wire.Task) bool { return t.State == wire.StateQueued && !t.Held && t.Reason == "" })
 	switch {
 	case at < 0:
 		return nil
@@ -152,7 +152,7 @@ func (p *program) explainTasks(job *wire.Job, tasks []wire.Task) error {
 		}
 	}
 	for i := range tasks {
-		if t := &tasks[i]; t.State == "queued" && t.Reason == "" {
+		if t := &tasks[i]; t.State == wire.StateQueued && t.Reason == "" {
 			t.Reason = why
 		}
 	}

@@ -56,7 +56,7 @@ func (r *row) several() bool { return len(r.tasks) > 1 }
 // indices returns the numbers of the waiting tasks of an array as Slurm shows them, such as 3-7%2.
 func (r *row) indices() string {
 	text := form.Array{Indices: r.tasks}.Berth()
-	if r.job.Array != nil && r.job.Array.Limit > 0 && r.job.State == "queued" {
+	if r.job.Array != nil && r.job.Array.Limit > 0 && r.job.State == wire.StateQueued {
 		text += "%" + strconv.FormatInt(r.job.Array.Limit, 10)
 	}
 	return text
@@ -121,7 +121,7 @@ func (r *row) account() *user.User { return r.users.get(r.job.User) }
 // start returns when the job last started; zero: it has not, or waits again.
 func (r *row) start() time.Time {
 	switch {
-	case r.job.State == "queued":
+	case r.job.State == wire.StateQueued:
 		return time.Time{}
 	case r.job.Last != nil:
 		return r.job.Last.StartedAt
@@ -165,7 +165,7 @@ func (r *row) left() time.Duration {
 
 // expected returns when the job is expected to start, or has started; zero: unknown.
 func (r *row) expected() time.Time {
-	if r.job.State == "queued" && r.job.PlannedStart != nil {
+	if r.job.State == wire.StateQueued && r.job.PlannedStart != nil {
 		return r.job.PlannedStart.Expected
 	}
 	return r.start()
@@ -222,7 +222,7 @@ func (r *row) eligible() time.Time {
 		return r.job.Eligible
 	case r.job.BeginAt.After(r.job.SubmittedAt):
 		return r.job.BeginAt
-	case r.job.State == "queued" && (r.job.Held || r.reason() == "Dependency"):
+	case r.job.State == wire.StateQueued && (r.job.Held || r.reason() == "Dependency"):
 		return time.Time{}
 	}
 	return r.job.SubmittedAt
@@ -234,7 +234,7 @@ func (r *row) dependency() string {
 	separator := ","
 	if r.detail == nil {
 		d, err := form.ParseDependency(r.slurm().Asked.Dependency)
-		if err != nil || r.job.State != "queued" || r.reason() != "Dependency" && !r.job.Held {
+		if err != nil || r.job.State != wire.StateQueued || r.reason() != "Dependency" && !r.job.Held {
 			return ""
 		}
 		for _, c := range d.Conditions {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/words"
+	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/slurm/form"
 	"github.com/berth-gpu/berth/slurm/format"
 	"github.com/berth-gpu/berth/slurm/option"
@@ -129,7 +130,7 @@ func (r *row) taskText() string {
 
 // batchHost returns the node that runs the script.
 func (r *row) batchHost() string {
-	if nodes := r.nodes(); len(nodes) > 0 && r.job.State != "queued" {
+	if nodes := r.nodes(); len(nodes) > 0 && r.job.State != wire.StateQueued {
 		return nodes[0]
 	}
 	return "n/a"

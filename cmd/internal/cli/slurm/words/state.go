@@ -12,21 +12,21 @@ import (
 // State returns the state of a job or of a task in Slurm's words.
 func State(job *wire.Job) format.State {
 	switch job.State {
-	case "queued":
+	case wire.StateQueued:
 		return format.Pending
-	case "scheduled", "allocating":
+	case wire.StateScheduled, wire.StateAllocating:
 		if job.Stopping != nil {
 			return format.Completing
 		}
 		return format.Configuring
-	case "running":
+	case wire.StateRunning:
 		if job.Stopping != nil {
 			return format.Completing
 		}
 		return format.Running
-	case "completed":
+	case wire.StateCompleted:
 		return format.Completed
-	case "canceled":
+	case wire.StateCanceled:
 		return format.Cancelled
 	}
 	return failure(job)
@@ -66,7 +66,7 @@ func reasons(code string) (string, bool) {
 // Reason returns why a job waits or how it ended in Slurm's words, or None. Of a job that waits the first blocker counts: that of the
 // explanation if there is one, else the code at the end of the reason in lists.
 func Reason(job *wire.Job, why *wire.Explanation) string {
-	if job.State != "queued" {
+	if job.State != wire.StateQueued {
 		return end(job)
 	}
 	if job.Held {
