@@ -19,8 +19,6 @@ import (
 
 	"github.com/berth-gpu/berth/cluster/call"
 	"github.com/berth-gpu/berth/cluster/soft"
-	"github.com/berth-gpu/berth/fsm/model"
-	"github.com/berth-gpu/berth/httpapi/agentwire"
 	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/forward"
 	"github.com/berth-gpu/berth/httpapi/front"
@@ -79,10 +77,7 @@ func New(c Config) *API {
 	}
 	a.Front = front.Wrap(a.shared(a.Router), c.Version, c.Now)
 	a.Samples = newMirror(a.fetchSamples)
-	AnswerCall(a, samples, func(context.Context, model.PeerID, *struct{}) (*agentwire.Samples, error) {
-		out := a.OwnSamples()
-		return &out, nil
-	})
+	AnswerCall(a, samples, a.ownSamples)
 	a.Sessions = signin.New(signin.Config{
 		Self: c.Self, Reader: c.Peer.Reader, Members: c.Peer.Members, Proposer: c.Peer.Proposer, Calls: c.Peer.Calls, Now: c.Now, Log: a.Log, Life: a.Life.Ctx,
 	})

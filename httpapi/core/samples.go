@@ -61,6 +61,20 @@ func AskPeer[Q, A any](ctx context.Context, a *API, to peer.Server, n call.Name[
 	return call.Do(ctx, a.Peer.Calls, to, n, q)
 }
 
+// AtLeader makes a call at the leader; if this peer leads, own answers it. Without a known leader the error is [peer.ErrNoLeader].
+func AtLeader[Q, A any](
+	ctx context.Context, a *API, n call.Name[Q, A], q *Q, own func(context.Context, model.PeerID, *Q) (*A, error),
+) (*A, error) {
+	leader, _ := a.Peer.Members.Leader()
+	switch {
+	case leader.Self:
+		return own(ctx, a.Config.Self, q)
+	case leader.Address == "":
+		return nil, peer.ErrNoLeader
+	}
+	return AskPeer(ctx, a, peer.Server{ID: leader.ID, Address: leader.Address}, n, q)
+}
+
 // send passes a request on to another peer.
 func (a *API) send(ctx context.Context, to peer.Server, q *forward.Request) (*forward.Answer, error) {
 	if a.Peer.Calls == nil {
@@ -111,13 +125,9 @@ func (p *passing) end() <-chan struct{} {
 
 // fetchSamples asks the leader.
 func (a *API) fetchSamples(ctx context.Context) (out agentwire.Samples, err error) {
-	leader, _ := a.Peer.Members.Leader()
-	if leader.Self {
-		return a.OwnSamples(), nil
-	}
 	ctx, cancel := context.WithTimeout(ctx, samplesLimit)
 	defer cancel()
-	got, err := AskPeer(ctx, a, peer.Server{ID: leader.ID, Address: leader.Address}, samples, &struct{}{})
+	got, err := AtLeader(ctx, a, samples, &struct{}{}, a.ownSamples)
 	if err != nil {
 		return out, err
 	}
@@ -131,15 +141,15 @@ func (a *API) presentSamples() agentwire.Samples {
 	return a.Samples.Get(ctx)
 }
 
-// OwnSamples returns what this peer knows as the leader.
-func (a *API) OwnSamples() agentwire.Samples {
+// ownSamples returns what this peer knows as the leader.
+func (a *API) ownSamples(context.Context, model.PeerID, *struct{}) (*agentwire.Samples, error) {
 	st := a.Peer.Members.Status()
-	out := agentwire.Samples{Passes: st.Passes.Count, PassesTook: st.Passes.Took}
+	out := &agentwire.Samples{Passes: st.Passes.Count, PassesTook: st.Passes.Took}
 	for _, r := range a.Peer.Telemetry.All() {
 		out.Readings = append(out.Readings, agentwire.Reading{Sample: r.Sample, Age: r.Age})
 	}
 	for node, why := range a.Peer.Telemetry.Refused() { // order-free: found by node
 		out.Refused = append(out.Refused, agentwire.Refused{Node: node, Why: why})
 	}
-	return out
+	return out, nil
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/cluster/call"
-	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/model/membership"
@@ -76,15 +75,7 @@ func (m members) recordLeaf(ctx context.Context, leaf *x509.Certificate, revisio
 	record := issue.Record(membership.Member{Role: model.RolePeer, Name: string(self)}, leaf, revision)
 	ctx, cancel := context.WithTimeout(ctx, recordLimit)
 	defer cancel()
-	leader, _ := m.api.Peer.Members.Leader()
-	switch {
-	case leader.Self:
-		_, err := m.takeRecord(ctx, self, record)
-		return err
-	case leader.Address == "":
-		return errors.New("there is no leader")
-	}
-	_, err := core.AskPeer(ctx, m.api, peer.Server{ID: leader.ID, Address: leader.Address}, recordOwn, record)
+	_, err := core.AtLeader(ctx, m.api, recordOwn, record, m.takeRecord)
 	return err
 }
 

@@ -2,7 +2,6 @@ package members
 
 import (
 	"context"
-	"errors"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -150,14 +149,6 @@ func (m members) confirmOwn(ctx context.Context, revision uint64) error {
 	c := &command.ConfirmTrust{Member: own, Revision: revision}
 	ctx, cancel := context.WithTimeout(ctx, recordLimit)
 	defer cancel()
-	leader, _ := m.api.Peer.Members.Leader()
-	switch {
-	case leader.Self:
-		_, err := m.takeConfirm(ctx, self, c)
-		return err
-	case leader.Address == "":
-		return errors.New("there is no leader")
-	}
-	_, err := core.AskPeer(ctx, m.api, peer.Server{ID: leader.ID, Address: leader.Address}, confirmTrust, c)
+	_, err := core.AtLeader(ctx, m.api, confirmTrust, c, m.takeConfirm)
 	return err
 }
