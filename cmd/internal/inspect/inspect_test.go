@@ -17,6 +17,7 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/cli/examine"
 	"github.com/berth-gpu/berth/cmd/internal/doctor"
+	"github.com/berth-gpu/berth/httpapi/memberwire"
 	"github.com/berth-gpu/berth/trust"
 )
 
@@ -118,6 +119,15 @@ func TestVersionsTooFarApart(t *testing.T) {
 	got := tooFar("v1.1.0", []doctor.Program{{Member: "peer p1", Version: "v1.3.0"}, {Member: "peer p2", Version: "v1.4.0"}, {Member: "peer p3", Version: "devel"}})
 	if len(got) != 1 || !strings.Contains(got[0], "peer p2 runs v1.4.0") {
 		t.Errorf("%q", got)
+	}
+}
+
+// A port counts by its name: its address may have the word of another.
+func TestThePortOfGossip(t *testing.T) {
+	t.Parallel()
+	api := memberwire.ProbePort{Port: "api", Network: "tcp", Address: "gossip.example.com:8000", Result: memberwire.PortAnswers}
+	if triesGossip([]memberwire.ProbePort{api}) || !triesGossip([]memberwire.ProbePort{api, {Port: memberwire.PortGossip}}) {
+		t.Error("a port is taken for another")
 	}
 }
 

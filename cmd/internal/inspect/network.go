@@ -98,12 +98,16 @@ func (m *member) back(ctx context.Context, seen *answers) (peers []other) {
 			seen.back = seen.back || v.Result == memberwire.PortAnswers && v.Network == "tcp"
 			seen.reaches = append(seen.reaches, doctor.Reach{Other: "peer " + p.Peer, Port: v.Port, Network: v.Network, Address: v.Address, Back: true, Result: v.Result, Detail: v.Detail})
 		}
-		tried := slices.ContainsFunc(p.Ports, func(v memberwire.ProbePort) bool { return v.Port == memberwire.PortGossip })
-		if listen, _ := m.gossip(); listen != "" && p.Gossip != "" && !tried {
+		if listen, _ := m.gossip(); listen != "" && p.Gossip != "" && !triesGossip(p.Ports) {
 			seen.skipped = append(seen.skipped, doctor.Skip(doctor.CheckPorts, "from peer "+p.Peer+": gossip", "the gossip of the peer does not know this machine: %s", cmp.Or(p.Hears, "it was never heard there")))
 		}
 	}
 	return peers
+}
+
+// triesGossip reports whether the port of gossip is among those that a peer has tried.
+func triesGossip(ports []memberwire.ProbePort) bool {
+	return slices.ContainsFunc(ports, func(v memberwire.ProbePort) bool { return v.Port == memberwire.PortGossip })
 }
 
 // probe asks the cluster to connect to a member.
