@@ -171,7 +171,7 @@ bench-client: release-programs ## measure calls of the client as processes, next
 	go run ./test/bench client -md $(if $(BEFORE),-before "$(BEFORE)")
 
 bench: program ## measure the state, the peers, a whole cluster and a flood of connections on this machine
-	go test -run '^$$' -bench . -benchmem ./fsm/... ./cluster/sched ./httpapi
+	go test -run '^$$' -bench . -benchmem ./fsm/... ./cluster/sched ./httpapi ./httpapi/admin
 	go run ./test/bench
 	bin/berth bench
 	go test ./test/e2e -count=1 -run TestAFloodOfConnections -v -flood.connections=$(FLOOD)

@@ -1,4 +1,4 @@
-package httpapi
+package httpapi_test
 
 import (
 	"encoding/json"
@@ -16,6 +16,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state/check"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
+	"github.com/berth-gpu/berth/httpapi/apitest"
 	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -55,21 +56,21 @@ func FuzzAnyRequest(f *testing.F) {
 
 // upset has a peer fail at every twentieth request as one does whose disk is full, whose
 // state differs, or that has fallen behind, and says with which code; empty: it is well.
-func (s *site) upset(i int) (code string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.fail, s.behind = nil, nil
-	switch i % 60 {
-	case 19:
-		code = wire.CodeNoSpace
-		s.fail = &problem.Fault{Code: code, Err: errors.New("full")}
-	case 39:
-		code = wire.CodeDiverged
-		s.fail = &problem.Fault{Code: code, Err: errors.New("another state")}
-	case 59:
-		code = wire.CodeBehind
-		s.behind = &problem.Fault{Code: code, Err: errors.New("far behind")}
-	}
+func upset(s *apitest.Site, i int) (code string) {
+	s.With(func(*statetest.Cluster) {
+		s.Fail, s.Behind = nil, nil
+		switch i % 60 {
+		case 19:
+			code = wire.CodeNoSpace
+			s.Fail = &problem.Fault{Code: code, Err: errors.New("full")}
+		case 39:
+			code = wire.CodeDiverged
+			s.Fail = &problem.Fault{Code: code, Err: errors.New("another state")}
+		case 59:
+			code = wire.CodeBehind
+			s.Behind = &problem.Fault{Code: code, Err: errors.New("far behind")}
+		}
+	})
 	return code
 }
 
@@ -92,8 +93,8 @@ func due(d *described, w *httptest.ResponseRecorder, trouble string) bool {
 // anyRequests sends n requests to any routes, and then, to each route that has accepted none so far, at
 // most as many more as tries says, until one is accepted. Each of these follows one that may make what it deletes.
 func anyRequests(t *testing.T, random *rand.Rand, n, tries int, reached map[string]bool) {
-	s := newGuarded(t)
-	s.with(func(c *statetest.Cluster) {
+	s := apitest.NewGuarded(t)
+	s.With(func(c *statetest.Cluster) {
 		c.Node("n1", 4)
 		c.Node("n2", 8)
 		c.Node("n3", 1).Suspect() // only the death of such a node can be confirmed
@@ -102,8 +103,8 @@ func anyRequests(t *testing.T, random *rand.Rand, n, tries int, reached map[stri
 		c.Start(c.Place(1))
 		c.Do(&command.SetPeer{Peer: model.Peer{ID: "p1", Level: command.Level}})
 	})
-	s.api.Peer.Archive, s.api.Peer.Refusals, s.api.Peer.Reads = &shelf{}, &refusals{}, &refusals{}
-	s.api.Config.Authority, _, _ = newKeyring(t, s.one)
+	s.API.Peer.Archive, s.API.Peer.Refusals, s.API.Peer.Reads = &apitest.Shelf{}, &apitest.Refusals{}, &apitest.Refusals{}
+	s.API.Config.Authority, _, _ = apitest.NewKeyring(t, s.Peer)
 	v := newInventor(t, s, random)
 	var known []model.JobID
 	send := func(i int, d *described) {
@@ -138,12 +139,12 @@ func anyRequests(t *testing.T, random *rand.Rand, n, tries int, reached map[stri
 
 // send makes up a request to a route and reports whether it was accepted, with the job that it
 // submitted in known.
-func (v *inventor) send(t *testing.T, s *site, i int, d *described, known *[]model.JobID) (accepted bool) {
-	trouble := s.upset(i)
+func (v *inventor) send(t *testing.T, s *apitest.Site, i int, d *described, known *[]model.JobID) (accepted bool) {
+	trouble := upset(s, i)
 	r := v.request(t, d)
 	sent := fmt.Sprintf("%s %s", r.Method, r.URL)
 	w := httptest.NewRecorder()
-	s.api.ServeHTTP(w, r)
+	s.API.ServeHTTP(w, r)
 	switch {
 	case w.Code >= http.StatusInternalServerError && !due(d, w, trouble):
 		t.Fatalf("%s is answered %d (trouble: %q): %s", sent, w.Code, trouble, w.Body)

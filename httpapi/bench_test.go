@@ -1,4 +1,4 @@
-package httpapi
+package httpapi_test
 
 import (
 	"fmt"
@@ -11,6 +11,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
+	"github.com/berth-gpu/berth/httpapi/apitest"
 	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/intake"
@@ -18,48 +19,43 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-const benchBody = `{"run_id":"experiment-1","user":"username","command":"python train.py --epochs 10","gpu_count":2,"gpu_memory_gb":40,` +
-	`"priority":2,"estimated_duration_seconds":3600,"env":{"A":"1","B":"2"}}`
-
 // One submission through all of the API, without a socket and without Raft: where
 // authentication is off, and where callers show a token, are counted, and have
 // commands held against rules.
 func BenchmarkSubmit(b *testing.B) {
-	b.Run("open", func(b *testing.B) { benchSubmit(b, newSite(b), func(*statetest.Cluster) {}) })
+	b.Run("open", func(b *testing.B) { benchSubmit(b, apitest.New(b), func(*statetest.Cluster) {}) })
 	b.Run("guarded", func(b *testing.B) {
-		s := newSite(b)
+		s := apitest.New(b)
 		var rules intake.CommandRules
 		for i := range 10 {
 			if err := rules.Forbid(fmt.Sprint("rule", i), fmt.Sprintf(`(^|[\s;&|])forbidden%d\b`, i), ""); err != nil {
 				b.Fatal(err)
 			}
 		}
-		s.api.TakeOver(core.Terms{Rules: rules})
-		s.api.Gate.Callers = auth.NewLimiter(1e9, time.Now)
-		s.api.Gate.Addresses = auth.NewLimiter(1e9, time.Now)
+		s.API.TakeOver(core.Terms{Rules: rules})
+		s.API.Gate.Callers = auth.NewLimiter(1e9, time.Now)
+		s.API.Gate.Addresses = auth.NewLimiter(1e9, time.Now)
 		benchSubmit(b, s, func(c *statetest.Cluster) {
-			guard(c)
+			apitest.Guard(c)
 			c.Do(&command.MakeToken{Hash: auth.HashOf("berth_bench"), User: "username", Role: model.RoleUser})
 		})
 	})
 }
 
-func benchSubmit(b *testing.B, s *site, prepare func(*statetest.Cluster)) {
+func benchSubmit(b *testing.B, s *apitest.Site, prepare func(*statetest.Cluster)) {
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		if i%1000 == 0 { // a queue that does not grow without end
 			b.StopTimer()
-			next := newOne(b).cluster
+			next := apitest.NewPeer(b).Cluster
 			prepare(next)
-			s.one.mu.Lock()
-			s.one.cluster = next
-			s.one.mu.Unlock()
+			s.Become(next)
 			b.StartTimer()
 		}
-		r := httptest.NewRequest(http.MethodPost, "/queue/submit", strings.NewReader(benchBody))
+		r := httptest.NewRequest(http.MethodPost, "/queue/submit", strings.NewReader(apitest.BenchBody))
 		r.Header.Set("Authorization", "Bearer berth_bench")
 		w := httptest.NewRecorder()
-		s.api.ServeHTTP(w, r)
+		s.API.ServeHTTP(w, r)
 		if w.Code != http.StatusOK {
 			b.Fatal(w.Body)
 		}
@@ -74,7 +70,7 @@ func BenchmarkDecodeSubmission(b *testing.B) {
 			for i := range env {
 				fmt.Fprintf(&more, `"NAME_%d":"value %d",`, i, i)
 			}
-			body := []byte(strings.Replace(benchBody, `"env":{`, `"env":{`+more.String(), 1))
+			body := []byte(strings.Replace(apitest.BenchBody, `"env":{`, `"env":{`+more.String(), 1))
 			strict := strict.New[wire.Submit]()
 			b.ReportAllocs()
 			for b.Loop() {
@@ -92,12 +88,12 @@ func BenchmarkDecodeSubmission(b *testing.B) {
 
 // The first page of a long queue.
 func BenchmarkQueuePage(b *testing.B) {
-	s := newSite(b)
-	fill(s, 10_000)
+	s := apitest.New(b)
+	apitest.Fill(s, 10_000)
 	b.ReportAllocs()
 	for b.Loop() {
 		w := httptest.NewRecorder()
-		s.api.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/queue?limit=100", nil))
+		s.API.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/queue?limit=100", nil))
 		if w.Code != http.StatusOK {
 			b.Fatal(w.Body)
 		}
@@ -106,8 +102,8 @@ func BenchmarkQueuePage(b *testing.B) {
 
 // Pages of lists of 10,000 jobs that are filtered and sorted: what does not match is not converted.
 func BenchmarkLists(b *testing.B) {
-	s := newSite(b)
-	fill(s, 10_000)
+	s := apitest.New(b)
+	apitest.Fill(s, 10_000)
 	for _, v := range []struct{ name, path string }{
 		{"queue_whole", "/queue"},
 		{"queue_whole_brief", "/queue?brief=true"},
@@ -124,7 +120,7 @@ func BenchmarkLists(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				w := httptest.NewRecorder()
-				s.api.ServeHTTP(w, httptest.NewRequest(http.MethodGet, v.path, nil))
+				s.API.ServeHTTP(w, httptest.NewRequest(http.MethodGet, v.path, nil))
 				if w.Code != http.StatusOK {
 					b.Fatal(w.Body)
 				}
@@ -136,27 +132,14 @@ func BenchmarkLists(b *testing.B) {
 
 // All of it.
 func BenchmarkQueueWhole(b *testing.B) {
-	s := newSite(b)
-	fill(s, 10_000)
+	s := apitest.New(b)
+	apitest.Fill(s, 10_000)
 	b.ReportAllocs()
 	for b.Loop() {
 		w := httptest.NewRecorder()
-		s.api.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/queue", nil))
+		s.API.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/queue", nil))
 		if w.Code != http.StatusOK {
 			b.Fatal(w.Body)
 		}
 	}
-}
-
-// fill queues jobs of ten users.
-func fill(s *site, n int) {
-	s.with(func(c *statetest.Cluster) {
-		for i := 0; i < n; i += 100 {
-			var entry []command.Command
-			for j := range 100 {
-				entry = append(entry, c.Command(statetest.Job(1, func(b *command.Submit) { b.Spec.User = fmt.Sprint("user", j%10) })))
-			}
-			c.Entry(entry...)
-		}
-	})
 }

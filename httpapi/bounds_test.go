@@ -1,4 +1,4 @@
-package httpapi
+package httpapi_test
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/berth-gpu/berth/fsm/state/statetest"
+	"github.com/berth-gpu/berth/httpapi/apitest"
 	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -16,9 +17,9 @@ import (
 // A number that cannot be read as a whole one is refused with its bounds, which are those by
 // which others are refused: for the writer of a request 1e9 is a whole number.
 func TestBoundsAreTold(t *testing.T) {
-	s := newSite(t)
-	s.with(func(c *statetest.Cluster) { c.Node("n1", 4) })
-	s.submit(`{"command":"x"}`)
+	s := apitest.New(t)
+	s.With(func(c *statetest.Cluster) { c.Node("n1", 4) })
+	s.Submit(`{"command":"x"}`)
 	for _, at := range []struct {
 		method, path, rest string
 		body               any
@@ -33,7 +34,7 @@ func TestBoundsAreTold(t *testing.T) {
 			most := b[1]
 			refused := func(value string) string {
 				body := strings.TrimSuffix(`{"`+name+`":`+value+`,`+at.rest, ",") + "}"
-				p := s.do(at.method, at.path, body).problem(http.StatusUnprocessableEntity, wire.CodeInvalid)
+				p := s.Do(at.method, at.path, body).Problem(http.StatusUnprocessableEntity, wire.CodeInvalid)
 				return p.Errors[0].Field + " " + p.Errors[0].Message
 			}
 			bounds := fmt.Sprintf("%d to %d", b[0], most)

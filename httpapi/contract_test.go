@@ -1,4 +1,4 @@
-package httpapi
+package httpapi_test
 
 import (
 	"encoding/json"
@@ -12,48 +12,49 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
+	"github.com/berth-gpu/berth/httpapi/apitest"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
 // The published examples of requests work as they are written, and the answers
 // have the fields that the examples read.
 func TestPublishedExamples(t *testing.T) {
-	s := newSite(t)
-	s.with(func(c *statetest.Cluster) {
+	s := apitest.New(t)
+	s.With(func(c *statetest.Cluster) {
 		c.Node("gmi-node-1", 8)
 		c.Node("gmi-node-2", 8)
 	})
 	var first, second wire.Submitted
-	s.submit(`{"run_id": "experiment-1", "user": "username", "command": "python train.py", "gpu_count": 2, "priority": 2}`).into(&first)
+	s.Submit(`{"run_id": "experiment-1", "user": "username", "command": "python train.py", "gpu_count": 2, "priority": 2}`).Into(&first)
 	if !first.Success || first.JobID != "1" || first.QueuePosition != 1 || first.Job.ID != "1" || first.Job.RunID != "experiment-1" ||
 		first.Job.State != "queued" || first.Job.GPUs != 2 || first.Job.Priority != 2 {
 		t.Errorf("submitted %+v", first)
 	}
-	s.submit(`{"run_id": "bert-training", "user": "researcher1", "command": "python train.py --model bert-large --epochs 10",
-		"gpu_count": 4, "gpu_memory_gb": 40, "priority": 3, "estimated_duration_seconds": 3600}`).into(&second)
+	s.Submit(`{"run_id": "bert-training", "user": "researcher1", "command": "python train.py --model bert-large --epochs 10",
+		"gpu_count": 4, "gpu_memory_gb": 40, "priority": 3, "estimated_duration_seconds": 3600}`).Into(&second)
 	if second.JobID != "2" || second.Job.GPUMemoryGB != 40 || second.Job.EstimateSeconds != 3600 {
 		t.Errorf("submitted %+v", second)
 	}
-	queue := object(t, s.do(http.MethodGet, "/queue", ""))
-	if len(list(t, queue["queued"])) != 2 || len(list(t, queue["running"])) != 0 {
+	queue := apitest.Object(t, s.Do(http.MethodGet, "/queue", ""))
+	if len(apitest.List(t, queue["queued"])) != 2 || len(apitest.List(t, queue["running"])) != 0 {
 		t.Errorf("the queue is %v", queue)
 	}
-	status := object(t, s.do(http.MethodGet, "/gpu/status", ""))
-	cluster := within(t, status, "cluster_status")
+	status := apitest.Object(t, s.Do(http.MethodGet, "/gpu/status", ""))
+	cluster := apitest.Within(t, status, "cluster_status")
 	if cluster["total_gpus"] != 16.0 || cluster["available_gpus"] != 16.0 || cluster["utilization_percent"] != 0.0 {
 		t.Errorf("the status is %v", cluster)
 	}
-	orchestrator := object(t, s.do(http.MethodGet, "/orchestrator/status", ""))
-	if got := slices.Sorted(maps.Keys(within(t, orchestrator, "queue_summary"))); !slices.Equal(got,
+	orchestrator := apitest.Object(t, s.Do(http.MethodGet, "/orchestrator/status", ""))
+	if got := slices.Sorted(maps.Keys(apitest.Within(t, orchestrator, "queue_summary"))); !slices.Equal(got,
 		[]string{"canceled", "completed", "failed", "queued", "running", "total_jobs"}) {
 		t.Errorf("the summary has %v", got)
 	}
 	for _, name := range []string{"jobs_scheduled", "jobs_completed", "jobs_failed", "scheduling_cycles"} {
-		if _, has := within(t, orchestrator, "stats")[name]; !has {
+		if _, has := apitest.Within(t, orchestrator, "stats")[name]; !has {
 			t.Errorf("the stats lack %s", name)
 		}
 	}
-	statistics := object(t, s.do(http.MethodGet, "/queue/statistics", ""))
+	statistics := apitest.Object(t, s.Do(http.MethodGet, "/queue/statistics", ""))
 	for _, name := range []string{"totalQueued", "averageWaitTime", "queueThroughput"} {
 		if _, has := statistics[name]; !has {
 			t.Errorf("the statistics lack %s", name)
@@ -62,102 +63,102 @@ func TestPublishedExamples(t *testing.T) {
 }
 
 func TestChangesOfJobs(t *testing.T) {
-	s := newSite(t)
+	s := apitest.New(t)
 	for range 2 {
-		s.submit(`{"command": "sleep 1"}`).into(new(wire.Submitted))
+		s.Submit(`{"command": "sleep 1"}`).Into(new(wire.Submitted))
 	}
 	var done wire.Done
-	s.do(http.MethodPatch, "/queue/1/priority", `{"priority": 3}`).into(&done)
+	s.Do(http.MethodPatch, "/queue/1/priority", `{"priority": 3}`).Into(&done)
 	if !done.Success || done.JobID != "1" || done.State != "queued" {
 		t.Errorf("the change answers %+v", done)
 	}
-	s.do(http.MethodDelete, "/queue/2?note=no%20longer", "").into(&done)
+	s.Do(http.MethodDelete, "/queue/2?note=no%20longer", "").Into(&done)
 	if done.State != "canceled" {
 		t.Errorf("the cancel answers %+v", done)
 	}
 	var job wire.Detail
-	s.do(http.MethodGet, "/jobs/2", "").into(&job)
+	s.Do(http.MethodGet, "/jobs/2", "").Into(&job)
 	last := job.Timeline[len(job.Timeline)-1]
 	if job.State != "canceled" || last.Event != "canceled" || last.Detail != "no longer" || job.EndedAt.IsZero() || job.Reason != "canceled" {
 		t.Errorf("the job is %+v", job)
 	}
-	s.do(http.MethodGet, "/jobs/1", "").into(&job)
+	s.Do(http.MethodGet, "/jobs/1", "").Into(&job)
 	if job.Priority != 3 || job.Explanation == nil || job.Explanation.Summary == "" {
 		t.Errorf("the job is %+v", job)
 	}
-	s.do(http.MethodDelete, "/queue/2", "").problem(http.StatusConflict, "already_ended")
-	s.do(http.MethodPatch, "/queue/1/priority", `{"priority": 11}`).about("priority")
-	s.do(http.MethodPatch, "/queue/1/priority", `{}`).about("priority")
-	s.do(http.MethodPatch, "/queue/1/priority", `{"priorities": 1}`).about("priorities")
+	s.Do(http.MethodDelete, "/queue/2", "").Problem(http.StatusConflict, "already_ended")
+	s.Do(http.MethodPatch, "/queue/1/priority", `{"priority": 11}`).About("priority")
+	s.Do(http.MethodPatch, "/queue/1/priority", `{}`).About("priority")
+	s.Do(http.MethodPatch, "/queue/1/priority", `{"priorities": 1}`).About("priorities")
 	for _, id := range []string{"99", "0", "01", "-1", "x", "18446744073709551616", "1e3", "%F0%9F%92%A9"} {
-		s.do(http.MethodGet, "/jobs/"+id, "").problem(http.StatusNotFound, wire.CodeNotFound)
-		s.do(http.MethodDelete, "/queue/"+id, "").problem(http.StatusNotFound, wire.CodeNotFound)
+		s.Do(http.MethodGet, "/jobs/"+id, "").Problem(http.StatusNotFound, wire.CodeNotFound)
+		s.Do(http.MethodDelete, "/queue/"+id, "").Problem(http.StatusNotFound, wire.CodeNotFound)
 	}
-	s.do(http.MethodGet, "/jobs/1?task=1", "").problem(http.StatusNotFound, wire.CodeNotFound)
-	s.do(http.MethodDelete, "/queue/1?task=-1", "").about("task")
+	s.Do(http.MethodGet, "/jobs/1?task=1", "").Problem(http.StatusNotFound, wire.CodeNotFound)
+	s.Do(http.MethodDelete, "/queue/1?task=-1", "").About("task")
 }
 
 func TestTheOrchestratorIsSwitched(t *testing.T) {
-	s := newSite(t)
+	s := apitest.New(t)
 	var switched wire.Switched
-	s.do(http.MethodPost, "/orchestrator/stop", "").into(&switched)
+	s.Do(http.MethodPost, "/orchestrator/stop", "").Into(&switched)
 	var o wire.Orchestrator
-	s.do(http.MethodGet, "/orchestrator/status", "").into(&o)
+	s.Do(http.MethodGet, "/orchestrator/status", "").Into(&o)
 	if !switched.Success || switched.Running || o.Running {
 		t.Errorf("stopped: %+v, status %+v", switched, o)
 	}
-	s.do(http.MethodPost, "/orchestrator/start", "").into(&switched)
-	s.do(http.MethodPut, "/orchestrator/policy", `{"policy": "fcfs"}`).into(&o)
+	s.Do(http.MethodPost, "/orchestrator/start", "").Into(&switched)
+	s.Do(http.MethodPut, "/orchestrator/policy", `{"policy": "fcfs"}`).Into(&o)
 	if !o.Running || o.Policy != "fcfs" || o.Stats.SchedulingCycles != 4 || o.AveragePassMicro != 250 {
 		t.Errorf("started: %+v", o)
 	}
-	s.do(http.MethodPut, "/orchestrator/policy", `{"policy": "by-colour"}`).about("policy")
+	s.Do(http.MethodPut, "/orchestrator/policy", `{"policy": "by-colour"}`).About("policy")
 }
 
 // What runs is told with its GPUs, what has ended with its end.
 func TestAJobsLife(t *testing.T) {
-	s := newSite(t)
-	s.submit(`{"command": "train", "gpu_count": 2, "user": "ann"}`).into(new(wire.Submitted))
-	s.with(func(c *statetest.Cluster) {
+	s := apitest.New(t)
+	s.Submit(`{"command": "train", "gpu_count": 2, "user": "ann"}`).Into(new(wire.Submitted))
+	s.With(func(c *statetest.Cluster) {
 		c.Node("n1", 4)
 		a := c.Place(1)
 		c.Start(a)
 	})
 	var queue wire.Queue
-	s.do(http.MethodGet, "/queue", "").into(&queue)
+	s.Do(http.MethodGet, "/queue", "").Into(&queue)
 	if len(queue.Running) != 1 || len(queue.Queued) != 0 || len(queue.Running[0].AllocatedGPUs) != 2 || queue.Running[0].State != "running" {
 		t.Fatalf("the queue is %+v", queue)
 	}
 	var status wire.GPUStatus
-	s.do(http.MethodGet, "/gpu/status", "").into(&status)
+	s.Do(http.MethodGet, "/gpu/status", "").Into(&status)
 	gpu := status.Nodes[0].GPUs[0]
 	if status.ClusterStatus.AllocatedGPUs != 2 || status.ClusterStatus.UtilizationPercent != 50 || gpu.AllocatedTo != "1" || gpu.User != "ann" ||
 		gpu.State != "allocated" || status.Nodes[0].FreeGPUs != 2 || status.Nodes[0].Jobs != 1 {
 		t.Errorf("the GPUs are %+v", status)
 	}
 	var done wire.Done
-	s.do(http.MethodDelete, "/queue/1", "").into(&done)
+	s.Do(http.MethodDelete, "/queue/1", "").Into(&done)
 	var job wire.Detail
-	s.do(http.MethodGet, "/jobs/1", "").into(&job)
+	s.Do(http.MethodGet, "/jobs/1", "").Into(&job)
 	if done.State != "running" || job.Stopping == nil || job.Stopping.Reason != "canceled" || !job.Stopping.Deadline.After(job.SubmittedAt) {
 		t.Errorf("being canceled: %+v %+v", done, job.Stopping)
 	}
-	s.submit(`{"command": "fails"}`).into(new(wire.Submitted))
-	s.with(func(c *statetest.Cluster) {
+	s.Submit(`{"command": "fails"}`).Into(new(wire.Submitted))
+	s.With(func(c *statetest.Cluster) {
 		b := c.Place(2)
 		c.Start(b)
 		c.Exit(b, 3)
 	})
-	s.do(http.MethodGet, "/queue?ended=5&state=failed", "").into(&queue)
+	s.Do(http.MethodGet, "/queue?ended=5&state=failed", "").Into(&queue)
 	if len(queue.Ended) != 1 || queue.Ended[0].ExitCode == nil || *queue.Ended[0].ExitCode != 3 || queue.Ended[0].Reason != "exit code 3" {
 		t.Errorf("ended: %+v", queue.Ended)
 	}
 }
 
 func TestPagesOfTheQueue(t *testing.T) {
-	s := newSite(t)
-	fill(s, 300)
-	s.with(func(c *statetest.Cluster) {
+	s := apitest.New(t)
+	apitest.Fill(s, 300)
+	s.With(func(c *statetest.Cluster) {
 		c.Do(statetest.Job(1, func(b *command.Submit) { b.Tasks = 5 }))
 		c.Do(&command.Hold{Job: 7, Task: model.AllTasks})
 	})
@@ -165,7 +166,7 @@ func TestPagesOfTheQueue(t *testing.T) {
 	path, pages := "/queue?limit=70", 0
 	for after := ""; pages < 10; pages++ {
 		var q wire.Queue
-		s.do(http.MethodGet, path+after, "").into(&q)
+		s.Do(http.MethodGet, path+after, "").Into(&q)
 		for _, j := range q.Queued {
 			ids = append(ids, j.ID)
 		}
@@ -175,7 +176,7 @@ func TestPagesOfTheQueue(t *testing.T) {
 		after = "&after=" + q.Next
 	}
 	var whole wire.Queue
-	s.do(http.MethodGet, "/queue", "").into(&whole)
+	s.Do(http.MethodGet, "/queue", "").Into(&whole)
 	if len(whole.Queued) != 301 || len(ids) != 301 || pages != 4 {
 		t.Errorf("%d jobs in %d pages, %d at once", len(ids), pages+1, len(whole.Queued))
 	}
@@ -190,14 +191,14 @@ func TestPagesOfTheQueue(t *testing.T) {
 	if array := whole.Queued[300]; array.Array == nil || array.Array.Queued != 5 {
 		t.Errorf("the array is %+v", array)
 	}
-	s.do(http.MethodGet, "/queue?user=user3", "").into(&whole)
+	s.Do(http.MethodGet, "/queue?user=user3", "").Into(&whole)
 	if len(whole.Queued) != 30 {
 		t.Errorf("%d jobs of one user", len(whole.Queued))
 	}
-	s.do(http.MethodGet, "/queue?after=x", "").about("after")
-	s.do(http.MethodGet, "/queue?state=asleep", "").about("state")
-	s.do(http.MethodGet, "/queue?limit=-1", "").about("limit")
-	s.do(http.MethodGet, "/queue?frobnicate=1", "").about("frobnicate")
+	s.Do(http.MethodGet, "/queue?after=x", "").About("after")
+	s.Do(http.MethodGet, "/queue?state=asleep", "").About("state")
+	s.Do(http.MethodGet, "/queue?limit=-1", "").About("limit")
+	s.Do(http.MethodGet, "/queue?frobnicate=1", "").About("frobnicate")
 }
 
 // paths lists what the API answers.
@@ -302,8 +303,8 @@ func changePaths() []string {
 // The description is valid as far as we can tell, lists every path, says nothing of
 // agents, and loads nothing from elsewhere.
 func TestTheDescription(t *testing.T) {
-	s := newSite(t)
-	r := s.do(http.MethodGet, "/openapi.json", "")
+	s := apitest.New(t)
+	r := s.Do(http.MethodGet, "/openapi.json", "")
 	var doc struct {
 		OpenAPI    string
 		Info       struct{ Title, Version string }
@@ -314,7 +315,7 @@ func TestTheDescription(t *testing.T) {
 			RequestBody struct{ Content map[string]any }
 		}
 	}
-	if err := json.Unmarshal(r.body, &doc); err != nil {
+	if err := json.Unmarshal(r.Body, &doc); err != nil {
 		t.Fatal(err)
 	}
 	var got []string
@@ -332,7 +333,7 @@ func TestTheDescription(t *testing.T) {
 	if doc.OpenAPI != "3.1.0" || doc.Info.Title != "Berth" || !slices.Equal(got, paths()) {
 		t.Errorf("version %s, paths %q", doc.OpenAPI, got)
 	}
-	text := string(r.body)
+	text := string(r.Body)
 	for _, ref := range strings.Split(text, `"$ref":"`)[1:] {
 		name, _, _ := strings.Cut(strings.TrimPrefix(ref, "#/components/schemas/"), `"`)
 		if doc.Components.Schemas[name] == nil {
@@ -350,10 +351,10 @@ func TestTheDescription(t *testing.T) {
 }
 
 func TestMetrics(t *testing.T) {
-	s := newSite(t)
-	s.submit(`{"command": "x"}`)
-	s.submit(`{"command": ""}`)
-	text := string(s.do(http.MethodGet, "/metrics", "").body)
+	s := apitest.New(t)
+	s.Submit(`{"command": "x"}`)
+	s.Submit(`{"command": ""}`)
+	text := string(s.Do(http.MethodGet, "/metrics", "").Body)
 	index := func(of string) string { return fmt.Sprintf("berth_raft_%s_index %d", of, s.State().Index) }
 	for _, line := range []string{
 		"berth_raft_term 3", "berth_raft_is_leader 1", `berth_raft_role{role="leader"} 1`, index("applied"), index("commit"), "berth_raft_last_contact_seconds 0", "berth_sched_passes 4", `berth_jobs{state="queued"} 1`, `berth_gpus{state="free"} 0`,
@@ -367,14 +368,14 @@ func TestMetrics(t *testing.T) {
 }
 
 func TestPathsAndMethods(t *testing.T) {
-	s := newSite(t)
-	s.do(http.MethodGet, "/nowhere", "").problem(http.StatusNotFound, wire.CodeNotFound)
-	r := s.do(http.MethodPut, "/queue/statistics", "{}")
-	if r.problem(http.StatusMethodNotAllowed, wire.CodeMethod); !strings.Contains(r.header.Get("Allow"), "GET") {
-		t.Errorf("Allow is %q", r.header.Get("Allow"))
+	s := apitest.New(t)
+	s.Do(http.MethodGet, "/nowhere", "").Problem(http.StatusNotFound, wire.CodeNotFound)
+	r := s.Do(http.MethodPut, "/queue/statistics", "{}")
+	if r.Problem(http.StatusMethodNotAllowed, wire.CodeMethod); !strings.Contains(r.Header.Get("Allow"), "GET") {
+		t.Errorf("Allow is %q", r.Header.Get("Allow"))
 	}
-	r = s.do(http.MethodPost, "/jobs/1", "")
-	if r.problem(http.StatusMethodNotAllowed, wire.CodeMethod); r.header.Get("Allow") != "GET" {
-		t.Errorf("Allow is %q", r.header.Get("Allow"))
+	r = s.Do(http.MethodPost, "/jobs/1", "")
+	if r.Problem(http.StatusMethodNotAllowed, wire.CodeMethod); r.Header.Get("Allow") != "GET" {
+		t.Errorf("Allow is %q", r.Header.Get("Allow"))
 	}
 }

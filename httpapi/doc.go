@@ -18,6 +18,7 @@
 //	agentapi  the calls of agents, and of other peers
 //	jobs, fleet, services, admin  the handlers by subject
 //	compat    the forms of experiment trackers, and state files
+//	apitest   the API over a cluster of a test's, for the tests of all these
 //
 // A request passes core's wrapper (around.go) to a handler, which makes a command of it with intake and
 // proposes it, or reads a state and answers with view.

@@ -1,4 +1,4 @@
-package httpapi
+package httpapi_test
 
 import (
 	"bytes"
@@ -14,6 +14,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/state/check"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 	"github.com/berth-gpu/berth/httpapi/agentwire"
+	"github.com/berth-gpu/berth/httpapi/apitest"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -34,13 +35,13 @@ func (loud) Helper() {}
 func (loud) Fatalf(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }
 
 // staffed is a site with a node that runs a job, and what its agent may say there.
-func staffed(f *testing.F) (*site, []any) {
-	s := newSite(f)
+func staffed(f *testing.F) (*apitest.Site, []any) {
+	s := apitest.New(f)
 	var n *statetest.Agent
 	var rank model.RankKey
-	s.with(func(c *statetest.Cluster) {
+	s.With(func(c *statetest.Cluster) {
 		*c = *statetest.New(loud{})
-		c.Unchecked, c.Told = true, s.feed.Put
+		c.Unchecked, c.Told = true, s.Feed.Put
 		n = c.Node("n1", 4)
 		c.Submit(1)
 		c.Submit(2)
@@ -76,15 +77,15 @@ func FuzzAgents(f *testing.F) {
 		}
 		f.Add(uint(i), data)
 	}
-	begin := *s.cluster
+	begin := *s.Cluster
 	f.Fuzz(func(t *testing.T, which uint, body []byte) {
-		s.with(func(c *statetest.Cluster) { *c = begin }) // a state is a value
+		s.With(func(c *statetest.Cluster) { *c = begin }) // a state is a value
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
 		defer cancel() // a poll waits no longer
 		path := agentPaths()[which%uint(len(agentPaths()))]
 		r := httptest.NewRequestWithContext(ctx, http.MethodPost, path, bytes.NewReader(body))
 		w := httptest.NewRecorder()
-		s.api.ServeHTTP(w, r)
+		s.API.ServeHTTP(w, r)
 		var p wire.Problem
 		switch {
 		case w.Code >= http.StatusInternalServerError:
@@ -107,18 +108,18 @@ func FuzzAgents(f *testing.F) {
 // FuzzImport: no bytes are an answer that is none, and none change a cluster but by
 // whole parts.
 func FuzzImport(f *testing.F) {
-	f.Add("/jobs", `{"import_id": "`+importName+`", "part": 0, "jobs": [{"id": "1", "request": {"command": "x"}}]}`)
-	f.Add("/jobs", `{"import_id": "`+importName+`", "part": 0, "queuedJobs": [{"id": "1", "command": "x", "priority": 3}]}`)
-	f.Add("/settings", `{"import_id": "`+importName+`", "settings": {"users": [{"name": "ann", "role": "user"}], "quotas": [{"scope": "cluster", "limits": {"gpus": 3}}]}}`)
-	f.Add("/settings", `{"import_id": "`+importName+`", "settings": {"services": [{"id": "web-1", "user": "ann", "request": {"service_name": "web", "ttl": "2h"}}]}}`)
+	f.Add("/jobs", `{"import_id": "`+apitest.ImportName+`", "part": 0, "jobs": [{"id": "1", "request": {"command": "x"}}]}`)
+	f.Add("/jobs", `{"import_id": "`+apitest.ImportName+`", "part": 0, "queuedJobs": [{"id": "1", "command": "x", "priority": 3}]}`)
+	f.Add("/settings", `{"import_id": "`+apitest.ImportName+`", "settings": {"users": [{"name": "ann", "role": "user"}], "quotas": [{"scope": "cluster", "limits": {"gpus": 3}}]}}`)
+	f.Add("/settings", `{"import_id": "`+apitest.ImportName+`", "settings": {"services": [{"id": "web-1", "user": "ann", "request": {"service_name": "web", "ttl": "2h"}}]}}`)
 	f.Fuzz(func(t *testing.T, path, body string) {
 		if path != "/jobs" && path != "/settings" {
 			return
 		}
-		s := newSite(t)
-		s.do(http.MethodPost, "/snapshot/import", `{"import_id": "`+importName+`", "parts": 1}`)
-		if got := s.do(http.MethodPost, "/snapshot/import"+path, body); got.status >= http.StatusInternalServerError {
-			t.Fatalf("%d %s", got.status, got.body)
+		s := apitest.New(t)
+		s.Do(http.MethodPost, "/snapshot/import", `{"import_id": "`+apitest.ImportName+`", "parts": 1}`)
+		if got := s.Do(http.MethodPost, "/snapshot/import"+path, body); got.Status >= http.StatusInternalServerError {
+			t.Fatalf("%d %s", got.Status, got.Body)
 		}
 		after := s.State()
 		if err := check.State(&after); err != nil {

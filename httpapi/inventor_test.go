@@ -1,4 +1,4 @@
-package httpapi
+package httpapi_test
 
 import (
 	"bytes"
@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/berth-gpu/berth/httpapi/apitest"
 )
 
 // described is what the API's description says of one route.
@@ -49,12 +51,12 @@ type inventor struct {
 	heard   map[string][]string // ids of answers, by what they are called
 }
 
-func newInventor(t testing.TB, s *site, random *rand.Rand) *inventor {
+func newInventor(t testing.TB, s *apitest.Site, random *rand.Rand) *inventor {
 	var doc struct {
 		Paths      map[string]map[string]described
 		Components struct{ Schemas map[string]schema }
 	}
-	if err := json.Unmarshal(s.do(http.MethodGet, "/openapi.json", "", as(adam)...).body, &doc); err != nil {
+	if err := json.Unmarshal(s.Do(http.MethodGet, "/openapi.json", "", apitest.As(apitest.Adam)...).Body, &doc); err != nil {
 		t.Fatal(err)
 	}
 	v := &inventor{Rand: random, schemas: doc.Components.Schemas, heard: map[string][]string{}}
@@ -284,6 +286,6 @@ func (v *inventor) request(t testing.TB, d *described) *http.Request {
 	r := httptest.NewRequestWithContext(t.Context(), d.Method, "/", strings.NewReader(body))
 	r.URL, r.Header = target, header
 	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Authorization", "Bearer "+pick(v, adam, adam, adam, adam, operatr, ann, bob, viewer, agentOf1, "berth_of_nobody"))
+	r.Header.Set("Authorization", "Bearer "+pick(v, apitest.Adam, apitest.Adam, apitest.Adam, apitest.Adam, apitest.Operator, apitest.Ann, apitest.Bob, apitest.Viewer, apitest.AgentOf1, "berth_of_nobody"))
 	return r
 }

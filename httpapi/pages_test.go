@@ -1,4 +1,4 @@
-package httpapi
+package httpapi_test
 
 import (
 	"encoding/json"
@@ -10,6 +10,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
+	"github.com/berth-gpu/berth/httpapi/apitest"
 	"github.com/berth-gpu/berth/httpapi/pagewire"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -17,19 +18,19 @@ import (
 // The columns of telemetry are in the order of the list of nodes, as long as both have one layout.
 func TestSamplesInColumns(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
-	stocked(s)
+	s := apitest.New(t)
+	apitest.Stocked(s)
 	var some []model.Sample
 	for k := range s.State().NodeGPUs.All() {
 		if k.Node == "n2" {
 			some = append(some, model.Sample{GPU: k.GPU, Utilization: uint8(10 + len(some)), MemoryUsedMB: 2048, Temperature: 50, PowerWatts: 300})
 		}
 	}
-	s.api.Peer.Telemetry.Put("n2", some)
+	s.API.Peer.Telemetry.Put("n2", some)
 	var samples pagewire.Samples
 	var nodes wire.Nodes
-	s.do(http.MethodGet, "/gpu/samples", "").into(&samples)
-	s.do(http.MethodGet, "/nodes", "").into(&nodes)
+	s.Do(http.MethodGet, "/gpu/samples", "").Into(&samples)
+	s.Do(http.MethodGet, "/nodes", "").Into(&nodes)
 	if samples.Layout == "" || samples.Layout != nodes.Layout || samples.GPUs != 10 {
 		t.Fatalf("layouts %q and %q, %d GPUs", samples.Layout, nodes.Layout, samples.GPUs)
 	}
@@ -50,8 +51,8 @@ func TestSamplesInColumns(t *testing.T) {
 		t.Errorf("%d measured, columns %d %d %d", measured, len(samples.PowerWatts), len(samples.TemperatureCelsius), len(samples.IdleHeldSeconds))
 	}
 	was := samples.Layout
-	s.with(func(c *statetest.Cluster) { c.Node("n0", 1) })
-	if s.do(http.MethodGet, "/gpu/samples", "").into(&samples); samples.Layout == was || samples.GPUs != 11 || samples.UtilizationPercent[0] != nil {
+	s.With(func(c *statetest.Cluster) { c.Node("n0", 1) })
+	if s.Do(http.MethodGet, "/gpu/samples", "").Into(&samples); samples.Layout == was || samples.GPUs != 11 || samples.UtilizationPercent[0] != nil {
 		t.Errorf("after another node the layout is %s, %+v", samples.Layout, samples)
 	}
 }
@@ -59,8 +60,8 @@ func TestSamplesInColumns(t *testing.T) {
 // What a caller can ask for follows from the caller's role and projects.
 func TestOptionsOfSubmissions(t *testing.T) {
 	t.Parallel()
-	s := newGuarded(t)
-	s.with(func(c *statetest.Cluster) {
+	s := apitest.NewGuarded(t)
+	s.With(func(c *statetest.Cluster) {
 		c.Node("n1", 4)
 		c.Node("n2", 8)
 		c.Do(&command.SetNodeLabels{Node: "n1", Changes: "ssd,zone=a"})
@@ -69,10 +70,10 @@ func TestOptionsOfSubmissions(t *testing.T) {
 		c.Do(&command.SetUser{User: "bob", Join: []string{"speech"}})
 	})
 	of := func(token string) (o pagewire.SubmitOptions) {
-		s.do(http.MethodGet, "/submit/options", "", as(token)...).into(&o)
+		s.Do(http.MethodGet, "/submit/options", "", apitest.As(token)...).Into(&o)
 		return o
 	}
-	mine, all, none := of(ann), of(operatr), of(viewer)
+	mine, all, none := of(apitest.Ann), of(apitest.Operator), of(apitest.Viewer)
 	if mine.User != "ann" || !slices.Equal(mine.Projects, []string{"vision"}) || mine.AnyProject || mine.AnyUser || !mine.Submits || mine.MostPriority != 8 {
 		t.Errorf("ann: %+v", mine)
 	}
@@ -93,18 +94,18 @@ func TestOptionsOfSubmissions(t *testing.T) {
 // A job names the jobs that wait for it, and those that did.
 func TestDependents(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
-	s.submit(`{"command": "a"}`)
-	s.submit(`{"command": "b", "dependencies": ["afterok:1"]}`)
-	s.submit(`{"command": "c", "dependencies": ["afterany:1", "afterok:2"]}`)
-	if got := s.detail("/jobs/1").Dependents; len(got) != 2 || got[0].JobID != "2" || got[0].State != "waiting" || got[1].JobID != "3" || got[1].Kind != "afterany" || got[1].JobState != "queued" {
+	s := apitest.New(t)
+	s.Submit(`{"command": "a"}`)
+	s.Submit(`{"command": "b", "dependencies": ["afterok:1"]}`)
+	s.Submit(`{"command": "c", "dependencies": ["afterany:1", "afterok:2"]}`)
+	if got := s.Detail("/jobs/1").Dependents; len(got) != 2 || got[0].JobID != "2" || got[0].State != "waiting" || got[1].JobID != "3" || got[1].Kind != "afterany" || got[1].JobState != "queued" {
 		t.Errorf("%+v", got)
 	}
-	s.do(http.MethodDelete, "/queue/1", "")
-	if got := s.detail("/jobs/1").Dependents; len(got) != 2 {
+	s.Do(http.MethodDelete, "/queue/1", "")
+	if got := s.Detail("/jobs/1").Dependents; len(got) != 2 {
 		t.Errorf("after its end %+v", got)
 	}
-	if got := s.detail("/jobs/3").Dependents; got != nil {
+	if got := s.Detail("/jobs/3").Dependents; got != nil {
 		t.Errorf("%+v", got)
 	}
 }
@@ -112,14 +113,14 @@ func TestDependents(t *testing.T) {
 // The description names the role of each operation, and what codes mean in words.
 func TestRolesAndWordsInTheDescription(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := apitest.New(t)
 	var doc struct {
 		Paths      map[string]map[string]map[string]any
 		Components struct {
 			Schemas map[string]struct{ Properties map[string]map[string]any }
 		}
 	}
-	if err := json.Unmarshal(s.do(http.MethodGet, "/openapi.json", "").body, &doc); err != nil {
+	if err := json.Unmarshal(s.Do(http.MethodGet, "/openapi.json", "").Body, &doc); err != nil {
 		t.Fatal(err)
 	}
 	for path, methods := range doc.Paths {

@@ -1,4 +1,4 @@
-package httpapi
+package httpapi_test
 
 import (
 	"net/http"
@@ -8,57 +8,38 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
+	"github.com/berth-gpu/berth/httpapi/apitest"
 	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// marker stands in all that a job runs and that may be a secret.
-const marker = "S3CRET"
-
-// secretive are jobs of ann's, one of them an array, whose commands hold the marker.
-func secretive(project string) func(*statetest.Cluster) {
-	return func(c *statetest.Cluster) {
-		c.Node("n1", 2)
-		set := func(b *command.Submit) {
-			b.Spec.User, b.Spec.Project, b.Spec.Name, b.Spec.RunID = "ann", project, "llama", "run-1"
-			b.Spec.Command, b.Spec.WorkDir = "train --key "+marker, "/data/"+marker
-			b.Env, b.Script = []string{"KEY=" + marker}, "#!/bin/sh\necho "+marker
-		}
-		c.Submit(1, set)
-		c.Submit(1, func(b *command.Submit) {
-			set(b)
-			b.Tasks, b.Spec.Sweep, b.Spec.Array = 2, "key="+marker+",other", "0-1"
-		})
-	}
-}
-
 // No answer shows what a job runs to a caller that may not see it.
 func TestWhatOthersRun(t *testing.T) {
 	t.Parallel()
-	s := newGuarded(t)
-	s.with(secretive(""))
+	s := apitest.NewGuarded(t)
+	s.With(apitest.Secretive(""))
 	paths := []string{"/jobs?user=ann", "/jobs/2", "/jobs/2?task=1", "/jobs/2/tasks", "/jobs/2/explain", "/runs/run-1", "/runs/run-1?all=true", "/queue?ended=10"}
 	for _, rule := range auth.Rules() {
 		if rule.Method == http.MethodGet && (rule.Least == model.RoleViewer || rule.Least == model.RoleUser || rule.Open()) {
-			paths = append(paths, strings.Replace(filled(rule.Path), "/runs/{run_id}", "/runs/run-1", 1))
+			paths = append(paths, strings.Replace(apitest.Filled(rule.Path), "/runs/{run_id}", "/runs/run-1", 1))
 		}
 	}
 	for _, path := range paths {
-		for _, token := range []string{viewer, bob} {
-			if r := s.do(http.MethodGet, path, "", as(token)...); strings.Contains(string(r.body), marker) {
-				t.Errorf("%s tells %s: %s", path, token, r.body)
+		for _, token := range []string{apitest.Viewer, apitest.Bob} {
+			if r := s.Do(http.MethodGet, path, "", apitest.As(token)...); strings.Contains(string(r.Body), apitest.Marker) {
+				t.Errorf("%s tells %s: %s", path, token, r.Body)
 			}
 		}
 	}
 	var d wire.Detail
-	s.do(http.MethodGet, "/jobs/2", "", as(bob)...).into(&d)
+	s.Do(http.MethodGet, "/jobs/2", "", apitest.As(apitest.Bob)...).Into(&d)
 	if !d.CommandHidden || d.Name != "llama" || d.User != "ann" || d.GPUs != 1 {
 		t.Errorf("told is %+v", d)
 	}
-	for _, token := range []string{ann, operatr, adam} {
+	for _, token := range []string{apitest.Ann, apitest.Operator, apitest.Adam} {
 		var d wire.Detail
-		s.do(http.MethodGet, "/jobs/2?task=0", "", as(token)...).into(&d)
-		if d.CommandHidden || !strings.Contains(d.Command, marker) || !strings.Contains(d.WorkDir, marker) || d.Params["key"] != marker {
+		s.Do(http.MethodGet, "/jobs/2?task=0", "", apitest.As(token)...).Into(&d)
+		if d.CommandHidden || !strings.Contains(d.Command, apitest.Marker) || !strings.Contains(d.WorkDir, apitest.Marker) || d.Params["key"] != apitest.Marker {
 			t.Errorf("%s is told %+v", token, d)
 		}
 	}
@@ -75,19 +56,19 @@ func TestWhoSeesCommands(t *testing.T) {
 		{model.AudienceUser, false, false, false},
 		{model.AudienceAll, true, true, true},
 	} {
-		s := newGuarded(t)
+		s := apitest.NewGuarded(t)
 		const carol = "berth_user_carol"
-		s.with(secretive("vision"))
-		s.with(func(c *statetest.Cluster) {
+		s.With(apitest.Secretive("vision"))
+		s.With(func(c *statetest.Cluster) {
 			c.Do(&command.MakeToken{Hash: auth.HashOf(carol), User: "carol", Role: model.RoleUser})
 			c.Do(&command.SetUser{User: "carol", Join: []string{"vision"}})
 			c.Do(&command.SetUser{User: "vera", Join: []string{"vision"}})
 			c.Do(&command.SetDefaults{Defaults: model.Defaults{Commands: v.audience}})
 		})
-		for token, want := range map[string]bool{viewer: v.vera, bob: v.bob, carol: v.carol, ann: true} {
+		for token, want := range map[string]bool{apitest.Viewer: v.vera, apitest.Bob: v.bob, carol: v.carol, apitest.Ann: true} {
 			var d wire.Detail
-			s.do(http.MethodGet, "/jobs/1", "", as(token)...).into(&d)
-			if strings.Contains(d.Command+d.WorkDir, marker) != want || d.CommandHidden == want {
+			s.Do(http.MethodGet, "/jobs/1", "", apitest.As(token)...).Into(&d)
+			if strings.Contains(d.Command+d.WorkDir, apitest.Marker) != want || d.CommandHidden == want {
 				t.Errorf("shown to %s: %s is told %q", v.audience, token, d.Command)
 			}
 		}

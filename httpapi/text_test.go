@@ -1,4 +1,4 @@
-package httpapi
+package httpapi_test
 
 import (
 	"net/http"
@@ -7,12 +7,13 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
+	"github.com/berth-gpu/berth/httpapi/apitest"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
 // Text that would be changed on its way is refused, with the field in which it stands.
 func TestTextThatCannotBeKeptIsRefused(t *testing.T) {
-	s := newSite(t)
+	s := apitest.New(t)
 	for body, field := range map[string]string{
 		`{"command":"x","name":"\ud800"}`:                      "name",
 		`{"command":"echo \udc00"}`:                            "command",
@@ -26,14 +27,14 @@ func TestTextThatCannotBeKeptIsRefused(t *testing.T) {
 		`{"args":["ls","a\u0000"]}`:                            "args",
 		`{"command":"x","env":{"A":"\u0000"}}`:                 "env",
 	} {
-		s.submit(body).about(field)
+		s.Submit(body).About(field)
 	}
 	for _, bad := range []string{`"a b"`, `"aGVsbG8"`, `"` + strings.Repeat("AAAA", 1+model.MaxStdin/3) + `"`, `1`} {
-		s.submit(`{"command":"cat","stdin":` + bad + `}`).about("stdin")
+		s.Submit(`{"command":"cat","stdin":` + bad + `}`).About("stdin")
 	}
-	s.do(http.MethodPost, "/queue/submit", "{\"command\":\"caf\xe9\"}").problem(http.StatusBadRequest, wire.CodeMalformed)
-	s.submit(`{"command":"echo \ud83d\ude00 \\ud800 \ufffd"}`).into(&wire.Submitted{})
-	if d := s.detail("/jobs/1"); d.Command != "echo 😀 \\ud800 \uFFFD" {
+	s.Do(http.MethodPost, "/queue/submit", "{\"command\":\"caf\xe9\"}").Problem(http.StatusBadRequest, wire.CodeMalformed)
+	s.Submit(`{"command":"echo \ud83d\ude00 \\ud800 \ufffd"}`).Into(&wire.Submitted{})
+	if d := s.Detail("/jobs/1"); d.Command != "echo 😀 \\ud800 \uFFFD" {
 		t.Errorf("kept %q", d.Command)
 	}
 }
@@ -42,8 +43,8 @@ func TestTextThatCannotBeKeptIsRefused(t *testing.T) {
 // every body, wherever nothing says that it has a meaning.
 func TestEmptyValuesAreRefused(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
-	s.with(func(c *statetest.Cluster) { c.Node("n1", 2) })
+	s := apitest.New(t)
+	s.With(func(c *statetest.Cluster) { c.Node("n1", 2) })
 	for body, field := range map[string]string{
 		`"user":""`: "user", `"project":" "`: "project", `"constraint":""`: "constraint", `"gpu_type":"\u0020"`: "gpu_type",
 		`"nodelist":""`: "nodelist", `"nodelist":[""]`: "nodelist", `"nodelist":[]`: "nodelist", `"nodelist":["n1",""]`: "nodelist",
@@ -56,16 +57,16 @@ func TestEmptyValuesAreRefused(t *testing.T) {
 		`"array_size":0`: "array_size", `"array_limit":0`: "array_limit", `"host_memory_gb":0`: "host_memory_gb", `"gpus_per_node":0`: "gpus_per_node",
 		`"time_limit":0`: "time_limit", `"priority":0`: "priority",
 	} {
-		r := s.submit(`{"command":"x",` + body + `}`)
-		if r.about(field); t.Failed() {
-			t.Fatalf("%s: %s", body, r.body)
+		r := s.Submit(`{"command":"x",` + body + `}`)
+		if r.About(field); t.Failed() {
+			t.Fatalf("%s: %s", body, r.Body)
 		}
 	}
 	for _, body := range []string{
 		`"args":["ls",""]`, `"command":"x","stdin":""`, `"command":"x","env":{"A":""}`, `"command":"x","exclude":[],"dependencies":[]`,
 		`"command":"x","user":null,"nodelist":null`, `"command":"x","max_retries":0,"idle_stop":0`,
 	} {
-		s.submit(`{` + body + `}`).into(new(wire.Submitted))
+		s.Submit(`{` + body + `}`).Into(new(wire.Submitted))
 	}
 	for _, c := range []struct{ method, path, body, field string }{
 		{http.MethodPost, "/gpu/allocate", `{"service_name":"x","user":""}`, "user"},
@@ -78,20 +79,20 @@ func TestEmptyValuesAreRefused(t *testing.T) {
 		{http.MethodPut, "/nodes/n1/mode", `{"mode":""}`, "mode"},
 		{http.MethodPut, "/quotas/user/ann", `{"over_quota":"","gpus":1}`, "over_quota"},
 	} {
-		if r := s.do(c.method, c.path, c.body); r.status != http.StatusNotFound || t.Failed() {
-			r.about(c.field)
+		if r := s.Do(c.method, c.path, c.body); r.Status != http.StatusNotFound || t.Failed() {
+			r.About(c.field)
 		} else {
-			t.Errorf("%s %s: %s", c.method, c.path, r.body)
+			t.Errorf("%s %s: %s", c.method, c.path, r.Body)
 		}
 	}
-	s.do(http.MethodPut, "/nodes/n1/mode", `{"mode":"cordoned","reason":""}`).into(new(wire.NodeDone))
+	s.Do(http.MethodPut, "/nodes/n1/mode", `{"mode":"cordoned","reason":""}`).Into(new(wire.NodeDone))
 }
 
 // A parameter that is empty, given twice or cannot be read is refused: without it the answer
 // would be about more than was asked for.
 func TestParametersAreReadStrictly(t *testing.T) {
-	s := newSite(t)
-	s.with(func(c *statetest.Cluster) { c.Node("n1", 2) })
+	s := apitest.New(t)
+	s.With(func(c *statetest.Cluster) { c.Node("n1", 2) })
 	for path, field := range map[string]string{
 		"/queue?user=":                "user",
 		"/queue?user":                 "user",
@@ -119,11 +120,11 @@ func TestParametersAreReadStrictly(t *testing.T) {
 		"/queue?user=%ED%A0%80":       "user",
 		"/queue?state=queued&state=x": "state",
 	} {
-		s.do(http.MethodGet, path, "").about(field)
+		s.Do(http.MethodGet, path, "").About(field)
 	}
-	s.do(http.MethodGet, "/queue?user=%zz", "").problem(http.StatusUnprocessableEntity, wire.CodeInvalid)
-	s.do(http.MethodGet, "/queue?user=ann;state=queued", "").problem(http.StatusUnprocessableEntity, wire.CodeInvalid)
-	s.submit(`{"command":"x"}`).into(&wire.Submitted{})
-	s.do(http.MethodPost, "/queue/1/hold?note=", "").into(&wire.Done{})
-	s.do(http.MethodDelete, "/queue/1?task=", "").about("task")
+	s.Do(http.MethodGet, "/queue?user=%zz", "").Problem(http.StatusUnprocessableEntity, wire.CodeInvalid)
+	s.Do(http.MethodGet, "/queue?user=ann;state=queued", "").Problem(http.StatusUnprocessableEntity, wire.CodeInvalid)
+	s.Submit(`{"command":"x"}`).Into(&wire.Submitted{})
+	s.Do(http.MethodPost, "/queue/1/hold?note=", "").Into(&wire.Done{})
+	s.Do(http.MethodDelete, "/queue/1?task=", "").About("task")
 }

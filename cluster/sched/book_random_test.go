@@ -1,104 +1,35 @@
 package sched_test
 
 import (
-	"fmt"
 	"reflect"
 	"slices"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 
 	"github.com/berth-gpu/berth/cluster/sched"
 	"github.com/berth-gpu/berth/cluster/sched/explain"
-	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/cluster/sched/schedtest"
 	"github.com/berth-gpu/berth/fsm/model"
 )
-
-// bookStep books at random, or does something else that bookings are about.
-func bookStep(t *rapid.T, c *cluster, nodes int) {
-	node := fmt.Sprint("n", rapid.IntRange(0, nodes-1).Draw(t, "node"))
-	switch rapid.IntRange(0, 6).Draw(t, "book step") {
-	case 0:
-		if n := c.s.Settings().Booking.Next; n > 0 {
-			c.apply(&command.CancelBooking{ID: model.BookingID(rapid.Uint64Range(1, uint64(n)).Draw(t, "booking"))})
-		}
-	case 1, 2:
-		c.now = c.now.Add(time.Duration(rapid.IntRange(1, 90).Draw(t, "minutes")) * time.Minute)
-		c.must(&command.AdvanceClock{})
-		turnBookings(c)
-	default:
-		b := model.Booking{
-			Kind: model.BookGPUs, Owner: model.ScopeKey{Kind: model.ScopeUser, Name: rapid.SampledFrom([]string{"amy", "bob", "svc"}).Draw(t, "whose")},
-			GPUs: uint32(rapid.IntRange(1, 5).Draw(t, "booked")), Model: rapid.SampledFrom([]string{"", "A"}).Draw(t, "booked kind"),
-			Start: c.now.Add(time.Duration(rapid.IntRange(0, 180).Draw(t, "in")) * time.Minute),
-		}
-		b.End = b.Start.Add(time.Duration(rapid.IntRange(1, 180).Draw(t, "for")) * time.Minute)
-		if rapid.IntRange(0, 3).Draw(t, "project") == 0 {
-			b.Owner = model.ScopeKey{Kind: model.ScopeProject, Name: "p"}
-		}
-		switch rapid.IntRange(0, 3).Draw(t, "where") {
-		case 0:
-			b.Nodes, b.Model = node, ""
-		case 1:
-			b = model.Booking{Kind: model.BookMaintenance, Nodes: node, Start: b.Start, End: b.End}
-		}
-		c.apply(&command.Book{Booking: b})
-	}
-}
-
-// turnBookings names the bookings whose start or end has come, as a leader does.
-func turnBookings(c *cluster) {
-	turn(c, func(b *model.Booking) bool { return b.End <= c.now || b.Start <= c.now && !b.Begun })
-}
-
-// endBookings ends those that are over.
-func endBookings(c *cluster) { turn(c, func(b *model.Booking) bool { return b.End <= c.now }) }
-
-func turn(c *cluster, is func(*model.Booking) bool) {
-	var ids []model.BookingID
-	for id, b := range c.s.Bookings.All() {
-		if is(&b) {
-			ids = append(ids, id)
-		}
-	}
-	if len(ids) > 0 {
-		c.must(&command.TurnBookings{IDs: ids})
-	}
-}
-
-// bookable is a random cluster that may be booked as a whole.
-func bookable(t *rapid.T) (*cluster, int) {
-	c, nodes := randomTuned(t)
-	c.must(&command.SetBookingCaps{Caps: model.BookingCaps{Percent: 100, Ahead: 24 * time.Hour, Longest: 24 * time.Hour, PerUser: 50}})
-	return c, nodes
-}
-
-func mixed(t *rapid.T, c *cluster, nodes int) {
-	if rapid.IntRange(0, 2).Draw(t, "about bookings") == 0 {
-		bookStep(t, c, nodes)
-	} else {
-		step(t, c, nodes)
-	}
-}
 
 // The law of explanations holds with bookings, and every plan is accepted: Apply
 // looks at the same ledger.
 func TestExplanationsAgreeWithThePlanBesideBookings(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c, nodes := bookable(t)
+		c, nodes := schedtest.Bookable(t)
 		for range rapid.IntRange(1, 16).Draw(t, "steps") {
-			mixed(t, c, nodes)
-			placed := c.copied().plan()
-			for _, key := range waiting(c) {
-				e, _ := explain.Task(&c.s, c.now, key)
+			schedtest.Mixed(t, c, nodes)
+			placed := c.Copied().Plan()
+			for _, key := range schedtest.Waiting(c) {
+				e, _ := explain.Task(&c.State, c.Now, key)
 				if slices.Contains(placed, key) != (len(e.Blockers) == 0) {
 					t.Fatalf("the plan places %v; task %s is blocked by %+v", placed, key, e.Blockers)
 				}
-				checkUnblock(t, c, &e)
+				schedtest.CheckUnblock(t, c, &e)
 			}
 			if rapid.Bool().Draw(t, "carry out") {
-				c.plan()
+				c.Plan()
 			}
 		}
 	})
@@ -109,14 +40,14 @@ func TestExplanationsAgreeWithThePlanBesideBookings(t *testing.T) {
 // by one.
 func TestNothingShortensABooking(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c, nodes := bookable(t)
+		c, nodes := schedtest.Bookable(t)
 		for range rapid.IntRange(1, 24).Draw(t, "steps") {
-			mixed(t, c, nodes)
-			for _, key := range waiting(c) {
-				_, job := c.asks(key)
+			schedtest.Mixed(t, c, nodes)
+			for _, key := range schedtest.Waiting(c) {
+				_, job := c.Asks(key)
 				at := bestFit(c, &job.Spec, key, int(job.Spec.GPUs), false)
-				before, was := shortages(c), c.s
-				if at == nil || !tried(c, c.start(key, at)) {
+				before, was := shortages(c), c.State
+				if at == nil || !schedtest.Tried(c, c.Start(key, at)) {
 					continue
 				}
 				for id, n := range shortages(c) {
@@ -125,7 +56,7 @@ func TestNothingShortensABooking(t *testing.T) {
 					}
 				}
 				if rapid.Bool().Draw(t, "think again") {
-					c.s = was
+					c.State = was
 				}
 			}
 		}
@@ -135,35 +66,35 @@ func TestNothingShortensABooking(t *testing.T) {
 // The same state and time give the same plan.
 func TestPlansBesideBookingsAreDeterministic(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c, nodes := bookable(t)
+		c, nodes := schedtest.Bookable(t)
 		for range rapid.IntRange(1, 16).Draw(t, "steps") {
-			mixed(t, c, nodes)
-			a, next := sched.Plan(&c.s, c.now)
-			if b, again := sched.Plan(&c.s, c.now); next != again || !reflect.DeepEqual(a, b) {
+			schedtest.Mixed(t, c, nodes)
+			a, next := sched.Plan(&c.State, c.Now)
+			if b, again := sched.Plan(&c.State, c.Now); next != again || !reflect.DeepEqual(a, b) {
 				t.Fatalf("plans differ: %+v and %+v", a, b)
 			}
-			c.plan()
+			c.Plan()
 		}
 	})
 }
 
 // shortages is for each booking that is not over how many of all booked GPUs cannot be
 // had when it begins.
-func shortages(c *cluster) map[model.BookingID]int {
+func shortages(c *schedtest.Cluster) map[model.BookingID]int {
 	out := map[model.BookingID]int{}
-	for id, b := range c.s.Bookings.All() {
-		if b.Kind == model.BookGPUs && b.End > c.now {
+	for id, b := range c.State.Bookings.All() {
+		if b.Kind == model.BookGPUs && b.End > c.Now {
 			out[id] = shortage(c, &b)
 		}
 	}
 	return out
 }
 
-func shortage(c *cluster, at *model.Booking) int {
+func shortage(c *schedtest.Cluster, at *model.Booking) int {
 	var wants []wish
-	for _, b := range c.s.Bookings.All() {
+	for _, b := range c.State.Bookings.All() {
 		ids := b.NodeIDs()
-		if b.Kind != model.BookGPUs || !b.Holds(at.Start) || b.End <= c.now {
+		if b.Kind != model.BookGPUs || !b.Holds(at.Start) || b.End <= c.Now {
 			continue
 		}
 		for i := range int(b.GPUs) {
@@ -191,8 +122,8 @@ type wish struct {
 }
 
 // match finds a GPU for a wish, moving others along.
-func match(c *cluster, at *model.Booking, wants []wish, i int, taken map[model.GPUID]int, seen map[model.GPUID]bool) bool {
-	for id, g := range c.s.GPUs.All() {
+func match(c *schedtest.Cluster, at *model.Booking, wants []wish, i int, taken map[model.GPUID]int, seen map[model.GPUID]bool) bool {
+	for id, g := range c.State.GPUs.All() {
 		if seen[id] || !meets(c, at, &wants[i], &g) {
 			continue
 		}
@@ -207,30 +138,30 @@ func match(c *cluster, at *model.Booking, wants []wish, i int, taken map[model.G
 
 // meets says that a GPU can serve a booking when another begins: it is free then, or
 // its owner's job still has it. No maintenance comes in the time of the one it serves.
-func meets(c *cluster, at *model.Booking, w *wish, g *model.GPU) bool {
+func meets(c *schedtest.Cluster, at *model.Booking, w *wish, g *model.GPU) bool {
 	if w.node != "" && g.Node != w.node || w.booking.Model != "" && g.Model != w.booking.Model {
 		return false
 	}
-	for _, b := range c.s.Bookings.All() {
+	for _, b := range c.State.Bookings.All() {
 		if b.Kind == model.BookMaintenance && b.Overlaps(&w.booking) && slices.Contains(b.NodeIDs(), g.Node) {
 			return false
 		}
 	}
-	node, _ := c.s.Nodes.Get(g.Node)
-	slot, _ := c.s.Slots.Get(model.SlotKey{GPU: g.ID})
+	node, _ := c.State.Nodes.Get(g.Node)
+	slot, _ := c.State.Slots.Get(model.SlotKey{GPU: g.ID})
 	open := node.Schedulable() && g.Usable()
 	switch slot.Owner {
 	case model.OwnerNone, model.OwnerCleaning:
 		return open
 	case model.OwnerAllocation:
-		a, _ := c.s.Allocations.Get(slot.Allocation)
+		a, _ := c.State.Allocations.Get(slot.Allocation)
 		return w.booking.For(a.User, a.Project)
 	case model.OwnerForeign:
 		return false
 	case model.OwnerAttempt:
 	}
-	a, _ := c.s.Attempts.Get(slot.Rank.Attempt())
-	job, _ := c.s.Jobs.Get(slot.Rank.Job)
+	a, _ := c.State.Attempts.Get(slot.Rank.Attempt())
+	job, _ := c.State.Jobs.Get(slot.Rank.Job)
 	if end := a.CertainEnd(); end == 0 || !at.Begun && end <= at.Start {
 		return open
 	}

@@ -81,7 +81,7 @@ func (s *scene) play(text string) string {
 		}
 		do, known := verbs()[words[0]]
 		if !known {
-			s.t.Fatalf("%q: there is no command %q", line, words[0])
+			s.T.Fatalf("%q: there is no command %q", line, words[0])
 		}
 		s.line = line
 		for _, answer := range do(s, parse(words[1:])) {

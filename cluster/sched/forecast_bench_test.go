@@ -15,7 +15,7 @@ func BenchmarkForesee(b *testing.B) {
 			b.Run(fmt.Sprintf("nodes=%d/queued=%d", nodes, jobs), func(b *testing.B) {
 				c := fairlyFull(b, nodes, jobs, true)
 				for b.Loop() {
-					forecast.Foresee(&c.s, c.now)
+					forecast.Foresee(&c.State, c.Now)
 				}
 			})
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/berth-gpu/berth/cluster/sched"
 	"github.com/berth-gpu/berth/cluster/sched/blocker"
 	"github.com/berth-gpu/berth/cluster/sched/explain"
+	"github.com/berth-gpu/berth/cluster/sched/schedtest"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 )
@@ -19,21 +20,21 @@ import (
 // jobs go exactly where best fit puts them when it is said simply.
 func TestEveryPlanIsAccepted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c, nodes := randomCluster(t)
+		c, nodes := schedtest.RandomCluster(t)
 		for range rapid.IntRange(1, 14).Draw(t, "steps") {
-			step(t, c, nodes)
+			schedtest.Step(t, c, nodes)
 			request, got := naive(c), nodesOf(c)
 			if !slices.Equal(got, request) {
 				t.Fatalf("placed %v, best fit places %v", got, request)
 			}
-			c.plan()
+			c.Plan()
 		}
 	})
 }
 
 // nodesOf is a plan as text: tasks and allocations with their nodes.
-func nodesOf(c *cluster) (out []string) {
-	for _, line := range c.drawn() {
+func nodesOf(c *schedtest.Cluster) (out []string) {
+	for _, line := range c.Drawn() {
 		who, at := "", ""
 		for i, word := range splitRanks(line) {
 			if i == 0 {
@@ -69,20 +70,20 @@ func splitRanks(line string) (out []string) {
 // naive goes through all that waits, each alone on a copy of the state that it
 // changes at once if what it asks for fits. Tasks for which GPUs are kept come first with these, and
 // those of them that still wait for some keep their places within their limits, too.
-func naive(c *cluster) (placed []string) {
-	on, gpus := c.copied(), planned(c)
+func naive(c *schedtest.Cluster) (placed []string) {
+	on, gpus := c.Copied(), planned(c)
 	kept := keptFor(c)
 	var held []model.TaskKey
-	for i, key := range append(kept, sorted(c)...) {
-		_, job := c.asks(key)
-		own, before := i < len(kept), on.s
+	for i, key := range append(kept, schedtest.Sorted(c)...) {
+		_, job := c.Asks(key)
+		own, before := i < len(kept), on.State
 		others := slices.DeleteFunc(slices.Clone(held), func(k model.TaskKey) bool { return k == key })
 		at, starts := naiveStart(on, fits(on, &job.Spec, key, own), key, gpus[key])
 		switch {
 		case starts && !own && !within(on, others):
-			on.s = before
+			on.State = before
 		case starts:
-			line := calledIn(&c.s, key) + ":"
+			line := calledIn(&c.State, key) + ":"
 			for _, r := range at {
 				line += " " + string(r.Node)
 			}
@@ -97,12 +98,12 @@ func naive(c *cluster) (placed []string) {
 
 // naiveStart starts a task at the first of some places that Apply takes. Which GPUs of a node it gets is as
 // planned, since others may keep off some of the rest.
-func naiveStart(c *cluster, places [][]command.Placement, key model.TaskKey, planned []command.Placement) ([]command.Placement, bool) {
+func naiveStart(c *schedtest.Cluster, places [][]command.Placement, key model.TaskKey, planned []command.Placement) ([]command.Placement, bool) {
 	for _, at := range places {
 		if slices.EqualFunc(at, planned, func(a, b command.Placement) bool { return a.Node == b.Node && len(a.Slots) == len(b.Slots) }) {
 			at = planned
 		}
-		if tried(c, c.start(key, at)) {
+		if schedtest.Tried(c, c.Start(key, at)) {
 			return at, true
 		}
 	}
@@ -110,15 +111,15 @@ func naiveStart(c *cluster, places [][]command.Placement, key model.TaskKey, pla
 }
 
 // planned lists where a plan puts each task and service.
-func planned(c *cluster) map[model.TaskKey][]command.Placement {
+func planned(c *schedtest.Cluster) map[model.TaskKey][]command.Placement {
 	out := map[model.TaskKey][]command.Placement{}
-	bodies, _ := sched.Plan(&c.s, c.now)
+	bodies, _ := sched.Plan(&c.State, c.Now)
 	for _, b := range bodies {
 		switch b := b.(type) {
 		case *command.Place:
 			out[b.Attempt.TaskKey()] = b.Ranks
 		case *command.Grant:
-			a, _ := c.s.Allocations.Get(b.ID)
+			a, _ := c.State.Allocations.Get(b.ID)
 			out[a.Turn] = []command.Placement{b.Placement}
 		}
 	}
@@ -126,9 +127,9 @@ func planned(c *cluster) map[model.TaskKey][]command.Placement {
 }
 
 // within says that nothing but a want of GPUs keeps tasks back.
-func within(c *cluster, tasks []model.TaskKey) bool {
+func within(c *schedtest.Cluster, tasks []model.TaskKey) bool {
 	for _, key := range tasks {
-		e, _ := explain.Task(&c.s, c.now, key)
+		e, _ := explain.Task(&c.State, c.Now, key)
 		if slices.ContainsFunc(e.Blockers, func(b blocker.Blocker) bool { return slices.Contains(byItself, b.Code) }) {
 			return false
 		}
@@ -143,15 +144,15 @@ var byItself = []blocker.Code{
 }
 
 // keptFor lists the tasks for which GPUs are kept.
-func keptFor(c *cluster) (keys []model.TaskKey) {
-	for k := range c.s.ClaimedFor.All() {
+func keptFor(c *schedtest.Cluster) (keys []model.TaskKey) {
+	for k := range c.State.ClaimedFor.All() {
 		keys = append(keys, k.Task)
 	}
 	return slices.Compact(keys)
 }
 
 // fits is where a task goes with all that it asks for, and then with fewer and fewer.
-func fits(c *cluster, spec *model.Spec, who model.TaskKey, own bool) (out [][]command.Placement) {
+func fits(c *schedtest.Cluster, spec *model.Spec, who model.TaskKey, own bool) (out [][]command.Placement) {
 	each := spec.GPUs / max(spec.Nodes, 1)
 	for gpus := spec.GPUs; gpus >= spec.Least(); gpus-- {
 		if spec.Nodes > 1 && gpus%each != 0 {
@@ -162,16 +163,6 @@ func fits(c *cluster, spec *model.Spec, who model.TaskKey, own bool) (out [][]co
 		}
 	}
 	return out
-}
-
-// tried carries out a command, or changes nothing.
-func tried(c *cluster, b command.Body) bool {
-	before := c.s
-	if c.apply(b)[0].OK() {
-		return true
-	}
-	c.s = before
-	return false
 }
 
 // room is a node as one task sees it.
@@ -185,18 +176,18 @@ type room struct {
 // rooms lists the nodes, those with the fewest free GPUs first; widest is the
 // most GPUs that suit on any node, whoever has them. With own, only what is kept
 // for the task suits.
-func rooms(c *cluster, spec *model.Spec, who model.TaskKey, own bool) (out []room, widest int) {
+func rooms(c *schedtest.Cluster, spec *model.Spec, who model.TaskKey, own bool) (out []room, widest int) {
 	bad := failing(c, spec, who)
-	for _, n := range c.s.Nodes.All() {
+	for _, n := range c.State.Nodes.All() {
 		r, all, kept := room{node: n, whole: true}, 0, []model.SlotKey(nil)
-		for k := range c.s.NodeGPUs.From(model.AddressKey{Node: n.ID}) {
+		for k := range c.State.NodeGPUs.From(model.AddressKey{Node: n.ID}) {
 			if k.Node != n.ID {
 				break
 			}
-			g, _ := c.s.GPUs.Get(k.GPU)
+			g, _ := c.State.GPUs.Get(k.GPU)
 			suits := suits(c, spec, who, &g) && !bad[g.ID]
-			slot, _ := c.s.Slots.Get(model.SlotKey{GPU: k.GPU})
-			claim, claimed := c.s.Claims.Get(slot.Key)
+			slot, _ := c.State.Slots.Get(model.SlotKey{GPU: k.GPU})
+			claim, claimed := c.State.Claims.Get(slot.Key)
 			r.whole = r.whole && slot.Owner == model.OwnerNone && !claimed
 			if suits {
 				all++
@@ -218,8 +209,8 @@ func rooms(c *cluster, spec *model.Spec, who model.TaskKey, own bool) (out []roo
 	return out, widest
 }
 
-func suits(c *cluster, spec *model.Spec, who model.TaskKey, g *model.GPU) bool {
-	n, _ := c.s.Nodes.Get(g.Node)
+func suits(c *schedtest.Cluster, spec *model.Spec, who model.TaskKey, g *model.GPU) bool {
+	n, _ := c.State.Nodes.Get(g.Node)
 	zone, zoned := n.Is().Get("zone")
 	_, spot := n.Is().Get("spot")
 	among := func(list string) bool { return slices.Contains(strings.Split(list, ","), string(n.ID)) }
@@ -230,16 +221,16 @@ func suits(c *cluster, spec *model.Spec, who model.TaskKey, g *model.GPU) bool {
 }
 
 // failing lists the GPUs that have just failed a task, if the others could run it.
-func failing(c *cluster, spec *model.Spec, who model.TaskKey) map[model.GPUID]bool {
-	task, _ := c.s.Tasks.Get(who)
-	a, found := c.s.Attempts.Get(who.Attempt(task.Avoid))
+func failing(c *schedtest.Cluster, spec *model.Spec, who model.TaskKey) map[model.GPUID]bool {
+	task, _ := c.State.Tasks.Get(who)
+	a, found := c.State.Attempts.Get(who.Attempt(task.Avoid))
 	bad := map[model.GPUID]bool{}
-	for k := range c.s.RankGPUs.All() {
+	for k := range c.State.RankGPUs.All() {
 		bad[k.GPU] = bad[k.GPU] || found && task.Avoid > 0 && k.Rank == a.Key.Rank(a.FirstRank-1)
 	}
 	left := map[model.NodeID]uint32{}
-	for id, g := range c.s.GPUs.All() {
-		if n, _ := c.s.Nodes.Get(g.Node); suits(c, spec, who, &g) && !bad[id] && g.Usable() && n.Schedulable() {
+	for id, g := range c.State.GPUs.All() {
+		if n, _ := c.State.Nodes.Get(g.Node); suits(c, spec, who, &g) && !bad[id] && g.Usable() && n.Schedulable() {
 			left[g.Node]++
 		}
 	}
@@ -261,7 +252,7 @@ func failing(c *cluster, spec *model.Spec, who model.TaskKey) map[model.GPUID]bo
 }
 
 // bestFit is where a task goes with so many GPUs, with own on what is kept for it; nil if they fit nowhere.
-func bestFit(c *cluster, spec *model.Spec, who model.TaskKey, gpus int, own bool) []command.Placement {
+func bestFit(c *schedtest.Cluster, spec *model.Spec, who model.TaskKey, gpus int, own bool) []command.Placement {
 	rooms, widest := rooms(c, spec, who, own)
 	ranks, each, asked := 1, gpus, int(spec.GPUs)
 	if spec.Nodes > 1 {
@@ -301,13 +292,13 @@ func wholeLast(rooms []room, each int) []room {
 }
 
 // byStrategy orders nodes as a job wants them.
-func byStrategy(c *cluster, spec *model.Spec, rooms []room, each int) []room {
+func byStrategy(c *schedtest.Cluster, spec *model.Spec, rooms []room, each int) []room {
 	if spec.Placement == "" || spec.Placement == "least_loaded" {
 		return wholeLast(rooms, each)
 	}
 	rooms = slices.Clone(rooms)
 	given := func(r room) uint64 {
-		use, _ := c.s.NodeUse.Get(r.node.ID)
+		use, _ := c.State.NodeUse.Get(r.node.ID)
 		return use.Given
 	}
 	slices.SortStableFunc(rooms, func(a, b room) int {

@@ -14,6 +14,7 @@ import (
 	"github.com/berth-gpu/berth/cluster/sched/blocker"
 	"github.com/berth-gpu/berth/cluster/sched/explain"
 	"github.com/berth-gpu/berth/cluster/sched/queue"
+	"github.com/berth-gpu/berth/cluster/sched/schedtest"
 	"github.com/berth-gpu/berth/cluster/sched/search"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -22,15 +23,15 @@ import (
 // Asking for an outlook changes no plan, though more of those that wait are looked at.
 func TestAnOutlookChangesNoPlan(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c, nodes := bookable(t)
+		c, nodes := schedtest.Bookable(t)
 		for range rapid.IntRange(1, 16).Draw(t, "steps") {
-			mixed(t, c, nodes)
-			request, next := sched.Plan(&c.s, c.now)
-			got, also, _ := sched.PlanLoaded(&c.s, c.now, nil)
+			schedtest.Mixed(t, c, nodes)
+			request, next := sched.Plan(&c.State, c.Now)
+			got, also, _ := sched.PlanLoaded(&c.State, c.Now, nil)
 			if !reflect.DeepEqual(got, request) || also != next {
 				t.Fatalf("with an outlook the plan is %s (next %d), without %s (next %d)", inFull(got), also, inFull(request), next)
 			}
-			c.plan()
+			c.Plan()
 		}
 	})
 }
@@ -39,18 +40,18 @@ func TestAnOutlookChangesNoPlan(t *testing.T) {
 // no job, and is the same each time.
 func TestEveryPassBetweenSearchesIsAccepted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c, nodes := bookable(t)
+		c, nodes := schedtest.Bookable(t)
 		outlook := searchOnce(t, c, nodes)
 		for range rapid.IntRange(1, 8).Draw(t, "events") {
-			mixed(t, c, nodes)
+			schedtest.Mixed(t, c, nodes)
 			if outlook == nil {
 				return
 			}
-			bodies, ok := search.Between(&c.s, c.now, outlook)
+			bodies, ok := search.Between(&c.State, c.Now, outlook)
 			if !ok || len(bodies) == 0 {
 				continue
 			}
-			c.must(bodies...)
+			c.Must(bodies...)
 			for _, b := range bodies {
 				switch b.(type) {
 				case *command.Place, *command.Grant:
@@ -63,17 +64,17 @@ func TestEveryPassBetweenSearchesIsAccepted(t *testing.T) {
 }
 
 // searchOnce has something happen, and carries out what a search says then.
-func searchOnce(t *rapid.T, c *cluster, nodes int) *search.Outlook {
+func searchOnce(t *rapid.T, c *schedtest.Cluster, nodes int) *search.Outlook {
 	for range rapid.IntRange(1, 12).Draw(t, "steps") {
-		mixed(t, c, nodes)
+		schedtest.Mixed(t, c, nodes)
 		if rapid.Bool().Draw(t, "plan") {
-			c.plan()
-			beginOne(c)
+			c.Plan()
+			schedtest.BeginOne(c)
 		}
 	}
-	bodies, _, outlook := sched.PlanLoaded(&c.s, c.now, nil)
+	bodies, _, outlook := sched.PlanLoaded(&c.State, c.Now, nil)
 	if len(bodies) > 0 {
-		c.must(bodies...)
+		c.Must(bodies...)
 	}
 	return outlook
 }
@@ -83,43 +84,43 @@ func searchOnce(t *rapid.T, c *cluster, nodes int) *search.Outlook {
 func TestWhatASearchMeantToStartStarts(t *testing.T) {
 	met := 0
 	rapid.Check(t, func(t *rapid.T) {
-		c := newCluster(t, queue.DefaultPolicy)
-		c.must(&command.SetTuning{Tuning: model.DefaultTuning()})
+		c := schedtest.New(t, queue.DefaultPolicy)
+		c.Must(&command.SetTuning{Tuning: model.DefaultTuning()})
 		for i := range rapid.IntRange(1, 3).Draw(t, "nodes") {
-			c.node(string(rune('a'+i)), rapid.IntRange(2, 8).Draw(t, "gpus"), "A")
+			c.Node(string(rune('a'+i)), rapid.IntRange(2, 8).Draw(t, "gpus"), "A")
 		}
 		for range rapid.IntRange(1, 10).Draw(t, "jobs") {
 			come(t, c)
-			c.plan()
-			for _, key := range live(c) {
-				c.begin(key)
+			c.Plan()
+			for _, key := range schedtest.Live(c) {
+				c.Begin(key)
 			}
-			c.now = c.now.Add(time.Hour)
-			c.must(&command.AdvanceClock{})
+			c.Now = c.Now.Add(time.Hour)
+			c.Must(&command.AdvanceClock{})
 		}
 		meant := suspendedFor(c)
-		bodies, _, outlook := sched.PlanLoaded(&c.s, c.now, nil)
+		bodies, _, outlook := sched.PlanLoaded(&c.State, c.Now, nil)
 		if len(bodies) > 0 {
-			c.must(bodies...)
+			c.Must(bodies...)
 		}
 		for range rapid.IntRange(0, 6).Draw(t, "events") {
-			if running := live(c); len(running) > 0 && rapid.Bool().Draw(t, "an end") {
-				c.end(rapid.SampledFrom(running).Draw(t, "whose"), 0)
+			if running := schedtest.Live(c); len(running) > 0 && rapid.Bool().Draw(t, "an end") {
+				c.End(rapid.SampledFrom(running).Draw(t, "whose"), 0)
 			} else {
 				come(t, c)
 			}
 			goOn(c, outlook)
 		}
-		for _, key := range live(c) {
-			if task, _ := c.s.Tasks.Get(key); stopping(c, &task) {
-				c.end(key, 0)
+		for _, key := range schedtest.Live(c) {
+			if task, _ := c.State.Tasks.Get(key); stopping(c, &task) {
+				c.End(key, 0)
 			}
 		}
 		goOn(c, outlook)
-		running := live(c)
+		running := schedtest.Live(c)
 		for _, key := range meant {
 			if met++; !slices.Contains(running, key) {
-				if task, _ := c.s.Tasks.Get(key); task.State == model.TaskQueued {
+				if task, _ := c.State.Tasks.Get(key); task.State == model.TaskQueued {
 					t.Fatalf("others were suspended for %s, and it waits still", key)
 				}
 			}
@@ -130,31 +131,31 @@ func TestWhatASearchMeantToStartStarts(t *testing.T) {
 	}
 }
 
-func come(t *rapid.T, c *cluster) {
-	s := spec(rapid.SampledFrom([]string{"amy", "bob", "eve"}).Draw(t, "user"), uint32(rapid.IntRange(1, 4).Draw(t, "n")), 0)
+func come(t *rapid.T, c *schedtest.Cluster) {
+	s := schedtest.Spec(rapid.SampledFrom([]string{"amy", "bob", "eve"}).Draw(t, "user"), uint32(rapid.IntRange(1, 4).Draw(t, "n")), 0)
 	s.Preemptible = rapid.Bool().Draw(t, "yields")
 	s.Estimate = time.Duration(rapid.IntRange(1, 50).Draw(t, "hours")) * time.Hour
-	c.submit(s, 1, 0)
+	c.Submit(s, 1, 0)
 }
 
-func goOn(c *cluster, outlook *search.Outlook) {
+func goOn(c *schedtest.Cluster, outlook *search.Outlook) {
 	if outlook == nil {
 		return
 	}
-	if bodies, _ := search.Between(&c.s, c.now, outlook); len(bodies) > 0 {
-		c.must(bodies...)
+	if bodies, _ := search.Between(&c.State, c.Now, outlook); len(bodies) > 0 {
+		c.Must(bodies...)
 	}
 }
 
-func stopping(c *cluster, task *model.Task) bool {
-	a, _ := c.s.Attempts.Get(task.Newest())
+func stopping(c *schedtest.Cluster, task *model.Task) bool {
+	a, _ := c.State.Attempts.Get(task.Newest())
 	return a.Stop != model.ReasonNone
 }
 
 // suspendedFor lists the tasks that others are being suspended for.
-func suspendedFor(c *cluster) (out []model.TaskKey) {
-	for _, key := range waiting(c) {
-		e, _ := explain.Task(&c.s, c.now, key)
+func suspendedFor(c *schedtest.Cluster) (out []model.TaskKey) {
+	for _, key := range schedtest.Waiting(c) {
+		e, _ := explain.Task(&c.State, c.Now, key)
 		if slices.ContainsFunc(e.Blockers, func(b blocker.Blocker) bool { return b.Code == blocker.CodeSuspending }) {
 			out = append(out, key)
 		}

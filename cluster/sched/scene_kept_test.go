@@ -20,7 +20,7 @@ func labelNode(s *scene, w words) {
 		changes = append(changes, key+"="+value)
 	}
 	slices.Sort(changes)
-	s.must(&command.SetNodeLabels{Node: model.NodeID(w.names[0]), Changes: strings.Join(changes, ",")})
+	s.Must(&command.SetNodeLabels{Node: model.NodeID(w.names[0]), Changes: strings.Join(changes, ",")})
 }
 
 // bookGPUs keeps GPUs for a user or a project, bookNodes nodes for their maintenance.
@@ -34,21 +34,21 @@ func bookNodes(s *scene, w words) {
 
 func reserve(s *scene, w words, b model.Booking) {
 	b.Nodes = strings.ReplaceAll(w.named["nodes"], ",", " ")
-	b.Start = s.now.Add(s.span(w.named["start"]))
+	b.Start = s.Now.Add(s.span(w.named["start"]))
 	b.End = b.Start.Add(s.span(w.named["for"]))
-	s.must(&command.SetBookingCaps{Caps: model.BookingCaps{Percent: 100, Ahead: 24 * time.Hour, Longest: 24 * time.Hour, PerUser: 50}},
+	s.Must(&command.SetBookingCaps{Caps: model.BookingCaps{Percent: 100, Ahead: 24 * time.Hour, Longest: 24 * time.Hour, PerUser: 50}},
 		&command.Book{Booking: b})
 }
 
 // searched is a plan whose outlook later passes go on from, between such a pass.
 func searched(s *scene, _ words) []string {
-	bodies, _, outlook := sched.PlanLoaded(&s.s, s.now, nil)
+	bodies, _, outlook := sched.PlanLoaded(&s.State, s.Now, nil)
 	s.outlook = outlook
 	return s.carryOut(bodies)
 }
 
 func between(s *scene, _ words) []string {
-	bodies, ok := search.Between(&s.s, s.now, s.outlook)
+	bodies, ok := search.Between(&s.State, s.Now, s.outlook)
 	if !ok {
 		return []string{"only a search can tell"}
 	}
@@ -61,7 +61,7 @@ func askFor(s *scene, w words) {
 	if user == "" {
 		user = "svc"
 	}
-	s.must(&command.Allocate{
+	s.Must(&command.Allocate{
 		ID: model.AllocationID(w.names[0]), Service: w.names[0], User: user, Class: classNamed(w), GPUs: s.number(w, "gpus", 1),
 		GPUModel: w.named["model"], TTL: s.span(w.named["ttl"]), Constraint: w.named["constraint"],
 		Job: model.JobID(s.number(w, "job", 0)),
@@ -81,7 +81,7 @@ func fromNow(s *scene, w words, name string) model.Time {
 	if w.named[name] == "" {
 		return 0
 	}
-	return s.now.Add(s.span(w.named[name]))
+	return s.Now.Add(s.span(w.named[name]))
 }
 
 // span3 is "1h0m0s (15m0s to 4h0m0s)".

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-gpu/berth/cluster/sched/explain"
 	"github.com/berth-gpu/berth/cluster/sched/forecast"
 	"github.com/berth-gpu/berth/cluster/sched/queue"
+	"github.com/berth-gpu/berth/cluster/sched/schedtest"
 	"github.com/berth-gpu/berth/cluster/sched/search"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -22,7 +23,7 @@ import (
 // scene is a cluster that a case's commands act upon. It begins as a new cluster
 // does, under the default policy and tuning.
 type scene struct {
-	*cluster
+	*schedtest.Cluster
 
 	line    string // that is carried out
 	began   model.Time
@@ -30,15 +31,15 @@ type scene struct {
 }
 
 func newScene(t *testing.T) *scene {
-	c := newCluster(t, queue.DefaultPolicy)
-	c.must(&command.SetTuning{Tuning: model.DefaultTuning()})
-	return &scene{cluster: c, began: c.now}
+	c := schedtest.New(t, queue.DefaultPolicy)
+	c.Must(&command.SetTuning{Tuning: model.DefaultTuning()})
+	return &scene{Cluster: c, began: c.Now}
 }
 
 // verbs are the commands of a case.
 func verbs() map[string]func(*scene, words) []string {
 	return map[string]func(*scene, words) []string{
-		"policy":   quiet(func(s *scene, w words) { s.must(&command.SetPolicy{Policy: w.names[0]}) }),
+		"policy":   quiet(func(s *scene, w words) { s.Must(&command.SetPolicy{Policy: w.names[0]}) }),
 		"tune":     quiet((*scene).retune),
 		"node":     quiet((*scene).addNode),
 		"cordon":   quiet(func(s *scene, w words) { s.mode(w, model.ModeCordoned) }),
@@ -52,16 +53,16 @@ func verbs() map[string]func(*scene, words) []string {
 		"maintain": quiet(bookNodes),
 		"submit":   quiet((*scene).submitJob),
 		"service":  quiet(askFor),
-		"release":  quiet(func(s *scene, w words) { s.must(&command.Release{Job: s.job(w), Task: model.AllTasks}) }),
-		"hold":     quiet(func(s *scene, w words) { s.must(&command.Hold{Job: s.job(w), Task: model.AllTasks}) }),
-		"cancel":   quiet(func(s *scene, w words) { s.must(&command.Cancel{Job: s.job(w), Task: model.AllTasks}) }),
-		"priority": quiet(func(s *scene, w words) { s.must(&command.SetPriority{Job: s.job(w), Class: classNamed(w)}) }),
-		"start":    quiet(func(s *scene, _ words) { s.must(&command.SetRunning{Running: true}) }),
-		"stop":     quiet(func(s *scene, _ words) { s.must(&command.SetRunning{}) }),
+		"release":  quiet(func(s *scene, w words) { s.Must(&command.Release{Job: s.job(w), Task: model.AllTasks}) }),
+		"hold":     quiet(func(s *scene, w words) { s.Must(&command.Hold{Job: s.job(w), Task: model.AllTasks}) }),
+		"cancel":   quiet(func(s *scene, w words) { s.Must(&command.Cancel{Job: s.job(w), Task: model.AllTasks}) }),
+		"priority": quiet(func(s *scene, w words) { s.Must(&command.SetPriority{Job: s.job(w), Class: classNamed(w)}) }),
+		"start":    quiet(func(s *scene, _ words) { s.Must(&command.SetRunning{Running: true}) }),
+		"stop":     quiet(func(s *scene, _ words) { s.Must(&command.SetRunning{}) }),
 		"wait":     quiet(func(s *scene, w words) { s.pass(w.names[0]) }),
 		"running":  quiet((*scene).runs),
 		"end":      quiet((*scene).ends),
-		"settle":   quiet(func(s *scene, _ words) { settle(s.cluster) }),
+		"settle":   quiet(func(s *scene, _ words) { schedtest.Settle(s.Cluster) }),
 		"plan":     (*scene).planned,
 		"search":   searched,
 		"between":  between,
@@ -85,7 +86,7 @@ func (s *scene) number(w words, key string, otherwise uint32) uint32 {
 	}
 	n, err := strconv.ParseInt(text, 10, 32)
 	if err != nil {
-		s.t.Fatalf("%s: %v", s.line, err)
+		s.T.Fatalf("%s: %v", s.line, err)
 	}
 	return uint32(n)
 }
@@ -96,7 +97,7 @@ func (s *scene) span(text string) time.Duration {
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil {
-		s.t.Fatalf("%s: %v", s.line, err)
+		s.T.Fatalf("%s: %v", s.line, err)
 	}
 	return d
 }
@@ -104,7 +105,7 @@ func (s *scene) span(text string) time.Duration {
 func (s *scene) job(w words) model.JobID {
 	n, err := strconv.ParseUint(w.names[0], 10, 64)
 	if err != nil {
-		s.t.Fatalf("%s: %v", s.line, err)
+		s.T.Fatalf("%s: %v", s.line, err)
 	}
 	return model.JobID(n)
 }
@@ -116,7 +117,7 @@ func (s *scene) tasks(w words) (keys []model.TaskKey) {
 		j, err := strconv.ParseUint(job, 10, 64)
 		n, _ := strconv.ParseUint(task, 10, 32)
 		if err != nil {
-			s.t.Fatalf("%s: %v", s.line, err)
+			s.T.Fatalf("%s: %v", s.line, err)
 		}
 		keys = append(keys, model.TaskKey{Job: model.JobID(j), Task: uint32(n)})
 	}
@@ -135,24 +136,24 @@ func classNamed(w words) model.Class {
 // pass lets time go by, the state's clock with it, and has reservations begin and end
 // as a leader does.
 func (s *scene) pass(span string) {
-	s.now = s.now.Add(s.span(span))
-	s.must(&command.AdvanceClock{})
+	s.Now = s.Now.Add(s.span(span))
+	s.Must(&command.AdvanceClock{})
 	b := &command.TurnBookings{}
-	for id, v := range s.s.Bookings.All() {
-		if v.End <= s.now || v.Start <= s.now && !v.Begun {
+	for id, v := range s.State.Bookings.All() {
+		if v.End <= s.Now || v.Start <= s.Now && !v.Begun {
 			b.IDs = append(b.IDs, id)
 		}
 	}
 	if len(b.IDs) > 0 {
-		s.must(b)
+		s.Must(b)
 	}
 }
 
 func (s *scene) retune(w words) {
-	s.tune(func(t *model.Tuning) {
+	s.Tune(func(t *model.Tuning) {
 		for name, value := range w.named {
 			if err := t.Set(name, value); err != nil {
-				s.t.Fatalf("%s: %v", s.line, err)
+				s.T.Fatalf("%s: %v", s.line, err)
 			}
 		}
 	})
@@ -164,11 +165,11 @@ func (s *scene) addNode(w words) {
 		name = "H100"
 	}
 	memory := s.number(w, "memory", 80_000)
-	s.node(w.names[0], int(s.number(w, "gpus", 8)), name, func(d *model.Device) { d.MemoryMB = memory })
+	s.Node(w.names[0], int(s.number(w, "gpus", 8)), name, func(d *model.Device) { d.MemoryMB = memory })
 }
 
 func (s *scene) mode(w words, m model.NodeMode) {
-	s.must(&command.SetNodeMode{Node: model.NodeID(w.names[0]), Mode: m})
+	s.Must(&command.SetNodeMode{Node: model.NodeID(w.names[0]), Mode: m})
 }
 
 func scopeOf(w words) model.ScopeKey {
@@ -191,41 +192,41 @@ func (s *scene) setLimit(w words) {
 	if w.named["over"] == "lower" {
 		l.Over = model.OverLower
 	}
-	s.must(&command.SetLimit{Limit: l})
+	s.Must(&command.SetLimit{Limit: l})
 }
 
 func (s *scene) setPools(w words) {
 	for m := model.PoolDynamic; m <= model.PoolHybrid; m++ {
 		if m.String() == w.names[0] {
-			s.must(&command.SetPools{Mode: m, Part: s.number(w, "percent", 30) * 10})
+			s.Must(&command.SetPools{Mode: m, Part: s.number(w, "percent", 30) * 10})
 		}
 	}
 }
 
 // breakGPU has a node say that one of its GPUs is not to be used.
 func breakGPU(s *scene, w words) {
-	node, _ := s.s.Nodes.Get(model.NodeID(w.names[0]))
+	node, _ := s.State.Nodes.Get(model.NodeID(w.names[0]))
 	b := &command.Inventory{Node: node.ID, Incarnation: model.Incarnation{1}, Epoch: node.Epoch}
-	for k := range s.s.NodeGPUs.From(model.AddressKey{Node: node.ID}) {
+	for k := range s.State.NodeGPUs.From(model.AddressKey{Node: node.ID}) {
 		if k.Node != node.ID {
 			break
 		}
-		g, _ := s.s.GPUs.Get(k.GPU)
+		g, _ := s.State.GPUs.Get(k.GPU)
 		d := model.Device{ID: g.ID, Index: g.Index, Model: g.Model, MemoryMB: g.MemoryMB, Health: g.Health, Idle: true}
 		if fmt.Sprint(g.Index) == w.names[1] {
 			d.Health, d.Why = model.HealthQuarantined, "broken"
 		}
 		b.Devices = append(b.Devices, d)
 	}
-	s.must(b)
+	s.Must(b)
 }
 
 func (s *scene) setShare(w words) {
-	s.must(&command.SetWeight{Weight: model.Weight{Scope: scopeOf(w), Shares: s.number(w, "shares", 100)}})
+	s.Must(&command.SetWeight{Weight: model.Weight{Scope: scopeOf(w), Shares: s.number(w, "shares", 100)}})
 }
 
 func (s *scene) submitJob(w words) {
-	b := &command.Submit{Spec: spec(w.names[0], s.number(w, "gpus", 1), s.number(w, "nodes", 0)), Tasks: s.number(w, "tasks", 1)}
+	b := &command.Submit{Spec: schedtest.Spec(w.names[0], s.number(w, "gpus", 1), s.number(w, "nodes", 0)), Tasks: s.number(w, "tasks", 1)}
 	b.Throttle = s.number(w, "throttle", 0)
 	v := &b.Spec
 	v.Class, v.Name, v.Project = classNamed(w), w.named["name"], w.named["project"]
@@ -239,13 +240,13 @@ func (s *scene) submitJob(w words) {
 	if on := s.number(w, "after", 0); on > 0 {
 		b.After = []dependency.After{{Job: model.JobID(on), Kind: dependency.AfterOK}}
 	}
-	s.must(b)
+	s.Must(b)
 }
 
 // runs has all ranks of tasks report that their processes run.
 func (s *scene) runs(w words) {
 	for _, key := range s.tasks(w) {
-		s.begin(key)
+		s.Begin(key)
 	}
 }
 
@@ -253,26 +254,26 @@ func (s *scene) runs(w words) {
 // their GPUs be clean.
 func (s *scene) ends(w words) {
 	for _, key := range s.tasks(w) {
-		task, _ := s.s.Tasks.Get(key)
-		a, _ := s.s.Attempts.Get(task.Newest())
-		exit := model.Exit{Code: int32(s.number(w, "code", 0)), Delivered: a.Stop, Ran: s.now.Sub(a.Started)}
+		task, _ := s.State.Tasks.Get(key)
+		a, _ := s.State.Attempts.Get(task.Newest())
+		exit := model.Exit{Code: int32(s.number(w, "code", 0)), Delivered: a.Stop, Ran: s.Now.Sub(a.Started)}
 		if a.Started == 0 {
 			exit.Ran = 0
 		}
-		s.report(key, model.Progress{Phase: model.RankExited, Exit: exit})
+		s.Report(key, model.Progress{Phase: model.RankExited, Exit: exit})
 	}
 }
 
 // planned makes a plan, carries it out and says what it did.
 func (s *scene) planned(words) []string {
-	bodies, _ := sched.Plan(&s.s, s.now)
+	bodies, _ := sched.Plan(&s.State, s.Now)
 	return s.carryOut(bodies)
 }
 
 func (s *scene) carryOut(bodies []command.Body) (out []string) {
-	before := s.s
+	before := s.State
 	if len(bodies) > 0 {
-		s.must(bodies...)
+		s.Must(bodies...)
 	}
 	for _, b := range bodies {
 		switch b := b.(type) {
@@ -300,8 +301,8 @@ func (s *scene) carryOut(bodies []command.Body) (out []string) {
 }
 
 func (s *scene) inOrder(words) (out []string) {
-	for e := range queue.Order(&s.s, s.now, 0) {
-		line := fmt.Sprintf("%d. %s", e.Position, calledIn(&s.s, e.Task))
+	for e := range queue.Order(&s.State, s.Now, 0) {
+		line := fmt.Sprintf("%d. %s", e.Position, calledIn(&s.State, e.Task))
 		if e.Held {
 			line = "held: " + e.Task.String()
 		}
@@ -311,10 +312,10 @@ func (s *scene) inOrder(words) (out []string) {
 }
 
 func (s *scene) explained(w words) []string {
-	a, service := s.s.Allocations.Get(model.AllocationID(w.names[0]))
-	e, waits := explain.Allocation(&s.s, s.now, a.ID)
+	a, service := s.State.Allocations.Get(model.AllocationID(w.names[0]))
+	e, waits := explain.Allocation(&s.State, s.Now, a.ID)
 	if !service {
-		e, waits = explain.Task(&s.s, s.now, s.tasks(w)[0])
+		e, waits = explain.Task(&s.State, s.Now, s.tasks(w)[0])
 	}
 	if !waits {
 		return []string{"does not wait"}
@@ -334,24 +335,24 @@ func (s *scene) explained(w words) []string {
 	for _, u := range e.Unblock {
 		out = append(out, "unless "+u.Message())
 	}
-	checkUnblock(s.t, s.cluster, &e)
+	schedtest.CheckUnblock(s.T, s.Cluster, &e)
 	return out
 }
 
 // foreseen says what is expected, in time from now.
 func (s *scene) foreseen(w words) (out []string) {
-	f := forecast.Foresee(&s.s, s.now)
+	f := forecast.Foresee(&s.State, s.Now)
 	if slices.Contains(w.names, "in-order") {
-		f = forecast.ForeseeWithin(&s.s, s.now, 0)
+		f = forecast.ForeseeWithin(&s.State, s.Now, 0)
 	}
 	for _, c := range f.Running {
-		out = append(out, fmt.Sprintf("%s runs on %v, ends %s", c.Task, c.Nodes, span3(s.now, c.End))+pausesOf(s.now, &c))
+		out = append(out, fmt.Sprintf("%s runs on %v, ends %s", c.Task, c.Nodes, span3(s.Now, c.End))+pausesOf(s.Now, &c))
 	}
 	for _, c := range f.Waiting {
-		line := fmt.Sprintf("%s starts %s", calledIn(&s.s, c.Task), span3(s.now, c.Start))
+		line := fmt.Sprintf("%s starts %s", calledIn(&s.State, c.Task), span3(s.Now, c.Start))
 		if c.Start.Known {
-			line += fmt.Sprintf(" on %v, ends %s", c.Nodes, span3(s.now, c.End))
-			if _, job := s.asks(c.Task); c.GPUs != job.Spec.GPUs {
+			line += fmt.Sprintf(" on %v, ends %s", c.Nodes, span3(s.Now, c.End))
+			if _, job := s.Asks(c.Task); c.GPUs != job.Spec.GPUs {
 				line += fmt.Sprintf(", with %d GPUs", c.GPUs)
 			}
 		}
@@ -361,7 +362,7 @@ func (s *scene) foreseen(w words) (out []string) {
 		if c.Late {
 			line += ", not before its deadline"
 		}
-		out = append(out, line+pausesOf(s.now, &c))
+		out = append(out, line+pausesOf(s.Now, &c))
 	}
 	if f.Beyond > 0 {
 		out = append(out, fmt.Sprintf("and %d more", f.Beyond))

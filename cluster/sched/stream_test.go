@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-gpu/berth/cluster/sched/forecast"
 	"github.com/berth-gpu/berth/cluster/sched/queue"
+	"github.com/berth-gpu/berth/cluster/sched/schedtest"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 )
@@ -25,10 +26,10 @@ type stream struct {
 // expected of that at most after it was submitted.
 func (v stream) play(t *testing.T, policy string, nodes int, gang model.Spec) (waited, expected time.Duration) {
 	t.Helper()
-	c := newCluster(t, policy)
-	c.must(&command.SetTuning{Tuning: model.DefaultTuning()})
+	c := schedtest.New(t, policy)
+	c.Must(&command.SetTuning{Tuning: model.DefaultTuning()})
 	for i := range nodes {
-		c.node(fmt.Sprintf("n%d", i+1), 8, "H200")
+		c.Node(fmt.Sprintf("n%d", i+1), 8, "H200")
 	}
 	ends := map[model.TaskKey]model.Time{}
 	var job model.TaskKey
@@ -36,42 +37,42 @@ func (v stream) play(t *testing.T, policy string, nodes int, gang model.Spec) (w
 	started := false
 	step := func() {
 		for key, at := range ends {
-			if at <= c.now {
-				c.end(key, 0)
+			if at <= c.Now {
+				c.End(key, 0)
 				delete(ends, key)
 			}
 		}
 		for i := range v.users {
 			user := fmt.Sprintf("user%d", i)
-			use, _ := c.s.Usage.Get(model.ScopeKey{Kind: model.ScopeUser, Name: user})
+			use, _ := c.State.Usage.Get(model.ScopeKey{Kind: model.ScopeUser, Name: user})
 			for range max(v.backlog-int(use.Queued), 0) {
-				c.submit(spec(user, 1, 0, func(s *model.Spec) { s.TimeLimit, s.Estimate = v.limit, v.estimate }), 1, 0)
+				c.Submit(schedtest.Spec(user, 1, 0, func(s *model.Spec) { s.TimeLimit, s.Estimate = v.limit, v.estimate }), 1, 0)
 			}
 		}
-		for _, key := range c.plan() {
-			c.begin(key)
-			ends[key] = c.now.Add(v.runs + time.Duration(len(ends))*v.spread%max(v.runs/2, 1))
+		for _, key := range c.Plan() {
+			c.Begin(key)
+			ends[key] = c.Now.Add(v.runs + time.Duration(len(ends))*v.spread%max(v.runs/2, 1))
 			started = started || key == job
 		}
-		c.now = c.now.Add(time.Second)
+		c.Now = c.Now.Add(time.Second)
 	}
 	for range 60 {
 		step()
 	}
-	job, submitted = model.TaskKey{Job: c.submit(gang, 1, 0)}, c.now
-	for !started && c.now.Sub(submitted) < 3*time.Hour {
+	job, submitted = model.TaskKey{Job: c.Submit(gang, 1, 0)}, c.Now
+	for !started && c.Now.Sub(submitted) < 3*time.Hour {
 		step()
 		if expected > 0 || started {
 			continue
 		}
-		f := forecast.Foresee(&c.s, c.now)
+		f := forecast.Foresee(&c.State, c.Now)
 		for i := range f.Waiting {
 			if e := &f.Waiting[i]; e.Task == job && e.Start.Known {
 				expected = e.Start.Latest.Sub(submitted)
 			}
 		}
 	}
-	return c.now.Sub(submitted), expected
+	return c.Now.Sub(submitted), expected
 }
 
 // A large job at the head of the line starts once the jobs have ended that ran as it came, and those that were let pass
@@ -97,7 +98,7 @@ func TestAStreamLetsAGangStart(t *testing.T) {
 			if testing.Short() && policy != queue.DefaultPolicy {
 				continue
 			}
-			gang := spec("gang", uint32(v.gpus), uint32(v.on), func(s *model.Spec) { s.TimeLimit = 5 * time.Minute })
+			gang := schedtest.Spec("gang", uint32(v.gpus), uint32(v.on), func(s *model.Spec) { s.TimeLimit = 5 * time.Minute })
 			waited, expected := v.play(t, policy, v.nodes, gang)
 			t.Logf("%s, %s: waited %s, expected %s", name, policy, waited, expected)
 			if policy == queue.DefaultPolicy && waited > v.within || v.limit > 0 && waited > expected {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/cluster/sched/schedtest"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model/dependency"
 )
@@ -16,7 +17,7 @@ func BenchmarkBesideJobsThatWait(b *testing.B) {
 			c := crowded(b, waiting)
 			b.ReportAllocs()
 			for b.Loop() {
-				sched.Plan(&c.s, c.now)
+				sched.Plan(&c.State, c.Now)
 			}
 		})
 	}
@@ -24,18 +25,18 @@ func BenchmarkBesideJobsThatWait(b *testing.B) {
 
 // crowded is a full cluster with some jobs in the queue, and others that wait for
 // the first.
-func crowded(b *testing.B, waiting int) *cluster {
-	c := newCluster(b, "fcfs")
+func crowded(b *testing.B, waiting int) *schedtest.Cluster {
+	c := schedtest.New(b, "fcfs")
 	for n := range 20 {
-		c.node(fmt.Sprint("n", n), 8, "H200")
+		c.Node(fmt.Sprint("n", n), 8, "H200")
 	}
-	c.submit(spec("amy", 1, 0), 1, 0)
+	c.Submit(schedtest.Spec("amy", 1, 0), 1, 0)
 	for n := range 100 {
-		c.submit(spec(fmt.Sprint("u", n), 8, 0), 1, 0)
+		c.Submit(schedtest.Spec(fmt.Sprint("u", n), 8, 0), 1, 0)
 	}
 	for range waiting {
-		c.must(&command.Submit{Spec: spec("bob", 1, 0), Tasks: 1, After: []dependency.After{{Job: 1, Kind: dependency.AfterOK}}})
+		c.Must(&command.Submit{Spec: schedtest.Spec("bob", 1, 0), Tasks: 1, After: []dependency.After{{Job: 1, Kind: dependency.AfterOK}}})
 	}
-	c.plan()
+	c.Plan()
 	return c
 }

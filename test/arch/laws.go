@@ -33,6 +33,7 @@ func Laws() []Law {
 		{"sleeps", "a test that sleeps is slow when it passes and wrong when the machine is busy", checkSleeps},
 		{"urls", "an address comes from another machine: put into a URL as text it may hold a path, or lead to another host", checkURLs},
 		{"produced", "an event that nothing announces, and a command that nothing proposes, promise what never happens", checkProduced},
+		{"tested", "a change of a package is tried by the tests next to it: where there are none the tests of the whole API or scheduler must run", checkTested},
 		{"proofs", "a promise is worth the test that shows it: one that is gone, or was never written, shows nothing", checkProofs},
 		{"words", "every word must mean something to a reader with only this repository", checkWords},
 	}

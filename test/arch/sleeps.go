@@ -39,10 +39,10 @@ func checkSleeps(t *Tree) []Finding {
 }
 
 // testCode reports whether the plain Go files of a folder help tests that run in
-// real time: not the simulator, whose time is virtual, nor the benchmarks, which
+// real time: helpers, and what is below test/, but not the simulator, whose time is virtual, nor the benchmarks, which
 // measure it.
 func testCode(dir string) bool {
-	return below(dir, "test") && !below(dir, "test/sim") && !below(dir, "test/bench")
+	return slices.Contains(helpers(), dir) || below(dir, "test") && !below(dir, "test/sim") && !below(dir, "test/bench")
 }
 
 // sleepWalk checks the nodes of one file, parents first.

@@ -139,7 +139,7 @@ func TestCheckNamesBrokenWaits(t *testing.T) {
 		"ceded without having run":     {check.TotalsAgree, func(r *model.Task) { r.Ceded = 1 }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			checkNames(t, v.want, func(s *state.State) { put(&s.Tasks, key, v.change) })
+			statetest.CheckNames(t, v.want, func(s *state.State) { statetest.Put(&s.Tasks, key, v.change) })
 		})
 	}
 }

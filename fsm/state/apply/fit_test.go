@@ -56,7 +56,7 @@ func TestFitGPUs(t *testing.T) {
 	}
 	s := c.State
 	apply.Miscount(&s)
-	if err := check.State(&s); !names(err, check.SameOnReplay) {
+	if err := check.State(&s); !statetest.Names(err, check.SameOnReplay) {
 		t.Errorf("of one that is counted too often Check says %v", err)
 	}
 }

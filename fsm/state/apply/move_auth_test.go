@@ -225,15 +225,15 @@ func TestWhatTokensAllow(t *testing.T) {
 func TestCheckNamesBrokenPeople(t *testing.T) {
 	for name, change := range map[string]func(*state.State){
 		"a secret without a beginning": func(s *state.State) {
-			put(&s.Globals, state.Only{}, func(r *model.Settings) { r.Auth.Since = 0 })
+			statetest.Put(&s.Globals, state.Only{}, func(r *model.Settings) { r.Auth.Since = 0 })
 		},
-		"a token of no user":   func(s *state.State) { put(&s.Tokens, hashOf(2), func(r *model.Token) { r.User = "eve" }) },
-		"a token of no role":   func(s *state.State) { put(&s.Tokens, hashOf(2), func(r *model.Token) { r.Role = 9 }) },
-		"two first tokens":     func(s *state.State) { put(&s.Tokens, hashOf(2), func(r *model.Token) { r.First = true }) },
-		"a user of no role":    func(s *state.State) { put(&s.Users, "ann", func(r *model.User) { r.Role = model.RoleAgent }) },
-		"a user under another": func(s *state.State) { put(&s.Users, "ann", func(r *model.User) { r.Name = "bob" }) },
+		"a token of no user":   func(s *state.State) { statetest.Put(&s.Tokens, hashOf(2), func(r *model.Token) { r.User = "eve" }) },
+		"a token of no role":   func(s *state.State) { statetest.Put(&s.Tokens, hashOf(2), func(r *model.Token) { r.Role = 9 }) },
+		"two first tokens":     func(s *state.State) { statetest.Put(&s.Tokens, hashOf(2), func(r *model.Token) { r.First = true }) },
+		"a user of no role":    func(s *state.State) { statetest.Put(&s.Users, "ann", func(r *model.User) { r.Role = model.RoleAgent }) },
+		"a user under another": func(s *state.State) { statetest.Put(&s.Users, "ann", func(r *model.User) { r.Name = "bob" }) },
 		"a member but no user": func(s *state.State) {
-			put(&s.Members, model.MemberKey{User: "ann", Project: "vision"}, func(r *model.Member) { r.Key.User = "eve" })
+			statetest.Put(&s.Members, model.MemberKey{User: "ann", Project: "vision"}, func(r *model.Member) { r.Key.User = "eve" })
 		},
 		"a place of no user": func(s *state.State) {
 			d := s.Members.Fork()
@@ -247,7 +247,7 @@ func TestCheckNamesBrokenPeople(t *testing.T) {
 			c.Do(&command.MakeToken{Hash: hashOf(2), User: "ann"})
 			s := c.State
 			change(&s)
-			if err := check.State(&s); !names(err, check.References) {
+			if err := check.State(&s); !statetest.Names(err, check.References) {
 				t.Errorf("Check says %v", err)
 			}
 		})

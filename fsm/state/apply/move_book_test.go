@@ -371,17 +371,17 @@ func TestCheckNamesBrokenBookings(t *testing.T) {
 		change func(*state.State)
 	}{
 		"a number that is to come": {check.References, func(s *state.State) {
-			put(&s.Globals, state.Only{}, func(r *model.Settings) { r.Booking.Next = 0 })
+			statetest.Put(&s.Globals, state.Only{}, func(r *model.Settings) { r.Booking.Next = 0 })
 		}},
-		"one without an owner": {check.References, func(s *state.State) { put(&s.Bookings, 1, func(r *model.Booking) { r.Owner.Name = "" }) }},
-		"a ledger":             {check.SameOnReplay, func(s *state.State) { put(&s.Bookings, 1, func(r *model.Booking) { r.Start++ }) }},
+		"one without an owner": {check.References, func(s *state.State) { statetest.Put(&s.Bookings, 1, func(r *model.Booking) { r.Owner.Name = "" }) }},
+		"a ledger":             {check.SameOnReplay, func(s *state.State) { statetest.Put(&s.Bookings, 1, func(r *model.Booking) { r.Start++ }) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := two(t)
 			c.Do(booked(c, 4))
 			s := c.State
 			v.change(&s)
-			if err := check.State(&s); !names(err, v.want) {
+			if err := check.State(&s); !statetest.Names(err, v.want) {
 				t.Errorf("Check says %v, want %q", err, v.want)
 			}
 		})

@@ -159,8 +159,8 @@ func TestCheckNamesBrokenImports(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := halfImported(t)
 			s := c.State
-			put(&s.Globals, state.Only{}, v.change)
-			if err := check.State(&s); !names(err, v.want) {
+			statetest.Put(&s.Globals, state.Only{}, v.change)
+			if err := check.State(&s); !statetest.Names(err, v.want) {
 				t.Errorf("Check says %v", err)
 			}
 		})
@@ -175,8 +175,8 @@ func TestCheckNamesBrokenImports(t *testing.T) {
 			c.Do(&command.EndImport{ID: hashOf(1), Short: true})
 			before, after := c.State, c.State
 			after.Index++
-			put(&after.Globals, state.Only{}, change)
-			if err := check.Move(&before, &after); !names(err, check.OnlyForward) {
+			statetest.Put(&after.Globals, state.Only{}, change)
+			if err := check.Move(&before, &after); !statetest.Names(err, check.OnlyForward) {
 				t.Errorf("CheckMove says %v", err)
 			}
 		})

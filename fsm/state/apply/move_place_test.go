@@ -7,7 +7,6 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/model/dependency"
-	"github.com/berth-gpu/berth/fsm/state/apply"
 	"github.com/berth-gpu/berth/fsm/state/check"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 )
@@ -157,12 +156,12 @@ func TestCheckNamesBrokenPlaces(t *testing.T) {
 		if err := check.State(&s); err != nil {
 			t.Fatal(err)
 		}
-		put(&s.Jobs, second, change)
-		s, err := apply.Reseal(s)
+		statetest.Put(&s.Jobs, second, change)
+		s, err := statetest.Reseal(s)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := check.State(&s); !names(err, check.References) {
+		if err := check.State(&s); !statetest.Names(err, check.References) {
 			t.Errorf("a place %s: Check says %v", name, err)
 		}
 	}

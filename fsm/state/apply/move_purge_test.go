@@ -63,8 +63,10 @@ func TestPurgeInTheEntryOfTheEnd(t *testing.T) {
 // The check names a purged job that has open tasks, or a text.
 func TestCheckNamesABrokenPurge(t *testing.T) {
 	for name, purge := range map[string]func(*state.State){
-		"open tasks": func(s *state.State) { put(&s.Jobs, 1, func(j *model.Job) { j.Purged, j.Script = 1, model.Hash{} }) },
-		"a text":     func(s *state.State) { put(&s.Jobs, 2, func(j *model.Job) { j.Purged = 1 }) },
+		"open tasks": func(s *state.State) {
+			statetest.Put(&s.Jobs, 1, func(j *model.Job) { j.Purged, j.Script = 1, model.Hash{} })
+		},
+		"a text": func(s *state.State) { statetest.Put(&s.Jobs, 2, func(j *model.Job) { j.Purged = 1 }) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := statetest.New(t)
@@ -73,7 +75,7 @@ func TestCheckNamesABrokenPurge(t *testing.T) {
 			l.Do(&command.Cancel{Job: ended, Task: model.AllTasks})
 			broken := l.State
 			purge(&broken)
-			if err := check.State(&broken); !names(err, check.References) {
+			if err := check.State(&broken); !statetest.Names(err, check.References) {
 				t.Errorf("the check says %v", err)
 			}
 		})

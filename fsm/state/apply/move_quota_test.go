@@ -8,6 +8,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/check"
+	"github.com/berth-gpu/berth/fsm/state/statetest"
 )
 
 func theUser(name string) model.ScopeKey {
@@ -115,8 +116,8 @@ func TestCheckNamesWhatIsBeyondTheDefault(t *testing.T) {
 	before := l.State
 	after := before
 	after.Index++
-	put(&after.Usage, theUser("alice"), func(u *model.Usage) { u.GPUs++ })
-	if err := check.Step(&before, &after); !names(err, check.WithinLimits) {
+	statetest.Put(&after.Usage, theUser("alice"), func(u *model.Usage) { u.GPUs++ })
+	if err := check.Step(&before, &after); !statetest.Names(err, check.WithinLimits) {
 		t.Errorf("CheckStep says %v", err)
 	}
 }
@@ -280,25 +281,27 @@ func TestCheckNamesBrokenAccounts(t *testing.T) {
 		"own": func(a *model.Account) { a.Own++ }, "gpus": func(a *model.Account) { a.GPUs-- }, "begun": func(a *model.Account) { a.Began = 0 },
 	} {
 		s := broken().State
-		put(&s.Accounts, theUser("alice"), change)
-		if err := check.State(&s); !names(err, check.TotalsAgree) {
+		statetest.Put(&s.Accounts, theUser("alice"), change)
+		if err := check.State(&s); !statetest.Names(err, check.TotalsAgree) {
 			t.Errorf("%s: Check says %v", name, err)
 		}
 	}
 	for name, change := range map[string]func(*state.State){
-		"own":      func(s *state.State) { put(&s.Accounts, theUser("alice"), func(a *model.Account) { a.Own++ }) },
-		"no owner": func(s *state.State) { put(&s.Accounts, cluster, func(a *model.Account) { a.Own = 99 }) },
-		"used":     func(s *state.State) { put(&s.Accounts, theUser("alice"), func(a *model.Account) { a.Used++ }) },
+		"own":      func(s *state.State) { statetest.Put(&s.Accounts, theUser("alice"), func(a *model.Account) { a.Own++ }) },
+		"no owner": func(s *state.State) { statetest.Put(&s.Accounts, cluster, func(a *model.Account) { a.Own = 99 }) },
+		"used": func(s *state.State) {
+			statetest.Put(&s.Accounts, theUser("alice"), func(a *model.Account) { a.Used++ })
+		},
 		"started": func(s *state.State) {
 			k := model.AttemptKey{Job: 1, N: 7}
-			put(&s.Attempts, k, func(a *model.Attempt) { a.Key = k })
+			statetest.Put(&s.Attempts, k, func(a *model.Attempt) { a.Key = k })
 		},
 	} {
 		before := broken().State
 		after := before
 		after.Index++
 		change(&after)
-		if err := check.Step(&before, &after); !names(err, check.WithinLimits) {
+		if err := check.Step(&before, &after); !statetest.Names(err, check.WithinLimits) {
 			t.Errorf("%s: CheckStep says %v", name, err)
 		}
 	}

@@ -194,17 +194,27 @@ func TestASessionIsNoAdminsToken(t *testing.T) {
 func TestCheckNamesBrokenSessions(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*state.State){
-		"of no token":      func(s *state.State) { put(&s.Sessions, sessionOf(1), func(r *session.Row) { r.Parent = hashOf(9) }) },
-		"of another user":  func(s *state.State) { put(&s.Sessions, sessionOf(1), func(r *session.Row) { r.User = "eve" }) },
-		"of a first token": func(s *state.State) { put(&s.Sessions, sessionOf(1), func(r *session.Row) { r.Parent = hashOf(1) }) },
-		"after itself":     func(s *state.State) { put(&s.Sessions, sessionOf(1), func(r *session.Row) { r.First = r.Hash }) },
+		"of no token": func(s *state.State) {
+			statetest.Put(&s.Sessions, sessionOf(1), func(r *session.Row) { r.Parent = hashOf(9) })
+		},
+		"of another user": func(s *state.State) {
+			statetest.Put(&s.Sessions, sessionOf(1), func(r *session.Row) { r.User = "eve" })
+		},
+		"of a first token": func(s *state.State) {
+			statetest.Put(&s.Sessions, sessionOf(1), func(r *session.Row) { r.Parent = hashOf(1) })
+		},
+		"after itself": func(s *state.State) {
+			statetest.Put(&s.Sessions, sessionOf(1), func(r *session.Row) { r.First = r.Hash })
+		},
 		"too long": func(s *state.State) {
-			put(&s.Sessions, sessionOf(1), func(r *session.Row) { r.Expires = r.Began.Add(session.Life + 1) })
+			statetest.Put(&s.Sessions, sessionOf(1), func(r *session.Row) { r.Expires = r.Began.Add(session.Life + 1) })
 		},
 		"a code that stays": func(s *state.State) {
-			put(&s.Sessions, codeOf(1), func(r *session.Row) { r.Expires = r.Made.Add(session.Brief + 1) })
+			statetest.Put(&s.Sessions, codeOf(1), func(r *session.Row) { r.Expires = r.Made.Add(session.Brief + 1) })
 		},
-		"under another":  func(s *state.State) { put(&s.Sessions, sessionOf(1), func(r *session.Row) { r.Hash = sessionOf(2) }) },
+		"under another": func(s *state.State) {
+			statetest.Put(&s.Sessions, sessionOf(1), func(r *session.Row) { r.Hash = sessionOf(2) })
+		},
 		"too many":       func(s *state.State) { copies(s, sessionOf(1), session.MaxOf) },
 		"too many codes": func(s *state.State) { copies(s, codeOf(1), session.MaxCodesOf) },
 	} {
@@ -214,7 +224,7 @@ func TestCheckNamesBrokenSessions(t *testing.T) {
 			c.Do(&command.MakeSession{Hash: codeOf(1), From: hashOf(2), Code: true})
 			s := c.State
 			change(&s)
-			if err := check.State(&s); !names(err, check.References) {
+			if err := check.State(&s); !statetest.Names(err, check.References) {
 				t.Errorf("Check says %v", err)
 			}
 		})

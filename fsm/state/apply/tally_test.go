@@ -122,28 +122,28 @@ func TestCheckNamesBrokenTallies(t *testing.T) {
 		want   check.Invariant
 		change func(*state.State)
 	}{
-		"a wait too many": {check.TotalsAgree, func(s *state.State) { put(&s.Tallies, wait, func(r *model.Tally) { r.Counts[3]++ }) }},
+		"a wait too many": {check.TotalsAgree, func(s *state.State) { statetest.Put(&s.Tallies, wait, func(r *model.Tally) { r.Counts[3]++ }) }},
 		"an allocation without a request": {check.TotalsAgree, func(s *state.State) {
-			put(&s.Tallies, service, func(r *model.Tally) { r.Key, r.Counts[model.StepReleased] = service, 1 })
+			statetest.Put(&s.Tallies, service, func(r *model.Tally) { r.Key, r.Counts[model.StepReleased] = service, 1 })
 		}},
 		"services without end": {check.References, func(s *state.State) {
 			for i := range model.MaxTallied + 1 {
 				k := model.TallyKey{Kind: model.TallyService, Name: fmt.Sprint(i)}
-				put(&s.Tallies, k, func(r *model.Tally) { r.Key = k })
+				statetest.Put(&s.Tallies, k, func(r *model.Tally) { r.Key = k })
 			}
 		}},
 		"a peak of no run": {check.References, func(s *state.State) {
 			k := model.SketchKey{User: "u", Name: "n", GPUs: 1}
-			put(&s.Sketches, k, func(r *model.Sketch) { r.Key, r.PeakMB = k, 7 })
+			statetest.Put(&s.Sketches, k, func(r *model.Sketch) { r.Key, r.PeakMB = k, 7 })
 		}},
 	} {
-		t.Run(name, func(t *testing.T) { checkNames(t, v.want, v.change) })
+		t.Run(name, func(t *testing.T) { statetest.CheckNames(t, v.want, v.change) })
 	}
 	before := running(t, 4).State
 	after := before
 	after.Index++
-	put(&after.Tallies, wait, func(r *model.Tally) { r.Counts[0] = 0 })
-	if err := check.Move(&before, &after); !names(err, check.TotalsAgree) {
+	statetest.Put(&after.Tallies, wait, func(r *model.Tally) { r.Counts[0] = 0 })
+	if err := check.Move(&before, &after); !statetest.Names(err, check.TotalsAgree) {
 		t.Errorf("a tally that falls: %v", err)
 	}
 }
