@@ -119,16 +119,16 @@ func TestExplainPools(t *testing.T) {
 				c.Plan()
 				c.Submit(schedtest.Spec("amy", 2, 0), 1, 0)
 			},
-			Blockers: "pool: user amy owns 3 GPUs, uses 2, and this needs 2: allocation is static",
-			Unblock:  "the limit of user amy is raised to 4 GPUs of its own\nallocation is set to dynamic, under which everybody may use every GPU\njob 1 ends",
+			Blockers: "pool: allocation is static, and user amy owns 3 GPUs: 2 in use, and this needs 2",
+			Unblock:  "the limit of user amy is raised to 4 GPUs of its own\nallocation is set to dynamic, so that all users may use all GPUs\njob 1 ends",
 		},
 		{
 			Name: "static, what others own", Make: func(c *schedtest.Cluster) {
 				schedtest.Own(c, model.PoolStatic, 7)
 				c.Submit(schedtest.Spec("bob", 2, 0), 1, 0)
 			},
-			Blockers: "pool: who owns no GPUs may use 1 GPU, 0 are used, and this needs 2: the others are kept for their owners",
-			Unblock:  "allocation is set to dynamic, under which everybody may use every GPU\n1 node more, with 2 GPUs free",
+			Blockers: "pool: users without a guarantee share 1 GPU: 0 in use, and this needs 2",
+			Unblock:  "allocation is set to dynamic, so that all users may use all GPUs\n1 node more, with 2 GPUs free",
 		},
 		{
 			Name: "static, of what is in service", Make: func(c *schedtest.Cluster) {
@@ -136,8 +136,8 @@ func TestExplainPools(t *testing.T) {
 				c.Must(&command.SetNodeMode{Node: "n2", Mode: model.ModeCordoned})
 				c.Submit(schedtest.Spec("bob", 2, 0), 1, 0)
 			},
-			Blockers: "pool: who owns no GPUs may use 1 GPU, 0 are used, and this needs 2: the others are kept for their owners",
-			Unblock:  "allocation is set to dynamic, under which everybody may use every GPU\n1 node more, with 2 GPUs free",
+			Blockers: "pool: users without a guarantee share 1 GPU: 0 in use, and this needs 2",
+			Unblock:  "allocation is set to dynamic, so that all users may use all GPUs\n1 node more, with 2 GPUs free",
 		},
 	})
 }
@@ -159,8 +159,8 @@ func TestExplainHybridPools(t *testing.T) {
 				c.Plan()
 				c.Submit(schedtest.Spec("eve", 1, 0), 1, 0)
 			},
-			Blockers: "pool: 4 GPUs may be used beyond guarantees, 4 are, and this needs 1: the others are kept for their owners",
-			Unblock: "allocation is set to dynamic, under which everybody may use every GPU\n1 node more, with 1 GPU free\n" +
+			Blockers: "pool: of the 4 GPUs beyond guarantees 4 are in use, and this needs 1: the others are guaranteed to their owners",
+			Unblock: "allocation is set to dynamic, so that all users may use all GPUs\n1 node more, with 1 GPU free\n" +
 				"job 1 ends\njob 1.1 ends",
 		},
 		{
@@ -170,7 +170,7 @@ func TestExplainHybridPools(t *testing.T) {
 				c.Plan()
 				c.Submit(schedtest.Spec("amy", 8, 0), 1, 0)
 			},
-			Blockers: "pool: 4 GPUs may be used beyond guarantees, 3 are, and this needs 2: the others are kept for their owners\n" +
+			Blockers: "pool: of the 4 GPUs beyond guarantees 3 are in use, and this needs 2: the others are guaranteed to their owners\n" +
 				"gpus: it needs 8 GPUs: 5 are free, at most 4 on one node",
 			Unblock: "1 node more, with 3 GPUs free\njob 1 ends",
 		},

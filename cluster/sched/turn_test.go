@@ -40,8 +40,8 @@ func TestExplainTurns(t *testing.T) {
 				c.Must(&command.Cancel{Job: 1, Task: 2})
 				c.Must(&command.Submit{Spec: schedtest.Spec("bob", 1, 0), Tasks: 1, After: []dependency.After{{Job: 1, Kind: dependency.AfterOK}}})
 			},
-			Blockers: "dependency: it starts after job 1 has completed, and that cannot be any more: 1 task has failed or been canceled",
-			Unblock:  "it waits for no other job any more (berth release --dependencies)",
+			Blockers: "dependency: it waits for job 1 to complete, but 1 task has failed or been canceled: it never starts",
+			Unblock:  "its dependencies are removed (berth release --dependencies)",
 		},
 		{
 			Name: "a begin of another, or its end", Make: func(c *schedtest.Cluster) {

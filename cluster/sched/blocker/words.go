@@ -1,6 +1,7 @@
 package blocker
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -82,10 +83,10 @@ func (b *Blocker) backoff() string {
 // reserved returns, in words, for which task or service GPUs are kept, and until when.
 func (b *Blocker) reserved() string {
 	if b.Until == 0 {
-		return fmt.Sprintf("it would fit, but GPUs are kept for %s, which has waited for so long that no other job starts there before it",
+		return fmt.Sprintf("GPUs are free, but reserved for %s, which has waited longest: no other job may start there before it",
 			Holder{b.Task, b.Service})
 	}
-	return fmt.Sprintf("it would fit, but GPUs are kept for %s, which is to start there at about %s, and it might not be done before",
+	return fmt.Sprintf("GPUs are free, but reserved for %s, which starts there at about %s: this one might not end before",
 		Holder{b.Task, b.Service}, Timestamp(b.Until))
 }
 
@@ -169,13 +170,13 @@ func (b *Blocker) quota() string {
 		return fmt.Sprintf("%s may use %s in a period and has used %s: the next begins at %s", b.Scope,
 			GPUHours(b.Limit), state.Hours(b.Used), Timestamp(b.Until))
 	case b.Of == model.PoolHybrid.String():
-		return fmt.Sprintf("%s may be used beyond guarantees, %d are, and this needs %d: the others are kept for their owners",
+		return fmt.Sprintf("of the %s beyond guarantees %d are in use, and this needs %d: the others are guaranteed to their owners",
 			Count(b.Limit, "GPU"), b.Used, b.Need)
 	case b.Scope.Kind == model.ScopeCluster:
-		return fmt.Sprintf("who owns no GPUs may use %s, %d are used, and this needs %d: the others are kept for their owners",
+		return fmt.Sprintf("users without a guarantee share %s: %d in use, and this needs %d",
 			Count(b.Limit, "GPU"), b.Used, b.Need)
 	}
-	return fmt.Sprintf("%s owns %s, uses %d, and this needs %d: allocation is static", b.Scope, Count(b.Limit, "GPU"), b.Used, b.Need)
+	return fmt.Sprintf("allocation is static, and %s owns %s: %d in use, and this needs %d", b.Scope, Count(b.Limit, "GPU"), b.Used, b.Need)
 }
 
 // needs returns "4 GPUs of type H200 on one node".
@@ -239,7 +240,7 @@ func (b *Blocker) dependency() string {
 	}
 	switch {
 	case b.Have > 0:
-		return fmt.Sprintf("it starts after %s has completed, and that cannot be any more: %s failed or been canceled%s", what, has(b.Have, "task"), other)
+		return fmt.Sprintf("it waits for %s to complete, but %s failed or been canceled%s", what, has(b.Have, "task"), cmp.Or(other, ": it never starts"))
 	case b.Until > 0:
 		return fmt.Sprintf("it starts %safter %s has begun: at %s%s", delay, what, Timestamp(b.Until), other)
 	}
@@ -264,7 +265,7 @@ func (b *Blocker) barred() string {
 	case b.Have == 0:
 		kept = "larger jobs wait for those nodes"
 	case b.Until == 0:
-		return "it would fit, but " + kept + ", which has waited for so long that before it only jobs start there that can be stopped at once (--preemptible)"
+		return "it would fit, but " + kept + ", which has waited longest: until it starts, only jobs with --preemptible may start there"
 	default:
 		kept += ", which is to start there at about " + Timestamp(b.Until)
 	}

@@ -20,7 +20,7 @@ func (u *Unblock) Message() string {
 	case UnblockTurn:
 		return u.turn()
 	case UnblockDrop:
-		return "it waits for no other job any more (berth release --dependencies)"
+		return "its dependencies are removed (berth release --dependencies)"
 	case UnblockYield:
 		return "submit it again with --preemptible"
 	case UnblockWait:
@@ -30,7 +30,7 @@ func (u *Unblock) Message() string {
 	case UnblockPeriod:
 		return "the next period begins, " + blocker.Timestamp(u.At)
 	case UnblockPool:
-		return "allocation is set to dynamic, under which everybody may use every GPU"
+		return "allocation is set to dynamic, so that all users may use all GPUs"
 	case UnblockTime:
 		return "submit it again with --time " + blocker.ShortDuration(u.TimeLimit)
 	case UnblockFewer:
