@@ -9,7 +9,6 @@ import (
 
 	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/fsm/command"
-	"github.com/berth-gpu/berth/fsm/command/lanes"
 )
 
 // Bounds of the user lane's queue, beyond which callers are refused.
@@ -41,7 +40,7 @@ type laneSet struct {
 	wake   chan struct{}
 
 	mu     sync.Mutex
-	queue  [lanes.Count][]*bundle
+	queue  [command.LaneCount][]*bundle
 	count  int // commands in the user lane
 	bytes  int // of them
 	closed bool
@@ -52,13 +51,13 @@ func newLanes(inFlight int, submit func([]*bundle) (raft.ApplyFuture, error), la
 }
 
 // add queues a caller's commands.
-func (l *laneSet) add(lane lanes.Lane, b *bundle) error {
+func (l *laneSet) add(lane command.Lane, b *bundle) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
 		return peer.ErrClosed
 	}
-	if lane == lanes.User {
+	if lane == command.LaneUser {
 		if l.count+len(b.commands) > maxWaiting || l.bytes+b.size > maxWaitingBytes {
 			return peer.ErrOverloaded
 		}
@@ -151,9 +150,9 @@ func (l *laneSet) waiting() bool {
 func (l *laneSet) pack() []*bundle {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	lane := lanes.Control
+	lane := command.LaneControl
 	if len(l.queue[lane]) == 0 {
-		lane = lanes.User
+		lane = command.LaneUser
 	}
 	const frame = 128 // around the commands
 	room := lane.Room() - frame
@@ -165,7 +164,7 @@ func (l *laneSet) pack() []*bundle {
 		room -= b.size
 		commands += len(b.commands)
 		n++
-		if lane == lanes.User {
+		if lane == command.LaneUser {
 			l.count -= len(b.commands)
 			l.bytes -= b.size
 		}

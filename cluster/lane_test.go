@@ -14,7 +14,6 @@ import (
 	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/fsm"
 	"github.com/berth-gpu/berth/fsm/command"
-	"github.com/berth-gpu/berth/fsm/command/lanes"
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
@@ -89,15 +88,15 @@ func control(t *testing.T) command.Command {
 func TestWaitingCommandsShareEntries(t *testing.T) {
 	inLanes(t, 1, func(l *laneSet, log *slowLog) {
 		first := bundleOf(t, submit("first"))
-		mustAdd(t, l, lanes.User, first)
+		mustAdd(t, l, command.LaneUser, first)
 		synctest.Wait() // it is under way, alone
 		var users []*bundle
 		for i := range 10 {
 			users = append(users, bundleOf(t, submit(fmt.Sprint(i)), submit("and its mate")))
-			mustAdd(t, l, lanes.User, users[i])
+			mustAdd(t, l, command.LaneUser, users[i])
 		}
 		urgent := bundleOf(t, control(t))
-		mustAdd(t, l, lanes.Control, urgent)
+		mustAdd(t, l, command.LaneControl, urgent)
 		for i, b := range users {
 			a := <-b.done
 			if a.err != nil || len(a.results) != 2 || a.results[0].Number != uint64(2*i) {
@@ -113,7 +112,7 @@ func TestWaitingCommandsShareEntries(t *testing.T) {
 	})
 }
 
-func mustAdd(t *testing.T, l *laneSet, lane lanes.Lane, b *bundle) {
+func mustAdd(t *testing.T, l *laneSet, lane command.Lane, b *bundle) {
 	t.Helper()
 	if err := l.add(lane, b); err != nil {
 		t.Fatal(err)
@@ -124,15 +123,15 @@ func mustAdd(t *testing.T, l *laneSet, lane lanes.Lane, b *bundle) {
 func TestAFullLaneTurnsUsersAway(t *testing.T) {
 	l := newLanes(1, nil, nil)
 	for range maxWaiting {
-		mustAdd(t, l, lanes.User, bundleOf(t, submit("x")))
+		mustAdd(t, l, command.LaneUser, bundleOf(t, submit("x")))
 	}
-	if err := l.add(lanes.User, bundleOf(t, submit("x"))); !errors.Is(err, peer.ErrOverloaded) {
+	if err := l.add(command.LaneUser, bundleOf(t, submit("x"))); !errors.Is(err, peer.ErrOverloaded) {
 		t.Errorf("one more than %d gave %v", maxWaiting, err)
 	}
-	mustAdd(t, l, lanes.Control, bundleOf(t, control(t)))
+	mustAdd(t, l, command.LaneControl, bundleOf(t, control(t)))
 	l.pack() // the control command
 	l.pack() // users
-	mustAdd(t, l, lanes.User, bundleOf(t, submit("x")))
+	mustAdd(t, l, command.LaneUser, bundleOf(t, submit("x")))
 }
 
 // No entry exceeds its bound, whatever waits.
@@ -141,7 +140,7 @@ func TestEntriesStayWithinTheirBounds(t *testing.T) {
 	big := bundleOf(t, submit("x"))
 	big.size = 200 << 10
 	for range 7 {
-		mustAdd(t, l, lanes.User, big)
+		mustAdd(t, l, command.LaneUser, big)
 	}
 	for _, want := range []int{2, 2, 2, 1, 0} {
 		if got := len(l.pack()); got != want {
@@ -154,13 +153,13 @@ func TestEntriesStayWithinTheirBounds(t *testing.T) {
 func TestWaitingCallersAreToldOfTheEnd(t *testing.T) {
 	inLanes(t, 1, func(l *laneSet, _ *slowLog) {
 		l.close()
-		if err := l.add(lanes.User, bundleOf(t, submit("x"))); !errors.Is(err, peer.ErrClosed) {
+		if err := l.add(command.LaneUser, bundleOf(t, submit("x"))); !errors.Is(err, peer.ErrClosed) {
 			t.Errorf("a closed lane gave %v", err)
 		}
 	})
 	l := newLanes(1, nil, nil)
 	waiting := bundleOf(t, submit("x"))
-	mustAdd(t, l, lanes.User, waiting)
+	mustAdd(t, l, command.LaneUser, waiting)
 	l.close()
 	if a := <-waiting.done; !errors.Is(a.err, peer.ErrClosed) {
 		t.Errorf("a waiting caller got %v", a.err)

@@ -11,7 +11,6 @@ import (
 	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/fsm"
 	"github.com/berth-gpu/berth/fsm/command"
-	"github.com/berth-gpu/berth/fsm/command/lanes"
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
@@ -55,13 +54,13 @@ func (p *Peer) Propose(ctx context.Context, commands ...command.Command) ([]comm
 }
 
 // mayPropose refuses early what would be refused anyway.
-func (p *Peer) mayPropose(lane lanes.Lane) error {
+func (p *Peer) mayPropose(lane command.Lane) error {
 	switch {
 	case p.fsm.Halted():
 		return peer.ErrClosed
 	case p.raft.State() != raft.Leader:
 		return notLeader(p)
-	case lane == lanes.Control:
+	case lane == command.LaneControl:
 		return nil
 	case p.Apart() != "":
 		return peer.ErrNoLeader

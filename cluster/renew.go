@@ -6,7 +6,6 @@ import (
 
 	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/fsm/command"
-	"github.com/berth-gpu/berth/fsm/command/lanes"
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
@@ -16,7 +15,7 @@ import (
 // answer) closes the entry after [Tuning].RenewWindow. The errors are those of Propose. A renewal must never
 // be repeated: the next try is another renewal with another number.
 func (p *Peer) Renew(ctx context.Context, r command.Renewal, urgent bool) (model.Code, error) {
-	if err := p.mayPropose(lanes.Control); err != nil {
+	if err := p.mayPropose(command.LaneControl); err != nil {
 		return 0, err
 	}
 	return p.renew.wait(ctx, renewing{r, urgent})

@@ -11,7 +11,6 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 	"github.com/berth-gpu/berth/httpapi/apitest"
-	"github.com/berth-gpu/berth/httpapi/pagewire"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -27,7 +26,7 @@ func TestSamplesInColumns(t *testing.T) {
 		}
 	}
 	s.API.Peer.Telemetry.Put("n2", some)
-	var samples pagewire.Samples
+	var samples wire.Samples
 	var nodes wire.Nodes
 	s.Do(http.MethodGet, "/gpu/samples", "").Into(&samples)
 	s.Do(http.MethodGet, "/nodes", "").Into(&nodes)
@@ -69,7 +68,7 @@ func TestOptionsOfSubmissions(t *testing.T) {
 		c.Do(&command.SetUser{User: "ann", Join: []string{"vision"}})
 		c.Do(&command.SetUser{User: "bob", Join: []string{"speech"}})
 	})
-	of := func(token string) (o pagewire.SubmitOptions) {
+	of := func(token string) (o wire.SubmitOptions) {
 		s.Do(http.MethodGet, "/submit/options", "", apitest.As(token)...).Into(&o)
 		return o
 	}
@@ -86,7 +85,7 @@ func TestOptionsOfSubmissions(t *testing.T) {
 	if len(mine.Labels) != 2 || mine.Labels[0].Key != "ssd" || mine.Labels[0].Nodes != 1 || !slices.Equal(mine.Labels[1].Values, []string{"a", "b"}) {
 		t.Errorf("labels %+v", mine.Labels)
 	}
-	if len(mine.Limits) < 2 || mine.Limits[0].Scope != "cluster" || mine.Limits[1].Name != "ann" || !slices.ContainsFunc(mine.Defaults, func(v pagewire.SubmitValue) bool { return v.Name == "idle_stop" }) {
+	if len(mine.Limits) < 2 || mine.Limits[0].Scope != "cluster" || mine.Limits[1].Name != "ann" || !slices.ContainsFunc(mine.Defaults, func(v wire.SubmitValue) bool { return v.Name == "idle_stop" }) {
 		t.Errorf("limits %+v, defaults %+v", mine.Limits, mine.Defaults)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/berth-gpu/berth/fsm/private"
+	"github.com/berth-gpu/berth/files/private"
 	"github.com/berth-gpu/berth/node/journal"
 	"github.com/berth-gpu/berth/node/runner"
 )

@@ -11,8 +11,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/berth-gpu/berth/fsm/private"
-	"github.com/berth-gpu/berth/fsm/smallfile"
+	"github.com/berth-gpu/berth/files/private"
+	"github.com/berth-gpu/berth/files/smallfile"
 )
 
 // The files of a folder of keys and certificates, in PEM.

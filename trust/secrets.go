@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/berth-gpu/berth/fsm/smallfile"
+	"github.com/berth-gpu/berth/files/smallfile"
 )
 
 // Files of secrets that are not in use yet: the next ones of a rotation that is about to begin.

@@ -13,7 +13,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
 
-	"github.com/berth-gpu/berth/fsm/private"
+	"github.com/berth-gpu/berth/files/private"
 )
 
 // vault is the file. A damaged one is set aside and replaced by a new one.

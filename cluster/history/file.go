@@ -7,8 +7,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/berth-gpu/berth/fsm/private"
-	"github.com/berth-gpu/berth/fsm/smallfile"
+	"github.com/berth-gpu/berth/files/private"
+	"github.com/berth-gpu/berth/files/smallfile"
 )
 
 // content is the value of the file: columns of differences to the value before, which are mostly small, so that 24 hours

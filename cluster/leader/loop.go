@@ -9,7 +9,6 @@ import (
 
 	"github.com/berth-gpu/berth/cluster/liveness"
 	"github.com/berth-gpu/berth/fsm/command"
-	"github.com/berth-gpu/berth/fsm/command/lanes"
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
@@ -77,12 +76,12 @@ func (l *loop) tried(s *state.State) (bodies []command.Body, next time.Duration,
 // commands come first, since others may be refused until they are carried out (an entry that is stamped ahead
 // of the state's clock, before advance_clock).
 func (l *loop) propose(ctx context.Context, bodies []command.Body) bool {
-	var of [lanes.Count][]command.Body
+	var of [command.LaneCount][]command.Body
 	for _, b := range bodies {
 		of[b.Kind().Lane()] = append(of[b.Kind().Lane()], b)
 	}
 	whole := true
-	for _, lane := range [...]lanes.Lane{lanes.Control, lanes.User} {
+	for _, lane := range [...]command.Lane{command.LaneControl, command.LaneUser} {
 		if len(of[lane]) > 0 && !l.proposeLane(ctx, of[lane]) {
 			whole = false
 		}

@@ -5,7 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/berth-gpu/berth/fsm/smallfile"
+	"github.com/berth-gpu/berth/files/smallfile"
 )
 
 // writeDurable replaces dir/name by data so that after a crash the file holds

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/berth-gpu/berth/fsm/private"
+	"github.com/berth-gpu/berth/files/private"
 )
 
 // prepareFolder makes dir, and closes it to all but its owner, also if it existed: it holds the secret of the

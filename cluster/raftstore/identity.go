@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 
 	"github.com/berth-gpu/berth/cluster/upgrade"
-	"github.com/berth-gpu/berth/fsm/smallfile"
+	"github.com/berth-gpu/berth/files/smallfile"
 )
 
 const (

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/berth-gpu/berth/files/private"
 	"github.com/berth-gpu/berth/fsm/model"
-	"github.com/berth-gpu/berth/fsm/private"
 )
 
 // MaxTails is how many tails are kept, newest first.

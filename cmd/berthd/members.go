@@ -19,13 +19,13 @@ import (
 	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/cli/examine"
+	"github.com/berth-gpu/berth/files/smallfile"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/model/membership"
-	"github.com/berth-gpu/berth/fsm/smallfile"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/agentwire"
 	"github.com/berth-gpu/berth/httpapi/client"
-	"github.com/berth-gpu/berth/httpapi/memberwire"
+	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/trust"
 )
 
@@ -160,7 +160,7 @@ func (s *service) watchStanding(ctx context.Context) {
 		answers := s.askStanding(ctx)
 		why := ""
 		for _, a := range answers {
-			if a.Refused == memberwire.RefusedRemoved {
+			if a.Refused == wire.RefusedRemoved {
 				s.halt(peer.ErrRemoved)
 				return
 			}
@@ -197,7 +197,7 @@ func (s *service) stand(why string) {
 }
 
 // askStanding asks all other peers what they say of this peer's certificate, and returns the answers.
-func (s *service) askStanding(ctx context.Context) (answers []*memberwire.Standing) {
+func (s *service) askStanding(ctx context.Context) (answers []*wire.Standing) {
 	ctx, cancel := context.WithTimeout(ctx, standingLimit)
 	defer cancel()
 	var all sync.WaitGroup

@@ -16,7 +16,7 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/config"
 	"github.com/berth-gpu/berth/cmd/internal/inspect"
-	"github.com/berth-gpu/berth/fsm/smallfile"
+	"github.com/berth-gpu/berth/files/smallfile"
 )
 
 const writeLong = `Write settings into a file. They are read from standard input, as NAME: VALUE lines or as JSON,

@@ -1,10 +1,5 @@
 package command
 
-import (
-	"github.com/berth-gpu/berth/fsm/command/target"
-	"github.com/berth-gpu/berth/fsm/command/valid"
-)
-
 // Adopt makes foreign attempts those of their tasks: they run on nodes, and this state, which came from a backup, does not
 // know them. A job that the state does not know is added with these tasks only.
 type Adopt struct {
@@ -22,18 +17,18 @@ func (b *Adopt) tasks() int { return len(b.Attempts) }
 // Validate checks the job like a submission, and that the attempts are of its tasks.
 func (b *Adopt) Validate() error {
 	if b.Job.ID == 0 || len(b.Job.After) > 0 || b.Job.Held != "" {
-		return valid.Problem("job", "given, without dependencies and held tasks")
+		return invalid("job", "given, without dependencies and held tasks")
 	}
 	if err := (&ImportJobs{Texts: b.Texts}).validJob(&b.Job); err != nil {
 		return err
 	}
 	if int(b.Job.Tasks) != len(b.Attempts) || len(b.Placed) != len(b.Attempts) {
-		return valid.Problem("attempts", "one of each task of the job")
+		return invalid("attempts", "one of each task of the job")
 	}
 	for i := range b.Attempts {
 		a := &b.Attempts[i]
 		if a.Attempt.Job != b.Job.ID || i > 0 && a.Attempt.TaskKey().Compare(b.Attempts[i-1].Attempt.TaskKey()) <= 0 {
-			return valid.Problem("attempts", "of the job, one of each task, in rising order")
+			return invalid("attempts", "of the job, one of each task, in rising order")
 		}
 		if err := a.Validate(); err != nil {
 			return err
@@ -43,4 +38,4 @@ func (b *Adopt) Validate() error {
 }
 
 // Target returns the job.
-func (b *Adopt) Target() string { return target.Job(b.Job.ID) }
+func (b *Adopt) Target() string { return TargetJob(b.Job.ID) }

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"github.com/berth-gpu/berth/fsm/command/valid"
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
@@ -21,7 +20,7 @@ type Settle struct {
 func (*Settle) Kind() Kind { return KindSettle }
 
 // Validate bounds the list.
-func (b *Settle) Validate() error { return valid.Count("jobs", len(b.Jobs), 1, MaxSettled) }
+func (b *Settle) Validate() error { return validCount("jobs", len(b.Jobs), 1, MaxSettled) }
 
 // DropDependencies removes a job's dependencies on other jobs.
 type DropDependencies struct {
@@ -34,7 +33,7 @@ func (*DropDependencies) Kind() Kind { return KindDropDependencies }
 
 // Validate checks the target.
 func (b *DropDependencies) Validate() error {
-	return valid.FirstOf(valid.Target(b.Job, model.AllTasks), valid.Note(b.Note))
+	return validFirstOf(validTarget(b.Job, model.AllTasks), validNote(b.Note))
 }
 
 // Overdue fails the tasks of jobs whose deadline has come: those that wait at once, those that run by signal,
@@ -47,4 +46,4 @@ type Overdue struct {
 func (*Overdue) Kind() Kind { return KindOverdue }
 
 // Validate bounds the list.
-func (b *Overdue) Validate() error { return valid.Count("jobs", len(b.Jobs), 1, MaxOverdue) }
+func (b *Overdue) Validate() error { return validCount("jobs", len(b.Jobs), 1, MaxOverdue) }

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-
-	"github.com/berth-gpu/berth/fsm/command/valid"
 )
 
 // Audited reports whether commands of the kind are in the audit trail. All are but those by which machines
@@ -52,7 +50,7 @@ func ShownBody(k Kind, raw []byte) (Body, error) {
 // FromClient returns the command as sent by a client at an address; an invalid address is left out. Only
 // commands of users' requests carry one: it costs bytes in the log.
 func (c Command) FromClient(address string) Command {
-	if _, err := netip.ParseAddr(address); err == nil && len(address) <= valid.MaxAddress {
+	if _, err := netip.ParseAddr(address); err == nil && len(address) <= MaxAddress {
 		c.From = address
 	}
 	return c

@@ -5,7 +5,6 @@ import (
 	"net/netip"
 	"strings"
 
-	"github.com/berth-gpu/berth/fsm/command/valid"
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
@@ -43,11 +42,11 @@ func (b *MakeToken) Validate() error {
 	machine := b.Role.Machine()
 	switch {
 	case b.Hash.IsZero():
-		return valid.Problem("token", "256 random bits")
+		return invalid("token", "256 random bits")
 	case !model.Text(b.Name, model.MaxName):
 		return model.WantText("name", b.Name, model.MaxName)
 	case b.Role != model.RoleNone && !b.Role.Valid():
-		return valid.Problem("role", "viewer, user, operator, admin, agent or peer")
+		return invalid("role", "viewer, user, operator, admin, agent or peer")
 	case machine && b.User == "":
 	case machine && !model.Name(b.User):
 		return model.WantName("node", b.User)
@@ -56,13 +55,13 @@ func (b *MakeToken) Validate() error {
 	}
 	switch {
 	case b.Expires < 0, machine && b.Expires == 0:
-		return valid.Problem("expires", "an instant")
+		return invalid("expires", "an instant")
 	case b.Network == "":
 	case !machine:
-		return valid.Problem("network", "nothing: only machines that join are bound to a network")
+		return invalid("network", "nothing: only machines that join are bound to a network")
 	default:
 		if p, err := netip.ParsePrefix(b.Network); err != nil || p.Masked().String() != b.Network {
-			return valid.Problem("network", "a network such as 10.1.2.0/24")
+			return invalid("network", "a network such as 10.1.2.0/24")
 		}
 	}
 	return validHosts(b)
@@ -77,15 +76,15 @@ func validHosts(b *MakeToken) error {
 		return nil
 	}
 	if b.Role != model.RolePeer {
-		return valid.Problem("hosts", "nothing: only the certificates of peers have host names")
+		return invalid("hosts", "nothing: only the certificates of peers have host names")
 	}
 	all := strings.Split(b.Hosts, ",")
 	if len(all) > maxHosts {
-		return valid.Problem("hosts", fmt.Sprintf("at most %d host names and addresses", maxHosts))
+		return invalid("hosts", fmt.Sprintf("at most %d host names and addresses", maxHosts))
 	}
 	for _, host := range all {
 		if _, err := netip.ParseAddr(host); err != nil && !model.HostName(host) {
-			return valid.Problem("hosts", "host names and IP addresses, such as head1.example.org")
+			return invalid("hosts", "host names and IP addresses, such as head1.example.org")
 		}
 	}
 	return nil
@@ -100,7 +99,7 @@ type DropTokens struct {
 func (*DropTokens) Kind() Kind { return KindDropTokens }
 
 // Validate bounds the list.
-func (b *DropTokens) Validate() error { return valid.Count("tokens", len(b.Tokens), 1, 1000) }
+func (b *DropTokens) Validate() error { return validCount("tokens", len(b.Tokens), 1, 1000) }
 
 // SetUser creates a user, or changes a user's role and projects.
 type SetUser struct {
@@ -124,13 +123,13 @@ func (b *SetUser) Validate() error {
 	case !model.Name(b.User):
 		return model.WantName("user", b.User)
 	case b.Role != model.RoleNone && !b.Role.Human():
-		return valid.Problem("role", "viewer, user, operator or admin")
+		return invalid("role", "viewer, user, operator or admin")
 	case !b.Subject.IsZero() && (b.Role == model.RoleNone || b.Stated <= 0):
-		return valid.Problem("subject", "given with a role and an instant")
+		return invalid("subject", "given with a role and an instant")
 	case b.Subject.IsZero() && b.Stated != 0:
-		return valid.Problem("stated", "given with a subject only")
+		return invalid("stated", "given with a subject only")
 	}
-	if err := valid.FirstOf(valid.Count("join", len(b.Join), 0, model.MaxProjects), valid.Count("leave", len(b.Leave), 0, model.MaxProjects)); err != nil {
+	if err := validFirstOf(validCount("join", len(b.Join), 0, model.MaxProjects), validCount("leave", len(b.Leave), 0, model.MaxProjects)); err != nil {
 		return err
 	}
 	for _, list := range [][]string{b.Join, b.Leave} {
@@ -155,7 +154,7 @@ func (*RemoveUser) Kind() Kind { return KindRemoveUser }
 // Validate requires a name.
 func (b *RemoveUser) Validate() error {
 	if !model.Name(b.User) {
-		return valid.Problem("user", "a user's name")
+		return invalid("user", "a user's name")
 	}
 	return nil
 }

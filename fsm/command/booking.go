@@ -1,7 +1,6 @@
 package command
 
 import (
-	"github.com/berth-gpu/berth/fsm/command/valid"
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
@@ -18,7 +17,7 @@ func (*Book) Kind() Kind { return KindBook }
 // Validate checks what can be checked without the cluster.
 func (b *Book) Validate() error {
 	if v := &b.Booking; v.ID != 0 || v.By != "" || v.Made != 0 || v.Begun {
-		return valid.Problem("id", "left out: the cluster gives it")
+		return invalid("id", "left out: the cluster gives it")
 	}
 	return b.Booking.Validate()
 }
@@ -35,9 +34,9 @@ func (*CancelBooking) Kind() Kind { return KindCancelBooking }
 // Validate requires an id.
 func (b *CancelBooking) Validate() error {
 	if b.ID == 0 {
-		return valid.Problem("id", "a reservation's number")
+		return invalid("id", "a reservation's number")
 	}
-	return valid.Note(b.Note)
+	return validNote(b.Note)
 }
 
 // TurnBookings names bookings whose start or end has come, as proposed by the leader; Apply checks that by
@@ -50,7 +49,7 @@ type TurnBookings struct {
 func (*TurnBookings) Kind() Kind { return KindTurnBookings }
 
 // Validate bounds the list.
-func (b *TurnBookings) Validate() error { return valid.Count("ids", len(b.IDs), 1, model.MaxBookings) }
+func (b *TurnBookings) Validate() error { return validCount("ids", len(b.IDs), 1, model.MaxBookings) }
 
 // SetBookingCaps bounds new bookings, as a whole; existing ones stay. Caps.Next is ignored.
 type SetBookingCaps struct {

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"github.com/berth-gpu/berth/fsm/command/valid"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/model/membership"
 )
@@ -28,13 +27,13 @@ func (b *RecordCertificate) Validate() error {
 	const maxSerial = 40 // digits: RFC 5280, section 4.1.2.2, allows 20 bytes
 	switch {
 	case b.Serial == "" || !model.Text(b.Serial, maxSerial):
-		return valid.Problem("serial", "1 to 40 hexadecimal digits")
+		return invalid("serial", "1 to 40 hexadecimal digits")
 	case b.Key.IsZero():
-		return valid.Problem("key", "the hash of a public key")
+		return invalid("key", "the hash of a public key")
 	case b.Issued <= 0 || b.Expires <= b.Issued:
-		return valid.Problem("expires", "an instant after that of the issue")
+		return invalid("expires", "an instant after that of the issue")
 	}
-	return valid.Member(b.Member.Role, b.Member.Name)
+	return validMember(b.Member.Role, b.Member.Name)
 }
 
 // RevokeCertificate makes the cluster refuse all certificates that a member has so far. The member may join again.
@@ -46,4 +45,4 @@ type RevokeCertificate struct {
 func (*RevokeCertificate) Kind() Kind { return KindRevokeCertificate }
 
 // Validate checks the member.
-func (b *RevokeCertificate) Validate() error { return valid.Member(b.Member.Role, b.Member.Name) }
+func (b *RevokeCertificate) Validate() error { return validMember(b.Member.Role, b.Member.Name) }

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"github.com/berth-gpu/berth/fsm/command/valid"
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
@@ -28,17 +27,17 @@ func (*Bootstrap) Kind() Kind { return KindBootstrap }
 func (b *Bootstrap) Validate() error {
 	switch {
 	case b.Incarnation.IsZero():
-		return valid.Problem("incarnation", "128 random bits")
+		return invalid("incarnation", "128 random bits")
 	case b.Level == 0:
-		return valid.Problem("level", "at least 1")
+		return invalid("level", "at least 1")
 	}
 	if b.Tuning != (model.Tuning{}) {
 		if err := b.Tuning.Validate(); err != nil {
 			return err
 		}
 	}
-	return valid.FirstOf(valid.Policy(b.Policy), valid.Retention(b.Retention), valid.Pools(b.Pools), b.Defaults.Validate(),
-		valid.Limits(b.Limits), b.Notify.Validate())
+	return validFirstOf(validPolicy(b.Policy), validRetention(b.Retention), validPools(b.Pools), b.Defaults.Validate(),
+		validLimits(b.Limits), b.Notify.Validate())
 }
 
 // Restored begins another incarnation of a state that came from a backup: the scheduler is stopped until
@@ -53,7 +52,7 @@ func (*Restored) Kind() Kind { return KindRestored }
 // Validate requires an incarnation.
 func (b *Restored) Validate() error {
 	if b.Incarnation.IsZero() {
-		return valid.Problem("incarnation", "128 random bits")
+		return invalid("incarnation", "128 random bits")
 	}
 	return nil
 }
@@ -96,7 +95,7 @@ func (*RaiseLevel) Kind() Kind { return KindRaiseLevel }
 // Validate requires a level.
 func (b *RaiseLevel) Validate() error {
 	if b.Level == 0 {
-		return valid.Problem("level", "at least 1")
+		return invalid("level", "at least 1")
 	}
 	return nil
 }
@@ -121,7 +120,7 @@ type SetPolicy struct {
 func (*SetPolicy) Kind() Kind { return KindSetPolicy }
 
 // Validate requires a policy's name.
-func (b *SetPolicy) Validate() error { return valid.Policy(b.Policy) }
+func (b *SetPolicy) Validate() error { return validPolicy(b.Policy) }
 
 // SetRetention sets how long ended jobs stay in the state.
 type SetRetention struct {
@@ -132,7 +131,7 @@ type SetRetention struct {
 func (*SetRetention) Kind() Kind { return KindSetRetention }
 
 // Validate checks the bounds.
-func (b *SetRetention) Validate() error { return valid.Retention(b.Retention) }
+func (b *SetRetention) Validate() error { return validRetention(b.Retention) }
 
 // SetLimit sets what a scope may use; an empty limit removes it.
 type SetLimit struct {
@@ -144,7 +143,7 @@ func (*SetLimit) Kind() Kind { return KindSetLimit }
 
 // Validate checks scope and bounds.
 func (b *SetLimit) Validate() error {
-	if err := valid.Scope(b.Limit.Scope); err != nil {
+	if err := validScope(b.Limit.Scope); err != nil {
 		return err
 	}
 	return b.Limit.Validate()
@@ -161,10 +160,10 @@ func (*AdjustLimit) Kind() Kind { return KindAdjustLimit }
 
 // Validate checks scope and bounds, and that no value is given twice.
 func (b *AdjustLimit) Validate() error {
-	if err := valid.FirstOf(valid.Scope(b.Scope), valid.Count("limits", len(b.Set), 1, int(model.LimitCPUs))); err != nil {
+	if err := validFirstOf(validScope(b.Scope), validCount("limits", len(b.Set), 1, int(model.LimitCPUs))); err != nil {
 		return err
 	}
-	return valid.Limits(b.Set)
+	return validLimits(b.Set)
 }
 
 // SetPeer records a peer's addresses and feature level.
@@ -179,18 +178,18 @@ func (*SetPeer) Kind() Kind { return KindSetPeer }
 func (b *SetPeer) Validate() error {
 	p := &b.Peer
 	if !model.Name(string(p.ID)) || !model.Text(p.Version, model.MaxName) || !model.Text(p.Folder, model.MaxName) {
-		return valid.Problem("peer", "an id, a version and a folder id of at most 128 bytes")
+		return invalid("peer", "an id, a version and a folder id of at most 128 bytes")
 	}
 	const maxURL = 512 // bytes
 	if !model.Text(p.PublicURL, maxURL) {
-		return valid.Problem("peer's public url", "at most 512 bytes of text")
+		return invalid("peer's public url", "at most 512 bytes of text")
 	}
 	for _, v := range []struct{ field, address string }{{"raft address", p.RaftAddress}, {"api address", p.APIAddress}} {
 		if v.address == "" {
 			continue
 		}
 		if err := model.CheckHostPort(v.address); err != nil {
-			return valid.Problem("peer's "+v.field, "host:port, at which other peers can reach this one: "+err.Error())
+			return invalid("peer's "+v.field, "host:port, at which other peers can reach this one: "+err.Error())
 		}
 	}
 	return nil
@@ -207,7 +206,7 @@ func (*DropPeer) Kind() Kind { return KindDropPeer }
 // Validate requires an id.
 func (b *DropPeer) Validate() error {
 	if !model.Name(string(b.ID)) {
-		return valid.Problem("peer", "an id")
+		return invalid("peer", "an id")
 	}
 	return nil
 }
@@ -227,7 +226,7 @@ func (*CutRequests) Kind() Kind { return KindCutRequests }
 // Validate requires an instant.
 func (b *CutRequests) Validate() error {
 	if b.Before <= 0 {
-		return valid.Problem("before", "an instant")
+		return invalid("before", "an instant")
 	}
 	return nil
 }
@@ -242,4 +241,4 @@ type Retire struct {
 func (*Retire) Kind() Kind { return KindRetire }
 
 // Validate bounds the list.
-func (b *Retire) Validate() error { return valid.Count("jobs", len(b.Jobs), 1, 1000) }
+func (b *Retire) Validate() error { return validCount("jobs", len(b.Jobs), 1, 1000) }

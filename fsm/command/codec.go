@@ -8,8 +8,6 @@ import (
 
 	"github.com/fxamacker/cbor/v2"
 
-	"github.com/berth-gpu/berth/fsm/command/lanes"
-	"github.com/berth-gpu/berth/fsm/command/valid"
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
@@ -131,8 +129,8 @@ func (c *Command) BodyHash() [16]byte {
 
 func (k Kind) limit() int {
 	switch {
-	case k.Lane() == lanes.Control:
-		return lanes.MaxControl - envelopeCap
+	case k.Lane() == LaneControl:
+		return MaxControlEntry - envelopeCap
 	case k.large():
 		return MaxEntry - envelopeCap
 	}
@@ -195,12 +193,12 @@ func Decode(data []byte) (Entry, error) {
 //
 // The first command of the user lane, if it is of a large kind, may take all of the entry and more: others are refused then.
 type room struct {
-	left [lanes.Count]int
+	left [LaneCount]int
 	user bool // a command of the user lane was taken
 }
 
 func (r *room) clear() {
-	*r = room{left: [lanes.Count]int{lanes.User: lanes.User.Room(), lanes.Control: 2 * lanes.Control.Room()}}
+	*r = room{left: [LaneCount]int{LaneUser: LaneUser.Room(), LaneControl: 2 * LaneControl.Room()}}
 }
 
 // begin notes that a command of a kind comes next, and returns how many bytes its lane may be overdrawn by that command.
@@ -208,12 +206,12 @@ func (r *room) begin(k Kind) (overdraft int) {
 	if k.large() && !r.user {
 		overdraft = MaxEntry
 	}
-	r.user = r.user || k.Lane() == lanes.User
+	r.user = r.user || k.Lane() == LaneUser
 	return overdraft
 }
 
 // take takes space of a lane, and reports whether there was enough.
-func (r *room) take(l lanes.Lane, size, overdraft int) bool {
+func (r *room) take(l Lane, size, overdraft int) bool {
 	r.left[l] -= size
 	return r.left[l] >= -overdraft
 }
@@ -246,7 +244,7 @@ func (c *Command) read(v envelope, left *room) error {
 		c.Err = &model.Problem{Field: "actor", Want: "one line of at most 128 bytes"}
 	case !model.Text(c.RequestID, model.MaxRequestID):
 		c.Err = &model.Problem{Field: "request id", Want: "at most 128 bytes of text on one line"}
-	case !model.Text(c.From, valid.MaxAddress):
+	case !model.Text(c.From, MaxAddress):
 		c.Err = &model.Problem{Field: "from", Want: "at most 64 bytes of text on one line"}
 	default:
 		c.Err = b.Validate()

@@ -11,7 +11,6 @@ import (
 
 	"github.com/fxamacker/cbor/v2"
 
-	"github.com/berth-gpu/berth/fsm/command/valid"
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
@@ -112,9 +111,9 @@ func TestRoomOfAnEntry(t *testing.T) {
 // The largest array with the largest environment fits, and nothing of other users with it.
 func TestALargeSubmission(t *testing.T) {
 	b := array(model.MaxTasks)
-	b.SubmitEnv = []string{"A=" + strings.Repeat("x", valid.MaxSubmitEnv-4), "B="}
+	b.SubmitEnv = []string{"A=" + strings.Repeat("x", MaxSubmitEnv-4), "B="}
 	if _, err := New("a", b); err == nil || !strings.Contains(err.Error(), "submit_env") {
-		t.Errorf("an environment of %d bytes and more: %v", valid.MaxSubmitEnv, err)
+		t.Errorf("an environment of %d bytes and more: %v", MaxSubmitEnv, err)
 	}
 	b.SubmitEnv, b.Script = b.SubmitEnv[:1], "#!/bin/sh\n"+strings.Repeat("#", model.MaxScript-10)
 	c, err := New("a", b)

@@ -3,9 +3,6 @@ package command
 import (
 	"unicode/utf8"
 
-	"github.com/berth-gpu/berth/fsm/command/lanes"
-	"github.com/berth-gpu/berth/fsm/command/target"
-	"github.com/berth-gpu/berth/fsm/command/valid"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/model/dependency"
 )
@@ -23,9 +20,9 @@ func (*BeginImport) Kind() Kind { return KindBeginImport }
 // Validate requires an id and bounds the parts.
 func (b *BeginImport) Validate() error {
 	if b.Parts > model.MaxImportParts {
-		return valid.Problem("parts", "at most 1048576")
+		return invalid("parts", "at most 1048576")
 	}
-	return valid.Import(b.ID)
+	return validImport(b.ID)
 }
 
 // ImportJobs contains one part of an import's jobs, in the order of their numbers; it may be empty. A
@@ -67,22 +64,22 @@ func (b *ImportJobs) tasks() (n int) {
 // Validate checks the texts, and each job like a submission.
 func (b *ImportJobs) Validate() error {
 	const maxImportedID = 1 << 53 // leaves enough numbers for all future jobs
-	if err := valid.FirstOf(valid.Import(b.ID), valid.Count("jobs", len(b.Jobs), 0, model.MaxImportJobs)); err != nil {
+	if err := validFirstOf(validImport(b.ID), validCount("jobs", len(b.Jobs), 0, model.MaxImportJobs)); err != nil {
 		return err
 	}
-	if b.tasks() > lanes.User.Room()/taskWeight {
-		return valid.Problem("jobs", "fewer in a part: their tasks are more than one log entry may bring")
+	if b.tasks() > LaneUser.Room()/taskWeight {
+		return invalid("jobs", "fewer in a part: their tasks are more than one log entry may bring")
 	}
 	for _, text := range b.Texts {
-		if text == "" || len(text) > valid.MaxSubmitEnv && !valid.SealedWithin(text, valid.MaxSubmitEnv) || !utf8.ValidString(text) {
-			return valid.Problem("texts", "1 byte to 1 MiB of UTF-8 each")
+		if text == "" || len(text) > MaxSubmitEnv && !sealedWithin(text, MaxSubmitEnv) || !utf8.ValidString(text) {
+			return invalid("texts", "1 byte to 1 MiB of UTF-8 each")
 		}
 	}
 	last := model.JobID(0)
 	for i := range b.Jobs {
 		j := &b.Jobs[i]
 		if j.ID <= last || j.ID > maxImportedID {
-			return valid.Problem("id", "a number from 1 to 2^53, and greater than that of the job before")
+			return invalid("id", "a number from 1 to 2^53, and greater than that of the job before")
 		}
 		last = j.ID
 		if err := b.validJob(j); err != nil {
@@ -94,15 +91,15 @@ func (b *ImportJobs) Validate() error {
 
 func (b *ImportJobs) validJob(j *ImportedJob) error {
 	if int(max(j.Script, j.Env, j.Stdin, j.SubmitEnv)) > len(b.Texts) {
-		return valid.Problem("texts", "as many as jobs name")
+		return invalid("texts", "as many as jobs name")
 	}
 	for _, a := range j.After {
 		if a.Job >= j.ID {
-			return valid.Problem("dependencies", "earlier jobs")
+			return invalid("dependencies", "earlier jobs")
 		}
 	}
-	return valid.FirstOf(valid.SavedJob(&j.Spec, j.Tasks, j.Submitted, j.Held), valid.SavedTexts(&j.Spec, b.Text(j.Script), b.Text(j.Env), b.Text(j.Stdin), b.Text(j.SubmitEnv)),
-		dependency.Validate(j.After), valid.Note(j.Note))
+	return validFirstOf(validSavedJob(&j.Spec, j.Tasks, j.Submitted, j.Held), validSavedTexts(&j.Spec, b.Text(j.Script), b.Text(j.Env), b.Text(j.Stdin), b.Text(j.SubmitEnv)),
+		dependency.Validate(j.After), validNote(j.Note))
 }
 
 // Text returns the n-th of the texts, from 1; 0: none.
@@ -124,13 +121,13 @@ type EndImport struct {
 func (*EndImport) Kind() Kind { return KindEndImport }
 
 // Validate requires an id.
-func (b *EndImport) Validate() error { return valid.Import(b.ID) }
+func (b *EndImport) Validate() error { return validImport(b.ID) }
 
 // Target returns the import.
-func (b *BeginImport) Target() string { return target.Import(b.ID) }
+func (b *BeginImport) Target() string { return targetImport(b.ID) }
 
 // Target returns the import.
-func (b *ImportJobs) Target() string { return target.Import(b.ID) }
+func (b *ImportJobs) Target() string { return targetImport(b.ID) }
 
 // Target returns the import.
-func (b *EndImport) Target() string { return target.Import(b.ID) }
+func (b *EndImport) Target() string { return targetImport(b.ID) }

@@ -7,7 +7,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/berth-gpu/berth/fsm/command/valid"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/model/dependency"
 )
@@ -38,14 +37,14 @@ func (*Submit) Kind() Kind { return KindSubmit }
 func (b *Submit) Validate() error {
 	switch {
 	case b.Tasks < 1 || b.Tasks > model.MaxTasks:
-		return valid.Problem("array", fmt.Sprintf("1 to %d tasks", model.MaxTasks))
+		return invalid("array", fmt.Sprintf("1 to %d tasks", model.MaxTasks))
 	case b.Spec.Command == "" && b.Script == "":
-		return valid.Problem("command", "given, or a script")
-	case valid.SealedWithin(b.Script, model.MaxScript):
+		return invalid("command", "given, or a script")
+	case sealedWithin(b.Script, model.MaxScript):
 	case len(b.Script) > model.MaxScript || !utf8.ValidString(b.Script) || strings.ContainsRune(b.Script, 0):
-		return valid.Problem("script", fmt.Sprintf("at most %d bytes of UTF-8 without NUL", model.MaxScript))
+		return invalid("script", fmt.Sprintf("at most %d bytes of UTF-8 without NUL", model.MaxScript))
 	}
-	return valid.FirstOf(b.Spec.Validate(), b.validArray(), valid.Env(b.Env), valid.SubmitEnv(b.SubmitEnv), dependency.Validate(b.After), valid.Stdin(b.Stdin))
+	return validFirstOf(b.Spec.Validate(), b.validArray(), validEnv(b.Env), validSubmitEnv(b.SubmitEnv), dependency.Validate(b.After), validStdin(b.Stdin))
 }
 
 func (b *Submit) tasks() int { return int(b.Tasks) }
@@ -68,7 +67,7 @@ func (b *Submit) Bytes() uint32 {
 	return uint32(n + jobSize + taskSize*int(b.Tasks) + afterSize*len(b.After))
 }
 
-func (b *Submit) validArray() error { return valid.Array(&b.Spec, b.Tasks) }
+func (b *Submit) validArray() error { return validArray(&b.Spec, b.Tasks) }
 
 // Cancel ends tasks: those that wait at once, those that run by signal, grace
 // and kill.
@@ -85,7 +84,7 @@ func (*Cancel) Kind() Kind { return KindCancel }
 
 // Validate checks the target.
 func (b *Cancel) Validate() error {
-	return valid.FirstOf(valid.Target(b.Job, b.Task), valid.Tasks(b.Task, b.Tasks), valid.Note(b.Note))
+	return validFirstOf(validTarget(b.Job, b.Task), validTasks(b.Task, b.Tasks), validNote(b.Note))
 }
 
 // SetPriority moves the tasks of a job that have not ended to another class, or the job to the place of another one in
@@ -106,16 +105,16 @@ func (b *SetPriority) Validate() error {
 	switch {
 	case b.Before == 0:
 	case b.Class != 0 || b.Priority != 0:
-		return valid.Problem("before", "given without a class")
+		return invalid("before", "given without a class")
 	case b.Before == b.Job:
-		return valid.Problem("before", "another job than the one that is moved")
+		return invalid("before", "another job than the one that is moved")
 	default:
-		return valid.FirstOf(valid.Target(b.Job, model.AllTasks), valid.Target(b.Before, model.AllTasks))
+		return validFirstOf(validTarget(b.Job, model.AllTasks), validTarget(b.Before, model.AllTasks))
 	}
 	if !b.Class.Valid() || b.Priority > model.MaxPriority {
-		return valid.Problem("priority", "a class from 1 (low) to 4 (critical)")
+		return invalid("priority", "a class from 1 (low) to 4 (critical)")
 	}
-	return valid.Target(b.Job, model.AllTasks)
+	return validTarget(b.Job, model.AllTasks)
 }
 
 // Hold keeps waiting tasks from starting.
@@ -132,7 +131,7 @@ func (*Hold) Kind() Kind { return KindHold }
 
 // Validate checks the target.
 func (b *Hold) Validate() error {
-	return valid.FirstOf(valid.Target(b.Job, b.Task), valid.Tasks(b.Task, b.Tasks), valid.Note(b.Note))
+	return validFirstOf(validTarget(b.Job, b.Task), validTasks(b.Task, b.Tasks), validNote(b.Note))
 }
 
 // Release lets held tasks start again. It ends a retry's backoff and lets the task have the GPUs that failed
@@ -149,7 +148,7 @@ func (*Release) Kind() Kind { return KindRelease }
 
 // Validate checks the target.
 func (b *Release) Validate() error {
-	return valid.FirstOf(valid.Target(b.Job, b.Task), valid.Tasks(b.Task, b.Tasks))
+	return validFirstOf(validTarget(b.Job, b.Task), validTasks(b.Task, b.Tasks))
 }
 
 // Requeue stops running tasks and moves them back to the queue, uncharged. With Hold they come back held, and tasks that
@@ -168,7 +167,7 @@ func (*Requeue) Kind() Kind { return KindRequeue }
 
 // Validate checks the target.
 func (b *Requeue) Validate() error {
-	return valid.FirstOf(valid.Target(b.Job, b.Task), valid.Tasks(b.Task, b.Tasks), valid.Note(b.Note))
+	return validFirstOf(validTarget(b.Job, b.Task), validTasks(b.Task, b.Tasks), validNote(b.Note))
 }
 
 // Extend raises a job's time limit, also for running tasks.
@@ -184,9 +183,9 @@ func (*Extend) Kind() Kind { return KindExtend }
 // Validate checks that one of the two is given.
 func (b *Extend) Validate() error {
 	if b.TimeLimit < 0 || b.By < 0 || (b.TimeLimit == 0) == (b.By == 0) || max(b.TimeLimit, b.By) > model.MaxDuration {
-		return valid.Problem("time_limit", "more than 0 and at most 366 days, or by, and not both")
+		return invalid("time_limit", "more than 0 and at most 366 days, or by, and not both")
 	}
-	return valid.Target(b.Job, model.AllTasks)
+	return validTarget(b.Job, model.AllTasks)
 }
 
 // Purge removes what an ended job ran with: its script, its input and its environments.
@@ -198,7 +197,7 @@ type Purge struct {
 func (*Purge) Kind() Kind { return KindPurge }
 
 // Validate requires a job.
-func (b *Purge) Validate() error { return valid.Target(b.Job, model.AllTasks) }
+func (b *Purge) Validate() error { return validTarget(b.Job, model.AllTasks) }
 
 // Place gives a queued task its GPUs, or of a job without GPUs its cores and memory, and makes its next attempt. It names the state that it was decided on;
 // Apply checks every part again.
@@ -222,9 +221,9 @@ func (*Place) Kind() Kind { return KindPlace }
 // Validate checks the sizes, that no node and no slot comes twice, and that all ranks have slots or none has.
 func (b *Place) Validate() error {
 	if b.Attempt.Job == 0 || b.Attempt.N == 0 {
-		return valid.Problem("attempt", "a job and an attempt's number")
+		return invalid("attempt", "a job and an attempt's number")
 	}
-	return valid.Placements(len(b.Ranks), model.MaxRanks, func(i int) (model.NodeID, []model.SlotKey) { return b.Ranks[i].Node, b.Ranks[i].Slots })
+	return validPlacements(len(b.Ranks), model.MaxRanks, func(i int) (model.NodeID, []model.SlotKey) { return b.Ranks[i].Node, b.Ranks[i].Slots })
 }
 
 // Preempt claims GPUs for a waiting task or service, and stops the attempts that hold them.
@@ -243,17 +242,17 @@ func (*Preempt) Kind() Kind { return KindPreempt }
 // Validate bounds the lists, at least one of which must not be empty.
 func (b *Preempt) Validate() error {
 	if b.Beneficiary.Job == 0 && !b.Beneficiary.IsTurn() {
-		return valid.Problem("beneficiary", "a task")
+		return invalid("beneficiary", "a task")
 	}
 	slots := slices.Clone(b.Slots)
 	slices.SortFunc(slots, model.SlotKey.Compare)
 	if len(slots) > model.MaxGPUs || len(slices.Compact(slots)) != len(b.Slots) {
-		return valid.Problem("slots", "different, and at most 8192")
+		return invalid("slots", "different, and at most 8192")
 	}
 	if len(b.Slots) > 0 {
-		return valid.Count("victims", len(b.Victims), 0, 1024)
+		return validCount("victims", len(b.Victims), 0, 1024)
 	}
-	return valid.Count("victims", len(b.Victims), 1, 1024)
+	return validCount("victims", len(b.Victims), 1, 1024)
 }
 
 // ExpireClaims removes claims whose time has come.
@@ -265,7 +264,7 @@ type ExpireClaims struct {
 func (*ExpireClaims) Kind() Kind { return KindExpireClaims }
 
 // Validate bounds the list.
-func (b *ExpireClaims) Validate() error { return valid.Count("slots", len(b.Slots), 1, 4096) }
+func (b *ExpireClaims) Validate() error { return validCount("slots", len(b.Slots), 1, 4096) }
 
 // StartOverdue stops an attempt whose ranks did not all start in time, uncharged.
 type StartOverdue struct {
@@ -278,7 +277,7 @@ func (*StartOverdue) Kind() Kind { return KindStartOverdue }
 // Validate requires an attempt.
 func (b *StartOverdue) Validate() error {
 	if b.Attempt.Job == 0 || b.Attempt.N == 0 {
-		return valid.Problem("attempt", "a job and an attempt's number")
+		return invalid("attempt", "a job and an attempt's number")
 	}
 	return nil
 }

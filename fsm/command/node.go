@@ -1,7 +1,6 @@
 package command
 
 import (
-	"github.com/berth-gpu/berth/fsm/command/valid"
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
@@ -41,25 +40,25 @@ func (*Register) Kind() Kind { return KindRegister }
 func (b *Register) Validate() error {
 	for _, id := range []string{string(b.Node), b.Machine, b.Boot, b.Lineage, b.Session} {
 		if !model.Name(id) {
-			return valid.Problem("identity", "a node's id, machine, boot id, lineage and session, each of 1 to 128 bytes")
+			return invalid("identity", "a node's id, machine, boot id, lineage and session, each of 1 to 128 bytes")
 		}
 	}
 	if !model.Text(b.Features, model.MaxText) {
-		return valid.Problem("features", "at most 512 bytes of text on one line")
+		return invalid("features", "at most 512 bytes of text on one line")
 	}
 	if !model.Text(b.Hostname, model.MaxName) || !model.Text(b.Version, model.MaxName) {
-		return valid.Problem("hostname, version", "at most 128 bytes each")
+		return invalid("hostname, version", "at most 128 bytes each")
 	}
 	if b.Address != "" {
 		if err := model.CheckHostPort(b.Address); err != nil {
-			return valid.Problem("address", "host:port, at which peers can reach this agent: "+err.Error())
+			return invalid("address", "host:port, at which peers can reach this agent: "+err.Error())
 		}
 	}
 	if !b.Accounts.Valid() || !model.Text(b.Account, model.MaxName) || b.Accounts == model.AccountsOwn && b.Account == "" {
-		return valid.Problem("accounts", "shared, users or own, with the name of the agent's account in at most 128 bytes")
+		return invalid("accounts", "shared, users or own, with the name of the agent's account in at most 128 bytes")
 	}
-	return valid.FirstOf(valid.Labels(b.Labels, false), valid.Trouble(b.Trouble), valid.Devices(b.Devices), valid.Count("folders", len(b.Folders), 0, 4096), valid.Reports(b.Reports),
-		valid.Count("cleaned", len(b.Cleaned), 0, 4096))
+	return validFirstOf(validLabels(b.Labels, false), validTrouble(b.Trouble), validDevices(b.Devices), validCount("folders", len(b.Folders), 0, 4096), validReports(b.Reports),
+		validCount("cleaned", len(b.Cleaned), 0, 4096))
 }
 
 // Renew contains the renewals that the leader has gathered.
@@ -79,7 +78,7 @@ type Renewal struct {
 func (*Renew) Kind() Kind { return KindRenew }
 
 // Validate bounds the batch.
-func (b *Renew) Validate() error { return valid.Count("renewals", len(b.Renewals), 1, 4096) }
+func (b *Renew) Validate() error { return validCount("renewals", len(b.Renewals), 1, 4096) }
 
 // Report contains a node's reports on its ranks and slots.
 type Report struct {
@@ -95,7 +94,7 @@ func (*Report) Kind() Kind { return KindReport }
 
 // Validate bounds the lists.
 func (b *Report) Validate() error {
-	return valid.FirstOf(valid.Reports(b.Reports), valid.Count("cleaned", len(b.Cleaned), 0, 4096))
+	return validFirstOf(validReports(b.Reports), validCount("cleaned", len(b.Cleaned), 0, 4096))
 }
 
 // Inventory contains a node's current GPUs.
@@ -113,7 +112,7 @@ func (*Inventory) Kind() Kind { return KindInventory }
 
 // Validate checks the devices and the text.
 func (b *Inventory) Validate() error {
-	return valid.FirstOf(valid.Devices(b.Devices), valid.Trouble(b.Trouble), valid.Missing(b.Missing))
+	return validFirstOf(validDevices(b.Devices), validTrouble(b.Trouble), validMissing(b.Missing))
 }
 
 // SetNodeMode opens, cordons or drains a node.
@@ -127,7 +126,7 @@ type SetNodeMode struct {
 func (*SetNodeMode) Kind() Kind { return KindSetNodeMode }
 
 // Validate checks the mode.
-func (b *SetNodeMode) Validate() error { return valid.FirstOf(valid.Mode(b.Mode), valid.Note(b.Note)) }
+func (b *SetNodeMode) Validate() error { return validFirstOf(validMode(b.Mode), validNote(b.Note)) }
 
 // SetNodeLabels sets which labels a node has or lacks, whatever its agent reports.
 type SetNodeLabels struct {
@@ -141,9 +140,9 @@ func (*SetNodeLabels) Kind() Kind { return KindSetNodeLabels }
 // Validate checks the labels.
 func (b *SetNodeLabels) Validate() error {
 	if b.Changes == "" {
-		return valid.Problem("labels", "given")
+		return invalid("labels", "given")
 	}
-	return valid.Labels(b.Changes, true)
+	return validLabels(b.Changes, true)
 }
 
 // ConfirmDead is an operator's confirmation that a node's processes are gone for good.
@@ -157,7 +156,7 @@ type ConfirmDead struct {
 func (*ConfirmDead) Kind() Kind { return KindConfirmDead }
 
 // Validate checks the note.
-func (b *ConfirmDead) Validate() error { return valid.Note(b.Note) }
+func (b *ConfirmDead) Validate() error { return validNote(b.Note) }
 
 // RetireNode removes a node that is dead or empty.
 type RetireNode struct {
@@ -193,7 +192,7 @@ type SetGPUMode struct {
 func (*SetGPUMode) Kind() Kind { return KindSetGPUMode }
 
 // Validate checks the mode.
-func (b *SetGPUMode) Validate() error { return valid.FirstOf(valid.Mode(b.Mode), valid.Note(b.Note)) }
+func (b *SetGPUMode) Validate() error { return validFirstOf(validMode(b.Mode), validNote(b.Note)) }
 
 // Suspect marks a node that has been silent for a while: no new work goes there.
 type Suspect struct {

@@ -3,7 +3,6 @@ package command
 import (
 	"time"
 
-	"github.com/berth-gpu/berth/fsm/command/valid"
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
@@ -23,7 +22,7 @@ func (*SetWebhook) Kind() Kind { return KindSetWebhook }
 // Validate checks the webhook by itself.
 func (b *SetWebhook) Validate() error {
 	if b.Webhook.By != "" || b.Webhook.Made != 0 {
-		return valid.Problem("made", "left out: the cluster gives it")
+		return invalid("made", "left out: the cluster gives it")
 	}
 	return b.Webhook.Validate()
 }
@@ -37,7 +36,7 @@ type DropWebhook struct {
 func (*DropWebhook) Kind() Kind { return KindDropWebhook }
 
 // Validate requires an id.
-func (b *DropWebhook) Validate() error { return valid.Hook(b.ID) }
+func (b *DropWebhook) Validate() error { return validHook(b.ID) }
 
 // TestWebhook queues a test delivery to a webhook. The result's Number is the log index under which the
 // delivery is found.
@@ -49,7 +48,7 @@ type TestWebhook struct {
 func (*TestWebhook) Kind() Kind { return KindTestWebhook }
 
 // Validate requires an id.
-func (b *TestWebhook) Validate() error { return valid.Hook(b.ID) }
+func (b *TestWebhook) Validate() error { return validHook(b.ID) }
 
 // MarkDeliveries records the outcomes of tries to deliver. The leader proposes it.
 type MarkDeliveries struct {
@@ -75,12 +74,12 @@ func (b *MarkDeliveries) Validate() error {
 	for i := range b.Marks {
 		switch m := &b.Marks[i]; {
 		case !model.Text(m.Error, model.MaxText):
-			return valid.Problem("error", "at most 512 bytes of text on one line")
+			return invalid("error", "at most 512 bytes of text on one line")
 		case m.Took < 0 || m.Next < 0:
-			return valid.Problem("took, next", "0 or more")
+			return invalid("took, next", "0 or more")
 		}
 	}
-	return valid.Count("marks", len(b.Marks), 1, MaxMarks)
+	return validCount("marks", len(b.Marks), 1, MaxMarks)
 }
 
 // SetNotify sets the cluster's settings of webhooks as a whole.
@@ -104,4 +103,4 @@ type NearLimit struct {
 func (*NearLimit) Kind() Kind { return KindNearLimit }
 
 // Validate bounds the list.
-func (b *NearLimit) Validate() error { return valid.Count("attempts", len(b.Attempts), 1, MaxMarks) }
+func (b *NearLimit) Validate() error { return validCount("attempts", len(b.Attempts), 1, MaxMarks) }

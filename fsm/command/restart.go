@@ -3,7 +3,6 @@ package command
 import (
 	"time"
 
-	"github.com/berth-gpu/berth/fsm/command/valid"
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
@@ -23,11 +22,11 @@ func (b *LockRestart) Validate() error {
 	const maxKey = 64 // bytes
 	switch {
 	case !model.Name(string(b.Peer)):
-		return valid.Problem("peer", "an id")
+		return invalid("peer", "an id")
 	case b.Key == "" || !model.Text(b.Key, maxKey):
-		return valid.Problem("key", "a text of 1 to 64 bytes")
+		return invalid("key", "a text of 1 to 64 bytes")
 	case b.For != 0 && (b.For < time.Second || b.For > time.Hour):
-		return valid.Problem("for", "from 1 s to 1 h")
+		return invalid("for", "from 1 s to 1 h")
 	}
 	return nil
 }

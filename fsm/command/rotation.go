@@ -3,7 +3,6 @@ package command
 import (
 	"encoding/base64"
 
-	"github.com/berth-gpu/berth/fsm/command/valid"
 	"github.com/berth-gpu/berth/fsm/model/membership"
 )
 
@@ -25,20 +24,20 @@ func (b *BeginRotation) Validate() error {
 	case membership.RotationAuthority:
 		for _, v := range []struct{ name, text string }{{"former", b.Former}, {"next", b.Next}, {"link", b.Link}} {
 			if der, err := base64.StdEncoding.DecodeString(v.text); err != nil || len(der) == 0 || len(v.text) > membership.MaxCredential {
-				return valid.Problem(v.name, "a certificate of at most 4096 characters of base64")
+				return invalid(v.name, "a certificate of at most 4096 characters of base64")
 			}
 		}
 	case membership.RotationLeaf:
 		if b.Former != "" || b.Next != "" || b.Link != "" {
-			return valid.Problem("next", "empty when certificates are replaced")
+			return invalid("next", "empty when certificates are replaced")
 		}
 	case membership.RotationNone:
 		fallthrough
 	default:
-		return valid.Problem("rotation", "ca or leaf")
+		return invalid("rotation", "ca or leaf")
 	}
 	if b.Former == b.Next && b.Next != "" {
-		return valid.Problem("next", "another one than the present")
+		return invalid("next", "another one than the present")
 	}
 	return nil
 }
@@ -73,4 +72,4 @@ type ConfirmTrust struct {
 func (*ConfirmTrust) Kind() Kind { return KindConfirmTrust }
 
 // Validate checks the member.
-func (b *ConfirmTrust) Validate() error { return valid.Member(b.Member.Role, b.Member.Name) }
+func (b *ConfirmTrust) Validate() error { return validMember(b.Member.Role, b.Member.Name) }

@@ -3,7 +3,6 @@ package command
 import (
 	"slices"
 
-	"github.com/berth-gpu/berth/fsm/command/valid"
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
@@ -32,10 +31,10 @@ func (*AdjustPolicy) Kind() Kind { return KindAdjustPolicy }
 // Validate requires something to change, and checks names, bounds, and that no value is given twice.
 func (b *AdjustPolicy) Validate() error {
 	if b.Policy == "" && len(b.Tuning) == 0 && len(b.Limits) == 0 {
-		return valid.Problem("policy", "given, or something else to change")
+		return invalid("policy", "given, or something else to change")
 	}
 	if b.Policy != "" {
-		if err := valid.Policy(b.Policy); err != nil {
+		if err := validPolicy(b.Policy); err != nil {
 			return err
 		}
 	}
@@ -45,10 +44,10 @@ func (b *AdjustPolicy) Validate() error {
 			return err
 		}
 		if slices.ContainsFunc(b.Tuning[:i], func(o model.TuningValue) bool { return o.Name == v.Name }) {
-			return valid.Problem(v.Name, "given once")
+			return invalid(v.Name, "given once")
 		}
 	}
-	return valid.Limits(b.Limits)
+	return validLimits(b.Limits)
 }
 
 // SetWeight sets the share of the cluster that a user or project should get, relative to others.
@@ -62,12 +61,12 @@ func (*SetWeight) Kind() Kind { return KindSetWeight }
 // Validate requires a user or project and a weight.
 func (b *SetWeight) Validate() error {
 	if b.Weight.Scope.Kind == model.ScopeCluster {
-		return valid.Problem("scope", "a user or a project")
+		return invalid("scope", "a user or a project")
 	}
 	if b.Weight.Shares < 1 || b.Weight.Shares > 10_000 {
-		return valid.Problem("shares", "1 to 10000")
+		return invalid("shares", "1 to 10000")
 	}
-	return valid.Scope(b.Weight.Scope)
+	return validScope(b.Weight.Scope)
 }
 
 // SetPools sets how GPUs are divided between owners and all others; a value of 0 stays as it is.
@@ -83,9 +82,9 @@ func (*SetPools) Kind() Kind { return KindSetPools }
 func (b *SetPools) Validate() error {
 	switch {
 	case b.Mode == model.PoolDefault && b.Part == 0:
-		return valid.Problem("mode", "dynamic, static or hybrid, or a reserved_ratio given")
+		return invalid("mode", "dynamic, static or hybrid, or a reserved_ratio given")
 	}
-	return valid.Pools(model.Pools{Mode: b.Mode, Part: b.Part})
+	return validPools(model.Pools{Mode: b.Mode, Part: b.Part})
 }
 
 // Steer records the scheduler's memory for its next passes.
@@ -110,4 +109,4 @@ type Suspend struct {
 func (*Suspend) Kind() Kind { return KindSuspend }
 
 // Validate bounds the list.
-func (b *Suspend) Validate() error { return valid.Count("attempts", len(b.Attempts), 1, 1024) }
+func (b *Suspend) Validate() error { return validCount("attempts", len(b.Attempts), 1, 1024) }

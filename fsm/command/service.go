@@ -3,7 +3,6 @@ package command
 import (
 	"time"
 
-	"github.com/berth-gpu/berth/fsm/command/valid"
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
@@ -39,25 +38,25 @@ func (*Allocate) Kind() Kind { return KindAllocate }
 func (b *Allocate) Validate() error {
 	switch {
 	case b.ID != "" && !model.Name(string(b.ID)):
-		return valid.Problem("allocation_id", "a name")
+		return invalid("allocation_id", "a name")
 	case b.ID == "" && !model.ServiceName(b.Service):
-		return valid.Problem("service_name", "1 to 100 letters, digits, dots, hyphens and underscores")
+		return invalid("service_name", "1 to 100 letters, digits, dots, hyphens and underscores")
 	case !model.Name(b.User) || (b.Project != "" && !model.Name(b.Project)):
-		return valid.Problem("user, project", "names")
+		return invalid("user, project", "names")
 	case !model.Text(b.Service, model.MaxName) || !model.Text(b.Workload, model.MaxName) || !model.Text(b.GPUModel, model.MaxName):
-		return valid.Problem("service_name, workload_type, gpu_model", "at most 128 bytes of text")
+		return invalid("service_name, workload_type, gpu_model", "at most 128 bytes of text")
 	case !b.Class.Valid() || b.Priority > 10:
-		return valid.Problem("priority", "1 to 10")
+		return invalid("priority", "1 to 10")
 	case b.GPUs < 1 || b.GPUs > model.MaxDevices:
-		return valid.Problem("gpu_count", "1 to 64: an allocation is on one node")
+		return invalid("gpu_count", "1 to 64: an allocation is on one node")
 	case len(b.Data) > model.MaxData:
-		return valid.Problem("workload_data", "at most 8192 bytes")
+		return invalid("workload_data", "at most 8192 bytes")
 	case b.Webhook != "" && !model.WebURL(b.Webhook):
-		return valid.Problem("webhook_url", "an http or https URL of at most 2048 bytes, without user and password")
+		return invalid("webhook_url", "an http or https URL of at most 2048 bytes, without user and password")
 	case !model.Text(b.For, model.MaxName):
-		return valid.Problem("job_id", "at most 128 bytes of text on one line")
+		return invalid("job_id", "at most 128 bytes of text on one line")
 	}
-	return valid.FirstOf(valid.TTL(b.TTL), b.Where().Validate())
+	return validFirstOf(validTTL(b.TTL), b.Where().Validate())
 }
 
 // Where returns the nodes on which the allocation may be.
@@ -78,9 +77,9 @@ func (*Grant) Kind() Kind { return KindGrant }
 // Validate checks the slots.
 func (b *Grant) Validate() error {
 	if len(b.Placement.Slots) == 0 {
-		return valid.Problem("slots", "at least one")
+		return invalid("slots", "at least one")
 	}
-	return valid.Placements(1, 1, func(int) (model.NodeID, []model.SlotKey) { return b.Placement.Node, b.Placement.Slots })
+	return validPlacements(1, 1, func(int) (model.NodeID, []model.SlotKey) { return b.Placement.Node, b.Placement.Slots })
 }
 
 // RenewAllocation extends an allocation's life by its TTL, or by another one.
@@ -93,7 +92,7 @@ type RenewAllocation struct {
 func (*RenewAllocation) Kind() Kind { return KindRenewAllocation }
 
 // Validate checks the TTL.
-func (b *RenewAllocation) Validate() error { return valid.TTL(b.TTL) }
+func (b *RenewAllocation) Validate() error { return validTTL(b.TTL) }
 
 // ReleaseAllocation releases an allocation; its GPUs are free once their node has verified them as clean.
 type ReleaseAllocation struct {
@@ -115,4 +114,4 @@ type ExpireAllocations struct {
 func (*ExpireAllocations) Kind() Kind { return KindExpireAllocations }
 
 // Validate bounds the list.
-func (b *ExpireAllocations) Validate() error { return valid.Count("allocations", len(b.IDs), 1, 1000) }
+func (b *ExpireAllocations) Validate() error { return validCount("allocations", len(b.IDs), 1, 1000) }

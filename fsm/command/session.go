@@ -1,8 +1,6 @@
 package command
 
 import (
-	"github.com/berth-gpu/berth/fsm/command/target"
-	"github.com/berth-gpu/berth/fsm/command/valid"
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
@@ -19,13 +17,13 @@ func (*MakeSession) Kind() Kind { return KindMakeSession }
 // Validate requires both.
 func (b *MakeSession) Validate() error {
 	if b.Hash.IsZero() || b.From.IsZero() {
-		return valid.Problem("session", "256 random bits, made from a token, a session or a code")
+		return invalid("session", "256 random bits, made from a token, a session or a code")
 	}
 	return nil
 }
 
 // Target returns what the session or code is made from, by its id in lists.
-func (b *MakeSession) Target() string { return "token " + target.Token(b.From) }
+func (b *MakeSession) Target() string { return "token " + targetToken(b.From) }
 
 // RenewSession extends a session that is in use.
 type RenewSession struct {
@@ -38,10 +36,10 @@ func (*RenewSession) Kind() Kind { return KindRenewSession }
 // Validate requires a session.
 func (b *RenewSession) Validate() error {
 	if b.Hash.IsZero() {
-		return valid.Problem("session", "a session")
+		return invalid("session", "a session")
 	}
 	return nil
 }
 
 // Target returns the session, by its id in lists.
-func (b *RenewSession) Target() string { return "session " + target.Token(b.Hash) }
+func (b *RenewSession) Target() string { return "session " + targetToken(b.Hash) }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/berth-gpu/berth/fsm/command/target"
 	"github.com/berth-gpu/berth/fsm/model/membership"
 )
 
@@ -29,49 +28,49 @@ func (b *DropPeer) Target() string { return "peer " + string(b.ID) }
 func (b *LockRestart) Target() string { return "peer " + string(b.Peer) }
 
 // Target returns the first of the jobs, and how many there are.
-func (b *Retire) Target() string { return target.Jobs(b.Jobs) }
+func (b *Retire) Target() string { return targetJobs(b.Jobs) }
 
 // Target returns the job, or one task of it.
-func (b *Cancel) Target() string { return target.Some(b.Job, b.Task) }
+func (b *Cancel) Target() string { return targetSome(b.Job, b.Task) }
 
 // Target returns the job.
-func (b *SetPriority) Target() string { return target.Job(b.Job) }
+func (b *SetPriority) Target() string { return TargetJob(b.Job) }
 
 // Target returns the job, or one task of it.
-func (b *Hold) Target() string { return target.Some(b.Job, b.Task) }
+func (b *Hold) Target() string { return targetSome(b.Job, b.Task) }
 
 // Target returns the job, or one task of it.
-func (b *Release) Target() string { return target.Some(b.Job, b.Task) }
+func (b *Release) Target() string { return targetSome(b.Job, b.Task) }
 
 // Target returns the job, or one task of it.
-func (b *Requeue) Target() string { return target.Some(b.Job, b.Task) }
+func (b *Requeue) Target() string { return targetSome(b.Job, b.Task) }
 
 // Target returns the job.
-func (b *Extend) Target() string { return target.Job(b.Job) }
+func (b *Extend) Target() string { return TargetJob(b.Job) }
 
 // Target returns the job.
-func (b *Purge) Target() string { return target.Job(b.Job) }
+func (b *Purge) Target() string { return TargetJob(b.Job) }
 
 // Target returns the first of the jobs, and how many there are.
-func (b *Settle) Target() string { return target.Jobs(b.Jobs) }
+func (b *Settle) Target() string { return targetJobs(b.Jobs) }
 
 // Target returns the job.
-func (b *DropDependencies) Target() string { return target.Job(b.Job) }
+func (b *DropDependencies) Target() string { return TargetJob(b.Job) }
 
 // Target returns the first of the jobs, and how many there are.
-func (b *Overdue) Target() string { return target.Jobs(b.Jobs) }
+func (b *Overdue) Target() string { return targetJobs(b.Jobs) }
 
 // Target returns the task.
-func (b *Place) Target() string { return target.Task(b.Attempt.TaskKey()) }
+func (b *Place) Target() string { return targetTask(b.Attempt.TaskKey()) }
 
 // Target returns the first of the victims, and how many there are.
-func (b *Preempt) Target() string { return target.Attempts(b.Victims) }
+func (b *Preempt) Target() string { return targetAttempts(b.Victims) }
 
 // Target returns the task.
-func (b *StartOverdue) Target() string { return target.Task(b.Attempt.TaskKey()) }
+func (b *StartOverdue) Target() string { return targetTask(b.Attempt.TaskKey()) }
 
 // Target returns the first of the jobs, and how many there are.
-func (b *Suspend) Target() string { return target.Attempts(b.Attempts) }
+func (b *Suspend) Target() string { return targetAttempts(b.Attempts) }
 
 // Target returns the reservation.
 func (b *CancelBooking) Target() string {
@@ -79,19 +78,19 @@ func (b *CancelBooking) Target() string {
 }
 
 // Target returns the node.
-func (b *Register) Target() string { return target.Node(b.Node) }
+func (b *Register) Target() string { return targetNode(b.Node) }
 
 // Target returns the node.
-func (b *SetNodeMode) Target() string { return target.Node(b.Node) }
+func (b *SetNodeMode) Target() string { return targetNode(b.Node) }
 
 // Target returns the node.
-func (b *SetNodeLabels) Target() string { return target.Node(b.Node) }
+func (b *SetNodeLabels) Target() string { return targetNode(b.Node) }
 
 // Target returns the node.
-func (b *ConfirmDead) Target() string { return target.Node(b.Node) }
+func (b *ConfirmDead) Target() string { return targetNode(b.Node) }
 
 // Target returns the node.
-func (b *RetireNode) Target() string { return target.Node(b.Node) }
+func (b *RetireNode) Target() string { return targetNode(b.Node) }
 
 // Target returns the GPU.
 func (b *KillForeign) Target() string { return "gpu " + string(b.Slot.GPU) }
@@ -100,39 +99,39 @@ func (b *KillForeign) Target() string { return "gpu " + string(b.Slot.GPU) }
 func (b *SetGPUMode) Target() string { return "gpu " + string(b.GPU) }
 
 // Target returns the node.
-func (b *Suspect) Target() string { return target.Node(b.Node) }
+func (b *Suspect) Target() string { return targetNode(b.Node) }
 
 // Target returns the task.
 func (b *RankLost) Target() string {
-	return target.Task(b.Rank.Attempt().TaskKey())
+	return targetTask(b.Rank.Attempt().TaskKey())
 }
 
 // Target returns the allocation.
-func (b *AllocationLost) Target() string { return target.Allocation(b.ID) }
+func (b *AllocationLost) Target() string { return targetAllocation(b.ID) }
 
 // Target returns the allocation, or the service where Apply numbers it.
 func (b *Allocate) Target() string {
 	if b.ID == "" {
 		return "service " + b.Service
 	}
-	return target.Allocation(b.ID)
+	return targetAllocation(b.ID)
 }
 
 // Target returns the allocation.
-func (b *Grant) Target() string { return target.Allocation(b.ID) }
+func (b *Grant) Target() string { return targetAllocation(b.ID) }
 
 // Target returns the allocation.
-func (b *RenewAllocation) Target() string { return target.Allocation(b.ID) }
+func (b *RenewAllocation) Target() string { return targetAllocation(b.ID) }
 
 // Target returns the allocation.
-func (b *ReleaseAllocation) Target() string { return target.Allocation(b.ID) }
+func (b *ReleaseAllocation) Target() string { return targetAllocation(b.ID) }
 
 // Target returns the user, or the machine that may join.
 func (b *MakeToken) Target() string {
 	if b.Role.Machine() {
 		return membership.Member{Role: b.Role, Name: b.User}.String()
 	}
-	return target.User(b.User)
+	return targetUser(b.User)
 }
 
 // Target returns the member.
@@ -150,22 +149,22 @@ func (b *DropTokens) Target() string {
 	case 0:
 		return ""
 	case 1:
-		return "token " + target.Token(b.Tokens[0])
+		return "token " + targetToken(b.Tokens[0])
 	}
-	return fmt.Sprintf("token %s and %d more", target.Token(b.Tokens[0]), len(b.Tokens)-1)
+	return fmt.Sprintf("token %s and %d more", targetToken(b.Tokens[0]), len(b.Tokens)-1)
 }
 
 // Target returns the user.
-func (b *SetUser) Target() string { return target.User(b.User) }
+func (b *SetUser) Target() string { return targetUser(b.User) }
 
 // Target returns the user.
-func (b *RemoveUser) Target() string { return target.User(b.User) }
+func (b *RemoveUser) Target() string { return targetUser(b.User) }
 
 // Target returns the webhook.
-func (b *SetWebhook) Target() string { return target.Webhook(b.Webhook.ID) }
+func (b *SetWebhook) Target() string { return targetWebhook(b.Webhook.ID) }
 
 // Target returns the webhook.
-func (b *DropWebhook) Target() string { return target.Webhook(b.ID) }
+func (b *DropWebhook) Target() string { return targetWebhook(b.ID) }
 
 // Target returns the webhook.
-func (b *TestWebhook) Target() string { return target.Webhook(b.ID) }
+func (b *TestWebhook) Target() string { return targetWebhook(b.ID) }

@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/berth-gpu/berth/fsm/private"
-	"github.com/berth-gpu/berth/fsm/smallfile"
+	"github.com/berth-gpu/berth/files/private"
+	"github.com/berth-gpu/berth/files/smallfile"
 )
 
 // maxFile bounds the file of a ring, in bytes.

@@ -36,7 +36,7 @@ func TestSealAndOpen(t *testing.T) {
 	r := ring(t, NewKey())
 	for _, text := range []string{"A=1", "#!/bin/sh\necho planted\n", strings.Repeat("planted ", 10_000), "\x00\xff\xfe"} {
 		sealed := seal(t, r, text)
-		// Package fsm/command/valid allows this much: name of the key and colon, then nonce, tag and text as base64.
+		// Package fsm/command allows this much: name of the key and colon, then nonce, tag and text as base64.
 		if most := len(model.SealedPrefix) + 17 + base64.RawStdEncoding.EncodedLen(24+16+len(text)); len(sealed) > most || !model.Sealed(sealed) {
 			t.Errorf("%d bytes become %d, more than %d, or are not recognized", len(text), len(sealed), most)
 		}

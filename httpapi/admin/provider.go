@@ -15,7 +15,6 @@ import (
 	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/oidc"
-	"github.com/berth-gpu/berth/httpapi/pagewire"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/signin"
 	"github.com/berth-gpu/berth/httpapi/view"
@@ -47,23 +46,23 @@ func (a providers) provider() (*signin.Source, error) {
 	return p, nil
 }
 
-func (a providers) show(ctx context.Context, _ *struct{}) (*core.Answer[pagewire.Provider], error) {
+func (a providers) show(ctx context.Context, _ *struct{}) (*core.Answer[wire.Provider], error) {
 	p, err := a.provider()
 	if err != nil {
 		return nil, err
 	}
-	out := &pagewire.Provider{Issuer: p.Issuer, ClientID: p.ClientID, Audience: p.Audience, Scopes: p.ScopeList()}
+	out := &wire.Provider{Issuer: p.Issuer, ClientID: p.ClientID, Audience: p.Audience, Scopes: p.ScopeList()}
 	if out.Device, err = p.Device(ctx); err != nil {
 		return nil, a.api.Gate.Accounts.Failure(err)
 	}
 	s := a.api.Peer.Reader.State()
-	return &core.Answer[pagewire.Provider]{Index: s.Index, Body: out}, nil
+	return &core.Answer[wire.Provider]{Index: s.Index, Body: out}, nil
 }
 
 // usualInterval is the time between two questions where the provider names none (RFC 8628, section 3.2), in seconds.
 const usualInterval = 5
 
-func (a providers) begin(ctx context.Context, _ *struct{}) (*core.Answer[pagewire.Device], error) {
+func (a providers) begin(ctx context.Context, _ *struct{}) (*core.Answer[wire.Device], error) {
 	p, err := a.provider()
 	if err != nil {
 		return nil, err
@@ -76,14 +75,14 @@ func (a providers) begin(ctx context.Context, _ *struct{}) (*core.Answer[pagewir
 	if err != nil {
 		return nil, a.api.Gate.Accounts.Failure(err)
 	}
-	out := &pagewire.Device{Success: true, Code: d.DeviceCode, UserCode: d.UserCode, Address: d.VerificationURI, Complete: d.VerificationURIComplete, ExpiresAt: d.Expiry, Interval: d.Interval}
+	out := &wire.Device{Success: true, Code: d.DeviceCode, UserCode: d.UserCode, Address: d.VerificationURI, Complete: d.VerificationURIComplete, ExpiresAt: d.Expiry, Interval: d.Interval}
 	if out.Interval <= 0 {
 		out.Interval = usualInterval
 	}
-	return &core.Answer[pagewire.Device]{Index: s.Index, Body: out}, nil
+	return &core.Answer[wire.Device]{Index: s.Index, Body: out}, nil
 }
 
-func (a providers) token(ctx context.Context, _ *providerTokenInput, body *pagewire.ProviderSignIn) (*core.Answer[pagewire.ProviderToken], error) {
+func (a providers) token(ctx context.Context, _ *providerTokenInput, body *wire.ProviderSignIn) (*core.Answer[wire.ProviderToken], error) {
 	p, err := a.provider()
 	if err != nil {
 		return nil, err
@@ -105,7 +104,7 @@ func (a providers) token(ctx context.Context, _ *providerTokenInput, body *pagew
 			return nil, a.api.Gate.Accounts.Failure(err)
 		}
 		if at != oidc.Done {
-			return &core.Answer[pagewire.ProviderToken]{Index: s.Index, Body: &pagewire.ProviderToken{Success: true, Pending: true, Slower: at == oidc.Slower}}, nil
+			return &core.Answer[wire.ProviderToken]{Index: s.Index, Body: &wire.ProviderToken{Success: true, Pending: true, Slower: at == oidc.Slower}}, nil
 		}
 	}
 	account, f := a.api.Gate.Accounts.Verify(ctx, p.Provider, token)
@@ -116,7 +115,7 @@ func (a providers) token(ctx context.Context, _ *providerTokenInput, body *pagew
 }
 
 // signIn makes a token for a verified account, whose user is added or changed before if the provider states so.
-func (a providers) signIn(ctx context.Context, account *oidc.Account, life time.Duration, name string) (*core.Answer[pagewire.ProviderToken], error) {
+func (a providers) signIn(ctx context.Context, account *oidc.Account, life time.Duration, name string) (*core.Answer[wire.ProviderToken], error) {
 	s := a.api.Peer.Reader.State()
 	change, role, f := a.api.Gate.Accounts.Change(&s, account)
 	if f != nil {
@@ -148,5 +147,5 @@ func (a providers) signIn(ctx context.Context, account *oidc.Account, life time.
 	s = a.api.Peer.Reader.State()
 	row, _ := s.Tokens.Get(c.Hash)
 	made := view.Token(&s, &row, a.api.Now(&s))
-	return &core.Answer[pagewire.ProviderToken]{Index: index, Body: &pagewire.ProviderToken{Success: true, Secret: secret, Token: &made}}, nil
+	return &core.Answer[wire.ProviderToken]{Index: index, Body: &wire.ProviderToken{Success: true, Secret: secret, Token: &made}}, nil
 }

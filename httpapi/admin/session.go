@@ -14,7 +14,6 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/core"
-	"github.com/berth-gpu/berth/httpapi/pagewire"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -44,7 +43,7 @@ func errNoSignIn() error {
 	return problem.Refuse(model.CodeConflict.String(), "no sign-in is needed: this cluster does not require authentication (berth server --auth); send requests without a credential")
 }
 
-func (a sessions) open(ctx context.Context, _ *signInInput, body *pagewire.SignIn) (*core.SignedIn[pagewire.SignedIn], error) {
+func (a sessions) open(ctx context.Context, _ *signInInput, body *wire.SignIn) (*core.SignedIn[wire.SignedIn], error) {
 	s, err := a.api.Fresh(ctx, peer.Default)
 	if err != nil {
 		return nil, err
@@ -73,9 +72,9 @@ func (a sessions) open(ctx context.Context, _ *signInInput, body *pagewire.SignI
 	s = a.api.Peer.Reader.State()
 	row, _ := s.Sessions.Get(c.Hash)
 	life := time.Duration(row.Began.Add(session.Life) - a.api.Now(&s))
-	return &core.SignedIn[pagewire.SignedIn]{
+	return &core.SignedIn[wire.SignedIn]{
 		Index: index, Cookie: a.api.Sessions.Cookie(ctx, secret, life),
-		Body: &pagewire.SignedIn{Success: true, Name: row.User, Session: view.Session(&row)},
+		Body: &wire.SignedIn{Success: true, Name: row.User, Session: view.Session(&row)},
 	}, nil
 }
 
@@ -124,7 +123,7 @@ func (a sessions) end(ctx context.Context, in *signOutInput) (*core.SignedIn[wir
 	return &core.SignedIn[wire.Gone]{Index: index, Cookie: a.api.Sessions.Cookie(ctx, "", 0), Body: &wire.Gone{Success: true, Message: "signed out"}}, nil
 }
 
-func (a sessions) code(ctx context.Context, _ *struct{}) (*core.Answer[pagewire.Code], error) {
+func (a sessions) code(ctx context.Context, _ *struct{}) (*core.Answer[wire.Code], error) {
 	c := auth.From(ctx)
 	s := a.api.Peer.Reader.State()
 	switch {
@@ -141,5 +140,5 @@ func (a sessions) code(ctx context.Context, _ *struct{}) (*core.Answer[pagewire.
 	}
 	s = a.api.Peer.Reader.State()
 	row, _ := s.Sessions.Get(hash)
-	return &core.Answer[pagewire.Code]{Index: index, Body: &pagewire.Code{Success: true, Code: secret, ExpiresAt: row.Expires.Time()}}, nil
+	return &core.Answer[wire.Code]{Index: index, Body: &wire.Code{Success: true, Code: secret, ExpiresAt: row.Expires.Time()}}, nil
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 	"github.com/berth-gpu/berth/httpapi/apitest"
 	"github.com/berth-gpu/berth/httpapi/auth"
-	"github.com/berth-gpu/berth/httpapi/pagewire"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -154,7 +153,7 @@ func TestAHandOver(t *testing.T) {
 	t.Parallel()
 	s := apitest.NewGuarded(t)
 	here := signIn(s, t, withToken(apitest.Ann))
-	var code pagewire.Code
+	var code wire.Code
 	s.Do(http.MethodPost, "/session/codes", "", here...).Into(&code)
 	there := signIn(s, t, `{"code":"`+code.Code+`"}`)
 	s.Do(http.MethodGet, "/whoami", "", there...).Into(new(wire.Whoami))

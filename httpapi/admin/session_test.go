@@ -16,7 +16,6 @@ import (
 	"github.com/berth-gpu/berth/httpapi/apitest"
 	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/core"
-	"github.com/berth-gpu/berth/httpapi/pagewire"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -43,7 +42,7 @@ func withToken(token string) string { return `{"token":"` + token + `"}` }
 func TestASession(t *testing.T) {
 	t.Parallel()
 	s := apitest.NewGuarded(t)
-	var in pagewire.SignedIn
+	var in wire.SignedIn
 	answer := s.Do(http.MethodPost, "/session", withToken(apitest.Ann))
 	answer.Into(&in)
 	c := cookieOf(t, answer)
@@ -230,7 +229,7 @@ func TestACode(t *testing.T) {
 	t.Parallel()
 	s := apitest.NewGuarded(t)
 	f := apitest.NewFollower(t, s, auth.Keys{})
-	var code pagewire.Code
+	var code wire.Code
 	for _, with := range [][]string{apitest.As(apitest.Ann), signIn(s, t, withToken(apitest.Ann))} {
 		f.Do(http.MethodPost, "/session/codes", "", with...).Into(&code)
 		if life := time.Duration(model.TimeOf(code.ExpiresAt) - model.TimeOf(s.Now())); life <= 0 || life > time.Minute {

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/berth-gpu/berth/httpapi/pagewire"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -112,8 +111,8 @@ func (c *Client) MoveBefore(ctx context.Context, id, before string) (*wire.Done,
 
 // Bulk changes many jobs at once, with one result for each. The key names the request, so that each change is carried out once even if it
 // is sent repeatedly; empty: a new one is drawn for this call.
-func (c *Client) Bulk(ctx context.Context, body *pagewire.Bulk, key string) (*pagewire.BulkDone, error) {
-	out := &pagewire.BulkDone{}
+func (c *Client) Bulk(ctx context.Context, body *wire.Bulk, key string) (*wire.BulkDone, error) {
+	out := &wire.BulkDone{}
 	return out, c.calls.change(ctx, &request{method: http.MethodPost, path: "/queue/bulk", key: key}, body, out)
 }
 
@@ -182,9 +181,9 @@ func (c *Client) Log(ctx context.Context, id string, q LogQuery) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Log{Body: &logBody{answer}, Ended: answer.Header.Get(pagewire.HeaderLogEnded) == "true", Kept: answer.Header.Get(wire.HeaderSource) == "tail"}
-	l.Exact = answer.Header.Get(pagewire.HeaderLogOffset) != ""
-	for name, to := range map[string]*int64{pagewire.HeaderAttempt: &l.Attempt, pagewire.HeaderLogOffset: &l.Offset, pagewire.HeaderLogSize: &l.Size} { // order-free: each by itself
+	l := &Log{Body: &logBody{answer}, Ended: answer.Header.Get(wire.HeaderLogEnded) == "true", Kept: answer.Header.Get(wire.HeaderSource) == "tail"}
+	l.Exact = answer.Header.Get(wire.HeaderLogOffset) != ""
+	for name, to := range map[string]*int64{wire.HeaderAttempt: &l.Attempt, wire.HeaderLogOffset: &l.Offset, wire.HeaderLogSize: &l.Size} { // order-free: each by itself
 		*to, _ = strconv.ParseInt(answer.Header.Get(name), 10, 64) // 0 without the header
 	}
 	return l, nil

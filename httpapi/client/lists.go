@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/berth-gpu/berth/httpapi/pagewire"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -79,8 +78,8 @@ func (l Lists) Nodes(ctx context.Context, q NodesQuery) (*wire.Nodes, error) {
 }
 
 // Samples returns the newest telemetry of all GPUs, in columns in the order of the list of nodes.
-func (l Lists) Samples(ctx context.Context) (*pagewire.Samples, error) {
-	out := &pagewire.Samples{}
+func (l Lists) Samples(ctx context.Context) (*wire.Samples, error) {
+	out := &wire.Samples{}
 	_, err := l.client.calls.json(ctx, &request{method: http.MethodGet, path: "/gpu/samples"}, out)
 	return out, err
 }
@@ -93,7 +92,7 @@ type SpanQuery struct {
 }
 
 // ClusterHistory returns the cluster's history in columns.
-func (l Lists) ClusterHistory(ctx context.Context, q SpanQuery) (*pagewire.ClusterHistory, error) {
+func (l Lists) ClusterHistory(ctx context.Context, q SpanQuery) (*wire.ClusterHistory, error) {
 	v := url.Values{}
 	for name, t := range map[string]time.Time{"since": q.Since, "until": q.Until} {
 		if !t.IsZero() {
@@ -102,14 +101,14 @@ func (l Lists) ClusterHistory(ctx context.Context, q SpanQuery) (*pagewire.Clust
 	}
 	number(v, "step", int64(q.Step.Seconds()))
 	text(v, "series", strings.Join(q.Series, ","))
-	out := &pagewire.ClusterHistory{}
+	out := &wire.ClusterHistory{}
 	_, err := l.client.calls.json(ctx, &request{method: http.MethodGet, path: "/cluster/history", query: v}, out)
 	return out, err
 }
 
 // SubmitOptions returns what the caller can ask for in a submission.
-func (l Lists) SubmitOptions(ctx context.Context) (*pagewire.SubmitOptions, error) {
-	out := &pagewire.SubmitOptions{}
+func (l Lists) SubmitOptions(ctx context.Context) (*wire.SubmitOptions, error) {
+	out := &wire.SubmitOptions{}
 	_, err := l.client.calls.json(ctx, &request{method: http.MethodGet, path: "/submit/options"}, out)
 	return out, err
 }

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/berth-gpu/berth/httpapi/memberwire"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -16,46 +15,46 @@ type Members struct{ client *Client }
 func MembersOf(c *Client) Members { return Members{c} }
 
 // Join lets this machine join.
-func (m Members) Join(ctx context.Context, body *memberwire.Join) (*memberwire.Joined, error) {
-	out := &memberwire.Joined{}
+func (m Members) Join(ctx context.Context, body *wire.Join) (*wire.Joined, error) {
+	out := &wire.Joined{}
 	return out, m.client.calls.change(ctx, &request{method: http.MethodPost, path: "/cluster/join"}, body, out)
 }
 
 // Standing returns whether the cluster takes a certificate, X.509 in DER.
-func (m Members) Standing(ctx context.Context, certificate []byte) (*memberwire.Standing, error) {
-	out := &memberwire.Standing{}
-	return out, m.client.calls.change(ctx, &request{method: http.MethodPost, path: "/cluster/standing"}, &memberwire.Presented{Certificate: certificate}, out)
+func (m Members) Standing(ctx context.Context, certificate []byte) (*wire.Standing, error) {
+	out := &wire.Standing{}
+	return out, m.client.calls.change(ctx, &request{method: http.MethodPost, path: "/cluster/standing"}, &wire.Presented{Certificate: certificate}, out)
 }
 
 // Certificates returns the newest certificate of each member.
-func (m Members) Certificates(ctx context.Context) (*memberwire.Certificates, error) {
-	out := &memberwire.Certificates{}
+func (m Members) Certificates(ctx context.Context) (*wire.Certificates, error) {
+	out := &wire.Certificates{}
 	_, err := m.client.calls.json(ctx, &request{method: http.MethodGet, path: "/cluster/certificates"}, out)
 	return out, err
 }
 
 // Rotation returns how far the replacement of keys and certificates is.
-func (m Members) Rotation(ctx context.Context) (*memberwire.Rotation, error) {
-	out := &memberwire.Rotation{}
+func (m Members) Rotation(ctx context.Context) (*wire.Rotation, error) {
+	out := &wire.Rotation{}
 	_, err := m.client.calls.json(ctx, &request{method: http.MethodGet, path: "/cluster/rotation"}, out)
 	return out, err
 }
 
 // Rotate begins to replace the authority ("ca"), or all certificates ("leaf").
-func (m Members) Rotate(ctx context.Context, what string) (*memberwire.Rotation, error) {
-	out := &memberwire.Rotation{}
-	return out, m.client.calls.change(ctx, &request{method: http.MethodPost, path: "/cluster/rotation"}, &memberwire.Rotate{Rotation: what}, out)
+func (m Members) Rotate(ctx context.Context, what string) (*wire.Rotation, error) {
+	out := &wire.Rotation{}
+	return out, m.client.calls.change(ctx, &request{method: http.MethodPost, path: "/cluster/rotation"}, &wire.Rotate{Rotation: what}, out)
 }
 
 // AbortRotation ends a rotation whose next key is not in use yet.
-func (m Members) AbortRotation(ctx context.Context) (*memberwire.Rotation, error) {
-	out := &memberwire.Rotation{}
+func (m Members) AbortRotation(ctx context.Context) (*wire.Rotation, error) {
+	out := &wire.Rotation{}
 	return out, m.client.calls.change(ctx, &request{method: http.MethodDelete, path: "/cluster/rotation"}, nil, out)
 }
 
 // Upgrade returns which members are to be upgraded, and whether the feature level is held.
-func (m Members) Upgrade(ctx context.Context) (*memberwire.Upgrade, error) {
-	out := &memberwire.Upgrade{}
+func (m Members) Upgrade(ctx context.Context) (*wire.Upgrade, error) {
+	out := &wire.Upgrade{}
 	_, err := m.client.calls.json(ctx, &request{method: http.MethodGet, path: "/cluster/upgrade"}, out)
 	return out, err
 }
@@ -67,13 +66,13 @@ func (m Members) Finalize(ctx context.Context) (*wire.Gone, error) {
 }
 
 // LockRestart lets a peer restart, and no other meanwhile.
-func (m Members) LockRestart(ctx context.Context, body *memberwire.RestartLock) (*wire.Gone, error) {
+func (m Members) LockRestart(ctx context.Context, body *wire.RestartLock) (*wire.Gone, error) {
 	out := &wire.Gone{}
 	return out, m.client.calls.change(ctx, &request{method: http.MethodPost, path: "/cluster/upgrade/lock"}, body, out)
 }
 
 // UnlockRestart frees the lock for restarts.
-func (m Members) UnlockRestart(ctx context.Context, body *memberwire.RestartLock) (*wire.Gone, error) {
+func (m Members) UnlockRestart(ctx context.Context, body *wire.RestartLock) (*wire.Gone, error) {
 	out := &wire.Gone{}
 	return out, m.client.calls.change(ctx, &request{method: http.MethodPost, path: "/cluster/upgrade/unlock"}, body, out)
 }
@@ -118,7 +117,7 @@ func (m Members) Revoke(ctx context.Context, role, name string, force bool) (*wi
 }
 
 // Probe has every peer connect to a member at the addresses that the cluster has of the member. Agents leave the member out.
-func (m Members) Probe(ctx context.Context, of *memberwire.Probe) (*memberwire.Probed, error) {
-	out := &memberwire.Probed{}
+func (m Members) Probe(ctx context.Context, of *wire.Probe) (*wire.Probed, error) {
+	out := &wire.Probed{}
 	return out, m.client.calls.change(ctx, &request{method: http.MethodPost, path: "/cluster/probe"}, of, out)
 }

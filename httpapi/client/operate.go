@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/berth-gpu/berth/httpapi/memberwire"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -40,7 +39,7 @@ func (c Operator) ConfirmDead(ctx context.Context, node string, body *wire.Confi
 }
 
 // Foreign kills or adopts ("kill", "adopt") attempts on a node that the state does not know.
-func (c Operator) Foreign(ctx context.Context, node, do string, body *memberwire.Foreign) (*wire.NodeDone, error) {
+func (c Operator) Foreign(ctx context.Context, node, do string, body *wire.Foreign) (*wire.NodeDone, error) {
 	out := &wire.NodeDone{}
 	return out, c.client.calls.change(ctx, &request{method: http.MethodPost, path: "/nodes/" + url.PathEscape(node) + "/foreign/" + do}, body, out)
 }

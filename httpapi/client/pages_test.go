@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/berth-gpu/berth/httpapi/pagewire"
+	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
 // Requests of programs that show a whole cluster.
@@ -17,7 +17,7 @@ func TestWhatPagesSend(t *testing.T) {
 		want, body string
 	}{
 		{func() error {
-			_, err := c.Bulk(t.Context(), &pagewire.Bulk{Action: "hold", IDs: []string{"7"}}, "")
+			_, err := c.Bulk(t.Context(), &wire.Bulk{Action: "hold", IDs: []string{"7"}}, "")
 			return err
 		}, "POST /queue/bulk", `{"action":"hold","ids":["7"]}`},
 		{func() error {

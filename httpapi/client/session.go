@@ -4,12 +4,12 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/berth-gpu/berth/httpapi/pagewire"
+	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
 // MakeCode makes a one-time code, with which a browser signs in as the caller.
-func (p People) MakeCode(ctx context.Context) (*pagewire.Code, error) {
-	out := &pagewire.Code{}
+func (p People) MakeCode(ctx context.Context) (*wire.Code, error) {
+	out := &wire.Code{}
 	return out, p.client.calls.change(ctx, &request{method: http.MethodPost, path: "/session/codes"}, nil, out)
 }
 

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/berth-gpu/berth/httpapi/endpoint"
-	"github.com/berth-gpu/berth/httpapi/pagewire"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -51,7 +50,7 @@ func (a *API) shared(next http.Handler) http.Handler {
 		h.Set("Access-Control-Allow-Credentials", "true") // the cookie of a session
 		h.Set("Access-Control-Expose-Headers", strings.Join([]string{
 			wire.HeaderIndex, wire.HeaderLeader, wire.HeaderTime, wire.HeaderVersion, wire.HeaderCode, wire.HeaderSource, idempotencyKey, "ETag", "Retry-After",
-			pagewire.HeaderAttempt, pagewire.HeaderLogOffset, pagewire.HeaderLogSize, pagewire.HeaderLogEnded, pagewire.HeaderLogNext,
+			wire.HeaderAttempt, wire.HeaderLogOffset, wire.HeaderLogSize, wire.HeaderLogEnded, wire.HeaderLogNext,
 		}, ", "))
 		if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
 			next.ServeHTTP(w, r)

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/berth-gpu/berth/fsm/command"
-	"github.com/berth-gpu/berth/fsm/command/lanes"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/problem"
@@ -63,7 +62,7 @@ func (a *API) ProposeAll(ctx context.Context, keys []string, bodies []command.Bo
 		if err != nil {
 			return nil, 0, err
 		}
-		if size += c.Size(); size > lanes.User.Room() && len(entry) > 0 {
+		if size += c.Size(); size > command.LaneUser.Room() && len(entry) > 0 {
 			if err := flush(); err != nil {
 				return nil, 0, err
 			}

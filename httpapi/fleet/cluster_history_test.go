@@ -9,7 +9,7 @@ import (
 
 	"github.com/berth-gpu/berth/cluster/history"
 	"github.com/berth-gpu/berth/httpapi/apitest"
-	"github.com/berth-gpu/berth/httpapi/pagewire"
+	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
 // remembered is a history with these records.
@@ -50,7 +50,7 @@ func TestTheHistoryOfTheCluster(t *testing.T) {
 	at := func(minutes int) string {
 		return now.Truncate(time.Minute).Add(time.Duration(minutes) * time.Minute).Format(time.RFC3339)
 	}
-	get := func(query string) (out pagewire.ClusterHistory) {
+	get := func(query string) (out wire.ClusterHistory) {
 		s.Do(http.MethodGet, "/cluster/history"+query, "").Into(&out)
 		return out
 	}

@@ -18,7 +18,6 @@ import (
 	"github.com/berth-gpu/berth/httpapi/agentwire"
 	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/intake"
-	"github.com/berth-gpu/berth/httpapi/memberwire"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -37,7 +36,7 @@ func foreignOn(s *state.State, node model.NodeID, job model.JobID) (out []model.
 }
 
 // foreign returns the unknown attempts that a request means.
-func (a operations) foreign(in *nodeInput, body *memberwire.Foreign) (state.State, []model.Slot, error) {
+func (a operations) foreign(in *nodeInput, body *wire.Foreign) (state.State, []model.Slot, error) {
 	s := a.api.Peer.Reader.State()
 	var job model.JobID
 	if body.Job != "" {
@@ -67,7 +66,7 @@ func tasksOf(slots []model.Slot) []string {
 	return out
 }
 
-func (a operations) killForeign(ctx context.Context, in *nodeInput, body *memberwire.Foreign) (*core.Answer[wire.NodeDone], error) {
+func (a operations) killForeign(ctx context.Context, in *nodeInput, body *wire.Foreign) (*core.Answer[wire.NodeDone], error) {
 	_, slots, err := a.foreign(in, body)
 	if err != nil {
 		return nil, err
@@ -84,7 +83,7 @@ func (a operations) killForeign(ctx context.Context, in *nodeInput, body *member
 	return &core.Answer[wire.NodeDone]{Index: index, Body: out}, nil
 }
 
-func (a operations) adoptForeign(ctx context.Context, in *nodeInput, body *memberwire.Foreign) (*core.Answer[wire.NodeDone], error) {
+func (a operations) adoptForeign(ctx context.Context, in *nodeInput, body *wire.Foreign) (*core.Answer[wire.NodeDone], error) {
 	s, slots, err := a.foreign(in, body)
 	if err != nil {
 		return nil, err

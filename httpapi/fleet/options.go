@@ -11,7 +11,6 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/core"
-	"github.com/berth-gpu/berth/httpapi/pagewire"
 	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -23,16 +22,16 @@ func (a options) route(doc huma.API) {
 	core.Handle(a.api, doc, core.Op("submit-options", http.MethodGet, "/submit/options", "What the caller can ask for in a submission: projects, types of GPU, labels, limits and defaults"), a.options)
 }
 
-func (a options) options(ctx context.Context, in *core.WatchInput) (*core.Answer[pagewire.SubmitOptions], error) {
+func (a options) options(ctx context.Context, in *core.WatchInput) (*core.Answer[wire.SubmitOptions], error) {
 	s, err := a.api.Read(ctx, &in.Watch, core.Topics(model.TopicFleet, model.TopicNode, model.TopicSettings), nil)
 	if err != nil {
 		return nil, err
 	}
 	c, set := auth.From(ctx), s.Settings()
-	out := &pagewire.SubmitOptions{
+	out := &wire.SubmitOptions{
 		User: c.Name, Projects: []string{}, AnyProject: core.IsOperator(ctx), AnyUser: c.Kind == auth.Open || c.Role.Covers(model.RoleAdmin),
 		Submits: c.Kind == auth.Open || c.Role.Covers(model.RoleUser), MostPriority: mostPriority(ctx),
-		GPUTypes: gpuTypes(&s), Labels: nodeLabels(&s), Nodes: []string{}, Limits: []wire.Quota{}, Defaults: []pagewire.SubmitValue{},
+		GPUTypes: gpuTypes(&s), Labels: nodeLabels(&s), Nodes: []string{}, Limits: []wire.Quota{}, Defaults: []wire.SubmitValue{},
 	}
 	if c.Name != "" {
 		out.Projects = append(out.Projects, a.api.Gate.Projects(&s, c)...)
@@ -61,10 +60,10 @@ func (a options) options(ctx context.Context, in *core.WatchInput) (*core.Answer
 		}
 	}
 	for _, p := range model.JobDefaults() {
-		out.Defaults = append(out.Defaults, pagewire.SubmitValue{Name: p.Name, Value: p.Value(&set.Defaults), Range: p.Range, What: p.What})
+		out.Defaults = append(out.Defaults, wire.SubmitValue{Name: p.Name, Value: p.Value(&set.Defaults), Range: p.Range, What: p.What})
 	}
 	out.Partitions, out.QOS = view.Partitions(&s)
-	return &core.Answer[pagewire.SubmitOptions]{Index: s.Index, Body: out}, nil
+	return &core.Answer[wire.SubmitOptions]{Index: s.Index, Body: out}, nil
 }
 
 // mostPriority returns the highest priority of a job that the caller may ask for.

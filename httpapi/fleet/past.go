@@ -12,9 +12,9 @@ import (
 
 	"github.com/berth-gpu/berth/cluster/history"
 	"github.com/berth-gpu/berth/httpapi/core"
-	"github.com/berth-gpu/berth/httpapi/pagewire"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/view"
+	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
 const (
@@ -47,7 +47,7 @@ func (a past) route(doc huma.API) {
 	core.Handle(a.api, doc, o, a.read)
 }
 
-func (a past) read(_ context.Context, in *pastInput) (*core.Answer[pagewire.ClusterHistory], error) {
+func (a past) read(_ context.Context, in *pastInput) (*core.Answer[wire.ClusterHistory], error) {
 	s := a.api.Peer.Reader.State()
 	columns, err := columnsOf(in.Series)
 	if err != nil {
@@ -77,7 +77,7 @@ func (a past) read(_ context.Context, in *pastInput) (*core.Answer[pagewire.Clus
 		return nil, problem.Invalid("step", fmt.Sprintf("%d is too small for this span, of which there would be %d steps; an answer has at most %d: ask for a longer step or a shorter span",
 			in.Step, steps, mostSteps))
 	}
-	out := &pagewire.ClusterHistory{Start: from.Time().Time(), Step: int64(in.Step), Series: map[string][]*float64{}}
+	out := &wire.ClusterHistory{Start: from.Time().Time(), Step: int64(in.Step), Series: map[string][]*float64{}}
 	var records []history.Record
 	if a.api.Peer.History != nil {
 		records = a.api.Peer.History.Between(from, from+step*steps)
@@ -86,7 +86,7 @@ func (a past) read(_ context.Context, in *pastInput) (*core.Answer[pagewire.Clus
 	for i, c := range columns {
 		out.Series[c.String()] = values[i]
 	}
-	return &core.Answer[pagewire.ClusterHistory]{Index: s.Index, Body: out}, nil
+	return &core.Answer[wire.ClusterHistory]{Index: s.Index, Body: out}, nil
 }
 
 // columnsOf returns the columns that a list names; all series if it is empty.

@@ -16,8 +16,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/core"
-	"github.com/berth-gpu/berth/httpapi/pagewire"
 	"github.com/berth-gpu/berth/httpapi/view"
+	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
 // sampled returns the telemetry of all GPUs in columns.
@@ -53,10 +53,10 @@ func layoutOf(s *state.State) string {
 }
 
 // samples needs no wait for changes: telemetry is not in the state.
-func (a sampled) samples(ctx context.Context, _ *struct{}) (*core.Answer[pagewire.Samples], error) {
+func (a sampled) samples(ctx context.Context, _ *struct{}) (*core.Answer[wire.Samples], error) {
 	s := a.api.Peer.Reader.State()
 	measured := view.ReadingsOf(a.api.Samples.Get(ctx).Readings)
-	out := &pagewire.Samples{
+	out := &wire.Samples{
 		Layout: layoutOf(&s), UtilizationPercent: []*int64{}, MemoryUsedGB: []*float64{}, TemperatureCelsius: []*int64{}, PowerWatts: []*int64{},
 		IdleHeldSeconds: []*int64{}, AgeSeconds: []*float64{},
 	}
@@ -81,18 +81,18 @@ func (a sampled) samples(ctx context.Context, _ *struct{}) (*core.Answer[pagewir
 		out.IdleHeldSeconds, out.AgeSeconds = append(out.IdleHeldSeconds, idle), append(out.AgeSeconds, age)
 		out.GPUs++
 	}
-	return &core.Answer[pagewire.Samples]{Index: s.Index, Body: out}, nil
+	return &core.Answer[wire.Samples]{Index: s.Index, Body: out}, nil
 }
 
 // gpuTypes returns the types of GPU that the cluster has, by name.
-func gpuTypes(s *state.State) []pagewire.GPUType {
-	types := map[string]*pagewire.GPUType{}
+func gpuTypes(s *state.State) []wire.GPUType {
+	types := map[string]*wire.GPUType{}
 	on := map[[2]string]bool{} // types and nodes
 	for node, id := range gpusOf(s) {
 		g, _ := s.GPUs.Get(id)
 		t := types[g.Model]
 		if t == nil {
-			t = &pagewire.GPUType{Name: g.Model}
+			t = &wire.GPUType{Name: g.Model}
 			types[g.Model] = t
 		}
 		t.GPUs++
@@ -105,22 +105,22 @@ func gpuTypes(s *state.State) []pagewire.GPUType {
 			t.Nodes++
 		}
 	}
-	out := make([]pagewire.GPUType, 0, len(types))
+	out := make([]wire.GPUType, 0, len(types))
 	for _, t := range types { // order-free: sorted below
 		out = append(out, *t)
 	}
-	slices.SortFunc(out, func(a, b pagewire.GPUType) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(out, func(a, b wire.GPUType) int { return cmp.Compare(a.Name, b.Name) })
 	return out
 }
 
 // nodeLabels returns the labels of nodes, by key.
-func nodeLabels(s *state.State) []pagewire.NodeLabel {
-	labels := map[string]*pagewire.NodeLabel{}
+func nodeLabels(s *state.State) []wire.NodeLabel {
+	labels := map[string]*wire.NodeLabel{}
 	for _, n := range s.Nodes.All() {
 		for _, l := range n.Is() {
 			v := labels[l.Key]
 			if v == nil {
-				v = &pagewire.NodeLabel{Key: l.Key, Values: []string{}}
+				v = &wire.NodeLabel{Key: l.Key, Values: []string{}}
 				labels[l.Key] = v
 			}
 			v.Nodes++
@@ -129,11 +129,11 @@ func nodeLabels(s *state.State) []pagewire.NodeLabel {
 			}
 		}
 	}
-	out := make([]pagewire.NodeLabel, 0, len(labels))
+	out := make([]wire.NodeLabel, 0, len(labels))
 	for _, l := range labels { // order-free: sorted below
 		slices.Sort(l.Values)
 		out = append(out, *l)
 	}
-	slices.SortFunc(out, func(a, b pagewire.NodeLabel) int { return cmp.Compare(a.Key, b.Key) })
+	slices.SortFunc(out, func(a, b wire.NodeLabel) int { return cmp.Compare(a.Key, b.Key) })
 	return out
 }

@@ -3,7 +3,7 @@ package intake
 import (
 	"slices"
 
-	"github.com/berth-gpu/berth/fsm/command/valid"
+	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -51,7 +51,7 @@ func programFields() []Field {
 		},
 		{
 			Name: "submit_env", Doc: "environment of the shell that submits: variables of env and of Berth overrule it; without those that Berth sets, and those that the cluster's rules for commands do not allow",
-			Kind: "object of texts", Bounds: atMost(valid.MaxSubmitEnv), read: shellEnvironment,
+			Kind: "object of texts", Bounds: atMost(command.MaxSubmitEnv), read: shellEnvironment,
 			Flags: []Flag{{Name: "export", Help: "`variables` of this shell that the job gets: ALL, NONE, or NAME,NAME=value,...; ALL,NAME=value is possible, too (default: NONE)"}},
 		},
 		text(Field{

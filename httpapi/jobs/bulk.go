@@ -19,7 +19,6 @@ import (
 	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/intake"
-	"github.com/berth-gpu/berth/httpapi/pagewire"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/strict"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -39,24 +38,24 @@ const (
 type bulkAction struct {
 	name, done   string
 	method, path string // of the same change of one job
-	body         func(*pagewire.Bulk, model.JobID) command.Body
+	body         func(*wire.Bulk, model.JobID) command.Body
 }
 
 func bulkActions() []bulkAction {
 	return []bulkAction{
-		{"cancel", "canceled", http.MethodDelete, "/queue/{job_id}", func(b *pagewire.Bulk, id model.JobID) command.Body {
+		{"cancel", "canceled", http.MethodDelete, "/queue/{job_id}", func(b *wire.Bulk, id model.JobID) command.Body {
 			return &command.Cancel{Job: id, Task: model.AllTasks, Note: b.Note}
 		}},
-		{"hold", "held", http.MethodPost, "/queue/{job_id}/hold", func(b *pagewire.Bulk, id model.JobID) command.Body {
+		{"hold", "held", http.MethodPost, "/queue/{job_id}/hold", func(b *wire.Bulk, id model.JobID) command.Body {
 			return &command.Hold{Job: id, Task: model.AllTasks, Note: b.Note}
 		}},
-		{"release", "released", http.MethodPost, "/queue/{job_id}/release", func(_ *pagewire.Bulk, id model.JobID) command.Body {
+		{"release", "released", http.MethodPost, "/queue/{job_id}/release", func(_ *wire.Bulk, id model.JobID) command.Body {
 			return &command.Release{Job: id, Task: model.AllTasks}
 		}},
-		{"requeue", "returned to the queue", http.MethodPost, "/queue/{job_id}/requeue", func(b *pagewire.Bulk, id model.JobID) command.Body {
+		{"requeue", "returned to the queue", http.MethodPost, "/queue/{job_id}/requeue", func(b *wire.Bulk, id model.JobID) command.Body {
 			return &command.Requeue{Job: id, Task: model.AllTasks, Note: b.Note}
 		}},
-		{"priority", "moved", http.MethodPatch, "/queue/{job_id}/priority", func(b *pagewire.Bulk, id model.JobID) command.Body {
+		{"priority", "moved", http.MethodPatch, "/queue/{job_id}/priority", func(b *wire.Bulk, id model.JobID) command.Body {
 			if b.Before != "" {
 				other, _ := intake.JobID(b.Before) // it was checked
 				return &command.SetPriority{Job: id, Before: other}
@@ -74,7 +73,7 @@ func (a bulks) route(doc huma.API) {
 }
 
 // change carries out a request. Without authority over a job, or without the job, that one is refused.
-func (a bulks) change(ctx context.Context, in *core.BodyInput, body *pagewire.Bulk) (*core.Answer[pagewire.BulkDone], error) {
+func (a bulks) change(ctx context.Context, in *core.BodyInput, body *wire.Bulk) (*core.Answer[wire.BulkDone], error) {
 	action, ids, err := parseBulk(ctx, body)
 	if err != nil {
 		return nil, err
@@ -91,7 +90,7 @@ func (a bulks) change(ctx context.Context, in *core.BodyInput, body *pagewire.Bu
 		return nil, err
 	}
 	rule, _ := auth.Find(action.method, action.path)
-	out := &pagewire.BulkDone{Results: make([]pagewire.BulkResult, len(ids))}
+	out := &wire.BulkDone{Results: make([]wire.BulkResult, len(ids))}
 	var at []int // the places in the results of what is proposed
 	var own []string
 	var bodies []command.Body
@@ -104,7 +103,7 @@ func (a bulks) change(ctx context.Context, in *core.BodyInput, body *pagewire.Bu
 				f = movedBy(&job)
 			}
 		}
-		if out.Results[i] = (pagewire.BulkResult{JobID: id.String()}); f != nil {
+		if out.Results[i] = (wire.BulkResult{JobID: id.String()}); f != nil {
 			out.Results[i].Code, out.Results[i].Status, out.Results[i].Message = f.Code, f.Status, f.Detail
 			continue
 		}
@@ -131,7 +130,7 @@ func (a bulks) change(ctx context.Context, in *core.BodyInput, body *pagewire.Bu
 	}
 	out.Refused = int64(len(ids)) - out.Done
 	out.Success = out.Refused == 0
-	return &core.Answer[pagewire.BulkDone]{Index: max(index, s.Index), Body: out}, nil
+	return &core.Answer[wire.BulkDone]{Index: max(index, s.Index), Body: out}, nil
 }
 
 // ownOf returns why the caller may not change a job; nil: the caller may.
@@ -143,7 +142,7 @@ func ownOf(ctx context.Context, job *model.Job, rule auth.Rule) *problem.Failure
 }
 
 // parseBulk checks a request.
-func parseBulk(ctx context.Context, body *pagewire.Bulk) (action bulkAction, ids []model.JobID, err error) {
+func parseBulk(ctx context.Context, body *wire.Bulk) (action bulkAction, ids []model.JobID, err error) {
 	all := bulkActions()
 	i := slices.IndexFunc(all, func(a bulkAction) bool { return a.name == body.Action })
 	if i < 0 {
@@ -182,7 +181,7 @@ func parseBulk(ctx context.Context, body *pagewire.Bulk) (action bulkAction, ids
 }
 
 // expected returns a refusal if the jobs are not as the caller was shown. A request that is repeated, of which a part was carried out, is not compared again.
-func (a bulks) expected(ctx context.Context, s *state.State, want *pagewire.BulkExpect, ids []model.JobID, keys []string) error {
+func (a bulks) expected(ctx context.Context, s *state.State, want *wire.BulkExpect, ids []model.JobID, keys []string) error {
 	if want == nil || carriedOut(s, core.ClipActor(auth.From(ctx).Actor()), keys) {
 		return nil
 	}

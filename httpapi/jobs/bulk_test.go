@@ -10,12 +10,11 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 	"github.com/berth-gpu/berth/httpapi/apitest"
-	"github.com/berth-gpu/berth/httpapi/pagewire"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
 // outcomes formats the results of a change of many jobs.
-func outcomes(d *pagewire.BulkDone) string {
+func outcomes(d *wire.BulkDone) string {
 	var out []string
 	for _, r := range d.Results {
 		text := r.JobID + ":" + r.Code
@@ -33,7 +32,7 @@ func TestManyJobsAreChanged(t *testing.T) {
 	s := apitest.New(t)
 	apitest.Stocked(s)
 	before := s.State().Index
-	var done pagewire.BulkDone
+	var done wire.BulkDone
 	r := s.Do(http.MethodPost, "/queue/bulk", `{"action": "cancel", "ids": ["5", "1", "4", "99", "7"], "note": "no longer"}`)
 	r.Into(&done)
 	if got := outcomes(&done); got != "5:ok 1:ok 4:already_ended 99:not_found 7:ok" || done.Success || done.Done != 3 || done.Refused != 2 {
@@ -53,7 +52,7 @@ func TestManyJobsAreChanged(t *testing.T) {
 		{`{"action": "requeue", "ids": ["2", "6"]}`, "2:ok 6:not_live"},
 		{`{"action": "priority", "priority": 3, "ids": ["2", "3"]}`, "2:ok 3:ok"},
 	} {
-		done = pagewire.BulkDone{}
+		done = wire.BulkDone{}
 		if s.Do(http.MethodPost, "/queue/bulk", v.body).Into(&done); outcomes(&done) != v.want {
 			t.Errorf("%s: %+v", v.body, done)
 		}
@@ -88,7 +87,7 @@ func TestExpectedJobs(t *testing.T) {
 	}
 	const key = "0199c6a8-3b2e-7c4d-8e5f-000000000001"
 	body := `{"action": "cancel", "ids": ["2", "4", "5", "6"], "expect": {"count": 3, "users": ["bob", "ann"], "states": ["queued", "running"]}}`
-	var first, again pagewire.BulkDone
+	var first, again wire.BulkDone
 	s.Do(http.MethodPost, "/queue/bulk", body, "Idempotency-Key", key).Into(&first)
 	index := s.State().Index
 	s.Do(http.MethodPost, "/queue/bulk", body, "Idempotency-Key", key).Into(&again)
@@ -109,7 +108,7 @@ func TestRightsOfManyJobs(t *testing.T) {
 			c.Submit(1, func(b *command.Submit) { b.Spec.User = user })
 		}
 	})
-	var done pagewire.BulkDone
+	var done wire.BulkDone
 	s.Do(http.MethodPost, "/queue/bulk", `{"action": "hold", "ids": ["1", "2", "3"]}`, apitest.As(apitest.Ann)...).Into(&done)
 	if outcomes(&done) != "1:ok 2:denied 3:ok" || !strings.Contains(done.Results[1].Message, "job 2 is another user's") {
 		t.Errorf("ann: %+v", done)
@@ -158,7 +157,7 @@ func TestMostJobsAtOnce(t *testing.T) {
 		entries      uint64
 	}{{"hold", "", 1}, {"cancel", strings.Repeat("n", 512), 4}} {
 		before := s.State().Index
-		var done pagewire.BulkDone
+		var done wire.BulkDone
 		s.Do(http.MethodPost, "/queue/bulk", `{"action": "`+v.action+`", "ids": [`+strings.Join(ids, ",")+`], "note": "`+v.note+`"}`,
 			"Idempotency-Key", fmt.Sprint("0199c6a8-3b2e-7c4d-8e5f-00000000000", i)).Into(&done)
 		if n := s.State().Index - before; n > v.entries || done.Done != 1000 || !done.Success {

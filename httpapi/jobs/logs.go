@@ -23,7 +23,6 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/intake"
-	"github.com/berth-gpu/berth/httpapi/pagewire"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -104,9 +103,9 @@ func (a outputs) route(doc huma.API) {
 	o := core.Op("logs", http.MethodGet, "/jobs/{job_id}/logs", "A job's output")
 	o.Description = "The output comes from the node that runs the job. While the node is unreachable, the answer is the end of " +
 		"the output, if the rank has ended, and " + wire.HeaderSource + " says tail; a log that is followed waits for it while the rank runs. With bytes, offset, before, limit_bytes or grep the answer is never that end, " +
-		"has no text that the job did not write, and has the headers " + pagewire.HeaderLogOffset + ", " + pagewire.HeaderLogSize + " and " + pagewire.HeaderLogEnded + ": a reader " +
+		"has no text that the job did not write, and has the headers " + wire.HeaderLogOffset + ", " + wire.HeaderLogSize + " and " + wire.HeaderLogEnded + ": a reader " +
 		"whose connection breaks goes on at the offset behind the last byte, by any peer. An answer ends where bytes were not kept; the next one, for the offset of the " +
-		"first of them, begins behind them. A search also has " + pagewire.HeaderLogNext + ", the offset for the next search."
+		"first of them, begins behind them. A search also has " + wire.HeaderLogNext + ", the offset for the next search."
 	o.Responses = map[string]*huma.Response{
 		"200":     {Description: "the output, unchanged", Content: map[string]*huma.MediaType{"text/plain": {Schema: &huma.Schema{Type: "string"}}}},
 		"default": core.ProblemResponse(doc),
@@ -208,7 +207,7 @@ func (a outputs) pass(ctx context.Context, w http.ResponseWriter, k model.RankKe
 		return false, err
 	}
 	defer func() { _ = answer.Body.Close() }()
-	for _, name := range []string{pagewire.HeaderLogOffset, pagewire.HeaderLogSize, pagewire.HeaderLogEnded, pagewire.HeaderLogNext} {
+	for _, name := range []string{wire.HeaderLogOffset, wire.HeaderLogSize, wire.HeaderLogEnded, wire.HeaderLogNext} {
 		if value := answer.Header.Get(name); value != "" {
 			w.Header().Set(name, value)
 		}
@@ -222,7 +221,7 @@ func (a outputs) pass(ctx context.Context, w http.ResponseWriter, k model.RankKe
 func open(w http.ResponseWriter, k model.RankKey) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set(wire.HeaderSource, SourceNode)
-	w.Header().Set(pagewire.HeaderAttempt, decimal(k.N))
+	w.Header().Set(wire.HeaderAttempt, decimal(k.N))
 	w.Header().Set("Trailer", wire.TrailerProblem)
 	w.WriteHeader(http.StatusOK)
 }
@@ -298,7 +297,7 @@ func (e *statusError) Error() string {
 
 // sendElse answers without the node: with the end of the output that is kept here, if the request is not for certain bytes.
 func (a outputs) sendElse(w http.ResponseWriter, k model.RankKey, in *logInput, err error) {
-	w.Header().Set(pagewire.HeaderAttempt, decimal(k.N))
+	w.Header().Set(wire.HeaderAttempt, decimal(k.N))
 	if len(in.exact) == 0 {
 		a.sendTail(w, k, in)
 		return

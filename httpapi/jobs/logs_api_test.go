@@ -12,7 +12,6 @@ import (
 
 	"github.com/berth-gpu/berth/httpapi/apitest"
 	"github.com/berth-gpu/berth/httpapi/jobs"
-	"github.com/berth-gpu/berth/httpapi/pagewire"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -60,9 +59,9 @@ func TestALogOutlivesARestartOfTheAgent(t *testing.T) {
 	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked = append(asked, r.URL.Query().Get("tail")+" "+r.URL.Query().Get("offset"))
 		answer := func(offset, size int, ended bool, body string) {
-			w.Header().Set(pagewire.HeaderLogOffset, strconv.Itoa(offset))
-			w.Header().Set(pagewire.HeaderLogSize, strconv.Itoa(size))
-			w.Header().Set(pagewire.HeaderLogEnded, strconv.FormatBool(ended))
+			w.Header().Set(wire.HeaderLogOffset, strconv.Itoa(offset))
+			w.Header().Set(wire.HeaderLogSize, strconv.Itoa(size))
+			w.Header().Set(wire.HeaderLogEnded, strconv.FormatBool(ended))
 			_, _ = io.WriteString(w, body)
 			_ = http.NewResponseController(w).Flush()
 		}
@@ -123,10 +122,10 @@ func TestALogInBytes(t *testing.T) {
 			w.WriteHeader(http.StatusNotFound)
 			return
 		}
-		for i, name := range []string{pagewire.HeaderLogOffset, pagewire.HeaderLogSize, pagewire.HeaderLogNext} {
+		for i, name := range []string{wire.HeaderLogOffset, wire.HeaderLogSize, wire.HeaderLogNext} {
 			w.Header().Set(name, strconv.Itoa(100+i))
 		}
-		w.Header().Set(pagewire.HeaderLogEnded, "true")
+		w.Header().Set(wire.HeaderLogEnded, "true")
 		_, _ = io.WriteString(w, "bytes")
 	}))
 	defer node.Close()
@@ -140,7 +139,7 @@ func TestALogInBytes(t *testing.T) {
 		t.Errorf("the node was asked %s", uri)
 	}
 	for name, want := range map[string]string{
-		pagewire.HeaderLogOffset: "100", pagewire.HeaderLogSize: "101", pagewire.HeaderLogNext: "102", pagewire.HeaderLogEnded: "true", pagewire.HeaderAttempt: "1",
+		wire.HeaderLogOffset: "100", wire.HeaderLogSize: "101", wire.HeaderLogNext: "102", wire.HeaderLogEnded: "true", wire.HeaderAttempt: "1",
 	} {
 		if have := got.Header.Get(name); have != want {
 			t.Errorf("%s is %q, want %q", name, have, want)

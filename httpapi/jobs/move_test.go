@@ -10,7 +10,6 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 	"github.com/berth-gpu/berth/httpapi/apitest"
-	"github.com/berth-gpu/berth/httpapi/pagewire"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -75,12 +74,12 @@ func TestManyJobsAreMovedAhead(t *testing.T) {
 	for range 5 {
 		s.Do(http.MethodPost, "/queue/submit", `{"command": "true", "gpu_count": 1}`, apitest.As(apitest.Ann)...)
 	}
-	var done pagewire.BulkDone
+	var done wire.BulkDone
 	s.Do(http.MethodPost, "/queue/bulk", `{"action": "priority", "before": "2", "ids": ["5", "3", "99"]}`, apitest.As(apitest.Operator)...).Into(&done)
 	if outcomes(&done) != "5:ok 3:ok 99:not_found" || done.Results[2].Status != http.StatusNotFound || !slices.Equal(queued(s), []string{"1", "5", "3", "2", "4"}) {
 		t.Errorf("%+v: %v", done, queued(s))
 	}
-	done = pagewire.BulkDone{}
+	done = wire.BulkDone{}
 	s.Do(http.MethodPost, "/queue/bulk", `{"action": "priority", "priority": 1, "ids": ["1", "5"]}`, apitest.As(apitest.Ann)...).Into(&done)
 	if outcomes(&done) != "1:ok 5:denied" {
 		t.Errorf("a user changes the class: %+v", done)

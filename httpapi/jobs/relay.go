@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/fsm/model"
-	"github.com/berth-gpu/berth/httpapi/pagewire"
+	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
 // Times of asking a node again that does not answer, such as while its agent is restarted.
@@ -99,7 +99,7 @@ func (l *relay) part(ctx context.Context) (done bool, err error) {
 		return false, err
 	}
 	defer func() { _ = answer.Body.Close() }()
-	at, exact := offsetIn(answer.Header, pagewire.HeaderLogOffset)
+	at, exact := offsetIn(answer.Header, wire.HeaderLogOffset)
 	if !l.begun {
 		open(l.w, l.key)
 		l.begun, l.next = true, at
@@ -117,8 +117,8 @@ func (l *relay) part(ctx context.Context) (done bool, err error) {
 	if !exact { // a node that does not say where the output stands
 		return true, err
 	}
-	size, _ := offsetIn(answer.Header, pagewire.HeaderLogSize)
-	ended := answer.Header.Get(pagewire.HeaderLogEnded) == "true"
+	size, _ := offsetIn(answer.Header, wire.HeaderLogSize)
+	ended := answer.Header.Get(wire.HeaderLogEnded) == "true"
 	return err == nil && ended && l.next >= size, err
 }
 

@@ -16,8 +16,8 @@ import (
 	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/issue"
-	"github.com/berth-gpu/berth/httpapi/memberwire"
 	"github.com/berth-gpu/berth/httpapi/problem"
+	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/trust"
 )
 
@@ -30,7 +30,7 @@ const probeLimit = 1500 * time.Millisecond // less than a follower waits for the
 
 // join issues the certificate of a machine with a join token, and records it. Everything that can be wrong is found
 // before the token is spent.
-func (m members) join(ctx context.Context, _ *core.BodyInput, body *memberwire.Join) (*core.Answer[memberwire.Joined], error) {
+func (m members) join(ctx context.Context, _ *core.BodyInput, body *wire.Join) (*core.Answer[wire.Joined], error) {
 	authority, err := m.authority()
 	if err != nil {
 		return nil, err
@@ -63,20 +63,20 @@ func (m members) join(ctx context.Context, _ *core.BodyInput, body *memberwire.J
 	}
 	m.api.Log.Info("member_joined", "member", member.String(), "serial", record.Serial, "address", body.Address, "from", core.SenderOf(ctx))
 	cluster, _ := authority.About()
-	out := &memberwire.Joined{
+	out := &wire.Joined{
 		Success: true, Cluster: cluster, Certificate: signed.Certificate, Authorities: string(signed.Authorities), Link: signed.Link,
 		Revision: signed.Revision, Peers: peersOf(&s),
 	}
 	if out.Keys, err = trust.MarshalKeys(signed.Keys); err != nil {
 		return nil, err
 	}
-	return &core.Answer[memberwire.Joined]{Index: index, Body: out}, nil
+	return &core.Answer[wire.Joined]{Index: index, Body: out}, nil
 }
 
 // namesFor returns the host names and addresses for the certificate of a member: those that an admin has put into the token, and
 // the host at which the probe has found the machine, or at which the other peers have it. What a machine says of itself is no
 // proof: its certificate would be good for the name of any server. A node gets none.
-func namesFor(s *state.State, member membership.Member, body *memberwire.Join) (names []string) {
+func namesFor(s *state.State, member membership.Member, body *wire.Join) (names []string) {
 	if member.Role != model.RolePeer {
 		return nil
 	}
@@ -96,7 +96,7 @@ func namesFor(s *state.State, member membership.Member, body *memberwire.Join) (
 
 // admit returns the member that a machine would be, or why the machine may not join. A token that was used for this member already
 // is accepted: the command finds out whether this is the same machine.
-func (m members) admit(ctx context.Context, s *state.State, body *memberwire.Join) (member membership.Member, err error) {
+func (m members) admit(ctx context.Context, s *state.State, body *wire.Join) (member membership.Member, err error) {
 	role, err := tokenRole(trust.Role(body.Role))
 	if err != nil {
 		return member, err
@@ -130,7 +130,7 @@ func (m members) admit(ctx context.Context, s *state.State, body *memberwire.Joi
 
 // probe connects to the address under which a machine will listen: an address that the others cannot reach must not
 // become that of a member.
-func (m members) probe(ctx context.Context, body *memberwire.Join) error {
+func (m members) probe(ctx context.Context, body *wire.Join) error {
 	if body.Address == "" || m.api.Config.Probe == nil {
 		return nil
 	}
@@ -147,10 +147,10 @@ func (m members) probe(ctx context.Context, body *memberwire.Join) error {
 }
 
 // peersOf returns the addresses of all peers.
-func peersOf(s *state.State) []memberwire.PeerAddress {
-	out := []memberwire.PeerAddress{}
+func peersOf(s *state.State) []wire.PeerAddress {
+	out := []wire.PeerAddress{}
 	for _, p := range s.Peers.All() {
-		out = append(out, memberwire.PeerAddress{ID: string(p.ID), API: p.APIAddress, Raft: p.RaftAddress})
+		out = append(out, wire.PeerAddress{ID: string(p.ID), API: p.APIAddress, Raft: p.RaftAddress})
 	}
 	return out
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/berth-gpu/berth/httpapi/apitest"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/forward"
-	"github.com/berth-gpu/berth/httpapi/memberwire"
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/trust"
 )
@@ -40,7 +39,7 @@ func joinToken(s *apitest.Secured, body *wire.MakeToken) trust.Token {
 }
 
 // joins asks to join by TLS, as a machine that knows the cluster by the pin of the token only.
-func joins(s *apitest.Secured, token trust.Token, body *memberwire.Join) (*memberwire.Joined, error) {
+func joins(s *apitest.Secured, token trust.Token, body *wire.Join) (*wire.Joined, error) {
 	s.T.Helper()
 	config := trust.Pinned(token.Pin, time.Now, func(*x509.Certificate) error { return nil })
 	c, err := client.New(client.Options{Addresses: []string{s.Address}, Dial: func(ctx context.Context, _, address string) (net.Conn, error) {
@@ -67,9 +66,9 @@ func newRequest(t *testing.T) []byte {
 	return request
 }
 
-func newJoin(s *apitest.Secured, t *testing.T, token trust.Token, name string) *memberwire.Join {
+func newJoin(s *apitest.Secured, t *testing.T, token trust.Token, name string) *wire.Join {
 	t.Helper()
-	return &memberwire.Join{Token: token.Credential(), Role: string(token.Role), Name: name, Request: newRequest(t), Time: s.Now()}
+	return &wire.Join{Token: token.Credential(), Role: string(token.Role), Name: name, Request: newRequest(t), Time: s.Now()}
 }
 
 // A machine joins with a token, through any peer, gets the certificate of its name, and may ask again. The key of the
@@ -109,7 +108,7 @@ func TestMachinesJoinWithATokenOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 { // the answer is lost, and the client sends the request again
-		lead.Do(http.MethodPost, "/cluster/join", string(request), "Idempotency-Key", "one-join").Into(new(memberwire.Joined))
+		lead.Do(http.MethodPost, "/cluster/join", string(request), "Idempotency-Key", "one-join").Into(new(wire.Joined))
 	}
 	token = joinToken(lead, &wire.MakeToken{Role: "agent", User: "gpu7"})
 	_, err = client.MembersOf(follower.Plain()).Join(t.Context(), newJoin(lead, t, token, "gpu7"))
@@ -187,22 +186,22 @@ func TestWrongJoins(t *testing.T) {
 	bound := joinToken(s, &wire.MakeToken{Role: "agent", Network: "10.9.0.0/16"})
 	for name, v := range map[string]struct {
 		token  trust.Token
-		change func(*memberwire.Join)
+		change func(*wire.Join)
 		code   string
 		text   string
 	}{
-		"no such token":     {node, func(b *memberwire.Join) { b.Token = trust.NewToken(trust.RoleNode, node.Pin).Credential() }, "denied", "unknown"},
-		"the other role":    {node, func(b *memberwire.Join) { b.Role = "peer" }, "denied", "unknown"},
-		"no role":           {node, func(b *memberwire.Join) { b.Role = "admin" }, wire.CodeInvalid, "peer or node"},
-		"no name":           {node, func(b *memberwire.Join) { b.Name = "a b" }, wire.CodeInvalid, "space"},
-		"the wrong name":    {named, func(b *memberwire.Join) { b.Name = "gpu2" }, "denied", "is for node gpu1"},
-		"another network":   {bound, func(*memberwire.Join) {}, "denied", "10.9.0.0/16"},
-		"a clock behind":    {node, func(b *memberwire.Join) { b.Time = b.Time.Add(-time.Hour) }, wire.CodeInvalid, "correct the clock"},
-		"a clock ahead":     {node, func(b *memberwire.Join) { b.Time = b.Time.Add(time.Minute) }, wire.CodeInvalid, "correct the clock"},
-		"no request":        {node, func(b *memberwire.Join) { b.Request = []byte("x") }, wire.CodeInvalid, "request"},
-		"no address":        {node, func(b *memberwire.Join) { b.Address = "gpu1" }, wire.CodeInvalid, "address"},
-		"a closed port":     {node, func(b *memberwire.Join) { b.Address, b.Proof = "127.0.0.1:1", trust.NewProof() }, wire.CodeInvalid, "firewall"},
-		"another machine's": {node, func(b *memberwire.Join) { b.Address, b.Proof = silent.Addr().String(), trust.NewProof() }, wire.CodeInvalid, "another program"},
+		"no such token":     {node, func(b *wire.Join) { b.Token = trust.NewToken(trust.RoleNode, node.Pin).Credential() }, "denied", "unknown"},
+		"the other role":    {node, func(b *wire.Join) { b.Role = "peer" }, "denied", "unknown"},
+		"no role":           {node, func(b *wire.Join) { b.Role = "admin" }, wire.CodeInvalid, "peer or node"},
+		"no name":           {node, func(b *wire.Join) { b.Name = "a b" }, wire.CodeInvalid, "space"},
+		"the wrong name":    {named, func(b *wire.Join) { b.Name = "gpu2" }, "denied", "is for node gpu1"},
+		"another network":   {bound, func(*wire.Join) {}, "denied", "10.9.0.0/16"},
+		"a clock behind":    {node, func(b *wire.Join) { b.Time = b.Time.Add(-time.Hour) }, wire.CodeInvalid, "correct the clock"},
+		"a clock ahead":     {node, func(b *wire.Join) { b.Time = b.Time.Add(time.Minute) }, wire.CodeInvalid, "correct the clock"},
+		"no request":        {node, func(b *wire.Join) { b.Request = []byte("x") }, wire.CodeInvalid, "request"},
+		"no address":        {node, func(b *wire.Join) { b.Address = "gpu1" }, wire.CodeInvalid, "address"},
+		"a closed port":     {node, func(b *wire.Join) { b.Address, b.Proof = "127.0.0.1:1", trust.NewProof() }, wire.CodeInvalid, "firewall"},
+		"another machine's": {node, func(b *wire.Join) { b.Address, b.Proof = silent.Addr().String(), trust.NewProof() }, wire.CodeInvalid, "another program"},
 	} {
 		body := newJoin(s, t, v.token, "gpu1")
 		v.change(body)

@@ -14,7 +14,6 @@ import (
 	"github.com/berth-gpu/berth/fsm/model/membership"
 	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/issue"
-	"github.com/berth-gpu/berth/httpapi/memberwire"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/trust"
@@ -55,18 +54,18 @@ func Routes(a *core.API, doc huma.API) {
 	core.Handle(a, doc, core.Op("revoke-certificate", http.MethodDelete, "/cluster/certificates/{role}/{name}", "Refuse all certificates that a member has so far"), m.revoke)
 }
 
-func (m members) list(ctx context.Context, _ *struct{}) (*core.Answer[memberwire.Certificates], error) {
+func (m members) list(ctx context.Context, _ *struct{}) (*core.Answer[wire.Certificates], error) {
 	s, err := m.api.Fresh(ctx, peer.Default)
 	if err != nil {
 		return nil, err
 	}
-	out := &memberwire.Certificates{Certificates: []memberwire.Certificate{}}
+	out := &wire.Certificates{Certificates: []wire.Certificate{}}
 	for k, v := range s.Certificates.All() {
-		out.Certificates = append(out.Certificates, memberwire.Certificate{
+		out.Certificates = append(out.Certificates, wire.Certificate{
 			Role: string(roleOf(k.Role)), Name: k.Name, Serial: v.Serial, IssuedAt: v.Issued.Time(), ExpiresAt: v.Expires.Time(), By: v.By, Revoked: v.Revoked,
 		})
 	}
-	return &core.Answer[memberwire.Certificates]{Index: s.Index, Body: out}, nil
+	return &core.Answer[wire.Certificates]{Index: s.Index, Body: out}, nil
 }
 
 func (m members) revoke(ctx context.Context, in *revokeInput) (*core.Answer[wire.Gone], error) {

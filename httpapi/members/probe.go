@@ -20,7 +20,6 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/core"
-	"github.com/berth-gpu/berth/httpapi/memberwire"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/trust"
@@ -49,7 +48,7 @@ type reached struct {
 	Ports   []port    `cbor:"6,keyasint,omitempty"`
 }
 
-// port is a [memberwire.ProbePort].
+// port is a [wire.ProbePort].
 type port struct {
 	Port    string `cbor:"1,keyasint"`
 	Network string `cbor:"2,keyasint"`
@@ -74,7 +73,7 @@ func (m members) probeRoute(doc huma.API) {
 type probeInput struct{ core.Raw }
 
 // probeMember asks every peer.
-func (m members) probeMember(ctx context.Context, _ *probeInput, body *memberwire.Probe) (*core.Answer[memberwire.Probed], error) {
+func (m members) probeMember(ctx context.Context, _ *probeInput, body *wire.Probe) (*core.Answer[wire.Probed], error) {
 	s := m.api.Peer.Reader.State()
 	q, err := probedMember(ctx, &s, body)
 	if err != nil {
@@ -87,8 +86,8 @@ func (m members) probeMember(ctx context.Context, _ *probeInput, body *memberwir
 		return nil, problem.Refuse(wire.CodeOverloaded, "this peer connects to other members already: try again in some seconds")
 	}
 	st := m.api.Peer.Members.Status()
-	out := &memberwire.Probed{
-		Member: memberwire.Member{Role: string(q.Role), Name: q.Name}, AnsweredBy: string(m.api.Config.Self), Peers: make([]memberwire.ProbePeer, len(st.Servers)),
+	out := &wire.Probed{
+		Member: wire.Member{Role: string(q.Role), Name: q.Name}, AnsweredBy: string(m.api.Config.Self), Peers: make([]wire.ProbePeer, len(st.Servers)),
 	}
 	ctx, cancel := context.WithTimeout(ctx, reachLimit)
 	defer cancel()
@@ -97,11 +96,11 @@ func (m members) probeMember(ctx context.Context, _ *probeInput, body *memberwir
 		all.Go(func() { out.Peers[i] = m.askReach(ctx, &s, server, q) })
 	}
 	all.Wait()
-	return &core.Answer[memberwire.Probed]{Index: s.Index, Body: out}, nil
+	return &core.Answer[wire.Probed]{Index: s.Index, Body: out}, nil
 }
 
 // probedMember returns the member that a request is about.
-func probedMember(ctx context.Context, s *state.State, body *memberwire.Probe) (*reachAsk, error) {
+func probedMember(ctx context.Context, s *state.State, body *wire.Probe) (*reachAsk, error) {
 	q := &reachAsk{Role: trust.Role(body.Role), Name: body.Name}
 	if c := auth.From(ctx); c.Kind == auth.Node {
 		own := reachAsk{Role: trust.RoleNode, Name: c.Name}
@@ -124,9 +123,9 @@ func probedMember(ctx context.Context, s *state.State, body *memberwire.Probe) (
 }
 
 // askReach has one peer connect to the member.
-func (m members) askReach(ctx context.Context, s *state.State, server peer.Server, q *reachAsk) memberwire.ProbePeer {
+func (m members) askReach(ctx context.Context, s *state.State, server peer.Server, q *reachAsk) wire.ProbePeer {
 	known, _ := s.Peers.Get(server.ID)
-	out := memberwire.ProbePeer{Peer: string(server.ID), API: known.APIAddress, Raft: server.Address, Ports: []memberwire.ProbePort{}}
+	out := wire.ProbePeer{Peer: string(server.ID), API: known.APIAddress, Raft: server.Address, Ports: []wire.ProbePort{}}
 	got, err := (*reached)(nil), error(nil)
 	if server.ID == m.api.Config.Self {
 		got, err = m.reach(ctx, q)
@@ -139,7 +138,7 @@ func (m members) askReach(ctx context.Context, s *state.State, server peer.Serve
 	}
 	out.Asked, out.Time, out.Version, out.Level, out.Gossip, out.Hears = true, got.Time, got.Version, got.Level, got.Gossip, got.Hears
 	for _, p := range got.Ports {
-		out.Ports = append(out.Ports, memberwire.ProbePort(p))
+		out.Ports = append(out.Ports, wire.ProbePort(p))
 	}
 	return out
 }
@@ -190,7 +189,7 @@ func (m members) recorded(s *state.State, q *reachAsk) []port {
 // knock connects to a port, and to an agent as a peer does, so that another program in its place is noticed.
 func (m members) knock(ctx context.Context, p *port) {
 	if p.Address == "" {
-		p.Result, p.Detail = memberwire.PortFailed, "the cluster has no address of it"
+		p.Result, p.Detail = wire.PortFailed, "the cluster has no address of it"
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, portLimit)
@@ -215,7 +214,7 @@ func (m members) knockGossip(ctx context.Context, q *reachAsk) []port {
 	if address == "" {
 		return nil
 	}
-	p := port{Port: memberwire.PortGossip, Network: "tcp", Address: address}
+	p := port{Port: wire.PortGossip, Network: "tcp", Address: address}
 	p.Result, p.Detail = judgeDial(err)
 	return []port{p}
 }
@@ -225,11 +224,11 @@ func judgeDial(err error) (result, detail string) {
 	timeout, is := errors.AsType[net.Error](err)
 	switch {
 	case err == nil:
-		return memberwire.PortAnswers, ""
+		return wire.PortAnswers, ""
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return memberwire.PortRefused, "nothing listens there"
+		return wire.PortRefused, "nothing listens there"
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), is && timeout.Timeout():
-		return memberwire.PortNoAnswer, ""
+		return wire.PortNoAnswer, ""
 	}
-	return memberwire.PortFailed, err.Error()
+	return wire.PortFailed, err.Error()
 }

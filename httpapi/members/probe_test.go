@@ -13,7 +13,6 @@ import (
 	"github.com/berth-gpu/berth/httpapi/apitest"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/forward"
-	"github.com/berth-gpu/berth/httpapi/memberwire"
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/trust"
 )
@@ -50,7 +49,7 @@ func closedPort(t *testing.T) string {
 }
 
 // portOf returns what a peer has found at a port.
-func portOf(t *testing.T, p *memberwire.ProbePeer, name, network string) memberwire.ProbePort {
+func portOf(t *testing.T, p *wire.ProbePeer, name, network string) wire.ProbePort {
 	t.Helper()
 	for _, v := range p.Ports {
 		if v.Port == name && v.Network == network {
@@ -58,7 +57,7 @@ func portOf(t *testing.T, p *memberwire.ProbePeer, name, network string) memberw
 		}
 	}
 	t.Fatalf("peer %s has not tried %s over %s: %+v", p.Peer, name, network, p)
-	return memberwire.ProbePort{}
+	return wire.ProbePort{}
 }
 
 // Every peer connects to a member at the addresses of the state, and says what it has found: a port that answers, one that is
@@ -84,7 +83,7 @@ func TestPeersProbeAMember(t *testing.T) {
 		s.First, s.Mate = closed, s.Wired.Address
 	})
 	calls := client.MembersOf(s.Plain())
-	got, err := calls.Probe(t.Context(), &memberwire.Probe{Role: "node", Name: "n1"})
+	got, err := calls.Probe(t.Context(), &wire.Probe{Role: "node", Name: "n1"})
 	if err != nil || got.Name != "n1" || got.AnsweredBy != "p2" || len(got.Peers) != 2 {
 		t.Fatalf("%+v, %v", got, err)
 	}
@@ -95,21 +94,21 @@ func TestPeersProbeAMember(t *testing.T) {
 	if !own.Asked || own.Time.IsZero() || own.Version != "test" || own.Level != command.Level || own.Gossip != "127.0.0.1:7002" {
 		t.Errorf("the peer itself: %+v", own)
 	}
-	for _, want := range []memberwire.ProbePort{
-		{Port: "agent", Network: "tcp", Address: open, Result: memberwire.PortAnswers},
-		{Port: "gossip", Network: "tcp", Address: gossip, Result: memberwire.PortNoAnswer},
+	for _, want := range []wire.ProbePort{
+		{Port: "agent", Network: "tcp", Address: open, Result: wire.PortAnswers},
+		{Port: "gossip", Network: "tcp", Address: gossip, Result: wire.PortNoAnswer},
 	} {
 		if found := portOf(t, own, want.Port, want.Network); found != want {
 			t.Errorf("%+v, want %+v", found, want)
 		}
 	}
-	if got, err = calls.Probe(t.Context(), &memberwire.Probe{Role: "peer", Name: "p1"}); err != nil {
+	if got, err = calls.Probe(t.Context(), &wire.Probe{Role: "peer", Name: "p1"}); err != nil {
 		t.Fatal(err)
 	}
-	if raft := portOf(t, &got.Peers[1], "raft", "tcp"); raft.Result != memberwire.PortRefused || raft.Address != closed {
+	if raft := portOf(t, &got.Peers[1], "raft", "tcp"); raft.Result != wire.PortRefused || raft.Address != closed {
 		t.Errorf("raft: %+v", raft)
 	}
-	if api := portOf(t, &got.Peers[1], "api", "tcp"); api.Result != memberwire.PortAnswers || api.Address != open {
+	if api := portOf(t, &got.Peers[1], "api", "tcp"); api.Result != wire.PortAnswers || api.Address != open {
 		t.Errorf("api: %+v", api)
 	}
 }
@@ -120,7 +119,7 @@ func TestProbesAreOfMembers(t *testing.T) {
 	s := apitest.NewSecured(t, apitest.New(t), forward.Leader{ID: "p1", Self: true, Address: "127.0.0.1:1"})
 	s.With(func(c *statetest.Cluster) { c.Node("n1", 1); c.Node("n2", 1); s.Mate = s.Wired.Address })
 	calls := client.MembersOf(s.Plain())
-	for _, q := range []memberwire.Probe{{Role: "node", Name: "n9"}, {Role: "peer", Name: "127.0.0.1:22"}} {
+	for _, q := range []wire.Probe{{Role: "node", Name: "n9"}, {Role: "peer", Name: "127.0.0.1:22"}} {
 		if _, err := calls.Probe(t.Context(), &q); apitest.CodeOf(err) != wire.CodeNotFound {
 			t.Errorf("%+v: %v", q, err)
 		}
@@ -137,7 +136,7 @@ func TestAnAgentProbesItsOwnNode(t *testing.T) {
 	t.Parallel()
 	s := apitest.NewGuarded(t)
 	s.With(func(c *statetest.Cluster) { c.Node("n1", 1); c.Node("n2", 1) })
-	var own memberwire.Probed
+	var own wire.Probed
 	s.Do(http.MethodPost, "/cluster/probe", "", apitest.As(apitest.AgentOf2)...).Into(&own)
 	if own.Role != "node" || own.Name != "n2" {
 		t.Errorf("%+v", own)

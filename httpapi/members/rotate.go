@@ -14,8 +14,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/core"
-	"github.com/berth-gpu/berth/httpapi/memberwire"
 	"github.com/berth-gpu/berth/httpapi/problem"
+	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/trust"
 )
 
@@ -37,7 +37,7 @@ func (m members) rotationRoutes(doc huma.API) {
 	core.Handle(m.api, doc, core.Op("abort-rotation", http.MethodDelete, "/cluster/rotation", "End a rotation whose next key is not in use yet"), m.abortRotation)
 }
 
-func (m members) rotation(ctx context.Context, _ *struct{}) (*core.Answer[memberwire.Rotation], error) {
+func (m members) rotation(ctx context.Context, _ *struct{}) (*core.Answer[wire.Rotation], error) {
 	s, err := m.api.Fresh(ctx, peer.Default)
 	if err != nil {
 		return nil, err
@@ -46,21 +46,21 @@ func (m members) rotation(ctx context.Context, _ *struct{}) (*core.Answer[member
 }
 
 // rotationAt returns how far a rotation is in a state.
-func (m members) rotationAt(s *state.State) *core.Answer[memberwire.Rotation] {
+func (m members) rotationAt(s *state.State) *core.Answer[wire.Rotation] {
 	t := s.Trust()
 	behind, all := s.Trusted().Behind(t.Revision, m.api.Now(s))
-	out := &memberwire.Rotation{Rotation: t.Rotation.String(), Revision: t.Revision, Members: all, Missing: len(behind), Behind: []memberwire.Member{}}
+	out := &wire.Rotation{Rotation: t.Rotation.String(), Revision: t.Revision, Members: all, Missing: len(behind), Behind: []wire.Member{}}
 	if t.Rotation != membership.RotationNone {
 		out.Step, out.Steps, out.Since, out.By = t.Step(), t.Rotation.Steps(), t.Since.Time(), t.By
 	}
 	for _, b := range behind[:min(len(behind), maxBehind)] {
-		out.Behind = append(out.Behind, memberwire.Member{Role: string(roleOf(b.Role)), Name: b.Name})
+		out.Behind = append(out.Behind, wire.Member{Role: string(roleOf(b.Role)), Name: b.Name})
 	}
-	return &core.Answer[memberwire.Rotation]{Index: s.Index, Body: out}
+	return &core.Answer[wire.Rotation]{Index: s.Index, Body: out}
 }
 
 // rotate makes the next credential, has all peers store its secret, and begins the rotation.
-func (m members) rotate(ctx context.Context, in *core.BodyInput, body *memberwire.Rotate) (*core.Answer[memberwire.Rotation], error) {
+func (m members) rotate(ctx context.Context, in *core.BodyInput, body *wire.Rotate) (*core.Answer[wire.Rotation], error) {
 	what, known := membership.RotationNamed(body.Rotation)
 	if !known {
 		return nil, problem.Invalid("rotation", "must be ca or leaf")
@@ -105,7 +105,7 @@ type abortInput struct {
 	Key string `header:"Idempotency-Key"`
 }
 
-func (m members) abortRotation(ctx context.Context, in *abortInput) (*core.Answer[memberwire.Rotation], error) {
+func (m members) abortRotation(ctx context.Context, in *abortInput) (*core.Answer[wire.Rotation], error) {
 	if _, _, err := m.api.Propose(ctx, in.Key, &command.AbortRotation{}); err != nil {
 		return nil, err
 	}

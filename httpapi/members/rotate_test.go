@@ -17,7 +17,6 @@ import (
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/forward"
 	"github.com/berth-gpu/berth/httpapi/members"
-	"github.com/berth-gpu/berth/httpapi/memberwire"
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/trust"
 )
@@ -108,17 +107,17 @@ func TestMembersFollowARotation(t *testing.T) {
 	if list, err := trust.DecodeCertificates(answer.Authorities, trust.MaxAuthorities); answer.Revision != 1 || err != nil || len(list) != 2 {
 		t.Errorf("the agent has got %d authorities at revision %d: %v", len(list), answer.Revision, err)
 	}
-	behind := func(want ...memberwire.Member) {
+	behind := func(want ...wire.Member) {
 		t.Helper()
 		if now, err := calls.Rotation(t.Context()); err != nil || !slices.Equal(now.Behind, want) || now.Missing != len(want) || now.Members != 2 {
 			t.Fatalf("%+v, %v; want %v", now, err, want)
 		}
 	}
-	behind(memberwire.Member{Role: "node", Name: "n1"}, memberwire.Member{Role: "peer", Name: "p2"})
+	behind(wire.Member{Role: "node", Name: "n1"}, wire.Member{Role: "peer", Name: "p2"})
 	if err := agent.ConfirmTrust(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
-	behind(memberwire.Member{Role: "peer", Name: "p2"})
+	behind(wire.Member{Role: "peer", Name: "p2"})
 	following := members.Following(s.API)
 	if following.Newest() != 1 {
 		t.Errorf("the newest revision is %d", following.Newest())

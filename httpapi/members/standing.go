@@ -14,8 +14,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/model/membership"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/core"
-	"github.com/berth-gpu/berth/httpapi/memberwire"
 	"github.com/berth-gpu/berth/httpapi/problem"
+	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/trust"
 )
 
@@ -30,17 +30,17 @@ func (m members) standingRoute(doc huma.API) {
 // standingInput is the input of POST /cluster/standing.
 type standingInput struct{ core.Raw }
 
-func (m members) standing(_ context.Context, _ *standingInput, body *memberwire.Presented) (*core.Answer[memberwire.Standing], error) {
+func (m members) standing(_ context.Context, _ *standingInput, body *wire.Presented) (*core.Answer[wire.Standing], error) {
 	leaf, err := x509.ParseCertificate(body.Certificate)
 	if err != nil {
 		return nil, problem.Invalid("certificate", "must be a certificate of X.509 in DER, as base64")
 	}
 	s := m.api.Peer.Reader.State()
-	out := &memberwire.Standing{Success: true, AnsweredBy: string(m.api.Config.Self)}
+	out := &wire.Standing{Success: true, AnsweredBy: string(m.api.Config.Self)}
 	if m.api.Config.Judge != nil {
 		out.Refused, out.Message = explain(&s, leaf, m.api.Config.Judge(leaf))
 	}
-	return &core.Answer[memberwire.Standing]{Index: s.Index, Body: out}, nil
+	return &core.Answer[wire.Standing]{Index: s.Index, Body: out}, nil
 }
 
 // explain returns why a certificate is refused, to its holder.
@@ -53,19 +53,19 @@ func explain(s *state.State, leaf *x509.Certificate, err error) (refused, text s
 	case trust.FaultRevoked:
 		return explainRevoked(s, leaf)
 	case trust.FaultExpired:
-		return memberwire.RefusedExpired, err.Error()
+		return wire.RefusedExpired, err.Error()
 	case trust.FaultGeneration:
-		return memberwire.RefusedGeneration, "this machine is of a generation that the cluster has left behind by a recovery or a restore: " +
+		return wire.RefusedGeneration, "this machine is of a generation that the cluster has left behind by a recovery or a restore: " +
 			"give this machine an empty data folder, and let it join again under another name"
 	}
-	return memberwire.RefusedOther, err.Error()
+	return wire.RefusedOther, err.Error()
 }
 
 // explainRevoked tells apart what certificates are refused for by the state.
 func explainRevoked(s *state.State, leaf *x509.Certificate) (refused, text string) {
 	i, err := trust.ParseIdentity(leaf.URIs[0]) // that there is one was judged
 	if err != nil {
-		return memberwire.RefusedOther, err.Error()
+		return wire.RefusedOther, err.Error()
 	}
 	role := model.RoleAgent
 	if i.Role == trust.RolePeer {
@@ -77,9 +77,9 @@ func explainRevoked(s *state.State, leaf *x509.Certificate) (refused, text strin
 		fmt.Sprintf("on this machine, berth join %s --renew, with a token for its name (on another peer: berth token join %s --name %s)", i.Role, i.Role, i.Name)
 	switch {
 	case row.Revoked && role == model.RolePeer && !s.Peers.Has(model.PeerID(i.Name)):
-		return memberwire.RefusedRemoved, peer.ErrRemoved.Error()
+		return wire.RefusedRemoved, peer.ErrRemoved.Error()
 	case row.Revoked:
-		return memberwire.RefusedRevoked, fmt.Sprintf("%s has revoked the certificates of %s, those issued before %s: to go on, %s", row.By, member, since, renew)
+		return wire.RefusedRevoked, fmt.Sprintf("%s has revoked the certificates of %s, those issued before %s: to go on, %s", row.By, member, since, renew)
 	}
-	return memberwire.RefusedReplaced, fmt.Sprintf("another certificate of %s was issued with a join token at %s, and those before are refused: if this machine is %s, %s", member, since, member, renew)
+	return wire.RefusedReplaced, fmt.Sprintf("another certificate of %s was issued with a join token at %s, and those before are refused: if this machine is %s, %s", member, since, member, renew)
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/berth-gpu/berth/httpapi/apitest"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/forward"
-	"github.com/berth-gpu/berth/httpapi/memberwire"
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/trust"
 )
@@ -44,7 +43,7 @@ func TestStandings(t *testing.T) {
 	t.Parallel()
 	s := apitest.NewSecured(t, apitest.New(t), forward.Leader{})
 	members := client.MembersOf(s.Plain())
-	ask := func(m *trust.Material) *memberwire.Standing {
+	ask := func(m *trust.Material) *wire.Standing {
 		t.Helper()
 		got, err := members.Standing(t.Context(), m.Certificate.Raw)
 		if err != nil {
@@ -79,14 +78,14 @@ func TestStandings(t *testing.T) {
 		refused string
 		text    string
 	}{
-		"removed":             {p7, memberwire.RefusedRemoved, "was removed from the cluster"},
-		"revoked, a member":   {p8, memberwire.RefusedRevoked, "berth join peer --renew"},
-		"revoked, a node":     {n1, memberwire.RefusedRevoked, "berth join node --renew"},
-		"superseded":          {p9, memberwire.RefusedReplaced, "berth token join peer --name p9"},
-		"expired":             {expired, memberwire.RefusedExpired, "expired"},
-		"a later generation":  {later, memberwire.RefusedGeneration, "generation"},
-		"of another cluster":  {other, memberwire.RefusedOther, ""},
-		"made up, for itself": {&trust.Material{Certificate: other.Authorities[0]}, memberwire.RefusedOther, ""},
+		"removed":             {p7, wire.RefusedRemoved, "was removed from the cluster"},
+		"revoked, a member":   {p8, wire.RefusedRevoked, "berth join peer --renew"},
+		"revoked, a node":     {n1, wire.RefusedRevoked, "berth join node --renew"},
+		"superseded":          {p9, wire.RefusedReplaced, "berth token join peer --name p9"},
+		"expired":             {expired, wire.RefusedExpired, "expired"},
+		"a later generation":  {later, wire.RefusedGeneration, "generation"},
+		"of another cluster":  {other, wire.RefusedOther, ""},
+		"made up, for itself": {&trust.Material{Certificate: other.Authorities[0]}, wire.RefusedOther, ""},
 	} {
 		if got := ask(v.of); got.Refused != v.refused || !strings.Contains(got.Message, v.text) || got.Message == "" || strings.Contains(got.Message, "revoked") && name == "of another cluster" {
 			t.Errorf("%s: %+v, want %s with %q", name, got, v.refused, v.text)

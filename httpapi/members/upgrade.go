@@ -19,7 +19,6 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/core"
-	"github.com/berth-gpu/berth/httpapi/memberwire"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -60,7 +59,7 @@ func (m members) programs() (upgrade.Cluster, error) {
 	return m.api.Peer.Programs.Programs(), nil
 }
 
-func (m members) upgrade(ctx context.Context, _ *struct{}) (*core.Answer[memberwire.Upgrade], error) {
+func (m members) upgrade(ctx context.Context, _ *struct{}) (*core.Answer[wire.Upgrade], error) {
 	s, err := m.api.Fresh(ctx, peer.Default)
 	if err != nil {
 		return nil, err
@@ -69,15 +68,15 @@ func (m members) upgrade(ctx context.Context, _ *struct{}) (*core.Answer[memberw
 	if err != nil {
 		return nil, err
 	}
-	return &core.Answer[memberwire.Upgrade]{Index: s.Index, Body: m.upgradeOf(&s, &known)}, nil
+	return &core.Answer[wire.Upgrade]{Index: s.Index, Body: m.upgradeOf(&s, &known)}, nil
 }
 
 // upgradeOf describes the programs of all members.
-func (m members) upgradeOf(s *state.State, known *upgrade.Cluster) *memberwire.Upgrade {
+func (m members) upgradeOf(s *state.State, known *upgrade.Cluster) *wire.Upgrade {
 	newest := known.NewestVersion()
-	out := &memberwire.Upgrade{
+	out := &wire.Upgrade{
 		Level: known.Level, Newest: known.Newest(), Version: newest, AnsweredBy: string(m.api.Config.Self),
-		Members: []memberwire.UpgradeState{}, Next: []memberwire.Member{}, Blockers: []string{}, Broken: brokenRules(s, known), Hold: holdOf(known), Restart: m.restartOf(s),
+		Members: []wire.UpgradeState{}, Next: []wire.Member{}, Blockers: []string{}, Broken: brokenRules(s, known), Hold: holdOf(known), Restart: m.restartOf(s),
 	}
 	up := 0
 	for _, p := range known.Peers {
@@ -87,8 +86,8 @@ func (m members) upgradeOf(s *state.State, known *upgrade.Cluster) *memberwire.U
 			}
 		}
 		waits := known.MayRestart(p.ID, lockHeard)
-		one := memberwire.UpgradeState{
-			Member: memberwire.Member{Role: "peer", Name: string(p.ID)}, Version: p.Version, Level: p.Level, Leader: p.Leads, Voter: p.Votes, Up: p.Heard, CaughtUp: p.CaughtUp,
+		one := wire.UpgradeState{
+			Member: wire.Member{Role: "peer", Name: string(p.ID)}, Version: p.Version, Level: p.Level, Leader: p.Leads, Voter: p.Votes, Up: p.Heard, CaughtUp: p.CaughtUp,
 			Old: known.Old(p), Restart: waits == "", Waits: waits, Back: p.Level > known.Level,
 		}
 		if p.Since > 0 {
@@ -101,10 +100,10 @@ func (m members) upgradeOf(s *state.State, known *upgrade.Cluster) *memberwire.U
 	}
 	out.Tolerates = votes.Tolerates(out.Voters, up)
 	for _, id := range known.Order(known.Old) {
-		out.Next = append(out.Next, memberwire.Member{Role: "peer", Name: string(id)})
+		out.Next = append(out.Next, wire.Member{Role: "peer", Name: string(id)})
 	}
 	for id, n := range s.Nodes.All() {
-		one := memberwire.UpgradeState{Member: memberwire.Member{Role: "node", Name: string(id)}, Version: n.Version, Up: n.Status == model.NodeUp, Old: upgrade.Differs(n.Version, newest), Restart: true}
+		one := wire.UpgradeState{Member: wire.Member{Role: "node", Name: string(id)}, Version: n.Version, Up: n.Status == model.NodeUp, Old: upgrade.Differs(n.Version, newest), Restart: true}
 		if out.Members = append(out.Members, one); one.Old {
 			out.Next = append(out.Next, one.Member)
 		}
@@ -116,12 +115,12 @@ func (m members) upgradeOf(s *state.State, known *upgrade.Cluster) *memberwire.U
 }
 
 // holdOf describes the hold; nil: there is none.
-func holdOf(known *upgrade.Cluster) *memberwire.Hold {
+func holdOf(known *upgrade.Cluster) *wire.Hold {
 	h := known.Held()
 	if h.Next == 0 {
 		return nil
 	}
-	out := &memberwire.Hold{Next: h.Next, Silent: []string{}}
+	out := &wire.Hold{Next: h.Next, Silent: []string{}}
 	if h.Until > 0 {
 		out.Until, out.Seconds = h.Until.Time(), max(0, h.Until.Sub(known.Now)).Seconds()
 	}
@@ -158,17 +157,17 @@ func brokenRules(s *state.State, known *upgrade.Cluster) []string {
 }
 
 // restartOf returns the peer that has the lock for restarts; nil: none has.
-func (m members) restartOf(s *state.State) *memberwire.Restart {
+func (m members) restartOf(s *state.State) *wire.Restart {
 	set := s.Settings()
 	if set.Restarts != "" && set.RestartUntil > m.api.Now(s) {
-		return &memberwire.Restart{Peer: string(set.Restarts), Until: set.RestartUntil.Time()}
+		return &wire.Restart{Peer: string(set.Restarts), Until: set.RestartUntil.Time()}
 	}
 	m.restarts.mu.Lock()
 	defer m.restarts.mu.Unlock()
 	if m.restarts.peer == "" || !m.api.Config.Now().Before(m.restarts.until) {
 		return nil
 	}
-	return &memberwire.Restart{Peer: m.restarts.peer, Until: m.restarts.until}
+	return &wire.Restart{Peer: m.restarts.peer, Until: m.restarts.until}
 }
 
 // finalizeInput is the input of POST /cluster/upgrade/finalize.
@@ -198,7 +197,7 @@ func (m members) finalize(ctx context.Context, in *finalizeInput) (*core.Answer[
 }
 
 // lockRestart gives a peer the lock for restarts.
-func (m members) lockRestart(ctx context.Context, in *core.BodyInput, body *memberwire.RestartLock) (*core.Answer[wire.Gone], error) {
+func (m members) lockRestart(ctx context.Context, in *core.BodyInput, body *wire.RestartLock) (*core.Answer[wire.Gone], error) {
 	if !model.Name(body.Peer) {
 		return nil, model.WantName("peer", body.Peer)
 	}
@@ -238,7 +237,7 @@ func (m members) lockRestart(ctx context.Context, in *core.BodyInput, body *memb
 }
 
 // take takes the lock in memory, or returns why not.
-func (r *restarts) take(body *memberwire.RestartLock, now time.Time, long, leading time.Duration) (why string) {
+func (r *restarts) take(body *wire.RestartLock, now time.Time, long, leading time.Duration) (why string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if leading < lockLeader {
@@ -252,7 +251,7 @@ func (r *restarts) take(body *memberwire.RestartLock, now time.Time, long, leadi
 }
 
 // unlockRestart frees the lock for restarts, in the state and in memory.
-func (m members) unlockRestart(ctx context.Context, in *core.BodyInput, body *memberwire.RestartLock) (*core.Answer[wire.Gone], error) {
+func (m members) unlockRestart(ctx context.Context, in *core.BodyInput, body *wire.RestartLock) (*core.Answer[wire.Gone], error) {
 	if !model.Name(body.Peer) {
 		return nil, model.WantName("peer", body.Peer)
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 	"github.com/berth-gpu/berth/httpapi/apitest"
-	"github.com/berth-gpu/berth/httpapi/memberwire"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -37,7 +36,7 @@ func upgrading(t *testing.T) *apitest.Site {
 	return s
 }
 
-func namesOf(list []memberwire.Member) (out []string) {
+func namesOf(list []wire.Member) (out []string) {
 	for _, m := range list {
 		out = append(out, m.Name)
 	}
@@ -48,7 +47,7 @@ func namesOf(list []memberwire.Member) (out []string) {
 func TestUpgradeCheck(t *testing.T) {
 	t.Parallel()
 	s := upgrading(t)
-	var got memberwire.Upgrade
+	var got wire.Upgrade
 	s.Do(http.MethodGet, "/cluster/upgrade", "").Into(&got)
 	if got.Level != 4 || got.Newest != 5 || got.Version != "v1.1.0" || got.Voters != 3 || got.Tolerates != 1 || got.Hold != nil {
 		t.Errorf("the answer is %+v", got)
@@ -89,7 +88,7 @@ func TestRulesOfUpgrades(t *testing.T) {
 	} {
 		s := upgrading(t)
 		s.Know(change)
-		var got memberwire.Upgrade
+		var got wire.Upgrade
 		s.Do(http.MethodGet, "/cluster/upgrade", "").Into(&got)
 		if !strings.Contains(strings.Join(got.Broken, "\n"), want) {
 			t.Errorf("broken are %q, want %q", got.Broken, want)
@@ -143,7 +142,7 @@ func TestLockRestart(t *testing.T) {
 		lock("p1", "a", "")
 		lock("p2", "b", "peer p1 restarts: wait until it is back")
 		lock("p1", "b", "peer p1 restarts: wait until it is back")
-		var got memberwire.Upgrade
+		var got wire.Upgrade
 		if s.Do(http.MethodGet, "/cluster/upgrade", "").Into(&got); got.Restart == nil || got.Restart.Peer != "p1" {
 			t.Errorf("at level %d, %+v has the lock", level, got.Restart)
 		}

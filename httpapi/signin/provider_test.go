@@ -12,7 +12,6 @@ import (
 	"github.com/berth-gpu/berth/httpapi/apitest"
 	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/oidc"
-	"github.com/berth-gpu/berth/httpapi/pagewire"
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/test/oidctest"
 )
@@ -53,9 +52,9 @@ func callerOf(s *apitest.Site, token string) wire.Whoami {
 }
 
 // provide returns the token that a provider's token is good for.
-func provide(s *apitest.Site, token string) pagewire.ProviderToken {
+func provide(s *apitest.Site, token string) wire.ProviderToken {
 	s.T.Helper()
-	var out pagewire.ProviderToken
+	var out wire.ProviderToken
 	s.Do(http.MethodPost, "/oidc/token", `{"id_token": "`+token+`", "name": "oidc laptop"}`).Into(&out)
 	return out
 }
@@ -106,15 +105,15 @@ func TestProviderSignIn(t *testing.T) {
 // A device code is pending until the user has signed in, and then good for a token.
 func TestProviderDevice(t *testing.T) {
 	s, from := newProvided(t)
-	var at pagewire.Provider
+	var at wire.Provider
 	s.Do(http.MethodGet, "/oidc", "").Into(&at)
 	if at.Issuer != from.Issuer() || at.ClientID != oidctest.Client || strings.Join(at.Scopes, " ") != "openid groups" || at.Device == "" {
 		t.Errorf("the provider is %+v", at)
 	}
-	var d pagewire.Device
+	var d wire.Device
 	s.Do(http.MethodPost, "/oidc/device", "").Into(&d)
 	ask := func() *apitest.Reply { return s.Do(http.MethodPost, "/oidc/token", `{"device_code": "`+d.Code+`"}`) }
-	var out pagewire.ProviderToken
+	var out wire.ProviderToken
 	if ask().Into(&out); !out.Pending || out.Slower || out.Secret != "" {
 		t.Errorf("at first: %+v", out)
 	}
@@ -127,7 +126,7 @@ func TestProviderDevice(t *testing.T) {
 		t.Errorf("refused with %q", p.Detail)
 	}
 	from.Enter(d.UserCode, from.Token(from.Claims("s1", "alice", "ml")))
-	out = pagewire.ProviderToken{}
+	out = wire.ProviderToken{}
 	if ask().Into(&out); out.Pending || callerOf(s, out.Secret).Name != "alice" {
 		t.Errorf("signed in: %+v", out)
 	}

@@ -6,11 +6,11 @@ import (
 	"github.com/berth-gpu/berth/cluster/notify/event"
 )
 
-// An event, and the body of an allocation's webhook, have their shapes where they are made.
-type (
-	Notice  = event.Notice
-	Granted = event.Granted
-)
+// Notice is one event, as GET /events and webhooks deliver it.
+type Notice = event.Notice
+
+// Granted is what the webhook of an allocation gets.
+type Granted = event.Granted
 
 // EventChanged is the type of the events of a stream with types=changed; their data is a [Changed].
 const EventChanged = "changed"

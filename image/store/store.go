@@ -26,7 +26,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/berth-gpu/berth/fsm/private"
+	"github.com/berth-gpu/berth/files/private"
 )
 
 // Names in the folder of a store.

@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/berth-gpu/berth/files/smallfile"
 	"github.com/berth-gpu/berth/fsm/model"
-	"github.com/berth-gpu/berth/fsm/smallfile"
 	"github.com/berth-gpu/berth/node/gpu/judge"
 )
 

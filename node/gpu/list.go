@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/berth-gpu/berth/files/smallfile"
 	"github.com/berth-gpu/berth/fsm/model"
-	"github.com/berth-gpu/berth/fsm/smallfile"
 	"github.com/berth-gpu/berth/node/gpu/judge"
 )
 

@@ -14,9 +14,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/berth-gpu/berth/files/private"
+	"github.com/berth-gpu/berth/files/smallfile"
 	"github.com/berth-gpu/berth/fsm/model"
-	"github.com/berth-gpu/berth/fsm/private"
-	"github.com/berth-gpu/berth/fsm/smallfile"
 	"github.com/berth-gpu/berth/node/disk"
 )
 

@@ -10,7 +10,7 @@ import (
 	"os"
 	"strconv"
 
-	"github.com/berth-gpu/berth/httpapi/pagewire"
+	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
 // Bounds of a search, in bytes.
@@ -34,7 +34,7 @@ func (s *Server) sendMatches(ctx context.Context, w http.ResponseWriter, f *os.F
 		return err
 	}
 	describe(w.Header(), from, info.Size(), ended)
-	w.Header().Set(pagewire.HeaderLogNext, strconv.FormatInt(next, 10))
+	w.Header().Set(wire.HeaderLogNext, strconv.FormatInt(next, 10))
 	return newSender(w).piece(lines)
 }
 

@@ -11,14 +11,14 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/berth-gpu/berth/httpapi/pagewire"
+	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
 // describe sets the headers that say where in the output an answer begins.
 func describe(h http.Header, at, size int64, ended bool) {
-	h.Set(pagewire.HeaderLogOffset, strconv.FormatInt(at, 10))
-	h.Set(pagewire.HeaderLogSize, strconv.FormatInt(size, 10))
-	h.Set(pagewire.HeaderLogEnded, strconv.FormatBool(ended))
+	h.Set(wire.HeaderLogOffset, strconv.FormatInt(at, 10))
+	h.Set(wire.HeaderLogSize, strconv.FormatInt(size, 10))
+	h.Set(wire.HeaderLogEnded, strconv.FormatBool(ended))
 }
 
 // kept returns the part of a file that was kept at an offset or behind, and ends at the file's end at the latest: from at to end. Both are the size

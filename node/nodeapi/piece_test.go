@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/berth-gpu/berth/httpapi/pagewire"
+	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
 // part is an answer with a part of a log.
@@ -35,7 +35,7 @@ func getPart(t *testing.T, url string) part {
 		}
 		return n
 	}
-	return part{code, body, number(pagewire.HeaderLogOffset), number(pagewire.HeaderLogSize), header.Get(pagewire.HeaderLogEnded) == "true", number(pagewire.HeaderLogNext)}
+	return part{code, body, number(wire.HeaderLogOffset), number(wire.HeaderLogSize), header.Get(wire.HeaderLogEnded) == "true", number(wire.HeaderLogNext)}
 }
 
 // TestParts checks which bytes an answer has, and where they stand.
@@ -77,7 +77,7 @@ func TestParts(t *testing.T) {
 	}
 	for _, query := range []string{
 		"offset=-1", "offset=1&tail=2", "offset=1&before=2", "before=1&follow=true", "grep=a&follow=true", "grep=", "ignore_case=true", "limit_bytes=0",
-		"limit_bytes=16777217", "bytes=perhaps", "offset=4611686018427387905", "grep=" + strings.Repeat("a", pagewire.MaxLogSearch+1), "grep=%ff",
+		"limit_bytes=16777217", "bytes=perhaps", "offset=4611686018427387905", "grep=" + strings.Repeat("a", wire.MaxLogSearch+1), "grep=%ff",
 	} {
 		if got := getPart(t, url+PathLogs+"?job=7&attempt=1&"+query); got.code != http.StatusUnprocessableEntity {
 			t.Errorf("%s: %+v", query, got)

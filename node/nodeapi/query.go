@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/berth-gpu/berth/fsm/model"
-	"github.com/berth-gpu/berth/httpapi/pagewire"
+	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
 // maxTail bounds the lines that tail asks for.
@@ -93,8 +93,8 @@ func (q *query) set(name, value string) error {
 	case "ignore_case":
 		return setBool(&q.fold, name, value)
 	case "grep":
-		if q.grep = value; value == "" || len(value) > pagewire.MaxLogSearch || !utf8.ValidString(value) {
-			return fmt.Errorf("grep: must be a text of 1 to %d bytes", pagewire.MaxLogSearch)
+		if q.grep = value; value == "" || len(value) > wire.MaxLogSearch || !utf8.ValidString(value) {
+			return fmt.Errorf("grep: must be a text of 1 to %d bytes", wire.MaxLogSearch)
 		}
 		return nil
 	}
@@ -137,8 +137,8 @@ func (q *query) setNumber(name, value string) (err error) {
 	case "before":
 		q.before, err = int64(number), notNumber
 	case "limit_bytes":
-		if q.limit, err = int64(small), notNumber; err == nil && (small < 1 || small > pagewire.MaxLogPiece) {
-			err = fmt.Errorf("limit_bytes: must be 1 to %d", pagewire.MaxLogPiece)
+		if q.limit, err = int64(small), notNumber; err == nil && (small < 1 || small > wire.MaxLogPiece) {
+			err = fmt.Errorf("limit_bytes: must be 1 to %d", wire.MaxLogPiece)
 		}
 	default:
 		err = fmt.Errorf("%s: is no parameter; job, task, attempt, rank, stream, tail, follow, bytes, offset, before, limit_bytes, grep and ignore_case are", name)

@@ -42,7 +42,7 @@ func checkSleeps(t *Tree) []Finding {
 // real time: helpers, and what is below test/, but not the simulator, whose time is virtual, nor the benchmarks, which
 // measure it.
 func testCode(dir string) bool {
-	return slices.Contains(helpers(), dir) || below(dir, "test") && !below(dir, "test/sim") && !below(dir, "test/bench")
+	return forTests(dir) || below(dir, "test") && !below(dir, "test/sim") && !below(dir, "test/bench")
 }
 
 // sleepWalk checks the nodes of one file, parents first.

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/httpapi/client"
-	"github.com/berth-gpu/berth/httpapi/memberwire"
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/trust"
 )
@@ -78,7 +77,7 @@ func authorities(t *testing.T, data string) (hashes []string) {
 	return hashes
 }
 
-func (g *guarded) rotation(at string) (v memberwire.Rotation) {
+func (g *guarded) rotation(at string) (v wire.Rotation) {
 	g.t.Helper()
 	if err := json.Unmarshal([]byte(g.ok("", at, "cluster", "rotate", "-o", "json")), &v); err != nil {
 		g.t.Fatal(err)
@@ -155,7 +154,7 @@ func (g *guarded) waitsFor(at string, n2 *os.Process) {
 	pause(t, n2, syscall.SIGSTOP)
 	g.ok("", at, "cluster", "rotate", "ca", "--no-wait")
 	waitFor(t, "all but n2 know the next authority", func() bool { return g.rotation(at).Missing == 1 })
-	if v := g.rotation(at); v.Step != 1 || v.Steps != 2 || v.Behind[0] != (memberwire.Member{Role: "node", Name: "n2"}) {
+	if v := g.rotation(at); v.Step != 1 || v.Steps != 2 || v.Behind[0] != (wire.Member{Role: "node", Name: "n2"}) {
 		t.Errorf("without n2: %+v", v)
 	}
 	if s := g.berth("", at, "cluster", "rotate", "leaf"); s.code == 0 || !strings.Contains(s.err, "under way") {

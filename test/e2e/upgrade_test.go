@@ -17,7 +17,6 @@ import (
 	"testing"
 
 	"github.com/berth-gpu/berth/httpapi/client"
-	"github.com/berth-gpu/berth/httpapi/memberwire"
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/test/internal/former"
 )
@@ -181,14 +180,14 @@ func (u *upgraded) leader() (name string, others []string) {
 }
 
 // check returns what a peer of the new program says of the upgrade.
-func (u *upgraded) check(at string) *memberwire.Upgrade {
+func (u *upgraded) check(at string) *wire.Upgrade {
 	u.t.Helper()
 	api, err := client.New(client.Options{Addresses: []string{u.apis[at[1]-'1']}})
 	if err != nil {
 		u.t.Fatal(err)
 	}
 	defer api.Close()
-	var out *memberwire.Upgrade
+	var out *wire.Upgrade
 	waitFor(u.t, at+" says how far the upgrade is", func() bool {
 		out, err = client.MembersOf(api).Upgrade(u.t.Context())
 		return err == nil
@@ -268,7 +267,7 @@ func (u *upgraded) back(names []string) {
 // final upgrades the last peer again, and the agent: the level is held, until an operator raises it.
 func (u *upgraded) final(names []string) {
 	u.t.Helper()
-	var got *memberwire.Upgrade
+	var got *wire.Upgrade
 	back := names[2]
 	u.exchange(back, u.now)
 	u.down("n1")

@@ -13,7 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/berth-gpu/berth/cmd/internal/config"
-	"github.com/berth-gpu/berth/fsm/smallfile"
+	"github.com/berth-gpu/berth/files/smallfile"
 	"github.com/berth-gpu/berth/trust"
 )
 

@@ -17,7 +17,7 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/cli/examine"
 	"github.com/berth-gpu/berth/cmd/internal/doctor"
-	"github.com/berth-gpu/berth/httpapi/memberwire"
+	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/trust"
 )
 
@@ -125,8 +125,8 @@ func TestVersionsTooFarApart(t *testing.T) {
 // A port counts by its name: its address may have the word of another.
 func TestThePortOfGossip(t *testing.T) {
 	t.Parallel()
-	api := memberwire.ProbePort{Port: "api", Network: "tcp", Address: "gossip.example.com:8000", Result: memberwire.PortAnswers}
-	if triesGossip([]memberwire.ProbePort{api}) || !triesGossip([]memberwire.ProbePort{api, {Port: memberwire.PortGossip}}) {
+	api := wire.ProbePort{Port: "api", Network: "tcp", Address: "gossip.example.com:8000", Result: wire.PortAnswers}
+	if triesGossip([]wire.ProbePort{api}) || !triesGossip([]wire.ProbePort{api, {Port: wire.PortGossip}}) {
 		t.Error("a port is taken for another")
 	}
 }

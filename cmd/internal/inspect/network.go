@@ -19,7 +19,6 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/cli/examine"
 	"github.com/berth-gpu/berth/cmd/internal/doctor"
 	"github.com/berth-gpu/berth/httpapi/client"
-	"github.com/berth-gpu/berth/httpapi/memberwire"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/trust"
@@ -78,7 +77,7 @@ func (m *member) ask(ctx context.Context) *answers {
 func (m *member) back(ctx context.Context, seen *answers) (peers []other) {
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
-	probed, err := m.probe(ctx, memberwire.Probe{Role: m.role, Name: m.name})
+	probed, err := m.probe(ctx, wire.Probe{Role: m.role, Name: m.name})
 	if err != nil {
 		seen.skipped = append(seen.skipped, doctor.Skip(doctor.CheckPorts, "to this machine", "no peer can be asked to connect to this machine: %v", err))
 		return m.settled()
@@ -95,7 +94,7 @@ func (m *member) back(ctx context.Context, seen *answers) (peers []other) {
 		}
 		seen.programs.Peers = append(seen.programs.Peers, doctor.Program{Member: "peer " + p.Peer, Version: p.Version})
 		for _, v := range p.Ports {
-			seen.back = seen.back || v.Result == memberwire.PortAnswers && v.Network == "tcp"
+			seen.back = seen.back || v.Result == wire.PortAnswers && v.Network == "tcp"
 			seen.reaches = append(seen.reaches, doctor.Reach{Other: "peer " + p.Peer, Port: v.Port, Network: v.Network, Address: v.Address, Back: true, Result: v.Result, Detail: v.Detail})
 		}
 		if listen, _ := m.gossip(); listen != "" && p.Gossip != "" && !triesGossip(p.Ports) {
@@ -106,12 +105,12 @@ func (m *member) back(ctx context.Context, seen *answers) (peers []other) {
 }
 
 // triesGossip reports whether the port of gossip is among those that a peer has tried.
-func triesGossip(ports []memberwire.ProbePort) bool {
-	return slices.ContainsFunc(ports, func(v memberwire.ProbePort) bool { return v.Port == memberwire.PortGossip })
+func triesGossip(ports []wire.ProbePort) bool {
+	return slices.ContainsFunc(ports, func(v wire.ProbePort) bool { return v.Port == wire.PortGossip })
 }
 
 // probe asks the cluster to connect to a member.
-func (m *member) probe(ctx context.Context, of memberwire.Probe) (*memberwire.Probed, error) {
+func (m *member) probe(ctx context.Context, of wire.Probe) (*wire.Probed, error) {
 	c, err := m.client()
 	if err != nil {
 		return nil, err
@@ -270,7 +269,7 @@ func (m *member) nodes(ctx context.Context, c *client.Client, seen *answers) {
 
 // toNode returns how this peer reaches a node.
 func (m *member) toNode(ctx context.Context, c *client.Client, id string) (out []doctor.Reach) {
-	probed, err := client.MembersOf(c).Probe(ctx, &memberwire.Probe{Role: roleNode, Name: id})
+	probed, err := client.MembersOf(c).Probe(ctx, &wire.Probe{Role: roleNode, Name: id})
 	if err != nil {
 		return []doctor.Reach{{Other: "node " + id, Port: "agent", Network: "tcp", Address: "its address", Result: doctor.Failed, Detail: err.Error()}}
 	}

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/berth-gpu/berth/fsm/command"
-	"github.com/berth-gpu/berth/fsm/command/target"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/digest"
@@ -44,7 +43,7 @@ func (t *Tx) Audit(commands []command.Command, results []command.Result) (links 
 func auditRecord(c *command.Command, r *command.Result) model.AuditRecord {
 	about := c.Target()
 	if r.Job != 0 && r.OK() {
-		about = target.Job(r.Job)
+		about = command.TargetJob(r.Job)
 	}
 	return model.AuditRecord{
 		Actor: clipAudit(c.Actor), From: clipAudit(c.From), Kind: uint16(c.Kind()), Target: clipAudit(about),

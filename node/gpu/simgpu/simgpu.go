@@ -11,8 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/berth-gpu/berth/files/smallfile"
 	"github.com/berth-gpu/berth/fsm/model"
-	"github.com/berth-gpu/berth/fsm/smallfile"
 	"github.com/berth-gpu/berth/node/gpu"
 	"github.com/berth-gpu/berth/node/gpu/judge"
 	"github.com/berth-gpu/berth/node/internal/proc"

@@ -17,8 +17,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
+	"github.com/berth-gpu/berth/files/private"
 	"github.com/berth-gpu/berth/fsm/model/session"
-	"github.com/berth-gpu/berth/fsm/private"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/endpoint"
 )

@@ -13,7 +13,6 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/httpapi/client"
-	"github.com/berth-gpu/berth/httpapi/memberwire"
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/trust"
 )
@@ -35,12 +34,12 @@ func newPin() *cobra.Command {
 
 func newList() *cobra.Command {
 	c := &cli.Connection{}
-	list := func(ctx context.Context, api *client.Client) (*memberwire.Certificates, error) {
+	list := func(ctx context.Context, api *client.Client) (*wire.Certificates, error) {
 		return client.MembersOf(api).Certificates(ctx)
 	}
 	cmd := &cobra.Command{
 		Use: "list", Short: "List the newest certificate of each peer and node", Args: cli.NoArgs,
-		RunE: cli.Reading(c, list, func(w io.Writer, v *memberwire.Certificates) error {
+		RunE: cli.Reading(c, list, func(w io.Writer, v *wire.Certificates) error {
 			t := table.New("ROLE", "NAME", "SERIAL", "ISSUED", "EXPIRES", "BY", "STATE")
 			for _, k := range v.Certificates {
 				t.Add(k.Role, k.Name, k.Serial, day(k.IssuedAt), day(k.ExpiresAt), k.By, stateOf(&k))
@@ -60,7 +59,7 @@ func day(at time.Time) string {
 	return at.Local().Format(time.DateTime)
 }
 
-func stateOf(k *memberwire.Certificate) string {
+func stateOf(k *wire.Certificate) string {
 	switch {
 	case k.Revoked:
 		return "revoked"

@@ -13,7 +13,6 @@ import (
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/httpapi/client"
-	"github.com/berth-gpu/berth/httpapi/memberwire"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -55,7 +54,7 @@ func NewRotate() *cobra.Command {
 }
 
 func (r *rotating) run(cmd *cobra.Command, args []string) error {
-	return cli.Reading(&r.connection, func(ctx context.Context, api *client.Client) (*memberwire.Rotation, error) {
+	return cli.Reading(&r.connection, func(ctx context.Context, api *client.Client) (*wire.Rotation, error) {
 		m := client.MembersOf(api)
 		switch {
 		case r.abort:
@@ -75,7 +74,7 @@ func (r *rotating) run(cmd *cobra.Command, args []string) error {
 const look = 200 * time.Millisecond
 
 // wait returns once a rotation has ended, and reports its progress.
-func wait(ctx context.Context, m client.Members, now *memberwire.Rotation, progress io.Writer) (*memberwire.Rotation, error) {
+func wait(ctx context.Context, m client.Members, now *wire.Rotation, progress io.Writer) (*wire.Rotation, error) {
 	said, begun := "", *now
 	for now.Rotation != "" || now.Missing > 0 {
 		if text := line(now); text != said {
@@ -102,7 +101,7 @@ func wait(ctx context.Context, m client.Members, now *memberwire.Rotation, progr
 }
 
 // toGo returns by how many revisions a rotation goes on until its end: one for each step but that of certificates.
-func toGo(v *memberwire.Rotation) uint64 {
+func toGo(v *wire.Rotation) uint64 {
 	if v.Rotation == "" || v.Rotation == "leaf" {
 		return 0
 	}
@@ -110,7 +109,7 @@ func toGo(v *memberwire.Rotation) uint64 {
 }
 
 // line describes a rotation that is under way.
-func line(v *memberwire.Rotation) string {
+func line(v *wire.Rotation) string {
 	if v.Rotation == "" {
 		return fmt.Sprintf("The rotation is complete at the cluster: %d of %d members have finished; waiting for %s", v.Members-v.Missing, v.Members, names(v))
 	}
@@ -129,7 +128,7 @@ func line(v *memberwire.Rotation) string {
 // maxNames bounds the members in a line.
 const maxNames = 8
 
-func names(v *memberwire.Rotation) string {
+func names(v *wire.Rotation) string {
 	var list []string
 	for _, m := range v.Behind[:min(len(v.Behind), maxNames)] {
 		list = append(list, m.Role+" "+m.Name)
@@ -140,7 +139,7 @@ func names(v *memberwire.Rotation) string {
 	return strings.Join(list, ", ")
 }
 
-func showRotation(w io.Writer, v *memberwire.Rotation) error {
+func showRotation(w io.Writer, v *wire.Rotation) error {
 	text := line(v)
 	if v.Rotation == "" {
 		text = fmt.Sprintf("No rotation is under way. %d of %d members use revision %d of what the cluster trusts", v.Members-v.Missing, v.Members, v.Revision)

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/berth-gpu/berth/httpapi/client"
-	"github.com/berth-gpu/berth/httpapi/memberwire"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -17,19 +16,19 @@ import (
 // may not look any more.
 func TestWaitingForARotation(t *testing.T) {
 	t.Parallel()
-	begun := memberwire.Rotation{Rotation: "ca", Step: 1, Steps: 2, Revision: 4, Members: 2, Missing: 1, Behind: []memberwire.Member{{Role: "node", Name: "gpu1"}}}
+	begun := wire.Rotation{Rotation: "ca", Step: 1, Steps: 2, Revision: 4, Members: 2, Missing: 1, Behind: []wire.Member{{Role: "node", Name: "gpu1"}}}
 	second, last, done, aborted := begun, begun, begun, begun
 	second.Step, second.Revision, second.Missing = 2, 5, 0
 	last.Rotation, last.Revision = "", 6
 	done.Rotation, done.Revision, done.Missing = "", 6, 0
 	aborted.Rotation, aborted.Revision, aborted.Missing = "", 5, 0
 	for name, v := range map[string]struct {
-		answers []memberwire.Rotation // none: the request is refused
+		answers []wire.Rotation // none: the request is refused
 		fails   string
 		says    []string
 	}{
-		"to the end": {[]memberwire.Rotation{begun, second, last, done}, "", []string{"1 of 2 members know the next authority; waiting for node gpu1", "2 of 2 members use the next authority", "1 of 2 members have finished; waiting for node gpu1"}},
-		"aborted":    {[]memberwire.Rotation{aborted}, "was aborted by another command", nil},
+		"to the end": {[]wire.Rotation{begun, second, last, done}, "", []string{"1 of 2 members know the next authority; waiting for node gpu1", "2 of 2 members use the next authority", "1 of 2 members have finished; waiting for node gpu1"}},
+		"aborted":    {[]wire.Rotation{aborted}, "was aborted by another command", nil},
 		"refused":    {nil, "cannot follow it any more", nil},
 	} {
 		asked := 0

@@ -7,7 +7,7 @@ import (
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/httpapi/client"
-	"github.com/berth-gpu/berth/httpapi/memberwire"
+	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
 const foreignLong = `After a restore from a backup, jobs may run that the cluster does not know: they were
@@ -37,7 +37,7 @@ func newForeign(do string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			body := &memberwire.Foreign{}
+			body := &wire.Foreign{}
 			if len(args) > 1 {
 				body.Job = args[1]
 			}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/httpapi/client"
-	"github.com/berth-gpu/berth/httpapi/pagewire"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -53,7 +52,7 @@ func (c *cancellation) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	all := &pagewire.Bulk{Action: "cancel", Note: c.reason}
+	all := &wire.Bulk{Action: "cancel", Note: c.reason}
 	done, err := changeAll(cmd, api, refs, all, func(ctx context.Context, api *client.Client, r cli.Ref) (*wire.Done, error) {
 		return api.Cancel(ctx, r.Job, r.Tasks, c.reason)
 	})

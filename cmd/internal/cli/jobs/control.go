@@ -13,7 +13,6 @@ import (
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/httpapi/client"
-	"github.com/berth-gpu/berth/httpapi/pagewire"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -22,7 +21,7 @@ type change func(ctx context.Context, api *client.Client, r cli.Ref) (*wire.Done
 
 // eachJob applies a change to every job that is named, and prints the result of each. all returns the same change of many
 // jobs; nil: there is none.
-func eachJob(c *cli.Connection, all func() *pagewire.Bulk, do change) func(*cobra.Command, []string) error {
+func eachJob(c *cli.Connection, all func() *wire.Bulk, do change) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, names []string) error {
 		if len(names) == 0 {
 			return cli.Usage("%s takes the ids of jobs; see %s --help", cmd.CommandPath(), cmd.CommandPath())
@@ -35,7 +34,7 @@ func eachJob(c *cli.Connection, all func() *pagewire.Bulk, do change) func(*cobr
 		if err != nil {
 			return err
 		}
-		var bulk *pagewire.Bulk
+		var bulk *wire.Bulk
 		if all != nil {
 			bulk = all()
 		}
@@ -46,7 +45,7 @@ func eachJob(c *cli.Connection, all func() *pagewire.Bulk, do change) func(*cobr
 
 // changeAll changes jobs, several whole ones by one request for many, and returns how many were changed. all is that
 // request without the ids; nil: there is none, and each job is changed by itself.
-func changeAll(cmd *cobra.Command, api *client.Client, refs []cli.Ref, all *pagewire.Bulk, do change) (done int, err error) {
+func changeAll(cmd *cobra.Command, api *client.Client, refs []cli.Ref, all *wire.Bulk, do change) (done int, err error) {
 	if all != nil && wholeJobs(refs) {
 		if do, err = changedAtOnce(cmd.Context(), api, refs, all); err != nil {
 			return 0, err
@@ -84,8 +83,8 @@ const (
 )
 
 // changedAtOnce changes jobs by as few requests as possible, and returns what gives the result of each.
-func changedAtOnce(ctx context.Context, api *client.Client, refs []cli.Ref, all *pagewire.Bulk) (change, error) {
-	results, most := map[string]pagewire.BulkResult{}, mostAtOnce
+func changedAtOnce(ctx context.Context, api *client.Client, refs []cli.Ref, all *wire.Bulk) (change, error) {
+	results, most := map[string]wire.BulkResult{}, mostAtOnce
 	if all.Before != "" {
 		most = mostMoved
 	}
@@ -141,11 +140,11 @@ func newControl(use, short string, action func() string, call func(*client.Clien
 		Use:   use,
 		Short: short,
 		Long:  short + tasksHelp,
-		RunE: eachJob(c, func() *pagewire.Bulk {
+		RunE: eachJob(c, func() *wire.Bulk {
 			if action() == "" {
 				return nil
 			}
-			return &pagewire.Bulk{Action: action(), Note: reason}
+			return &wire.Bulk{Action: action(), Note: reason}
 		}, func(ctx context.Context, api *client.Client, r cli.Ref) (*wire.Done, error) {
 			return call(api)(ctx, r.Job, r.Tasks, reason)
 		}),
@@ -283,7 +282,7 @@ func newMove() *cobra.Command {
 			if others[0].Tasks != "" {
 				return cli.Usage("--before: the tasks of an array have one place: name the job as a whole, not %s", others[0])
 			}
-			return eachJob(c, func() *pagewire.Bulk { return &pagewire.Bulk{Action: "priority", Before: others[0].Job} },
+			return eachJob(c, func() *wire.Bulk { return &wire.Bulk{Action: "priority", Before: others[0].Job} },
 				func(ctx context.Context, api *client.Client, r cli.Ref) (*wire.Done, error) {
 					if r.Tasks != "" {
 						return nil, cli.Usage("the tasks of an array have one place in the queue: name the job as a whole")

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
-	"github.com/berth-gpu/berth/fsm/command/valid"
+	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -134,7 +134,7 @@ func shellVariables(to map[string]string) (left []string) {
 		if intake.Own(name) { // a token, or what Berth sets
 			continue
 		}
-		if cli.UTF8Text(value) != nil || !model.EnvName(name) && !valid.ShellFunction(name) {
+		if cli.UTF8Text(value) != nil || !model.EnvName(name) && !command.ValidShellFunction(name) {
 			left = append(left, strconv.Quote(name))
 			continue
 		}

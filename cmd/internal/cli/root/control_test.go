@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
-	"github.com/berth-gpu/berth/httpapi/pagewire"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -38,16 +37,16 @@ func (c *changing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer c.mu.Unlock()
 	at := r.Method + " " + r.URL.RequestURI()
 	if r.URL.Path == "/queue/bulk" {
-		var body pagewire.Bulk
+		var body wire.Bulk
 		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
 			w.WriteHeader(http.StatusBadRequest)
 			return
 		}
 		c.asked = append(c.asked, strings.TrimSpace(fmt.Sprintf("%s %s %v %s %s", at, body.Action, body.IDs, body.Before, body.Note)))
-		out := pagewire.BulkDone{}
+		out := wire.BulkDone{}
 		for _, id := range body.IDs {
 			status, code, text := c.outcome(id)
-			out.Results = append(out.Results, pagewire.BulkResult{JobID: id, Success: status == 0, Status: status, Code: code, Message: text})
+			out.Results = append(out.Results, wire.BulkResult{JobID: id, Success: status == 0, Status: status, Code: code, Message: text})
 		}
 		_ = json.NewEncoder(w).Encode(&out)
 		return

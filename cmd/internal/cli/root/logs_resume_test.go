@@ -10,7 +10,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/berth-gpu/berth/httpapi/pagewire"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -38,9 +37,9 @@ func TestLogsGoOn(t *testing.T) {
 		asked = append(asked, r.URL.Query().Get("offset"))
 		mu.Unlock()
 		a := answers[min(n, len(answers)-1)]
-		w.Header().Set(pagewire.HeaderLogOffset, strconv.FormatInt(a.offset, 10))
-		w.Header().Set(pagewire.HeaderLogSize, "106")
-		w.Header().Set(pagewire.HeaderLogEnded, strconv.FormatBool(a.ended))
+		w.Header().Set(wire.HeaderLogOffset, strconv.FormatInt(a.offset, 10))
+		w.Header().Set(wire.HeaderLogSize, "106")
+		w.Header().Set(wire.HeaderLogEnded, strconv.FormatBool(a.ended))
 		_, _ = w.Write([]byte(a.body)) // the reader of this test stays
 		if a.cut {
 			_ = http.NewResponseController(w).Flush()

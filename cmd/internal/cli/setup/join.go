@@ -21,9 +21,8 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/build"
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/config"
-	"github.com/berth-gpu/berth/fsm/smallfile"
+	"github.com/berth-gpu/berth/files/smallfile"
 	"github.com/berth-gpu/berth/httpapi/client"
-	"github.com/berth-gpu/berth/httpapi/memberwire"
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/trust"
 )
@@ -237,7 +236,7 @@ func (j *joiner) pendingKey() (crypto.Signer, error) {
 }
 
 // ask joins, and returns the answer and the material of this machine.
-func (j *joiner) ask(ctx context.Context, token trust.Token, at place, known *trust.Material) (*memberwire.Joined, *trust.Material, error) {
+func (j *joiner) ask(ctx context.Context, token trust.Token, at place, known *trust.Material) (*wire.Joined, *trust.Material, error) {
 	key, err := j.pendingKey()
 	if err != nil {
 		return nil, nil, err
@@ -246,7 +245,7 @@ func (j *joiner) ask(ctx context.Context, token trust.Token, at place, known *tr
 	if err != nil {
 		return nil, nil, err
 	}
-	body := &memberwire.Join{Token: token.Credential(), Role: string(j.role), Name: j.name, Request: request, Renew: j.renew}
+	body := &wire.Join{Token: token.Credential(), Role: string(j.role), Name: j.name, Request: request, Renew: j.renew}
 	if !j.renew {
 		stop, err := j.answer(body, at)
 		if err != nil {
@@ -314,7 +313,7 @@ func (j *joiner) sameCluster(known *trust.Material, authority *x509.Certificate)
 }
 
 // answer answers the cluster at the address of this machine while it joins.
-func (j *joiner) answer(body *memberwire.Join, at place) (stop func(), err error) {
+func (j *joiner) answer(body *wire.Join, at place) (stop func(), err error) {
 	port := portPeer
 	if j.role == trust.RoleNode {
 		port = portAgent
@@ -330,7 +329,7 @@ func (j *joiner) answer(body *memberwire.Join, at place) (stop func(), err error
 }
 
 // material returns what this machine keeps, after checks of the answer.
-func (j *joiner) material(joined *memberwire.Joined, key crypto.Signer, known *trust.Material) (*trust.Material, error) {
+func (j *joiner) material(joined *wire.Joined, key crypto.Signer, known *trust.Material) (*trust.Material, error) {
 	own := &trust.Material{Key: key, Revision: joined.Revision}
 	var err error
 	if own.Certificate, err = x509.ParseCertificate(joined.Certificate); err != nil {
@@ -371,7 +370,7 @@ func (j *joiner) material(joined *memberwire.Joined, key crypto.Signer, known *t
 }
 
 // sections returns the settings of the new member.
-func (j *joiner) sections(at place, joined *memberwire.Joined, file *settings) []section {
+func (j *joiner) sections(at place, joined *wire.Joined, file *settings) []section {
 	var api, raft []string
 	for _, p := range joined.Peers {
 		api, raft = append(api, p.API), append(raft, p.Raft)

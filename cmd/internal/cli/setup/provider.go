@@ -15,7 +15,6 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/client"
-	"github.com/berth-gpu/berth/httpapi/pagewire"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -61,7 +60,7 @@ func signIn(ctx context.Context, out io.Writer, c *client.Client, name string) (
 		case <-ctx.Done():
 			return "", context.Cause(ctx)
 		}
-		made, err := people.SignIn(ctx, &pagewire.ProviderSignIn{Device: d.Code, Name: name})
+		made, err := people.SignIn(ctx, &wire.ProviderSignIn{Device: d.Code, Name: name})
 		switch {
 		case err != nil && ctx.Err() != nil:
 			return "", context.Cause(ctx)
@@ -86,7 +85,7 @@ func passing(err error) bool {
 }
 
 // instruct prints where the user signs in.
-func instruct(out io.Writer, d *pagewire.Device) error {
+func instruct(out io.Writer, d *wire.Device) error {
 	at := d.Address
 	if d.Complete != "" {
 		at = d.Complete

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
-	"github.com/berth-gpu/berth/httpapi/memberwire"
+	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/trust"
 )
 
@@ -297,7 +297,7 @@ func TestSettingsOfANode(t *testing.T) {
 	t.Parallel()
 	for _, asRoot := range []bool{true, false} {
 		j := &joiner{role: trust.RoleNode, users: asRoot}
-		sections := j.sections(place{host: "10.0.0.11", own: true}, &memberwire.Joined{Peers: []memberwire.PeerAddress{{API: "10.0.0.1:10000"}}}, nil)
+		sections := j.sections(place{host: "10.0.0.11", own: true}, &wire.Joined{Peers: []wire.PeerAddress{{API: "10.0.0.1:10000"}}}, nil)
 		text, err := sections[0].text()
 		if err != nil || strings.Contains(text, "run_as_users: true") != asRoot || strings.Contains(text, "shared_account") {
 			t.Errorf("as root %t: %s, %v", asRoot, text, err)

@@ -18,7 +18,6 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/build"
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/httpapi/client"
-	"github.com/berth-gpu/berth/httpapi/memberwire"
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/trust"
 )
@@ -104,7 +103,7 @@ func (r *restarting) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%s is not restarted: %w", peerUnit, explain(err))
 	}
-	lock := &memberwire.RestartLock{Peer: before.Name, Key: rand.Text(), Seconds: int(min(2*r.wait, time.Hour) / time.Second)}
+	lock := &wire.RestartLock{Peer: before.Name, Key: rand.Text(), Seconds: int(min(2*r.wait, time.Hour) / time.Second)}
 	if err := r.lock(ctx, peers, lock); err != nil {
 		return fmt.Errorf("peer %s is not restarted: %w", before.Name, explain(err))
 	}
@@ -135,7 +134,7 @@ func (r *restarting) absent(ctx context.Context) string {
 }
 
 // self returns what the cluster knows of the peer of this machine.
-func (r *restarting) self(ctx context.Context, peers client.Members) (*memberwire.UpgradeState, error) {
+func (r *restarting) self(ctx context.Context, peers client.Members) (*wire.UpgradeState, error) {
 	u, err := peers.Upgrade(ctx)
 	if err != nil {
 		return nil, err
@@ -163,7 +162,7 @@ func unknownPath(err error) bool {
 }
 
 // lock takes the lock, as soon as it is free and all others are up.
-func (r *restarting) lock(ctx context.Context, peers client.Members, lock *memberwire.RestartLock) error {
+func (r *restarting) lock(ctx context.Context, peers client.Members, lock *wire.RestartLock) error {
 	ctx, cancel := context.WithTimeout(ctx, r.wait)
 	defer cancel()
 	for {
@@ -196,7 +195,7 @@ func (r *restarting) restart(ctx context.Context) error {
 }
 
 // back waits until another process of the peer is up, has caught up, and has the vote that the former one had.
-func (r *restarting) back(ctx context.Context, peers client.Members, before *memberwire.UpgradeState) (*memberwire.UpgradeState, error) {
+func (r *restarting) back(ctx context.Context, peers client.Members, before *wire.UpgradeState) (*wire.UpgradeState, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.wait)
 	defer cancel()
 	for {
@@ -220,7 +219,7 @@ func (r *restarting) back(ctx context.Context, peers client.Members, before *mem
 }
 
 // unlock frees the lock, also after an interrupt.
-func (r *restarting) unlock(ctx context.Context, peers client.Members, lock *memberwire.RestartLock) error {
+func (r *restarting) unlock(ctx context.Context, peers client.Members, lock *wire.RestartLock) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockFor)
 	defer cancel()
 	for {

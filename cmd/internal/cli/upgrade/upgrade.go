@@ -16,7 +16,6 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/httpapi/client"
-	"github.com/berth-gpu/berth/httpapi/memberwire"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -40,7 +39,7 @@ func newCheck() *cobra.Command {
 			"The exit code is 1 if the programs of members are too far apart.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var broken []string
-			err := cli.Reading(c, func(ctx context.Context, api *client.Client) (*memberwire.Upgrade, error) {
+			err := cli.Reading(c, func(ctx context.Context, api *client.Client) (*wire.Upgrade, error) {
 				u, err := client.MembersOf(api).Upgrade(ctx)
 				switch {
 				case err == nil:
@@ -92,7 +91,7 @@ func newFinalize() *cobra.Command {
 	return cmd
 }
 
-func show(w io.Writer, u *memberwire.Upgrade) error {
+func show(w io.Writer, u *wire.Upgrade) error {
 	fmt.Fprintf(w, "%s\n%s\n\n", level(u), loss(u))
 	t := table.New("MEMBER", "ROLE", "VERSION", ">LEVEL", "STATE", "RESTART", "STEP-BACK", ">UPGRADED")
 	for i := range u.Members {
@@ -131,7 +130,7 @@ func yes(is bool) string {
 	return "no"
 }
 
-func stateOf(v *memberwire.UpgradeState) string {
+func stateOf(v *wire.UpgradeState) string {
 	text := "down"
 	switch {
 	case v.Up && v.Role == "peer" && !v.CaughtUp:
@@ -146,7 +145,7 @@ func stateOf(v *memberwire.UpgradeState) string {
 }
 
 // level describes the feature level, and its hold.
-func level(u *memberwire.Upgrade) string {
+func level(u *wire.Upgrade) string {
 	text := fmt.Sprintf("The cluster is at feature level %d", u.Level)
 	h := u.Hold
 	switch {
@@ -163,7 +162,7 @@ func level(u *memberwire.Upgrade) string {
 }
 
 // loss says whether one peer may be away.
-func loss(u *memberwire.Upgrade) string {
+func loss(u *wire.Upgrade) string {
 	switch {
 	case u.Tolerates < 0:
 		return "The cluster has stopped: too few peers are up."
@@ -174,7 +173,7 @@ func loss(u *memberwire.Upgrade) string {
 }
 
 // next says which member is to be upgraded now, and what it waits for.
-func next(u *memberwire.Upgrade) string {
+func next(u *wire.Upgrade) string {
 	if len(u.Next) == 0 {
 		return ""
 	}

@@ -13,17 +13,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/berth-gpu/berth/httpapi/memberwire"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
 // TestShow checks what berth cluster upgrade check prints.
 func TestShow(t *testing.T) {
 	t.Parallel()
-	peer := func(name string) memberwire.UpgradeState {
-		return memberwire.UpgradeState{Member: memberwire.Member{Role: "peer", Name: name}, Version: "v1.1.0", Level: 5, Up: true, CaughtUp: true, Back: true, Restart: true}
+	peer := func(name string) wire.UpgradeState {
+		return wire.UpgradeState{Member: wire.Member{Role: "peer", Name: name}, Version: "v1.1.0", Level: 5, Up: true, CaughtUp: true, Back: true, Restart: true}
 	}
-	u := &memberwire.Upgrade{Level: 4, Newest: 5, Tolerates: 1, Members: []memberwire.UpgradeState{peer("p1"), peer("p2")}}
+	u := &wire.Upgrade{Level: 4, Newest: 5, Tolerates: 1, Members: []wire.UpgradeState{peer("p1"), peer("p2")}}
 	text := func() string {
 		var out bytes.Buffer
 		if err := show(&out, u); err != nil {
@@ -36,7 +35,7 @@ func TestShow(t *testing.T) {
 		want   string
 	}{
 		{func() {
-			u.Hold = &memberwire.Hold{Next: 5, Until: time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC), Seconds: 3600}
+			u.Hold = &wire.Hold{Next: 5, Until: time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC), Seconds: 3600}
 		}, "Level 5 is held until 2026-11-28"},
 		{func() {}, "for another 1:00:00;"},
 		{func() { u.Hold.Seconds = 0 }, "and rises to 5 now"},
@@ -47,7 +46,7 @@ func TestShow(t *testing.T) {
 		{func() { u.Tolerates = 0 }, "While one more peer is away, the cluster stops"},
 		{func() { u.Tolerates = -1 }, "The cluster has stopped"},
 		{func() {
-			u.Next = []memberwire.Member{{Role: "peer", Name: "p2"}, {Role: "node", Name: "n1"}}
+			u.Next = []wire.Member{{Role: "peer", Name: "p2"}, {Role: "node", Name: "n1"}}
 			u.Members[1].Waits = "p1 is not up"
 		}, "in this order: peer p2, node n1. The first has to wait: p1 is not up."},
 		{func() { u.Blockers = []string{"peer p2 is not up"} }, "The feature level cannot be raised: peer p2 is not up."},
@@ -84,14 +83,14 @@ func (f *fakePeer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	var body memberwire.RestartLock
+	var body wire.RestartLock
 	if r.Method == http.MethodPost {
 		_ = json.NewDecoder(r.Body).Decode(&body)
 	}
 	switch r.URL.Path {
 	case "/cluster/upgrade":
-		_ = json.NewEncoder(w).Encode(&memberwire.Upgrade{AnsweredBy: "p1", Members: []memberwire.UpgradeState{
-			{Member: memberwire.Member{Role: "peer", Name: "p1"}, Version: "v1.1.0", Up: true, CaughtUp: true, Voter: f.voting, StartedAt: f.began},
+		_ = json.NewEncoder(w).Encode(&wire.Upgrade{AnsweredBy: "p1", Members: []wire.UpgradeState{
+			{Member: wire.Member{Role: "peer", Name: "p1"}, Version: "v1.1.0", Up: true, CaughtUp: true, Voter: f.voting, StartedAt: f.began},
 		}})
 	case "/cluster/upgrade/lock":
 		if f.refuse > 0 {

@@ -1,7 +1,4 @@
-// Package lanes has the ways of commands into the log.
-//
-//berth:pure
-package lanes
+package command
 
 // Lane is a way into the log. Control commands keep jobs alive, so they travel before user commands, in
 // entries of their own, and are never refused for load.
@@ -9,18 +6,18 @@ type Lane uint8
 
 // The lanes.
 const (
-	User Lane = iota
-	Control
-	Count // of lanes
+	LaneUser Lane = iota
+	LaneControl
+	LaneCount // of lanes
 )
 
-// MaxControl bounds an entry of control commands, in bytes.
-const MaxControl = 64 << 10
+// MaxControlEntry bounds an entry of control commands, in bytes.
+const MaxControlEntry = 64 << 10
 
 // Room returns how many bytes the commands of several callers may take that share an entry of the lane.
 func (l Lane) Room() int {
-	if l == Control {
-		return MaxControl
+	if l == LaneControl {
+		return MaxControlEntry
 	}
 	return 512 << 10
 }

@@ -1,9 +1,7 @@
-package pagewire
+package wire
 
 import (
 	"time"
-
-	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
 // Provider is the answer to GET /oidc: the identity provider at which users of the cluster sign in.
@@ -35,9 +33,9 @@ type ProviderSignIn struct {
 
 // ProviderToken is the answer to POST /oidc/token.
 type ProviderToken struct {
-	Success bool        `json:"success"`
-	Pending bool        `json:"pending,omitempty" doc:"the user has not signed in at the provider yet: ask again after the interval"`
-	Slower  bool        `json:"slow_down,omitempty" doc:"the question came too early: the interval is 5 s longer from now on"`
-	Secret  string      `json:"token,omitempty" doc:"a token of the cluster, which is shown only once"`
-	Token   *wire.Token `json:"made,omitempty" doc:"the token without its secret"`
+	Success bool   `json:"success"`
+	Pending bool   `json:"pending,omitempty" doc:"the user has not signed in at the provider yet: ask again after the interval"`
+	Slower  bool   `json:"slow_down,omitempty" doc:"the question came too early: the interval is 5 s longer from now on"`
+	Secret  string `json:"token,omitempty" doc:"a token of the cluster, which is shown only once"`
+	Token   *Token `json:"made,omitempty" doc:"the token without its secret"`
 }

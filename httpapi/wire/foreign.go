@@ -1,4 +1,4 @@
-package memberwire
+package wire
 
 // Foreign is the body of POST /nodes/{node_id}/foreign/kill and /adopt.
 type Foreign struct {

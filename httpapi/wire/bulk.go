@@ -1,6 +1,4 @@
-// Package pagewire holds the shapes of requests and answers for programs that show a whole cluster: changes of many jobs, telemetry in
-// columns, and the choices of a submission.
-package pagewire
+package wire
 
 // Bulk is the body of POST /queue/bulk: one change of many jobs.
 type Bulk struct {

@@ -1,6 +1,4 @@
-// Package memberwire has the bodies of requests about the members of a cluster: peers and nodes, which are known by
-// their certificates.
-package memberwire
+package wire
 
 import "time"
 

@@ -1,9 +1,7 @@
-package pagewire
+package wire
 
 import (
 	"time"
-
-	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
 // SignIn is the body of POST /session: a token or a code, not both.
@@ -14,9 +12,9 @@ type SignIn struct {
 
 // SignedIn is the answer to POST /session. The session itself is in the cookie only.
 type SignedIn struct {
-	Success bool         `json:"success"`
-	Name    string       `json:"name" doc:"the user"`
-	Session wire.Session `json:"session"`
+	Success bool    `json:"success"`
+	Name    string  `json:"name" doc:"the user"`
+	Session Session `json:"session"`
 }
 
 // Code is the answer to POST /session/codes.

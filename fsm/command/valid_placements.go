@@ -1,4 +1,4 @@
-package valid
+package command
 
 import (
 	"slices"
@@ -6,9 +6,9 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// Placements checks the ranks of an attempt, or the one of an allocation: at returns the node and the slots of each.
-func Placements(ranks, limit int, at func(int) (model.NodeID, []model.SlotKey)) error {
-	if err := Count("ranks", ranks, 1, limit); err != nil {
+// validPlacements checks the ranks of an attempt, or the one of an allocation: at returns the node and the slots of each.
+func validPlacements(ranks, limit int, at func(int) (model.NodeID, []model.SlotKey)) error {
+	if err := validCount("ranks", ranks, 1, limit); err != nil {
 		return err
 	}
 	var nodes []model.NodeID
@@ -22,16 +22,16 @@ func Placements(ranks, limit int, at func(int) (model.NodeID, []model.SlotKey)) 
 		}
 	}
 	if none > 0 && none < ranks {
-		return Problem("slots", "at least one a rank, or none of all ranks for a job without GPUs")
+		return invalid("slots", "at least one a rank, or none of all ranks for a job without GPUs")
 	}
 	slices.Sort(nodes)
 	slices.SortFunc(slots, model.SlotKey.Compare)
 	if len(slices.Compact(nodes)) != ranks {
-		return Problem("ranks", "on different nodes")
+		return invalid("ranks", "on different nodes")
 	}
 	n := len(slots)
 	if n > model.MaxGPUs || len(slices.Compact(slots)) != n {
-		return Problem("slots", "different, and at most 8192")
+		return invalid("slots", "different, and at most 8192")
 	}
 	return nil
 }

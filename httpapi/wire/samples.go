@@ -1,9 +1,7 @@
-package pagewire
+package wire
 
 import (
 	"time"
-
-	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
 // Samples is the answer to GET /gpu/samples: the newest telemetry of all GPUs in columns, which have one value for each GPU. The GPUs are in the
@@ -43,11 +41,11 @@ type SubmitOptions struct {
 	MostOnNode   int64         `json:"max_gpus_per_node" doc:"GPUs of the largest node"`
 	MostCPUs     int64         `json:"max_cpus_per_node"`
 	MostMemoryGB float64       `json:"max_memory_gb_per_node" doc:"main memory of the largest node"`
-	Limits       []wire.Quota  `json:"limits" nullable:"false" doc:"of the cluster, the user and these projects, with their use"`
+	Limits       []Quota       `json:"limits" nullable:"false" doc:"of the cluster, the user and these projects, with their use"`
 	Defaults     []SubmitValue `json:"defaults" nullable:"false" doc:"what a job gets that does not say: the settings jobs.*"`
 
-	Partitions []wire.Partition `json:"partitions,omitempty" nullable:"false" doc:"of jobs in Slurm's language"`
-	QOS        []wire.Partition `json:"qos,omitempty" nullable:"false" doc:"of jobs in Slurm's language"`
+	Partitions []Partition `json:"partitions,omitempty" nullable:"false" doc:"of jobs in Slurm's language"`
+	QOS        []Partition `json:"qos,omitempty" nullable:"false" doc:"of jobs in Slurm's language"`
 }
 
 // GPUType is a type of GPU that the cluster has.

@@ -1,4 +1,4 @@
-package pagewire
+package wire
 
 // The headers of logs.
 const (

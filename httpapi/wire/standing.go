@@ -1,4 +1,4 @@
-package memberwire
+package wire
 
 // Presented is the body of POST /cluster/standing.
 type Presented struct {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berth-gpu/berth/fsm/private"
+	"github.com/berth-gpu/berth/files/private"
 )
 
 func mode(t *testing.T, path string) fs.FileMode {

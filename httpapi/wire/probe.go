@@ -1,4 +1,4 @@
-package memberwire
+package wire
 
 import "time"
 
