@@ -60,8 +60,8 @@ type Config struct {
 	Cluster string     // the cluster's id; empty until the peer has joined one
 	Bind    string     // address to listen on; empty: Self.RaftAddress
 
-	// Listed is where the operator says that the peers are; an entry may lack the id. A member that does not answer at the address that the cluster has is
-	// looked for there.
+	// Listed is where the operator says that the peers are; an entry may lack the id. A member that does not answer at the address that the
+	// cluster has is looked for there.
 	Listed []peer.Server
 
 	Network raftnet.Network

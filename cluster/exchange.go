@@ -29,7 +29,8 @@ func (p *Peer) handleCalls() {
 // heedCaller refuses the calls of peers that are no members, but for those by which a peer becomes one, or learns that it is
 // none any more.
 func (p *Peer) heedCaller(from model.PeerID, name string) error {
-	if p.cfg.Tests.AnyFolder || slices.Contains([]string{callJoin.String(), callAsk.String(), callExchange.String()}, name) || p.folders.member(raft.ServerID(from)) {
+	if p.cfg.Tests.AnyFolder || slices.Contains([]string{callJoin.String(), callAsk.String(), callExchange.String()}, name) ||
+		p.folders.member(raft.ServerID(from)) {
 		return nil
 	}
 	return &call.RemoteError{Kind: call.KindStranger, Text: p.folders.stranger(raft.ServerID(from)).Error()}

@@ -146,7 +146,8 @@ func (f *folders) member(id raft.ServerID) bool {
 	if f.Of(id) != "" {
 		return true
 	}
-	return f.open.Load() && slices.ContainsFunc(f.raft.GetConfiguration().Configuration().Servers, func(s raft.Server) bool { return s.ID == id })
+	return f.open.Load() &&
+		slices.ContainsFunc(f.raft.GetConfiguration().Configuration().Servers, func(s raft.Server) bool { return s.ID == id })
 }
 
 // entered reports whether this folder has taken part in a cluster, or was admitted to one.

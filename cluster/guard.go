@@ -180,7 +180,9 @@ type muffled struct {
 
 func (m *muffled) silence(on bool) { m.quiet.Store(on) }
 
-func (m *muffled) AppendEntries(id raft.ServerID, to raft.ServerAddress, q *raft.AppendEntriesRequest, r *raft.AppendEntriesResponse) error {
+func (m *muffled) AppendEntries(id raft.ServerID, to raft.ServerAddress, q *raft.AppendEntriesRequest,
+	r *raft.AppendEntriesResponse,
+) error {
 	if m.quiet.Load() {
 		return errMuffled
 	}
@@ -194,14 +196,18 @@ func (m *muffled) RequestVote(id raft.ServerID, to raft.ServerAddress, q *raft.R
 	return m.Transport.RequestVote(id, to, q, r)
 }
 
-func (m *muffled) RequestPreVote(id raft.ServerID, to raft.ServerAddress, q *raft.RequestPreVoteRequest, r *raft.RequestPreVoteResponse) error {
+func (m *muffled) RequestPreVote(id raft.ServerID, to raft.ServerAddress, q *raft.RequestPreVoteRequest,
+	r *raft.RequestPreVoteResponse,
+) error {
 	if m.quiet.Load() {
 		return errMuffled
 	}
 	return m.Transport.RequestPreVote(id, to, q, r)
 }
 
-func (m *muffled) InstallSnapshot(id raft.ServerID, to raft.ServerAddress, q *raft.InstallSnapshotRequest, r *raft.InstallSnapshotResponse, data io.Reader) error {
+func (m *muffled) InstallSnapshot(id raft.ServerID, to raft.ServerAddress, q *raft.InstallSnapshotRequest, r *raft.InstallSnapshotResponse,
+	data io.Reader,
+) error {
 	if m.quiet.Load() {
 		return errMuffled
 	}

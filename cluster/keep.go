@@ -48,7 +48,8 @@ func (p *Peer) handleArchiveCalls() {
 }
 
 // answerFrom returns what answers queries of other peers to the archive.
-func answerFrom[Q, A any](a *archive.Archive, look func(*archive.Archive, Q) (A, error)) func(context.Context, model.PeerID, *Q) (*A, error) {
+func answerFrom[Q, A any](a *archive.Archive, look func(*archive.Archive, Q) (A, error)) func(context.Context, model.PeerID, *Q) (*A,
+	error) {
 	return func(_ context.Context, _ model.PeerID, q *Q) (*A, error) {
 		if a == nil {
 			return nil, &call.RemoteError{Kind: kindNoArchive, Text: "this peer keeps no archive"}

@@ -178,11 +178,15 @@ func (p *Peer) beginTerm(ctx context.Context) error {
 // Programs returns what this peer knows of all peers' programs.
 func (p *Peer) Programs() upgrade.Cluster {
 	s, st, now := p.State(), p.Status(), p.cfg.Clock.Boot()
-	self := upgrade.Peer{ID: p.cfg.Self.ID, Level: p.cfg.Self.Level, Version: p.cfg.Self.Version, Heard: true, CaughtUp: st.Lag.CaughtUp(), Began: p.program.Began()}
+	self := upgrade.Peer{
+		ID: p.cfg.Self.ID, Level: p.cfg.Self.Level, Version: p.cfg.Self.Version, Heard: true, CaughtUp: st.Lag.CaughtUp(),
+		Began: p.program.Began(),
+	}
 	p.program.Report().Show(&self)
 	set := s.Settings()
 	return upgrade.Cluster{
-		Level: set.Level, Now: max(set.Clock, model.TimeOf(p.cfg.Clock.Wall())), Leading: p.tenure.leading(now), Peers: p.mates.programs(&s, &st, self, now),
+		Level: set.Level, Now: max(set.Clock, model.TimeOf(p.cfg.Clock.Wall())), Leading: p.tenure.leading(now),
+		Peers: p.mates.programs(&s, &st, self, now),
 	}
 }
 

@@ -55,7 +55,10 @@ type hello struct {
 const fresh = 5 * time.Second
 
 func newMates() *mates {
-	return &mates{heard: map[model.PeerID]heard{}, joining: map[model.PeerID]model.Peer{}, founders: map[model.PeerID]uint32{}, changed: make(chan struct{}, 1)}
+	return &mates{
+		heard: map[model.PeerID]heard{}, joining: map[model.PeerID]model.Peer{}, founders: map[model.PeerID]uint32{},
+		changed: make(chan struct{}, 1),
+	}
 }
 
 func (m *mates) poke() {

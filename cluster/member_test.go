@@ -184,7 +184,8 @@ func TestVotesOfJoiners(t *testing.T) {
 	})
 }
 
-// Peers that have all moved meet where the operator's list has them, and register their addresses. Without a list they look for each other where they were.
+// Peers that have all moved meet where the operator's list has them, and register their addresses. Without a list they look for each other
+// where they were.
 func TestAllPeersAtOtherAddresses(t *testing.T) {
 	inWorld(t, 3, nil, func(w *world) {
 		move := func(listed bool) {

@@ -13,7 +13,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// Only a leader registers the address of a peer, so peers that have all moved would never meet: each would look for the others where they were.
+// Only a leader registers the address of a peer, so peers that have all moved would never meet: each would look for the others where they
+// were.
 // A moving network also looks for a peer where the operator's list has it. Each peer proves its name, so that a wrong list costs
 // connections and nothing else. Once there is a leader, the peers register their addresses.
 

@@ -40,7 +40,8 @@ func TestAMemberWithoutAVoteCostsNoLeadership(t *testing.T) {
 		for _, m := range w.peers {
 			id, at := raft.ServerID(m.name), raft.ServerAddress(m.name+":7000")
 			for what, err := range map[string]error{
-				"a vote":   transport.RequestVote(id, at, &raft.RequestVoteRequest{RPCHeader: h, Term: term + 100, LastLogTerm: term, LeadershipTransfer: true}, &raft.RequestVoteResponse{}),
+				"a vote": transport.RequestVote(id, at, &raft.RequestVoteRequest{RPCHeader: h, Term: term + 100, LastLogTerm: term, LeadershipTransfer: true},
+					&raft.RequestVoteResponse{}),
 				"pre-vote": transport.RequestPreVote(id, at, &raft.RequestPreVoteRequest{RPCHeader: h, Term: term + 100}, &raft.RequestPreVoteResponse{}),
 				"entries":  transport.AppendEntries(id, at, &raft.AppendEntriesRequest{RPCHeader: h, Term: term + 100}, &raft.AppendEntriesResponse{}),
 				"to stand": transport.TimeoutNow(id, at, &raft.TimeoutNowRequest{RPCHeader: h}, &raft.TimeoutNowResponse{}),

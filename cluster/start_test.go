@@ -24,8 +24,9 @@ func TestStartOnAFailingDiskReturns(t *testing.T) {
 		halted := make(chan error, 1)
 		_, err := Start(Config{
 			Self:    model.Peer{ID: "p1", RaftAddress: "p1:7000", Level: 1},
-			Network: net.Host("p1"), Clock: &testClock{}, Stores: Stores{Log: handle.Logs(), Stable: handle.Stable(), Snapshots: handle.Snapshots(), Folder: handle.Folder()},
-			Halt: func(err error) { halted <- err },
+			Network: net.Host("p1"), Clock: &testClock{},
+			Stores: Stores{Log: handle.Logs(), Stable: handle.Stable(), Snapshots: handle.Snapshots(), Folder: handle.Folder()},
+			Halt:   func(err error) { halted <- err },
 		})
 		if err == nil {
 			t.Error("the peer started")

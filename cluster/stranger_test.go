@@ -47,11 +47,13 @@ func TestOnlyMembersAreHeard(t *testing.T) {
 		client := w.caller("p9")
 		defer func() { _ = client.Close() }()
 		to := peer.Server{ID: model.PeerID(l.name), Address: l.name + ":7000"}
-		if _, err := call.Do(within(time.Second), client, to, callReadIndex, &struct{}{}); call.KindOf(err) != call.KindStranger || !call.Undone(err) {
+		if _, err := call.Do(within(time.Second), client, to, callReadIndex, &struct{}{}); call.KindOf(err) != call.KindStranger ||
+			!call.Undone(err) {
 			t.Errorf("a call of a peer that has not joined: %v", err)
 		}
 		as := model.Peer{ID: model.PeerID(o.name), RaftAddress: "p9:7000", Level: o.level(), Folder: folder}
-		if _, err := call.Do(within(time.Second), client, to, callJoin, &joining{Peer: as}); call.KindOf(err) != kindForeign || !strings.Contains(err.Error(), "for itself only") {
+		if _, err := call.Do(within(time.Second), client, to, callJoin, &joining{Peer: as}); call.KindOf(err) != kindForeign ||
+			!strings.Contains(err.Error(), "for itself only") {
 			t.Errorf("peer p9 moves %s: %v", o.name, err)
 		}
 		if _, err := call.Do(within(time.Second), client, to, callAsk, &asking{Peer: as}); call.KindOf(err) != kindForeign {

@@ -81,7 +81,10 @@ func TestRolesOverAllRoutes(t *testing.T) {
 		return r.Status != http.StatusUnauthorized && (r.Status != http.StatusForbidden || r.Header.Get(wire.HeaderCode) != "denied")
 	}
 	human := []string{"", apitest.Viewer, apitest.Ann, apitest.Operator, apitest.Adam}
-	least := map[string]model.Role{"": 0, apitest.Viewer: model.RoleViewer, apitest.Ann: model.RoleUser, apitest.Operator: model.RoleOperator, apitest.Adam: model.RoleAdmin}
+	least := map[string]model.Role{
+		"": 0, apitest.Viewer: model.RoleViewer, apitest.Ann: model.RoleUser, apitest.Operator: model.RoleOperator,
+		apitest.Adam: model.RoleAdmin,
+	}
 	calls := 0
 	for _, rule := range auth.Rules() {
 		for _, token := range append(human, apitest.Bob, apitest.AgentOf2, apitest.FirstToken, "berth_of_nobody") {

@@ -26,7 +26,8 @@ import (
 // the description knows, none is a defect's, or another than the peer's own trouble allows,
 // the state stays sound, and what was acknowledged is there.
 func TestAnyRequest(t *testing.T) {
-	reached := map[string]bool{ // these need keys of a cluster, an agent, a machine that joins, a browser, an identity provider, a simulated cluster, or an empty one
+	// these need keys of a cluster, an agent, a machine that joins, a browser, an identity provider, a simulated cluster, or an empty one
+	reached := map[string]bool{
 		"GET /cluster/backup": true, "DELETE /nodes/{node_id}": true, "GET /jobs/{job_id}/logs": true, "GET /jobs/{job_id}/steps": true, "GET /nodes/{node_id}/gpus/history": true, "POST /gpu/initialize": true, "POST /cluster/join": true, "POST /cluster/standing": true, "DELETE /session": true,
 		"GET /oidc": true, "POST /oidc/device": true, "POST /oidc/token": true,
 		"POST /snapshot/import": true, "POST /snapshot/import/end": true, "POST /snapshot/import/jobs": true, "POST /snapshot/import/settings": true,

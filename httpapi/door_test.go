@@ -105,7 +105,10 @@ func TestNamesInMetrics(t *testing.T) {
 		c.Submit(1, func(b *command.Submit) { b.Spec.User = "bob" })
 		c.Do(&command.Allocate{ID: "secret-1", Service: "secret-service", User: "bob", Class: model.ClassNormal, Priority: 5, GPUs: 1})
 	})
-	for token, want := range map[string]bool{"": false, "berth_of_nobody": false, apitest.AgentOf1: false, apitest.Viewer: true, apitest.Ann: true, apitest.Adam: true} {
+	for token, want := range map[string]bool{
+		"": false, "berth_of_nobody": false, apitest.AgentOf1: false, apitest.Viewer: true, apitest.Ann: true,
+		apitest.Adam: true,
+	} {
 		var headers []string
 		if token != "" {
 			headers = apitest.As(token)

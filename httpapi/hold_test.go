@@ -214,7 +214,8 @@ func TestALogEndsWithATrailer(t *testing.T) {
 	s.With(func(c *statetest.Cluster) { c.Do(&command.RemoveUser{User: "lea"}) })
 	body, err := io.ReadAll(got.Body)
 	var p wire.Problem
-	if err != nil || string(body) != "first\n" || json.Unmarshal([]byte(got.Trailer.Get(wire.TrailerProblem)), &p) != nil || p.Status != http.StatusUnauthorized {
+	if err != nil || string(body) != "first\n" || json.Unmarshal([]byte(got.Trailer.Get(wire.TrailerProblem)), &p) != nil ||
+		p.Status != http.StatusUnauthorized {
 		t.Errorf("read %q, %v, trailers %v", body, err, got.Trailer)
 	}
 }

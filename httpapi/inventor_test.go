@@ -286,6 +286,7 @@ func (v *inventor) request(t testing.TB, d *described) *http.Request {
 	r := httptest.NewRequestWithContext(t.Context(), d.Method, "/", strings.NewReader(body))
 	r.URL, r.Header = target, header
 	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Authorization", "Bearer "+pick(v, apitest.Adam, apitest.Adam, apitest.Adam, apitest.Adam, apitest.Operator, apitest.Ann, apitest.Bob, apitest.Viewer, apitest.AgentOf1, "berth_of_nobody"))
+	r.Header.Set("Authorization", "Bearer "+pick(v, apitest.Adam, apitest.Adam, apitest.Adam, apitest.Adam, apitest.Operator, apitest.Ann, apitest.Bob, apitest.Viewer,
+		apitest.AgentOf1, "berth_of_nobody"))
 	return r
 }

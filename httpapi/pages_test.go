@@ -37,7 +37,8 @@ func TestSamplesInColumns(t *testing.T) {
 	for _, n := range nodes.Nodes {
 		for _, g := range n.GPUs {
 			use, memory, age := samples.UtilizationPercent[i], samples.MemoryUsedGB[i], samples.AgeSeconds[i]
-			if (use == nil) != (g.AgeSeconds == nil) || use != nil && (float64(*use) != g.UtilizationPercent || *memory != g.MemoryUsedGB) || (age == nil) != (use == nil) {
+			if (use == nil) != (g.AgeSeconds == nil) || use != nil && (float64(*use) != g.UtilizationPercent || *memory != g.MemoryUsedGB) ||
+				(age == nil) != (use == nil) {
 				t.Errorf("GPU %d of %s: %+v, in columns %v %v %v", g.Index, n.ID, g, use, memory, age)
 			}
 			if use != nil {
@@ -73,19 +74,23 @@ func TestOptionsOfSubmissions(t *testing.T) {
 		return o
 	}
 	mine, all, none := of(apitest.Ann), of(apitest.Operator), of(apitest.Viewer)
-	if mine.User != "ann" || !slices.Equal(mine.Projects, []string{"vision"}) || mine.AnyProject || mine.AnyUser || !mine.Submits || mine.MostPriority != 8 {
+	if mine.User != "ann" || !slices.Equal(mine.Projects, []string{"vision"}) || mine.AnyProject || mine.AnyUser || !mine.Submits ||
+		mine.MostPriority != 8 {
 		t.Errorf("ann: %+v", mine)
 	}
-	if !all.AnyProject || !slices.Contains(all.Projects, "speech") || !slices.Contains(all.Projects, "vision") || all.MostPriority != model.MaxPriority || none.Submits {
+	if !all.AnyProject || !slices.Contains(all.Projects, "speech") || !slices.Contains(all.Projects, "vision") || all.MostPriority != model.MaxPriority ||
+		none.Submits {
 		t.Errorf("an operator: %+v; a viewer: %+v", all, none)
 	}
-	if len(mine.GPUTypes) != 1 || mine.GPUTypes[0].GPUs != 12 || mine.GPUTypes[0].Free != 12 || mine.GPUTypes[0].Nodes != 2 || mine.MostOnNode != 8 || !slices.Equal(mine.Nodes, []string{"n1", "n2"}) {
+	if len(mine.GPUTypes) != 1 || mine.GPUTypes[0].GPUs != 12 || mine.GPUTypes[0].Free != 12 || mine.GPUTypes[0].Nodes != 2 ||
+		mine.MostOnNode != 8 || !slices.Equal(mine.Nodes, []string{"n1", "n2"}) {
 		t.Errorf("%+v", mine)
 	}
 	if len(mine.Labels) != 2 || mine.Labels[0].Key != "ssd" || mine.Labels[0].Nodes != 1 || !slices.Equal(mine.Labels[1].Values, []string{"a", "b"}) {
 		t.Errorf("labels %+v", mine.Labels)
 	}
-	if len(mine.Limits) < 2 || mine.Limits[0].Scope != "cluster" || mine.Limits[1].Name != "ann" || !slices.ContainsFunc(mine.Defaults, func(v wire.SubmitValue) bool { return v.Name == "idle_stop" }) {
+	if len(mine.Limits) < 2 || mine.Limits[0].Scope != "cluster" || mine.Limits[1].Name != "ann" ||
+		!slices.ContainsFunc(mine.Defaults, func(v wire.SubmitValue) bool { return v.Name == "idle_stop" }) {
 		t.Errorf("limits %+v, defaults %+v", mine.Limits, mine.Defaults)
 	}
 }
@@ -97,7 +102,8 @@ func TestDependents(t *testing.T) {
 	s.Submit(`{"command": "a"}`)
 	s.Submit(`{"command": "b", "dependencies": ["afterok:1"]}`)
 	s.Submit(`{"command": "c", "dependencies": ["afterany:1", "afterok:2"]}`)
-	if got := s.Detail("/jobs/1").Dependents; len(got) != 2 || got[0].JobID != "2" || got[0].State != "waiting" || got[1].JobID != "3" || got[1].Kind != "afterany" || got[1].JobState != "queued" {
+	if got := s.Detail("/jobs/1").Dependents; len(got) != 2 || got[0].JobID != "2" || got[0].State != "waiting" || got[1].JobID != "3" || got[1].Kind != "afterany" ||
+		got[1].JobState != "queued" {
 		t.Errorf("%+v", got)
 	}
 	s.Do(http.MethodDelete, "/queue/1", "")

@@ -122,7 +122,8 @@ func TestNothingIsPassedOnToAnUnfinishedAPI(t *testing.T) {
 	if err := api.Shutdown(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if got, err := apitest.Pass(t, port.Address, submission); err != nil || got.Status != http.StatusServiceUnavailable || http.Header(got.Header).Get(wire.HeaderCode) != wire.CodeNoLeader {
+	if got, err := apitest.Pass(t, port.Address, submission); err != nil || got.Status != http.StatusServiceUnavailable ||
+		http.Header(got.Header).Get(wire.HeaderCode) != wire.CodeNoLeader {
 		t.Errorf("an API that has ended answers %+v, %v", got, err)
 	}
 }
@@ -134,7 +135,8 @@ func TestTheLeaderLooksAgain(t *testing.T) {
 	rule := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was carried out") })
 	h := s.API.Gate.Confirm(http.MethodPost, "/queue/submit", rule)
 	r := httptest.NewRequest(http.MethodPost, "/queue/submit", nil)
-	r = r.WithContext(auth.With(r.Context(), &auth.Caller{Kind: auth.User, Name: "ann", Role: model.RoleUser, Credential: auth.HashOf(apitest.Ann)}))
+	r = r.WithContext(auth.With(r.Context(),
+		&auth.Caller{Kind: auth.User, Name: "ann", Role: model.RoleUser, Credential: auth.HashOf(apitest.Ann)}))
 	s.With(func(c *statetest.Cluster) { c.Do(&command.DropTokens{Tokens: []model.Hash{auth.HashOf(apitest.Ann)}}) })
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)

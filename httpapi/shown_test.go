@@ -39,7 +39,8 @@ func TestWhatOthersRun(t *testing.T) {
 	for _, token := range []string{apitest.Ann, apitest.Operator, apitest.Adam} {
 		var d wire.Detail
 		s.Do(http.MethodGet, "/jobs/2?task=0", "", apitest.As(token)...).Into(&d)
-		if d.CommandHidden || !strings.Contains(d.Command, apitest.Marker) || !strings.Contains(d.WorkDir, apitest.Marker) || d.Params["key"] != apitest.Marker {
+		if d.CommandHidden || !strings.Contains(d.Command, apitest.Marker) || !strings.Contains(d.WorkDir, apitest.Marker) ||
+			d.Params["key"] != apitest.Marker {
 			t.Errorf("%s is told %+v", token, d)
 		}
 	}

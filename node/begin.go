@@ -111,7 +111,8 @@ func (h *hands) begin(w *model.Assignment, start fence.Boot) {
 	}
 	h.book.put(u)
 	h.beside(func() func() {
-		placed, err := h.start(u.name, r, runner.Content{Script: script, Stdin: input}, &runner.Environment{Job: []byte(env), Submit: []byte(shell)})
+		placed, err := h.start(u.name, r, runner.Content{Script: script, Stdin: input},
+			&runner.Environment{Job: []byte(env), Submit: []byte(shell)})
 		return func() { h.begun(u, placed, err) }
 	})
 }
@@ -127,7 +128,8 @@ func secretOf(w *model.Assignment) []byte {
 // record returns a new folder's record, as far as all ranks share it.
 func (h *hands) record(r model.RankKey, i model.Incarnation) *runner.Record {
 	return &runner.Record{
-		Rank: r, Incarnation: runner.Incarnation(i), Boot: h.Self.Boot, Nonce: runner.NoncePrefix(h.Journal.Dir()) + journal.Random(), Run: h.Run.Path,
+		Rank: r, Incarnation: runner.Incarnation(i), Boot: h.Self.Boot, Nonce: runner.NoncePrefix(h.Journal.Dir()) + journal.Random(),
+		Run: h.Run.Path,
 	}
 }
 

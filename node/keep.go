@@ -21,7 +21,10 @@ type Keep struct {
 
 // heavy returns the parts of a folder that are not needed to know how its rank ended.
 func heavy() []string {
-	return []string{runner.StdoutFile, runner.StderrFile, runner.WorkFolder, runner.TmpFolder, runner.GangFolder, runner.ScriptFile, runner.SlurmFile}
+	return []string{
+		runner.StdoutFile, runner.StderrFile, runner.WorkFolder, runner.TmpFolder, runner.GangFolder, runner.ScriptFile,
+		runner.SlurmFile,
+	}
 }
 
 // copyOut copies a rank's output to the operator's folder, whole or not at all:

@@ -20,7 +20,8 @@ func TestDialOwned(t *testing.T) {
 		}
 		t.Cleanup(func() { _ = l.Close() })
 	}
-	if err := errors.Join(os.Symlink(filepath.Join(elsewhere, "other"), filepath.Join(folder, "link")), os.WriteFile(filepath.Join(folder, "file"), nil, 0o600)); err != nil {
+	if err := errors.Join(os.Symlink(filepath.Join(elsewhere, "other"), filepath.Join(folder, "link")),
+		os.WriteFile(filepath.Join(folder, "file"), nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	conn, err := dialOwned(t.Context(), folder, "own")

@@ -173,7 +173,10 @@ func (t *teller) inventory() {
 		}
 		ctx, cancel := context.WithTimeout(t.ctx, 3*patience)
 		defer cancel()
-		body := &agentwire.Inventory{Node: reg.Node, Incarnation: reg.Incarnation, Epoch: reg.Epoch, Devices: devices, Trouble: trouble, Missing: missing}
+		body := &agentwire.Inventory{
+			Node: reg.Node, Incarnation: reg.Incarnation, Epoch: reg.Epoch, Devices: devices, Trouble: trouble,
+			Missing: missing,
+		}
 		answer, err := t.Cluster.Inventory(ctx, body)
 		return func() {
 			t.list.busy = false

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Extend renews the expired certificate of a peer by the authority's key in its folder, under the same name and with the same key: after a cluster was off for
-// longer than its certificates live, no peer is there that could make a join token. It does nothing where the certificate counts, and where the
-// folder is not that of a peer with a valid authority. The new certificate counts as issued when the former one was, so a revocation of that one holds
-// for it, too; once the peer runs, it gets another as usual, which the cluster records.
+// Extend renews the expired certificate of a peer by the authority's key in its folder, under the same name and with the same key: after a
+// cluster was off for longer than its certificates live, no peer is there that could make a join token. It does nothing where the
+// certificate counts, and where the folder is not that of a peer with a valid authority. The new certificate counts as issued when the
+// former one was, so a revocation of that one holds for it, too; once the peer runs, it gets another as usual, which the cluster records.
 func Extend(dir string, now time.Time) (extended bool, err error) {
 	m, err := Load(dir)
 	if err != nil {

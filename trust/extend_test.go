@@ -9,8 +9,8 @@ import (
 	"github.com/berth-gpu/berth/trust"
 )
 
-// A peer with the key of the authority renews its expired certificate at its start, so that a cluster that was off for long starts again. What was revoked
-// stays revoked, and no other member does so.
+// A peer with the key of the authority renews its expired certificate at its start, so that a cluster that was off for long starts again.
+// What was revoked stays revoked, and no other member does so.
 func TestAnExpiredPeerExtendsItsCertificate(t *testing.T) {
 	t.Parallel()
 	start := noon()
@@ -38,14 +38,16 @@ func TestAnExpiredPeerExtendsItsCertificate(t *testing.T) {
 		t.Fatal(err)
 	}
 	leaf := c.Leaf()
-	if !trust.IssuedAt(leaf).Equal(start) || leaf.NotAfter.Sub(later) != trust.Life || !strings.Contains(strings.Join(trust.NamesOf(leaf), ","), "head.example.org") {
+	if !trust.IssuedAt(leaf).Equal(start) || leaf.NotAfter.Sub(later) != trust.Life ||
+		!strings.Contains(strings.Join(trust.NamesOf(leaf), ","), "head.example.org") {
 		t.Errorf("issued %s, until %s, of %q", trust.IssuedAt(leaf), leaf.NotAfter, trust.NamesOf(leaf))
 	}
 	if later.Before(trust.DueAt(leaf)) {
 		t.Error("the peer does not get another certificate as soon as it runs")
 	}
 	revoked := start.Add(24 * time.Hour)
-	other, err := trust.NewCredentials(must(first.Certify(trust.Member{Role: trust.RolePeer, Name: "p2"}, later)), func() time.Time { return later },
+	other, err := trust.NewCredentials(must(first.Certify(trust.Member{Role: trust.RolePeer, Name: "p2"}, later)),
+		func() time.Time { return later },
 		func(i trust.Identity, issued time.Time) bool { return i.Name == "p1" && issued.Before(revoked) })
 	if err != nil {
 		t.Fatal(err)
@@ -61,7 +63,8 @@ func TestAnExpiredPeerExtendsItsCertificate(t *testing.T) {
 			t.Errorf("%s: %t, %v", name, extended, err)
 		}
 	}
-	if extended, err := trust.Extend(save(first), start.Add(trust.AuthorityLife+time.Hour)); extended || err == nil || !strings.Contains(err.Error(), "that of the authority") {
+	if extended, err := trust.Extend(save(first), start.Add(trust.AuthorityLife+time.Hour)); extended || err == nil ||
+		!strings.Contains(err.Error(), "that of the authority") {
 		t.Errorf("after the end of the authority: %t, %v", extended, err)
 	}
 }

@@ -103,7 +103,8 @@ func TestDamagedFolders(t *testing.T) {
 		if err := v.do(path); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := trust.Load(dir); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), v.says) || errors.Is(err, trust.ErrEmpty) {
+		if _, err := trust.Load(dir); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), v.says) ||
+			errors.Is(err, trust.ErrEmpty) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

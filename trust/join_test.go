@@ -23,17 +23,20 @@ func TestPinned(t *testing.T) {
 		t.Errorf("%q, %v", got, err)
 	}
 	found = nil
-	if _, err := get(t, "https://"+at, trust.Pinned(trust.PinOf(authority(t, home).Certificate), noon, note)); trust.FaultOf(err) != trust.FaultCluster || found != nil {
+	if _, err := get(t, "https://"+at,
+		trust.Pinned(trust.PinOf(authority(t, home).Certificate), noon, note)); trust.FaultOf(err) != trust.FaultCluster || found != nil {
 		t.Errorf("another cluster: %v", err)
 	}
 	full := errors.New("of another cluster than this machine")
-	if _, err := get(t, "https://"+at, trust.Pinned(trust.PinOf(a.Certificate), noon, func(*x509.Certificate) error { return full })); !errors.Is(err, full) {
+	if _, err := get(t, "https://"+at, trust.Pinned(trust.PinOf(a.Certificate), noon, func(*x509.Certificate) error { return full })); !errors.Is(err,
+		full) {
 		t.Errorf("a machine that does not want the cluster: %v", err)
 	}
 	// The pin alone is no proof: the certificate of the server must be signed by the pinned authority.
 	thief := material(t, authority(t, home), peer("p0"))
 	thief.Authorities = []*x509.Certificate{a.Certificate}
-	if _, err := get(t, "https://"+web(t, credentials(t, thief), false), trust.Pinned(trust.PinOf(a.Certificate), noon, note)); trust.FaultOf(err) != trust.FaultUnsigned {
+	if _, err := get(t, "https://"+web(t, credentials(t, thief), false),
+		trust.Pinned(trust.PinOf(a.Certificate), noon, note)); trust.FaultOf(err) != trust.FaultUnsigned {
 		t.Errorf("a server that shows the authority of another cluster: %v", err)
 	}
 }

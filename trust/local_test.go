@@ -40,7 +40,8 @@ func TestLocalSocket(t *testing.T) {
 		t.Errorf("the connection is a %T", conn)
 	}
 	_ = conn.Close()
-	if _, err := trust.ListenLocal(filepath.Join(dir, strings.Repeat("x", 100), trust.LocalSocket)); err == nil || !strings.Contains(err.Error(), "choose a shorter data folder") {
+	if _, err := trust.ListenLocal(filepath.Join(dir, strings.Repeat("x", 100), trust.LocalSocket)); err == nil ||
+		!strings.Contains(err.Error(), "choose a shorter data folder") {
 		t.Errorf("a long path: %v", err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o600); err != nil {

@@ -209,8 +209,8 @@ func (c *Conn) leaf() *x509.Certificate {
 	return nil
 }
 
-// Outlived reports whether the certificate of the other side has expired since the handshake, or is of a former authority. The server then closes
-// the connection after its answer, and the client connects with its present certificate.
+// Outlived reports whether the certificate of the other side has expired since the handshake, or is of a former authority. The server then
+// closes the connection after its answer, and the client connects with its present certificate.
 func (c *Conn) Outlived(now time.Time) bool {
 	leaf := c.leaf()
 	return leaf != nil && (now.After(leaf.NotAfter) || c.former != nil && c.former(leaf))

@@ -70,8 +70,8 @@ func (c *Credentials) Later() string {
 		"berth cluster recover --generation %d", c.later, c.highest, c.later+1)
 }
 
-// outgrown reports whether this machine has followed the cluster to a later generation than that of its certificate. A node then gets another
-// certificate, by which the peers that were left behind learn of that generation.
+// outgrown reports whether this machine has followed the cluster to a later generation than that of its certificate. A node then gets
+// another certificate, by which the peers that were left behind learn of that generation.
 func (c *Credentials) outgrown() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

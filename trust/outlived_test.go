@@ -13,8 +13,8 @@ import (
 	"github.com/berth-gpu/berth/trust"
 )
 
-// A peer that a recovery has left behind learns of that by the certificate of a peer or of a node of the later generation, which the authority of the
-// cluster has signed, and by no other.
+// A peer that a recovery has left behind learns of that by the certificate of a peer or of a node of the later generation, which the
+// authority of the cluster has signed, and by no other.
 func TestAPeerLearnsThatItWasLeftBehind(t *testing.T) {
 	t.Parallel()
 	a, stranger := authority(t, home), authority(t, home) // another authority under the id of the cluster
@@ -125,7 +125,8 @@ func TestJudge(t *testing.T) {
 	t.Parallel()
 	a := authority(t, home)
 	later := noon().Add(100 * 24 * time.Hour)
-	own, err := trust.NewCredentials(material(t, a, peer("p1")), func() time.Time { return later }, func(i trust.Identity, _ time.Time) bool { return i.Name == "gone" })
+	own, err := trust.NewCredentials(material(t, a, peer("p1")), func() time.Time { return later },
+		func(i trust.Identity, _ time.Time) bool { return i.Name == "gone" })
 	if err != nil {
 		t.Fatal(err)
 	}

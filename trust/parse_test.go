@@ -70,7 +70,8 @@ func TestJoinTokens(t *testing.T) {
 	for name, s := range map[string]string{
 		"empty": "", "cut off": text[:len(text)-1], "longer": text + "0", "without its start": text[1:], "in capitals": strings.ToUpper(text), "two": text + " " + text,
 		"another role": strings.Replace(text, "-node-", "-admin-", 1), "an API token": "berth_0123456789",
-		"a secret cut off": strings.Replace(text, token.Secret, token.Secret[1:], 1), "a long one": strings.Repeat(text, 10), "other digits": strings.Replace(text, token.Secret, strings.Repeat("z", 32), 1),
+		"a secret cut off": strings.Replace(text, token.Secret, token.Secret[1:], 1), "a long one": strings.Repeat(text, 10),
+		"other digits": strings.Replace(text, token.Secret, strings.Repeat("z", 32), 1),
 	} {
 		if _, err := trust.ParseToken(s); err == nil {
 			t.Errorf("%s: accepted", name)

@@ -93,7 +93,8 @@ func TestDialersRefuse(t *testing.T) {
 // serverWith returns the address of a server with a certificate, which shows the authority, too.
 func serverWith(t *testing.T, m *trust.Material, a *trust.Authority) string {
 	t.Helper()
-	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{m.Certificate.Raw, a.Certificate.Raw}, PrivateKey: m.Key}}})
+	l, err := tls.Listen("tcp", "127.0.0.1:0",
+		&tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{m.Certificate.Raw, a.Certificate.Raw}, PrivateKey: m.Key}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +127,8 @@ func TestClocksThatDiffer(t *testing.T) {
 	a := authority(t, home)
 	for skew, fault := range map[time.Duration]trust.Fault{
 		0: "", 10 * time.Second: "", -10 * time.Second: "", 2 * time.Minute: "", -2 * time.Minute: "", -trust.Backdate: "",
-		-2 * time.Hour: trust.FaultEarly, -365 * 24 * time.Hour: trust.FaultEarly, 365 * 24 * time.Hour: trust.FaultExpired, time.Unix(0, 0).Sub(noon()): trust.FaultEarly,
+		-2 * time.Hour: trust.FaultEarly, -365 * 24 * time.Hour: trust.FaultEarly, 365 * 24 * time.Hour: trust.FaultExpired,
+		time.Unix(0, 0).Sub(noon()): trust.FaultEarly,
 	} {
 		skewed := func() time.Time { return noon().Add(skew) }
 		for _, port := range []trust.Identity{peer("p1"), node("gpu1")} {
@@ -170,7 +172,10 @@ func TestClocksAtTheAPI(t *testing.T) {
 	t.Parallel()
 	a := authority(t, home)
 	roots := []*x509.Certificate{a.Certificate}
-	for skew, fault := range map[time.Duration]trust.Fault{0: "", -2 * time.Minute: "", -2 * time.Hour: trust.FaultEarly, 365 * 24 * time.Hour: trust.FaultExpired} {
+	for skew, fault := range map[time.Duration]trust.Fault{
+		0: "", -2 * time.Minute: "", -2 * time.Hour: trust.FaultEarly,
+		365 * 24 * time.Hour: trust.FaultExpired,
+	} {
 		skewed := func() time.Time { return noon().Add(skew) }
 		right := web(t, credentials(t, material(t, a, peer("p1"))), false)
 		if _, err := get(t, "https://"+right, trust.Visitor(trust.Known{Authorities: roots}, skewed, nil)); trust.FaultOf(err) != fault {

@@ -173,7 +173,8 @@ func (r *Renewal) once(ctx context.Context) error {
 		return fmt.Errorf("the new certificate is of no use: %w", err)
 	}
 	saved := Save(r.Dir, next)
-	if saved != nil && next.Revision != old.Revision { // after a restart this machine would be at the former revision, which it must not report as left
+	// after a restart this machine would be at the former revision, which it must not report as left
+	if saved != nil && next.Revision != old.Revision {
 		return saved
 	}
 	if err := errors.Join(saved, r.Credentials.Replace(next)); err != nil {
@@ -221,7 +222,10 @@ func (r *Renewal) check(old *Material, key crypto.Signer, answer *Signed) (*Mate
 	if err != nil {
 		return nil, err
 	}
-	rules := Rules{Cluster: was.Cluster, Generation: old.Generation, Follow: true, Role: was.Role, Name: was.Name, Roots: next.Authorities, Now: r.Now()}
+	rules := Rules{
+		Cluster: was.Cluster, Generation: old.Generation, Follow: true, Role: was.Role, Name: was.Name, Roots: next.Authorities,
+		Now: r.Now(),
+	}
 	i, err := rules.Verify([]*x509.Certificate{next.Certificate})
 	next.Generation = max(next.Generation, i.Generation)
 	return &next, err

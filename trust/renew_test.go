@@ -101,7 +101,8 @@ func TestRenewal(t *testing.T) {
 			if after.Equal(before) || trust.LifeOf(after) != 24*time.Hour || strings.Join(trust.NamesOf(after), " ") != "head.example.org" {
 				t.Fatalf("the certificate after %s is valid until %s, for %s", before.NotAfter, after.NotAfter, trust.NamesOf(after))
 			}
-			if kept := must(trust.Load(dir)); !kept.Certificate.Equal(after) || bytes.Equal(after.RawSubjectPublicKeyInfo, before.RawSubjectPublicKeyInfo) {
+			if kept := must(trust.Load(dir)); !kept.Certificate.Equal(after) ||
+				bytes.Equal(after.RawSubjectPublicKeyInfo, before.RawSubjectPublicKeyInfo) {
 				t.Fatal("the folder has another certificate, or the key is the same")
 			}
 		}
@@ -124,7 +125,8 @@ func TestRenewalsThatAreOfNoUse(t *testing.T) {
 			return m.SignFor(trust.Member{Role: trust.RoleNode, Name: "p1", Life: time.Hour}, r, time.Now())
 		},
 		"another cluster": func(_ *trust.Material, r []byte) (*trust.Signed, error) {
-			return must(trust.Found(trust.Member{Name: "p1"}, time.Now())).SignFor(trust.Member{Role: trust.RolePeer, Name: "p1", Life: time.Hour}, r, time.Now())
+			return must(trust.Found(trust.Member{Name: "p1"}, time.Now())).SignFor(trust.Member{Role: trust.RolePeer, Name: "p1", Life: time.Hour}, r,
+				time.Now())
 		},
 		"another key": func(m *trust.Material, _ []byte) (*trust.Signed, error) {
 			return m.SignFor(trust.Member{Role: trust.RolePeer, Name: "p1", Life: time.Hour}, must(trust.NewRequest(must(trust.NewKey()))), time.Now())
@@ -166,7 +168,8 @@ func renewOnce(t *testing.T, m *trust.Material, dir string, sign func(m *trust.M
 			return sign(m, request)
 		},
 	}).Run(ctx)
-	if kept := must(trust.Load(dir)); !kept.Certificate.Equal(m.Certificate) || !c.Leaf().Equal(m.Certificate) || !strings.Contains(said.String(), "is of no use") {
+	if kept := must(trust.Load(dir)); !kept.Certificate.Equal(m.Certificate) || !c.Leaf().Equal(m.Certificate) ||
+		!strings.Contains(said.String(), "is of no use") {
 		t.Errorf("taken over; %s", said)
 	}
 }

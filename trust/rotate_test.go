@@ -98,7 +98,8 @@ func TestClientsFollowTheAuthority(t *testing.T) {
 		m := s.material(t, peer("p1"), step)
 		closed := web(t, credentials(t, m), false)
 		var learned []*x509.Certificate
-		config := trust.Visitor(trust.Known{Authorities: []*x509.Certificate{s.old.Certificate}, Generation: 1}, noon, func(k trust.Known) { learned = k.Authorities })
+		config := trust.Visitor(trust.Known{Authorities: []*x509.Certificate{s.old.Certificate}, Generation: 1}, noon,
+			func(k trust.Known) { learned = k.Authorities })
 		if _, err := get(t, "https://"+closed, config); err != nil {
 			t.Errorf("step %d: %v", step, err)
 		}
@@ -111,7 +112,8 @@ func TestClientsFollowTheAuthority(t *testing.T) {
 		if found, err := pinned(trust.PinOf(s.next.Certificate), closed); err != nil && step > 1 || step > 1 && !found.Equal(s.next.Certificate) {
 			t.Errorf("step %d: by the hash of the next one: %v", step, err)
 		}
-		if found, err := pinned(trust.PinOf(s.old.Certificate), closed); (err == nil) != (step < 3) || err == nil && !found.Equal(s.old.Certificate) {
+		if found, err := pinned(trust.PinOf(s.old.Certificate), closed); (err == nil) != (step < 3) ||
+			err == nil && !found.Equal(s.old.Certificate) {
 			t.Errorf("step %d: by the hash of the former one: %v", step, err)
 		}
 	}
@@ -123,11 +125,13 @@ func TestClientsFollowTheAuthority(t *testing.T) {
 	m := material(t, forged, peer("p1"))
 	m.Authorities, m.Link = append(m.Authorities, s.old.Certificate), s.link
 	closed := web(t, credentials(t, m), false)
-	if _, err := get(t, "https://"+closed, trust.Visitor(trust.Known{Authorities: []*x509.Certificate{s.old.Certificate}}, noon, nil)); trust.FaultOf(err) != trust.FaultUnsigned {
+	if _, err := get(t, "https://"+closed,
+		trust.Visitor(trust.Known{Authorities: []*x509.Certificate{s.old.Certificate}}, noon, nil)); trust.FaultOf(err) != trust.FaultUnsigned {
 		t.Errorf("an authority without a link: %v", err)
 	}
 	linked := s.material(t, peer("p3"), 3)
-	if _, err := said(trust.Network{Credentials: credentials(t, linked)}.Dial(peerPort(t, credentials(t, s.material(t, peer("p1"), 0))).address, soon)); err == nil {
+	if _, err := said(trust.Network{Credentials: credentials(t, linked)}.Dial(peerPort(t, credentials(t, s.material(t, peer("p1"), 0))).address,
+		soon)); err == nil {
 		t.Error("a member accepts a link")
 	}
 }
@@ -282,7 +286,8 @@ func TestOpenConnectionsEnd(t *testing.T) {
 	} {
 		for _, dials := range []bool{false, true} {
 			at, revoked := noon(), false
-			one, err := trust.NewCredentials(s.material(t, peer("p1"), 1), func() time.Time { return at }, func(trust.Identity, time.Time) bool { return revoked })
+			one, err := trust.NewCredentials(s.material(t, peer("p1"), 1), func() time.Time { return at },
+				func(trust.Identity, time.Time) bool { return revoked })
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -278,7 +278,8 @@ func TestTheAPIKnowsMembers(t *testing.T) {
 			t.Errorf("%s: answered %q", name, got)
 		}
 	}
-	if _, err := get(t, "https://"+closed, trust.Visitor(trust.Known{Authorities: []*x509.Certificate{authority(t, home).Certificate}}, noon, nil)); trust.FaultOf(err) != trust.FaultUnsigned {
+	if _, err := get(t, "https://"+closed, trust.Visitor(trust.Known{Authorities: []*x509.Certificate{authority(t, home).Certificate}}, noon,
+		nil)); trust.FaultOf(err) != trust.FaultUnsigned {
 		t.Errorf("a visitor of another cluster: %v", err)
 	}
 	old := anyServer(nil)

@@ -154,7 +154,10 @@ func (r *Rules) signed(leaf *x509.Certificate, i Identity) error {
 	for _, link := range r.Links {
 		links.AddCert(link)
 	}
-	if _, err := leaf.Verify(x509.VerifyOptions{Roots: pool, Intermediates: links, CurrentTime: r.Now, KeyUsages: []x509.ExtKeyUsage{usage}}); err != nil {
+	if _, err := leaf.Verify(x509.VerifyOptions{
+		Roots: pool, Intermediates: links, CurrentTime: r.Now,
+		KeyUsages: []x509.ExtKeyUsage{usage},
+	}); err != nil {
 		return refused(FaultUnsigned, "the certificate of %s %s was not signed by the authority of this cluster: let that machine join this cluster (berth join) (%v)", i.Role, i.Name, err)
 	}
 	return nil

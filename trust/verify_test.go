@@ -54,8 +54,14 @@ func wrongFor(t testing.TB, a *trust.Authority, right trust.Identity) map[string
 		"identity elsewhere": {(&forged{uris: []string{"https://" + home + "/g1/" + string(right.Role) + "/" + right.Name}, usage: anyUsage()}).material(t, good), trust.FaultForm},
 		"two identities":     {(&forged{uris: []string{named, peer("p2").String()}, usage: anyUsage()}).material(t, good), trust.FaultForm},
 		"an authority":       {(&forged{uris: []string{named}, usage: anyUsage(), isCA: true}).material(t, good), trust.FaultForm},
-		"no usage":           {(&forged{uris: []string{named}, usage: []x509.ExtKeyUsage{x509.ExtKeyUsageCodeSigning}}).material(t, good), trust.FaultUsage},
-		"signed by a node":   {(&forged{uris: []string{named}, usage: anyUsage(), issuer: good.Certificate, signer: good.Key}).material(t, good), trust.FaultUnsigned},
+		"no usage": {
+			(&forged{uris: []string{named}, usage: []x509.ExtKeyUsage{x509.ExtKeyUsageCodeSigning}}).material(t, good),
+			trust.FaultUsage,
+		},
+		"signed by a node": {
+			(&forged{uris: []string{named}, usage: anyUsage(), issuer: good.Certificate, signer: good.Key}).material(t, good),
+			trust.FaultUnsigned,
+		},
 	}
 }
 
@@ -63,7 +69,10 @@ func TestCertificatesThatAreRefused(t *testing.T) {
 	t.Parallel()
 	a := authority(t, home)
 	for _, server := range []bool{true, false} {
-		rules := trust.Rules{Cluster: home, Generation: 1, Role: trust.RolePeer, Roots: []*x509.Certificate{a.Certificate}, Server: server, Now: noon()}
+		rules := trust.Rules{
+			Cluster: home, Generation: 1, Role: trust.RolePeer, Roots: []*x509.Certificate{a.Certificate}, Server: server,
+			Now: noon(),
+		}
 		for name, v := range wrong(t, a) {
 			_, err := rules.Verify([]*x509.Certificate{v.Certificate})
 			if trust.FaultOf(err) != v.fault {
@@ -107,7 +116,10 @@ func TestRulesOfOneSide(t *testing.T) {
 		"another one is revoked":  {peer("p1"), func(r *trust.Rules) { r.Revoked = func(i trust.Identity, _ time.Time) bool { return i.Name == "p2" } }, ""},
 		"an odd but correct name": {peer("a b/ü%2F?#"), func(*trust.Rules) {}, ""},
 	} {
-		rules := trust.Rules{Cluster: home, Generation: 1, Role: trust.RolePeer, Roots: []*x509.Certificate{a.Certificate}, Server: true, Now: noon()}
+		rules := trust.Rules{
+			Cluster: home, Generation: 1, Role: trust.RolePeer, Roots: []*x509.Certificate{a.Certificate}, Server: true,
+			Now: noon(),
+		}
 		v.change(&rules)
 		got, err := rules.Verify([]*x509.Certificate{material(t, a, v.holder).Certificate})
 		if trust.FaultOf(err) != v.fault || err == nil && got != v.holder {
@@ -169,7 +181,10 @@ func TestTheCertificateOfANodeIsNoServers(t *testing.T) {
 		leaf := material(t, a, i).Certificate
 		pool := x509.NewCertPool()
 		pool.AddCert(a.Certificate)
-		if _, err := leaf.Verify(x509.VerifyOptions{Roots: pool, CurrentTime: noon(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}); err == nil {
+		if _, err := leaf.Verify(x509.VerifyOptions{
+			Roots: pool, CurrentTime: noon(),
+			KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		}); err == nil {
 			t.Errorf("%s: accepted as that of a server", i.Name)
 		}
 		for _, host := range []string{"gpu1.example.org", "localhost", "10.0.0.7", "node", trust.ServerName, leaf.Subject.CommonName} {
@@ -181,7 +196,10 @@ func TestTheCertificateOfANodeIsNoServers(t *testing.T) {
 			t.Errorf("%s: %q could be the name of a host, and some programs compare it with one", i.Name, name)
 		}
 		for _, server := range []bool{true, false} {
-			rules := trust.Rules{Cluster: home, Generation: 1, Role: trust.RoleNode, Roots: []*x509.Certificate{a.Certificate}, Server: server, Now: noon()}
+			rules := trust.Rules{
+				Cluster: home, Generation: 1, Role: trust.RoleNode, Roots: []*x509.Certificate{a.Certificate}, Server: server,
+				Now: noon(),
+			}
 			if _, err := rules.Verify([]*x509.Certificate{leaf}); err != nil {
 				t.Errorf("%s, as the server %v: %v", i.Name, server, err)
 			}

@@ -92,7 +92,8 @@ func (r *rig) do(body command.Body, but ...model.PeerID) command.Result {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	next, results, changes := apply.Apply(r.s, state.Meta{Index: r.s.Index + 1, Term: 1, At: model.Time(r.s.Index+1) * 1e9, By: "p1"}, []command.Command{c})
+	next, results, changes := apply.Apply(r.s, state.Meta{Index: r.s.Index + 1, Term: 1, At: model.Time(r.s.Index+1) * 1e9, By: "p1"},
+		[]command.Command{c})
 	for id, a := range r.archives {
 		if len(but) == 0 || id != but[0] {
 			a.Note(r.s, changes)

@@ -81,7 +81,8 @@ func TestABackupIsReadBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if b.State.Digest() != s.State.Digest() || b.Description.Jobs != 2 || b.Description.GPUs != 4 || b.Description.Index != s.State.Index || b.Description.Generation != 1 {
+	if b.State.Digest() != s.State.Digest() || b.Description.Jobs != 2 || b.Description.GPUs != 4 || b.Description.Index != s.State.Index ||
+		b.Description.Generation != 1 {
 		t.Errorf("the backup holds %+v", b.Description)
 	}
 	if text, err := os.ReadFile(b.Archive); err != nil || string(text) != "the archive" {

@@ -40,8 +40,8 @@ const (
 )
 
 // Read reads a backup and checks all of it: the hash of every part, the state's checksum, digest and invariants, and that
-// the description is that of the state, and the signature, if there is one. The archive is written into a folder, or only checked against its hash if dir is
-// empty. Errors wrap [ErrDamaged], or are a *[NewerError].
+// the description is that of the state, and the signature, if there is one. The archive is written into a folder, or only checked against
+// its hash if dir is empty. Errors wrap [ErrDamaged], or are a *[NewerError].
 func Read(r io.Reader, dir string) (*Backup, error) {
 	b := &Backup{}
 	if err := b.read(r, func(in *reader, name string) error {
@@ -299,7 +299,8 @@ func (b *Backup) complete() error {
 	switch {
 	case s.Index == 0:
 		return damaged("there is no part %s", partState)
-	case s.Index != d.Index, set.Level != d.Level, hex.EncodeToString(digest[:]) != d.Digest, hex.EncodeToString(set.Incarnation[:]) != d.Incarnation:
+	case s.Index != d.Index, set.Level != d.Level, hex.EncodeToString(digest[:]) != d.Digest,
+		hex.EncodeToString(set.Incarnation[:]) != d.Incarnation:
 		return damaged("%s describes another state than that in the file", partDescription)
 	case len(d.Keys) > 0 != (len(b.keys) > 0):
 		return damaged("%s and the parts differ on whether there are keys", partDescription)

@@ -44,7 +44,8 @@ func (d *Description) signed(sums []byte) ([]byte, error) {
 	}
 	out := fmt.Appendf(nil, "berth backup\n%x  %s\n", sha256.Sum256(text), partDescription)
 	for line := range bytes.Lines(sums) {
-		if name := bytes.TrimSuffix(line, []byte("\n")); !bytes.HasSuffix(name, []byte("  "+partKeys)) && !bytes.HasSuffix(name, []byte("  "+partDescription)) {
+		if name := bytes.TrimSuffix(line, []byte("\n")); !bytes.HasSuffix(name, []byte("  "+partKeys)) &&
+			!bytes.HasSuffix(name, []byte("  "+partDescription)) {
 			out = append(out, line...)
 		}
 	}

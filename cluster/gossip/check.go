@@ -18,8 +18,8 @@ import (
 //   - of another member, it may say that the other does not answer. The other then contradicts, and is silent only if that
 //     does not come.
 //
-// A peer takes messages of members only, by the state of the cluster. A node has no state: it believes a node that a peer has lately named as
-// alive, so that none passes on what a revoked one says. All members are answered when they ask: a new one is not known everywhere.
+// A peer takes messages of members only, by the state of the cluster. A node has no state: it believes a node that a peer has lately named
+// as alive, so that none passes on what a revoked one says. All members are answered when they ask: a new one is not known everywhere.
 //
 // So one node can neither invent nor displace a member. Each message is written again from what was read of it: lengths and numbers
 // that memberlist does not check, some of which end its process, do not reach it.
@@ -214,7 +214,8 @@ func (c *checker) list(sender string, b []byte) ([]byte, error) {
 	return list(taken, join), nil
 }
 
-// sent notes what this member says of itself, and which member it asks: to is the receiver of the packet. It reports whether an answer is due.
+// sent notes what this member says of itself, and which member it asks: to is the receiver of the packet. It reports whether an answer is
+// due.
 func (c *checker) sent(to string, b []byte) (asks bool) {
 	parts, err := splitPacket(b)
 	if err != nil {

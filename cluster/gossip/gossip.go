@@ -8,8 +8,8 @@
 // cut cable; only the leader, through the log, declares anything lost. Hints are good for finding the other
 // peers, for an early warning to operators, and for not placing new work on a host that may be gone.
 //
-// No member is believed beyond what its certificate proves. All traffic is TLS with the certificates of members on both sides, so the sender of
-// each message is proven, revocation counts at once, and there is no key that all machines share. What members say is checked
+// No member is believed beyond what its certificate proves. All traffic is TLS with the certificates of members on both sides, so the
+// sender of each message is proven, revocation counts at once, and there is no key that all machines share. What members say is checked
 // against their proven names before memberlist reads it: see checker. So a node can neither invent nor displace a member.
 //
 // Two more properties of memberlist shape the package. It panics when a member's own record outgrows 512 bytes, so records are

@@ -172,7 +172,8 @@ func (m *message) field(u *unpacker, a *address, field string) bool {
 // readVersions reports whether versions fit those of this member.
 func readVersions(u *unpacker) bool {
 	v := u.bytes(uint64(len(versions)))
-	return len(v) == len(versions) && v[0] <= versions[2] && v[1] >= versions[2] && v[2] == versions[2] && v[3] <= versions[5] && v[4] >= versions[5] && v[5] == versions[5]
+	return len(v) == len(versions) && v[0] <= versions[2] && v[1] >= versions[2] && v[2] == versions[2] && v[3] <= versions[5] &&
+		v[4] >= versions[5] && v[5] == versions[5]
 }
 
 // packet returns the message as memberlist reads it. What the sender could choose freely is left out.

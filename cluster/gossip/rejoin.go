@@ -29,7 +29,8 @@ func (g *Gossip) rejoinLoop() {
 			_, err := g.Join(g.ctx, targets)
 			if err == nil {
 				failed = 0
-			} else if failed++; pace == rejoinAlone && failed == 2 && g.ctx.Err() == nil { // at first a new member may know no other, and no other may know it
+				// at first a new member may know no other, and no other may know it
+			} else if failed++; pace == rejoinAlone && failed == 2 && g.ctx.Err() == nil {
 				g.notes.add(slog.LevelWarn, "alone: no peer answers yet, retrying", slog.Any("error", err))
 			}
 		}
@@ -39,9 +40,9 @@ func (g *Gossip) rejoinLoop() {
 	}
 }
 
-// targets returns the members to call. Alone: all that may be there. Without a peer: one that may be a peer, since a node believes only what a
-// peer names, and another node that has returned names no other member. Otherwise one of the missing, so rarely that the cluster together makes
-// about one attempt for each missing member a round, however large it is.
+// targets returns the members to call. Alone: all that may be there. Without a peer: one that may be a peer, since a node believes only
+// what a peer names, and another node that has returned names no other member. Otherwise one of the missing, so rarely that the cluster
+// together makes about one attempt for each missing member a round, however large it is.
 func (g *Gossip) targets() (addrs []string, pace time.Duration) {
 	here, peer := make(map[string]bool), false
 	var missing, peers []string
@@ -80,7 +81,8 @@ func (g *Gossip) pause(wait time.Duration) bool {
 }
 
 // peer returns the address of another peer to exchange lists with, at random; empty: there is none. memberlist would exchange them with any
-// member, and most are nodes, whose word of others counts little: what one peer has learned from a node itself, the others learn from that peer.
+// member, and most are nodes, whose word of others counts little: what one peer has learned from a node itself, the others learn from that
+// peer.
 func (g *Gossip) peer() string {
 	peers := slices.DeleteFunc(g.roster.list(), func(m Member) bool {
 		return m.Meta.Kind != KindPeer || m.State != StateAlive || m.Name == g.roster.self

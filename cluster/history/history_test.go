@@ -129,7 +129,8 @@ func TestColumns(t *testing.T) {
 		{100, 5, 1, mean, []float64{23.33}},
 		{102, 1, 2, most, []float64{None, None}},
 	} {
-		if got := show(Columns(r.Between(c.from, c.from+Minute(c.step*c.steps)), c.from, c.step, c.steps, []Column{c.column})[0]); !reflect.DeepEqual(got, c.want) {
+		if got := show(Columns(r.Between(c.from, c.from+Minute(c.step*c.steps)), c.from, c.step, c.steps,
+			[]Column{c.column})[0]); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("from %d in steps of %d: %v, want %v", c.from, c.step, got, c.want)
 		}
 	}
@@ -150,7 +151,10 @@ func TestTake(t *testing.T) {
 	var samples []model.Sample
 	now := func() model.Time { return c.State.Settings().Clock }
 	v := Take(&c.State, samples, now())
-	for s, want := range map[Series]float64{GPUsTotal: 12, GPUsFree: 12, GPUsAllocated: 0, GPUsBusy: 0, JobsWaiting: 0, OldestWait: 0, Nodes: 2, NodesReady: 2} {
+	for s, want := range map[Series]float64{
+		GPUsTotal: 12, GPUsFree: 12, GPUsAllocated: 0, GPUsBusy: 0, JobsWaiting: 0, OldestWait: 0,
+		Nodes: 2, NodesReady: 2,
+	} {
 		value(v, s, want)
 	}
 	for _, s := range []Series{WaitP50, WaitP95, Utilization, Power, MemoryUsed} {
@@ -192,7 +196,10 @@ func TestTheLongestWaitIsWithoutRunTime(t *testing.T) {
 	c.Start(a)
 	c.Wait(time.Hour)
 	c.Do(&command.Requeue{Job: job, Task: model.AllTasks})
-	c.Report(model.Progress{Rank: a.Rank(0), Phase: model.RankExited, Exit: model.Exit{Signal: 15, Delivered: model.ReasonRequeue, Ran: time.Hour}})
+	c.Report(model.Progress{
+		Rank: a.Rank(0), Phase: model.RankExited,
+		Exit: model.Exit{Signal: 15, Delivered: model.ReasonRequeue, Ran: time.Hour},
+	})
 	c.Wait(10 * time.Second)
 	n.Renew()
 	v := Take(&c.State, nil, c.Now)

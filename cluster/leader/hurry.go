@@ -11,8 +11,8 @@ import (
 )
 
 // hurry ends attempts that have not started and, did they start now, might hold GPUs that a booking counts
-// on, or run on a node that has a maintenance. An attempt that is placed before a booking has a minute to start; it may take longer as long as no
-// other job has to wait for it. starting are the attempts to check. hurry also returns when the first of them
+// on, or run on a node that has a maintenance. An attempt that is placed before a booking has a minute to start; it may take longer as long
+// as no other job has to wait for it. starting are the attempts to check. hurry also returns when the first of them
 // may have to be ended.
 func hurry(s *state.State, wall model.Time, starting iter.Seq[model.AttemptKey]) (out []command.Body, next time.Duration) {
 	now := max(wall, s.Settings().Clock)

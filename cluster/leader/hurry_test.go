@@ -23,7 +23,9 @@ func slow(t *testing.T, spare time.Duration, book func(b *model.Booking)) (c *st
 }
 
 // bookAfter books for the time after the certain end of a job that starts at once, and places the job.
-func bookAfter(c *statetest.Cluster, job model.JobID, spare time.Duration, book func(b *model.Booking)) (*statetest.Cluster, model.AttemptKey) {
+func bookAfter(c *statetest.Cluster, job model.JobID, spare time.Duration, book func(b *model.Booking)) (*statetest.Cluster,
+	model.AttemptKey,
+) {
 	row, _ := c.State.Jobs.Get(job)
 	placed := model.Attempt{Placed: c.Now, Frozen: row.Spec.Freeze()}
 	start := placed.CertainEndIf(c.Now).Add(spare)

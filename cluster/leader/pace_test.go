@@ -37,7 +37,8 @@ func crowd(t *testing.T, f *fake, nodes int) {
 	for n := range nodes {
 		r := &command.Register{Node: model.NodeID(fmt.Sprint("big", n)), Machine: fmt.Sprint("big", n), Boot: "b1", Lineage: "l1", Session: "s1"}
 		for g := range 8 {
-			r.Devices = append(r.Devices, model.Device{ID: model.GPUID(fmt.Sprintf("big%d-%d", n, g)), Index: uint32(g), Model: "H200", Health: model.HealthHealthy, Idle: true})
+			r.Devices = append(r.Devices,
+				model.Device{ID: model.GPUID(fmt.Sprintf("big%d-%d", n, g)), Index: uint32(g), Model: "H200", Health: model.HealthHealthy, Idle: true})
 		}
 		f.user(t, r)
 	}

@@ -14,7 +14,10 @@ import (
 func TestRotationGoesOn(t *testing.T) {
 	lead(t, nil, func(f *fake, _ *clock) {
 		n1 := membership.Member{Role: model.RoleAgent, Name: "n1"}
-		f.user(t, &command.RecordCertificate{Member: n1, Serial: "01", Key: model.Hash{1}, Issued: 1, Expires: model.TimeOf(time.Now().Add(time.Hour * 1000))})
+		f.user(t, &command.RecordCertificate{
+			Member: n1, Serial: "01", Key: model.Hash{1}, Issued: 1,
+			Expires: model.TimeOf(time.Now().Add(time.Hour * 1000)),
+		})
 		f.user(t, &command.BeginRotation{Rotation: membership.RotationAuthority, Former: "AAAA", Next: "AAAB", Link: "AAAC"})
 		for revision := uint64(1); revision < 3; revision++ {
 			time.Sleep(time.Minute)

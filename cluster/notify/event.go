@@ -120,8 +120,9 @@ func grantedOf(n *model.Notice) *event.Granted {
 	return &event.Granted{
 		Status: status, RequestID: string(n.Allocation),
 		Allocation: event.GrantedAllocation{
-			ID: string(n.Allocation), ServiceName: n.Name, GPUIDs: append([]int64{}, slices.Sorted(slices.Values(indices(n.Places)))...), AllocatedAt: n.At.Time(),
-			Priority: int64(n.Priority),
+			ID: string(n.Allocation), ServiceName: n.Name, GPUIDs: append([]int64{}, slices.Sorted(slices.Values(indices(n.Places)))...),
+			AllocatedAt: n.At.Time(),
+			Priority:    int64(n.Priority),
 		},
 		SubmittedAt: n.Since.Time(), AllocatedAt: n.At.Time(),
 		WaitSeconds: json.Number(strconv.FormatFloat(wait, 'f', -1, 64)),

@@ -233,7 +233,8 @@ func TestDialing(t *testing.T) {
 	}
 }
 
-// A site's networks open its private addresses, and nothing else: neither loopback, link-local addresses and metadata, nor the ports of members, by address or by name.
+// A site's networks open its private addresses, and nothing else: neither loopback, link-local addresses and metadata, nor the ports of
+// members, by address or by name.
 func TestTheNetworksOfASite(t *testing.T) {
 	const site = "0.0.0.0/0,::/0,10.0.0.0/16,10.1.0.0/16,fd00:1::/48"
 	here := []netip.Addr{netip.MustParseAddr("10.0.0.1")}

@@ -56,7 +56,10 @@ func (c *Counts) count(m *command.Mark) {
 
 // Run delivers until the context ends. Only the leader runs it.
 func Run(ctx context.Context, c Config) {
-	r := &runner{Config: c, busy: map[model.DeliveryKey]bool{}, hosts: map[string]int{}, poke: make(chan struct{}, 1), told: make(chan struct{}, 1)}
+	r := &runner{
+		Config: c, busy: map[model.DeliveryKey]bool{}, hosts: map[string]int{}, poke: make(chan struct{}, 1),
+		told: make(chan struct{}, 1),
+	}
 	var work sync.WaitGroup
 	defer work.Wait()
 	work.Go(func() { r.note(ctx) })

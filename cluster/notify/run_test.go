@@ -94,7 +94,10 @@ type receivers struct {
 }
 
 func newReceivers() *receivers {
-	return &receivers{ways: map[string]func(context.Context) (int, error){}, got: map[string][]string{}, at: map[string][]time.Duration{}, zero: time.Now()}
+	return &receivers{
+		ways: map[string]func(context.Context) (int, error){}, got: map[string][]string{}, at: map[string][]time.Duration{},
+		zero: time.Now(),
+	}
 }
 
 func (r *receivers) send(ctx context.Context, m *Message) (int, error) {
@@ -141,7 +144,8 @@ func deliverBy(peer Peer, f *fake, r *receivers) (stop func()) {
 	go func() {
 		defer close(done)
 		Run(ctx, Config{
-			Peer: peer, Actor: "peer:p1", Wall: f.wall, Send: r.send, Random: func() uint32 { return 500 }, Log: slog.New(slog.DiscardHandler), Counts: &f.counts,
+			Peer: peer, Actor: "peer:p1", Wall: f.wall, Send: r.send, Random: func() uint32 { return 500 }, Log: slog.New(slog.DiscardHandler),
+			Counts: &f.counts,
 		})
 	}()
 	return func() { cancel(); <-done }

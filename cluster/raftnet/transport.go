@@ -130,7 +130,8 @@ func NewTransport(layer StreamLayer, config TransportConfig) *Transport {
 	}
 	book := &book{}
 	t := &Transport{
-		inlets: inlets, inner: inlets.main.NetworkTransport, book: book, relay: newRelay(inlets.out, book, limits, checks{config.Folders, config.CheckEntry}),
+		inlets: inlets, inner: inlets.main.NetworkTransport, book: book,
+		relay:     newRelay(inlets.out, book, limits, checks{config.Folders, config.CheckEntry}),
 		unguarded: config.Unguarded, folders: config.Folders,
 	}
 	go t.relay.run()
@@ -168,7 +169,9 @@ func (t *Transport) AppendEntriesPipeline(id raft.ServerID, target raft.ServerAd
 }
 
 // AppendEntries sends entries or a heartbeat to a follower.
-func (t *Transport) AppendEntries(id raft.ServerID, target raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
+func (t *Transport) AppendEntries(id raft.ServerID, target raft.ServerAddress, args *raft.AppendEntriesRequest,
+	resp *raft.AppendEntriesResponse,
+) error {
 	t.book.campaign(args.Term)
 	said, empty := repetitionOf(target, args)
 	q := *args
@@ -196,7 +199,9 @@ func (t *Transport) AppendEntries(id raft.ServerID, target raft.ServerAddress, a
 }
 
 // RequestVote asks a peer for its vote.
-func (t *Transport) RequestVote(id raft.ServerID, target raft.ServerAddress, args *raft.RequestVoteRequest, resp *raft.RequestVoteResponse) error {
+func (t *Transport) RequestVote(id raft.ServerID, target raft.ServerAddress, args *raft.RequestVoteRequest,
+	resp *raft.RequestVoteResponse,
+) error {
 	t.book.campaign(args.Term)
 	q := *args
 	q.RPCHeader = stamp(t.folders, q.RPCHeader, id)
@@ -205,7 +210,9 @@ func (t *Transport) RequestVote(id raft.ServerID, target raft.ServerAddress, arg
 
 // RequestPreVote asks a peer whether it would vote for this one. The term is not taken yet, so it voids
 // nothing that may come later.
-func (t *Transport) RequestPreVote(id raft.ServerID, target raft.ServerAddress, args *raft.RequestPreVoteRequest, resp *raft.RequestPreVoteResponse) error {
+func (t *Transport) RequestPreVote(id raft.ServerID, target raft.ServerAddress, args *raft.RequestPreVoteRequest,
+	resp *raft.RequestPreVoteResponse,
+) error {
 	t.book.campaign(0)
 	q := *args
 	q.RPCHeader = stamp(t.folders, q.RPCHeader, id)
@@ -213,7 +220,9 @@ func (t *Transport) RequestPreVote(id raft.ServerID, target raft.ServerAddress, 
 }
 
 // InstallSnapshot streams a snapshot to a follower.
-func (t *Transport) InstallSnapshot(id raft.ServerID, target raft.ServerAddress, args *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, data io.Reader) error {
+func (t *Transport) InstallSnapshot(id raft.ServerID, target raft.ServerAddress, args *raft.InstallSnapshotRequest,
+	resp *raft.InstallSnapshotResponse, data io.Reader,
+) error {
 	t.book.campaign(args.Term)
 	q := *args
 	q.RPCHeader = stamp(t.folders, q.RPCHeader, id)
@@ -221,7 +230,9 @@ func (t *Transport) InstallSnapshot(id raft.ServerID, target raft.ServerAddress,
 }
 
 // TimeoutNow asks a follower to stand for election at once.
-func (t *Transport) TimeoutNow(id raft.ServerID, target raft.ServerAddress, args *raft.TimeoutNowRequest, resp *raft.TimeoutNowResponse) error {
+func (t *Transport) TimeoutNow(id raft.ServerID, target raft.ServerAddress, args *raft.TimeoutNowRequest,
+	resp *raft.TimeoutNowResponse,
+) error {
 	t.book.campaign(0)
 	q := *args
 	q.RPCHeader = stamp(t.folders, q.RPCHeader, id)

@@ -61,7 +61,8 @@ func inTrio(t *testing.T, guarded bool, test func(*trio)) {
 		test(c)
 		cancel()
 		var stopping []raft.Future
-		for _, p := range c.peers { // all at once: while one peer leads, the clock of the bubble goes on, and a peer that never stops is not noticed
+		// all at once: while one peer leads, the clock of the bubble goes on, and a peer that never stops is not noticed
+		for _, p := range c.peers {
 			p.store.release()
 			stopping = append(stopping, p.raft.Shutdown())
 		}

@@ -43,7 +43,8 @@ func TestOpenKeepsWhatItHolds(t *testing.T) {
 	}
 	st, err := s.Stats()
 	check(t, err)
-	if st.LastIndex != 1 || st.FirstIndex != 1 || st.SnapshotBytes != 5 || st.LogBytes == 0 || st.Space.Free == 0 || st.SnapshotIndex != 1 || time.Since(st.SnapshotAt).Abs() > time.Hour {
+	if st.LastIndex != 1 || st.FirstIndex != 1 || st.SnapshotBytes != 5 || st.LogBytes == 0 || st.Space.Free == 0 || st.SnapshotIndex != 1 ||
+		time.Since(st.SnapshotAt).Abs() > time.Hour {
 		t.Errorf("stats %+v", st)
 	}
 }

@@ -288,7 +288,8 @@ func TestSnapshotsAndLogMustMeet(t *testing.T) {
 			switch {
 			case err == nil && c.says != "":
 				t.Error("the folder was opened")
-			case err != nil && (c.says == "" || !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "\n")):
+			case err != nil && (c.says == "" || !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), c.says) ||
+				strings.Contains(err.Error(), "\n")):
 				t.Errorf("%v does not say %q", err, c.says)
 			}
 			if err == nil {

@@ -152,7 +152,8 @@ func (s *fileSnapshots) size() (int64, error) {
 	return sum, nil
 }
 
-// newest returns the index of the newest snapshot, and when it was taken, which its id has in milliseconds after term and index; zero: there is none.
+// newest returns the index of the newest snapshot, and when it was taken, which its id has in milliseconds after term and index; zero:
+// there is none.
 func (s *fileSnapshots) newest() (index uint64, at time.Time) {
 	list, err := s.List()
 	if err != nil || len(list) == 0 {

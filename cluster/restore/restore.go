@@ -122,7 +122,10 @@ func begin(s *state.State, first string, now model.Time) (state.State, state.Cha
 // Write makes the folder, but for the trust of the peer. A folder that could not be made is of no use, and harms nothing: it
 // is no member's.
 func (p *Plan) Write(o *Options) (err error) {
-	store, err := raftstore.Open(raftstore.Options{Dir: o.Data, PeerID: o.Member.Name, ClusterID: trust.ClusterOf(p.Trust.Authorities[0]), Logger: o.Log})
+	store, err := raftstore.Open(raftstore.Options{
+		Dir: o.Data, PeerID: o.Member.Name, ClusterID: trust.ClusterOf(p.Trust.Authorities[0]),
+		Logger: o.Log,
+	})
 	if err != nil {
 		return err
 	}

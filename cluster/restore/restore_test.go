@@ -38,7 +38,10 @@ func backedUp(t *testing.T) (*backup.Backup, *trust.Material) {
 		t.Fatal(err)
 	}
 	var file bytes.Buffer
-	source := &backup.Source{State: &c.State, Peer: "p1", Now: time.Now(), Cluster: trust.ClusterOf(own.Authorities[0]), Trust: own, Secrets: own.Secrets()}
+	source := &backup.Source{
+		State: &c.State, Peer: "p1", Now: time.Now(), Cluster: trust.ClusterOf(own.Authorities[0]), Trust: own,
+		Secrets: own.Secrets(),
+	}
 	if err := backup.Write(&file, source, &backup.Seal{}); err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +100,8 @@ func TestARestoredPeer(t *testing.T) {
 	if term, err := store.Stable().GetUint64([]byte("CurrentTerm")); err != nil || term != s.Term {
 		t.Errorf("the term is %d, %v, that of the state %d", term, err, s.Term)
 	}
-	if i, err := plan.Trust.Identity(); err != nil || i.Name != "p9" || i.Generation != 2 || i.Cluster != b.Description.Cluster || i.Role != trust.RolePeer {
+	if i, err := plan.Trust.Identity(); err != nil || i.Name != "p9" || i.Generation != 2 || i.Cluster != b.Description.Cluster ||
+		i.Role != trust.RolePeer {
 		t.Errorf("the peer is %+v, %v", i, err)
 	}
 }

@@ -171,7 +171,8 @@ func TestOthersAreSuspendedAtTheStart(t *testing.T) {
 		no := c.Copied()
 		no.Tune(func(t *model.Tuning) { t.NoPreemption = true })
 		no.Plan()
-		if bodies, _ := sched.Plan(&no.State, no.Now); slices.ContainsFunc(bodies, func(b command.Body) bool { return b.Kind() == command.KindSuspend }) {
+		if bodies, _ := sched.Plan(&no.State, no.Now); slices.ContainsFunc(bodies,
+			func(b command.Body) bool { return b.Kind() == command.KindSuspend }) {
 			t.Error("jobs are suspended though nothing may be")
 		}
 		if got := stopped(); !slices.Equal(got, []model.JobID{2, 3, 4}) {

@@ -293,7 +293,8 @@ func TestForecastOfJobsWithoutGPUs(t *testing.T) {
 		bar   string
 	}{{time.Hour, "cores"}, {0, ""}} {
 		got := &f.Waiting[i]
-		if late := got.Start.Expected.Sub(c.Now) - want.start; !got.Start.Known || late < 0 || late > 2*time.Minute || string(got.Bar) != want.bar || got.Position != i+1 {
+		if late := got.Start.Expected.Sub(c.Now) - want.start; !got.Start.Known || late < 0 || late > 2*time.Minute ||
+			string(got.Bar) != want.bar || got.Position != i+1 {
 			t.Errorf("task %s: %+v", got.Task, got)
 		}
 	}

@@ -69,7 +69,8 @@ func (p *Planner) try(r *queue.Run) pass.Outcome {
 		return pass.OutcomeOf(b.Code)
 	}
 	run := r.Key.Run.Value()
-	if least, known := p.misfits.least[place.ShapeOf(p.State, &run)]; known && !r.Single && (least == 0 || p.Bookings.Books == nil) && p.Timetable.HoldTime(p.Order, t) >= least {
+	if least, known := p.misfits.least[place.ShapeOf(p.State, &run)]; known && !r.Single && (least == 0 || p.Bookings.Books == nil) &&
+		p.Timetable.HoldTime(p.Order, t) >= least {
 		return p.tooLong(&run, least)
 	}
 	w := p.RequestOf(t)

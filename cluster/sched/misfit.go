@@ -125,7 +125,10 @@ func bookingsInTheWay(p *pass.Pass, fresh *place.Capacity, w place.Request) (out
 		if v.Kind == model.BookMaintenance {
 			code = blocker.CodeClosed
 		}
-		if out = append(out, blocker.Blocker{Code: code, Need: int64(w.PerNode), Nodes: int64(w.Nodes), Turn: blocker.Turn{Until: v.End, Booking: v}}); len(out) == maxBars {
+		if out = append(out, blocker.Blocker{
+			Code: code, Need: int64(w.PerNode), Nodes: int64(w.Nodes),
+			Turn: blocker.Turn{Until: v.End, Booking: v},
+		}); len(out) == maxBars {
 			break
 		}
 	}

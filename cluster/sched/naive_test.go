@@ -98,7 +98,9 @@ func naive(c *schedtest.Cluster) (placed []string) {
 
 // naiveStart starts a task at the first of some places that Apply takes. Which GPUs of a node it gets is as
 // planned, since others may keep off some of the rest.
-func naiveStart(c *schedtest.Cluster, places [][]command.Placement, key model.TaskKey, planned []command.Placement) ([]command.Placement, bool) {
+func naiveStart(c *schedtest.Cluster, places [][]command.Placement, key model.TaskKey, planned []command.Placement) ([]command.Placement,
+	bool,
+) {
 	for _, at := range places {
 		if slices.EqualFunc(at, planned, func(a, b command.Placement) bool { return a.Node == b.Node && len(a.Slots) == len(b.Slots) }) {
 			at = planned
@@ -139,7 +141,8 @@ func within(c *schedtest.Cluster, tasks []model.TaskKey) bool {
 
 // byItself lists what keeps tasks back whatever is free.
 var byItself = []blocker.Code{
-	blocker.CodeHeld, blocker.CodeDependency, blocker.CodeBegin, blocker.CodeBackoff, blocker.CodeThrottle, blocker.CodeLimit, blocker.CodeRunTime,
+	blocker.CodeHeld, blocker.CodeDependency, blocker.CodeBegin, blocker.CodeBackoff, blocker.CodeThrottle, blocker.CodeLimit,
+	blocker.CodeRunTime,
 	blocker.CodeGPUHours, blocker.CodePool,
 }
 

@@ -363,7 +363,8 @@ func TestRetryWaitsForOtherGPUs(t *testing.T) {
 	if len(c.Plan()) > 0 || len(e.Blockers) != 2 || e.Blockers[0].Code != blocker.CodeAvoid || !strings.Contains(e.Summary, "failed it") {
 		t.Fatalf("it is explained by %+v: %s", e.Blockers, e.Summary)
 	}
-	if i := slices.IndexFunc(e.Unblock, func(u explain.Unblock) bool { return u.Kind == explain.UnblockEnd }); i < 0 || e.Unblock[i].Ends[0].Task.Job != 2 {
+	if i := slices.IndexFunc(e.Unblock, func(u explain.Unblock) bool { return u.Kind == explain.UnblockEnd }); i < 0 ||
+		e.Unblock[i].Ends[0].Task.Job != 2 {
 		t.Errorf("offered are %+v", e.Unblock)
 	}
 	c.Must(&command.Release{Job: key.Job, Task: model.AllTasks})

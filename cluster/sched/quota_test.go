@@ -15,7 +15,8 @@ import (
 
 func TestExplainQuotas(t *testing.T) {
 	hours := func(c *schedtest.Cluster, over model.OverQuota) {
-		c.Adjust(schedtest.User("amy"), int64(model.LimitGPUTime), 3600, int64(model.LimitPeriod), int64(24*time.Hour), int64(model.LimitOver), int64(over))
+		c.Adjust(schedtest.User("amy"), int64(model.LimitGPUTime), 3600, int64(model.LimitPeriod), int64(24*time.Hour), int64(model.LimitOver),
+			int64(over))
 	}
 	schedtest.CheckExplained(t, []schedtest.Explained{
 		{

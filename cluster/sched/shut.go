@@ -25,7 +25,10 @@ func (v *Verdict) shut() (out []blocker.Blocker) {
 	blame := func(b model.Booking) {
 		names := closedBy(s, &b)
 		if len(names) > 0 && len(out) < maxBars {
-			out = append(out, blocker.Blocker{Code: blocker.CodeClosed, Need: int64(v.request.PerNode), Nodes: int64(v.request.Nodes), Turn: blocker.Turn{Until: b.End, Booking: b, Shut: blocker.ListSome(names)}})
+			out = append(out, blocker.Blocker{
+				Code: blocker.CodeClosed, Need: int64(v.request.PerNode), Nodes: int64(v.request.Nodes),
+				Turn: blocker.Turn{Until: b.End, Booking: b, Shut: blocker.ListSome(names)},
+			})
 		}
 	}
 	for i := range begun[:min(len(begun), maxTried)] {

@@ -85,11 +85,19 @@ func TestAStreamLetsAGangStart(t *testing.T) {
 		nodes, gpus, on int
 		within          time.Duration
 	}{
-		"with a time limit":         {stream{users: 1, backlog: 24, runs: run, limit: 20 * time.Second, spread: 700 * time.Millisecond}, 2, 16, 2, 45 * time.Second},
-		"without":                   {stream{users: 1, backlog: 24, runs: run, spread: 700 * time.Millisecond}, 2, 16, 2, 45 * time.Second},
-		"a node of three":           {stream{users: 1, backlog: 30, runs: run, limit: 20 * time.Second, spread: 700 * time.Millisecond}, 3, 8, 1, 45 * time.Second},
-		"two nodes of four":         {stream{users: 2, backlog: 20, runs: run, spread: 300 * time.Millisecond}, 4, 16, 2, 45 * time.Second},
-		"several users":             {stream{users: 4, backlog: 12, runs: run, limit: 20 * time.Second, spread: 700 * time.Millisecond}, 2, 16, 2, 45 * time.Second},
+		"with a time limit": {stream{users: 1, backlog: 24, runs: run, limit: 20 * time.Second, spread: 700 * time.Millisecond}, 2, 16, 2, 45 * time.Second},
+		"without":           {stream{users: 1, backlog: 24, runs: run, spread: 700 * time.Millisecond}, 2, 16, 2, 45 * time.Second},
+		"a node of three": {
+			stream{users: 1, backlog: 30, runs: run, limit: 20 * time.Second, spread: 700 * time.Millisecond},
+			3, 8, 1,
+			45 * time.Second,
+		},
+		"two nodes of four": {stream{users: 2, backlog: 20, runs: run, spread: 300 * time.Millisecond}, 4, 16, 2, 45 * time.Second},
+		"several users": {
+			stream{users: 4, backlog: 12, runs: run, limit: 20 * time.Second, spread: 700 * time.Millisecond},
+			2, 16, 2,
+			45 * time.Second,
+		},
 		"limits that are too long":  {stream{users: 1, backlog: 24, runs: run, limit: 4 * time.Minute, spread: 700 * time.Millisecond}, 2, 16, 2, 5 * time.Minute},
 		"estimates that are wrong":  {stream{users: 1, backlog: 24, runs: 40 * time.Second, estimate: 5 * time.Second, spread: 3 * time.Second}, 2, 16, 2, 2 * time.Minute},
 		"minutes, unknown at first": {stream{users: 1, backlog: 24, runs: 4 * time.Minute, spread: 11 * time.Second}, 2, 16, 2, 70 * time.Minute},

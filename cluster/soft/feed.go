@@ -70,7 +70,8 @@ func (f *Feed) Put(list []model.Notice) {
 // weigh returns about how much memory a notice takes, with its frame.
 func weigh(n *model.Notice) int {
 	const fixed = 768
-	text := len(n.Actor) + len(n.Node) + len(n.GPU) + len(n.Allocation) + len(n.Name) + len(n.User) + len(n.Project) + len(n.Detail) + len(n.Places)
+	text := len(n.Actor) + len(n.Node) + len(n.GPU) + len(n.Allocation) + len(n.Name) +
+		len(n.User) + len(n.Project) + len(n.Detail) + len(n.Places)
 	return fixed + 2*text
 }
 

@@ -56,7 +56,8 @@ func TestAdviceFlags(t *testing.T) {
 		"--deepagents-url":    {"deepagents-url": "localhost:9004"},
 		"--graph-service-url": {"graph-service-url": "http://user:secret@host"}, //nolint:gosec // it opens nothing
 	} {
-		if _, err := advised(t, f); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") || cli.ExitCode(err) != cli.ExitUsage {
+		if _, err := advised(t, f); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") ||
+			cli.ExitCode(err) != cli.ExitUsage {
 			t.Errorf("%+v: %v, want %q", f, err, want)
 		}
 	}

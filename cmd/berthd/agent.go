@@ -200,7 +200,8 @@ func (a *agent) run(ctx context.Context, out *lineWriter) (err error) {
 	go store.KeepFree(ctx, rules.Images, log)
 	return a.live(ctx, node.Config{
 		Self: self, Keep: node.Keep{Bytes: a.Keep.Bytes, Dir: a.Keep.Dir}, Journal: j, Run: run, Runner: ranks, GPUs: gpus, Peers: a.Peers,
-		Clock: process.Now, Log: log, Disks: []string{rules.Checkpoints, rules.Images}, Ready: ranks.Ready, Account: ranks.Account, Clear: clearer(&rules, log),
+		Clock: process.Now, Log: log, Disks: []string{rules.Checkpoints, rules.Images}, Ready: ranks.Ready, Account: ranks.Account,
+		Clear: clearer(&rules, log),
 	}, node.History{Node: self.Node, GPUs: gpus}, l, credentials)
 }
 
@@ -313,7 +314,10 @@ func (a *agent) live(ctx context.Context, c node.Config, past node.History, l ne
 	}
 	defer calls.Close()
 	c.Cluster = calls
-	server := nodeapi.New(nodeapi.Sources{Logs: node.Logs{Journal: c.Journal}, History: past, Steps: node.Steps{Journal: c.Journal}, Records: node.Records{Journal: c.Journal}}, c.Log, c.Self.Address)
+	server := nodeapi.New(nodeapi.Sources{
+		Logs: node.Logs{Journal: c.Journal}, History: past, Steps: node.Steps{Journal: c.Journal},
+		Records: node.Records{Journal: c.Journal},
+	}, c.Log, c.Self.Address)
 	served := make(chan error, 1)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

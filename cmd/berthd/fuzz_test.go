@@ -62,7 +62,8 @@ func FuzzKeys(f *testing.F) {
 		}
 		for secret, owner := range section.Keys {
 			got, found := keys.Find(auth.HashOf(secret))
-			if !found || got.Name != owner.Service+owner.User || got.Human != (owner.User != "") || !model.Name(got.Name) || !got.Role.Human() || len(secret) < auth.MinKey {
+			if !found || got.Name != owner.Service+owner.User || got.Human != (owner.User != "") || !model.Name(got.Name) || !got.Role.Human() ||
+				len(secret) < auth.MinKey {
 				t.Fatalf("a key of %+v stands for %+v (found: %t)", owner, got, found)
 			}
 			if shown, _ := auth.Presented(http.Header{"X-Api-Key": {secret}}, ""); shown != secret || !httpguts.ValidHeaderFieldValue(secret) {

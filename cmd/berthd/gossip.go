@@ -50,7 +50,9 @@ func (h *holding) checkGossip(section string, g config.Gossip) {
 
 // startGossip announces a member to the others; nil: no address is set, or the address has no IP address now. seeds are addresses of
 // members, of any of their ports. admit reports whether a member takes part; nil: each with a certificate does.
-func startGossip(g config.Gossip, credentials *trust.Credentials, meta gossip.Meta, seeds []string, admit func(string) bool, log *slog.Logger) (*rumours, error) {
+func startGossip(g config.Gossip, credentials *trust.Credentials, meta gossip.Meta, seeds []string, admit func(string) bool,
+	log *slog.Logger,
+) (*rumours, error) {
 	if g.GossipListen == "" {
 		return nil, nil //nolint:nilnil // documented
 	}

@@ -51,7 +51,10 @@ func TestGossipOfMembers(t *testing.T) {
 	revoked := func(i trust.Identity, _ time.Time) bool { return i.Name == "gpu3" }
 	p1 := start(ours(trust.RolePeer, "p1", revoked), func(name string) bool { return name != "node/gpu4" }, gossip.KindPeer, "p1")
 	at := []string{p1.gossip.Addr().String()}
-	for name, c := range map[string]*trust.Credentials{"gpu2": theirs(trust.RoleNode, "gpu2", nil), "gpu3": ours(trust.RoleNode, "gpu3", nil), "gpu4": ours(trust.RoleNode, "gpu4", nil)} {
+	for name, c := range map[string]*trust.Credentials{
+		"gpu2": theirs(trust.RoleNode, "gpu2", nil), "gpu3": ours(trust.RoleNode, "gpu3", nil),
+		"gpu4": ours(trust.RoleNode, "gpu4", nil),
+	} {
 		r := start(c, nil, gossip.KindNode, name)
 		if _, err := r.gossip.Join(t.Context(), at); err == nil || len(r.gossip.Members()) > 1 {
 			t.Errorf("%s joins: %v", name, r.gossip.Members())

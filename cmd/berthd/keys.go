@@ -199,7 +199,8 @@ func (h *holding) provider(out *core.Terms) {
 		return
 	}
 	p := &oidc.Settings{TokenLife: s.TokenLife, Connection: oidc.Connection{
-		Issuer: s.Issuer, ClientID: s.ClientID, Audience: cmp.Or(s.Audience, s.ClientID), Scopes: strings.Join(s.Scopes, " "), UserClaim: s.UserClaim, GroupsClaim: s.GroupClaim,
+		Issuer: s.Issuer, ClientID: s.ClientID, Audience: cmp.Or(s.Audience, s.ClientID), Scopes: strings.Join(s.Scopes, " "),
+		UserClaim: s.UserClaim, GroupsClaim: s.GroupClaim,
 	}}
 	if err := oidc.CheckURL(s.Issuer); err != nil {
 		h.refuse("%s: %w", h.At("oidc.issuer"), err)
@@ -315,7 +316,8 @@ func parseGroups(data []byte) (oidc.Groups, error) {
 	}
 	groups := oidc.Groups{}
 	var wrong []error
-	for _, name := range slices.SortedFunc(maps.Keys(file), func(a, b string) int { return cmp.Or(cmp.Compare(file[a].line, file[b].line), cmp.Compare(a, b)) }) {
+	for _, name := range slices.SortedFunc(maps.Keys(file),
+		func(a, b string) int { return cmp.Or(cmp.Compare(file[a].line, file[b].line), cmp.Compare(a, b)) }) {
 		right := oidc.Right{Projects: file[name].Projects}
 		right.Role, _ = model.RoleNamed(file[name].Role) // an unknown role becomes the zero role, which no group may have
 		if err := right.Check(); err != nil {

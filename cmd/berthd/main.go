@@ -45,7 +45,8 @@ func newRoot(name string) *cobra.Command {
 	root := cli.NewRoot(name, "Berth's peers, agents and their tools; berth calls this program")
 	cli.AddGroup(root, cli.GroupUse, cli.Parent("cluster", "Recover the cluster", "", newRecover()))
 	cli.AddGroup(root, cli.GroupRun, setup.ForMembers(&backups.Restorer{})...)
-	cli.AddGroup(root, cli.GroupRun, newServer(), newAgent(), newDev(), newDemo(), newBench(), sim.New(), images.New(), backups.New(), certs.OnFolders(), examine.New(examine.Program{Members: inspect.Members}),
+	cli.AddGroup(root, cli.GroupRun, newServer(), newAgent(), newDev(), newDemo(), newBench(), sim.New(), images.New(), backups.New(),
+		certs.OnFolders(), examine.New(examine.Program{Members: inspect.Members}),
 		bundle.New(bundle.Program{Program: examine.Program{Members: inspect.Members}, Collect: inspect.Collect}),
 		cli.Parent("config", "Check and write a file of settings", "", newValidate(), newWrite()),
 		cli.Parent("snapshot", "Check a peer's snapshot", "", newVerify()))

@@ -262,8 +262,8 @@ func (s *service) keepPeers() {
 // silentNodes bounds the nodes that are asked at once.
 const silentNodes = 4
 
-// askNodes connects to some of the nodes that are not in contact. Those that have followed another cluster to a later generation show that by
-// their certificates: see [trust.Credentials.Outlived].
+// askNodes connects to some of the nodes that are not in contact. Those that have followed another cluster to a later generation show that
+// by their certificates: see [trust.Credentials.Outlived].
 func (s *service) askNodes(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, standingLimit)
 	defer cancel()

@@ -98,8 +98,10 @@ func resolve(c *config.Loaded) (options, error) {
 func (h *holding) peer() options {
 	s := &h.Server
 	o := options{
-		data: s.DataDir, id: model.PeerID(s.ID), listen: s.Listen, advertise: cmp.Or(s.Advertise, s.Listen), http: s.HTTP, reached: cmp.Or(s.AdvertiseHTTP, s.HTTP), public: [2]string{s.Certificate, s.Key}, publicURL: strings.TrimSuffix(s.PublicURL, "/"), gossip: s.Gossip,
-		seeds: s.Join, minFree: s.MinFree << 20, hold: s.LevelHold, timeouts: timeouts(s.Timeouts),
+		data: s.DataDir, id: model.PeerID(s.ID), listen: s.Listen, advertise: cmp.Or(s.Advertise, s.Listen), http: s.HTTP,
+		reached: cmp.Or(s.AdvertiseHTTP, s.HTTP), public: [2]string{s.Certificate, s.Key}, publicURL: strings.TrimSuffix(s.PublicURL, "/"),
+		gossip: s.Gossip,
+		seeds:  s.Join, minFree: s.MinFree << 20, hold: s.LevelHold, timeouts: timeouts(s.Timeouts),
 		parts: parts{shared: h.Cluster, audit: archive.Rotation{Dir: s.Audit.Dir, Size: s.Audit.MiB << 20, Keep: s.Audit.Keep}},
 	}
 	if o.data == "" && !h.open("server.data_dir") {

@@ -140,5 +140,8 @@ func ownedHere(data string) error {
 func raised(m *trust.Material, own trust.Identity, at uint64) (*trust.Material, error) {
 	higher := *m
 	higher.Generation = max(m.Generation+1, at)
-	return higher.Certify(trust.Member{Role: trust.RolePeer, Name: own.Name, Names: trust.NamesOf(m.Certificate), Life: trust.LifeOf(m.Certificate)}, now())
+	return higher.Certify(trust.Member{
+		Role: trust.RolePeer, Name: own.Name, Names: trust.NamesOf(m.Certificate),
+		Life: trust.LifeOf(m.Certificate),
+	}, now())
 }

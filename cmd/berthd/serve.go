@@ -190,7 +190,8 @@ func (s *service) openSealing() (err error) {
 // trustDir returns the folder of keys and certificates.
 func (s *service) trustDir() string { return filepath.Join(s.o.data, trust.Subfolder) }
 
-// founding returns the settings that a new cluster starts with. Without authentication only programs of this machine have access, so their webhooks may go to it, too.
+// founding returns the settings that a new cluster starts with. Without authentication only programs of this machine have access, so their
+// webhooks may go to it, too.
 func (s *service) founding() command.Bootstrap {
 	b := s.o.shared.Founding()
 	if b.Notify.Allow == "" && !s.o.api.asks {
@@ -209,16 +210,21 @@ func (s *service) start() error {
 	}
 	peer, err := cluster.Start(cluster.Config{
 		Self: model.Peer{
-			ID: s.o.id, RaftAddress: s.o.advertise, APIAddress: s.o.reached, PublicURL: s.o.publicURL, Level: command.Level, Version: build.Version(),
+			ID: s.o.id, RaftAddress: s.o.advertise, APIAddress: s.o.reached, PublicURL: s.o.publicURL, Level: command.Level,
+			Version: build.Version(),
 		},
 		Cluster: s.o.cluster, Bind: s.o.listen,
 		Listed:  listed(&s.o),
 		Network: trust.Network{Credentials: s.credentials, Open: cli.DialPlain},
-		Stores:  cluster.Stores{Log: s.store.Logs(), Stable: s.store.Stable(), Snapshots: s.store.Snapshots(), Space: s.store.FreeSpace, Folder: s.store, Program: s.store},
-		Clock:   clock{}, Logger: s.log,
+		Stores: cluster.Stores{
+			Log: s.store.Logs(), Stable: s.store.Stable(), Snapshots: s.store.Snapshots(), Space: s.store.FreeSpace,
+			Folder: s.store, Program: s.store,
+		},
+		Clock: clock{}, Logger: s.log,
 		Halt: s.halt, Joined: s.store.SetCluster,
 		Tuning: cluster.Tuning{
-			Hinted: hinted, Timeouts: s.o.timeouts, Founding: s.founding(), LevelHold: s.o.hold, Webhooks: &notify.World{Dial: (&net.Dialer{Timeout: cli.HTTPDialLimit}).DialContext, Sealing: s.sealing},
+			Hinted: hinted, Timeouts: s.o.timeouts, Founding: s.founding(), LevelHold: s.o.hold,
+			Webhooks: &notify.World{Dial: (&net.Dialer{Timeout: cli.HTTPDialLimit}).DialContext, Sealing: s.sealing},
 		},
 		Archive: archive.New(archive.Config{
 			Path: filepath.Join(s.o.data, "archive", "archive.db"), Log: s.log, Verify: raftstore.VerifyBolt, Export: s.o.audit,

@@ -17,9 +17,9 @@ import (
 	"github.com/berth-gpu/berth/trust"
 )
 
-// A leader that is removed answers before it ends. A peer that is removed while it is down learns that when it comes back, although its certificate is
-// refused by all: it ends with the exit code of removed peers, and notes why. A peer whose certificate is revoked goes on, and says in its answers what
-// to do.
+// A leader that is removed answers before it ends. A peer that is removed while it is down learns that when it comes back, although its
+// certificate is refused by all: it ends with the exit code of removed peers, and notes why. A peer whose certificate is revoked goes on,
+// and says in its answers what to do.
 func TestPeersLearnWhyTheyAreRefused(t *testing.T) {
 	dir := t.TempDir()
 	names := []string{"p1", "p2", "p3", "p4"}
@@ -115,8 +115,8 @@ func TestARevokedPeerSaysWhy(t *testing.T) {
 	}
 }
 
-// Three peers that all come back at other addresses meet by the list in their settings, and register their addresses; one of them names the others
-// without their ids, as a peer that has joined does. They may have exchanged their addresses, as after new leases of DHCP.
+// Three peers that all come back at other addresses meet by the list in their settings, and register their addresses; one of them names the
+// others without their ids, as a peer that has joined does. They may have exchanged their addresses, as after new leases of DHCP.
 func TestAllPeersMove(t *testing.T) {
 	port := func(raft, api string) func(i int) (string, string) {
 		return func(i int) (string, string) {
@@ -198,7 +198,8 @@ func move(t *testing.T, first, next func(i int) (raft, api string)) {
 	}
 }
 
-// A cluster that was off for longer than its certificates live starts again without help, and records the certificates that its peers then get.
+// A cluster that was off for longer than its certificates live starts again without help, and records the certificates that its peers then
+// get.
 func TestAClusterThatWasOffForLong(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "p1")
 	first, err := trust.Found(trust.Member{Name: "p1"}, time.Now().Add(-100*24*time.Hour))

@@ -104,13 +104,17 @@ func rankRules(r *config.Ranks, data, lineage, run string) process.Rules {
 	}
 	return process.Rules{
 		PIDs: r.PIDs, Scratch: process.Scratch(r.Scratch), Checkpoints: own(r.Checkpoints, "checkpoints"),
-		Hooks:   process.Hooks{Prolog: r.Prolog, Epilog: r.Epilog, Limit: r.HookLimit},
-		Isolate: isolate.Rules{On: u.On, Map: u.Accounts, Only: u.Mapped, Root: u.Root, Umask: &u.Umask, MaxOpen: u.MaxOpen, Hide: []string{data, run}},
-		Client:  clientProgram(), Daemon: ownProgram(), Images: own(r.Images, "images"),
+		Hooks: process.Hooks{Prolog: r.Prolog, Epilog: r.Epilog, Limit: r.HookLimit},
+		Isolate: isolate.Rules{
+			On: u.On, Map: u.Accounts, Only: u.Mapped, Root: u.Root, Umask: &u.Umask, MaxOpen: u.MaxOpen,
+			Hide: []string{data, run},
+		},
+		Client: clientProgram(), Daemon: ownProgram(), Images: own(r.Images, "images"),
 	}
 }
 
-// clearer returns a function that removes what ranks have left in the node's own places: checkpoints of tasks that have no rank here, and images.
+// clearer returns a function that removes what ranks have left in the node's own places: checkpoints of tasks that have no rank here, and
+// images.
 func clearer(rules *process.Rules, log *slog.Logger) func(live func(model.TaskKey) (bool, error), aged bool) {
 	return func(live func(model.TaskKey) (bool, error), aged bool) {
 		removed, err := process.ClearCheckpoints(rules.Checkpoints, live, aged, time.Now())

@@ -64,7 +64,10 @@ func (w *web) listen(o *options, credentials *trust.Credentials, log *slog.Logge
 		})
 		credentials.Show(public)
 	}
-	w.listener = &trust.Listener{Listener: l, Config: credentials.Server(trust.DemandMember), Plain: cli.OnLoopback(o.http), Former: credentials.Former}
+	w.listener = &trust.Listener{
+		Listener: l, Config: credentials.Server(trust.DemandMember), Plain: cli.OnLoopback(o.http),
+		Former: credentials.Former,
+	}
 	return nil
 }
 
@@ -97,7 +100,10 @@ func (w *web) serve(s *service) error {
 		s.keeper = &backup.Keeper{Schedule: s.o.backup, Cluster: s.o.cluster, Now: now, Log: s.log}
 		metrics = append(metrics, backups.Metrics{Keeper: s.keeper})
 	}
-	keys := &issue.Keyring{Dir: s.trustDir(), Credentials: s.credentials, Present: func() membership.Trust { st := joint.State(); return st.Trust() }, Now: now, Sealing: s.sealing}
+	keys := &issue.Keyring{
+		Dir: s.trustDir(), Credentials: s.credentials,
+		Present: func() membership.Trust { st := joint.State(); return st.Trust() }, Now: now, Sealing: s.sealing,
+	}
 	var heard func(trust.Role, string) string
 	var reach func(context.Context, trust.Role, string) (string, error)
 	if s.rumours != nil {
@@ -109,7 +115,8 @@ func (w *web) serve(s *service) error {
 		Expires: func() time.Time { return s.credentials.Leaf().NotAfter },
 		Store:   s.figures, Sealing: s.sealing,
 		Authority: keys, Trusted: keys.Material, Probe: trust.Probe, Log: s.log, Settings: shared{},
-		Gossip: heard, Reach: reach, Metrics: metrics, Asks: s.o.api.asks, Terms: s.o.api.terms, Own: append(trust.NamesOf(s.credentials.Leaf()), s.o.http, s.o.reached), Hosts: s.o.api.hosts,
+		Gossip: heard, Reach: reach, Metrics: metrics, Asks: s.o.api.asks, Terms: s.o.api.terms,
+		Own: append(trust.NamesOf(s.credentials.Leaf()), s.o.http, s.o.reached), Hosts: s.o.api.hosts,
 		Peer: core.Peer{
 			Proposer: joint, Reader: joint, Members: joint, Telemetry: s.peer.Soft().Board, Tails: tails, Beats: joint,
 			Archive: s.peer.Archive(), Refusals: w.refused, Reads: w.reads,
@@ -169,7 +176,8 @@ func (s *service) figures() (peer.Store, error) {
 		}
 	}
 	return peer.Store{
-		Backup: made, SnapshotIndex: st.SnapshotIndex, SnapshotAt: st.SnapshotAt, SnapshotBytes: st.SnapshotBytes, LogBytes: st.LogBytes, Free: st.Space.Free, Total: st.Space.Total,
+		Backup: made, SnapshotIndex: st.SnapshotIndex, SnapshotAt: st.SnapshotAt, SnapshotBytes: st.SnapshotBytes, LogBytes: st.LogBytes,
+		Free: st.Space.Free, Total: st.Space.Total,
 	}, err
 }
 

@@ -92,7 +92,8 @@ func write(ctx context.Context, name string, given []byte) (changed, warnings []
 	for i, line := range warnings {
 		warnings[i] = strings.ReplaceAll(line, next, name)
 	}
-	if err := errors.Join(giveFile(next, path, c.SecretAt() != ""), os.Rename(next, path), smallfile.SyncFolder(filepath.Dir(path))); err != nil {
+	if err := errors.Join(giveFile(next, path, c.SecretAt() != ""), os.Rename(next, path),
+		smallfile.SyncFolder(filepath.Dir(path))); err != nil {
 		return nil, nil, err
 	}
 	return changed, warnings, nil

@@ -49,7 +49,12 @@ func TestFolder(t *testing.T) {
 
 func TestLimit(t *testing.T) {
 	t.Parallel()
-	for _, v := range []struct{ before, was, after fs.FileMode }{{0o755, 0o755, 0o711}, {0o711, 0, 0o711}, {0o777, 0o777, 0o711}, {0o700, 0, 0o700}} {
+	for _, v := range []struct{ before, was, after fs.FileMode }{
+		{0o755, 0o755, 0o711},
+		{0o711, 0, 0o711},
+		{0o777, 0o777, 0o711},
+		{0o700, 0, 0o700},
+	} {
 		dir := made(t, v.before)
 		if was, err := private.Limit(dir, 0o711); was != v.was || err != nil || mode(t, dir) != v.after {
 			t.Errorf("%o: was %o, is %o, %v; want %o and %o", v.before, was, mode(t, dir), err, v.was, v.after)

@@ -17,7 +17,10 @@ func TestAdoptTakesOneAttemptOfATask(t *testing.T) {
 	}
 	second := first
 	second.Attempt.N = 2
-	job := command.ImportedJob{ID: 7, Tasks: 2, Spec: model.Spec{User: "alice", Class: model.ClassNormal, Command: "true", GPUs: 1, OnLost: model.OnLostRequeue, DisconnectGrace: 5 * time.Minute, Grace: time.Minute, Array: "0-1"}}
+	job := command.ImportedJob{ID: 7, Tasks: 2, Spec: model.Spec{
+		User: "alice", Class: model.ClassNormal, Command: "true", GPUs: 1,
+		OnLost: model.OnLostRequeue, DisconnectGrace: 5 * time.Minute, Grace: time.Minute, Array: "0-1",
+	}}
 	b := &command.Adopt{Job: job, Placed: []uint64{1, 2}, Attempts: []command.Place{first, second}}
 	if err := b.Validate(); err == nil {
 		t.Error("two attempts of one task were taken")

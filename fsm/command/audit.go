@@ -10,7 +10,10 @@ import (
 // report on themselves: beats and reports of nodes, which jobs' timelines hold, the clock, outcomes of
 // deliveries, the scheduler's memory, and that a session is in use.
 func (k Kind) Audited() bool {
-	return !slices.Contains([]Kind{KindRenew, KindReport, KindInventory, KindAdvanceClock, KindSteer, KindMarkDeliveries, KindNearLimit, KindConfirmTrust, KindRenewSession}, k)
+	return !slices.Contains([]Kind{
+		KindRenew, KindReport, KindInventory, KindAdvanceClock, KindSteer, KindMarkDeliveries, KindNearLimit,
+		KindConfirmTrust, KindRenewSession,
+	}, k)
 }
 
 // shown reports whether bodies of the kind hold neither secrets nor what users run, so that the audit trail

@@ -79,12 +79,15 @@ func TestAuditOfEveryKind(t *testing.T) {
 func TestTargetsOfPeople(t *testing.T) {
 	hash := model.Hash{0xab, 0xcd}
 	for want, b := range map[string]Body{
-		"user alice":                        &MakeToken{Hash: hash, User: "alice", Role: model.RoleUser},
-		"node n1":                           &MakeToken{Hash: hash, User: "n1", Role: model.RoleAgent, Expires: 1},
-		"user bob":                          &SetUser{User: "bob", Role: model.RoleUser},
-		"user eve":                          &RemoveUser{User: "eve"},
-		"import abcd00000000":               &EndImport{ID: hash},
-		"peer p4":                           &RecordCertificate{Member: membership.Member{Role: model.RolePeer, Name: "p4"}, Serial: "0a", Key: hash, Issued: 1, Expires: 2},
+		"user alice":          &MakeToken{Hash: hash, User: "alice", Role: model.RoleUser},
+		"node n1":             &MakeToken{Hash: hash, User: "n1", Role: model.RoleAgent, Expires: 1},
+		"user bob":            &SetUser{User: "bob", Role: model.RoleUser},
+		"user eve":            &RemoveUser{User: "eve"},
+		"import abcd00000000": &EndImport{ID: hash},
+		"peer p4": &RecordCertificate{
+			Member: membership.Member{Role: model.RolePeer, Name: "p4"}, Serial: "0a", Key: hash, Issued: 1,
+			Expires: 2,
+		},
 		"leaf":                              &BeginRotation{Rotation: membership.RotationLeaf},
 		"node gpu4":                         &RevokeCertificate{Member: membership.Member{Role: model.RoleAgent, Name: "gpu4"}},
 		"token abcd000000000000":            &DropTokens{Tokens: []model.Hash{hash}},

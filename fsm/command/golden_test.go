@@ -70,7 +70,11 @@ func mend(b Body) {
 	case *Bootstrap:
 		b.Retention.Age, b.Tuning, b.Pools.Mode, b.Notify.Secret = time.Hour, model.DefaultTuning(), model.PoolHybrid, secret
 		b.Defaults.IdleStop, b.Defaults.CheckpointInterval, b.Defaults.Commands = time.Hour, 10*time.Minute, model.AudienceAll
-		b.Limits = []model.LimitValue{{Of: model.LimitQueued, Value: 1000}, {Of: model.LimitUserGPUs, Value: 8}, {Of: model.LimitRunTime, Value: int64(48 * time.Hour)}}
+		b.Limits = []model.LimitValue{
+			{Of: model.LimitQueued, Value: 1000},
+			{Of: model.LimitUserGPUs, Value: 8},
+			{Of: model.LimitRunTime, Value: int64(48 * time.Hour)},
+		}
 	case *Submit:
 		b.Env, b.SubmitEnv = []string{"A=1", "B=2"}, []string{"BASH_FUNC_module%%=() {  eval 1;\n}", "HOME=/users/ann"}
 		s := &b.Spec
@@ -83,7 +87,10 @@ func mend(b Body) {
 		s.WarnBefore, s.Attached, s.IdleStop, s.Umask = 5*time.Minute, time.Minute, 30*time.Minute, "0027"
 		b.Stdin, b.Tasks, s.Array, s.Sweep, s.Begin, s.Deadline = "aGVsbG8=", 2, "0-1", "lr=1e-3,1e-4", 1_790_000_000_000_000_000, 1_790_000_100_000_000_000
 		s.Notify, s.WebhookURL = model.JobNotices(), "https://example.com/hook"
-		b.After = []dependency.After{{Job: 12, Kind: dependency.AfterOK}, {Job: 13, Kind: dependency.AfterBegin, Any: true, Delay: 5 * time.Minute}}
+		b.After = []dependency.After{
+			{Job: 12, Kind: dependency.AfterOK},
+			{Job: 13, Kind: dependency.AfterBegin, Any: true, Delay: 5 * time.Minute},
+		}
 	case *Cancel:
 		b.Task, b.Tasks = model.AllTasks, "3,7-9"
 	case *Hold:

@@ -98,7 +98,8 @@ func (b *ImportJobs) validJob(j *ImportedJob) error {
 			return invalid("dependencies", "earlier jobs")
 		}
 	}
-	return validFirstOf(validSavedJob(&j.Spec, j.Tasks, j.Submitted, j.Held), validSavedTexts(&j.Spec, b.Text(j.Script), b.Text(j.Env), b.Text(j.Stdin), b.Text(j.SubmitEnv)),
+	return validFirstOf(validSavedJob(&j.Spec, j.Tasks, j.Submitted, j.Held),
+		validSavedTexts(&j.Spec, b.Text(j.Script), b.Text(j.Env), b.Text(j.Stdin), b.Text(j.SubmitEnv)),
 		dependency.Validate(j.After), validNote(j.Note))
 }
 

@@ -44,7 +44,8 @@ func (b *Submit) Validate() error {
 	case len(b.Script) > model.MaxScript || !utf8.ValidString(b.Script) || strings.ContainsRune(b.Script, 0):
 		return invalid("script", fmt.Sprintf("at most %d bytes of UTF-8 without NUL", model.MaxScript))
 	}
-	return validFirstOf(b.Spec.Validate(), b.validArray(), validEnv(b.Env), validSubmitEnv(b.SubmitEnv), dependency.Validate(b.After), validStdin(b.Stdin))
+	return validFirstOf(b.Spec.Validate(), b.validArray(), validEnv(b.Env), validSubmitEnv(b.SubmitEnv), dependency.Validate(b.After),
+		validStdin(b.Stdin))
 }
 
 func (b *Submit) tasks() int { return int(b.Tasks) }
@@ -199,8 +200,8 @@ func (*Purge) Kind() Kind { return KindPurge }
 // Validate requires a job.
 func (b *Purge) Validate() error { return validTarget(b.Job, model.AllTasks) }
 
-// Place gives a queued task its GPUs, or of a job without GPUs its cores and memory, and makes its next attempt. It names the state that it was decided on;
-// Apply checks every part again.
+// Place gives a queued task its GPUs, or of a job without GPUs its cores and memory, and makes its next attempt. It names the state that it
+// was decided on; Apply checks every part again.
 type Place struct {
 	Attempt model.AttemptKey `cbor:"1,keyasint,omitempty"`
 	Decided uint64           `cbor:"2,keyasint,omitempty"` // log index of the state it was decided on
@@ -223,7 +224,8 @@ func (b *Place) Validate() error {
 	if b.Attempt.Job == 0 || b.Attempt.N == 0 {
 		return invalid("attempt", "a job and an attempt's number")
 	}
-	return validPlacements(len(b.Ranks), model.MaxRanks, func(i int) (model.NodeID, []model.SlotKey) { return b.Ranks[i].Node, b.Ranks[i].Slots })
+	return validPlacements(len(b.Ranks), model.MaxRanks,
+		func(i int) (model.NodeID, []model.SlotKey) { return b.Ranks[i].Node, b.Ranks[i].Slots })
 }
 
 // Preempt claims GPUs for a waiting task or service, and stops the attempts that hold them.

@@ -57,7 +57,8 @@ func (b *Register) Validate() error {
 	if !b.Accounts.Valid() || !model.Text(b.Account, model.MaxName) || b.Accounts == model.AccountsOwn && b.Account == "" {
 		return invalid("accounts", "shared, users or own, with the name of the agent's account in at most 128 bytes")
 	}
-	return validFirstOf(validLabels(b.Labels, false), validTrouble(b.Trouble), validDevices(b.Devices), validCount("folders", len(b.Folders), 0, 4096), validReports(b.Reports),
+	return validFirstOf(validLabels(b.Labels, false), validTrouble(b.Trouble), validDevices(b.Devices), validCount("folders", len(b.Folders), 0, 4096),
+		validReports(b.Reports),
 		validCount("cleaned", len(b.Cleaned), 0, 4096))
 }
 

@@ -86,7 +86,8 @@ func (s *Spec) Freeze() Frozen {
 	}
 }
 
-// FenceLead returns how long before the lease's end a supervisor begins to stop its rank: long enough for the checkpoint, the grace and the kill.
+// FenceLead returns how long before the lease's end a supervisor begins to stop its rank: long enough for the checkpoint, the grace and the
+// kill.
 func (f *Frozen) FenceLead() time.Duration {
 	return max(f.Kill, f.CheckpointGrace+f.Grace+fenceSlack)
 }
@@ -104,8 +105,8 @@ func (f *Frozen) StartSpan() time.Duration {
 	return f.T - f.FenceLead() - startSlack
 }
 
-// LostAfter returns how long the leader waits after the last renewal before it declares a rank lost: T, stretched by four times the clocks' rate
-// error (two clocks, each over a span that the other measured), plus the margin.
+// LostAfter returns how long the leader waits after the last renewal before it declares a rank lost: T, stretched by four times the clocks'
+// rate error (two clocks, each over a span that the other measured), plus the margin.
 func (f *Frozen) LostAfter() time.Duration {
 	return f.T + 4*f.T/1_000_000*time.Duration(f.DriftPPM) + f.Margin
 }

@@ -47,7 +47,8 @@ func TestMagnitudes(t *testing.T) {
 	for limit := time.Duration(0); limit < 1000*time.Hour; limit = 2*limit + 7*time.Second {
 		s := Spec{TimeLimit: limit, OnLost: OnLostRequeue, DisconnectGrace: DefaultDisconnectGrace}
 		m, d := s.Magnitude(), s.Certain()
-		if least := m.Least(); least > d || d > 0 && d.Truncate(time.Second) >= 2*least || (m == 0) != (d < time.Second) || (d == 0) != (limit == 0) {
+		if least := m.Least(); least > d || d > 0 && d.Truncate(time.Second) >= 2*least || (m == 0) != (d < time.Second) ||
+			(d == 0) != (limit == 0) {
 			t.Errorf("%s is of magnitude %d, at least %s", d, m, least)
 		}
 	}

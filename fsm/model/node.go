@@ -216,8 +216,8 @@ func (r Room) Less(held Room) Room {
 	return Room{r.CPUs - min(r.CPUs, held.CPUs), r.MemoryMB - min(r.MemoryMB, held.MemoryMB)}
 }
 
-// RoomFor returns how much jobs without GPUs may hold on a node with so many GPUs: all of a node without GPUs, and of others CPUShare percent,
-// rounded down but at least one core unless CPUShare is 0. A node that has not reported its cores or its memory has no room.
+// RoomFor returns how much jobs without GPUs may hold on a node with so many GPUs: all of a node without GPUs, and of others CPUShare
+// percent, rounded down but at least one core unless CPUShare is 0. A node that has not reported its cores or its memory has no room.
 func (t *Tuning) RoomFor(n *Node, gpus uint32) Room {
 	switch {
 	case n.CPUs == 0 || n.MemoryMB == 0:

@@ -9,8 +9,8 @@ import (
 )
 
 // Name reports whether s can name a user, project, node or the like: 1 to MaxName bytes of printable UTF-8
-// without spaces and slashes and with no dot or hyphen at the begin, so that it is safe as a part of a path and of a command line, whose letters are of one script, so that no other name looks like it. Digits, hyphens and
-// the like are of every script.
+// without spaces and slashes and with no dot or hyphen at the begin, so that it is safe as a part of a path and of a command line, whose
+// letters are of one script, so that no other name looks like it. Digits, hyphens and the like are of every script.
 func Name(s string) bool { return nameFault(s) == "" }
 
 // Text reports whether s is at most limit bytes of UTF-8 on one line in which every
@@ -102,7 +102,8 @@ func runeFault(r rune) string {
 // and variation selectors, except for the one that selects an emoji.
 func invisible(r rune) bool {
 	const emoji, blankPattern = 0xFE0F, 0x2800
-	return r != emoji && (unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) || r == blankPattern)
+	return r != emoji && (unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) ||
+		r == blankPattern)
 }
 
 // codeOf names a character as Unicode does, without showing it.

@@ -11,7 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// Spec is a user's request: a command, its GPUs, its limits. It is complete: names are resolved and defaults filled in before it reaches the log.
+// Spec is a user's request: a command, its GPUs, its limits. It is complete: names are resolved and defaults filled in before it reaches
+// the log.
 type Spec struct {
 	Name    string `cbor:"1,keyasint,omitempty"`
 	User    string `cbor:"2,keyasint,omitempty"`
@@ -340,7 +341,10 @@ type Shape struct {
 
 // Shape returns the spec's shape.
 func (s *Spec) Shape() Shape {
-	shape := Shape{GPUs: s.GPUs, Nodes: s.Nodes, MemoryMB: s.GPUMemoryMB, Model: s.GPUModel, Where: s.Where(), Strategy: s.Placement, MinGPUs: s.Fewer()}
+	shape := Shape{
+		GPUs: s.GPUs, Nodes: s.Nodes, MemoryMB: s.GPUMemoryMB, Model: s.GPUModel, Where: s.Where(), Strategy: s.Placement,
+		MinGPUs: s.Fewer(),
+	}
 	if s.WithoutGPUs() {
 		shape.CPUs, shape.HostMB = s.CPUs, s.MemoryMB
 	}

@@ -22,9 +22,17 @@ func TestTruth(t *testing.T) {
 		"right, and half of it ran": {[]time.Duration{hour}, 30 * minute, model.Span{Least: 25 * minute, Usual: 30 * minute, Most: 35 * minute}},
 		"a quarter":                 {[]time.Duration{15 * minute}, 0, model.Span{Least: 14 * minute, Usual: 15 * minute, Most: 16 * minute}},
 		"twice":                     {[]time.Duration{2 * hour}, 0, model.Span{Least: 110 * minute, Usual: 120 * minute, Most: 131 * minute}},
-		"one or the other":          {[]time.Duration{15 * minute, 30 * minute, 30 * minute, 2 * hour}, 0, model.Span{Least: 14 * minute, Usual: 30 * minute, Most: 131 * minute}},
-		"the others are past":       {[]time.Duration{15 * minute, 30 * minute, 30 * minute, 2 * hour}, hour, model.Span{Least: 50 * minute, Usual: 60 * minute, Most: 71 * minute}},
-		"nearly over":               {[]time.Duration{hour}, 62 * minute, model.Span{Least: 0, Usual: 2 * minute, Most: 3 * minute}},
+		"one or the other": {
+			[]time.Duration{15 * minute, 30 * minute, 30 * minute, 2 * hour},
+			0,
+			model.Span{Least: 14 * minute, Usual: 30 * minute, Most: 131 * minute},
+		},
+		"the others are past": {
+			[]time.Duration{15 * minute, 30 * minute, 30 * minute, 2 * hour},
+			hour,
+			model.Span{Least: 50 * minute, Usual: 60 * minute, Most: 71 * minute},
+		},
+		"nearly over": {[]time.Duration{hour}, 62 * minute, model.Span{Least: 0, Usual: 2 * minute, Most: 3 * minute}},
 	} {
 		var truth model.Truth
 		for range 16 {

@@ -18,7 +18,8 @@ func Decide(job *model.Job, rows []dependency.Row, task uint32, completed func(m
 		if !d.Each {
 			continue
 		}
-		met := d.State == dependency.Met || d.Key.Kind == dependency.AfterCorr && job.Array() && completed(model.TaskKey{Job: d.Key.On, Task: task})
+		met := d.State == dependency.Met ||
+			d.Key.Kind == dependency.AfterCorr && job.Array() && completed(model.TaskKey{Job: d.Key.On, Task: task})
 		no := !met && d.State == dependency.Never
 		if !d.Any {
 			ok, never = ok && met, never || no

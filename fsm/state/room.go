@@ -53,7 +53,9 @@ func Closings(bookings table.Table[model.BookingID, model.Booking], now model.Ti
 
 // ClosesBetween returns a maintenance that a rank of a job without GPUs runs into only if the rank ends at the later
 // of two instants; false if there is none. Ranks that have ended are left out.
-func ClosesBetween(bookings table.Table[model.BookingID, model.Booking], ranks []model.Rank, from, to, now model.Time) (by model.Booking, closes bool) {
+func ClosesBetween(bookings table.Table[model.BookingID, model.Booking], ranks []model.Rank, from, to, now model.Time) (by model.Booking,
+	closes bool,
+) {
 	for i := range ranks {
 		if ranks[i].Holds() == (model.Room{}) {
 			continue

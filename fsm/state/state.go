@@ -76,7 +76,8 @@ type Tables struct {
 
 // Indexes are derived from the tables: other orders of the same rows.
 type Indexes struct {
-	Queue      table.Table[QueueKey, None]                    // tasks with GPUs that wait for nothing but their turn: not held, their jobs wait for no others
+	// tasks with GPUs that wait for nothing but their turn: not held, their jobs wait for no others
+	Queue      table.Table[QueueKey, None]
 	CPUQueue   table.Table[QueueKey, None]                    // likewise, of jobs without GPUs
 	Due        table.Table[DueKey, None]                      // of both, the ones not to be tried before an instant, by it
 	LiveTasks  table.Table[model.TaskKey, None]               // tasks with a live attempt, of jobs with GPUs

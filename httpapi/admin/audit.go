@@ -68,7 +68,8 @@ func (a audits) list(ctx context.Context, in *auditInput) (*core.Answer[wire.Aud
 		return nil, core.ArchiveFault(err)
 	}
 	out := &wire.Audit{
-		Records: make([]wire.AuditRecord, len(found.Records)), Next: found.Next, ArchiveStanding: view.Standing(&stand), Missing: stand.Missing, Lost: stand.Lost,
+		Records: make([]wire.AuditRecord, len(found.Records)), Next: found.Next, ArchiveStanding: view.Standing(&stand), Missing: stand.Missing,
+		Lost: stand.Lost,
 	}
 	for i := range found.Records {
 		out.Records[i] = view.AuditRecord(&found.Records[i])

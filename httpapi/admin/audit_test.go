@@ -143,7 +143,10 @@ func TestAJobThatTheArchiveMayLack(t *testing.T) {
 func TestRefusalsAreKept(t *testing.T) {
 	peer := apitest.NewPeer(t)
 	kept := &apitest.Refusals{}
-	api := apitest.NewAPI(core.Config{Self: "p1", Now: peer.Now, Peer: core.Peer{Proposer: peer, Reader: peer, Members: peer, Refusals: kept}, Own: []string{"example.com:80"}})
+	api := apitest.NewAPI(core.Config{
+		Self: "p1", Now: peer.Now, Peer: core.Peer{Proposer: peer, Reader: peer, Members: peer, Refusals: kept},
+		Own: []string{"example.com:80"},
+	})
 	ask := func(method, path, body, from string) {
 		r := httptest.NewRequest(method, path, nil)
 		if body != "" {
@@ -179,7 +182,10 @@ func TestRefusalsAreTold(t *testing.T) {
 	s.API.Peer.Refusals = kept
 	var got wire.Refusals
 	s.Do(http.MethodGet, "/audit/refusals?actor=bob&code=invalid&since=1970-01-01T00:00:01Z&until=1970-01-02T00:00:00Z&before=77&limit=1", "").Into(&got)
-	if want := (archive.RefusalFilter{Actor: "bob", Code: "invalid", Since: time.Unix(1, 0).UTC(), Until: time.Unix(86400, 0).UTC(), Before: 77, Limit: 1}); kept.Asked != want {
+	if want := (archive.RefusalFilter{
+		Actor: "bob", Code: "invalid", Since: time.Unix(1, 0).UTC(), Until: time.Unix(86400, 0).UTC(), Before: 77,
+		Limit: 1,
+	}); kept.Asked != want {
 		t.Errorf("asked is %+v", kept.Asked)
 	}
 	if len(got.Refusals) != 1 || got.Refusals[0] != wire.Refusal(kept.List[0]) || got.Peer != "p1" || got.Next != 12 {

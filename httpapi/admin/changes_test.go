@@ -25,7 +25,8 @@ func (f *watcher) changed() (c wire.Changed) {
 	return c
 }
 
-// TestChanges checks that a stream of changes begins with the present indices, that each change is seen, many at once by few events, and that it has no filters.
+// TestChanges checks that a stream of changes begins with the present indices, that each change is seen, many at once by few events, and
+// that it has no filters.
 func TestChanges(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)

@@ -93,7 +93,8 @@ func (a events) route(doc huma.API) {
 // parse parses the request, and finds where the stream begins.
 func (a events) parse(ctx context.Context, in *eventsInput) (*eventStream, error) {
 	q := &eventStream{
-		types: model.AllNotices().With(model.NoticeTest), user: in.User, node: model.NodeID(in.Node), actor: in.Actor, target: in.Target, once: in.Once,
+		types: model.AllNotices().With(model.NoticeTest), user: in.User, node: model.NodeID(in.Node), actor: in.Actor, target: in.Target,
+		once: in.Once,
 	}
 	if in.Types == wire.EventChanged {
 		q.changes = true

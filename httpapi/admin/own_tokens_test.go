@@ -33,7 +33,8 @@ func TestOwnTokens(t *testing.T) {
 		t.Errorf("a narrower one is %+v, of one that ends %s", narrow, made.ExpiresAt)
 	}
 	mine := tokens(apitest.Ann)
-	if len(mine) != 3 || slices.ContainsFunc(mine, func(v wire.Token) bool { return v.User != "ann" }) || !slices.ContainsFunc(mine, func(v wire.Token) bool { return v.Current && v.ID == auth.ID(auth.HashOf(apitest.Ann)) }) {
+	if len(mine) != 3 || slices.ContainsFunc(mine, func(v wire.Token) bool { return v.User != "ann" }) ||
+		!slices.ContainsFunc(mine, func(v wire.Token) bool { return v.Current && v.ID == auth.ID(auth.HashOf(apitest.Ann)) }) {
 		t.Errorf("ann has %+v", mine)
 	}
 	if all := tokens(apitest.Adam); len(all) <= len(mine) {

@@ -111,7 +111,10 @@ func (a people) route(doc huma.API) {
 func (a people) whoami(ctx context.Context, _ *struct{}) (*core.Answer[wire.Whoami], error) {
 	s := a.api.Peer.Reader.State()
 	c := auth.From(ctx)
-	out := &wire.Whoami{Authentication: a.api.Gate.Asks(&s), Name: c.Name, Kind: c.Kind.String(), Role: c.Role.String(), Actor: c.Actor(), Projects: []string{}}
+	out := &wire.Whoami{
+		Authentication: a.api.Gate.Asks(&s), Name: c.Name, Kind: c.Kind.String(), Role: c.Role.String(), Actor: c.Actor(),
+		Projects: []string{},
+	}
 	out.ExpiresAt = c.Expires.Time()
 	if c.Since > 0 && c.Since >= c.Founded {
 		out.Since = c.Since.Time()
@@ -163,7 +166,10 @@ const (
 // make makes a token. The token is drawn before the proposal, so that a second try under the same
 // key would draw another: it is refused, since the first cannot be shown again.
 func (a people) make(ctx context.Context, in *core.BodyInput, body *wire.MakeToken) (*core.Answer[wire.MadeToken], error) {
-	c := &command.MakeToken{Name: body.Name, User: body.User, Network: body.Network, Hosts: strings.Join(body.Hosts, ","), Capped: !core.IsOperator(ctx)}
+	c := &command.MakeToken{
+		Name: body.Name, User: body.User, Network: body.Network, Hosts: strings.Join(body.Hosts, ","),
+		Capped: !core.IsOperator(ctx),
+	}
 	var err error
 	if c.Role, err = intake.Role(body.Role); err != nil {
 		return nil, err

@@ -75,7 +75,10 @@ func (a providers) begin(ctx context.Context, _ *struct{}) (*core.Answer[wire.De
 	if err != nil {
 		return nil, a.api.Gate.Accounts.Failure(err)
 	}
-	out := &wire.Device{Success: true, Code: d.DeviceCode, UserCode: d.UserCode, Address: d.VerificationURI, Complete: d.VerificationURIComplete, ExpiresAt: d.Expiry, Interval: d.Interval}
+	out := &wire.Device{
+		Success: true, Code: d.DeviceCode, UserCode: d.UserCode, Address: d.VerificationURI,
+		Complete: d.VerificationURIComplete, ExpiresAt: d.Expiry, Interval: d.Interval,
+	}
 	if out.Interval <= 0 {
 		out.Interval = usualInterval
 	}
@@ -104,7 +107,10 @@ func (a providers) token(ctx context.Context, _ *providerTokenInput, body *wire.
 			return nil, a.api.Gate.Accounts.Failure(err)
 		}
 		if at != oidc.Done {
-			return &core.Answer[wire.ProviderToken]{Index: s.Index, Body: &wire.ProviderToken{Success: true, Pending: true, Slower: at == oidc.Slower}}, nil
+			return &core.Answer[wire.ProviderToken]{
+				Index: s.Index,
+				Body:  &wire.ProviderToken{Success: true, Pending: true, Slower: at == oidc.Slower},
+			}, nil
 		}
 	}
 	account, f := a.api.Gate.Accounts.Verify(ctx, p.Provider, token)
@@ -115,7 +121,9 @@ func (a providers) token(ctx context.Context, _ *providerTokenInput, body *wire.
 }
 
 // signIn makes a token for a verified account, whose user is added or changed before if the provider states so.
-func (a providers) signIn(ctx context.Context, account *oidc.Account, life time.Duration, name string) (*core.Answer[wire.ProviderToken], error) {
+func (a providers) signIn(ctx context.Context, account *oidc.Account, life time.Duration, name string) (*core.Answer[wire.ProviderToken],
+	error,
+) {
 	s := a.api.Peer.Reader.State()
 	change, role, f := a.api.Gate.Accounts.Change(&s, account)
 	if f != nil {
@@ -139,7 +147,10 @@ func (a providers) signIn(ctx context.Context, account *oidc.Account, life time.
 		name = "oidc"
 	}
 	secret := auth.NewToken()
-	c := &command.MakeToken{Hash: auth.HashOf(secret), Name: name, User: user, Role: role, Expires: model.TimeOf(a.api.Config.Now()).Add(life), Capped: role < model.RoleOperator}
+	c := &command.MakeToken{
+		Hash: auth.HashOf(secret), Name: name, User: user, Role: role, Expires: model.TimeOf(a.api.Config.Now()).Add(life),
+		Capped: role < model.RoleOperator,
+	}
 	_, index, err := a.api.ProposeAs(ctx, actor, "", c)
 	if err != nil {
 		return nil, err

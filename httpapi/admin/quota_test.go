@@ -60,7 +60,8 @@ func TestDefaultOfUsers(t *testing.T) {
 	s.With(func(c *statetest.Cluster) { c.Place(1) })
 	var all wire.Quotas
 	s.Do(http.MethodGet, "/quotas", "").Into(&all)
-	if len(all.Quotas) != 2 || all.Quotas[1].Name != "ann" || *all.Quotas[1].GPUs != 2 || !all.Quotas[1].GPUsByDefault || all.Quotas[1].GPUsPerUser != nil {
+	if len(all.Quotas) != 2 || all.Quotas[1].Name != "ann" || *all.Quotas[1].GPUs != 2 || !all.Quotas[1].GPUsByDefault ||
+		all.Quotas[1].GPUsPerUser != nil {
 		t.Errorf("listed are %+v", all)
 	}
 	var d wire.Detail

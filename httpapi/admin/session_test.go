@@ -46,16 +46,19 @@ func TestASession(t *testing.T) {
 	answer := s.Do(http.MethodPost, "/session", withToken(apitest.Ann))
 	answer.Into(&in)
 	c := cookieOf(t, answer)
-	if c.Name != "berth-c" || !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != "/" || c.Domain != "" || c.Secure || c.MaxAge != int(session.Life/time.Second) {
+	if c.Name != "berth-c" || !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != "/" || c.Domain != "" || c.Secure ||
+		c.MaxAge != int(session.Life/time.Second) {
 		t.Errorf("the cookie is %q", answer.Header.Get("Set-Cookie"))
 	}
-	if strings.Contains(string(answer.Body), c.Value) || in.Name != "ann" || in.Session.Parent != auth.ID(auth.HashOf(apitest.Ann)) || in.Session.ID != auth.ID(auth.HashOf(c.Value)) {
+	if strings.Contains(string(answer.Body), c.Value) || in.Name != "ann" || in.Session.Parent != auth.ID(auth.HashOf(apitest.Ann)) ||
+		in.Session.ID != auth.ID(auth.HashOf(c.Value)) {
 		t.Errorf("the answer is %s", answer.Body)
 	}
 	with := []string{"Cookie", "other=1; " + c.Name + "=" + c.Value}
 	var me wire.Whoami
 	s.Do(http.MethodGet, "/whoami", "", with...).Into(&me)
-	if me.Name != "ann" || me.Role != "user" || me.Actor != "user:ann" || me.Session == nil || *me.Session != in.Session || !me.ExpiresAt.Equal(in.Session.ExpiresAt) {
+	if me.Name != "ann" || me.Role != "user" || me.Actor != "user:ann" || me.Session == nil || *me.Session != in.Session ||
+		!me.ExpiresAt.Equal(in.Session.ExpiresAt) {
 		t.Errorf("whoami is %+v", me)
 	}
 	read := s.Do(http.MethodGet, "/queue", "", with...)
@@ -67,10 +70,12 @@ func TestASession(t *testing.T) {
 	var all wire.Tokens
 	s.Do(http.MethodGet, "/tokens", "", with...).Into(&all)
 	i := slices.IndexFunc(all.Tokens, func(v wire.Token) bool { return v.Session })
-	if len(all.Tokens) != 2 || i < 0 || all.Tokens[i].ID != in.Session.ID || all.Tokens[i].Parent != in.Session.Parent || !all.Tokens[i].Current || all.Tokens[i].User != "ann" || all.Tokens[i].Role != "user" {
+	if len(all.Tokens) != 2 || i < 0 || all.Tokens[i].ID != in.Session.ID || all.Tokens[i].Parent != in.Session.Parent ||
+		!all.Tokens[i].Current || all.Tokens[i].User != "ann" || all.Tokens[i].Role != "user" {
 		t.Errorf("the tokens are %+v", all.Tokens)
 	}
-	if out := cookieOf(t, s.Do(http.MethodDelete, "/session", "", with...)); out.Name != c.Name || out.MaxAge >= 0 || out.Value != "" || !out.HttpOnly || out.Path != "/" {
+	if out := cookieOf(t, s.Do(http.MethodDelete, "/session", "", with...)); out.Name != c.Name || out.MaxAge >= 0 || out.Value != "" || !out.HttpOnly ||
+		out.Path != "/" {
 		t.Errorf("the end sets %+v", out)
 	}
 	s.Do(http.MethodGet, "/whoami", "", with...).Problem(http.StatusUnauthorized, wire.CodeUnauthenticated)
@@ -113,7 +118,8 @@ func TestWhatDoesNotSignIn(t *testing.T) {
 		`{"token":"` + strings.Repeat("x", 17<<10) + `"}`:  wire.CodeTooLarge,
 	} {
 		got := s.Do(http.MethodPost, "/session", body)
-		if p := (wire.Problem{}); json.Unmarshal(got.Body, &p) != nil || p.Code != code || got.Header.Get("Set-Cookie") != "" || strings.Contains(string(got.Body), apitest.Ann) {
+		if p := (wire.Problem{}); json.Unmarshal(got.Body, &p) != nil || p.Code != code || got.Header.Get("Set-Cookie") != "" ||
+			strings.Contains(string(got.Body), apitest.Ann) {
 			t.Errorf("%.60s: %d %s %s", body, got.Status, got.Body, got.Header.Get("Set-Cookie"))
 		}
 	}

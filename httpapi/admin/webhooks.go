@@ -83,8 +83,9 @@ func webhookOf(s *state.State, id model.WebhookID) *wire.Webhook {
 	w, _ := s.Webhooks.Get(id)
 	sent, _ := s.Outlets.Get(id.Outlet())
 	out := &wire.Webhook{
-		ID: string(w.ID), URL: view.ShortURL(w.URL), Events: w.Events.Names(), Template: w.Template, Note: w.Note, CreatedBy: w.By, CreatedAt: w.Made.Time(),
-		Pending: int64(sent.Pending), Delivered: int64(sent.Delivered), Dead: int64(sent.Dead), Dropped: int64(sent.Dropped),
+		ID: string(w.ID), URL: view.ShortURL(w.URL), Events: w.Events.Names(), Template: w.Template, Note: w.Note, CreatedBy: w.By,
+		CreatedAt: w.Made.Time(),
+		Pending:   int64(sent.Pending), Delivered: int64(sent.Delivered), Dead: int64(sent.Dead), Dropped: int64(sent.Dropped),
 	}
 	switch w.Scope.Kind {
 	case model.ScopeUser:
@@ -166,7 +167,9 @@ func (a webhooks) add(ctx context.Context, in *core.SubmitInput, r *wire.SetWebh
 
 // madeBefore answers a repeated request as the first time, with the secret, for as long as requests
 // are remembered: the first answer may have been lost.
-func (a webhooks) madeBefore(ctx context.Context, key string, s *state.State, w, old *model.Webhook) (*core.Answer[wire.WebhookMade], error) {
+func (a webhooks) madeBefore(ctx context.Context, key string, s *state.State, w, old *model.Webhook) (*core.Answer[wire.WebhookMade],
+	error,
+) {
 	same := *w
 	same.By, same.Made = old.By, old.Made
 	if same.Secret == "" {
@@ -222,7 +225,10 @@ func (a webhooks) mayChange(ctx context.Context, id string) error {
 }
 
 func (a webhooks) made(s *state.State, index uint64, what string, w *model.Webhook, secret string) *core.Answer[wire.WebhookMade] {
-	return &core.Answer[wire.WebhookMade]{Index: index, Body: &wire.WebhookMade{Success: true, Message: what, Webhook: webhookOf(s, w.ID), Secret: secret}}
+	return &core.Answer[wire.WebhookMade]{
+		Index: index,
+		Body:  &wire.WebhookMade{Success: true, Message: what, Webhook: webhookOf(s, w.ID), Secret: secret},
+	}
 }
 
 func (a webhooks) replace(ctx context.Context, in *webhookInput, r *wire.SetWebhook) (*core.Answer[wire.WebhookMade], error) {

@@ -58,7 +58,8 @@ func TestAdvisersAnswer(t *testing.T) {
 		}), failure: "EOF"},
 	} {
 		got := New([]Adviser{{"a", v.url}, {"b", v.url + "/own/path"}}).askWithin(t.Context(), &wire.Workload{}, cmp.Or(v.limit, time.Minute))
-		if len(got) != 2 || got[0].Name != "a" || !strings.Contains(got[0].Failure, v.failure) || (v.failure == "") != (got[0].Failure == "") || v.body != "" && string(got[0].Body) != v.body {
+		if len(got) != 2 || got[0].Name != "a" || !strings.Contains(got[0].Failure, v.failure) || (v.failure == "") != (got[0].Failure == "") ||
+			v.body != "" && string(got[0].Body) != v.body {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}

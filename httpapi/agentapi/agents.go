@@ -123,7 +123,8 @@ func (a agents) have(ctx context.Context, node model.NodeID, body command.Body) 
 	if problem, is := errors.AsType[*model.Problem](err); is {
 		return command.Result{Code: model.CodeInvalid, Detail: problem.Error()}, a.api.Peer.Reader.State().Index, nil
 	}
-	if _, is := errors.AsType[*problem.Failure](err); is && r.Code != model.CodeOK && r.Code != model.CodeNotBootstrapped && r.Code != model.CodeClock {
+	if _, is := errors.AsType[*problem.Failure](err); is && r.Code != model.CodeOK && r.Code != model.CodeNotBootstrapped &&
+		r.Code != model.CodeClock {
 		return r, index, nil
 	}
 	return r, index, err
@@ -177,7 +178,8 @@ func (a agents) renew(ctx context.Context, q *agentwire.Renew) (*agentwire.Renew
 	if err := core.ForNode(ctx, q.Node); err != nil {
 		return nil, 0, err
 	}
-	code, err := a.api.Peer.Proposer.Renew(ctx, command.Renewal{Node: q.Node, Incarnation: q.Incarnation, Epoch: q.Epoch, Seq: q.Seq}, q.Urgent)
+	code, err := a.api.Peer.Proposer.Renew(ctx, command.Renewal{Node: q.Node, Incarnation: q.Incarnation, Epoch: q.Epoch, Seq: q.Seq},
+		q.Urgent)
 	if err != nil {
 		return nil, 0, problem.Unsure(err)
 	}

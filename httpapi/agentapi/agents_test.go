@@ -92,7 +92,8 @@ func TestAnAgentRenews(t *testing.T) {
 	}
 	var status wire.GPUStatus
 	d.Do(http.MethodGet, "/gpu/status", "").Into(&status)
-	if g := status.Nodes[0].GPUs[0]; g.UtilizationPercent != 60 || g.MemoryUsedGB != 2 || g.AgeSeconds == nil || status.ClusterStatus.BusyPercent != 60 {
+	if g := status.Nodes[0].GPUs[0]; g.UtilizationPercent != 60 || g.MemoryUsedGB != 2 || g.AgeSeconds == nil ||
+		status.ClusterStatus.BusyPercent != 60 {
 		t.Errorf("measured: %+v", g)
 	}
 }
@@ -224,7 +225,8 @@ func TestAgentsThatSendNonsense(t *testing.T) {
 		for _, body := range []string{"", "{}", "\xff\xff", strings.Repeat("\x81", 1000), "\xa1\x01\x9b\x7f\xff\xff\xff\xff\xff\xff\xff"} {
 			s.Do(http.MethodPost, path, body).Problem(http.StatusBadRequest, wire.CodeMalformed)
 		}
-		s.Do(http.MethodPost, path, string(bytes.Repeat([]byte{0x40}, agentwire.MaxBody+1))).Problem(http.StatusRequestEntityTooLarge, wire.CodeTooLarge)
+		s.Do(http.MethodPost, path, string(bytes.Repeat([]byte{0x40}, agentwire.MaxBody+1))).Problem(http.StatusRequestEntityTooLarge,
+			wire.CodeTooLarge)
 		s.Do(http.MethodGet, path, "").Problem(http.StatusMethodNotAllowed, wire.CodeMethod)
 	}
 	bad := apitest.Registration()

@@ -36,7 +36,10 @@ func (a agents) certify(ctx context.Context, q *agentwire.Certify) (*agentwire.C
 		return nil, 0, err
 	}
 	a.api.Log.Info("certificate_issued", "node", c.Name, "serial", record.Serial)
-	return &agentwire.Certified{Certificate: signed.Certificate, Authorities: signed.Authorities, Link: signed.Link, Revision: signed.Revision}, index, nil
+	return &agentwire.Certified{
+		Certificate: signed.Certificate, Authorities: signed.Authorities, Link: signed.Link,
+		Revision: signed.Revision,
+	}, index, nil
 }
 
 // trust records which revision of what the cluster trusts the caller's node uses.
@@ -45,6 +48,7 @@ func (a agents) trust(ctx context.Context, q *agentwire.Trust) (*struct{}, uint6
 	if c.Kind != auth.Node {
 		return nil, 0, core.Denied("only an agent with a certificate reports what it trusts")
 	}
-	_, index, err := a.api.Propose(ctx, "", &command.ConfirmTrust{Member: membership.Member{Role: model.RoleAgent, Name: c.Name}, Revision: q.Revision})
+	_, index, err := a.api.Propose(ctx, "",
+		&command.ConfirmTrust{Member: membership.Member{Role: model.RoleAgent, Name: c.Name}, Revision: q.Revision})
 	return &struct{}{}, index, err
 }

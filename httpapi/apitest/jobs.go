@@ -27,7 +27,8 @@ func Fill(s *Site, n int) {
 	})
 }
 
-// Stocked fills a site with jobs in all kinds of states: 1 and 2 run on n1, 3 on n2, 4 has failed, 5 waits, 6 is held, 7 is an array of three.
+// Stocked fills a site with jobs in all kinds of states: 1 and 2 run on n1, 3 on n2, 4 has failed, 5 waits, 6 is held, 7 is an array of
+// three.
 func Stocked(s *Site) {
 	s.With(func(c *statetest.Cluster) {
 		c.Node("n1", 2)

@@ -39,5 +39,6 @@ func (p *Peer) upNow() []model.PeerID {
 			p.Aside = ""
 		}
 	}
-	return append([]model.PeerID{"p1"}, slices.DeleteFunc(slices.Clone(p.Voters), func(id model.PeerID) bool { return id == "p1" || id == p.Aside })...)
+	return append([]model.PeerID{"p1"},
+		slices.DeleteFunc(slices.Clone(p.Voters), func(id model.PeerID) bool { return id == "p1" || id == p.Aside })...)
 }

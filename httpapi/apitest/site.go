@@ -122,9 +122,12 @@ func New(t testing.TB) *Site {
 	began, ahead, port := time.Now(), new(atomic.Int64), NewWire(t, "p1")
 	api := httpapi.New(core.Config{
 		Self: "p1", Version: "test", Sealing: ring, Dial: (&net.Dialer{}).DialContext,
-		Now: func() time.Time { return peer.Now() }, Expires: func() time.Time { return time.Unix(2_000_000_000, 0) }, Settings: switches{}, Own: []string{"example.com:80"}, // the host of httptest's requests
+		// the host of httptest's requests
+		Now: func() time.Time { return peer.Now() }, Expires: func() time.Time { return time.Unix(2_000_000_000, 0) }, Settings: switches{},
+		Own: []string{"example.com:80"},
 		Peer: core.Peer{
-			Proposer: peer, Reader: peer, Members: peer, Tails: tails, Beats: peer, Feed: peer.Feed, Programs: peer, Answers: port.Answers, Calls: port.Calls,
+			Proposer: peer, Reader: peer, Members: peer, Tails: tails, Beats: peer, Feed: peer.Feed, Programs: peer, Answers: port.Answers,
+			Calls:     port.Calls,
 			Telemetry: soft.NewBoard(func() time.Duration { return time.Since(began) + time.Duration(ahead.Load()) }),
 		},
 	})

@@ -55,7 +55,8 @@ func (r Rule) Bound(c *Caller) bool {
 	return r.Own && c.Kind != Open && (r.Sole || !c.Role.Covers(model.RoleOperator))
 }
 
-// NotOwn returns why a caller that is bound to own jobs may not call the route for a job of a user, submitted at an instant; empty: the caller may.
+// NotOwn returns why a caller that is bound to own jobs may not call the route for a job of a user, submitted at an instant; empty: the
+// caller may.
 func (r Rule) NotOwn(c *Caller, user string, submitted model.Time) string {
 	switch {
 	case c.Owns(user, submitted):

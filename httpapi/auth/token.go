@@ -99,8 +99,9 @@ func IsJWT(secret string) bool {
 	return strings.HasPrefix(secret, "eyJ") && strings.Count(secret, ".") == 2
 }
 
-// CookieName returns the name of the cookie that holds a session of a cluster. Cookies of a host are sent to all its ports: the cluster's id keeps
-// clusters on one host apart. Over TLS the prefix has browsers refuse the cookie unless this host has set it, over TLS and for all paths (RFC 6265bis, 4.1.3.2).
+// CookieName returns the name of the cookie that holds a session of a cluster. Cookies of a host are sent to all its ports: the cluster's
+// id keeps clusters on one host apart. Over TLS the prefix has browsers refuse the cookie unless this host has set it, over TLS and for all
+// paths (RFC 6265bis, 4.1.3.2).
 func CookieName(cluster string, secure bool) string {
 	name := "berth-" + cluster
 	if secure {

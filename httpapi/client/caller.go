@@ -67,7 +67,10 @@ func newCaller(o Options) (*caller, error) {
 	if dial == nil {
 		dial = (&net.Dialer{Timeout: dialLimit}).DialContext
 	}
-	c := &caller{agent: o.UserAgent, version: o.Version, token: o.Token, limit: callLimit, patience: o.Patience, expiring: o.Expiring, turns: map[string]int{}, misses: map[string]int{}}
+	c := &caller{
+		agent: o.UserAgent, version: o.Version, token: o.Token, limit: callLimit, patience: o.Patience, expiring: o.Expiring,
+		turns: map[string]int{}, misses: map[string]int{},
+	}
 	if c.agent == "" {
 		c.agent = "berth"
 	}

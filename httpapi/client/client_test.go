@@ -268,7 +268,8 @@ func TestFaultyServers(t *testing.T) {
 			_, _ = io.WriteString(w, "{}")
 		},
 	} {
-		if _, err := connect(t, newPeer(t, do).address()).Nodes(t.Context()); name != "an early end" && err == nil || err != nil && strings.Contains(err.Error(), "secret") {
+		if _, err := connect(t, newPeer(t, do).address()).Nodes(t.Context()); name != "an early end" && err == nil ||
+			err != nil && strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

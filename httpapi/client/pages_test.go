@@ -21,7 +21,8 @@ func TestWhatPagesSend(t *testing.T) {
 			return err
 		}, "POST /queue/bulk", `{"action":"hold","ids":["7"]}`},
 		{func() error {
-			_, err := c.Lists().Nodes(t.Context(), NodesQuery{Limit: 2, Selection: Selection{Filters: map[string]string{"label": "zone=a"}, Sort: "free_gpus", Order: "desc", Fields: []string{"node_id", "jobs"}, Count: true}})
+			_, err := c.Lists().Nodes(t.Context(),
+				NodesQuery{Limit: 2, Selection: Selection{Filters: map[string]string{"label": "zone=a"}, Sort: "free_gpus", Order: "desc", Fields: []string{"node_id", "jobs"}, Count: true}})
 			return err
 		}, "GET /nodes?count=true&fields=node_id%2Cjobs&label=zone%3Da&limit=2&order=desc&sort=free_gpus", ""},
 		{func() error { _, err := c.MoveBefore(t.Context(), "1", "7"); return err }, "PATCH /queue/1/priority", `{"before":"7"}`},

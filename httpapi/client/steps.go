@@ -15,9 +15,9 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// Steps connects to the server of steps of a job in Slurm's language; task is that of an array, or empty. The connection outlives the peer that it goes
-// by: it goes on by another one. It ends with the context, and with [tunnel.ErrLost] if no peer passes it on within [tunnel.ResumeFor]. A *[wire.Problem]
-// with the code "unavailable" says that the server does not answer yet.
+// Steps connects to the server of steps of a job in Slurm's language; task is that of an array, or empty. The connection outlives the peer
+// that it goes by: it goes on by another one. It ends with the context, and with [tunnel.ErrLost] if no peer passes it on within
+// [tunnel.ResumeFor]. A *[wire.Problem] with the code "unavailable" says that the server does not answer yet.
 func (c *Client) Steps(ctx context.Context, id, task string) (net.Conn, error) {
 	var name [tunnel.SessionBytes]byte
 	_, _ = rand.Read(name[:]) // never fails

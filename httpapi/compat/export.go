@@ -285,7 +285,8 @@ func savedSettings(s *state.State) (*wire.Arrangement, error) {
 		Running: &set.Running, Policy: set.Policy, Parameters: view.Policies(s).Config.Parameters,
 		Allocation: &wire.SetAllocation{Mode: pools.Mode, Ratio: &pools.Ratio},
 		Reservation: &wire.SetReservationLimits{
-			Percent: new(int64(caps.Percent)), PerUser: new(int64(caps.PerUser)), UserPercent: new(int64(caps.UserPercent)), Ahead: new(wire.Duration(caps.Ahead)), Longest: new(wire.Duration(caps.Longest)),
+			Percent: new(int64(caps.Percent)), PerUser: new(int64(caps.PerUser)), UserPercent: new(int64(caps.UserPercent)),
+			Ahead: new(wire.Duration(caps.Ahead)), Longest: new(wire.Duration(caps.Longest)),
 		},
 		Retention: &wire.SavedRetention{Jobs: int64(set.Retention.Jobs), Age: wire.Duration(set.Retention.Age)},
 	}

@@ -38,7 +38,9 @@ func (a imports) route(doc huma.API) {
 	importStep(a, doc, "/end", "End an import: the imported jobs may start", a.end)
 }
 
-func importStep[B any](a imports, doc huma.API, path, what string, do func(context.Context, *importInput, *B) (*core.Answer[wire.Imported], error)) {
+func importStep[B any](a imports, doc huma.API, path, what string,
+	do func(context.Context, *importInput, *B) (*core.Answer[wire.Imported], error),
+) {
 	name := "import"
 	if path != "" {
 		name += "-" + path[1:]

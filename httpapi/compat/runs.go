@@ -77,7 +77,8 @@ func runOf(v *view.View, j *model.Job, p *places.Cache) wire.Run {
 	}
 	for _, g := range job.AllocatedGPUs {
 		gpu, _ := v.State.GPUs.Get(model.GPUID(g.UUID))
-		out.Allocation.GPUs = append(out.Allocation.GPUs, wire.RunGPU{NodeID: g.NodeID, GPUID: g.Index, MemoryGB: view.Gigabytes(gpu.MemoryMB), UUID: g.UUID})
+		out.Allocation.GPUs = append(out.Allocation.GPUs,
+			wire.RunGPU{NodeID: g.NodeID, GPUID: g.Index, MemoryGB: view.Gigabytes(gpu.MemoryMB), UUID: g.UUID})
 	}
 	if task.State == model.TaskQueued {
 		job.Position, job.PositionExact = queue.Position(v.State, v.Now, task.Key)

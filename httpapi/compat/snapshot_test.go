@@ -84,7 +84,8 @@ func carried(t *testing.T, s *wire.Snapshot) string {
 	for i := range q.Jobs {
 		q.Jobs[i].State = "queued"
 	}
-	services := slices.SortedFunc(slices.Values(s.Allocation.Saved.Services), func(a, b wire.SavedService) int { return strings.Compare(a.ID, b.ID) })
+	services := slices.SortedFunc(slices.Values(s.Allocation.Saved.Services),
+		func(a, b wire.SavedService) int { return strings.Compare(a.ID, b.ID) })
 	raw, err := json.MarshalIndent([]any{q, set, services}, "", " ")
 	if err != nil {
 		t.Fatal(err)
@@ -108,7 +109,8 @@ func TestExportsComeBack(t *testing.T) {
 				t.Errorf("exported was\n%s\nand then\n%s", a, b)
 			}
 			s := young.State()
-			if d := s.Settings().Defaults; d.Name != "lab" || d.Class != model.ClassLow || d.IdleStop != 2*time.Hour || d.CheckpointInterval != time.Hour {
+			if d := s.Settings().Defaults; d.Name != "lab" || d.Class != model.ClassLow || d.IdleStop != 2*time.Hour ||
+				d.CheckpointInterval != time.Hour {
 				t.Errorf("jobs that say nothing else have %+v", d)
 			}
 			for _, j := range s.Jobs.All() {
@@ -161,7 +163,8 @@ func inhabitedSite(t *testing.T, r *rand.Rand) *apitest.Site {
 			case 2:
 				c.Try(&command.SetPriority{Job: id, Class: 4, Priority: 9})
 			case 3:
-				if j.Spec.GPUs == 1 && j.Waits == 0 && !task.Held && task.NotBefore == 0 && c.State.LiveTasks.Len() < 6 && task.State == model.TaskQueued {
+				if j.Spec.GPUs == 1 && j.Waits == 0 && !task.Held && task.NotBefore == 0 && c.State.LiveTasks.Len() < 6 &&
+					task.State == model.TaskQueued {
 					c.Start(c.PlaceTask(task.Key))
 				}
 			}
@@ -183,7 +186,10 @@ func inhabitedSite(t *testing.T, r *rand.Rand) *apitest.Site {
 		}
 	}
 	s.With(func(c *statetest.Cluster) {
-		c.Do(&command.SetDefaults{Defaults: model.Defaults{Name: "lab", Class: model.ClassLow, IdleStop: 2 * time.Hour, CheckpointInterval: time.Hour}})
+		c.Do(&command.SetDefaults{Defaults: model.Defaults{
+			Name: "lab", Class: model.ClassLow, IdleStop: 2 * time.Hour,
+			CheckpointInterval: time.Hour,
+		}})
 	})
 	return s
 }
@@ -298,7 +304,10 @@ func TestTheStateFiles(t *testing.T) {
 	}}})
 	all := export(s)
 	index := int64(s.State().Index)
-	for _, saved := range []wire.Saved{all.ClusterState.Saved, all.JobQueue.Saved.Saved, all.Orchestrator.Saved.Saved, all.Allocation.Saved.Saved} {
+	for _, saved := range []wire.Saved{
+		all.ClusterState.Saved, all.JobQueue.Saved.Saved, all.Orchestrator.Saved.Saved,
+		all.Allocation.Saved.Saved,
+	} {
 		if saved.Index != index || saved.Format != wire.SnapshotFormat {
 			t.Errorf("a file is of %+v, the state of %d", saved, index)
 		}

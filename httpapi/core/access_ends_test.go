@@ -83,7 +83,8 @@ func TestTokensExpireByDefault(t *testing.T) {
 	}
 	s.With(func(c *statetest.Cluster) { c.Wait(25 * time.Hour) })
 	for _, path := range []string{"/whoami", "/queue", "/no/such"} {
-		if got := s.Do(http.MethodGet, path, "", apitest.As(made.Secret)...); got.Header.Get(wire.HeaderExpires) != made.ExpiresAt.UTC().Format(time.RFC3339) {
+		if got := s.Do(http.MethodGet, path, "",
+			apitest.As(made.Secret)...); got.Header.Get(wire.HeaderExpires) != made.ExpiresAt.UTC().Format(time.RFC3339) {
 			t.Errorf("%s does not warn: %v", path, got.Header)
 		}
 	}
@@ -149,7 +150,8 @@ func limited(t *testing.T, terms core.Terms) *apitest.Site {
 	s := apitest.NewGuarded(t)
 	now := time.Unix(1, 0)
 	clock := func() time.Time { return now }
-	s.API.Gate.Callers, s.API.Gate.Agents, s.API.Gate.Addresses = auth.NewLimiter(0, clock), auth.NewLimiter(0, clock), auth.NewLimiter(0, clock)
+	s.API.Gate.Callers, s.API.Gate.Agents, s.API.Gate.Addresses = auth.NewLimiter(0, clock), auth.NewLimiter(0, clock),
+		auth.NewLimiter(0, clock)
 	terms.Rate = 1
 	s.API.TakeOver(terms)
 	return s

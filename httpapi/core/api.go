@@ -69,7 +69,8 @@ func New(c Config) *API {
 		c.Peer.Feed = soft.NewFeed(0)
 	}
 	a := &API{
-		Config: c, Peer: c.Peer, Log: c.Log, Router: mux.NewRouter(), Places: places.New(), Wakes: newWakes(c.Peer.Reader), Life: newLife(), Gate: newGate(&c), Began: c.Now(), Open: newOpenRequests(),
+		Config: c, Peer: c.Peer, Log: c.Log, Router: mux.NewRouter(), Places: places.New(), Wakes: newWakes(c.Peer.Reader), Life: newLife(),
+		Gate: newGate(&c), Began: c.Now(), Open: newOpenRequests(),
 		Out: &http.Transport{
 			DialContext: c.Dial, MaxIdleConns: 4096, MaxIdleConnsPerHost: 1024, IdleConnTimeout: 90 * time.Second,
 			DisableCompression: true, MaxResponseHeaderBytes: 64 << 10,
@@ -79,16 +80,21 @@ func New(c Config) *API {
 	a.Samples = newMirror(a.fetchSamples)
 	AnswerCall(a, samples, a.ownSamples)
 	a.Sessions = signin.New(signin.Config{
-		Self: c.Self, Reader: c.Peer.Reader, Members: c.Peer.Members, Proposer: c.Peer.Proposer, Calls: c.Peer.Calls, Now: c.Now, Log: a.Log, Life: a.Life.Ctx,
+		Self: c.Self, Reader: c.Peer.Reader, Members: c.Peer.Members, Proposer: c.Peer.Proposer, Calls: c.Peer.Calls, Now: c.Now, Log: a.Log,
+		Life: a.Life.Ctx,
 	})
 	AnswerCall(a, signin.Renew, a.Sessions.Answer)
 	AnswerCall(a, signin.Settle, a.Gate.Accounts.Answer)
-	a.Meter = meter.New(meter.Sources{Reader: c.Peer.Reader, Members: c.Peer.Members, Places: a.Places, Samples: a.presentSamples, Now: c.Now, Expires: c.Expires}, c.Metrics...)
+	a.Meter = meter.New(meter.Sources{
+		Reader: c.Peer.Reader, Members: c.Peer.Members, Places: a.Places, Samples: a.presentSamples, Now: c.Now,
+		Expires: c.Expires,
+	}, c.Metrics...)
 	a.Life.Conns.proxy = a.Gate.trusts
 	a.Life.Server.Handler, a.Life.Server.ErrorLog = a, slog.NewLogLogger(a.Log.Handler(), slog.LevelDebug)
 	a.Held = newHeldRequests(a.Gate, a.Wakes)
 	a.Forward = forward.New(forward.Config{
-		Members: c.Peer.Members, Send: a.send, Client: func(r *http.Request) string { return SenderOf(r.Context()) }, Node: a.Gate.node, Local: a.Gate.local, Secure: func(r *http.Request) bool { return signin.Secure(r.Context()) },
+		Members: c.Peer.Members, Send: a.send, Client: func(r *http.Request) string { return SenderOf(r.Context()) }, Node: a.Gate.node,
+		Local: a.Gate.local, Secure: func(r *http.Request) bool { return signin.Secure(r.Context()) },
 		Refuse: func(w http.ResponseWriter, r *http.Request, code, detail string) {
 			f := problem.Refuse(code, detail)
 			a.noteRefusal(w, r, f.Status, code)
@@ -181,7 +187,8 @@ func (a *API) Document() huma.API {
 			if op.RequestBody == nil {
 				h = strict.Bodiless(a.Log, h)
 			}
-			h = Write{a.Forward.Wrap(a.noting(a.Gate.Confirm(op.Method, op.Path, h)), forward.Rule{MaxBody: auth.MaxBody(op.Method, op.Path, MaxBody), Keyed: true})}
+			h = Write{a.Forward.Wrap(a.noting(a.Gate.Confirm(op.Method, op.Path, h)),
+				forward.Rule{MaxBody: auth.MaxBody(op.Method, op.Path, MaxBody), Keyed: true})}
 		}
 		route.Handler(a.Around(op.Method, op.Path, h))
 	})
@@ -214,7 +221,9 @@ func HandleBody[B, I, O any, P withRaw[I]](a *API, doc huma.API, o huma.Operatio
 }
 
 // HandleParsed is HandleBody with a parser of the caller's.
-func HandleParsed[B, I, O any, P withRaw[I]](a *API, doc huma.API, o huma.Operation, parser strict.Parser[B], do func(context.Context, P, *B) (*O, error)) {
+func HandleParsed[B, I, O any, P withRaw[I]](a *API, doc huma.API, o huma.Operation, parser strict.Parser[B],
+	do func(context.Context, P, *B) (*O, error),
+) {
 	handleBody(a, doc, o, true, parser, do)
 }
 
@@ -223,7 +232,9 @@ func HandleMaybeBody[B, I, O any, P withRaw[I]](a *API, doc huma.API, o huma.Ope
 	handleBody(a, doc, o, false, strict.New[B](), do)
 }
 
-func handleBody[B, I, O any, P withRaw[I]](a *API, doc huma.API, o huma.Operation, must bool, parser strict.Parser[B], do func(context.Context, P, *B) (*O, error)) {
+func handleBody[B, I, O any, P withRaw[I]](a *API, doc huma.API, o huma.Operation, must bool, parser strict.Parser[B],
+	do func(context.Context, P, *B) (*O, error),
+) {
 	o.RequestBody = &huma.RequestBody{}
 	Handle(a, doc, o, func(ctx context.Context, in *I) (*O, error) {
 		raw := P(in).raw()

@@ -185,7 +185,10 @@ func TestFiguresOfPeers(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	s.API.Config.Store = func() (peer.Store, error) {
-		return peer.Store{SnapshotIndex: 7, SnapshotAt: s.Now().Add(-time.Minute), SnapshotBytes: 1 << 20, LogBytes: 2 << 20, Free: 3 << 30, Total: 4 << 30}, nil
+		return peer.Store{
+			SnapshotIndex: 7, SnapshotAt: s.Now().Add(-time.Minute), SnapshotBytes: 1 << 20, LogBytes: 2 << 20, Free: 3 << 30,
+			Total: 4 << 30,
+		}, nil
 	}
 	other := apitest.NewFollower(t, s, auth.Keys{})
 	other.API.Config.Store = func() (peer.Store, error) { return peer.Store{}, errors.New("the disk is gone") }
@@ -193,7 +196,8 @@ func TestFiguresOfPeers(t *testing.T) {
 	var peers wire.Peers
 	s.Do(http.MethodGet, "/cluster/peers", "").Into(&peers)
 	own, second := peers.Peers[0], peers.Peers[1]
-	if own.SnapshotIndex != 7 || own.SnapshotAge == nil || *own.SnapshotAge < 60 || own.SnapshotBytes != 1<<20 || own.LogBytes != 2<<20 || own.DiskFreeBytes != 3<<30 || own.DiskTotalBytes != 4<<30 ||
+	if own.SnapshotIndex != 7 || own.SnapshotAge == nil || *own.SnapshotAge < 60 || own.SnapshotBytes != 1<<20 || own.LogBytes != 2<<20 ||
+		own.DiskFreeBytes != 3<<30 || own.DiskTotalBytes != 4<<30 ||
 		own.MemoryBytes < 1<<20 || own.Lag == nil || *own.Lag != 0 || own.LeaderContact == nil {
 		t.Errorf("p1 is %+v", own)
 	}
@@ -229,7 +233,8 @@ func TestTwoPeers(t *testing.T) {
 	l.Address = follower.Wired.Address
 	follower.Lead(l)
 	r = follower.Submit(`{"command":"x"}`)
-	if code := r.Header.Get(wire.HeaderCode); r.Status != http.StatusServiceUnavailable || code != wire.CodeNoLeader && code != wire.CodeOutcomeUnknown {
+	if code := r.Header.Get(wire.HeaderCode); r.Status != http.StatusServiceUnavailable ||
+		code != wire.CodeNoLeader && code != wire.CodeOutcomeUnknown {
 		t.Errorf("got %d %s: %s", r.Status, code, r.Body)
 	}
 	if st := leader.State(); st.Jobs.Len() != 1 {

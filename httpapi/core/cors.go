@@ -32,7 +32,8 @@ func (a *API) fromPeer(r *http.Request) bool {
 	return origin != "" && slices.ContainsFunc(a.Origins(), func(o string) bool { return strings.EqualFold(o, origin) })
 }
 
-// shared lets the pages of other peers use this one (Fetch, section 3.2, "CORS protocol"), and no others: a page goes on here when the peer that has served it fails.
+// shared lets the pages of other peers use this one (Fetch, section 3.2, "CORS protocol"), and no others: a page goes on here when the peer
+// that has served it fails.
 // The cookie of a session counts for them, too, where the browser sends it: at peers on the same host.
 func (a *API) shared(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

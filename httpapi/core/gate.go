@@ -56,8 +56,11 @@ func newGate(c *Config) *gate {
 	g := &gate{
 		Must: c.Asks, prove: c.Prove, Peer: c.Peer.Reader, Clock: c.Now, Log: c.Log, origins: http.NewCrossOriginProtection(),
 		Callers: auth.NewLimiter(0, c.Now), Agents: auth.NewLimiter(0, c.Now), Addresses: auth.NewLimiter(0, c.Now),
-		hosts:    endpoint.NewHosts(slices.Concat(c.Own, c.Hosts)...),
-		Accounts: signin.NewAccounts(signin.Config{Reader: c.Peer.Reader, Members: c.Peer.Members, Proposer: c.Peer.Proposer, Calls: c.Peer.Calls, Now: c.Now, Log: c.Log}),
+		hosts: endpoint.NewHosts(slices.Concat(c.Own, c.Hosts)...),
+		Accounts: signin.NewAccounts(signin.Config{
+			Reader: c.Peer.Reader, Members: c.Peer.Members, Proposer: c.Peer.Proposer, Calls: c.Peer.Calls,
+			Now: c.Now, Log: c.Log,
+		}),
 	}
 	g.takeOver(c.Terms)
 	return g

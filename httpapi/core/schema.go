@@ -65,8 +65,8 @@ func orNone(kind, what string) *huma.Schema {
 	}
 }
 
-// The extensions of the OpenAPI document: the least role of an operation's callers, whether those below operator may call it for their own jobs only,
-// and what the codes of a text mean in words.
+// The extensions of the OpenAPI document: the least role of an operation's callers, whether those below operator may call it for their own
+// jobs only, and what the codes of a text mean in words.
 const (
 	extRole  = "x-berth-role"
 	extOwn   = "x-berth-own"

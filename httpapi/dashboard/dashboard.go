@@ -1,5 +1,5 @@
-// Package dashboard serves the page of a cluster at /ui/: an application that runs in browsers and uses the API as any other client. Its built files are
-// part of the program (dist, made by "make page" from the folder page of the repository).
+// Package dashboard serves the page of a cluster at /ui/: an application that runs in browsers and uses the API as any other client. Its
+// built files are part of the program (dist, made by "make page" from the folder page of the repository).
 package dashboard
 
 import (
@@ -93,8 +93,9 @@ func zip(plain []byte) []byte {
 	return out.Bytes()
 }
 
-// Handler returns the handler of all paths below [Root]. Version is this program's; peers returns the origins under which browsers reach the peers of the
-// cluster, such as "https://gpu1.example.org": the page goes on at another peer when this one fails. An error means that the program was built without the page's files.
+// Handler returns the handler of all paths below [Root]. Version is this program's; peers returns the origins under which browsers reach
+// the peers of the cluster, such as "https://gpu1.example.org": the page goes on at another peer when this one fails. An error means that
+// the program was built without the page's files.
 func Handler(version string, peers func() []string) (http.Handler, error) {
 	p, err := built()
 	if err != nil {
@@ -165,8 +166,9 @@ func acceptsGzip(values []string) bool {
 	return false
 }
 
-// protect sets the headers that keep other sites, and text that is no part of the page, from acting in it. The page runs its own scripts only, calls the
-// peers only, is shown in no frame, and can make no markup from text (https://www.w3.org/TR/CSP3, https://www.w3.org/TR/trusted-types).
+// protect sets the headers that keep other sites, and text that is no part of the page, from acting in it. The page runs its own scripts
+// only, calls the peers only, is shown in no frame, and can make no markup from text (https://www.w3.org/TR/CSP3,
+// https://www.w3.org/TR/trusted-types).
 func protect(h http.Header, peers []string) {
 	connect := strings.Join(append([]string{"'self'"}, peers...), " ")
 	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src "+connect+"; worker-src 'self'; "+

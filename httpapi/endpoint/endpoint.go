@@ -32,7 +32,8 @@ func URL(address, target string) (*url.URL, error) {
 	return to, nil
 }
 
-// Origin returns the origin under which browsers reach the peer at an address, "host:port", that has no public URL. Without TLS the API is served on loopback addresses only.
+// Origin returns the origin under which browsers reach the peer at an address, "host:port", that has no public URL. Without TLS the API is
+// served on loopback addresses only.
 func Origin(address string) string {
 	host, _, err := model.SplitHostPort(address)
 	if err != nil {

@@ -56,14 +56,16 @@ func TestTheHistoryOfTheCluster(t *testing.T) {
 	}
 	day := get("?until=" + at(1))
 	held := day.Series["gpus_allocated"]
-	if len(day.Series) != len(history.AllSeries()) || day.Step != 60 || len(held) != history.Kept || held[len(held)-1] == nil || *held[len(held)-2] != 59 || held[0] != nil {
+	if len(day.Series) != len(history.AllSeries()) || day.Step != 60 || len(held) != history.Kept || held[len(held)-1] == nil ||
+		*held[len(held)-2] != 59 || held[0] != nil {
 		t.Fatalf("%d series of %d steps from %s: %v", len(day.Series), len(held), day.Start, held[len(held)-3:])
 	}
 	if v := day.Series["wait_p50_seconds"]; slices.ContainsFunc(v, func(f *float64) bool { return f != nil }) || *day.Series["utilization_percent"][history.Kept-1] != 50.5 {
 		t.Error("values that are not known are shown, or in the wrong unit")
 	}
 	part := get("?since=" + at(-31) + "&until=" + at(-28) + "&series=gpus_allocated,gpus_allocated_max,gpus_allocated")
-	if v := part.Series["gpus_allocated"]; len(part.Series) != 2 || len(v) != 3 || *v[0] != 29 || v[1] != nil || *v[2] != 31 || !part.Start.Equal(now.Truncate(time.Minute).Add(-31*time.Minute)) {
+	if v := part.Series["gpus_allocated"]; len(part.Series) != 2 || len(v) != 3 || *v[0] != 29 || v[1] != nil || *v[2] != 31 ||
+		!part.Start.Equal(now.Truncate(time.Minute).Add(-31*time.Minute)) {
 		t.Errorf("%+v", part)
 	}
 	if usual := get("").Series["nodes"]; len(usual) != history.Kept {

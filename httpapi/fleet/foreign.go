@@ -145,7 +145,8 @@ func (a operations) adoption(ctx context.Context, s *state.State, job model.JobI
 			if len(tasks) > 0 && last(out).Attempt.TaskKey() == key.Attempt().TaskKey() {
 				return nil, problem.Refuse(model.CodeConflict.String(), fmt.Sprintf("attempts %s and %s of one task run: end one of them by berth node kill, and adopt the other one when that is gone", last(out).Attempt, key.Attempt()))
 			}
-			out.Attempts, out.Placed = append(out.Attempts, command.Place{Attempt: key.Attempt(), Secret: record.Secret}), append(out.Placed, record.Placed)
+			out.Attempts, out.Placed = append(out.Attempts, command.Place{Attempt: key.Attempt(), Secret: record.Secret}),
+				append(out.Placed, record.Placed)
 			tasks = append(tasks, key.Task)
 		}
 		if key.Rank == 0 && len(out.Attempts) == 1 {

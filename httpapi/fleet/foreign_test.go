@@ -41,7 +41,10 @@ func TestAdoptedIsOneAttempt(t *testing.T) {
 	found := func(n *statetest.Agent, attempt uint32, gpu model.GPUID) {
 		n.Register(func(b *command.Register) {
 			b.Address = address
-			b.Folders = []model.Folder{{Rank: model.RankKey{Job: 1, N: attempt}, Incarnation: statetest.Incarnation(1), Running: true, GPUs: []model.GPUID{gpu}}}
+			b.Folders = []model.Folder{{
+				Rank: model.RankKey{Job: 1, N: attempt}, Incarnation: statetest.Incarnation(1), Running: true,
+				GPUs: []model.GPUID{gpu},
+			}}
 		})
 	}
 	var n1 *statetest.Agent

@@ -33,7 +33,8 @@ func TestOneNode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n.ID != "n1" || len(n.GPUs) != 4 || n.Jobs != 3 || len(n.Running) != 2 || n.Running[0].ID != "1" || n.Running[1].ID != "2" || n.Running[0].Command != "" {
+	if n.ID != "n1" || len(n.GPUs) != 4 || n.Jobs != 3 || len(n.Running) != 2 || n.Running[0].ID != "1" || n.Running[1].ID != "2" ||
+		n.Running[0].Command != "" {
 		t.Errorf("%+v", n)
 	}
 	if n, err = api.Node(t.Context(), "n2"); err != nil || n.Jobs != 0 || n.Running == nil || len(n.Running) != 0 || n.FreeGPUs != 2 {

@@ -38,7 +38,10 @@ func nodeTable() *listing.Table[*nodeRow] {
 		return func(r *nodeRow) listing.Key { return listing.Key{Text: get(r)} }
 	}
 	number := func(name, doc string, get func(*nodeRow) int64) listing.Field[*nodeRow] {
-		return listing.Field[*nodeRow]{Name: name, Doc: doc, Parse: listing.Numbers(get), Key: func(r *nodeRow) listing.Key { return listing.Key{Number: get(r)} }}
+		return listing.Field[*nodeRow]{
+			Name: name, Doc: doc, Parse: listing.Numbers(get),
+			Key: func(r *nodeRow) listing.Key { return listing.Key{Number: get(r)} },
+		}
 	}
 	id := func(r *nodeRow) string { return string(r.node.ID) }
 	inState := func(r *nodeRow) string { return view.NodeState(&r.node) }
@@ -83,7 +86,8 @@ func (a fleet) nodes(ctx context.Context, in *nodesInput) (*core.Answer[wire.Nod
 		return nil, err
 	}
 	sort, desc := selected.Sort()
-	page, next, total := listing.Page(selected, at[0], in.Limit, sort == "node_id" && !desc, nodeRows(&s), func(r *nodeRow) model.NodeID { return r.node.ID })
+	page, next, total := listing.Page(selected, at[0], in.Limit, sort == "node_id" && !desc, nodeRows(&s),
+		func(r *nodeRow) model.NodeID { return r.node.ID })
 	soft := a.api.Samples.Get(ctx)
 	out := &wire.Nodes{Nodes: a.list(&s, &soft, page), Next: selected.Cursor(next), Layout: layoutOf(&s)}
 	for i := range out.Nodes {

@@ -205,7 +205,8 @@ func (a peers) own() *Progress {
 		a.api.Log.Debug("the figures of the data folder cannot be read", "err", err)
 		return out
 	}
-	out.Snapshot, out.SnapshotBytes, out.LogBytes, out.Free, out.Total = store.SnapshotIndex, store.SnapshotBytes, store.LogBytes, store.Free, store.Total
+	out.Snapshot, out.SnapshotBytes, out.LogBytes, out.Free, out.Total = store.SnapshotIndex, store.SnapshotBytes, store.LogBytes, store.Free,
+		store.Total
 	out.BackupEvery, out.BackupFailure = store.Backup.Every, store.Backup.Failure
 	if !store.Backup.Newest.IsZero() {
 		out.BackupAge = max(now.Sub(store.Backup.Newest), 1)

@@ -140,7 +140,9 @@ func (a reservations) cancel(ctx context.Context, in *unreserveInput) (*core.Ans
 	return &core.Answer[wire.Reserved]{Index: index, Body: &wire.Reserved{Success: true, Message: "canceled"}}, nil
 }
 
-func (a reservations) limit(ctx context.Context, in *core.BodyInput, body *wire.SetReservationLimits) (*core.Answer[wire.Reservations], error) {
+func (a reservations) limit(ctx context.Context, in *core.BodyInput, body *wire.SetReservationLimits) (*core.Answer[wire.Reservations],
+	error,
+) {
 	s := a.api.Peer.Reader.State()
 	c, err := intake.Caps(&s, body)
 	if err != nil {

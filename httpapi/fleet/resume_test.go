@@ -31,7 +31,10 @@ func TestResumeWaitsForNodes(t *testing.T) {
 	refused("/cluster/resume", "nodes are not in contact yet")
 	s.With(func(*statetest.Cluster) {
 		n.Register(func(b *command.Register) {
-			b.Folders = []model.Folder{{Rank: model.RankKey{Job: 1, N: 1}, Incarnation: statetest.Incarnation(1), Running: true, GPUs: []model.GPUID{"n1-0"}}}
+			b.Folders = []model.Folder{{
+				Rank: model.RankKey{Job: 1, N: 1}, Incarnation: statetest.Incarnation(1), Running: true,
+				GPUs: []model.GPUID{"n1-0"},
+			}}
 		})
 	})
 	refused("/cluster/resume", "1 on node n1")

@@ -153,7 +153,8 @@ func (t *try) there(until context.Context, leader Leader) (code string) {
 		header.Del(name)
 	}
 	answer, err := t.f.Send(ctx, peer.Server{ID: leader.ID, Address: leader.Address}, &Request{
-		Method: t.r.Method, Target: t.r.URL.RequestURI(), Header: header, Body: t.body, Client: t.f.Client(t.r), Node: t.f.Node(t.r), Local: t.f.Local(t.r), Secure: t.f.Secure(t.r),
+		Method: t.r.Method, Target: t.r.URL.RequestURI(), Header: header, Body: t.body, Client: t.f.Client(t.r), Node: t.f.Node(t.r),
+		Local: t.f.Local(t.r), Secure: t.f.Secure(t.r),
 	})
 	switch {
 	case err == nil:

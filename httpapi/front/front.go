@@ -1,4 +1,5 @@
-// Package front is what all answers of a peer have alike, whatever the path: the time and the version of the peer, entity tags, and compression.
+// Package front is what all answers of a peer have alike, whatever the path: the time and the version of the peer, entity tags, and
+// compression.
 package front
 
 import (
@@ -17,11 +18,12 @@ const least = 1 << 10
 // compressed are the types of answers that are compressed. Streams of events and output are not: each piece is sent at once.
 var compressed = []string{"application/json", wire.ProblemType, "application/yaml"}
 
-// Wrap returns a handler whose answers have the time and the version of this peer, and are compressed by gzip (RFC 9110, section 8.4.1.3) for clients that
-// accept that.
+// Wrap returns a handler whose answers have the time and the version of this peer, and are compressed by gzip (RFC 9110, section 8.4.1.3)
+// for clients that accept that.
 func Wrap(next http.Handler, version string, now func() time.Time) http.Handler {
 	// It fails only for sizes and levels that do not exist.
-	wrap, _ := gzhttp.NewWrapper(gzhttp.MinSize(least), gzhttp.ContentTypes(compressed), gzhttp.EnableZstd(false), gzhttp.SetContentType(false))
+	wrap, _ := gzhttp.NewWrapper(gzhttp.MinSize(least), gzhttp.ContentTypes(compressed), gzhttp.EnableZstd(false),
+		gzhttp.SetContentType(false))
 	zipped := wrap(tags(next))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()

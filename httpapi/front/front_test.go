@@ -109,7 +109,8 @@ func TestTags(t *testing.T) {
 			t.Fatal(err)
 		}
 		text, err := io.ReadAll(answer.Body)
-		if want := r.Header.Get("X-Body"); err != nil || answer.StatusCode != http.StatusNotModified && string(text) != want || answer.StatusCode == http.StatusNotModified && len(text) > 0 {
+		if want := r.Header.Get("X-Body"); err != nil || answer.StatusCode != http.StatusNotModified && string(text) != want ||
+			answer.StatusCode == http.StatusNotModified && len(text) > 0 {
 			t.Errorf("%q: the body is %q, %v", headers, text, err)
 		}
 		_ = answer.Body.Close()

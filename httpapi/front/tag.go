@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// tags gives each JSON answer to GET that has no entity tag a weak one (RFC 9110, section 8.8.3), and answers 304 to a client that has the same answer
-// already.
+// tags gives each JSON answer to GET that has no entity tag a weak one (RFC 9110, section 8.8.3), and answers 304 to a client that has the
+// same answer already.
 func tags(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet {

@@ -110,7 +110,8 @@ func full() *wire.Submit {
 	ptr := func(d time.Duration) *wire.Duration { return new(wire.Duration(d)) }
 	return &wire.Submit{
 		RunID: "exp 1", Name: "train", User: "ann", Project: "vision", Args: []string{"python", "a b.py"}, WorkDir: "/data",
-		GPUs: new(int64(8)), Nodes: new(int64(2)), MinGPUs: new(int64(4)), Lead: new(true), CPUs: new(int64(4)), GPUType: "h100", GPUMemory: new(79.999), HostMemory: new(16.5),
+		GPUs: new(int64(8)), Nodes: new(int64(2)), MinGPUs: new(int64(4)), Lead: new(true), CPUs: new(int64(4)), GPUType: "h100",
+		GPUMemory: new(79.999), HostMemory: new(16.5),
 		Constraint: "zone=a,!spot", Nodelist: []string{"n[1-3]"}, Exclude: []string{"n2"}, Placement: "spread",
 		Priority: new(int64(7)), TimeLimit: ptr(3 * time.Hour), Estimate: ptr(time.Hour), MaxRetries: new(int64(3)), RetryOn: []int64{137, 75},
 		Preemptible: new(true), Hold: new(true), OnLost: "fail", DisconnectGrace: ptr(time.Hour), StopSignal: "INT", Grace: ptr(0),
@@ -205,7 +206,10 @@ func TestPrioritiesHaveOneBound(t *testing.T) {
 func TestDefaultsComeBack(t *testing.T) {
 	for _, d := range []model.Defaults{
 		{},
-		{Name: "lab", Class: model.ClassHigh, IdleStop: 90 * time.Minute, CheckpointInterval: 10 * time.Second, Commands: model.AudienceAll, MemoryPerCPU: 4000},
+		{
+			Name: "lab", Class: model.ClassHigh, IdleStop: 90 * time.Minute, CheckpointInterval: 10 * time.Second, Commands: model.AudienceAll,
+			MemoryPerCPU: 4000,
+		},
 		{IdleStop: model.MinIdleStop, Commands: model.AudienceUser},
 	} {
 		saved, err := SavedDefaults(&d)

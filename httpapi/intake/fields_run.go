@@ -112,8 +112,10 @@ func checkpointFields() []Field {
 		Name: "checkpoint_interval", Aliases: []string{"checkpoint_interval_seconds"}, Doc: "the checkpoint signal is sent this often while the job runs",
 		Flags: []Flag{{Name: "checkpoint-interval", Help: "send the checkpoint signal this often, as a `time`"}},
 	}, times{
-		least: model.MinCheckpointInterval, most: model.MaxDuration, off: true, seconds: func(r *wire.Submit) **float64 { return &r.CheckpointIntervalS },
-	}, func(r *wire.Submit) **wire.Duration { return &r.CheckpointInterval }, func(s *model.Spec) *time.Duration { return &s.CheckpointInterval })
+		least: model.MinCheckpointInterval, most: model.MaxDuration, off: true,
+		seconds: func(r *wire.Submit) **float64 { return &r.CheckpointIntervalS },
+	}, func(r *wire.Submit) **wire.Duration { return &r.CheckpointInterval },
+		func(s *model.Spec) *time.Duration { return &s.CheckpointInterval })
 	every.usual = usualCheckpoints
 	warning := signalOf(Field{
 		Name: "warn_signal", Doc: "sent ahead of the time limit",

@@ -33,7 +33,10 @@ type Reader struct {
 
 // NewReader returns a reader of the jobs of one part.
 func NewReader(b *wire.ImportJobs, now model.Time, rules *CommandRules, target func(url string) error) *Reader {
-	return &Reader{now: now, rules: rules, target: target, scripts: b.Scripts, envs: b.Environments, usual: b.Command, places: map[string]uint32{}}
+	return &Reader{
+		now: now, rules: rules, target: target, scripts: b.Scripts, envs: b.Environments, usual: b.Command,
+		places: map[string]uint32{},
+	}
 }
 
 // All converts all jobs of the part.
@@ -147,7 +150,8 @@ func (r *Reader) ask(request *wire.Submit) (*command.Submit, error) {
 
 func (r *Reader) imported(id model.JobID, c *command.Submit, at time.Time) command.ImportedJob {
 	j := command.ImportedJob{
-		ID: id, Spec: c.Spec, Tasks: c.Tasks, Throttle: c.Throttle, After: c.After, Script: r.text(c.Script), Env: r.text(strings.Join(c.Env, "\x00")), Stdin: r.text(c.Stdin),
+		ID: id, Spec: c.Spec, Tasks: c.Tasks, Throttle: c.Throttle, After: c.After, Script: r.text(c.Script), Env: r.text(strings.Join(c.Env, "\x00")),
+		Stdin:     r.text(c.Stdin),
 		SubmitEnv: r.text(strings.Join(c.SubmitEnv, "\x00")),
 	}
 	if at.Year() >= 1970 && at.Year() < 2240 {

@@ -22,8 +22,8 @@ type named struct {
 	what string
 }
 
-// PartitionsOf returns the partition and the QOS of a request. A partition that the cluster does not have has the meaning of the default one,
-// unless the cluster refuses unknown names.
+// PartitionsOf returns the partition and the QOS of a request. A partition that the cluster does not have has the meaning of the default
+// one, unless the cluster refuses unknown names.
 func PartitionsOf(r *request.Request, d *model.Defaults) (p Partitions, err error) {
 	if r == nil {
 		return p, nil
@@ -59,8 +59,8 @@ func namesOf(table []partition.Entry) string {
 	return "one of " + strings.Join(names, ", ")
 }
 
-// Fill gives a request what it leaves open: the names of the entries that count, a time limit, a priority, and the nodes. A warning ahead of
-// a time limit that there is not, or that is shorter, is left out: there is nothing to be warned of.
+// Fill gives a request what it leaves open: the names of the entries that count, a time limit, a priority, and the nodes. A warning ahead
+// of a time limit that there is not, or that is shorter, is left out: there is nothing to be warned of.
 func (p *Partitions) Fill(r *wire.Submit) {
 	if r.Slurm == nil {
 		return
@@ -101,7 +101,8 @@ func (p *Partitions) name(r *request.Request, e *named) {
 	}
 }
 
-// shorter returns the limit of a job without one, after the limit of the entries before: the usual one of an entry, and at most its longest.
+// shorter returns the limit of a job without one, after the limit of the entries before: the usual one of an entry, and at most its
+// longest.
 func shorter(limit, usual, most time.Duration) time.Duration {
 	if limit == 0 {
 		limit = usual

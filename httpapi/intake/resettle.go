@@ -34,7 +34,10 @@ func Settings(raw []byte) (*wire.Arrangement, error) {
 
 // Changes converts the settings of an import to commands that may be repeated.
 func Changes(s *state.State, set *wire.Arrangement) (list []command.Body, err error) {
-	for _, add := range []func(*state.State, *wire.Arrangement) ([]command.Body, error){order, division, customs, usersOf, quotasOf, sharesOf, servicesOf} {
+	for _, add := range []func(*state.State, *wire.Arrangement) ([]command.Body, error){
+		order, division, customs, usersOf, quotasOf, sharesOf,
+		servicesOf,
+	} {
 		some, err := add(s, set)
 		if err != nil {
 			return nil, err

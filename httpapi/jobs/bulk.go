@@ -180,7 +180,8 @@ func parseBulk(ctx context.Context, body *wire.Bulk) (action bulkAction, ids []m
 	return all[i], ids, nil
 }
 
-// expected returns a refusal if the jobs are not as the caller was shown. A request that is repeated, of which a part was carried out, is not compared again.
+// expected returns a refusal if the jobs are not as the caller was shown. A request that is repeated, of which a part was carried out, is
+// not compared again.
 func (a bulks) expected(ctx context.Context, s *state.State, want *wire.BulkExpect, ids []model.JobID, keys []string) error {
 	if want == nil || carriedOut(s, core.ClipActor(auth.From(ctx).Actor()), keys) {
 		return nil
@@ -239,7 +240,8 @@ func carriedOut(s *state.State, actor string, keys []string) bool {
 	})
 }
 
-// keyOf returns the request id of the change of one job: of a UUIDv7 another one of the same time, since ids without a time are kept longer.
+// keyOf returns the request id of the change of one job: of a UUIDv7 another one of the same time, since ids without a time are kept
+// longer.
 func keyOf(key string, id model.JobID) string {
 	if key == "" {
 		return ""

@@ -158,7 +158,8 @@ func TestOperate(t *testing.T) {
 	s.Do(http.MethodPost, "/nodes/n1/confirm-dead", `{"epoch":1}`).Problem(http.StatusConflict, "conflict")
 	s.With(func(c *statetest.Cluster) { c.Do(&command.Suspect{Node: "n1", Epoch: 1}) })
 	s.Do(http.MethodPost, "/nodes/n1/confirm-dead", `{"epoch":1,"reason":"burnt"}`).Into(&done)
-	if task := task(s, 1); task.State != model.TaskQueued || attempt(s, 1).State != model.TaskCanceled || !slices.Equal(done.Jobs, []string{"1"}) {
+	if task := task(s, 1); task.State != model.TaskQueued || attempt(s, 1).State != model.TaskCanceled ||
+		!slices.Equal(done.Jobs, []string{"1"}) {
 		t.Errorf("confirmed dead %+v: %+v", done, task)
 	}
 	s.Do(http.MethodDelete, "/nodes/n1", "").Into(&done)

@@ -149,8 +149,8 @@ func (a details) recall(ctx context.Context, now *state.State, id model.JobID, n
 	return &core.Answer[wire.Detail]{Index: now.Index, Body: out}, nil
 }
 
-// lacking returns the error of a request for a job that the archive does not return: none has had its number, the archive cannot be read, or
-// it is not complete.
+// lacking returns the error of a request for a job that the archive does not return: none has had its number, the archive cannot be read,
+// or it is not complete.
 func lacking(now *state.State, stand *archive.Standing, found bool, err error) error {
 	switch {
 	case err == nil && found:

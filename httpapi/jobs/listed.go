@@ -68,7 +68,10 @@ func texts(name, doc string, get func(entry) string) listing.Field[entry] {
 }
 
 func numbers(name, doc string, get func(entry) int64) listing.Field[entry] {
-	return listing.Field[entry]{Name: name, Doc: doc, Parse: listing.Numbers(get), Key: func(r entry) listing.Key { return listing.Key{Number: get(r)} }}
+	return listing.Field[entry]{
+		Name: name, Doc: doc, Parse: listing.Numbers(get),
+		Key: func(r entry) listing.Key { return listing.Key{Number: get(r)} },
+	}
 }
 
 func textKey(get func(entry) string) func(entry) listing.Key {

@@ -123,7 +123,8 @@ func TestFieldsAndCounts(t *testing.T) {
 		RunningTotal    int64            `json:"running_total"`
 	}
 	r = s.Do(http.MethodGet, "/queue?brief=true&count=true&limit=1&fields=id", "")
-	if err := json.Unmarshal(r.Body, &queue); err != nil || queue.QueuedTotal != 3 || queue.RunningTotal != 3 || queue.QueuedJobs != nil || len(queue.Queued) != 1 || len(queue.Running) != 1 || len(queue.Running[0]) != 1 {
+	if err := json.Unmarshal(r.Body, &queue); err != nil || queue.QueuedTotal != 3 || queue.RunningTotal != 3 || queue.QueuedJobs != nil ||
+		len(queue.Queued) != 1 || len(queue.Running) != 1 || len(queue.Running[0]) != 1 {
 		t.Errorf("%s", r.Body)
 	}
 	if err := json.Unmarshal(s.Do(http.MethodGet, "/queue", "").Body, &queue); err != nil || queue.QueuedJobs == nil {

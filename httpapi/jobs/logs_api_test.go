@@ -112,7 +112,8 @@ func TestTheLogOfANodeThatIsAway(t *testing.T) {
 	s.Do(http.MethodGet, "/jobs/2/logs", "").Problem(http.StatusNotFound, wire.CodeNotFound)
 }
 
-// A request for bytes is the node's to answer: its parameters and headers are passed on, and the end of the output that peers keep is no answer.
+// A request for bytes is the node's to answer: its parameters and headers are passed on, and the end of the output that peers keep is no
+// answer.
 func TestALogInBytes(t *testing.T) {
 	s := apitest.New(t)
 	asked := make(chan string, 1)

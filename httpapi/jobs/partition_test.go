@@ -36,7 +36,8 @@ func TestPartitions(t *testing.T) {
 			return a.Job.Slurm.Partition == "gpu" && a.Job.TimeLimitSeconds == 3600 && a.Job.Constraint == "" && len(a.Warnings) == 0
 		}},
 		{`"slurm":{"partition":"other,zone","tasks_per_node":1},"constraint":"!spot"`, func(a *wire.Submitted) bool {
-			return a.Job.Slurm.Partition == "zone" && a.Job.TimeLimitSeconds == 0 && strings.Contains(a.Job.Constraint, "zone=a") && strings.Contains(a.Job.Constraint, "!spot")
+			return a.Job.Slurm.Partition == "zone" && a.Job.TimeLimitSeconds == 0 && strings.Contains(a.Job.Constraint, "zone=a") &&
+				strings.Contains(a.Job.Constraint, "!spot")
 		}},
 		{`"slurm":{"qos":"fast","tasks_per_node":1}`, func(a *wire.Submitted) bool { return a.Job.Priority == 3 && a.Job.TimeLimitSeconds == 1800 }},
 		{`"slurm":{"qos":"fast","tasks_per_node":1},"time_limit":"10m","priority":1`, func(a *wire.Submitted) bool { return a.Job.Priority == 1 && a.Job.TimeLimitSeconds == 600 }},

@@ -66,10 +66,16 @@ const endedSort = "ended_at"
 func historyTable() *listing.Table[*ended] {
 	of := func(get func(entry) string) func(*ended) string { return func(e *ended) string { return get(&e.row) } }
 	texts := func(name, doc string, get func(entry) string) listing.Field[*ended] {
-		return listing.Field[*ended]{Name: name, Doc: doc, Parse: listing.Texts(of(get)), Key: func(e *ended) listing.Key { return listing.Key{Text: get(&e.row)} }}
+		return listing.Field[*ended]{
+			Name: name, Doc: doc, Parse: listing.Texts(of(get)),
+			Key: func(e *ended) listing.Key { return listing.Key{Text: get(&e.row)} },
+		}
 	}
 	number := func(name, doc string, get func(*ended) int64) listing.Field[*ended] {
-		return listing.Field[*ended]{Name: name, Doc: doc, Parse: listing.Numbers(get), Key: func(e *ended) listing.Key { return listing.Key{Number: get(e)} }}
+		return listing.Field[*ended]{
+			Name: name, Doc: doc, Parse: listing.Numbers(get),
+			Key: func(e *ended) listing.Key { return listing.Key{Number: get(e)} },
+		}
 	}
 	state := func(e *ended) string { return e.state().String() }
 	return &listing.Table[*ended]{
@@ -119,7 +125,10 @@ func (a pasts) history(ctx context.Context, in *endedInput) (*core.Answer[wire.H
 		return nil, err
 	}
 	sort, desc := selected.Sort()
-	scan := &pastScan{pasts: a, state: &s, sees: a.api.Sees(ctx, &s), since: view.TimeOf(in.Since), until: view.TimeOf(in.Until), from: archive.HistoryKey{Index: 1<<64 - 1}}
+	scan := &pastScan{
+		pasts: a, state: &s, sees: a.api.Sees(ctx, &s), since: view.TimeOf(in.Since), until: view.TimeOf(in.Until),
+		from: archive.HistoryKey{Index: 1<<64 - 1},
+	}
 	inOrder := sort == endedSort && desc
 	if inOrder && at[0].Begun && !selected.Counts() {
 		scan.from = archive.HistoryKey{Index: uint64(at[0].Last.Number), Job: model.JobID(at[0].ID.Number)}
@@ -226,7 +235,8 @@ func (e *ended) tell(sees func(*model.Job) bool) wire.EndedJob {
 	v := view.View{State: &s, Now: job.Ended, Sees: sees}
 	out := wire.EndedJob{Job: v.Job(job)}
 	all := e.time()
-	out.GPUHours, out.LostGPUHours, out.MeasuredGPUHours, out.IdleGPUHours = view.Hours(all.held), view.Hours(all.lost), view.Hours(all.measured), view.Hours(all.idle)
+	out.GPUHours, out.LostGPUHours, out.MeasuredGPUHours, out.IdleGPUHours = view.Hours(all.held), view.Hours(all.lost),
+		view.Hours(all.measured), view.Hours(all.idle)
 	if all.held > 0 {
 		v := all.kept()
 		out.Efficiency = &v

@@ -41,7 +41,10 @@ func pastSite(t *testing.T) *apitest.Site {
 		many := c.Submit(1, of("ann", "vision", "sweep"), func(b *command.Submit) { b.Tasks = 3 })
 		c.Do(&command.Cancel{Job: many, Task: model.AllTasks})
 		c.Wait(time.Hour)
-		c.Report(model.Progress{Rank: second.Rank(0), Phase: model.RankExited, Exit: model.Exit{Code: 3, Ran: time.Minute, Watched: 7000, Idle: 1800}})
+		c.Report(model.Progress{
+			Rank: second.Rank(0), Phase: model.RankExited,
+			Exit: model.Exit{Code: 3, Ran: time.Minute, Watched: 7000, Idle: 1800},
+		})
 		c.Start(c.Place(c.Submit(4, of("ann", "", "train"))))
 		c.Wait(2 * time.Hour)
 	})
@@ -78,7 +81,8 @@ func TestHistory(t *testing.T) {
 	if three.ID != "3" || three.State != "canceled" || three.Array == nil || three.GPUHours != 0 || three.Efficiency != nil {
 		t.Errorf("job 3 is %+v", three)
 	}
-	if one.ID != "1" || one.State != "completed" || math.Abs(one.GPUHours-4) > 0.01 || one.Efficiency == nil || *one.Efficiency != 100 || one.RunSeconds != 60 {
+	if one.ID != "1" || one.State != "completed" || math.Abs(one.GPUHours-4) > 0.01 || one.Efficiency == nil || *one.Efficiency != 100 ||
+		one.RunSeconds != 60 {
 		t.Errorf("job 1 is %+v", one)
 	}
 	for query, want := range map[string]string{
@@ -140,7 +144,8 @@ func TestUsage(t *testing.T) {
 	is("ann", u.Rows[0], 2*2+4*2, 2, 0, 1)
 	is("bob", u.Rows[1], 2, 1, 1, 0)
 	is("all", u.Total, 14, 3, 1, 1)
-	if ann, bob := u.Rows[0], u.Rows[1]; ann.GPUs != 4 || bob.GPUs != 0 || math.Abs(ann.Share-85.7) > 0.2 || bob.LostHours != 0.0167 || bob.WaitMedian == nil {
+	if ann, bob := u.Rows[0], u.Rows[1]; ann.GPUs != 4 || bob.GPUs != 0 || math.Abs(ann.Share-85.7) > 0.2 || bob.LostHours != 0.0167 ||
+		bob.WaitMedian == nil {
 		t.Errorf("%+v", u.Rows)
 	}
 	if bob := u.Rows[1]; bob.Measured != 1.9444 || bob.Idle != 0.5 || u.Total.Idle != 0.5 || u.Rows[0].Measured != 0 {

@@ -33,7 +33,8 @@ func TestPlan(t *testing.T) {
 	var p wire.Plan
 	s.ForecastTook(0)
 	s.Do(http.MethodGet, "/queue/plan", "").Into(&p)
-	if len(p.Running) != 1 || p.Running[0].JobID != "1" || p.Running[0].End.Expected.Sub(p.At).Hours() != 1 || p.Running[0].End.Latest.Sub(p.At).Hours() != 2 {
+	if len(p.Running) != 1 || p.Running[0].JobID != "1" || p.Running[0].End.Expected.Sub(p.At).Hours() != 1 ||
+		p.Running[0].End.Latest.Sub(p.At).Hours() != 2 {
 		t.Errorf("what runs: %+v", p.Running)
 	}
 	if len(p.Waiting) != 4 || p.Beyond != 0 {
@@ -95,7 +96,8 @@ func TestPlanTellsOfSuspensions(t *testing.T) {
 	var p wire.Plan
 	s.Do(http.MethodGet, "/queue/plan", "").Into(&p)
 	pauses := p.Running[0].Pauses
-	if len(pauses) != 1 || pauses[0].From.Sub(start) < 0 || pauses[0].From.Sub(start) > 5*time.Minute || pauses[0].Until.Sub(end) < 0 || pauses[0].Until.Sub(end) > 5*time.Minute {
+	if len(pauses) != 1 || pauses[0].From.Sub(start) < 0 || pauses[0].From.Sub(start) > 5*time.Minute || pauses[0].Until.Sub(end) < 0 ||
+		pauses[0].Until.Sub(end) > 5*time.Minute {
 		t.Errorf("between %s and %s it is suspended %+v", start, end, pauses)
 	}
 }

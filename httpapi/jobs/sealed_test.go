@@ -77,7 +77,8 @@ func TestNothingIsSealedBelowItsLevel(t *testing.T) {
 	old := statetest.Empty(t)
 	old.Unchecked = true
 	old.Do(&command.Bootstrap{
-		Incarnation: statetest.Incarnation(1), Level: 4, Running: true, Policy: "fcfs", Retention: model.Retention{Jobs: 10_000, Age: 7 * 24 * time.Hour},
+		Incarnation: statetest.Incarnation(1), Level: 4, Running: true, Policy: "fcfs",
+		Retention: model.Retention{Jobs: 10_000, Age: 7 * 24 * time.Hour},
 	})
 	s.Peer.Cluster = old
 	s.Submit(apitest.Texts).Into(new(wire.Submitted))

@@ -81,7 +81,8 @@ func TestSpecIsPrivate(t *testing.T) {
 	var own, operators wire.Submit
 	s.Do(http.MethodGet, "/jobs/1/spec", "", apitest.As(apitest.Ann)...).Into(&own)
 	s.Do(http.MethodGet, "/jobs/1/spec", "", apitest.As(apitest.Operator)...).Into(&operators)
-	if own.Shell["SECRET"] != "x" || own.Env["A"] != "1" || operators.Shell != nil || own.WebhookURL == "" || operators.WebhookURL != "" || operators.Notify != nil || operators.Env["A"] != "1" || operators.Script != own.Script {
+	if own.Shell["SECRET"] != "x" || own.Env["A"] != "1" || operators.Shell != nil || own.WebhookURL == "" || operators.WebhookURL != "" ||
+		operators.Notify != nil || operators.Env["A"] != "1" || operators.Script != own.Script {
 		t.Errorf("the user sees %+v, an operator %+v", own, operators)
 	}
 	s.Do(http.MethodGet, "/jobs/1/spec", "", apitest.As(apitest.Bob)...).Problem(http.StatusForbidden, "denied")

@@ -110,7 +110,8 @@ func (a tunnels) dial(ctx context.Context, k model.RankKey, node string, in *ste
 	switch {
 	case err == nil:
 		return server, nil
-	case answer != nil && (answer.StatusCode == http.StatusNotFound && !in.Resume || answer.StatusCode == http.StatusGone): // an agent that has just started may not know the rank yet
+	// an agent that has just started may not know the rank yet
+	case answer != nil && (answer.StatusCode == http.StatusNotFound && !in.Resume || answer.StatusCode == http.StatusGone):
 		return nil, problem.Refuse(model.CodeUnavailable.String(), "the server of steps of job "+k.Job.String()+" does not answer yet, or has ended")
 	}
 	level := slog.LevelInfo

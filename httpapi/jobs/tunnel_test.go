@@ -20,8 +20,8 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// withSteps makes a cluster with a job of ann in Slurm's language that runs on a node whose server of steps repeats each line in capitals; the
-// line "end" ends it.
+// withSteps makes a cluster with a job of ann in Slurm's language that runs on a node whose server of steps repeats each line in capitals;
+// the line "end" ends it.
 func withSteps(t *testing.T) (s *apitest.Site, asked chan string) {
 	t.Helper()
 	s, asked = apitest.NewGuarded(t), make(chan string, 16)
@@ -74,7 +74,8 @@ func refusedSteps(s *apitest.Site, t *testing.T, token, job, task, code string) 
 	}
 }
 
-// TestSteps checks that bytes pass in both directions, that all of them arrive before the end, and that the end of the token is the end of the tunnel.
+// TestSteps checks that bytes pass in both directions, that all of them arrive before the end, and that the end of the token is the end of
+// the tunnel.
 func TestSteps(t *testing.T) {
 	t.Parallel()
 	s, asked := withSteps(t)

@@ -204,7 +204,8 @@ func (b *bill) tell(gpus int64) *wire.Usage {
 func (r *row) tell(all, there float64) wire.UsageRow {
 	t := &r.time
 	out := wire.UsageRow{
-		GPUHours: view.Hours(t.held), LostHours: view.Hours(t.lost), Measured: view.Hours(t.measured), Idle: view.Hours(t.idle), Jobs: r.ended[0], Failed: r.ended[1], Canceled: r.ended[2], GPUs: r.gpus,
+		GPUHours: view.Hours(t.held), LostHours: view.Hours(t.lost), Measured: view.Hours(t.measured), Idle: view.Hours(t.idle), Jobs: r.ended[0],
+		Failed: r.ended[1], Canceled: r.ended[2], GPUs: r.gpus,
 	}
 	if all > 0 {
 		out.Share = percent(t.held / all)

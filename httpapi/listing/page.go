@@ -90,7 +90,9 @@ func (s *Selection[R]) compare(aKey, aID, bKey, bID Key) int {
 //
 // A page begins after the sort key and the id of the last entry of the page before. So an entry that exists while all pages are
 // read, with the same value, is on one page, whatever is added, removed or changed meanwhile.
-func Page[R, T any](s *Selection[R], at Place, limit int, sorted bool, rows iter.Seq[R], take func(R) T) (page []T, next Place, total int64) {
+func Page[R, T any](s *Selection[R], at Place, limit int, sorted bool, rows iter.Seq[R], take func(R) T) (page []T, next Place,
+	total int64,
+) {
 	g := gathering[R, T]{selection: s, at: at, limit: limit, sorted: sorted, take: take}
 	for r := range rows {
 		if at.Over && !s.count {

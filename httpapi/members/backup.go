@@ -154,8 +154,9 @@ func BackupSource(a *core.API) func(ctx context.Context) (*backup.Source, error)
 		}
 		cluster, _ := a.Config.Authority.About()
 		return &backup.Source{
-			State: &s, Archive: a.Peer.Archive, ArchivedTo: a.Peer.Archive.Standing().CompleteTo, Peer: string(a.Config.Self), Version: a.Config.Version,
-			Now: a.Config.Now(), Cluster: cluster, Trust: known, Secrets: secrets,
+			State: &s, Archive: a.Peer.Archive, ArchivedTo: a.Peer.Archive.Standing().CompleteTo, Peer: string(a.Config.Self),
+			Version: a.Config.Version,
+			Now:     a.Config.Now(), Cluster: cluster, Trust: known, Secrets: secrets,
 		}, nil
 	}
 }

@@ -46,7 +46,8 @@ func (m members) join(ctx context.Context, _ *core.BodyInput, body *wire.Join) (
 	if err := m.probe(ctx, body); err != nil {
 		return nil, err
 	}
-	signed, err := authority.Certify(trust.Member{Role: trust.Role(body.Role), Name: body.Name, Names: namesFor(&s, member, body)}, body.Request)
+	signed, err := authority.Certify(trust.Member{Role: trust.Role(body.Role), Name: body.Name, Names: namesFor(&s, member, body)},
+		body.Request)
 	if err != nil {
 		return nil, problem.Invalid("request", err.Error())
 	}

@@ -216,7 +216,8 @@ func TestWrongJoins(t *testing.T) {
 		`{"role": "agent", "expires_in": "never"}`: "expires_in", `{"role": "peer", "expires_in": "8d"}`: "expires_in",
 		`{"role": "user", "user": "ann", "network": "10.0.0.0/8"}`: "network", `{"role": "agent", "network": "10.0.0.1/8"}`: "network",
 	} {
-		if got := s.Do(http.MethodPost, "/tokens", body); got.Status != http.StatusUnprocessableEntity && got.Status != http.StatusBadRequest || !strings.Contains(string(got.Body), field) {
+		if got := s.Do(http.MethodPost, "/tokens", body); got.Status != http.StatusUnprocessableEntity && got.Status != http.StatusBadRequest ||
+			!strings.Contains(string(got.Body), field) {
 			t.Errorf("%s: %d %s", body, got.Status, got.Body)
 		}
 	}
@@ -263,7 +264,10 @@ func TestChangesOfPeers(t *testing.T) {
 		}
 	}
 	s.With(func(c *statetest.Cluster) { // another peer has removed p3, and was cut off before it revoked the certificates
-		c.Do(&command.RecordCertificate{Member: membership.Member{Role: model.RolePeer, Name: "p3"}, Serial: "01", Key: model.Hash{1}, Issued: c.Now, Expires: c.Now + 1})
+		c.Do(&command.RecordCertificate{
+			Member: membership.Member{Role: model.RolePeer, Name: "p3"}, Serial: "01", Key: model.Hash{1}, Issued: c.Now,
+			Expires: c.Now + 1,
+		})
 	})
 	if got := s.Do(http.MethodDelete, "/cluster/peers/p3", ""); got.Status != http.StatusOK {
 		t.Errorf("the rest of a removal: %d %s", got.Status, got.Body)
@@ -309,7 +313,8 @@ func TestRevokedMembersAreRefused(t *testing.T) {
 		t.Errorf("revoked: %v", err)
 	}
 	list, err := members.Certificates(t.Context())
-	if err != nil || len(list.Certificates) != 1 || !list.Certificates[0].Revoked || list.Certificates[0].Name != "n1" || list.Certificates[0].Role != "node" {
+	if err != nil || len(list.Certificates) != 1 || !list.Certificates[0].Revoked || list.Certificates[0].Name != "n1" ||
+		list.Certificates[0].Role != "node" {
 		t.Errorf("%+v, %v", list, err)
 	}
 }

@@ -45,10 +45,12 @@ func TestRootOverTheSocket(t *testing.T) {
 		if _, err := client.PeopleOf(as("")).MakeToken(t.Context(), &wire.MakeToken{User: "zoe-" + name, Role: "user"}); err != nil {
 			t.Errorf("%s: root makes a token: %v", name, err)
 		}
-		if _, err := client.PeopleOf(as(apitest.Ann)).MakeToken(t.Context(), &wire.MakeToken{User: "zoe", Role: "user"}); apitest.CodeOf(err) != model.CodeDenied.String() {
+		if _, err := client.PeopleOf(as(apitest.Ann)).MakeToken(t.Context(),
+			&wire.MakeToken{User: "zoe", Role: "user"}); apitest.CodeOf(err) != model.CodeDenied.String() {
 			t.Errorf("%s: with a user's token: %v", name, err)
 		}
-		if _, err := client.PeopleOf(s.Plain()).MakeToken(t.Context(), &wire.MakeToken{User: "zoe", Role: "user"}); apitest.CodeOf(err) != wire.CodeUnauthenticated {
+		if _, err := client.PeopleOf(s.Plain()).MakeToken(t.Context(),
+			&wire.MakeToken{User: "zoe", Role: "user"}); apitest.CodeOf(err) != wire.CodeUnauthenticated {
 			t.Errorf("%s: over the network: %v", name, err)
 		}
 	}

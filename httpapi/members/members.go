@@ -62,7 +62,8 @@ func (m members) list(ctx context.Context, _ *struct{}) (*core.Answer[wire.Certi
 	out := &wire.Certificates{Certificates: []wire.Certificate{}}
 	for k, v := range s.Certificates.All() {
 		out.Certificates = append(out.Certificates, wire.Certificate{
-			Role: string(roleOf(k.Role)), Name: k.Name, Serial: v.Serial, IssuedAt: v.Issued.Time(), ExpiresAt: v.Expires.Time(), By: v.By, Revoked: v.Revoked,
+			Role: string(roleOf(k.Role)), Name: k.Name, Serial: v.Serial, IssuedAt: v.Issued.Time(), ExpiresAt: v.Expires.Time(), By: v.By,
+			Revoked: v.Revoked,
 		})
 	}
 	return &core.Answer[wire.Certificates]{Index: s.Index, Body: out}, nil

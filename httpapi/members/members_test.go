@@ -21,7 +21,10 @@ import (
 func TestAgentsProveTheirNode(t *testing.T) {
 	t.Parallel()
 	lead := apitest.NewSecured(t, apitest.New(t), forward.Leader{ID: "p2", Self: true, Address: "127.0.0.1:1"})
-	for name, s := range map[string]*apitest.Secured{"leader": lead, "follower": apitest.NewSecured(t, lead.Site, forward.Leader{ID: "p1", Address: lead.Wired.Address})} {
+	for name, s := range map[string]*apitest.Secured{
+		"leader":   lead,
+		"follower": apitest.NewSecured(t, lead.Site, forward.Leader{ID: "p1", Address: lead.Wired.Address}),
+	} {
 		register := func(m *trust.Material, node model.NodeID) error {
 			q := apitest.Registration()
 			q.Node, q.Machine, q.Lineage = node, string(node), string(node)
@@ -104,7 +107,8 @@ func TestTextsAreForTheNodesOfTheirJob(t *testing.T) {
 	st := s.State()
 	texts := st.Desired("n1").Ranks[0]
 	current := s.API.Peer.Reader
-	s.API.Peer.Reader = &apitest.CatchingUp{Behind: apitest.Behind{Peer: s.Peer, Old: before}} // the agent has its plan from a peer that is ahead of this one
+	// the agent has its plan from a peer that is ahead of this one
+	s.API.Peer.Reader = &apitest.CatchingUp{Behind: apitest.Behind{Peer: s.Peer, Old: before}}
 	if _, err := one.Blob(t.Context(), texts.Script); err != nil {
 		t.Errorf("by a peer that lags behind: %v", err)
 	}

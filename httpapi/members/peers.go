@@ -131,8 +131,8 @@ func (m members) votersBeside(st *peer.Status, id model.PeerID) (left, up int) {
 	return left, up
 }
 
-// mayRevoke returns why the certificates of a peer must go on to count: without the peer, which stays a voter, those that are up would not be
-// a majority.
+// mayRevoke returns why the certificates of a peer must go on to count: without the peer, which stays a voter, those that are up would not
+// be a majority.
 func (m members) mayRevoke(ctx context.Context, id model.PeerID) error {
 	st := m.settled(ctx)
 	left, up := m.votersBeside(&st, id)

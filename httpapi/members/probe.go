@@ -87,7 +87,8 @@ func (m members) probeMember(ctx context.Context, _ *probeInput, body *wire.Prob
 	}
 	st := m.api.Peer.Members.Status()
 	out := &wire.Probed{
-		Member: wire.Member{Role: string(q.Role), Name: q.Name}, AnsweredBy: string(m.api.Config.Self), Peers: make([]wire.ProbePeer, len(st.Servers)),
+		Member: wire.Member{Role: string(q.Role), Name: q.Name}, AnsweredBy: string(m.api.Config.Self),
+		Peers: make([]wire.ProbePeer, len(st.Servers)),
 	}
 	ctx, cancel := context.WithTimeout(ctx, reachLimit)
 	defer cancel()

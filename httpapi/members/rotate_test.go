@@ -32,7 +32,8 @@ func TestARotationBegins(t *testing.T) {
 		t.Errorf("an unknown rotation: %d %s", got.Status, got.Body)
 	}
 	_, err := calls.Rotate(t.Context(), "ca")
-	if state := lead.State(); apitest.CodeOf(err) != model.CodeConflict.String() || !strings.Contains(err.Error(), "peer p1 cannot store the next key") || state.Trust() != (membership.Trust{}) {
+	if state := lead.State(); apitest.CodeOf(err) != model.CodeConflict.String() || !strings.Contains(err.Error(), "peer p1 cannot store the next key") ||
+		state.Trust() != (membership.Trust{}) {
 		t.Errorf("without a peer: %v, %+v", err, state.Trust())
 	}
 	lead.With(func(*statetest.Cluster) { lead.First = other.Wired.Address })
@@ -109,7 +110,8 @@ func TestMembersFollowARotation(t *testing.T) {
 	}
 	behind := func(want ...wire.Member) {
 		t.Helper()
-		if now, err := calls.Rotation(t.Context()); err != nil || !slices.Equal(now.Behind, want) || now.Missing != len(want) || now.Members != 2 {
+		if now, err := calls.Rotation(t.Context()); err != nil || !slices.Equal(now.Behind, want) || now.Missing != len(want) ||
+			now.Members != 2 {
 			t.Fatalf("%+v, %v; want %v", now, err, want)
 		}
 	}

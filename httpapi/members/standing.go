@@ -19,7 +19,8 @@ import (
 	"github.com/berth-gpu/berth/trust"
 )
 
-// standingRoute adds the path by which a machine learns why its certificate is refused: the handshake itself does not say that to the machine.
+// standingRoute adds the path by which a machine learns why its certificate is refused: the handshake itself does not say that to the
+// machine.
 func (m members) standingRoute(doc huma.API) {
 	o := core.Op("member-standing", http.MethodPost, "/cluster/standing", "Why the certificate of a member is refused")
 	o.Description = "Any peer answers, without a leader. Any caller that has the certificate may ask."

@@ -70,7 +70,10 @@ func TestStandings(t *testing.T) {
 	s.With(func(c *statetest.Cluster) { // another machine has joined as p9
 		c.Do(&command.MakeToken{Hash: model.Hash{9}, Role: model.RolePeer, Expires: c.Now.Add(time.Hour)})
 		c.Wait(time.Minute)
-		c.Do(&command.RecordCertificate{Member: membership.Member{Role: model.RolePeer, Name: "p9"}, Serial: "01", Key: model.Hash{1}, Issued: c.Now, Expires: c.Now.Add(time.Hour), Token: model.Hash{9}})
+		c.Do(&command.RecordCertificate{
+			Member: membership.Member{Role: model.RolePeer, Name: "p9"}, Serial: "01", Key: model.Hash{1}, Issued: c.Now,
+			Expires: c.Now.Add(time.Hour), Token: model.Hash{9},
+		})
 	})
 	later, expired, other := foreignCertificates(t, s)
 	for name, v := range map[string]struct {
@@ -87,7 +90,8 @@ func TestStandings(t *testing.T) {
 		"of another cluster":  {other, wire.RefusedOther, ""},
 		"made up, for itself": {&trust.Material{Certificate: other.Authorities[0]}, wire.RefusedOther, ""},
 	} {
-		if got := ask(v.of); got.Refused != v.refused || !strings.Contains(got.Message, v.text) || got.Message == "" || strings.Contains(got.Message, "revoked") && name == "of another cluster" {
+		if got := ask(v.of); got.Refused != v.refused || !strings.Contains(got.Message, v.text) || got.Message == "" ||
+			strings.Contains(got.Message, "revoked") && name == "of another cluster" {
 			t.Errorf("%s: %+v, want %s with %q", name, got, v.refused, v.text)
 		}
 	}
@@ -118,7 +122,8 @@ func TestAPeerThatStandsApartSaysWhy(t *testing.T) {
 	}
 }
 
-// The certificates of a peer are not refused where the voters that are left would be no majority, whose own certificates count, unless that is forced.
+// The certificates of a peer are not refused where the voters that are left would be no majority, whose own certificates count, unless that
+// is forced.
 func TestRevocationsLeaveAMajority(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)

@@ -25,10 +25,12 @@ import (
 
 // Bounds of the lock for restarts.
 const (
-	lockFor    = 10 * time.Minute        // unless the request says otherwise
-	lockHeard  = 2500 * time.Millisecond // how old the report of another voter may be: each comes once a second
-	lockLeader = 10 * time.Second        // below level 5, how long a leader has to have led: the lock of the leader before is not known to it, but by then a peer that restarts is known to be down
-	lockLevel  = 5                       // from which on the lock is in the state
+	lockFor   = 10 * time.Minute        // unless the request says otherwise
+	lockHeard = 2500 * time.Millisecond // how old the report of another voter may be: each comes once a second
+	// below level 5, how long a leader has to have led: the lock of the leader before is not known to it, but by then a peer that restarts is
+	// known to be down
+	lockLeader = 10 * time.Second
+	lockLevel  = 5 // from which on the lock is in the state
 )
 
 // restarts is the lock for restarts below level 5, in the memory of the leader.
@@ -76,7 +78,8 @@ func (m members) upgradeOf(s *state.State, known *upgrade.Cluster) *wire.Upgrade
 	newest := known.NewestVersion()
 	out := &wire.Upgrade{
 		Level: known.Level, Newest: known.Newest(), Version: newest, AnsweredBy: string(m.api.Config.Self),
-		Members: []wire.UpgradeState{}, Next: []wire.Member{}, Blockers: []string{}, Broken: brokenRules(s, known), Hold: holdOf(known), Restart: m.restartOf(s),
+		Members: []wire.UpgradeState{}, Next: []wire.Member{}, Blockers: []string{}, Broken: brokenRules(s, known), Hold: holdOf(known),
+		Restart: m.restartOf(s),
 	}
 	up := 0
 	for _, p := range known.Peers {
@@ -87,8 +90,9 @@ func (m members) upgradeOf(s *state.State, known *upgrade.Cluster) *wire.Upgrade
 		}
 		waits := known.MayRestart(p.ID, lockHeard)
 		one := wire.UpgradeState{
-			Member: wire.Member{Role: "peer", Name: string(p.ID)}, Version: p.Version, Level: p.Level, Leader: p.Leads, Voter: p.Votes, Up: p.Heard, CaughtUp: p.CaughtUp,
-			Old: known.Old(p), Restart: waits == "", Waits: waits, Back: p.Level > known.Level,
+			Member: wire.Member{Role: "peer", Name: string(p.ID)}, Version: p.Version, Level: p.Level, Leader: p.Leads, Voter: p.Votes, Up: p.Heard,
+			CaughtUp: p.CaughtUp,
+			Old:      known.Old(p), Restart: waits == "", Waits: waits, Back: p.Level > known.Level,
 		}
 		if p.Since > 0 {
 			one.UpgradedAt = p.Since.Time()
@@ -103,7 +107,10 @@ func (m members) upgradeOf(s *state.State, known *upgrade.Cluster) *wire.Upgrade
 		out.Next = append(out.Next, wire.Member{Role: "peer", Name: string(id)})
 	}
 	for id, n := range s.Nodes.All() {
-		one := wire.UpgradeState{Member: wire.Member{Role: "node", Name: string(id)}, Version: n.Version, Up: n.Status == model.NodeUp, Old: upgrade.Differs(n.Version, newest), Restart: true}
+		one := wire.UpgradeState{
+			Member: wire.Member{Role: "node", Name: string(id)}, Version: n.Version, Up: n.Status == model.NodeUp,
+			Old: upgrade.Differs(n.Version, newest), Restart: true,
+		}
 		if out.Members = append(out.Members, one); one.Old {
 			out.Next = append(out.Next, one.Member)
 		}

@@ -55,14 +55,18 @@ func TestUpgradeCheck(t *testing.T) {
 	if next := namesOf(got.Next); !slices.Equal(next, []string{"p3", "n1"}) {
 		t.Errorf("next are %v", next)
 	}
-	if len(got.Members) != 4 || !got.Members[0].Back || got.Members[2].Back || !got.Members[2].Old || !got.Members[2].Restart || len(got.Broken) != 0 {
+	if len(got.Members) != 4 || !got.Members[0].Back || got.Members[2].Back || !got.Members[2].Old || !got.Members[2].Restart ||
+		len(got.Broken) != 0 {
 		t.Errorf("members %+v, broken rules %q", got.Members, got.Broken)
 	}
 	if len(got.Blockers) != 1 || !strings.Contains(got.Blockers[0], "peer p3 runs version v1.0.4") {
 		t.Errorf("blocked by %q", got.Blockers)
 	}
 	s.Know(func(c *upgrade.Cluster) {
-		c.Peers[2] = upgrade.Peer{ID: "p3", Level: 5, Version: "v1.1.0", Heard: true, CaughtUp: true, Votes: true, Settled: true, Since: c.Now.Add(-time.Hour), Hold: 24 * time.Hour}
+		c.Peers[2] = upgrade.Peer{
+			ID: "p3", Level: 5, Version: "v1.1.0", Heard: true, CaughtUp: true, Votes: true, Settled: true,
+			Since: c.Now.Add(-time.Hour), Hold: 24 * time.Hour,
+		}
 		c.Peers[0].Heard = false
 	})
 	s.Do(http.MethodGet, "/cluster/upgrade", "").Into(&got)

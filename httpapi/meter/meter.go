@@ -70,7 +70,8 @@ func New(from Sources, others ...prometheus.Collector) *Meter {
 // queue; all others get the sums.
 func (m *Meter) Handler() http.Handler {
 	of := func(standing *prometheus.Registry) http.Handler {
-		return promhttp.HandlerFor(prometheus.Gatherers{m.Registry, standing}, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 5 * time.Second})
+		return promhttp.HandlerFor(prometheus.Gatherers{m.Registry, standing},
+			promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 5 * time.Second})
 	}
 	named, nameless := of(m.Named), of(m.nameless)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -46,7 +46,10 @@ func eventful(t *testing.T) *apitest.Site {
 			c.Do(&command.Allocate{ID: id, Service: "ocr", User: "eve", Class: model.ClassNormal, Priority: 5, GPUs: 1})
 		}
 		c.Wait(30 * time.Second)
-		c.Do(&command.Grant{ID: "a", Decided: c.State.Index, Placement: command.Placement{Node: "n1", Epoch: n.Epoch(), Slots: []model.SlotKey{{GPU: "n1-3"}}}})
+		c.Do(&command.Grant{
+			ID: "a", Decided: c.State.Index,
+			Placement: command.Placement{Node: "n1", Epoch: n.Epoch(), Slots: []model.SlotKey{{GPU: "n1-3"}}},
+		})
 		c.Submit(4)
 	})
 	s.API.Peer.Telemetry.Put("n1", []model.Sample{

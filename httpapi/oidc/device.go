@@ -50,7 +50,8 @@ func (p *Provider) ready(ctx context.Context, from string) (*document, error) {
 	return d, err
 }
 
-// Begin begins a sign-in on another device for a caller at an address (RFC 8628, section 3.1). The error is a [RefusedError], a [BusyError] or [ErrDown].
+// Begin begins a sign-in on another device for a caller at an address (RFC 8628, section 3.1). The error is a [RefusedError], a [BusyError]
+// or [ErrDown].
 func (p *Provider) Begin(ctx context.Context, from string) (*oauth2.DeviceAuthResponse, error) {
 	d, err := p.ready(ctx, from)
 	if err != nil {
@@ -95,8 +96,8 @@ const (
 // grant is the type of the grant of a device code (RFC 8628, section 3.4).
 const grant = "urn:ietf:params:oauth:grant-type:device_code"
 
-// Poll asks the provider once, for a caller at an address, whether the user has signed in, and returns the ID token (RFC 8628, sections 3.4 and 3.5). The error is a
-// [RefusedError], a [BusyError] or [ErrDown].
+// Poll asks the provider once, for a caller at an address, whether the user has signed in, and returns the ID token (RFC 8628, sections 3.4
+// and 3.5). The error is a [RefusedError], a [BusyError] or [ErrDown].
 func (p *Provider) Poll(ctx context.Context, device, from string) (token string, at Progress, err error) {
 	d, err := p.ready(ctx, from)
 	if err != nil {

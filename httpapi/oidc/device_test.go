@@ -108,7 +108,10 @@ func TestDeviceBusy(t *testing.T) {
 // The rights of several groups are the highest role and all projects.
 func TestGroups(t *testing.T) {
 	t.Parallel()
-	g := Groups{"ml": {Role: model.RoleUser, Projects: []string{"vision", "audio"}}, "ops": {Role: model.RoleOperator, Projects: []string{"vision"}}, "all": {Role: model.RoleViewer}}
+	g := Groups{
+		"ml": {Role: model.RoleUser, Projects: []string{"vision", "audio"}}, "ops": {Role: model.RoleOperator, Projects: []string{"vision"}},
+		"all": {Role: model.RoleViewer},
+	}
 	if got, found := g.Of([]string{"ml", "ops", "other"}); !found || got.Role != model.RoleOperator || strings.Join(got.Projects, " ") != "audio vision" {
 		t.Errorf("two groups: %+v, %v", got, found)
 	}

@@ -57,8 +57,8 @@ type document struct {
 	at            time.Time
 }
 
-// Bounds of the requests that sign-ins cause at the provider, in a second: a fifth of them for one network of callers, so that a stranger's flood keeps
-// no other user from a sign-in.
+// Bounds of the requests that sign-ins cause at the provider, in a second: a fifth of them for one network of callers, so that a stranger's
+// flood keeps no other user from a sign-in.
 const (
 	asksPerSecond = 20
 	ownPerSecond  = asksPerSecond / 5
@@ -66,7 +66,10 @@ const (
 
 // New returns a provider, which is asked for its document when that is needed first.
 func New(c Connection, now func() time.Time) *Provider {
-	return &Provider{Connection: c, now: now, client: c.client(), asks: auth.NewLimiter(asksPerSecond, now), own: auth.NewLimiter(ownPerSecond, now), known: map[model.Hash]*Account{}}
+	return &Provider{
+		Connection: c, now: now, client: c.client(), asks: auth.NewLimiter(asksPerSecond, now),
+		own: auth.NewLimiter(ownPerSecond, now), known: map[model.Hash]*Account{},
+	}
 }
 
 // present returns what the provider has published, and whether a key is among it; an empty id stands for any key. If that is old,

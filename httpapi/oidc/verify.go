@@ -41,7 +41,10 @@ func refuse(format string, args ...any) error {
 // algorithms returns the signature algorithms that are accepted (RFC 7518, RFC 8037): those with a public key, never "none", and none
 // with a shared secret, which the public key could be taken for.
 func algorithms() []jose.SignatureAlgorithm {
-	return []jose.SignatureAlgorithm{jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512, jose.ES256, jose.ES384, jose.ES512, jose.EdDSA}
+	return []jose.SignatureAlgorithm{
+		jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512, jose.ES256, jose.ES384,
+		jose.ES512, jose.EdDSA,
+	}
 }
 
 // skew is how far the clock of the provider may be ahead.

@@ -79,18 +79,23 @@ func wrong(t *testing.T, from, other *oidctest.Provider) map[string][2]string {
 		"issued in the future": {with("iat", start.Add(2*time.Minute).Unix()), "in the future"},
 		"without iat":          {with("iat", nil), "no claim iat"},
 
-		"without a subject":                  {with("sub", nil), "no claim sub"},
-		"without a name":                     {with("preferred_username", nil), "no claim preferred_username"},
-		"with a name that is no text":        {with("preferred_username", 7), "no claim preferred_username"},
-		"with a Cyrillic letter":             {with("preferred_username", "\u0430lice"), "cannot be the name of a user"},
-		"with a space in the name":           {with("preferred_username", "al ice"), "cannot be the name of a user"},
-		"with groups that are no list":       {with("groups", map[string]any{"a": 1}), "no list of names"},
-		"without a signature":                {raw(`{"alg":"none"}`) + "." + parts[1] + ".", "no JWT with one signature of an accepted algorithm"},
-		"with none and a signature":          {raw(`{"alg":"none","kid":"`+key.KeyID+`"}`) + "." + parts[1] + "." + parts[2], "accepted algorithm"},
-		"with the public key as a secret":    {oidctest.Sign(t, jose.SigningKey{Algorithm: jose.HS256, Key: text}, from.Claims("s1", "alice", "ml")), "accepted algorithm"},
-		"with that and the key's id":         {oidctest.Sign(t, jose.SigningKey{Algorithm: jose.HS256, Key: jose.JSONWebKey{Key: text, KeyID: key.KeyID}}, from.Claims("s1", "alice", "ml")), "accepted algorithm"},
-		"with an unknown key":                {oidctest.Sign(t, jose.SigningKey{Algorithm: jose.RS256, Key: jose.JSONWebKey{Key: key.Key, KeyID: "unheard-of"}}, from.Claims("s1", "alice", "ml")), `no key with the id "unheard-of"`},
-		"with another key under the same id": {oidctest.Sign(t, jose.SigningKey{Algorithm: jose.RS256, Key: jose.JSONWebKey{Key: other.Key().Key, KeyID: key.KeyID}}, from.Claims("s1", "alice", "ml")), "not by a key of the provider"},
+		"without a subject":               {with("sub", nil), "no claim sub"},
+		"without a name":                  {with("preferred_username", nil), "no claim preferred_username"},
+		"with a name that is no text":     {with("preferred_username", 7), "no claim preferred_username"},
+		"with a Cyrillic letter":          {with("preferred_username", "\u0430lice"), "cannot be the name of a user"},
+		"with a space in the name":        {with("preferred_username", "al ice"), "cannot be the name of a user"},
+		"with groups that are no list":    {with("groups", map[string]any{"a": 1}), "no list of names"},
+		"without a signature":             {raw(`{"alg":"none"}`) + "." + parts[1] + ".", "no JWT with one signature of an accepted algorithm"},
+		"with none and a signature":       {raw(`{"alg":"none","kid":"`+key.KeyID+`"}`) + "." + parts[1] + "." + parts[2], "accepted algorithm"},
+		"with the public key as a secret": {oidctest.Sign(t, jose.SigningKey{Algorithm: jose.HS256, Key: text}, from.Claims("s1", "alice", "ml")), "accepted algorithm"},
+		"with that and the key's id": {
+			oidctest.Sign(t, jose.SigningKey{Algorithm: jose.HS256, Key: jose.JSONWebKey{Key: text, KeyID: key.KeyID}}, from.Claims("s1", "alice", "ml")),
+			"accepted algorithm",
+		},
+		"with an unknown key": {oidctest.Sign(t, jose.SigningKey{Algorithm: jose.RS256, Key: jose.JSONWebKey{Key: key.Key, KeyID: "unheard-of"}},
+			from.Claims("s1", "alice", "ml")), `no key with the id "unheard-of"`},
+		"with another key under the same id": {oidctest.Sign(t, jose.SigningKey{Algorithm: jose.RS256, Key: jose.JSONWebKey{Key: other.Key().Key, KeyID: key.KeyID}},
+			from.Claims("s1", "alice", "ml")), "not by a key of the provider"},
 		"with another key and no id":         {oidctest.Sign(t, jose.SigningKey{Algorithm: jose.RS256, Key: other.Key().Key}, from.Claims("s1", "alice", "ml")), "not by a key of the provider"},
 		"with other claims than were signed": {parts[0] + "." + raw(`{"iss":"`+from.Issuer()+`"}`) + "." + parts[2], "not by a key of the provider"},
 		"that is no token":                   {"eyJ.eyJ.x", "no JWT"},
@@ -112,7 +117,8 @@ func TestVerifyRefuses(t *testing.T) {
 	}
 }
 
-// A token of several audiences, one group as a text, and an address as the name are accepted, unless the provider says that the address is not checked.
+// A token of several audiences, one group as a text, and an address as the name are accepted, unless the provider says that the address is
+// not checked.
 func TestVerifyOtherForms(t *testing.T) {
 	t.Parallel()
 	from, p, _ := pair(t)
@@ -165,7 +171,8 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// Keys that are known are used while the provider is down, and without them a caller is told so; no caller waits for a try that has just failed.
+// Keys that are known are used while the provider is down, and without them a caller is told so; no caller waits for a try that has just
+// failed.
 func TestDown(t *testing.T) {
 	t.Parallel()
 	from, p, at := pair(t)

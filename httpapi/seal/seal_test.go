@@ -40,7 +40,8 @@ func TestACommandWaitsForTheKey(t *testing.T) {
 				begun := time.Now()
 				body, err := Body(t.Context(), ring, Level, statetest.Job(1, func(b *command.Submit) { b.Script = "#!/bin/sh\n" }))
 				var refused *problem.Failure
-				if took := time.Since(begun); took != tc.takes || tc.refused != errors.As(err, &refused) || tc.refused && refused.Code != wire.CodeBehind {
+				if took := time.Since(begun); took != tc.takes || tc.refused != errors.As(err, &refused) ||
+					tc.refused && refused.Code != wire.CodeBehind {
 					t.Errorf("after %v: %v", took, err)
 				}
 				if submit, is := body.(*command.Submit); !tc.refused && (!is || !model.Sealed(submit.Script)) {

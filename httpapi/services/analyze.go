@@ -40,7 +40,10 @@ func (a workloads) analyze(ctx context.Context, s *state.State, w *wire.Workload
 		return nil, workloadProblem(err)
 	}
 	by := a.api.Gate.Terms()
-	k := workload.Knowledge{Fleet: fleetKinds(s), Past: pastRuns(s, w.User, w.ServiceName), Defaults: by.Workloads, Priority: core.MostPriority(ctx)}
+	k := workload.Knowledge{
+		Fleet: fleetKinds(s), Past: pastRuns(s, w.User, w.ServiceName), Defaults: by.Workloads,
+		Priority: core.MostPriority(ctx),
+	}
 	k.Advice = by.Advice.Ask(ctx, w)
 	out, err := workload.Analyze(w, &k)
 	if err != nil {

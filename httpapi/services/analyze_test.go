@@ -47,7 +47,10 @@ func TestAnalysisKnowsEarlierRuns(t *testing.T) {
 		for i := range 6 {
 			a := c.Place(c.Submit(2, func(b *command.Submit) { b.Spec.Name, b.Spec.User = "bert", []string{"ann", "bob"}[i%2] }))
 			c.Start(a)
-			c.Do(n.Report(model.Progress{Rank: a.Rank(0), Phase: model.RankExited, Exit: model.Exit{Ran: time.Hour, PeakMB: uint32(10000 + 10000*(i%2))}}))
+			c.Do(n.Report(model.Progress{
+				Rank: a.Rank(0), Phase: model.RankExited,
+				Exit: model.Exit{Ran: time.Hour, PeakMB: uint32(10000 + 10000*(i%2))},
+			}))
 			n.Clean()
 		}
 	})

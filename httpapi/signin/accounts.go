@@ -46,8 +46,8 @@ type refusal struct {
 // NewAccounts returns the accounts of a peer.
 func NewAccounts(c Config) *Accounts { return &Accounts{Config: c, refused: map[model.Hash]refusal{}} }
 
-// TakeOver replaces the keys of the peers' settings and the settings of the provider; nil: there is none. A provider that is the same keeps its keys
-// and the tokens that were verified.
+// TakeOver replaces the keys of the peers' settings and the settings of the provider; nil: there is none. A provider that is the same keeps
+// its keys and the tokens that were verified.
 func (a *Accounts) TakeOver(s *oidc.Settings, keys *auth.Keys) {
 	a.keys.Store(keys)
 	if s == nil {
@@ -83,8 +83,8 @@ func (a *Accounts) Remedy() string {
 	return "ask an admin for another"
 }
 
-// Caller completes the caller of a verified token of the provider: with the rights that the groups have by the present settings, and no more than
-// the user has.
+// Caller completes the caller of a verified token of the provider: with the rights that the groups have by the present settings, and no
+// more than the user has.
 func (a *Accounts) Caller(s *state.State, c *auth.Caller, account *oidc.Account, now model.Time) *auth.Caller {
 	right, has := a.groups().Of(account.Groups)
 	user, found := s.Users.Get(model.UserName(state.NameOf(s, account.Name, account.Subject)))
@@ -105,8 +105,8 @@ func (a *Accounts) groups() oidc.Groups {
 	return nil
 }
 
-// Admit verifies a credential that may be a token of the provider, and has the state hold its user. The caller of the request has an address. Other
-// credentials pass.
+// Admit verifies a credential that may be a token of the provider, and has the state hold its user. The caller of the request has an
+// address. Other credentials pass.
 func (a *Accounts) Admit(ctx context.Context, token, from string) *problem.Failure {
 	p := a.Source()
 	if p == nil || !auth.IsJWT(token) {
@@ -119,8 +119,8 @@ func (a *Accounts) Admit(ctx context.Context, token, from string) *problem.Failu
 	return a.Ensure(ctx, account, token, from)
 }
 
-// Displaced returns why a key of the peers' settings does not count; empty: it counts. Its user was the user of an account at the identity provider
-// before the key was added, and would otherwise be two persons.
+// Displaced returns why a key of the peers' settings does not count; empty: it counts. Its user was the user of an account at the identity
+// provider before the key was added, and would otherwise be two persons.
 func Displaced(s *state.State, key auth.Key) string {
 	if u, _ := s.Users.Get(model.UserName(key.Name)); u.Subject.IsZero() {
 		return ""
@@ -199,7 +199,8 @@ func (a *Accounts) Change(s *state.State, account *oidc.Account) (c *command.Set
 	case state.Stands(s, name, account.Subject, right.Role, right.Projects):
 		return nil, right.Role, nil
 	}
-	return &command.SetUser{User: name, Role: right.Role, Join: right.Projects, Subject: account.Subject, Stated: account.Issued}, right.Role, nil
+	return &command.SetUser{User: name, Role: right.Role, Join: right.Projects, Subject: account.Subject, Stated: account.Issued}, right.Role,
+		nil
 }
 
 // Statement is the question of a peer at which a token of the provider was shown, whose user is to be changed.
@@ -229,8 +230,8 @@ func (a *Accounts) Answer(ctx context.Context, _ model.PeerID, q *Statement) (*O
 	return &Outcome{}, nil
 }
 
-// Ensure has the state hold the user of an account, as the provider states it in a token, through the leader. The caller of the request has an
-// address.
+// Ensure has the state hold the user of an account, as the provider states it in a token, through the leader. The caller of the request has
+// an address.
 func (a *Accounts) Ensure(ctx context.Context, account *oidc.Account, token, from string) *problem.Failure {
 	s := a.Reader.State()
 	if set := s.Settings(); set.Incarnation.IsZero() {
@@ -255,11 +256,12 @@ func (a *Accounts) Ensure(ctx context.Context, account *oidc.Account, token, fro
 	return a.Excuse(f, account)
 }
 
-// Excuse returns the refusal of a change of an account's user, unless the user is the account's already: then the state keeps the rights, since they
-// are the last ones of an admin, and the token counts with those of its groups all the same.
+// Excuse returns the refusal of a change of an account's user, unless the user is the account's already: then the state keeps the rights,
+// since they are the last ones of an admin, and the token counts with those of its groups all the same.
 func (a *Accounts) Excuse(f *problem.Failure, account *oidc.Account) *problem.Failure {
 	s := a.Reader.State()
-	if user, _ := s.Users.Get(model.UserName(state.NameOf(&s, account.Name, account.Subject))); f != nil && f.Code == model.CodeConflict.String() && user.Subject == account.Subject {
+	if user, _ := s.Users.Get(model.UserName(state.NameOf(&s, account.Name, account.Subject))); f != nil &&
+		f.Code == model.CodeConflict.String() && user.Subject == account.Subject {
 		return nil
 	}
 	return f

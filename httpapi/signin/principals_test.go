@@ -39,8 +39,8 @@ func owners() map[string]auth.Key {
 	}
 }
 
-// An account at the identity provider becomes neither a user nor a service with a key, and no caller of the cluster itself, also where an admin gives the
-// name to the next account.
+// An account at the identity provider becomes neither a user nor a service with a key, and no caller of the cluster itself, also where an
+// admin gives the name to the next account.
 func TestAccountsAreNoUsersWithKeys(t *testing.T) {
 	s, from := newProvided(t)
 	withKeys(s, owners())

@@ -64,7 +64,8 @@ func TestProviderToken(t *testing.T) {
 	s, from := newProvided(t)
 	token := from.Token(from.Claims("s1", "alice", "ml", "all", "other"))
 	me := callerOf(s, token)
-	if me.Name != "alice" || me.Role != "user" || me.Actor != "user:alice" || strings.Join(me.Projects, " ") != "vision" || !me.ExpiresAt.Equal(s.Now().Add(10*time.Minute).Truncate(time.Second)) {
+	if me.Name != "alice" || me.Role != "user" || me.Actor != "user:alice" || strings.Join(me.Projects, " ") != "vision" ||
+		!me.ExpiresAt.Equal(s.Now().Add(10*time.Minute).Truncate(time.Second)) {
 		t.Errorf("the caller is %+v at %s", me, s.Now())
 	}
 	before := s.State()
@@ -86,7 +87,8 @@ func TestProviderToken(t *testing.T) {
 func TestProviderSignIn(t *testing.T) {
 	s, from := newProvided(t)
 	made := provide(s, from.Token(from.Claims("s1", "alice", "ml")))
-	if !strings.HasPrefix(made.Secret, auth.Prefix) || made.Token == nil || made.Token.Name != "oidc laptop" || made.Token.Role != "user" || made.Token.CreatedBy != "user:alice" {
+	if !strings.HasPrefix(made.Secret, auth.Prefix) || made.Token == nil || made.Token.Name != "oidc laptop" || made.Token.Role != "user" ||
+		made.Token.CreatedBy != "user:alice" {
 		t.Fatalf("made %+v", made)
 	}
 	if me := callerOf(s, made.Secret); me.Name != "alice" || me.Role != "user" || me.ExpiresAt.Sub(s.Now()) != 12*time.Hour {
@@ -202,8 +204,8 @@ func TestProviderOlderToken(t *testing.T) {
 	}
 }
 
-// The provider cannot take the rights of the last admin: the user keeps them, and what the provider issues counts with those of the groups. The state is not
-// asked again at once.
+// The provider cannot take the rights of the last admin: the user keeps them, and what the provider issues counts with those of the groups.
+// The state is not asked again at once.
 func TestProviderLastAdmin(t *testing.T) {
 	s, from := newProvided(t)
 	s.With(func(c *statetest.Cluster) {

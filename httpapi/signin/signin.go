@@ -69,7 +69,8 @@ func Secure(ctx context.Context) bool {
 	return arrivalOf(ctx).secure
 }
 
-// Read returns a request with the session of its cookie, if the cookie counts, as its credential: in a header, as it is also passed on to the leader.
+// Read returns a request with the session of its cookie, if the cookie counts, as its credential: in a header, as it is also passed on to
+// the leader.
 func (s *Sessions) Read(r *http.Request, secure, counts bool) *http.Request {
 	how, secret := arrival{secure: secure}, ""
 	if counts && len(r.Header["Cookie"]) > 0 {
@@ -106,7 +107,8 @@ func (s *Sessions) clusterID() string {
 	return id
 }
 
-// Cookie returns the cookie with a session for the sender of a request, as the value of Set-Cookie. Browsers keep it for a time; 0: they forget it.
+// Cookie returns the cookie with a session for the sender of a request, as the value of Set-Cookie. Browsers keep it for a time; 0: they
+// forget it.
 func (s *Sessions) Cookie(ctx context.Context, secret string, life time.Duration) string {
 	secure := Secure(ctx)
 	cookie := http.Cookie{ //nolint:gosec // without TLS only on loopback addresses, where browsers refuse Secure

@@ -27,8 +27,8 @@ const (
 // introLimit bounds the time of an introduction.
 const introLimit = 5 * time.Second
 
-// Introduce tells a server which stream a connection to it carries. The error is [ErrNoSession] or [ErrSessionTaken] if the server says so. name
-// has [SessionBytes] bytes.
+// Introduce tells a server which stream a connection to it carries. The error is [ErrNoSession] or [ErrSessionTaken] if the server says so.
+// name has [SessionBytes] bytes.
 func Introduce(conn net.Conn, name []byte, resume bool) error {
 	word := byte(introBegin)
 	if resume {

@@ -159,8 +159,8 @@ func (s *Stream) Await(limit time.Duration) bool {
 	return s.await(func() bool { return s.carried != nil || s.over || s.failure != nil }, timer.C)
 }
 
-// Keep carries the stream by a first connection, and by others that dial returns, until the stream is over, or until none has carried anything for
-// [ResumeFor]. An error that final reports as final ends the stream.
+// Keep carries the stream by a first connection, and by others that dial returns, until the stream is over, or until none has carried
+// anything for [ResumeFor]. An error that final reports as final ends the stream.
 func (s *Stream) Keep(conn net.Conn, dial func() (net.Conn, error), final func(error) bool) {
 	lost := time.Now()
 	for {

@@ -91,7 +91,8 @@ func transfer(t *testing.T, from io.Writer, to io.Reader, size int, seed uint64)
 	return sha256.Sum256(data), [32]byte(hash.Sum(nil))
 }
 
-// TestStreamOverManyConnections checks that all bytes arrive once and in order in both directions, however often the connection breaks, and then the end.
+// TestStreamOverManyConnections checks that all bytes arrive once and in order in both directions, however often the connection breaks, and
+// then the end.
 func TestStreamOverManyConnections(t *testing.T) {
 	t.Parallel()
 	for name, limit := range map[string]int{"one connection": 0, "long ones": 300_000, "short ones": 40_000} {
@@ -195,7 +196,8 @@ func (s *silent) Close() error {
 	return nil
 }
 
-// TestStreamEnds checks that a stream ends when no connection is found, when the error of dial is final, and that a silent connection is given up.
+// TestStreamEnds checks that a stream ends when no connection is found, when the error of dial is final, and that a silent connection is
+// given up.
 func TestStreamEnds(t *testing.T) {
 	t.Parallel()
 	final := errors.New("the other end has gone")
@@ -210,7 +212,8 @@ func TestStreamEnds(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				s, began := NewStream(Patience), time.Now()
-				go s.Keep(&silent{closed: make(chan struct{})}, func() (net.Conn, error) { return nil, c.err }, func(err error) bool { return errors.Is(err, final) })
+				go s.Keep(&silent{closed: make(chan struct{})}, func() (net.Conn, error) { return nil, c.err },
+					func(err error) bool { return errors.Is(err, final) })
 				_, err := s.Read(make([]byte, 1))
 				if took := time.Since(began); !errors.Is(err, ErrLost) || !errors.Is(err, c.err) || took < c.least || took > c.limit {
 					t.Errorf("after %s: %v", took, err)
@@ -240,7 +243,8 @@ func TestStreamOfAnother(t *testing.T) {
 		first, _ := dial()
 		go s.Keep(first, dial, func(error) bool { return false })
 		_, err := s.Read(make([]byte, 1))
-		if took := time.Since(began); !errors.Is(err, ErrLost) || took < ResumeFor || took > ResumeFor+time.Second || dials > int(ResumeFor/redialPause)+2 {
+		if took := time.Since(began); !errors.Is(err, ErrLost) || took < ResumeFor || took > ResumeFor+time.Second ||
+			dials > int(ResumeFor/redialPause)+2 {
 			t.Errorf("after %s and %d connections: %v", took, dials, err)
 		}
 	})

@@ -44,20 +44,24 @@ func Asked(r *http.Request) error {
 
 // Accept answers a request with a tunnel, which ends with the context. If that fails, the answer has been sent.
 func Accept(ctx context.Context, w http.ResponseWriter, r *http.Request) (*Conn, error) {
-	socket, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{Protocol}, CompressionMode: websocket.CompressionDisabled})
+	socket, err := websocket.Accept(w, r,
+		&websocket.AcceptOptions{Subprotocols: []string{Protocol}, CompressionMode: websocket.CompressionDisabled})
 	if err != nil {
 		return nil, err
 	}
 	return newConn(ctx, socket), nil
 }
 
-// Dial asks for a tunnel, which ends with the context; limit bounds the time until the answer. If the other side refuses, the error is not nil
-// and answer is what it said, with the first kilobyte of its body; otherwise answer is nil.
-func Dial(ctx context.Context, by http.RoundTripper, to *url.URL, header http.Header, limit time.Duration) (c *Conn, answer *http.Response, err error) {
+// Dial asks for a tunnel, which ends with the context; limit bounds the time until the answer. If the other side refuses, the error is not
+// nil and answer is what it said, with the first kilobyte of its body; otherwise answer is nil.
+func Dial(ctx context.Context, by http.RoundTripper, to *url.URL, header http.Header, limit time.Duration) (c *Conn, answer *http.Response,
+	err error,
+) {
 	short, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	socket, answer, err := websocket.Dial(short, to.String(), &websocket.DialOptions{
-		HTTPClient: &http.Client{Transport: by}, HTTPHeader: header, Subprotocols: []string{Protocol}, CompressionMode: websocket.CompressionDisabled,
+		HTTPClient: &http.Client{Transport: by}, HTTPHeader: header, Subprotocols: []string{Protocol},
+		CompressionMode: websocket.CompressionDisabled,
 	})
 	if sent, is := errors.AsType[*url.Error](err); is {
 		err = sent.Err // without the words of libraries, and without a URL, which is that of a plain connection

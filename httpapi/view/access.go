@@ -168,7 +168,10 @@ func Quota(s *state.State, scope model.ScopeKey, now model.Time) wire.Quota {
 		GPUs: value(model.LimitGPUs), Running: value(model.LimitLive), Queued: value(model.LimitQueued),
 		GPUsPerJob: value(model.LimitGPUsPerJob), ReservedGPUs: value(model.LimitReserved), MaxRunTime: secondsOf(l.RunTime),
 		Period: secondsOf(l.Period), GPUsByDefault: l.ByDefault(), MaxCPUs: value(model.LimitCPUs),
-		Used: wire.QuotaUse{GPUs: int64(use.GPUs), Running: int64(use.Live), CPUs: int64(use.CPUs), Queued: int64(use.Queued), Bytes: int64(use.Bytes)},
+		Used: wire.QuotaUse{
+			GPUs: int64(use.GPUs), Running: int64(use.Live), CPUs: int64(use.CPUs), Queued: int64(use.Queued),
+			Bytes: int64(use.Bytes),
+		},
 	}
 	switch most := int64(0); scope.Kind {
 	case model.ScopeCluster:

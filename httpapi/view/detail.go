@@ -100,7 +100,8 @@ func (v *View) attempt(a *model.Attempt) wire.Attempt {
 		rank := wire.Rank{
 			Rank: int64(r.Key.Rank), NodeID: string(r.Node), Phase: r.Phase.String(), StartedAt: r.Started.Time(),
 			RunSeconds: Seconds(rankRan(&r, v.Now)), Signal: int64(r.Exit.Signal), OOM: r.Exit.OOM, Stopped: r.Exit.Delivered.String(),
-			GPUs: v.gpus(&r), GPUFault: r.Exit.GPUFault, Fenced: r.Exit.Fenced, Disk: r.Exit.DiskText(), SavedAt: Seconds(max(r.Saved, r.Exit.Saved)),
+			GPUs: v.gpus(&r), GPUFault: r.Exit.GPUFault, Fenced: r.Exit.Fenced, Disk: r.Exit.DiskText(),
+			SavedAt: Seconds(max(r.Saved, r.Exit.Saved)),
 		}
 		if r.Phase == model.RankExited || r.Late {
 			code := int64(r.Exit.Code)

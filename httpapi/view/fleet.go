@@ -157,7 +157,8 @@ func nodeOf(s *state.State, n *model.Node, measured Readings) wire.Node {
 		ID: string(n.ID), Hostname: n.Hostname, State: NodeState(n), Reason: n.ModeReason, Version: n.Version,
 		CPUs: int64(n.CPUs), MemoryGB: state.HostGigabytes(n.MemoryMB), GPUCount: int64(use.All), FreeGPUs: int64(use.Free),
 		Epoch: int64(n.Epoch), Features: n.Features, Accounts: n.Accounts.String(), Account: n.Account,
-		CPURoom: int64(room.CPUs), CPUsHeld: int64(held.CPUs), MemoryRoom: state.HostGigabytes(room.MemoryMB), MemoryHeld: state.HostGigabytes(held.MemoryMB),
+		CPURoom: int64(room.CPUs), CPUsHeld: int64(held.CPUs), MemoryRoom: state.HostGigabytes(room.MemoryMB),
+		MemoryHeld: state.HostGigabytes(held.MemoryMB),
 		Registered: n.Registered.Time(), LastSeen: lease.At.Time(), GPUs: []wire.GPU{}, Health: "ok",
 	}
 	if n.Degraded() {

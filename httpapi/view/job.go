@@ -35,7 +35,8 @@ func (v *View) Job(j *model.Job) wire.Job {
 		GPUMemoryGB: float64(spec.GPUMemoryMB) / 1000, SubmittedAt: j.Submitted.Time(), EndedAt: j.Ended.Time(),
 		PurgedAt: j.Purged.Time(), BeginAt: spec.Begin.Time(), Deadline: spec.Deadline.Time(),
 		TimeLimitSeconds: spec.TimeLimit.Seconds(), EstimateSeconds: spec.Estimate.Seconds(), IdleStopSeconds: spec.IdleStop.Seconds(),
-		MaxRetries: int64(spec.MaxRetries), Yields: spec.Preemptible, Constraint: spec.Constraint, Nodelist: listed(spec.Nodelist), Exclude: listed(spec.Exclude),
+		MaxRetries: int64(spec.MaxRetries), Yields: spec.Preemptible, Constraint: spec.Constraint, Nodelist: listed(spec.Nodelist),
+		Exclude:   listed(spec.Exclude),
 		Placement: spec.Placement, MinGPUs: int64(spec.MinGPUs),
 	}
 	if j.Place.Moved() && j.Open > 0 {

@@ -84,7 +84,8 @@ func (p *Page) Waits(e *queue.Entry) wire.Job {
 	return job
 }
 
-// Listed converts any job, for a list that is not in the order of the queue: one that waits has its reason and its expected start, and no position.
+// Listed converts any job, for a list that is not in the order of the queue: one that waits has its reason and its expected start, and no
+// position.
 func (p *Page) Listed(j *model.Job) wire.Job {
 	job := p.Job(j)
 	if j.Open > 0 && j.Live == 0 {

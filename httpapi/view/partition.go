@@ -22,8 +22,9 @@ func partitionsOf(s *state.State, text string) (list []wire.Partition) {
 	for i := range table {
 		e := &table[i]
 		p := wire.Partition{
-			Name: e.Name, Default: e.Default, Constraint: e.Constraint, MaxTimeSeconds: e.MaxTime.Seconds(), DefaultTimeSeconds: e.DefaultTime.Seconds(),
-			MaxGPUs: int64(e.MaxGPUs), MaxNodes: int64(e.MaxNodes), Priority: int64(e.Class),
+			Name: e.Name, Default: e.Default, Constraint: e.Constraint, MaxTimeSeconds: e.MaxTime.Seconds(),
+			DefaultTimeSeconds: e.DefaultTime.Seconds(),
+			MaxGPUs:            int64(e.MaxGPUs), MaxNodes: int64(e.MaxNodes), Priority: int64(e.Class),
 		}
 		sites := model.Where{Constraint: e.Constraint}.Sites()
 		for id, n := range s.Nodes.All() {

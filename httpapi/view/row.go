@@ -39,7 +39,8 @@ func (r *Row) Project() string {
 	return r.Job.Spec.Project
 }
 
-// Name returns the name under which lists show the entry, as far as the caller may see it: of a job without a name its run's id, else its command.
+// Name returns the name under which lists show the entry, as far as the caller may see it: of a job without a name its run's id, else its
+// command.
 func (r *Row) Name() string {
 	switch {
 	case r.Service != nil:

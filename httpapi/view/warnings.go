@@ -22,7 +22,8 @@ func listed(text string) []string {
 // Warnings returns warnings about an accepted submission that may contain a mistake.
 func Warnings(s *state.State, job *model.Job) []string {
 	spec := &job.Spec
-	return slices.Concat(admission.Oversized(s, spec), unknownNodes(s, "names", spec.Nodelist), unknownNodes(s, "excludes", spec.Exclude), vainly(s, job.ID), unknownPartitions(s, spec))
+	return slices.Concat(admission.Oversized(s, spec), unknownNodes(s, "names", spec.Nodelist), unknownNodes(s, "excludes", spec.Exclude), vainly(s, job.ID),
+		unknownPartitions(s, spec))
 }
 
 // vainly returns a warning if a job waits for the success of jobs that have failed.

@@ -4,8 +4,8 @@ import (
 	"time"
 )
 
-// Samples is the answer to GET /gpu/samples: the newest telemetry of all GPUs in columns, which have one value for each GPU. The GPUs are in the
-// order of GET /nodes: by node, and by their numbers on the node. A value without telemetry is null.
+// Samples is the answer to GET /gpu/samples: the newest telemetry of all GPUs in columns, which have one value for each GPU. The GPUs are
+// in the order of GET /nodes: by node, and by their numbers on the node. A value without telemetry is null.
 type Samples struct {
 	Layout string `json:"layout" doc:"names the nodes and GPUs in their order: read GET /nodes again when it is another than there"`
 	GPUs   int64  `json:"gpus" doc:"the length of each column"`

@@ -47,7 +47,8 @@ func FuzzReadDefaults(f *testing.F) {
 		}
 		second, err := workload.ReadDefaults([]byte(again))
 		for _, name := range workload.Types() {
-			if v := got[name]; err != nil || !reflect.DeepEqual(second[name].Given(), workload.Default{MemoryMB: v.MemoryMB, Priority: v.Priority, GPUs: v.GPUs}) {
+			if v := got[name]; err != nil ||
+				!reflect.DeepEqual(second[name].Given(), workload.Default{MemoryMB: v.MemoryMB, Priority: v.Priority, GPUs: v.GPUs}) {
 				t.Fatalf("%s does not take its own values: %v", name, err)
 			}
 		}

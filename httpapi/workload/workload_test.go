@@ -96,7 +96,8 @@ func TestDuration(t *testing.T) {
 
 // The fewest GPUs are taken, then the smallest that hold it; a wanted model is kept to.
 func TestChoice(t *testing.T) {
-	fleet := append(h100s(), workload.Kind{Model: "T4", MemoryMB: 15360, All: 32, Node: 4}, workload.Kind{Model: "A40", MemoryMB: 46068, All: 8, Node: 8})
+	fleet := append(h100s(), workload.Kind{Model: "T4", MemoryMB: 15360, All: 32, Node: 4},
+		workload.Kind{Model: "A40", MemoryMB: 46068, All: 8, Node: 8})
 	for body, want := range map[string]string{
 		`{"workload_type": "inference", "workload_data": {"model_size": "small"}}`:                   "T4",
 		`{"workload_type": "inference", "workload_data": {"model_size": "13B"}}`:                     "A40",
@@ -292,7 +293,8 @@ func TestBounds(t *testing.T) {
 				most, memory = max(most, f.All), max(memory, f.MemoryMB)
 			}
 		}
-		if p.GPUs < 1 || p.GPUs > most || p.MemoryMB < 1 || p.MemoryMB > memory || p.Priority < 1 || p.Priority > 10 || p.Duration < 1 || len(p.Sources) != 4 {
+		if p.GPUs < 1 || p.GPUs > most || p.MemoryMB < 1 || p.MemoryMB > memory || p.Priority < 1 || p.Priority > 10 || p.Duration < 1 ||
+			len(p.Sources) != 4 {
 			t.Fatalf("%+v of %+v", p, fleet)
 		}
 	})

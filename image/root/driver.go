@@ -52,8 +52,8 @@ func driverVersion(text string) string {
 	return versionForm.FindString(first)
 }
 
-// libraries returns the mounts of those libraries in the list of the linker that belong to the driver: their files have its version. resolve
-// returns the path of the file that a link leads to.
+// libraries returns the mounts of those libraries in the list of the linker that belong to the driver: their files have its version.
+// resolve returns the path of the file that a link leads to.
 func libraries(list, version string, resolve func(string) (string, error)) []Bind {
 	if version == "" {
 		return nil

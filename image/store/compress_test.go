@@ -59,7 +59,8 @@ func TestCompression(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, shelf := opened(t), newShelf()
 				s.transport = inMemory{shelf}
-				img, err := mutate.AppendLayers(mutate.MediaType(empty.Image, types.OCIManifestSchema1), stored{static.NewLayer(test.content, test.kind), test.diff})
+				img, err := mutate.AppendLayers(mutate.MediaType(empty.Image, types.OCIManifestSchema1),
+					stored{static.NewLayer(test.content, test.kind), test.diff})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -115,7 +115,8 @@ func isLocal(err error) bool {
 	if _, is := errors.AsType[net.Error](err); is {
 		return false
 	}
-	return isOne(err, syscall.EACCES, syscall.EPERM, syscall.EROFS, syscall.EIO, syscall.ENOENT, syscall.ENOTDIR, syscall.EEXIST, syscall.ELOOP,
+	return isOne(err, syscall.EACCES, syscall.EPERM, syscall.EROFS, syscall.EIO, syscall.ENOENT, syscall.ENOTDIR, syscall.EEXIST,
+		syscall.ELOOP,
 		syscall.ENAMETOOLONG, syscall.EMFILE, syscall.ENFILE, syscall.EINVAL, syscall.EISDIR, syscall.EMLINK, syscall.EFBIG, syscall.ESTALE)
 }
 

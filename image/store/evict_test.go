@@ -31,8 +31,10 @@ func put(t *testing.T, s *Store, key, text string, used time.Time) {
 	record := `{"name":"` + text + `","digest":"` + strings.Replace(key, "-", ":", 1) + `","bytes":5}`
 	at := filepath.Join(s.folder, key)
 	if err := errors.Join(
-		os.MkdirAll(filepath.Join(at, rootName, "ro"), 0o700), os.WriteFile(filepath.Join(at, rootName, "ro", "f"), nil, 0o400), os.Chmod(filepath.Join(at, rootName, "ro"), 0o500),
-		os.WriteFile(filepath.Join(at, configName), []byte(record), 0o600), os.WriteFile(filepath.Join(at, lockName), nil, 0o600), os.Chtimes(filepath.Join(at, lockName), used, used),
+		os.MkdirAll(filepath.Join(at, rootName, "ro"), 0o700), os.WriteFile(filepath.Join(at, rootName, "ro", "f"), nil, 0o400),
+		os.Chmod(filepath.Join(at, rootName, "ro"), 0o500),
+		os.WriteFile(filepath.Join(at, configName), []byte(record), 0o600), os.WriteFile(filepath.Join(at, lockName), nil, 0o600),
+		os.Chtimes(filepath.Join(at, lockName), used, used),
 	); err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +90,8 @@ func TestMakeRoom(t *testing.T) {
 				}
 			}
 			err := s.makeRoom(test.need)
-			if full := err != nil; full != test.full || full && (judge(err).kind != Full || !strings.Contains(err.Error(), "200 B") || !strings.Contains(err.Error(), "201 B")) {
+			if full := err != nil; full != test.full ||
+				full && (judge(err).kind != Full || !strings.Contains(err.Error(), "200 B") || !strings.Contains(err.Error(), "201 B")) {
 				t.Error(err)
 			}
 			var want []string
@@ -132,7 +135,8 @@ func TestEvictStaysInside(t *testing.T) {
 	outside := t.TempDir()
 	old := time.Unix(1e9, 0)
 	if err := errors.Join(
-		os.WriteFile(filepath.Join(outside, lockName), nil, 0o600), os.Chtimes(filepath.Join(outside, lockName), old, old), os.WriteFile(filepath.Join(outside, "keep"), nil, 0o600),
+		os.WriteFile(filepath.Join(outside, lockName), nil, 0o600), os.Chtimes(filepath.Join(outside, lockName), old, old),
+		os.WriteFile(filepath.Join(outside, "keep"), nil, 0o600),
 		os.Symlink(outside, filepath.Join(s.folder, fileKey+strings.Repeat("0", 64))),
 		os.Symlink(outside, filepath.Join(s.folder, goneFolder, "x")),
 		os.Symlink(outside, filepath.Join(s.folder, keys[0], rootName, "ln")),
@@ -208,7 +212,8 @@ func TestEvictUsers(t *testing.T) {
 	if err := errors.Join(
 		os.Mkdir(filepath.Join(users, "1"), 0o700), os.Rename(s.folder, filepath.Join(users, "1", UserFolder)),
 		os.Rename(o.folder, filepath.Join(outside, "x")), os.Mkdir(filepath.Join(users, "2"), 0o700),
-		os.Symlink(filepath.Join(outside, "x"), filepath.Join(users, "2", UserFolder)), os.Symlink(outside, filepath.Join(users, "3")), os.WriteFile(filepath.Join(users, "4"), nil, 0o600),
+		os.Symlink(filepath.Join(outside, "x"), filepath.Join(users, "2", UserFolder)), os.Symlink(outside, filepath.Join(users, "3")),
+		os.WriteFile(filepath.Join(users, "4"), nil, 0o600),
 	); err != nil {
 		t.Fatal(err)
 	}
@@ -226,8 +231,8 @@ func TestEvictUsers(t *testing.T) {
 	}
 }
 
-// Whatever a user puts into the folder for images goes when the disk is full, and before images of others: files, what looks like an image, what looks like a
-// pull, and containers with names if the user takes more than half of the disk.
+// Whatever a user puts into the folder for images goes when the disk is full, and before images of others: files, what looks like an image,
+// what looks like a pull, and containers with names if the user takes more than half of the disk.
 func TestEvictWhatIsNoImage(t *testing.T) {
 	t.Parallel()
 	s, keys := filled(t)
@@ -237,9 +242,11 @@ func TestEvictWhatIsNoImage(t *testing.T) {
 	late := time.Now().Add(24 * time.Hour)
 	for _, path := range []string{
 		filepath.Join(fill, "fill"), filepath.Join(fill, "folder", "fill"), filepath.Join(fill, UserFolder, "fill"), filepath.Join(fake, lockName),
-		filepath.Join(fake, "fill"), filepath.Join(fill, UserFolder, pullFolder, "x", "fill"), filepath.Join(fill, UserFolder, pullFolder, keys[1]+"-x", "fill"), filepath.Join(fill, NamesFolder, "c", "fill"),
+		filepath.Join(fake, "fill"), filepath.Join(fill, UserFolder, pullFolder, "x", "fill"), filepath.Join(fill, UserFolder, pullFolder, keys[1]+"-x", "fill"),
+		filepath.Join(fill, NamesFolder, "c", "fill"),
 	} {
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, make([]byte, 1<<20), 0o600), os.Chtimes(path, late, late)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, make([]byte, 1<<20), 0o600),
+			os.Chtimes(path, late, late)); err != nil {
 			t.Fatal(err)
 		}
 	}

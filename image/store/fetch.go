@@ -245,7 +245,9 @@ func (s *Store) ready(key string) (Image, error) {
 
 // pull makes an image of the store by build, which unpacks into a folder. One process at a time makes an image; the
 // others wait for it.
-func (s *Store) pull(ctx context.Context, key string, need int64, m *meter, build func(ctx context.Context, dir string) (*record, error)) (Image, error) {
+func (s *Store) pull(ctx context.Context, key string, need int64, m *meter,
+	build func(ctx context.Context, dir string) (*record, error),
+) (Image, error) {
 	path := filepath.Join(pullFolder, key+".lock")
 	held, err := lock.Wait(ctx, s.root, path, func() { m.enter(Waiting, 0) })
 	if err != nil {

@@ -31,7 +31,8 @@ func TestFetch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, shelf := opened(t), newShelf()
 		s.transport = inMemory{shelf}
-		img := image(t, tarred(t, file{name: "bin/", mode: 0o755}, file{name: "bin/sh", text: "one"}), tarred(t, file{name: "bin/sh", text: "two"}, file{name: "x", text: "y", mode: 0o640}))
+		img := image(t, tarred(t, file{name: "bin/", mode: 0o755}, file{name: "bin/sh", text: "one"}),
+			tarred(t, file{name: "bin/sh", text: "two"}, file{name: "x", text: "y", mode: 0o640}))
 		n := shelf.put(t, "v1", img)
 		digest, err := img.Digest()
 		if err != nil {
@@ -217,7 +218,10 @@ func TestLeftovers(t *testing.T) {
 			t.Fatal(err)
 		}
 		dead, living := sha256Key+strings.Repeat("d", 64), fileKey+strings.Repeat("1", 64)
-		for _, folder := range []string{pullFolder + "/" + keyOf(pinned.Digest) + "-A/root", pullFolder + "/" + dead + "-B/root", pullFolder + "/" + living + "-C/root", goneFolder + "/x/root"} {
+		for _, folder := range []string{
+			pullFolder + "/" + keyOf(pinned.Digest) + "-A/root", pullFolder + "/" + dead + "-B/root", pullFolder + "/" + living + "-C/root",
+			goneFolder + "/x/root",
+		} {
 			if err := s.root.MkdirAll(folder, 0o700); err != nil {
 				t.Fatal(err)
 			}

@@ -193,7 +193,8 @@ func layerFault(l *layer, err error) error {
 		return err
 	}
 	// A link to nothing and a file below a file are the layer's own.
-	if own := isOne(err, syscall.ENOENT, syscall.ENOTDIR, syscall.EEXIST, syscall.EISDIR, syscall.ELOOP, syscall.ENAMETOOLONG, syscall.EINVAL); f.kind == Local && !own {
+	if own := isOne(err, syscall.ENOENT, syscall.ENOTDIR, syscall.EEXIST, syscall.EISDIR, syscall.ELOOP, syscall.ENAMETOOLONG,
+		syscall.EINVAL); f.kind == Local && !own {
 		return failed(Local, f.remedy, "the layer %s cannot be unpacked: %s", l.digest, f.reason)
 	}
 	return failed(BadImage, "build the image again", "the layer %s cannot be unpacked: %s", l.digest, plain(err))

@@ -32,7 +32,11 @@ func layeredRight() map[string]layered {
 		"through a link":   {[][]file{{{name: "usr/lib/"}, {name: "lib", kind: tar.TypeSymlink, text: "usr/lib"}}, {{name: "lib/x"}}}, []string{"l lib>usr/lib", "d755 usr", "d755 usr/lib", "-755 usr/lib/x="}},
 		"parents missing":  {[][]file{{{name: "a/b/c"}}}, []string{"d755 a", "d755 a/b", "-755 a/b/c="}},
 		"read-only folders": {
-			[][]file{{{name: "ro/", mode: 0o555}, {name: "ro/x", mode: 0o444, text: "1"}, {name: "ro/in/", mode: 0o500}, {name: "ro/in/y", mode: 0o400}}, {{name: "ro/x", mode: 0o444, text: "2"}, {name: "ro/in/.wh.y"}}, {{name: "ro/new", mode: 0o400}}},
+			[][]file{
+				{{name: "ro/", mode: 0o555}, {name: "ro/x", mode: 0o444, text: "1"}, {name: "ro/in/", mode: 0o500}, {name: "ro/in/y", mode: 0o400}},
+				{{name: "ro/x", mode: 0o444, text: "2"}, {name: "ro/in/.wh.y"}},
+				{{name: "ro/new", mode: 0o400}},
+			},
 			[]string{"d755 ro", "d700 ro/in", "-400 ro/new=", "-444 ro/x=2"},
 		},
 		"no rights":     {[][]file{{{name: "d/", mode: 0o1000}, {name: "d/shadow", mode: 0o1000, text: "s"}}}, []string{"d700 d", "-400 d/shadow=s"}},

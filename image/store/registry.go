@@ -47,9 +47,11 @@ func (s *Store) reader(ctx context.Context, n name.Name) (*reader, error) {
 // connect begins a conversation with the registry. What failed once is not asked again in the same one.
 func (r *reader) connect() error {
 	p, err := remote.NewPuller(
-		remote.WithTransport(&watched{next: r.next, host: r.auth.host}), remote.WithAuth(r.auth), remote.WithUserAgent(userAgent), remote.WithJobs(parallel),
+		remote.WithTransport(&watched{next: r.next, host: r.auth.host}), remote.WithAuth(r.auth), remote.WithUserAgent(userAgent),
+		remote.WithJobs(parallel),
 		// Tries are counted here, with longer waits than the library's.
-		remote.WithRetryBackoff(remote.Backoff{Steps: 1}), remote.WithRetryStatusCodes(), remote.WithRetryPredicate(func(error) bool { return false }),
+		remote.WithRetryBackoff(remote.Backoff{Steps: 1}), remote.WithRetryStatusCodes(),
+		remote.WithRetryPredicate(func(error) bool { return false }),
 	)
 	r.puller = p
 	return err

@@ -17,13 +17,14 @@ import (
 // UserFolder is the folder of a user's store, in the folder of the user.
 const UserFolder = "store"
 
-// NamesFolder is the folder of a user's containers with names, next to UserFolder. The program berth, which does not contain this package, has both names, too.
+// NamesFolder is the folder of a user's containers with names, next to UserFolder. The program berth, which does not contain this package,
+// has both names, too.
 const NamesFolder = "names"
 
-// EvictUsers frees space in the folders of all users of a node: folder has a folder for each user, with the store in UserFolder. The user whose folder
-// takes most comes first, so that no user loses images because another user fills the disk. Of each user, what is neither an image nor a container goes
-// first, then images that no process uses; containers with names go only of a user that takes more than half of the file system. Links that lead out of the
-// folder are not followed.
+// EvictUsers frees space in the folders of all users of a node: folder has a folder for each user, with the store in UserFolder. The user
+// whose folder takes most comes first, so that no user loses images because another user fills the disk. Of each user, what is neither an
+// image nor a container goes first, then images that no process uses; containers with names go only of a user that takes more than half of
+// the file system. Links that lead out of the folder are not followed.
 func EvictUsers(folder string, free float64) (removed []string, err error) {
 	users, err := os.OpenRoot(folder)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -76,8 +76,9 @@ func (m *Monitor) Samples() []model.Sample {
 			continue
 		}
 		s := model.Sample{
-			GPU: c.id, Utilization: p.Utilization, MemoryUsedMB: p.MemoryUsedMB, Temperature: p.Temperature, PowerWatts: p.PowerWatts, Unmeasured: p.Unmeasured,
-			Warning: m.Judge.Warning(c.unused, time.Now()), Unused: c.unused.For(),
+			GPU: c.id, Utilization: p.Utilization, MemoryUsedMB: p.MemoryUsedMB, Temperature: p.Temperature, PowerWatts: p.PowerWatts,
+			Unmeasured: p.Unmeasured,
+			Warning:    m.Judge.Warning(c.unused, time.Now()), Unused: c.unused.For(),
 		}
 		for _, process := range c.last.Processes {
 			s.Processes = append(s.Processes, process.Process)

@@ -36,8 +36,8 @@ func (j *Journal) Slim(most int64, heavy []string) (slimmed []string, err error)
 	return slimmed, err
 }
 
-// Shed removes named parts from ended folders until there is enough space, and returns the names of those that lost something. The folders of the user
-// whose folders take most come first, of each user the oldest.
+// Shed removes named parts from ended folders until there is enough space, and returns the names of those that lost something. The folders
+// of the user whose folders take most come first, of each user the oldest.
 func (j *Journal) Shed(parts []string, user func(dir string) string, enough func() bool) (shed []string, err error) {
 	if enough() {
 		return nil, nil

@@ -61,7 +61,8 @@ func TestSlim(t *testing.T) {
 	}
 }
 
-// On a full disk the user whose folders take most loses theirs first, the oldest first; no other user loses any while that makes enough room.
+// On a full disk the user whose folders take most loses theirs first, the oldest first; no other user loses any while that makes enough
+// room.
 func TestShed(t *testing.T) {
 	t.Parallel()
 	j, err := Open(t.TempDir())
@@ -73,7 +74,8 @@ func TestShed(t *testing.T) {
 	for i, user := range []string{"ann", "eve", "eve", "ann", "bob"} {
 		name := Name(model.Incarnation{1}, model.RankKey{Job: model.JobID(i + 1), N: 1})
 		_, err := j.Create(name, func(dir string) error {
-			return errors.Join(os.WriteFile(filepath.Join(dir, "user"), []byte(user), 0o600), os.WriteFile(filepath.Join(dir, "data"), make([]byte, map[string]int{"ann": 1, "eve": 2, "bob": 1}[user]<<20), 0o600))
+			return errors.Join(os.WriteFile(filepath.Join(dir, "user"), []byte(user), 0o600),
+				os.WriteFile(filepath.Join(dir, "data"), make([]byte, map[string]int{"ann": 1, "eve": 2, "bob": 1}[user]<<20), 0o600))
 		})
 		if err := errors.Join(err, j.Confirm(name)); err != nil {
 			t.Fatal(err)

@@ -19,8 +19,8 @@ const (
 	maxShown    = 4 << 10  // of a line in the answer
 )
 
-// sendMatches answers with the lines that have a text, each with its offset and a colon ahead, as grep -b does. The header for the next offset says
-// where the search ended.
+// sendMatches answers with the lines that have a text, each with its offset and a colon ahead, as grep -b does. The header for the next
+// offset says where the search ended.
 func (s *Server) sendMatches(ctx context.Context, w http.ResponseWriter, f *os.File, q *query) error {
 	defer func() { _ = f.Close() }()
 	info, err := f.Stat()

@@ -11,8 +11,8 @@
 // answer begins with that many last lines; with follow it goes on until the rank has ended and everything is
 // sent. A part of the output that was dropped for its size is left out, and a line says so.
 //
-// With bytes, offset, before or limit_bytes the answer consists of bytes of the output only, and headers say where they stand; an answer ends
-// where a part was dropped. With grep it consists of the lines that have a text.
+// With bytes, offset, before or limit_bytes the answer consists of bytes of the output only, and headers say where they stand; an answer
+// ends where a part was dropped. With grep it consists of the lines that have a text.
 //
 // A slow reader is cut off: each piece must be read within a limit.
 package nodeapi
@@ -102,8 +102,9 @@ func New(from Sources, log *slog.Logger, names ...string) *Server {
 	mux.HandleFunc("GET "+PathSteps, s.serveSteps)
 	mux.HandleFunc("GET "+PathRecord, s.serveRecord)
 	s.http = &http.Server{
-		Handler: named(mux, names...), ReadHeaderTimeout: headerLimit, ReadTimeout: headerLimit, IdleTimeout: idleLimit, MaxHeaderBytes: maxHeader,
-		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		Handler: named(mux, names...), ReadHeaderTimeout: headerLimit, ReadTimeout: headerLimit, IdleTimeout: idleLimit,
+		MaxHeaderBytes: maxHeader,
+		ErrorLog:       slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 	return s
 }

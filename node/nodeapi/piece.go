@@ -21,8 +21,8 @@ func describe(h http.Header, at, size int64, ended bool) {
 	h.Set(wire.HeaderLogEnded, strconv.FormatBool(ended))
 }
 
-// kept returns the part of a file that was kept at an offset or behind, and ends at the file's end at the latest: from at to end. Both are the size
-// of the file if there is none.
+// kept returns the part of a file that was kept at an offset or behind, and ends at the file's end at the latest: from at to end. Both are
+// the size of the file if there is none.
 func kept(f *os.File, from, size int64) (at, end int64, err error) {
 	if from >= size {
 		return from, from, nil
@@ -56,8 +56,8 @@ func begin(f *os.File, q *query, size int64) (at, end int64, err error) {
 	return kept(f, from, size)
 }
 
-// piece returns the part of at most limit bytes that ends at an offset, or where bytes ahead of the offset were not kept: the part begins with a
-// line if it has the beginning of one.
+// piece returns the part of at most limit bytes that ends at an offset, or where bytes ahead of the offset were not kept: the part begins
+// with a line if it has the beginning of one.
 func piece(f *os.File, before, limit int64) (from, end int64, err error) {
 	for at := int64(0); at < before; { // there are two kept parts at most, or few
 		start, stop, err := kept(f, at, before)
@@ -88,8 +88,8 @@ func piece(f *os.File, before, limit int64) (from, end int64, err error) {
 	return from, end, nil
 }
 
-// sendBytes answers with bytes of the output only. An answer ends where a part was not kept; a request for an offset in that part is answered from
-// its end on.
+// sendBytes answers with bytes of the output only. An answer ends where a part was not kept; a request for an offset in that part is
+// answered from its end on.
 func (s *Server) sendBytes(ctx context.Context, w http.ResponseWriter, f *os.File, q *query) error {
 	ended := s.from.Logs.Ended(q.rank)
 	if f == nil { // it has written nothing yet

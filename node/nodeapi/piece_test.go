@@ -35,7 +35,10 @@ func getPart(t *testing.T, url string) part {
 		}
 		return n
 	}
-	return part{code, body, number(wire.HeaderLogOffset), number(wire.HeaderLogSize), header.Get(wire.HeaderLogEnded) == "true", number(wire.HeaderLogNext)}
+	return part{
+		code, body, number(wire.HeaderLogOffset), number(wire.HeaderLogSize), header.Get(wire.HeaderLogEnded) == "true",
+		number(wire.HeaderLogNext),
+	}
 }
 
 // TestParts checks which bytes an answer has, and where they stand.

@@ -13,8 +13,8 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// serveSteps connects a peer to the server of steps of a rank. The stream between the caller and the server outlives the connection for a while, so that another
-// peer, or the next agent of this node, can go on with it.
+// serveSteps connects a peer to the server of steps of a rank. The stream between the caller and the server outlives the connection for a
+// while, so that another peer, or the next agent of this node, can go on with it.
 func (s *Server) serveSteps(w http.ResponseWriter, r *http.Request) {
 	q, name, resume, err := parseSteps(r.URL.Query())
 	if err == nil {

@@ -26,9 +26,9 @@ const (
 // portRange is where Linux says which ports it gives to connections: from the first number to the second.
 const portRange = "/proc/sys/net/ipv4/ip_local_port_range"
 
-// ReservePort reserves a free port. It is held until [Port.Open], and free for the rank then. From there to when the rank binds it, which may take as
-// long as a program needs to load, the kernel gives it to no connection, because it is outside of the range for these, and no other rank gets it until
-// [Port.Close]. Nil: there is no free port.
+// ReservePort reserves a free port. It is held until [Port.Open], and free for the rank then. From there to when the rank binds it, which
+// may take as long as a program needs to load, the kernel gives it to no connection, because it is outside of the range for these, and no
+// other rank gets it until [Port.Close]. Nil: there is no free port.
 func ReservePort() *Port {
 	first, last := outside(os.ReadFile(portRange))
 	n := last - first + 1
@@ -49,8 +49,8 @@ func ReservePort() *Port {
 	return nil
 }
 
-// outside returns the first and the last port to look for: below the ports that the kernel gives to connections, or above if there are too few. If
-// it gives nearly all, as on some hosts with very many connections, they are looked for among the highest.
+// outside returns the first and the last port to look for: below the ports that the kernel gives to connections, or above if there are too
+// few. If it gives nearly all, as on some hosts with very many connections, they are looked for among the highest.
 func outside(text []byte, err error) (first, last int) {
 	low, high := 32_768, 60_999
 	if err == nil {

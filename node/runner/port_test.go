@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// A port is one that the kernel gives to no connection, is taken for all others until the rank may have it, and stays marked until the rank has ended.
+// A port is one that the kernel gives to no connection, is taken for all others until the rank may have it, and stays marked until the rank
+// has ended.
 func TestReservePort(t *testing.T) {
 	t.Parallel()
 	first, last := outside(os.ReadFile(portRange))

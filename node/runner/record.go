@@ -116,7 +116,8 @@ type Status struct {
 	Fenced    bool            `json:",omitempty"` // its fence has begun, written before the signal of that
 	Delivered model.Reason    `json:",omitempty"` // of the strongest stop whose signal reached a process
 
-	Ended *model.Exit `json:",omitempty"` // how the job's first process ended, while others of the rank still run, written before these get a signal; nil: it has not
+	// how the job's first process ended, while others of the rank still run, written before these get a signal; nil: it has not
+	Ended *model.Exit `json:",omitempty"`
 	// Exit is how the rank ended, with phase exited: the agent takes the end from here when the rank's folder
 	// cannot be used.
 	Exit *model.Exit `json:",omitempty"`
@@ -129,7 +130,8 @@ type Status struct {
 
 	NoAccount bool `json:",omitempty"` // with phase never: there is no account for the job's user
 
-	Note string `json:",omitempty"` // with phase never, or if the node did not start its process: the reason; otherwise a failure outside the job, such as of an epilog
+	// with phase never, or if the node did not start its process: the reason; otherwise a failure outside the job, such as of an epilog
+	Note string `json:",omitempty"`
 }
 
 // Started names the agent that has started a supervisor.

@@ -112,8 +112,10 @@ func describe(r *Record, o *Orders, j *SlurmJob, want *request.Request) *jobfile
 		Signal: spec.WarnSignal, Stop: spec.StopSignal, Grace: spec.Grace.Milliseconds(),
 		Job: environ.Job{
 			ID: uint64(r.Rank.Job), Name: spec.Name, User: j.Account.User, Group: j.Account.Group, UID: j.Account.UID, GID: j.Account.GID,
-			Account: spec.Project, Partition: cmp.Or(want.Partition, partition), QOS: want.QOS, Cluster: clusterName, SubmitDir: want.SubmitDir, SubmitHost: want.SubmitHost,
-			Asked: want.Asked, GPUsPerTask: want.GPUsPerTask, Restarts: int(max(r.Rank.N, 1)) - 1, Start: j.Now.Unix(), TmpDir: "/tmp", Umask: spec.Umask,
+			Account: spec.Project, Partition: cmp.Or(want.Partition, partition), QOS: want.QOS, Cluster: clusterName, SubmitDir: want.SubmitDir,
+			SubmitHost: want.SubmitHost,
+			Asked:      want.Asked, GPUsPerTask: want.GPUsPerTask, Restarts: int(max(r.Rank.N, 1)) - 1, Start: j.Now.Unix(), TmpDir: "/tmp",
+			Umask: spec.Umask,
 		},
 	}
 	if limit := max(o.TimeLimit, spec.TimeLimit); limit > 0 {

@@ -10,8 +10,8 @@ import (
 // TimeFormat is the variable that says how Slurm's programs show times.
 const TimeFormat = "SLURM_TIME_FORMAT"
 
-// FormatMoment returns a time as Slurm's programs show it: local and without a zone, or in the format of the variable [TimeFormat], which is
-// "standard", "relative", or a format of strftime(3). Slurm shows at most 255 bytes.
+// FormatMoment returns a time as Slurm's programs show it: local and without a zone, or in the format of the variable [TimeFormat], which
+// is "standard", "relative", or a format of strftime(3). Slurm shows at most 255 bytes.
 func FormatMoment(t, now time.Time, layout string) string {
 	switch strings.ToLower(layout) {
 	case "", "standard":

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// SacctFields returns the columns of sacct with their widths: all that Slurm 22.05 to 24.05 have. The order decides what a shortened name means.
+// SacctFields returns the columns of sacct with their widths: all that Slurm 22.05 to 24.05 have. The order decides what a shortened name
+// means.
 func SacctFields() (all []Field) {
 	const list = "10 Account; 19 AdminComment; 10 AllocCPUS AllocNodes AllocTRES; 7 AssocID; 10 AveCPU AveCPUFreq; 14 AveDiskRead AveDiskWrite; 10 AvePages AveRSS AveVMSize; " +
 		"16 BlockID; 10 Cluster; 14 Comment; 19 Constraints; 20 Container; 14 ConsumedEnergy; 17 ConsumedEnergyRaw; 10 CPUTime CPUTimeRAW; 19 DBIndex; " +

@@ -37,7 +37,8 @@ const (
 // States returns all states of jobs, in alphabetical order.
 func States() []State {
 	return []State{
-		BootFail, Cancelled, Completed, Completing, Configuring, Deadline, Failed, NodeFail, OutOfMemory, Pending, Preempted, Requeued, RequeueHold, Resizing,
+		BootFail, Cancelled, Completed, Completing, Configuring, Deadline, Failed, NodeFail, OutOfMemory, Pending, Preempted, Requeued,
+		RequeueHold, Resizing,
 		Revoked, Running, Signaling, SpecialExit, StageOut, Stopped, Suspended, Timeout,
 	}
 }

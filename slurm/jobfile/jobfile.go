@@ -24,8 +24,8 @@ const Socket = "steps"
 // Tunnels is the name of the socket by which programs outside of the job reach the server of steps, in the same folder.
 const Tunnels = "tunnels"
 
-// The signal by which the supervisor of a rank lets the launcher send the job's warning ([File.Signal]): a real-time signal, which no job names
-// by --signal. So a warning is no stop signal, no checkpoint signal and no signal of a user, although it may have the number of one.
+// The signal by which the supervisor of a rank lets the launcher send the job's warning ([File.Signal]): a real-time signal, which no job
+// names by --signal. So a warning is no stop signal, no checkpoint signal and no signal of a user, although it may have the number of one.
 const (
 	WarnName   = "RTMIN+6"
 	WarnNumber = 40 // in C libraries, whose SIGRTMIN is 34
@@ -57,7 +57,8 @@ type Rank struct {
 	Port    uint16 `json:"port"` // that was free when the rank got ready: the one of rank 0 is for the server of steps
 }
 
-// Write makes the file, with access for its owner only: a number of a user and one of a group, or nil for those of this process. The path must be free.
+// Write makes the file, with access for its owner only: a number of a user and one of a group, or nil for those of this process. The path
+// must be free.
 func (f *File) Write(path string, owner *[2]int) error {
 	data, err := json.MarshalIndent(f, "", "  ") //nolint:gosec // the secret is for the owner of the file
 	if err != nil {

@@ -54,7 +54,10 @@ func (o *Options) Layout() (Layout, error) {
 		d.perNode = n
 		d.Warnings = append(d.Warnings, fmt.Sprintf("each node has %d tasks, by the sockets, cores and threads that are asked for; --ntasks sets another number", n))
 	}
-	for _, step := range []func() error{d.readNodes, d.readGPUs, d.tasksOfGPUs, d.nodesOfTasks, d.countTasks, d.countGPUs, d.countCores, d.countMemory} {
+	for _, step := range []func() error{
+		d.readNodes, d.readGPUs, d.tasksOfGPUs, d.nodesOfTasks, d.countTasks, d.countGPUs, d.countCores,
+		d.countMemory,
+	} {
 		if err := step(); err != nil {
 			return Layout{}, err
 		}
@@ -81,7 +84,8 @@ func (j *Job) Layout() (Layout, error) {
 // hardwareTasks returns the tasks of a node that follow from sockets, cores and threads: with --nodes and without
 // a number of tasks. Otherwise it returns 0.
 func (o *Options) hardwareTasks() int {
-	if o.Nodes.Min == 0 || o.Nodes.Min != o.Nodes.Max || o.Tasks+o.TasksPerNode+o.TasksPerGPU > 0 || o.Sockets+o.CoresPerSocket+o.ThreadsPerCore == 0 {
+	if o.Nodes.Min == 0 || o.Nodes.Min != o.Nodes.Max || o.Tasks+o.TasksPerNode+o.TasksPerGPU > 0 ||
+		o.Sockets+o.CoresPerSocket+o.ThreadsPerCore == 0 {
 		return 0
 	}
 	return times(times(max(o.Sockets, 1), max(o.CoresPerSocket, 1)), max(o.ThreadsPerCore, 1))

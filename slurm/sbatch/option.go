@@ -61,7 +61,8 @@ type Option struct {
 
 // Table returns all options of sbatch, in the order of the documentation.
 func Table() []Option {
-	return slices.Concat(jobOptions(), sizeOptions(), socketOptions(), gpuOptions(), memoryOptions(), placeOptions(), timeOptions(), fileOptions(),
+	return slices.Concat(jobOptions(), sizeOptions(), socketOptions(), gpuOptions(), memoryOptions(), placeOptions(), timeOptions(),
+		fileOptions(),
 		environmentOptions(), endOptions(), replyOptions(), containerOptions(), silentOptions(), silentHardware(), refusedOptions())
 }
 

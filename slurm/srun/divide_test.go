@@ -23,7 +23,8 @@ func TestDivide(t *testing.T) {
 		},
 	} {
 		job, step, command, err := Divide(strings.Fields(c.words), isJob)
-		if err != nil || !slices.Equal(job, strings.Fields(c.job)) || !slices.Equal(step, strings.Fields(c.step)) || !slices.Equal(command, strings.Fields(c.command)) {
+		if err != nil || !slices.Equal(job, strings.Fields(c.job)) || !slices.Equal(step, strings.Fields(c.step)) ||
+			!slices.Equal(command, strings.Fields(c.command)) {
 			t.Errorf("%s: %q, %q, %q, %v", c.words, job, step, command, err)
 		}
 	}

@@ -68,7 +68,8 @@ func TestPlace(t *testing.T) {
 		if uses == nil {
 			uses = make([]Use, len(c.rooms))
 		}
-		if got := show(Place(c.rooms, uses, c.size)); !strings.Contains(got, c.want) || c.want != "busy" && strings.HasPrefix(c.want, "a:") && !strings.HasPrefix(got, c.want) {
+		if got := show(Place(c.rooms, uses, c.size)); !strings.Contains(got, c.want) ||
+			c.want != "busy" && strings.HasPrefix(c.want, "a:") && !strings.HasPrefix(got, c.want) {
 			t.Errorf("%s: %s; it should be %s", name, got, c.want)
 		}
 	}
@@ -92,8 +93,8 @@ func show(l Layout, err error) string {
 	return strings.Join(append(parts, l.Notes...), " ")
 }
 
-// TestStepsShareNodes checks, on random sequences, that steps that do not overlap hold no core and no GPU twice, that all is free at the end, and
-// that a step that waits fits once all others have ended.
+// TestStepsShareNodes checks, on random sequences, that steps that do not overlap hold no core and no GPU twice, that all is free at the
+// end, and that a step that waits fits once all others have ended.
 func TestStepsShareNodes(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(2000) {

@@ -112,7 +112,8 @@ func check(r *Result) error {
 		return nil
 	case len(r.Command) == 0:
 		return &Error{"srun", "there is no program: write srun [OPTIONS] PROGRAM [ARGUMENTS]"}
-	case slices.Contains(r.Command, ":") && slices.Index(r.Command, ":") < len(r.Command)-1 && strings.HasPrefix(r.Command[slices.Index(r.Command, ":")+1], "-"):
+	case slices.Contains(r.Command, ":") && slices.Index(r.Command, ":") < len(r.Command)-1 &&
+		strings.HasPrefix(r.Command[slices.Index(r.Command, ":")+1], "-"):
 		return &Error{"srun", "the word : divides the parts of a heterogeneous job, which Berth does not have; start one srun for each part"}
 	case size.Relative > 0 && (len(size.NodeList) > 0 || len(size.Exclude) > 0):
 		return &Error{"--relative", "the option excludes --nodelist and --exclude: name the nodes with one of them"}

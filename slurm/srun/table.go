@@ -34,7 +34,10 @@ func optional(name string, short byte, form string, set func(*Options, string) e
 // table returns all options of srun.
 func table() []entry {
 	var all []entry
-	for _, part := range [][]entry{sizeOptions(), gpuOptions(), fileOptions(), runOptions(), containerOptions(), silentOptions(), refusedOptions()} {
+	for _, part := range [][]entry{
+		sizeOptions(), gpuOptions(), fileOptions(), runOptions(), containerOptions(), silentOptions(),
+		refusedOptions(),
+	} {
 		all = append(all, part...)
 	}
 	return all

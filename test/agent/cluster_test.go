@@ -33,7 +33,10 @@ type cluster struct {
 func voters() []model.PeerID { return []model.PeerID{"p1", "p2", "p3"} }
 
 func newCluster(t testing.TB) *cluster {
-	c := &cluster{c: statetest.New(t), changed: make(chan struct{}), tails: map[model.RankKey]*agentwire.Tail{}, board: soft.NewBoard(led{}.Boot)}
+	c := &cluster{
+		c: statetest.New(t), changed: make(chan struct{}), tails: map[model.RankKey]*agentwire.Tail{},
+		board: soft.NewBoard(led{}.Boot),
+	}
 	c.c.Now = model.TimeOf(time.Now())
 	return c
 }

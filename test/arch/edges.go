@@ -97,7 +97,8 @@ func TopFolders() []string {
 	return []string{"cmd", "fsm", "cluster", "node", "httpapi", "deploy", "test", "docs", "trust", "files", "slurm", "image", "page"}
 }
 
-// forTests reports whether a package exists for tests: its name ends in test. Only tests, packages for tests and those below test/ import it.
+// forTests reports whether a package exists for tests: its name ends in test. Only tests, packages for tests and those below test/ import
+// it.
 func forTests(dir string) bool {
 	return strings.HasSuffix(path.Base(dir), "test") && !below(dir, "test")
 }

@@ -14,8 +14,8 @@ import (
 const orderRemedy = "sort the keys first (slices.Sorted(maps.Keys(m))) or use an ordered table; " +
 	"where the order cannot matter, say why: // order-free: <why>"
 
-// checkMapOrder looks for walks over a map whose order could be seen, in pure packages: the order of anything there may reach the state, its
-// digest or a plan.
+// checkMapOrder looks for walks over a map whose order could be seen, in pure packages: the order of anything there may reach the state,
+// its digest or a plan.
 func checkMapOrder(t *Tree) []Finding {
 	var fs []Finding
 	for p := range t.typedIn(t.pure()...) {

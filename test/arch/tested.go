@@ -24,7 +24,6 @@ func untested() map[string]string {
 		"cluster/sched/pass":        pass,
 		"cmd/internal/bench":        "no test runs it: it measures real processes, and its figures stand in test/bench/RESULTS.md",
 		"cmd/internal/cli/snapshot": "its tests run the commands against processes, in test/e2e",
-		"fsm/command/valid":         "its tests are those of the bodies that it checks, in fsm/command",
 		"fsm/state":                 "it is read by the tests of all that the state is made by, in fsm/state/apply",
 		"fsm/state/apply/admin":     log,
 		"fsm/state/apply/bookings":  log,

@@ -82,7 +82,12 @@ func aims() (out []aim) {
 		trace, policy string
 		jct           float64
 	}{{"muri_trace3", "srtf", 193082}, {"muri_trace3", "srsf", 185022}, {"muri_trace4", "srtf", 581983}, {"muri_trace4", "srsf", 487167}} {
-		out = append(out, aim{v.policy, []string{v.trace}, "--nodes 8 --policy " + v.policy, 1, count(v.jct) + " s within 2 %", func(p played) bool { return near(p.JCT, v.jct, 0.02) }})
+		out = append(out, aim{
+			v.policy,
+			[]string{v.trace},
+			"--nodes 8 --policy " + v.policy, 1, count(v.jct) + " s within 2 %",
+			func(p played) bool { return near(p.JCT, v.jct, 0.02) },
+		})
 	}
 	pair := []string{"itp_thin60_0", "itp_thin60_1"}
 	for _, v := range []struct {

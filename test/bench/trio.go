@@ -162,7 +162,8 @@ func spawn(args ...string) (*member, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &member{cmd: exec.Command(self, append([]string{childMode}, args...)...), waiting: map[uint64]chan reply{}, gone: make(chan struct{})} //nolint:gosec // this program again
+	cmd := exec.Command(self, append([]string{childMode}, args...)...) //nolint:gosec // this program again
+	m := &member{cmd: cmd, waiting: map[uint64]chan reply{}, gone: make(chan struct{})}
 	m.cmd.Stderr = os.Stderr
 	if m.in, err = m.cmd.StdinPipe(); err != nil {
 		return nil, err

@@ -67,7 +67,8 @@ func measureUpgrade(ctx context.Context, s *setup) (*table, error) {
 		most := r.times[len(r.times)-1]
 		longest, gaps = append(longest, float64(most)), append(gaps, float64(r.gap))
 		s.say("upgrade: run %d of %d, %s, %d of %d failed (%v)", n+1, s.runs, ms(most), r.failed, len(r.times), r.first)
-		out.add(fmt.Sprint(n+1), fmt.Sprint(len(r.times)), fmt.Sprint(r.failed), ms(most), ms(r.gap), ms(percentile(r.times, 50)), ms(percentile(r.times, 99)), ms(r.took))
+		out.add(fmt.Sprint(n+1), fmt.Sprint(len(r.times)), fmt.Sprint(r.failed), ms(most), ms(r.gap), ms(percentile(r.times, 50)),
+			ms(percentile(r.times, 99)), ms(r.took))
 	}
 	out.add("median", "", "", ms(time.Duration(median(longest))), ms(time.Duration(median(gaps))), "", "", "")
 	return out, nil

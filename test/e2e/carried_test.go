@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestWhatASubmissionCarries checks that a job has of its submission what a child of the shell would have: the mask of file modes, and limits.
+// TestWhatASubmissionCarries checks that a job has of its submission what a child of the shell would have: the mask of file modes, and
+// limits.
 func TestWhatASubmissionCarries(t *testing.T) {
 	t.Parallel()
 	c := start(t, "--nodes", "1", "--gpus", "4")

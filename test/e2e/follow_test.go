@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestClientsOutliveTheAgent checks that commands which show the output of a job go on when the agent of its node is killed and comes back: no line is missing
-// or there twice, the exit code is that of the job, and the job stays attached.
+// TestClientsOutliveTheAgent checks that commands which show the output of a job go on when the agent of its node is killed and comes back:
+// no line is missing or there twice, the exit code is that of the job, and the job stays attached.
 func TestClientsOutliveTheAgent(t *testing.T) {
 	t.Parallel()
 	c := start(t, "--nodes", "1", "--gpus", "8", "--restart=false")

@@ -14,7 +14,8 @@ import (
 // ordinary is the number of an account of every host that has no rights.
 const ordinary = "65534"
 
-// TestImageOfAnAccount checks that a script and its steps run in images under the account of their user, on a node whose jobs are kept apart:
+// TestImageOfAnAccount checks that a script and its steps run in images under the account of their user, on a node whose jobs are kept
+// apart:
 // with the rights of the account, and with nothing left afterwards.
 func TestImageOfAnAccount(t *testing.T) {
 	if os.Getuid() != 0 {

@@ -13,8 +13,8 @@ import (
 	"github.com/creack/pty"
 )
 
-// TestInteractive checks what people do by hand with Slurm's programs: an allocation whose steps come from this machine, a shell with a terminal in one, and
-// a look into a job that runs. Nothing of that is left afterwards.
+// TestInteractive checks what people do by hand with Slurm's programs: an allocation whose steps come from this machine, a shell with a
+// terminal in one, and a look into a job that runs. Nothing of that is left afterwards.
 func TestInteractive(t *testing.T) {
 	t.Parallel()
 	c := start(t)

@@ -82,7 +82,10 @@ func (g *growing) move(name string, found bool) {
 // submission fails, none is lost, and no job has two ids.
 func TestPeersComeAndGoUnderLoad(t *testing.T) {
 	t.Parallel()
-	g := &growing{guarded: guarded{t: t, dir: t.TempDir(), first: make(chan string, 9)}, raft: map[string]string{}, process: map[string]*os.Process{}}
+	g := &growing{
+		guarded: guarded{t: t, dir: t.TempDir(), first: make(chan string, 9)}, raft: map[string]string{},
+		process: map[string]*os.Process{},
+	}
 	first := filepath.Join(g.dir, "p1")
 	g.ok("", "", "init", "--no-config", "--advertise", "127.0.0.1", "--id", "p1", "--data-dir", first)
 	for i := range 5 {

@@ -95,7 +95,8 @@ func TestQuickStart(t *testing.T) {
 	}
 	cmd := exec.Command(program(), q.machine(9, "p9", "join", "peer", "--address", q.at(1)+":10000")...)
 	cmd.Env, cmd.Stdin = q.env, strings.NewReader(tokens["p3"])
-	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "used already") || strings.Count(strings.TrimSpace(string(out)), "\n") > 0 {
+	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "used already") ||
+		strings.Count(strings.TrimSpace(string(out)), "\n") > 0 {
 		t.Errorf("another machine with a token that was used: %v: %s", err, out)
 	}
 	waitFor(t, "all certificates are recorded", func() bool { return strings.Count(q.do("", "cert", "list"), "valid") == 4 })

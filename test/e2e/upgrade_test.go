@@ -57,7 +57,10 @@ func oldProgram(t *testing.T) string {
 func startMembers(t *testing.T, old string) *upgraded {
 	t.Helper()
 	var err error
-	u := &upgraded{guarded: guarded{t: t, dir: t.TempDir()}, old: old, now: program() + "d", args: map[string][]string{}, runs: map[string]*running{}}
+	u := &upgraded{
+		guarded: guarded{t: t, dir: t.TempDir()}, old: old, now: program() + "d", args: map[string][]string{},
+		runs: map[string]*running{},
+	}
 	first := filepath.Join(u.dir, "p1")
 	u.ok("", "", "init", "--no-config", "--advertise", "127.0.0.1", "--id", "p1", "--data-dir", first)
 	founders, free := []string{}, freeAddresses(t, 6)
@@ -162,7 +165,8 @@ func (u *upgraded) settled() {
 	u.t.Helper()
 	waitFor(u.t, "all peers are up", func() bool {
 		p, err := u.api.Peers(u.t.Context())
-		return err == nil && p.Leader != "" && len(p.Peers) == 3 && !slices.ContainsFunc(p.Peers, func(v wire.Peer) bool { return !v.Reachable || v.Lag == nil || *v.Lag > 100 })
+		return err == nil && p.Leader != "" && len(p.Peers) == 3 &&
+			!slices.ContainsFunc(p.Peers, func(v wire.Peer) bool { return !v.Reachable || v.Lag == nil || *v.Lag > 100 })
 	})
 }
 
@@ -256,7 +260,8 @@ func (u *upgraded) back(names []string) {
 	u.exchange(back, u.old)
 	knows := func(name string) bool {
 		got := u.check(name)
-		return got.Level == 4 && got.Newest == 5 && len(got.Blockers) == 1 && strings.Contains(got.Blockers[0], "peer "+back+" runs") && len(got.Next) > 0 && got.Next[0].Name == back
+		return got.Level == 4 && got.Newest == 5 && len(got.Blockers) == 1 && strings.Contains(got.Blockers[0], "peer "+back+" runs") && len(got.Next) > 0 &&
+			got.Next[0].Name == back
 	}
 	waitFor(u.t, "the peers know each other's programs", func() bool { return knows(names[0]) && knows(names[1]) }) // one of them leads, and decides
 	if s := u.berth("", u.apis[names[0][1]-'1'], "cluster", "upgrade", "finalize"); s.code == 0 || !strings.Contains(s.err, "peer "+back+" runs") {

@@ -56,7 +56,8 @@ func newLab(dir, berth, units string) (*lab, error) {
 	if err := os.MkdirAll(bin, 0o755); err != nil {
 		return nil, err
 	}
-	err := errors.Join(os.Symlink(berth, filepath.Join(bin, "berth")), os.Symlink(berth+"d", filepath.Join(bin, "berthd")), os.WriteFile(filepath.Join(bin, "systemctl"), []byte(shim), 0o755),
+	err := errors.Join(os.Symlink(berth, filepath.Join(bin, "berth")), os.Symlink(berth+"d", filepath.Join(bin, "berthd")),
+		os.WriteFile(filepath.Join(bin, "systemctl"), []byte(shim), 0o755),
 		os.WriteFile(filepath.Join(bin, "journalctl"), []byte(journal), 0o755))
 	if err != nil {
 		return nil, err

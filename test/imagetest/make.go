@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Make fills a folder with the files of an image: programs of this host in /bin, with the libraries that they need, a list of users with root
-// alone, /etc/image and /srv/data. The error says what this host lacks.
+// Make fills a folder with the files of an image: programs of this host in /bin, with the libraries that they need, a list of users with
+// root alone, /etc/image and /srv/data. The error says what this host lacks.
 func Make(folder string, programs ...string) error {
 	for _, name := range programs {
 		path, err := exec.LookPath(name)

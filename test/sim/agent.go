@@ -223,9 +223,9 @@ func (a *agent) wants(u *unit) bool {
 // start returns the start of the lease; the agent before this one may have had a later one than the mark on the disk.
 func (a *agent) start() fence.Boot { return max(a.lease.Start(), a.disk.run.get(), a.due.counted) }
 
-// startFor returns the start of the lease as far as it may begin ranks of a set with that index: that of a renewal which the set's state contains. A
-// newer renewal may have been accepted after ranks of the set were given up, since the lease belongs to the node; running ranks are protected by
-// their guard, which has begun by then.
+// startFor returns the start of the lease as far as it may begin ranks of a set with that index: that of a renewal which the set's state
+// contains. A newer renewal may have been accepted after ranks of the set were given up, since the lease belongs to the node; running ranks
+// are protected by their guard, which has begun by then.
 func (a *agent) startFor(index uint64) (start fence.Boot) {
 	if a.h.w.Twists.AnySet {
 		return a.start()

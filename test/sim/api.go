@@ -57,7 +57,8 @@ func openDoor(p *peer, net *simnet.Host, run *cluster.Peer) (*door, error) {
 	d := &door{joint: newJoint(p, run), keys: map[string]bool{}}
 	api := httpapi.New(core.Config{
 		Self: model.PeerID(p.name), Version: "sim", Dial: dialer(net), Now: p.clock.Wall, Log: p.w.logger(p.name), Own: []string{apiAddress(p.name)},
-		Peer: core.Peer{Proposer: d, Reader: d, Members: d, Telemetry: soft.NewBoard(p.clock.Boot), Answers: answers, Calls: calls}, // ranks here have no output
+		// ranks here have no output
+		Peer: core.Peer{Proposer: d, Reader: d, Members: d, Telemetry: soft.NewBoard(p.clock.Boot), Answers: answers, Calls: calls},
 	})
 	listener, err := net.Listen(apiAddress(p.name))
 	if err != nil {

@@ -37,8 +37,8 @@ type deed struct {
 
 func (d *deed) ok() bool { return d.acked && d.code == model.CodeOK.String() }
 
-// user is a user that reaches the cluster by any peer. A request that is not answered, or whose outcome is unknown, is sent again under the same
-// key: a submission by the production client, and a request without a method or a key there by hand.
+// user is a user that reaches the cluster by any peer. A request that is not answered, or whose outcome is unknown, is sent again under the
+// same key: a submission by the production client, and a request without a method or a key there by hand.
 type user struct {
 	w     *World
 	name  string

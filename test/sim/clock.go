@@ -8,8 +8,8 @@ import (
 	"github.com/berth-gpu/berth/node/fence"
 )
 
-// clock is a machine's two clocks: CLOCK_BOOTTIME, whose rate may be wrong by a little, and the wall clock, which may also be set. They are read at
-// any time from any goroutine.
+// clock is a machine's two clocks: CLOCK_BOOTTIME, whose rate may be wrong by a little, and the wall clock, which may also be set. They are
+// read at any time from any goroutine.
 type clock struct {
 	mu     sync.Mutex
 	from   time.Time     // when the rate was last set

@@ -121,7 +121,8 @@ func breakPeerDisk(w *World) string {
 	return fmt.Sprintf("disk of %s fails once: %v", p.name, op)
 }
 
-// loseSyncs makes one disk of a run lose syncs. It survives kill -9; at a power cut its content can no longer be trusted, and its peer must leave.
+// loseSyncs makes one disk of a run lose syncs. It survives kill -9; at a power cut its content can no longer be trusted, and its peer must
+// leave.
 func loseSyncs(w *World) string {
 	if l := w.liar.Load(); l != nil {
 		return w.loseDisk(l)
@@ -193,8 +194,8 @@ func addPeer(w *World) string {
 	return fmt.Sprintf("%s joins", w.newcomer().name)
 }
 
-// removePeer removes a peer in good order: it runs until the leader has had time to remove it. If that takes longer it counts as a member that is
-// down; a cluster survives only one of those, so no peer leaves while another does, or while a disk may be lost.
+// removePeer removes a peer in good order: it runs until the leader has had time to remove it. If that takes longer it counts as a member
+// that is down; a cluster survives only one of those, so no peer leaves while another does, or while a disk may be lost.
 func removePeer(w *World) string {
 	all := w.peers()
 	if len(all) <= 3 || w.leaving.Load() > 0 {

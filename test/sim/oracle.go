@@ -184,7 +184,8 @@ func (o *oracle) now() state.State {
 	return o.state
 }
 
-// mayKill checks that a rank that a host is about to kill, because it is no longer desired there, has really ended as far as the cluster goes.
+// mayKill checks that a rank that a host is about to kill, because it is no longer desired there, has really ended as far as the cluster
+// goes.
 func (o *oracle) mayKill(where string, k model.RankKey) {
 	s := o.now()
 	if r, found := s.Ranks.Get(k); found && !r.Phase.Ended() && r.Orphan == 0 {

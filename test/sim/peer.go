@@ -64,8 +64,12 @@ func (p *peer) start() {
 	var life *cluster.Peer
 	begun := make(chan struct{})
 	config := cluster.Config{
-		Self:    model.Peer{ID: model.PeerID(p.name), RaftAddress: raftAddress(p.name), APIAddress: apiAddress(p.name), Level: command.Level, Version: "sim"},
-		Cluster: "sim", Network: p.w.certificates.Network(p.name, net, dialer(net)), Stores: p.stores(), Clock: p.clock, Logger: p.w.logger(p.name), Tuning: p.w.tuning(), Tests: p.w.Unguarded,
+		Self: model.Peer{
+			ID: model.PeerID(p.name), RaftAddress: raftAddress(p.name), APIAddress: apiAddress(p.name), Level: command.Level,
+			Version: "sim",
+		},
+		Cluster: "sim", Network: p.w.certificates.Network(p.name, net, dialer(net)), Stores: p.stores(), Clock: p.clock, Logger: p.w.logger(p.name),
+		Tuning: p.w.tuning(), Tests: p.w.Unguarded,
 		Halt: func(reason error) {
 			p.w.work.Go(func() {
 				<-begun
@@ -101,7 +105,10 @@ func (p *peer) start() {
 // stores opens the peer's disk.
 func (p *peer) stores() cluster.Stores {
 	handle := p.disk.Open()
-	stores := cluster.Stores{Log: raftstore.SealLogs(handle.Logs(), p.name), Stable: raftstore.SealStable(handle.Stable(), p.name), Snapshots: handle.Snapshots(), Folder: handle.Folder()}
+	stores := cluster.Stores{
+		Log: raftstore.SealLogs(handle.Logs(), p.name), Stable: raftstore.SealStable(handle.Stable(), p.name),
+		Snapshots: handle.Snapshots(), Folder: handle.Folder(),
+	}
 	if p.w.Unguarded.NoChecksums {
 		stores.Log = handle.Logs()
 	}

@@ -12,11 +12,12 @@ import (
 	"github.com/berth-gpu/berth/test/sim/condition"
 )
 
-// deadlineSlack is how much longer than until its deadline a job may run once all is healed: its nodes have to come back and its graces to pass.
+// deadlineSlack is how much longer than until its deadline a job may run once all is healed: its nodes have to come back and its graces to
+// pass.
 const deadlineSlack = time.Minute
 
-// rules compares what the cluster does with the users' requirements on where and when their jobs run, as the users remember them: neither the
-// state's rows nor the scheduler's code decide what is right. Its lock is taken last.
+// rules compares what the cluster does with the users' requirements on where and when their jobs run, as the users remember them: neither
+// the state's rows nor the scheduler's code decide what is right. Its lock is taken last.
 type rules struct {
 	w *World
 
@@ -184,8 +185,8 @@ func (r *rules) placed(before, after *state.State, a *model.Attempt) {
 	}
 }
 
-// led checks, at the end of a lead rank, that the other ranks are stopped, and that a good end is that of the job. The time limit stops each rank on its
-// own node, so that a rank that has ended by the limit needs no stop of the others.
+// led checks, at the end of a lead rank, that the other ranks are stopped, and that a good end is that of the job. The time limit stops
+// each rank on its own node, so that a rank that has ended by the limit needs no stop of the others.
 func (r *rules) led(s *state.State, lead *model.Rank) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -198,7 +199,8 @@ func (r *rules) led(s *state.State, lead *model.Rank) {
 	if lead.Exit.Delivered == model.ReasonTimeLimit {
 		return
 	}
-	if good := lead.Exit == (model.Exit{Ran: lead.Exit.Ran}); a.Live() && a.Stop == model.ReasonNone || good && a.End == model.ReasonExit && a.State != model.TaskCompleted {
+	if good := lead.Exit == (model.Exit{Ran: lead.Exit.Ran}); a.Live() && a.Stop == model.ReasonNone ||
+		good && a.End == model.ReasonExit && a.State != model.TaskCompleted {
 		r.w.trace.Break(BreachLead, "%s has ended with %+v, the attempt is %s by %q and ends by %q", lead.Key, lead.Exit, a.State, a.Stop, a.End)
 	}
 }

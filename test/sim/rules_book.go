@@ -61,8 +61,8 @@ func (p *placement) takes(id model.NodeID) bool {
 	return false
 }
 
-// lacking returns how many GPUs a booking is short of on a node, or if none is named in the cluster, when it begins, at the least: a GPU that was or
-// is fit for work counts, and those that others hold do from when they may be back at the soonest.
+// lacking returns how many GPUs a booking is short of on a node, or if none is named in the cluster, when it begins, at the least: a GPU
+// that was or is fit for work counts, and those that others hold do from when they may be back at the soonest.
 func (r *rules) lacking(p *placement, b *model.Booking, on model.NodeID) int {
 	need, own, free := int(b.GPUs)/max(len(b.NodeIDs()), 1), 0, 0
 	for key, slot := range p.after.Slots.All() {

@@ -25,8 +25,8 @@ type Report struct {
 	log     []logged
 }
 
-// Run simulates a cluster: by a script, or if it is nil with faults and users at random; then everything is healed and must come right. It must be
-// called in a bubble.
+// Run simulates a cluster: by a script, or if it is nil with faults and users at random; then everything is healed and must come right. It
+// must be called in a bubble.
 func Run(s Setup, script func(*World)) *Report {
 	w := NewWorld(s)
 	if script == nil {

@@ -40,7 +40,8 @@ func (t *truth) ended(r model.RankKey, exit model.Exit) {
 // unsure notes that the witness of a rank's end is gone. The lock is held.
 func (t *truth) unsure(r model.RankKey) { t.vague[r] = true }
 
-// look checks that no two attempts of a task run user code, on whichever hosts, and that no GPU has processes of two ranks. The lock is held.
+// look checks that no two attempts of a task run user code, on whichever hosts, and that no GPU has processes of two ranks. The lock is
+// held.
 func (t *truth) look() {
 	type seen struct {
 		attempt model.AttemptKey

@@ -25,7 +25,8 @@ type folder struct {
 	Command     string
 }
 
-// A rank's files. The latch is made once and for ever, by the first of two: the supervisor that starts the rank, or an agent that refuses it.
+// A rank's files. The latch is made once and for ever, by the first of two: the supervisor that starts the rank, or an agent that refuses
+// it.
 const (
 	folderPrefix = "attempts/"
 	latchSuffix  = ".latch"

@@ -41,7 +41,8 @@ func exceptions() []exception {
 	}
 }
 
-// racy are messages of srun and salloc that depend on what has ended in time, that of a daemon about a requeue, which Berth has in the timeline, and the one that the job's --ntasks-per-node does not fit a step.
+// racy are messages of srun and salloc that depend on what has ended in time, that of a daemon about a requeue, which Berth has in the
+// timeline, and the one that the job's --ntasks-per-node does not fit a step.
 var racy = regexp.MustCompile(`Job allocation [<a-z0-9>]+ has been revoked|step creation temporarily disabled|Step created for|Force Terminated StepId|can't honor --ntasks-per-node|\*\*\* STEP|\*\*\* JOB .* DUE TO JOB REQUEUE`)
 
 var (

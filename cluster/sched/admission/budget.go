@@ -95,7 +95,8 @@ func (b *Budget) CPUExcesses(project, user string, cpus uint32) iter.Seq[blocker
 			limit, found := b.state.Limits.Get(scope)
 			used, _ := b.state.Usage.Get(scope)
 			v := blocker.Blocker{
-				Code: blocker.CodeLimit, Scope: scope, Of: blocker.LimitCPUs, Limit: limit.CPUs, Used: int64(used.CPUs + b.Added[scope].CPUs), Need: int64(cpus),
+				Code: blocker.CodeLimit, Scope: scope, Of: blocker.LimitCPUs, Limit: limit.CPUs, Used: int64(used.CPUs + b.Added[scope].CPUs),
+				Need: int64(cpus),
 			}
 			v.Have = max(v.Limit-v.Used, 0)
 			if found && limit.CPUs != model.Unlimited && v.Used+v.Need > v.Limit && !yield(v) {

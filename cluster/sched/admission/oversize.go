@@ -8,8 +8,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// Oversized returns, for each limit that even the fewest GPUs of a job exceed, or the cores of a job without GPUs, that the job may not start, no
-// matter what else runs. Such a job is not refused, because limits may be raised.
+// Oversized returns, for each limit that even the fewest GPUs of a job exceed, or the cores of a job without GPUs, that the job may not
+// start, no matter what else runs. Such a job is not refused, because limits may be raised.
 func Oversized(s *state.State, spec *model.Spec) (out []string) {
 	for _, scope := range Scopes(spec.Project, spec.User) {
 		limit, found := state.LimitOf(s, scope)

@@ -47,7 +47,10 @@ func (b *Budget) UsedUp(limit *model.Limit) (blocker.Blocker, bool) {
 		return blocker.Blocker{}, false
 	}
 	q := b.state.QuotaOf(limit.Scope, b.now)
-	return blocker.Blocker{Code: blocker.CodeGPUHours, Scope: q.Scope, Of: blocker.LimitGPUHours, Limit: q.Limit, Used: q.Used, Turn: blocker.Turn{Until: q.Next}}, q.Stops()
+	return blocker.Blocker{
+		Code: blocker.CodeGPUHours, Scope: q.Scope, Of: blocker.LimitGPUHours, Limit: q.Limit, Used: q.Used,
+		Turn: blocker.Turn{Until: q.Next},
+	}, q.Stops()
 }
 
 // drained yields the blocker of a pool that has no room for so many GPUs more.

@@ -15,30 +15,36 @@ const (
 	CodeStopped    Code = "orchestrator_stopped" // nothing is placed
 	CodeStandstill Code = "standstill"           // nothing is placed, since a restore
 	CodeHeld       Code = "held"                 // it has not been released
-	CodeDependency Code = "dependency"           // it waits for job On, or its Task, as After names; that is in State, and cannot if Have of its tasks have not completed
-	CodeBegin      Code = "begin"                // Until: it asked to begin then at the earliest
-	CodeBackoff    Code = "backoff"              // Until: it failed, and is tried again then
-	CodeThrottle   Code = "throttle"             // Limit tasks of its job may run, Used do
-	CodeLimit      Code = "limit"                // Scope may use Limit, uses Used and so has Have; this needs Need
-	CodeNever      Code = "never"                // no nodes that the cluster has could hold it, even empty
-	CodeGPUType    Code = "gpu_type"             // Have GPUs of the Model that it needs are free: too few, but others would do
-	CodeGPUMemory  Code = "gpu_memory"           // Have GPUs with MemoryMB are free: too few, but smaller ones would do
-	CodeConstraint Code = "constraint"           // Have GPUs are free on the nodes that it may be on (Where): too few, but others would do
-	CodeAccounts   Code = "accounts"             // Have GPUs are on nodes that run jobs of its user: too few; other nodes run only those of their agents' accounts (Private), or lack its user's (Lacking)
-	CodeAvoid      Code = "gpu_failed"           // Have GPUs are free that have not just failed it: too few
-	CodeNodes      Code = "nodes"                // it needs Nodes nodes, Have take work
-	CodeGPUs       Code = "gpus"                 // it needs Need GPUs on each of Nodes nodes; Have are free, Best on one node
-	CodeCores      Code = "cores"                // without GPUs: it needs Need cores and HostMB on each of Nodes nodes, see Room
-	CodeSuspending Code = "suspending"           // it starts as soon as others, Have of them now, have been suspended
-	CodeReserved   Code = "reserved"             // it would fit, but GPUs are kept for Have tasks before it, first for Task at Until
-	CodeBarred     Code = "barred"               // it would fit, but Task waits for Have of these nodes, from Until on, and it neither ends before nor may be stopped
-	CodeBooked     Code = "reservation"          // it would fit, but Booking keeps GPUs for its owner
-	CodeClosed     Code = "maintenance"          // it would fit, but Booking has taken nodes out of service (Shut), or does so before the task certainly ends
-	CodeDegraded   Code = "degraded"             // Have of the nodes that it may be on are degraded (Trouble): their agents can start nothing
-	CodeAhead      Code = "ahead"                // it would fit, but Have tasks before it are placed first
-	CodeRunTime    Code = "max_run_time"         // Scope lets a job run for Limit seconds, its time limit is Need
-	CodeGPUHours   Code = "gpu_hours"            // Scope may use Limit GPU-milliseconds in a period and has used Used; the next begins at Until
-	CodePool       Code = "pool"                 // Limit GPUs are the guarantee of Scope, or usable beyond guarantees under the mode Of; Used are in use, Need needed
+	// it waits for job On, or its Task, as After names; that is in State, and cannot if Have of its tasks have not completed
+	CodeDependency Code = "dependency"
+	CodeBegin      Code = "begin"      // Until: it asked to begin then at the earliest
+	CodeBackoff    Code = "backoff"    // Until: it failed, and is tried again then
+	CodeThrottle   Code = "throttle"   // Limit tasks of its job may run, Used do
+	CodeLimit      Code = "limit"      // Scope may use Limit, uses Used and so has Have; this needs Need
+	CodeNever      Code = "never"      // no nodes that the cluster has could hold it, even empty
+	CodeGPUType    Code = "gpu_type"   // Have GPUs of the Model that it needs are free: too few, but others would do
+	CodeGPUMemory  Code = "gpu_memory" // Have GPUs with MemoryMB are free: too few, but smaller ones would do
+	CodeConstraint Code = "constraint" // Have GPUs are free on the nodes that it may be on (Where): too few, but others would do
+	// Have GPUs are on nodes that run jobs of its user: too few; other nodes run only those of their agents' accounts (Private), or lack its
+	// user's (Lacking)
+	CodeAccounts   Code = "accounts"
+	CodeAvoid      Code = "gpu_failed" // Have GPUs are free that have not just failed it: too few
+	CodeNodes      Code = "nodes"      // it needs Nodes nodes, Have take work
+	CodeGPUs       Code = "gpus"       // it needs Need GPUs on each of Nodes nodes; Have are free, Best on one node
+	CodeCores      Code = "cores"      // without GPUs: it needs Need cores and HostMB on each of Nodes nodes, see Room
+	CodeSuspending Code = "suspending" // it starts as soon as others, Have of them now, have been suspended
+	CodeReserved   Code = "reserved"   // it would fit, but GPUs are kept for Have tasks before it, first for Task at Until
+	// it would fit, but Task waits for Have of these nodes, from Until on, and it neither ends before nor may be stopped
+	CodeBarred Code = "barred"
+	CodeBooked Code = "reservation" // it would fit, but Booking keeps GPUs for its owner
+	// it would fit, but Booking has taken nodes out of service (Shut), or does so before the task certainly ends
+	CodeClosed   Code = "maintenance"
+	CodeDegraded Code = "degraded"     // Have of the nodes that it may be on are degraded (Trouble): their agents can start nothing
+	CodeAhead    Code = "ahead"        // it would fit, but Have tasks before it are placed first
+	CodeRunTime  Code = "max_run_time" // Scope lets a job run for Limit seconds, its time limit is Need
+	CodeGPUHours Code = "gpu_hours"    // Scope may use Limit GPU-milliseconds in a period and has used Used; the next begins at Until
+	// Limit GPUs are the guarantee of Scope, or usable beyond guarantees under the mode Of; Used are in use, Need needed
+	CodePool Code = "pool"
 )
 
 // What a limit is of.

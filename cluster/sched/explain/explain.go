@@ -91,7 +91,8 @@ func ahead(o *queue.Ordering, at state.QueueKey) (out []Ahead) {
 		if i < 0 {
 			i = len(out)
 			out = append(out, Ahead{
-				Job: t.Job.ID, Service: t.Service, Name: model.Called(spec), User: spec.User, GPUs: spec.GPUs, Class: r.Key.Class, Priority: spec.Priority,
+				Job: t.Job.ID, Service: t.Service, Name: model.Called(spec), User: spec.User, GPUs: spec.GPUs, Class: r.Key.Class,
+				Priority: spec.Priority,
 			})
 		}
 		out[i].Tasks += q.CountBefore(place)

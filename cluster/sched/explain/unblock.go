@@ -94,10 +94,12 @@ func unblock(s *state.State, e *Explanation) []Unblock {
 		}
 		return t.found
 	}
-	if t.blockedBy(blocker.CodeGPUs, blocker.CodeAhead, blocker.CodeReserved, blocker.CodeBarred, blocker.CodePool, blocker.CodeBooked, blocker.CodeClosed) {
+	if t.blockedBy(blocker.CodeGPUs, blocker.CodeAhead, blocker.CodeReserved, blocker.CodeBarred, blocker.CodePool, blocker.CodeBooked,
+		blocker.CodeClosed) {
 		t.addNodes()
 	}
-	if t.blockedBy(blocker.CodeGPUs, blocker.CodeAhead, blocker.CodeBarred, blocker.CodeLimit, blocker.CodeThrottle, blocker.CodePool, blocker.CodeBooked, blocker.CodeClosed) {
+	if t.blockedBy(blocker.CodeGPUs, blocker.CodeAhead, blocker.CodeBarred, blocker.CodeLimit, blocker.CodeThrottle, blocker.CodePool,
+		blocker.CodeBooked, blocker.CodeClosed) {
 		t.endHolders()
 	}
 	if t.blockedBy(blocker.CodeGPUs, blocker.CodeAhead, blocker.CodeBarred, blocker.CodeReserved) && t.reasons() == 1 {
@@ -150,7 +152,8 @@ func (t *trial) lift(b *blocker.Blocker) {
 		t.unbook(b)
 	case blocker.CodeBarred:
 		t.pass(b)
-	case blocker.CodeThrottle, blocker.CodeNever, blocker.CodeGPUType, blocker.CodeGPUMemory, blocker.CodeConstraint, blocker.CodeAccounts, blocker.CodeNodes, blocker.CodeGPUs, blocker.CodeDegraded, blocker.CodeAhead, blocker.CodeReserved,
+	case blocker.CodeThrottle, blocker.CodeNever, blocker.CodeGPUType, blocker.CodeGPUMemory, blocker.CodeConstraint, blocker.CodeAccounts,
+		blocker.CodeNodes, blocker.CodeGPUs, blocker.CodeDegraded, blocker.CodeAhead, blocker.CodeReserved,
 		blocker.CodeSuspending, blocker.CodeCores:
 	}
 }

@@ -74,7 +74,8 @@ func ForeseeWithin(s *state.State, now model.Time, work int) Forecast {
 	atOnce.StartClaimants(true)
 	atOnce.Fill()
 	atOnce.StartOnCores()
-	least, like, most := newProspect(atOnce, quick(s), line, work), newProspect(atOnce, usual(s), line, work), newProspect(atOnce, slow(s), line, work)
+	least, like, most := newProspect(atOnce, quick(s), line, work), newProspect(atOnce, usual(s), line, work),
+		newProspect(atOnce, slow(s), line, work)
 	f.Defect = cmp.Or(least.defect(), like.defect(), most.defect())
 	for key := range s.Live() {
 		task, _ := s.Tasks.Get(key)

@@ -109,7 +109,8 @@ func TestForecastsOfAnyCluster(t *testing.T) {
 		}
 		bodies, _ := sched.Plan(&c.State, c.Now)
 		for _, b := range bodies {
-			if p, is := b.(*command.Place); is && at[p.Attempt.TaskKey()] != (forecast.Range{Known: true, Soonest: c.Now, Expected: c.Now, Latest: c.Now}) {
+			if p, is := b.(*command.Place); is &&
+				at[p.Attempt.TaskKey()] != (forecast.Range{Known: true, Soonest: c.Now, Expected: c.Now, Latest: c.Now}) {
 				t.Fatalf("task %s is placed, and was foretold for %+v", p.Attempt.TaskKey(), at[p.Attempt.TaskKey()])
 			}
 		}

@@ -11,7 +11,10 @@ func (p *Capacity) Shortage(w *Request) (out []blocker.Blocker) {
 	note := func(c blocker.Code, have uint32) {
 		out = append(out, blocker.Blocker{
 			Code: c, Need: int64(w.PerNode), Nodes: int64(w.Nodes), Have: int64(have),
-			Asked: blocker.Asked{Model: w.Model, Found: blocker.SeveralModels(p.state, w.Model), MemoryMB: w.MemoryMB, Where: w.Sites.text(), Least: int64(w.Least), Private: others, Lacking: without},
+			Asked: blocker.Asked{
+				Model: w.Model, Found: blocker.SeveralModels(p.state, w.Model), MemoryMB: w.MemoryMB, Where: w.Sites.text(),
+				Least: int64(w.Least), Private: others, Lacking: without,
+			},
 		})
 	}
 	free, best := p.suiting(w)

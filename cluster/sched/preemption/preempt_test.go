@@ -77,7 +77,8 @@ func checkRight(t *rapid.T, c *schedtest.Cluster, p *command.Preempt) {
 		task, _ := c.State.Tasks.Get(v.TaskKey())
 		job, _ := c.State.Jobs.Get(v.Job)
 		back := owns && slices.Contains(lent, v) && task.Class <= who.Class
-		if !back && (who.Class < model.ClassHigh || task.Class >= who.Class) || tuning.Preempt == model.PreemptsYielding && !job.Spec.Preemptible {
+		if !back && (who.Class < model.ClassHigh || task.Class >= who.Class) ||
+			tuning.Preempt == model.PreemptsYielding && !job.Spec.Preemptible {
 			t.Fatalf("task %s of class %s is preempted for class %s", v.TaskKey(), task.Class, who.Class)
 		}
 		a, _ := c.State.Attempts.Get(v)
@@ -142,7 +143,10 @@ func TestWhatAnEndedRankLeavesIsKept(t *testing.T) {
 	c.Plan()
 	c.Begin(model.TaskKey{Job: 1})
 	ended := model.RankKey{Job: 1, N: 1}
-	c.Must(&command.Report{Node: "n1", Incarnation: model.Incarnation{1}, Epoch: 1, Reports: []model.Progress{{Rank: ended, Phase: model.RankExited}}})
+	c.Must(&command.Report{
+		Node: "n1", Incarnation: model.Incarnation{1}, Epoch: 1,
+		Reports: []model.Progress{{Rank: ended, Phase: model.RankExited}},
+	})
 	c.Submit(schedtest.Spec("zoe", 1, 0, schedtest.Class(model.ClassCritical)), 1, 0)
 	c.Plan()
 	if claim, kept := c.State.Claims.Get(model.SlotKey{GPU: "n1-g0"}); !kept || claim.Beneficiary.Job != 2 {

@@ -84,18 +84,19 @@ func keptBack(p *pass.Pass, t *admission.Ticket) (what pass.Outcome, kept bool) 
 
 // Step is what preemptors may take during one pass, including GPUs for which no other task has to stop.
 type Step struct {
-	pass        *pass.Pass
-	seen        bool // all running tasks were added
-	known       bool
-	victims     []*victim                           // cheapest first
-	stoppableAt [model.ClassCritical + 1]model.Time // of each class, when the first attempt that may not be stopped yet may be; 0: there is none
-	RetryAt     model.Time                          // when a task that needs GPUs of others may find more of these; 0: never
-	leaving     map[model.AttemptKey]uint32         // attempts that are being stopped, with their GPUs
-	freeSoon    map[model.NodeID][]model.SlotKey    // free soon, and kept for no task
-	leavingOf   map[model.ScopeKey]int64            // GPUs of each owner that are leaving
-	kept        []pass.KeptGPUs                     // what is kept for waiting tasks
-	failed      map[preemptorKey]model.Time         // preemptors that have found too little, with when they would be gone
-	selective   int                                 // how many of these keep off some GPUs
+	pass    *pass.Pass
+	seen    bool // all running tasks were added
+	known   bool
+	victims []*victim // cheapest first
+	// of each class, when the first attempt that may not be stopped yet may be; 0: there is none
+	stoppableAt [model.ClassCritical + 1]model.Time
+	RetryAt     model.Time                       // when a task that needs GPUs of others may find more of these; 0: never
+	leaving     map[model.AttemptKey]uint32      // attempts that are being stopped, with their GPUs
+	freeSoon    map[model.NodeID][]model.SlotKey // free soon, and kept for no task
+	leavingOf   map[model.ScopeKey]int64         // GPUs of each owner that are leaving
+	kept        []pass.KeptGPUs                  // what is kept for waiting tasks
+	failed      map[preemptorKey]model.Time      // preemptors that have found too little, with when they would be gone
+	selective   int                              // how many of these keep off some GPUs
 }
 
 // New returns the preemption of a pass.

@@ -68,7 +68,10 @@ func (m *Step) keptForOthers() []pass.KeptGPUs {
 	for i := range p.Timetable.Reserved {
 		r := &p.Timetable.Reserved[i]
 		for _, id := range r.Nodes {
-			out = append(out, pass.KeptGPUs{For: admission.TicketOf(p.State, r.Task).QueueKey(p.State), Node: id, GPUs: p.Free.Reserved[id].Of(r.Request), From: r.At})
+			out = append(out, pass.KeptGPUs{
+				For: admission.TicketOf(p.State, r.Task).QueueKey(p.State), Node: id,
+				GPUs: p.Free.Reserved[id].Of(r.Request), From: r.At,
+			})
 		}
 	}
 	return out

@@ -67,7 +67,10 @@ func TestAgesAgree(t *testing.T) {
 	hours := func(most int) time.Duration { return time.Duration(r.IntN(most+1)) * time.Hour }
 	for range 500 {
 		now := model.Time(1e18)
-		task := model.Task{Key: key, State: model.TaskQueued, Class: model.ClassNormal, Since: now.Add(hours(20) - 18*time.Hour), Executed: hours(3)}
+		task := model.Task{
+			Key: key, State: model.TaskQueued, Class: model.ClassNormal, Since: now.Add(hours(20) - 18*time.Hour),
+			Executed: hours(3),
+		}
 		task.Ceded, task.Attempts = min(hours(3), task.Executed), 1
 		job := model.Job{ID: 1, Spec: model.Spec{User: "ann", GPUs: 1}}
 		a := model.Attempt{Key: task.Newest(), Placed: now.Add(-hours(4))}

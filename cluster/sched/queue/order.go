@@ -22,8 +22,8 @@ type Entry struct {
 }
 
 // Order yields the tasks and services that wait on s at the time now, in the order in which a pass tries them: those
-// with GPUs, then those without, which have positions of their own. It skips the first from of them. A page costs the steps for that page and for what lies before it. Where tasks are
-// held, these are looked for first, among all tasks.
+// with GPUs, then those without, which have positions of their own. It skips the first from of them. A page costs the steps for that page
+// and for what lies before it. Where tasks are held, these are looked for first, among all tasks.
 func Order(s *state.State, now model.Time, from int) iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
 		o := NewOrdering(s, now)

@@ -29,7 +29,8 @@ func TestOrder(t *testing.T) {
 			if service, _ := c.State.Waiting.Get(e.Task); service != e.Service {
 				t.Fatalf("entry %d is %+v, want service %q", i, e, service)
 			}
-			if i >= len(request) || e.Task != request[i] || e.Held != (task.Held || job.Waits > 0) || e.Class != task.Class || e.Position != position ||
+			if i >= len(request) || e.Task != request[i] || e.Held != (task.Held || job.Waits > 0) || e.Class != task.Class ||
+				e.Position != position ||
 				(e.NotBefore > 0) != (task.NotBefore > c.Now) {
 				t.Fatalf("entry %d is %+v; want position %d of %v, task %+v", i, e, position, request, task)
 			}

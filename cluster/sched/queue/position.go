@@ -12,9 +12,9 @@ import (
 const exactUpTo = 1000
 
 // Position returns the place of a waiting task or service in the order at the time now: 1 is next. Services count
-// as tasks do. Tasks of jobs without GPUs have places among themselves. Tasks in a backoff count, held ones do not; a held task has the place that it would have if it were
-// released. Beyond 1,000 the place is an estimate, as if every run's tasks had come evenly over time. The place of
-// a task that does not wait is 0.
+// as tasks do. Tasks of jobs without GPUs have places among themselves. Tasks in a backoff count, held ones do not; a held task has the
+// place that it would have if it were released. Beyond 1,000 the place is an estimate, as if every run's tasks had come evenly over time.
+// The place of a task that does not wait is 0.
 func Position(s *state.State, now model.Time, key model.TaskKey) (position int, exact bool) {
 	t := admission.TicketOf(s, key)
 	if t.Task.State != model.TaskQueued {

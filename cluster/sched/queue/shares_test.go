@@ -21,14 +21,17 @@ func TestWhatIsDue(t *testing.T) {
 		all  []*account
 		want []uint64 // percent of what is due
 	}{
-		"no account has used anything":           {[]*account{accountWith(0, 100, 0), accountWith(0, 100, day)}, []uint64{100, 100}},
-		"both want more":                         {[]*account{accountWith(30, 100, day), accountWith(10, 100, day)}, []uint64{150, 50}},
-		"who has used nothing wants more":        {[]*account{accountWith(40, 100, 0), accountWith(0, 100, day)}, []uint64{200, 0}},
-		"by their shares":                        {[]*account{accountWith(30, 300, day), accountWith(10, 100, day)}, []uint64{100, 100}},
-		"the lesser wants no more":               {[]*account{accountWith(30, 100, day), accountWith(10, 100, 0)}, []uint64{100, 33}},
-		"the greater wants no more":              {[]*account{accountWith(30, 100, 0), accountWith(10, 100, day)}, []uint64{150, 50}},
-		"two want more and one is content":       {[]*account{accountWith(10, 100, 0), accountWith(20, 100, day), accountWith(40, 100, day)}, []uint64{33, 67, 133}},
-		"idle ones do not thin what is due":      {[]*account{accountWith(1, 100, 0), accountWith(0, 100, 0), accountWith(50, 100, day), accountWith(50, 100, day)}, []uint64{2, 0, 100, 100}},
+		"no account has used anything":     {[]*account{accountWith(0, 100, 0), accountWith(0, 100, day)}, []uint64{100, 100}},
+		"both want more":                   {[]*account{accountWith(30, 100, day), accountWith(10, 100, day)}, []uint64{150, 50}},
+		"who has used nothing wants more":  {[]*account{accountWith(40, 100, 0), accountWith(0, 100, day)}, []uint64{200, 0}},
+		"by their shares":                  {[]*account{accountWith(30, 300, day), accountWith(10, 100, day)}, []uint64{100, 100}},
+		"the lesser wants no more":         {[]*account{accountWith(30, 100, day), accountWith(10, 100, 0)}, []uint64{100, 33}},
+		"the greater wants no more":        {[]*account{accountWith(30, 100, 0), accountWith(10, 100, day)}, []uint64{150, 50}},
+		"two want more and one is content": {[]*account{accountWith(10, 100, 0), accountWith(20, 100, day), accountWith(40, 100, day)}, []uint64{33, 67, 133}},
+		"idle ones do not thin what is due": {
+			[]*account{accountWith(1, 100, 0), accountWith(0, 100, 0), accountWith(50, 100, day), accountWith(50, 100, day)},
+			[]uint64{2, 0, 100, 100},
+		},
 		"one who leaves lets another be content": {[]*account{accountWith(0, 100, 0), accountWith(30, 100, 0), accountWith(60, 100, day)}, []uint64{0, 50, 100}},
 	} {
 		t.Run(name, func(t *testing.T) {

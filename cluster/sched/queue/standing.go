@@ -131,7 +131,8 @@ func (a SortKey) Compare(b SortKey) int {
 	if a.Front != b.Front {
 		return cmp.Compare(uint(a.Front-1), uint(b.Front-1))
 	}
-	return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Since, b.Since), a.Task.Compare(b.Task), cmp.Compare(b.Turn, a.Turn), a.Own.Compare(b.Own))
+	return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Since, b.Since), a.Task.Compare(b.Task), cmp.Compare(b.Turn, a.Turn),
+		a.Own.Compare(b.Own))
 }
 
 func (o *Ordering) compare(a, b state.QueueKey) int { return o.SortKey(a).Compare(o.SortKey(b)) }

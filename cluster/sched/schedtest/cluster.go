@@ -29,12 +29,14 @@ import (
 func (c *Cluster) Book(user string, gpus uint32, in, long time.Duration, changes ...func(*model.Booking)) {
 	c.T.Helper()
 	b := model.Booking{
-		Kind: model.BookGPUs, Owner: model.ScopeKey{Kind: model.ScopeUser, Name: user}, GPUs: gpus, Start: c.Now.Add(in), End: c.Now.Add(in + long),
+		Kind: model.BookGPUs, Owner: model.ScopeKey{Kind: model.ScopeUser, Name: user}, GPUs: gpus, Start: c.Now.Add(in),
+		End: c.Now.Add(in + long),
 	}
 	for _, change := range changes {
 		change(&b)
 	}
-	c.Must(&command.SetBookingCaps{Caps: model.BookingCaps{Percent: 100, Ahead: 24 * time.Hour, Longest: 24 * time.Hour, PerUser: 50}}, &command.Book{Booking: b})
+	c.Must(&command.SetBookingCaps{Caps: model.BookingCaps{Percent: 100, Ahead: 24 * time.Hour, Longest: 24 * time.Hour, PerUser: 50}},
+		&command.Book{Booking: b})
 }
 
 // Limit has a job run so long at most.

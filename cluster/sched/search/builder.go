@@ -78,7 +78,10 @@ func newBuilder(p *pass.Pass) *builder {
 
 // spread reports whether a shape leaves the number of nodes open and no node could hold it.
 func (b *builder) spread(s model.Shape) bool {
-	w := place.Request{PerNode: s.GPUs, Nodes: s.Nodes, Model: s.Model, MemoryMB: s.MemoryMB, Sites: b.pass.Sites.Of(b.pass.State, s.Where), State: b.pass.State}
+	w := place.Request{
+		PerNode: s.GPUs, Nodes: s.Nodes, Model: s.Model, MemoryMB: s.MemoryMB, Sites: b.pass.Sites.Of(b.pass.State, s.Where),
+		State: b.pass.State,
+	}
 	return s.Nodes == 0 && !b.pass.Free.OneNodeHolds(&w)
 }
 
@@ -297,7 +300,8 @@ func (b *builder) problem(lines *waitingRuns) *split.Problem {
 	p := &split.Problem{
 		Room: b.room, Turns: turnsOf(b), Loads: loadsOf(b), Sites: b.sites, Bounds: b.bounds.settled(), Today: int(b.pass.Found.GangNodes),
 		Keeper: b.keeper.orNone(), Rules: split.Rules{
-			Ordered: b.pass.Order.Policy.Name != queue.DefaultPolicy, Skips: b.pass.Order.Tuning.Backfill == model.BackfillSkip, Steady: b.pass.Order.Steady,
+			Ordered: b.pass.Order.Policy.Name != queue.DefaultPolicy, Skips: b.pass.Order.Tuning.Backfill == model.BackfillSkip,
+			Steady: b.pass.Order.Steady,
 		},
 	}
 	b.arrange(p, lines)

@@ -109,7 +109,8 @@ func idles(t *rapid.T, c *schedtest.Cluster, outlook *search.Outlook, key model.
 		var free []model.SlotKey
 		for k, slot := range c.State.Slots.All() {
 			g, _ := c.State.GPUs.Get(k.GPU)
-			if slot.Node == id && slot.Owner == model.OwnerNone && !c.State.Claims.Has(k) && model.OfModel(spec.GPUModel, g.Model) && g.MemoryMB >= spec.GPUMemoryMB {
+			if slot.Node == id && slot.Owner == model.OwnerNone && !c.State.Claims.Has(k) && model.OfModel(spec.GPUModel, g.Model) &&
+				g.MemoryMB >= spec.GPUMemoryMB {
 				free = append(free, k)
 			}
 		}

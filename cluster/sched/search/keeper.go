@@ -99,7 +99,8 @@ func (k *keeper) waiting(key state.QueueKey) {
 		return
 	}
 	t := admission.TicketOf(k.pass.State, key.Task)
-	k.stakes = append(k.stakes, ledger.Stake{User: t.Job.Spec.User, Project: t.Job.Spec.Project, Ends: t.SpecAsPlaced(k.pass.State).CertainEnd(k.pass.Now)})
+	k.stakes = append(k.stakes,
+		ledger.Stake{User: t.Job.Spec.User, Project: t.Job.Spec.Project, Ends: t.SpecAsPlaced(k.pass.State).CertainEnd(k.pass.Now)})
 }
 
 // alike returns a number for tasks that find room in the same places: if nothing is booked, for tasks of one

@@ -82,7 +82,10 @@ func keptBy(b *builder, best *split.Layout) (out []pass.KeptGPUs) {
 	p := b.pass
 	for n, until := range best.Until {
 		if until > 0 {
-			out = append(out, pass.KeptGPUs{For: b.all[best.For].key, Node: b.nodes[n], GPUs: pass.AllGPUs, From: p.Now.Add(time.Duration(until) * time.Second)})
+			out = append(out, pass.KeptGPUs{
+				For: b.all[best.For].key, Node: b.nodes[n], GPUs: pass.AllGPUs,
+				From: p.Now.Add(time.Duration(until) * time.Second),
+			})
 		}
 	}
 	for i := range b.all {

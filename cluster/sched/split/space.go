@@ -55,7 +55,8 @@ func newSpace(p *Problem) *space {
 	n := len(p.Room)
 	s := &space{
 		Problem: p, hosts: newHosts(p.Room, p.Sites),
-		ganged: ganged{gang: make([]bool, n)}, load: make([]int32, n), tenure: tenure{make([]int64, n), make([]int64, n), make([]int64, n)}, bars: bars{barred: make([]int64, n)},
+		ganged: ganged{gang: make([]bool, n)}, load: make([]int32, n), tenure: tenure{make([]int64, n), make([]int64, n), make([]int64, n)},
+		bars: bars{barred: make([]int64, n)},
 		left: make([]int64, len(p.Bounds)), starts: starts{turns: make([]uint64, n), given: make([]uint64, n)},
 	}
 	s.keeper = p.Keeper
@@ -120,7 +121,8 @@ func lock(s *space) {
 		}
 	}
 	s.locked = &starter{
-		hosts: s.mark(), ganged: ganged{slices.Clone(s.gang), s.gangs}, tenure: tenure{slices.Clone(s.until), slices.Clone(s.due), slices.Clone(s.began)}, left: slices.Clone(s.left), layout: l,
+		hosts: s.mark(), ganged: ganged{slices.Clone(s.gang), s.gangs},
+		tenure: tenure{slices.Clone(s.until), slices.Clone(s.due), slices.Clone(s.began)}, left: slices.Clone(s.left), layout: l,
 	}
 }
 

@@ -90,7 +90,8 @@ func TestWho(t *testing.T) {
 		{
 			"a gang for which there are not enough nodes keeps none from the next",
 			Problem{Room: nodes(2), Today: 2, Jobs: []Job{
-				over(stays(wants(24, 60), 50), 3), over(stays(wants(16, 50), 50), 2), locked(stays(runs(wants(1, 1), Part{0, 1}), 100)), stays(wants(1, 5), 200),
+				over(stays(wants(24, 60), 50), 3), over(stays(wants(16, 50), 50), 2), locked(stays(runs(wants(1, 1), Part{0, 1}), 100)),
+				stays(wants(1, 5), 200),
 			}},
 			"- - [0:1] -",
 		},
@@ -101,7 +102,10 @@ func TestWho(t *testing.T) {
 		},
 		{
 			"and beside one that runs, be it that gangs were thought to have no nodes",
-			Problem{Room: nodes(17), Jobs: []Job{over(stays(wants(7*8, 50), 100), 7), locked(stays(over(runs(wants(5*8, 1), at(5, 10)...), 5), 100))}},
+			Problem{
+				Room: nodes(17),
+				Jobs: []Job{over(stays(wants(7*8, 50), 100), 7), locked(stays(over(runs(wants(5*8, 1), at(5, 10)...), 5), 100))},
+			},
 			"[0:8 1:8 2:8 3:8 4:8 10:8 11:8] [5:8 6:8 7:8 8:8 9:8]",
 		},
 	})
@@ -112,13 +116,18 @@ func TestWhere(t *testing.T) {
 	ask(t, []question{
 		{
 			"kinds of GPUs",
-			Problem{Room: [][]int32{{4, 4}, {0, 8}}, Jobs: []Job{{GPUs: 2, Kinds: 2, Shape: -1}, {GPUs: 4, Kinds: 1, Shape: -1}, {GPUs: 9, Kinds: 2, Spread: true, Shape: -1}}},
+			Problem{
+				Room: [][]int32{{4, 4}, {0, 8}},
+				Jobs: []Job{{GPUs: 2, Kinds: 2, Shape: -1}, {GPUs: 4, Kinds: 1, Shape: -1}, {GPUs: 9, Kinds: 2, Spread: true, Shape: -1}},
+			},
 			"[0:2] [0:4] [1:8 0:1]",
 		},
 		{
 			"a bound that two share",
 			Problem{Room: nodes(1), Bounds: []int64{4}, Jobs: []Job{
-				{GPUs: 3, Kinds: 1, Uses: []Use{{Amount: 3}}, Shape: -1}, {GPUs: 2, Kinds: 1, Uses: []Use{{Amount: 2}}, Shape: -1}, {GPUs: 1, Kinds: 1, Uses: []Use{{Amount: 1}}, Shape: -1},
+				{GPUs: 3, Kinds: 1, Uses: []Use{{Amount: 3}}, Shape: -1},
+				{GPUs: 2, Kinds: 1, Uses: []Use{{Amount: 2}}, Shape: -1},
+				{GPUs: 1, Kinds: 1, Uses: []Use{{Amount: 1}}, Shape: -1},
 			}},
 			"[0:3] - [0:1]",
 		},
@@ -170,7 +179,8 @@ func TestWhereNotAll(t *testing.T) {
 		{
 			"GPUs that a job keeps off",
 			Problem{Room: nodes(2), Jobs: []Job{
-				{GPUs: 8, Kinds: 1, Manner: Manner{Shuns: []Part{{0, 1}}}, Shape: -1}, {GPUs: 7, Kinds: 1, Manner: Manner{Shuns: []Part{{0, 1}}}, Shape: -1},
+				{GPUs: 8, Kinds: 1, Manner: Manner{Shuns: []Part{{0, 1}}}, Shape: -1},
+				{GPUs: 7, Kinds: 1, Manner: Manner{Shuns: []Part{{0, 1}}}, Shape: -1},
 			}},
 			"[1:8] [0:7]",
 		},
@@ -222,7 +232,8 @@ func TestWhatTodaysLayoutMayWaste(t *testing.T) {
 			t.Errorf("%d nodes of gangs, %d of 1000 GPUs idle, worth %d: better is %v", c.gangs, c.idle, c.value, !c.better)
 		}
 	}
-	if some, more := (Layout{Gangs: 1, Idle: 1, Value: 1}), (Layout{Gangs: 2, Idle: 71, Value: 9}); !v.better(&some, &more) || v.better(&more, &some) {
+	if some, more := (Layout{Gangs: 1, Idle: 1, Value: 1}),
+		(Layout{Gangs: 2, Idle: 71, Value: 9}); !v.better(&some, &more) || v.better(&more, &some) {
 		t.Error("what wastes less is not better, where both waste too much")
 	}
 }

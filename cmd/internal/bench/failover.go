@@ -40,7 +40,8 @@ func (r *runner) failover(ctx context.Context) (_ *table, err error) {
 	}
 	for i, took := range all {
 		if len(took) > 0 {
-			out.add(names[i], fmt.Sprint(len(took)), ms(percentile(took, 0)), ms(percentile(took, 50)), ms(percentile(took, 99)), ms(percentile(took, 100)))
+			out.add(names[i], fmt.Sprint(len(took)), ms(percentile(took, 0)), ms(percentile(took, 50)), ms(percentile(took, 99)),
+				ms(percentile(took, 100)))
 		}
 	}
 	return out, nil

@@ -88,7 +88,8 @@ func (r *runner) nodeCost(ctx context.Context, c *devcluster.Cluster, api *clien
 	}
 	n := len(supervisors)
 	return []string{
-		percent(used, long), shown.Bytes(resident(agent)), percent(usedBeside/time.Duration(n), long), shown.Bytes(all / float64(n)), shown.Bytes(most),
+		percent(used, long), shown.Bytes(resident(agent)), percent(usedBeside/time.Duration(n), long), shown.Bytes(all / float64(n)),
+		shown.Bytes(most),
 	}, nil
 }
 

@@ -194,7 +194,8 @@ func splitList(s string) (out []string) {
 }
 
 // Reading returns the body of a command that requests one answer and prints it.
-func Reading[T any](c *Connection, ask func(context.Context, *client.Client) (T, error), show func(io.Writer, T) error) func(*cobra.Command, []string) error {
+func Reading[T any](c *Connection, ask func(context.Context, *client.Client) (T, error), show func(io.Writer, T) error) func(*cobra.Command,
+	[]string) error {
 	return func(cmd *cobra.Command, _ []string) error {
 		if err := c.CheckOutput(); err != nil {
 			return err

@@ -88,5 +88,8 @@ func (c *Connection) Target() (*Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Target{Login: to.login, Addresses: to.addresses, Dial: to.dial, Plain: to.plain, Socket: to.socket, Token: to.token != "", secret: to.token}, nil
+	return &Target{
+		Login: to.login, Addresses: to.addresses, Dial: to.dial, Plain: to.plain, Socket: to.socket, Token: to.token != "",
+		secret: to.token,
+	}, nil
 }

@@ -47,7 +47,8 @@ func defaultCluster() Cluster {
 func ClusterOf(s *state.State) Cluster {
 	set := s.Settings()
 	c := Cluster{
-		Running: set.Running, Policy: set.Policy, Tuning: set.Tuning, Pools: set.Pools, Retention: set.Retention, Defaults: set.Defaults, Notify: set.Notify,
+		Running: set.Running, Policy: set.Policy, Tuning: set.Tuning, Pools: set.Pools, Retention: set.Retention, Defaults: set.Defaults,
+		Notify: set.Notify,
 		Queued: model.Unlimited, UserGPUs: model.Unlimited,
 	}
 	if c.Pools.Mode == model.PoolDefault {

@@ -100,7 +100,10 @@ type Client struct {
 // New returns a configuration with all defaults.
 func New() *Config {
 	return &Config{
-		Server: Server{Addresses: Addresses{Listen: "127.0.0.1:7000", HTTP: DefaultHTTP}, Timeouts: "lan", LevelHold: 24 * time.Hour, Auth: Auth{Rate: 300}, OIDC: defaultOIDC(), Audit: Audit{MiB: 64, Keep: 16}, Backup: Backup{Every: 24 * time.Hour, Keep: 14}},
+		Server: Server{
+			Addresses: Addresses{Listen: "127.0.0.1:7000", HTTP: DefaultHTTP}, Timeouts: "lan", LevelHold: 24 * time.Hour, Auth: Auth{Rate: 300},
+			OIDC: defaultOIDC(), Audit: Audit{MiB: 64, Keep: 16}, Backup: Backup{Every: 24 * time.Hour, Keep: 14},
+		},
 		Agent: Agent{
 			Listen: "127.0.0.1:0", RunDir: runner.DefaultRunDir,
 			GPUs:  GPUs{From: "auto", Hot: judge.Defaults().Hot},

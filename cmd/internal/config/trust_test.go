@@ -128,7 +128,8 @@ func TestAUsersFileThatCannotBeUsed(t *testing.T) {
 		}
 		src.Environ = []string{"BERTH_ADDRESS=10.0.0.1:1"}
 		got, err := Load(src)
-		if err != nil || len(got.Client.Address) != 1 || got.Client.Address[0] != "10.0.0.1:1" || len(got.Notes) != 1 || !strings.Contains(got.Notes[0], file) {
+		if err != nil || len(got.Client.Address) != 1 || got.Client.Address[0] != "10.0.0.1:1" || len(got.Notes) != 1 ||
+			!strings.Contains(got.Notes[0], file) {
 			t.Errorf("%s: %v, %v", file, got, err)
 		}
 	}

@@ -55,7 +55,10 @@ func Run(ctx context.Context, c Config) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	c.Cluster.Data, c.Cluster.Restart = dir, true
-	d := &demo{Config: c, view: &view{out: c.Out, terminal: c.Terminal, began: time.Now(), all: len(mixture())}, jobs: mixture(), marks: filepath.Join(dir, "marks")}
+	d := &demo{
+		Config: c, view: &view{out: c.Out, terminal: c.Terminal, began: time.Now(), all: len(mixture())}, jobs: mixture(),
+		marks: filepath.Join(dir, "marks"),
+	}
 	fmt.Fprintf(c.Out, "Starting %d peers and %d nodes with %d simulated GPUs each, as processes on this machine.\n",
 		c.Cluster.Peers, c.Cluster.Nodes, c.Cluster.GPUs)
 	if d.cluster, err = devcluster.Start(c.Cluster); err != nil {

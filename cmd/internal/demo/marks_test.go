@@ -30,7 +30,8 @@ func TestMarked(t *testing.T) {
 		t.Error("the first attempt of job 4 has begun, and no other")
 	}
 	spans, err := readMarks(path)
-	if s := spans[first]; err != nil || s.starts != 1 || s.begin.Unix() != 16e8 || s.end.Unix() != 17e8 || !slices.Equal(s.gpus, []string{"GPU-a", "GPU-b"}) {
+	if s := spans[first]; err != nil || s.starts != 1 || s.begin.Unix() != 16e8 || s.end.Unix() != 17e8 ||
+		!slices.Equal(s.gpus, []string{"GPU-a", "GPU-b"}) {
 		t.Errorf("%+v: %v", spans[first], err)
 	}
 	write("4 1 0\n")

@@ -171,7 +171,8 @@ func (c *Cluster) Client() (*client.Client, error) {
 }
 
 // Ready waits until there is a leader and every node has registered. It fails at once if a child
-// cannot start, with the last line of that child. In a cluster with authentication that has no token yet a token of an admin is made: see [Cluster.Token].
+// cannot start, with the last line of that child. In a cluster with authentication that has no token yet a token of an admin is made: see
+// [Cluster.Token].
 func (c *Cluster) Ready(ctx context.Context) error {
 	for {
 		api, err := c.Client()

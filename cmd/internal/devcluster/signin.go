@@ -24,8 +24,8 @@ func (c *Cluster) Token() string {
 	return c.conf.Token
 }
 
-// signIn makes a token of an admin by the first token of the cluster, once a peer has printed that, or takes the one that an earlier run in this
-// folder has made.
+// signIn makes a token of an admin by the first token of the cluster, once a peer has printed that, or takes the one that an earlier run in
+// this folder has made.
 func (c *Cluster) signIn(ctx context.Context) error {
 	kept := filepath.Join(c.conf.Data, "token")
 	if text, err := os.ReadFile(kept); err == nil { //nolint:gosec // a file of this cluster

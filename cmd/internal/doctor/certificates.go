@@ -14,7 +14,8 @@ import (
 type Certificate struct {
 	Role, Name string // of the member
 	Folder     string
-	Err        error     // the folder cannot be used: a file is missing, damaged, or open to others; key and certificate do not belong together
+	// the folder cannot be used: a file is missing, damaged, or open to others; key and certificate do not belong together
+	Err        error
 	Holder     string    // of the certificate: "node gpu1"
 	From, Till time.Time // from which instant and until which the certificate counts
 	Names      []string  // host names and addresses in it

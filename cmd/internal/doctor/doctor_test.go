@@ -43,7 +43,8 @@ func check(t *testing.T, cases []judged) {
 				t.Errorf("%s: %+v is not complete", c.name, f)
 			}
 		}
-		if worst.Result != c.result || !strings.Contains(worst.About, c.about) || !strings.Contains(worst.Message, c.message) || !strings.Contains(worst.Remedy, c.remedy) {
+		if worst.Result != c.result || !strings.Contains(worst.About, c.about) || !strings.Contains(worst.Message, c.message) ||
+			!strings.Contains(worst.Remedy, c.remedy) {
 			t.Errorf("%s: %+v, want %s %q %q %q", c.name, worst, c.result, c.about, c.message, c.remedy)
 		}
 	}

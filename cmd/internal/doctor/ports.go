@@ -111,7 +111,8 @@ type Host struct {
 }
 
 // Names judges whether hosts in addresses can be resolved, and whether those of this machine lead here. own lists the addresses of this
-// machine; translated reports whether a member reaches this machine at its address from outside, as through a router with address translation.
+// machine; translated reports whether a member reaches this machine at its address from outside, as through a router with address
+// translation.
 func Names(hosts []Host, own []string, translated bool) (out []Finding) {
 	for _, h := range hosts {
 		a := about{CheckNames, h.Used + ": " + h.Name}

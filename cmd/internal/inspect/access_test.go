@@ -62,7 +62,8 @@ func TestTheAccountOfTheUnitIsAsked(t *testing.T) {
 	t.Parallel()
 	p, dir := ofDaemon(t)
 	own, keys := filepath.Join(dir, "own"), filepath.Join(dir, "keys")
-	if err := errors.Join(os.Mkdir(own, 0o700), os.Chown(own, int(p.account.UID), int(p.account.GID)), os.WriteFile(keys, nil, 0o600)); err != nil {
+	if err := errors.Join(os.Mkdir(own, 0o700), os.Chown(own, int(p.account.UID), int(p.account.GID)),
+		os.WriteFile(keys, nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	if d := p.writes("backup.dir", own); d != nil {

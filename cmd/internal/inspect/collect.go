@@ -66,7 +66,8 @@ func (m *member) showCertificates(context.Context) (string, error) {
 	var b strings.Builder
 	leaf := m.material.Certificate
 	fmt.Fprintf(&b, "member: %s\nserial: %s\nfrom: %s\nuntil: %s\nnames: %s\ngeneration: %d\nrevision: %d\nkeys of authorities here: %d\n",
-		m.keys.Own(), trust.Serial(leaf), leaf.NotBefore.Format(time.RFC3339), leaf.NotAfter.Format(time.RFC3339), strings.Join(trust.NamesOf(leaf), ", "),
+		m.keys.Own(), trust.Serial(leaf), leaf.NotBefore.Format(time.RFC3339), leaf.NotAfter.Format(time.RFC3339),
+		strings.Join(trust.NamesOf(leaf), ", "),
 		m.material.Generation, m.material.Revision, len(m.material.Keys))
 	for _, a := range m.material.Authorities {
 		pin := trust.PinOf(a)

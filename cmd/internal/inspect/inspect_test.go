@@ -190,7 +190,8 @@ func TestAPeerThatIsDown(t *testing.T) {
 	}
 	defer func() { _ = port.Close() }()
 	settings := "server:\n  id: p1\n  data_dir: " + data + "\n  listen: " + port.Addr().String() + "\n  http: 127.0.0.1:1\n  bootstrap: [p1=" + port.Addr().String() + "]\n"
-	err = errors.Join(os.MkdirAll(data, 0o700), trust.Save(filepath.Join(data, trust.Subfolder), own), os.WriteFile(file, []byte(settings), 0o600), os.Chmod(data, 0o755))
+	err = errors.Join(os.MkdirAll(data, 0o700), trust.Save(filepath.Join(data, trust.Subfolder), own),
+		os.WriteFile(file, []byte(settings), 0o600), os.Chmod(data, 0o755))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -95,7 +95,8 @@ func (m *member) back(ctx context.Context, seen *answers) (peers []other) {
 		seen.programs.Peers = append(seen.programs.Peers, doctor.Program{Member: "peer " + p.Peer, Version: p.Version})
 		for _, v := range p.Ports {
 			seen.back = seen.back || v.Result == wire.PortAnswers && v.Network == "tcp"
-			seen.reaches = append(seen.reaches, doctor.Reach{Other: "peer " + p.Peer, Port: v.Port, Network: v.Network, Address: v.Address, Back: true, Result: v.Result, Detail: v.Detail})
+			seen.reaches = append(seen.reaches,
+				doctor.Reach{Other: "peer " + p.Peer, Port: v.Port, Network: v.Network, Address: v.Address, Back: true, Result: v.Result, Detail: v.Detail})
 		}
 		if listen, _ := m.gossip(); listen != "" && p.Gossip != "" && !triesGossip(p.Ports) {
 			seen.skipped = append(seen.skipped, doctor.Skip(doctor.CheckPorts, "from peer "+p.Peer+": gossip", "the gossip of the peer does not know this machine: %s", cmp.Or(p.Hears, "it was never heard there")))

@@ -51,8 +51,8 @@ func findDaemon(role, data string) (found process) {
 
 // mayHave reports whether a process has a folder or a file in it open. One whose files may not be read may have it.
 func mayHave(pid int, data string) bool {
-	if real, err := filepath.EvalSymlinks(data); err == nil {
-		data = real
+	if linked, err := filepath.EvalSymlinks(data); err == nil {
+		data = linked
 	}
 	fds := filepath.Join("/proc", strconv.Itoa(pid), "fd")
 	open, err := os.ReadDir(fds)
@@ -170,5 +170,6 @@ func (m *member) outside() bool {
 		return false
 	}
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", m.daemon.pid))
-	return err == nil && !slices.ContainsFunc(strings.Fields(string(text)), func(line string) bool { return strings.Contains(line, doctor.Unit(m.role)) })
+	return err == nil && !slices.ContainsFunc(strings.Fields(string(text)),
+		func(line string) bool { return strings.Contains(line, doctor.Unit(m.role)) })
 }

@@ -103,7 +103,8 @@ func TestCutHistory(t *testing.T) {
 	o := options("fcfs")
 	o.Hosts, o.From = hosts, cut.From
 	// Played, the four run from 0 to 50, 150, 250 and 350.
-	if r, err := Play(t.Context(), cut.Jobs, o); err != nil || r.Jobs != 2 || r.AvgWait != (50+100)/2.0 || r.Loaded != 250 || r.Makespan != 350 {
+	if r, err := Play(t.Context(), cut.Jobs, o); err != nil || r.Jobs != 2 || r.AvgWait != (50+100)/2.0 || r.Loaded != 250 ||
+		r.Makespan != 350 {
 		t.Errorf("played: %+v, %v", r, err)
 	}
 	if h := NewHistory(hosts, ended[:2], true); h.Measured != 2 || h.From != 0 {
@@ -114,7 +115,8 @@ func TestCutHistory(t *testing.T) {
 // Jobs of a history are played as their users told of them.
 func TestPlayAsTold(t *testing.T) {
 	o := options("priority")
-	o.Hosts, o.Estimates, o.Preemptible = []Host{{GPUs: 8, Model: "A", MemoryMB: 1000}, {GPUs: 2, Model: "B", MemoryMB: 1000}}, Estimates{Told: true}, -1
+	o.Hosts, o.Estimates, o.Preemptible = []Host{{GPUs: 8, Model: "A", MemoryMB: 1000}, {GPUs: 2, Model: "B", MemoryMB: 1000}},
+		Estimates{Told: true}, -1
 	jobs := []Job{
 		{ID: "a", User: "u", GPUs: 8, Duration: 100 * time.Second, Told: Told{Model: "A"}},
 		{ID: "b", User: "u", Submit: time.Second, GPUs: 8, Duration: 100 * time.Second, Told: Told{Class: model.ClassLow, Model: "A"}},

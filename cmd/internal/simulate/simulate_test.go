@@ -164,7 +164,8 @@ func traceOf(t *testing.T, n int) []Job {
 	for i := range jobs {
 		at += time.Duration(draw(1200)) * time.Second
 		jobs[i] = Job{
-			ID: strconv.Itoa(i), User: "u" + strconv.Itoa(int(draw(5))), Submit: at, GPUs: 1 << draw(5), Duration: time.Duration(60+draw(9000)) * time.Second,
+			ID: strconv.Itoa(i), User: "u" + strconv.Itoa(int(draw(5))), Submit: at, GPUs: 1 << draw(5),
+			Duration: time.Duration(60+draw(9000)) * time.Second,
 		}
 	}
 	return jobs
@@ -312,7 +313,8 @@ func TestPlot(t *testing.T) {
 
 // Plays that are compared are drawn on one scale.
 func TestPlotsShareAScale(t *testing.T) {
-	short, long := &Result{Makespan: 3600, gpus: 16, samples: []sample{{0, 16, 10}}}, &Result{Makespan: 7200, gpus: 8, samples: []sample{{0, 8, 73}}}
+	short, long := &Result{Makespan: 3600, gpus: 16, samples: []sample{{0, 16, 10}}},
+		&Result{Makespan: 7200, gpus: 8, samples: []sample{{0, 8, 73}}}
 	if got, want := scaleOf([]*Result{short, long}), (scale{2, axis{16, 4}, axis{80, 20}}); got != want {
 		t.Errorf("%+v, not %+v", got, want)
 	}

@@ -79,7 +79,14 @@ func starving(t *rapid.T) Options {
 	o := options(rapid.SampledFrom(queue.Policies()).Draw(t, "policy"))
 	o.Nodes, o.GPUs, o.WholeNodes = rapid.IntRange(1, 3).Draw(t, "nodes"), rapid.IntRange(2, 3).Draw(t, "GPUs of a node"), true
 	o.Preemptible = rapid.SampledFrom([]float64{0, 0.1, 0.5, 1}).Draw(t, "preemptible")
-	o.Estimates = rapid.SampledFrom([]Estimates{{}, {History: true}, {Low: 1, High: 1}, {Low: 1, High: 100}, {Low: 0.01, High: 0.1}, {Low: 0.01, High: 100}}).Draw(t, "estimates")
+	o.Estimates = rapid.SampledFrom([]Estimates{
+		{},
+		{History: true},
+		{Low: 1, High: 1},
+		{Low: 1, High: 100},
+		{Low: 0.01, High: 0.1},
+		{Low: 0.01, High: 100},
+	}).Draw(t, "estimates")
 	o.Tuning.WaitBound, o.Tuning.Aging = time.Hour, time.Hour
 	o.Tuning.Depth = uint32(rapid.IntRange(1, 20).Draw(t, "depth"))
 	return o

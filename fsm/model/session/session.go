@@ -24,8 +24,8 @@ const (
 	Max        = 10_000 // sessions and codes of all users
 )
 
-// Row is a session: a child of a token, with which a browser signs in. Or it is a code, which is good for making one session, once. The secrets
-// themselves are 256 random bits each and are stored nowhere.
+// Row is a session: a child of a token, with which a browser signs in. Or it is a code, which is good for making one session, once. The
+// secrets themselves are 256 random bits each and are stored nowhere.
 //
 //berth:row
 type Row struct {

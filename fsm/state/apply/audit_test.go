@@ -100,7 +100,8 @@ func TestAuditTrail(t *testing.T) {
 	if is := r.s.Settings().Audit; is != head {
 		t.Errorf("the head is %+v, want %+v", is, head)
 	}
-	if body, err := command.ShownBody(command.KindSetPolicy, r.last().Body); err != nil || !reflect.DeepEqual(body, &command.SetPolicy{Policy: "priority"}) {
+	if body, err := command.ShownBody(command.KindSetPolicy, r.last().Body); err != nil ||
+		!reflect.DeepEqual(body, &command.SetPolicy{Policy: "priority"}) {
 		t.Errorf("the policy that was set is kept as %+v: %v", body, err)
 	}
 }
@@ -123,8 +124,12 @@ func TestAuditOfRepeatsAndRubbish(t *testing.T) {
 	if a := r.last(); !a.Repeat || a.Target != "job 1" || a.Code != model.CodeOK {
 		t.Errorf("the second is %+v", a)
 	}
-	r.entry(command.Command{Actor: strings.Repeat("ü", 400), From: strings.Repeat("x", 900), Err: command.ErrTooLarge, Body: &command.Cancel{Job: 1}})
-	if a := r.last(); a.Code != model.CodeMalformed || len(a.Actor) > 256 || len(a.From) > 256 || a.Target != "" || !strings.HasPrefix(a.Actor, "ü") {
+	r.entry(command.Command{
+		Actor: strings.Repeat("ü", 400), From: strings.Repeat("x", 900), Err: command.ErrTooLarge,
+		Body: &command.Cancel{Job: 1},
+	})
+	if a := r.last(); a.Code != model.CodeMalformed || len(a.Actor) > 256 || len(a.From) > 256 || a.Target != "" ||
+		!strings.HasPrefix(a.Actor, "ü") {
 		t.Errorf("rubbish is on record as %+v", a)
 	}
 }

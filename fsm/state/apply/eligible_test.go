@@ -28,7 +28,8 @@ func TestEligible(t *testing.T) {
 	if got := eligible(late); got != begin {
 		t.Errorf("one with a begin: %s", got.Time())
 	}
-	met, dropped, waits := c.Submit(1, after(dependency.AfterAny, first)), c.Submit(1, after(dependency.AfterAny, first)), c.Submit(1, after(dependency.AfterAny, first))
+	met, dropped, waits := c.Submit(1, after(dependency.AfterAny, first)), c.Submit(1, after(dependency.AfterAny, first)),
+		c.Submit(1, after(dependency.AfterAny, first))
 	submitted := c.Now
 	c.Wait(time.Minute)
 	c.Do(&command.DropDependencies{Job: dropped})
@@ -63,7 +64,10 @@ func TestHeldTimeIsNoWait(t *testing.T) {
 		release(id)
 	}
 	c.Wait(20 * time.Second)
-	for id, want := range map[model.JobID]time.Duration{plain: 80 * time.Second, from: 20 * time.Second, between: 30 * time.Second, both: 20 * time.Second, chained: 20 * time.Second} {
+	for id, want := range map[model.JobID]time.Duration{
+		plain: 80 * time.Second, from: 20 * time.Second, between: 30 * time.Second,
+		both: 20 * time.Second, chained: 20 * time.Second,
+	} {
 		one := task(c, id)
 		if got := one.WaitedAt(c.Now); got != want {
 			t.Errorf("job %s has waited %s, want %s", id, got, want)
@@ -71,7 +75,8 @@ func TestHeldTimeIsNoWait(t *testing.T) {
 	}
 	before := totals(c).Waited
 	c.Start(c.Place(between))
-	if one := task(c, between); one.Waited != 30*time.Second || totals(c).Waited-before != one.Waited || one.Eligible() != c.Now.Add(-30*time.Second) {
+	if one := task(c, between); one.Waited != 30*time.Second || totals(c).Waited-before != one.Waited ||
+		one.Eligible() != c.Now.Add(-30*time.Second) {
 		t.Errorf("at its start it had waited %s, counted are %s", one.Waited, totals(c).Waited-before)
 	}
 }
@@ -110,7 +115,8 @@ func TestWhatCouldNeverRunHasNotWaited(t *testing.T) {
 	c := statetest.New(t)
 	n := c.Node("n1", 4)
 	first := c.Submit(1)
-	gone, doomed, twin := c.Submit(1, after(dependency.AfterOK, first)), c.Submit(1, after(dependency.AfterOK, first)), c.Submit(1, after(dependency.AfterCorr, first))
+	gone, doomed, twin := c.Submit(1, after(dependency.AfterOK, first)), c.Submit(1, after(dependency.AfterOK, first)),
+		c.Submit(1, after(dependency.AfterCorr, first))
 	c.Wait(time.Minute)
 	c.Do(cancel(gone))
 	ends(c, n, first, 1)

@@ -169,7 +169,8 @@ func TestAdoptionKeepsWithinLimits(t *testing.T) {
 			first, second := model.RankKey{Job: job, N: 1}, model.RankKey{Job: job, Task: 1, N: 1}
 			l.n2.Register(func(b *command.Register) {
 				for i, k := range []model.RankKey{first, second} {
-					b.Folders = append(b.Folders, model.Folder{Rank: k, Incarnation: statetest.Incarnation(1), Running: true, GPUs: []model.GPUID{b.Devices[i].ID}})
+					b.Folders = append(b.Folders,
+						model.Folder{Rank: k, Incarnation: statetest.Incarnation(1), Running: true, GPUs: []model.GPUID{b.Devices[i].ID}})
 				}
 			})
 			b, other := l.adopting(first, "n2-0"), l.adopting(second, "n2-1")

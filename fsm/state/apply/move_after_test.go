@@ -233,7 +233,8 @@ func TestDeadline(t *testing.T) {
 	if got := attempt(c, a); got.Stop != model.ReasonDeadline || !c.State.Deadlines.Has(state.DeadlineKey{At: c.Now, Job: job}) {
 		t.Fatalf("the attempt is being stopped for %q", got.Stop)
 	}
-	if waits, _ := c.State.Tasks.Get(model.TaskKey{Job: job, Task: 1}); waits.State != model.TaskFailed || waits.Reason != model.ReasonDeadline {
+	if waits, _ := c.State.Tasks.Get(model.TaskKey{Job: job, Task: 1}); waits.State != model.TaskFailed ||
+		waits.Reason != model.ReasonDeadline {
 		t.Fatalf("the task that waited is %s for %q", waits.State, waits.Reason)
 	}
 	c.Stopped(a)

@@ -20,7 +20,9 @@ func TestReservationsKeepWithinTheOwnersLimits(t *testing.T) {
 	gpus := func(n int64) model.LimitValue { return model.LimitValue{Of: model.LimitGPUs, Value: n} }
 	hours := func(n int64, over model.OverQuota) []model.LimitValue {
 		return []model.LimitValue{
-			{Of: model.LimitGPUTime, Value: n * 3600}, {Of: model.LimitPeriod, Value: int64(24 * time.Hour)}, {Of: model.LimitOver, Value: int64(over)},
+			{Of: model.LimitGPUTime, Value: n * 3600},
+			{Of: model.LimitPeriod, Value: int64(24 * time.Hour)},
+			{Of: model.LimitOver, Value: int64(over)},
 		}
 	}
 	vision := func(b *model.Booking) { b.Owner = model.ScopeKey{Kind: model.ScopeProject, Name: "vision"} }
@@ -73,7 +75,10 @@ func TestReservationsKeepWithinTheOwnersLimits(t *testing.T) {
 func TestOperatorsHaveRoomForReservations(t *testing.T) {
 	t.Parallel()
 	c := two(t)
-	c.Do(&command.SetBookingCaps{Caps: model.BookingCaps{Percent: 100, Ahead: 24 * time.Hour, Longest: 12 * time.Hour, PerUser: model.MaxBookings}})
+	c.Do(&command.SetBookingCaps{Caps: model.BookingCaps{
+		Percent: 100, Ahead: 24 * time.Hour, Longest: 12 * time.Hour,
+		PerUser: model.MaxBookings,
+	}})
 	c.Unchecked = true
 	short := func(n int) *command.Book {
 		b := booked(c, 1, func(b *model.Booking) {

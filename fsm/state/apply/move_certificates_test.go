@@ -69,8 +69,8 @@ func TestJoinTokenWithoutNameTakesNoPlace(t *testing.T) {
 	c.Do(joining(c, model.RolePeer, "p10", 2, 1))
 }
 
-// No token lets another machine take the name of a peer: the new machine would lack the votes of the peer, and the peer would be cut off. Only
-// the machine itself renews its certificate, with a token for its name.
+// No token lets another machine take the name of a peer: the new machine would lack the votes of the peer, and the peer would be cut off.
+// Only the machine itself renews its certificate, with a token for its name.
 func TestNoTokenTakesTheNameOfAPeer(t *testing.T) {
 	t.Parallel()
 	c := statetest.New(t)
@@ -130,7 +130,8 @@ func TestRevokedCertificates(t *testing.T) {
 	}
 	c.Do(&command.RevokeCertificate{Member: p4}) // twice is as once
 	c.Do(&command.RevokeCertificate{Member: p4})
-	if row, _ := c.State.Certificates.Get(p4); !row.Revoked || !row.Refuses(c.Now) || row.Refuses(c.Now.Add(time.Second)) || row.Since%model.Time(time.Second) != 0 {
+	if row, _ := c.State.Certificates.Get(p4); !row.Revoked || !row.Refuses(c.Now) || row.Refuses(c.Now.Add(time.Second)) ||
+		row.Since%model.Time(time.Second) != 0 {
 		t.Errorf("after the revocation: %+v", row)
 	}
 	wantCode(t, c.Try(joining(c, model.RolePeer, "p4", 0, 2)), model.CodeDenied)

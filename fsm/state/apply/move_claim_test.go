@@ -73,7 +73,8 @@ func TestClaimsOfAService(t *testing.T) {
 			if do(l); l.State.Claims.Len() != 0 || l.State.Queue.Len() != 2 || l.State.Waiting.Len() != 0 {
 				t.Errorf("%d claims are left, %d wait, %d of them services", l.State.Claims.Len(), l.State.Queue.Len(), l.State.Waiting.Len())
 			}
-			wantCode(t, l.Try(&command.Preempt{Beneficiary: a.Turn, Slots: []model.SlotKey{{GPU: "n1-3"}}, Until: l.Now.Add(time.Minute)}), model.CodeNotQueued)
+			wantCode(t, l.Try(&command.Preempt{Beneficiary: a.Turn, Slots: []model.SlotKey{{GPU: "n1-3"}}, Until: l.Now.Add(time.Minute)}),
+				model.CodeNotQueued)
 		})
 	}
 }

@@ -52,7 +52,8 @@ func TestBootstrapOfAConfiguration(t *testing.T) {
 	b.Limits = []model.LimitValue{{Of: model.LimitQueued, Value: 1}}
 	c.Do(b)
 	set := c.State.Settings()
-	if set.Tuning != b.Tuning || set.Pools != b.Pools || set.Defaults != b.Defaults || set.Notify != b.Notify || set.Policy != "fcfs" || set.Running {
+	if set.Tuning != b.Tuning || set.Pools != b.Pools || set.Defaults != b.Defaults || set.Notify != b.Notify || set.Policy != "fcfs" ||
+		set.Running {
 		t.Errorf("the state begins with %+v", set)
 	}
 	c.Do(statetest.Job(1))
@@ -172,8 +173,8 @@ func TestRetire(t *testing.T) {
 	}
 }
 
-// To a level above 4 the command that raises the cluster is binding; one that is not leads to the same refusal as at level 4, where programs refuse it
-// because they do not know the level.
+// To a level above 4 the command that raises the cluster is binding; one that is not leads to the same refusal as at level 4, where
+// programs refuse it because they do not know the level.
 func TestLevelsAboveFourBind(t *testing.T) {
 	c := statetest.Empty(t)
 	c.Do(&command.Bootstrap{Incarnation: statetest.Incarnation(1), Level: 4, Policy: "fcfs", Retention: model.Retention{Age: time.Hour}})

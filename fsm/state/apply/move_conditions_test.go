@@ -114,7 +114,8 @@ func TestTasksWaitForTheirTwins(t *testing.T) {
 	c.Exit(runs(c, first, 2), 0)
 	c.Do(settle(second, whole, later))
 	for n, want := range []model.TaskState{model.TaskCanceled, model.TaskRunning, model.TaskQueued, model.TaskCanceled} {
-		if task := taskOf(c, second, uint32(n)); task.State != want || task.Waits || want == model.TaskCanceled && task.Reason != model.ReasonDependency {
+		if task := taskOf(c, second, uint32(n)); task.State != want || task.Waits ||
+			want == model.TaskCanceled && task.Reason != model.ReasonDependency {
 			t.Errorf("task %d is %s for %q", n, task.State, task.Reason)
 		}
 	}
@@ -157,7 +158,8 @@ func TestOneConditionIsEnough(t *testing.T) {
 	c.Node("n1", 16)
 	one, two, three := c.Submit(1), c.Submit(1), c.Submit(1)
 	either := func(a, b model.JobID) func(*command.Submit) {
-		return conditions(dependency.After{Job: a, Kind: dependency.AfterOK, Any: true}, dependency.After{Job: b, Kind: dependency.AfterOK, Any: true})
+		return conditions(dependency.After{Job: a, Kind: dependency.AfterOK, Any: true},
+			dependency.After{Job: b, Kind: dependency.AfterOK, Any: true})
 	}
 	met, vain := c.Submit(1, either(one, two)), c.Submit(1, either(one, three))
 	mixed := c.Submit(1, conditions(dependency.After{Job: one, Kind: dependency.AfterOK, Any: true},

@@ -285,7 +285,8 @@ func TestRunsOnCoresAreForgottenFirst(t *testing.T) {
 		c.Now = c.Now.Add(time.Minute)
 		c.Exit(a, 0)
 		row, _ := c.State.Jobs.Get(job)
-		if c.State.Sketches.Has(first) != v.kept || c.State.Sketches.Has(state.PastKey(&row.Spec)) != v.stored || c.State.Sketches.Len() != state.MaxSketches {
+		if c.State.Sketches.Has(first) != v.kept || c.State.Sketches.Has(state.PastKey(&row.Spec)) != v.stored ||
+			c.State.Sketches.Len() != state.MaxSketches {
 			t.Errorf("%+v: the oldest is kept: %v, the run is stored: %v, %d are known", v, c.State.Sketches.Has(first),
 				c.State.Sketches.Has(state.PastKey(&row.Spec)), c.State.Sketches.Len())
 		}

@@ -45,7 +45,8 @@ func TestAnImport(t *testing.T) {
 	c.Do(&command.EndImport{ID: hashOf(1)})
 	old, _ := c.State.Jobs.Get(5)
 	late, _ := c.State.Jobs.Get(12)
-	if old.Submitted != statetest.Start.Add(-time.Hour) || late.Submitted < old.Submitted || late.Waits != 1 || old.Script.IsZero() || old.Env.IsZero() {
+	if old.Submitted != statetest.Start.Add(-time.Hour) || late.Submitted < old.Submitted || late.Waits != 1 || old.Script.IsZero() ||
+		old.Env.IsZero() {
 		t.Errorf("the jobs are %+v and %+v", old, late)
 	}
 	if first, _ := c.State.Events.Get(model.EventKey{Job: 5}); first.Detail != "it was running" {
@@ -67,7 +68,10 @@ func TestAnImport(t *testing.T) {
 func TestAnImportIsRepeated(t *testing.T) {
 	c := statetest.New(t)
 	send := func() {
-		for _, b := range []command.Body{&command.BeginImport{ID: hashOf(1), Parts: 2}, part(0, imported(1)), part(1, imported(2)), &command.EndImport{ID: hashOf(1)}} {
+		for _, b := range []command.Body{
+			&command.BeginImport{ID: hashOf(1), Parts: 2}, part(0, imported(1)), part(1, imported(2)),
+			&command.EndImport{ID: hashOf(1)},
+		} {
 			c.Do(b)
 			c.Do(b)
 		}

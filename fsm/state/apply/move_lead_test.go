@@ -26,7 +26,11 @@ func TestAJobEndsWithItsLead(t *testing.T) {
 		other model.Progress
 		state model.TaskState
 	}{
-		"completed":               {model.Exit{}, model.Progress{Phase: model.RankExited, Exit: model.Exit{Signal: 15, Delivered: model.ReasonLeadEnded}}, model.TaskCompleted},
+		"completed": {
+			model.Exit{},
+			model.Progress{Phase: model.RankExited, Exit: model.Exit{Signal: 15, Delivered: model.ReasonLeadEnded}},
+			model.TaskCompleted,
+		},
 		"other exits by itself":   {model.Exit{}, model.Progress{Phase: model.RankExited, Exit: model.Exit{Code: 1}}, model.TaskCompleted},
 		"other is fenced":         {model.Exit{}, model.Progress{Phase: model.RankExited, Exit: model.Exit{Signal: 9, Fenced: true}}, model.TaskCompleted},
 		"failed":                  {model.Exit{Code: 7}, model.Progress{Phase: model.RankExited, Exit: model.Exit{Code: 1}}, model.TaskFailed},

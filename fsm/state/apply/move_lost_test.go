@@ -202,7 +202,8 @@ func TestARankThatLostItsFolderIsDesired(t *testing.T) {
 	l := running(t, 4)
 	l.n1.Register(func(b *command.Register) { b.Folders = nil })
 	d := l.State.Desired("n1")
-	if r := rank(l.Cluster, l.a.Rank(0)); r.Orphan != 0 || len(d.Ranks) != 1 || d.Ranks[0].Rank != r.Key || d.Ranks[0].Phase != model.RankRunning {
+	if r := rank(l.Cluster, l.a.Rank(0)); r.Orphan != 0 || len(d.Ranks) != 1 || d.Ranks[0].Rank != r.Key ||
+		d.Ranks[0].Phase != model.RankRunning {
 		t.Errorf("the rank is %+v, desired is %+v", r, d.Ranks)
 	}
 }

@@ -28,7 +28,8 @@ func TestIdentity(t *testing.T) {
 	}
 	b := l.n1.Body()
 	b.Devices[0].ID = "n2-0"
-	wantCode(t, l.Try(&command.Inventory{Node: "n1", Incarnation: statetest.Incarnation(1), Epoch: before, Devices: b.Devices}), model.CodeIdentity)
+	wantCode(t, l.Try(&command.Inventory{Node: "n1", Incarnation: statetest.Incarnation(1), Epoch: before, Devices: b.Devices}),
+		model.CodeIdentity)
 }
 
 // An agent that restarts gets another epoch and keeps its ranks; its former self
@@ -38,7 +39,10 @@ func TestRegisteringAgain(t *testing.T) {
 	old, renewal := l.n1.Report(exited(l.a.Rank(0), failing(0))), l.n1.Renewal()
 	l.n1.Register(func(b *command.Register) { b.Session = "session-2" })
 	wantCode(t, l.Try(old), model.CodeStaleEpoch)
-	if r := l.Try(&command.Renew{Renewals: []command.Renewal{renewal, l.n1.Renewal(), l.n1.Renewal()}}); r.Verdicts[0] != model.CodeStaleEpoch ||
+	if r := l.Try(&command.Renew{Renewals: []command.Renewal{
+		renewal, l.n1.Renewal(),
+		l.n1.Renewal(),
+	}}); r.Verdicts[0] != model.CodeStaleEpoch ||
 		r.Verdicts[1] != model.CodeOK || r.Verdicts[2] != model.CodeStaleSeq {
 		t.Errorf("the verdicts are %v", r.Verdicts)
 	}

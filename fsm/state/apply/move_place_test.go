@@ -24,7 +24,8 @@ func TestAJobIsMovedAhead(t *testing.T) {
 	}
 	job, _ := l.State.Jobs.Get(second)
 	other, _ := l.State.Jobs.Get(first)
-	if p := job.Place; p.Before != first || p.Turn != 1 || p.Class != model.ClassHigh || p.Since != other.Submitted || p.GPUs != 2 || p.Task.Job != first || p.User != other.Spec.User {
+	if p := job.Place; p.Before != first || p.Turn != 1 || p.Class != model.ClassHigh || p.Since != other.Submitted || p.GPUs != 2 ||
+		p.Task.Job != first || p.User != other.Spec.User {
 		t.Errorf("its place is %+v", p)
 	}
 	if task, _ := l.State.FirstTask(second); task.Class != model.ClassNormal || job.Spec.Class != model.ClassNormal {
@@ -108,7 +109,11 @@ func TestMovesThatAreRefused(t *testing.T) {
 		}
 	}
 	for _, b := range []*command.SetPriority{
-		{Job: waits, Before: waits}, {Job: waits, Before: held, Class: model.ClassLow}, {Job: waits, Before: held, Priority: 3}, {Job: waits}, {Before: waits},
+		{Job: waits, Before: waits},
+		{Job: waits, Before: held, Class: model.ClassLow},
+		{Job: waits, Before: held, Priority: 3},
+		{Job: waits},
+		{Before: waits},
 	} {
 		if b.Validate() == nil {
 			t.Errorf("%+v is valid", b)

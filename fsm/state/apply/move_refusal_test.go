@@ -81,7 +81,10 @@ func TestANodeThatRefusesStartsRests(t *testing.T) {
 	}
 	trial, second := c.Submit(1, of("cat")), c.Submit(1)
 	a := c.Place(trial)
-	wantCode(t, c.Try(&command.Place{Attempt: model.TaskKey{Job: second}.Attempt(1), Ranks: []command.Placement{{Node: "n1", Epoch: n.Epoch(), Slots: []model.SlotKey{{GPU: "n1-7"}}}}}), model.CodeUnavailable)
+	wantCode(t, c.Try(&command.Place{
+		Attempt: model.TaskKey{Job: second}.Attempt(1),
+		Ranks:   []command.Placement{{Node: "n1", Epoch: n.Epoch(), Slots: []model.SlotKey{{GPU: "n1-7"}}}},
+	}), model.CodeUnavailable)
 	refuses(c, a, noProlog)
 	if got := nodeRow(c, "n1"); got.Rests != c.Now.Add(2*time.Minute) {
 		t.Errorf("after a further refusal it rests until %s", got.Rests.Time())
@@ -251,7 +254,8 @@ func TestWhichRefusalsCount(t *testing.T) {
 		t.Errorf("after six at the same time the node is %+v", got)
 	}
 	for _, a := range all {
-		if one, _ := c.State.Tasks.Get(a.TaskKey()); one.State != model.TaskQueued || one.Reason != model.ReasonStartDeadline || one.Retries != 0 {
+		if one, _ := c.State.Tasks.Get(a.TaskKey()); one.State != model.TaskQueued || one.Reason != model.ReasonStartDeadline ||
+			one.Retries != 0 {
 			t.Errorf("a job is %+v", one)
 		}
 	}
@@ -296,7 +300,8 @@ func TestANodeThatStartsNothingInTimeIsAvoided(t *testing.T) {
 	l.Do(&command.StartOverdue{Attempt: l.a})
 	l.Report(model.Progress{Rank: l.a.Rank(0), Phase: model.RankNever})
 	l.Report(model.Progress{Rank: l.a.Rank(1), Phase: model.RankNever})
-	if a := attempt(l.Cluster, l.a); a.End != model.ReasonStartDeadline || a.FirstRank != 2 || nodeRow(l.Cluster, "n2").Refusals != 1 || nodeRow(l.Cluster, "n1").Refusals != 0 {
+	if a := attempt(l.Cluster, l.a); a.End != model.ReasonStartDeadline || a.FirstRank != 2 || nodeRow(l.Cluster, "n2").Refusals != 1 ||
+		nodeRow(l.Cluster, "n1").Refusals != 0 {
 		t.Errorf("the attempt is %+v", a)
 	}
 }

@@ -112,7 +112,8 @@ func TestRotationIsAborted(t *testing.T) {
 	c, _, _ := rotating(t)
 	c.Do(beginOf(membership.RotationAuthority, 0))
 	c.Do(&command.AbortRotation{})
-	if v := c.State.Trust(); v.Revision != 2 || v.Rotation != membership.RotationNone || v.Authority != "AAAA" || v.Accepted != "" || v.Link != "" || v.NextLink != "" {
+	if v := c.State.Trust(); v.Revision != 2 || v.Rotation != membership.RotationNone || v.Authority != "AAAA" || v.Accepted != "" || v.Link != "" ||
+		v.NextLink != "" {
 		t.Errorf("aborted: %+v", v)
 	}
 	c.Do(beginOf(membership.RotationLeaf, 2))

@@ -167,7 +167,8 @@ func TestAUserHasSoManySessions(t *testing.T) {
 		c.Wait(time.Second)
 		c.Do(&command.MakeSession{Hash: sessionOf(10 + i), From: hashOf(byte(3 + i%2))})
 	}
-	if c.State.Sessions.Len() != session.MaxOf+1 || c.State.Sessions.Has(sessionOf(10)) || c.State.Sessions.Has(sessionOf(11)) || !c.State.Sessions.Has(sessionOf(1)) {
+	if c.State.Sessions.Len() != session.MaxOf+1 || c.State.Sessions.Has(sessionOf(10)) || c.State.Sessions.Has(sessionOf(11)) ||
+		!c.State.Sessions.Has(sessionOf(1)) {
 		t.Errorf("%d sessions are there", c.State.Sessions.Len())
 	}
 	for i := range session.MaxCodesOf + 1 {

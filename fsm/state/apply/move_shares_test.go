@@ -46,7 +46,8 @@ func rowsOf(s *state.State) map[string]int {
 	return out
 }
 
-// checkShares compares which tables each filling has filled with what is said of the tables: each has a user's filling, or is filled by none.
+// checkShares compares which tables each filling has filled with what is said of the tables: each has a user's filling, or is filled by
+// none.
 func checkShares(t *testing.T, grown map[string]map[string]int) {
 	t.Helper()
 	said := shares()
@@ -118,7 +119,10 @@ func crowds() map[string]filling {
 			rows := l.State.Sessions.Fork()
 			for i := range most {
 				of := i % (most / session.MaxOf)
-				v := session.Row{Hash: many(12, i), Parent: many(9, of), User: fmt.Sprintf("eve%d", of), Made: l.Now, Began: l.Now, Expires: l.Now.Add(session.Idle)}
+				v := session.Row{
+					Hash: many(12, i), Parent: many(9, of), User: fmt.Sprintf("eve%d", of), Made: l.Now, Began: l.Now,
+					Expires: l.Now.Add(session.Idle),
+				}
 				rows.Put(v.Hash, v)
 			}
 			l.State.Sessions = rows.Table()

@@ -12,7 +12,8 @@ import (
 func drawAdopt(g *gen) command.Body {
 	b := &command.Adopt{Texts: []string{"#!/bin/sh\nmake\n"}, Placed: []uint64{uint64(g.roll(50))}, Attempts: []command.Place{{}}}
 	b.Job = command.ImportedJob{ID: model.JobID(1 + g.roll(9)), Script: 1, Tasks: 1, Spec: model.Spec{
-		User: anybody(g), Class: model.ClassNormal, GPUs: 1, OnLost: model.OnLostRequeue, DisconnectGrace: 5 * time.Minute, Grace: 30 * time.Second,
+		User: anybody(g), Class: model.ClassNormal, GPUs: 1, OnLost: model.OnLostRequeue, DisconnectGrace: 5 * time.Minute,
+		Grace: 30 * time.Second,
 	}}
 	a := &b.Attempts[0]
 	ranks := map[uint32]*command.Placement{}

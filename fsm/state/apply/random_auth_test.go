@@ -48,9 +48,13 @@ func drawMakeToken(g *gen) command.Body {
 
 // drawRecordCertificate draws the certificate of a member that joins or renews, now and then of a machine that asks again.
 func drawRecordCertificate(g *gen) command.Body {
-	b := &command.RecordCertificate{Member: anyMember(g), Serial: pick(g, "01", "02"), Key: model.Hash{byte(1 + g.roll(3))}, Issued: g.at, Expires: g.at.Add(time.Hour)}
+	b := &command.RecordCertificate{
+		Member: anyMember(g), Serial: pick(g, "01", "02"), Key: model.Hash{byte(1 + g.roll(3))}, Issued: g.at,
+		Expires: g.at.Add(time.Hour),
+	}
 	b.Revision = aRevision(g)
-	if behind, _ := g.s.Trusted().Behind(b.Revision, g.at); len(behind) > 0 && g.roll(2) == 0 { // a member whose certificate was not recorded yet
+	// a member whose certificate was not recorded yet
+	if behind, _ := g.s.Trusted().Behind(b.Revision, g.at); len(behind) > 0 && g.roll(2) == 0 {
 		b.Member = behind[g.roll(len(behind))]
 		return b
 	}

@@ -23,7 +23,10 @@ func drawBootstrap(g *gen) command.Body {
 		b.Tuning.Retries, b.Pools = uint32(g.roll(4)), model.Pools{Mode: model.PoolMode(g.roll(4)), Part: uint32(100 + g.roll(900))}
 		b.Defaults = drawDefaults(g)
 		b.Notify = model.Notify{Secret: model.NewHookSecret([32]byte{byte(g.roll(200))}), Backlog: uint32(g.roll(20))}
-		b.Limits = []model.LimitValue{{Of: model.LimitQueued, Value: int64(20 + g.roll(200))}, {Of: model.LimitUserGPUs, Value: int64(1 + g.roll(20))}}
+		b.Limits = []model.LimitValue{
+			{Of: model.LimitQueued, Value: int64(20 + g.roll(200))},
+			{Of: model.LimitUserGPUs, Value: int64(1 + g.roll(20))},
+		}
 	}
 	return b
 }

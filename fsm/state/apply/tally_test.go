@@ -50,7 +50,8 @@ func TestAllocationsAreTallied(t *testing.T) {
 	for i := range model.MaxTallied + 5 {
 		allocate(c, model.AllocationID(fmt.Sprintf("x%d", i)), fmt.Sprintf("service-%d", i))
 	}
-	if n, other := c.State.Tallies.Len(), tally(c, model.TallyService, model.OtherService); n != model.MaxTallied+2 || other.Counts[model.StepAsked] != 6 {
+	if n, other := c.State.Tallies.Len(), tally(c, model.TallyService, model.OtherService); n != model.MaxTallied+2 ||
+		other.Counts[model.StepAsked] != 6 {
 		t.Errorf("%d tallies, of others %v", n, other.Counts)
 	}
 }

@@ -33,7 +33,8 @@ func TestYields(t *testing.T) {
 		{alice, model.Unlimited, true, false, true},
 	} {
 		c.Do(&command.AdjustLimit{Scope: v.scope, Set: []model.LimitValue{{Of: model.LimitYields, Value: v.value}}})
-		if a, b, d := state.Yields(&c.State, &plain), state.Yields(&c.State, &within), state.Yields(&c.State, &saved); a != v.plain || b != v.within || d != v.signal {
+		if a, b, d := state.Yields(&c.State, &plain), state.Yields(&c.State, &within),
+			state.Yields(&c.State, &saved); a != v.plain || b != v.within || d != v.signal {
 			t.Errorf("step %d: a plain job %t, one of the project %t, one with a signal %t", i, a, b, d)
 		}
 	}

@@ -154,7 +154,8 @@ func moveAttempts(m *mover) {
 		}
 		extended := b.Frozen
 		extended.TimeLimit = a.Frozen.TimeLimit // it may be raised while the attempt lives
-		m.hold(b.PlacedIndex == a.PlacedIndex && extended == a.Frozen && b.Frozen.TimeLimit >= a.Frozen.TimeLimit && b.Incarnation == a.Incarnation && b.Ranks == a.Ranks &&
+		m.hold(b.PlacedIndex == a.PlacedIndex && extended == a.Frozen && b.Frozen.TimeLimit >= a.Frozen.TimeLimit &&
+			b.Incarnation == a.Incarnation && b.Ranks == a.Ranks &&
 			b.GPUs == a.GPUs, OneAttempt, "attempt %s is another: from %+v to %+v", k, a, b)
 		if a.Live() {
 			m.hold(b.State >= a.State && b.Ready >= a.Ready && b.Begun >= a.Begun && b.Gone >= a.Gone && !a.Stop.Outranks(b.Stop) &&
@@ -185,7 +186,8 @@ func moveRanks(m *mover) {
 			"rank %s is another: from %+v to %+v", k, a, b)
 		late := a
 		late.Exit, late.Late = b.Exit, true
-		m.hold(b.Phase >= a.Phase && b.Saved >= a.Saved && (!a.Phase.Ended() || a == b || (a.Phase == model.RankLost && !a.Late && b == late)), OneAttempt,
+		m.hold(b.Phase >= a.Phase && b.Saved >= a.Saved && (!a.Phase.Ended() || a == b || (a.Phase == model.RankLost && !a.Late && b == late)),
+			OneAttempt,
 			"rank %s goes back from %+v to %+v", k, a, b)
 	}
 }

@@ -127,7 +127,8 @@ func moveRooms(m *mover) {
 		is, _ := m.s.Nodes.Get(id)
 		before, had := m.was.CPURoom(&was)
 		room, held := m.s.CPURoom(&is)
-		m.hold(held.CPUs <= max(before.CPUs, room.CPUs, had.CPUs) && held.MemoryMB <= max(before.MemoryMB, room.MemoryMB, had.MemoryMB), WithinLimits,
+		m.hold(held.CPUs <= max(before.CPUs, room.CPUs, had.CPUs) && held.MemoryMB <= max(before.MemoryMB, room.MemoryMB, had.MemoryMB),
+			WithinLimits,
 			"jobs without GPUs may hold %+v of node %s and go from %+v to %+v", room, id, had, held)
 	}
 }

@@ -29,7 +29,8 @@ func (t *Tx) Finish(results []command.Result) (state.State, state.Changes) {
 	announceBacklog(t)
 	c := digest.NewCommit(t.From.Fingerprint, t.Meta.Hash)
 	before := t.From.Settings()
-	if t.queue.draft != nil || t.cpuQueue.draft != nil || t.due.draft != nil || t.Waiting.draft != nil || t.settling.draft != nil || t.deadlines.draft != nil {
+	if t.queue.draft != nil || t.cpuQueue.draft != nil || t.due.draft != nil || t.Waiting.draft != nil || t.settling.draft != nil ||
+		t.deadlines.draft != nil {
 		c.Wakes = c.Wakes.With(model.TopicQueue)
 	}
 	for _, cell := range t.List {
@@ -48,7 +49,8 @@ func (t *Tx) stamp(c *digest.Commit, before *model.Settings) {
 		return
 	}
 	plain := func(s model.Settings) model.Settings {
-		s.Clock, s.NextJob, s.Services, s.RequestsFrom, s.Totals, s.Topics, s.Audit = 0, 0, 0, 0, model.Totals{}, model.Topics{}, model.AuditHead{}
+		s.Clock, s.NextJob, s.Services, s.RequestsFrom, s.Totals, s.Topics, s.Audit = 0, 0, 0, 0, model.Totals{}, model.Topics{},
+			model.AuditHead{}
 		s.Requests = model.Requests{}
 		return s
 	}

@@ -20,7 +20,8 @@ func onJob(t *Tx, old, next *model.Job) {
 	if next != nil && (next.EndIndex > 0 || next.Begun == next.Tasks) {
 		onSettled(t, next.ID)
 	}
-	if old != nil && next != nil && (old.Blocked() && !next.Blocked() || old.Spec.TimeLimit != next.Spec.TimeLimit || old.Place != next.Place) {
+	if old != nil && next != nil &&
+		(old.Blocked() && !next.Blocked() || old.Spec.TimeLimit != next.Spec.TimeLimit || old.Place != next.Place) {
 		lineUp(t, old, next)
 	}
 	countBytes(t, old, next)
@@ -110,7 +111,8 @@ func onDependency(t *Tx, old, next *dependency.Row) {
 // onSettled notes whether a job has done what other jobs still wait for: it has ended, or begun.
 func onSettled(t *Tx, id model.JobID) {
 	job, _ := t.Jobs.Get(id)
-	is := job.EndIndex > 0 && IsAwaited(t, id) || job.Tasks > 0 && job.Begun == job.Tasks && hasAwaited(t, state.AwaitedKey{On: id, Kind: dependency.AfterBegin})
+	is := job.EndIndex > 0 && IsAwaited(t, id) ||
+		job.Tasks > 0 && job.Begun == job.Tasks && hasAwaited(t, state.AwaitedKey{On: id, Kind: dependency.AfterBegin})
 	if was := t.settling.Now().Has(id); was != is {
 		t.settling.move(id, was, id, is, state.None{})
 	}

@@ -97,7 +97,8 @@ func (t *Tx) forgetOldest(key model.RequestKey) {
 // ForgetRequests forgets all ids of an actor that is removed: a later user of the name must not
 // be answered with what the former one did. No caller can repeat these requests: the tokens are gone.
 func (t *Tx) ForgetRequests(actor string) {
-	for _, k := range KeysOf(t.Requests.Now().From(model.RequestKey{Actor: actor}), func(k model.RequestKey) bool { return k.Actor == actor }) {
+	for _, k := range KeysOf(t.Requests.Now().From(model.RequestKey{Actor: actor}),
+		func(k model.RequestKey) bool { return k.Actor == actor }) {
 		t.Requests.Delete(k)
 	}
 }

@@ -61,7 +61,8 @@ func (v *tableWalk) fleet(s *state.Tables) {
 	stored(v, &t.GPUs, &s.GPUs, 14, "gpus", fleet, onGPU, func(r model.GPU) model.GPUID { return r.ID })
 	stored(v, &t.Claims, &s.Claims, 16, "claims", fleet, onClaim, func(r model.Claim) model.SlotKey { return r.Slot })
 	stored(v, &t.Slots, &s.Slots, 15, "slots", fleet, onSlot, func(r model.Slot) model.SlotKey { return r.Key })
-	stored(v, &t.Allocations, &s.Allocations, 17, "allocations", fleet.With(model.TopicQueue), onAllocation, func(r model.Allocation) model.AllocationID { return r.ID })
+	stored(v, &t.Allocations, &s.Allocations, 17, "allocations", fleet.With(model.TopicQueue), onAllocation,
+		func(r model.Allocation) model.AllocationID { return r.ID })
 	stored(v, &t.RequestUse, &s.RequestUse, 41, "request_use", 0, nil, func(r model.RequestUse) model.ActorName { return model.ActorName(r.Actor) })
 	stored(v, &t.Requests, &s.Requests, 18, "requests", 0, onRequest, func(r model.Request) model.RequestKey { return r.Key })
 	stored(v, &t.Sketches, &s.Sketches, 19, "sketches", 0, onSketch, func(r model.Sketch) model.SketchKey { return r.Key })

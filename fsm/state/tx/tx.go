@@ -127,7 +127,10 @@ func wakes(topics ...model.Topic) (s model.TopicSet) {
 
 // Begin opens a transaction on a state for the entry with the meta data m.
 func Begin(s *state.State, m state.Meta) *Tx {
-	t := &Tx{Meta: m, From: s, Settings: s.Settings(), book: bookkeeper{base: s.Booked}, counts: counts{fit: s.FitGPUs}, Bounds: standardBounds()}
+	t := &Tx{
+		Meta: m, From: s, Settings: s.Settings(), book: bookkeeper{base: s.Booked}, counts: counts{fit: s.FitGPUs},
+		Bounds: standardBounds(),
+	}
 	t.List = make([]AnyCell, 0, tableCount)
 	walk := tableWalk{t: t}
 	walk.tables(&s.Tables)

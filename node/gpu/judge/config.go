@@ -24,7 +24,8 @@ type Config struct {
 func Defaults() Config {
 	return Config{
 		Hot: 85, Critical: 95, Hysteresis: 5,
-		Rise: 5 * time.Second, Settle: 30 * time.Second, Blind: time.Minute, Leftover: time.Minute, Retest: 10 * time.Minute, Unused: 30 * time.Minute,
+		Rise: 5 * time.Second, Settle: 30 * time.Second, Blind: time.Minute, Leftover: time.Minute, Retest: 10 * time.Minute,
+		Unused: 30 * time.Minute,
 	}
 }
 

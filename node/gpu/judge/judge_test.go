@@ -72,8 +72,11 @@ func TestCauses(t *testing.T) {
 		over   time.Duration // how long it takes to be over; 0: for ever
 		before time.Duration // after which it does not count yet
 	}{
-		"silent":      {with(func(r *Reading) { r.Trouble = TroubleSilent }), 61 * time.Second, model.HealthQuarantined, "NVML does not answer", settled, time.Minute},
-		"error":       {with(func(r *Reading) { r.Trouble, r.Detail = TroubleError, "odd" }), 61 * time.Second, model.HealthQuarantined, "error: odd", settled, time.Minute},
+		"silent": {with(func(r *Reading) { r.Trouble = TroubleSilent }), 61 * time.Second, model.HealthQuarantined, "NVML does not answer", settled, time.Minute},
+		"error": {
+			with(func(r *Reading) { r.Trouble, r.Detail = TroubleError, "odd" }), 61 * time.Second, model.HealthQuarantined, "error: odd", settled,
+			time.Minute,
+		},
 		"refuses":     {with(func(r *Reading) { r.Trouble = TroubleReset }), moment, model.HealthQuarantined, "reset", settled, 0},
 		"recovery":    {with(func(r *Reading) { r.Recovery = RecoveryReset }), moment, model.HealthQuarantined, "needs a reset", settled, 0},
 		"drain":       {with(func(r *Reading) { r.Recovery = RecoveryDrain }), moment, model.HealthQuarantined, "drained", settled, 0},
@@ -85,7 +88,10 @@ func TestCauses(t *testing.T) {
 		"hot":         {with(func(r *Reading) { r.Temperature = 86 }), rise, model.HealthDegraded, "85 °C", settled, rise - moment},
 		"critical":    {with(func(r *Reading) { r.Temperature = 96 }), rise, model.HealthQuarantined, "95 °C", settled, rise - moment},
 		"leftover":    {with(func(r *Reading) { r.Leftover = true }), 61 * time.Second, model.HealthDirty, "memory", settled, time.Minute},
-		"stranger":    {with(func(r *Reading) { r.Strangers = []Stranger{stranger}; r.Idle = false }), rise, model.HealthUnmanaged, "python (pid 71) of ann with 2 GB", settled, rise - moment},
+		"stranger": {
+			with(func(r *Reading) { r.Strangers = []Stranger{stranger}; r.Idle = false }), rise, model.HealthUnmanaged, "python (pid 71) of ann with 2 GB", settled,
+			rise - moment,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			newPatient(t).lives(c.before, c.in).is(model.HealthHealthy, "")

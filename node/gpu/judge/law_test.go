@@ -14,7 +14,10 @@ func readings() *rapid.Generator[Reading] {
 	return rapid.Custom(func(t *rapid.T) Reading {
 		in := well()
 		in.Temperature = rapid.Int16Range(78, 98).Draw(t, "temperature")
-		in.Trouble = rapid.SampledFrom([]Trouble{TroubleNone, TroubleNone, TroubleNone, TroubleNone, TroubleSilent, TroubleError, TroubleReset, TroubleLost}).Draw(t, "trouble")
+		in.Trouble = rapid.SampledFrom([]Trouble{
+			TroubleNone, TroubleNone, TroubleNone, TroubleNone, TroubleSilent, TroubleError, TroubleReset,
+			TroubleLost,
+		}).Draw(t, "trouble")
 		in.Recovery = rapid.SampledFrom([]Recovery{RecoveryNone, RecoveryNone, RecoveryNone, RecoveryUnknown, RecoveryReset}).Draw(t, "recovery")
 		in.Leftover = rapid.Bool().Draw(t, "leftover")
 		in.Remap.Pending = rapid.Bool().Draw(t, "pending")

@@ -109,7 +109,11 @@ func TestLook(t *testing.T) {
 	id := list(t, p)[0].ID
 	me := uint32(os.Getpid())
 	h.cards[0].change(func(c *card) {
-		c.processes = []nvml.ProcessInfo{{Pid: me, UsedGpuMemory: 3 << 30}, {Pid: me, UsedGpuMemory: 1 << 30}, {Pid: 1 << 22, UsedGpuMemory: 1<<64 - 1}}
+		c.processes = []nvml.ProcessInfo{
+			{Pid: me, UsedGpuMemory: 3 << 30},
+			{Pid: me, UsedGpuMemory: 1 << 30},
+			{Pid: 1 << 22, UsedGpuMemory: 1<<64 - 1},
+		}
 		c.used = 5 << 30
 	})
 	l := p.Look(id, time.Now())
@@ -210,7 +214,8 @@ func TestRecovery(t *testing.T) {
 	p := newProbe(h.Server, Options{})
 	id := list(t, p)[0].ID
 	for action, want := range []judge.Recovery{
-		judge.RecoveryNone, judge.RecoveryReset, judge.RecoveryRestart, judge.RecoveryDrainPeers, judge.RecoveryDrain, judge.RecoveryOther, judge.RecoveryOther,
+		judge.RecoveryNone, judge.RecoveryReset, judge.RecoveryRestart, judge.RecoveryDrainPeers, judge.RecoveryDrain, judge.RecoveryOther,
+		judge.RecoveryOther,
 	} {
 		h.cards[0].change(func(c *card) { c.recovery, c.failed = uint32(action), action > 3 })
 		if l := p.Look(id, time.Now()); l.Recovery != want || l.Remap.Failed != (action > 3) {
@@ -276,7 +281,10 @@ func TestManyXids(t *testing.T) {
 	id := list(t, p)[0].ID
 	for _, codes := range []uint64{1, 1000} {
 		for i := range uint64(500) {
-			p.note(nvml.EventData{Device: h.cards[0].Device, EventType: nvml.EventTypeXidCriticalError, EventData: i % codes, GpuInstanceId: 1<<32 - 1})
+			p.note(nvml.EventData{
+				Device: h.cards[0].Device, EventType: nvml.EventTypeXidCriticalError, EventData: i % codes,
+				GpuInstanceId: 1<<32 - 1,
+			})
 		}
 		if got := len(p.Look(id, time.Now()).Xids); got != int(min(codes, maxXids)) {
 			t.Errorf("%d codes make %d Xids", codes, got)

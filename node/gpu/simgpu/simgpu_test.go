@@ -323,7 +323,13 @@ func TestPercent(t *testing.T) {
 	for _, c := range []struct {
 		used, passed time.Duration
 		want         uint8
-	}{{0, time.Second, 0}, {time.Second, 2 * time.Second, 50}, {3 * time.Second, time.Second, 100}, {time.Second, 0, 0}, {time.Second, -1, 0}} {
+	}{
+		{0, time.Second, 0},
+		{time.Second, 2 * time.Second, 50},
+		{3 * time.Second, time.Second, 100},
+		{time.Second, 0, 0},
+		{time.Second, -1, 0},
+	} {
 		if got := percent(c.used, c.passed); got != c.want {
 			t.Errorf("%s of %s is %d %%, want %d", c.used, c.passed, got, c.want)
 		}

@@ -58,8 +58,8 @@ func (r *Rules) Account(name string) (*Account, error) {
 	return a, nil
 }
 
-// fits returns why a user's job may not run under an account: only the account of a person is a user's by its name alone. The user's name may be
-// one that an identity provider states, or that its user has chosen there.
+// fits returns why a user's job may not run under an account: only the account of a person is a user's by its name alone. The user's name
+// may be one that an identity provider states, or that its user has chosen there.
 func (r *Rules) fits(a *Account, name, unix string, mapped bool) error {
 	switch {
 	case a.UID == 0 && !r.Root:

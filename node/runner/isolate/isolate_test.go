@@ -233,7 +233,8 @@ func TestOthers(t *testing.T) {
 		"0000:20:00.0": "GPU UUID: \t GPU-b\nDevice Minor: \t 0\n",
 		"0000:30:00.0": "GPU UUID: GPU-????????\n",
 	} {
-		if err := errors.Join(os.Mkdir(filepath.Join(d.Proc, pci), 0o755), os.WriteFile(filepath.Join(d.Proc, pci, "information"), []byte(text), 0o644)); err != nil {
+		if err := errors.Join(os.Mkdir(filepath.Join(d.Proc, pci), 0o755),
+			os.WriteFile(filepath.Join(d.Proc, pci, "information"), []byte(text), 0o644)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -70,7 +70,8 @@ func peerAt(t *testing.T, uid, gid int) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = l.Close() })
-	if err := errors.Join(os.WriteFile(filepath.Join(dir, "key"), []byte("secret"), 0o644), os.Chown(socket, uid, gid), os.Chown(dir, uid, gid), os.Chmod(dir, 0o755)); err != nil {
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "key"), []byte("secret"), 0o644), os.Chown(socket, uid, gid), os.Chown(dir, uid, gid),
+		os.Chmod(dir, 0o755)); err != nil {
 		t.Fatal(err)
 	}
 	return dir
@@ -107,7 +108,8 @@ func TestFoldersOfPeersAreHidden(t *testing.T) {
 	a := unprivileged(t)
 	dir := peerAt(t, 4321, 4321)
 	p := &Peers{Socket: "admin.sock"}
-	if out, code := run(t, &Plan{Account: a, View: View{Peers: p.Covers()}}, "cat "+dir+"/key; ls "+dir+" | wc -l"); code != 0 || strings.Contains(out, "secret") || !strings.HasSuffix(out, "0\n") {
+	if out, code := run(t, &Plan{Account: a, View: View{Peers: p.Covers()}}, "cat "+dir+"/key; ls "+dir+" | wc -l"); code != 0 || strings.Contains(out, "secret") ||
+		!strings.HasSuffix(out, "0\n") {
 		t.Errorf("%d, %q", code, out)
 	}
 	link := dir + "-link"

@@ -9,8 +9,8 @@ import (
 // ask sends the stop signal to every process of the job's session, group by group, so that no process gets
 // the signal twice and no fork is missed. It returns whether the job's first process was there to get the
 // signal, and the processes that had left the session before, which get it later: the other processes may need what
-// such a daemon serves, like a mounted file system, for saving. There are none if the first process passes the signal on. One that is started because of the signal does not get
-// it at all.
+// such a daemon serves, like a mounted file system, for saving. There are none if the first process passes the signal on. One that is
+// started because of the signal does not get it at all.
 func (f family) ask(sig unix.Signal, still bool) (reached bool, apart []proc.ID) {
 	for _, e := range f.tree() {
 		if e.Session != f.first && (!f.leads || !lives(f.first)) { // which passes the signal on

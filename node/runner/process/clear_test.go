@@ -50,7 +50,8 @@ func TestOldCheckpointsGo(t *testing.T) {
 	for _, v := range []struct {
 		aged bool
 		now  time.Time
-	}{{false, month.Add(time.Hour)}, {true, month.Add(-time.Hour)}, {true, time.Now().Add(-10 * keepCheckpoints)}} { // in the last case all changes are in the future
+		// in the last case all changes are in the future
+	}{{false, month.Add(time.Hour)}, {true, month.Add(-time.Hour)}, {true, time.Now().Add(-10 * keepCheckpoints)}} {
 		if removed, err := ClearCheckpoints(dir, liveTasks("3"), v.aged, v.now); removed != nil || err != nil || left() != before {
 			t.Errorf("%+v: removed %v, %v; left %s, want %s", v, removed, err, left(), before)
 		}
@@ -86,7 +87,8 @@ func TestClearAsksAgain(t *testing.T) {
 		t.Errorf("removed %v, %v", removed, err)
 	}
 	unknown := func(model.TaskKey) (bool, error) { return false, fs.ErrInvalid }
-	if removed, err := ClearCheckpoints(dir, unknown, true, time.Now().Add(keepCheckpoints+time.Hour)); removed != nil || !errors.Is(err, fs.ErrInvalid) {
+	if removed, err := ClearCheckpoints(dir, unknown, true, time.Now().Add(keepCheckpoints+time.Hour)); removed != nil ||
+		!errors.Is(err, fs.ErrInvalid) {
 		t.Errorf("without knowledge of ranks: removed %v, %v", removed, err)
 	}
 }
@@ -101,7 +103,8 @@ func TestCheckpointsThatFillTheDisk(t *testing.T) {
 	now := time.Now()
 	put := func(task string, uid int, size int) { // the later, the newer
 		path := filepath.Join(dir, task, "1")
-		if err := errors.Join(os.MkdirAll(path, 0o700), os.WriteFile(filepath.Join(path, "data"), make([]byte, size), 0o600), os.Chown(filepath.Join(dir, task), uid, uid)); err != nil {
+		if err := errors.Join(os.MkdirAll(path, 0o700), os.WriteFile(filepath.Join(path, "data"), make([]byte, size), 0o600),
+			os.Chown(filepath.Join(dir, task), uid, uid)); err != nil {
 			t.Fatal(err)
 		}
 	}

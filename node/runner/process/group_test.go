@@ -143,7 +143,8 @@ func TestStarved(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(g.Path(), "memory.events"), []byte("max 3\noom_kill 1\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if !f.starved(model.Exit{Signal: 9}) || !f.starved(model.Exit{Code: 137}) || f.starved(model.Exit{}) || (family{}).starved(model.Exit{Code: 1}) {
+	if !f.starved(model.Exit{Signal: 9}) || !f.starved(model.Exit{Code: 137}) || f.starved(model.Exit{}) ||
+		(family{}).starved(model.Exit{Code: 1}) {
 		t.Error("not told apart")
 	}
 }

@@ -59,7 +59,8 @@ grep -E '^(CapInh|CapPrm|CapEff|CapBnd|CapAmb|NoNewPrivs):' /proc/self/status`, 
 		t.Errorf("it found\n%s\nwant\n%s", out, want)
 	}
 	var stat unix.Stat_t
-	if err := unix.Stat(filepath.Join(k.f.Path(), runner.WorkFolder, "mine"), &stat); err != nil || fmt.Sprint(stat.Uid) != who.Uid || stat.Mode&0o777 != 0o600 {
+	if err := unix.Stat(filepath.Join(k.f.Path(), runner.WorkFolder, "mine"), &stat); err != nil || fmt.Sprint(stat.Uid) != who.Uid ||
+		stat.Mode&0o777 != 0o600 {
 		t.Errorf("its file is %+v, %v", stat, err)
 	}
 }

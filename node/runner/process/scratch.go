@@ -117,7 +117,8 @@ func unnamed(use *disk.Use, pid int, device uint64) {
 	entries, _ := os.ReadDir(dir) // a process that is gone has none
 	for _, e := range entries {
 		var stat unix.Stat_t
-		if unix.Stat(filepath.Join(dir, e.Name()), &stat) == nil && stat.Nlink == 0 && stat.Dev == device && stat.Mode&unix.S_IFMT == unix.S_IFREG {
+		if unix.Stat(filepath.Join(dir, e.Name()), &stat) == nil && stat.Nlink == 0 && stat.Dev == device &&
+			stat.Mode&unix.S_IFMT == unix.S_IFREG {
 			use.File(&stat)
 		}
 	}

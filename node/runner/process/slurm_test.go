@@ -91,8 +91,8 @@ func TestSlurm(t *testing.T) {
 	}
 }
 
-// TestSlurmScript checks what a job has without names of its own: the partition of all clusters, the name of this account, and the name that
-// scripts for Slurm look for. The launcher starts although the folder of the script is not there.
+// TestSlurmScript checks what a job has without names of its own: the partition of all clusters, the name of this account, and the name
+// that scripts for Slurm look for. The launcher starts although the folder of the script is not there.
 func TestSlurmScript(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -159,8 +159,8 @@ func TestSlurmWithoutClient(t *testing.T) {
 	}
 }
 
-// TestSlurmWarned checks that of a job in Slurm's language only the first process, which passes signals on, is asked for a checkpoint, and gets
-// the warning by a signal of its own, which is no stop signal.
+// TestSlurmWarned checks that of a job in Slurm's language only the first process, which passes signals on, is asked for a checkpoint, and
+// gets the warning by a signal of its own, which is no stop signal.
 func TestSlurmWarned(t *testing.T) {
 	t.Parallel()
 	client := filepath.Join(t.TempDir(), "berth")
@@ -186,8 +186,8 @@ func TestSlurmWarned(t *testing.T) {
 	}
 }
 
-// TestSlurmStopped checks that of a job in Slurm's language only the launcher, which passes signals on, gets the stop signal: processes in other
-// sessions do not get it at half of the grace either.
+// TestSlurmStopped checks that of a job in Slurm's language only the launcher, which passes signals on, gets the stop signal: processes in
+// other sessions do not get it at half of the grace either.
 func TestSlurmStopped(t *testing.T) {
 	t.Parallel()
 	client := filepath.Join(t.TempDir(), "berth")

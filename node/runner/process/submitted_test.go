@@ -47,7 +47,8 @@ func TestAddressBook(t *testing.T) {
 	if err := json.Unmarshal([]byte(k.output(runner.StdoutFile)), &book); err != nil {
 		t.Fatalf("%v in %s", err, k.output(runner.StdoutFile))
 	}
-	if book.Secret != "abcd" || book.Rank != 1 || len(book.Ranks) != 2 || book.Ranks[0] != (runner.RankOnNode{Rank: 0, Node: "n0", Address: "10.0.0.1", Port: 4242}) {
+	if book.Secret != "abcd" || book.Rank != 1 || len(book.Ranks) != 2 ||
+		book.Ranks[0] != (runner.RankOnNode{Rank: 0, Node: "n0", Address: "10.0.0.1", Port: 4242}) {
 		t.Errorf("the rank finds %+v", book)
 	}
 	if mode := k.output(runner.StderrFile); mode != "600\n" {

@@ -16,8 +16,8 @@ import (
 // ErrNoSources means that the modules of the provider cannot be downloaded here.
 var ErrNoSources = errors.New("the modules of dex are not there, and cannot be downloaded: set GOPROXY")
 
-// Program returns the path of the provider's program, of the module in the folder server of this package, below the folder here. The program is
-// built once and kept in the cache folder of the user.
+// Program returns the path of the provider's program, of the module in the folder server of this package, below the folder here. The
+// program is built once and kept in the cache folder of the user.
 func Program(ctx context.Context, here string) (path string, err error) {
 	module := filepath.Join(here, "server")
 	sum := sha256.New()

@@ -60,7 +60,10 @@ func (r *release) writeSBOM() error {
 	main := "pkg:golang/" + modulePath + "@" + r.version.name
 	b := &bom{
 		Schema: "http://cyclonedx.org/schema/bom-1.6.schema.json", Format: "CycloneDX", Spec: "1.6", Version: 1,
-		Metadata: metadata{Time: r.version.time.Format(time.RFC3339), Component: component{Type: "application", Ref: main, Name: "berth", Version: r.version.name, PURL: main}},
+		Metadata: metadata{
+			Time:      r.version.time.Format(time.RFC3339),
+			Component: component{Type: "application", Ref: main, Name: "berth", Version: r.version.name, PURL: main},
+		},
 	}
 	parts := map[string]component{}
 	var programRefs []string

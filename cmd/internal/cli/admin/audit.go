@@ -93,7 +93,8 @@ func (f *auditFlags) run(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
-	return f.Write(cmd.OutOrStdout(), all, func() [][]string { return auditLines(all.Records) }, func(w io.Writer) error { return showAudit(w, all) })
+	return f.Write(cmd.OutOrStdout(), all, func() [][]string { return auditLines(all.Records) },
+		func(w io.Writer) error { return showAudit(w, all) })
 }
 
 func showAudit(w io.Writer, all *wire.Audit) error {

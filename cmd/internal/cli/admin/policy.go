@@ -104,7 +104,8 @@ func showPolicies(w io.Writer, p *wire.Policies) error {
 	fmt.Fprintln(w)
 	t = table.New("PREDICTED BY", ">RUNS", ">WITHIN FACTOR 2", ">MEAN FACTOR OFF")
 	for _, v := range p.Predictions {
-		t.Add(v.Source, fmt.Sprint(v.Attempts), fmt.Sprintf("%.0f %%", 100*float64(v.WithinFactorTwo)/float64(v.Attempts)), fmt.Sprintf("%.2f", v.MeanErrorFactor))
+		t.Add(v.Source, fmt.Sprint(v.Attempts), fmt.Sprintf("%.0f %%", 100*float64(v.WithinFactorTwo)/float64(v.Attempts)),
+			fmt.Sprintf("%.2f", v.MeanErrorFactor))
 	}
 	_, err := t.WriteTo(w)
 	return err

@@ -38,7 +38,8 @@ func (f *auditFlags) requests(cmd *cobra.Command, ask func(context.Context, clie
 	if err != nil {
 		return err
 	}
-	return f.Write(cmd.OutOrStdout(), all, func() [][]string { return refusalLines(all.Refusals) }, func(w io.Writer) error { return showRefusals(w, all) })
+	return f.Write(cmd.OutOrStdout(), all, func() [][]string { return refusalLines(all.Refusals) },
+		func(w io.Writer) error { return showRefusals(w, all) })
 }
 
 func showRefusals(w io.Writer, all *wire.Refusals) error {

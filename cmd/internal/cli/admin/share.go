@@ -79,7 +79,8 @@ func showShares(w io.Writer, s *wire.Shares) error {
 	}
 	t := table.New("PROJECT", "USER", ">SHARES", ">GPU-HOURS", ">OF FAIR", ">LEAD", ">GPUS NOW")
 	for _, v := range s.Shares {
-		t.Add(v.Project, v.User, strconv.FormatInt(v.Shares, 10), hours(v.GPUHours), fmt.Sprintf("%.0f%%", v.OfFair), leadOf(v.Lead), strconv.FormatInt(v.GPUs, 10))
+		t.Add(v.Project, v.User, strconv.FormatInt(v.Shares, 10), hours(v.GPUHours), fmt.Sprintf("%.0f%%", v.OfFair), leadOf(v.Lead),
+			strconv.FormatInt(v.GPUs, 10))
 	}
 	if _, err := t.WriteTo(w); err != nil {
 		return err

@@ -121,8 +121,8 @@ func show(program, page string) error {
 	return exec.Command(program, page).Start() //nolint:gosec,noctx // the browser outlives this command
 }
 
-// redirectFile writes a file that redirects a browser to a page, readable for the caller only, and returns its path. Files whose code has expired are
-// removed.
+// redirectFile writes a file that redirects a browser to a page, readable for the caller only, and returns its path. Files whose code has
+// expired are removed.
 func redirectFile(page string) (path string, err error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {

@@ -83,8 +83,10 @@ func showUsage(w io.Writer, u *wire.Usage) error {
 	}
 	t := table.New(append(heads, ">GPU-H", ">SHARE", ">USED", ">IDLE-H", ">LOST-H", ">JOBS", ">FAILED", ">CANCELED", ">WAIT-P50", ">WAIT-P95", ">GPUS NOW")...)
 	add := func(who []string, r *wire.UsageRow) {
-		t.Add(append(who, cli.Tenths(r.GPUHours), percents(r.Share), percents(r.OfCluster), cli.Tenths(r.Idle), cli.Tenths(r.LostHours), strconv.FormatInt(r.Jobs, 10),
-			strconv.FormatInt(r.Failed, 10), strconv.FormatInt(r.Canceled, 10), waitOf(r.WaitMedian), waitOf(r.WaitMost), strconv.FormatInt(r.GPUs, 10))...)
+		t.Add(append(who, cli.Tenths(r.GPUHours), percents(r.Share), percents(r.OfCluster), cli.Tenths(r.Idle), cli.Tenths(r.LostHours),
+			strconv.FormatInt(r.Jobs, 10),
+			strconv.FormatInt(r.Failed, 10), strconv.FormatInt(r.Canceled, 10), waitOf(r.WaitMedian), waitOf(r.WaitMost),
+			strconv.FormatInt(r.GPUs, 10))...)
 	}
 	for i := range u.Rows {
 		var who []string

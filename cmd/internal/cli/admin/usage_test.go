@@ -27,7 +27,8 @@ func TestShowUsage(t *testing.T) {
 		}
 	}
 	out.Reset()
-	if err := (&cli.Report{Connection: cli.Connection{Output: "csv"}}).Write(&out, u, func() [][]string { return usageLines(u) }, nil); err != nil || !strings.Contains(out.String(), "vision,ann,12.34,80,77.1,10,2.5,0,4,0,0,30,,8\n") {
+	if err := (&cli.Report{Connection: cli.Connection{Output: "csv"}}).Write(&out, u, func() [][]string { return usageLines(u) },
+		nil); err != nil || !strings.Contains(out.String(), "vision,ann,12.34,80,77.1,10,2.5,0,4,0,0,30,,8\n") {
 		t.Errorf("%v\n%s", err, out.String())
 	}
 	out.Reset()

@@ -85,7 +85,8 @@ func showList(w io.Writer, list []listed) error {
 				keys = backup.Passphrase
 			}
 		}
-		t.Add(d.Made.Local().Format(time.DateTime), d.Cluster[:min(8, len(d.Cluster))], strconv.FormatUint(d.Generation, 10), strconv.FormatUint(d.Index, 10),
+		t.Add(d.Made.Local().Format(time.DateTime), d.Cluster[:min(8, len(d.Cluster))], strconv.FormatUint(d.Generation, 10),
+			strconv.FormatUint(d.Index, 10),
 			strconv.Itoa(d.Jobs), strconv.Itoa(d.Nodes), keys, size(f.Bytes), f.File)
 	}
 	_, err := t.WriteTo(w)

@@ -93,7 +93,10 @@ func (r *Restorer) openKeys(by []backup.Opener) (*trust.Secrets, error) {
 }
 
 func (r *Restorer) options(folder string, first trust.Member, address string) *restore.Options {
-	return &restore.Options{Data: folder, Member: first, Address: address, Generation: r.generation, Now: time.Now(), Log: slog.New(slog.DiscardHandler)}
+	return &restore.Options{
+		Data: folder, Member: first, Address: address, Generation: r.generation, Now: time.Now(),
+		Log: slog.New(slog.DiscardHandler),
+	}
 }
 
 // Write makes the content of the data folder, but for its keys and certificates.
@@ -117,5 +120,6 @@ func (r *Restorer) Write(folder string, first trust.Member, address string) (*tr
 func (r *Restorer) About() string {
 	d := &r.backup.Description
 	return fmt.Sprintf("Cluster %s is restored as of %s (index %d), in generation %d: %d jobs, %d nodes, %d GPUs. What was done since is not in it.\n%s\n",
-		d.Cluster, d.Made.Local().Format(time.DateTime), d.Index, r.plan.Trust.Generation, r.plan.State.Jobs.Len(), r.plan.State.Nodes.Len(), r.plan.State.GPUs.Len(), signer(r.backup))
+		d.Cluster, d.Made.Local().Format(time.DateTime), d.Index, r.plan.Trust.Generation, r.plan.State.Jobs.Len(), r.plan.State.Nodes.Len(),
+		r.plan.State.GPUs.Len(), signer(r.backup))
 }

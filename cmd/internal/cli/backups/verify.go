@@ -133,6 +133,7 @@ func showVerified(w io.Writer, v *verified) error {
 		records += fmt.Sprintf(" (%d more were in no archive of that peer)", v.Missing)
 	}
 	_, err := fmt.Fprintf(w, "%s is whole and keeps every invariant.\ncluster %s, generation %d, made %s by peer %s (%s)\nindex %d, feature level %d, digest %s\n%d jobs, %d nodes with %d GPUs, %s\n%s\n%s\n",
-		v.File, d.Cluster, d.Generation, d.Made.Local().Format(time.DateTime), d.Peer, d.Version, d.Index, d.Level, d.Digest, d.Jobs, d.Nodes, d.GPUs, records, keys, v.signer)
+		v.File, d.Cluster, d.Generation, d.Made.Local().Format(time.DateTime), d.Peer, d.Version, d.Index, d.Level, d.Digest, d.Jobs, d.Nodes,
+		d.GPUs, records, keys, v.signer)
 	return err
 }

@@ -29,7 +29,10 @@ func journalParts(units []string, q *request) (out []Part) {
 	}
 	for i, path := range q.logs {
 		name := fmt.Sprintf("logs/%d-%s", i+1, safe(filepath.Base(path)))
-		out = append(out, Part{Name: name, What: "the end of " + filepath.Base(path), Collect: func(context.Context) (string, error) { return tail(path, q.lines) }})
+		out = append(out, Part{
+			Name: name, What: "the end of " + filepath.Base(path),
+			Collect: func(context.Context) (string, error) { return tail(path, q.lines) },
+		})
 	}
 	return out
 }

@@ -99,7 +99,8 @@ func rolesOf(file string, environ []string) (out []string) {
 		role    string
 		program config.Program
 	}{{rolePeer, config.OfServer}, {roleNode, config.OfAgent}} {
-		c, _ := config.Load(config.Source{Program: v.program, File: file, Optional: true, Environ: environ}) // what is wrong is found by the checks of the role
+		// what is wrong is found by the checks of the role
+		c, _ := config.Load(config.Source{Program: v.program, File: file, Optional: true, Environ: environ})
 		if v.role == rolePeer && c.Server.ID != "" && c.Server.DataDir != "" || v.role == roleNode && c.Agent.Node != "" && c.Agent.DataDir != "" {
 			out = append(out, v.role)
 		}

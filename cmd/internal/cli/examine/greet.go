@@ -32,11 +32,14 @@ func Greet(ctx context.Context, dial cli.Dial, address string) (clock doctor.Pee
 		return clock, "", err
 	}
 	connected := time.Now()
-	web := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, network, at string) (net.Conn, error) {
-		conn, err := dial(ctx, network, at)
-		connected = time.Now() // the time of the handshake says nothing about the peer's clock
-		return conn, err
-	}}}
+	web := &http.Client{Transport: &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, network, at string) (net.Conn, error) {
+			conn, err := dial(ctx, network, at)
+			connected = time.Now() // the time of the handshake says nothing about the peer's clock
+			return conn, err
+		},
+	}}
 	answer, err := web.Do(r)
 	if err != nil {
 		return clock, "", endpoint.Plainly(err)

@@ -16,7 +16,8 @@ import (
 func Standing(ctx context.Context, own *trust.Credentials, address string) (*wire.Standing, error) {
 	visit := trust.Visitor(own.Known(), own.Now, func(k trust.Known) { own.Outlive(k.Generation) })
 	c, err := client.New(client.Options{
-		Addresses: []string{address}, UserAgent: "berth/" + build.Version(), Version: build.Version(), Patience: time.Millisecond, Dial: cli.DialTLS(visit),
+		Addresses: []string{address}, UserAgent: "berth/" + build.Version(), Version: build.Version(), Patience: time.Millisecond,
+		Dial: cli.DialTLS(visit),
 	})
 	if err != nil {
 		return nil, err

@@ -38,7 +38,10 @@ func TestShowHistory(t *testing.T) {
 		t.Errorf("%q", out.String())
 	}
 	odd := wire.GPUHistory{Points: []wire.GPUPoint{
-		{Step: -1, UtilizationPercent: percent(50)}, {Step: 1 << 40, UtilizationPercent: percent(50)}, {Step: 0, UtilizationPercent: percent(-7)}, {Step: 1, UtilizationPercent: percent(1e9)},
+		{Step: -1, UtilizationPercent: percent(50)},
+		{Step: 1 << 40, UtilizationPercent: percent(50)},
+		{Step: 0, UtilizationPercent: percent(-7)},
+		{Step: 1, UtilizationPercent: percent(1e9)},
 	}}
 	if got := draw(&odd, 3); got != "▁█·" {
 		t.Errorf("drawn: %q", got)

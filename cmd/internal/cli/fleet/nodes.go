@@ -49,7 +49,8 @@ func showNodes(w io.Writer, n *wire.Nodes) error {
 	t := table.New("NODE", "STATE", ">GPUS(FREE/ALL)", "MODEL", ">CORES(FREE/ALL)", ">JOBS", "HEALTH", "LAST SEEN", "VERSION", "REASON")
 	for i := range n.Nodes {
 		v := &n.Nodes[i]
-		t.Add(v.ID, v.State, fmt.Sprintf("%d/%d", v.FreeGPUs, v.GPUCount), v.GPUType, fmt.Sprintf("%d/%d", max(v.CPURoom-v.CPUsHeld, 0), v.CPURoom), strconv.FormatInt(v.Jobs, 10), v.Health,
+		t.Add(v.ID, v.State, fmt.Sprintf("%d/%d", v.FreeGPUs, v.GPUCount), v.GPUType, fmt.Sprintf("%d/%d", max(v.CPURoom-v.CPUsHeld, 0), v.CPURoom),
+			strconv.FormatInt(v.Jobs, 10), v.Health,
 			table.Clock(v.LastSeen, time.Now()), v.Version, joined(v.Reason, hint(v.Gossip), whose(v), plans(v)))
 	}
 	_, err := t.WriteTo(w)
@@ -253,7 +254,8 @@ func showPeers(w io.Writer, p *wire.Peers) error {
 			contact = strconv.FormatFloat(*v.LeaderContact, 'f', 1, 64) + "s"
 		}
 		state = strings.Join(slices.DeleteFunc([]string{state, hint(v.Gossip)}, func(s string) bool { return s == "" }), ", ")
-		t.Add(v.Name, v.Role, map[bool]string{true: "yes", false: "no"}[v.Voter], state, strconv.FormatUint(p.Term, 10), applied, lag, contact, clockOffset(v.ClockOffset),
+		t.Add(v.Name, v.Role, map[bool]string{true: "yes", false: "no"}[v.Voter], state, strconv.FormatUint(p.Term, 10), applied, lag, contact,
+			clockOffset(v.ClockOffset),
 			snapshotOf(v), diskOf(v), sizeOf(v.MemoryBytes), v.Address, v.Version)
 	}
 	if _, err := t.WriteTo(w); err != nil {

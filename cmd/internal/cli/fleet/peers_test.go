@@ -13,7 +13,8 @@ func TestPeersAreShown(t *testing.T) {
 	var out strings.Builder
 	err := showPeers(&out, &wire.Peers{Leader: "p1", Term: 3, Peers: []wire.Peer{
 		{
-			Name: "p1", Role: "leader", Voter: true, Reachable: true, AppliedIndex: 90, Lag: new(uint64(0)), LeaderContact: new(0.0), SnapshotAge: new(3600.0), SnapshotBytes: 5 << 20,
+			Name: "p1", Role: "leader", Voter: true, Reachable: true, AppliedIndex: 90, Lag: new(uint64(0)), LeaderContact: new(0.0), SnapshotAge: new(3600.0),
+			SnapshotBytes: 5 << 20,
 			DiskFreeBytes: 30 << 30, DiskTotalBytes: 40 << 30, MemoryBytes: 80 << 20,
 		},
 		{Name: "p2", Role: "follower", Voter: true, Reachable: true, AppliedIndex: 80, Lag: new(uint64(10)), LeaderContact: new(0.4)},

@@ -82,8 +82,10 @@ func TestExitCodes(t *testing.T) {
 		}
 	}
 	for kind, code := range map[store.Kind]int{
-		store.NotFound: cli.ExitNotFound, store.Denied: cli.ExitDenied, store.Platform: cli.ExitFailure, store.BadFile: cli.ExitFailure, store.BadImage: cli.ExitFailure,
-		store.Unreachable: cli.ExitUnreachable, store.Busy: cli.ExitUnreachable, store.Damaged: cli.ExitUnreachable, store.Full: cli.ExitUnreachable, store.Local: cli.ExitUnreachable,
+		store.NotFound: cli.ExitNotFound, store.Denied: cli.ExitDenied, store.Platform: cli.ExitFailure, store.BadFile: cli.ExitFailure,
+		store.BadImage:    cli.ExitFailure,
+		store.Unreachable: cli.ExitUnreachable, store.Busy: cli.ExitUnreachable, store.Damaged: cli.ExitUnreachable,
+		store.Full: cli.ExitUnreachable, store.Local: cli.ExitUnreachable,
 	} {
 		err := &store.Error{Kind: kind}
 		if got := cli.ExitCode(withCode(err)); got != code || err.Later() != (code == cli.ExitUnreachable) {

@@ -265,7 +265,9 @@ func eachAllocation(use, short string, do func(context.Context, *client.Client, 
 	return cmd
 }
 
-func onEach(cmd *cobra.Command, c *cli.Connection, ids []string, do func(context.Context, *client.Client, string) (*wire.Allocated, error)) error {
+func onEach(cmd *cobra.Command, c *cli.Connection, ids []string,
+	do func(context.Context, *client.Client, string) (*wire.Allocated, error),
+) error {
 	api, err := c.Dial()
 	if err != nil {
 		return err

@@ -133,7 +133,9 @@ const (
 
 // newControl returns a command that changes jobs, or some tasks of arrays. action returns what the change of many jobs is
 // called; empty: there is none.
-func newControl(use, short string, action func() string, call func(*client.Client) func(ctx context.Context, id, tasks, note string) (*wire.Done, error)) *cobra.Command {
+func newControl(use, short string, action func() string,
+	call func(*client.Client) func(ctx context.Context, id, tasks, note string) (*wire.Done, error),
+) *cobra.Command {
 	c := &cli.Connection{}
 	var reason string
 	cmd := &cobra.Command{

@@ -79,8 +79,8 @@ func (s *SlurmJob) Request(ctx context.Context) (*wire.Submit, *sbatch.Options, 
 	return r, &j.Options, nil
 }
 
-// inherited fills in what a job in Slurm's language has of this process, as a child would: the mask of file modes, and the soft limits that the user has
-// changed, or those of --propagate.
+// inherited fills in what a job in Slurm's language has of this process, as a child would: the mask of file modes, and the soft limits that
+// the user has changed, or those of --propagate.
 func inherited(r *wire.Submit, propagate *string) error {
 	r.Umask = inherit.Octal(inherit.Umask())
 	which := inherit.Which{}

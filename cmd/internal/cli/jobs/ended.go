@@ -66,7 +66,8 @@ func (f *historyFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	return f.Write(cmd.OutOrStdout(), all, func() [][]string { return endedLines(all.Jobs) }, func(w io.Writer) error { return showEnded(w, all) })
+	return f.Write(cmd.OutOrStdout(), all, func() [][]string { return endedLines(all.Jobs) },
+		func(w io.Writer) error { return showEnded(w, all) })
 }
 
 func showEnded(w io.Writer, all *wire.History) error {
@@ -139,7 +140,8 @@ func endedLines(jobs []wire.EndedJob) [][]string {
 	lines := [][]string{append(jobColumns(), "gpu_hours", "measured_gpu_hours", "idle_gpu_hours", "lost_gpu_hours")}
 	for i := range jobs {
 		j := &jobs[i]
-		lines = append(lines, append(jobLine(&j.Job), cli.Decimal(j.GPUHours), cli.Decimal(j.MeasuredGPUHours), cli.Decimal(j.IdleGPUHours), cli.Decimal(j.LostGPUHours)))
+		lines = append(lines, append(jobLine(&j.Job), cli.Decimal(j.GPUHours), cli.Decimal(j.MeasuredGPUHours), cli.Decimal(j.IdleGPUHours),
+			cli.Decimal(j.LostGPUHours)))
 	}
 	return lines
 }

@@ -29,7 +29,8 @@ func TestShowEnded(t *testing.T) {
 		t.Errorf("job 7 is %q", lines[1])
 	}
 	out.Reset()
-	if err := (&cli.Report{Connection: cli.Connection{Output: "csv"}}).Write(&out, all, func() [][]string { return endedLines(all.Jobs) }, nil); err != nil || strings.Count(out.String(), "\n") != 3 || !strings.Contains(out.String(), ",failed,,3,,,") ||
+	if err := (&cli.Report{Connection: cli.Connection{Output: "csv"}}).Write(&out, all, func() [][]string { return endedLines(all.Jobs) },
+		nil); err != nil || strings.Count(out.String(), "\n") != 3 || !strings.Contains(out.String(), ",failed,,3,,,") ||
 		!strings.Contains(out.String(), "\n5,run-5,bob,") {
 		t.Errorf("%v\n%s", err, out.String())
 	}

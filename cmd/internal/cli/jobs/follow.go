@@ -148,7 +148,8 @@ func unreachable(err error) bool {
 	return is && p.Code == wire.CodeUnreachable
 }
 
-// wait decides what follows while the node with the output cannot be reached. As long as the rank runs, and some time longer, the node is asked again: errAway.
+// wait decides what follows while the node with the output cannot be reached. As long as the rank runs, and some time longer, the node is
+// asked again: errAway.
 // Then the end of the output that the peers keep is shown.
 func (f *follower) wait(ctx context.Context, attempt int64, s *stream) error {
 	d, _, err := f.api.Job(ctx, f.id, client.JobQuery{Task: f.task})

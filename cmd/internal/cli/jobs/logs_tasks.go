@@ -18,7 +18,10 @@ import (
 // until all have ended. Of the lines that are there at the beginning only the last ones are shown,
 // tail for each task; nil: all.
 func followTasks(ctx context.Context, api *client.Client, id string, streams []stream, tail *int, say io.Writer) error {
-	a := &arrayFollower{api: api, id: id, streams: streams, tail: tail, say: say, begun: map[int64]bool{}, places: make(chan struct{}, tasksAtOnce)}
+	a := &arrayFollower{
+		api: api, id: id, streams: streams, tail: tail, say: say, begun: map[int64]bool{},
+		places: make(chan struct{}, tasksAtOnce),
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	err := a.watch(ctx)

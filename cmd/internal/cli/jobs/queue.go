@@ -164,7 +164,8 @@ func (l *jobList) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	return l.Write(cmd.OutOrStdout(), all, func() [][]string { return jobLines(all.Jobs) }, func(w io.Writer) error { return showJobs(w, all) })
+	return l.Write(cmd.OutOrStdout(), all, func() [][]string { return jobLines(all.Jobs) },
+		func(w io.Writer) error { return showJobs(w, all) })
 }
 
 func showJobs(w io.Writer, all *wire.Jobs) error {
@@ -172,7 +173,8 @@ func showJobs(w io.Writer, all *wire.Jobs) error {
 	now := time.Now()
 	for i := range all.Jobs {
 		j := &all.Jobs[i]
-		t.Add(j.ID, jobName(j), j.User, j.Project, className(j.Priority), stateOf(j), gpusOf(j), table.Clock(j.SubmittedAt, now), elapsed(j), exitCodeOf(j), placeOrReason(j))
+		t.Add(j.ID, jobName(j), j.User, j.Project, className(j.Priority), stateOf(j), gpusOf(j), table.Clock(j.SubmittedAt, now), elapsed(j),
+			exitCodeOf(j), placeOrReason(j))
 	}
 	if t.Len() == 0 {
 		_, err := fmt.Fprintln(w, "No job matches.")

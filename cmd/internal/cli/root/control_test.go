@@ -120,7 +120,8 @@ func TestVeryManyJobsAreChanged(t *testing.T) {
 			v.args = append(v.args, fmt.Sprint(100+id))
 		}
 		code, out, errs := f.berth(t, v.args...)
-		if n := len(api.asked); code != 0 || errs != "" || !strings.HasSuffix(out, v.ended) || n != v.asked || !strings.HasPrefix(api.asked[0], v.first) || !strings.HasPrefix(api.asked[n-1], v.rest) {
+		if n := len(api.asked); code != 0 || errs != "" || !strings.HasSuffix(out, v.ended) || n != v.asked ||
+			!strings.HasPrefix(api.asked[0], v.first) || !strings.HasPrefix(api.asked[n-1], v.rest) {
 			t.Errorf("%s: exit code %d, %d requests: %s", v.args[0], code, n, errs)
 		}
 	}

@@ -29,7 +29,8 @@ func TestRefusedCommandLines(t *testing.T) {
 		if before, after, dashed := strings.Cut(line, " -- "); dashed {
 			args = append(append(strings.Fields(before), "--address", "127.0.0.1:1", "--"), after)
 		}
-		if code := Run(args, &out, &wrong); code != cli.ExitUsage || !strings.Contains(wrong.String(), says) || strings.Contains(wrong.String(), "strconv") {
+		if code := Run(args, &out, &wrong); code != cli.ExitUsage || !strings.Contains(wrong.String(), says) ||
+			strings.Contains(wrong.String(), "strconv") {
 			t.Errorf("%s: %d, %s", line, code, wrong.String())
 		}
 	}

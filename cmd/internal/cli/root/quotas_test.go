@@ -21,16 +21,22 @@ type quotaAPI struct {
 func newQuotaAPI(t *testing.T) *quotaAPI {
 	f := &quotaAPI{}
 	gpus, hours, used, none, period, yields := int64(2), 1.5, 1.5, 0.0, 86400.0, true
-	q := wire.Quota{Scope: "user", Name: "ann", GPUs: &gpus, GPUHours: &hours, Period: &period, OverQuota: "stop", Used: wire.QuotaUse{GPUs: 2, GPUHours: &used}}
+	q := wire.Quota{
+		Scope: "user", Name: "ann", GPUs: &gpus, GPUHours: &hours, Period: &period, OverQuota: "stop",
+		Used: wire.QuotaUse{GPUs: 2, GPUHours: &used},
+	}
 	answers := map[string]any{
-		"/quotas":                  &wire.Quotas{Quotas: []wire.Quota{{Scope: "cluster"}, q}},
-		"/quotas/cluster":          &wire.Quota{Scope: "cluster", Queued: &gpus, Preemptible: &yields, GPUsPerUser: &gpus},
-		"/quotas/user/bob":         &wire.Quota{Scope: "user", Name: "bob", GPUs: &gpus, GPUsByDefault: true, Used: wire.QuotaUse{GPUs: 1}},
-		"/quotas/user/ann":         &q,
-		"/quotas/user/cyd":         &wire.Quota{Scope: "user", Name: "cyd", GPUHours: &hours, Period: &period, OverQuota: "lower", Used: wire.QuotaUse{GPUHours: &none}},
-		"/quotas/user/dan":         &wire.Quota{Scope: "user", Name: "dan", GPUHours: &hours, Period: &period, OverQuota: "stop", Used: wire.QuotaUse{GPUHours: &none}},
-		"/quotas/user/zed":         &wire.Quota{Scope: "user", Name: "zed", GPUs: new(int64)},
-		"/shares":                  &wire.Shares{HalfLife: 604800, Shares: []wire.Share{{Shares: 100, GPUHours: 3.25, OfFair: 50, GPUs: 2}, {User: "ann", Shares: 100, GPUHours: 3.25, OfFair: 50, Lead: 4, GPUs: 2}}},
+		"/quotas":          &wire.Quotas{Quotas: []wire.Quota{{Scope: "cluster"}, q}},
+		"/quotas/cluster":  &wire.Quota{Scope: "cluster", Queued: &gpus, Preemptible: &yields, GPUsPerUser: &gpus},
+		"/quotas/user/bob": &wire.Quota{Scope: "user", Name: "bob", GPUs: &gpus, GPUsByDefault: true, Used: wire.QuotaUse{GPUs: 1}},
+		"/quotas/user/ann": &q,
+		"/quotas/user/cyd": &wire.Quota{Scope: "user", Name: "cyd", GPUHours: &hours, Period: &period, OverQuota: "lower", Used: wire.QuotaUse{GPUHours: &none}},
+		"/quotas/user/dan": &wire.Quota{Scope: "user", Name: "dan", GPUHours: &hours, Period: &period, OverQuota: "stop", Used: wire.QuotaUse{GPUHours: &none}},
+		"/quotas/user/zed": &wire.Quota{Scope: "user", Name: "zed", GPUs: new(int64)},
+		"/shares": &wire.Shares{HalfLife: 604800, Shares: []wire.Share{
+			{Shares: 100, GPUHours: 3.25, OfFair: 50, GPUs: 2},
+			{User: "ann", Shares: 100, GPUHours: 3.25, OfFair: 50, Lead: 4, GPUs: 2},
+		}},
 		"/shares/user/ann":         &wire.Weight{Scope: "user", Name: "ann", Shares: 200},
 		"/orchestrator/allocation": &wire.Allocation{Mode: "hybrid", Ratio: 0.5, GPUs: 16, Fit: 12, Owned: 10, Kept: 6, Lent: 3},
 	}

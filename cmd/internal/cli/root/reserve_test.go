@@ -96,7 +96,8 @@ func TestReserve(t *testing.T) {
 		{[]string{"--maintenance", "--nodes", "gpu3", "-d", "1d"}, wire.Reserve{Nodes: []string{"gpu3"}, Duration: &day, Maintenance: &yes}},
 	} {
 		f.got = wire.Reserve{}
-		if code, out, errs := f.berth(t, append([]string{"reserve"}, v.args...)...); code != 0 || !strings.HasPrefix(out, "Reserved 3\n") || !reflect.DeepEqual(f.got, v.want) {
+		if code, out, errs := f.berth(t, append([]string{"reserve"}, v.args...)...); code != 0 || !strings.HasPrefix(out, "Reserved 3\n") ||
+			!reflect.DeepEqual(f.got, v.want) {
 			t.Errorf("%v: exit code %d, %s\n%s\nasked for %+v", v.args, code, errs, out, f.got)
 		}
 	}

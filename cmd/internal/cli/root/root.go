@@ -76,7 +76,8 @@ type group struct {
 func groups(become func() error) []group {
 	return []group{
 		{cli.GroupUse, slices.Concat(jobs.Commands(), fleet.Commands(jobs.ShowQueue, ofCluster), admin.ForUsers(), slurm.Commands())},
-		{cli.GroupRun, slices.Concat(setup.ForUsers(), certs.Commands(), []cli.Maker{{Name: "config", New: newConfig}}, snapshot.Commands(), admin.ForOperators(), forMachines(become))},
+		{cli.GroupRun, slices.Concat(setup.ForUsers(), certs.Commands(), []cli.Maker{{Name: "config", New: newConfig}}, snapshot.Commands(),
+			admin.ForOperators(), forMachines(become))},
 	}
 }
 

@@ -96,11 +96,13 @@ func TestSubmitInSlurm(t *testing.T) {
 		t.Fatalf("exit %d, %s", code, errs)
 	}
 	g := &f.got
-	if *g.GPUs != 4 || *g.Nodes != 2 || g.Slurm == nil || *g.Priority != 3 || g.TimeLimit == nil || time.Duration(*g.TimeLimit) != time.Minute || g.Begin == "" ||
+	if *g.GPUs != 4 || *g.Nodes != 2 || g.Slurm == nil || *g.Priority != 3 || g.TimeLimit == nil ||
+		time.Duration(*g.TimeLimit) != time.Minute || g.Begin == "" ||
 		!slices.Equal(g.Dependencies, []string{"afterok:7"}) || g.Shell["PATH"] == "" {
 		t.Errorf("sent %+v", g)
 	}
-	if code, _, errs := f.berth(t, "submit", "-t", "2h", "--export", "NONE", "--deadline", "+9h", path); code != 0 || time.Duration(*g.TimeLimit) != 2*time.Hour || len(g.Shell) != 0 || g.Deadline == "" {
+	if code, _, errs := f.berth(t, "submit", "-t", "2h", "--export", "NONE", "--deadline", "+9h", path); code != 0 || time.Duration(*g.TimeLimit) != 2*time.Hour || len(g.Shell) != 0 ||
+		g.Deadline == "" {
 		t.Errorf("exit %d, %s, sent %+v", code, errs, g)
 	}
 	bad := script(t, "#!/bin/sh\n#SBATCH --gres=gpu:2 --nodez=2\n")
@@ -136,7 +138,8 @@ func TestSrunOutside(t *testing.T) {
 	}
 }
 
-// TestSubmitArrayInSlurm checks that an array of the command line counts for Slurm's variables, and dependencies replace those of the script.
+// TestSubmitArrayInSlurm checks that an array of the command line counts for Slurm's variables, and dependencies replace those of the
+// script.
 func TestSubmitArrayInSlurm(t *testing.T) {
 	f := newFakeAPI(t)
 	path := script(t, "#!/bin/sh\n#SBATCH --array=1-3 -d afterok:7\n")
@@ -144,7 +147,8 @@ func TestSubmitArrayInSlurm(t *testing.T) {
 		args []string
 		want string
 	}{{nil, "1-3"}, {[]string{"-a", "0-9"}, "0-9"}} {
-		if code, _, errs := f.berth(t, append(append([]string{"submit"}, c.args...), path)...); code != 0 || f.got.Slurm.Array != c.want || f.got.Indices != c.want {
+		if code, _, errs := f.berth(t, append(append([]string{"submit"}, c.args...), path)...); code != 0 || f.got.Slurm.Array != c.want ||
+			f.got.Indices != c.want {
 			t.Errorf("%q: exit %d, %s, an array of %q, %q", c.args, code, errs, f.got.Indices, f.got.Slurm.Array)
 		}
 	}

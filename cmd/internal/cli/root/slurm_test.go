@@ -29,7 +29,8 @@ func TestSlurmPrograms(t *testing.T) {
 	}
 	for _, name := range []string{"sbatch", "srun", "salloc", "squeue", "sacct", "sinfo", "scancel", "scontrol"} {
 		var short, long bytes.Buffer
-		if a, b := RunAs("berth", []string{name, "--version"}, &short, &errs), RunAs("berth", []string{"slurm", name, "--version"}, &long, &errs); a != b || short.String() != long.String() || short.Len() == 0 {
+		if a, b := RunAs("berth", []string{name, "--version"}, &short, &errs),
+			RunAs("berth", []string{"slurm", name, "--version"}, &long, &errs); a != b || short.String() != long.String() || short.Len() == 0 {
 			t.Errorf("berth %s: exit code %d and %q, berth slurm %s: %d and %q", name, a, short.String(), name, b, long.String())
 		}
 	}

@@ -32,7 +32,10 @@ func TestSubmitPlacing(t *testing.T) {
 		if code, _, errs := f.berth(t, append([]string{"submit"}, v.args...)...); code != 0 {
 			t.Fatalf("%q: exit %d, %s", v.args, code, errs)
 		}
-		got := wire.Submit{Constraint: f.got.Constraint, Nodelist: f.got.Nodelist, Exclude: f.got.Exclude, GPUType: f.got.GPUType, Placement: f.got.Placement, MinGPUs: f.got.MinGPUs}
+		got := wire.Submit{
+			Constraint: f.got.Constraint, Nodelist: f.got.Nodelist, Exclude: f.got.Exclude, GPUType: f.got.GPUType,
+			Placement: f.got.Placement, MinGPUs: f.got.MinGPUs,
+		}
 		if !reflect.DeepEqual(got, v.want) {
 			t.Errorf("%q asks for %+v, want %+v", v.args, got, v.want)
 		}

@@ -48,14 +48,15 @@ func TestThePagesAddress(t *testing.T) {
 	} {
 		address, codes := pagePeer(t, one.authentication, one.public)
 		code, out, errs := called("ui", "--address", address)
-		if want := strings.Replace(one.want, "ADDRESS", address, 1); code != 0 || out != want || *codes != one.codes || strings.Contains(errs, "berth_once") || one.codes > 0 != strings.Contains(errs, "within a minute") {
+		if want := strings.Replace(one.want, "ADDRESS", address, 1); code != 0 || out != want || *codes != one.codes || strings.Contains(errs, "berth_once") ||
+			one.codes > 0 != strings.Contains(errs, "within a minute") {
 			t.Errorf("%d %q, want %q; %s; %d codes", code, out, want, errs, *codes)
 		}
 	}
 }
 
-// A browser is opened where there is a screen, unless only the address is asked for. The code is not among the browser's arguments, which every
-// user of the machine may read, but in a file of the caller's.
+// A browser is opened where there is a screen, unless only the address is asked for. The code is not among the browser's arguments, which
+// every user of the machine may read, but in a file of the caller's.
 func TestThePageIsOpened(t *testing.T) {
 	dir := t.TempDir()
 	opened := filepath.Join(dir, "opened")

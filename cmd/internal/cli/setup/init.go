@@ -272,7 +272,10 @@ const startLimit = time.Minute
 func (f *founder) invite(ctx context.Context, out io.Writer, api, pin string) error {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
-	c, err := client.New(client.Options{Addresses: []string{"localhost:1"}, Dial: cli.DialSocket(filepath.Join(f.data, trust.LocalSocket)), UserAgent: "berth/" + build.Version(), Patience: startLimit})
+	c, err := client.New(client.Options{
+		Addresses: []string{"localhost:1"}, Dial: cli.DialSocket(filepath.Join(f.data, trust.LocalSocket)),
+		UserAgent: "berth/" + build.Version(), Patience: startLimit,
+	})
 	if err != nil {
 		return err
 	}

@@ -145,7 +145,9 @@ func (l *login) again(ctx context.Context, out, errs io.Writer, logins *cli.Logi
 }
 
 // enter gets a token, tries it, and stores the login with the authority that was found.
-func (l *login) enter(ctx context.Context, in io.Reader, out, errs io.Writer, logins *cli.Logins, v *cli.Login, dial cli.Dial, authority func() string) error {
+func (l *login) enter(ctx context.Context, in io.Reader, out, errs io.Writer, logins *cli.Logins, v *cli.Login, dial cli.Dial,
+	authority func() string,
+) error {
 	connect := func(token string) (*client.Client, error) {
 		c, err := client.New(client.Options{Addresses: v.Addresses, Dial: dial, Token: token, UserAgent: "berth/" + build.Version()})
 		if err != nil {
@@ -225,7 +227,8 @@ func (l *login) dial(v *cli.Login) (cli.Dial, func() []*x509.Certificate, error)
 		if err != nil {
 			return nil, nil, fmt.Errorf("%s does not hold the certificates of an authority: %w", l.authority, err)
 		}
-		return cli.DialTLS(trust.Visitor(trust.Known{Authorities: list}, time.Now, func(present trust.Known) { list = present.Authorities })), func() []*x509.Certificate { return list }, nil
+		return cli.DialTLS(trust.Visitor(trust.Known{Authorities: list}, time.Now, func(present trust.Known) { list = present.Authorities })),
+			func() []*x509.Certificate { return list }, nil
 	}
 	for _, address := range v.Addresses {
 		if !cli.OnLoopback(address) {

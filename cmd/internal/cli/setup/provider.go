@@ -21,8 +21,8 @@ import (
 // slower is by how much the interval grows when a question came too early (RFC 8628, section 3.5).
 const slower = 5 * time.Second
 
-// offers reports whether a user is to sign in at the identity provider of the cluster: if asked for by --oidc, and otherwise if there is one, no
-// token is given, and the user is at a terminal.
+// offers reports whether a user is to sign in at the identity provider of the cluster: if asked for by --oidc, and otherwise if there is
+// one, no token is given, and the user is at a terminal.
 func (l *login) offers(ctx context.Context, in io.Reader, c *client.Client) (bool, error) {
 	file, isFile := in.(*os.File)
 	switch {

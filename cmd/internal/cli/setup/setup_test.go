@@ -61,7 +61,8 @@ func TestInit(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "nothing was changed") || !strings.Contains(err.Error(), i.Cluster) {
 		t.Errorf("again: %s, %v", out, err)
 	}
-	if again, err := trust.Load(filepath.Join(data, trust.Subfolder)); err != nil || !again.Certificate.Equal(m.Certificate) || read(t, file) != text {
+	if again, err := trust.Load(filepath.Join(data, trust.Subfolder)); err != nil || !again.Certificate.Equal(m.Certificate) ||
+		read(t, file) != text {
 		t.Errorf("something was replaced: %v", err)
 	}
 }
@@ -175,7 +176,8 @@ func TestRefusedSetups(t *testing.T) {
 				}
 			}
 			out, err := called(v.stdin, args...)
-			if err == nil || !strings.Contains(err.Error(), v.want) || strings.Contains(cli.OneLine(err), "\n") || strings.Contains(err.Error(), token[17:40]) {
+			if err == nil || !strings.Contains(err.Error(), v.want) || strings.Contains(cli.OneLine(err), "\n") ||
+				strings.Contains(err.Error(), token[17:40]) {
 				t.Errorf("%v, want %q (%s)", err, v.want, out)
 			}
 			if _, err := os.Stat(filepath.Join(data, trust.Subfolder)); err == nil {

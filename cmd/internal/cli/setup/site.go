@@ -35,8 +35,8 @@ func interfaces() (out []link) {
 	return out
 }
 
-// siteNetworks returns the private networks that a machine is in: those of RFC 1918 and unique local ones. Networks inside of the machine, such as those of
-// containers, are none of the site.
+// siteNetworks returns the private networks that a machine is in: those of RFC 1918 and unique local ones. Networks inside of the machine,
+// such as those of containers, are none of the site.
 func siteNetworks(links []link) (out []string) {
 	for _, l := range links {
 		if slices.ContainsFunc([]string{"docker", "br-", "virbr", "veth", "cni", "flannel", "cali", "podman", "lxc", "lxd", "vnet"}, func(p string) bool { return strings.HasPrefix(l.name, p) }) {

@@ -210,8 +210,9 @@ func endedOf(j *wire.Job, id string, ran float64, done time.Time, granted int64)
 			Told: simulate.Told{
 				Name: j.Name, Project: j.Project, Class: model.JobClass(uint8(j.Priority)), Estimate: cli.OfSeconds(j.EstimateSeconds),
 				TimeLimit: cli.OfSeconds(j.TimeLimitSeconds), Preemptible: j.Yields, Model: j.GPUType,
-				MemoryMB: uint32(math.Round(j.GPUMemoryGB * 1000)),
-				Where:    model.Where{Constraint: j.Constraint, Nodelist: strings.Join(j.Nodelist, ","), Exclude: strings.Join(j.Exclude, ",")}, Placement: j.Placement,
+				MemoryMB:  uint32(math.Round(j.GPUMemoryGB * 1000)),
+				Where:     model.Where{Constraint: j.Constraint, Nodelist: strings.Join(j.Nodelist, ","), Exclude: strings.Join(j.Exclude, ",")},
+				Placement: j.Placement,
 			},
 		},
 	}

@@ -335,7 +335,8 @@ func foretold(out io.Writer, results []*simulate.Result) error {
 			t.Add(r.Policy, "0", "-", "-", "-", "-", "-")
 		default:
 			percent := func(v float64) string { return fmt.Sprintf("%.1f %%", v) }
-			t.Add(r.Policy, fmt.Sprint(f.Jobs), percent(f.InRange), percent(f.Sooner), percent(f.Later), table.Seconds(f.P50Off), table.Seconds(f.P90Off))
+			t.Add(r.Policy, fmt.Sprint(f.Jobs), percent(f.InRange), percent(f.Sooner), percent(f.Later), table.Seconds(f.P50Off),
+				table.Seconds(f.P90Off))
 		}
 	}
 	_, err := t.WriteTo(out)

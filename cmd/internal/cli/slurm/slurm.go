@@ -43,7 +43,8 @@ func names() []string { return slices.Sorted(maps.Keys(programs())) }
 // Name is the command of berth.
 const Name = "slurm"
 
-// Commands returns the command of berth, and Slurm's programs by their own names, which the help does not list: berth sbatch is berth slurm sbatch.
+// Commands returns the command of berth, and Slurm's programs by their own names, which the help does not list: berth sbatch is berth slurm
+// sbatch.
 func Commands() []cli.Maker {
 	all := []cli.Maker{{Name: Name, New: newCommand}}
 	for _, name := range names() {

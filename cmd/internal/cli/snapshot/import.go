@@ -134,7 +134,8 @@ type importer struct {
 // settings.
 func (m *importer) run(ctx context.Context, dry bool) (*importReport, error) {
 	report := &importReport{
-		DryRun: dry, ImportID: m.plan.id, Parts: len(m.plan.parts), Services: m.plan.services, Settings: len(m.plan.settings) > 0, Ignored: append([]string{}, m.plan.ignored...),
+		DryRun: dry, ImportID: m.plan.id, Parts: len(m.plan.parts), Services: m.plan.services, Settings: len(m.plan.settings) > 0,
+		Ignored: append([]string{}, m.plan.ignored...),
 	}
 	begin := &wire.BeginImport{ImportID: m.plan.id, Parts: new(int64(len(m.plan.parts)))}
 	at, err := m.api.Begin(ctx, begin, true)

@@ -20,7 +20,10 @@ import (
 func TestShow(t *testing.T) {
 	t.Parallel()
 	peer := func(name string) wire.UpgradeState {
-		return wire.UpgradeState{Member: wire.Member{Role: "peer", Name: name}, Version: "v1.1.0", Level: 5, Up: true, CaughtUp: true, Back: true, Restart: true}
+		return wire.UpgradeState{
+			Member: wire.Member{Role: "peer", Name: name}, Version: "v1.1.0", Level: 5, Up: true, CaughtUp: true, Back: true,
+			Restart: true,
+		}
 	}
 	u := &wire.Upgrade{Level: 4, Newest: 5, Tolerates: 1, Members: []wire.UpgradeState{peer("p1"), peer("p2")}}
 	text := func() string {

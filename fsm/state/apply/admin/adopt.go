@@ -112,7 +112,10 @@ func addLost(t *tx.Tx, b *command.Adopt) {
 		ID: b.Job.ID, Spec: b.Job.Spec, Tasks: b.Job.Tasks, Submitted: t.Clock, Index: t.Meta.Index,
 		Script: jobs.KeepBlob(t, script), Env: jobs.KeepBlob(t, env), Stdin: jobs.KeepBlob(t, stdin), SubmitEnv: jobs.KeepBlob(t, shell),
 	}
-	job.Bytes = (&command.Submit{Spec: job.Spec, Script: script, Env: []string{env}, SubmitEnv: []string{shell}, Stdin: stdin, Tasks: job.Tasks}).Bytes()
+	job.Bytes = (&command.Submit{
+		Spec: job.Spec, Script: script, Env: []string{env}, SubmitEnv: []string{shell}, Stdin: stdin,
+		Tasks: job.Tasks,
+	}).Bytes()
 	job.Spec.Held, job.Spec.Begin = false, 0
 	if job.Spec.TimeLimit == 0 {
 		job.Spec.TimeLimit, _ = state.LongestTime(t.Limits.Get, &job.Spec)

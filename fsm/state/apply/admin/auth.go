@@ -66,13 +66,16 @@ func MakeToken(t *tx.Tx, b *command.MakeToken) command.Result {
 		}
 	}
 	dropAll(t, gone)
-	t.Tokens.Put(model.Token{Hash: b.Hash, Name: b.Name, User: b.User, Role: b.Role, Made: t.Clock, By: t.Actor, Expires: b.Expires, Network: b.Network, Hosts: b.Hosts})
+	t.Tokens.Put(model.Token{
+		Hash: b.Hash, Name: b.Name, User: b.User, Role: b.Role, Made: t.Clock, By: t.Actor, Expires: b.Expires,
+		Network: b.Network, Hosts: b.Hosts,
+	})
 	spendFirst(t)
 	return tx.OK()
 }
 
-// roomForToken returns the tokens that go so that another fits: those that have expired long ago, and where a user or all users together have as
-// many as they may have, others that have expired.
+// roomForToken returns the tokens that go so that another fits: those that have expired long ago, and where a user or all users together
+// have as many as they may have, others that have expired.
 func roomForToken(t *tx.Tx, b *command.MakeToken) ([]model.Hash, command.Result) {
 	var gone []model.Hash
 	var own, over []model.Token // of the same user; of all, expired

@@ -117,7 +117,10 @@ func importJob(t *tx.Tx, b *command.ImportJobs, j *command.ImportedJob) bool {
 		ID: j.ID, Spec: j.Spec, Tasks: j.Tasks, Throttle: j.Throttle, Submitted: i.Since, Index: t.Meta.Index,
 		Script: jobs.KeepBlob(t, script), Env: jobs.KeepBlob(t, env), Stdin: jobs.KeepBlob(t, stdin), SubmitEnv: jobs.KeepBlob(t, shell),
 	}
-	job.Bytes = (&command.Submit{Spec: j.Spec, Script: script, Env: []string{env}, SubmitEnv: []string{shell}, Stdin: stdin, After: after, Tasks: j.Tasks}).Bytes()
+	job.Bytes = (&command.Submit{
+		Spec: j.Spec, Script: script, Env: []string{env}, SubmitEnv: []string{shell}, Stdin: stdin, After: after,
+		Tasks: j.Tasks,
+	}).Bytes()
 	held, _ := model.ParseIndices(j.Held) // none, if the text is empty; the body was validated
 	jobs.Enqueue(t, &job, after, held, j.Note)
 	return true

@@ -21,7 +21,8 @@ func Submit(t *tx.Tx, b *command.Submit) command.Result {
 	}
 	job := model.Job{
 		ID: t.Settings.NextJob, Spec: b.Spec, Tasks: b.Tasks, Throttle: b.Throttle,
-		Script: KeepBlob(t, b.Script), Env: KeepBlob(t, strings.Join(b.Env, "\x00")), Stdin: KeepBlob(t, b.Stdin), SubmitEnv: KeepBlob(t, strings.Join(b.SubmitEnv, "\x00")),
+		Script: KeepBlob(t, b.Script), Env: KeepBlob(t, strings.Join(b.Env, "\x00")), Stdin: KeepBlob(t, b.Stdin),
+		SubmitEnv: KeepBlob(t, strings.Join(b.SubmitEnv, "\x00")),
 		Submitted: t.Clock, Index: t.Meta.Index, Bytes: b.Bytes(),
 	}
 	if job.Spec.TimeLimit == 0 {

@@ -21,7 +21,8 @@ func move(t *tx.Tx, id, before model.JobID) command.Result {
 	if job.Spec.WithoutGPUs() != other.Spec.WithoutGPUs() {
 		return tx.Refuse(model.CodeConflict, "jobs %s and %s wait in two orders, since one of them needs no GPUs: move it ahead of a job that waits with it", id, before)
 	}
-	if job.Place.Moved() && job.Place.Before == before && job.Place.Turn == other.Place.Turn+1 && job.Place.With(0, 0) == placeOf(&other, &others[0]) {
+	if job.Place.Moved() && job.Place.Before == before && job.Place.Turn == other.Place.Turn+1 &&
+		job.Place.With(0, 0) == placeOf(&other, &others[0]) {
 		return command.Result{Job: id} // it is there already
 	}
 	place := placeOf(&other, &others[0])

@@ -70,7 +70,8 @@ func TestQueueShare(t *testing.T) {
 func TestDeliveriesLeaveRoomForOperators(t *testing.T) {
 	t.Parallel()
 	x := tx.Begin(&state.State{}, state.Meta{Index: 1, Term: 1, At: 1})
-	own, all := &model.Webhook{Scope: model.ScopeKey{Kind: model.ScopeUser, Name: "eve"}}, &model.Webhook{Scope: model.ScopeKey{Kind: model.ScopeCluster}}
+	own, all := &model.Webhook{Scope: model.ScopeKey{Kind: model.ScopeUser, Name: "eve"}},
+		&model.Webhook{Scope: model.ScopeKey{Kind: model.ScopeCluster}}
 	for i := range model.MaxPending {
 		tx.Send(x, &model.Notice{Index: 1, Ordinal: uint32(i)}, model.OutletID(fmt.Sprint("job:", i)), "https://192.0.2.1/", tx.MostPending(own))
 	}

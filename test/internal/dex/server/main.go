@@ -1,4 +1,5 @@
-// Command dex is the OpenID Connect provider dex (https://dexidp.io), for tests: its server over a storage in memory, with users of its own.
+// Command dex is the OpenID Connect provider dex (https://dexidp.io), for tests: its server over a storage in memory, with users of its
+// own.
 //
 // It is a module of its own, so that the program under test depends on none of this. The arguments are the address to listen on and
 // a file with the users (JSON). The release of dex has no module for its gRPC interface, which its own program needs and tests do not.

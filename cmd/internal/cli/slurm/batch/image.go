@@ -7,8 +7,8 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/process"
 )
 
-// enter returns what starts the script: the node, or a container for the image that the job asks for. leave is to be called when the script has
-// ended. stopped reports whether the stop signal came meanwhile.
+// enter returns what starts the script: the node, or a container for the image that the job asks for. leave is to be called when the script
+// has ended. stopped reports whether the stop signal came meanwhile.
 // say is for messages about the image.
 func (r *rank) enter(ctx context.Context, say func(string)) (starter process.Starter, leave func(), stopped bool, err error) {
 	o := r.file.Request.Container

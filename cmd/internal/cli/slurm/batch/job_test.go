@@ -136,8 +136,8 @@ func newJob(t *testing.T, nodes int, script string) *job {
 	return j
 }
 
-// writeProgram writes a program. Another process does that: what this one has open while it starts others, they have open, too, and a program that is
-// open for writing cannot be started.
+// writeProgram writes a program. Another process does that: what this one has open while it starts others, they have open, too, and a
+// program that is open for writing cannot be started.
 func writeProgram(t *testing.T, path, text string) {
 	t.Helper()
 	cmd := exec.Command("/bin/sh", "-c", `cat > "$0" && chmod 700 "$0"`, path)

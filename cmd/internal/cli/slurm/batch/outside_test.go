@@ -59,8 +59,8 @@ func (j *job) ready() {
 	})
 }
 
-// TestAllocation checks that steps from outside of an allocation run in it, that the secret stays inside, and that the allocation ends when it is
-// given back, with all of its steps.
+// TestAllocation checks that steps from outside of an allocation run in it, that the secret stays inside, and that the allocation ends when
+// it is given back, with all of its steps.
 func TestAllocation(t *testing.T) {
 	t.Parallel()
 	j := newAllocation(t, 2).start()
@@ -77,7 +77,8 @@ func TestAllocation(t *testing.T) {
 		t.Fatal(err)
 	}
 	var file jobfile.File
-	if err := errors.Join(c.Send(link.KindDescribe), c.Expect(link.KindJob, &file)); err != nil || file.Job.ID != 7 || len(file.Job.Nodes) != 2 || file.Secret != "" || file.Ranks != nil {
+	if err := errors.Join(c.Send(link.KindDescribe), c.Expect(link.KindJob, &file)); err != nil || file.Job.ID != 7 ||
+		len(file.Job.Nodes) != 2 || file.Secret != "" || file.Ranks != nil {
 		t.Errorf("the job is described as %+v, %v", file, err)
 	}
 	left := make(chan string, 1)

@@ -13,7 +13,8 @@ import (
 
 // notify lets all signals come in that are for the job.
 func (r *rank) notify() {
-	signal.Notify(r.signals, unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2, unix.SIGCONT, unix.SIGALRM, unix.SIGTSTP,
+	signal.Notify(r.signals, unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2, unix.SIGCONT, unix.SIGALRM,
+		unix.SIGTSTP,
 		unix.SIGXCPU, unix.SIGPWR, unix.SIGIO, unix.SIGPIPE) // with SIGPIPE, a log that is gone is an error of a write, and not the end
 	signal.Notify(r.signals, r.stop, unix.Signal(jobfile.WarnNumber))
 }
@@ -21,8 +22,8 @@ func (r *rank) notify() {
 // relay passes a signal on, and reports whether it was the stop signal. script is nil on nodes without one.
 //
 // The stop signal is for all: the tasks of steps on this node, and the script with its group. It comes to each node by itself. The warning
-// ahead of the time limit, which comes as [jobfile.WarnNumber], is for the tasks, or for the script's process alone. Others are for the script and its group, in which each srun
-// passes them on to its tasks; on other nodes they have no effect.
+// ahead of the time limit, which comes as [jobfile.WarnNumber], is for the tasks, or for the script's process alone. Others are for the
+// script and its group, in which each srun passes them on to its tasks; on other nodes they have no effect.
 func (r *rank) relay(s unix.Signal, script *process.Process) (stop bool) {
 	switch {
 	case s == jobfile.WarnNumber:

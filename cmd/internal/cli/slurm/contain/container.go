@@ -162,7 +162,10 @@ func (c *Container) Run(cmd *process.Command) (*process.Process, error) {
 	if lost {
 		return nil, errors.New("the container has ended")
 	}
-	a := program{Argv: argv, Env: c.environment(cmd.Env), Dir: c.Dir(), Umask: cmd.Umask, Limits: cmd.Limits, Tidy: cmd.Tidy, Terminal: cmd.Terminal}
+	a := program{
+		Argv: argv, Env: c.environment(cmd.Env), Dir: c.Dir(), Umask: cmd.Umask, Limits: cmd.Limits, Tidy: cmd.Tidy,
+		Terminal: cmd.Terminal,
+	}
 	if err := c.conn.send(message{Verb: run, ID: id}, a, cmd.Files[:]...); err != nil {
 		c.mu.Lock()
 		delete(c.calls, id)

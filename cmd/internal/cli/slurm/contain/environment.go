@@ -14,9 +14,9 @@ const ofJob = "SLURM SRUN BERTH_ CUDA_VISIBLE_DEVICES"
 // defaultPath is PATH of an image that sets none.
 const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// environment returns the variables of a program in an image: those of the job; those of the image in place of others with the same names, but
-// for variables of the job and those that the user names. bin is the folder with Slurm's programs, first in PATH. driver is whether the libraries
-// of the driver were mounted.
+// environment returns the variables of a program in an image: those of the job; those of the image in place of others with the same names,
+// but for variables of the job and those that the user names. bin is the folder with Slurm's programs, first in PATH. driver is whether the
+// libraries of the driver were mounted.
 func environment(job, image []string, o *container.Options, bin string, driver bool) []string {
 	vars := map[string]string{}
 	for _, pair := range job {

@@ -1,6 +1,6 @@
-// Package contain runs programs of a job with the files of an image: it fetches the image by berthd, starts a process with namespaces of its
-// own, and lets that process start the programs. The programs belong to the rank like all others: they are its processes, have its GPUs, and
-// end with it.
+// Package contain runs programs of a job with the files of an image: it fetches the image by berthd, starts a process with namespaces of
+// its own, and lets that process start the programs. The programs belong to the rank like all others: they are its processes, have its
+// GPUs, and end with it.
 package contain
 
 import (

@@ -9,8 +9,8 @@ import (
 	"github.com/berth-gpu/berth/slurm/jobfile"
 )
 
-// binds returns what programs in an image see of the node: the kernel's folders, the job's folders for temporary files, what the programs of
-// Slurm need, and what the user names. base is the folder for relative sources; self is the path of this program.
+// binds returns what programs in an image see of the node: the kernel's folders, the job's folders for temporary files, what the programs
+// of Slurm need, and what the user names. base is the folder for relative sources; self is the path of this program.
 func binds(f *jobfile.File, o *container.Options, base, self, home string) []root.Bind {
 	same := func(path string, readOnly bool) root.Bind {
 		return root.Bind{Source: path, Target: path, ReadOnly: readOnly, Optional: true}

@@ -43,8 +43,8 @@ func NewNode(host *process.Host, file *jobfile.File) *Node {
 	return n
 }
 
-// Open returns a container by its options: one that runs under the same name, or a new one. base is the folder for relative paths, of mounts
-// and of the image. note gets lines about the progress of fetching the image. The container is closed by [Container.Close].
+// Open returns a container by its options: one that runs under the same name, or a new one. base is the folder for relative paths, of
+// mounts and of the image. note gets lines about the progress of fetching the image. The container is closed by [Container.Close].
 func (n *Node) Open(ctx context.Context, o *container.Options, base string, note func(string)) (*Container, error) {
 	if err := o.Check(); err != nil {
 		return nil, err

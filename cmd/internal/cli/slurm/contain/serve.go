@@ -21,8 +21,8 @@ type inside struct {
 	running map[uint64]*process.Process
 }
 
-// Serve is the whole of the process inside of a container: it takes the files of the image as its own and starts programs, until the other side
-// closes the connection. It returns the exit code.
+// Serve is the whole of the process inside of a container: it takes the files of the image as its own and starts programs, until the other
+// side closes the connection. It returns the exit code.
 func Serve() int {
 	unix.CloseOnExec(socketFile)
 	unix.CloseOnExec(lockFile)
@@ -94,7 +94,8 @@ func (in *inside) run(id uint64, files []*os.File) {
 	var p *process.Process
 	if err == nil {
 		p, err = in.host.Run(&process.Command{
-			Argv: a.Argv, Env: a.Env, Dir: a.Dir, Files: [3]*os.File(files[1:]), Umask: a.Umask, Limits: a.Limits, Tidy: a.Tidy, Terminal: a.Terminal,
+			Argv: a.Argv, Env: a.Env, Dir: a.Dir, Files: [3]*os.File(files[1:]), Umask: a.Umask, Limits: a.Limits, Tidy: a.Tidy,
+			Terminal: a.Terminal,
 		})
 	}
 	if err != nil {

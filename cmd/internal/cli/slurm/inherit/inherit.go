@@ -1,4 +1,5 @@
-// Package inherit is what a process passes on to a job that it submits, as to a child: the mask of file modes, and the soft limits of resources.
+// Package inherit is what a process passes on to a job that it submits, as to a child: the mask of file modes, and the soft limits of
+// resources.
 package inherit
 
 import (
@@ -23,7 +24,8 @@ func Umask() int {
 // Octal returns a mask as shells and Slurm write it.
 func Octal(mask int) string { return fmt.Sprintf("%04o", mask) }
 
-// Word is the argument by which berth starts a program with other limits than its own: the limits, the path and the arguments come after it.
+// Word is the argument by which berth starts a program with other limits than its own: the limits, the path and the arguments come after
+// it.
 const Word = "limits"
 
 // resource is a limit that Slurm passes on.
@@ -63,8 +65,8 @@ type Which struct {
 	Names []string // only these; empty: all
 }
 
-// ParseWhich reads the value of --propagate: empty, ALL, NONE, or names that commas join, with or without RLIMIT_ ahead. none reports whether
-// nothing is passed on.
+// ParseWhich reads the value of --propagate: empty, ALL, NONE, or names that commas join, with or without RLIMIT_ ahead. none reports
+// whether nothing is passed on.
 func ParseWhich(value string) (w Which, none bool, err error) {
 	w.All = true
 	for word := range strings.SplitSeq(value, ",") {
@@ -158,7 +160,8 @@ func unknown(i int, name string) error {
 	return nil
 }
 
-// Set gives this process soft limits, each at most its hard limit on this host, and returns those that had to be lower. The hard limits stay.
+// Set gives this process soft limits, each at most its hard limit on this host, and returns those that had to be lower. The hard limits
+// stay.
 func Set(list []Limit) (lowered []Limit) {
 	for _, l := range list {
 		var has syscall.Rlimit

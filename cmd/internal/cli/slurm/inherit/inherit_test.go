@@ -39,7 +39,8 @@ func shell(t *testing.T, before string, env ...string) string {
 	return string(out)
 }
 
-// What Linux gives to every process is not passed on; what the user has changed is, also the number of open files, which each program in Go raises for itself.
+// What Linux gives to every process is not passed on; what the user has changed is, also the number of open files, which each program in Go
+// raises for itself.
 func TestWhatIsPassedOn(t *testing.T) {
 	t.Parallel()
 	const usual = "ulimit -S -n 1024; ulimit -S -c 0; ulimit -S -s 8192; "

@@ -123,7 +123,10 @@ func TestBytes(t *testing.T) {
 	t.Parallel()
 	const odd = "a\xe9\xff\u2028<"
 	stream := Stream{Pattern: odd, Task: 3}
-	ask := Ask{Command: []string{odd, ""}, Env: []string{"A=" + odd}, Dir: odd, Name: odd, Umask: 18, Stdout: stream, Stderr: stream, Stdin: Stream{None: true}, Append: true, Immediate: 5}
+	ask := Ask{
+		Command: []string{odd, ""}, Env: []string{"A=" + odd}, Dir: odd, Name: odd, Umask: 18, Stdout: stream, Stderr: stream,
+		Stdin: Stream{None: true}, Append: true, Immediate: 5,
+	}
 	ask.Size.Tasks = 7
 	for _, launch := range []Launch{{}, {Ask: ask, Index: 2, GPUs: []int{}, TmpDir: "/tmp"}} {
 		data, err := json.Marshal(launch)

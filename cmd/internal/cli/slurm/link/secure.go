@@ -73,8 +73,9 @@ func keepAlive() net.KeepAliveConfig {
 // unread is how long data may stay unacknowledged before the connection is lost: keepAlive finds only that an idle one is.
 const unread = 75 * time.Second
 
-// bound sets the limit of unread for data that this side sends. The kernel also ends connections whose other side lives and does not read for that
-// long. So the limit is only for directions whose data is taken at once, and not for output, which may have to wait for a slow reader.
+// bound sets the limit of unread for data that this side sends. The kernel also ends connections whose other side lives and does not read
+// for that long. So the limit is only for directions whose data is taken at once, and not for output, which may have to wait for a slow
+// reader.
 func bound(raw net.Conn, taken bool) error {
 	tcp, ok := raw.(*net.TCPConn)
 	if !ok || !taken {

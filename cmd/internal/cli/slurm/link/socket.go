@@ -83,8 +83,8 @@ func CheckOwn(conn *net.UnixConn) error {
 	return failure
 }
 
-// Pair returns the two ends of a connection inside of a process. They need no file numbers, of which there may be none. Send waits until the other
-// end receives.
+// Pair returns the two ends of a connection inside of a process. They need no file numbers, of which there may be none. Send waits until
+// the other end receives.
 func Pair() (a, b *Conn) {
 	one, other := net.Pipe()
 	return New(one), New(other)

@@ -33,8 +33,8 @@ type Process struct {
 	tidy   bool // what is left of its group ends with it
 }
 
-// Elsewhere returns a process that another host has started; signal sends a signal to that process or its group, and end is to be called once,
-// with the status, when the process has ended.
+// Elsewhere returns a process that another host has started; signal sends a signal to that process or its group, and end is to be called
+// once, with the status, when the process has ended.
 func Elsewhere(id int, signal func(sig unix.Signal, group bool)) (p *Process, end func(unix.WaitStatus)) {
 	p = &Process{ID: id, Done: make(chan struct{}), signal: signal}
 	return p, func(status unix.WaitStatus) {

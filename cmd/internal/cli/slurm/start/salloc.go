@@ -23,8 +23,9 @@ import (
 	"github.com/berth-gpu/berth/slurm/sbatch"
 )
 
-// Salloc carries out a command line of salloc, without the name of the program: it waits for an allocation, runs a program on this machine whose srun
-// runs steps in the allocation, gives the allocation back, and returns the exit code of the program: 128 and the signal that has ended it.
+// Salloc carries out a command line of salloc, without the name of the program: it waits for an allocation, runs a program on this machine
+// whose srun runs steps in the allocation, gives the allocation back, and returns the exit code of the program: 128 and the signal that has
+// ended it.
 func Salloc(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := cli.UntilSignal()
 	defer stop()
@@ -56,7 +57,8 @@ func salloc(ctx context.Context, stop func(), args []string, stdout, stderr io.W
 	command := append([]string{parsed.Script}, parsed.Arguments...)
 	parsed.Script, parsed.Arguments = interactive, nil
 	a := &allocation{say: stderr, prefix: "salloc: ", quiet: parsed.Quiet}
-	if err := a.submit(ctx, &jobs.SlurmJob{Command: parsed.Command, Env: sallocVariable}, cli.NewConnection(stderr), parsed.NoShell); err != nil {
+	if err := a.submit(ctx, &jobs.SlurmJob{Command: parsed.Command, Env: sallocVariable}, cli.NewConnection(stderr),
+		parsed.NoShell); err != nil {
 		return err
 	}
 	if !parsed.NoShell {
@@ -80,7 +82,8 @@ func sallocVariable(name string) (string, bool) {
 	return "", false
 }
 
-// program runs a program, by default a shell, until it ends, and passes signals on. kill is the signal for a program that outlasts the allocation.
+// program runs a program, by default a shell, until it ends, and passes signals on. kill is the signal for a program that outlasts the
+// allocation.
 func (a *allocation) program(command []string, kill string) error {
 	if command[0] == "" {
 		command = []string{os.Getenv("SHELL")}
@@ -137,7 +140,8 @@ func (a *allocation) relinquish() {
 	}
 }
 
-// watch closes revoked when the allocation does not run any more. One that would run again, such as after a preemption, is canceled: its steps are gone.
+// watch closes revoked when the allocation does not run any more. One that would run again, such as after a preemption, is canceled: its
+// steps are gone.
 func (a *allocation) watch(ctx context.Context, revoked chan<- struct{}) {
 	d, err := jobs.WatchJob(ctx, a.api, a.id, func(d *wire.Detail) (bool, error) { return d.State != wire.StateRunning, nil })
 	if err != nil {

@@ -24,8 +24,8 @@ import (
 // wrongOption is the exit code for an option that does not exist or has a wrong value.
 const wrongOption = 255
 
-// exitCode returns the exit code of a program of this package, and prints the error that has none of its own. An option of salloc and sbatch that is
-// wrong in any way has a code of its own, of srun only one that is misspelled, as in Slurm.
+// exitCode returns the exit code of a program of this package, and prints the error that has none of its own. An option of salloc and
+// sbatch that is wrong in any way has a code of its own, of srun only one that is misspelled, as in Slurm.
 func exitCode(program string, err error, stderr io.Writer) int {
 	if err == nil {
 		return 0

@@ -24,9 +24,9 @@ import (
 // srunScript is the script of a job that srun makes outside of a job: the step is its only one.
 const srunScript = "#!/bin/sh\n# The job of srun outside of a job.\n\nexec srun \"$@\"\n"
 
-// Srun carries out a command line of srun, without the name of the program, and returns the exit code. Inside of a job, with --jobid, and with
-// SLURM_JOB_ID in the environment, it runs a step of that job. Otherwise it submits a job of one step, shows the output of the step, and returns the exit code of
-// the step; the job ends with this program.
+// Srun carries out a command line of srun, without the name of the program, and returns the exit code. Inside of a job, with --jobid, and
+// with SLURM_JOB_ID in the environment, it runs a step of that job. Otherwise it submits a job of one step, shows the output of the step,
+// and returns the exit code of the step; the job ends with this program.
 func Srun(args []string, stdout, stderr io.Writer) int {
 	if os.Getenv(jobfile.Variable) != "" || os.Getenv("SLURM_JOB_ID") != "" || srun.NamesJob(args) {
 		return step.Srun(args, reach.Job(cli.NewConnection(stderr)))
@@ -95,7 +95,10 @@ func srunTerminal(ctx context.Context, stop func(), job, words []string, program
 	}
 	parsed.Script = program // its name is that of the job
 	connection := cli.NewConnection(stderr)
-	a := &allocation{say: stderr, prefix: "srun: ", step: true, quiet: slices.ContainsFunc(words, func(word string) bool { return word == "--quiet" || word == "-Q" })}
+	a := &allocation{
+		say: stderr, prefix: "srun: ", step: true,
+		quiet: slices.ContainsFunc(words, func(word string) bool { return word == "--quiet" || word == "-Q" }),
+	}
 	if err := a.submit(ctx, &jobs.SlurmJob{Command: parsed, Env: srunVariable}, connection, false); err != nil {
 		return err
 	}

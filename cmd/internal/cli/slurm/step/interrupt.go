@@ -20,17 +20,21 @@ type interrupts struct {
 // twice is the time within which a second Ctrl-C counts as the second.
 const twice = time.Second
 
-// notify lets the signals that srun handles come in. One that is ignored stays so: a shell without job control lets the programs in the background ignore Ctrl-C.
+// notify lets the signals that srun handles come in. One that is ignored stays so: a shell without job control lets the programs in the
+// background ignore Ctrl-C.
 func (*interrupts) notify(to chan<- os.Signal) {
-	for _, s := range []os.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2, unix.SIGALRM, unix.SIGCONT} {
+	for _, s := range []os.Signal{
+		unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2, unix.SIGALRM,
+		unix.SIGCONT,
+	} {
 		if !signal.Ignored(s) {
 			signal.Notify(to, s)
 		}
 	}
 }
 
-// interrupted handles a signal. The first Ctrl-C shows the states of the tasks, a second one within a second goes to the tasks, and a third one kills them. All
-// other signals go to the tasks.
+// interrupted handles a signal. The first Ctrl-C shows the states of the tasks, a second one within a second goes to the tasks, and a third
+// one kills them. All other signals go to the tasks.
 func (c *client) interrupted(s os.Signal) {
 	number, ok := s.(unix.Signal)
 	if !ok {

@@ -97,7 +97,8 @@ func (r *remote) serve(ctx context.Context, session uint64) bool {
 	}
 	defer func() { _ = c.Close() }()
 	var launch link.Launch
-	if c.Expect(link.KindLaunch, &launch) != nil || launch.Index < 0 || launch.Index >= len(launch.Step.Ranks) || len(launch.Ask.Command) == 0 {
+	if c.Expect(link.KindLaunch, &launch) != nil || launch.Index < 0 || launch.Index >= len(launch.Step.Ranks) ||
+		len(launch.Ask.Command) == 0 {
 		return false
 	}
 	r.node.Serve(c, &launch)

@@ -45,7 +45,10 @@ type target struct {
 
 // newStreams returns what the options say of the streams. dir is srun's folder.
 func newStreams(f *srun.Files, dir string) streams {
-	s := streams{keep: f.Append, label: f.Label, stdout: newStream(f.Stdout, dir), stderr: newStream(f.Stderr, dir), stdin: newStream(f.Stdin, dir)}
+	s := streams{
+		keep: f.Append, label: f.Label, stdout: newStream(f.Stdout, dir), stderr: newStream(f.Stderr, dir),
+		stdin: newStream(f.Stdin, dir),
+	}
 	if f.Stderr == "" && f.Stdout != "" && f.Stdout != "all" {
 		s.stderr = s.stdout
 	}

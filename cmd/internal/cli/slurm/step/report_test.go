@@ -15,7 +15,8 @@ func TestReportGroups(t *testing.T) {
 			t.Errorf("the end of task %d is none", rank)
 		}
 	}
-	if len(r.pending) != 2 || r.pending[0].node != "a" || tasks(r.pending[0].ranks) != "tasks 0-2" || tasks(r.pending[1].ranks) != "task 3" || r.code != 7 || r.open() != 0 {
+	if len(r.pending) != 2 || r.pending[0].node != "a" || tasks(r.pending[0].ranks) != "tasks 0-2" || tasks(r.pending[1].ranks) != "task 3" || r.code != 7 ||
+		r.open() != 0 {
 		t.Errorf("%+v, exit code %d", r.pending, r.code)
 	}
 }

@@ -20,7 +20,8 @@ type rooms struct {
 func newRooms(f *jobfile.File) rooms {
 	n := len(f.Job.Nodes)
 	r := rooms{
-		rooms: make([]srun.Room, n), uses: make([]srun.Use, n), nodes: make([]*link.Conn, n), gone: make([]chan struct{}, n), changed: make(chan struct{}),
+		rooms: make([]srun.Room, n), uses: make([]srun.Use, n), nodes: make([]*link.Conn, n), gone: make([]chan struct{}, n),
+		changed: make(chan struct{}),
 	}
 	for i, node := range f.Job.Nodes {
 		r.rooms[i] = srun.Room{Name: node.Name, Tasks: node.Tasks, Cores: node.Cores, GPUs: len(node.GPUs)}

@@ -43,7 +43,10 @@ type Server struct {
 
 // NewServer returns the server of steps; node runs the tasks of the first node, and containers has the containers there.
 func NewServer(file *jobfile.File, node *task.Node, containers *contain.Node) (*Server, error) {
-	s := &Server{file: file, node: node, containers: containers, rooms: newRooms(file), calls: map[uint64]chan *link.Conn{}, runs: map[*session]bool{}, released: make(chan struct{})}
+	s := &Server{
+		file: file, node: node, containers: containers, rooms: newRooms(file), calls: map[uint64]chan *link.Conn{},
+		runs: map[*session]bool{}, released: make(chan struct{}),
+	}
 	if len(file.Job.Nodes) == 1 {
 		return s, nil
 	}
@@ -84,8 +87,8 @@ func (s *Server) Listen(ctx context.Context) error {
 	return nil
 }
 
-// listenNodes listens at the address by which other nodes reach this one, or at all addresses if this host has no such one: another host may pass
-// connections on. The same holds for a name, which may stand for another address on this host than on others.
+// listenNodes listens at the address by which other nodes reach this one, or at all addresses if this host has no such one: another host
+// may pass connections on. The same holds for a name, which may stand for another address on this host than on others.
 func listenNodes(ctx context.Context, at jobfile.Rank) (net.Listener, error) {
 	port := strconv.Itoa(int(at.Port))
 	if _, err := netip.ParseAddr(at.Address); err == nil {

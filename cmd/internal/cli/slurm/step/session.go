@@ -78,8 +78,8 @@ func (ss *session) refuse(format string, args ...any) bool {
 	return false
 }
 
-// pin gives the image of the step its digest, so that all nodes run the same, and reports whether it can run. A container with a name may be
-// there already: its nodes find that.
+// pin gives the image of the step its digest, so that all nodes run the same, and reports whether it can run. A container with a name may
+// be there already: its nodes find that.
 func (ss *session) pin(ctx context.Context) bool {
 	c := &ss.ask.Container
 	if c.Image == "" || c.Name != "" {
@@ -145,7 +145,8 @@ func (ss *session) place() bool {
 // number returns the next step, with the tasks of a layout.
 func (s *Server) number(layout srun.Layout, size srun.Size, name string) environ.Step {
 	step := environ.Step{
-		ID: s.next, TasksPerNode: size.TasksPerNode, CPUsPerTask: size.CPUsPerTask, GPUsPerTask: size.GPUsPerTask, Name: name, Distribution: size.Distribution(),
+		ID: s.next, TasksPerNode: size.TasksPerNode, CPUsPerTask: size.CPUsPerTask, GPUsPerTask: size.GPUsPerTask, Name: name,
+		Distribution: size.Distribution(),
 	}
 	s.next++
 	for _, share := range layout.Shares {

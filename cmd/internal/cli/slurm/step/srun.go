@@ -84,7 +84,10 @@ func Srun(args []string, dial Dial) int {
 
 // begin connects to the server of steps and runs the step.
 func begin(result srun.Result, dial Dial) (int, error) {
-	c := &client{options: result.Options, window: make(chan struct{}, link.Window), ready: make(chan struct{}), events: make(chan link.Frame, 16)}
+	c := &client{
+		options: result.Options, window: make(chan struct{}, link.Window), ready: make(chan struct{}),
+		events: make(chan link.Frame, 16),
+	}
 	if err := c.connect(dial); err != nil {
 		return 0, err
 	}
@@ -205,7 +208,8 @@ func (c *client) prepare(command []string) (*link.Ask, error) {
 	return ask, nil
 }
 
-// limits returns the soft limits of the tasks: of an srun inside of the job all that it has, from another machine those that the user has changed there.
+// limits returns the soft limits of the tasks: of an srun inside of the job all that it has, from another machine those that the user has
+// changed there.
 func (c *client) limits() (string, error) {
 	which := inherit.Which{All: c.inside}
 	if given := c.options.Propagate; given != nil {

@@ -72,8 +72,8 @@ func (n *Node) Serve(conn *link.Conn, launch *link.Launch) {
 	readers.Wait()
 }
 
-// enter prepares what starts the tasks: the node, or a container there. leave is to be called when the tasks have ended. note is a message about
-// the folder of the node, which tasks in a container do not start in.
+// enter prepares what starts the tasks: the node, or a container there. leave is to be called when the tasks have ended. note is a message
+// about the folder of the node, which tasks in a container do not start in.
 func (s *stepTasks) enter(ctx context.Context, note string) (leave func()) {
 	first, ask := s.tasks[0], &s.place.launch.Ask
 	s.starter = s.node.host
@@ -138,7 +138,8 @@ func (s *stepTasks) start(t *task, local int) []*pump {
 		return fail(int(syscall.ENOENT), "No executable program specified for this task")
 	}
 	p, err := s.starter.Run(&process.Command{
-		Argv: argv, Env: env, Dir: s.place.dir, Files: files, Umask: s.place.launch.Ask.Umask, Limits: s.place.launch.Ask.Limits, Tidy: true, Terminal: t.hasTerminal(),
+		Argv: argv, Env: env, Dir: s.place.dir, Files: files, Umask: s.place.launch.Ask.Umask, Limits: s.place.launch.Ask.Limits, Tidy: true,
+		Terminal: t.hasTerminal(),
 	})
 	if err != nil {
 		number, ok := err.(syscall.Errno) //nolint:errorlint // of a system call

@@ -38,8 +38,8 @@ type task struct {
 // source is a way by which the stop signal of a job comes to a task.
 type source byte
 
-// The sources: the launcher of the task's node, and srun, which gets the signal from the launcher of the first node. Those of other nodes are
-// asked to stop by themselves, a little earlier or later.
+// The sources: the launcher of the task's node, and srun, which gets the signal from the launcher of the first node. Those of other nodes
+// are asked to stop by themselves, a little earlier or later.
 const (
 	byNode source = iota
 	bySrun

@@ -14,7 +14,8 @@ import (
 // endOfInput is what a terminal's user types to end the input: Ctrl-D.
 const endOfInput = 4
 
-// terminal gives a task a terminal as its three streams. Its controlling side stays open until the task has ended: closing that side hangs up.
+// terminal gives a task a terminal as its three streams. Its controlling side stays open until the task has ended: closing that side hangs
+// up.
 func (s *stepTasks) terminal(t *task, size *link.Screen) (files [3]*os.File, pumps []*pump, err error) {
 	control, own, err := pty.Open()
 	if err != nil {
@@ -24,7 +25,8 @@ func (s *stepTasks) terminal(t *task, size *link.Screen) (files [3]*os.File, pum
 	t.mu.Lock()
 	t.control = control
 	t.mu.Unlock()
-	err = errors.Join(onFile(control, func(fd int) error { return unix.SetNonblock(fd, true) }), t.resize(size)) // so that its copies have deadlines
+	// so that its copies have deadlines
+	err = errors.Join(onFile(control, func(fd int) error { return unix.SetNonblock(fd, true) }), t.resize(size))
 	for i := 1; i < len(files) && err == nil; i++ {
 		files[i], err = duplicate(own)
 	}

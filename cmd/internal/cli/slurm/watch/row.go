@@ -228,7 +228,8 @@ func (r *row) eligible() time.Time {
 	return r.job.SubmittedAt
 }
 
-// dependency returns what the job waits for, in Slurm's form. Lists of jobs have the dependency that was asked for, not which parts are met.
+// dependency returns what the job waits for, in Slurm's form. Lists of jobs have the dependency that was asked for, not which parts are
+// met.
 func (r *row) dependency() string {
 	var parts []string
 	separator := ","

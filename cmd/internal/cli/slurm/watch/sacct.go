@@ -247,7 +247,8 @@ func (p *program) accountedAll(a *accounting) ([]*row, error) {
 
 // wants reports whether a row is asked for: it was in one of the states within the span of time.
 func (a *accounting) wants(r *row) bool {
-	if !a.filter.matches(r) || !chosen(a.filter.users, r.job.User) || r.job.SubmittedAt.After(a.until) || r.ended() && r.job.EndedAt.Before(a.since) {
+	if !a.filter.matches(r) || !chosen(a.filter.users, r.job.User) || r.job.SubmittedAt.After(a.until) ||
+		r.ended() && r.job.EndedAt.Before(a.since) {
 		return false
 	}
 	if len(a.filter.states) == 0 {

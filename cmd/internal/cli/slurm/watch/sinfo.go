@@ -154,7 +154,8 @@ func nodeFilter(line *option.Line) (func(*wire.Node, format.NodeState) bool, err
 // nodeStates returns the states that a word of -t stands for.
 func nodeStates(text string) ([]string, error) {
 	all := []format.NodeState{
-		format.NodeAllocated, format.NodeDown, format.NodeDrained, format.NodeDraining, format.NodeIdle, format.NodeMaint, format.NodeMixed, format.NodeReserved, format.NodeUnknown,
+		format.NodeAllocated, format.NodeDown, format.NodeDrained, format.NodeDraining, format.NodeIdle, format.NodeMaint, format.NodeMixed,
+		format.NodeReserved, format.NodeUnknown,
 	}
 	w := strings.ToLower(text)
 	var found []string
@@ -181,7 +182,9 @@ func nodeStates(text string) ([]string, error) {
 }
 
 // groupNodes returns the nodes of each partition in groups: nodes that look the same in all columns, which do not sum up, are one.
-func (p *program) groupNodes(line *option.Line, columns format.Format, list *wire.Nodes, wanted func(*wire.Node, format.NodeState) bool) (groups []*nodeGroup) {
+func (p *program) groupNodes(line *option.Line, columns format.Format, list *wire.Nodes,
+	wanted func(*wire.Node, format.NodeState) bool,
+) (groups []*nodeGroup) {
 	names := listOf(line, "partition", "SINFO_PARTITION")
 	nodes, byName := list.Nodes, map[string]*wire.Node{}
 	for i := range nodes {
@@ -267,6 +270,7 @@ func compareGroups(letter string, a, b *nodeGroup) int {
 // nodeRank orders states.
 func nodeRank(s format.NodeState) int {
 	return slices.Index([]format.NodeState{
-		format.NodeDown, format.NodeDraining, format.NodeDrained, format.NodeMaint, format.NodeReserved, format.NodeMixed, format.NodeAllocated, format.NodeIdle,
+		format.NodeDown, format.NodeDraining, format.NodeDrained, format.NodeMaint, format.NodeReserved, format.NodeMixed, format.NodeAllocated,
+		format.NodeIdle,
 	}, s)
 }

@@ -222,7 +222,8 @@ func (f *jobFilter) wants(r *row) bool {
 	case state.Ended() && r.now.Sub(r.job.EndedAt) > keptFor:
 		return false
 	}
-	return f.matches(r) && chosen(f.users, r.job.User) && (len(f.nodes) == 0 || slices.ContainsFunc(r.nodes(), func(n string) bool { return slices.Contains(f.nodes, n) }))
+	return f.matches(r) && chosen(f.users, r.job.User) &&
+		(len(f.nodes) == 0 || slices.ContainsFunc(r.nodes(), func(n string) bool { return slices.Contains(f.nodes, n) }))
 }
 
 // matches reports whether the names of a row are chosen.

@@ -160,7 +160,8 @@ func sortRows(line *option.Line, rows []*row) error {
 	var keys []key
 	for part := range strings.SplitSeq(text, ",") {
 		letter := strings.TrimLeft(part, "+-#")
-		if len(letter) != 1 || !slices.ContainsFunc(format.SqueueFields(), func(f format.Field) bool { return string(rune(f.Letter)) == letter }) {
+		if len(letter) != 1 ||
+			!slices.ContainsFunc(format.SqueueFields(), func(f format.Field) bool { return string(rune(f.Letter)) == letter }) {
 			return fmt.Errorf("Invalid sort specification: %q; write letters of -o that commas join, with - in front for the other direction, such as -p,i", part) //nolint:staticcheck // Slurm's words
 		}
 		keys = append(keys, key{letter, strings.HasPrefix(part, "-")})

@@ -27,8 +27,9 @@ func present() time.Time { return at(60) }
 
 func code(n int64) *int64 { return &n }
 
-// jobs are those of the tests, by their numbers: 1 runs on two nodes, 2 is an array with a bound, 3 is held, 4 waits for 1, 5 has ended, 6 has
-// failed, 7 ran too long, 8 was killed for memory, 9 lost its node, 10 was canceled while it ran, 11 is in Slurm's language and gets ready.
+// jobs are those of the tests, by their numbers: 1 runs on two nodes, 2 is an array with a bound, 3 is held, 4 waits for 1, 5 has ended, 6
+// has failed, 7 ran too long, 8 was killed for memory, 9 lost its node, 10 was canceled while it ran, 11 is in Slurm's language and gets
+// ready.
 func jobs() map[string]wire.Job {
 	usual := func(id, name string) wire.Job {
 		return wire.Job{ID: id, Name: name, User: "root", Project: "vision", Priority: 2, GPUs: 1, Nodes: 1, State: "queued", SubmittedAt: began(), Attempts: 0}
@@ -104,7 +105,8 @@ func nodes() []wire.Node {
 	}
 	node := func(id, state string, used int) wire.Node {
 		return wire.Node{
-			ID: id, Hostname: id + ".example", State: state, CPUs: 64, MemoryGB: 524.288, GPUCount: 4, FreeGPUs: int64(4 - used), Jobs: int64(min(used, 1)), GPUs: gpus(used),
+			ID: id, Hostname: id + ".example", State: state, CPUs: 64, MemoryGB: 524.288, GPUCount: 4, FreeGPUs: int64(4 - used), Jobs: int64(min(used, 1)),
+			GPUs:    gpus(used),
 			Version: "1.0", Registered: began(),
 		}
 	}
