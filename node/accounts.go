@@ -46,7 +46,7 @@ func (a *accounts) watch() {
 	}
 	a.busy = true
 	users := a.list()
-	a.beside(func() func() {
+	a.background(func() func() {
 		found := slices.DeleteFunc(users, func(user string) bool { return a.Account(user) != nil })
 		return func() {
 			a.busy, a.next = false, later(accountsEvery)

@@ -15,16 +15,16 @@ const tick = 250 * time.Millisecond
 // Agent is a node's agent.
 type Agent struct {
 	*core
-	contact *contact
-	puller  *puller
-	book    *book
-	hands   *hands
-	teller  *teller
-	owner   *gpuOwner
-	room    *room
-	watcher watcher
-	before  fence.Reading
-	asks    chan chan<- Standing
+	contact  *contact
+	puller   *puller
+	units    *units
+	executor *executor
+	reporter *reporter
+	owner    *gpuOwner
+	space    *space
+	watcher  watcher
+	before   fence.Reading
+	asks     chan chan<- Standing
 }
 
 // New returns an agent that does nothing before Run.
@@ -34,23 +34,23 @@ func New(c Config) *Agent { return &Agent{core: &core{Config: c}, asks: make(cha
 // continue to run.
 func (a *Agent) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
-	a.core.desk = newDesk(ctx)
+	a.core.worker = newWorker(ctx)
 	defer a.core.work.Wait()
 	defer cancel()
-	a.book = newBook(a.core)
-	a.contact = newContact(a.core, a.book)
+	a.units = newUnits(a.core)
+	a.contact = newContact(a.core, a.units)
 	a.puller = newPuller(a.core, a.contact)
-	a.teller = newTeller(a.core, a.contact, a.book)
-	a.room = newRoom(a.core, a.teller.changed)
-	a.contact.room, a.teller.room = a.room, a.room
-	a.teller.accounts = newAccounts(a.core, a.teller.changed)
-	a.hands = newHands(a.core, a.contact, a.puller, a.book, a.teller)
-	a.hands.room = a.room
-	if err := a.book.open(); err != nil {
+	a.reporter = newReporter(a.core, a.contact, a.units)
+	a.space = newSpace(a.core, a.reporter.changed)
+	a.contact.space, a.reporter.space = a.space, a.space
+	a.reporter.accounts = newAccounts(a.core, a.reporter.changed)
+	a.executor = newExecutor(a.core, a.contact, a.puller, a.units, a.reporter)
+	a.executor.space = a.space
+	if err := a.units.open(); err != nil {
 		return err
 	}
 	a.owner = &gpuOwner{}
-	a.owner.note(a.book, a.puller.set)
+	a.owner.note(a.units, a.puller.set)
 	a.core.work.Go(func() { a.GPUs.Run(ctx, a.owner) })
 	a.before = a.Clock()
 	ticker := time.NewTicker(tick)
@@ -64,9 +64,9 @@ func (a *Agent) Run(ctx context.Context) error {
 		case then := <-a.inbox:
 			then()
 		case e := <-a.Runner.Events():
-			a.book.news(e)
+			a.units.update(e)
 		case <-a.GPUs.Changed():
-			a.teller.changed()
+			a.reporter.changed()
 		case answer := <-a.asks:
 			answer <- a.standing()
 		}
@@ -81,7 +81,7 @@ func (a *Agent) drain() {
 		case then := <-a.inbox:
 			then()
 		case e := <-a.Runner.Events():
-			a.book.news(e)
+			a.units.update(e)
 		default:
 			return
 		}
@@ -92,38 +92,38 @@ func (a *Agent) drain() {
 func (a *Agent) step() {
 	now := a.Clock()
 	a.watch(now)
-	a.book.refresh()
-	a.owner.note(a.book, a.puller.set)
-	a.watcher.note(a.book)
-	a.room.watch()
-	a.teller.accounts.watch()
-	a.hands.burial.bury()
-	a.hands.dispatch()
+	a.units.refresh()
+	a.owner.note(a.units, a.puller.set)
+	a.watcher.note(a.units)
+	a.space.watch()
+	a.reporter.accounts.watch()
+	a.executor.reaper.reap()
+	a.executor.dispatch()
 	if _, ok := a.contact.lease.Registration(); !ok {
 		a.contact.register()
 		return
 	}
 	a.contact.renew(now.Boot)
-	a.puller.poll(now.Boot, a.book.frozen())
-	a.hands.reconcile(now.Boot)
-	a.hands.dispatch()
-	a.teller.report()
-	a.teller.inventory()
-	a.hands.tidy()
+	a.puller.poll(now.Boot, a.units.frozen())
+	a.executor.reconcile(now.Boot)
+	a.executor.dispatch()
+	a.reporter.report()
+	a.reporter.inventory()
+	a.executor.cleanUp()
 }
 
 // watch freezes the running ranks after a clock gap (host suspended?), and thaws them once the cluster has
 // confirmed the lease.
 func (a *Agent) watch(now fence.Reading) {
-	must := fence.MustFreeze(a.before, now, a.book.shortest())
+	must := fence.MustFreeze(a.before, now, a.units.shortest())
 	a.before = now
 	if must {
 		a.Log.Warn("clock gap (host suspended?): ranks frozen until the lease is confirmed")
 		a.contact.away.inquiry.Forget()
-		a.contact.hurry()
-		a.puller.hurry()
+		a.contact.renewNow()
+		a.puller.pollNow()
 	}
-	for _, u := range a.book.units {
+	for _, u := range a.units.byName {
 		if u.phase.Ended() {
 			continue
 		}

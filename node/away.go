@@ -21,7 +21,7 @@ type away struct {
 	inquiry fence.Inquiry
 	heard   time.Time // when a renewal was last accepted
 	next    time.Time // when to ask again
-	said    bool
+	logged  bool
 	pass    func(runner.Lease) // passes the supervisors an instant at which no peer led
 }
 
@@ -33,8 +33,8 @@ func newAway(c *core, pass func(runner.Lease)) *away {
 func (a *away) renewed(voters []model.PeerID) {
 	a.heard = time.Now()
 	a.inquiry.Renewed(voters)
-	if a.said {
-		a.said = false
+	if a.logged {
+		a.logged = false
 		a.Log.Info("cluster has a leader again")
 	}
 }
@@ -46,7 +46,7 @@ func (a *away) ask(addresses []string) {
 	}
 	a.next = later(askEvery)
 	for _, address := range addresses {
-		a.beside(func() func() {
+		a.background(func() func() {
 			ctx, cancel := context.WithTimeout(a.ctx, patience)
 			defer cancel()
 			sent := a.Clock().Boot
@@ -66,8 +66,8 @@ func (a *away) learn(answer fence.Answer) {
 	if !found {
 		return
 	}
-	if !a.said {
-		a.said = true
+	if !a.logged {
+		a.logged = true
 		a.Log.Warn("no leader, confirmed by a majority of peers: running ranks continue, no rank starts")
 	}
 	a.pass(runner.Lease{Away: time.Duration(at)})
@@ -100,7 +100,7 @@ func (a *Agent) Standing(ctx context.Context) (Standing, error) {
 
 // standing returns the answer. It is called in the agent's goroutine.
 func (a *Agent) standing() (s Standing) {
-	for _, u := range a.book.units {
+	for _, u := range a.units.byName {
 		if !u.phase.Ended() && u.life.alive {
 			s.Ranks++
 		}
@@ -109,8 +109,8 @@ func (a *Agent) standing() (s Standing) {
 	if s.Silent = time.Since(away.heard); s.Silent < askAfter {
 		s.Silent = 0
 	}
-	s.Leaderless = away.said
-	if t := a.book.shortest(); s.Ranks > 0 && t > 0 {
+	s.Leaderless = away.logged
+	if t := a.units.shortest(); s.Ranks > 0 && t > 0 {
 		s.Left = max(0, t-a.Clock().Boot.Sub(a.contact.lease.Start()))
 	}
 	return s

@@ -37,7 +37,7 @@ type waiting struct {
 
 // waits notes why a rank may not start yet. Once it has waited for a while, the reason is logged, and shown as a warning of its first
 // GPU: warnings go with the renewals, and are in no log entry.
-func (h *hands) waits(w *model.Assignment, why string) {
+func (h *executor) waits(w *model.Assignment, why string) {
 	u := h.waiting[w.Rank]
 	if u == nil {
 		u = &waiting{since: time.Now()}
@@ -53,15 +53,15 @@ func (h *hands) waits(w *model.Assignment, why string) {
 }
 
 // forgetWaits drops the reasons of ranks that wait no longer: they are not wanted any more, have started, or never will.
-func (h *hands) forgetWaits(wanted map[model.RankKey]*model.Assignment, i model.Incarnation) {
+func (h *executor) forgetWaits(wanted map[model.RankKey]*model.Assignment, i model.Incarnation) {
 	maps.DeleteFunc(h.waiting, func(r model.RankKey, _ *waiting) bool {
-		u := h.book.index[key{r, i}]
+		u := h.units.byKey[key{r, i}]
 		return wanted[r] == nil || u != nil && u.phase >= model.RankRunning
 	})
 }
 
 // warnings returns why ranks have waited for a while, by their first GPU.
-func (h *hands) warnings() map[model.GPUID]string {
+func (h *executor) warnings() map[model.GPUID]string {
 	out := map[model.GPUID]string{}
 	for rank, u := range h.waiting {
 		if u.gpu != "" && time.Since(u.since) >= waitsAfter {
@@ -73,7 +73,7 @@ func (h *hands) warnings() map[model.GPUID]string {
 
 // begin makes a rank's folder and starts its supervisor, as soon as the script and the environment are
 // available.
-func (h *hands) begin(w *model.Assignment, start fence.Boot) {
+func (h *executor) begin(w *model.Assignment, start fence.Boot) {
 	if t, waits := h.later[w.Rank]; waits && !due(t) {
 		h.waits(w, "")
 		return
@@ -107,10 +107,10 @@ func (h *hands) begin(w *model.Assignment, start fence.Boot) {
 	}
 	u := &unit{
 		name: journal.Name(h.puller.set.Incarnation, w.Rank), record: r, phase: model.RankTaken,
-		life: life{alive: true, busy: true}, desk: orders{Orders: r.Orders}, since: time.Now(),
+		life: life{alive: true, busy: true}, orders: orders{Orders: r.Orders}, since: time.Now(),
 	}
-	h.book.put(u)
-	h.beside(func() func() {
+	h.units.put(u)
+	h.background(func() func() {
 		placed, err := h.start(u.name, r, runner.Content{Script: script, Stdin: input},
 			&runner.Environment{Job: []byte(env), Submit: []byte(shell)})
 		return func() { h.begun(u, placed, err) }
@@ -126,7 +126,7 @@ func secretOf(w *model.Assignment) []byte {
 }
 
 // record returns a new folder's record, as far as all ranks share it.
-func (h *hands) record(r model.RankKey, i model.Incarnation) *runner.Record {
+func (h *executor) record(r model.RankKey, i model.Incarnation) *runner.Record {
 	return &runner.Record{
 		Rank: r, Incarnation: runner.Incarnation(i), Boot: h.Self.Boot, Nonce: runner.NoncePrefix(h.Journal.Dir()) + journal.Random(),
 		Run: h.Run.Path,
@@ -134,7 +134,7 @@ func (h *hands) record(r model.RankKey, i model.Incarnation) *runner.Record {
 }
 
 // start carries out what begin has decided, and returns the record with the GPUs' places.
-func (h *hands) start(name string, r *runner.Record, content runner.Content, env *runner.Environment) (*runner.Record, error) {
+func (h *executor) start(name string, r *runner.Record, content runner.Content, env *runner.Environment) (*runner.Record, error) {
 	placed := *r // the agent reads r meanwhile
 	placed.GPUs = nil
 	for _, v := range h.GPUs.Check(r.IDs()) {
@@ -162,7 +162,7 @@ func (h *hands) start(name string, r *runner.Record, content runner.Content, env
 	return &placed, nil
 }
 
-func (h *hands) begun(u *unit, placed *runner.Record, err error) {
+func (h *executor) begun(u *unit, placed *runner.Record, err error) {
 	u.life.busy, u.record = false, placed
 	_, made := errors.AsType[*startError](err)
 	switch {
@@ -171,7 +171,7 @@ func (h *hands) begun(u *unit, placed *runner.Record, err error) {
 		delete(h.waiting, u.record.Rank)
 	case made:
 		u.phase, u.life.alive, u.why = model.RankAssigned, false, err.Error()
-		h.room.unready(err)
+		h.space.unready(err)
 		h.Log.Error("cannot start a rank's supervisor", "rank", u.record.Rank, "err", err)
 	default:
 		h.unmade(u, err)
@@ -182,18 +182,18 @@ func (h *hands) begun(u *unit, placed *runner.Record, err error) {
 // does not accept that mark either. It is enough that this agent remembers the rank until the cluster knows:
 // an agent that starts in its place registers, and ignores sets of desired ranks from before its
 // registration.
-func (h *hands) giveBack(u *unit, err error) {
-	u.phase, u.life.alive, u.life.held, u.why, u.excuse = model.RankNever, false, true, h.room.why(err), false
+func (h *executor) giveBack(u *unit, err error) {
+	u.phase, u.life.alive, u.life.held, u.why, u.excuse = model.RankNever, false, true, h.space.why(err), false
 	h.Log.Warn("rank returned to the queue", "rank", u.record.Rank, "why", u.why)
 }
 
 // unmade drops a unit whose folder could not be made.
-func (h *hands) unmade(u *unit, err error) {
-	if h.room.failed(err) {
+func (h *executor) unmade(u *unit, err error) {
+	if h.space.failed(err) {
 		h.giveBack(u, err)
 		return
 	}
-	h.book.drop(u)
+	h.units.drop(u)
 	_, again := h.later[u.record.Rank]
 	h.later[u.record.Rank] = later(againSoon)
 	if waits := h.waiting[u.record.Rank]; waits != nil {
@@ -212,38 +212,38 @@ func (h *hands) unmade(u *unit, err error) {
 	}
 }
 
-// recover loads an existing folder, whatever the book contained: a rank never starts in such a folder.
-func (h *hands) recover(name string) {
-	h.beside(func() func() {
+// recover loads an existing folder, whatever the units are: a rank never starts in such a folder.
+func (h *executor) recover(name string) {
+	h.background(func() func() {
 		path, found := h.Journal.Path(name)
 		if !found { // just removed, or not readable
 			return func() {}
 		}
-		u := h.book.reload(path)
+		u := h.units.reload(path)
 		return func() {
-			if h.book.units[name] == nil {
-				h.book.put(u)
+			if h.units.byName[name] == nil {
+				h.units.put(u)
 			}
 		}
 	})
 }
 
 // refuse ensures that a rank never starts here.
-func (h *hands) refuse(step fence.Action, u *unit) {
+func (h *executor) refuse(step fence.Action, u *unit) {
 	fresh := u == nil
 	if fresh {
 		if t, waits := h.later[step.Rank]; waits && !due(t) {
 			return
 		}
 		u = &unit{name: journal.Name(step.Incarnation, step.Rank), record: h.record(step.Rank, step.Incarnation), phase: model.RankAssigned}
-		h.book.put(u)
+		h.units.put(u)
 	}
 	if u.life.busy || !due(u.retry) {
 		return
 	}
 	u.life.busy = true
 	record, status, alone := u.record, u.status, !fresh && !u.life.alive
-	h.beside(func() func() {
+	h.background(func() func() {
 		latch, alive, err := h.tombstone(u.name, record, fresh)
 		if alone && (err == nil && latch == runner.LatchNever || disk.Fault(err)) {
 			if left := h.Runner.Bury(record, status); left != nil { // without a latch the rank may have started after all
@@ -256,16 +256,16 @@ func (h *hands) refuse(step fence.Action, u *unit) {
 
 // turnAway refuses a rank of a user whose jobs do not run on this node. The scheduler places none, but an
 // earlier placement may follow from what a previous agent had registered.
-func (h *hands) turnAway(step fence.Action, user string) {
+func (h *executor) turnAway(step fence.Action, user string) {
 	h.refuse(step, nil)
-	if u := h.book.index[key{step.Rank, step.Incarnation}]; u != nil && u.why == "" {
+	if u := h.units.byKey[key{step.Rank, step.Incarnation}]; u != nil && u.why == "" {
 		u.excused(fmt.Sprintf("this node runs jobs under the account of its agent, %s, and none of user %s", h.Self.Account, user))
 		h.Log.Warn("rank returned to the queue", "rank", step.Rank, "why", u.why)
 	}
 }
 
 // tombstone writes "never" into a rank's latch, unless the latch is set already.
-func (h *hands) tombstone(name string, r *runner.Record, fresh bool) (latch string, alive bool, err error) {
+func (h *executor) tombstone(name string, r *runner.Record, fresh bool) (latch string, alive bool, err error) {
 	if fresh {
 		if err := h.Journal.Insist(func() error {
 			_, err := h.Journal.Create(name, func(dir string) error { return runner.Fill(dir, r, runner.Content{}) })
@@ -275,7 +275,7 @@ func (h *hands) tombstone(name string, r *runner.Record, fresh bool) (latch stri
 		}
 	}
 	err = h.Journal.Insist(func() error {
-		return h.book.folder(name, func(f *runner.Folder) error {
+		return h.units.folder(name, func(f *runner.Folder) error {
 			if latch, _, err = f.Latch(runner.LatchNever); err == nil && latch != runner.LatchNever {
 				_, alive = h.Runner.Adopt(name, r) // an unknown supervisor may be at work
 			}
@@ -285,18 +285,18 @@ func (h *hands) tombstone(name string, r *runner.Record, fresh bool) (latch stri
 	return latch, alive, err
 }
 
-func (h *hands) refused(u *unit, latch string, alive bool, err error, fresh bool) {
+func (h *executor) refused(u *unit, latch string, alive bool, err error, fresh bool) {
 	u.life.busy, u.retry = false, later(againSoon)
 	if err != nil && fresh {
 		h.unmade(u, err)
 		return
 	}
-	if err != nil && h.room.failed(err) && !u.life.alive && !u.phase.Ended() && u.phase != model.RankRunning {
+	if err != nil && h.space.failed(err) && !u.life.alive && !u.phase.Ended() && u.phase != model.RankRunning {
 		h.giveBack(u, err)
 		return
 	}
 	if err != nil {
-		u.complain(h.Log, "cannot refuse a rank", err)
+		u.logOnce(h.Log, "cannot refuse a rank", err)
 		return
 	}
 	u.order(func(o *runner.Orders) { o.Refuse = true })
@@ -306,8 +306,8 @@ func (h *hands) refused(u *unit, latch string, alive bool, err error, fresh bool
 		u.phase = model.RankNever
 		switch {
 		case u.why != "":
-		case h.room.trouble != "":
-			u.why = "this node cannot start jobs: " + h.room.trouble
+		case h.space.trouble != "":
+			u.why = "this node cannot start jobs: " + h.space.trouble
 		case !fresh && !u.life.alive:
 			u.why = "its supervisor ended before it had started"
 		default:
@@ -317,7 +317,7 @@ func (h *hands) refused(u *unit, latch string, alive bool, err error, fresh bool
 		u.life.alive = true
 		u.phase = model.RankRunning
 	case !u.life.alive:
-		h.book.reread(u) // it was started and has no watcher, or has even ended
+		h.units.reread(u) // it was started and has no watcher, or has even ended
 	}
 }
 

@@ -41,7 +41,7 @@ func (b *blobs) get(h model.Hash) (string, bool) {
 
 func (b *blobs) fetch(h model.Hash) {
 	b.waiting[h] = true
-	b.beside(func() func() {
+	b.background(func() func() {
 		ctx, cancel := context.WithTimeout(b.ctx, 3*patience)
 		defer cancel()
 		text, err := b.Cluster.Blob(ctx, h)

@@ -29,8 +29,8 @@ const (
 // contact keeps the node registered and its lease renewed.
 type contact struct {
 	*core
-	book    *book
-	room    *room
+	units   *units
+	space   *space
 	lease   fence.Lease
 	session string
 	grants  []grant           // the newest of them
@@ -53,8 +53,8 @@ type grant struct {
 	start fence.Boot
 }
 
-func newContact(c *core, b *book) *contact {
-	k := &contact{core: c, book: b, session: journal.Random(), peers: c.Peers}
+func newContact(c *core, b *units) *contact {
+	k := &contact{core: c, units: b, session: journal.Random(), peers: c.Peers}
 	k.away = newAway(c, k.pass)
 	var mark fence.Mark
 	if c.Journal.Get(markFile, &mark) == nil {
@@ -71,7 +71,7 @@ func (k *contact) register() {
 	}
 	k.busy = true
 	body, told := k.card()
-	k.beside(func() func() {
+	k.background(func() func() {
 		body.Devices = k.GPUs.Inventory()
 		ctx, cancel := context.WithTimeout(k.ctx, 3*patience)
 		defer cancel()
@@ -80,11 +80,11 @@ func (k *contact) register() {
 			k.busy, k.nextReg = false, later(againSoon)
 			switch {
 			case err != nil:
-				k.complain(err.Error())
+				k.logRefusal(err.Error())
 			case answer.Code == model.CodeStaleEpoch && k.lease.OutOfTurn(body.Follows, answer.Epoch):
 				k.nextReg = time.Time{}
 			case answer.Code != model.CodeOK:
-				k.complain(answer.Code.String() + ": " + answer.Detail)
+				k.logRefusal(answer.Code.String() + ": " + answer.Detail)
 				k.nextReg = later(againLater)
 			default:
 				k.registered(answer, told)
@@ -99,11 +99,11 @@ func (k *contact) card() (*agentwire.Register, map[*unit]model.Progress) {
 	body := &agentwire.Register{
 		Node: s.Node, Machine: s.Machine, Boot: s.Boot, Lineage: k.Journal.Lineage(), Session: k.session,
 		Hostname: s.Hostname, Address: s.Address, Version: s.Version, CPUs: s.CPUs, MemoryMB: s.MemoryMB,
-		Features: s.Features, Labels: s.Labels, Follows: k.lease.Follows(), Trouble: model.Clip(k.room.trouble),
+		Features: s.Features, Labels: s.Labels, Follows: k.lease.Follows(), Trouble: model.Clip(k.space.trouble),
 		Accounts: s.Accounts, Account: s.Account,
 	}
 	told := map[*unit]model.Progress{}
-	units := k.book.sorted()
+	units := k.units.sorted()
 	for _, u := range units[:min(len(units), maxFolders)] {
 		body.Folders = append(body.Folders, model.Folder{
 			Rank: u.record.Rank, Incarnation: model.Incarnation(u.record.Incarnation), Running: !u.phase.Ended(), GPUs: u.record.IDs(),
@@ -116,8 +116,8 @@ func (k *contact) card() (*agentwire.Register, map[*unit]model.Progress) {
 	return body, told
 }
 
-// complain logs once why a registration failed.
-func (k *contact) complain(why string) {
+// logRefusal logs once why a registration failed.
+func (k *contact) logRefusal(why string) {
 	if why != k.refused {
 		k.Log.Warn("node registration failed, retrying", "node", k.Self.Node, "why", why)
 		k.refused = why
@@ -130,18 +130,18 @@ func (k *contact) registered(answer *agentwire.Registered, told map[*unit]model.
 		return
 	}
 	k.refused = ""
-	k.book.confirm(told, answer.Index)
-	k.heard(answer.Peers)
+	k.units.confirm(told, answer.Index)
+	k.setPeers(answer.Peers)
 	if k.known != answer.Incarnation && !k.known.IsZero() {
 		k.grants = nil
-		k.book.recall()
+		k.units.recall()
 	}
-	k.book.identify(answer.Incarnation)
+	k.units.identify(answer.Incarnation)
 	k.known = answer.Incarnation
-	k.hurry()
+	k.renewNow()
 	k.Log.Info("registered", "node", k.Self.Node, "epoch", answer.Epoch)
 	mark := k.lease.Mark(k.Self.Boot)
-	k.beside(func() func() {
+	k.background(func() func() {
 		err := k.Journal.Put(markFile, mark)
 		return func() {
 			if err != nil {
@@ -151,8 +151,8 @@ func (k *contact) registered(answer *agentwire.Registered, told map[*unit]model.
 	})
 }
 
-// heard takes the peers' addresses from an answer.
-func (k *contact) heard(peers []string) {
+// setPeers takes the peers' addresses from an answer.
+func (k *contact) setPeers(peers []string) {
 	if len(peers) == 0 {
 		return
 	}
@@ -165,8 +165,8 @@ func (k *contact) heard(peers []string) {
 	k.Cluster.SetPeers(peers)
 }
 
-// hurry requests an immediate renewal that does not wait for other nodes' renewals.
-func (k *contact) hurry() { k.next, k.urgent = time.Time{}, true }
+// renewNow requests an immediate renewal that does not wait for other nodes' renewals.
+func (k *contact) renewNow() { k.next, k.urgent = time.Time{}, true }
 
 // renew sends a renewal every two seconds, answered or not.
 func (k *contact) renew(now fence.Boot) {
@@ -180,7 +180,7 @@ func (k *contact) renew(now fence.Boot) {
 	}
 	k.next = later(renewEvery)
 	urgent, warnings := k.urgent || now.Sub(k.lease.Start()) > overdueAfter, k.warnings()
-	k.beside(func() func() {
+	k.background(func() func() {
 		q := &agentwire.Renew{Node: r.Node, Incarnation: r.Incarnation, Epoch: r.Epoch, Seq: r.Seq, Samples: k.GPUs.Samples(), Urgent: urgent}
 		for i := range q.Samples {
 			q.Samples[i].Warning = cmp.Or(warnings[q.Samples[i].GPU], q.Samples[i].Warning)
@@ -203,7 +203,7 @@ func (k *contact) renew(now fence.Boot) {
 }
 
 func (k *contact) renewed(r fence.Renewal, answer *agentwire.Renewed) {
-	k.heard(answer.Peers)
+	k.setPeers(answer.Peers)
 	if answer.Code != model.CodeOK {
 		k.lease.Refused(r, answer.Code, answer.Newest)
 		k.Log.Debug("renewal refused", "code", answer.Code)
@@ -221,7 +221,7 @@ func (k *contact) renewed(r fence.Renewal, answer *agentwire.Renewed) {
 // pass passes a lease to the supervisors of the known ranks. The lease of an unknown rank is not extended:
 // that rank reaches its fence before the cluster gives it up.
 func (k *contact) pass(l runner.Lease) {
-	for path, ranks := range k.book.leases() {
+	for path, ranks := range k.units.leases() {
 		l.Ranks = ranks
 		if err := (runner.RunFolder{Path: path, Boot: k.Run.Boot}).SetLease(l); err != nil {
 			k.Log.Error("cannot pass the lease to the supervisors", "folder", path, "err", err)

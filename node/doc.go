@@ -5,11 +5,11 @@
 // their own and pass their results back to it. On every event, and four times a second, it takes one step:
 //
 //	watch      freezes the ranks after a clock gap (fence.MustFreeze)
-//	bury       ends ranks whose supervisor has died, and records their end
+//	reap       ends ranks whose supervisor has died, and records their end
 //	register   registers the node, if the cluster requires it; otherwise:
 //	renew      every two seconds; a renewal is never sent twice
 //	poll       waits for the newest desired set
-//	reconcile  fence.Reconcile plans the steps; hands.go carries them out
+//	reconcile  fence.Reconcile plans the steps; the executor carries them out
 //	report     reports progress, one call at a time
 //	tidy       forgets ranks whose end the cluster has confirmed
 //

@@ -28,7 +28,7 @@ type gpuRanks struct {
 }
 
 // note stores the current ranks, a few times a second.
-func (o *gpuOwner) note(b *book, set *model.Desired) {
+func (o *gpuOwner) note(b *units, set *model.Desired) {
 	if !due(o.next) {
 		return
 	}
@@ -41,7 +41,7 @@ func (o *gpuOwner) note(b *book, set *model.Desired) {
 			r.lent[id] = true
 		}
 	}
-	for _, u := range b.units {
+	for _, u := range b.byName {
 		r.nonces[u.record.Nonce] = true
 		if u.life.alive && u.status.PID > 0 {
 			r.supervisors[u.status.PID] = true

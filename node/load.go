@@ -23,7 +23,7 @@ var errNoFolder = errors.New("the rank's folder is gone")
 // open loads the ranks whose end the cluster has not confirmed: those with a folder, whatever is left in the
 // folder, and those with a living supervisor, with or without a folder. So each rank that could still have a
 // process is loaded.
-func (b *book) open() error {
+func (b *units) open() error {
 	paths, err := b.Journal.Open()
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -40,7 +40,7 @@ func (b *book) open() error {
 		b.put(b.load(path, living[filepath.Base(path)], mark))
 	}
 	for name, s := range living {
-		if b.units[name] == nil {
+		if b.byName[name] == nil {
 			b.rescue(s)
 		}
 	}
@@ -48,13 +48,13 @@ func (b *book) open() error {
 }
 
 // rescue loads a rank that has a supervisor and has lost its folder, and makes the folder again.
-func (b *book) rescue(s *runner.Survivor) {
+func (b *units) rescue(s *runner.Survivor) {
 	b.Log.Warn("adopted a rank without a folder", "rank", s.Record.Rank, "folder", s.Name, "pid", s.Status.PID)
 	_, err := b.Journal.Create(s.Name, func(dir string) error { return refill(dir, s) })
 	if err != nil {
 		b.Log.Warn("cannot restore a rank's folder", "folder", s.Name, "err", err) // its end comes through the run folder
 	}
-	u := &unit{name: s.Name, record: s.Record, desk: orders{Orders: s.Record.Orders}}
+	u := &unit{name: s.Name, record: s.Record, orders: orders{Orders: s.Record.Orders}}
 	u.status, u.life.alive = b.Runner.Adopt(u.name, u.record)
 	u.phase = max(s.Status.Phase, model.RankTaken)
 	b.settle(u, model.Exit{})
@@ -77,7 +77,7 @@ func refill(dir string, s *runner.Survivor) error {
 // load reads a unit from its folder, and finds its supervisor. What the folder does not contain comes from
 // the rank's supervisor, if one is alive. Without one, the rank counts as far as it may have got: its end is
 // not reported before all of its processes are proven to be gone.
-func (b *book) load(path string, living *runner.Survivor, mark fence.Mark) *unit {
+func (b *units) load(path string, living *runner.Survivor, mark fence.Mark) *unit {
 	name := filepath.Base(path)
 	r, phase, exit, err := readFolder(path)
 	switch {
@@ -90,12 +90,12 @@ func (b *book) load(path string, living *runner.Survivor, mark fence.Mark) *unit
 	case r == nil:
 		return b.unreadable(name, phase, exit, mark, err)
 	}
-	u := &unit{name: name, record: r, desk: orders{Orders: r.Orders}, phase: phase}
+	u := &unit{name: name, record: r, orders: orders{Orders: r.Orders}, phase: phase}
 	if o, err := b.Run.Orders(name); err == nil && r.Boot == b.Self.Boot {
-		u.desk.Orders = o
+		u.orders.Orders = o
 	}
 	u.status, u.life.alive = b.Runner.Adopt(name, r)
-	if _, u.phase, exit, err = readFolder(path); err != nil { // again: what ends from now on is news
+	if _, u.phase, exit, err = readFolder(path); err != nil { // again: what ends from now on comes as an event
 		b.Log.Warn("cannot read a rank's folder", "folder", path, "err", err)
 	}
 	b.settle(u, exit)
@@ -106,7 +106,7 @@ func (b *book) load(path string, living *runner.Survivor, mark fence.Mark) *unit
 }
 
 // reload is load for a folder that appeared while the agent runs.
-func (b *book) reload(path string) *unit {
+func (b *units) reload(path string) *unit {
 	var living *runner.Survivor
 	for _, s := range b.Runner.Survivors() {
 		if s.Name == filepath.Base(path) {
@@ -119,7 +119,7 @@ func (b *book) reload(path string) *unit {
 }
 
 // settle determines a unit's progress from its folder, its supervisor and the boot.
-func (b *book) settle(u *unit, exit model.Exit) {
+func (b *units) settle(u *unit, exit model.Exit) {
 	if e := u.status.Exit; e != nil && !u.phase.Ended() {
 		u.phase, exit = model.RankExited, *e
 	}
@@ -172,7 +172,7 @@ func setRecord(path string, r *runner.Record) error {
 // gives the rank, and the run folder may have what identifies the rank's processes. If nothing proves that
 // the folder is from this boot, a power cut may have damaged it: the rank's end is then not reported, and the
 // cluster judges by the boot or by the lease.
-func (b *book) unreadable(name string, phase model.RankPhase, exit model.Exit, mark fence.Mark, why error) *unit {
+func (b *units) unreadable(name string, phase model.RankPhase, exit model.Exit, mark fence.Mark, why error) *unit {
 	rank, incarnation, _ := journal.RankOf(name)
 	if seen := mark.Registration.Incarnation; strings.HasPrefix(name, hex.EncodeToString(seen[:4])+"-") {
 		incarnation = seen
@@ -193,8 +193,8 @@ func (b *book) unreadable(name string, phase model.RankPhase, exit model.Exit, m
 
 // identify gives units with a lost record the cluster's current incarnation, if their folders' names begin
 // like that incarnation.
-func (b *book) identify(i model.Incarnation) {
-	for _, u := range b.units {
+func (b *units) identify(i model.Incarnation) {
+	for _, u := range b.byName {
 		if u.nameless && u.key().incarnation != i && strings.HasPrefix(u.name, hex.EncodeToString(i[:4])+"-") {
 			b.drop(u)
 			r := *u.record
@@ -207,20 +207,20 @@ func (b *book) identify(i model.Incarnation) {
 
 // recall loads the ranks that ended before, for a cluster that may have forgotten them; no rank begins until
 // recall is done.
-func (b *book) recall() {
+func (b *units) recall() {
 	b.loading = true
-	b.beside(func() func() {
+	b.background(func() func() {
 		var units []*unit
 		for _, path := range b.Journal.Ended(maxEnded) {
 			if r, phase, exit, err := readFolder(path); err == nil {
-				u := &unit{name: filepath.Base(path), record: r, phase: phase, desk: orders{Orders: r.Orders}}
+				u := &unit{name: filepath.Base(path), record: r, phase: phase, orders: orders{Orders: r.Orders}}
 				b.settle(u, exit)
 				units = append(units, u)
 			}
 		}
 		return func() {
 			for _, u := range units {
-				if b.units[u.name] == nil {
+				if b.byName[u.name] == nil {
 					b.put(u)
 				}
 			}

@@ -40,8 +40,8 @@ func (p *puller) index() uint64 {
 	return p.set.Index
 }
 
-// hurry requests an immediate poll in place of the one under way.
-func (p *puller) hurry() {
+// pollNow requests an immediate poll in place of the one under way.
+func (p *puller) pollNow() {
 	p.next = time.Time{}
 	if p.cancel != nil && !p.prompt {
 		p.cancel()
@@ -54,7 +54,7 @@ func (p *puller) renew() {
 		return
 	}
 	p.old = true
-	p.hurry()
+	p.pollNow()
 }
 
 // wants reports whether a set that was requested after an instant names the unit.
@@ -79,7 +79,7 @@ func (p *puller) poll(now fence.Boot, fresh bool) {
 	ctx, cancel := context.WithTimeout(p.ctx, pollWait+2*patience)
 	p.cancel, p.prompt, p.next = cancel, q.After == 0, later(max(pause, 0)+pollEvery)
 	p.old = false
-	p.beside(func() func() {
+	p.background(func() func() {
 		d, err := p.ask(ctx, q, pause)
 		hurried := errors.Is(ctx.Err(), context.Canceled)
 		cancel()

@@ -17,7 +17,7 @@ const (
 
 // tail sends the end of an ended rank's output to the peers, for times when this node is unreachable. After a
 // few failures it gives up: the node has all of the output.
-func (t *teller) tail(u *unit) {
+func (t *reporter) tail(u *unit) {
 	select {
 	case t.tails <- struct{}{}:
 	default:
@@ -37,7 +37,7 @@ func (t *teller) tail(u *unit) {
 	})
 }
 
-func (t *teller) sendTail(body *agentwire.Tail) {
+func (t *reporter) sendTail(body *agentwire.Tail) {
 	for range tailTries {
 		ctx, cancel := context.WithTimeout(t.ctx, patience)
 		err := t.Cluster.Tail(ctx, body)

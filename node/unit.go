@@ -12,21 +12,21 @@ import (
 
 // unit is a rank as the agent sees it: its folder and its supervisor.
 type unit struct {
-	name   string // of the folder
-	record *runner.Record
-	phase  model.RankPhase
-	exit   model.Exit // with phase exited
-	why    string     // with phase never
-	excuse bool       // why is no reason of the node's
-	status runner.Status
-	life   life
-	desk   orders
-	told   told
-	since  time.Time // when the agent took it
-	retry  time.Time // when what failed is tried again
-	use    use
+	name      string // of the folder
+	record    *runner.Record
+	phase     model.RankPhase
+	exit      model.Exit // with phase exited
+	why       string     // with phase never
+	excuse    bool       // why is no reason of the node's
+	status    runner.Status
+	life      life
+	orders    orders
+	confirmed confirmed
+	since     time.Time // when the agent took it
+	retry     time.Time // when what failed is tried again
+	use       use
 
-	said     string // the newest error about its files that was logged
+	logged   string // the newest error about its files that was logged
 	nameless bool   // its record is lost: only its name and its processes are known
 }
 
@@ -47,25 +47,25 @@ type orders struct {
 	sending       bool
 }
 
-// told is what the cluster has confirmed, and the index of a state that contains it.
-type told struct {
+// confirmed is what the cluster has confirmed, and the index of a state that contains it.
+type confirmed struct {
 	phase model.RankPhase
 	saved time.Duration // the checkpoint
 	index uint64
 	again time.Time // when a further checkpoint may be reported
 }
 
-// complain logs an error about the unit's files, but each error only once: the same error would come back on
+// logOnce logs an error about the unit's files, but each error only once: the same error would come back on
 // every look.
-func (u *unit) complain(log *slog.Logger, what string, err error) {
-	if text := what + ": " + err.Error(); u.said != text {
-		u.said = text
+func (u *unit) logOnce(log *slog.Logger, what string, err error) {
+	if text := what + ": " + err.Error(); u.logged != text {
+		u.logged = text
 		log.Error(what, "rank", u.record.Rank, "folder", u.name, "err", err)
 	}
 }
 
-// news reports whether a report contains something that the cluster has not confirmed.
-func (t *told) news(p *model.Progress) bool {
+// differs reports whether a report contains something that the cluster has not confirmed.
+func (t *confirmed) differs(p *model.Progress) bool {
 	return p.Phase > t.phase || p.Phase == t.phase && p.Saved > t.saved && due(t.again)
 }
 
@@ -81,7 +81,7 @@ func (u *unit) key() key { return key{u.record.Rank, model.Incarnation(u.record.
 func (u *unit) local() fence.Local {
 	l := fence.Local{
 		Rank: u.record.Rank, Incarnation: model.Incarnation(u.record.Incarnation), Placed: u.record.Placed,
-		Stop: u.desk.Stop, Exit: u.exit, Phase: u.phase,
+		Stop: u.orders.Stop, Exit: u.exit, Phase: u.phase,
 	}
 	if !u.life.alive && !u.phase.Ended() && u.phase != model.RankRunning {
 		l.Phase = model.RankAssigned // the start broke off
@@ -91,12 +91,12 @@ func (u *unit) local() fence.Local {
 
 // order changes the orders for the unit's supervisor.
 func (u *unit) order(change func(*runner.Orders)) {
-	before := u.desk.Orders
-	change(&u.desk.Orders)
-	after := u.desk.Orders
+	before := u.orders.Orders
+	change(&u.orders.Orders)
+	after := u.orders.Orders
 	if before.Run != after.Run || before.Stop != after.Stop || before.Kill != after.Kill || before.Refuse != after.Refuse ||
 		before.Freeze != after.Freeze || before.Thaw != after.Thaw || before.TimeLimit != after.TimeLimit {
-		u.desk.version++
+		u.orders.version++
 	}
 }
 

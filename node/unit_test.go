@@ -30,7 +30,7 @@ func TestARankIsTakenOnceItHasAFolder(t *testing.T) {
 func TestARankThatWaitsTellsWhy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
-		h := &hands{core: &core{Config: Config{Log: slog.New(slog.NewTextHandler(&log, nil))}}, waiting: map[model.RankKey]*waiting{}}
+		h := &executor{core: &core{Config: Config{Log: slog.New(slog.NewTextHandler(&log, nil))}}, waiting: map[model.RankKey]*waiting{}}
 		w := &model.Assignment{Rank: model.RankKey{Job: 7, N: 1}, GPUs: []model.GPUID{"GPU-1", "GPU-2"}}
 		h.waits(w, "a process is on GPU-2")
 		if got := h.warnings(); len(got) > 0 || log.Len() > 0 {
@@ -55,9 +55,9 @@ func TestARankThatStartsWaitsNoLonger(t *testing.T) {
 		model.RankTaken: true, model.RankReady: true, model.RankRunning: false, model.RankExited: false, model.RankNever: false,
 	} {
 		c := &core{}
-		h := &hands{core: c, book: newBook(c), waiting: map[model.RankKey]*waiting{}}
+		h := &executor{core: c, units: newUnits(c), waiting: map[model.RankKey]*waiting{}}
 		w := &model.Assignment{Rank: model.RankKey{Job: 7, N: 1}, GPUs: []model.GPUID{"GPU-1"}}
-		h.book.put(&unit{name: "7", record: &runner.Record{Rank: w.Rank}, phase: phase})
+		h.units.put(&unit{name: "7", record: &runner.Record{Rank: w.Rank}, phase: phase})
 		h.waits(w, "no peer has renewed the lease of this node lately")
 		wanted := map[model.RankKey]*model.Assignment{w.Rank: w}
 		if h.forgetWaits(wanted, model.Incarnation{}); (h.waiting[w.Rank] != nil) != waits {
@@ -65,8 +65,8 @@ func TestARankThatStartsWaitsNoLonger(t *testing.T) {
 		}
 		if phase == model.RankReady {
 			h.advance(fence.Action{Do: fence.DoRun, Rank: w.Rank}, w, 0)
-			if u := h.book.index[key{w.Rank, model.Incarnation{}}]; h.waiting[w.Rank] != nil || !u.desk.Run {
-				t.Errorf("after the order to run it waits: %t; the orders are %+v", h.waiting[w.Rank] != nil, u.desk.Orders)
+			if u := h.units.byKey[key{w.Rank, model.Incarnation{}}]; h.waiting[w.Rank] != nil || !u.orders.Run {
+				t.Errorf("after the order to run it waits: %t; the orders are %+v", h.waiting[w.Rank] != nil, u.orders.Orders)
 			}
 		}
 		h.waits(w, "a process is on its GPU")
@@ -104,6 +104,6 @@ func TestWhatIsNoFaultOfTheNode(t *testing.T) {
 
 // refusedAs has a unit carry the tombstone of a rank that was refused, with a fresh folder or one that was there.
 func refusedAs(u *unit, fresh bool) {
-	h := &hands{core: &core{Config: Config{Log: slog.New(slog.DiscardHandler)}}, room: &room{}}
+	h := &executor{core: &core{Config: Config{Log: slog.New(slog.DiscardHandler)}}, space: &space{}}
 	h.refused(u, runner.LatchNever, false, nil, fresh)
 }

@@ -29,7 +29,7 @@ func (u *use) onto(e *model.Exit) {
 type watcher struct{ last time.Time }
 
 // note records the GPUs' last measurements.
-func (w *watcher) note(b *book) {
+func (w *watcher) note(b *units) {
 	if !due(w.last.Add(watchEvery)) {
 		return
 	}
@@ -40,7 +40,7 @@ func (w *watcher) note(b *book) {
 	for _, s := range b.GPUs.Samples() {
 		measured[s.GPU] = s
 	}
-	for _, u := range b.units {
+	for _, u := range b.byName {
 		if u.phase != model.RankRunning {
 			continue
 		}

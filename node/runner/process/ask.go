@@ -11,7 +11,7 @@ import (
 // signal, and the processes that had left the session before, which get it later: the other processes may need what
 // such a daemon serves, like a mounted file system, for saving. There are none if the first process passes the signal on. One that is
 // started because of the signal does not get it at all.
-func (f family) ask(sig unix.Signal, still bool) (reached bool, apart []proc.ID) {
+func (f processes) ask(sig unix.Signal, still bool) (reached bool, apart []proc.ID) {
 	for _, e := range f.tree() {
 		if e.Session != f.first && (!f.leads || !lives(f.first)) { // which passes the signal on
 			apart = append(apart, e.ID)
@@ -31,7 +31,7 @@ func (f family) ask(sig unix.Signal, still bool) (reached bool, apart []proc.ID)
 }
 
 // askApart sends the stop signal to those of the processes that still run.
-func (f family) askApart(list []proc.ID, sig unix.Signal, still bool) {
+func (f processes) askApart(list []proc.ID, sig unix.Signal, still bool) {
 	for _, id := range list {
 		if e, ok := proc.Look(id.PID); ok && e.ID == id {
 			send(id.PID, sig, still)
@@ -40,7 +40,7 @@ func (f family) askApart(list []proc.ID, sig unix.Signal, still bool) {
 }
 
 // session reports whether a process of the job's session runs.
-func (f family) session() bool {
+func (f processes) session() bool {
 	for _, e := range f.tree() {
 		if e.Session == f.first {
 			return true

@@ -100,7 +100,7 @@ func TestNoOrphansBuried(t *testing.T) {
 	}
 }
 
-// A supervisor that is killed at any point leaves a rank that is buried without a
+// A supervisor that is killed at any point leaves a rank that is reaped without a
 // trace, and is never started again.
 func TestKilledAtAnyPoint(t *testing.T) {
 	t.Parallel()

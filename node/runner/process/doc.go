@@ -14,5 +14,5 @@
 // all in the rank's cgroup, all processes of the job's session, those with the rank's nonce in their
 // environment, and their descendants. On a host without cgroups the agent is a child subreaper as well, and
 // ends the orphans that it adopts. If the agent did not run then, an orphan that may be the rank's keeps the
-// rank from being buried.
+// rank from being reaped.
 package process

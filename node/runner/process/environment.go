@@ -14,8 +14,8 @@ import (
 // identity, the environment of the submission, Berth's variables, and the job's own; each overrides those before. The nonce comes last.
 func (g *begin) environment() []string {
 	env := inherited()
-	if g.gear.account != nil {
-		env = append(env, g.gear.account.Environment()...)
+	if g.setup.account != nil {
+		env = append(env, g.setup.account.Environment()...)
 	}
 	env = append(env, runner.Variables(string(g.env.Submit))...)
 	env = append(env, g.variables()...)
@@ -43,7 +43,7 @@ func (g *begin) variables() []string {
 	if len(g.orders.Secret) > 0 {
 		env = append(env, assign("BERTH_GANG", g.folder.Book())...)
 	}
-	return append(env, g.gear.store.variables()...)
+	return append(env, g.setup.store.variables()...)
 }
 
 // slurmVariables returns the variables by which such a job finds its description, and Slurm's programs first in PATH.

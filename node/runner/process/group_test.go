@@ -136,7 +136,7 @@ func TestStarved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := family{group: g}
+	f := processes{group: g}
 	if f.starved(model.Exit{Signal: 9}) {
 		t.Error("starved without a word of the kernel")
 	}
@@ -144,7 +144,7 @@ func TestStarved(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !f.starved(model.Exit{Signal: 9}) || !f.starved(model.Exit{Code: 137}) || f.starved(model.Exit{}) ||
-		(family{}).starved(model.Exit{Code: 1}) {
+		(processes{}).starved(model.Exit{Code: 1}) {
 		t.Error("not told apart")
 	}
 }

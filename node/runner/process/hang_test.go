@@ -130,7 +130,7 @@ func TestWhoseFaultAFolderIs(t *testing.T) {
 		"the place is gone":               {place: filepath.Join(full, "none"), says: "no such file"},
 		"its folder in the place is none": {place: broken, job: true, says: "not the job's own folder"},
 	} {
-		g := &gear{limit: 20 * time.Millisecond}
+		g := &setup{limit: 20 * time.Millisecond}
 		p := &place{record: &runner.Record{Rank: model.RankKey{Job: 7, N: 1}}}
 		p.record.Job.Spec.CheckpointDir, p.rules.Checkpoints = v.own, v.place
 		_, err := g.openStore(context.Background(), p)

@@ -72,7 +72,7 @@ func (p *place) hook(ctx context.Context, name, path string, env []string) error
 // hookEnvironment returns the environment of a hook.
 func (g *begin) hookEnvironment() []string {
 	env := append(inherited(), g.variables()...)
-	if a := g.gear.account; a != nil {
+	if a := g.setup.account; a != nil {
 		env = append(env, assign("BERTH_ACCOUNT", a.Name)...)
 	}
 	return append(env, runner.NonceVariable+"="+g.record.Nonce)
@@ -80,22 +80,22 @@ func (g *begin) hookEnvironment() []string {
 
 // undo runs the epilog, if it is due, and notes its failure.
 func (s *supervisor) undo(exit model.Exit) {
-	if !s.gear.undo {
+	if !s.setup.undo {
 		return
 	}
-	s.gear.undo = false
+	s.setup.undo = false
 	env := append(s.begin().hookEnvironment(), assign("BERTH_EXIT_CODE", fmt.Sprint(exit.Code), "BERTH_EXIT_SIGNAL", fmt.Sprint(exit.Signal))...)
 	if err := s.hook(context.Background(), epilogFile, s.rules.Hooks.Epilog, env); err != nil {
 		s.status.Note = model.Clip(err.Error())
 	}
 	if s.rules.Hooks != (Hooks{}) { // which may have left processes
-		s.family.ends = make(chan reaped, 1)
-		go reap(s.family.ends)
-		s.family.end()
+		s.processes.ends = make(chan reaped, 1)
+		go reap(s.processes.ends)
+		s.processes.end()
 	}
 }
 
 // begin returns what the job begins with, in the current state.
 func (s *supervisor) begin() *begin {
-	return &begin{place: &s.place, gear: &s.gear, group: s.family.group, orders: s.orders, port: s.status.Port}
+	return &begin{place: &s.place, setup: &s.setup, group: s.processes.group, orders: s.orders, port: s.status.Port}
 }

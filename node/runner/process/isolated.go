@@ -18,10 +18,10 @@ const defaultUmask = 0o077
 // plan returns the plan of the stage.
 func (g *begin) plan(dir string, argv []string) *isolate.Plan {
 	p := &isolate.Plan{
-		Account: g.gear.account, Bounded: g.record.Job.Spec.MemoryMB > 0, Umask: jobUmask, Dir: dir,
+		Account: g.setup.account, Bounded: g.record.Job.Spec.MemoryMB > 0, Umask: jobUmask, Dir: dir,
 		Argv: isolate.Join(argv), Env: isolate.Join(g.environment()), Parent: os.Getpid(),
 	}
-	if rules := &g.rules.Isolate; g.gear.account != nil {
+	if rules := &g.rules.Isolate; g.setup.account != nil {
 		p.Umask, p.MaxOpen, p.MaxCore = defaultUmask, rules.MaxOpen, rules.MaxCore
 		if rules.Umask != nil {
 			p.Umask = *rules.Umask
@@ -36,12 +36,12 @@ func (g *begin) plan(dir string, argv []string) *isolate.Plan {
 // isolate adds to the plan what a job under its user's account sees, and gives the job the pipes of its output.
 func (g *begin) isolate(p *isolate.Plan, pumps [2]*pump) error {
 	for _, pump := range pumps { // so that the job can open /dev/stdout
-		if err := pump.in.Chown(int(g.gear.account.UID), int(g.gear.account.GID)); err != nil {
+		if err := pump.in.Chown(int(g.setup.account.UID), int(g.setup.account.GID)); err != nil {
 			return err
 		}
 	}
 	rules, v := &g.rules.Isolate, &p.View
-	v.Hide, v.Peers, v.Tmp = rules.Hide, g.gear.peers, filepath.Join(g.folder.Path(), runner.TmpFolder)
+	v.Hide, v.Peers, v.Tmp = rules.Hide, g.setup.peers, filepath.Join(g.folder.Path(), runner.TmpFolder)
 	if err := makeTmp(v.Tmp); err != nil {
 		return err
 	}
@@ -51,14 +51,14 @@ func (g *begin) isolate(p *isolate.Plan, pumps [2]*pump) error {
 	}
 	if g.slurmFile != "" {
 		v.Keep = append(v.Keep, filepath.Dir(g.rules.Client))
-		for _, path := range []string{filepath.Dir(g.rules.Daemon), g.gear.images} {
+		for _, path := range []string{filepath.Dir(g.rules.Daemon), g.setup.images} {
 			if filepath.IsAbs(path) && !slices.Contains(v.Keep, path) {
 				v.Keep = append(v.Keep, path)
 			}
 		}
 	}
-	if g.gear.store != nil && g.gear.store.own {
-		v.Keep = append(v.Keep, g.gear.store.base)
+	if g.setup.store != nil && g.setup.store.own {
+		v.Keep = append(v.Keep, g.setup.store.base)
 	}
 	var ids []string
 	for _, gpu := range g.record.GPUs {
@@ -66,7 +66,7 @@ func (g *begin) isolate(p *isolate.Plan, pumps [2]*pump) error {
 	}
 	var known bool
 	if v.Devices, known = isolate.Host().Others(ids); !known && len(ids) > 0 {
-		g.gear.note = "the driver shows no device of its GPUs, so those of others are not hidden from it"
+		g.setup.note = "the driver shows no device of its GPUs, so those of others are not hidden from it"
 	}
 	if !g.record.Job.Script {
 		return nil

@@ -184,7 +184,7 @@ func TestIsolatedCheckpoints(t *testing.T) {
 	}
 }
 
-// An isolated job ends with its supervisor, is stopped and buried like any other.
+// An isolated job ends with its supervisor, is stopped and reaped like any other.
 func TestIsolatedEnds(t *testing.T) {
 	b := isolated(t, unchanged)
 	k := b.rank("echo up > up; trap 'exit 7' TERM; while :; do sleep 0.01; done", ada).start()

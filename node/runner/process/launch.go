@@ -21,7 +21,7 @@ const shell = "/bin/sh"
 type begin struct {
 	*place
 
-	gear   *gear
+	setup  *setup
 	group  *cgroup.Group // nil: it has none
 	orders runner.Orders
 	port   uint16
@@ -66,7 +66,7 @@ func (g *begin) launch(pumps [2]*pump) (pid int, report *os.File, err error) {
 	}
 	defer func() { _ = in.Close() }()
 	plan := g.plan(dir, argv)
-	if g.gear.account != nil {
+	if g.setup.account != nil {
 		sys.Unshareflags = syscall.CLONE_NEWNS
 		if err := g.isolate(plan, pumps); err != nil {
 			return 0, nil, err
@@ -87,7 +87,7 @@ func (g *begin) slurm(argv []string, dir string) ([]string, error) {
 	if g.rules.Client == "" {
 		return nil, errors.New("this node cannot start jobs in Slurm's language: the program berth is not installed next to berthd")
 	}
-	err := g.gear.own(filepath.Join(g.folder.Path(), runner.GangFolder), 0o700)
+	err := g.setup.own(filepath.Join(g.folder.Path(), runner.GangFolder), 0o700)
 	if err != nil {
 		return nil, err
 	}
@@ -95,10 +95,10 @@ func (g *begin) slurm(argv []string, dir string) ([]string, error) {
 		Client: g.rules.Client, Daemon: g.rules.Daemon, Command: argv, WorkDir: dir, Port: g.port, Now: time.Now(),
 		Account: runner.OwnIdentity(),
 	}
-	if a := g.gear.account; a != nil {
+	if a := g.setup.account; a != nil {
 		job.Account = runner.Identity{User: a.Name, UID: int(a.UID), GID: int(a.GID)}
 	}
-	job.Images = g.gear.images
+	job.Images = g.setup.images
 	path, err := g.folder.WriteSlurm(g.record, &g.orders, job)
 	g.slurmFile = path
 	return []string{g.rules.Client, "slurm-batch", path}, err
@@ -109,11 +109,11 @@ func (g *begin) share() error {
 	if len(g.orders.Secret) == 0 {
 		return nil
 	}
-	if err := g.gear.own(filepath.Dir(g.folder.Book()), 0o700); err != nil {
+	if err := g.setup.own(filepath.Dir(g.folder.Book()), 0o700); err != nil {
 		return err
 	}
 	var owner *[2]int
-	if a := g.gear.account; a != nil {
+	if a := g.setup.account; a != nil {
 		owner = &[2]int{int(a.UID), int(a.GID)}
 	}
 	return g.folder.WriteBook(g.record.Rank.Rank, &g.orders, owner)
@@ -131,7 +131,7 @@ func (g *begin) stdin() (*os.File, error) {
 // that its submission names.
 func (g *begin) workFolder() (string, error) {
 	own := g.ownFolder()
-	return cmp.Or(g.record.Job.Spec.WorkDir, own), g.gear.own(own, 0o700)
+	return cmp.Or(g.record.Job.Spec.WorkDir, own), g.setup.own(own, 0o700)
 }
 
 // arguments returns the command line, which begins with a program.

@@ -44,7 +44,7 @@ func (s *supervisor) watch() model.Exit {
 			trim()
 			settled = time.After(trimEvery)
 			continue
-		case r, more := <-s.family.ends:
+		case r, more := <-s.processes.ends:
 			if !more {
 				s.settle()
 				return s.ending.exit
@@ -57,7 +57,7 @@ func (s *supervisor) watch() model.Exit {
 		case <-s.alarm.rings:
 		case sig := <-s.heard:
 			s.hear(sig)
-		case <-s.gear.store.finished():
+		case <-s.setup.store.finished():
 			s.saved()
 		case why := <-s.starting.report:
 			s.begun(why)
@@ -84,7 +84,7 @@ func (s *supervisor) end(exit model.Exit) {
 	e := &s.ending
 	e.over, e.own = true, !e.reached
 	e.exit.Code, e.exit.Signal = exit.Code, exit.Signal
-	e.exit.Ran, e.exit.Saved, e.exit.OOM = max(0, Now().Boot.Sub(e.began)), s.status.Saved, s.family.starved(exit)
+	e.exit.Ran, e.exit.Saved, e.exit.OOM = max(0, Now().Boot.Sub(e.began)), s.status.Saved, s.processes.starved(exit)
 	s.tellEnd()
 }
 
@@ -145,12 +145,12 @@ func (s *supervisor) obey(now fence.Boot) {
 		s.stop(now, stop)
 	} else if s.status.Frozen == 0 && !s.staged() {
 		for _, name := range e.prompts.due(now, e.began, limit, &s.record.Job.Spec) {
-			s.family.tell(name)
+			s.processes.tell(name)
 		}
 	}
 	if s.orders.Kill || verdict == fence.Kill || far || e.killAt > 0 && now >= e.killAt {
 		e.exit.Fenced = e.exit.Fenced || s.orders.Kill && !e.own
-		s.family.kill()
+		s.processes.kill()
 	}
 	s.tellEnd()
 }
@@ -174,7 +174,7 @@ func (s *supervisor) stop(now fence.Boot, reason model.Reason) {
 	sent := false
 	if e.killAt == 0 {
 		e.stopAt = now
-		if sent = !s.staged() && s.family.tell(s.record.Job.Spec.CheckpointSignal); sent {
+		if sent = !s.staged() && s.processes.tell(s.record.Job.Spec.CheckpointSignal); sent {
 			e.stopAt = now.Add(f.CheckpointGrace)
 		}
 		e.killAt = e.stopAt.Add(f.Grace)
@@ -183,17 +183,17 @@ func (s *supervisor) stop(now fence.Boot, reason model.Reason) {
 	if !e.asked && now >= e.stopAt {
 		e.asked = true
 		reached := false
-		reached, e.apart = s.family.ask(signal, still)
+		reached, e.apart = s.processes.ask(signal, still)
 		sent = reached || sent
 	}
-	if len(e.apart) > 0 && (now >= e.stopAt.Add(f.Grace/2) || !s.family.session()) {
-		s.family.askApart(e.apart, signal, still)
+	if len(e.apart) > 0 && (now >= e.stopAt.Add(f.Grace/2) || !s.processes.session()) {
+		s.processes.askApart(e.apart, signal, still)
 		e.apart = nil
 	}
 	e.reached = e.reached || sent
 	if reason.Outranks(e.exit.Delivered) && (sent || e.reached && (e.over || lives(s.status.Session))) {
 		e.exit.Delivered, s.status.Delivered = reason, reason
-		_ = s.tell(s.status.Phase) // in case the rank has to be buried
+		_ = s.tell(s.status.Phase) // in case the rank has to be reaped
 	}
 }
 
@@ -207,10 +207,10 @@ func (s *supervisor) freeze(since time.Duration, now fence.Boot) {
 	switch {
 	case since > max(*was, s.status.Thawed):
 		*was = since
-		s.family.still()
+		s.processes.still()
 	case *was != 0 && *was <= s.status.Thawed:
 		*was = 0
-		s.family.resume()
+		s.processes.resume()
 	default:
 		return
 	}
@@ -220,21 +220,21 @@ func (s *supervisor) freeze(since time.Duration, now fence.Boot) {
 // finish records how the job ended, once all processes of the rank have ended.
 func (s *supervisor) finish(exit model.Exit) error {
 	exit.Ran = max(0, Now().Boot.Sub(s.ending.began))
-	if s.gear.store.last() {
+	if s.setup.store.last() {
 		s.saved()
 	}
 	exit.Saved = min(s.status.Saved, exit.Ran)
 	if s.status.Session != 0 {
-		exit.OOM = s.family.starved(exit)
-		s.family.end()
+		exit.OOM = s.processes.starved(exit)
+		s.processes.end()
 	}
 	s.scratch.end(&exit)
 	drained := drain(&s.output)
 	if text := exit.DiskText(); text != "" {
-		s.say("the job was stopped: it " + text)
+		s.logLine("the job was stopped: it " + text)
 	}
 	s.undo(exit)
-	s.gear.store.forget(len(s.orders.Gang) <= 1)
+	s.setup.store.forget(len(s.orders.Gang) <= 1)
 	s.folder.Discard(runner.TmpFolder) // first, for it may be what has filled the disk
 	err := s.conclude(exit)
 	s.ending.clean = drained && err == nil

@@ -118,7 +118,7 @@ func TestSuspects(t *testing.T) {
 	k := b.rank("true", plain)
 	left, isLeft := errors.AsType[*leftError](b.ranks.Bury(k.r, s))
 	if !isLeft || !slices.ContainsFunc(left.suspects, func(o proc.Stat) bool { return o.ID == e.ID }) || !lively(pid) {
-		t.Fatalf("the rank is buried with %v; the process lives: %v", left, lively(pid))
+		t.Fatalf("the rank is reaped with %v; the process lives: %v", left, lively(pid))
 	}
 	left.suspects = []proc.Stat{e}
 	if text := left.Error(); !strings.Contains(text, "sleep (pid "+decimal(uint32(pid))+")") || !strings.Contains(text, "end them") {

@@ -27,16 +27,16 @@ func (s *supervisor) start() (bool, error) {
 	s.port.Open()
 	err := s.spawn()
 	if err == nil {
-		_ = s.tell(s.status.Phase) // what there is to be buried if this process is killed
-		s.scratch.begin(&s.place, s.gear.store, s.family.pids)
+		_ = s.tell(s.status.Phase) // what there is to be reaped if this process is killed
+		s.scratch.begin(&s.place, s.setup.store, s.processes.pids)
 		return true, nil
 	}
 	e := &s.ending
 	e.exit, e.over = model.Exit{Code: int32(isolate.Code(err))}, true
-	e.exit.Refused = ofNode(err, s.gear.account, s.record.Job.Spec.MemoryMB > 0)
+	e.exit.Refused = ofNode(err, s.setup.account, s.record.Job.Spec.MemoryMB > 0)
 	s.status.Ended = new(e.exit)
 	s.output.Wait()
-	s.say(fmt.Sprintf("the job cannot be started: %v", err))
+	s.logLine(fmt.Sprintf("the job cannot be started: %v", err))
 	if e.exit.Refused { // it does not count as started
 		s.status.Note = model.Clip(err.Error())
 		return true, nil
@@ -57,11 +57,11 @@ func (s *supervisor) spawn() error {
 			return err
 		}
 	}
-	pid, report, err := 0, (*os.File)(nil), s.gear.err // of a job that may not run here
+	pid, report, err := 0, (*os.File)(nil), s.setup.err // of a job that may not run here
 	if err == nil {
 		b := s.begin()
 		err = exposed(func() (err error) { pid, report, err = b.launch(pumps); return err })
-		s.status.Note = s.gear.note
+		s.status.Note = s.setup.note
 	}
 	for _, p := range pumps {
 		p.run(&s.output)
@@ -70,16 +70,16 @@ func (s *supervisor) spawn() error {
 		return err
 	}
 	s.starting = follow(report)
-	s.status.Session, s.family.first, s.family.leads = pid, pid, s.record.Job.Spec.Slurm != ""
+	s.status.Session, s.processes.first, s.processes.leads = pid, pid, s.record.Job.Spec.Slurm != ""
 	if e, ok := proc.Look(pid); ok {
 		s.status.Begun = e.Born
 	}
-	go reap(s.family.ends)
+	go reap(s.processes.ends)
 	return nil
 }
 
-// say writes a line of Berth's own to the job's standard error, to which the job no longer writes.
-func (s *supervisor) say(text string) {
+// logLine writes a line of Berth's own to the job's standard error, to which the job no longer writes.
+func (s *supervisor) logLine(text string) {
 	if f, openErr := s.folder.Create(runner.StderrFile); openErr == nil {
 		if end, err := f.Seek(0, io.SeekEnd); err == nil && end >= 0 {
 			_, _ = fmt.Fprintf(f, "berth: %s\n", text)

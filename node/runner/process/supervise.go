@@ -42,19 +42,19 @@ const wakeSignal = unix.SIGWINCH
 type supervisor struct {
 	place
 
-	card   card
-	status runner.Status
-	untold bool      // the status could not be written down
-	check  time.Time // when to see whether it is still there
-	orders runner.Orders
-	guard  fence.Guard
-	alarm  *alarm
-	before fence.Reading
-	heard  chan os.Signal
-	port   *runner.Port // reserved for the gang; nil: none
-	gear   gear
-	ending ending
-	family family
+	card      card
+	status    runner.Status
+	untold    bool      // the status could not be written down
+	check     time.Time // when to see whether it is still there
+	orders    runner.Orders
+	guard     fence.Guard
+	alarm     *alarm
+	before    fence.Reading
+	heard     chan os.Signal
+	port      *runner.Port // reserved for the gang; nil: none
+	setup     setup
+	ending    ending
+	processes processes
 
 	starting starting // the first process, until it is the job
 
@@ -133,12 +133,12 @@ func (s *supervisor) live() error {
 	if err != nil {
 		return err
 	}
-	s.family.group = group
-	defer s.family.leave()
+	s.processes.group = group
+	defer s.processes.leave()
 	s.alarm = newAlarm()
 	defer s.alarm.close()
-	s.gear.fetch(&s.place)
-	defer s.gear.drop()
+	s.setup.fetch(&s.place)
+	defer s.setup.drop()
 	defer func() { s.port.Close() }()
 	if !s.prepare() {
 		return s.refuse()
@@ -152,17 +152,17 @@ func (s *supervisor) live() error {
 // refuse records the end of a rank that does not start. If the node is the cause, the status says why, and no
 // other supervisor starts the rank.
 func (s *supervisor) refuse() error {
-	s.gear.drop()
+	s.setup.drop()
 	s.undo(model.Exit{})
-	s.gear.store.forget(len(s.orders.Gang) <= 1)
-	if s.gear.err == nil || errors.Is(s.gear.err, context.Canceled) {
+	s.setup.store.forget(len(s.orders.Gang) <= 1)
+	if s.setup.err == nil || errors.Is(s.setup.err, context.Canceled) {
 		return nil
 	}
 	if word, _, err := s.folder.Latch(runner.LatchNever); err != nil || word != runner.LatchNever {
 		return err
 	}
-	s.status.Note = model.Clip(s.gear.err.Error())
-	_, s.status.NoAccount = errors.AsType[*accountError](s.gear.err)
+	s.status.Note = model.Clip(s.setup.err.Error())
+	_, s.status.NoAccount = errors.AsType[*accountError](s.setup.err)
 	return s.tell(model.RankNever)
 }
 
@@ -186,7 +186,7 @@ func newSupervisor(path string, shown card) (*supervisor, error) {
 	r := p.record
 	s := &supervisor{
 		place: p, card: shown, orders: r.Orders, guard: fence.NewGuard(fence.Boot(r.Start), r.Frozen), before: Now(),
-		heard: make(chan os.Signal, 8), family: family{self: os.Getpid(), ends: make(chan reaped, 1)},
+		heard: make(chan os.Signal, 8), processes: processes{self: os.Getpid(), ends: make(chan reaped, 1)},
 	}
 	s.status = runner.Status{Boot: r.Boot, PID: os.Getpid(), Born: self.Born, Nonce: r.Nonce, Group: p.rules.groupPath(p.folder.Name())}
 	if s.status.Group == "" {
@@ -240,8 +240,8 @@ func (s *supervisor) pause() {
 	select {
 	case sig := <-s.heard:
 		s.hear(sig)
-	case err := <-s.gear.ready:
-		s.gear.took(err)
+	case err := <-s.setup.ready:
+		s.setup.took(err)
 	case <-timer.C:
 	}
 }
@@ -265,9 +265,9 @@ func (s *supervisor) prepare() bool {
 		switch {
 		case s.orders.Refuse || s.ending.cut || s.guard.Verdict(now.Boot) != fence.Run:
 			return false
-		case s.gear.err != nil && !s.gear.fitted:
+		case s.setup.err != nil && !s.setup.fitted:
 			return false
-		case !s.gear.fitted:
+		case !s.setup.fitted:
 		case s.orders.Run && s.status.Frozen == 0 && fence.MayStart(now.Boot, s.guard.Start, s.record.Frozen):
 			return true
 		case s.status.Phase < model.RankReady && !s.orders.Run:

@@ -33,7 +33,7 @@ func TestASupervisorIsKilledAtAnyStepOfAnEnd(t *testing.T) {
 		"the job has ended by the stop": {runner.Status{Session: 7, Ended: &own, Delivered: model.ReasonRequeue}, runner.Orders{}, ownAndAsked},
 	} {
 		v.status.Nonce = "a"
-		u := &unit{record: &runner.Record{Nonce: "a"}, status: v.status, desk: orders{Orders: v.orders}}
+		u := &unit{record: &runner.Record{Nonce: "a"}, status: v.status, orders: orders{Orders: v.orders}}
 		if got := cutOff(u); got != v.want {
 			t.Errorf("%s: %+v, want %+v", name, got, v.want)
 		}

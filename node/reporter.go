@@ -17,12 +17,12 @@ const (
 	lookEvery      = 5 * time.Second // whether the inventory has changed
 )
 
-// teller reports progress, cleaned slots and the inventory to the cluster.
-type teller struct {
+// reporter reports progress, cleaned slots and the inventory to the cluster.
+type reporter struct {
 	*core
 	contact *contact
-	book    *book
-	room    *room
+	units   *units
+	space   *space
 
 	accounts *accounts
 	clean    map[model.Cleaned]uint64 // verified as clean; the index of a state that has it, 0 while none is known
@@ -34,8 +34,8 @@ type teller struct {
 
 // inventory is the last reported inventory of the GPUs.
 type inventory struct {
-	told    []model.Device
-	said    string    // of the node's trouble
+	devices []model.Device
+	trouble string    // of the node's trouble
 	missing []string  // users whose account the host lacks
 	at      time.Time // when it was reported
 	look    time.Time // when to look again
@@ -43,21 +43,21 @@ type inventory struct {
 	reg     fence.Registration
 }
 
-func newTeller(c *core, k *contact, b *book) *teller {
-	return &teller{core: c, contact: k, book: b, clean: map[model.Cleaned]uint64{}, tails: make(chan struct{}, maxTails)}
+func newReporter(c *core, k *contact, b *units) *reporter {
+	return &reporter{core: c, contact: k, units: b, clean: map[model.Cleaned]uint64{}, tails: make(chan struct{}, maxTails)}
 }
 
-// say queues the report that a slot is clean.
-func (t *teller) say(c model.Cleaned) { t.clean[c] = 0 }
+// addClean queues the report that a slot is clean.
+func (t *reporter) addClean(c model.Cleaned) { t.clean[c] = 0 }
 
-// said reports whether a slot's cleanness is queued or reported.
-func (t *teller) said(c model.Cleaned) bool {
+// hasClean reports whether a slot's cleanness is queued or reported.
+func (t *reporter) hasClean(c model.Cleaned) bool {
 	_, is := t.clean[c]
 	return is
 }
 
 // forget drops what a set of that index contains already.
-func (t *teller) forget(index uint64) {
+func (t *reporter) forget(index uint64) {
 	for c, at := range t.clean {
 		if at > 0 && at <= index {
 			delete(t.clean, c)
@@ -67,7 +67,7 @@ func (t *teller) forget(index uint64) {
 
 // report reports changes until the cluster has confirmed them. Changes while a report is under way go with
 // the next one.
-func (t *teller) report() {
+func (t *reporter) report() {
 	reg, ok := t.contact.lease.Registration()
 	if t.busy || !ok || !due(t.retry) {
 		return
@@ -78,7 +78,7 @@ func (t *teller) report() {
 		return
 	}
 	t.busy = true
-	t.beside(func() func() {
+	t.background(func() func() {
 		ctx, cancel := context.WithTimeout(t.ctx, 3*patience)
 		defer cancel()
 		answer, err := t.Cluster.Report(ctx, body)
@@ -92,18 +92,18 @@ func (t *teller) report() {
 				t.refused(reg, answer)
 			default:
 				t.confirm(body.Cleaned, answer.Index)
-				t.book.confirm(told, answer.Index)
+				t.units.confirm(told, answer.Index)
 			}
 		}
 	})
 }
 
 // fill collects the changes to report, and returns the progress of units that the report contains.
-func (t *teller) fill(body *agentwire.Report) map[*unit]model.Progress {
+func (t *reporter) fill(body *agentwire.Report) map[*unit]model.Progress {
 	told := map[*unit]model.Progress{}
-	for _, u := range t.book.units {
+	for _, u := range t.units.byName {
 		p, ok := u.progress(hostOf(t.Self.Address))
-		if !ok || !u.told.news(&p) || len(body.Reports) == maxReports ||
+		if !ok || !u.confirmed.differs(&p) || len(body.Reports) == maxReports ||
 			p.Phase == model.RankTaken && time.Since(u.since) < takenPause {
 			continue
 		}
@@ -121,24 +121,24 @@ func (t *teller) fill(body *agentwire.Report) map[*unit]model.Progress {
 }
 
 // note logs why a rank did not start, and remembers the user whose account the host lacks.
-func (t *teller) note(u *unit, p *model.Progress) {
-	if u.status.Note == "" || p.Phase != model.RankNever && !p.Exit.Refused || u.said == p.Detail {
+func (t *reporter) note(u *unit, p *model.Progress) {
+	if u.status.Note == "" || p.Phase != model.RankNever && !p.Exit.Refused || u.logged == p.Detail {
 		return
 	}
-	u.said = p.Detail
+	u.logged = p.Detail
 	t.Log.Warn("rank returned to the queue", "rank", p.Rank, "why", p.Detail)
 	if u.status.NoAccount {
 		t.accounts.lacks(u.record.Job.Spec.User)
 	}
 }
 
-func (t *teller) confirm(words []model.Cleaned, index uint64) {
+func (t *reporter) confirm(words []model.Cleaned, index uint64) {
 	for _, c := range words {
 		t.clean[c] = max(index, 1)
 	}
 }
 
-func (t *teller) refused(reg fence.Registration, answer *agentwire.Reported) {
+func (t *reporter) refused(reg fence.Registration, answer *agentwire.Reported) {
 	t.contact.refuse(reg, answer.Code)
 	if !outdated(answer.Code) {
 		t.retry = later(againLater)
@@ -147,23 +147,23 @@ func (t *teller) refused(reg fence.Registration, answer *agentwire.Reported) {
 }
 
 // changed makes the inventory be checked soon.
-func (t *teller) changed() { t.list.look = time.Time{} }
+func (t *reporter) changed() { t.list.look = time.Time{} }
 
 // inventory reports the inventory of the GPUs on each change, and every minute.
-func (t *teller) inventory() {
+func (t *reporter) inventory() {
 	reg, ok := t.contact.lease.Registration()
 	if !ok || t.list.busy || !due(t.list.look) {
 		return
 	}
 	t.list.look = later(lookEvery)
 	if t.list.reg != reg { // the registration had it
-		t.list.reg, t.list.told, t.list.missing, t.list.at = reg, nil, nil, time.Now()
+		t.list.reg, t.list.devices, t.list.missing, t.list.at = reg, nil, nil, time.Now()
 	}
 	t.list.busy = true
-	held, trouble := t.held(), model.Clip(t.room.trouble)
+	held, trouble := t.held(), model.Clip(t.space.trouble)
 	missing := t.accounts.list()
-	told, old := t.list.told, time.Since(t.list.at) > inventoryEvery || trouble != t.list.said || !slices.Equal(missing, t.list.missing)
-	t.beside(func() func() {
+	told, old := t.list.devices, time.Since(t.list.at) > inventoryEvery || trouble != t.list.trouble || !slices.Equal(missing, t.list.missing)
+	t.background(func() func() {
 		devices := t.GPUs.Inventory()
 		for i := range devices {
 			devices[i].Idle = devices[i].Idle || held[devices[i].ID]
@@ -186,7 +186,7 @@ func (t *teller) inventory() {
 			case answer.Code != model.CodeOK:
 				t.refused(reg, answer)
 			default:
-				t.list.told, t.list.said, t.list.missing, t.list.at = devices, trouble, missing, time.Now()
+				t.list.devices, t.list.trouble, t.list.missing, t.list.at = devices, trouble, missing, time.Now()
 			}
 		}
 	})
@@ -194,9 +194,9 @@ func (t *teller) inventory() {
 
 // held returns the GPUs that ranks of this node hold or have just left. The cluster may free such a GPU while
 // the inventory is on its way, and must not take the rank for a foreign process then.
-func (t *teller) held() map[model.GPUID]bool {
+func (t *reporter) held() map[model.GPUID]bool {
 	out := map[model.GPUID]bool{}
-	for _, u := range t.book.units {
+	for _, u := range t.units.byName {
 		for _, g := range u.record.GPUs {
 			out[g.ID] = true
 		}

@@ -9,12 +9,12 @@ import (
 	"github.com/berth-gpu/berth/node/runner"
 )
 
-// book holds a node's units: all whose end the cluster has not confirmed and, while they are reported to a
+// units holds a node's units: all whose end the cluster has not confirmed and, while they are reported to a
 // restored cluster, those that ended before.
-type book struct {
+type units struct {
 	*core
-	units   map[string]*unit // by the folder's name
-	index   map[key]*unit
+	byName  map[string]*unit // by the folder's name
+	byKey   map[key]*unit
 	loading bool // ended ranks are being read: no rank may begin
 	ended   func(*unit)
 	next    time.Time // when to read the supervisors' files
@@ -24,48 +24,48 @@ type book struct {
 // pipe of events drops them.
 const lookAgain = 5 * time.Second
 
-func newBook(c *core) *book {
-	return &book{core: c, units: map[string]*unit{}, index: map[key]*unit{}, ended: func(*unit) {}, next: later(lookAgain)}
+func newUnits(c *core) *units {
+	return &units{core: c, byName: map[string]*unit{}, byKey: map[key]*unit{}, ended: func(*unit) {}, next: later(lookAgain)}
 }
 
 // refresh reads what living supervisors have written.
-func (b *book) refresh() {
+func (b *units) refresh() {
 	if !due(b.next) {
 		return
 	}
 	b.next = later(lookAgain)
-	for _, u := range b.units {
+	for _, u := range b.byName {
 		if !u.life.alive || u.life.busy {
 			continue
 		}
 		record := u.record
-		b.beside(func() func() {
+		b.background(func() func() {
 			s, err := runner.RunFolder{Path: record.Run, Boot: b.Run.Boot}.Status(u.name)
 			return func() {
 				if err == nil && u.life.alive {
-					b.news(runner.Event{Name: u.name, Status: s})
+					b.update(runner.Event{Name: u.name, Status: s})
 				}
 			}
 		})
 	}
 }
 
-func (b *book) put(u *unit) {
-	b.units[u.name] = u
-	b.index[u.key()] = u
+func (b *units) put(u *unit) {
+	b.byName[u.name] = u
+	b.byKey[u.key()] = u
 }
 
-func (b *book) drop(u *unit) {
-	delete(b.units, u.name)
-	if b.index[u.key()] == u {
-		delete(b.index, u.key())
+func (b *units) drop(u *unit) {
+	delete(b.byName, u.name)
+	if b.byKey[u.key()] == u {
+		delete(b.byKey, u.key())
 	}
 }
 
 // sorted returns the units in order of rank, those that have not ended first.
-func (b *book) sorted() []*unit {
-	out := make([]*unit, 0, len(b.units))
-	for _, u := range b.units {
+func (b *units) sorted() []*unit {
+	out := make([]*unit, 0, len(b.byName))
+	for _, u := range b.byName {
 		out = append(out, u)
 	}
 	slices.SortFunc(out, func(x, y *unit) int {
@@ -80,9 +80,9 @@ func (b *book) sorted() []*unit {
 	return out
 }
 
-func (b *book) locals() []fence.Local {
-	out := make([]fence.Local, 0, len(b.units))
-	for _, u := range b.units {
+func (b *units) locals() []fence.Local {
+	out := make([]fence.Local, 0, len(b.byName))
+	for _, u := range b.byName {
 		out = append(out, u.local())
 	}
 	return out
@@ -90,9 +90,9 @@ func (b *book) locals() []fence.Local {
 
 // leases returns the nonces of the ranks that have not ended, by the run folder in which their supervisors
 // read the lease.
-func (b *book) leases() map[string][]string {
+func (b *units) leases() map[string][]string {
 	out := map[string][]string{b.Run.Path: nil}
-	for _, u := range b.units {
+	for _, u := range b.byName {
 		if !u.phase.Ended() && u.record.Nonce != "" {
 			out[u.record.Run] = append(out[u.record.Run], u.record.Nonce)
 		}
@@ -101,9 +101,9 @@ func (b *book) leases() map[string][]string {
 }
 
 // frozen reports whether a rank is frozen.
-func (b *book) frozen() bool {
-	for _, u := range b.units {
-		if !u.phase.Ended() && (u.status.Frozen != 0 || u.desk.Freeze > u.desk.Thaw) {
+func (b *units) frozen() bool {
+	for _, u := range b.byName {
+		if !u.phase.Ended() && (u.status.Frozen != 0 || u.orders.Freeze > u.orders.Thaw) {
 			return true
 		}
 	}
@@ -111,8 +111,8 @@ func (b *book) frozen() bool {
 }
 
 // shortest returns the shortest T of the ranks that have not ended, 0 without any.
-func (b *book) shortest() (t time.Duration) {
-	for _, u := range b.units {
+func (b *units) shortest() (t time.Duration) {
+	for _, u := range b.byName {
 		if f := u.record.Frozen.T; !u.phase.Ended() && f > 0 && (t == 0 || f < t) {
 			t = f
 		}
@@ -121,22 +121,22 @@ func (b *book) shortest() (t time.Duration) {
 }
 
 // confirm notes the progress that the cluster has confirmed.
-func (b *book) confirm(told map[*unit]model.Progress, index uint64) {
+func (b *units) confirm(told map[*unit]model.Progress, index uint64) {
 	for u, p := range told {
-		if p.Saved > u.told.saved {
-			u.told.saved, u.told.again = p.Saved, later(savedPause)
+		if p.Saved > u.confirmed.saved {
+			u.confirmed.saved, u.confirmed.again = p.Saved, later(savedPause)
 		}
-		u.told.phase = max(u.told.phase, p.Phase)
-		u.told.index = max(u.told.index, index)
+		u.confirmed.phase = max(u.confirmed.phase, p.Phase)
+		u.confirmed.index = max(u.confirmed.index, index)
 	}
 }
 
 // savedPause is the shortest interval between two reported checkpoints of a rank.
 const savedPause = 10 * time.Second
 
-// news handles an event of a supervisor.
-func (b *book) news(e runner.Event) {
-	u := b.units[e.Name]
+// update handles an event of a supervisor.
+func (b *units) update(e runner.Event) {
+	u := b.byName[e.Name]
 	switch {
 	case u == nil:
 	case e.Gone:
@@ -154,30 +154,30 @@ func (b *book) news(e runner.Event) {
 }
 
 // reread reads a unit's progress from the disk.
-func (b *book) reread(u *unit) {
+func (b *units) reread(u *unit) {
 	if u.phase.Ended() {
 		return
 	}
 	u.life.reads++
 	name, record := u.name, u.record
-	b.beside(func() func() {
+	b.background(func() func() {
 		status, statusErr := runner.RunFolder{Path: record.Run, Boot: b.Run.Boot}.Status(name)
 		phase, exit, err := b.phase(name, record, &status)
 		return func() {
 			u.life.reads--
 			if err != nil { // its processes can do anything to the folder
-				u.complain(b.Log, "cannot read a rank's folder", err)
+				u.logOnce(b.Log, "cannot read a rank's folder", err)
 			}
 			if statusErr == nil && status.Nonce == u.record.Nonce {
 				u.status = status
 			}
-			b.found(u, phase, exit)
+			b.learn(u, phase, exit)
 		}
 	})
 }
 
-// found applies a unit's progress as read from the disk.
-func (b *book) found(u *unit, phase model.RankPhase, exit model.Exit) {
+// learn applies a unit's progress as read from the disk.
+func (b *units) learn(u *unit, phase model.RankPhase, exit model.Exit) {
 	if u.phase.Ended() || !phase.Ended() && u.life.alive {
 		return
 	}
@@ -191,7 +191,7 @@ func (b *book) found(u *unit, phase model.RankPhase, exit model.Exit) {
 // phase returns a rank's phase from its folder, and classifies its end. If the folder has no end or cannot be
 // read, the end may be in the status. The phase of an unreadable folder is running: the rest of the rank must
 // be ended first.
-func (b *book) phase(name string, r *runner.Record, s *runner.Status) (model.RankPhase, model.Exit, error) {
+func (b *units) phase(name string, r *runner.Record, s *runner.Status) (model.RankPhase, model.Exit, error) {
 	var phase model.RankPhase
 	var exit model.Exit
 	err := b.folder(name, func(f *runner.Folder) (err error) {
@@ -212,7 +212,7 @@ func (b *book) phase(name string, r *runner.Record, s *runner.Status) (model.Ran
 
 // faulty reports whether one of a rank's GPUs may have caused the rank's end. A driver reports a fault before
 // the process on the GPU dies of the fault.
-func (b *book) faulty(r *runner.Record, e model.Exit) bool {
+func (b *units) faulty(r *runner.Record, e model.Exit) bool {
 	if e.Clean() || e.OOM || e.Fenced || e.Delivered != model.ReasonNone {
 		return false
 	}
@@ -225,7 +225,7 @@ func (b *book) faulty(r *runner.Record, e model.Exit) bool {
 }
 
 // folder opens a unit's folder for the duration of use.
-func (b *book) folder(name string, use func(*runner.Folder) error) error {
+func (b *units) folder(name string, use func(*runner.Folder) error) error {
 	path, ok := b.Journal.Path(name)
 	if !ok {
 		return errNoFolder

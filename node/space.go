@@ -18,21 +18,21 @@ import (
 
 // Intervals of looking at the node's disks.
 const (
-	roomEvery = 5 * time.Second
-	roomSoon  = time.Second      // while something is wrong
-	roomHangs = 10 * time.Second // a look that takes longer
-	shedSoon  = 5 * time.Second  // between two removals of ended ranks' folders
-	clearSoon = 20 * time.Second // between two calls of Config.Clear while a disk is short of space
-	clearRare = time.Hour        // else
-	clockJump = time.Minute      // by how much the wall clock may run ahead of the time that has passed, or behind
+	spaceEvery = 5 * time.Second
+	spaceSoon  = time.Second      // while something is wrong
+	spaceHangs = 10 * time.Second // a look that takes longer
+	shedSoon   = 5 * time.Second  // between two removals of ended ranks' folders
+	clearSoon  = 20 * time.Second // between two calls of Config.Clear while a disk is short of space
+	clearRare  = time.Hour        // else
+	clockJump  = time.Minute      // by how much the wall clock may run ahead of the time that has passed, or behind
 )
 
 // runRoom is the least space that the run folder needs, in bytes.
-const runRoom = 16 << 20
+const runSpace = 16 << 20
 
-// room watches whether the node's disks, and the unit that holds the groups of ranks, let jobs start. While they do not,
+// space watches whether the node's disks, and the unit that holds the groups of ranks, let jobs start. While they do not,
 // the node reports the reason and gets no new work; ranks that wait to start are returned to the queue.
-type room struct {
+type space struct {
 	*core
 	trouble string          // why no job can start; "": jobs can
 	lacking map[string]bool // folders whose disks were short at the last look
@@ -45,8 +45,8 @@ type room struct {
 	steady  fence.Reading // since when the wall clock has run evenly, as far as the removals have noticed
 }
 
-func newRoom(c *core, changed func()) *room {
-	return &room{core: c, changed: changed, steady: c.Clock()}
+func newSpace(c *core, changed func()) *space {
+	return &space{core: c, changed: changed, steady: c.Clock()}
 }
 
 // sight is what a look has found.
@@ -57,9 +57,9 @@ type sight struct {
 }
 
 // watch looks at the disks when that is due.
-func (r *room) watch() {
+func (r *space) watch() {
 	if !r.begun.IsZero() {
-		if time.Since(r.begun) > roomHangs {
+		if time.Since(r.begun) > spaceHangs {
 			r.set("the disk of " + r.Journal.Dir() + " does not answer")
 		}
 		return
@@ -69,26 +69,26 @@ func (r *room) watch() {
 	}
 	r.begun = time.Now()
 	lacking := r.lacking
-	r.beside(func() func() {
+	r.background(func() func() {
 		seen := r.look(lacking)
 		return func() { r.judge(&seen) }
 	})
 }
 
 // judge takes what a look has found. A disk without space is no trouble yet while a removal has just begun.
-func (r *room) judge(seen *sight) {
-	r.begun, r.lacking, r.next = time.Time{}, seen.lacking, later(roomEvery)
+func (r *space) judge(seen *sight) {
+	r.begun, r.lacking, r.next = time.Time{}, seen.lacking, later(spaceEvery)
 	if seen.trouble != "" {
-		r.next = later(roomSoon)
+		r.next = later(spaceSoon)
 	}
 	r.free()
-	if !seen.space || r.freeing.IsZero() || time.Since(r.freeing) > roomHangs {
+	if !seen.space || r.freeing.IsZero() || time.Since(r.freeing) > spaceHangs {
 		r.set(seen.trouble)
 	}
 }
 
 // set sets the trouble; "": none.
-func (r *room) set(trouble string) {
+func (r *space) set(trouble string) {
 	if trouble == r.trouble {
 		return
 	}
@@ -102,7 +102,7 @@ func (r *room) set(trouble string) {
 }
 
 // failed takes an error of a write to the data folder, and reports whether its disk is to blame.
-func (r *room) failed(err error) bool {
+func (r *space) failed(err error) bool {
 	if !disk.Fault(err) {
 		return false
 	}
@@ -113,14 +113,14 @@ func (r *room) failed(err error) bool {
 }
 
 // unready takes the error of a start, and notes if no rank can start on this host for now.
-func (r *room) unready(err error) {
+func (r *space) unready(err error) {
 	if e, is := errors.AsType[*runner.NotReadyError](err); is && r.trouble == "" {
 		r.set(e.Error())
 	}
 }
 
 // why returns the reason for the users whose jobs cannot start because of the trouble.
-func (r *room) why(err error) string {
+func (r *space) why(err error) string {
 	if r.trouble != "" {
 		return "this node cannot start jobs: " + r.trouble
 	}
@@ -136,7 +136,7 @@ func cause(err error) string {
 }
 
 // look returns what there is to see of the disks.
-func (r *room) look(before map[string]bool) sight {
+func (r *space) look(before map[string]bool) sight {
 	dir := r.Journal.Dir()
 	seen := sight{lacking: map[string]bool{}}
 	note := func(space bool, format string, args ...any) {
@@ -163,7 +163,7 @@ func (r *room) look(before map[string]bool) sight {
 	}
 	if memory, err := disk.RoomOf(r.Run.Path); err != nil {
 		note(false, "the run folder %s cannot be looked at: %s", r.Run.Path, cause(err))
-	} else if need := min(memory.Total/20, runRoom); memory.Free < need || before[r.Run.Path] && memory.Free < 2*need {
+	} else if need := min(memory.Total/20, runSpace); memory.Free < need || before[r.Run.Path] && memory.Free < 2*need {
 		seen.lacking[r.Run.Path] = true
 		note(false, "the file system of the run folder %s is full", r.Run.Path)
 	}
@@ -177,7 +177,7 @@ func (r *room) look(before map[string]bool) sight {
 
 // free begins to remove what ranks keep beyond their end, when that is due: what is old, and while a disk is short of space, as much as the
 // disk needs. A removal takes as long as its files take, and no look waits for it.
-func (r *room) free() {
+func (r *space) free() {
 	if !r.freeing.IsZero() {
 		return
 	}
@@ -197,7 +197,7 @@ func (r *room) free() {
 	}
 	aged := now.Boot.Sub(r.steady.Boot) >= clearRare
 	r.freeing = time.Now()
-	r.beside(func() func() {
+	r.background(func() func() {
 		if clears {
 			r.Clear(r.lives, aged)
 		}
@@ -217,7 +217,7 @@ func (r *room) free() {
 }
 
 // lives reports whether a task has a rank here. The error is that of the folder in which ranks are listed.
-func (r *room) lives(task model.TaskKey) (bool, error) {
+func (r *space) lives(task model.TaskKey) (bool, error) {
 	paths, err := r.Journal.Open()
 	return err != nil || slices.ContainsFunc(paths, func(path string) bool {
 		rank, _, is := journal.RankOf(filepath.Base(path))
@@ -235,7 +235,7 @@ func userOf(dir string) string {
 
 // shedEnded removes the remains of ended ranks until there is enough space, those of the user whose remains take most before those of
 // others, and the oldest first: first their working folders, then their output.
-func (r *room) shedEnded() {
+func (r *space) shedEnded() {
 	dir := r.Journal.Dir()
 	enough := func() bool {
 		at, err := disk.RoomOf(dir)

@@ -11,9 +11,9 @@ import (
 	"github.com/berth-gpu/berth/slurm/jobfile"
 )
 
-// family is the processes of a rank: all descendants of its supervisor and, if it has a group, all in that
+// processes is the processes of a rank: all descendants of its supervisor and, if it has a group, all in that
 // group.
-type family struct {
+type processes struct {
 	self  int // the supervisor
 	first int // the job's first process, leader of its session and its group; 0: none yet
 	ends  chan reaped
@@ -21,10 +21,10 @@ type family struct {
 	leads bool          // the first process passes on the signals of tell and the stop signal
 }
 
-func (f family) tree() []proc.Stat { return below(all(), map[int]bool{f.self: true}) }
+func (f processes) tree() []proc.Stat { return below(all(), map[int]bool{f.self: true}) }
 
 // pids returns the ids of all its processes.
-func (f family) pids() (out []int) {
+func (f processes) pids() (out []int) {
 	for _, e := range f.tree() {
 		out = append(out, e.PID)
 	}
@@ -33,7 +33,7 @@ func (f family) pids() (out []int) {
 
 // tell sends the signal of that name to every process that has a handler for it (any other would die of it), or only to the first
 // process if that passes signals on, and reports whether there was one.
-func (f family) tell(name string) (sent bool) {
+func (f processes) tell(name string) (sent bool) {
 	if name == "" || f.first == 0 || !lives(f.first) {
 		return false
 	}
@@ -50,14 +50,14 @@ func (f family) tell(name string) (sent bool) {
 }
 
 // still stops all processes where they are, including those that others start meanwhile.
-func (f family) still() {
+func (f processes) still() {
 	if f.group == nil || f.group.Freeze(true) != nil {
 		f.halt()
 	}
 }
 
 // halt is still without a group.
-func (f family) halt() {
+func (f processes) halt() {
 	seen := map[int]bool{}
 	for more := true; more && len(seen) < 1<<16; {
 		more = false
@@ -70,7 +70,7 @@ func (f family) halt() {
 }
 
 // resume continues all processes.
-func (f family) resume() {
+func (f processes) resume() {
 	if f.group != nil && f.group.Freeze(false) == nil {
 		return
 	}
@@ -80,7 +80,7 @@ func (f family) resume() {
 }
 
 // kill kills all processes: those of the group at once, and those that the kernel let leave it one by one.
-func (f family) kill() {
+func (f processes) kill() {
 	if f.group == nil || f.group.Kill() != nil {
 		if f.first != 0 && lives(f.first) {
 			_ = unix.Kill(-f.first, unix.SIGKILL) // the most of them, before a look at all processes of this host
@@ -93,21 +93,21 @@ func (f family) kill() {
 }
 
 // end kills until no child is left and the group is empty.
-func (f family) end() {
+func (f processes) end() {
 	for wait := time.Millisecond; f.more(wait); wait = min(2*wait, watchEvery) {
 		f.kill()
 	}
 }
 
 // leave removes the group.
-func (f family) leave() {
+func (f processes) leave() {
 	if f.group != nil {
 		_ = f.group.Remove() // it is empty, or was never used: what remains of it holds nothing
 	}
 }
 
 // more waits for the end of all processes, at most that long, and reports whether there is more to kill.
-func (f family) more(wait time.Duration) bool {
+func (f processes) more(wait time.Duration) bool {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	for {
@@ -129,7 +129,7 @@ func (f family) more(wait time.Duration) bool {
 
 // starved reports whether the kernel caused an end because the rank's group had no more memory. A job that
 // lost a process that way and ended well does not count.
-func (f family) starved(exit model.Exit) bool {
+func (f processes) starved(exit model.Exit) bool {
 	return f.group != nil && (exit.Signal != 0 || exit.Code != 0) && f.group.OutOfMemory()
 }
 

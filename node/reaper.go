@@ -11,29 +11,29 @@ import (
 	"github.com/berth-gpu/berth/node/runner"
 )
 
-// burial ends ranks whose supervisors have died.
-type burial struct {
+// reaper ends ranks whose supervisors have died.
+type reaper struct {
 	*core
-	book *book
-	said time.Time // when the rest of a rank was last logged
+	units  *units
+	logged time.Time // when the rest of a rank was last logged
 
 	swept    bool // nothing is left of unknown ranks
 	sweeping bool
 	next     time.Time // when to search for strays again
 }
 
-// bury kills what is left of ranks whose supervisors have died, and records their end as killed.
-func (b *burial) bury() {
+// reap kills what is left of ranks whose supervisors have died, and records their end as killed.
+func (b *reaper) reap() {
 	b.sweep()
-	for _, u := range b.book.units {
+	for _, u := range b.units.byName {
 		known := u.record.Nonce != "" || b.swept // otherwise its processes are among the strays
 		if u.phase == model.RankRunning && known && !u.life.alive && !u.life.busy && u.life.reads == 0 && due(u.retry) {
 			u.life.busy = true
 			record, status := u.record, u.status
 			exit := cutOff(u)
-			b.beside(func() func() {
-				left, err := b.inter(u.name, record, status, exit)
-				return func() { b.buried(u, exit, left, err) }
+			b.background(func() func() {
+				left, err := b.endLeft(u.name, record, status, exit)
+				return func() { b.reaped(u, exit, left, err) }
 			})
 		}
 	}
@@ -50,8 +50,8 @@ func cutOff(u *unit) model.Exit {
 		return exit
 	}
 	begun := s.Nonce != u.record.Nonce || s.Session != 0
-	exit := model.Exit{Signal: 9, Fenced: u.desk.Kill || s.Fenced || !begun, Delivered: s.Delivered}
-	for _, reason := range []model.Reason{s.Stopping, u.desk.Stop} {
+	exit := model.Exit{Signal: 9, Fenced: u.orders.Kill || s.Fenced || !begun, Delivered: s.Delivered}
+	for _, reason := range []model.Reason{s.Stopping, u.orders.Stop} {
 		if reason.Outranks(exit.Delivered) {
 			exit.Delivered = reason
 		}
@@ -60,16 +60,16 @@ func cutOff(u *unit) model.Exit {
 }
 
 // sweep ends processes that previous agents started and that have no record.
-func (b *burial) sweep() {
+func (b *reaper) sweep() {
 	if b.swept || b.sweeping || !due(b.next) {
 		return
 	}
 	b.sweeping = true
 	known := map[string]bool{}
-	for _, u := range b.book.units {
+	for _, u := range b.units.byName {
 		known[u.record.Nonce] = true
 	}
-	b.beside(func() func() {
+	b.background(func() func() {
 		count := b.Runner.Strays(func(nonce string) bool { return known[nonce] })
 		return func() {
 			b.sweeping, b.swept, b.next = false, count == 0, later(againSoon)
@@ -80,9 +80,9 @@ func (b *burial) sweep() {
 	})
 }
 
-// inter kills what is left of a rank and, once nothing is left, records the end; left is the reason why that
+// endLeft kills what is left of a rank and, once nothing is left, records the end; left is the reason why that
 // is not proven yet.
-func (b *burial) inter(name string, r *runner.Record, s runner.Status, exit model.Exit) (left, err error) {
+func (b *reaper) endLeft(name string, r *runner.Record, s runner.Status, exit model.Exit) (left, err error) {
 	for pause := time.Millisecond; ; pause *= 2 {
 		if left = b.Runner.Bury(r, s); left == nil {
 			break
@@ -96,7 +96,7 @@ func (b *burial) inter(name string, r *runner.Record, s runner.Status, exit mode
 			return left, nil
 		}
 	}
-	return nil, b.book.folder(name, func(f *runner.Folder) error {
+	return nil, b.units.folder(name, func(f *runner.Folder) error {
 		if _, err := f.Exit(); err == nil {
 			return nil // its supervisor was faster
 		}
@@ -108,30 +108,30 @@ func (b *burial) inter(name string, r *runner.Record, s runner.Status, exit mode
 	})
 }
 
-// buried takes the result of inter for a unit. An end that cannot be written is reported nevertheless: a
+// reaped takes the result of endLeft for a unit. An end that cannot be written is reported nevertheless: a
 // later agent derives the same end.
-func (b *burial) buried(u *unit, exit model.Exit, left, err error) {
+func (b *reaper) reaped(u *unit, exit model.Exit, left, err error) {
 	u.life.busy, u.retry = false, later(againSoon)
 	if left != nil {
-		if time.Since(b.said) > 2*againLater {
-			b.said = time.Now()
+		if time.Since(b.logged) > 2*againLater {
+			b.logged = time.Now()
 			b.Log.Warn("supervisor killed: rank not proven gone yet, its GPUs stay allocated", "rank", u.record.Rank, "why", left)
 		}
 		return
 	}
 	b.Log.Warn("supervisor killed: rank ended", "rank", u.record.Rank)
 	if err != nil {
-		u.complain(b.Log, "cannot write the end of a rank", err)
-		b.book.found(u, model.RankExited, exit)
+		u.logOnce(b.Log, "cannot write the end of a rank", err)
+		b.units.learn(u, model.RankExited, exit)
 		return
 	}
-	b.book.reread(u)
+	b.units.reread(u)
 }
 
 // missing ends a rank that an earlier agent of this data folder had reported and that has no folder and no supervisor, once the
-// processes of unknown ranks are gone. If it may have started, it is buried, and counts as lost; otherwise it is refused.
-func (h *hands) missing(step fence.Action, w *model.Assignment) {
-	if !h.burial.swept {
+// processes of unknown ranks are gone. If it may have started, it is reaped, and counts as lost; otherwise it is refused.
+func (h *executor) missing(step fence.Action, w *model.Assignment) {
+	if !h.reaper.swept {
 		return
 	}
 	name := journal.Name(step.Incarnation, step.Rank)
@@ -139,7 +139,7 @@ func (h *hands) missing(step fence.Action, w *model.Assignment) {
 	started := w.Phase >= model.RankRunning || status.Phase >= model.RankRunning || err != nil && !errors.Is(err, fs.ErrNotExist)
 	if !started {
 		h.refuse(step, nil)
-		if u := h.book.index[key{step.Rank, step.Incarnation}]; u != nil && u.why == "" {
+		if u := h.units.byKey[key{step.Rank, step.Incarnation}]; u != nil && u.why == "" {
 			u.excused("the agent ended before it had prepared the rank")
 			h.Log.Warn("rank_never_started", "rank", step.Rank, "why", u.why)
 		}
@@ -150,6 +150,6 @@ func (h *hands) missing(step fence.Action, w *model.Assignment) {
 	r.Placed, r.Frozen, r.Nonce = w.Placed, w.Frozen, status.Nonce
 	u := &unit{name: name, record: r, phase: model.RankRunning, status: status}
 	u.order(func(o *runner.Orders) { o.Kill = true })
-	h.book.settle(u, model.Exit{})
-	h.book.put(u)
+	h.units.settle(u, model.Exit{})
+	h.units.put(u)
 }

@@ -9,25 +9,25 @@ import (
 	"github.com/berth-gpu/berth/node/runner"
 )
 
-// hands carry out plans.
-type hands struct {
+// executor starts, adopts and stops ranks as the plan says.
+type executor struct {
 	*core
 	contact *contact
 	puller  *puller
-	book    *book
-	room    *room
+	units   *units
+	space   *space
 	blobs   *blobs
 	cleaner *cleaner
-	burial  *burial
+	reaper  *reaper
 	later   map[model.RankKey]time.Time // when to retry starts that failed
 	waiting map[model.RankKey]*waiting
 	pruned  time.Time
 }
 
-func newHands(c *core, k *contact, p *puller, b *book, t *teller) *hands {
+func newExecutor(c *core, k *contact, p *puller, b *units, t *reporter) *executor {
 	b.ended = t.tail
-	h := &hands{
-		core: c, contact: k, puller: p, book: b, blobs: newBlobs(c), cleaner: newCleaner(c, b, t), burial: &burial{core: c, book: b},
+	h := &executor{
+		core: c, contact: k, puller: p, units: b, blobs: newBlobs(c), cleaner: newCleaner(c, b, t), reaper: &reaper{core: c, units: b},
 		later: map[model.RankKey]time.Time{}, waiting: map[model.RankKey]*waiting{}, pruned: time.Now(),
 	}
 	k.warnings = h.warnings
@@ -35,9 +35,9 @@ func newHands(c *core, k *contact, p *puller, b *book, t *teller) *hands {
 }
 
 // reconcile carries out the plan that follows from the desired set and the existing units.
-func (h *hands) reconcile(now fence.Boot) {
+func (h *executor) reconcile(now fence.Boot) {
 	set := h.puller.set
-	if set == nil || h.book.loading {
+	if set == nil || h.units.loading {
 		return
 	}
 	wanted := make(map[model.RankKey]*model.Assignment, len(set.Ranks))
@@ -46,7 +46,7 @@ func (h *hands) reconcile(now fence.Boot) {
 	}
 	start := h.contact.startFor(set.Index)
 	var clean []fence.Action
-	for _, step := range fence.Reconcile(set, h.book.locals()) {
+	for _, step := range fence.Reconcile(set, h.units.locals()) {
 		w := wanted[step.Rank]
 		switch {
 		case step.Do == fence.DoClean:
@@ -68,11 +68,11 @@ func (h *hands) reconcile(now fence.Boot) {
 }
 
 // extend passes raised time limits to the supervisors.
-func (h *hands) extend(set *model.Desired) {
+func (h *executor) extend(set *model.Desired) {
 	for i := range set.Ranks {
 		w := &set.Ranks[i]
-		u := h.book.index[key{w.Rank, set.Incarnation}]
-		if u != nil && w.Frozen.TimeLimit > max(u.record.Frozen.TimeLimit, u.desk.TimeLimit) && u.record.Frozen.TimeLimit > 0 {
+		u := h.units.byKey[key{w.Rank, set.Incarnation}]
+		if u != nil && w.Frozen.TimeLimit > max(u.record.Frozen.TimeLimit, u.orders.TimeLimit) && u.record.Frozen.TimeLimit > 0 {
 			u.order(func(o *runner.Orders) { o.TimeLimit = w.Frozen.TimeLimit })
 		}
 	}
@@ -80,8 +80,8 @@ func (h *hands) extend(set *model.Desired) {
 
 // act does one step of a plan that begins nothing; w is nil for a rank that the set does not name. A failed step comes again
 // with the next plan.
-func (h *hands) act(step fence.Action, w *model.Assignment, set *model.Desired) {
-	u := h.book.index[key{step.Rank, step.Incarnation}]
+func (h *executor) act(step fence.Action, w *model.Assignment, set *model.Desired) {
+	u := h.units.byKey[key{step.Rank, step.Incarnation}]
 	if step.Do == fence.DoRefuse {
 		if u == nil && w != nil && w.Phase > model.RankAssigned {
 			h.missing(step, w)
@@ -99,8 +99,8 @@ func (h *hands) act(step fence.Action, w *model.Assignment, set *model.Desired) 
 	case fence.DoStop:
 		u.order(func(o *runner.Orders) { o.Stop = step.Reason })
 	case fence.DoReport:
-		if u.told.index <= set.Index { // otherwise the set is older than the report
-			u.told.phase = min(u.told.phase, model.RankRunning)
+		if u.confirmed.index <= set.Index { // otherwise the set is older than the report
+			u.confirmed.phase = min(u.confirmed.phase, model.RankRunning)
 		}
 	case fence.DoAdopt:
 		h.adopt(u, set.Incarnation)
@@ -109,7 +109,7 @@ func (h *hands) act(step fence.Action, w *model.Assignment, set *model.Desired) 
 }
 
 // advance does one step that begins something.
-func (h *hands) advance(step fence.Action, w *model.Assignment, start fence.Boot) {
+func (h *executor) advance(step fence.Action, w *model.Assignment, start fence.Boot) {
 	switch {
 	case step.Do == fence.DoRun:
 	case h.Self.admits(w.Spec.User):
@@ -119,23 +119,23 @@ func (h *hands) advance(step fence.Action, w *model.Assignment, start fence.Boot
 		h.turnAway(step, w.Spec.User)
 		return
 	}
-	if u := h.book.index[key{step.Rank, step.Incarnation}]; u != nil {
+	if u := h.units.byKey[key{step.Rank, step.Incarnation}]; u != nil {
 		delete(h.waiting, step.Rank)
 		u.order(func(o *runner.Orders) { o.Run, o.Gang, o.Secret = true, w.Gang, secretOf(w) })
 	}
 }
 
 // adopt records that a rank is desired under another incarnation.
-func (h *hands) adopt(u *unit, i model.Incarnation) {
+func (h *executor) adopt(u *unit, i model.Incarnation) {
 	if u.life.busy || !due(u.retry) {
 		return
 	}
 	u.life.busy = true
 	record := *u.record
 	record.Incarnation = runner.Incarnation(i)
-	h.beside(func() func() {
+	h.background(func() func() {
 		err := h.Journal.Insist(func() error {
-			return h.book.folder(u.name, func(f *runner.Folder) error { return f.SetRecord(&record) })
+			return h.units.folder(u.name, func(f *runner.Folder) error { return f.SetRecord(&record) })
 		})
 		return func() {
 			u.life.busy, u.retry = false, later(againSoon)
@@ -143,59 +143,59 @@ func (h *hands) adopt(u *unit, i model.Incarnation) {
 				h.Log.Error("cannot write a rank's record", "folder", u.name, "err", err)
 				return
 			}
-			h.book.drop(u)
+			h.units.drop(u)
 			u.record = &record
-			u.told = told{} // of a rank that the cluster did not know, it has taken over nothing
-			h.book.put(u)
+			u.confirmed = confirmed{} // of a rank that the cluster did not know, it has taken over nothing
+			h.units.put(u)
 		}
 	})
 }
 
 // dispatch writes changed orders for the supervisors.
-func (h *hands) dispatch() {
-	for _, u := range h.book.units {
-		if u.life.alive && u.desk.version != u.desk.sent && !u.desk.sending && due(u.retry) {
+func (h *executor) dispatch() {
+	for _, u := range h.units.byName {
+		if u.life.alive && u.orders.version != u.orders.sent && !u.orders.sending && due(u.retry) {
 			h.send(u)
 		}
 	}
 }
 
-func (h *hands) send(u *unit) {
-	u.desk.sending = true
-	version, orders, record := u.desk.version, u.desk.Orders, u.record
-	h.beside(func() func() {
+func (h *executor) send(u *unit) {
+	u.orders.sending = true
+	version, orders, record := u.orders.version, u.orders.Orders, u.record
+	h.background(func() func() {
 		err := runner.RunFolder{Path: record.Run, Boot: h.Run.Boot}.SetOrders(u.name, orders)
 		if err == nil {
 			_ = h.Runner.Wake(record) // a supervisor that has not started reads them later, one that has ended needs none
 		}
 		return func() {
-			u.desk.sending = false
+			u.orders.sending = false
 			if err != nil {
 				u.retry = later(againSoon)
 				h.Log.Error("cannot pass orders to a supervisor", "rank", record.Rank, "err", err)
 				return
 			}
-			u.desk.sent = version
+			u.orders.sent = version
 		}
 	})
 }
 
-// tidy drops ranks that have ended, once the cluster has confirmed the end and no longer names them.
-func (h *hands) tidy() {
-	for _, u := range h.book.units {
-		known := u.life.past || u.told.phase >= u.phase && u.told.index <= h.puller.index()
+// cleanUp drops ranks that have ended, once the cluster has confirmed the end and no longer names them.
+func (h *executor) cleanUp() {
+	for _, u := range h.units.byName {
+		known := u.life.past || u.confirmed.phase >= u.phase && u.confirmed.index <= h.puller.index()
 		if u.phase.Ended() && known && !u.life.alive && !u.life.busy && due(u.retry) &&
-			h.puller.set != nil && !h.book.loading && !h.puller.names(u.record.Rank) {
+			h.puller.set != nil && !h.units.loading && !h.puller.names(u.record.Rank) {
 			h.release(u)
 		}
 	}
 	maps.DeleteFunc(h.later, func(_ model.RankKey, t time.Time) bool { return time.Since(t) > againLater })
 }
 
-func (h *hands) release(u *unit) {
+func (h *executor) release(u *unit) {
 	if u.life.held {
 		if _, made := h.Journal.Path(u.name); !made {
-			h.book.drop(u)
+			h.units.drop(u)
 			return
 		}
 	}
@@ -205,7 +205,7 @@ func (h *hands) release(u *unit) {
 		h.pruned = time.Now()
 	}
 	rank := u.record.Rank
-	h.beside(func() func() {
+	h.background(func() func() {
 		if path, ok := h.Journal.Path(u.name); ok {
 			discardPrivate(path)
 			if err := h.Keep.copyOut(path, rank); err != nil {
@@ -223,7 +223,7 @@ func (h *hands) release(u *unit) {
 				h.Log.Error("cannot archive an ended rank's folder", "folder", u.name, "err", err)
 				return
 			}
-			h.book.drop(u)
+			h.units.drop(u)
 		}
 	})
 }
@@ -238,7 +238,7 @@ func discardPrivate(path string) {
 	}
 }
 
-func (h *hands) prune() {
+func (h *executor) prune() {
 	if gone, err := h.Journal.Prune(time.Now()); err != nil {
 		h.Log.Error("cannot remove old ranks' folders", "err", err)
 	} else if len(gone) > 0 {

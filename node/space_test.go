@@ -16,9 +16,9 @@ import (
 	"github.com/berth-gpu/berth/node/journal"
 )
 
-// quarters is a room whose removals are the test's.
+// quarters is a space whose removals are the test's.
 type quarters struct {
-	*room
+	*space
 	clock   fence.Reading
 	aged    []bool        // of the removals so far
 	removes chan struct{} // ends a removal
@@ -32,14 +32,14 @@ func newQuarters(t *testing.T) *quarters {
 	}
 	t.Cleanup(func() { _ = j.Close() })
 	q := &quarters{clock: fence.Reading{Boot: 1, Real: 1}, removes: make(chan struct{})}
-	q.room = newRoom(&core{Config: Config{
+	q.space = newSpace(&core{Config: Config{
 		Journal: j, Log: slog.New(slog.DiscardHandler), Disks: []string{"/checkpoints"},
 		Clock: func() fence.Reading { return q.clock },
 		Clear: func(_ func(model.TaskKey) (bool, error), aged bool) {
 			q.aged = append(q.aged, aged)
 			<-q.removes
 		},
-	}, desk: newDesk(t.Context())}, func() {})
+	}, worker: newWorker(t.Context())}, func() {})
 	return q
 }
 
@@ -69,7 +69,7 @@ func TestALongRemoval(t *testing.T) {
 		if q.trouble != "" || q.freeing.IsZero() {
 			t.Errorf("at once: %q", q.trouble)
 		}
-		q.passes(roomHangs + time.Second)
+		q.passes(spaceHangs + time.Second)
 		q.watch() // looks, and so far no look was due
 		(<-q.inbox)()
 		synctest.Wait()
@@ -78,7 +78,7 @@ func TestALongRemoval(t *testing.T) {
 		}
 		q.sees("full")
 		if q.trouble != "full" {
-			t.Errorf("after %v: %q", roomHangs+time.Second, q.trouble)
+			t.Errorf("after %v: %q", spaceHangs+time.Second, q.trouble)
 		}
 		q.ends()
 		if !due(q.next) {

@@ -15,10 +15,10 @@ import (
 	"github.com/berth-gpu/berth/node/runner/isolate"
 )
 
-// gear is what a rank needs in addition to its GPUs. It is prepared while its supervisor goes on handling
+// setup is what a rank needs in addition to its GPUs. It is prepared while its supervisor goes on handling
 // orders: an account may have to be looked up on another machine, and a folder may be on a file system that
 // hangs.
-type gear struct {
+type setup struct {
 	account *isolate.Account // nil: the job runs as the user of this process
 	peers   []isolate.Folder // of peers on this host, which a job under its user's account does not see
 	images  string           // folder of the account for images; empty: none
@@ -33,15 +33,15 @@ type gear struct {
 	cancel context.CancelFunc
 }
 
-// fetch begins to prepare the gear. Until ready delivers, only fetch's goroutine may use it.
-func (g *gear) fetch(p *place) {
+// fetch begins to prepare the setup. Until ready delivers, only fetch's goroutine may use it.
+func (g *setup) fetch(p *place) {
 	var ctx context.Context
 	ctx, g.cancel = context.WithCancel(context.Background())
 	g.ready, g.limit = make(chan error, 1), answerLimit
 	go func() { g.ready <- g.get(ctx, p) }()
 }
 
-func (g *gear) get(ctx context.Context, p *place) (err error) {
+func (g *setup) get(ctx context.Context, p *place) (err error) {
 	if p.rules.Isolate.On {
 		if err = g.lookUp(ctx, p); err != nil {
 			return err
@@ -61,7 +61,7 @@ func (g *gear) get(ctx context.Context, p *place) (err error) {
 	if p.rules.Hooks.Prolog != "" {
 		_ = g.own(p.ownFolder(), 0o700) // it is named to the prolog; what is wrong is seen when the job starts
 	}
-	if err = p.hook(ctx, prologFile, p.rules.Hooks.Prolog, (&begin{place: p, gear: g}).hookEnvironment()); err != nil {
+	if err = p.hook(ctx, prologFile, p.rules.Hooks.Prolog, (&begin{place: p, setup: g}).hookEnvironment()); err != nil {
 		return err
 	}
 	g.undo = true
@@ -70,7 +70,7 @@ func (g *gear) get(ctx context.Context, p *place) (err error) {
 
 // lookUp finds the account of the job's user, and what its job must not see. Processes and sockets of users are looked at, so
 // either may hang.
-func (g *gear) lookUp(ctx context.Context, p *place) (err error) {
+func (g *setup) lookUp(ctx context.Context, p *place) (err error) {
 	rules := &p.rules.Isolate
 	user := p.record.Job.Spec.User
 	g.account, err = answered(ctx, accountLimit, "the account of "+user, func() (*isolate.Account, error) { return rules.Account(user) })
@@ -89,7 +89,7 @@ func (g *gear) lookUp(ctx context.Context, p *place) (err error) {
 // furnish makes the files and folders that the job needs to start, while the rank may still be returned to
 // the queue uncharged. Only errors that are the fault of a disk count: others are reported when the job is
 // started.
-func (g *gear) furnish(p *place) error {
+func (g *setup) furnish(p *place) error {
 	err := error(nil)
 	if p.record.Job.Spec.WorkDir == "" {
 		err = g.own(filepath.Join(p.folder.Path(), runner.WorkFolder), 0o700)
@@ -114,13 +114,13 @@ func (g *gear) furnish(p *place) error {
 }
 
 // took applies the result from ready.
-func (g *gear) took(err error) {
+func (g *setup) took(err error) {
 	_, denied := errors.AsType[*deniedError](err)
 	g.fitted, g.err, g.ready = err == nil || denied, err, nil
 }
 
-// drop cancels the preparation, or releases the gear. What hangs is left behind.
-func (g *gear) drop() {
+// drop cancels the preparation, or releases the setup. What hangs is left behind.
+func (g *setup) drop() {
 	g.cancel()
 	if g.ready != nil {
 		select {
@@ -136,7 +136,7 @@ func (g *gear) drop() {
 }
 
 // own makes a folder of the job's, below one that only this process can change.
-func (g *gear) own(dir string, mode os.FileMode) error {
+func (g *setup) own(dir string, mode os.FileMode) error {
 	err := os.Mkdir(dir, mode) //nolint:gosec // below a folder of the node's own
 	switch {
 	case errors.Is(err, os.ErrExist):
@@ -148,7 +148,7 @@ func (g *gear) own(dir string, mode os.FileMode) error {
 }
 
 // owns returns an error unless an existing folder is the job's.
-func (g *gear) owns(dir string) error {
+func (g *setup) owns(dir string) error {
 	info, err := os.Lstat(dir) //nolint:gosec // below a folder of the node's own
 	if err != nil {
 		return err
@@ -161,7 +161,7 @@ func (g *gear) owns(dir string) error {
 }
 
 // openImages makes the account's folder for images, if the node has a place for them.
-func (g *gear) openImages(ctx context.Context, place string) error {
+func (g *setup) openImages(ctx context.Context, place string) error {
 	if place == "" {
 		return nil
 	}
@@ -178,7 +178,7 @@ func (g *gear) openImages(ctx context.Context, place string) error {
 }
 
 // openStore makes the place for the rank's checkpoints.
-func (g *gear) openStore(ctx context.Context, p *place) (*store, error) {
+func (g *setup) openStore(ctx context.Context, p *place) (*store, error) {
 	s := &store{n: p.record.Rank.N, base: p.record.Job.Spec.CheckpointDir}
 	if s.own = s.base == ""; s.own {
 		if p.rules.Checkpoints == "" {
