@@ -44,7 +44,7 @@ type verdict struct {
 	err     error
 }
 
-// Standing is how a keeper stands.
+// Standing is the state of the scheduled backups.
 type Standing struct {
 	Newest   time.Time // when the newest backup in the folder was made that was verified as a whole; zero: there is none
 	Failure  string    // why the last try failed; empty: it has not

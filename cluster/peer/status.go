@@ -120,7 +120,7 @@ type Store struct {
 	Backup        Backup
 }
 
-// Backup is how a peer stands that makes backups; zero: it makes none.
+// Backup is the state of the backups of a peer; the zero value means that the peer makes none.
 type Backup struct {
 	Every   time.Duration // interval at which backups are made
 	Newest  time.Time     // when the newest in its folder was made; zero: there is none

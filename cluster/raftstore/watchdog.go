@@ -178,9 +178,9 @@ func (w *Watchdog) do(op string, snapshot bool, f func() error) error {
 
 // doOrHold is do for calls whose error raft answers with a panic. A panic would race with the orderly end
 // that Watch brings about, so the caller is held back until Watch has ended, and then its goroutine ends too.
-// Before Watch runs, nothing would end the peer, and the error is returned. So it is to raft's replication, which panics at no
-// error: if its goroutine ended here, the one that reads the followers' answers would wait for ever, and so would whatever shuts
-// raft down (pipelineReplicate in raft 1.7.3).
+// Before Watch runs, nothing would end the peer, and the error is returned. It is returned to raft's replication, too, which
+// does not panic on errors: if its goroutine ended here, the one that reads the followers' answers would wait for ever, and so
+// would Raft.Shutdown (pipelineReplicate in raft 1.7.3).
 func (w *Watchdog) doOrHold(op string, f func() error) error {
 	err := w.do(op, false, f)
 	if err == nil || w.latch.get() == nil || !w.latch.watched() || replicates() {

@@ -63,7 +63,7 @@ type Config struct {
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	Now  func() time.Time // nil: time.Now
 	Log  *slog.Logger     // nil: none
-	// Settings gives access to the settings of the whole cluster; nil: the API has none.
+	// Settings reads and changes the settings of the whole cluster. If nil, the API has no paths for them.
 	Settings port.Settings
 	// Metrics are exposed in addition to the API's own.
 	Metrics []prometheus.Collector
