@@ -26,7 +26,7 @@ func oddWords() []oddWord {
 		{regexp.MustCompile(`(?i)\bwhoeve[r]\b`), 4, "name the user, the peer or the caller"},
 		{regexp.MustCompile(`(?i)\bwh[o]\b`), 218, "name the user, the peer or the caller, or write which or that"},
 		{regexp.MustCompile(`(?i)\bane[w]\b`), 4, "again"},
-		{regexp.MustCompile(`(?i)\bbesid[e]\b`), 53, "next to, in addition to, together with"},
+		{regexp.MustCompile(`(?i)\bbesid[e]\b`), 27, "next to, in addition to, together with"},
 	}
 }
 
