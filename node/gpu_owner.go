@@ -4,9 +4,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/berth-gpu/berth/files/proc"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/node/gpu"
-	"github.com/berth-gpu/berth/node/internal/proc"
 	"github.com/berth-gpu/berth/node/runner"
 )
 

@@ -50,7 +50,7 @@ func Edges() []Edge {
 		},
 		{
 			From: []string{"files"}, But: []string{"files"},
-			Why: "helpers for files know nothing of what they hold",
+			Why: "helpers for files, and for those of /proc, know nothing of what they hold",
 		},
 		{
 			From: []string{"image", "trust"}, But: []string{"image", "trust", "files"},

@@ -8,9 +8,9 @@ import (
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
+	"github.com/berth-gpu/berth/files/proc"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/node/gpu"
-	"github.com/berth-gpu/berth/node/internal/proc"
 )
 
 // What a GPU has in use without processes: the driver's own share, which older libraries count as used.

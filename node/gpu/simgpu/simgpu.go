@@ -11,11 +11,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/berth-gpu/berth/files/proc"
 	"github.com/berth-gpu/berth/files/smallfile"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/node/gpu"
 	"github.com/berth-gpu/berth/node/gpu/judge"
-	"github.com/berth-gpu/berth/node/internal/proc"
 )
 
 // Properties of simulated GPUs.

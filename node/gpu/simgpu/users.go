@@ -4,9 +4,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/berth-gpu/berth/files/proc"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/node/gpu"
-	"github.com/berth-gpu/berth/node/internal/proc"
 )
 
 // variable is the environment variable with the GPUs of a process.

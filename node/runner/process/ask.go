@@ -3,7 +3,7 @@ package process
 import (
 	"golang.org/x/sys/unix"
 
-	"github.com/berth-gpu/berth/node/internal/proc"
+	"github.com/berth-gpu/berth/files/proc"
 )
 
 // ask sends the stop signal to every process of the job's session, group by group, so that no process gets

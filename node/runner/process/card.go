@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/berth-gpu/berth/files/proc"
 	"github.com/berth-gpu/berth/files/smallfile"
-	"github.com/berth-gpu/berth/node/internal/proc"
 	"github.com/berth-gpu/berth/node/runner"
 )
 

@@ -9,8 +9,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/berth-gpu/berth/files/proc"
 	"github.com/berth-gpu/berth/fsm/model"
-	"github.com/berth-gpu/berth/node/internal/proc"
 	"github.com/berth-gpu/berth/node/runner"
 )
 

@@ -5,8 +5,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/berth-gpu/berth/files/proc"
 	"github.com/berth-gpu/berth/fsm/model"
-	"github.com/berth-gpu/berth/node/internal/proc"
 	"github.com/berth-gpu/berth/node/runner/cgroup"
 	"github.com/berth-gpu/berth/slurm/jobfile"
 )

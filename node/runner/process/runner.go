@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/berth-gpu/berth/node/internal/proc"
+	"github.com/berth-gpu/berth/files/proc"
 	"github.com/berth-gpu/berth/node/runner"
 	"github.com/berth-gpu/berth/node/runner/cgroup"
 )

@@ -5,9 +5,9 @@ import (
 	"io"
 	"os"
 
+	"github.com/berth-gpu/berth/files/proc"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/node/fence"
-	"github.com/berth-gpu/berth/node/internal/proc"
 	"github.com/berth-gpu/berth/node/runner"
 	"github.com/berth-gpu/berth/node/runner/isolate"
 )

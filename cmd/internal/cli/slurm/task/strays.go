@@ -3,59 +3,91 @@ package task
 import (
 	"bytes"
 	"os"
-	"path/filepath"
 	"strconv"
+	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/berth-gpu/berth/files/proc"
 	"github.com/berth-gpu/berth/slurm/jobfile"
 )
 
+// searchStrays is the longest time for which the end of a step waits for processes that begin another program: the kernel shows no
+// environment of theirs meanwhile.
+const searchStrays = 10 * time.Second
+
 // endStrays kills what tasks of a step have left behind in other process groups, such as the workers of a launcher that was
-// killed: all processes of this account that have the variables of this rank and of the step. Nothing else has both.
+// killed: all processes of this account that have the variables of this rank and of the step. Nothing else has both. The search is
+// repeated until it finds none: a stray may start others meanwhile, or just be starting another program.
 func (n *Node) endStrays(step int) {
-	marks := [][]byte{
-		[]byte("\x00" + jobfile.Variable + "=" + os.Getenv(jobfile.Variable) + "\x00"),
-		[]byte("\x00SLURM_STEP_ID=" + strconv.Itoa(step) + "\x00"),
-	}
-	if os.Getenv(jobfile.Variable) == "" {
+	rank := os.Getenv(jobfile.Variable)
+	if rank == "" {
 		return
 	}
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return
+	killMarked(jobfile.Variable+"="+rank, "SLURM_STEP_ID="+strconv.Itoa(step))
+}
+
+// killMarked kills all processes of this account that have some variables, except for this one.
+func killMarked(variables ...string) {
+	s := &straySearch{killed: map[proc.ID]bool{}}
+	for _, v := range variables {
+		s.marks = append(s.marks, []byte("\x00"+v+"\x00"))
 	}
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil || pid == os.Getpid() {
-			continue
-		}
-		var stat unix.Stat_t
-		if unix.Stat(filepath.Join("/proc", e.Name()), &stat) != nil || int(stat.Uid) != os.Getuid() {
-			continue
-		}
-		fd, err := unix.PidfdOpen(pid, 0) // first, so that the number belongs to the process whose variables are read
-		if err != nil {
-			continue
-		}
-		if hasAll(filepath.Join("/proc", e.Name(), "environ"), marks) {
-			_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) // it may have ended meanwhile
-		}
-		_ = unix.Close(fd)
+	for limit := time.Now().Add(searchStrays); !s.pass() && time.Now().Before(limit); {
+		time.Sleep(time.Millisecond)
 	}
 }
 
-// hasAll reports whether the variables in a file of /proc have all marks.
-func hasAll(path string, marks [][]byte) bool {
-	data, err := os.ReadFile(path) //nolint:gosec // a file of /proc
-	if err != nil {
-		return false
+// straySearch looks for processes that have variables, and kills them.
+type straySearch struct {
+	marks  [][]byte // the variables, as they stand in an environment: between zero bytes
+	killed map[proc.ID]bool
+}
+
+// pass looks at all processes once, and reports whether none was left.
+func (s *straySearch) pass() (none bool) {
+	none = true
+	for pid := range proc.All() {
+		if pid != os.Getpid() && ownProcess(pid) {
+			none = s.end(pid) && none
+		}
 	}
-	data = append(append([]byte{0}, data...), 0)
-	for _, mark := range marks {
-		if !bytes.Contains(data, mark) {
+	return none
+}
+
+// end kills a process that has the marks, and reports whether it was none, or one that was killed before.
+func (s *straySearch) end(pid int) (none bool) {
+	fd, err := unix.PidfdOpen(pid, 0) // first, so that the number belongs to the process whose variables are read
+	if err != nil {
+		return true
+	}
+	defer func() { _ = unix.Close(fd) }()
+	stat, ok := proc.Look(pid)
+	env, known := proc.Environ(pid)
+	if !ok || stat.Gone() || s.killed[stat.ID] {
+		return true
+	}
+	if !s.marked(env) {
+		return known
+	}
+	s.killed[stat.ID] = true
+	_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) // it may have ended meanwhile
+	return false
+}
+
+// marked reports whether an environment has all marks.
+func (s *straySearch) marked(env []byte) bool {
+	env = append(append([]byte{0}, env...), 0)
+	for _, mark := range s.marks {
+		if !bytes.Contains(env, mark) {
 			return false
 		}
 	}
 	return true
+}
+
+// ownProcess reports whether a process runs as the account of this one.
+func ownProcess(pid int) bool {
+	var stat unix.Stat_t
+	return unix.Stat("/proc/"+strconv.Itoa(pid), &stat) == nil && int(stat.Uid) == os.Getuid()
 }
