@@ -24,17 +24,12 @@ type committedLogs struct {
 	marks  raftstore.Marked // the same log; nil: it has no marks
 	stable raft.StableStore
 	now    func() uint64 // the index as Raft and the state know it: 0 after a start
-	may    func() bool   // whether entries may have marks; nil: they may
 
 	stored atomic.Uint64 // what the disk has of it
 	kept   atomic.Uint64 // and what the stable store has
 	wrote  atomic.Int64  // when entries were last stored, in nanoseconds since begun
 	begun  time.Time
 }
-
-// markLevel is the first feature level whose programs all read entries with marks: before, a step back to the program of the release before
-// is possible.
-const markLevel = 5
 
 // markRest is how long no entries are stored before the index is by itself. Renewals of nodes come more often, so that a cluster at rest
 // writes no more.
@@ -60,12 +55,12 @@ func (l *committedLogs) StoreLog(log *raft.Log) error { return l.StoreLogs([]*ra
 
 // StoreLogs stores entries, and what is known as committed with them.
 func (l *committedLogs) StoreLogs(logs []*raft.Log) error {
-	known, marks := l.known(), l.marks != nil && (l.may == nil || l.may())
-	if marks {
+	known := l.known()
+	if l.marks != nil {
 		l.marks.Mark(known)
 	}
 	err := l.LogStore.StoreLogs(logs)
-	if err == nil && marks {
+	if err == nil && l.marks != nil {
 		l.stored.Store(known)
 	}
 	l.wrote.Store(int64(time.Since(l.begun)))

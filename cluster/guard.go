@@ -49,10 +49,6 @@ func (p *Peer) keepCommitted(s Stores) raft.LogStore {
 		}
 		return known
 	}
-	l.may = func() bool {
-		s := p.fsm.State()
-		return s.Settings().Level >= markLevel
-	}
 	p.committed = l
 	return l
 }

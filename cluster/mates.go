@@ -46,7 +46,7 @@ type hello struct {
 
 	Archived uint64 `cbor:"9,keyasint,omitempty"` // log index up to which its archive lacks nothing
 
-	Program *upgrade.Report `cbor:"10,keyasint,omitempty"` // nil: it is not known yet, or the peer's program knows only feature level 4
+	Program *upgrade.Report `cbor:"10,keyasint,omitempty"` // nil: it is not known yet
 
 	Folders map[string]string `cbor:"11,keyasint,omitempty"` // of the members, by peer id; for one that lags behind
 }

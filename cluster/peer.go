@@ -102,7 +102,7 @@ func Start(cfg Config) (*Peer, error) {
 	p.life.ended, p.life.doomed, p.life.members = make(chan struct{}), make(chan struct{}), make(chan struct{}, 1)
 	p.program = newProgram(cfg.Self, cfg.Stores.Program, cfg.Tuning.LevelHold, cfg.Clock.Wall())
 	p.fsm = fsm.New(fsm.Config{
-		Halt: p.halt, Logger: p.log, Apply: cfg.Tests.Apply, GoOn: cfg.Tests.GoOn,
+		Halt: p.halt, Logger: p.log, Level: cfg.Self.Level, Apply: cfg.Tests.Apply, GoOn: cfg.Tests.GoOn,
 		Applied: p.program.seeing(p.archiveHook()), Told: p.tenure.soft.Feed,
 	})
 	p.folders = newFolders(cfg.Self.ID, cfg.Stores.Folder, p.fsm)

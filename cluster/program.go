@@ -110,7 +110,7 @@ func (m *mates) programs(s *state.State, st *peer.Status, self upgrade.Peer, now
 
 const (
 	// firstLevel is the first feature level that a cluster could be founded at.
-	firstLevel = 4
+	firstLevel = 1
 	// founderPatience is how long the first leader of a cluster waits for the level of each founder. All of them have
 	// answered a moment before.
 	founderPatience = 5 * time.Second

@@ -1,6 +1,7 @@
 package fsm
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -39,6 +40,9 @@ type Config struct {
 	// before it and its changes. It must not block. nil: not called.
 	Applied func(before state.State, changes state.Changes)
 	Told    Told // receives the notices of entries; nil: not called
+
+	// Level is the greatest feature level that the program knows; 0: [command.Level]. Another one is for tests of upgrades.
+	Level uint32
 
 	// Apply replaces apply.Apply, and GoOn continues after a failed restore. Both are for tests that show the
 	// purpose of the comparison of digests and of the halt.
@@ -84,6 +88,7 @@ func New(cfg Config) *FSM {
 	if cfg.Check == nil {
 		cfg.Check = check.State
 	}
+	cfg.Level = cmp.Or(cfg.Level, command.Level)
 	f := &FSM{cfg: cfg, log: cfg.Logger, wakes: newWakes()}
 	f.now.Store(&state.State{})
 	return f
@@ -155,6 +160,9 @@ func (f *FSM) Apply(entry *raft.Log) any {
 	old := f.State()
 	f.marks.before(entry.Index, &old)
 	e, err := command.Decode(entry.Data)
+	if err == nil {
+		err = f.known(e.Commands)
+	}
 	if unknown, is := errors.AsType[*command.UnknownError](err); is {
 		f.stop(fmt.Errorf("log entry %d: %w", entry.Index, unknown))
 		return ErrHalted
@@ -179,6 +187,16 @@ func (f *FSM) Apply(entry *raft.Log) any {
 		f.cfg.Told.Put(changes.Notices)
 	}
 	return Outcome{Index: entry.Index, Results: results}
+}
+
+// known returns a *[command.UnknownError] if a command raises the cluster to a feature level that this program does not know.
+func (f *FSM) known(list []command.Command) error {
+	for i := range list {
+		if raise, is := list[i].Body.(*command.RaiseLevel); is && raise.Level > f.cfg.Level {
+			return &command.UnknownError{What: fmt.Sprintf("feature level %d of the cluster", raise.Level)}
+		}
+	}
+	return nil
 }
 
 // warn logs resources that are nearly full.

@@ -1,6 +1,7 @@
 package leader
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -216,11 +217,11 @@ func (r *round) settlePeers(c *chore) {
 // raiseLevel raises the cluster to the newest feature level that every peer's program supports, once the hold is over: from
 // then on no peer may go back to an older program.
 func (r *round) raiseLevel() []command.Body {
-	to := command.Level
+	to := uint32(math.MaxUint32)
 	for _, p := range r.state.Peers.All() {
 		to = min(to, p.Level)
 	}
-	if to <= r.state.Settings().Level {
+	if r.state.Peers.Len() == 0 || to <= r.state.Settings().Level {
 		return nil
 	}
 	if r.programs != nil {
@@ -232,7 +233,7 @@ func (r *round) raiseLevel() []command.Body {
 		}
 		to = min(to, hold.Next)
 	}
-	return []command.Body{&command.RaiseLevel{Level: to, Binding: true}}
+	return []command.Body{&command.RaiseLevel{Level: to}}
 }
 
 // advanceRotation goes on with a rotation of keys or certificates, once all members use what its present step has brought.

@@ -7,16 +7,15 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// Record is a peer's record of its program, which its data folder keeps. Programs that know only feature level 4 do not have it, and
-// leave it as it is.
+// Record is a peer's record of its program, which its data folder keeps.
 type Record struct {
 	Level   uint32     `json:"level"`             // the greatest feature level that the program knows
 	Since   model.Time `json:"since,omitempty"`   // from when on the peer's program knows it, by the state's clock; 0: since the peer became a member
 	Cluster uint32     `json:"cluster,omitempty"` // the greatest feature level that the peer has seen the cluster at
 }
 
-// Report is what a peer reports of its program. It goes with the exchange and not into the log: a peer whose program knows only
-// feature level 4 would halt at a new field there, and the hold is for clusters that have such peers.
+// Report is what a peer reports of its program. It goes with the exchange and not into the log: there, a peer whose program is older
+// would halt at a field that it does not know, and the hold is for clusters that have such peers.
 type Report struct {
 	Since model.Time    `cbor:"1,keyasint,omitempty"` // from when on the program knows its level; 0: since the peer became a member
 	Hold  time.Duration `cbor:"2,keyasint,omitempty"`

@@ -26,7 +26,7 @@ type Peer struct {
 	CaughtUp bool // lacks next to nothing of the log
 
 	// Since is from when on its program knows Level, by the state's clock; 0: from when the peer became a member. Before the
-	// peer knows that, Settled is false; programs that know only level 4 never report it.
+	// peer knows that, Settled is false.
 	Settled bool
 	Since   model.Time
 	Hold    time.Duration // its setting server.level_hold

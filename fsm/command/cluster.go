@@ -76,18 +76,12 @@ func (*AdvanceClock) Kind() Kind { return KindAdvanceClock }
 // Validate accepts every command.
 func (*AdvanceClock) Validate() error { return nil }
 
-// RaiseLevel raises the cluster's feature level, if every peer has it.
-//
-// A program that does not know the level halts at a binding command. One that knows only levels up to 4 halts because it does
-// not know the field. Without that, such a program, started in place of a newer one while the level is raised, would
-// refuse the command, and its state would differ from the others'.
+// RaiseLevel raises the cluster's feature level, if every peer has it. A program that does not know the level halts at the command
+// (package fsm): started in place of a newer one while the level is raised, it would refuse the command, and its state would differ
+// from the others'.
 type RaiseLevel struct {
-	Level   uint32 `cbor:"1,keyasint,omitempty"`
-	Binding bool   `cbor:"2,keyasint,omitempty"` // required above level 4
+	Level uint32 `cbor:"1,keyasint,omitempty"`
 }
-
-// Binds reports whether a program that does not know the level halts at the command, as far as that is required.
-func (b *RaiseLevel) Binds() bool { return b.Binding || b.Level <= 4 }
 
 // Kind returns KindRaiseLevel.
 func (*RaiseLevel) Kind() Kind { return KindRaiseLevel }

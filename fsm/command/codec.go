@@ -235,9 +235,6 @@ func (c *Command) read(v envelope, left *room) error {
 		c.Err = err
 		return nil
 	}
-	if raise, is := b.(*RaiseLevel); is && raise.Binding && raise.Level > Level {
-		return &UnknownError{fmt.Sprintf("feature level %d of the cluster: this program knows levels up to %d", raise.Level, Level)}
-	}
 	c.Body = b
 	switch {
 	case !model.Text(c.Actor, model.MaxName):

@@ -14,7 +14,7 @@ var kinds = map[Kind]struct {
 	lane  Lane
 	fresh func() Body
 }{
-	KindBootstrap:    {"bootstrap", 0, LaneControl, body[Bootstrap]},
+	KindBootstrap:    {"bootstrap", 1, LaneControl, body[Bootstrap]},
 	KindRestored:     {"restored", 1, LaneControl, body[Restored]},
 	KindResume:       {"resume", 1, LaneUser, body[Resume]},
 	KindAdvanceClock: {"advance_clock", 1, LaneControl, body[AdvanceClock]},
@@ -31,8 +31,8 @@ var kinds = map[Kind]struct {
 	KindSetWeight:    {"set_weight", 1, LaneUser, body[SetWeight]},
 	KindAdjustLimit:  {"adjust_limit", 1, LaneUser, body[AdjustLimit]},
 	KindSetPools:     {"set_pools", 1, LaneUser, body[SetPools]},
-	KindAdjustPolicy: {"adjust_policy", 2, LaneUser, body[AdjustPolicy]},
-	KindLockRestart:  {"lock_restart", 5, LaneUser, body[LockRestart]},
+	KindAdjustPolicy: {"adjust_policy", 1, LaneUser, body[AdjustPolicy]},
+	KindLockRestart:  {"lock_restart", 1, LaneUser, body[LockRestart]},
 
 	KindSubmit:      {"submit", 1, LaneUser, body[Submit]},
 	KindCancel:      {"cancel", 1, LaneUser, body[Cancel]},
@@ -41,7 +41,7 @@ var kinds = map[Kind]struct {
 	KindRelease:     {"release", 1, LaneUser, body[Release]},
 	KindRequeue:     {"requeue", 1, LaneUser, body[Requeue]},
 	KindExtend:      {"extend", 1, LaneUser, body[Extend]},
-	KindPurge:       {"purge", 5, LaneUser, body[Purge]},
+	KindPurge:       {"purge", 1, LaneUser, body[Purge]},
 
 	KindSettle:           {"settle", 1, LaneUser, body[Settle]},
 	KindDropDependencies: {"drop_dependencies", 1, LaneUser, body[DropDependencies]},
@@ -70,7 +70,7 @@ var kinds = map[Kind]struct {
 	KindSetGPUMode:  {"set_gpu_mode", 1, LaneUser, body[SetGPUMode]},
 
 	KindSetNodeLabels: {"set_node_labels", 1, LaneUser, body[SetNodeLabels]},
-	KindAdopt:         {"adopt", 5, LaneUser, body[Adopt]},
+	KindAdopt:         {"adopt", 1, LaneUser, body[Adopt]},
 
 	KindSuspect:        {"suspect", 1, LaneControl, body[Suspect]},
 	KindRankLost:       {"rank_lost", 1, LaneControl, body[RankLost]},

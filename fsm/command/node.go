@@ -9,7 +9,6 @@ import (
 //
 // A registration counts only while the node is in the epoch that it follows, so that a late one, of a former
 // boot or data folder, proves nothing. The agent may guess that epoch: the refusal contains the right one.
-// Needs feature level 2; 0 is from an agent of an older program, which does not send it.
 type Register struct {
 	Node     model.NodeID     `cbor:"1,keyasint,omitempty"`
 	Machine  string           `cbor:"2,keyasint,omitempty"`

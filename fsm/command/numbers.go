@@ -115,7 +115,3 @@ const (
 	KindImportJobs  Kind = 131
 	KindEndImport   Kind = 132
 )
-
-// Level is the feature level of this program: the greatest level whose outcomes of commands it knows. No level below 4 was
-// ever released, so the outcomes of all of those are those of level 4.
-const Level uint32 = 5

@@ -46,7 +46,7 @@ type Settings struct {
 
 	EndedBytes uint64 `cbor:"27,keyasint,omitempty"` // sum of Job.Bytes over the ended jobs in the state
 
-	// The lock for restarts: the peer that may restart until an instant, and the key of what restarts it; from feature level 5 on.
+	// The lock for restarts: the peer that may restart until an instant, and the key of what restarts it.
 	Restarts     PeerID `cbor:"28,keyasint,omitempty"` // empty: none
 	RestartKey   string `cbor:"29,keyasint,omitempty"`
 	RestartUntil Time   `cbor:"30,keyasint,omitempty"`

@@ -17,7 +17,7 @@ type Share struct {
 	Truth Truth `cbor:"5,keyasint,omitempty"` // of the user's estimates
 
 	// Rest is the part of a GPU-second that Used leaves out, times 2^32: a user that begins and ends short
-	// jobs at any rate must not lose the use in between. From feature level 3 on.
+	// jobs at any rate must not lose the use in between.
 	Rest uint32 `cbor:"6,keyasint,omitempty"`
 }
 

@@ -17,7 +17,6 @@ import (
 	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/problem"
-	"github.com/berth-gpu/berth/httpapi/signin"
 	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/trust"
@@ -285,9 +284,6 @@ func (a people) set(ctx context.Context, in *userBodyInput, body *wire.SetUser) 
 		return nil, err
 	}
 	s := a.api.Peer.Reader.State()
-	if f := signin.TooOld(&s); f != nil && c.Bind {
-		return nil, f
-	}
 	_, index, err := a.api.Propose(ctx, in.Key, c)
 	if err != nil {
 		return nil, err

@@ -78,8 +78,7 @@ func (a *API) ProposeAll(ctx context.Context, keys []string, bodies []command.Bo
 
 // compose returns a command of an actor, under a request id if there is one. Texts of users are sealed.
 func (a *API) compose(ctx context.Context, actor, key string, body command.Body) (command.Command, error) {
-	s := a.Peer.Reader.State()
-	body, err := seal.Body(ctx, a.Config.Sealing, s.Settings().Level, body)
+	body, err := seal.Body(ctx, a.Config.Sealing, body)
 	if err != nil {
 		return command.Command{}, err
 	}

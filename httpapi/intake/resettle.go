@@ -133,14 +133,8 @@ func usersOf(s *state.State, set *wire.Arrangement) (list []command.Body, err er
 // nextAccount stands for the account of a user that the next sign-in under the name decides.
 const nextAccount = "next"
 
-// accountLevel is the feature level from which on the state knows accounts at the identity provider.
-const accountLevel = 5
-
 // accountOf completes a user with the account at the identity provider: whatever the provider states next is newer.
 func accountOf(s *state.State, text string, c *command.SetUser) error {
-	if set := s.Settings(); text != "" && set.Level < accountLevel {
-		return problem.Invalid("account", "needs feature level 5: upgrade every peer, then finish the upgrade (berth cluster upgrade finalize)")
-	}
 	if text == "" || text == nextAccount {
 		c.Bind = text == nextAccount
 		return nil

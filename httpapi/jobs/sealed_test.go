@@ -6,13 +6,10 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/sealing"
 	"github.com/berth-gpu/berth/fsm/state/snapshot"
-	"github.com/berth-gpu/berth/fsm/state/statetest"
 	"github.com/berth-gpu/berth/httpapi/apitest"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -67,23 +64,6 @@ func TestSealedTextsAreShared(t *testing.T) {
 	s.Submit(apitest.Texts).Into(new(wire.Submitted))
 	if state = s.State(); state.Blobs.Len() != had || had != 4 {
 		t.Errorf("%d texts of one job, %d of two", had, state.Blobs.Len())
-	}
-}
-
-// Below the feature level that knows sealed texts none is sealed.
-func TestNothingIsSealedBelowItsLevel(t *testing.T) {
-	t.Parallel()
-	s := apitest.New(t)
-	old := statetest.Empty(t)
-	old.Unchecked = true
-	old.Do(&command.Bootstrap{
-		Incarnation: statetest.Incarnation(1), Level: 4, Running: true, Policy: "fcfs",
-		Retention: model.Retention{Jobs: 10_000, Age: 7 * 24 * time.Hour},
-	})
-	s.Peer.Cluster = old
-	s.Submit(apitest.Texts).Into(new(wire.Submitted))
-	if stored := stored(s); !strings.Contains(stored, apitest.Planted) || strings.Contains(stored, model.SealedPrefix) {
-		t.Error("a text is sealed")
 	}
 }
 

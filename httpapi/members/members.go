@@ -23,7 +23,6 @@ import (
 type members struct {
 	api      *core.API
 	rotating chan struct{} // full while a rotation begins at this peer
-	restarts *restarts
 	revoking chan struct{} // full while the certificates of a peer are revoked
 	probing  chan struct{} // full while this peer asks as many times as it may
 }
@@ -39,7 +38,7 @@ type revokeInput struct {
 
 // Routes adds the paths.
 func Routes(a *core.API, doc huma.API) {
-	m := members{a, make(chan struct{}, 1), &restarts{}, make(chan struct{}, 1), make(chan struct{}, probesAtOnce)}
+	m := members{a, make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, probesAtOnce)}
 	core.AnswerCall(a, recordOwn, m.takeRecord)
 	o := core.Op("join-cluster", http.MethodPost, "/cluster/join", "Let a machine join with a join token")
 	o.Description = "The request carries no other credential than the join token, which is spent. The answer holds the certificate of the machine."

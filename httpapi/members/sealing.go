@@ -14,7 +14,6 @@ import (
 	"github.com/berth-gpu/berth/fsm/sealing"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/core"
-	"github.com/berth-gpu/berth/httpapi/seal"
 )
 
 const (
@@ -83,9 +82,6 @@ type sealingKeeper struct {
 // step does what is due, and reports whether that is all.
 func (k *sealingKeeper) step(ctx context.Context) (done bool, err error) {
 	s := k.api.Peer.Reader.State()
-	if s.Settings().Level < seal.Level {
-		return false, nil
-	}
 	if have := len(k.ring.Keys()); have == 0 || k.missing {
 		answered, err := k.fetch(ctx)
 		if err != nil {

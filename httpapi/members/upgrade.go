@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -27,19 +26,7 @@ import (
 const (
 	lockFor   = 10 * time.Minute        // unless the request says otherwise
 	lockHeard = 2500 * time.Millisecond // how old the report of another voter may be: each comes once a second
-	// below level 5, how long a leader has to have led: the lock of the leader before is not known to it, but by then a peer that restarts is
-	// known to be down
-	lockLeader = 10 * time.Second
-	lockLevel  = 5 // from which on the lock is in the state
 )
-
-// restarts is the lock for restarts below level 5, in the memory of the leader.
-type restarts struct {
-	mu    sync.Mutex
-	peer  string
-	key   string
-	until time.Time
-}
 
 // upgradeRoutes adds the paths of upgrades.
 func (m members) upgradeRoutes(doc huma.API) {
@@ -169,12 +156,7 @@ func (m members) restartOf(s *state.State) *wire.Restart {
 	if set.Restarts != "" && set.RestartUntil > m.api.Now(s) {
 		return &wire.Restart{Peer: string(set.Restarts), Until: set.RestartUntil.Time()}
 	}
-	m.restarts.mu.Lock()
-	defer m.restarts.mu.Unlock()
-	if m.restarts.peer == "" || !m.api.Config.Now().Before(m.restarts.until) {
-		return nil
-	}
-	return &wire.Restart{Peer: m.restarts.peer, Until: m.restarts.until}
+	return nil
 }
 
 // finalizeInput is the input of POST /cluster/upgrade/finalize.
@@ -194,7 +176,7 @@ func (m members) finalize(ctx context.Context, in *finalizeInput) (*core.Answer[
 	case to == 0:
 		return m.changed(fmt.Sprintf("the feature level is %d, the newest that any peer knows: nothing is to be raised", known.Level))
 	}
-	_, index, err := m.api.Propose(ctx, in.Key, &command.RaiseLevel{Level: to, Binding: true})
+	_, index, err := m.api.Propose(ctx, in.Key, &command.RaiseLevel{Level: to})
 	if err != nil {
 		return nil, err
 	}
@@ -230,12 +212,6 @@ func (m members) lockRestart(ctx context.Context, in *core.BodyInput, body *wire
 		long = time.Duration(body.Seconds) * time.Second
 	}
 	text := fmt.Sprintf("peer %s has the lock for restarts for %s", body.Peer, long)
-	if known.Level < lockLevel {
-		if why := m.restarts.take(body, m.api.Config.Now(), long, known.Leading); why != "" {
-			return nil, problem.Refuse(model.CodeConflict.String(), why)
-		}
-		return m.changed(text)
-	}
 	_, index, err := m.api.Propose(ctx, in.Key, &command.LockRestart{Peer: model.PeerID(body.Peer), Key: body.Key, For: long})
 	if err != nil {
 		return nil, err
@@ -243,35 +219,12 @@ func (m members) lockRestart(ctx context.Context, in *core.BodyInput, body *wire
 	return &core.Answer[wire.Gone]{Index: index, Body: &wire.Gone{Success: true, Message: text}}, nil
 }
 
-// take takes the lock in memory, or returns why not.
-func (r *restarts) take(body *wire.RestartLock, now time.Time, long, leading time.Duration) (why string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if leading < lockLeader {
-		return fmt.Sprintf("the leader has led for less than %s, and does not know yet whether another peer restarts: ask again", lockLeader)
-	}
-	if r.peer != "" && (r.peer != body.Peer || r.key != body.Key) && now.Before(r.until) {
-		return fmt.Sprintf("peer %s restarts: wait until it is back, or for at most %s", r.peer, r.until.Sub(now).Round(time.Second))
-	}
-	r.peer, r.key, r.until = body.Peer, body.Key, now.Add(long)
-	return ""
-}
-
-// unlockRestart frees the lock for restarts, in the state and in memory.
+// unlockRestart frees the lock for restarts.
 func (m members) unlockRestart(ctx context.Context, in *core.BodyInput, body *wire.RestartLock) (*core.Answer[wire.Gone], error) {
 	if !model.Name(body.Peer) {
 		return nil, model.WantName("peer", body.Peer)
 	}
-	m.restarts.mu.Lock()
-	if m.restarts.peer == body.Peer && m.restarts.key == body.Key {
-		m.restarts.peer = ""
-	}
-	m.restarts.mu.Unlock()
-	s := m.api.Peer.Reader.State()
 	text := "peer " + body.Peer + " does not have the lock for restarts any more"
-	if set := s.Settings(); set.Level < lockLevel {
-		return m.changed(text)
-	}
 	_, index, err := m.api.Propose(ctx, in.Key, &command.LockRestart{Peer: model.PeerID(body.Peer), Key: body.Key})
 	if err != nil {
 		return nil, err

@@ -10,25 +10,25 @@ import (
 	"github.com/berth-gpu/berth/cluster/upgrade"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
-	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 	"github.com/berth-gpu/berth/httpapi/apitest"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// upgrading returns a site at level 4 whose peers p1 and p2 have been upgraded, and p3, which leads, has not.
+// upgrading returns a site at level 1 whose peers p1 and p2 have been upgraded, and p3, which leads, has not.
 func upgrading(t *testing.T) *apitest.Site {
 	t.Helper()
 	s := apitest.New(t)
 	s.With(func(c *statetest.Cluster) {
 		c.Node("n1", 1).Register(func(r *command.Register) { r.Version = "v1.0.4" })
 		for _, id := range []model.PeerID{"p1", "p2", "p3"} {
-			c.Do(&command.SetPeer{Peer: model.Peer{ID: id, Level: command.Level}})
+			c.Do(&command.SetPeer{Peer: model.Peer{ID: id, Level: 2}})
 		}
 	})
 	s.Know(func(c *upgrade.Cluster) {
-		c.Level, c.Peers[0].Leads = 4, false
-		c.Peers = append(c.Peers, upgrade.Peer{ID: "p3", Level: 4, Version: "v1.0.4", Heard: true, CaughtUp: true, Votes: true, Leads: true})
+		c.Level, c.Peers[0].Leads = 1, false
+		c.Peers[0].Level, c.Peers[1].Level = 2, 2
+		c.Peers = append(c.Peers, upgrade.Peer{ID: "p3", Level: 1, Version: "v1.0.4", Heard: true, CaughtUp: true, Votes: true, Leads: true})
 		for i := range c.Peers[:2] {
 			c.Peers[i].Since, c.Peers[i].Hold = c.Now, 24*time.Hour
 		}
@@ -49,7 +49,7 @@ func TestUpgradeCheck(t *testing.T) {
 	s := upgrading(t)
 	var got wire.Upgrade
 	s.Do(http.MethodGet, "/cluster/upgrade", "").Into(&got)
-	if got.Level != 4 || got.Newest != 5 || got.Version != "v1.1.0" || got.Voters != 3 || got.Tolerates != 1 || got.Hold != nil {
+	if got.Level != 1 || got.Newest != 2 || got.Version != "v1.1.0" || got.Voters != 3 || got.Tolerates != 1 || got.Hold != nil {
 		t.Errorf("the answer is %+v", got)
 	}
 	if next := namesOf(got.Next); !slices.Equal(next, []string{"p3", "n1"}) {
@@ -64,13 +64,13 @@ func TestUpgradeCheck(t *testing.T) {
 	}
 	s.Know(func(c *upgrade.Cluster) {
 		c.Peers[2] = upgrade.Peer{
-			ID: "p3", Level: 5, Version: "v1.1.0", Heard: true, CaughtUp: true, Votes: true, Settled: true,
+			ID: "p3", Level: 2, Version: "v1.1.0", Heard: true, CaughtUp: true, Votes: true, Settled: true,
 			Since: c.Now.Add(-time.Hour), Hold: 24 * time.Hour,
 		}
 		c.Peers[0].Heard = false
 	})
 	s.Do(http.MethodGet, "/cluster/upgrade", "").Into(&got)
-	if got.Hold == nil || got.Hold.Next != 5 || got.Hold.Seconds != (24*time.Hour).Seconds() || !slices.Equal(got.Hold.Silent, []string{"p1"}) {
+	if got.Hold == nil || got.Hold.Next != 2 || got.Hold.Seconds != (24*time.Hour).Seconds() || !slices.Equal(got.Hold.Silent, []string{"p1"}) {
 		t.Errorf("the hold is %+v", got.Hold)
 	}
 	if got.Tolerates != 0 || got.Members[1].Restart || !strings.Contains(got.Members[1].Waits, "p1 is not up") {
@@ -82,8 +82,8 @@ func TestUpgradeCheck(t *testing.T) {
 func TestRulesOfUpgrades(t *testing.T) {
 	t.Parallel()
 	for want, change := range map[string]func(*upgrade.Cluster){
-		"peer p3 runs v1.0.4 (level 4) and peer p1 v1.2.0 (level 5)": func(c *upgrade.Cluster) { c.Peers[0].Version, c.Peers[1].Version = "v1.2.0", "v1.2.0" },
-		"peer p3 runs v1.0.4 (level 4) and peer p1 v1.1.0 (level 6)": func(c *upgrade.Cluster) { c.Peers[0].Level = 6 },
+		"peer p3 runs v1.0.4 (level 1) and peer p1 v1.2.0 (level 2)": func(c *upgrade.Cluster) { c.Peers[0].Version, c.Peers[1].Version = "v1.2.0", "v1.2.0" },
+		"peer p3 runs v1.0.4 (level 1) and peer p1 v1.1.0 (level 3)": func(c *upgrade.Cluster) { c.Peers[0].Level = 3 },
 		"the agent of node n1 runs v1.0.4 and peer p1 v1.3.0": func(c *upgrade.Cluster) {
 			for i := range c.Peers {
 				c.Peers[i].Version = "v1.3.0"
@@ -105,74 +105,53 @@ func TestFinalize(t *testing.T) {
 	t.Parallel()
 	s := upgrading(t)
 	got := s.Do(http.MethodPost, "/cluster/upgrade/finalize", "")
-	if got.Status != http.StatusConflict || !strings.Contains(string(got.Body), "peer p3 runs version v1.0.4, which knows feature levels up to 4: upgrade it first") {
+	if got.Status != http.StatusConflict || !strings.Contains(string(got.Body), "peer p3 runs version v1.0.4, which knows feature levels up to 1: upgrade it first") {
 		t.Errorf("%d %s", got.Status, got.Body)
 	}
-	s.Know(func(c *upgrade.Cluster) { c.Peers[2].Level = 5 })
+	s.Know(func(c *upgrade.Cluster) { c.Peers[2].Level = 2 })
 	var done wire.Gone
 	s.Do(http.MethodPost, "/cluster/upgrade/finalize", "").Into(&done)
-	if !strings.Contains(done.Message, "the feature level is 5") {
+	if !strings.Contains(done.Message, "the feature level is 2") {
 		t.Errorf("%+v", done)
 	}
-	s.Know(func(c *upgrade.Cluster) { c.Level = 5 })
+	s.Know(func(c *upgrade.Cluster) { c.Level = 2 })
 	s.Do(http.MethodPost, "/cluster/upgrade/finalize", "").Into(&done)
 	if !strings.Contains(done.Message, "nothing is to be raised") {
 		t.Errorf("%+v", done)
 	}
 }
 
-// One peer at a time gets the lock for restarts, in the memory of the leader below level 5 and in the state from then on.
+// One peer at a time gets the lock for restarts.
 func TestLockRestart(t *testing.T) {
 	t.Parallel()
-	for _, level := range []uint32{4, 5} {
-		s := upgrading(t)
-		s.Know(func(c *upgrade.Cluster) { c.Level = level })
-		if level == 4 {
-			s.With(func(c *statetest.Cluster) { c.State = founded(t, 4) })
-		}
-		lock := func(peer, key, want string) {
-			t.Helper()
-			got := s.Do(http.MethodPost, "/cluster/upgrade/lock", `{"peer":"`+peer+`","key":"`+key+`"}`)
-			if (got.Status == http.StatusOK) != (want == "") || !strings.Contains(string(got.Body), want) {
-				t.Errorf("at level %d, the lock for %s: %d %s, want %q", level, peer, got.Status, got.Body, want)
-			}
-		}
-		lock("p9", "a", "there is no peer p9")
-		s.Know(func(c *upgrade.Cluster) {
-			c.Peers = append(c.Peers, upgrade.Peer{ID: "p4", Heard: true, CaughtUp: true})
-		})
-		lock("p4", "a", "the cluster has not recorded it yet")
-		lock("p1", "a", "")
-		lock("p1", "a", "")
-		lock("p2", "b", "peer p1 restarts: wait until it is back")
-		lock("p1", "b", "peer p1 restarts: wait until it is back")
-		var got wire.Upgrade
-		if s.Do(http.MethodGet, "/cluster/upgrade", "").Into(&got); got.Restart == nil || got.Restart.Peer != "p1" {
-			t.Errorf("at level %d, %+v has the lock", level, got.Restart)
-		}
-		s.Do(http.MethodPost, "/cluster/upgrade/unlock", `{"peer":"p1","key":"b"}`).Into(&wire.Gone{})
-		lock("p2", "b", "peer p1 restarts")
-		s.Do(http.MethodPost, "/cluster/upgrade/unlock", `{"peer":"p1","key":"a"}`).Into(&wire.Gone{})
-		lock("p2", "b", "")
-		s.Do(http.MethodPost, "/cluster/upgrade/unlock", `{"peer":"p2","key":"b"}`).Into(&wire.Gone{})
-		s.Know(func(c *upgrade.Cluster) { c.Peers[2].CaughtUp = false })
-		lock("p2", "b", "peer p2 must not be restarted now: of the other peers, p3 has not caught up")
-		s.Know(func(c *upgrade.Cluster) { c.Peers[2].CaughtUp, c.Leading = true, time.Second })
-		if level == 4 {
-			lock("p2", "b", "the leader has led for less than 10s")
-		} else {
-			lock("p2", "b", "")
+	s := upgrading(t)
+	lock := func(peer, key, want string) {
+		t.Helper()
+		got := s.Do(http.MethodPost, "/cluster/upgrade/lock", `{"peer":"`+peer+`","key":"`+key+`"}`)
+		if (got.Status == http.StatusOK) != (want == "") || !strings.Contains(string(got.Body), want) {
+			t.Errorf("the lock for %s: %d %s, want %q", peer, got.Status, got.Body, want)
 		}
 	}
-}
-
-// founded returns the state of a cluster that was founded at a level.
-func founded(t *testing.T, level uint32) state.State {
-	t.Helper()
-	c := statetest.Empty(t)
-	c.Do(&command.Bootstrap{Incarnation: statetest.Incarnation(1), Level: level, Policy: "fcfs", Retention: model.Retention{Age: time.Hour}})
-	for _, id := range []model.PeerID{"p1", "p2", "p3"} {
-		c.Do(&command.SetPeer{Peer: model.Peer{ID: id, Level: command.Level}})
+	lock("p9", "a", "there is no peer p9")
+	s.Know(func(c *upgrade.Cluster) {
+		c.Peers = append(c.Peers, upgrade.Peer{ID: "p4", Heard: true, CaughtUp: true})
+	})
+	lock("p4", "a", "the cluster has not recorded it yet")
+	lock("p1", "a", "")
+	lock("p1", "a", "")
+	lock("p2", "b", "peer p1 restarts: wait until it is back")
+	lock("p1", "b", "peer p1 restarts: wait until it is back")
+	var got wire.Upgrade
+	if s.Do(http.MethodGet, "/cluster/upgrade", "").Into(&got); got.Restart == nil || got.Restart.Peer != "p1" {
+		t.Errorf("%+v has the lock", got.Restart)
 	}
-	return c.State
+	s.Do(http.MethodPost, "/cluster/upgrade/unlock", `{"peer":"p1","key":"b"}`).Into(&wire.Gone{})
+	lock("p2", "b", "peer p1 restarts")
+	s.Do(http.MethodPost, "/cluster/upgrade/unlock", `{"peer":"p1","key":"a"}`).Into(&wire.Gone{})
+	lock("p2", "b", "")
+	s.Do(http.MethodPost, "/cluster/upgrade/unlock", `{"peer":"p2","key":"b"}`).Into(&wire.Gone{})
+	s.Know(func(c *upgrade.Cluster) { c.Peers[2].CaughtUp = false })
+	lock("p2", "b", "peer p2 must not be restarted now: of the other peers, p3 has not caught up")
+	s.Know(func(c *upgrade.Cluster) { c.Peers[2].CaughtUp = true })
+	lock("p2", "b", "")
 }

@@ -16,16 +16,12 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// Level is the feature level from which on texts are sealed: programs of lower levels do not know the form.
-const Level = 5
-
 // wait bounds the time for which a command waits for the key, which a peer that has just joined gets from the others.
 const wait = 5 * time.Second
 
-// Body returns a command with its texts sealed, at the feature level of the cluster. The given one is left as it is. A nil ring
-// seals nothing.
-func Body(ctx context.Context, ring *sealing.Ring, level uint32, body command.Body) (command.Body, error) {
-	if ring == nil || level < Level {
+// Body returns a command with its texts sealed. The given one is left as it is. A nil ring seals nothing.
+func Body(ctx context.Context, ring *sealing.Ring, body command.Body) (command.Body, error) {
+	if ring == nil {
 		return body, nil
 	}
 	if err := body.Validate(); err != nil { // sealed texts cannot be checked any more

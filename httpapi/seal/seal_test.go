@@ -38,7 +38,7 @@ func TestACommandWaitsForTheKey(t *testing.T) {
 					})
 				}
 				begun := time.Now()
-				body, err := Body(t.Context(), ring, Level, statetest.Job(1, func(b *command.Submit) { b.Script = "#!/bin/sh\n" }))
+				body, err := Body(t.Context(), ring, statetest.Job(1, func(b *command.Submit) { b.Script = "#!/bin/sh\n" }))
 				var refused *problem.Failure
 				if took := time.Since(begun); took != tc.takes || tc.refused != errors.As(err, &refused) ||
 					tc.refused && refused.Code != wire.CodeBehind {
@@ -59,12 +59,12 @@ func TestWhatNeedsNoKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Body(t.Context(), ring, Level, statetest.Job(1)); err != nil {
+	if _, err := Body(t.Context(), ring, statetest.Job(1)); err != nil {
 		t.Error(err)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Body(ended, ring, Level, statetest.Job(1, func(b *command.Submit) { b.Env = []string{"A=1"} })); err == nil {
+	if _, err := Body(ended, ring, statetest.Job(1, func(b *command.Submit) { b.Env = []string{"A=1"} })); err == nil {
 		t.Error("sealed without a key")
 	}
 }
@@ -77,7 +77,7 @@ func TestTheBodyStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	body := statetest.Job(1, func(b *command.Submit) { b.Env, b.Script = []string{"A=1", "B=2"}, "x" })
-	sealed, err := Body(t.Context(), ring, Level, body)
+	sealed, err := Body(t.Context(), ring, body)
 	if err != nil || body.Script != "x" || len(body.Env) != 2 {
 		t.Fatalf("%+v: %v", body, err)
 	}
@@ -85,7 +85,7 @@ func TestTheBodyStays(t *testing.T) {
 		t.Errorf("the sealed body is refused: %v", err)
 	}
 	body.Env = []string{"1=A"}
-	if _, err := Body(t.Context(), ring, Level, body); err == nil {
+	if _, err := Body(t.Context(), ring, body); err == nil {
 		t.Error("a wrong environment is sealed")
 	}
 }

@@ -3,7 +3,6 @@ package signin
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -162,26 +161,12 @@ func (a *Accounts) Failure(err error) *problem.Failure {
 	return f
 }
 
-// level is the feature level from which on the state knows accounts at the identity provider.
-const level = 5
-
-// TooOld returns a refusal while the cluster's feature level does not know accounts at the identity provider; nil: it does.
-func TooOld(s *state.State) *problem.Failure {
-	if set := s.Settings(); set.Level < level {
-		return problem.Refuse(model.CodeLevel.String(), fmt.Sprintf("an identity provider needs feature level %d, the cluster is at %d: upgrade every peer, then finish the upgrade (berth cluster upgrade finalize)", level, set.Level))
-	}
-	return nil
-}
-
 // Change returns the command that has a state hold an account's user with what the provider states; nil: the state holds it, or what was
 // stated later. The role is what the account may do.
 func (a *Accounts) Change(s *state.State, account *oidc.Account) (c *command.SetUser, role model.Role, f *problem.Failure) {
 	right, found := a.groups().Of(account.Groups)
 	name := state.NameOf(s, account.Name, account.Subject)
 	user, exists := s.Users.Get(model.UserName(name))
-	if f := TooOld(s); f != nil {
-		return nil, 0, f
-	}
 	switch {
 	case !found && len(account.Groups) == 0:
 		return nil, 0, problem.Refuse(model.CodeDenied.String(), "the identity provider states no group of yours, so that you have no role here: ask an operator")

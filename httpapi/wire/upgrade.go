@@ -17,7 +17,7 @@ type Upgrade struct {
 
 	Blockers []string `json:"blockers" nullable:"false" doc:"what keeps the level from being raised by POST /cluster/upgrade/finalize"`
 	Broken   []string `json:"broken_rules" nullable:"false" doc:"members whose programs are too far apart"`
-	Restart  *Restart `json:"restart,omitempty" doc:"the peer that has the lock for restarts; below level 5 only the leader knows it"`
+	Restart  *Restart `json:"restart,omitempty" doc:"the peer that has the lock for restarts"`
 }
 
 // Hold is the time for which the level does not rise by itself.

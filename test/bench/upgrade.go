@@ -17,7 +17,7 @@ import (
 
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
-	"github.com/berth-gpu/berth/test/internal/former"
+	"github.com/berth-gpu/berth/test/internal/newer"
 )
 
 // The load during an upgrade.
@@ -44,14 +44,14 @@ type rolled struct {
 	first  error // of those that failed
 }
 
-// measureUpgrade upgrades three peers of the release before, the followers and then the leader, under load.
+// measureUpgrade upgrades three peers to the next release, the followers and then the leader, under load.
 func measureUpgrade(ctx context.Context, s *setup) (*table, error) {
-	old, err := former.Program(ctx, ".")
+	old, err := filepath.Abs(s.program + "d")
 	if err != nil {
 		return nil, err
 	}
-	now, err := filepath.Abs(s.program + "d")
-	if err != nil {
+	now := filepath.Join(filepath.Dir(old), "berthd-next")
+	if err := newer.Build(ctx, ".", now); err != nil {
 		return nil, err
 	}
 	out := &table{

@@ -3,7 +3,6 @@ package e2e
 import (
 	"bufio"
 	"bytes"
-	"errors"
 	"fmt"
 	"net/http"
 	"os/exec"
@@ -16,9 +15,10 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
-	"github.com/berth-gpu/berth/test/internal/former"
+	"github.com/berth-gpu/berth/test/internal/newer"
 )
 
 // upgraded is a cluster whose members are processes of two programs.
@@ -26,8 +26,8 @@ type upgraded struct {
 	guarded
 
 	api  *client.Client
-	old  string // path of berthd of the release before
-	now  string // and of this one
+	old  string // path of berthd of this release
+	now  string // and of the next one
 	args map[string][]string
 
 	mu   sync.Mutex
@@ -41,24 +41,22 @@ type running struct {
 	read chan struct{} // closed when its output has ended
 }
 
-// oldProgram returns the path of berthd of the release before.
-func oldProgram(t *testing.T) string {
+// newProgram returns the path of berthd of the next release.
+func newProgram(t *testing.T) string {
 	t.Helper()
-	old, err := former.Program(t.Context(), ".")
-	if errors.Is(err, former.ErrNoHistory) {
-		t.Skip("needs the history of the repository: " + err.Error())
-	} else if err != nil {
+	path := filepath.Join(t.TempDir(), "berthd")
+	if err := newer.Build(t.Context(), ".", path, "-ldflags=-s -w"); err != nil {
 		t.Fatal(err)
 	}
-	return old
+	return path
 }
 
-// startMembers starts three peers and an agent of a program.
-func startMembers(t *testing.T, old string) *upgraded {
+// startMembers starts three peers and an agent of this program, which are upgraded to another one.
+func startMembers(t *testing.T, now string) *upgraded {
 	t.Helper()
 	var err error
 	u := &upgraded{
-		guarded: guarded{t: t, dir: t.TempDir()}, old: old, now: program() + "d", args: map[string][]string{},
+		guarded: guarded{t: t, dir: t.TempDir()}, old: program() + "d", now: now, args: map[string][]string{},
 		runs: map[string]*running{},
 	}
 	first := filepath.Join(u.dir, "p1")
@@ -84,7 +82,7 @@ func startMembers(t *testing.T, old string) *upgraded {
 	}
 	t.Cleanup(u.api.Close)
 	for _, name := range []string{"p1", "p2", "p3", "n1"} {
-		u.up(name, old)
+		u.up(name, u.old)
 	}
 	t.Cleanup(func() {
 		for _, name := range []string{"n1", "p1", "p2", "p3"} { // the peers last, so that the agent can say farewell
@@ -183,7 +181,7 @@ func (u *upgraded) leader() (name string, others []string) {
 	return name, slices.DeleteFunc([]string{"p1", "p2", "p3"}, func(s string) bool { return s == name })
 }
 
-// check returns what a peer of the new program says of the upgrade.
+// check returns what a peer says of the upgrade.
 func (u *upgraded) check(at string) *wire.Upgrade {
 	u.t.Helper()
 	api, err := client.New(client.Options{Addresses: []string{u.apis[at[1]-'1']}})
@@ -204,9 +202,6 @@ func (u *upgraded) check(at string) *wire.Upgrade {
 func (u *upgraded) order(names []string) {
 	t := u.t
 	u.settled()
-	if s := u.berth("", u.apis[0], "cluster", "upgrade", "check"); s.code == 0 || !strings.Contains(s.err, "a peer runs an older version, without this check") {
-		t.Errorf("the new command against an old peer: %+v", s)
-	}
 	marks := marksFile(t)
 	var jobs []string
 	for range 3 {
@@ -219,10 +214,6 @@ func (u *upgraded) order(names []string) {
 	u.working(jobs)
 	stop := load(t, u.apis)
 	u.exchange(names[0], u.now)
-	restart := u.berth("", u.apis[0], "cluster", "upgrade", "restart", "--socket", filepath.Join(u.dir, names[0], "admin.sock"), "--command", "true")
-	if restart.code == 0 || !strings.Contains(restart.err, "without the lock for restarts") {
-		t.Errorf("a restart while an old peer leads: %+v", restart)
-	}
 	u.exchange(names[1], u.now)
 	u.exchange(names[2], u.now)
 	u.back(names)
@@ -260,7 +251,7 @@ func (u *upgraded) back(names []string) {
 	u.exchange(back, u.old)
 	knows := func(name string) bool {
 		got := u.check(name)
-		return got.Level == 4 && got.Newest == 5 && len(got.Blockers) == 1 && strings.Contains(got.Blockers[0], "peer "+back+" runs") && len(got.Next) > 0 &&
+		return got.Level == command.Level && got.Newest == command.Level+1 && len(got.Blockers) == 1 && strings.Contains(got.Blockers[0], "peer "+back+" runs") && len(got.Next) > 0 &&
 			got.Next[0].Name == back
 	}
 	waitFor(u.t, "the peers know each other's programs", func() bool { return knows(names[0]) && knows(names[1]) }) // one of them leads, and decides
@@ -280,14 +271,14 @@ func (u *upgraded) final(names []string) {
 	const day = 24 * 3600
 	waitFor(u.t, "the level is held, and was not raised for some seconds", func() bool {
 		got = u.check(back)
-		return got.Level != 4 || got.Hold != nil && len(got.Hold.Silent) == 0 && got.Hold.Seconds < day-3
+		return got.Level != command.Level || got.Hold != nil && len(got.Hold.Silent) == 0 && got.Hold.Seconds < day-3
 	})
-	if got.Level != 4 || got.Hold.Next != 5 || got.Hold.Seconds < day-600 || len(got.Blockers) != 0 {
+	if got.Level != command.Level || got.Hold.Next != command.Level+1 || got.Hold.Seconds < day-600 || len(got.Blockers) != 0 {
 		u.t.Errorf("after the upgrade: %+v, hold %+v", got, got.Hold)
 	}
 	u.ok("", u.apis[0], "cluster", "upgrade", "finalize")
 	waitFor(u.t, "the level is raised everywhere", func() bool {
-		return !slices.ContainsFunc(names, func(n string) bool { return u.check(n).Level != 5 })
+		return !slices.ContainsFunc(names, func(n string) bool { return u.check(n).Level != command.Level+1 })
 	})
 }
 
@@ -308,14 +299,15 @@ func (u *upgraded) refuses(name string) {
 	u.down(name)
 	u.up(name, u.old)
 	code, log := u.ended(name)
-	if code == 0 || !strings.Contains(log, "raise_level command") && !strings.Contains(log, "not match its checksum") { // entries have marks now
+	want := fmt.Sprintf("feature level %d", command.Level+1) // by the peer's file, or at the entry of the log
+	if code == 0 || !strings.Contains(log, want) {
 		u.t.Errorf("the program before at the new level: exit code %d\n%s", code, log)
 	}
 	u.up(name, u.now)
 	u.settled()
 }
 
-// Peers of the release before are upgraded one after the other under load, in every order, while jobs run: no job ends, no submission
+// Peers are upgraded to the next release one after the other under load, in every order, while jobs run: no job ends, no submission
 // fails, is lost or comes twice, a step back is possible until the level is raised, and none afterwards.
 func TestRollingUpgrade(t *testing.T) {
 	t.Parallel()
@@ -323,9 +315,10 @@ func TestRollingUpgrade(t *testing.T) {
 	if testing.Short() {
 		orders = orders[:2] // the leader first, and last
 	}
+	now := newProgram(t)
 	for _, order := range orders {
 		t.Run(fmt.Sprint(order), func(t *testing.T) {
-			u := startMembers(t, oldProgram(t))
+			u := startMembers(t, now)
 			u.settled()
 			leader, others := u.leader()
 			list := append([]string{leader}, others...)
@@ -341,26 +334,8 @@ func TestRollingUpgrade(t *testing.T) {
 // Any number of machines may restart their peers at the same time: one peer is down at a time, and no submission fails.
 func TestPeersRestartInTurn(t *testing.T) {
 	t.Parallel()
-	t.Run("the lock is in the state", func(t *testing.T) {
-		u := startMembers(t, program()+"d")
-		u.settled()
-		u.restartInTurn()
-	})
-	if testing.Short() {
-		return // each leader waits for ten seconds before it gives the lock
-	}
-	t.Run("the lock is in the memory of the leader", func(t *testing.T) {
-		u := startMembers(t, oldProgram(t))
-		u.settled()
-		for _, name := range []string{"p1", "p2", "p3"} {
-			u.exchange(name, u.now)
-		}
-		u.restartInTurn()
-	})
-}
-
-func (u *upgraded) restartInTurn() {
-	t := u.t
+	u := startMembers(t, program()+"d")
+	u.settled()
 	stop := load(t, u.apis)
 	var away, most atomic.Int32
 	var work sync.WaitGroup

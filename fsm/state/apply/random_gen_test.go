@@ -62,8 +62,7 @@ var makers = []maker{
 	{command.KindResume, 20, func(*gen) command.Body { return &command.Resume{} }},
 	{command.KindAdvanceClock, 2, func(*gen) command.Body { return &command.AdvanceClock{} }},
 	{command.KindRaiseLevel, 12, func(g *gen) command.Body {
-		level := uint32(1 + g.roll(int(command.Level)))
-		return &command.RaiseLevel{Level: level, Binding: level > 4}
+		return &command.RaiseLevel{Level: uint32(1 + g.roll(int(command.Level)))}
 	}},
 	{command.KindLockRestart, 8, func(g *gen) command.Body {
 		b := &command.LockRestart{Peer: model.PeerID(pick(g, "p1", "p2", "p3")), Key: pick(g, "a", "b"), For: time.Duration(1+g.roll(90)) * time.Second}

@@ -24,7 +24,7 @@ func checkReferences(c *checker) {
 	checkClaimRefs(c)
 	checkRequestRefs(c)
 	set := c.s.Settings()
-	c.hold(set.Level > 0 && set.Level <= command.Level, References, "the feature level is %d", set.Level)
+	c.hold(set.Level > 0, References, "the feature level is %d", set.Level)
 	c.hold(set.Defaults.Validate() == nil, References, "the defaults %+v are not allowed: %v", set.Defaults, set.Defaults.Validate())
 	c.hold(c.s.Sketches.Len() <= state.MaxSketches, References, "%d sketches are kept", c.s.Sketches.Len())
 	for k, r := range c.s.Sketches.All() {

@@ -72,7 +72,7 @@ func RaiseLevel(t *tx.Tx, b *command.RaiseLevel) command.Result {
 			return tx.Refuse(model.CodeLevel, "peer %s knows feature level %d only: upgrade it first", id, p.Level)
 		}
 	}
-	if !b.Binds() || t.Peers.Size() == 0 {
+	if t.Peers.Size() == 0 {
 		return tx.Refuse(model.CodeLevel, "no peer is known to have feature level %d", b.Level)
 	}
 	t.Settings.Level = b.Level
