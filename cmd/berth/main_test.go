@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berth-gpu/berth/cmd/internal/cli"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/test/childtest"
 )
 
@@ -90,7 +90,7 @@ func TestWithoutBerthd(t *testing.T) {
 		"berth: the program berthd, which carries out this command, is not installed: looked for " + folder + "/bin/berthd (a file without the right to be executed), ",
 		folder + "/libexec/berth/berthd, ", folder + "/lib/berth/berthd, ", "/none/berthd; install berthd of version ", " next to " + berth + "\n",
 	} {
-		if code != cli.ExitFailure || !strings.Contains(out, says) {
+		if code != cmdline.ExitFailure || !strings.Contains(out, says) {
 			t.Errorf("exit code %d, %s\nwant %s", code, out, says)
 		}
 	}

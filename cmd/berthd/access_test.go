@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/config"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 )
 
 func written(t *testing.T, text string) string {
@@ -66,7 +66,7 @@ func TestKeysThatAreNone(t *testing.T) {
 		"api_keys: {SECRET-SECRET-SECRET: a}\n---\nb: 1\na: [}\n":             "second document",
 	} {
 		_, err := (&holding{}).readKeys(written(t, text))
-		if err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "SECRET") || cli.ExitCode(err) != cli.ExitUsage {
+		if err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "SECRET") || cmdline.ExitCode(err) != cmdline.ExitUsage {
 			t.Errorf("%q: %v, want %q", text, err, says)
 		}
 	}
@@ -95,7 +95,8 @@ func TestReadRules(t *testing.T) {
 		"max_cpus: 1\n---\nmax_gpu_count: 1\n":       "second document",
 		"max_cpus: 1\n---\nb: 1\na: [}\n":            "second document",
 	} {
-		if _, err := readRules(written(t, text)); err == nil || !strings.Contains(err.Error(), says) || cli.ExitCode(err) != cli.ExitUsage {
+		_, err := readRules(written(t, text))
+		if err == nil || !strings.Contains(err.Error(), says) || cmdline.ExitCode(err) != cmdline.ExitUsage {
 			t.Errorf("%q: %v, want %q", text, err, says)
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/config"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/httpapi/core"
 )
 
@@ -57,7 +57,7 @@ func TestAdviceFlags(t *testing.T) {
 		"--graph-service-url": {"graph-service-url": "http://user:secret@host"}, //nolint:gosec // it opens nothing
 	} {
 		if _, err := advised(t, f); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") ||
-			cli.ExitCode(err) != cli.ExitUsage {
+			cmdline.ExitCode(err) != cmdline.ExitUsage {
 			t.Errorf("%+v: %v, want %q", f, err, want)
 		}
 	}

@@ -29,6 +29,7 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/systemd"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/image/store"
 	"github.com/berth-gpu/berth/node"
@@ -299,7 +300,7 @@ func nodeLabels(list []string) (model.Labels, error) {
 		err = model.ErrLabels
 	}
 	if err != nil {
-		return nil, cli.Usage("%w", err)
+		return nil, cmdline.Usage("%w", err)
 	}
 	return all, nil
 }
@@ -310,7 +311,7 @@ func (a *agent) live(ctx context.Context, c node.Config, past node.History, l ne
 		Addresses: a.Peers, Dial: dialPeers(credentials), UserAgent: "berth/" + build.Version(), Led: credentials.Led,
 	})
 	if err != nil {
-		return errors.Join(cli.Usage("%s: %w", a.settings.At("agent.peers"), err), l.Close())
+		return errors.Join(cmdline.Usage("%s: %w", a.settings.At("agent.peers"), err), l.Close())
 	}
 	defer calls.Close()
 	c.Cluster = calls

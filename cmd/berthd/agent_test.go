@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/berth-gpu/berth/cmd/internal/cli"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/test/childtest"
 	"github.com/berth-gpu/berth/trust"
 )
@@ -41,20 +41,20 @@ func TestAgentCommandLines(t *testing.T) {
 		code int
 		says string
 	}{
-		"no folder":        {[]string{"agent", "--node", "n1", "--peers", address(9)}, cli.ExitUsage, "--data-dir"},
-		"no name":          {[]string{"agent", "--data-dir", "x", "--peers", address(9)}, cli.ExitUsage, "--node"},
-		"no peers":         {[]string{"agent", "--data-dir", "x", "--node", "n1"}, cli.ExitUsage, "--peers"},
-		"a peer's host":    {agentOf(t, "--peers", "10.0.0.1"), cli.ExitUsage, "is not host:port"},
-		"another's folder": {agentOf(t, "--node", "n2"), cli.ExitFailure, "is the folder of node \"n1\""},
-		"no certificate":   {agentOf(t, "--data-dir", filepath.Join(t.TempDir(), "none")), cli.ExitUsage, "has no certificate"},
-		"no address":       {agentOf(t, "--listen", "here"), cli.ExitUsage, "--listen"},
-		"too many GPUs":    {agentOf(t, "--simulate-gpus", "65"), cli.ExitUsage, "--simulate-gpus"},
-		"an unknown level": {agentOf(t, "--log-level", "loud"), cli.ExitUsage, "loud"},
-		"no such source":   {agentOf(t, "--gpus", "amd"), cli.ExitUsage, "--gpus"},
-		"no number":        {agentOf(t, "--gpus", "sim:0"), cli.ExitUsage, "--gpus sim:N"},
-		"both sources":     {agentOf(t, "--gpus", "nvml"), cli.ExitUsage, "contradict"},
-		"no class":         {agentOf(t, "--xid", "63=odd"), cli.ExitUsage, "--xid 63=odd"},
-		"no temperature":   {agentOf(t, "--gpu-hot", "0"), cli.ExitUsage, "--gpu-hot"},
+		"no folder":        {[]string{"agent", "--node", "n1", "--peers", address(9)}, cmdline.ExitUsage, "--data-dir"},
+		"no name":          {[]string{"agent", "--data-dir", "x", "--peers", address(9)}, cmdline.ExitUsage, "--node"},
+		"no peers":         {[]string{"agent", "--data-dir", "x", "--node", "n1"}, cmdline.ExitUsage, "--peers"},
+		"a peer's host":    {agentOf(t, "--peers", "10.0.0.1"), cmdline.ExitUsage, "is not host:port"},
+		"another's folder": {agentOf(t, "--node", "n2"), cmdline.ExitFailure, "is the folder of node \"n1\""},
+		"no certificate":   {agentOf(t, "--data-dir", filepath.Join(t.TempDir(), "none")), cmdline.ExitUsage, "has no certificate"},
+		"no address":       {agentOf(t, "--listen", "here"), cmdline.ExitUsage, "--listen"},
+		"too many GPUs":    {agentOf(t, "--simulate-gpus", "65"), cmdline.ExitUsage, "--simulate-gpus"},
+		"an unknown level": {agentOf(t, "--log-level", "loud"), cmdline.ExitUsage, "loud"},
+		"no such source":   {agentOf(t, "--gpus", "amd"), cmdline.ExitUsage, "--gpus"},
+		"no number":        {agentOf(t, "--gpus", "sim:0"), cmdline.ExitUsage, "--gpus sim:N"},
+		"both sources":     {agentOf(t, "--gpus", "nvml"), cmdline.ExitUsage, "contradict"},
+		"no class":         {agentOf(t, "--xid", "63=odd"), cmdline.ExitUsage, "--xid 63=odd"},
+		"no temperature":   {agentOf(t, "--gpu-hot", "0"), cmdline.ExitUsage, "--gpu-hot"},
 	} {
 		t.Run(name, func(t *testing.T) { oneLineOf(t, childtest.Start(t, c.args...), c.code, c.says) })
 	}
@@ -65,7 +65,7 @@ func TestAgentLocksItsFolder(t *testing.T) {
 	args := agentOf(t)
 	first := childtest.Start(t, args...)
 	first.Line(t, "agent started")
-	oneLineOf(t, childtest.Start(t, args...), cli.ExitFailure, "another agent uses this data folder")
+	oneLineOf(t, childtest.Start(t, args...), cmdline.ExitFailure, "another agent uses this data folder")
 	first.Signal(t, syscall.SIGTERM)
 	if code := first.Exit(t); code != 0 {
 		t.Errorf("exit code %d", code)
@@ -79,7 +79,7 @@ func TestAgentCannotListen(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = l.Close() }()
-	oneLineOf(t, childtest.Start(t, agentOf(t, "--listen", l.Addr().String())...), cli.ExitFailure, "another process listens")
+	oneLineOf(t, childtest.Start(t, agentOf(t, "--listen", l.Addr().String())...), cmdline.ExitFailure, "another process listens")
 }
 
 func TestAgentFolderIsAFile(t *testing.T) {
@@ -87,7 +87,7 @@ func TestAgentFolderIsAFile(t *testing.T) {
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	oneLineOf(t, childtest.Start(t, agentOf(t, "--data-dir", path)...), cli.ExitFailure, "cannot be used")
+	oneLineOf(t, childtest.Start(t, agentOf(t, "--data-dir", path)...), cmdline.ExitFailure, "cannot be used")
 }
 
 // An agent that may ask for it goes last when memory runs out.
@@ -112,7 +112,7 @@ func TestAgentIsSpared(t *testing.T) {
 }
 
 func TestAnAgentTakesNoLabelAway(t *testing.T) {
-	if _, err := nodeLabels([]string{"zone-"}); cli.ExitCode(err) != cli.ExitUsage {
+	if _, err := nodeLabels([]string{"zone-"}); cmdline.ExitCode(err) != cmdline.ExitUsage {
 		t.Errorf("taken: %v", err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-gpu/berth/cmd/internal/bench"
 	"github.com/berth-gpu/berth/cmd/internal/cli"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 )
 
 const benchLong = `Measure a whole cluster on this machine: three peers and two agents as processes, HTTP
@@ -35,7 +36,7 @@ func newBench() *cobra.Command {
 			}
 			for _, a := range args {
 				if !slices.Contains(bench.Parts(), a) {
-					return cli.Usage("there is no part %q: give parts of %s, or all", a, strings.Join(bench.Parts(), ", "))
+					return cmdline.Usage("there is no part %q: give parts of %s, or all", a, strings.Join(bench.Parts(), ", "))
 				}
 			}
 			c.Parts, c.Out, c.Progress = args, cmd.OutOrStdout(), cmd.ErrOrStderr()

@@ -11,6 +11,7 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/cli/daemon"
 	"github.com/berth-gpu/berth/cmd/internal/cli/root"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 )
 
 // What berth knows of the commands of this program is what they are, and complete.
@@ -66,7 +67,7 @@ func TestWhatNoCommandTakes(t *testing.T) {
 		"cluster rotate":                                "berth cluster takes no argument \"rotate\"",
 	} {
 		code, out, errs := called(strings.Split(line, " ")...)
-		if code != cli.ExitUsage || out != "" || !strings.Contains(errs, says) {
+		if code != cmdline.ExitUsage || out != "" || !strings.Contains(errs, says) {
 			t.Errorf("berth %s: exit code %d, %s%s\nwant %s", line, code, out, errs, says)
 		}
 	}
@@ -76,7 +77,7 @@ func TestWhatNoCommandTakes(t *testing.T) {
 func TestEveryCommandIsStrict(t *testing.T) {
 	eachCommand(newRoot("berth"), func(cmd *cobra.Command) {
 		for _, args := range [][]string{{}, {"x"}, {"x", "x", "x", "x", "x", "x"}, {""}} {
-			if err := cmd.ValidateArgs(args); err != nil && cli.ExitCode(err) != cli.ExitUsage {
+			if err := cmd.ValidateArgs(args); err != nil && cmdline.ExitCode(err) != cmdline.ExitUsage {
 				t.Errorf("%s %q: %v", cmd.CommandPath(), args, err)
 			}
 		}
@@ -95,7 +96,7 @@ func TestEveryCommandIsStrict(t *testing.T) {
 func TestBerthOfAnotherVersion(t *testing.T) {
 	t.Setenv("BERTH_CALLER", "v0.0.1-other")
 	var out, errs bytes.Buffer
-	if code := run("berth", []string{"version"}, &out, &errs); code != cli.ExitFailure || out.Len() > 0 ||
+	if code := run("berth", []string{"version"}, &out, &errs); code != cmdline.ExitFailure || out.Len() > 0 ||
 		!strings.Contains(errs.String(), `berth: berth is of version "v0.0.1-other" and `) || !strings.Contains(errs.String(), "install both programs of one version") {
 		t.Errorf("exit code %d, %s%s", code, out.String(), errs.String())
 	}

@@ -12,8 +12,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/test/childtest"
 )
@@ -131,7 +131,7 @@ func TestWrongPartsOfAFile(t *testing.T) {
 		"services:\n  deepagents_url: localhost:9004\n":                                            "berth.yaml:2: services.deepagents_url must be an address",
 	} {
 		path := writeFile(t, text)
-		if code, out, errs := called("config", "validate", path); code != cli.ExitUsage || !strings.Contains(errs, says) || strings.Contains(out+errs, "SECRET") {
+		if code, out, errs := called("config", "validate", path); code != cmdline.ExitUsage || !strings.Contains(errs, says) || strings.Contains(out+errs, "SECRET") {
 			t.Errorf("%q: exit code %d, %s%s\nwant %s", text, code, out, errs, says)
 		}
 	}
@@ -327,10 +327,10 @@ func TestWrongSettings(t *testing.T) {
 		"of a flag":     {"", "--raft-timeouts must be lan or wan, not \"far\"", []string{"--raft-timeouts", "far"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			oneLineOf(t, childtest.Start(t, append([]string{"server", "--config", writeFile(t, c.text)}, c.args...)...), cli.ExitUsage, c.says)
+			oneLineOf(t, childtest.Start(t, append([]string{"server", "--config", writeFile(t, c.text)}, c.args...)...), cmdline.ExitUsage, c.says)
 		})
 	}
-	oneLineOf(t, childtest.Start(t, "server", "--config", "none.yaml"), cli.ExitUsage, "none.yaml: no such file")
+	oneLineOf(t, childtest.Start(t, "server", "--config", "none.yaml"), cmdline.ExitUsage, "none.yaml: no such file")
 }
 
 // called runs a command in this process.
@@ -349,8 +349,8 @@ func TestConfigValidate(t *testing.T) {
 	}{
 		{[]string{"config", "validate", file}, 0, "berth.yaml is valid."},
 		{[]string{"config", "validate", file}, 0, "cluster.total_gpus has no effect"},
-		{[]string{"config", "validate", writeFile(t, "x: 1\ny: 2\n")}, cli.ExitUsage, "berth.yaml:2: there is no setting y\n"},
-		{[]string{"config", "validate"}, cli.ExitUsage, "one argument"},
+		{[]string{"config", "validate", writeFile(t, "x: 1\ny: 2\n")}, cmdline.ExitUsage, "berth.yaml:2: there is no setting y\n"},
+		{[]string{"config", "validate"}, cmdline.ExitUsage, "one argument"},
 	} {
 		code, out, errs := called(c.args...)
 		if code != c.code || !strings.Contains(out+errs, c.says) {

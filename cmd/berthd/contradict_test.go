@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/simulate"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 )
 
 // Flags that contradict each other, or do nothing, are refused rather than one of them played.
@@ -26,7 +26,7 @@ func TestSimulateRefusesContradictions(t *testing.T) {
 		"--restart-cost 400d":                     "must be at most 366 days",
 	} {
 		code, out, errs := f.berth(t, append([]string{"simulate", "--trace", trace}, strings.Fields(line)...)...)
-		if code != cli.ExitUsage || out != "" || !strings.Contains(errs, says) {
+		if code != cmdline.ExitUsage || out != "" || !strings.Contains(errs, says) {
 			t.Errorf("%s: exit code %d, %s%s\nwant %s", line, code, out, errs, says)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/config"
 	"github.com/berth-gpu/berth/cmd/internal/devcluster"
 	"github.com/berth-gpu/berth/cmd/internal/table"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 )
 
 const devLong = `Run a whole cluster on this machine: peers and agents as processes of their own, with
@@ -63,15 +64,15 @@ func bindCluster(cmd *cobra.Command, c *devcluster.Config) {
 
 func (f *devFlags) run(ctx context.Context, out io.Writer) error {
 	if err := cli.CheckAddress(f.HTTP); err != nil {
-		return cli.Usage("--http: %w", err)
+		return cmdline.Usage("--http: %w", err)
 	}
 	if !cli.OnLoopback(f.HTTP) {
-		return cli.Usage("--http: %s can be reached from other machines, and this cluster has no authentication: use a loopback address such as %s", f.HTTP, config.DefaultHTTP)
+		return cmdline.Usage("--http: %s can be reached from other machines, and this cluster has no authentication: use a loopback address such as %s", f.HTTP, config.DefaultHTTP)
 	}
 	if f.Data == "" {
 		cache, err := os.UserCacheDir()
 		if err != nil {
-			return cli.Usage("this user has no cache folder: name one with --data")
+			return cmdline.Usage("this user has no cache folder: name one with --data")
 		}
 		f.Data = filepath.Join(cache, "berth-dev")
 	}

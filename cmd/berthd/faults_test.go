@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/berth-gpu/berth/cluster/raftstore"
-	"github.com/berth-gpu/berth/cmd/internal/cli"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/test/childtest"
 	"github.com/berth-gpu/berth/trust"
 )
@@ -148,8 +148,8 @@ func TestFaultsAtStart(t *testing.T) {
 				args = append(args, "--bootstrap", "p1="+address(0))
 			}
 			p := childtest.Start(t, append(args, c.args...)...)
-			if code := p.Exit(t); code != cli.ExitFailure {
-				t.Errorf("exit code %d, want %d", code, cli.ExitFailure)
+			if code := p.Exit(t); code != cmdline.ExitFailure {
+				t.Errorf("exit code %d, want %d", code, cmdline.ExitFailure)
 			}
 			lines := p.Lines()
 			if len(lines) == 0 {
@@ -192,8 +192,8 @@ func TestUsageErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := childtest.Start(t, c.args...)
-			if code := p.Exit(t); code != cli.ExitUsage {
-				t.Errorf("exit code %d, want %d", code, cli.ExitUsage)
+			if code := p.Exit(t); code != cmdline.ExitUsage {
+				t.Errorf("exit code %d, want %d", code, cmdline.ExitUsage)
 			}
 			if said := strings.Join(p.Lines(), "\n"); !strings.Contains(said, c.says) || strings.Count(said, "\n") > 0 {
 				t.Errorf("it said %q, want one line with %q", said, c.says)

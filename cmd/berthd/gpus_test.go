@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"testing"
 
-	"github.com/berth-gpu/berth/cmd/internal/cli"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/node/gpu/judge"
 	"github.com/berth-gpu/berth/node/gpu/nvml"
 	"github.com/berth-gpu/berth/test/childtest"
@@ -16,7 +16,7 @@ func TestAgentWithoutADriver(t *testing.T) {
 	if _, err := nvml.New(nvml.Options{}).List(); !errors.Is(err, nvml.ErrMissing) {
 		t.Skip("needs a host without an NVIDIA driver")
 	}
-	oneLineOf(t, childtest.Start(t, agentOf(t, "--simulate-gpus", "0")...), cli.ExitFailure, "NVML")
+	oneLineOf(t, childtest.Start(t, agentOf(t, "--simulate-gpus", "0")...), cmdline.ExitFailure, "NVML")
 }
 
 // GPUs can be asked for in two ways, and judged otherwise than by default.

@@ -15,10 +15,10 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/config"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/oidc"
 )
@@ -100,7 +100,7 @@ func (h *holding) readKeys(path string) (keys auth.Keys, err error) {
 func inFile(path string, err error) error {
 	all := config.Each(err)
 	for i, one := range all {
-		all[i] = cli.Usage("%s: %w", path, one)
+		all[i] = cmdline.Usage("%s: %w", path, one)
 	}
 	return errors.Join(all...)
 }

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/cluster/peer"
-	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/loglimit"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/node"
 )
 
@@ -63,11 +63,11 @@ func (w *lineWriter) sentence(message string) string {
 // report writes the error with which the program ends, if the log is JSON, and returns an error for its exit code. As text
 // the error is written where all programs do.
 func (w *lineWriter) report(err error) error {
-	if err == nil || !w.json || cli.WithoutCancel(err) == nil {
+	if err == nil || !w.json || cmdline.WithoutCancel(err) == nil {
 		return err
 	}
-	w.last(w.sentence(cli.OneLine(cli.Advise(err))), flushLimit)
-	return cli.ExitError(cli.ExitCode(err))
+	w.last(w.sentence(cmdline.OneLine(cmdline.Advise(err))), flushLimit)
+	return cmdline.ExitError(cmdline.ExitCode(err))
 }
 
 // Write queues one line, or drops it. It never fails.

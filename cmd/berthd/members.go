@@ -25,6 +25,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/agentwire"
 	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/trust"
 )
@@ -40,7 +41,7 @@ func openCredentials(data string, role trust.Role, name string, now func() time.
 	dir := filepath.Join(data, trust.Subfolder)
 	c, err := trust.Open(dir, role, name, now, revoked)
 	if errors.Is(err, trust.ErrEmpty) {
-		return nil, cli.Usage("%s has no certificate: %w", data, err)
+		return nil, cmdline.Usage("%s has no certificate: %w", data, err)
 	}
 	if err == nil && role == trust.RoleNode {
 		c.OnGeneration(func(generation uint64) error { return trust.SaveGeneration(dir, generation) })

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/cluster/peer"
-	"github.com/berth-gpu/berth/cmd/internal/cli"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/node"
 	"github.com/berth-gpu/berth/test/childtest"
@@ -159,7 +159,7 @@ func TestLinesOfJSON(t *testing.T) {
 	a := childtest.Start(t, first...)
 	a.Line(t, `"msg":"agent started","node":"n1"`)
 	second := childtest.Start(t, first...)
-	if code := second.Exit(t); code != cli.ExitFailure {
+	if code := second.Exit(t); code != cmdline.ExitFailure {
 		t.Errorf("exit code %d", code)
 	}
 	lines := append(a.Lines(), second.Lines()...)

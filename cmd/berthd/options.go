@@ -18,6 +18,7 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/config"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/endpoint"
 )
@@ -79,7 +80,7 @@ func (h *holding) secret(path string) ([]byte, error) {
 
 // refuse adds a usage error.
 func (h *holding) refuse(format string, args ...any) {
-	h.wrong = append(h.wrong, cli.Usage(format, args...))
+	h.wrong = append(h.wrong, cmdline.Usage(format, args...))
 }
 
 // open reports whether another value than the present one may apply to a setting.

@@ -19,6 +19,7 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/trust"
 )
 
@@ -54,10 +55,10 @@ func newRecover() *cobra.Command {
 
 func (r *recovery) run(out, errs io.Writer) (err error) {
 	if err := cli.CheckOwnAddress(r.address); err != nil {
-		return cli.Usage("--address: %w", err)
+		return cmdline.Usage("--address: %w", err)
 	}
 	if !ownHost(r.address) {
-		return cli.Usage("--address: %s is no address of this machine: give one of this machine; an address that others use in its place (server.advertise) is registered when the server starts", r.address)
+		return cmdline.Usage("--address: %s is no address of this machine: give one of this machine; an address that others use in its place (server.advertise) is registered when the server starts", r.address)
 	}
 	dir := filepath.Join(r.data, trust.Subfolder)
 	m, err := trust.Load(dir)
@@ -69,10 +70,10 @@ func (r *recovery) run(out, errs io.Writer) (err error) {
 	case err != nil:
 		return err
 	case own.Role != trust.RolePeer:
-		return cli.Usage("%s is the folder of a %s: only a peer can be recovered", r.data, own.Role)
+		return cmdline.Usage("%s is the folder of a %s: only a peer can be recovered", r.data, own.Role)
 	}
 	if r.at != 0 && r.at <= m.Generation {
-		return cli.Usage("--generation must be higher than %d, that of the folder", m.Generation)
+		return cmdline.Usage("--generation must be higher than %d, that of the folder", m.Generation)
 	}
 	if err := ownedHere(r.data); err != nil {
 		return err
@@ -89,7 +90,7 @@ func (r *recovery) run(out, errs io.Writer) (err error) {
 	}
 	fmt.Fprintf(out, "Peer %s of cluster %s, generation %d: its newest entry is of term %d, with index %d.\n", own.Name, own.Cluster, m.Generation, term, index)
 	if !r.sure {
-		return cli.Usage("nothing was changed: compare with the other peers that are left, and run this with --yes where the term is greatest, and of those where the index is")
+		return cmdline.Usage("nothing was changed: compare with the other peers that are left, and run this with --yes where the term is greatest, and of those where the index is")
 	}
 	next, err := raised(m, own, r.at)
 	if err != nil {

@@ -8,9 +8,9 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/config"
 	"github.com/berth-gpu/berth/cmd/internal/systemd"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 )
 
 // common is what peers and agents have in common while they run.
@@ -29,7 +29,7 @@ func reloading(ctx context.Context, settings *config.Loaded, check func(*config.
 	log := newLog(out, level)
 	manager, err := systemd.FromEnvironment()
 	if manager.Log = log; err != nil {
-		log.Warn(cli.OneLine(err))
+		log.Warn(cmdline.OneLine(err))
 	}
 	for _, note := range settings.Notes {
 		log.Warn(note)
@@ -60,7 +60,7 @@ func reloading(ctx context.Context, settings *config.Loaded, check func(*config.
 func reload(again *config.Reloader, log *slog.Logger) {
 	taken, left, err := again.Reload()
 	if err != nil {
-		log.Error("the configuration is not valid and was not taken over", "err", cli.OneLine(err))
+		log.Error("the configuration is not valid and was not taken over", "err", cmdline.OneLine(err))
 		return
 	}
 	for _, why := range left {

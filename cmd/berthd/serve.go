@@ -31,6 +31,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/sealing"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/httpapi/issue"
 	"github.com/berth-gpu/berth/trust"
 )
@@ -88,7 +89,7 @@ func newService(o options, settings *config.Loaded, stdout, stderr io.Writer) *s
 func (s *service) Run(ctx context.Context) (err error) {
 	defer func() {
 		if err != nil && s.log != nil {
-			s.noteEnd(cli.ExitCode(err), cli.OneLine(err))
+			s.noteEnd(cmdline.ExitCode(err), cmdline.OneLine(err))
 		}
 		err = s.out.report(err)
 	}()
@@ -166,7 +167,7 @@ func (s *service) open() (err error) {
 	s.store = store
 	switch known := store.Identity().ClusterID; {
 	case known == "" && len(s.o.seeds) == 0:
-		err = cli.Usage("%s belongs to no cluster yet: found one with server.bootstrap (--bootstrap), or join one with server.join (--join)", s.o.data)
+		err = cmdline.Usage("%s belongs to no cluster yet: found one with server.bootstrap (--bootstrap), or join one with server.join (--join)", s.o.data)
 	case known != "" && known != s.o.cluster:
 		err = fmt.Errorf("%s belongs to cluster %s, and the certificate in it is of cluster %s: put the right certificate back, or name another folder with server.data_dir (--data-dir)", s.o.data, known, s.o.cluster)
 	}
@@ -376,17 +377,17 @@ func (s *service) handOver(ctx context.Context) error {
 //
 //berth:halt
 func (s *service) halt(reason error) {
-	code := cli.ExitFailure
+	code := cmdline.ExitFailure
 	if errors.Is(reason, peer.ErrRemoved) {
 		if !s.leaving.CompareAndSwap(false, true) {
 			return // it ends already
 		}
-		code = cli.ExitRemoved
+		code = cmdline.ExitRemoved
 	}
-	why := cli.OneLine(explainHalt(&s.o, reason))
+	why := cmdline.OneLine(explainHalt(&s.o, reason))
 	s.manager.Stopping(why)
 	s.noteEnd(code, why)
-	if code == cli.ExitRemoved { // the request for the removal may have come to this peer, and waits for its answer
+	if code == cmdline.ExitRemoved { // the request for the removal may have come to this peer, and waits for its answer
 		<-s.web.drain()
 	}
 	s.out.last(s.out.sentence(why), flushLimit)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/config"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 )
 
 const serverLong = `Run one peer of a cluster.
@@ -61,7 +62,7 @@ func newServer() *cobra.Command {
 func load(flags *config.Flags) (*config.Loaded, error) {
 	settings, err := config.Load(flags.Source(os.Environ()))
 	if err != nil {
-		return nil, cli.Usage("%w", err)
+		return nil, cmdline.Usage("%w", err)
 	}
 	return settings, nil
 }

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/inspect"
 	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/test/childtest"
 )
@@ -118,8 +118,8 @@ func TestAPeerWithoutItsFolderIsRefused(t *testing.T) {
 		}
 		certifyPeers(t, dir, "p1", "p2")
 		peers["p2"] = start(2, way...)
-		if code := peers["p2"].Exit(t); code != cli.ExitFailure {
-			t.Errorf("%v: exit code %d, want %d", way, code, cli.ExitFailure)
+		if code := peers["p2"].Exit(t); code != cmdline.ExitFailure {
+			t.Errorf("%v: exit code %d, want %d", way, code, cmdline.ExitFailure)
 		}
 		said := peers["p2"].Lines()
 		if last := said[len(said)-1]; !strings.Contains(last, "berth: ") || !strings.Contains(last, "a new --id and --join") {

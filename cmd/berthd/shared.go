@@ -12,8 +12,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// shared gives the API access to the settings of the whole cluster, by their names in the table of
-// settings.
+// shared gives the API access to the settings of the whole cluster, by their names in the table of settings.
 type shared struct{}
 
 // List returns all values in force.
@@ -38,9 +37,8 @@ func (shared) Change(s *state.State, values map[string]string) ([]command.Body, 
 	return next.Changes(was), nil
 }
 
-// compare logs, once this peer has the cluster's newest state, which settings of its file have no
-// effect because the cluster has another value. A state that is still being replayed from the log
-// may have the founders' values yet.
+// compare logs, once this peer has the cluster's newest state, which settings of its file have no effect because the cluster has another
+// value. A state that is still being replayed from the log may have the founders' values yet.
 func (s *service) compare(ctx context.Context) {
 	for ctx.Err() == nil {
 		before := s.peer.State().Index

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/inspect"
 	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/test/childtest"
 	"github.com/berth-gpu/berth/trust"
@@ -44,10 +45,10 @@ func TestPeersLearnWhyTheyAreRefused(t *testing.T) {
 	}
 	end := func(name string) {
 		t.Helper()
-		if code := peers[name].Exit(t); code != cli.ExitRemoved {
+		if code := peers[name].Exit(t); code != cmdline.ExitRemoved {
 			t.Errorf("%s has ended with exit code %d", name, code)
 		}
-		if last := inspect.LastEnd(filepath.Join(dir, name)); last == nil || last.Code != cli.ExitRemoved || !strings.Contains(last.Why, "was removed from the cluster") {
+		if last := inspect.LastEnd(filepath.Join(dir, name)); last == nil || last.Code != cmdline.ExitRemoved || !strings.Contains(last.Why, "was removed from the cluster") {
 			t.Errorf("%s has noted %+v", name, last)
 		}
 	}

@@ -9,10 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/cli/daemon"
 	"github.com/berth-gpu/berth/cmd/internal/config"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/image/store"
 	"github.com/berth-gpu/berth/node/runner/isolate"
 	"github.com/berth-gpu/berth/node/runner/process"
@@ -30,11 +30,11 @@ func newSupervise() *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			switch {
 			case exec && len(args) == 0:
-				return cli.ExitError(process.Execute())
+				return cmdline.ExitError(process.Execute())
 			case !exec && len(args) == 1:
 				return process.Supervise(args[0])
 			}
-			return cli.Usage("supervise takes the folder of a rank; agents start it")
+			return cmdline.Usage("supervise takes the folder of a rank; agents start it")
 		},
 	}
 	cmd.Flags().BoolVar(&exec, "exec", false, "become the job that descriptor 3 describes")

@@ -14,6 +14,7 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/config"
 	"github.com/berth-gpu/berth/cmd/internal/doctor"
 	"github.com/berth-gpu/berth/cmd/internal/inspect"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 )
 
 func newValidate() *cobra.Command {
@@ -26,7 +27,7 @@ func newValidate() *cobra.Command {
 			notes, fatal := judged(cmd.Context(), settings, inspect.RoleOfUnit())
 			if err = config.InOrder(err, fatal); err != nil {
 				fmt.Fprintln(cmd.ErrOrStderr(), strings.TrimRight(err.Error(), "\n"))
-				return cli.Usage("%s cannot be used", args[0])
+				return cmdline.Usage("%s cannot be used", args[0])
 			}
 			for _, note := range append(settings.Notes, notes...) {
 				fmt.Fprintln(cmd.OutOrStdout(), note)
@@ -92,7 +93,7 @@ func kept(c *config.Loaded, list []doctor.Denied, others error) (warnings []stri
 		switch {
 		case strings.Contains(named, d.Setting):
 		case d.Fatal:
-			fatal = errors.Join(fatal, cli.Usage("%s", d.String()))
+			fatal = errors.Join(fatal, cmdline.Usage("%s", d.String()))
 		default:
 			warnings = append(warnings, "Warning: "+d.String())
 		}

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/config"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 )
 
 // What only a start would refuse is told before it, all of it at once and by its lines,
@@ -47,7 +47,7 @@ func TestValidateHoldsSettingsAgainstEachOther(t *testing.T) {
 	} {
 		code, out, errs := called("config", "validate", writeFile(t, text))
 		lines := strings.Split(strings.TrimSuffix(folders.ReplaceAllString(errs, ""), "\n"), "\n")
-		told := len(lines) == len(says)+1 && code == cli.ExitUsage && !strings.Contains(out+errs, "SECRET")
+		told := len(lines) == len(says)+1 && code == cmdline.ExitUsage && !strings.Contains(out+errs, "SECRET")
 		for i, want := range says {
 			told = told && strings.Contains(lines[i], want)
 		}

@@ -8,9 +8,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-gpu/berth/cluster/raftstore"
-	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/fsm/state/check"
 	"github.com/berth-gpu/berth/fsm/state/snapshot"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 )
 
 const verifyLong = `Read a snapshot of a peer's state, and check that the snapshot is whole and that its state
@@ -42,7 +42,7 @@ func newVerify() *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if output != "" && output != "json" {
-				return cli.Usage("-o %s: must be json or left out", output)
+				return cmdline.Usage("-o %s: must be json or left out", output)
 			}
 			v, err := verifySnapshot(args[0])
 			if err != nil {

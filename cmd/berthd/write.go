@@ -17,6 +17,7 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/config"
 	"github.com/berth-gpu/berth/cmd/internal/inspect"
 	"github.com/berth-gpu/berth/files/smallfile"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 )
 
 const writeLong = `Write settings into a file. They are read from standard input, as NAME: VALUE lines or as JSON,
@@ -49,7 +50,7 @@ func newWrite() *cobra.Command {
 			changed, warnings, err := write(cmd.Context(), args[0], given)
 			if err != nil {
 				fmt.Fprintln(cmd.ErrOrStderr(), strings.TrimRight(err.Error(), "\n"))
-				return cli.Usage("nothing was changed: these settings cannot be used in %s", args[0])
+				return cmdline.Usage("nothing was changed: these settings cannot be used in %s", args[0])
 			}
 			for _, line := range warnings {
 				fmt.Fprintln(cmd.ErrOrStderr(), line)

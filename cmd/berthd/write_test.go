@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 )
 
 // wrote runs berth config write with settings on standard input.
@@ -52,7 +53,7 @@ func TestSettingsAreWritten(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if code != cli.ExitUsage || !strings.Contains(errs, want) || string(after) != string(before) {
+		if code != cmdline.ExitUsage || !strings.Contains(errs, want) || string(after) != string(before) {
 			t.Errorf("%q: exit code %d, %s%s, want %q:\n%s", values, code, out, errs, want, after)
 		}
 		if left, err := filepath.Glob(file + ".*"); err != nil || len(left) > 0 {

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/devcluster"
 	shown "github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 )
 
 // Bounds of the part node.
@@ -77,7 +77,7 @@ func (r *runner) nodeCost(ctx context.Context, c *devcluster.Cluster, api *clien
 	}
 	r.say("node: %d jobs for %s", nodeJobs, long)
 	before, beside := timeOf(agent), sum(supervisors)
-	if err := cli.Pause(ctx, long); err != nil {
+	if err := cmdline.Pause(ctx, long); err != nil {
 		return nil, err
 	}
 	used, usedBeside := timeOf(agent)-before, sum(supervisors)-beside
@@ -129,7 +129,7 @@ func awaitRunning(ctx context.Context, api *client.Client, n int) error {
 		if len(q.Running) == n {
 			return nil
 		}
-		if err := cli.Pause(ctx, 20*time.Millisecond); err != nil {
+		if err := cmdline.Pause(ctx, 20*time.Millisecond); err != nil {
 			return err
 		}
 	}

@@ -11,9 +11,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/devcluster"
 	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -86,7 +86,7 @@ func awaitCount(ctx context.Context, api *client.Client, n int64) error {
 		case s.Completed >= n:
 			return nil
 		}
-		if err := cli.Pause(ctx, 5*time.Millisecond); err != nil {
+		if err := cmdline.Pause(ctx, 5*time.Millisecond); err != nil {
 			return err
 		}
 	}
@@ -138,7 +138,7 @@ func (r *runner) startOnce(ctx context.Context, api *client.Client, n int) (time
 	if err != nil {
 		return 0, err
 	}
-	return time.Unix(0, ns).Sub(sent), cli.Pause(ctx, 50*time.Millisecond) // idle again
+	return time.Unix(0, ns).Sub(sent), cmdline.Pause(ctx, 50*time.Millisecond) // idle again
 }
 
 func awaitJob(ctx context.Context, api *client.Client, id string) error {

@@ -17,6 +17,7 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/build"
 	"github.com/berth-gpu/berth/cmd/internal/config"
 	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/trust"
 )
 
@@ -73,7 +74,7 @@ func (c *Connection) Dial() (*client.Client, error) {
 		Addresses: to.addresses, Token: to.token, Dial: to.dial, UserAgent: "berth/" + build.Version(), Version: build.Version(), Expiring: c.expiring,
 	})
 	if err != nil {
-		return nil, Usage("--address: %w", err)
+		return nil, cmdline.Usage("--address: %w", err)
 	}
 	return api, nil
 }
@@ -107,7 +108,7 @@ func (c *Connection) resolve() (*target, error) {
 	}
 	settings, err := config.Load(source)
 	if err != nil {
-		return nil, Usage("%w", err)
+		return nil, cmdline.Usage("%w", err)
 	}
 	if err := settings.Skipped(); err != nil {
 		fmt.Fprintf(os.Stderr, "berth: %v\n", err)
@@ -117,14 +118,14 @@ func (c *Connection) resolve() (*target, error) {
 			return to, err
 		}
 	} else if settings.Client.Login != "" {
-		return nil, Usage("%s and %s name a cluster: give one of them", settings.At("client.address"), settings.At("client.login"))
+		return nil, cmdline.Usage("%s and %s name a cluster: give one of them", settings.At("client.address"), settings.At("client.login"))
 	}
 	to := &target{addresses: splitList(strings.Join(settings.Client.Address, ",")), token: TokenOfEnvironment()}
 	if settings.Origin("client.address").Layer == config.FromDefault && rootSocket() {
 		to.addresses = []string{unixPrefix + defaultSocket}
 	}
 	if to.dial, err = dialOf(to.addresses, settings.Client.Authority); err != nil {
-		return nil, Usage("%s: %w", settings.At("client.authority"), err)
+		return nil, cmdline.Usage("%s: %w", settings.At("client.authority"), err)
 	}
 	to.plain = settings.Client.Authority == ""
 	if _, local := localSocket(to.addresses); local {
@@ -154,7 +155,7 @@ func ofLogin(settings *config.Loaded) (*target, error) {
 		return nil, nil //nolint:nilnil // the same
 	}
 	if err != nil {
-		return nil, Usage("%w", err)
+		return nil, cmdline.Usage("%w", err)
 	}
 	return v.target(logins)
 }

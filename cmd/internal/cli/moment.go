@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -21,16 +22,16 @@ func Moment(flag, text string, now time.Time) (string, error) {
 	if ahead, relative := strings.CutPrefix(strings.TrimPrefix(text, "now"), "+"); relative {
 		d, err := Span(ahead)
 		if errors.Is(err, wire.ErrTooLong) || d > wire.MaxSeconds*time.Second {
-			return "", Usage("%s must be at most %d days ahead, not %q", flag, wire.MaxSeconds/86400, text)
+			return "", cmdline.Usage("%s must be at most %d days ahead, not %q", flag, wire.MaxSeconds/86400, text)
 		}
 		if err != nil {
-			return "", Usage("%s %w, not %q", flag, errMoment, text)
+			return "", cmdline.Usage("%s %w, not %q", flag, errMoment, text)
 		}
 		return "+" + strconv.FormatFloat(d.Seconds(), 'f', -1, 64), nil
 	}
 	t, err := instant(text, now)
 	if err != nil {
-		return "", Usage("%s %w, not %q", flag, err, text)
+		return "", cmdline.Usage("%s %w, not %q", flag, err, text)
 	}
 	return t.UTC().Format(time.RFC3339), nil
 }

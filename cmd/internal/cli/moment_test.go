@@ -3,6 +3,8 @@ package cli
 import (
 	"testing"
 	"time"
+
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 )
 
 func TestMoments(t *testing.T) {
@@ -35,7 +37,7 @@ func TestMoments(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"soon", "+", "+x", "now-1h", "25:00", "2026-13-01", "+5fortnights", "+99999999weeks"} {
-		if got, err := Moment("--begin", text, now); ExitCode(err) != ExitUsage {
+		if got, err := Moment("--begin", text, now); cmdline.ExitCode(err) != cmdline.ExitUsage {
 			t.Errorf("%q was read as %q (%v)", text, got, err)
 		}
 	}

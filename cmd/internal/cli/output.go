@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/berth-gpu/berth/cmd/internal/terminal"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 )
 
 // outputMeans is the help text of the output formats.
@@ -16,7 +17,7 @@ func (c *Connection) CheckOutput() error {
 	case "", "table", "wide", "json", "yaml":
 		return nil
 	}
-	return Usage("--output must be table, wide, json or yaml, not %q", c.Output)
+	return cmdline.Usage("--output must be table, wide, json or yaml, not %q", c.Output)
 }
 
 // Print writes an answer in the requested format.

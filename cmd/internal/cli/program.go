@@ -1,16 +1,15 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/berth-gpu/berth/cmd/internal/terminal"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 )
 
 // The groups of commands in the help of a program.
@@ -45,16 +44,16 @@ func NewRoot(name, short string) *cobra.Command {
 		Args:          cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return Usage("there is no command %q; see %s --help", args[0], name)
+				return cmdline.Usage("there is no command %q; see %s --help", args[0], name)
 			}
 			return cmd.Help()
 		},
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if text, _, parsed := strings.Cut(err.Error(), ": strconv."); parsed {
-			return Usage("%s: it must be a number within bounds; see %s --help", text, cmd.CommandPath())
+			return cmdline.Usage("%s: it must be a number within bounds; see %s --help", text, cmd.CommandPath())
 		}
-		return Usage("%w; see %s --help", err, cmd.CommandPath())
+		return cmdline.Usage("%w; see %s --help", err, cmd.CommandPath())
 	})
 	root.AddGroup(&cobra.Group{ID: GroupUse, Title: "Jobs and the cluster:"}, &cobra.Group{ID: GroupRun, Title: "Running Berth:"})
 	return root
@@ -81,7 +80,7 @@ func AddGroup(root *cobra.Command, id string, commands ...*cobra.Command) {
 // Execute carries out a command line and returns the exit code. The first SIGINT or SIGTERM requests an
 // orderly end; the next one ends the process at once.
 func Execute(root *cobra.Command, args []string, stdout, stderr io.Writer) int {
-	ctx, stop := UntilSignal()
+	ctx, stop := cmdline.UntilSignal()
 	defer stop()
 	root.SetArgs(args)
 	stdout, stderr = terminal.Wrap(stdout), terminal.Wrap(stderr)
@@ -91,30 +90,50 @@ func Execute(root *cobra.Command, args []string, stdout, stderr io.Writer) int {
 	if err == nil {
 		return 0
 	}
-	if code := Signaled(ctx); code != 0 {
-		if err = WithoutCancel(err); err == nil {
+	if code := cmdline.Signaled(ctx); code != 0 {
+		if err = cmdline.WithoutCancel(err); err == nil {
 			err = code
 		}
 	}
 	return Fail(err, stderr)
 }
 
-// Pause waits for a time, and returns the context's error if the context ends before.
-func Pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
+// Fail prints the error of a command and returns the exit code of the program.
+func Fail(err error, stderr io.Writer) int {
+	if _, silent := errors.AsType[cmdline.ExitError](err); !silent {
+		fmt.Fprintf(stderr, "berth: %s\n", cmdline.OneLine(cmdline.Advise(err)))
+	}
+	return cmdline.ExitCode(err)
+}
+
+// NoArgs refuses positional arguments.
+func NoArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return cmdline.Usage("%s takes no argument %q; see %s --help", cmd.CommandPath(), args[0], cmd.CommandPath())
+	}
+	return nil
+}
+
+// One returns a check that accepts exactly one argument, which is described by what.
+func One(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return cmdline.Usage("%s takes %s; see %s --help", cmd.CommandPath(), what, cmd.CommandPath())
+		}
 		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }
 
-// Fail prints the error of a command and returns the exit code of the program.
-func Fail(err error, stderr io.Writer) int {
-	if _, silent := errors.AsType[ExitError](err); !silent {
-		fmt.Fprintf(stderr, "berth: %s\n", OneLine(Advise(err)))
+// GoesOn returns the error of an interrupted wait, which says that the awaited job or allocation
+// goes on, and how to end it.
+func GoesOn(cmd *cobra.Command, what, remedy string, err error) error {
+	if err != nil && cmd.Context().Err() != nil {
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s goes on; %s\n", what, remedy)
 	}
-	return ExitCode(err)
+	return err
+}
+
+// JobGoesOn is GoesOn for a job.
+func JobGoesOn(cmd *cobra.Command, id string, err error) error {
+	return GoesOn(cmd, "Job "+id, "to end it: berth cancel "+id, err)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 )
 
 // Ref is a job, or tasks of an array, as a user names them: 17, 17.3, 17.[3-9,12]; 17_3 as in
@@ -26,7 +27,7 @@ const newest = "@"
 func parseRef(text string) (Ref, error) {
 	at := strings.IndexAny(text, "._")
 	if Blank(text) || at == 0 {
-		return Ref{}, Usage("%q is not a job: jobs and tasks are given as in 17, 17.3 and @", text)
+		return Ref{}, cmdline.Usage("%q is not a job: jobs and tasks are given as in 17, 17.3 and @", text)
 	}
 	if at < 0 {
 		return Ref{Job: text}, nil
@@ -34,14 +35,14 @@ func parseRef(text string) (Ref, error) {
 	list := text[at+1:]
 	if inner, some := strings.CutPrefix(list, "["); some {
 		if list, some = strings.CutSuffix(inner, "]"); !some {
-			return Ref{}, Usage("%s: the ] is missing; tasks are given as in 17.3 or 17.[3-9,12]", text)
+			return Ref{}, cmdline.Usage("%s: the ] is missing; tasks are given as in 17.3 or 17.[3-9,12]", text)
 		}
 	} else if _, err := strconv.ParseUint(list, 10, 32); err != nil {
-		return Ref{}, Usage("%s: tasks are given as in 17.3 or 17.[3-9,12]", text)
+		return Ref{}, cmdline.Usage("%s: tasks are given as in 17.3 or 17.[3-9,12]", text)
 	}
 	x, err := model.ParseIndices(list)
 	if err != nil {
-		return Ref{}, Usage("%s: the tasks %w", text, err)
+		return Ref{}, cmdline.Usage("%s: the tasks %w", text, err)
 	}
 	return Ref{text[:at], x.String()}, nil
 }
@@ -68,10 +69,10 @@ func findRef(ctx context.Context, api *client.Client, text, user string) (Ref, e
 		return r, fmt.Errorf("asking for the newest job of %s: %w", user, err)
 	}
 	if len(list.Jobs) == 0 {
-		return r, NotFound("user %s has no jobs, so that %s has no meaning", user, newest)
+		return r, cmdline.NotFound("user %s has no jobs, so that %s has no meaning", user, newest)
 	}
 	if c := callerOf(ctx, api); c.Name == user && list.Jobs[0].SubmittedAt.Before(c.Since) {
-		return r, NotFound("user %s, created %s, has no jobs, so that %s has no meaning: job %s is of a former user of the name",
+		return r, cmdline.NotFound("user %s, created %s, has no jobs, so that %s has no meaning: job %s is of a former user of the name",
 			user, c.Since.Local().Format(time.DateTime), newest, list.Jobs[0].ID)
 	}
 	r.Job = list.Jobs[0].ID
@@ -95,7 +96,7 @@ func FindRefs(ctx context.Context, api *client.Client, texts []string) ([]Ref, e
 func FindOne(ctx context.Context, api *client.Client, text string) (Ref, error) {
 	r, err := findRef(ctx, api, text, Me(ctx, api))
 	if err == nil && strings.ContainsAny(r.Tasks, ",-") {
-		return r, Usage("%s: give one task", text)
+		return r, cmdline.Usage("%s: give one task", text)
 	}
 	return r, err
 }
@@ -104,7 +105,7 @@ func FindOne(ctx context.Context, api *client.Client, text string) (Ref, error) 
 func FindJob(ctx context.Context, api *client.Client, text, user string) (string, error) {
 	r, err := findRef(ctx, api, text, user)
 	if err == nil && r.Tasks != "" {
-		return "", Usage("%s: give the job as a whole", text)
+		return "", cmdline.Usage("%s: give the job as a whole", text)
 	}
 	return r.Job, err
 }

@@ -1,6 +1,10 @@
 package cli
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
+)
 
 func TestRefs(t *testing.T) {
 	for text, want := range map[string]struct {
@@ -22,7 +26,7 @@ func TestRefs(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"17.", "17.x", "17.[3", "17.[]", "17.[a-b]", "17.3-9", "17.-1", "17.1.2", "17.[9-3]", "17.9999999", "", " ", ".3", "_3"} {
-		if got, err := parseRef(text); ExitCode(err) != ExitUsage {
+		if got, err := parseRef(text); cmdline.ExitCode(err) != cmdline.ExitUsage {
 			t.Errorf("%s was read as %+v (%v)", text, got, err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -64,10 +65,10 @@ func (r *Report) Begin(since, until *time.Time) (_ *client.Client, err error) {
 // Open checks the flags of a list and connects.
 func (r *Report) Open() (*client.Client, error) {
 	if r.Output != "csv" && r.CheckOutput() != nil {
-		return nil, Usage("--output must be table, wide, json, yaml or csv, not %q", r.Output)
+		return nil, cmdline.Usage("--output must be table, wide, json, yaml or csv, not %q", r.Output)
 	}
 	if r.limit < 0 {
-		return nil, Usage("--limit must not be negative")
+		return nil, cmdline.Usage("--limit must not be negative")
 	}
 	return r.Dial()
 }
@@ -106,7 +107,7 @@ func ago(flag, text string, now time.Time) (time.Time, error) {
 	}
 	t, err := instant(text, now)
 	if err != nil {
-		return t, Usage("%s must be such as 24h, for a day ago, or 2026-01-31T20:00, not %q", flag, text)
+		return t, cmdline.Usage("%s must be such as 24h, for a day ago, or 2026-01-31T20:00, not %q", flag, text)
 	}
 	return t, nil
 }

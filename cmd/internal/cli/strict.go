@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 )
 
 // Programs marks commands whose arguments belong to another program and may be empty.
@@ -35,15 +35,15 @@ func Strictly(cmd *cobra.Command) {
 			}
 		}
 		if i := slices.IndexFunc(args, Blank); i >= 0 && cmd.Annotations[Programs] == "" {
-			return Usage("%s: argument %d is empty: leave it out, or check whether a shell variable is unset", cmd.CommandPath(), i+1)
+			return cmdline.Usage("%s: argument %d is empty: leave it out, or check whether a shell variable is unset", cmd.CommandPath(), i+1)
 		}
 		for i, text := range args {
-			if err := UTF8Text(text); err != nil {
-				return Usage("%s: argument %d %w", cmd.CommandPath(), i+1, err)
+			if err := cmdline.UTF8Text(text); err != nil {
+				return cmdline.Usage("%s: argument %d %w", cmd.CommandPath(), i+1, err)
 			}
 		}
 		if err := checkFlags(cmd.Flags()); err != nil {
-			return Usage("%w", err)
+			return cmdline.Usage("%w", err)
 		}
 		if err := cmd.ValidateFlagGroups(); err != nil {
 			return refusedFlags(cmd, err)
@@ -76,7 +76,7 @@ func CheckFlag(f *pflag.Flag) error {
 		texts = list.GetSlice()
 	}
 	for _, text := range texts {
-		if err := UTF8Text(text); err != nil {
+		if err := cmdline.UTF8Text(text); err != nil {
 			return fmt.Errorf("--%s %w", f.Name, err)
 		}
 	}
@@ -86,29 +86,20 @@ func CheckFlag(f *pflag.Flag) error {
 	return nil
 }
 
-// UTF8Text returns an error that names the first byte at which a text is not UTF-8, or nil.
-// Requests are JSON, which can carry no other bytes.
-func UTF8Text(text string) error {
-	if at := model.InvalidByte(text); at >= 0 {
-		return fmt.Errorf("is not valid UTF-8: byte %d is 0x%02x, and requests carry UTF-8 only; convert the text, or rename the file", at+1, text[at])
-	}
-	return nil
-}
-
 // refusedArgs returns an error that names the first argument with which the check fails.
 func refusedArgs(cmd *cobra.Command, check cobra.PositionalArgs, args []string, err error) error {
 	path := cmd.CommandPath()
-	if ExitCode(err) == ExitUsage || check(cmd, nil) != nil { // the command's own error, or too few arguments
-		return Usage("%w", err)
+	if cmdline.ExitCode(err) == cmdline.ExitUsage || check(cmd, nil) != nil { // the command's own error, or too few arguments
+		return cmdline.Usage("%w", err)
 	}
 	n := 0
 	for n < len(args) && check(cmd, args[:n+1]) == nil {
 		n++
 	}
 	if n == 0 {
-		return Usage("%s takes no argument %q; see %s --help", path, args[0], path)
+		return cmdline.Usage("%s takes no argument %q; see %s --help", path, args[0], path)
 	}
-	return Usage("%s takes no argument %q after %q; see %s --help", path, args[n], args[n-1], path)
+	return cmdline.Usage("%s takes no argument %q after %q; see %s --help", path, args[n], args[n-1], path)
 }
 
 // refusedFlags returns the error of flags of which one is needed, or that exclude each other.
@@ -116,14 +107,14 @@ func refusedFlags(cmd *cobra.Command, err error) error {
 	flagGroup := regexp.MustCompile(`\[([^\]]*)\]`) // the flags that an error of the library names; the last list has those that are at fault
 	path, groups := cmd.CommandPath(), flagGroup.FindAllStringSubmatch(err.Error(), -1)
 	if len(groups) == 0 {
-		return Usage("%w; see %s --help", err, path)
+		return cmdline.Usage("%w; see %s --help", err, path)
 	}
 	names := strings.Fields(groups[len(groups)-1][1])
 	for i := range names {
 		names[i] = "--" + names[i]
 	}
 	if len(groups) == 1 {
-		return Usage("%s needs %s; see %s --help", path, strings.Join(names, " or "), path)
+		return cmdline.Usage("%s needs %s; see %s --help", path, strings.Join(names, " or "), path)
 	}
-	return Usage("%s exclude each other: leave one out; see %s --help", strings.Join(names, " and "), path)
+	return cmdline.Usage("%s exclude each other: leave one out; see %s --help", strings.Join(names, " and "), path)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -93,7 +94,7 @@ func TimeFlag(name, text string) (*wire.Duration, error) {
 	}
 	v, err := wire.ParseDuration(text)
 	if err != nil {
-		return nil, Usage("%s %w", name, err)
+		return nil, cmdline.Usage("%s %w", name, err)
 	}
 	d := wire.Duration(v)
 	return &d, nil

@@ -22,7 +22,3 @@ func NewVersion(program string) *cobra.Command {
 		},
 	}
 }
-
-// SlurmVersion returns what Slurm's programs print with --version: the version of Slurm whose forms Berth's have, as programs that
-// ask for the version expect it.
-func SlurmVersion() string { return "slurm 22.05.8 (berth " + build.Version() + ")" }

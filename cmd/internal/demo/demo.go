@@ -12,10 +12,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/devcluster"
 	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -121,7 +121,7 @@ func (d *demo) play(ctx context.Context) error {
 	if err := d.cancelOne(ctx); err != nil {
 		return err
 	}
-	if err := cli.Pause(ctx, killAfter-time.Since(began)); err != nil {
+	if err := cmdline.Pause(ctx, killAfter-time.Since(began)); err != nil {
 		return err
 	}
 	if err := d.killLeader(ctx, d.jobs[len(d.jobs)-held:]); err != nil {
@@ -153,7 +153,7 @@ func (d *demo) cancelOne(ctx context.Context) error {
 			if detail.State == wire.StateRunning && marked(d.marks, run{job: j.id, attempt: detail.Attempts}) {
 				break
 			}
-			if err := cli.Pause(ctx, 50*time.Millisecond); err != nil {
+			if err := cmdline.Pause(ctx, 50*time.Millisecond); err != nil {
 				return err
 			}
 		}
@@ -200,7 +200,7 @@ func (d *demo) awaitAll(ctx context.Context) error {
 			d.view.tell("all %d jobs have ended", len(d.jobs))
 			return nil
 		}
-		if err := cli.Pause(ctx, refresh); err != nil {
+		if err := cmdline.Pause(ctx, refresh); err != nil {
 			if errors.Is(err, context.Canceled) {
 				return err
 			}
@@ -215,7 +215,7 @@ func (d *demo) show(ctx context.Context) (stop func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for cli.Pause(ctx, refresh) == nil {
+		for cmdline.Pause(ctx, refresh) == nil {
 			queue, err1 := d.api.Queue(ctx, client.QueueQuery{})
 			nodes, err2 := d.api.Nodes(ctx)
 			peers, err3 := d.api.Peers(ctx)

@@ -15,8 +15,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/doctor"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/node/runner/cgroup"
 	"github.com/berth-gpu/berth/node/runner/isolate"
 )
@@ -63,7 +63,7 @@ func (m *member) units(ctx context.Context) ([]doctor.UnitState, error) {
 		}
 		u := doctor.UnitState{Name: name, Load: shown["LoadState"], Active: shown["ActiveState"], Enabled: shown["UnitFileState"], Outside: i == 0 && m.outside()}
 		if last := LastEnd(m.data); i == 0 && m.role == rolePeer && last != nil {
-			u.Over = last.Code == cli.ExitRemoved
+			u.Over = last.Code == cmdline.ExitRemoved
 		}
 		if i > 0 && slices.Contains(strings.Fields(shown["WantedBy"]), names[0]) {
 			u.Starter = names[0]

@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/cli/examine"
 	"github.com/berth-gpu/berth/cmd/internal/doctor"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/trust"
 )
@@ -196,7 +196,7 @@ func TestAPeerThatIsDown(t *testing.T) {
 		t.Fatal(err)
 	}
 	const last = "peer p1 stops: it was removed"
-	if err := NoteEnd(data, &Ended{At: time.Now(), Code: cli.ExitRemoved, Why: last}); err != nil {
+	if err := NoteEnd(data, &Ended{At: time.Now(), Code: cmdline.ExitRemoved, Why: last}); err != nil {
 		t.Fatal(err)
 	}
 	r := &doctor.Report{}

@@ -19,6 +19,7 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/cli/examine"
 	"github.com/berth-gpu/berth/cmd/internal/doctor"
 	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/trust"
@@ -189,7 +190,7 @@ func (m *member) askPeers(ctx context.Context, c *client.Client, seen *answers) 
 	if err != nil {
 		seen.peer.Err, seen.peer.Apart = err, apart(err)
 		if last := LastEnd(m.data); last != nil && !m.daemon.runs() {
-			seen.peer.Ended, seen.peer.Removed = last.At.Local().Format(time.DateTime)+": "+last.Why, last.Code == cli.ExitRemoved
+			seen.peer.Ended, seen.peer.Removed = last.At.Local().Format(time.DateTime)+": "+last.Why, last.Code == cmdline.ExitRemoved
 		}
 		return
 	}

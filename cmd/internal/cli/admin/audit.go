@@ -11,6 +11,7 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -138,13 +139,13 @@ func (f *auditFlags) check(cmd *cobra.Command, api *client.Client) error {
 	}
 	show := showVerdict
 	if f.Output == "csv" {
-		return cli.Usage("--verify prints no csv")
+		return cmdline.Usage("--verify prints no csv")
 	}
 	whole := v.OK && (v.Refusals == nil || v.Refusals.OK) && (v.Reads == nil || v.Reads.OK)
 	if err := f.Print(cmd.OutOrStdout(), v, func(w io.Writer) error { return show(w, v) }); err != nil || whole {
 		return err
 	}
-	return cli.ExitError(cli.ExitFailure)
+	return cmdline.ExitError(cmdline.ExitFailure)
 }
 
 func showVerdict(w io.Writer, v *wire.AuditVerdict) error {

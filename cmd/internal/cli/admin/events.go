@@ -13,6 +13,7 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/cmd/internal/terminal"
 	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -57,10 +58,10 @@ func (v *eventsView) run(cmd *cobra.Command, _ []string) error {
 	switch v.Output {
 	case "", "json", "table", "wide":
 	default:
-		return cli.Usage("--output must be table, wide or json, not %q", v.Output)
+		return cmdline.Usage("--output must be table, wide or json, not %q", v.Output)
 	}
 	if v.query.Last < 0 || v.query.Last > 10_000 {
-		return cli.Usage("--last must be 0 to 10000")
+		return cmdline.Usage("--last must be 0 to 10000")
 	}
 	api, err := v.Dial()
 	if err != nil {

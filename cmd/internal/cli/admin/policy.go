@@ -13,6 +13,7 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/config"
 	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -59,10 +60,10 @@ func policyBody(args, set []string) (*wire.SetPolicy, error) {
 	for _, pair := range set {
 		name, value, found := strings.Cut(pair, "=")
 		if !found {
-			return nil, cli.Usage("--set %s must be name=value; see berth policy for the names", pair)
+			return nil, cmdline.Usage("--set %s must be name=value; see berth policy for the names", pair)
 		}
 		if _, twice := body.Parameters[name]; twice {
-			return nil, cli.Usage("--set %s is given twice: give one value", name)
+			return nil, cmdline.Usage("--set %s is given twice: give one value", name)
 		}
 		if body.Parameters == nil {
 			body.Parameters = map[string]string{}

@@ -13,6 +13,7 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -102,13 +103,13 @@ func newQuotaSet() *cobra.Command {
 				return err
 			}
 			if len(args) > 2 {
-				return cli.Usage("unexpected argument %q; values are given as in --gpus 8 and --preemptible=false", args[2])
+				return cmdline.Usage("unexpected argument %q; values are given as in --gpus 8 and --preemptible=false", args[2])
 			}
 			if body.Period, err = cli.TimeFlag("--period", period); err != nil {
 				return err
 			}
 			if *body == (wire.SetQuota{}) {
-				return cli.Usage("no limit is given, such as --gpus 8; see %s --help", cmd.CommandPath())
+				return cmdline.Usage("no limit is given, such as --gpus 8; see %s --help", cmd.CommandPath())
 			}
 			set := func(ctx context.Context, api *client.Client) (*wire.Quotas, error) {
 				q, err := api.Operator().Quotas().Set(ctx, scope, name, body)
@@ -156,7 +157,7 @@ func scopeArgs(cmd *cobra.Command, args []string, cluster bool) (scope, name str
 	case len(args) >= 2 && (args[0] == "user" || args[0] == "project"):
 		return args[0], args[1], nil
 	}
-	return "", "", cli.Usage("the scope must be user NAME or project NAME, not %q; see %s --help", strings.Join(args, " "), cmd.CommandPath())
+	return "", "", cmdline.Usage("the scope must be user NAME or project NAME, not %q; see %s --help", strings.Join(args, " "), cmd.CommandPath())
 }
 
 func showQuotas(w io.Writer, q *wire.Quotas) error {

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -53,11 +54,11 @@ func newShareSet() *cobra.Command {
 				return err
 			}
 			if len(args) != 3 {
-				return cli.Usage("%s takes a scope, a name and shares, such as user alice 200", cmd.CommandPath())
+				return cmdline.Usage("%s takes a scope, a name and shares, such as user alice 200", cmd.CommandPath())
 			}
 			shares, err := strconv.ParseInt(args[2], 10, 64)
 			if err != nil {
-				return cli.Usage("the shares must be 1 to 10000, not %q", args[2])
+				return cmdline.Usage("the shares must be 1 to 10000, not %q", args[2])
 			}
 			set := func(ctx context.Context, api *client.Client) (*wire.Weight, error) {
 				return api.Operator().Quotas().SetShares(ctx, scope, name, shares)

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -41,7 +42,7 @@ func newTokenCreate() *cobra.Command {
 			if cmd.Flags().Changed("expires") {
 				var in wire.Lifetime
 				if err := in.UnmarshalJSON([]byte(strconv.Quote(expires))); err != nil {
-					return cli.Usage("--expires must be a time such as 90d or 12h, or never, not %q", expires)
+					return cmdline.Usage("--expires must be a time such as 90d or 12h, or never, not %q", expires)
 				}
 				body.ExpiresIn = &in
 			}
@@ -82,7 +83,7 @@ func forCaller(ctx context.Context, api *client.Client, body *wire.MakeToken) er
 		return err
 	}
 	if me.Kind != "user" {
-		return cli.Usage("--user is missing: give the token's user; the caller (%s) is none", me.Actor)
+		return cmdline.Usage("--user is missing: give the token's user; the caller (%s) is none", me.Actor)
 	}
 	body.User = me.Name
 	return nil
@@ -162,11 +163,11 @@ func newTokenJoin() *cobra.Command {
 			case "node":
 				body.Role = "agent"
 			default:
-				return cli.Usage("a machine joins as a peer or as a node, not as %q", args[0])
+				return cmdline.Usage("a machine joins as a peer or as a node, not as %q", args[0])
 			}
 			var in wire.Lifetime
 			if err := in.UnmarshalJSON([]byte(strconv.Quote(expires))); err != nil {
-				return cli.Usage("--expires must be a time such as 30m or 12h, not %q", expires)
+				return cmdline.Usage("--expires must be a time such as 30m or 12h, not %q", expires)
 			}
 			body.ExpiresIn = &in
 			draw := func(ctx context.Context, api *client.Client) (*wire.MadeToken, error) {

@@ -14,6 +14,7 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -50,9 +51,9 @@ func newWebhookAdd() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			body.URL = args[0]
 			if template != "" {
-				text, err := cli.ReadInput(cmd.Context(), template, maxTemplate, cmd.ErrOrStderr())
+				text, err := cmdline.ReadInput(cmd.Context(), template, maxTemplate, cmd.ErrOrStderr())
 				if err == nil {
-					err = cli.UTF8Text(string(text))
+					err = cmdline.UTF8Text(string(text))
 				}
 				if err != nil {
 					return fmt.Errorf("cannot take the template %s: %w", template, err)
@@ -149,7 +150,7 @@ func newWebhookTest() *cobra.Command {
 			default:
 				return fmt.Errorf("webhook %s did not accept the test event: %s; the delivery is retried, see berth webhook log %s", id, d.Error, id)
 			}
-			if cli.Pause(ctx, 200*time.Millisecond) != nil {
+			if cmdline.Pause(ctx, 200*time.Millisecond) != nil {
 				if cmd.Context().Err() != nil {
 					return cmd.Context().Err()
 				}
@@ -199,7 +200,7 @@ func newWebhookLog() *cobra.Command {
 		Long: "Without a webhook's id: all deliveries, including those to the addresses of jobs and services.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return cli.Usage("%s takes the id of one webhook, or none", cmd.CommandPath())
+				return cmdline.Usage("%s takes the id of one webhook, or none", cmd.CommandPath())
 			}
 			if len(args) == 1 {
 				query.To = "webhook:" + args[0]

@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-gpu/berth/cluster/backup"
 	"github.com/berth-gpu/berth/cmd/internal/cli"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 )
 
 const backupLong = `Make, list and check backups of a cluster.
@@ -98,7 +99,7 @@ func readPassphrase(in io.Reader, path string) (string, error) {
 	}
 	line, rest, _ := strings.Cut(text, "\n")
 	if strings.TrimSpace(rest) != "" {
-		return "", cli.Usage("%s has more than one line: a passphrase is one line", path)
+		return "", cmdline.Usage("%s has more than one line: a passphrase is one line", path)
 	}
 	return strings.TrimSuffix(line, "\r"), nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/berth-gpu/berth/cluster/backup"
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 )
 
 const createLong = `Make a backup of the cluster, as of now, by any of its peers. Needs the role admin.
@@ -68,12 +69,12 @@ func (k *creation) seal(in io.Reader) (backup.Seal, error) {
 		}
 	}
 	if given != 1 {
-		return backup.Seal{}, cli.Usage("give one of --recipient, --passphrase-file and --without-keys: without the keys of its authority a cluster cannot be restored")
+		return backup.Seal{}, cmdline.Usage("give one of --recipient, --passphrase-file and --without-keys: without the keys of its authority a cluster cannot be restored")
 	}
 	if k.passphrase == "" {
 		seal, err := backup.ForRecipients(k.recipients...)
 		if err != nil {
-			return seal, cli.Usage("--recipient: %w", err)
+			return seal, cmdline.Usage("--recipient: %w", err)
 		}
 		return seal, nil
 	}
@@ -83,7 +84,7 @@ func (k *creation) seal(in io.Reader) (backup.Seal, error) {
 	}
 	seal, err := backup.ForPassphrase(text)
 	if err != nil {
-		return seal, cli.Usage("%s: %w", k.passphrase, err)
+		return seal, cmdline.Usage("%s: %w", k.passphrase, err)
 	}
 	return seal, nil
 }

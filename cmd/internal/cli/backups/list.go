@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-gpu/berth/cluster/backup"
-	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/table"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 )
 
 // listed is one file in the list.
@@ -55,7 +55,7 @@ func newList() *cobra.Command {
 
 func checkOutput(output string) error {
 	if output != "" && output != "json" {
-		return cli.Usage("-o %s: must be json or left out", output)
+		return cmdline.Usage("-o %s: must be json or left out", output)
 	}
 	return nil
 }

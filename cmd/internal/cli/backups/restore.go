@@ -12,8 +12,8 @@ import (
 
 	"github.com/berth-gpu/berth/cluster/backup"
 	"github.com/berth-gpu/berth/cluster/restore"
-	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/trust"
 )
 
@@ -49,9 +49,9 @@ func (r *Restorer) Asked() bool {
 func (r *Restorer) Prepare(in io.Reader, scratch string) error {
 	switch {
 	case r.file == "":
-		return cli.Usage("--from-backup is missing: --identity, --passphrase-file, --trust, --generation, --pin and --unsigned are for a backup")
+		return cmdline.Usage("--from-backup is missing: --identity, --passphrase-file, --trust, --generation, --pin and --unsigned are for a backup")
 	case r.folder != "" && r.Given():
-		return cli.Usage("--trust and --identity or --passphrase-file exclude each other: the keys are in one place")
+		return cmdline.Usage("--trust and --identity or --passphrase-file exclude each other: the keys are in one place")
 	}
 	openers, err := r.Openers(in)
 	if err != nil {
@@ -102,7 +102,7 @@ func (r *Restorer) options(folder string, first trust.Member, address string) *r
 // Write makes the content of the data folder, but for its keys and certificates.
 func (r *Restorer) Write(folder string, first trust.Member, address string) (*trust.Material, *trust.Secrets, error) {
 	if !model.Name(first.Name) {
-		return nil, nil, cli.Usage("--id %q is no name of a peer", first.Name)
+		return nil, nil, cmdline.Usage("--id %q is no name of a peer", first.Name)
 	}
 	o := r.options(folder, first, address)
 	plan, err := restore.Prepare(r.backup, r.secrets, o)

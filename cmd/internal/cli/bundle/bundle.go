@@ -15,6 +15,7 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/cli/examine"
 	"github.com/berth-gpu/berth/cmd/internal/redact"
 	"github.com/berth-gpu/berth/cmd/internal/table"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 )
 
 const long = `Collect what is needed to find a fault from afar, as one file: versions, the report of berth doctor,
@@ -70,7 +71,7 @@ func New(p Program) *cobra.Command {
 				return err
 			}
 			if q.lines < 0 || q.lines > mostLines {
-				return cli.Usage("--lines must be 0 to %d, not %d", mostLines, q.lines)
+				return cmdline.Usage("--lines must be 0 to %d, not %d", mostLines, q.lines)
 			}
 			if !at.Client() && p.Members == nil {
 				return p.Become()
@@ -100,7 +101,7 @@ func (q *request) write(ctx context.Context, cmd *cobra.Command, c *cli.Connecti
 		}
 		f, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // the file that the caller names
 		if errors.Is(err, os.ErrExist) {
-			return cli.Usage("%s exists already: name another file with -o, or remove it", to)
+			return cmdline.Usage("%s exists already: name another file with -o, or remove it", to)
 		}
 		if err != nil {
 			return err

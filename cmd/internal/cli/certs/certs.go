@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/trust"
 )
 
@@ -38,7 +39,7 @@ func bindMember(cmd *cobra.Command, m *trust.Member) {
 // checkLife returns why a certificate cannot be valid for so long.
 func checkLife(life time.Duration) error {
 	if life < leastLife || life > trust.Life {
-		return cli.Usage("--life must be from %s to %s, not %s", leastLife, trust.Life, life)
+		return cmdline.Usage("--life must be from %s to %s, not %s", leastLife, trust.Life, life)
 	}
 	return nil
 }
@@ -88,13 +89,13 @@ func newIssue() *cobra.Command {
 			m.Role, m.Name = trust.Role(args[0]), args[1]
 			switch {
 			case m.Role != trust.RolePeer && m.Role != trust.RoleNode:
-				return cli.Usage("there is no role %q: a member is a peer or a node", args[0])
+				return cmdline.Usage("there is no role %q: a member is a peer or a node", args[0])
 			case m.Role == trust.RoleNode && len(m.Names) > 0:
-				return cli.Usage("--name is for peers: the certificate of a node has no host names; leave --name out")
+				return cmdline.Usage("--name is for peers: the certificate of a node has no host names; leave --name out")
 			case from == "":
-				return cli.Usage("--from is missing: give the data folder of a peer")
+				return cmdline.Usage("--from is missing: give the data folder of a peer")
 			case to == "":
-				return cli.Usage("--out is missing: give a folder that does not exist yet")
+				return cmdline.Usage("--out is missing: give a folder that does not exist yet")
 			}
 			return issue(cmd.OutOrStdout(), from, to, m)
 		},

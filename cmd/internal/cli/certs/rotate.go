@@ -13,6 +13,7 @@ import (
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -42,7 +43,7 @@ func NewRotate() *cobra.Command {
 		Args: cobra.MaximumNArgs(1), ValidArgs: []string{"ca", "leaf"},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 && r.abort {
-				return cli.Usage("--abort ends the rotation that is under way: leave %q out", args[0])
+				return cmdline.Usage("--abort ends the rotation that is under way: leave %q out", args[0])
 			}
 			return r.run(cmd, args)
 		},

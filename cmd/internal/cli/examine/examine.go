@@ -13,6 +13,7 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/config"
 	"github.com/berth-gpu/berth/cmd/internal/doctor"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 )
 
 const long = `Examine this machine, in the roles that it has in a cluster: its clock, disks, ports, names,
@@ -80,7 +81,7 @@ func (f *Finder) Find() (*Place, error) {
 	case "":
 		at.Roles = rolesOf(f.file(), os.Environ())
 	default:
-		return nil, cli.Usage("--role must be peer, node or client, not %q", f.flags.role)
+		return nil, cmdline.Usage("--role must be peer, node or client, not %q", f.flags.role)
 	}
 	at.File = f.file()
 	return at, nil
@@ -136,7 +137,7 @@ func New(p Program) *cobra.Command {
 				return err
 			}
 			if report.Faults > 0 {
-				return cli.ExitError(cli.ExitFailure)
+				return cmdline.ExitError(cmdline.ExitFailure)
 			}
 			return nil
 		},

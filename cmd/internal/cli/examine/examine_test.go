@@ -16,6 +16,7 @@ import (
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/doctor"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -47,7 +48,7 @@ func TestRolesOf(t *testing.T) {
 	if got := rolesOf(filepath.Join(t.TempDir(), "none.yaml"), nil); !slices.Equal(got, []string{roleClient}) {
 		t.Errorf("without a file: %q", got)
 	}
-	if _, err := (&Finder{flags{role: "boss"}}).Find(); cli.ExitCode(err) != cli.ExitUsage {
+	if _, err := (&Finder{flags{role: "boss"}}).Find(); cmdline.ExitCode(err) != cmdline.ExitUsage {
 		t.Errorf("an unknown role: %v", err)
 	}
 }
@@ -55,7 +56,7 @@ func TestRolesOf(t *testing.T) {
 // berth becomes berthd for a machine that is a peer or a node, and examines that of a user itself.
 func TestBecomes(t *testing.T) {
 	errBecome := errors.New("becomes berthd")
-	for role, want := range map[string]error{rolePeer: errBecome, roleNode: errBecome, roleClient: cli.ExitError(cli.ExitFailure)} {
+	for role, want := range map[string]error{rolePeer: errBecome, roleNode: errBecome, roleClient: cmdline.ExitError(cmdline.ExitFailure)} {
 		cmd := New(Program{Become: func() error { return errBecome }})
 		var out strings.Builder
 		cmd.SetOut(&out)

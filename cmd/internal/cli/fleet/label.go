@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -25,7 +26,7 @@ func newLabel() *cobra.Command {
 		Example: "  berth node label gpu1 zone=a ssd\n  berth node label gpu1 spot-",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 2 {
-				return cli.Usage("%s takes a node, and labels such as zone=a or zone-", cmd.CommandPath())
+				return cmdline.Usage("%s takes a node, and labels such as zone=a or zone-", cmd.CommandPath())
 			}
 			body, err := labelsBody(args[1:])
 			if err != nil {
@@ -50,7 +51,7 @@ func newLabel() *cobra.Command {
 func labelsBody(args []string) (*wire.SetLabels, error) {
 	all, err := model.ParseLabels(strings.Join(args, ","))
 	if err != nil {
-		return nil, cli.Usage("labels %w", err)
+		return nil, cmdline.Usage("labels %w", err)
 	}
 	body := &wire.SetLabels{Set: map[string]string{}}
 	for _, v := range all {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/berth-gpu/berth/cmd/internal/cli"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -14,7 +14,7 @@ func TestLabelBodies(t *testing.T) {
 	if err != nil || !maps.Equal(body.Set, map[string]string{"zone": "a", "ssd": ""}) || !slices.Equal(body.Remove, []string{"spot"}) {
 		t.Errorf("asks for %+v (%v)", body, err)
 	}
-	if _, err := labelsBody([]string{"a b"}); cli.ExitCode(err) != cli.ExitUsage {
+	if _, err := labelsBody([]string{"a b"}); cmdline.ExitCode(err) != cmdline.ExitUsage {
 		t.Errorf("taken: %v", err)
 	}
 	if got := labelsOf(&wire.Node{Labels: wire.Labels{"zone": "a", "ssd": ""}}); got != "ssd, zone=a" {

@@ -14,6 +14,7 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -27,7 +28,7 @@ func newMode(name string, mode model.NodeMode, short string) *cobra.Command {
 		Long:  short + ".\n\nNODE:GPU is one GPU of a node, by the number that berth nodes --gpus shows, or by its UUID.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return cli.Usage("%s takes nodes, or GPUs as NODE:GPU; see %s --help", cmd.CommandPath(), cmd.CommandPath())
+				return cmdline.Usage("%s takes nodes, or GPUs as NODE:GPU; see %s --help", cmd.CommandPath(), cmd.CommandPath())
 			}
 			api, err := c.Dial()
 			if err != nil {
@@ -90,9 +91,9 @@ func findGPU(list *wire.Nodes, node, gpu string) (string, error) {
 				return g.UUID, nil
 			}
 		}
-		return "", cli.NotFound("node %s has no GPU %s; see berth nodes --gpus", node, gpu)
+		return "", cmdline.NotFound("node %s has no GPU %s; see berth nodes --gpus", node, gpu)
 	}
-	return "", cli.NotFound("there is no node %s; see berth nodes", node)
+	return "", cmdline.NotFound("there is no node %s; see berth nodes", node)
 }
 
 func tellMode(w io.Writer, what string, done *wire.NodeDone) error {
@@ -149,7 +150,7 @@ func findNode(ctx context.Context, api *client.Client, id string) (*wire.Node, e
 			return &list.Nodes[i], nil
 		}
 	}
-	return nil, cli.NotFound("there is no node %s; see berth nodes", id)
+	return nil, cmdline.NotFound("there is no node %s; see berth nodes", id)
 }
 
 func showNode(w io.Writer, n *wire.Node) error {
@@ -202,7 +203,7 @@ func newConfirmDead() *cobra.Command {
 		Args:  cli.One(oneNode),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !yes {
-				return cli.Usage("this cannot be undone; check the machine first, then repeat the command with --yes")
+				return cmdline.Usage("this cannot be undone; check the machine first, then repeat the command with --yes")
 			}
 			api, err := c.Dial()
 			if err != nil {

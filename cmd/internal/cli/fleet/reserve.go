@@ -14,6 +14,7 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -103,22 +104,22 @@ func (v *reservation) given(cmd *cobra.Command) bool {
 func (v *reservation) body(now time.Time) (*wire.Reserve, error) {
 	nodes, err := model.ParseNodes(strings.Join(v.nodes, ","))
 	if err != nil {
-		return nil, cli.Usage("--nodes %w", err)
+		return nil, cmdline.Usage("--nodes %w", err)
 	}
 	r := &wire.Reserve{GPUs: v.wanted, GPUType: v.model, Nodes: nodes, User: v.user, Project: v.project, Reason: v.reason}
 	switch {
 	case v.wanted != nil && v.gpus < 1:
-		return nil, cli.Usage("--gpus must be at least 1, not %d", v.gpus)
+		return nil, cmdline.Usage("--gpus must be at least 1, not %d", v.gpus)
 	case v.maintenance && (v.gpus > 0 || v.model != "" || v.user != "" || v.project != ""):
-		return nil, cli.Usage("--maintenance takes whole nodes out of service: leave out --gpus, --model, --user and --project")
+		return nil, cmdline.Usage("--maintenance takes whole nodes out of service: leave out --gpus, --model, --user and --project")
 	case v.maintenance && len(v.nodes) == 0:
-		return nil, cli.Usage("--maintenance needs --nodes")
+		return nil, cmdline.Usage("--maintenance needs --nodes")
 	case !v.maintenance && v.gpus == 0 && len(v.nodes) == 0:
-		return nil, cli.Usage("the number of GPUs is missing: give --gpus, or --nodes for all GPUs of those")
+		return nil, cmdline.Usage("the number of GPUs is missing: give --gpus, or --nodes for all GPUs of those")
 	case v.user != "" && v.project != "":
-		return nil, cli.Usage("give --user or --project, not both")
+		return nil, cmdline.Usage("give --user or --project, not both")
 	case (v.end == "") == (v.duration == ""):
-		return nil, cli.Usage("give --duration or --end")
+		return nil, cmdline.Usage("give --duration or --end")
 	}
 	if v.maintenance {
 		r.Maintenance = &v.maintenance
@@ -128,7 +129,7 @@ func (v *reservation) body(now time.Time) (*wire.Reserve, error) {
 	if v.duration != "" {
 		d, err := cli.Span(v.duration)
 		if err != nil || d <= 0 {
-			return nil, cli.Usage("--duration must be a time such as 90m, 4h or 2d, not %q", v.duration)
+			return nil, cmdline.Usage("--duration must be a time such as 90m, 4h or 2d, not %q", v.duration)
 		}
 		duration := wire.Duration(d)
 		r.Duration = &duration
@@ -150,7 +151,7 @@ func newUnreserve() *cobra.Command {
 		Short: "Cancel reservations or maintenances",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return cli.Usage("%s takes the numbers of reservations; see berth reserve", cmd.CommandPath())
+				return cmdline.Usage("%s takes the numbers of reservations; see berth reserve", cmd.CommandPath())
 			}
 			api, err := c.Dial()
 			if err != nil {
@@ -198,7 +199,7 @@ func newReserveLimits() *cobra.Command {
 		}{{"ahead", ahead, &body.Ahead}, {"longest", longest, &body.Longest}} {
 			d, err := cli.Span(v.text)
 			if v.text != "" && err != nil {
-				return cli.Usage("--%s must be a time such as 12h or 30d, not %q", v.flag, v.text)
+				return cmdline.Usage("--%s must be a time such as 12h or 30d, not %q", v.flag, v.text)
 			} else if v.text != "" {
 				duration := wire.Duration(d)
 				*v.to = &duration

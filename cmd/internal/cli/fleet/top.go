@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -23,10 +24,10 @@ func newTop(showQueue func(io.Writer, *wire.Queue) error) *cobra.Command {
 		Args:  cli.NoArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if nodes && jobs {
-				return cli.Usage("--nodes and --jobs exclude each other")
+				return cmdline.Usage("--nodes and --jobs exclude each other")
 			}
 			if every < time.Second || every > time.Hour {
-				return cli.Usage("--interval must be 1s to 1h")
+				return cmdline.Usage("--interval must be 1s to 1h")
 			}
 			look := topOf(c, nodes, jobs, showQueue)
 			if once {

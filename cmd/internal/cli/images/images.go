@@ -15,6 +15,7 @@ import (
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/table"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/image/name"
 	"github.com/berth-gpu/berth/image/store"
 )
@@ -43,7 +44,7 @@ func open(folder string) (*store.Store, error) {
 		if !filepath.IsAbs(base) { // as its specification has it
 			home, err := os.UserHomeDir()
 			if err != nil {
-				return nil, cli.Usage("the folder of images is not known, as there is no home: give --folder, or set %s", folderVariable)
+				return nil, cmdline.Usage("the folder of images is not known, as there is no home: give --folder, or set %s", folderVariable)
 			}
 			base = filepath.Join(home, ".cache")
 		}
@@ -70,11 +71,11 @@ func withCode(err error) error {
 	}
 	switch e.Kind {
 	case store.NotFound:
-		return cli.WithCode(cli.ExitNotFound, err)
+		return cmdline.WithCode(cmdline.ExitNotFound, err)
 	case store.Denied:
-		return cli.WithCode(cli.ExitDenied, err)
+		return cmdline.WithCode(cmdline.ExitDenied, err)
 	case store.Unreachable, store.Busy, store.Damaged, store.Full, store.Local:
-		return cli.WithCode(cli.ExitUnreachable, err)
+		return cmdline.WithCode(cmdline.ExitUnreachable, err)
 	case store.Platform, store.BadFile, store.BadImage:
 	}
 	return err
@@ -84,7 +85,7 @@ func withCode(err error) error {
 func parse(text string) (name.Name, error) {
 	n, err := name.Parse(text)
 	if err != nil {
-		return name.Name{}, cli.Usage("%w", err)
+		return name.Name{}, cmdline.Usage("%w", err)
 	}
 	return n, nil
 }
@@ -95,7 +96,7 @@ func newList(folder *string) *cobra.Command {
 		Use: "list", Short: "List the images of this user on this machine", Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if output != "" && output != "json" {
-				return cli.Usage("-o %s: must be json or left out", output)
+				return cmdline.Usage("-o %s: must be json or left out", output)
 			}
 			return run(*folder, func(s *store.Store) error {
 				all, err := s.List()
@@ -138,7 +139,7 @@ func newRemove(folder *string) *cobra.Command {
 		Example: "  berth image remove nvcr.io#nvidia/pytorch:24.01-py3",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return cli.Usage("%s takes at least one image; see %s --help", cmd.CommandPath(), cmd.CommandPath())
+				return cmdline.Usage("%s takes at least one image; see %s --help", cmd.CommandPath(), cmd.CommandPath())
 			}
 			return nil
 		},

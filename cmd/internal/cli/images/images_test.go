@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/image/store"
 )
 
@@ -68,27 +69,28 @@ func TestExitCodes(t *testing.T) {
 	}{
 		{"list", 0, ""},
 		{"list -o json", 0, ""},
-		{"list -o xml", cli.ExitUsage, "must be json"},
-		{"fetch dockerd://x", cli.ExitUsage, "docker save"},
-		{"fetch", cli.ExitUsage, "one argument"},
-		{"resolve UPPER", cli.ExitUsage, "write upper"},
-		{"fetch /nonexistent/x", cli.ExitNotFound, "there is no /nonexistent/x"},
-		{"fetch " + text, cli.ExitFailure, "archive"},
-		{"remove", cli.ExitUsage, "at least one"},
-		{"remove ubuntu", cli.ExitNotFound, "berth image list"},
+		{"list -o xml", cmdline.ExitUsage, "must be json"},
+		{"fetch dockerd://x", cmdline.ExitUsage, "docker save"},
+		{"fetch", cmdline.ExitUsage, "one argument"},
+		{"resolve UPPER", cmdline.ExitUsage, "write upper"},
+		{"fetch /nonexistent/x", cmdline.ExitNotFound, "there is no /nonexistent/x"},
+		{"fetch " + text, cmdline.ExitFailure, "archive"},
+		{"remove", cmdline.ExitUsage, "at least one"},
+		{"remove ubuntu", cmdline.ExitNotFound, "berth image list"},
 	} {
 		if code, out, errs := called(t, folder, strings.Fields(test.args)...); code != test.code || !strings.Contains(errs, test.says) {
 			t.Errorf("%s: exit code %d, %q %q, want %d %q", test.args, code, out, errs, test.code, test.says)
 		}
 	}
 	for kind, code := range map[store.Kind]int{
-		store.NotFound: cli.ExitNotFound, store.Denied: cli.ExitDenied, store.Platform: cli.ExitFailure, store.BadFile: cli.ExitFailure,
-		store.BadImage:    cli.ExitFailure,
-		store.Unreachable: cli.ExitUnreachable, store.Busy: cli.ExitUnreachable, store.Damaged: cli.ExitUnreachable,
-		store.Full: cli.ExitUnreachable, store.Local: cli.ExitUnreachable,
+		store.NotFound: cmdline.ExitNotFound, store.Denied: cmdline.ExitDenied,
+		store.Platform: cmdline.ExitFailure, store.BadFile: cmdline.ExitFailure,
+		store.BadImage:    cmdline.ExitFailure,
+		store.Unreachable: cmdline.ExitUnreachable, store.Busy: cmdline.ExitUnreachable, store.Damaged: cmdline.ExitUnreachable,
+		store.Full: cmdline.ExitUnreachable, store.Local: cmdline.ExitUnreachable,
 	} {
 		err := &store.Error{Kind: kind}
-		if got := cli.ExitCode(withCode(err)); got != code || err.Later() != (code == cli.ExitUnreachable) {
+		if got := cmdline.ExitCode(withCode(err)); got != code || err.Later() != (code == cmdline.ExitUnreachable) {
 			t.Errorf("kind %d: exit code %d, want %d", kind, got, code)
 		}
 	}

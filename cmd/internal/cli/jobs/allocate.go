@@ -14,6 +14,7 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -74,7 +75,7 @@ func allocateFlags(r *wire.Allocate, priority, ttl string) error {
 	if priority != "" {
 		n, err := strconv.ParseInt(priority, 10, 64)
 		if err != nil {
-			return cli.Usage("--priority must be 1 to 10, not %q", priority)
+			return cmdline.Usage("--priority must be 1 to 10, not %q", priority)
 		}
 		r.Priority = &n
 	}
@@ -90,7 +91,7 @@ func ttlOf(text string) (*wire.Duration, error) {
 	}
 	d, err := wire.ParseDuration(text)
 	if err != nil {
-		return nil, cli.Usage("--ttl must be a time such as 90m or 8h, not %q", text)
+		return nil, cmdline.Usage("--ttl must be a time such as 90m or 8h, not %q", text)
 	}
 	v := wire.Duration(d)
 	return &v, nil
@@ -191,7 +192,7 @@ func showAllocation(w io.Writer, a *wire.ServiceAllocation) error {
 		return err
 	}
 	s, e := &details{}, a.Explanation
-	s.Line("Why", "%s", local(e.Summary))
+	s.Line("Why", "%s", Local(e.Summary))
 	if e.PlannedStart != nil {
 		s.Line("Start", "expected %s", rangeText(e.PlannedStart, e.At))
 	}
@@ -257,7 +258,7 @@ func eachAllocation(use, short string, do func(context.Context, *client.Client, 
 	cmd := &cobra.Command{Use: use, Short: short}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
-			return cli.Usage("%s takes the ids of allocations; see berth allocations", cmd.CommandPath())
+			return cmdline.Usage("%s takes the ids of allocations; see berth allocations", cmd.CommandPath())
 		}
 		return onEach(cmd, c, args, do)
 	}

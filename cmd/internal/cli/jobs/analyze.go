@@ -13,6 +13,7 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -70,7 +71,7 @@ func (f *analyzeFlags) body(kind string) (*wire.Workload, error) {
 	}
 	for name, v := range map[string]float64{"batch_size": f.batch, "sequence_length": f.sequence, "tokens": f.tokens} {
 		if v < 0 {
-			return nil, cli.Usage("%s must not be negative", strings.ReplaceAll(name, "_", " "))
+			return nil, cmdline.Usage("%s must not be negative", strings.ReplaceAll(name, "_", " "))
 		}
 		if v > 0 {
 			out.Data[name] = v

@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -39,7 +40,7 @@ func newCancel() *cobra.Command {
 
 func (c *cancellation) run(cmd *cobra.Command, args []string) error {
 	if (len(args) == 0) == (c.name == "" && !c.mine) {
-		return cli.Usage("name the jobs to cancel, or give --name or --all-mine; see berth cancel --help")
+		return cmdline.Usage("name the jobs to cancel, or give --name or --all-mine; see berth cancel --help")
 	}
 	api, err := c.Dial()
 	if err != nil {

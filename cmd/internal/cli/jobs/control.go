@@ -13,6 +13,7 @@ import (
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -24,7 +25,7 @@ type change func(ctx context.Context, api *client.Client, r cli.Ref) (*wire.Done
 func eachJob(c *cli.Connection, all func() *wire.Bulk, do change) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, names []string) error {
 		if len(names) == 0 {
-			return cli.Usage("%s takes the ids of jobs; see %s --help", cmd.CommandPath(), cmd.CommandPath())
+			return cmdline.Usage("%s takes the ids of jobs; see %s --help", cmd.CommandPath(), cmd.CommandPath())
 		}
 		api, err := c.Dial()
 		if err != nil {
@@ -179,7 +180,7 @@ func newRelease() *cobra.Command {
 			}
 			return func(ctx context.Context, id, tasks, note string) (*wire.Done, error) {
 				if tasks != "" {
-					return nil, cli.Usage("--dependencies: a job waits for others as a whole: give the job without tasks")
+					return nil, cmdline.Usage("--dependencies: a job waits for others as a whole: give the job without tasks")
 				}
 				return c.Controls().DropDependencies(ctx, id, note)
 			}
@@ -216,7 +217,7 @@ func newExtend() *cobra.Command {
 		Short: "Raise the time limit of jobs, also while they run",
 		PreRunE: func(*cobra.Command, []string) error {
 			if (limit == "") == (by == "") {
-				return cli.Usage("give --by, such as --by 2h, or --to, the new limit; see berth extend --help")
+				return cmdline.Usage("give --by, such as --by 2h, or --to, the new limit; see berth extend --help")
 			}
 			var err error
 			if body.TimeLimit, err = cli.TimeFlag("--to", limit); err != nil {
@@ -227,7 +228,7 @@ func newExtend() *cobra.Command {
 		},
 		RunE: eachJob(c, nil, func(ctx context.Context, api *client.Client, r cli.Ref) (*wire.Done, error) {
 			if r.Tasks != "" {
-				return nil, cli.Usage("the tasks of an array have one time limit: name the job as a whole")
+				return nil, cmdline.Usage("the tasks of an array have one time limit: name the job as a whole")
 			}
 			return api.Controls().Extend(ctx, r.Job, body)
 		}),
@@ -250,7 +251,7 @@ again from them. The command line, the timeline and the output stay: a password 
 changed.`,
 		RunE: eachJob(c, nil, func(ctx context.Context, api *client.Client, r cli.Ref) (*wire.Done, error) {
 			if r.Tasks != "" {
-				return nil, cli.Usage("the tasks of an array have one script and one environment: name the job as a whole")
+				return nil, cmdline.Usage("the tasks of an array have one script and one environment: name the job as a whole")
 			}
 			return api.Controls().Purge(ctx, r.Job)
 		}),
@@ -271,7 +272,7 @@ func newMove() *cobra.Command {
 			"(PATCH /queue/{id}/priority, or Priority in the page). Only operators may move jobs.",
 		RunE: func(cmd *cobra.Command, names []string) error {
 			if before == "" {
-				return cli.Usage("give --before, the waiting job ahead of which the others go; see %s --help", cmd.CommandPath())
+				return cmdline.Usage("give --before, the waiting job ahead of which the others go; see %s --help", cmd.CommandPath())
 			}
 			api, err := c.Dial()
 			if err != nil {
@@ -282,12 +283,12 @@ func newMove() *cobra.Command {
 				return err
 			}
 			if others[0].Tasks != "" {
-				return cli.Usage("--before: the tasks of an array have one place: name the job as a whole, not %s", others[0])
+				return cmdline.Usage("--before: the tasks of an array have one place: name the job as a whole, not %s", others[0])
 			}
 			return eachJob(c, func() *wire.Bulk { return &wire.Bulk{Action: "priority", Before: others[0].Job} },
 				func(ctx context.Context, api *client.Client, r cli.Ref) (*wire.Done, error) {
 					if r.Tasks != "" {
-						return nil, cli.Usage("the tasks of an array have one place in the queue: name the job as a whole")
+						return nil, cmdline.Usage("the tasks of an array have one place in the queue: name the job as a whole")
 					}
 					return api.MoveBefore(ctx, r.Job, others[0].Job)
 				})(cmd, names)

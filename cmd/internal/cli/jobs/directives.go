@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 )
 
 // changedFlags returns the names of the flags that the command line has set.
@@ -26,7 +27,7 @@ func applyDirectives(cmd *cobra.Command, script string, given map[string]bool) e
 			err = applyBerth(cmd, rest, given)
 		}
 		if err != nil {
-			return cli.Usage("line %d of the script: %w", number+1, err)
+			return cmdline.Usage("line %d of the script: %w", number+1, err)
 		}
 	}
 	return nil

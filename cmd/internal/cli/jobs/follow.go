@@ -10,9 +10,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -33,21 +33,21 @@ type follower struct {
 // that of a gang line by line, each with its rank. After a broken stream it continues behind the
 // last byte shown.
 func (f *follower) all(ctx context.Context, streams []stream) error {
-	_, err := watchTask(ctx, f.api, f.id, f.task, func(d *wire.Detail) (bool, error) {
+	_, err := cmdline.WatchTask(ctx, f.api, f.id, f.task, func(d *wire.Detail) (bool, error) {
 		if f.tail != nil && f.shown == 0 { // the ends of earlier attempts are not wanted
 			f.shown = max(0, d.Attempts-1)
 		}
 		for n := f.shown + 1; n <= d.Attempts; n++ {
 			ranks, started := ranksOf(d, n)
 			if !started {
-				return isTerminal(d.State), nil
+				return cmdline.Terminal(d.State), nil
 			}
 			if err := f.attempt(ctx, n, forRanks(streams, ranks)); err != nil {
 				return false, err
 			}
 			f.shown, f.tail = n, nil
 		}
-		return isTerminal(d.State), nil
+		return cmdline.Terminal(d.State), nil
 	})
 	if err == nil && f.missing {
 		err = errMissing
@@ -80,7 +80,7 @@ func (f *follower) follow(ctx context.Context, attempt int64, s *stream) error {
 		case !passing(err):
 			return err
 		}
-		if err := cli.Pause(ctx, time.Second); err != nil {
+		if err := cmdline.Pause(ctx, time.Second); err != nil {
 			return err
 		}
 	}
@@ -124,7 +124,7 @@ func (f *follower) copy(ctx context.Context, attempt int64, s *stream) error {
 			return err
 		}
 		if n == 0 {
-			if err := cli.Pause(ctx, time.Second); err != nil {
+			if err := cmdline.Pause(ctx, time.Second); err != nil {
 				return err
 			}
 		}

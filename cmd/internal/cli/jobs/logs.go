@@ -11,6 +11,7 @@ import (
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -83,13 +84,13 @@ func (v *logsView) run(cmd *cobra.Command, args []string) error {
 func (v *logsView) check(cmd *cobra.Command) error {
 	switch {
 	case v.stderr && v.stdout:
-		return cli.Usage("--out and --err exclude each other; without them both outputs are shown")
+		return cmdline.Usage("--out and --err exclude each other; without them both outputs are shown")
 	case v.tail < 0:
-		return cli.Usage("--tail must be at least 0, not %d", v.tail)
+		return cmdline.Usage("--tail must be at least 0, not %d", v.tail)
 	case cmd.Flags().Changed("attempt") && v.query.Attempt < 1:
-		return cli.Usage("--attempt must be at least 1, not %d; leave it out for the newest", v.query.Attempt)
+		return cmdline.Usage("--attempt must be at least 1, not %d; leave it out for the newest", v.query.Attempt)
 	case v.query.Rank < 0:
-		return cli.Usage("--rank must be at least 0, not %d", v.query.Rank)
+		return cmdline.Usage("--rank must be at least 0, not %d", v.query.Rank)
 	}
 	if cmd.Flags().Changed("tail") {
 		v.query.Tail = &v.tail
@@ -122,7 +123,7 @@ func (v *logsView) follow(cmd *cobra.Command, api *client.Client, r cli.Ref) err
 			return err
 		case d.Array == nil:
 		case !whole:
-			return cli.Usage("job %s is an array: --attempt and --rank need one task, such as %s.%s", r.Job, r.Job, firstIndex(d.Array))
+			return cmdline.Usage("job %s is an array: --attempt and --rank need one task, such as %s.%s", r.Job, r.Job, firstIndex(d.Array))
 		default:
 			return followTasks(cmd.Context(), api, r.Job, streams, v.query.Tail, cmd.ErrOrStderr())
 		}

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -59,7 +59,7 @@ type arrayFollower struct {
 
 // watch follows each task from its start on, until the array has ended.
 func (a *arrayFollower) watch(ctx context.Context) error {
-	_, err := WatchJob(ctx, a.api, a.id, func(d *wire.Detail) (bool, error) {
+	_, err := cmdline.WatchJob(ctx, a.api, a.id, func(d *wire.Detail) (bool, error) {
 		list, err := a.api.Lists().Tasks(ctx, a.id, client.TasksQuery{})
 		if err != nil {
 			if passing(err) && ctx.Err() == nil {
@@ -73,10 +73,10 @@ func (a *arrayFollower) watch(ctx context.Context) error {
 				a.work.Go(func() { a.task(ctx, t.Index) })
 			}
 		}
-		if isTerminal(d.State) {
+		if cmdline.Terminal(d.State) {
 			return true, nil
 		}
-		return false, cli.Pause(ctx, taskListEvery)
+		return false, cmdline.Pause(ctx, taskListEvery)
 	})
 	return err
 }

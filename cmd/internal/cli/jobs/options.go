@@ -3,7 +3,7 @@ package jobs
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/berth-gpu/berth/cmd/internal/cli"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -45,7 +45,7 @@ func (o options) fill(cmd *cobra.Command, r *wire.Submit, usual bool) error {
 				continue
 			}
 			if err := f.Set(r, o[f.Name]); err != nil {
-				return cli.Usage("%w", err)
+				return cmdline.Usage("%w", err)
 			}
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -50,7 +51,7 @@ func newQueue() *cobra.Command {
 func (q *queueView) run(cmd *cobra.Command, args []string) error {
 	once := cli.Reading(&q.Connection, q.ask, ShowQueue)
 	if cmd.Flags().Changed("limit") && q.limit < 1 {
-		return cli.Usage("--limit must be at least 1, not %d; leave it out for all", q.limit)
+		return cmdline.Usage("--limit must be at least 1, not %d; leave it out for all", q.limit)
 	}
 	if !q.watching {
 		return once(cmd, args)
@@ -305,8 +306,8 @@ func classBy(class func(uint8) model.Class, priority int64) string {
 	return class(uint8(priority)).String()
 }
 
-// local converts the UTC times in a text of the cluster to the local time zone.
-func local(text string) string { return table.Local(text, time.Now()) }
+// Local converts the UTC times in a text of the cluster to the local time zone.
+func Local(text string) string { return table.Local(text, time.Now()) }
 
 func elapsed(j *wire.Job) string {
 	if j.StartedAt.IsZero() {
@@ -339,7 +340,7 @@ func placeOrReason(j *wire.Job) string {
 		parts = append(parts, standing(j.Array))
 	}
 	if j.Reason != "" {
-		parts = append(parts, local(j.Reason))
+		parts = append(parts, Local(j.Reason))
 	}
 	if len(parts) == 0 {
 		return ""

@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -30,7 +31,7 @@ func newRedo() *cobra.Command {
 		Long:  redoLong,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			if len(names) == 0 {
-				return cli.Usage("berth redo takes the ids of jobs; see berth redo --help")
+				return cmdline.Usage("berth redo takes the ids of jobs; see berth redo --help")
 			}
 			return s.redo(cmd, names)
 		},
@@ -67,7 +68,7 @@ func (s *submission) redo(cmd *cobra.Command, names []string) error {
 
 func (s *submission) redoOne(cmd *cobra.Command, api *client.Client, r cli.Ref) error {
 	if r.Tasks != "" {
-		return cli.Usage("%s names tasks of an array: berth redo repeats jobs as a whole, such as %s", r, r.Job)
+		return cmdline.Usage("%s names tasks of an array: berth redo repeats jobs as a whole, such as %s", r, r.Job)
 	}
 	request, err := s.again(cmd.Context(), api, r.Job)
 	if err != nil {

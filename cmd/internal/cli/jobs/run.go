@@ -12,6 +12,7 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -83,20 +84,20 @@ func RunAttached(cmd *cobra.Command, api *client.Client, request *wire.Submit) e
 	id, say := answer.JobID, cmd.ErrOrStderr()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(cmd.Context()))
 	defer cancel()
-	waits := time.AfterFunc(cli.WaitQuietly, func() { sayWhy(ctx, api, id, say) })
+	waits := time.AfterFunc(cmdline.WaitQuietly, func() { sayWhy(ctx, api, id, say) })
 	defer waits.Stop()
-	go KeepAttached(ctx, api, id, time.Duration(*request.Attached)/4)
+	go cmdline.KeepAttached(ctx, api, id, time.Duration(*request.Attached)/4)
 	stop := context.AfterFunc(cmd.Context(), func() { cancelOnInterrupt(ctx, api, id, say) })
 	defer stop()
 	if err := followJob(ctx, cmd, api, &answer.Job); err != nil {
 		return err
 	}
-	job, err := AwaitEnd(ctx, api, id)
+	job, err := cmdline.AwaitEnd(ctx, api, id)
 	switch {
 	case err != nil:
 		return err
 	case cmd.Context().Err() != nil:
-		return cli.Signaled(cmd.Context())
+		return cmdline.Signaled(cmd.Context())
 	}
 	return endOf(job)
 }
@@ -105,28 +106,13 @@ func RunAttached(cmd *cobra.Command, api *client.Client, request *wire.Submit) e
 func sayWhy(ctx context.Context, api *client.Client, id string, say io.Writer) {
 	d, _, err := api.Job(ctx, id, client.JobQuery{})
 	if err == nil && d.Explanation != nil {
-		fmt.Fprintf(say, "Job %s at position %d. %s\n", id, d.Explanation.Position, local(table.Clean(d.Explanation.Summary)))
-	}
-}
-
-// KeepAttached reports to the cluster at an interval that this program still runs.
-func KeepAttached(ctx context.Context, api *client.Client, id string, every time.Duration) {
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	for {
-		// A failure is repeated at the next tick; a job that has ended needs no report.
-		_, _ = api.Controls().Attach(ctx, id)
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
+		fmt.Fprintf(say, "Job %s at position %d. %s\n", id, d.Explanation.Position, Local(table.Clean(d.Explanation.Summary)))
 	}
 }
 
 func cancelOnInterrupt(ctx context.Context, api *client.Client, id string, say io.Writer) {
 	fmt.Fprintf(say, "Canceling job %s; another Ctrl-C ends this program at once\n", id)
 	if _, err := api.Cancel(ctx, id, client.AllTasks, "interrupted by its user"); err != nil {
-		fmt.Fprintf(say, "berth: job %s: %s\n", id, cli.OneLine(err))
+		fmt.Fprintf(say, "berth: job %s: %s\n", id, cmdline.OneLine(err))
 	}
 }

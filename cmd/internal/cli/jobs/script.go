@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -23,7 +23,7 @@ import (
 // program reads what to run from the arguments: a command after --, or a script.
 func (s *submission) program(cmd *cobra.Command, args []string, r *wire.Submit) error {
 	if len(args) == 0 {
-		return cli.Usage("nothing to run: name a script, - for one on standard input, or a command after --; see %s --help", cmd.CommandPath())
+		return cmdline.Usage("nothing to run: name a script, - for one on standard input, or a command after --; see %s --help", cmd.CommandPath())
 	}
 	if cmd.ArgsLenAtDash() == 0 {
 		r.Args = args
@@ -58,17 +58,17 @@ func fromStdin(cmd *cobra.Command, args []string) bool {
 }
 
 func readScript(cmd *cobra.Command, path string) (string, error) {
-	data, err := cli.ReadInput(cmd.Context(), path, model.MaxScript, cmd.ErrOrStderr())
+	data, err := cmdline.ReadInput(cmd.Context(), path, model.MaxScript, cmd.ErrOrStderr())
 	switch {
 	case os.IsNotExist(err):
-		return "", cli.Usage("there is no script %s; a command is given after --, as in: berth submit -g 1 -- %s", path, path)
+		return "", cmdline.Usage("there is no script %s; a command is given after --, as in: berth submit -g 1 -- %s", path, path)
 	case err != nil:
 		return "", fmt.Errorf("cannot read the script: %w", err)
 	case len(data) > model.MaxScript:
-		return "", cli.Usage("%s is larger than %d bytes, which a script may have: call a larger program from it", path, model.MaxScript)
+		return "", cmdline.Usage("%s is larger than %d bytes, which a script may have: call a larger program from it", path, model.MaxScript)
 	}
 	if fault := model.ProgramFault(string(data)); fault != "" {
-		return "", cli.Usage("%s %s", path, fault)
+		return "", cmdline.Usage("%s %s", path, fault)
 	}
 	return string(data), nil
 }
@@ -110,13 +110,13 @@ func (s *submission) fillShell(r *wire.Submit, warnings io.Writer) error {
 		name, text, given := strings.Cut(word, "=")
 		switch shell, found := os.LookupEnv(name); {
 		case word == "ALL":
-			left = shellVariables(r.Shell)
+			left = ShellVariables(r.Shell)
 		case name == "":
-			return cli.Usage("--export %s: give ALL, NONE, or names such as PATH,HOME,MODE=fast", value)
+			return cmdline.Usage("--export %s: give ALL, NONE, or names such as PATH,HOME,MODE=fast", value)
 		case given:
 			r.Shell[name] = text
 		case !found:
-			return cli.Usage("--export %s: this shell has no variable %s; give it a value, as in %s=value", value, name, name)
+			return cmdline.Usage("--export %s: this shell has no variable %s; give it a value, as in %s=value", value, name, name)
 		default:
 			r.Shell[name] = shell
 		}
@@ -127,14 +127,14 @@ func (s *submission) fillShell(r *wire.Submit, warnings io.Writer) error {
 	return nil
 }
 
-// shellVariables copies the variables of this shell that a submission can have, and returns the names of the others.
-func shellVariables(to map[string]string) (left []string) {
+// ShellVariables copies the variables of this shell that a submission can have, and returns the names of the others.
+func ShellVariables(to map[string]string) (left []string) {
 	for _, line := range os.Environ() {
 		name, value, _ := strings.Cut(line, "=")
 		if intake.Own(name) { // a token, or what Berth sets
 			continue
 		}
-		if cli.UTF8Text(value) != nil || !model.EnvName(name) && !command.ValidShellFunction(name) {
+		if cmdline.UTF8Text(value) != nil || !model.EnvName(name) && !command.ValidShellFunction(name) {
 			left = append(left, strconv.Quote(name))
 			continue
 		}
@@ -152,10 +152,10 @@ func (s *submission) fillEnv(r *wire.Submit) error {
 		if !given {
 			var found bool
 			if value, found = os.LookupEnv(name); !found {
-				return cli.Usage("--env %s: this shell has no such variable; give it a value", name)
+				return cmdline.Usage("--env %s: this shell has no such variable; give it a value", name)
 			}
-			if err := cli.UTF8Text(value); err != nil {
-				return cli.Usage("--env %s: this shell's value %w", name, err)
+			if err := cmdline.UTF8Text(value); err != nil {
+				return cmdline.Usage("--env %s: this shell's value %w", name, err)
 			}
 		}
 		if r.Env == nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -124,7 +125,7 @@ func showJob(w io.Writer, d *wire.Detail) error {
 		s.Line("Lost", "%.2f GPU-hours of attempts that did not complete, after their last checkpoint", d.LostGPUHours)
 	}
 	s.idle(d.History)
-	s.List("Warnings", texts(d.Warnings, local))
+	s.List("Warnings", texts(d.Warnings, Local))
 	s.timeline(d)
 	s.attempts(d)
 	s.why(d)
@@ -142,13 +143,13 @@ func (s *details) why(d *wire.Detail) {
 	if e.Task != nil {
 		r.Tasks = strconv.FormatInt(*e.Task, 10)
 	}
-	s.Head(local(table.Clean(e.Summary)) + "  (more: berth explain " + r.String() + ")")
+	s.Head(Local(table.Clean(e.Summary)) + "  (more: berth explain " + r.String() + ")")
 }
 
 func stateLine(d *wire.Detail) string {
 	text := d.State
 	if d.Reason != "" && d.Reason != d.State {
-		text += " (" + local(d.Reason) + ")"
+		text += " (" + Local(d.Reason) + ")"
 	}
 	if st := d.Stopping; st != nil {
 		text += fmt.Sprintf(", stopping (%s) until %s", st.Reason, table.Clock(st.Deadline, time.Now()))
@@ -275,7 +276,7 @@ func showExplanation(w io.Writer, d *wire.Detail) error {
 	e := d.Explanation
 	if e == nil {
 		s.Line("Job", "%s does not wait: it is %s", d.ID, stateLine(d))
-		s.List("Warnings", texts(d.Warnings, local))
+		s.List("Warnings", texts(d.Warnings, Local))
 		_, err := io.WriteString(w, s.String())
 		return err
 	}
@@ -285,7 +286,7 @@ func showExplanation(w io.Writer, d *wire.Detail) error {
 	}
 	s.Line("GPUs", "%s", wants(&d.Job))
 	s.Line("Where", "%s", whereOf(&d.Job))
-	s.Line("Why", "%s", local(e.Summary))
+	s.Line("Why", "%s", Local(e.Summary))
 	if e.PlannedStart != nil {
 		s.Line("Start", "expected %s", rangeText(e.PlannedStart, e.At))
 	}
@@ -300,7 +301,7 @@ func showExplanation(w io.Writer, d *wire.Detail) error {
 
 // causes prints what blocks a job or a service, what goes before it, and what would help.
 func (s *details) causes(e *wire.Explanation) {
-	s.List("Blocked by", texts(e.Blockers, func(b wire.Blocker) string { return local(b.Message) }))
+	s.List("Blocked by", texts(e.Blockers, func(b wire.Blocker) string { return Local(b.Message) }))
 	if len(e.Ahead) > 0 {
 		s.Head("Ahead of it (" + cli.Plural(int64(e.AheadN), "task") + ")")
 		t := table.New("ID", "NAME", "USER", "PRI", ">TASKS", ">GPUS EACH")
@@ -313,7 +314,7 @@ func (s *details) causes(e *wire.Explanation) {
 		}
 		fmt.Fprint(s, t)
 	}
-	s.List("To let it start", texts(e.Unblock, func(u wire.Unblock) string { return local(u.Message) }))
+	s.List("To let it start", texts(e.Unblock, func(u wire.Unblock) string { return Local(u.Message) }))
 }
 
 func orderLine(e *wire.Explanation) string {
@@ -342,7 +343,7 @@ const oneJob = "the id of one job"
 // lossOf returns what follows when the node of a job is lost; empty: the job has ended.
 func lossOf(d *wire.Detail) string {
 	switch {
-	case isTerminal(d.State):
+	case cmdline.Terminal(d.State):
 		return ""
 	case d.OnLost == model.OnLostHold.String():
 		return d.OnLost + ": waits for an operator (berth node confirm-dead)"

@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 )
 
 // stdinPatience is how long open standard input may be silent before a job is run without input:
@@ -41,7 +41,7 @@ func (i *input) read(ctx context.Context, from *os.File, say io.Writer) (string,
 	case err != nil:
 		return "", fmt.Errorf("cannot read standard input: %w", err)
 	case len(data) > model.MaxStdin:
-		return "", cli.Usage("standard input is larger than the %d bytes that are passed on: put it into a file that the nodes have, "+
+		return "", cmdline.Usage("standard input is larger than the %d bytes that are passed on: put it into a file that the nodes have, "+
 			"as with -D \"$PWD\" -- sh -c 'program < file', or leave it out with --no-stdin", model.MaxStdin)
 	}
 	return base64.StdEncoding.EncodeToString(data), nil

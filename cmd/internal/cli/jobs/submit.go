@@ -12,11 +12,13 @@ import (
 	"golang.org/x/term"
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
-	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/inherit"
 	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/httpapi/wire"
+	"github.com/berth-gpu/berth/slurm/cli/submit"
+	"github.com/berth-gpu/berth/slurm/run/inherit"
 	"github.com/berth-gpu/berth/slurm/sbatch"
 )
 
@@ -80,7 +82,7 @@ func (s *submission) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if s.after.dryRun && s.after.parsable {
-		return cli.Usage("--dry-run and --parsable exclude each other: nothing is queued, so that there is no id; -o json prints the whole answer")
+		return cmdline.Usage("--dry-run and --parsable exclude each other: nothing is queued, so that there is no id; -o json prints the whole answer")
 	}
 	request, err := s.request(cmd, args)
 	if err != nil {
@@ -113,7 +115,7 @@ func (s *submission) run(cmd *cobra.Command, args []string) error {
 		fmt.Fprintln(cmd.ErrOrStderr(), "Note: if its node is lost, the job waits for an operator, because it has no time limit of at most 1h; --on-lost requeue runs it again")
 	}
 	if s.slurm != nil {
-		Unwarned(cmd.ErrOrStderr(), "Note: ", s.slurm, &answer.Job)
+		submit.Unwarned(cmd.ErrOrStderr(), "Note: ", s.slurm, &answer.Job)
 	}
 	out := cmd.OutOrStdout()
 	if s.after.follow { // standard output is the job's
@@ -128,7 +130,7 @@ func (s *submission) run(cmd *cobra.Command, args []string) error {
 // warn prints why the job may never start.
 func warn(cmd *cobra.Command, answer *wire.Submitted) {
 	for _, text := range answer.Warnings {
-		fmt.Fprintln(cmd.ErrOrStderr(), "Warning: it "+local(text))
+		fmt.Fprintln(cmd.ErrOrStderr(), "Warning: it "+Local(text))
 	}
 }
 
@@ -143,7 +145,7 @@ func (s *submission) report(w io.Writer, answer *wire.Submitted) error {
 		if answer.QueuePosition > 0 {
 			where = placeAndStart(answer)
 		} else if j := answer.Job; j.State == wire.StateQueued && j.Reason != "" {
-			where = local(j.Reason)
+			where = Local(j.Reason)
 		}
 		_, err := fmt.Fprintf(w, "Submitted job %s (%s)\n", answer.JobID, where)
 		return err
@@ -186,7 +188,7 @@ func (s *submission) stay(cmd *cobra.Command, api *client.Client, submitted *wir
 	if !s.after.wait && !s.after.follow {
 		return nil
 	}
-	job, err := AwaitEnd(cmd.Context(), api, id)
+	job, err := cmdline.AwaitEnd(cmd.Context(), api, id)
 	if err != nil {
 		return cli.JobGoesOn(cmd, id, err)
 	}
@@ -209,7 +211,7 @@ func (s *submission) request(cmd *cobra.Command, args []string) (*wire.Submit, e
 		r.User = cli.OwnName()
 	}
 	if len(r.Notify) > 0 && r.WebhookURL == "" {
-		return nil, cli.Usage("--notify needs --webhook URL; for the events of all your jobs: berth webhook add URL --user %s", cli.ThisUser())
+		return nil, cmdline.Usage("--notify needs --webhook URL; for the events of all your jobs: berth webhook add URL --user %s", cli.ThisUser())
 	}
 	if err := cmp.Or(afterFlags(r), s.fillEnv(r), s.fillShell(r, cmd.ErrOrStderr())); err != nil {
 		return nil, err

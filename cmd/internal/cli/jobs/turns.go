@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -95,16 +96,16 @@ func (o options) awaited() (list []string, err error) {
 	}
 	anyOf := strings.Contains(dependency, "?")
 	if anyOf && strings.Contains(dependency, ",") {
-		return nil, cli.Usage("--dependency: join conditions by commas if all must hold, or by ? if one is enough, not by both")
+		return nil, cmdline.Usage("--dependency: join conditions by commas if all must hold, or by ? if one is enough, not by both")
 	}
 	parts := strings.FieldsFunc(dependency, func(c rune) bool { return c == ',' || c == '?' })
 	for i, part := range parts {
 		kind, jobs, found := strings.Cut(strings.TrimSpace(part), ":")
 		switch {
 		case !slices.Contains([]string{"afterok", "afterany", "afternotok", "aftercorr", "after"}, kind):
-			return nil, cli.Usage("--dependency: %s is not supported; use after, afterok, afterany, afternotok or aftercorr", strconv.Quote(kind))
+			return nil, cmdline.Usage("--dependency: %s is not supported; use after, afterok, afterany, afternotok or aftercorr", strconv.Quote(kind))
 		case !found || jobs == "":
-			return nil, cli.Usage("--dependency: %s needs jobs, as in %s:12:13", kind, kind)
+			return nil, cmdline.Usage("--dependency: %s needs jobs, as in %s:12:13", kind, kind)
 		}
 		parts[i] = kind + ":" + jobs
 	}

@@ -6,73 +6,22 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/terminal"
 	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
-
-// pollWait is how long one request for changes of a job may stay open.
-const pollWait = 30 * time.Second
-
-// isTerminal reports whether a state is final.
-func isTerminal(state string) bool {
-	return state == wire.StateCompleted || state == wire.StateFailed || state == wire.StateCanceled
-}
-
-// WatchJob reads a job at each change until done returns true. While no peer can be reached it
-// tries again: the job goes on, too.
-func WatchJob(ctx context.Context, api *client.Client, id string, done func(*wire.Detail) (bool, error)) (*wire.Detail, error) {
-	return watchTask(ctx, api, id, "", done)
-}
-
-func watchTask(ctx context.Context, api *client.Client, id, task string, done func(*wire.Detail) (bool, error)) (*wire.Detail, error) {
-	query := client.JobQuery{Task: task}
-	for {
-		detail, index, err := api.Job(ctx, id, query)
-		switch {
-		case err == nil:
-			over, err := done(detail)
-			if over || err != nil {
-				return detail, err
-			}
-			query.Index, query.Wait = index, pollWait
-		case ctx.Err() != nil:
-			return nil, ctx.Err()
-		case !passing(err):
-			return nil, err
-		default:
-			query.Wait = 0
-			if err := cli.Pause(ctx, time.Second); err != nil {
-				return nil, err
-			}
-		}
-	}
-}
-
-// AwaitEnd waits until a job has ended, an array with all its tasks, even if peers fail meanwhile.
-func AwaitEnd(ctx context.Context, api *client.Client, id string) (*wire.Detail, error) {
-	return WatchJob(ctx, api, id, func(d *wire.Detail) (bool, error) {
-		return isTerminal(d.State), nil
-	})
-}
 
 // passing reports whether an error is temporary. An error of writing to this program's own output is
 // not: no later try can succeed.
 func passing(err error) bool {
-	if _, is := errors.AsType[*outputError](err); is {
-		return false
-	}
-	if p, is := errors.AsType[*wire.Problem](err); is {
-		return p.Status == http.StatusServiceUnavailable || p.Status == http.StatusTooManyRequests
-	}
-	return true
+	_, own := errors.AsType[*outputError](err)
+	return !own && cmdline.Passing(err)
 }
 
 // outputError is an error of writing to this program's own output, such as a full disk.
@@ -103,9 +52,9 @@ func endOf(d *wire.Detail) error {
 	case d.State == wire.StateCanceled:
 		return fmt.Errorf("job %s was canceled", d.ID)
 	case d.Signal > 0:
-		return cli.ExitError(128 + d.Signal)
+		return cmdline.ExitError(128 + d.Signal)
 	case d.ExitCode != nil && *d.ExitCode > 0:
-		return cli.ExitError(*d.ExitCode)
+		return cmdline.ExitError(*d.ExitCode)
 	}
 	return fmt.Errorf("job %s failed: %s", d.ID, d.Reason)
 }

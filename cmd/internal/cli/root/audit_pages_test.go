@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berth-gpu/berth/cmd/internal/cli"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 )
 
 // All pages are asked for, of one peer: another's would not go on with it.
@@ -36,7 +36,7 @@ func TestRefusalsArePaged(t *testing.T) {
 		t.Errorf("it shows %s", out)
 	}
 	other = true
-	if code, out, errs = called(args...); code != cli.ExitFailure || !strings.Contains(errs, "peer p1 does not answer any more") {
+	if code, out, errs = called(args...); code != cmdline.ExitFailure || !strings.Contains(errs, "peer p1 does not answer any more") {
 		t.Errorf("exit code %d, %s%s", code, out, errs)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/config"
 	"github.com/berth-gpu/berth/cmd/internal/table"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -50,7 +51,7 @@ func newConfigExplain() *cobra.Command {
 			}
 			text, err := config.Explain(args[0])
 			if err != nil {
-				return cli.NotFound("%v; berth config show lists all", err)
+				return cmdline.NotFound("%v; berth config show lists all", err)
 			}
 			_, err = fmt.Fprint(cmd.OutOrStdout(), text)
 			return err
@@ -82,12 +83,12 @@ func newConfigSet() *cobra.Command {
 		for _, pair := range args {
 			name, value, found := strings.Cut(pair, "=")
 			if _, twice := body.Settings[name]; twice || !found {
-				return cli.Usage("%s must be NAME=VALUE, each name once", pair)
+				return cmdline.Usage("%s must be NAME=VALUE, each name once", pair)
 			}
 			body.Settings[name] = value
 		}
 		if len(args) == 0 {
-			return cli.Usage("give at least one NAME=VALUE; berth config show --cluster lists the names")
+			return cmdline.Usage("give at least one NAME=VALUE; berth config show --cluster lists the names")
 		}
 		if err := c.CheckOutput(); err != nil {
 			return err
@@ -160,7 +161,7 @@ func (c *configShow) run(cmd *cobra.Command) error {
 		Program: config.OfServer | config.OfAgent | config.OfClient, File: c.file, Environ: os.Environ(),
 	})
 	if err != nil {
-		return cli.Usage("%w", err)
+		return cmdline.Usage("%w", err)
 	}
 	force := map[string]string{}
 	if c.cluster || c.diff {

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/berth-gpu/berth/cmd/internal/cli"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -72,12 +72,12 @@ func TestSeveralJobsAreChangedAtOnce(t *testing.T) {
 		asked     []string
 	}{
 		{
-			"cancel 1 2 3", cli.ExitFailure, "Job 1: done\nCanceled 1 of 3 jobs\n", "berth: job 2 has ended; job 3: its owner is another user\n",
+			"cancel 1 2 3", cmdline.ExitFailure, "Job 1: done\nCanceled 1 of 3 jobs\n", "berth: job 2 has ended; job 3: its owner is another user\n",
 			[]string{"POST /queue/bulk cancel [1 2 3]"},
 		},
 		{"cancel 1", 0, "Job 1: done\n", "", []string{"DELETE /queue/1"}},
-		{"cancel 9", cli.ExitNotFound, "", "berth: job 9: there is no such job\n", []string{"DELETE /queue/9"}},
-		{"hold 1 9 --reason later", cli.ExitNotFound, "Job 1: done\n", "berth: job 9: there is no such job\n", []string{"POST /queue/bulk hold [1 9]  later"}},
+		{"cancel 9", cmdline.ExitNotFound, "", "berth: job 9: there is no such job\n", []string{"DELETE /queue/9"}},
+		{"hold 1 9 --reason later", cmdline.ExitNotFound, "Job 1: done\n", "berth: job 9: there is no such job\n", []string{"POST /queue/bulk hold [1 9]  later"}},
 		{"release 4 5", 0, "Job 4: done\nJob 5: done\n", "", []string{"POST /queue/bulk release [4 5]"}},
 		{"release --dependencies 4 5", 0, "Job 4: done\nJob 5: done\n", "", []string{"DELETE /queue/4/dependencies", "DELETE /queue/5/dependencies"}},
 		{"requeue 4 5", 0, "Job 4: done\nJob 5: done\n", "", []string{"POST /queue/bulk requeue [4 5]"}},
@@ -86,10 +86,10 @@ func TestSeveralJobsAreChangedAtOnce(t *testing.T) {
 		{"hold 4 4", 0, "Job 4: done\nJob 4: done\n", "", []string{"POST /queue/4/hold", "POST /queue/4/hold"}},
 		{"queue move 4 --before 7", 0, "Job 4: done\n", "", []string{"PATCH /queue/4/priority"}},
 		{"queue move 4 5 --before 7", 0, "Job 4: done\nJob 5: done\n", "", []string{"POST /queue/bulk priority [4 5] 7"}},
-		{"queue move 4", cli.ExitUsage, "", "", nil},
-		{"queue move 4.1 --before 7", cli.ExitUsage, "", "", nil},
-		{"queue move 4 --before 7.1", cli.ExitUsage, "", "", nil},
-		{"queue move --before 7", cli.ExitUsage, "", "", nil},
+		{"queue move 4", cmdline.ExitUsage, "", "", nil},
+		{"queue move 4.1 --before 7", cmdline.ExitUsage, "", "", nil},
+		{"queue move 4 --before 7.1", cmdline.ExitUsage, "", "", nil},
+		{"queue move --before 7", cmdline.ExitUsage, "", "", nil},
 	} {
 		t.Run(v.args, func(t *testing.T) {
 			api := &changing{}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berth-gpu/berth/cmd/internal/cli"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 )
 
 // What makes no sense is refused before any peer is asked.
@@ -29,7 +29,7 @@ func TestRefusedCommandLines(t *testing.T) {
 		if before, after, dashed := strings.Cut(line, " -- "); dashed {
 			args = append(append(strings.Fields(before), "--address", "127.0.0.1:1", "--"), after)
 		}
-		if code := Run(args, &out, &wrong); code != cli.ExitUsage || !strings.Contains(wrong.String(), says) ||
+		if code := Run(args, &out, &wrong); code != cmdline.ExitUsage || !strings.Contains(wrong.String(), says) ||
 			strings.Contains(wrong.String(), "strconv") {
 			t.Errorf("%s: %d, %s", line, code, wrong.String())
 		}

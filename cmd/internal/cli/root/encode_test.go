@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 )
 
 // Text that no request can carry is refused with its place, in every word of a command line.
@@ -38,7 +39,7 @@ func TestTextThatIsNotUTF8IsRefused(t *testing.T) {
 		{[]string{"queue", "--user", "\xe9"}, "--user is not valid UTF-8"},
 		{[]string{"events", "--type", "failed,\xe9"}, "--type is not valid UTF-8"},
 	} {
-		if code, out, errs := f.berth(t, v.args...); code != cli.ExitUsage || out != "" || !strings.Contains(errs, v.says) {
+		if code, out, errs := f.berth(t, v.args...); code != cmdline.ExitUsage || out != "" || !strings.Contains(errs, v.says) {
 			t.Errorf("%q: exit code %d, %s%s\nwant %s", v.args, code, out, errs, v.says)
 		}
 	}
@@ -63,7 +64,7 @@ func TestScriptsThatCannotRunAreRefused(t *testing.T) {
 		if err := os.WriteFile(script, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if code, out, errs := f.berth(t, "submit", script); code != cli.ExitUsage || out != "" || !strings.Contains(errs, "train.sh "+says) {
+		if code, out, errs := f.berth(t, "submit", script); code != cmdline.ExitUsage || out != "" || !strings.Contains(errs, "train.sh "+says) {
 			t.Errorf("%q: exit code %d, %s%s", text, code, out, errs)
 		}
 	}
@@ -89,7 +90,7 @@ func TestEmptyValuesAreRefused(t *testing.T) {
 		"allocations --service ", "cancel --name ", "webhook add --user  http://x", "webhook settings --allow ",
 	} {
 		code, out, errs := called(strings.Split(line, " ")...)
-		if code != cli.ExitUsage || out != "" || !strings.Contains(errs, "is empty: leave it out, or check whether a shell variable is unset") {
+		if code != cmdline.ExitUsage || out != "" || !strings.Contains(errs, "is empty: leave it out, or check whether a shell variable is unset") {
 			t.Errorf("berth %s: exit code %d, %s%s", line, code, out, errs)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/berth-gpu/berth/cmd/internal/cli"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -37,7 +37,7 @@ func TestTheNewestJobIsTheUsersOwn(t *testing.T) {
 		peer := httptest.NewServer(mux)
 		code, out, errs := called("show", "--address", strings.TrimPrefix(peer.URL, "http://"), "@")
 		peer.Close()
-		refused := code == cli.ExitNotFound && strings.Contains(errs, "job 6 is of a former user of the name")
+		refused := code == cmdline.ExitNotFound && strings.Contains(errs, "job 6 is of a former user of the name")
 		if own != (asked == "/jobs/6") || own == refused {
 			t.Errorf("submitted %s, created %s: asked for %q, exit code %d, %s%s", submitted, created, asked, code, out, errs)
 		}

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/berth-gpu/berth/cmd/internal/cli"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -80,7 +80,7 @@ func TestLogsOfAnArray(t *testing.T) {
 		t.Errorf("exit code %d, %q, %s", code, out, errs)
 	}
 	before := len(asked())
-	if code, _, errs = called("logs", "-f", "--rank", "0", "--address", address, "17"); code != cli.ExitUsage || !strings.Contains(errs, "such as 17.3") {
+	if code, _, errs = called("logs", "-f", "--rank", "0", "--address", address, "17"); code != cmdline.ExitUsage || !strings.Contains(errs, "such as 17.3") {
 		t.Errorf("a rank of an array: exit code %d, %s", code, errs)
 	}
 	if len(asked()) != before {
@@ -110,7 +110,7 @@ func TestTailOfZero(t *testing.T) {
 		"queue -n 0":             "--limit must be at least 1",
 		"reserve -g 0 --nodes a": "--gpus must be at least 1",
 	} {
-		if code, _, errs := called(append(strings.Fields(line), "--address", "127.0.0.1:1")...); code != cli.ExitUsage || !strings.Contains(errs, says) {
+		if code, _, errs := called(append(strings.Fields(line), "--address", "127.0.0.1:1")...); code != cmdline.ExitUsage || !strings.Contains(errs, says) {
 			t.Errorf("%s: exit code %d, %s", line, code, errs)
 		}
 	}
@@ -137,7 +137,7 @@ func TestAnAnswerThatCannotBeWritten(t *testing.T) {
 	address, _ := arrayPeer(t)
 	var errs strings.Builder
 	code := Run([]string{"submit", "--address", address, "--", "true"}, full{}, &errs)
-	if code != cli.ExitFailure || !strings.Contains(errs.String(), "job 17 is submitted: do not submit it again; its number could not be printed: the disk is full") {
+	if code != cmdline.ExitFailure || !strings.Contains(errs.String(), "job 17 is submitted: do not submit it again; its number could not be printed: the disk is full") {
 		t.Errorf("exit code %d, %s", code, errs.String())
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berth-gpu/berth/cmd/internal/cli"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -43,7 +43,7 @@ func TestOrchestrator(t *testing.T) {
 			t.Errorf("%s: exit code %d, %s%s\nwant %s", v.line, code, out, errs, v.says)
 		}
 	}
-	if code, _, errs := f.berth(t, "orchestrator", "pause"); code != cli.ExitUsage || !running {
+	if code, _, errs := f.berth(t, "orchestrator", "pause"); code != cmdline.ExitUsage || !running {
 		t.Errorf("exit code %d, %s", code, errs)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berth-gpu/berth/cmd/internal/cli"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -93,7 +93,7 @@ func TestQuotaCommandsThatMakeNoSense(t *testing.T) {
 		"quota set user ann --gpus 1.5", "share set cluster x 3", "share set user ann", "share set user ann many", "quota now",
 	} {
 		var out, errs strings.Builder
-		if code := Run(strings.Fields(line), &out, &errs); code != cli.ExitUsage || f.asked != "" {
+		if code := Run(strings.Fields(line), &out, &errs); code != cmdline.ExitUsage || f.asked != "" {
 			t.Errorf("%s: exit code %d, asked %q: %s%s", line, code, f.asked, out.String(), errs.String())
 		}
 	}

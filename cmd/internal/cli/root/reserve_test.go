@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -66,7 +67,7 @@ func TestReserveLists(t *testing.T) {
 	if code, out, _ := f.berth(t, "reserve", "cancel", "3"); code != 0 || out != "Canceled 3\n" {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
-	if code, _, _ := f.berth(t, "reserve", "cancel", "9"); code != cli.ExitNotFound {
+	if code, _, _ := f.berth(t, "reserve", "cancel", "9"); code != cmdline.ExitNotFound {
 		t.Errorf("exit code %d for what is not there", code)
 	}
 	if code, out, _ := f.berth(t, "reserve", "limits", "--percent", "75", "--longest", "7d"); code != 0 || !strings.Contains(out, "ahead             1d") || !strings.Contains(out, "longest           1h") {
@@ -115,7 +116,7 @@ func TestReserve(t *testing.T) {
 		{"limits", "--ahead", "soon"},
 		{"all"},
 	} {
-		if code, out, errs := f.berth(t, append([]string{"reserve"}, args...)...); code != cli.ExitUsage || out != "" {
+		if code, out, errs := f.berth(t, append([]string{"reserve"}, args...)...); code != cmdline.ExitUsage || out != "" {
 			t.Errorf("%v: exit code %d, %s\n%s", args, code, errs, out)
 		}
 	}

@@ -26,6 +26,7 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/cli/slurm"
 	"github.com/berth-gpu/berth/cmd/internal/cli/snapshot"
 	"github.com/berth-gpu/berth/cmd/internal/cli/upgrade"
+	"github.com/berth-gpu/berth/slurm/run/batch"
 )
 
 // RunAs carries out the command line of a program by its path: one of Slurm's if a link of its name leads here, else that of berth.
@@ -44,7 +45,7 @@ func Run(args []string, stdout, stderr io.Writer) int {
 // run is Run; become replaces this program with berthd.
 func run(args []string, stdout, stderr io.Writer, become func(args []string) error) int {
 	if len(args) > 1 && args[0] == slurm.Batch {
-		return slurm.RunBatch(args[1])
+		return batch.Run(args[1])
 	}
 	words := args
 	if len(words) > 0 && words[0] == slurm.Name {

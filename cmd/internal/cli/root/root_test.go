@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/cli/daemon"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 )
 
 // whole returns the program with its own commands only.
@@ -109,7 +109,7 @@ func TestCommandLinesOfBerthd(t *testing.T) {
 		var got []string
 		code := run(args, &out, &errs, func(args []string) error { got = args; return failed })
 		switch {
-		case passed && (code != cli.ExitFailure || !slices.Equal(got, args) || errs.String() != "berth: berthd is not there\n"):
+		case passed && (code != cmdline.ExitFailure || !slices.Equal(got, args) || errs.String() != "berth: berthd is not there\n"):
 			t.Errorf("%q: exit code %d, passed on are %q: %s", line, code, got, errs.String())
 		case !passed && got != nil:
 			t.Errorf("%q is passed on as %q", line, got)
@@ -149,19 +149,19 @@ func TestConfigCommands(t *testing.T) {
 		{[]string{"config", "show"}, 0, "PORT"},
 		{[]string{"config", "show"}, 0, "127.0.0.1:8086"},
 		{[]string{"config", "show", "-o", "json"}, 0, `"where": "PORT"`},
-		{[]string{"config", "explain"}, cli.ExitUsage, "one argument"},
-		{[]string{"config", "explain", "--"}, cli.ExitUsage, "one argument"},
+		{[]string{"config", "explain"}, cmdline.ExitUsage, "one argument"},
+		{[]string{"config", "explain", "--"}, cmdline.ExitUsage, "one argument"},
 		{[]string{"config", "explain", "--http"}, 0, "server.http"},
 		{[]string{"config", "explain", "--", "--http"}, 0, "server.http"},
 		{[]string{"config", "explain", "--help"}, 0, "Explain a setting"},
-		{[]string{"config", "explain", "--htp"}, cli.ExitNotFound, "berth config show"},
+		{[]string{"config", "explain", "--htp"}, cmdline.ExitNotFound, "berth config show"},
 		{[]string{"config", "explain", "PORT"}, 0, "server.http"},
 		{[]string{"config", "explain", "CONFIG_PATH"}, 0, "names the file with settings"},
 		{[]string{"config", "explain", "RESEARCH_AGENT_USER_AUTH_TOKEN"}, 0, "token"},
-		{[]string{"config", "explain", "server.htp"}, cli.ExitNotFound, "did you mean server.http?"},
+		{[]string{"config", "explain", "server.htp"}, cmdline.ExitNotFound, "did you mean server.http?"},
 		{[]string{"config", "example"}, 0, "#http: \"127.0.0.1:10000\""},
-		{[]string{"config", "set"}, cli.ExitUsage, "at least one"},
-		{[]string{"config", "set", "x"}, cli.ExitUsage, "NAME=VALUE"},
+		{[]string{"config", "set"}, cmdline.ExitUsage, "at least one"},
+		{[]string{"config", "set", "x"}, cmdline.ExitUsage, "NAME=VALUE"},
 	} {
 		code, out, errs := called(c.args...)
 		if code != c.code || !strings.Contains(out+errs, c.says) {
@@ -173,7 +173,7 @@ func TestConfigCommands(t *testing.T) {
 // The interval of a live view is bounded.
 func TestTheIntervalOfTop(t *testing.T) {
 	t.Parallel()
-	if code, _, errs := called("top", "--interval", "1:00:01"); code != cli.ExitUsage || !strings.Contains(errs, "--interval must be 1s to 1h") {
+	if code, _, errs := called("top", "--interval", "1:00:01"); code != cmdline.ExitUsage || !strings.Contains(errs, "--interval must be 1s to 1h") {
 		t.Errorf("exit code %d, %s", code, errs)
 	}
 }

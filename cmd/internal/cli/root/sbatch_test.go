@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/berth-gpu/berth/cmd/internal/cli"
-	"github.com/berth-gpu/berth/cmd/internal/cli/slurm/start"
+	"github.com/berth-gpu/berth/cmd/internal/cli/slurm"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 )
 
 // sbatch runs a command line of sbatch against the fake.
@@ -17,7 +17,7 @@ func (f *fakeAPI) sbatch(t *testing.T, args ...string) (code int, out, errs stri
 	t.Helper()
 	t.Setenv("BERTH_ADDRESS", strings.TrimPrefix(f.URL, "http://"))
 	var o, e strings.Builder
-	return start.Sbatch(args, &o, &e), o.String(), e.String()
+	return slurm.Find("sbatch")(args, &o, &e), o.String(), e.String()
 }
 
 func script(t *testing.T, text string) string {
@@ -106,7 +106,7 @@ func TestSubmitInSlurm(t *testing.T) {
 		t.Errorf("exit %d, %s, sent %+v", code, errs, g)
 	}
 	bad := script(t, "#!/bin/sh\n#SBATCH --gres=gpu:2 --nodez=2\n")
-	if code, _, errs := f.berth(t, "submit", bad); code != cli.ExitUsage || !strings.Contains(errs, "line 2") || !strings.Contains(errs, "--nodes") {
+	if code, _, errs := f.berth(t, "submit", bad); code != cmdline.ExitUsage || !strings.Contains(errs, "line 2") || !strings.Contains(errs, "--nodes") {
 		t.Errorf("exit %d, %s", code, errs)
 	}
 }
@@ -122,18 +122,18 @@ func TestSrunOutside(t *testing.T) {
 		"the command line: --gpus: \"x:": {"--gpus=x:y", "true"},
 	} {
 		var o, e strings.Builder
-		if code := start.Srun(args, &o, &e); code != cli.ExitFailure || !strings.Contains(e.String(), want) {
+		if code := slurm.Find("srun")(args, &o, &e); code != cmdline.ExitFailure || !strings.Contains(e.String(), want) {
 			t.Errorf("%q: exit %d, %s, want %s", args, code, e.String(), want)
 		}
 	}
 	for want, args := range map[string][]string{"slurm 22.05": {"--version"}, "--ntasks": {"--help"}} {
 		var o, e strings.Builder
-		if code := start.Srun(args, &o, &e); code != 0 || !strings.Contains(o.String(), want) {
+		if code := slurm.Find("srun")(args, &o, &e); code != 0 || !strings.Contains(o.String(), want) {
 			t.Errorf("%q: exit %d, %s%s", args, code, o.String(), e.String())
 		}
 	}
 	var o, e strings.Builder
-	if code := start.Srun([]string{"--nosuch", "true"}, &o, &e); code != 255 {
+	if code := slurm.Find("srun")([]string{"--nosuch", "true"}, &o, &e); code != 255 {
 		t.Errorf("an unknown option: exit %d, %s", code, e.String())
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 )
 
 // What the library finds wrong with a command line is said in plain words, and ends as
@@ -32,7 +33,7 @@ func TestWhatNoCommandTakes(t *testing.T) {
 			args[i] = strings.ReplaceAll(strings.ReplaceAll(args[i], "''", ""), "\t", " ")
 		}
 		code, out, errs := called(args...)
-		if code != cli.ExitUsage || out != "" || !strings.Contains(errs, says) {
+		if code != cmdline.ExitUsage || out != "" || !strings.Contains(errs, says) {
 			t.Errorf("berth %s: exit code %d, %s%s\nwant %s", line, code, out, errs, says)
 		}
 	}
@@ -51,7 +52,7 @@ func TestArgumentsOfPrograms(t *testing.T) {
 func TestEveryCommandIsStrict(t *testing.T) {
 	eachCommand(whole(t), func(cmd *cobra.Command) {
 		for _, args := range [][]string{{}, {"x"}, {"x", "x", "x", "x", "x", "x"}, {""}} {
-			if err := cmd.ValidateArgs(args); err != nil && cli.ExitCode(err) != cli.ExitUsage {
+			if err := cmd.ValidateArgs(args); err != nil && cmdline.ExitCode(err) != cmdline.ExitUsage {
 				t.Errorf("%s %q: %v", cmd.CommandPath(), args, err)
 			}
 		}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berth-gpu/berth/cmd/internal/cli"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -41,7 +41,7 @@ func TestSubmitPlacing(t *testing.T) {
 		}
 	}
 	for _, bad := range [][]string{{"-C", "zone in a"}, {"-w", "n[2-1]"}, {"-x", "a b"}} {
-		if code, _, errs := f.berth(t, append(append([]string{"submit"}, bad...), "--", "x")...); code != cli.ExitUsage || !strings.Contains(errs, "must be") {
+		if code, _, errs := f.berth(t, append(append([]string{"submit"}, bad...), "--", "x")...); code != cmdline.ExitUsage || !strings.Contains(errs, "must be") {
 			t.Errorf("%q: exit %d, %s", bad, code, errs)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berth-gpu/berth/cmd/internal/cli"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -159,11 +159,11 @@ func TestSubmitTurnsWrongly(t *testing.T) {
 		{"-a", "0-3", "--param", "a=1"},
 		{"--after", "12.3"},
 	} {
-		if code, _, errs := f.berth(t, append(append([]string{"submit"}, args...), "--", "x")...); code != cli.ExitUsage || f.got.Args != nil {
+		if code, _, errs := f.berth(t, append(append([]string{"submit"}, args...), "--", "x")...); code != cmdline.ExitUsage || f.got.Args != nil {
 			t.Errorf("%v: exit code %d, %s", args, code, errs)
 		}
 	}
-	if code, _, errs := f.berth(t, "submit", "-u", "nobody", "--after", "@", "--", "x"); code != cli.ExitNotFound {
+	if code, _, errs := f.berth(t, "submit", "-u", "nobody", "--after", "@", "--", "x"); code != cmdline.ExitNotFound {
 		t.Errorf("the newest job of a user without jobs: exit code %d, %s", code, errs)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"net/netip"
 	"strconv"
 
-	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 )
 
 // Ports of a machine, the same on all of them.
@@ -58,23 +58,23 @@ func findPlace(given, towards string) (place, error) {
 			host = cmp.Or(sourceOf(elsewhere), sourceOf(elsewhere6))
 			towards = "other networks"
 		} else if name, _, err := net.SplitHostPort(towards); err == nil && net.ParseIP(name) == nil && resolves(name) != nil {
-			return place{}, cli.Usage("--address: %s has no address in the name service of this machine: correct the name, or give the IP address of a peer", name)
+			return place{}, cmdline.Usage("--address: %s has no address in the name service of this machine: correct the name, or give the IP address of a peer", name)
 		} else {
 			host = sourceOf(towards)
 		}
 		if host == "" {
-			return place{}, cli.Usage("this machine has no way to %s: name the address, host name or interface by which others reach this machine with --advertise", towards)
+			return place{}, cmdline.Usage("this machine has no way to %s: name the address, host name or interface by which others reach this machine with --advertise", towards)
 		}
 	}
 	ip, err := netip.ParseAddr(host)
 	switch {
 	case err != nil && !model.HostName(host):
-		return place{}, cli.Usage("--advertise: %q is not an address, a host name or an interface of this machine", given)
+		return place{}, cmdline.Usage("--advertise: %q is not an address, a host name or an interface of this machine", given)
 	case err != nil:
 		return place{host: host}, resolves(host)
 	}
 	if err := model.CheckIP(ip); err != nil {
-		return place{}, cli.Usage("--advertise: %w: name the address by which others reach this machine", err)
+		return place{}, cmdline.Usage("--advertise: %w: name the address by which others reach this machine", err)
 	}
 	return place{host: ip.String(), own: holds(ip)}, nil
 }
@@ -117,7 +117,7 @@ func fromInterface(name string) (string, error) {
 		}
 	}
 	if found == "" {
-		return "", cli.Usage("--advertise: the interface %s has no address that others can reach", name)
+		return "", cmdline.Usage("--advertise: the interface %s has no address that others can reach", name)
 	}
 	return found, nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/build"
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/trust"
 )
@@ -89,7 +90,7 @@ const leastLife = 10 * time.Second
 
 func (f *founder) run(ctx context.Context, in io.Reader, out io.Writer) error {
 	if f.life < leastLife || f.life > trust.Life {
-		return cli.Usage("--life must be from %s to %s, not %s", leastLife, trust.Life, f.life)
+		return cmdline.Usage("--life must be from %s to %s, not %s", leastLife, trust.Life, f.life)
 	}
 	known, err := f.known()
 	if err != nil {
@@ -115,7 +116,7 @@ func (f *founder) run(ctx context.Context, in io.Reader, out io.Writer) error {
 	}
 	own, err := trust.Found(f.member(at), time.Now())
 	if err != nil {
-		return cli.Usage("--id: %w", err)
+		return cmdline.Usage("--id: %w", err)
 	}
 	if err := f.configure(out, at, file); err != nil {
 		return err

@@ -23,6 +23,7 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/config"
 	"github.com/berth-gpu/berth/files/smallfile"
 	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/trust"
 )
@@ -85,10 +86,10 @@ func (j *joiner) run(ctx context.Context, in io.Reader, out io.Writer) error {
 	}
 	token, err := readToken(in, j.file)
 	if err != nil {
-		return cli.Usage("%w", err)
+		return cmdline.Usage("%w", err)
 	}
 	if token.Role != j.role {
-		return cli.Usage("the token is for a %s: run berth join %s, or make another with berth token join %s", token.Role, token.Role, j.role)
+		return cmdline.Usage("the token is for a %s: run berth join %s, or make another with berth token join %s", token.Role, token.Role, j.role)
 	}
 	known, err := j.known()
 	if err != nil {
@@ -100,7 +101,7 @@ func (j *joiner) run(ctx context.Context, in io.Reader, out io.Writer) error {
 			return err
 		}
 	} else if j.renew {
-		return cli.Usage("%s holds no certificate that could be renewed: leave --renew out", j.data)
+		return cmdline.Usage("%s holds no certificate that could be renewed: leave --renew out", j.data)
 	}
 	at, err := findPlace(j.advertise, j.seeds[0])
 	if err != nil {
@@ -153,11 +154,11 @@ func (j *joiner) first(ctx context.Context, out io.Writer) error {
 
 func (j *joiner) checkSeeds() error {
 	if len(j.seeds) == 0 {
-		return cli.Usage("--address is missing: give the API address of a peer of the cluster, such as 10.0.0.1:%d", portAPI)
+		return cmdline.Usage("--address is missing: give the API address of a peer of the cluster, such as 10.0.0.1:%d", portAPI)
 	}
 	for _, seed := range j.seeds {
 		if err := cli.CheckAddress(seed); err != nil {
-			return cli.Usage("--address: %w", err)
+			return cmdline.Usage("--address: %w", err)
 		}
 	}
 	return nil
@@ -258,7 +259,7 @@ func (j *joiner) ask(ctx context.Context, token trust.Token, at place, known *tr
 		Dial: cli.DialTLS(trust.Pinned(token.Pin, j.now, func(c *x509.Certificate) error { return j.sameCluster(known, c) })),
 	})
 	if err != nil {
-		return nil, nil, cli.Usage("--address: %w", err)
+		return nil, nil, cmdline.Usage("--address: %w", err)
 	}
 	defer c.Close()
 	body.Time = j.now()

@@ -17,6 +17,7 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/trust"
 )
@@ -75,33 +76,33 @@ func (l *login) run(ctx context.Context, in io.Reader, out, errs io.Writer) erro
 	case l.list:
 		return listLogins(out, logins)
 	case l.oidc && (l.noToken || l.file != ""):
-		return cli.Usage("--oidc gets a token from the identity provider: leave out --no-token and --token-file")
+		return cmdline.Usage("--oidc gets a token from the identity provider: leave out --no-token and --token-file")
 	case l.oidc && len(l.addresses) == 0 && l.name != "":
 		return l.again(ctx, out, errs, logins)
 	case len(l.addresses) == 0 && l.name != "":
 		if err := logins.Use(l.name); err != nil {
-			return cli.Usage("%w", err)
+			return cmdline.Usage("%w", err)
 		}
 		_, err := fmt.Fprintf(out, "Commands use cluster %s from now on.\n", l.name)
 		return err
 	case len(l.addresses) == 0:
-		return cli.Usage("--address is missing: give the API addresses of peers")
+		return cmdline.Usage("--address is missing: give the API addresses of peers")
 	}
 	v := &cli.Login{Name: l.name, Addresses: l.addresses}
 	if v.Name == "" {
 		v.Name = "default"
 	}
 	if err := cli.CheckLoginName(v.Name); err != nil {
-		return cli.Usage("%w", err)
+		return cmdline.Usage("%w", err)
 	}
 	for _, address := range l.addresses {
 		if err := cli.CheckAddress(address); err != nil {
-			return cli.Usage("--address: %w", err)
+			return cmdline.Usage("--address: %w", err)
 		}
 	}
 	dial, authority, err := l.dial(v)
 	if err != nil {
-		return cli.Usage("%w", err)
+		return cmdline.Usage("%w", err)
 	}
 	found := func() string {
 		if list := authority(); list != nil {
@@ -135,7 +136,7 @@ func (l *login) token(in io.Reader) (string, error) {
 func (l *login) again(ctx context.Context, out, errs io.Writer, logins *cli.Logins) error {
 	v, err := logins.Get(l.name)
 	if err != nil {
-		return cli.Usage("%w", err)
+		return cmdline.Usage("%w", err)
 	}
 	dial, err := v.Dialer(logins)
 	if err != nil {
@@ -151,7 +152,7 @@ func (l *login) enter(ctx context.Context, in io.Reader, out, errs io.Writer, lo
 	connect := func(token string) (*client.Client, error) {
 		c, err := client.New(client.Options{Addresses: v.Addresses, Dial: dial, Token: token, UserAgent: "berth/" + build.Version()})
 		if err != nil {
-			return nil, cli.Usage("--address: %w", err)
+			return nil, cmdline.Usage("--address: %w", err)
 		}
 		return c, nil
 	}
@@ -169,7 +170,7 @@ func (l *login) enter(ctx context.Context, in io.Reader, out, errs io.Writer, lo
 			return fmt.Errorf("nothing was stored: %w", err)
 		}
 	} else if v.Token, err = l.token(in); err != nil {
-		return cli.Usage("%w", err)
+		return cmdline.Usage("%w", err)
 	}
 	c, err := connect(v.Token)
 	if err != nil {
@@ -265,7 +266,7 @@ func newLogout() *cobra.Command {
 				return err
 			}
 			if err := logins.Remove(args[0]); err != nil {
-				return cli.Usage("%w", err)
+				return cmdline.Usage("%w", err)
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "Cluster %s is forgotten here. The token is still valid: berth token revoke ends it.\n", args[0])
 			return err

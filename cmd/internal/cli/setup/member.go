@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/berth-gpu/berth/cmd/internal/cli"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/trust"
 )
 
@@ -157,7 +157,7 @@ func (m *machine) begin(ctx context.Context, out io.Writer, u unit, program stri
 // known returns the material in the data folder; nil: there is none.
 func (m *machine) known() (*trust.Material, error) {
 	if m.data == "" {
-		return nil, cli.Usage("--data-dir is missing: give the folder for the state of this machine")
+		return nil, cmdline.Usage("--data-dir is missing: give the folder for the state of this machine")
 	}
 	var err error
 	if m.data, err = filepath.Abs(m.data); err != nil { // the file of settings serves from every folder

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/trust"
 )
@@ -176,7 +177,7 @@ func TestRefusedSetups(t *testing.T) {
 				}
 			}
 			out, err := called(v.stdin, args...)
-			if err == nil || !strings.Contains(err.Error(), v.want) || strings.Contains(cli.OneLine(err), "\n") ||
+			if err == nil || !strings.Contains(err.Error(), v.want) || strings.Contains(cmdline.OneLine(err), "\n") ||
 				strings.Contains(err.Error(), token[17:40]) {
 				t.Errorf("%v, want %q (%s)", err, v.want, out)
 			}

@@ -18,6 +18,7 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -42,7 +43,7 @@ func (p *past) bind(cmd *cobra.Command) {
 
 func (p *past) check() error {
 	if p.last < 1 || p.last > mostPast {
-		return cli.Usage("--last must be 1 to %d, not %d", mostPast, p.last)
+		return cmdline.Usage("--last must be 1 to %d, not %d", mostPast, p.last)
 	}
 	return nil
 }

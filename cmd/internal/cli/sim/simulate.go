@@ -19,6 +19,7 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/simulate"
 	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 )
 
 const simulateLong = `Simulate jobs with the production scheduler in virtual time: how long they would have
@@ -106,22 +107,22 @@ func (s *simulation) options() error {
 	var err error
 	switch {
 	case s.Nodes < 1 || s.Nodes > 10_000 || s.GPUs < 1 || s.GPUs > model.MaxDevices:
-		return cli.Usage("--nodes must be 1 to 10000 and --gpus-per-node 1 to %d", model.MaxDevices)
+		return cmdline.Usage("--nodes must be 1 to 10000 and --gpus-per-node 1 to %d", model.MaxDevices)
 	case s.preempt != "on" && s.preempt != "off":
-		return cli.Usage("--preempt must be on or off, not %q", s.preempt)
+		return cmdline.Usage("--preempt must be on or off, not %q", s.preempt)
 	case !(s.Preemptible >= 0 && s.Preemptible <= 1): // false for NaN, too
-		return cli.Usage("--preemptible-fraction must be 0 to 1, not %g", s.Preemptible)
+		return cmdline.Usage("--preemptible-fraction must be 0 to 1, not %g", s.Preemptible)
 	case s.given("last") && !s.history:
-		return cli.Usage("--last needs --history: of a trace all jobs are simulated")
+		return cmdline.Usage("--last needs --history: of a trace all jobs are simulated")
 	case s.output != "" && s.output != "json":
-		return cli.Usage("--output must be json or be left out, not %q", s.output)
+		return cmdline.Usage("--output must be json or be left out, not %q", s.output)
 	case s.plot != "" && s.drawing() != ".svg" && !s.page():
-		return cli.Usage("--plot draws a picture into FILE.svg, or a page into FILE.html; not %q", s.plot)
+		return cmdline.Usage("--plot draws a picture into FILE.svg, or a page into FILE.html; not %q", s.plot)
 	case len(s.compare) > 1 && (s.log != "" || s.plot != "" && !s.page()):
-		return cli.Usage("--log and --plot are of one policy: leave out --compare, or plot a page (--plot FILE.html)")
+		return cmdline.Usage("--log and --plot are of one policy: leave out --compare, or plot a page (--plot FILE.html)")
 	}
 	if s.Estimates, err = simulate.ParseEstimates(s.estimates); err != nil {
-		return cli.Usage("%v", err)
+		return cmdline.Usage("%v", err)
 	}
 	if err := s.policies(); err != nil {
 		return err
@@ -136,12 +137,12 @@ func (s *simulation) options() error {
 func (s *simulation) policies() error {
 	for _, name := range append([]string{s.Policy}, s.compare...) {
 		if !slices.Contains(playable(), name) {
-			return cli.Usage("there is no policy %q: there are %s", name, strings.Join(playable(), ", "))
+			return cmdline.Usage("there is no policy %q: there are %s", name, strings.Join(playable(), ", "))
 		}
 	}
 	for i, name := range s.compare {
 		if slices.Contains(s.compare[:i], name) {
-			return cli.Usage("--compare contains %s twice: leave one out", name)
+			return cmdline.Usage("--compare contains %s twice: leave one out", name)
 		}
 	}
 	return nil
@@ -154,7 +155,7 @@ func (s *simulation) tune(t model.Tuning, counts func(flag string) bool) error {
 		"none": model.BackfillNone, "skip": model.BackfillSkip, "easy": model.BackfillReserve, "conservative": model.BackfillReserve,
 	}
 	if modes[s.backfill] == 0 {
-		return cli.Usage("--backfill must be none, skip, easy or conservative, not %q", s.backfill)
+		return cmdline.Usage("--backfill must be none, skip, easy or conservative, not %q", s.backfill)
 	}
 	if s.Tuning = t; counts("backfill") {
 		s.Tuning.Backfill, s.Tuning.Depth = modes[s.backfill], depth[s.backfill]
@@ -163,15 +164,15 @@ func (s *simulation) tune(t model.Tuning, counts func(flag string) bool) error {
 		s.Tuning.NoPreemption = s.preempt == "off"
 	}
 	if err := set(&s.Tuning, s.set); err != nil {
-		return cli.Usage("%w", err)
+		return cmdline.Usage("%w", err)
 	}
 	switch t := &s.Tuning; {
 	case s.given("backfill") && t.Backfill != modes[s.backfill]:
-		return cli.Usage("--backfill %s and --set backfill=%s contradict each other: leave one out", s.backfill, t.Backfill)
+		return cmdline.Usage("--backfill %s and --set backfill=%s contradict each other: leave one out", s.backfill, t.Backfill)
 	case s.given("backfill") && s.backfill == "easy" && t.Depth != 1:
-		return cli.Usage("--backfill easy makes one reservation, and --set depth=%d asks for more: leave one out", t.Depth)
+		return cmdline.Usage("--backfill easy makes one reservation, and --set depth=%d asks for more: leave one out", t.Depth)
 	case s.given("preempt") && t.NoPreemption != (s.preempt == "off"):
-		return cli.Usage("--preempt %s and --set no_preemption=%t contradict each other: leave one out", s.preempt, t.NoPreemption)
+		return cmdline.Usage("--preempt %s and --set no_preemption=%t contradict each other: leave one out", s.preempt, t.NoPreemption)
 	}
 	return nil
 }
@@ -239,7 +240,7 @@ func (s *simulation) nodes() ([]simulate.Host, error) {
 	defer file.Close() //nolint:errcheck // only read
 	hosts, err := simulate.ReadHosts(file)
 	if err != nil {
-		return nil, cli.Usage("--cluster: %s is not valid: %w", s.cluster, err)
+		return nil, cmdline.Usage("--cluster: %s is not valid: %w", s.cluster, err)
 	}
 	return hosts, nil
 }

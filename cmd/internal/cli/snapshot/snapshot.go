@@ -12,6 +12,7 @@ import (
 
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 )
 
 const snapshotLong = `Export the cluster as state files, and import such files into an empty cluster.
@@ -50,7 +51,7 @@ func newSnapshotExport() *cobra.Command {
 		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if folder == "" {
-				return cli.Usage("the folder is missing: give --json FOLDER")
+				return cmdline.Usage("the folder is missing: give --json FOLDER")
 			}
 			export := func(ctx context.Context, api *client.Client) (*exported, error) {
 				if err := prepare(folder, replace); err != nil {
@@ -106,7 +107,7 @@ func newSnapshotImport() *cobra.Command {
 				return cli.Reading(&f.Connection, cutShort, showImport)(cmd, nil)
 			}
 			if f.folder == "" {
-				return cli.Usage("the folder is missing: give --json FOLDER with the files")
+				return cmdline.Usage("the folder is missing: give --json FOLDER with the files")
 			}
 			plan, err := readSnapshot(f.folder, f.command)
 			if err != nil {

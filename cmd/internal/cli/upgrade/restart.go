@@ -18,6 +18,7 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/build"
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/trust"
 )
@@ -54,7 +55,7 @@ func newRestart() *cobra.Command {
 		Use: "restart", Short: "Restart the peer of this machine with the installed program, one peer at a time", Long: restartLong, Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if r.wait < time.Second || r.wait > time.Hour {
-				return cli.Usage("--wait must be from 1s to 1h, not %s", r.wait)
+				return cmdline.Usage("--wait must be from 1s to 1h, not %s", r.wait)
 			}
 			r.out = cmd.OutOrStdout()
 			return r.run(cmd.Context())
