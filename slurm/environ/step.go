@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"strconv"
+	"strings"
 
+	"github.com/berth-gpu/berth/slurm/form"
 	"github.com/berth-gpu/berth/slurm/hostlist"
 )
 
@@ -29,6 +31,26 @@ const (
 	Cyclic             // in turn
 	Plane              // in turn, in blocks
 )
+
+// ParseDistribution reads block, cyclic or plane=N; what follows a colon or a comma is about sockets, and * is block. bare accepts plane
+// without its size, which is 0 then.
+func ParseDistribution(value string, bare bool) (kind Kind, plane int, err error) {
+	word, _, _ := strings.Cut(value, ":")
+	word, _, _ = strings.Cut(word, ",")
+	if size, found := strings.CutPrefix(word, "plane="); found {
+		plane, err = form.ParseCount(size, 1)
+		return Plane, plane, err
+	}
+	switch {
+	case word == "*" || word == "block":
+		return Block, 0, nil
+	case word == "cyclic":
+		return Cyclic, 0, nil
+	case word == "plane" && bare:
+		return Plane, 0, nil
+	}
+	return Block, 0, fmt.Errorf("%q is not one of: block, cyclic, plane=N", value)
+}
 
 // Distribute returns the ranks of the tasks on each node, if so many tasks run on each. plane is the size of the
 // blocks of Plane, at least 1. Each node's ranks are in rising order.

@@ -7,8 +7,8 @@ package sbatch
 
 import (
 	"slices"
-	"time"
 
+	"github.com/berth-gpu/berth/slurm/form"
 	"github.com/berth-gpu/berth/slurm/option"
 )
 
@@ -56,7 +56,8 @@ type Option struct {
 	Text   string // what it does; or why it has no effect; or why it is refused
 	Remedy string // of a refused one: what to do instead
 
-	set func(o *Options, value string, now time.Time) error // nil: nothing to keep
+	set    setter                      // nil: nothing to keep
+	moment func(*Options) *form.Moment // where a time is kept, in place of set; nil: the value is none
 }
 
 // Table returns all options of sbatch, in the order of the documentation.

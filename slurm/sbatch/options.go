@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/slurm/container"
+	"github.com/berth-gpu/berth/slurm/environ"
 	"github.com/berth-gpu/berth/slurm/form"
 )
 
@@ -138,20 +139,10 @@ const (
 	OpenTruncate                 // emptied
 )
 
-// DistributionKind is a way to number the tasks over the nodes.
-type DistributionKind int
-
-// The kinds of distributions.
-const (
-	Block  DistributionKind = iota // node by node: 0, 1 | 2, 3
-	Cyclic                         // in turn: 0, 2 | 1, 3
-	Plane                          // in turn, in blocks
-)
-
 // Distribution is how the tasks are numbered over the nodes.
 type Distribution struct {
-	Kind  DistributionKind
-	Plane int // tasks of a block, of Plane
+	Kind  environ.Kind
+	Plane int // tasks of a block, of environ.Plane
 }
 
 // ExportMode says which variables of the submission a job gets.

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/berth-gpu/berth/slurm/form"
 )
 
 // Input is all that sbatch reads.
@@ -162,10 +164,14 @@ func apply(to *Options, o *Option, g Given, now time.Time) error {
 	if o.Effect == Refused {
 		return &Error{Where: g.Where, Option: o.Spelling(), Problem: "the option is refused: " + o.Text + "; " + o.Remedy}
 	}
-	if o.set == nil {
-		return nil
+	var err error
+	switch {
+	case o.moment != nil:
+		*o.moment(to), err = form.ParseMoment(g.Value, now)
+	case o.set != nil:
+		err = o.set(to, g.Value)
 	}
-	if err := o.set(to, g.Value, now); err != nil {
+	if err != nil {
 		return &Error{Where: g.Where, Option: o.Spelling(), Problem: err.Error()}
 	}
 	return nil

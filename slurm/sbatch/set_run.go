@@ -19,38 +19,13 @@ func span(value string) (time.Duration, error) {
 	return form.WholeMinutes(d), err
 }
 
-func setTime(o *Options, value string, _ time.Time) (err error) {
-	o.Time, err = span(value)
-	return err
-}
-
-func setTimeMin(o *Options, value string, _ time.Time) (err error) {
-	o.TimeMin, err = span(value)
-	return err
-}
-
-func setBegin(o *Options, value string, now time.Time) (err error) {
-	o.Begin, err = form.ParseMoment(value, now)
-	return err
-}
-
-func setDeadline(o *Options, value string, now time.Time) (err error) {
-	o.Deadline, err = form.ParseMoment(value, now)
-	return err
-}
-
-func setSignal(o *Options, value string, _ time.Time) (err error) {
-	o.Signal, err = form.ParseWarning(value)
-	return err
-}
-
-func setOpenMode(o *Options, value string, _ time.Time) error {
+func setOpenMode(o *Options, value string) error {
 	n, err := choice(value, "append", "truncate")
 	o.OpenMode = OpenAppend + OpenMode(n)
 	return err
 }
 
-func setWrap(o *Options, value string, _ time.Time) error {
+func setWrap(o *Options, value string) error {
 	if strings.TrimSpace(value) == "" {
 		return errors.New("there is no command: write --wrap=\"COMMAND\"")
 	}
@@ -58,7 +33,7 @@ func setWrap(o *Options, value string, _ time.Time) error {
 	return nil
 }
 
-func setVerbose(o *Options, value string, _ time.Time) error {
+func setVerbose(o *Options, value string) error {
 	if value == "" {
 		o.Verbose++
 		return nil
@@ -71,7 +46,7 @@ func setVerbose(o *Options, value string, _ time.Time) error {
 // mailTypes lists the words of --mail-type.
 const mailTypes = "NONE BEGIN END FAIL REQUEUE ALL INVALID_DEPEND STAGE_OUT TIME_LIMIT TIME_LIMIT_90 TIME_LIMIT_80 TIME_LIMIT_50 ARRAY_TASKS"
 
-func setMailType(o *Options, value string, _ time.Time) error {
+func setMailType(o *Options, value string) error {
 	o.MailType = nil
 	for word := range strings.SplitSeq(strings.ToUpper(value), ",") {
 		if !slices.Contains(strings.Fields(mailTypes), word) {
@@ -83,7 +58,7 @@ func setMailType(o *Options, value string, _ time.Time) error {
 }
 
 // setExport reads ALL, NONE, NIL, or names and assignments that commas join. A value in quotes may have commas.
-func setExport(o *Options, value string, _ time.Time) error {
+func setExport(o *Options, value string) error {
 	e := Export{Given: true, Mode: ExportList}
 	words, err := splitExport(value)
 	if err != nil {

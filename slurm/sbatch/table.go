@@ -1,5 +1,12 @@
 package sbatch
 
+import (
+	"time"
+
+	"github.com/berth-gpu/berth/slurm/form"
+	"github.com/berth-gpu/berth/slurm/option"
+)
+
 // jobOptions returns what a job is called and where it is in the queue.
 func jobOptions() []Option {
 	return []Option{
@@ -35,14 +42,16 @@ func jobOptions() []Option {
 			Name: "nice", Takes: TakesOptional, Form: "[N]",
 			Text: "a number above 0, by default 100, gives the job the class low; one below 0 has no effect, which a note says", set: setNice,
 		},
-		{Name: "hold", Short: 'H', Text: "the job waits for a release", set: given(func(o *Options) *bool { return &o.Hold })},
+		{Name: "hold", Short: 'H', Text: "the job waits for a release", set: option.On(func(o *Options) *bool { return &o.Hold })},
 		{
 			Name: "array", Short: 'a', Takes: TakesValue, Form: "LIST[%N]", Env: env("ARRAY_INX"),
-			Text: "an array: numbers and ranges with steps, and how many tasks run at once", set: setArray,
+			Text: "an array: numbers and ranges with steps, and how many tasks run at once",
+			set:  option.Keep(func(o *Options) *form.Array { return &o.Array }, form.ParseArray),
 		},
 		{
 			Name: "dependency", Short: 'd', Takes: TakesValue, Form: "KIND:JOB[:JOB...][,...]",
-			Text: "the job waits for others", set: setDependency,
+			Text: "the job waits for others",
+			set:  option.Keep(func(o *Options) *form.Dependency { return &o.Dependency }, form.ParseDependency),
 		},
 		{
 			Name: "kill-on-invalid-dep", Takes: TakesValue, Form: "yes|no",
@@ -56,7 +65,8 @@ func sizeOptions() []Option {
 	return []Option{
 		{
 			Name: "nodes", Short: 'N', Takes: TakesValue, Form: "N|MIN-MAX",
-			Text: "number of nodes; with a range the greatest is wanted and the least is enough", set: setNodes,
+			Text: "number of nodes; with a range the greatest is wanted and the least is enough",
+			set:  option.Keep(func(o *Options) *form.NodeCount { return &o.Nodes }, form.ParseNodes),
 		},
 		{
 			Name: "ntasks", Short: 'n', Takes: TakesValue, Form: "N",
@@ -121,7 +131,8 @@ func gpuOptions() []Option {
 	return []Option{
 		{
 			Name: "gres", Takes: TakesValue, Form: "gpu[:MODEL][:N][,...]", Env: env("GRES"),
-			Text: "GPUs of each node; other resources of the list have no effect", set: setGres,
+			Text: "GPUs of each node; other resources of the list have no effect",
+			set:  option.Keep(func(o *Options) *form.Gres { return &o.Gres }, form.ParseGres),
 		},
 		{
 			Name: "gpus", Short: 'G', Takes: TakesValue, Form: "[MODEL:]N", Env: env("GPUS"),
@@ -185,16 +196,18 @@ func timeOptions() []Option {
 	return []Option{
 		{
 			Name: "time", Short: 't', Takes: TakesValue, Form: "TIME", Env: env("TIMELIMIT"),
-			Text: "time limit: minutes, M:S, H:M:S, D-H, D-H:M, D-H:M:S, rounded up to minutes; 0 and UNLIMITED: none", set: setTime,
+			Text: "time limit: minutes, M:S, H:M:S, D-H, D-H:M, D-H:M:S, rounded up to minutes; 0 and UNLIMITED: none",
+			set:  option.Keep(func(o *Options) *time.Duration { return &o.Time }, span),
 		},
 		{
 			Name: "begin", Short: 'b', Takes: TakesValue, Form: "MOMENT",
-			Text: "earliest start: now+1hour, 16:00, 2026-01-31T12:00, tomorrow", set: setBegin,
+			Text: "earliest start: now+1hour, 16:00, 2026-01-31T12:00, tomorrow", moment: func(o *Options) *form.Moment { return &o.Begin },
 		},
-		{Name: "deadline", Takes: TakesValue, Form: "MOMENT", Text: "the job fails if it has not ended by then", set: setDeadline},
+		{Name: "deadline", Takes: TakesValue, Form: "MOMENT", Text: "the job fails if it has not ended by then", moment: func(o *Options) *form.Moment { return &o.Deadline }},
 		{
 			Name: "signal", Takes: TakesValue, Form: "[B:]SIGNAL[@SECONDS]", Env: env("SIGNAL"),
-			Text: "a signal ahead of the time limit, by default 60 seconds: with B: to the script, else to the tasks of srun", set: setSignal,
+			Text: "a signal ahead of the time limit, by default 60 seconds: with B: to the script, else to the tasks of srun",
+			set:  option.Keep(func(o *Options) *form.Warning { return &o.Signal }, form.ParseWarning),
 		},
 	}
 }

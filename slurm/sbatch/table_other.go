@@ -1,5 +1,11 @@
 package sbatch
 
+import (
+	"time"
+
+	"github.com/berth-gpu/berth/slurm/option"
+)
+
 // silentOptions returns options about the job that have no effect.
 func silentOptions() []Option {
 	const (
@@ -25,17 +31,21 @@ func silentOptions() []Option {
 		{Name: "oversubscribe", Others: []string{"share"}, Short: 's', Text: "nodes are shared unless --exclusive is given, GPUs never"},
 		{
 			Name: "overcommit", Short: 'O', Env: env("OVERCOMMIT"), Text: "cores are shared by the tasks of a node anyway",
-			set: given(func(o *Options) *bool { return &o.Overcommit }),
+			set: option.On(func(o *Options) *bool { return &o.Overcommit }),
 		},
 		{Name: "prefer", Takes: TakesValue, Form: "FEATURES", Text: "Berth has no wishes that may stay unmet; --constraint is binding"},
 		{Name: "profile", Takes: TakesValue, Form: "LIST", Env: env("PROFILE"), Text: "Berth keeps a job's use of GPUs, cores and memory anyway"},
 		{
 			Name: "propagate", Takes: TakesOptional, Form: "[LIST]", Env: env("PROPAGATE"),
-			Text: "the soft limits of the submission, ALL, NONE or names; by default those that the user has changed", set: setPropagate,
+			Text: "the soft limits of the submission, ALL, NONE or names; by default those that the user has changed",
+			set:  func(o *Options, value string) error { o.Propagate = &value; return nil },
 		},
 		{Name: "spread-job", Env: env("SPREAD_JOB"), Text: "--nodes says over how many nodes a job spreads"},
 		{Name: "stepmgr", Text: "every job of Berth manages its own steps"},
-		{Name: "time-min", Takes: TakesValue, Form: "TIME", Text: "the limit of --time is never shortened", set: setTimeMin},
+		{
+			Name: "time-min", Takes: TakesValue, Form: "TIME", Text: "the limit of --time is never shortened",
+			set: option.Keep(func(o *Options) *time.Duration { return &o.TimeMin }, span),
+		},
 		{Name: "tmp", Takes: TakesValue, Form: "N[K|M|G|T]", Text: "the share of a node's disk is the same for each job"},
 		{Name: "use-min-nodes", Env: env("USE_MIN_NODES"), Text: "of a range of nodes a job gets as many as are free"},
 		{Name: "wait-all-nodes", Takes: TakesValue, Form: "0|1", Env: env("WAIT_ALL_NODES"), Text: starts},

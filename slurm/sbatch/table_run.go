@@ -1,10 +1,9 @@
 package sbatch
 
 import (
-	"time"
-
 	"github.com/berth-gpu/berth/image/name"
 	"github.com/berth-gpu/berth/slurm/container"
+	"github.com/berth-gpu/berth/slurm/option"
 )
 
 // fileOptions returns the files and the folder of a job.
@@ -53,11 +52,11 @@ func endOptions() []Option {
 	return []Option{
 		{
 			Name: "requeue", Env: env("REQUEUE"), Text: "the job runs again after the loss of a node or a preemption",
-			set: assign(func(o *Options) *Requeue { return &o.Requeue }, RequeueYes),
+			set: option.Assign(func(o *Options) *Requeue { return &o.Requeue }, RequeueYes),
 		},
 		{
 			Name: "no-requeue", Env: env("NO_REQUEUE"), Text: "the job fails in place of running again",
-			set: assign(func(o *Options) *Requeue { return &o.Requeue }, RequeueNo),
+			set: option.Assign(func(o *Options) *Requeue { return &o.Requeue }, RequeueNo),
 		},
 		{
 			Name: "mail-type", Takes: TakesValue, Form: "LIST", Effect: NoEffect,
@@ -75,25 +74,25 @@ func replyOptions() []Option {
 	return []Option{
 		{
 			Name: "wait", Short: 'W', Env: env("WAIT"), Text: "sbatch ends with the job, and with its exit code",
-			set: given(func(o *Options) *bool { return &o.Wait }),
+			set: option.On(func(o *Options) *bool { return &o.Wait }),
 		},
 		{
 			Name: "wrap", Takes: TakesValue, Form: "COMMAND", Text: "the command is the script",
 			set: setWrap,
 		},
-		{Name: "parsable", Text: "sbatch prints the number of the job alone", set: given(func(o *Options) *bool { return &o.Parsable })},
-		{Name: "test-only", Text: "the job is checked and not submitted", set: given(func(o *Options) *bool { return &o.TestOnly })},
-		{Name: "quiet", Short: 'Q', Text: "notes are left out", set: given(func(o *Options) *bool { return &o.Quiet })},
+		{Name: "parsable", Text: "sbatch prints the number of the job alone", set: option.On(func(o *Options) *bool { return &o.Parsable })},
+		{Name: "test-only", Text: "the job is checked and not submitted", set: option.On(func(o *Options) *bool { return &o.TestOnly })},
+		{Name: "quiet", Short: 'Q', Text: "notes are left out", set: option.On(func(o *Options) *bool { return &o.Quiet })},
 		{
 			Name: "verbose", Short: 'v', Env: env("DEBUG"), Text: "nothing: berth submit --dry-run prints what was understood",
 			set: setVerbose,
 		},
-		{Name: "help", Short: 'h', Text: "sbatch prints its options", set: given(func(o *Options) *bool { return &o.Help })},
-		{Name: "usage", Text: "sbatch prints its forms", set: given(func(o *Options) *bool { return &o.Usage })},
-		{Name: "version", Short: 'V', Text: "sbatch prints its version", set: given(func(o *Options) *bool { return &o.Version })},
+		{Name: "help", Short: 'h', Text: "sbatch prints its options", set: option.On(func(o *Options) *bool { return &o.Help })},
+		{Name: "usage", Text: "sbatch prints its forms", set: option.On(func(o *Options) *bool { return &o.Usage })},
+		{Name: "version", Short: 'V', Text: "sbatch prints its version", set: option.On(func(o *Options) *bool { return &o.Version })},
 		{
 			Name: "ignore-pbs", Env: env("IGNORE_PBS"), Text: "no note about #PBS and #BSUB lines, which are never read",
-			set: given(func(o *Options) *bool { return &o.IgnorePBS }),
+			set: option.On(func(o *Options) *bool { return &o.IgnorePBS }),
 		},
 	}
 }
@@ -112,7 +111,7 @@ func containerOptions() []Option {
 		case c.Silent:
 			o.Effect = NoEffect
 		default:
-			o.set = func(o *Options, value string, _ time.Time) error { return c.Set(&o.Container, value) }
+			o.set = func(o *Options, value string) error { return c.Set(&o.Container, value) }
 		}
 		all = append(all, o)
 	}

@@ -9,70 +9,63 @@ import (
 	"github.com/berth-gpu/berth/slurm/environ"
 	"github.com/berth-gpu/berth/slurm/form"
 	"github.com/berth-gpu/berth/slurm/hostlist"
+	"github.com/berth-gpu/berth/slurm/option"
 )
 
 // MaxTasks is the largest number of tasks of a step.
 const MaxTasks = 1 << 16
 
-func text(at func(*Options) *string) func(*Options, string) error {
-	return func(o *Options, value string) error {
+// setter keeps the value of an option.
+type setter = option.Setter[Options]
+
+func text(at func(*Options) *string) setter {
+	return option.Keep(at, func(value string) (string, error) {
 		if strings.ContainsRune(value, 0) {
-			return errors.New("the value has a zero byte")
+			return "", errors.New("the value has a zero byte")
 		}
-		*at(o) = value
-		return nil
-	}
+		return value, nil
+	})
 }
 
-func on(at func(*Options) *bool) func(*Options, string) error {
-	return func(o *Options, _ string) error {
-		*at(o) = true
-		return nil
-	}
-}
-
-func count(at func(*Options) *int, least int) func(*Options, string) error {
-	return func(o *Options, value string) error {
+func count(at func(*Options) *int, least int) setter {
+	return option.Keep(at, func(value string) (int, error) {
 		n, err := form.ParseCount(value, least)
 		if err == nil && n > MaxTasks {
-			return fmt.Errorf("%q is more than %d", value, MaxTasks)
+			return 0, fmt.Errorf("%q is more than %d", value, MaxTasks)
 		}
-		*at(o) = n
-		return err
-	}
+		return n, err
+	})
 }
 
 // exact lets a step hold what it asks for.
-func exact(set func(*Options, string) error) func(*Options, string) error {
+func exact(set setter) setter {
 	return func(o *Options, value string) error {
 		o.Size.Exact = true
 		return set(o, value)
 	}
 }
 
-func seconds(at func(*Options) *int64) func(*Options, string) error {
-	return func(o *Options, value string) error {
+func seconds(at func(*Options) *int64) setter {
+	return option.Keep(at, func(value string) (int64, error) {
 		n, err := form.ParseCount(value, 0)
-		*at(o) = int64(time.Duration(n) * time.Second)
-		return err
-	}
+		return int64(time.Duration(n) * time.Second), err
+	})
 }
 
-func names(at func(*Options) *[]string) func(*Options, string) error {
-	return func(o *Options, value string) error {
+func names(at func(*Options) *[]string) setter {
+	return option.Keep(at, func(value string) ([]string, error) {
 		if strings.Contains(value, "/") {
-			return fmt.Errorf("%q is the name of a file; write the names of the nodes, such as gpu[01-04]", value)
+			return nil, fmt.Errorf("%q is the name of a file; write the names of the nodes, such as gpu[01-04]", value)
 		}
 		list, err := hostlist.Expand(value)
 		if err == nil && len(list) == 0 {
-			return errors.New("the list is empty; write the names of nodes, such as gpu[01-04]")
+			return nil, errors.New("the list is empty; write the names of nodes, such as gpu[01-04]")
 		}
-		*at(o) = list
-		return err
-	}
+		return list, err
+	})
 }
 
-func gpus(set func(*Options, int)) func(*Options, string) error {
+func gpus(set func(*Options, int)) setter {
 	return func(o *Options, value string) error {
 		g, err := form.ParseGPUs(value)
 		if err == nil && g.Count > MaxTasks {
@@ -97,31 +90,10 @@ func setGres(o *Options, value string) error {
 	return nil
 }
 
-func setNodes(o *Options, value string) (err error) {
-	o.Size.Nodes, err = form.ParseNodes(value)
+func setDistribution(o *Options, value string) (err error) {
+	o.Size.Distributed = true
+	o.Size.Kind, o.Size.Plane, err = environ.ParseDistribution(value, true) // the size of planes may be in SLURM_DIST_PLANESIZE
 	return err
-}
-
-func setDistribution(o *Options, value string) error {
-	kind, _, _ := strings.Cut(value, ":")
-	kind, _, _ = strings.Cut(kind, ",")
-	o.Size.Distributed, o.Size.Plane = true, 0
-	if size, found := strings.CutPrefix(kind, "plane="); found {
-		n, err := form.ParseCount(size, 1)
-		o.Size.Kind, o.Size.Plane = environ.Plane, n
-		return err
-	}
-	switch kind {
-	case "*", "block":
-		o.Size.Kind = environ.Block
-	case "cyclic":
-		o.Size.Kind = environ.Cyclic
-	case "plane":
-		o.Size.Kind = environ.Plane // its size is in SLURM_DIST_PLANESIZE
-	default:
-		return fmt.Errorf("%q is not one of: block, cyclic, plane=N", value)
-	}
-	return nil
 }
 
 func setOpenMode(o *Options, value string) error {

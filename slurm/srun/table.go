@@ -12,22 +12,22 @@ import (
 // entry is an option of srun.
 type entry struct {
 	option.Option
-	env     []string                             // variables that stand for the option; the first that is set counts
-	refused string                               // why the option is refused, and what to do instead
-	silent  bool                                 // the option has an effect in Slurm, and none here
-	set     func(o *Options, value string) error // nil: nothing to keep
-	fromEnv func(o *Options, value string) error // nil: as set
+	env     []string // variables that stand for the option; the first that is set counts
+	refused string   // why the option is refused, and what to do instead
+	silent  bool     // the option has an effect in Slurm, and none here
+	set     setter   // nil: nothing to keep
+	fromEnv setter   // nil: as set
 }
 
-func value(name string, short byte, form string, set func(*Options, string) error, env ...string) entry {
+func value(name string, short byte, form string, set setter, env ...string) entry {
 	return entry{Option: option.Option{Name: name, Short: short, Takes: option.TakesValue, Form: form}, env: env, set: set}
 }
 
-func flag(name string, short byte, set func(*Options, string) error, env ...string) entry {
+func flag(name string, short byte, set setter, env ...string) entry {
 	return entry{Option: option.Option{Name: name, Short: short}, env: env, set: set}
 }
 
-func optional(name string, short byte, form string, set func(*Options, string) error, env ...string) entry {
+func optional(name string, short byte, form string, set setter, env ...string) entry {
 	return entry{Option: option.Option{Name: name, Short: short, Takes: option.TakesOptional, Form: form}, env: env, set: set}
 }
 
@@ -53,17 +53,17 @@ func sizeOptions() []entry {
 	perNode.Others = []string{"tasks-per-node"}
 	cpus := value("cpus-per-task", 'c', "N", exact(count(func(o *Options) *int { return &o.Size.CPUsPerTask }, 1)), "SRUN_CPUS_PER_TASK", "SLURM_CPUS_PER_TASK")
 	cpus.fromEnv = count(func(o *Options) *int { return &o.Size.CPUsPerTask }, 1)
-	exclusive := optional("exclusive", 0, "user|mcs", on(func(o *Options) *bool { return &o.Size.Exact }), "SLURM_EXCLUSIVE")
+	exclusive := optional("exclusive", 0, "user|mcs", option.On(func(o *Options) *bool { return &o.Size.Exact }), "SLURM_EXCLUSIVE")
 	return []entry{
 		tasks, perNode, cpus, exclusive,
-		value("nodes", 'N', "N|MIN-MAX", setNodes),
+		value("nodes", 'N', "N|MIN-MAX", option.Keep(func(o *Options) *form.NodeCount { return &o.Size.Nodes }, form.ParseNodes)),
 		value("nodelist", 'w', "LIST", names(func(o *Options) *[]string { return &o.Size.NodeList })),
 		value("exclude", 'x', "LIST", names(func(o *Options) *[]string { return &o.Size.Exclude })),
 		value("relative", 'r', "N", count(func(o *Options) *int { return &o.Size.Relative }, 0)),
 		value("distribution", 'm', "block|cyclic|plane=N", setDistribution, "SLURM_DISTRIBUTION"),
-		flag("exact", 0, on(func(o *Options) *bool { return &o.Size.Exact }), "SLURM_EXACT"),
-		flag("overlap", 0, on(func(o *Options) *bool { return &o.Size.Overlap }), "SLURM_OVERLAP"),
-		flag("oversubscribe", 's', on(func(o *Options) *bool { return &o.Size.Overlap })),
+		flag("exact", 0, option.On(func(o *Options) *bool { return &o.Size.Exact }), "SLURM_EXACT"),
+		flag("overlap", 0, option.On(func(o *Options) *bool { return &o.Size.Overlap }), "SLURM_OVERLAP"),
+		flag("oversubscribe", 's', option.On(func(o *Options) *bool { return &o.Size.Overlap })),
 		flag("whole", 0, nil, "SLURM_WHOLE"),
 	}
 }
@@ -92,8 +92,8 @@ func fileOptions() []entry {
 		value("error", 'e', "PATTERN|all|none|TASK", text(func(o *Options) *string { return &o.Files.Stderr }), "SLURM_STDERRMODE"),
 		value("input", 'i', "PATTERN|all|none|TASK", text(func(o *Options) *string { return &o.Files.Stdin }), "SLURM_STDINMODE"),
 		value("open-mode", 0, "append|truncate", setOpenMode, "SLURM_OPEN_MODE"),
-		flag("label", 'l', on(func(o *Options) *bool { return &o.Files.Label }), "SLURM_LABELIO"),
-		flag("unbuffered", 'u', on(func(o *Options) *bool { return &o.Files.Unbuffered }), "SLURM_UNBUFFEREDIO"),
+		flag("label", 'l', option.On(func(o *Options) *bool { return &o.Files.Label }), "SLURM_LABELIO"),
+		flag("unbuffered", 'u', option.On(func(o *Options) *bool { return &o.Files.Unbuffered }), "SLURM_UNBUFFEREDIO"),
 	}
 }
 
@@ -116,10 +116,10 @@ func runOptions() []entry {
 			o.Terminal, o.Files.Unbuffered = true, true
 			return nil
 		}),
-		flag("multi-prog", 0, on(func(o *Options) *bool { return &o.Multi })),
-		flag("quiet", 'Q', on(func(o *Options) *bool { return &o.Quiet })),
-		flag("quit-on-interrupt", 0, on(func(o *Options) *bool { return &o.Interrupt })),
-		flag("disable-status", 'X', on(func(o *Options) *bool { return &o.Interrupt }), "SLURM_DISABLE_STATUS"),
+		flag("multi-prog", 0, option.On(func(o *Options) *bool { return &o.Multi })),
+		flag("quiet", 'Q', option.On(func(o *Options) *bool { return &o.Quiet })),
+		flag("quit-on-interrupt", 0, option.On(func(o *Options) *bool { return &o.Interrupt })),
+		flag("disable-status", 'X', option.On(func(o *Options) *bool { return &o.Interrupt }), "SLURM_DISABLE_STATUS"),
 		flag("help", 'h', func(o *Options, _ string) error { o.Help = "help"; return nil }),
 		flag("usage", 0, func(o *Options, _ string) error { o.Help = "usage"; return nil }),
 		flag("version", 'V', func(o *Options, _ string) error { o.Help = "version"; return nil }),
