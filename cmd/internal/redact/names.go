@@ -1,14 +1,13 @@
 package redact
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 )
 
 // telling matches the name of a variable, a field or an option that holds a secret, wherever these letters are in it.
-var telling = regexp.MustCompile(`(?i)secret|token|passw(?:or)?d|passphrase|passwd|api[_-]?keys?|` +
+var telling = lazy(`(?i)secret|token|passw(?:or)?d|passphrase|passwd|api[_-]?keys?|` +
 	`private[_-]?key|access[_-]?key|account[_-]?key|shared[_-]?key|sharedaccesssignature|credential|bearer|cookie|connection[_-]?string`)
 
 // wordsOfSecrets are the words that make a name one of a secret, unless the next word says that it is about one.
@@ -45,7 +44,7 @@ var open = []string{
 // secretly reports whether a name is that of a secret.
 func secretly(name string) bool {
 	name = strings.Trim(name, "._-")
-	if telling.MatchString(name) {
+	if telling().MatchString(name) {
 		return true
 	}
 	name = name[strings.LastIndexByte(name, '.')+1:]
@@ -119,7 +118,7 @@ var tops = []string{
 }
 
 // plainPart matches a part of a path that no random text is: small letters.
-var plainPart = regexp.MustCompile(`^[a-z0-9._@%~-]{0,40}$`)
+var plainPart = lazy(`^[a-z0-9._@%~-]{0,40}$`)
 
 // isPath reports whether a value is the path of a file, which is no secret: SSH_KEY=/etc/ssh/key. One in 64 secrets in base64 begins with a
 // slash, and has capital letters, an end of = or +, or no second slash.
@@ -133,16 +132,16 @@ func isPath(value string) bool {
 	if len(parts) < 2 && !strings.HasPrefix(value, "~") {
 		return false
 	}
-	return slices.Contains(tops, parts[0]) || !slices.ContainsFunc(parts, func(p string) bool { return !plainPart.MatchString(p) })
+	return slices.Contains(tops, parts[0]) || !slices.ContainsFunc(parts, func(p string) bool { return !plainPart().MatchString(p) })
 }
 
 // harmless reports whether the value of a variable is none that could be a secret.
 func harmless(value string) bool {
 	value = strings.ToLower(strings.Trim(value, `\"'`))
-	return value == Removed || reference.MatchString(value) || slices.Contains([]string{
+	return value == Removed || reference().MatchString(value) || slices.Contains([]string{
 		"", "true", "false", "yes", "no", "on", "off", "null", "nil", "<nil>", "none", "{}", "[]", "0", "(removed", "(secret", "(secret)",
 	}, value)
 }
 
 // reference matches the name of another variable.
-var reference = regexp.MustCompile(`^(?:\$\{?[a-z_][a-z0-9_]*\}?|\{\{[^{}]*\}\})$`)
+var reference = lazy(`^(?:\$\{?[a-z_][a-z0-9_]*\}?|\{\{[^{}]*\}\})$`)

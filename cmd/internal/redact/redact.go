@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Removed stands in the place of a secret.
@@ -40,22 +41,27 @@ func (f *Filter) Know(secrets ...string) {
 	f.known = slices.Compact(f.known)
 }
 
+// lazy returns what compiles an expression when it is first used: berth has this package, and starts for each submission.
+func lazy(expression string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
+}
+
 // rule replaces what an expression matches.
 type rule struct {
-	pattern *regexp.Regexp
+	pattern func() *regexp.Regexp
 	by      string
 }
 
 // rules returns the rules by form, in the order in which they are applied.
 var rules = []rule{
-	{regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----|\z)`), Removed},
-	{regexp.MustCompile(`(?i)AGE-SECRET-KEY-[0-9A-Z-]+`), Removed},
-	{regexp.MustCompile(`berth-join-[a-z]+-[0-9A-Za-z-]+`), Removed},
-	{regexp.MustCompile(wellKnown), Removed},
-	{regexp.MustCompile(`whsec_[0-9A-Za-z+/=_-]+`), Removed},
-	{regexp.MustCompile(`(?i)((?:proxy-)?authorization|x-auth-token|x-api-key|(?:set-)?cookie)("?\s*[:=]\s*)(?:"(?:[^"\\]|\\.)*"|[^\r\n"]*)`), "$1$2" + Removed},
-	{regexp.MustCompile(`(?i)\b(bearer|basic)(\s+)[0-9A-Za-z._~+/=-]{8,}`), "$1$2" + Removed},
-	{regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://)[^/\s"'<>@]*@`), "$1" + Removed + "@"},
+	{lazy(`(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----|\z)`), Removed},
+	{lazy(`(?i)AGE-SECRET-KEY-[0-9A-Z-]+`), Removed},
+	{lazy(`berth-join-[a-z]+-[0-9A-Za-z-]+`), Removed},
+	{lazy(wellKnown), Removed},
+	{lazy(`whsec_[0-9A-Za-z+/=_-]+`), Removed},
+	{lazy(`(?i)((?:proxy-)?authorization|x-auth-token|x-api-key|(?:set-)?cookie)("?\s*[:=]\s*)(?:"(?:[^"\\]|\\.)*"|[^\r\n"]*)`), "$1$2" + Removed},
+	{lazy(`(?i)\b(bearer|basic)(\s+)[0-9A-Za-z._~+/=-]{8,}`), "$1$2" + Removed},
+	{lazy(`([A-Za-z][A-Za-z0-9+.-]*://)[^/\s"'<>@]*@`), "$1" + Removed + "@"},
 }
 
 // wellKnown matches secrets of others that have a form of their own. The list in the tests has an example of each.
@@ -81,20 +87,20 @@ const wellKnown = `\b(?:` +
 	`)`
 
 var (
-	token = regexp.MustCompile(`berth_[0-9A-Za-z_-]{40,}`)
-	web   = regexp.MustCompile(`(?i)\b(?:https?|wss?)://[^\s"'<>\\)]+`)
-	short = regexp.MustCompile(`(\b(?:sshpass|mysql|mysqldump|mariadb|docker login|podman login|skopeo login|helm registry login` +
+	token = lazy(`berth_[0-9A-Za-z_-]{40,}`)
+	web   = lazy(`(?i)\b(?:https?|wss?)://[^\s"'<>\\)]+`)
+	short = lazy(`(\b(?:sshpass|mysql|mysqldump|mariadb|docker login|podman login|skopeo login|helm registry login` +
 		`|psql|redis-cli|mongo|mongosh|smbclient|curl|wget|ldapsearch|ipmitool|htpasswd|7z|unzip|zip)\b` +
 		`[^\n|;&]*?\s-(?:p|P|w|a)\s*=?\s*)("[^"]*"|'[^']*'|[^\s"'-][^\s"']*)`)
-	netrc  = regexp.MustCompile(`(?i)(\blogin\s+\S+\s+password\s+)\S+`)
-	pgpass = regexp.MustCompile(`(?m)^((?:[^\s:]+|\[[0-9a-fA-F:]+\]):(?:[0-9]+|\*):[^\s:]+:[^\s:]+:)[^\s:]+$`)
-	user   = regexp.MustCompile(`(\b(?:curl|wget)\b[^\n|;&]*?\s(?:-u|--user|--proxy-user|-U)[ =]?)("[^"]*"|'[^']*'|[^\s"']+:[^\s"']+)`)
+	netrc  = lazy(`(?i)(\blogin\s+\S+\s+password\s+)\S+`)
+	pgpass = lazy(`(?m)^((?:[^\s:]+|\[[0-9a-fA-F:]+\]):(?:[0-9]+|\*):[^\s:]+:[^\s:]+:)[^\s:]+$`)
+	user   = lazy(`(\b(?:curl|wget)\b[^\n|;&]*?\s(?:-u|--user|--proxy-user|-U)[ =]?)("[^"]*"|'[^']*'|[^\s"']+:[^\s"']+)`)
 )
 
 // Text returns a text without secrets. A word in base64 or hexadecimal digits that holds one is removed as a whole.
 func (f *Filter) Text(text string) string {
 	text = f.plain(text)
-	return encoded.ReplaceAllStringFunc(text, func(word string) string {
+	return encoded().ReplaceAllStringFunc(text, func(word string) string {
 		for _, inner := range decoded(word) {
 			if f.holds(inner) {
 				return Removed
@@ -119,7 +125,7 @@ func (f *Filter) holds(inner string) bool {
 }
 
 // encoded matches words that may be texts in base64 or in hexadecimal digits.
-var encoded = regexp.MustCompile(`[0-9A-Za-z+/_-]{16,}={0,2}`)
+var encoded = lazy(`[0-9A-Za-z+/_-]{16,}={0,2}`)
 
 // decoded returns the texts that a word may stand for.
 func decoded(word string) (out []string) {
@@ -140,41 +146,41 @@ func decoded(word string) (out []string) {
 
 // plain returns a text without secrets that are not encoded.
 func (f *Filter) plain(text string) string {
-	text = web.ReplaceAllStringFunc(text, address)
+	text = web().ReplaceAllStringFunc(text, address)
 	for i, r := range rules {
 		if i == 1 {
 			text = beheaded(text)
 		}
-		text = r.pattern.ReplaceAllString(text, r.by)
+		text = r.pattern().ReplaceAllString(text, r.by)
 	}
 	for _, s := range f.known {
 		text = strings.ReplaceAll(text, s, Removed)
 	}
-	text = token.ReplaceAllStringFunc(text, func(s string) string {
+	text = token().ReplaceAllStringFunc(text, func(s string) string {
 		if strings.ToLower(s) == s && !strings.ContainsAny(s, "0123456789") {
 			return s // the name of a metric: 256 random bits have other characters
 		}
 		return Removed
 	})
-	text = followed(text, pair, ofField)
-	text = followed(text, assignment, ofField)
-	text = followed(text, element, ofElement)
-	text = short.ReplaceAllString(text, "${1}"+Removed)
-	text = user.ReplaceAllString(text, "${1}"+Removed)
-	text = netrc.ReplaceAllString(text, "${1}"+Removed)
-	text = pgpass.ReplaceAllString(text, "${1}"+Removed)
-	return followed(text, option, ofOption)
+	text = followed(text, pair(), ofField)
+	text = followed(text, assignment(), ofField)
+	text = followed(text, element(), ofElement)
+	text = short().ReplaceAllString(text, "${1}"+Removed)
+	text = user().ReplaceAllString(text, "${1}"+Removed)
+	text = netrc().ReplaceAllString(text, "${1}"+Removed)
+	text = pgpass().ReplaceAllString(text, "${1}"+Removed)
+	return followed(text, option(), ofOption)
 }
 
 // keyEnd ends a private key.
-var keyEnd = regexp.MustCompile(`-----END [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----`)
+var keyEnd = lazy(`-----END [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----`)
 
 // mostKey bounds the length of a private key with what a log has put before each of its lines, in bytes.
 const mostKey = 32 << 10
 
 // beheaded returns a text without the rest of a private key whose beginning was cut off, as at the first of the last lines of a log.
 func beheaded(text string) string {
-	at := keyEnd.FindStringIndex(text)
+	at := keyEnd().FindStringIndex(text)
 	if at == nil || at[0] > mostKey {
 		return text
 	}

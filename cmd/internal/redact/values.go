@@ -6,18 +6,18 @@ import (
 )
 
 // assignment matches the name of a variable or a field, and what stands between it and its value, in all languages.
-var assignment = regexp.MustCompile(`([A-Za-z][A-Za-z0-9_.-]*)(\\*["'\]]{0,2}[ \t]*(?:=>|:=|!=|={1,3}|:)[ \t]*)`)
+var assignment = lazy(`([A-Za-z][A-Za-z0-9_.-]*)(\\*["'\]]{0,2}[ \t]*(?:=>|:=|!=|={1,3}|:)[ \t]*)`)
 
 // option matches an option, or the name of a variable after the word that sets it, and what stands before its value: a space, or the
 // quotes of a list of words.
-var option = regexp.MustCompile(`(?:^|[\s"'\[(,])(?:--?|(?i:setenv|env|arg|set)[ \t]+)([A-Za-z][A-Za-z0-9_.-]*)([ \t]+|\\*["'][ \t]*,\s*)`)
+var option = lazy(`(?:^|[\s"'\[(,])(?:--?|(?i:setenv|env|arg|set)[ \t]+)([A-Za-z][A-Za-z0-9_.-]*)([ \t]+|\\*["'][ \t]*,\s*)`)
 
 // pair matches a name and a value that are fields of their own, as Kubernetes writes variables.
-var pair = regexp.MustCompile(`(?i)\b(?:name|key)\\*["']?\s*[:=]\s*\\*["']?([A-Za-z][A-Za-z0-9_.-]*)` +
+var pair = lazy(`(?i)\b(?:name|key)\\*["']?\s*[:=]\s*\\*["']?([A-Za-z][A-Za-z0-9_.-]*)` +
 	`(\\*["']?\s*,?\s*\\*["']?\bvalue\\*["']?\s*[:=][ \t]*)`)
 
 // element matches an element of XML.
-var element = regexp.MustCompile(`<(?:[A-Za-z0-9_-]+:)?([A-Za-z][A-Za-z0-9_.-]*)((?:\s[^<>]*)?>)`)
+var element = lazy(`<(?:[A-Za-z0-9_-]+:)?([A-Za-z][A-Za-z0-9_.-]*)((?:\s[^<>]*)?>)`)
 
 // followed returns a text without the values that follow secret names, by an expression whose groups are the name and what stands
 // between it and the value.
@@ -60,27 +60,27 @@ func ofField(text string, m []int) (from, to int) {
 		return from + space, from + space + quoted(rest[space:])
 	case line[0] == '[':
 		return from, from + max(0, strings.IndexByte(line, ']')+1)
-	case object.MatchString(line):
+	case object().MatchString(line):
 		return from, from // the fields in it are looked at one by one
 	case line[0] == '{': // as ODBC quotes
 		return from, from + max(1, strings.IndexByte(line, '}')+1)
 	case begins && len(between) > 1 && strings.HasPrefix(between, ":"): // a line of YAML
 		line, _, _ = strings.Cut(line, " #")
 		return from, from + len(strings.TrimRight(line, " \t,"))
-	case begins && !strings.ContainsAny(line, " \t\"'") && !another.MatchString(line): // a line of an environment
+	case begins && !strings.ContainsAny(line, " \t\"'") && !another().MatchString(line): // a line of an environment
 		return from, from + len(line)
 	}
 	return from, from + plainEnd(line, " \t,;}])\"'\x00")
 }
 
 // object matches the beginning of an object of JSON or YAML, or of a template.
-var object = regexp.MustCompile(`^\{\s*(?:\\*["'{}]|[A-Za-z_][A-Za-z0-9_.-]*\s*:|$)`)
+var object = lazy(`^\{\s*(?:\\*["'{}]|[A-Za-z_][A-Za-z0-9_.-]*\s*:|$)`)
 
 // item matches a line of YAML with a name of its own.
-var item = regexp.MustCompile(`^[A-Za-z"'][^:]*:(?:[ \t]|$)`)
+var item = lazy(`^[A-Za-z"'][^:]*:(?:[ \t]|$)`)
 
 // another matches the next name of a list of names and values.
-var another = regexp.MustCompile(`[;,&\x00][A-Za-z][A-Za-z0-9_.-]*=`)
+var another = lazy(`[;,&\x00][A-Za-z][A-Za-z0-9_.-]*=`)
 
 // ofOption returns the place of the value of an option.
 func ofOption(text string, m []int) (from, to int) {
@@ -176,7 +176,7 @@ func block(text string, column int, whole bool) (length int) {
 		words := strings.TrimLeft(line, " \t")
 		indent := len(line) - len(words)
 		within := indent > column || !whole && indent == column && strings.HasPrefix(words, "- ")
-		if words == "" || !within || !whole && item.MatchString(strings.TrimLeft(words, "- ")) {
+		if words == "" || !within || !whole && item().MatchString(strings.TrimLeft(words, "- ")) {
 			break
 		}
 		length = start + len(line)
