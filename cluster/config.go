@@ -13,7 +13,6 @@ import (
 	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/cluster/raftnet"
 	"github.com/berth-gpu/berth/cluster/raftstore"
-	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
@@ -162,7 +161,7 @@ func (t Tuning) withDefaults(unguarded Unguarded) Tuning {
 		t.Founding.Retention = model.Retention{Jobs: 10_000, Age: 7 * 24 * time.Hour}
 	}
 	if t.Founding.Policy == "" {
-		t.Founding.Policy, t.Founding.Running = queue.DefaultPolicy, true
+		t.Founding.Policy, t.Founding.Running = model.DefaultPolicy, true
 	}
 	return t
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/berth-gpu/berth/cluster/sched/blocker"
 	"github.com/berth-gpu/berth/cluster/sched/explain"
 	"github.com/berth-gpu/berth/cluster/sched/place"
-	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/cluster/sched/schedtest"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -148,7 +147,7 @@ func TestExplainFewer(t *testing.T) {
 func TestWhoTakesFewerIsNotKeptFromThem(t *testing.T) {
 	long := func(s *model.Spec) { s.Estimate = 10 * time.Hour }
 	t.Run("others run", func(t *testing.T) {
-		c := schedtest.New(t, queue.DefaultPolicy)
+		c := schedtest.New(t, model.DefaultPolicy)
 		c.Must(&command.SetTuning{Tuning: model.DefaultTuning()})
 		c.Node("n1", 2, "A")
 		c.Node("n2", 2, "A")
@@ -161,7 +160,7 @@ func TestWhoTakesFewerIsNotKeptFromThem(t *testing.T) {
 		}
 	})
 	t.Run("it has failed on the others", func(t *testing.T) {
-		c := schedtest.New(t, queue.DefaultPolicy)
+		c := schedtest.New(t, model.DefaultPolicy)
 		c.Must(&command.SetTuning{Tuning: model.DefaultTuning()})
 		c.Node("n1", 2, "A")
 		c.Node("n2", 2, "A")

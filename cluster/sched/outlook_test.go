@@ -13,7 +13,6 @@ import (
 	"github.com/berth-gpu/berth/cluster/sched"
 	"github.com/berth-gpu/berth/cluster/sched/blocker"
 	"github.com/berth-gpu/berth/cluster/sched/explain"
-	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/cluster/sched/schedtest"
 	"github.com/berth-gpu/berth/cluster/sched/search"
 	"github.com/berth-gpu/berth/fsm/command"
@@ -84,7 +83,7 @@ func searchOnce(t *rapid.T, c *schedtest.Cluster, nodes int) *search.Outlook {
 func TestWhatASearchMeantToStartStarts(t *testing.T) {
 	met := 0
 	rapid.Check(t, func(t *rapid.T) {
-		c := schedtest.New(t, queue.DefaultPolicy)
+		c := schedtest.New(t, model.DefaultPolicy)
 		c.Must(&command.SetTuning{Tuning: model.DefaultTuning()})
 		for i := range rapid.IntRange(1, 3).Draw(t, "nodes") {
 			c.Node(string(rune('a'+i)), rapid.IntRange(2, 8).Draw(t, "gpus"), "A")

@@ -66,7 +66,7 @@ func TestExplainQuotas(t *testing.T) {
 // Who has the default waits at it while others start; an own limit, greater or smaller,
 // counts instead. Searches and passes in order keep to it alike.
 func TestDefaultOfUsers(t *testing.T) {
-	for _, policy := range []string{"fcfs", queue.DefaultPolicy} {
+	for _, policy := range []string{"fcfs", model.DefaultPolicy} {
 		c := schedtest.New(t, policy)
 		c.Node("n1", 8, "H200")
 		c.Adjust(model.ScopeKey{Kind: model.ScopeCluster}, int64(model.LimitUserGPUs), 2)
@@ -94,7 +94,7 @@ func TestDefaultOfUsers(t *testing.T) {
 
 // Where a search finds a quota in the way, and no other job goes first, the quota is the only reason named.
 func TestASearchNamesTheQuotaAlone(t *testing.T) {
-	c := schedtest.New(t, queue.DefaultPolicy)
+	c := schedtest.New(t, model.DefaultPolicy)
 	c.Tune(func(t *model.Tuning) { t.Backfill = model.BackfillReserve })
 	c.Node("n1", 4, "H200")
 	c.Limit("amy", 1, model.Unlimited)
@@ -181,7 +181,7 @@ func TestExplainHybridPools(t *testing.T) {
 // Jobs over a quota go after all that are within theirs, under every policy; no job
 // that may start waits for them.
 func TestOverQuotaGoesLast(t *testing.T) {
-	for _, policy := range queue.Policies() {
+	for _, policy := range model.Policies() {
 		t.Run(policy, func(t *testing.T) {
 			c := schedtest.New(t, policy)
 			c.Tune(func(t *model.Tuning) { t.Backfill = model.BackfillReserve })
@@ -247,7 +247,7 @@ func TestTheSearchKeepsPools(t *testing.T) {
 		bobs, amys int
 	}{{model.PoolDynamic, 8, 0}, {model.PoolStatic, 5, 3}, {model.PoolHybrid, 6, 2}} {
 		t.Run(v.mode.String(), func(t *testing.T) {
-			c := schedtest.New(t, queue.DefaultPolicy)
+			c := schedtest.New(t, model.DefaultPolicy)
 			c.Tune(func(t *model.Tuning) { t.Backfill = model.BackfillReserve })
 			c.Node("n1", 8, "H200")
 			c.Must(&command.SetPools{Mode: v.mode, Part: 250})

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/cluster/sched/explain"
-	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/cluster/sched/schedtest"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -44,7 +43,7 @@ func TestARefusedTaskGoesElsewhere(t *testing.T) {
 		"without GPUs": schedtest.Spec("amy", 0, 1, func(s *model.Spec) { s.CPUs, s.MemoryMB = 1, 100 }),
 		"a node":       schedtest.Spec("amy", 8, 1),
 	} {
-		for _, policy := range []string{queue.DefaultPolicy, "fcfs"} {
+		for _, policy := range []string{model.DefaultPolicy, "fcfs"} {
 			for _, alone := range []bool{false, true} {
 				c := schedtest.New(t, policy)
 				c.Must(&command.SetTuning{Tuning: model.DefaultTuning()})
@@ -76,7 +75,7 @@ func TestNodesWithoutTheAccount(t *testing.T) {
 		"a GPU":        schedtest.Spec("mo", 1, 0),
 		"without GPUs": schedtest.Spec("mo", 0, 1, func(s *model.Spec) { s.CPUs, s.MemoryMB = 1, 100 }),
 	} {
-		c := schedtest.New(t, queue.DefaultPolicy)
+		c := schedtest.New(t, model.DefaultPolicy)
 		c.Must(&command.SetTuning{Tuning: model.DefaultTuning()})
 		c.Node("n1", 8, "H200")
 		c.Node("n2", 8, "H200")

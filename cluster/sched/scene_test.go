@@ -31,7 +31,7 @@ type scene struct {
 }
 
 func newScene(t *testing.T) *scene {
-	c := schedtest.New(t, queue.DefaultPolicy)
+	c := schedtest.New(t, model.DefaultPolicy)
 	c.Must(&command.SetTuning{Tuning: model.DefaultTuning()})
 	return &scene{Cluster: c, began: c.Now}
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/cluster/sched/forecast"
-	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/cluster/sched/schedtest"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -102,14 +101,14 @@ func TestAStreamLetsAGangStart(t *testing.T) {
 		"estimates that are wrong":  {stream{users: 1, backlog: 24, runs: 40 * time.Second, estimate: 5 * time.Second, spread: 3 * time.Second}, 2, 16, 2, 2 * time.Minute},
 		"minutes, unknown at first": {stream{users: 1, backlog: 24, runs: 4 * time.Minute, spread: 11 * time.Second}, 2, 16, 2, 70 * time.Minute},
 	} {
-		for _, policy := range []string{queue.DefaultPolicy, "fcfs"} {
-			if testing.Short() && policy != queue.DefaultPolicy {
+		for _, policy := range []string{model.DefaultPolicy, "fcfs"} {
+			if testing.Short() && policy != model.DefaultPolicy {
 				continue
 			}
 			gang := schedtest.Spec("gang", uint32(v.gpus), uint32(v.on), func(s *model.Spec) { s.TimeLimit = 5 * time.Minute })
 			waited, expected := v.play(t, policy, v.nodes, gang)
 			t.Logf("%s, %s: waited %s, expected %s", name, policy, waited, expected)
-			if policy == queue.DefaultPolicy && waited > v.within || v.limit > 0 && waited > expected {
+			if policy == model.DefaultPolicy && waited > v.within || v.limit > 0 && waited > expected {
 				t.Errorf("%s, %s: the gang waits for %s, expected was %s", name, policy, waited, expected)
 			}
 		}

@@ -17,7 +17,7 @@ type shared struct{}
 
 // List returns all values in force.
 func (shared) List(s *state.State) (out []wire.Setting) {
-	now, first := config.ClusterOf(s), config.New().Cluster
+	now, first := inForce(s), config.New().Cluster
 	defaults := first.Settings()
 	for i, row := range now.Settings() {
 		out = append(out, wire.Setting{
@@ -29,7 +29,7 @@ func (shared) List(s *state.State) (out []wire.Setting) {
 
 // Change returns the commands that give the named settings these values.
 func (shared) Change(s *state.State, values map[string]string) ([]command.Body, error) {
-	was := config.ClusterOf(s)
+	was := inForce(s)
 	next := was
 	if err := next.Set(values); err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func (s *service) compare(ctx context.Context) {
 		before := s.peer.State().Index
 		st, err := s.peer.Read(ctx, peer.Linearizable, 0)
 		if set := st.Settings(); err == nil && !set.Incarnation.IsZero() {
-			for _, d := range s.settings.Differences(config.ClusterOf(&st)) {
+			for _, d := range s.settings.Differences(inForce(&st)) {
 				s.log.Warn("without effect: " + d + "; berth config set changes what is in force")
 			}
 			return

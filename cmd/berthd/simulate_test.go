@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/cmd/internal/simulate"
+	"github.com/berth-gpu/berth/fsm/model"
 )
 
 // A trace is played on the nodes of a file, and drawn as a page of all policies; what
@@ -104,7 +104,7 @@ func TestSimulateTextbooks(t *testing.T) {
 	if r := play("--compare", "srtf,srsf", "--set", "min_run=2h"); r[0].Preemptions != 0 || r[1].Preemptions != 0 {
 		t.Errorf("a flag changes what they preset: %+v", r)
 	}
-	if slices.Contains(queue.Policies(), "srtf") || queue.Known("srsf") {
+	if slices.Contains(model.Policies(), "srtf") || model.KnownPolicy("srsf") {
 		t.Error("a cluster could have an order of the textbooks")
 	}
 	if code, _, errs := f.berth(t, "simulate", "--trace", trace, "--policy", "sjf", "--compare", "srtf"); code == 0 || !strings.Contains(errs, "compare") {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/core"
@@ -98,8 +97,8 @@ func (a policies) set(ctx context.Context, in *core.BodyInput, b *wire.SetPolicy
 	}
 	policy := strings.ReplaceAll(b.Policy, "-", "_")
 	switch {
-	case b.Policy != "" && !queue.Known(policy):
-		return nil, problem.Invalid("policy", "must be one of "+strings.Join(queue.Policies(), ", "))
+	case b.Policy != "" && !model.KnownPolicy(policy):
+		return nil, problem.Invalid("policy", "must be one of "+strings.Join(model.Policies(), ", "))
 	case b.Policy == "" && len(b.Parameters) == 0 && b.MaxConcurrent == nil && b.AutoRetry == nil:
 		return nil, problem.Invalid("policy", "must be given, or another value to change")
 	}

@@ -181,7 +181,7 @@ func (a imports) settings(ctx context.Context, in *importInput, b *wire.ImportSe
 		return nil, problem.Under("settings", err)
 	}
 	s := a.api.Peer.Reader.State()
-	bodies, err := intake.Changes(&s, set)
+	bodies, err := intake.Changes(&intake.Current{Settings: s.Settings(), Queued: s.Allocations.Has}, set)
 	if err != nil {
 		return nil, problem.Under("settings", err)
 	}

@@ -144,7 +144,7 @@ func (a reservations) limit(ctx context.Context, in *core.BodyInput, body *wire.
 	error,
 ) {
 	s := a.api.Peer.Reader.State()
-	c, err := intake.Caps(&s, body)
+	c, err := intake.Caps(s.Settings().Booking, body)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
-	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/strict"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -97,8 +96,8 @@ func spanOf(r *wire.Reserve, b *model.Booking, now model.Time) (err error) {
 }
 
 // Caps converts a body to a change of the limits of reservations.
-func Caps(s *state.State, body *wire.SetReservationLimits) (*command.SetBookingCaps, error) {
-	caps := s.Settings().Booking.OrDefault()
+func Caps(now model.BookingCaps, body *wire.SetReservationLimits) (*command.SetBookingCaps, error) {
+	caps := now.OrDefault()
 	caps.Next = 0
 	for _, v := range []struct {
 		field string

@@ -9,10 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
-	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/strict"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -32,13 +30,19 @@ func Settings(raw []byte) (*wire.Arrangement, error) {
 	return set, nil
 }
 
+// Current is what the changes of an import depend on of the present state.
+type Current struct {
+	Settings model.Settings
+	Queued   func(model.AllocationID) bool // reports whether a service with this id is queued
+}
+
 // Changes converts the settings of an import to commands that may be repeated.
-func Changes(s *state.State, set *wire.Arrangement) (list []command.Body, err error) {
-	for _, add := range []func(*state.State, *wire.Arrangement) ([]command.Body, error){
+func Changes(now *Current, set *wire.Arrangement) (list []command.Body, err error) {
+	for _, add := range []func(*Current, *wire.Arrangement) ([]command.Body, error){
 		order, division, customs, usersOf, quotasOf, sharesOf,
 		servicesOf,
 	} {
-		some, err := add(s, set)
+		some, err := add(now, set)
 		if err != nil {
 			return nil, err
 		}
@@ -51,15 +55,15 @@ func Changes(s *state.State, set *wire.Arrangement) (list []command.Body, err er
 }
 
 // order returns the changes of the policy and its tuning.
-func order(s *state.State, set *wire.Arrangement) (list []command.Body, err error) {
+func order(now *Current, set *wire.Arrangement) (list []command.Body, err error) {
 	if policy := strings.ReplaceAll(set.Policy, "-", "_"); policy != "" {
-		if !queue.Known(policy) {
-			return nil, problem.Invalid("policy", "must be one of "+strings.Join(queue.Policies(), ", "))
+		if !model.KnownPolicy(policy) {
+			return nil, problem.Invalid("policy", "must be one of "+strings.Join(model.Policies(), ", "))
 		}
 		list = append(list, &command.SetPolicy{Policy: policy})
 	}
 	if len(set.Parameters) > 0 {
-		tuning := s.Settings().Tuning
+		tuning := now.Settings.Tuning
 		for _, name := range slices.Sorted(maps.Keys(set.Parameters)) {
 			if err := tuning.Set(name, set.Parameters[name]); err != nil {
 				return nil, problem.Invalid("parameters", err.Error())
@@ -72,7 +76,7 @@ func order(s *state.State, set *wire.Arrangement) (list []command.Body, err erro
 
 // division returns the changes of how GPUs are divided and reserved, and how long jobs are
 // remembered.
-func division(s *state.State, set *wire.Arrangement) (list []command.Body, err error) {
+func division(now *Current, set *wire.Arrangement) (list []command.Body, err error) {
 	if set.Allocation != nil {
 		c, err := Pools(set.Allocation)
 		if err != nil {
@@ -81,7 +85,7 @@ func division(s *state.State, set *wire.Arrangement) (list []command.Body, err e
 		list = append(list, c)
 	}
 	if set.Reservation != nil {
-		c, err := Caps(s, set.Reservation)
+		c, err := Caps(now.Settings.Booking, set.Reservation)
 		if err != nil {
 			return nil, problem.Under("reservation_limits", err)
 		}
@@ -98,7 +102,7 @@ func division(s *state.State, set *wire.Arrangement) (list []command.Body, err e
 }
 
 // customs returns the changes of the defaults of jobs, and of the cluster's name.
-func customs(_ *state.State, set *wire.Arrangement) ([]command.Body, error) {
+func customs(_ *Current, set *wire.Arrangement) ([]command.Body, error) {
 	if set.Defaults == nil {
 		return nil, nil
 	}
@@ -113,11 +117,11 @@ func customs(_ *state.State, set *wire.Arrangement) ([]command.Body, error) {
 	return []command.Body{c}, nil
 }
 
-func usersOf(s *state.State, set *wire.Arrangement) (list []command.Body, err error) {
+func usersOf(_ *Current, set *wire.Arrangement) (list []command.Body, err error) {
 	for i, u := range set.Users {
 		c := &command.SetUser{User: u.Name, Join: u.Projects}
 		if c.Role, err = Role(u.Role); err == nil {
-			err = accountOf(s, u.Account, c)
+			err = accountOf(u.Account, c)
 		}
 		if err == nil {
 			err = c.Validate()
@@ -134,7 +138,7 @@ func usersOf(s *state.State, set *wire.Arrangement) (list []command.Body, err er
 const nextAccount = "next"
 
 // accountOf completes a user with the account at the identity provider: whatever the provider states next is newer.
-func accountOf(s *state.State, text string, c *command.SetUser) error {
+func accountOf(text string, c *command.SetUser) error {
 	if text == "" || text == nextAccount {
 		c.Bind = text == nextAccount
 		return nil
@@ -148,7 +152,7 @@ func accountOf(s *state.State, text string, c *command.SetUser) error {
 	return nil
 }
 
-func quotasOf(_ *state.State, set *wire.Arrangement) (list []command.Body, err error) {
+func quotasOf(_ *Current, set *wire.Arrangement) (list []command.Body, err error) {
 	for i := range set.Quotas {
 		q := &set.Quotas[i]
 		scope, err := scopeNamed(q.Scope, q.Name, true)
@@ -164,7 +168,7 @@ func quotasOf(_ *state.State, set *wire.Arrangement) (list []command.Body, err e
 	return list, nil
 }
 
-func sharesOf(_ *state.State, set *wire.Arrangement) (list []command.Body, err error) {
+func sharesOf(_ *Current, set *wire.Arrangement) (list []command.Body, err error) {
 	for i, w := range set.Shares {
 		scope, err := scopeNamed(w.Scope, w.Name, false)
 		if err != nil {
@@ -180,12 +184,12 @@ func sharesOf(_ *state.State, set *wire.Arrangement) (list []command.Body, err e
 }
 
 // servicesOf returns the commands that queue the services of an import that are not queued yet.
-func servicesOf(s *state.State, set *wire.Arrangement) (list []command.Body, err error) {
+func servicesOf(now *Current, set *wire.Arrangement) (list []command.Body, err error) {
 	for i := range set.Services {
 		in := &set.Services[i]
 		where := problem.Nth("services", i)
 		id := model.AllocationID(in.ID)
-		if s.Allocations.Has(id) {
+		if now.Queued(id) {
 			continue
 		}
 		c, err := Allocation(&in.Request)

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/cluster/sched/blocker"
-	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
@@ -207,7 +206,7 @@ func lasting(t *testing.T, takes ...time.Duration) *apitest.Site {
 	s.With(func(c *statetest.Cluster) {
 		c.Node("n1", 4)
 		c.Node("n2", 4)
-		c.Do(&command.SetPolicy{Policy: queue.DefaultPolicy})
+		c.Do(&command.SetPolicy{Policy: model.DefaultPolicy})
 		for i, d := range takes {
 			spec := statetest.Job(2)
 			spec.Spec.Estimate, spec.Spec.TimeLimit, spec.Spec.Preemptible = d, d, false

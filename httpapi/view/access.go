@@ -75,7 +75,7 @@ func User(s *state.State, u *model.User, tokens int64) wire.User {
 func Policies(s *state.State) *wire.Policies {
 	set := s.Settings()
 	out := &wire.Policies{Policy: set.Policy, Predictions: Predictions(s)}
-	for _, name := range queue.Policies() {
+	for _, name := range model.Policies() {
 		out.Policies = append(out.Policies, wire.Policy{Name: name, What: queue.Describe(name)})
 	}
 	for _, p := range model.Parameters() {

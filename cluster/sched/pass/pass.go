@@ -122,7 +122,7 @@ func (p *Pass) Searches() bool {
 	if t.Backfill == model.BackfillNone {
 		return false
 	}
-	if p.Order.Policy.Name == queue.DefaultPolicy && t.Backfill == model.BackfillReserve {
+	if p.Order.Policy.Name == model.DefaultPolicy && t.Backfill == model.BackfillReserve {
 		return true
 	}
 	return !p.Order.Steady

@@ -7,7 +7,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/cluster/sched/schedtest"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -135,7 +134,7 @@ func checkStarts(t *rapid.T, c *schedtest.Cluster, plan []command.Body, p *comma
 // The GPU of a rank that has ended is kept for a critical job while the other ranks of
 // its gang run on: it is no part of the gang's place any more.
 func TestWhatAnEndedRankLeavesIsKept(t *testing.T) {
-	c := schedtest.New(t, queue.DefaultPolicy)
+	c := schedtest.New(t, model.DefaultPolicy)
 	c.Tune(func(t *model.Tuning) { *t = model.DefaultTuning() })
 	c.Node("n1", 1, "H200")
 	c.Node("n2", 1, "H200")

@@ -53,7 +53,7 @@ func TestOrder(t *testing.T) {
 }
 
 func TestAPositionBeyondAThousandIsEstimated(t *testing.T) {
-	for _, policy := range queue.Policies() {
+	for _, policy := range model.Policies() {
 		c := schedtest.New(t, policy)
 		for i := range 4000 {
 			c.Submit(schedtest.Spec(fmt.Sprint("u", i%3), 1, 0, schedtest.Class(model.Class(1+i%4))), 1, 0)
@@ -96,16 +96,12 @@ func TestWhatDoesNotWaitHasNoPosition(t *testing.T) {
 }
 
 func TestPolicies(t *testing.T) {
-	request := []string{"fair_share", "priority", "fcfs", "sjf", "gang"}
-	if got := queue.Policies(); !slices.Equal(got, request) {
-		t.Errorf("policies are %v", got)
-	}
-	for _, name := range request {
-		if !queue.Known(name) {
-			t.Errorf("%q is not known", name)
+	for _, name := range model.Policies() {
+		if got := queue.PolicyNamed(name).Name; got != name || !model.KnownPolicy(name) {
+			t.Errorf("%q is carried out as %q", name, got)
 		}
 	}
-	if queue.Known("") || queue.Known("of-the-future") {
+	if model.KnownPolicy("") || model.KnownPolicy("of-the-future") {
 		t.Error("policies that there are not are known")
 	}
 }

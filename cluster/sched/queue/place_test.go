@@ -48,7 +48,7 @@ func order(c *statetest.Cluster, t *testing.T, now model.Time) (out []model.JobI
 // the other one has left; the others keep their order.
 func TestAMovedJobGoesAhead(t *testing.T) {
 	t.Parallel()
-	for _, policy := range queue.Policies() {
+	for _, policy := range model.Policies() {
 		t.Run(policy, func(t *testing.T) {
 			t.Parallel()
 			for _, late := range []time.Duration{0, 6 * time.Hour, 20 * 24 * time.Hour} {
@@ -75,7 +75,7 @@ func TestAMovedJobGoesAhead(t *testing.T) {
 // A moved job stays where it is when the other one leaves, is moved itself, or changes its class.
 func TestAMovedJobKeepsItsPlace(t *testing.T) {
 	t.Parallel()
-	for _, policy := range queue.Policies() {
+	for _, policy := range model.Policies() {
 		t.Run(policy, func(t *testing.T) {
 			t.Parallel()
 			c := waiting(t, policy)

@@ -41,12 +41,10 @@ func (o *Ordering) Factors(k state.QueueKey) []Factor {
 	return o.Policy.Factors(o, k)
 }
 
-// DefaultPolicy is the order of clusters that have chosen none.
-const DefaultPolicy = "fair_share"
-
+// policies returns those that clusters can have, in the order of [model.Policies].
 func policies() []Policy {
 	return []Policy{
-		{"fair_share", "long waits, little GPU time to go and little used lately first; jobs that allow it are suspended for better ones", byShare, true, true, fairFactors},
+		{model.DefaultPolicy, "long waits, little GPU time to go and little used lately first; jobs that allow it are suspended for better ones", byShare, true, true, fairFactors},
 		{"priority", "higher class first; a class is worth the parameter aging", byClass, false, false, classFactors},
 		{"fcfs", "who came first", func(*Ordering, state.QueueKey) uint64 { return 0 }, false, false, logFactors},
 		{"sjf", "shortest remaining run time over the wait", byRunTime, true, true, shortFactors},
@@ -54,19 +52,8 @@ func policies() []Policy {
 	}
 }
 
-// Policies lists the names of all policies.
-func Policies() (names []string) {
-	for _, p := range policies() {
-		names = append(names, p.Name)
-	}
-	return names
-}
-
 // Describe returns, in one line, how a policy orders.
 func Describe(name string) string { return PolicyNamed(name).what }
-
-// Known reports whether there is a policy of that name.
-func Known(name string) bool { return slices.Contains(Policies(), name) }
 
 // PolicyNamed returns the policy of a name, or the default if there is none: a state
 // may name one that only a newer program has.

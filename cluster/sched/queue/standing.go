@@ -43,7 +43,7 @@ func NewOrdering(s *state.State, now model.Time) *Ordering {
 	o.lowered = admission.OverQuota(s, o.Now)
 	o.trust = trustOf(&set.Totals)
 	o.Steady = o.Tuning.NoPreemption || !anyYields(s)
-	if o.Policy.Name == DefaultPolicy {
+	if o.Policy.Name == model.DefaultPolicy {
 		o.shares = sharesOf(o)
 	}
 	o.Credit = creditAt(s, o.Now)

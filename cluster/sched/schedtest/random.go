@@ -7,7 +7,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/model/dependency"
@@ -154,7 +153,7 @@ func RandomCluster(t *rapid.T) (c *Cluster, nodes int) {
 // RandomTuned is a random cluster under any policy and tuning.
 func RandomTuned(t *rapid.T) (c *Cluster, nodes int) {
 	c, nodes = RandomCluster(t)
-	c.Must(&command.SetPolicy{Policy: rapid.SampledFrom(queue.Policies()).Draw(t, "any policy")})
+	c.Must(&command.SetPolicy{Policy: rapid.SampledFrom(model.Policies()).Draw(t, "any policy")})
 	c.Tune(func(tuning *model.Tuning) {
 		tuning.NoPreemption = rapid.Bool().Draw(t, "no preemption")
 		tuning.Backfill = model.Backfill(rapid.IntRange(1, 3).Draw(t, "backfill"))

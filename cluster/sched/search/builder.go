@@ -300,7 +300,7 @@ func (b *builder) problem(lines *waitingRuns) *split.Problem {
 	p := &split.Problem{
 		Room: b.room, Turns: turnsOf(b), Loads: loadsOf(b), Sites: b.sites, Bounds: b.bounds.settled(), Today: int(b.pass.Found.GangNodes),
 		Keeper: b.keeper.orNone(), Rules: split.Rules{
-			Ordered: b.pass.Order.Policy.Name != queue.DefaultPolicy, Skips: b.pass.Order.Tuning.Backfill == model.BackfillSkip,
+			Ordered: b.pass.Order.Policy.Name != model.DefaultPolicy, Skips: b.pass.Order.Tuning.Backfill == model.BackfillSkip,
 			Steady: b.pass.Order.Steady,
 		},
 	}

@@ -10,11 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/model/partition"
-	"github.com/berth-gpu/berth/fsm/state"
 )
 
 // Cluster holds the settings of which the cluster as a whole has one value. The values in force are
@@ -35,7 +33,7 @@ type Cluster struct {
 // defaultCluster returns the values that founders start with when no settings are given.
 func defaultCluster() Cluster {
 	return Cluster{
-		Running: true, Policy: queue.DefaultPolicy, Tuning: model.DefaultTuning(),
+		Running: true, Policy: model.DefaultPolicy, Tuning: model.DefaultTuning(),
 		Pools:     model.Pools{Mode: model.PoolDynamic, Part: model.DefaultPart},
 		Retention: model.Retention{Jobs: 10_000, Age: 7 * 24 * time.Hour},
 		Defaults:  model.Defaults{Class: model.ClassNormal},
@@ -43,9 +41,9 @@ func defaultCluster() Cluster {
 	}
 }
 
-// ClusterOf returns the values in force in a state.
-func ClusterOf(s *state.State) Cluster {
-	set := s.Settings()
+// ClusterOf returns the values in force in a state, by its settings and the limits of the cluster as a whole; limited reports whether it
+// has any.
+func ClusterOf(set model.Settings, limit model.Limit, limited bool) Cluster {
 	c := Cluster{
 		Running: set.Running, Policy: set.Policy, Tuning: set.Tuning, Pools: set.Pools, Retention: set.Retention, Defaults: set.Defaults,
 		Notify: set.Notify,
@@ -60,7 +58,7 @@ func ClusterOf(s *state.State) Cluster {
 	if c.Defaults.Class == 0 {
 		c.Defaults.Class = model.ClassNormal
 	}
-	if limit, found := s.Limits.Get(model.ScopeKey{Kind: model.ScopeCluster}); found {
+	if limited {
 		c.Queued, c.RunTime, c.UserGPUs = limit.Queued, limit.RunTime, limit.Get(model.LimitUserGPUs)
 	}
 	return c
@@ -133,7 +131,7 @@ func (c *Cluster) Settings() []Setting {
 			Value: Switch(&c.Running),
 		},
 		{
-			Name: "scheduling.policy", Means: "the order of the queue", Value: Choice(&c.Policy, queue.Policies()...),
+			Name: "scheduling.policy", Means: "the order of the queue", Value: Choice(&c.Policy, model.Policies()...),
 		},
 		{
 			Name: "scheduling.max_queue_size", Means: "jobs that may wait; none: any number",

@@ -8,8 +8,15 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 )
+
+// inForce returns the values in force in a state.
+func inForce(s *state.State) Cluster {
+	limit, limited := s.Limits.Get(model.ScopeKey{Kind: model.ScopeCluster})
+	return ClusterOf(s.Settings(), limit, limited)
+}
 
 // A new state begins with what its founders are configured with.
 func TestFounding(t *testing.T) {
@@ -17,7 +24,7 @@ func TestFounding(t *testing.T) {
 		s, b := statetest.Empty(t), c.Founding()
 		b.Incarnation, b.Level = statetest.Incarnation(1), command.Level
 		s.Do(&b)
-		if got := ClusterOf(&s.State); got != c {
+		if got := inForce(&s.State); got != c {
 			t.Errorf("%s: the state has %+v\nwant %+v", name, got, c)
 		}
 	}
@@ -37,7 +44,7 @@ func other() Cluster {
 // A change by names leads to the commands for just that, and to none if any is wrong.
 func TestSetByName(t *testing.T) {
 	s := statetest.New(t)
-	was := ClusterOf(&s.State)
+	was := inForce(&s.State)
 	next := was
 	if err := next.Set(map[string]string{"jobs.max_retries": "3", "scheduling.depth": "7", "jobs.max_run_time": "2d", "allocation.max_gpus_per_user": "8", "cluster.name": "x"}); err != nil {
 		t.Fatal(err)
@@ -50,7 +57,7 @@ func TestSetByName(t *testing.T) {
 	if want := []string{"adjust_policy", "set_defaults"}; !slices.Equal(kinds, want) {
 		t.Errorf("commands %v, want %v", kinds, want)
 	}
-	now := ClusterOf(&s.State)
+	now := inForce(&s.State)
 	if now.UserGPUs != 8 {
 		t.Errorf("users have %d GPUs", now.UserGPUs)
 	}

@@ -7,13 +7,16 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/berth-gpu/berth/node/gpu/judge"
-	"github.com/berth-gpu/berth/node/runner"
 )
 
 // DefaultHTTP is the default address of a peer's API.
 const DefaultHTTP = "127.0.0.1:10000"
+
+// Defaults of agents, as their packages have them: programs for users read this table, too, and link no agent.
+const (
+	defaultRunDir = "/dev/shm" // as node/runner.DefaultRunDir
+	defaultHot    = 85         // °C, as node/gpu/judge.Defaults
+)
 
 // Config is the value of every setting. A program reads its own parts.
 type Config struct {
@@ -105,8 +108,8 @@ func New() *Config {
 			OIDC: defaultOIDC(), Audit: Audit{MiB: 64, Keep: 16}, Backup: Backup{Every: 24 * time.Hour, Keep: 14},
 		},
 		Agent: Agent{
-			Listen: "127.0.0.1:0", RunDir: runner.DefaultRunDir,
-			GPUs:  GPUs{From: "auto", Hot: judge.Defaults().Hot},
+			Listen: "127.0.0.1:0", RunDir: defaultRunDir,
+			GPUs:  GPUs{From: "auto", Hot: defaultHot},
 			Ranks: defaultRanks(),
 			Keep:  Keep{Bytes: 50e9},
 		},

@@ -7,14 +7,14 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/berth-gpu/berth/cluster/sched/queue"
+	"github.com/berth-gpu/berth/fsm/model"
 )
 
 // With exact estimates, without suspensions and further submissions, jobs start at the predicted second.
 func TestForecastsComeTrue(t *testing.T) {
 	foretold := 0
 	rapid.Check(t, func(t *rapid.T) {
-		o := options(rapid.SampledFrom(queue.Policies()).Draw(t, "policy"))
+		o := options(rapid.SampledFrom(model.Policies()).Draw(t, "policy"))
 		o.Nodes, o.GPUs = rapid.IntRange(1, 3).Draw(t, "nodes"), rapid.IntRange(1, 4).Draw(t, "GPUs of a node")
 		o.Foretell = true
 		jobs := make([]Job, rapid.IntRange(1, 20).Draw(t, "jobs"))

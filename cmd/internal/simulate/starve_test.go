@@ -13,7 +13,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
@@ -76,7 +75,7 @@ func checkGangs(t *rapid.T, spare time.Duration, change func(*rapid.T, []Job)) {
 
 // starving draws a cluster and which jobs may pass others on it.
 func starving(t *rapid.T) Options {
-	o := options(rapid.SampledFrom(queue.Policies()).Draw(t, "policy"))
+	o := options(rapid.SampledFrom(model.Policies()).Draw(t, "policy"))
 	o.Nodes, o.GPUs, o.WholeNodes = rapid.IntRange(1, 3).Draw(t, "nodes"), rapid.IntRange(2, 3).Draw(t, "GPUs of a node"), true
 	o.Preemptible = rapid.SampledFrom([]float64{0, 0.1, 0.5, 1}).Draw(t, "preemptible")
 	o.Estimates = rapid.SampledFrom([]Estimates{

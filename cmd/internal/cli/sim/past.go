@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/simulate"
 	"github.com/berth-gpu/berth/cmd/internal/table"
@@ -131,7 +130,7 @@ func (s *simulation) adopt(ctx context.Context, api *client.Client) error {
 		return nil
 	}
 	if s.Policy = p.Policy; s.log == "" && (s.plot == "" || s.page()) {
-		others := slices.DeleteFunc(queue.Policies(), func(name string) bool { return name == p.Policy })
+		others := slices.DeleteFunc(model.Policies(), func(name string) bool { return name == p.Policy })
 		s.compare = append([]string{p.Policy}, others...)
 	}
 	return nil

@@ -14,7 +14,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/simulate"
 	"github.com/berth-gpu/berth/cmd/internal/table"
@@ -81,7 +80,7 @@ func New() *cobra.Command {
 	f.IntVar(&s.GPUs, "gpus-per-node", 8, "GPUs of each node")
 	f.BoolVar(&s.WholeNodes, "whole-nodes", false, "jobs with the GPUs of 2, 3, ... nodes take whole nodes, not any GPUs on the fewest nodes")
 	f.StringVar(&s.cluster, "cluster", "", "the nodes, in a YAML `file`, in place of --nodes and --gpus-per-node")
-	f.StringVar(&s.Policy, "policy", queue.DefaultPolicy, "order of the queue: "+strings.Join(playable(), ", "))
+	f.StringVar(&s.Policy, "policy", model.DefaultPolicy, "order of the queue: "+strings.Join(playable(), ", "))
 	f.StringSliceVar(&s.compare, "compare", nil, "simulate each of these `policies` (with --history: all)")
 	f.StringVar(&s.backfill, "backfill", "conservative", "jobs that may pass a job without GPUs: none, skip, easy (one reservation), conservative (many)")
 	f.StringVar(&s.estimates, "estimates", "history", "estimates of users: exact, none, history or xLOW..HIGH")

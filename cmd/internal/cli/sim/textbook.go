@@ -18,7 +18,7 @@ func plain() []string {
 }
 
 // playable lists the policies that can be simulated.
-func playable() []string { return append(queue.Policies(), queue.Textbooks()...) }
+func playable() []string { return append(model.Policies(), queue.Textbooks()...) }
 
 // as returns the options of a simulation under a policy, or under an order of the literature: with
 // true run times and jobs that all may be suspended, unless flags override that.
