@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/berth-gpu/berth/cluster/figures"
 )
 
 // played is the output of berth simulate for a simulation.
@@ -22,7 +24,7 @@ type played struct {
 }
 
 func (p played) String() string {
-	return fmt.Sprintf("%.1f %% / %s s / %.0f h / %.2f", p.Used, count(p.JCT), p.Wait, p.Worst)
+	return fmt.Sprintf("%.1f %% / %s s / %.0f h / %.2f", p.Used, figures.Count(p.JCT), p.Wait, p.Worst)
 }
 
 // aim is the required mean of some simulations.
@@ -71,7 +73,7 @@ func aims() (out []aim) {
 				mode,
 				[]string{r.trace},
 				fmt.Sprintf("--nodes %d --policy fcfs --backfill %s --estimates exact --preempt off --whole-nodes", r.nodes, mode), 1,
-				fmt.Sprintf("%.1f %% / %s s / %.0f h within %.0f %%", want.Used, count(want.JCT), want.Wait, 100*within),
+				fmt.Sprintf("%.1f %% / %s s / %.0f h within %.0f %%", want.Used, figures.Count(want.JCT), want.Wait, 100*within),
 				func(p played) bool {
 					return near(p.JCT, want.JCT, within) && near(p.Used, want.Used, within) && near(p.Wait, want.Wait, within)
 				},
@@ -85,7 +87,7 @@ func aims() (out []aim) {
 		out = append(out, aim{
 			v.policy,
 			[]string{v.trace},
-			"--nodes 8 --policy " + v.policy, 1, count(v.jct) + " s within 2 %",
+			"--nodes 8 --policy " + v.policy, 1, figures.Count(v.jct) + " s within 2 %",
 			func(p played) bool { return near(p.JCT, v.jct, 0.02) },
 		})
 	}
@@ -115,21 +117,21 @@ func aims() (out []aim) {
 }
 
 // measureAims simulates public traces and compares the figures with the aims.
-func measureAims(ctx context.Context, s *setup) (*table, error) {
+func measureAims(ctx context.Context, s *setup) (*figures.Table, error) {
 	if _, err := os.Stat(s.traces); s.traces == "" || err != nil {
 		s.say("skipped: -traces %q names no folder of traces", s.traces)
 		return nil, nil
 	}
-	t := &table{
-		title: "Where the aims stand: utilisation while loaded / average JCT / longest wait / worst tenant over the mean, means of all traces and seeds",
-		head:  []string{"aim", "berth simulate --gpus-per-node 8 --trace ...", "aimed at", "now", ""},
+	t := &figures.Table{
+		Title: "Where the aims stand: utilisation while loaded / average JCT / longest wait / worst tenant over the mean, means of all traces and seeds",
+		Head:  []string{"aim", "berth simulate --gpus-per-node 8 --trace ...", "aimed at", "now", ""},
 	}
 	for _, a := range aims() {
 		s.say("%s: %s", a.what, strings.Join(a.traces, ", "))
 		got, err := a.play(ctx, s)
 		switch {
 		case errors.Is(err, os.ErrNotExist):
-			t.add(a.what, a.command(), a.aimed, "skipped: the folder lacks a trace", "")
+			t.Add(a.what, a.command(), a.aimed, "skipped: the folder lacks a trace", "")
 			continue
 		case err != nil:
 			return t, err
@@ -138,7 +140,7 @@ func measureAims(ctx context.Context, s *setup) (*table, error) {
 		if !a.met(got) {
 			verdict = "**missed**"
 		}
-		t.add(a.what, a.command(), a.aimed, got.String(), verdict)
+		t.Add(a.what, a.command(), a.aimed, got.String(), verdict)
 	}
 	return t, nil
 }

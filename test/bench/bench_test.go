@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berth-gpu/berth/cluster/figures"
 	"github.com/berth-gpu/berth/cluster/peer"
 )
 
@@ -40,7 +41,7 @@ func TestPercentile(t *testing.T) {
 		p    float64
 		want time.Duration
 	}{{hundred, 50, 50}, {hundred, 99, 99}, {hundred, 100, 100}, {hundred, 0, 1}, {hundred[:1], 99, 1}, {hundred[:30], 99, 30}, {nil, 50, 0}} {
-		if got := percentile(c.of, c.p); got != c.want {
+		if got := figures.Percentile(c.of, c.p); got != c.want {
 			t.Errorf("percentile %v of %d values is %d, want %d", c.p, len(c.of), got, c.want)
 		}
 	}
@@ -48,7 +49,7 @@ func TestPercentile(t *testing.T) {
 		of   []float64
 		want float64
 	}{{[]float64{3, 1, 2}, 2}, {[]float64{4, 1, 2, 3}, 2.5}, {nil, 0}} {
-		if got := median(c.of); got != c.want {
+		if got := figures.Median(c.of); got != c.want {
 			t.Errorf("the median of %v is %v, want %v", c.of, got, c.want)
 		}
 	}
@@ -215,11 +216,11 @@ func TestParse(t *testing.T) {
 }
 
 func TestTable(t *testing.T) {
-	v := table{title: "T", head: []string{"a", "b"}}
-	v.add("1", count(1234567))
-	v.add(count(999), ms(1500*time.Microsecond))
+	v := figures.Table{Title: "T", Head: []string{"a", "b"}}
+	v.Add("1", figures.Count(1234567))
+	v.Add(figures.Count(999), figures.Millis(1500*time.Microsecond))
 	var out bytes.Buffer
-	if err := v.print(&out, true); err != nil {
+	if err := show(&v, &out, true); err != nil {
 		t.Fatal(err)
 	}
 	want := "\n### T\n\n| a | b |\n| ---: | ---: |\n| 1 | 1,234,567 |\n| 999 | 1.50 ms |\n"
@@ -271,7 +272,7 @@ func TestAimsAreSkipped(t *testing.T) {
 	}
 	s.traces = t.TempDir()
 	got, err := measureAims(t.Context(), s)
-	if err != nil || len(got.rows) != len(aims()) || got.rows[0][3] != "skipped: the folder lacks a trace" {
+	if err != nil || len(got.Rows) != len(aims()) || got.Rows[0][3] != "skipped: the folder lacks a trace" {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if !near(101, 100, 0.01) || near(101.1, 100, 0.01) || near(98.9, 100, 0.01) {

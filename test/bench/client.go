@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/berth-gpu/berth/cluster/figures"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -73,7 +74,7 @@ func (s *setup) callersOfClient(ctx context.Context) []*caller {
 
 // measureClient measures what a call of the program costs: alone, with one submission, and many at once, against a cluster
 // of berth dev whose scheduler is stopped.
-func measureClient(ctx context.Context, s *setup) (t *table, err error) {
+func measureClient(ctx context.Context, s *setup) (t *figures.Table, err error) {
 	if err := s.install(); err != nil {
 		return nil, err
 	}
@@ -260,23 +261,23 @@ func (c *caller) of(figure func(called) float64) (out []float64) {
 
 // spread prints the median, the lowest and the highest of some runs.
 func spread(values []float64, form string) string {
-	return fmt.Sprintf(form+" ("+form+" to "+form+")", median(values), slices.Min(values), slices.Max(values))
+	return fmt.Sprintf(form+" ("+form+" to "+form+")", figures.Median(values), slices.Min(values), slices.Max(values))
 }
 
-func clientTable(s *setup, list []*caller) (*table, error) {
-	t := &table{
-		title: fmt.Sprintf("Calls of the client as processes: median (lowest to highest) of %d runs of %d calls in turns; times in ms", s.runs, s.calls),
-		head: []string{
+func clientTable(s *setup, list []*caller) (*figures.Table, error) {
+	t := &figures.Table{
+		Title: fmt.Sprintf("Calls of the client as processes: median (lowest to highest) of %d runs of %d calls in turns; times in ms", s.runs, s.calls),
+		Head: []string{
 			"program", "MB", "version, p50", "CPU", "a submission, p50", "p95", "CPU", "of berth before",
 			fmt.Sprintf("submissions a second, %d at once", s.parallel), "of berth before",
 		},
 	}
 	in := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-	one := func(r called) float64 { return in(percentile(r.one, 50)) }
+	one := func(r called) float64 { return in(figures.Percentile(r.one, 50)) }
 	rate := func(r called) float64 { return r.rate }
 	var base, baseRate float64
 	if at := slices.IndexFunc(list, func(c *caller) bool { return c.name == "berth before" }); at >= 0 {
-		base, baseRate = median(list[at].of(one)), median(list[at].of(rate))
+		base, baseRate = figures.Median(list[at].of(one)), figures.Median(list[at].of(rate))
 	}
 	ratio := func(v, of float64) string {
 		if of == 0 {
@@ -292,17 +293,18 @@ func clientTable(s *setup, list []*caller) (*table, error) {
 				return nil, err
 			}
 			cells = []string{
-				c.name, fmt.Sprintf("%.1f", float64(info.Size())/1e6), spread(c.of(func(r called) float64 { return in(percentile(r.version, 50)) }), "%.2f"),
-				fmt.Sprintf("%.2f", median(c.of(func(r called) float64 { return in(r.versionCPU) }))),
+				c.name, fmt.Sprintf("%.1f", float64(info.Size())/1e6),
+				spread(c.of(func(r called) float64 { return in(figures.Percentile(r.version, 50)) }), "%.2f"),
+				fmt.Sprintf("%.2f", figures.Median(c.of(func(r called) float64 { return in(r.versionCPU) }))),
 			}
 		}
 		if c.submit == nil {
-			t.add(append(cells, "-", "-", "-", "-", "-", "-")...)
+			t.Add(append(cells, "-", "-", "-", "-", "-", "-")...)
 			continue
 		}
-		t.add(append(cells, spread(c.of(one), "%.2f"), spread(c.of(func(r called) float64 { return in(percentile(r.one, 95)) }), "%.2f"),
-			fmt.Sprintf("%.2f", median(c.of(func(r called) float64 { return in(r.submissionCPU) }))), ratio(median(c.of(one)), base),
-			spread(c.of(rate), "%.0f"), ratio(median(c.of(rate)), baseRate))...)
+		t.Add(append(cells, spread(c.of(one), "%.2f"), spread(c.of(func(r called) float64 { return in(figures.Percentile(r.one, 95)) }), "%.2f"),
+			fmt.Sprintf("%.2f", figures.Median(c.of(func(r called) float64 { return in(r.submissionCPU) }))), ratio(figures.Median(c.of(one)), base),
+			spread(c.of(rate), "%.0f"), ratio(figures.Median(c.of(rate)), baseRate))...)
 	}
 	return t, nil
 }

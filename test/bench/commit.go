@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/berth-gpu/berth/cluster/figures"
 )
 
 // contender is a kind of peer with a workload.
@@ -38,7 +40,7 @@ type run struct {
 
 // measureCommit measures throughput and latency. Each run has a cluster of its
 // own, so that the jobs of one do not burden the next.
-func measureCommit(ctx context.Context, s *setup) (*table, error) {
+func measureCommit(ctx context.Context, s *setup) (*figures.Table, error) {
 	var points []*point
 	for _, callers := range s.callers {
 		group := make([]*point, len(contenders))
@@ -130,21 +132,21 @@ func (p *point) elections() (n int) {
 	return n
 }
 
-func commitTable(s *setup, points []*point) *table {
-	t := &table{
-		title: fmt.Sprintf("Commit: median of %d runs of %s", s.runs, s.each),
-		head:  []string{"callers", "commands", "a second", "lowest", "highest", "of bare raft", "p50", "p99", "CPU each", "elections"},
+func commitTable(s *setup, points []*point) *figures.Table {
+	t := &figures.Table{
+		Title: fmt.Sprintf("Commit: median of %d runs of %s", s.runs, s.each),
+		Head:  []string{"callers", "commands", "a second", "lowest", "highest", "of bare raft", "p50", "p99", "CPU each", "elections"},
 	}
 	var bare float64
 	for _, p := range points {
 		rates := p.rates()
-		rate := median(rates)
+		rate := figures.Median(rates)
 		if p.who.engine == "bare" {
 			bare = rate
 		}
 		mid := p.middle()
-		t.add(fmt.Sprint(p.callers), p.who.String(), count(rate), count(slices.Min(rates)), count(slices.Max(rates)),
-			fmt.Sprintf("%.2f", rate/max(bare, 1)), ms(mid.p50), ms(mid.p99), fmt.Sprintf("%.0f µs", float64(mid.cpu)/1e3),
+		t.Add(fmt.Sprint(p.callers), p.who.String(), figures.Count(rate), figures.Count(slices.Min(rates)), figures.Count(slices.Max(rates)),
+			fmt.Sprintf("%.2f", rate/max(bare, 1)), figures.Millis(mid.p50), figures.Millis(mid.p99), fmt.Sprintf("%.0f µs", float64(mid.cpu)/1e3),
 			fmt.Sprint(p.elections()))
 	}
 	return t

@@ -8,6 +8,8 @@ import (
 	"os"
 	"runtime"
 	"time"
+
+	"github.com/berth-gpu/berth/cluster/figures"
 )
 
 // errElected says that peers elected although nothing had failed.
@@ -15,7 +17,7 @@ var errElected = errors.New("peers elected a leader although none had failed")
 
 // measureElections watches three idle peers while every core is kept busy by other
 // processes. Nothing fails, so no term may begin.
-func measureElections(ctx context.Context, s *setup) (_ *table, err error) {
+func measureElections(ctx context.Context, s *setup) (_ *figures.Table, err error) {
 	t, err := newTrio("berth", s.dir)
 	if err != nil {
 		return nil, err
@@ -46,11 +48,11 @@ func measureElections(ctx context.Context, s *setup) (_ *table, err error) {
 	if err := w.until(ctx, t, s.watch); err != nil {
 		return nil, err
 	}
-	out := &table{
-		title: "Elections without need: every core kept busy by other processes at the same priority",
-		head:  []string{"time", "busy processes", "new terms", "changes of leader"},
+	out := &figures.Table{
+		Title: "Elections without need: every core kept busy by other processes at the same priority",
+		Head:  []string{"time", "busy processes", "new terms", "changes of leader"},
 	}
-	out.add(s.watch.String(), fmt.Sprint(runtime.NumCPU()), fmt.Sprint(w.terms), fmt.Sprint(w.changes))
+	out.Add(s.watch.String(), fmt.Sprint(runtime.NumCPU()), fmt.Sprint(w.terms), fmt.Sprint(w.changes))
 	if w.terms > 0 {
 		return out, fmt.Errorf("%w: %d new terms in %s", errElected, w.terms, s.watch)
 	}

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"github.com/berth-gpu/berth/cluster/figures"
 )
 
 // failoverLimit is how long a trial waits for the next commit.
@@ -14,7 +16,7 @@ const failoverLimit = 30 * time.Second
 
 // measureFailover kills the leader again and again and measures how long it takes
 // until a survivor has committed a command. The survivors try all the time.
-func measureFailover(ctx context.Context, s *setup) (_ *table, err error) {
+func measureFailover(ctx context.Context, s *setup) (_ *figures.Table, err error) {
 	t, err := newTrio("berth", s.dir)
 	if err != nil {
 		return nil, err
@@ -26,16 +28,16 @@ func measureFailover(ctx context.Context, s *setup) (_ *table, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("trial %d: %w", n+1, err)
 		}
-		s.say("failover: trial %d of %d, %s", n+1, s.trials, ms(took))
+		s.say("failover: trial %d of %d, %s", n+1, s.trials, figures.Millis(took))
 		times = append(times, took)
 	}
 	slices.Sort(times)
-	out := &table{
-		title: "Failover: kill -9 of the leader to the first commit of a survivor",
-		head:  []string{"trials", "least", "p50", "p99", "most"},
+	out := &figures.Table{
+		Title: "Failover: kill -9 of the leader to the first commit of a survivor",
+		Head:  []string{"trials", "least", "p50", "p99", "most"},
 	}
 	if len(times) > 0 {
-		out.add(fmt.Sprint(len(times)), ms(times[0]), ms(percentile(times, 50)), ms(percentile(times, 99)), ms(times[len(times)-1]))
+		out.Add(fmt.Sprint(len(times)), figures.At(times, 0), figures.At(times, 50), figures.At(times, 99), figures.At(times, 100))
 	}
 	return out, nil
 }

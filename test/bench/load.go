@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/berth-gpu/berth/cluster/figures"
 )
 
 // proposer proposes one command for a caller and waits for its result.
@@ -69,7 +71,7 @@ func sum(shares []share) loadResult {
 	}
 	slices.Sort(waits)
 	r.Count = len(waits)
-	r.P50, r.P99 = percentile(waits, 50), percentile(waits, 99)
+	r.P50, r.P99 = figures.Percentile(waits, 50), figures.Percentile(waits, 99)
 	return r
 }
 

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/berth-gpu/berth/cluster/figures"
 )
 
 // The first argument of a child, and the kind of child that only keeps a core busy.
@@ -124,7 +126,7 @@ func (s *setup) check(rest []string, callers string) error {
 	return nil
 }
 
-var parts = map[string]func(context.Context, *setup) (*table, error){
+var parts = map[string]func(context.Context, *setup) (*figures.Table, error){
 	"commit": measureCommit, "failover": measureFailover, "elections": measureElections, "aims": measureAims, "client": measureClient, "upgrade": measureUpgrade,
 }
 
@@ -138,17 +140,17 @@ func measure(ctx context.Context, s *setup) error {
 			}
 		}
 	}
-	about, err := machine(s.dir, s.tmpfs)
+	about, err := figures.Machine(s.dir, s.tmpfs)
 	if err != nil {
 		return err
 	}
-	if err := about.print(s.out, s.markdown); err != nil {
+	if err := show(about, s.out, s.markdown); err != nil {
 		return err
 	}
 	for _, name := range s.parts {
 		t, err := parts[name](ctx, s)
 		if t != nil {
-			err = errors.Join(err, t.print(s.out, s.markdown))
+			err = errors.Join(err, show(t, s.out, s.markdown))
 		}
 		if err != nil {
 			return err

@@ -5,59 +5,19 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
-	"time"
+
+	"github.com/berth-gpu/berth/cluster/figures"
 )
 
-// table is what one part has measured.
-type table struct {
-	title string
-	head  []string
-	rows  [][]string
-}
-
-func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
-
-// print writes the table in columns, or as Markdown.
-func (t *table) print(w io.Writer, markdown bool) error {
+// show writes a table in columns, or as Markdown.
+func show(t *figures.Table, w io.Writer, markdown bool) error {
 	if markdown {
-		return t.markdown(w)
+		return t.Markdown(w)
 	}
-	fmt.Fprintf(w, "\n%s\n", t.title)
+	fmt.Fprintf(w, "\n%s\n", t.Title)
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	for _, row := range append([][]string{t.head}, t.rows...) {
+	for _, row := range append([][]string{t.Head}, t.Rows...) {
 		fmt.Fprintln(out, strings.Join(row, "\t")+"\t")
 	}
 	return out.Flush()
-}
-
-func (t *table) markdown(w io.Writer) error {
-	fmt.Fprintf(w, "\n### %s\n\n", t.title)
-	rule := make([]string, len(t.head))
-	for i := range rule {
-		rule[i] = "---:"
-	}
-	for _, row := range append([][]string{t.head, rule}, t.rows...) {
-		if _, err := fmt.Fprintf(w, "| %s |\n", strings.Join(row, " | ")); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// count prints a number with commas.
-func count(v float64) string {
-	s := fmt.Sprintf("%.0f", v)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
-
-// ms prints a time in milliseconds.
-func ms(d time.Duration) string {
-	v := float64(d) / float64(time.Millisecond)
-	if v >= 100 {
-		return fmt.Sprintf("%.0f ms", v)
-	}
-	return fmt.Sprintf("%.2f ms", v)
 }

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/berth-gpu/berth/cluster/figures"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/test/internal/newer"
@@ -45,7 +46,7 @@ type rolled struct {
 }
 
 // measureUpgrade upgrades three peers to the next release, the followers and then the leader, under load.
-func measureUpgrade(ctx context.Context, s *setup) (*table, error) {
+func measureUpgrade(ctx context.Context, s *setup) (*figures.Table, error) {
 	old, err := filepath.Abs(s.program + "d")
 	if err != nil {
 		return nil, err
@@ -54,9 +55,9 @@ func measureUpgrade(ctx context.Context, s *setup) (*table, error) {
 	if err := newer.Build(ctx, ".", now); err != nil {
 		return nil, err
 	}
-	out := &table{
-		title: fmt.Sprintf("Rolling upgrade of three peers under %d submissions a second", upgradeRate),
-		head:  []string{"run", "submissions", "failed", "longest", "longest without any answer", "p50", "p99", "upgrade took"},
+	out := &figures.Table{
+		Title: fmt.Sprintf("Rolling upgrade of three peers under %d submissions a second", upgradeRate),
+		Head:  []string{"run", "submissions", "failed", "longest", "longest without any answer", "p50", "p99", "upgrade took"},
 	}
 	var longest, gaps []float64
 	for n := range s.runs {
@@ -66,11 +67,11 @@ func measureUpgrade(ctx context.Context, s *setup) (*table, error) {
 		}
 		most := r.times[len(r.times)-1]
 		longest, gaps = append(longest, float64(most)), append(gaps, float64(r.gap))
-		s.say("upgrade: run %d of %d, %s, %d of %d failed (%v)", n+1, s.runs, ms(most), r.failed, len(r.times), r.first)
-		out.add(fmt.Sprint(n+1), fmt.Sprint(len(r.times)), fmt.Sprint(r.failed), ms(most), ms(r.gap), ms(percentile(r.times, 50)),
-			ms(percentile(r.times, 99)), ms(r.took))
+		s.say("upgrade: run %d of %d, %s, %d of %d failed (%v)", n+1, s.runs, figures.Millis(most), r.failed, len(r.times), r.first)
+		out.Add(fmt.Sprint(n+1), fmt.Sprint(len(r.times)), fmt.Sprint(r.failed), figures.Millis(most), figures.Millis(r.gap),
+			figures.At(r.times, 50), figures.At(r.times, 99), figures.Millis(r.took))
 	}
-	out.add("median", "", "", ms(time.Duration(median(longest))), ms(time.Duration(median(gaps))), "", "", "")
+	out.Add("median", "", "", figures.Millis(time.Duration(figures.Median(longest))), figures.Millis(time.Duration(figures.Median(gaps))), "", "", "")
 	return out, nil
 }
 

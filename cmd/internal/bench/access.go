@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/berth-gpu/berth/cluster/figures"
 	"github.com/berth-gpu/berth/cmd/internal/devcluster"
 )
 
@@ -46,10 +47,10 @@ func guarded(dir string) (c devcluster.Config, err error) {
 
 // access measures submissions with and without authentication, in turn, so that other load of the
 // machine affects both.
-func (r *runner) access(ctx context.Context) (*table, error) {
-	out := &table{
-		title: fmt.Sprintf("Submissions to a cluster with authentication, and to one without: medians of %d runs of %s", r.Runs, r.Time),
-		head: []string{
+func (r *runner) access(ctx context.Context) (*figures.Table, error) {
+	out := &figures.Table{
+		Title: fmt.Sprintf("Submissions to a cluster with authentication, and to one without: medians of %d runs of %s", r.Runs, r.Time),
+		Head: []string{
 			"clients", "open, a second", "asking", "least to most of the ratios", "ratio", "open, p50", "asking", "open, CPU each", "asking", "refused",
 		},
 	}
@@ -57,7 +58,7 @@ func (r *runner) access(ctx context.Context) (*table, error) {
 }
 
 // compare measures submissions the usual way and another, in turn, and adds a row for each number of clients.
-func (r *runner) compare(ctx context.Context, out *table, part string, other way) error {
+func (r *runner) compare(ctx context.Context, out *figures.Table, part string, other way) error {
 	for _, clients := range r.Clients {
 		if err := comparePoint(ctx, r, out, clients, part, other); err != nil {
 			return err
@@ -66,7 +67,7 @@ func (r *runner) compare(ctx context.Context, out *table, part string, other way
 	return nil
 }
 
-func comparePoint(ctx context.Context, r *runner, out *table, clients int, part string, other way) error {
+func comparePoint(ctx context.Context, r *runner, out *figures.Table, clients int, part string, other way) error {
 	var rates [2][]float64
 	var all [2][]time.Duration
 	var cpu [2]time.Duration
@@ -87,10 +88,9 @@ func comparePoint(ctx context.Context, r *runner, out *table, clients int, part 
 		ratios = append(ratios, rates[1][n]/rates[0][n])
 	}
 	each := func(i int) string { return fmt.Sprintf("%d µs", cpu[i].Microseconds()/int64(max(1, len(all[i])))) }
-	open, _, _ := spread(rates[0])
-	asking, _, _ := spread(rates[1])
-	ratio, least, most := spread(ratios)
-	out.add(fmt.Sprint(clients), count(open), count(asking), fmt.Sprintf("%.2f to %.2f", least, most), fmt.Sprintf("%.2f", ratio),
-		ms(percentile(all[0], 50)), ms(percentile(all[1], 50)), each(0), each(1), fmt.Sprint(refused))
+	open, asking := figures.Median(rates[0]), figures.Median(rates[1])
+	ratio, least, most := figures.Spread(ratios)
+	out.Add(fmt.Sprint(clients), figures.Count(open), figures.Count(asking), fmt.Sprintf("%.2f to %.2f", least, most), fmt.Sprintf("%.2f", ratio),
+		figures.At(all[0], 50), figures.At(all[1], 50), each(0), each(1), fmt.Sprint(refused))
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/berth-gpu/berth/cluster/figures"
 	"github.com/berth-gpu/berth/cmd/internal/devcluster"
 	"github.com/berth-gpu/berth/httpapi/client"
 )
@@ -64,14 +65,14 @@ func Run(ctx context.Context, c Config) (err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	c.Dir = dir
 	r := &runner{Config: c}
-	about, err := machine(c.Dir, c.InMemory)
+	about, err := figures.Machine(c.Dir, c.InMemory)
 	if err != nil {
 		return err
 	}
-	if err := about.print(c.Out, c.Markdown); err != nil {
+	if err := show(about, c.Out, c.Markdown); err != nil {
 		return err
 	}
-	parts := map[string]func(context.Context) (*table, error){
+	parts := map[string]func(context.Context) (*figures.Table, error){
 		"submit": r.submit, "access": r.access, "tls": r.secure, "run": r.run, "start": r.start, "failover": r.failover, "memory": r.memory, "node": r.node,
 	}
 	for _, name := range Parts() {
@@ -82,7 +83,7 @@ func Run(ctx context.Context, c Config) (err error) {
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		if err := t.print(c.Out, c.Markdown); err != nil {
+		if err := show(t, c.Out, c.Markdown); err != nil {
 			return err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/berth-gpu/berth/cluster/figures"
 	"github.com/berth-gpu/berth/cmd/internal/devcluster"
 	"github.com/berth-gpu/berth/httpapi/client"
 )
@@ -13,10 +14,10 @@ import (
 // failover measures how long no submission succeeds when the leader is killed: from kill -9 to the
 // first submission that a survivor acknowledges. The client asks the survivors only, and never
 // waits between two tries. In every second trial the client speaks TLS.
-func (r *runner) failover(ctx context.Context) (_ *table, err error) {
-	out := &table{
-		title: fmt.Sprintf("Failover: kill -9 of the leader to the first accepted submission, %d trials", r.Trials),
-		head:  []string{"client", "trials", "least", "p50", "p99", "most"},
+func (r *runner) failover(ctx context.Context) (_ *figures.Table, err error) {
+	out := &figures.Table{
+		Title: fmt.Sprintf("Failover: kill -9 of the leader to the first accepted submission, %d trials", r.Trials),
+		Head:  []string{"client", "trials", "least", "p50", "p99", "most"},
 	}
 	c, err := r.cluster(ctx, 0, true)
 	if err != nil {
@@ -35,13 +36,12 @@ func (r *runner) failover(ctx context.Context) (_ *table, err error) {
 		if err != nil {
 			return nil, err
 		}
-		r.say("failover: trial %d of %d, %s, %s", n+1, r.Trials, names[i], ms(took))
+		r.say("failover: trial %d of %d, %s, %s", n+1, r.Trials, names[i], figures.Millis(took))
 		all[i] = append(all[i], took)
 	}
 	for i, took := range all {
 		if len(took) > 0 {
-			out.add(names[i], fmt.Sprint(len(took)), ms(percentile(took, 0)), ms(percentile(took, 50)), ms(percentile(took, 99)),
-				ms(percentile(took, 100)))
+			out.Add(names[i], fmt.Sprint(len(took)), figures.At(took, 0), figures.At(took, 50), figures.At(took, 99), figures.At(took, 100))
 		}
 	}
 	return out, nil

@@ -6,16 +6,17 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/berth-gpu/berth/cluster/figures"
 	"github.com/berth-gpu/berth/cmd/internal/devcluster"
 	shown "github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/httpapi/client"
 )
 
 // memory measures what a long queue costs.
-func (r *runner) memory(ctx context.Context) (_ *table, err error) {
-	out := &table{
-		title: "A long queue",
-		head:  []string{"queued", "leader's memory", "a follower's", "first 100 of the queue, p50", "p99", "whole queue, p50", "a submission, p50", "p99"},
+func (r *runner) memory(ctx context.Context) (_ *figures.Table, err error) {
+	out := &figures.Table{
+		Title: "A long queue",
+		Head:  []string{"queued", "leader's memory", "a follower's", "first 100 of the queue, p50", "p99", "whole queue, p50", "a submission, p50", "p99"},
 	}
 	c, err := r.cluster(ctx, 0, false)
 	if err != nil {
@@ -41,7 +42,7 @@ func (r *runner) memory(ctx context.Context) (_ *table, err error) {
 	return out, nil
 }
 
-func (r *runner) queueRow(ctx context.Context, out *table, c *devcluster.Cluster, api *client.Client, queued *int) error {
+func (r *runner) queueRow(ctx context.Context, out *figures.Table, c *devcluster.Cluster, api *client.Client, queued *int) error {
 	length := *queued
 	leader := c.Leader(ctx)
 	var led, followed float64
@@ -65,8 +66,8 @@ func (r *runner) queueRow(ctx context.Context, out *table, c *devcluster.Cluster
 		return err
 	}
 	*queued += len(submitted)
-	out.add(count(float64(length)), shown.Bytes(led), shown.Bytes(followed), ms(percentile(first, 50)), ms(percentile(first, 99)),
-		ms(percentile(whole, 50)), ms(percentile(submitted, 50)), ms(percentile(submitted, 99)))
+	out.Add(figures.Count(float64(length)), shown.Bytes(led), shown.Bytes(followed), figures.At(first, 50), figures.At(first, 99),
+		figures.At(whole, 50), figures.At(submitted, 50), figures.At(submitted, 99))
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/berth-gpu/berth/cluster/figures"
 	"github.com/berth-gpu/berth/cmd/internal/devcluster"
 	shown "github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/httpapi/client"
@@ -26,10 +27,10 @@ const (
 // node measures what a host pays for its jobs: the agent's and the supervisors' part of processor
 // and memory while eight jobs run, and how fast a job's output goes into its file, compared with
 // the same output written directly to a file.
-func (r *runner) node(ctx context.Context) (*table, error) {
-	out := &table{
-		title: fmt.Sprintf("A node with 8 GPUs and %d running jobs", nodeJobs),
-		head: []string{
+func (r *runner) node(ctx context.Context) (*figures.Table, error) {
+	out := &figures.Table{
+		Title: fmt.Sprintf("A node with 8 GPUs and %d running jobs", nodeJobs),
+		Head: []string{
 			"agent's CPU, of one core", "agent's memory", "a supervisor's CPU", "a supervisor's memory", "the largest", "output of a job",
 			"straight into a file",
 		},
@@ -41,7 +42,7 @@ func (r *runner) node(ctx context.Context) (*table, error) {
 		}
 		cost, err := r.nodeCost(ctx, c, api)
 		if err == nil {
-			out.add(append(cost, perSecond(logged), perSecond(straight))...)
+			out.Add(append(cost, perSecond(logged), perSecond(straight))...)
 		}
 		return err
 	})

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/berth-gpu/berth/cluster/figures"
 	"github.com/berth-gpu/berth/cmd/internal/devcluster"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/client/cmdline"
@@ -22,10 +23,10 @@ const submitters = 16
 
 // run measures jobs a second from end to end: real processes on sixteen simulated
 // GPUs, from the first submission to the last end.
-func (r *runner) run(ctx context.Context) (*table, error) {
-	out := &table{
-		title: fmt.Sprintf("Jobs from end to end: %d of true, one GPU each, on 2 nodes with 8: median of %d runs", r.Jobs, r.Runs),
-		head:  []string{"jobs", "jobs a second", "lowest", "highest", "CPU each of peers, agents and load"},
+func (r *runner) run(ctx context.Context) (*figures.Table, error) {
+	out := &figures.Table{
+		Title: fmt.Sprintf("Jobs from end to end: %d of true, one GPU each, on 2 nodes with 8: median of %d runs", r.Jobs, r.Runs),
+		Head:  []string{"jobs", "jobs a second", "lowest", "highest", "CPU each of peers, agents and load"},
 	}
 	var rates []float64
 	var cpu time.Duration
@@ -38,8 +39,9 @@ func (r *runner) run(ctx context.Context) (*table, error) {
 		rates = append(rates, float64(r.Jobs)/took.Seconds())
 		cpu += used
 	}
-	median, least, most := spread(rates)
-	out.add(fmt.Sprint(r.Jobs), count(median), count(least), count(most), ms(cpu/time.Duration(r.Jobs*r.Runs)))
+	median, least, most := figures.Spread(rates)
+	out.Add(fmt.Sprint(r.Jobs), figures.Count(median), figures.Count(least), figures.Count(most),
+		figures.Millis(cpu/time.Duration(r.Jobs*r.Runs)))
 	return out, nil
 }
 
@@ -94,10 +96,10 @@ func awaitCount(ctx context.Context, api *client.Client, n int64) error {
 
 // start measures how soon a job's process runs on an idle cluster, by the clock
 // that the process itself reads.
-func (r *runner) start(ctx context.Context) (*table, error) {
-	out := &table{
-		title: fmt.Sprintf("Start on an idle cluster: from the sending of the submission to the first line of the job, %d jobs", r.Trials),
-		head:  []string{"jobs", "least", "p50", "p99", "most"},
+func (r *runner) start(ctx context.Context) (*figures.Table, error) {
+	out := &figures.Table{
+		Title: fmt.Sprintf("Start on an idle cluster: from the sending of the submission to the first line of the job, %d jobs", r.Trials),
+		Head:  []string{"jobs", "least", "p50", "p99", "most"},
 	}
 	var all []time.Duration
 	err := r.with(ctx, 2, func(_ *devcluster.Cluster, api *client.Client) error {
@@ -114,7 +116,7 @@ func (r *runner) start(ctx context.Context) (*table, error) {
 	if err != nil {
 		return nil, err
 	}
-	out.add(fmt.Sprint(r.Trials), ms(percentile(all, 0)), ms(percentile(all, 50)), ms(percentile(all, 99)), ms(percentile(all, 100)))
+	out.Add(fmt.Sprint(r.Trials), figures.At(all, 0), figures.At(all, 50), figures.At(all, 99), figures.At(all, 100))
 	return out, nil
 }
 

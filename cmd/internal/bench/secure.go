@@ -6,15 +6,16 @@ import (
 	"net"
 	"time"
 
+	"github.com/berth-gpu/berth/cluster/figures"
 	"github.com/berth-gpu/berth/cmd/internal/devcluster"
 	"github.com/berth-gpu/berth/trust"
 )
 
 // secure measures submissions over TLS and in plain text, in turn. Peers speak TLS to each other in both cases.
-func (r *runner) secure(ctx context.Context) (*table, error) {
-	out := &table{
-		title: fmt.Sprintf("Submissions over TLS, and in plain text on loopback: medians of %d runs of %s", r.Runs, r.Time),
-		head: []string{
+func (r *runner) secure(ctx context.Context) (*figures.Table, error) {
+	out := &figures.Table{
+		Title: fmt.Sprintf("Submissions over TLS, and in plain text on loopback: medians of %d runs of %s", r.Runs, r.Time),
+		Head: []string{
 			"clients", "plain, a second", "TLS", "least to most of the ratios", "ratio", "plain, p50", "TLS", "plain, CPU each", "TLS", "refused",
 		},
 	}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/berth-gpu/berth/cluster/figures"
 	"github.com/berth-gpu/berth/cmd/internal/devcluster"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -14,10 +15,10 @@ import (
 
 // submit measures submissions: clients that each send one after the other, to any
 // peer in turn, and to the leader only.
-func (r *runner) submit(ctx context.Context) (*table, error) {
-	out := &table{
-		title: fmt.Sprintf("Submissions over HTTP: median of %d runs of %s", r.Runs, r.Time),
-		head:  []string{"clients", "sent to", "a second", "lowest", "highest", "p50", "p99", "CPU each", "refused"},
+func (r *runner) submit(ctx context.Context) (*figures.Table, error) {
+	out := &figures.Table{
+		Title: fmt.Sprintf("Submissions over HTTP: median of %d runs of %s", r.Runs, r.Time),
+		Head:  []string{"clients", "sent to", "a second", "lowest", "highest", "p50", "p99", "CPU each", "refused"},
 	}
 	for _, clients := range r.Clients {
 		for _, target := range []string{"any peer", "the leader"} {
@@ -29,7 +30,7 @@ func (r *runner) submit(ctx context.Context) (*table, error) {
 	return out, nil
 }
 
-func (r *runner) submitPoint(ctx context.Context, out *table, clients int, target string) error {
+func (r *runner) submitPoint(ctx context.Context, out *figures.Table, clients int, target string) error {
 	var rates []float64
 	var all []time.Duration
 	var cpu time.Duration
@@ -44,9 +45,9 @@ func (r *runner) submitPoint(ctx context.Context, out *table, clients int, targe
 		all = append(all, l.latencies...)
 		done, refused, cpu = done+len(l.latencies), refused+l.refused, cpu+l.cpu
 	}
-	median, least, most := spread(rates)
-	out.add(fmt.Sprint(clients), target, count(median), count(least), count(most), ms(percentile(all, 50)), ms(percentile(all, 99)),
-		fmt.Sprintf("%d µs", cpu.Microseconds()/int64(max(1, done))), fmt.Sprint(refused))
+	median, least, most := figures.Spread(rates)
+	out.Add(fmt.Sprint(clients), target, figures.Count(median), figures.Count(least), figures.Count(most),
+		figures.At(all, 50), figures.At(all, 99), fmt.Sprintf("%d µs", cpu.Microseconds()/int64(max(1, done))), fmt.Sprint(refused))
 	return nil
 }
 

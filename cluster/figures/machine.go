@@ -1,4 +1,4 @@
-package bench
+package figures
 
 import (
 	"bufio"
@@ -18,8 +18,8 @@ import (
 var errNoDisk = errors.New("fsync costs nothing there and keeps nothing, so that the figures would mean nothing: " +
 	"name a folder on a disk with --dir, or insist with --tmpfs")
 
-// machine describes what the figures depend on; it refuses a folder in memory.
-func machine(dir string, inMemory bool) (*table, error) {
+// Machine describes what figures depend on; without inMemory it refuses a folder in memory.
+func Machine(dir string, inMemory bool) (*Table, error) {
 	sync, files, err := raftstore.ProbeFsync(dir)
 	if err != nil {
 		return nil, err
@@ -35,14 +35,14 @@ func machine(dir string, inMemory bool) (*table, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &table{title: "Machine", head: []string{"what", "value"}}
-	t.add("date", time.Now().UTC().Format("2006-01-02 15:04 MST"))
-	t.add("processor", fmt.Sprintf("%s, %d cores", processor(), runtime.NumCPU()))
-	t.add("kernel", unix.ByteSliceToString(u.Release[:]))
-	t.add("go", runtime.Version())
-	t.add("file system", files)
-	t.add("fdatasync of 4 KiB, p50", ms(sync))
-	t.add("load average at the start", strings.Join(strings.Fields(string(load))[:3], " "))
+	t := &Table{Title: "Machine", Head: []string{"what", "value"}}
+	t.Add("date", time.Now().UTC().Format("2006-01-02 15:04 MST"))
+	t.Add("processor", fmt.Sprintf("%s, %d cores", processor(), runtime.NumCPU()))
+	t.Add("kernel", unix.ByteSliceToString(u.Release[:]))
+	t.Add("go", runtime.Version())
+	t.Add("file system", files)
+	t.Add("fdatasync of 4 KiB, p50", Millis(sync))
+	t.Add("load average at the start", strings.Join(strings.Fields(string(load))[:3], " "))
 	return t, nil
 }
 
