@@ -72,11 +72,14 @@ func BenchmarkDecodeSubmission(b *testing.B) {
 			}
 			body := []byte(strings.Replace(apitest.BenchBody, `"env":{`, `"env":{`+more.String(), 1))
 			strict := strict.New[wire.Submit]()
+			site := apitest.New(b)
+			s := site.API.Peer.Reader.State()
+			basis := site.API.Basis(auth.With(b.Context(), &auth.Caller{Kind: auth.Open, Role: model.RoleAdmin}), &s)
 			b.ReportAllocs()
 			for b.Loop() {
 				r, err := strict.Decode(body)
 				if err == nil {
-					_, err = intake.Submission(r, 1)
+					_, err = intake.Prepare(basis, r)
 				}
 				if err != nil {
 					b.Fatal(err)

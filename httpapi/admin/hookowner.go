@@ -7,7 +7,6 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/auth"
-	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/problem"
 )
 
@@ -18,9 +17,9 @@ func hookScope(ctx context.Context, user, project string) (model.ScopeKey, error
 	switch {
 	case user != "" && project != "":
 		return model.ScopeKey{}, problem.Invalid("project", "must not be given together with user")
-	case !core.IsOperator(ctx) && (project != "" || user != "" && user != name):
+	case !auth.From(ctx).Operates() && (project != "" || user != "" && user != name):
 		return model.ScopeKey{}, deniedHook(ctx, "a webhook for a project or another user")
-	case !core.IsOperator(ctx):
+	case !auth.From(ctx).Operates():
 		return model.ScopeKey{Kind: model.ScopeUser, Name: name}, nil
 	case user != "":
 		return model.ScopeKey{Kind: model.ScopeUser, Name: user}, nil
@@ -33,7 +32,7 @@ func hookScope(ctx context.Context, user, project string) (model.ScopeKey, error
 // ownHook reports whether the caller may see and change a webhook: their own, or as an operator
 // any.
 func ownHook(ctx context.Context, w *model.Webhook) bool {
-	return core.IsOperator(ctx) || w.Scope == model.ScopeKey{Kind: model.ScopeUser, Name: auth.From(ctx).Name}
+	return auth.From(ctx).Operates() || w.Scope == model.ScopeKey{Kind: model.ScopeUser, Name: auth.From(ctx).Name}
 }
 
 // findHook returns a webhook that the caller may see and change.
@@ -51,7 +50,7 @@ func findHook(ctx context.Context, s *state.State, id model.WebhookID) (model.We
 // ownDelivery reports whether the caller may see the result of a delivery: to their own webhooks,
 // and to the addresses of their own jobs and allocations.
 func ownDelivery(ctx context.Context, s *state.State, d *model.Delivery) bool {
-	if core.IsOperator(ctx) {
+	if auth.From(ctx).Operates() {
 		return true
 	}
 	if id, is := d.Key.Outlet.Webhook(); is {
@@ -62,5 +61,5 @@ func ownDelivery(ctx context.Context, s *state.State, d *model.Delivery) bool {
 }
 
 func deniedHook(ctx context.Context, what string) error {
-	return core.Denied(what + " needs the role " + model.RoleOperator.String() + "; you have " + auth.From(ctx).Role.String())
+	return problem.Denied(what + " needs the role " + model.RoleOperator.String() + "; you have " + auth.From(ctx).Role.String())
 }

@@ -54,13 +54,13 @@ func (a people) forSelf(c *auth.Caller, body *wire.MakeToken, to *command.MakeTo
 	s := a.api.Peer.Reader.State()
 	switch {
 	case c.Kind != auth.User || !s.Users.Has(model.UserName(c.Name)):
-		return core.Denied("only users that the cluster knows have tokens of their own: ask an admin for one")
+		return problem.Denied("only users that the cluster knows have tokens of their own: ask an admin for one")
 	case to.User != "" && to.User != c.Name:
-		return core.Denied("user must be " + c.Name + ", the user of your token, or be left out: tokens of others need the role " + model.RoleAdmin.String())
+		return problem.Denied("user must be " + c.Name + ", the user of your token, or be left out: tokens of others need the role " + model.RoleAdmin.String())
 	case to.Role.Machine():
-		return core.Denied("tokens of machines need the role " + model.RoleAdmin.String() + "; you have " + c.Role.String())
+		return problem.Denied("tokens of machines need the role " + model.RoleAdmin.String() + "; you have " + c.Role.String())
 	case to.Role > c.Role:
-		return core.Denied("role must be at most " + c.Role.String() + ", that of the token that you send, not " + to.Role.String())
+		return problem.Denied("role must be at most " + c.Role.String() + ", that of the token that you send, not " + to.Role.String())
 	}
 	to.User = c.Name
 	if to.Role == model.RoleNone {
@@ -167,7 +167,7 @@ const (
 func (a people) make(ctx context.Context, in *core.BodyInput, body *wire.MakeToken) (*core.Answer[wire.MadeToken], error) {
 	c := &command.MakeToken{
 		Name: body.Name, User: body.User, Network: body.Network, Hosts: strings.Join(body.Hosts, ","),
-		Capped: !core.IsOperator(ctx),
+		Capped: !auth.From(ctx).Operates(),
 	}
 	var err error
 	if c.Role, err = intake.Role(body.Role); err != nil {
@@ -226,7 +226,7 @@ func (a people) draw(role model.Role) (secret string, hash model.Hash, err error
 		return secret, auth.HashOf(secret), nil
 	}
 	if a.api.Config.Authority == nil {
-		return "", hash, core.Denied("this peer issues no certificates, so that no machine can join")
+		return "", hash, problem.Denied("this peer issues no certificates, so that no machine can join")
 	}
 	_, pin := a.api.Config.Authority.About()
 	t := trust.NewToken(map[model.Role]trust.Role{model.RoleAgent: trust.RoleNode, model.RolePeer: trust.RolePeer}[role], pin)

@@ -83,7 +83,7 @@ func (a sessions) userOfToken(s *state.State, secret string, c *command.MakeSess
 	c.From = auth.HashOf(secret)
 	keys := a.api.Gate.Terms().Keys
 	if _, is := keys.Find(c.From); is {
-		return "", core.Denied("this is a key of the server's configuration, from which no session can be opened: create a token with it (berth token create), and sign in with that")
+		return "", problem.Denied("this is a key of the server's configuration, from which no session can be opened: create a token with it (berth token create), and sign in with that")
 	}
 	token, found := s.Tokens.Get(c.From)
 	user, human := token.Of()
@@ -91,9 +91,9 @@ func (a sessions) userOfToken(s *state.State, secret string, c *command.MakeSess
 	case !found || !token.Good(a.api.Now(s)):
 		return "", problem.Refuse(wire.CodeUnauthenticated, "the token is unknown, was revoked or has expired: ask an admin for another")
 	case token.First:
-		return "", core.Denied("the first token can only create another: berth token create --user NAME --role admin")
+		return "", problem.Denied("the first token can only create another: berth token create --user NAME --role admin")
 	case !human:
-		return "", core.Denied("this token lets a machine join, and no browser: use the token of a user (berth token create)")
+		return "", problem.Denied("this token lets a machine join, and no browser: use the token of a user (berth token create)")
 	}
 	return user, nil
 }
@@ -103,7 +103,7 @@ func (a sessions) userOfCode(s *state.State, secret string, c *command.MakeSessi
 	c.From = auth.HashOf(secret)
 	row, found := s.Sessions.Get(c.From)
 	if !found || !row.Code || !row.Good(a.api.Now(s)) {
-		return "", core.Denied("the code is unknown, was used already or has expired: each is good once, within " + session.Brief.String() + "; ask for another (berth ui), or sign in with a token")
+		return "", problem.Denied("the code is unknown, was used already or has expired: each is good once, within " + session.Brief.String() + "; ask for another (berth ui), or sign in with a token")
 	}
 	return row.User, nil
 }
@@ -130,7 +130,7 @@ func (a sessions) code(ctx context.Context, _ *struct{}) (*core.Answer[wire.Code
 	case c.Kind == auth.Open:
 		return nil, errNoSignIn()
 	case !c.HasSession() && !s.Tokens.Has(c.Credential):
-		return nil, core.Denied("a code is made from the token of a user, which this request does not show: create one (berth token create), and use that")
+		return nil, problem.Denied("a code is made from the token of a user, which this request does not show: create one (berth token create), and use that")
 	}
 	secret := auth.NewToken()
 	hash := auth.HashOf(secret)

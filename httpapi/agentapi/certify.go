@@ -9,7 +9,6 @@ import (
 	"github.com/berth-gpu/berth/fsm/model/membership"
 	"github.com/berth-gpu/berth/httpapi/agentwire"
 	"github.com/berth-gpu/berth/httpapi/auth"
-	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/issue"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -20,7 +19,7 @@ import (
 func (a agents) certify(ctx context.Context, q *agentwire.Certify) (*agentwire.Certified, uint64, error) {
 	c := auth.From(ctx)
 	if a.api.Config.Authority == nil || c.Kind != auth.Node {
-		return nil, 0, core.Denied("only an agent with a certificate can have that renewed: let the machine join with a token (berth token join)")
+		return nil, 0, problem.Denied("only an agent with a certificate can have that renewed: let the machine join with a token (berth token join)")
 	}
 	signed, err := a.api.Config.Authority.Certify(trust.Member{Role: trust.RoleNode, Name: c.Name, Life: q.Life}, q.Request)
 	if err != nil {
@@ -46,7 +45,7 @@ func (a agents) certify(ctx context.Context, q *agentwire.Certify) (*agentwire.C
 func (a agents) trust(ctx context.Context, q *agentwire.Trust) (*struct{}, uint64, error) {
 	c := auth.From(ctx)
 	if c.Kind != auth.Node {
-		return nil, 0, core.Denied("only an agent with a certificate reports what it trusts")
+		return nil, 0, problem.Denied("only an agent with a certificate reports what it trusts")
 	}
 	_, index, err := a.api.Propose(ctx, "",
 		&command.ConfirmTrust{Member: membership.Member{Role: model.RoleAgent, Name: c.Name}, Revision: q.Revision})

@@ -63,6 +63,9 @@ func Agent(node model.NodeID) *Caller {
 // Root returns the caller of a request of root on the machine of a peer.
 func Root() *Caller { return &Caller{Kind: Local, Name: "root", Role: model.RoleAdmin} }
 
+// Operates reports whether the caller has the rights of an operator, as every caller has without authentication.
+func (c *Caller) Operates() bool { return c.Kind == Open || c.Role.Covers(model.RoleOperator) }
+
 // Owns reports whether an object in a user's name, made at an instant, is the caller's own: it is
 // not if it is older than the caller, since then it was made by a former user of the same name,
 // which was removed. An object that is older than authentication goes by the name.

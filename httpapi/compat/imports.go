@@ -118,8 +118,7 @@ func (a imports) jobs(ctx context.Context, in *importInput, b *wire.ImportJobs) 
 		return nil, err
 	}
 	s := a.api.Peer.Reader.State()
-	target := func(url string) error { return core.MayTell(&s, url) }
-	r := intake.NewReader(b, a.api.Now(&s), &a.api.Gate.Terms().Rules, target)
+	r := intake.NewReader(a.api.Basis(ctx, &s), b)
 	if err := r.All(b); err != nil {
 		return nil, err
 	}

@@ -249,13 +249,15 @@ func FuzzStrict(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	strict := strict.New[wire.Submit]()
+	site := apitest.New(f)
 	f.Fuzz(func(t *testing.T, body []byte) {
 		got, err := strict.Decode(body)
 		if (got == nil) == (err == nil) {
 			t.Fatalf("%v and %v", got, err)
 		}
 		if err == nil {
-			_, err = intake.Submission(got, 1)
+			s := site.API.Peer.Reader.State()
+			_, err = intake.Prepare(site.API.Basis(auth.With(t.Context(), &auth.Caller{Kind: auth.Open, Role: model.RoleAdmin}), &s), got)
 		}
 		if err == nil {
 			return

@@ -97,7 +97,7 @@ func (g *gate) enter(r *http.Request, rule auth.Rule, known bool) (*http.Request
 	switch {
 	case f != nil:
 	case !known:
-		f = Denied("no role may call this")
+		f = problem.Denied("no role may call this")
 	default:
 		f = allowed(rule, caller)
 	}
@@ -283,13 +283,10 @@ func (g *gate) identify(s *state.State, credential model.Hash) *auth.Caller {
 // allowed returns a refusal if the caller's role does not suffice.
 func allowed(rule auth.Rule, c *auth.Caller) *problem.Failure {
 	if why := rule.NotFor(c); why != "" {
-		return Denied(why)
+		return problem.Denied(why)
 	}
 	return nil
 }
-
-// Denied returns the problem of a caller without the right to do something.
-func Denied(detail string) *problem.Failure { return problem.Refuse(model.CodeDenied.String(), detail) }
 
 // slow refuses a request that exceeds its caller's rate.
 func (g *gate) slow(l *auth.Limiter, who string, peers int) *problem.Failure {
@@ -393,10 +390,10 @@ func (g *gate) owns(rule auth.Rule, r *http.Request) *problem.Failure {
 	return OwnJob(&job, rule, c)
 }
 
-// OwnJob returns a refusal if a job is another user's, for a caller that a rule allows only the caller's own; nil: it is the caller's.
+// OwnJob returns a refusal if a job is another user's, for a caller that a rule allows only the caller's own; nil: the caller may have it.
 func OwnJob(job *model.Job, rule auth.Rule, c *auth.Caller) *problem.Failure {
-	if why := rule.NotOwn(c, job.Spec.User, job.Submitted); why != "" {
-		return Denied("job " + job.ID.String() + " is another user's: " + why)
+	if why := rule.NotOwn(c, job.Spec.User, job.Submitted); rule.Bound(c) && why != "" {
+		return problem.Denied("job " + job.ID.String() + " is another user's: " + why)
 	}
 	return nil
 }

@@ -219,9 +219,6 @@ func (g *gate) still(s *state.State, was *auth.Caller, rule auth.Rule, vars map[
 	if f := allowed(rule, is); f != nil {
 		return is, f
 	}
-	if !rule.Bound(is) {
-		return is, nil
-	}
 	if id, err := intake.JobID(vars["job_id"]); err == nil {
 		if job, found := s.Jobs.Get(id); found {
 			return is, OwnJob(&job, rule, is)

@@ -11,6 +11,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/core"
+	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -29,8 +30,8 @@ func (a options) options(ctx context.Context, in *core.WatchInput) (*core.Answer
 	}
 	c, set := auth.From(ctx), s.Settings()
 	out := &wire.SubmitOptions{
-		User: c.Name, Projects: []string{}, AnyProject: core.IsOperator(ctx), AnyUser: c.Kind == auth.Open || c.Role.Covers(model.RoleAdmin),
-		Submits: c.Kind == auth.Open || c.Role.Covers(model.RoleUser), MostPriority: mostPriority(ctx),
+		User: c.Name, Projects: []string{}, AnyProject: c.Operates(), AnyUser: c.Kind == auth.Open || c.Role.Covers(model.RoleAdmin),
+		Submits: c.Kind == auth.Open || c.Role.Covers(model.RoleUser), MostPriority: intake.MostPriority(c, model.JobClass),
 		GPUTypes: gpuTypes(&s), Labels: nodeLabels(&s), Nodes: []string{}, Limits: []wire.Quota{}, Defaults: []wire.SubmitValue{},
 	}
 	if c.Name != "" {
@@ -64,15 +65,6 @@ func (a options) options(ctx context.Context, in *core.WatchInput) (*core.Answer
 	}
 	out.Partitions, out.QOS = view.Partitions(&s)
 	return &core.Answer[wire.SubmitOptions]{Index: s.Index, Body: out}, nil
-}
-
-// mostPriority returns the highest priority of a job that the caller may ask for.
-func mostPriority(ctx context.Context) int64 {
-	most := uint8(model.MaxPriority)
-	for most > 1 && core.InClass(ctx, model.JobClass(most)) != nil {
-		most--
-	}
-	return int64(most)
 }
 
 // knownProjects returns the projects that users are in, or that have limits or use.

@@ -75,7 +75,7 @@ func (a reservations) reserve(ctx context.Context, in *core.BodyInput, body *wir
 	if err := a.mayReserve(ctx, &s, b); err != nil {
 		return nil, err
 	}
-	r, index, err := a.api.Propose(ctx, in.Key, &command.Book{Booking: *b, Capped: !core.IsOperator(ctx)})
+	r, index, err := a.api.Propose(ctx, in.Key, &command.Book{Booking: *b, Capped: !auth.From(ctx).Operates()})
 	if err != nil {
 		return nil, err
 	}
@@ -97,11 +97,11 @@ func (a reservations) mayReserve(ctx context.Context, s *state.State, b *model.B
 	case c.Role.Covers(model.RoleOperator):
 		return nil
 	case b.Kind == model.BookMaintenance:
-		return core.Denied("maintenance needs the role " + model.RoleOperator.String() + "; you have " + c.Role.String())
+		return problem.Denied("maintenance needs the role " + model.RoleOperator.String() + "; you have " + c.Role.String())
 	case b.Owner.Kind == model.ScopeProject:
-		return a.api.Gate.InProject(ctx, s, b.Owner.Name)
+		return a.api.Basis(ctx, s).InProject(b.Owner.Name)
 	case b.Owner.Name != c.Name:
-		return core.Denied("a reservation for another user needs the role " + model.RoleOperator.String() + "; you have " + c.Role.String())
+		return problem.Denied("a reservation for another user needs the role " + model.RoleOperator.String() + "; you have " + c.Role.String())
 	}
 	return nil
 }
@@ -122,7 +122,7 @@ func (a reservations) mayUnreserve(ctx context.Context, id model.BookingID) erro
 	if !found || c.Role.Covers(model.RoleOperator) || b.By == c.Actor() && c.Owns(c.Name, b.Made) {
 		return nil // the state refuses a missing one
 	}
-	return core.Denied("this reservation was made by another user: to cancel it needs the role " + model.RoleOperator.String() + "; you have " + c.Role.String())
+	return problem.Denied("this reservation was made by another user: to cancel it needs the role " + model.RoleOperator.String() + "; you have " + c.Role.String())
 }
 
 func (a reservations) cancel(ctx context.Context, in *unreserveInput) (*core.Answer[wire.Reserved], error) {

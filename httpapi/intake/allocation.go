@@ -14,11 +14,70 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// defaultTTL is how long a service holds GPUs without a renewal.
-const defaultTTL = time.Hour
+const (
+	defaultTTL = time.Hour      // for which a service holds GPUs without a renewal
+	foreignTTL = 24 * time.Hour // of GPUs that are held for a job of another scheduler
+	forJobs    = "job"          // the service under which GPUs are held for jobs
+)
 
-// Allocation converts a service's request to a command.
-func Allocation(r *wire.Allocate) (*command.Allocate, error) {
+// PrepareAllocation converts a service's request for GPUs to a command, in the same way as [Prepare]. size fills in what depends on the
+// workload of the service.
+func PrepareAllocation(b *Basis, r *wire.Allocate, size func(*command.Allocate) error) (*command.Allocate, error) {
+	c, err := allocation(r)
+	if err != nil {
+		return nil, err
+	}
+	return c, b.allocate(c, r.User, size)
+}
+
+// PrepareAllocationFor is PrepareAllocation for a job: one of this cluster, with which the allocation ends, or one of another scheduler.
+func PrepareAllocationFor(b *Basis, r *wire.AllocateForJob) (*command.Allocate, error) {
+	if r.JobID == "" {
+		return nil, problem.Invalid("job_id", "must be given")
+	}
+	c := &command.Allocate{
+		Service: forJobs, Workload: model.WorkloadGeneric, For: r.JobID, TTL: foreignTTL,
+		Priority: model.DefaultPriority, Class: model.ServiceClass(model.DefaultPriority),
+	}
+	user := ""
+	if id, err := JobID(r.JobID); err == nil {
+		if job, found := b.State.Jobs.Get(id); found {
+			c.Job, c.TTL, c.Project, user = id, 0, job.Spec.Project, job.Spec.User
+		}
+	}
+	return c, b.allocate(c, user, func(c *command.Allocate) (err error) {
+		if c.GPUs, err = Count("gpu_count", r.GPUs, 1, model.MaxDevices, 1); err == nil {
+			c.GPUMemoryMB, err = eitherMemory(r.GPUMemory, r.Memory)
+		}
+		return err
+	})
+}
+
+// allocate completes and checks a request for GPUs.
+func (b *Basis) allocate(c *command.Allocate, user string, size func(*command.Allocate) error) (err error) {
+	c.Capped = !b.Caller.Operates()
+	if c.User, err = b.entitled(user, c.Project, c.Class); err != nil {
+		return err
+	}
+	if err := b.reaches(c.Webhook); err != nil {
+		return err
+	}
+	if err := size(c); err != nil {
+		return err
+	}
+	return b.FitsAllocation(c)
+}
+
+// FitsAllocation returns an error if an allocation could never get its GPUs.
+func (b *Basis) FitsAllocation(c *command.Allocate) error {
+	return b.fits(&model.Spec{
+		User: c.User, Project: c.Project, GPUs: c.GPUs, Nodes: 1, GPUModel: c.GPUModel, GPUMemoryMB: c.GPUMemoryMB,
+		Constraint: c.Constraint, Nodelist: c.Nodelist, Exclude: c.Exclude,
+	})
+}
+
+// allocation reads a service's request.
+func allocation(r *wire.Allocate) (*command.Allocate, error) {
 	c := &command.Allocate{
 		Service: r.Service, Workload: cmp.Or(strings.ReplaceAll(r.Workload, "-", "_"), model.WorkloadGeneric), Project: r.Project,
 		GPUModel: model.SortModels(r.GPUType), Webhook: r.WebhookURL,
@@ -38,7 +97,7 @@ func Allocation(r *wire.Allocate) (*command.Allocate, error) {
 	if c.GPUs, err = Count("gpu_count", r.GPUs, 1, model.MaxDevices, 1); err != nil {
 		return nil, err
 	}
-	if c.GPUMemoryMB, err = EitherMemory(r.GPUMemory, r.Memory); err != nil {
+	if c.GPUMemoryMB, err = eitherMemory(r.GPUMemory, r.Memory); err != nil {
 		return nil, err
 	}
 	ttl, err := Duration("ttl", "ttl_seconds", r.TTL, r.TTLS)
@@ -61,8 +120,8 @@ func Allocation(r *wire.Allocate) (*command.Allocate, error) {
 	return c, err
 }
 
-// EitherMemory returns the memory of each GPU, which has two names.
-func EitherMemory(gpu, plain *float64) (uint32, error) {
+// eitherMemory returns the memory of each GPU, which has two names.
+func eitherMemory(gpu, plain *float64) (uint32, error) {
 	both, err := same("gpu_memory_gb", "memory_gb", gpu, plain)
 	if err != nil {
 		return 0, err

@@ -13,7 +13,7 @@ import (
 
 // Defaults of a job.
 const (
-	DefaultUser     = auth.Anonymous
+	defaultUser     = auth.Anonymous
 	defaultPriority = 2
 	defaultGrace    = 30 * time.Second
 	defaultWarning  = time.Minute
@@ -22,15 +22,14 @@ const (
 	HoldFrom = time.Hour
 )
 
-// Submission converts a submission to a command: names are resolved and defaults filled in here, before
-// the log.
-func Submission(r *wire.Submit, now model.Time) (*command.Submit, error) {
+// submission reads a submission, except for what the cluster fills in, see [Prepare].
+func submission(r *wire.Submit, now model.Time) (*command.Submit, error) {
 	c := &command.Submit{Script: r.Script, Stdin: r.Stdin}
 	if err := readAll(r, c, now); err != nil {
 		return nil, err
 	}
 	if c.Spec.User == "" {
-		c.Spec.User = DefaultUser
+		c.Spec.User = defaultUser
 	}
 	for _, relate := range []func(*wire.Submit, *model.Spec) error{sizes, warnings} {
 		if err := relate(r, &c.Spec); err != nil {

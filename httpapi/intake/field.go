@@ -76,7 +76,7 @@ func Parser() strict.Parser[wire.Submit] {
 	return strict.New[wire.Submit]().With(table)
 }
 
-// Request converts a job to the submission that would give the same specification: the inverse of [Submission],
+// Request converts a job to the submission that would give the same specification: the inverse of [submission],
 // without the script, the standard input, the environment and the dependencies.
 func Request(j *model.Job) *wire.Submit {
 	r := &wire.Submit{}
@@ -88,8 +88,8 @@ func Request(j *model.Job) *wire.Submit {
 	return r
 }
 
-// Complete fills in the cluster's values of fields that a request leaves out. A job without GPUs has no idle_stop.
-func Complete(r *wire.Submit, s *model.Spec, set *model.Settings) {
+// complete fills in the cluster's values of fields that a request leaves out. A job without GPUs has no idle_stop.
+func complete(r *wire.Submit, s *model.Spec, set *model.Settings) {
 	for _, f := range fields {
 		if f.usual != nil {
 			f.usual(r, s, set)

@@ -130,7 +130,7 @@ func TestEveryFieldComesBack(t *testing.T) {
 	shell.Args, shell.Command, shell.WebhookURL, shell.Notify = nil, "make", "", nil
 	cores := &wire.Submit{Command: "true", GPUs: new(int64(0)), CPUs: new(int64(8)), HostMemory: new(16.5), Nodes: new(int64(2))}
 	for i, r := range []*wire.Submit{full(), sweep, shell, {Command: "true"}, cores} {
-		first, err := Submission(r, 1)
+		first, err := submission(r, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -138,7 +138,7 @@ func TestEveryFieldComesBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		back := Request(&model.Job{Spec: first.Spec, Throttle: first.Throttle, Tasks: first.Tasks})
-		again, err := Submission(back, 1)
+		again, err := submission(back, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -158,7 +158,7 @@ func TestEveryFieldComesBack(t *testing.T) {
 
 func must(t *testing.T, r *wire.Submit) *command.Submit {
 	t.Helper()
-	c, err := Submission(r, 1)
+	c, err := submission(r, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +186,7 @@ func TestNumbersKeepTheirBounds(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = Submission(r, 1)
+			_, err = submission(r, 1)
 			if p, is := errors.AsType[*problem.Failure](err); v.fits != (err == nil) || is && !strings.Contains(fmt.Sprintf("%+v", *p.Problem), f.Name) {
 				t.Errorf("%s = %d: %v", f.Name, v.n, err)
 			}
@@ -258,14 +258,14 @@ func TestDefaultsOfJobsWithoutGPUs(t *testing.T) {
 	} {
 		v.request.Command, v.request.GPUs = "true", new(int64(0))
 		c := must(t, &v.request)
-		Complete(&v.request, &c.Spec, set)
+		complete(&v.request, &c.Spec, set)
 		if err := c.Validate(); err != nil || c.Spec.Holds() != v.want || c.Spec.IdleStop != 0 {
 			t.Errorf("it holds %+v, want %+v, idle_stop %s: %v", c.Spec.Holds(), v.want, c.Spec.IdleStop, err)
 		}
 	}
 	gpus := wire.Submit{Command: "true"}
 	c := must(t, &gpus)
-	if Complete(&gpus, &c.Spec, set); c.Spec.CPUs != 0 || c.Spec.MemoryMB != 0 || c.Spec.IdleStop != time.Hour {
+	if complete(&gpus, &c.Spec, set); c.Spec.CPUs != 0 || c.Spec.MemoryMB != 0 || c.Spec.IdleStop != time.Hour {
 		t.Errorf("a job with GPUs is %+v", c.Spec)
 	}
 }
@@ -277,7 +277,7 @@ func TestNoGPUFieldsWithoutGPUs(t *testing.T) {
 		"gpu_memory_gb": {GPUMemory: new(40.0)}, "idle_stop": {IdleStop: new(wire.Duration(time.Hour))}, "preemptible": {Preemptible: new(true)},
 	} {
 		r.Command, r.GPUs = "true", new(int64(0))
-		if _, err := Submission(&r, 1); err == nil || !strings.Contains(fmt.Sprint(err), field) {
+		if _, err := submission(&r, 1); err == nil || !strings.Contains(fmt.Sprint(err), field) {
 			t.Errorf("%s: %v", field, err)
 		}
 	}

@@ -17,12 +17,10 @@ import (
 
 // Reader converts the jobs of one part to the form of an import.
 type Reader struct {
-	now     model.Time
-	rules   *CommandRules
+	basis   *Basis
 	scripts map[string]string
 	envs    map[string]map[string]string
-	usual   string                 // command of jobs without one
-	target  func(url string) error // whether a job's webhook may have this address
+	usual   string // command of jobs without one
 
 	Texts  []string
 	places map[string]uint32 // of texts, from 1
@@ -32,11 +30,8 @@ type Reader struct {
 }
 
 // NewReader returns a reader of the jobs of one part.
-func NewReader(b *wire.ImportJobs, now model.Time, rules *CommandRules, target func(url string) error) *Reader {
-	return &Reader{
-		now: now, rules: rules, target: target, scripts: b.Scripts, envs: b.Environments, usual: b.Command,
-		places: map[string]uint32{},
-	}
+func NewReader(basis *Basis, b *wire.ImportJobs) *Reader {
+	return &Reader{basis: basis, scripts: b.Scripts, envs: b.Environments, usual: b.Command, places: map[string]uint32{}}
 }
 
 // All converts all jobs of the part.
@@ -99,7 +94,7 @@ func (r *Reader) job(raw json.RawMessage) error {
 	if request.Shell, known = r.envs[in.SubmitEnv]; in.SubmitEnv != "" && !known {
 		return problem.Invalid("submit_environment_sha256", "must be one of the file's environments")
 	}
-	c, err := r.ask(request)
+	c, err := prepareImported(r.basis, request)
 	if err != nil {
 		return problem.Under("request", err)
 	}
@@ -131,21 +126,6 @@ func leave(c *command.Submit, in *wire.SavedJob, j *command.ImportedJob) error {
 	held, err := model.ParseIndices(in.Held)
 	j.Held = held.String()
 	return Named("held_tasks", err)
-}
-
-// ask parses a request like a submission.
-func (r *Reader) ask(request *wire.Submit) (*command.Submit, error) {
-	c, err := Submission(request, r.now)
-	if err != nil {
-		return nil, err
-	}
-	if err := r.target(c.Spec.WebhookURL); err != nil {
-		return nil, err
-	}
-	if err := r.rules.Check(c); err != nil {
-		return nil, err
-	}
-	return c, c.Validate()
 }
 
 func (r *Reader) imported(id model.JobID, c *command.Submit, at time.Time) command.ImportedJob {
@@ -237,7 +217,7 @@ func (r *Reader) plain(raw json.RawMessage, id model.JobID) error {
 		request.Env = map[string]string{"RUN_ID": run, "JOB_ID": cmp.Or(in.ID, in.JobID)}
 		maps.DeleteFunc(request.Env, func(_, v string) bool { return v == "" })
 	}
-	c, err := r.ask(request)
+	c, err := prepareImported(r.basis, request)
 	if err != nil {
 		return err
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/berth-gpu/berth/slurm/request"
 )
 
-// Partitions are what a job in Slurm's language gets by its partition and its QOS. The zero value gives nothing.
-type Partitions struct{ entries []named }
+// partitions are what a job in Slurm's language gets by its partition and its QOS. Without any a job gets nothing.
+type partitions []named
 
 // named is an entry, and how messages call the entry.
 type named struct {
@@ -22,9 +22,9 @@ type named struct {
 	what string
 }
 
-// PartitionsOf returns the partition and the QOS of a request. A partition that the cluster does not have has the meaning of the default
+// partitionsOf returns the partition and the QOS of a request. A partition that the cluster does not have has the meaning of the default
 // one, unless the cluster refuses unknown names.
-func PartitionsOf(r *request.Request, d *model.Defaults) (p Partitions, err error) {
+func partitionsOf(r *request.Request, d *model.Defaults) (p partitions, err error) {
 	if r == nil {
 		return p, nil
 	}
@@ -41,7 +41,7 @@ func PartitionsOf(r *request.Request, d *model.Defaults) (p Partitions, err erro
 			e = partition.Find(table, "")
 		}
 		if e != nil {
-			p.entries = append(p.entries, named{e, v.what + " " + e.Name})
+			p = append(p, named{e, v.what + " " + e.Name})
 		}
 	}
 	return p, nil
@@ -59,15 +59,15 @@ func namesOf(table []partition.Entry) string {
 	return "one of " + strings.Join(names, ", ")
 }
 
-// Fill gives a request what it leaves open: the names of the entries that count, a time limit, a priority, and the nodes. A warning ahead
+// fill gives a request what it leaves open: the names of the entries that count, a time limit, a priority, and the nodes. A warning ahead
 // of a time limit that there is not, or that is shorter, is left out: there is nothing to be warned of.
-func (p *Partitions) Fill(r *wire.Submit) {
+func (p partitions) fill(r *wire.Submit) {
 	if r.Slurm == nil {
 		return
 	}
 	timed := r.TimeLimit != nil || r.TimeLimitS != nil || r.Slurm.Unlimited
 	limit := time.Duration(0)
-	for _, e := range p.entries {
+	for _, e := range p {
 		p.name(r.Slurm, &e)
 		if !timed {
 			limit = shorter(limit, e.DefaultTime, e.MaxTime)
@@ -91,7 +91,7 @@ func (p *Partitions) Fill(r *wire.Submit) {
 }
 
 // name notes which entry counts, where the request names none or several. An unknown name stays as it was given.
-func (p *Partitions) name(r *request.Request, e *named) {
+func (p partitions) name(r *request.Request, e *named) {
 	to := &r.Partition
 	if strings.HasPrefix(e.what, "QOS ") {
 		to = &r.QOS
@@ -113,9 +113,9 @@ func shorter(limit, usual, most time.Duration) time.Duration {
 	return limit
 }
 
-// Check returns the limit that a job exceeds. A job that leaves the number of its nodes open may get as many as GPUs.
-func (p *Partitions) Check(s *model.Spec) error {
-	for _, e := range p.entries {
+// check returns the limit that a job exceeds. A job that leaves the number of its nodes open may get as many as GPUs.
+func (p partitions) check(s *model.Spec) error {
+	for _, e := range p {
 		if err := e.longer(s.TimeLimit); err != nil {
 			return err
 		}
@@ -135,9 +135,9 @@ func (p *Partitions) Check(s *model.Spec) error {
 	return nil
 }
 
-// Longer returns an error if a job may not have a time limit.
-func (p *Partitions) Longer(limit time.Duration) error {
-	for _, e := range p.entries {
+// longer returns an error if a job may not have a time limit.
+func (p partitions) longer(limit time.Duration) error {
+	for _, e := range p {
 		if err := e.longer(limit); err != nil {
 			return err
 		}

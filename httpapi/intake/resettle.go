@@ -192,7 +192,7 @@ func servicesOf(now *Current, set *wire.Arrangement) (list []command.Body, err e
 		if now.Queued(id) {
 			continue
 		}
-		c, err := Allocation(&in.Request)
+		c, err := allocation(&in.Request)
 		if err != nil {
 			return nil, problem.Under(where+".request", err)
 		}

@@ -198,8 +198,8 @@ func (c *CommandRules) within(b *command.Submit) error {
 	return nil
 }
 
-// Longer returns an error if an existing job may not get another time limit.
-func (c *CommandRules) Longer(limit time.Duration) error {
+// longer returns an error if an existing job may not get another time limit.
+func (c *CommandRules) longer(limit time.Duration) error {
 	if most := c.Bounds.Time; most > 0 && limit > most {
 		return problem.Invalid("time_limit", "must be at most "+most.String()+" here, and would be "+limit.String())
 	}

@@ -98,8 +98,8 @@ func (a bulks) change(ctx context.Context, in *core.BodyInput, body *wire.Bulk) 
 		job, found := s.Jobs.Get(id)
 		f := problem.Refuse(wire.CodeNotFound, "there is no such job")
 		if found {
-			f = ownOf(ctx, &job, rule)
-			if f == nil && action.name == "priority" && job.Place.Moved() && !operates(ctx) {
+			f = core.OwnJob(&job, rule, auth.From(ctx))
+			if f == nil && action.name == "priority" && job.Place.Moved() && !auth.From(ctx).Operates() {
 				f = movedBy(&job)
 			}
 		}
@@ -131,14 +131,6 @@ func (a bulks) change(ctx context.Context, in *core.BodyInput, body *wire.Bulk) 
 	out.Refused = int64(len(ids)) - out.Done
 	out.Success = out.Refused == 0
 	return &core.Answer[wire.BulkDone]{Index: max(index, s.Index), Body: out}, nil
-}
-
-// ownOf returns why the caller may not change a job; nil: the caller may.
-func ownOf(ctx context.Context, job *model.Job, rule auth.Rule) *problem.Failure {
-	if c := auth.From(ctx); rule.Bound(c) {
-		return core.OwnJob(job, rule, c)
-	}
-	return nil
 }
 
 // parseBulk checks a request.

@@ -118,7 +118,7 @@ func (a changes) setPriority(ctx context.Context, in *jobBodyInput, body *wire.S
 		return nil, err
 	}
 	s := a.api.Peer.Reader.State()
-	if job, _ := s.Jobs.Get(id); !operates(ctx) && job.Place.Moved() {
+	if job, _ := s.Jobs.Get(id); !auth.From(ctx).Operates() && job.Place.Moved() {
 		return nil, movedBy(&job)
 	}
 	_, index, err := a.api.Propose(ctx, in.Key, c)
@@ -139,7 +139,7 @@ func rankOf(ctx context.Context, id model.JobID, priority *int64, before string)
 			return nil, "", err
 		}
 		class := model.JobClass(uint8(n))
-		return &command.SetPriority{Job: id, Class: class, Priority: uint8(n)}, "priority " + strconv.Itoa(int(n)), core.InClass(ctx, class)
+		return &command.SetPriority{Job: id, Class: class, Priority: uint8(n)}, "priority " + strconv.Itoa(int(n)), intake.InClass(auth.From(ctx), class)
 	}
 	other, err := intake.JobID(before)
 	switch {
@@ -147,21 +147,15 @@ func rankOf(ctx context.Context, id model.JobID, priority *int64, before string)
 		return nil, "", problem.Invalid("before", "must be the id of a job, a number as text")
 	case other == id:
 		return nil, "", problem.Invalid("before", "must be another job than the one that is moved")
-	case !operates(ctx):
-		return nil, "", core.Denied("moving jobs ahead of others needs the role " + model.RoleOperator.String() + "; you have " + auth.From(ctx).Role.String())
+	case !auth.From(ctx).Operates():
+		return nil, "", problem.Denied("moving jobs ahead of others needs the role " + model.RoleOperator.String() + "; you have " + auth.From(ctx).Role.String())
 	}
 	return &command.SetPriority{Job: id, Before: other}, "moved ahead of job " + other.String(), nil
 }
 
-// operates reports whether the caller has the rights of an operator.
-func operates(ctx context.Context) bool {
-	c := auth.From(ctx)
-	return c.Kind == auth.Open || c.Role.Covers(model.RoleOperator)
-}
-
 // movedBy refuses a user's change of the priority of a job that an operator has moved: it would end the place.
 func movedBy(job *model.Job) *problem.Failure {
-	return core.Denied("an operator has moved job " + job.ID.String() + " ahead of job " + job.Place.Before.String() + ": only operators can change its priority now")
+	return problem.Denied("an operator has moved job " + job.ID.String() + " ahead of job " + job.Place.Before.String() + ": only operators can change its priority now")
 }
 
 func (a changes) turn(ctx context.Context, key string, running bool) (*core.Answer[wire.Switched], error) {

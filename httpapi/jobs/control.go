@@ -1,9 +1,7 @@
 package jobs
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 	"net/http"
 	"time"
 
@@ -12,12 +10,10 @@ import (
 	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
-	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
-	"github.com/berth-gpu/berth/slurm/request"
 )
 
 // controls hold, release, requeue and extend jobs, and keep attached ones alive.
@@ -132,7 +128,7 @@ func (a controls) extend(ctx context.Context, in *jobBodyInput, body *wire.Exten
 	s := a.api.Peer.Reader.State()
 	job, _ := s.Jobs.Get(id)
 	longer := max(c.TimeLimit, job.Spec.TimeLimit+c.By)
-	if err := cmp.Or(a.api.Gate.Terms().Rules.Longer(longer), withinPartition(ctx, &s, &job.Spec, longer)); err != nil {
+	if err := a.api.Basis(ctx, &s).Longer(&job.Spec, longer); err != nil {
 		return nil, err
 	}
 	_, index, err := a.api.Propose(ctx, in.Key, c)
@@ -142,25 +138,6 @@ func (a controls) extend(ctx context.Context, in *jobBodyInput, body *wire.Exten
 	s = a.api.Peer.Reader.State()
 	job, _ = s.Jobs.Get(id)
 	return &core.Answer[wire.Done]{Index: index, Body: changes(a).done(id, "may run "+job.Spec.TimeLimit.String())}, nil
-}
-
-// withinPartition returns an error if the partition or the QOS of a job in Slurm's language does not allow a time limit. Operators may
-// give more.
-func withinPartition(ctx context.Context, s *state.State, spec *model.Spec, limit time.Duration) error {
-	if spec.Slurm == "" || core.IsOperator(ctx) {
-		return nil
-	}
-	r, err := request.Decode(spec.Slurm)
-	if err != nil {
-		return fmt.Errorf("what the job asks for in Slurm's language cannot be read: %w", err)
-	}
-	set := s.Settings()
-	set.Defaults.RefuseUnknown = false // the job is there
-	partitions, err := intake.PartitionsOf(r, &set.Defaults)
-	if err != nil {
-		return err
-	}
-	return partitions.Longer(limit)
 }
 
 // attach is answered by the leader, which alone cancels jobs whose clients are gone.

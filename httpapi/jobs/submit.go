@@ -7,10 +7,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/berth-gpu/berth/fsm/model"
-	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/intake"
-	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -26,34 +24,10 @@ func (a submissions) route(doc huma.API) {
 // submit queues a job. A repeated submission gets the job that it made first.
 func (a submissions) submit(ctx context.Context, in *core.SubmitInput, r *wire.Submit) (*core.Answer[wire.Submitted], error) {
 	s := a.api.Peer.Reader.State()
-	set := s.Settings()
-	partitions, err := intake.PartitionsOf(r.Slurm, &set.Defaults)
+	body, err := intake.Prepare(a.api.Basis(ctx, &s), r)
 	if err != nil {
 		return nil, err
 	}
-	partitions.Fill(r)
-	body, err := intake.Submission(r, a.api.Now(&s))
-	if err != nil {
-		return nil, err
-	}
-	intake.Complete(r, &body.Spec, &set)
-	if err := partitions.Check(&body.Spec); err != nil {
-		return nil, err
-	}
-	if err := a.mayAsk(ctx, &s, r.User, &body.Spec); err != nil {
-		return nil, err
-	}
-	if err := core.MayTell(&s, body.Spec.WebhookURL); err != nil {
-		return nil, err
-	}
-	body.Spec.Preemptible = !body.Spec.WithoutGPUs() && intake.Or(r.Preemptible, state.Yields(&s, &body.Spec))
-	if err := a.api.Gate.Terms().Rules.Check(body); err != nil {
-		return nil, err
-	}
-	if fits, why := a.api.Places.Possible(&s, &body.Spec); !fits {
-		return nil, problem.Refuse(wire.CodeNeverFits, why)
-	}
-	body.Capped = !core.IsOperator(ctx)
 	if in.DryRun {
 		return a.dryRun(body)
 	}
@@ -64,18 +38,6 @@ func (a submissions) submit(ctx context.Context, in *core.SubmitInput, r *wire.S
 	out := a.submitted(result.Job)
 	a.foreseen(&s, body, out)
 	return &core.Answer[wire.Submitted]{Index: index, Body: out}, nil
-}
-
-// mayAsk returns an error if the caller may not submit a job that has all its defaults, and fills
-// in the user.
-func (a submissions) mayAsk(ctx context.Context, s *state.State, user string, spec *model.Spec) (err error) {
-	if spec.User, err = core.AsUser(ctx, user); err != nil {
-		return err
-	}
-	if err = a.api.Gate.InProject(ctx, s, spec.Project); err != nil {
-		return err
-	}
-	return core.InClass(ctx, spec.Class)
 }
 
 // submitted returns the answer about a job in the state.

@@ -117,14 +117,14 @@ func (m members) admit(ctx context.Context, s *state.State, body *wire.Join) (me
 		return member, nil
 	}
 	if !found || token.Role != role || !token.Good(m.api.Now(s)) {
-		return member, core.Denied("the join token is unknown, was used already, was revoked or has expired: each is good for one machine; make another with berth token join")
+		return member, problem.Denied("the join token is unknown, was used already, was revoked or has expired: each is good for one machine; make another with berth token join")
 	}
 	if token.User != "" && token.User != body.Name {
-		return member, core.Denied(fmt.Sprintf("the join token is for %s, not for %s: use that name, or make a token for this one with berth token join", membership.Member{Role: role, Name: token.User}, member))
+		return member, problem.Denied(fmt.Sprintf("the join token is for %s, not for %s: use that name, or make a token for this one with berth token join", membership.Member{Role: role, Name: token.User}, member))
 	}
 	from, err := netip.ParseAddr(core.SenderOf(ctx))
 	if network, bound := netip.ParsePrefix(token.Network); bound == nil && (err != nil || !network.Contains(from.Unmap())) {
-		return member, core.Denied(fmt.Sprintf("the join token is for machines in the network %s, and the request came from %q: join from there, or make another token", token.Network, core.SenderOf(ctx)))
+		return member, problem.Denied(fmt.Sprintf("the join token is for machines in the network %s, and the request came from %q: join from there, or make another token", token.Network, core.SenderOf(ctx)))
 	}
 	return member, nil
 }

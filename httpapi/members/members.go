@@ -101,7 +101,7 @@ func (m members) revoke(ctx context.Context, in *revokeInput) (*core.Answer[wire
 // authority returns what issues certificates at this peer.
 func (m members) authority() (issue.Authority, error) {
 	if m.api.Config.Authority == nil {
-		return nil, core.Denied("this peer issues no certificates")
+		return nil, problem.Denied("this peer issues no certificates")
 	}
 	return m.api.Config.Authority, nil
 }

@@ -106,7 +106,7 @@ func probedMember(ctx context.Context, s *state.State, body *wire.Probe) (*reach
 	if c := auth.From(ctx); c.Kind == auth.Node {
 		own := reachAsk{Role: trust.RoleNode, Name: c.Name}
 		if given := (reachAsk{}); *q != given && *q != own {
-			return nil, core.Denied("an agent may have peers connect to its own node only, which is " + c.Name)
+			return nil, problem.Denied("an agent may have peers connect to its own node only, which is " + c.Name)
 		}
 		q = &own
 	}

@@ -110,6 +110,9 @@ func Invalid(field, message string) *Failure {
 	return Refuse(wire.CodeInvalid, "a value is not allowed", wire.FieldDetail{Field: field, Message: message})
 }
 
+// Denied returns the problem of a caller without the right to do something.
+func Denied(detail string) *Failure { return Refuse(model.CodeDenied.String(), detail) }
+
 // Refused returns the problem of a command that was not carried out.
 func Refused(r *command.Result) *Failure {
 	if r.Code == model.CodePanic {

@@ -21,11 +21,8 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-const (
-	foreignTTL = 24 * time.Hour // of GPUs that are held for a job of another scheduler
-	grantWait  = time.Second    // for which an answer waits for GPUs that are free
-	forJobs    = "job"          // the service under which GPUs are held for jobs
-)
+// grantWait is how long an answer waits for GPUs that are free.
+const grantWait = time.Second
 
 // services allocates GPUs to services, and releases them.
 type services struct{ api *core.API }
@@ -58,46 +55,27 @@ func (a services) route(doc huma.API) {
 
 // request checks a request for GPUs without a job, and makes the allocation.
 func (a services) request(ctx context.Context, in *core.BodyInput, b *wire.Allocate) (*core.Answer[wire.Allocated], error) {
-	body, err := intake.Allocation(b)
+	s := a.api.Peer.Reader.State()
+	basis := a.api.Basis(ctx, &s)
+	c, err := intake.PrepareAllocation(basis, b, func(c *command.Allocate) error {
+		return a.size(basis, b, c, core.ClipActor(core.Submitter(ctx, c.User)), in.Key)
+	})
+	return a.allocate(ctx, in.Key, c, err)
+}
+
+// allocate makes an allocation that was prepared without an error, and answers with its GPUs if it gets them soon.
+func (a services) allocate(ctx context.Context, key string, c *command.Allocate, err error) (*core.Answer[wire.Allocated], error) {
 	if err != nil {
 		return nil, err
 	}
-	s := a.api.Peer.Reader.State()
-	if err := a.mayAllocate(ctx, &s, b.User, body); err != nil {
-		return nil, err
-	}
-	if err := core.MayTell(&s, body.Webhook); err != nil {
-		return nil, err
-	}
-	if err := a.size(ctx, &s, b, body, core.ClipActor(core.Submitter(ctx, body.User)), in.Key); err != nil {
-		return nil, err
-	}
-	return a.allocate(ctx, in.Key, body)
-}
-
-// allocate makes an allocation, and answers with its GPUs if it gets them soon.
-func (a services) allocate(ctx context.Context, key string, c *command.Allocate) (*core.Answer[wire.Allocated], error) {
-	s := a.api.Peer.Reader.State()
-	if fits, why := a.api.Places.Possible(&s, placed(c)); !fits {
-		return nil, problem.Refuse(wire.CodeNeverFits, why)
-	}
-	c.Capped = !core.IsOperator(ctx)
 	r, index, err := a.api.ProposeAs(ctx, core.Submitter(ctx, c.User), key, c)
 	if err != nil {
 		return nil, err
 	}
 	id := model.AllocationOf(c.Service, r.Number)
-	s = a.granted(ctx, id)
+	s := a.granted(ctx, id)
 	out, err := a.told(&s, id)
 	return &core.Answer[wire.Allocated]{Index: max(index, s.Index), Body: out}, err
-}
-
-// placed returns what an allocation asks of its place.
-func placed(c *command.Allocate) *model.Spec {
-	return &model.Spec{
-		User: c.User, Project: c.Project, GPUs: c.GPUs, Nodes: 1, GPUModel: c.GPUModel, GPUMemoryMB: c.GPUMemoryMB,
-		Constraint: c.Constraint, Nodelist: c.Nodelist, Exclude: c.Exclude,
-	}
 }
 
 // granted returns the state once an allocation has its GPUs, if nothing blocks it and it gets them
@@ -176,34 +154,11 @@ func (a services) changed(index uint64, id model.AllocationID, err error) (*core
 	return &core.Answer[wire.Allocated]{Index: index, Body: out}, err
 }
 
-// allocateFor allocates GPUs for a job: one of this cluster, with which the allocation ends, or one
-// of another scheduler.
+// allocateFor allocates GPUs for a job.
 func (a services) allocateFor(ctx context.Context, in *core.BodyInput, b *wire.AllocateForJob) (*core.Answer[wire.Allocated], error) {
-	if b.JobID == "" {
-		return nil, problem.Invalid("job_id", "must be given")
-	}
-	c := &command.Allocate{
-		Service: forJobs, Workload: model.WorkloadGeneric, For: b.JobID, TTL: foreignTTL,
-		Priority: model.DefaultPriority, Class: model.ServiceClass(model.DefaultPriority),
-	}
 	s := a.api.Peer.Reader.State()
-	user := ""
-	if id, err := intake.JobID(b.JobID); err == nil {
-		if job, found := s.Jobs.Get(id); found {
-			c.Job, c.TTL, c.Project, user = id, 0, job.Spec.Project, job.Spec.User
-		}
-	}
-	err := a.mayAllocate(ctx, &s, user, c)
-	if err != nil {
-		return nil, err
-	}
-	if c.GPUs, err = intake.Count("gpu_count", b.GPUs, 1, model.MaxDevices, 1); err != nil {
-		return nil, err
-	}
-	if c.GPUMemoryMB, err = intake.EitherMemory(b.GPUMemory, b.Memory); err != nil {
-		return nil, err
-	}
-	return a.allocate(ctx, in.Key, c)
+	c, err := intake.PrepareAllocationFor(a.api.Basis(ctx, &s), b)
+	return a.allocate(ctx, in.Key, c, err)
 }
 
 func (a services) releaseFor(ctx context.Context, in *core.BodyInput, b *wire.ReleaseForJob) (*core.Answer[wire.Allocated], error) {
@@ -218,24 +173,12 @@ func (a services) releaseFor(ctx context.Context, in *core.BodyInput, b *wire.Re
 	return a.release(ctx, in.Key, one.ID)
 }
 
-// mayAllocate returns an error if the caller may not ask for GPUs without a job, and fills in the
-// user.
-func (a services) mayAllocate(ctx context.Context, s *state.State, user string, c *command.Allocate) (err error) {
-	if c.User, err = core.AsUser(ctx, user); err != nil {
-		return err
-	}
-	if err = a.api.Gate.InProject(ctx, s, c.Project); err != nil {
-		return err
-	}
-	return core.InClass(ctx, c.Class)
-}
-
 // mayGiveUp returns an error if the caller may not renew or release an allocation: their own, or as
 // an operator any. An allocation that this peer does not know may have been acknowledged by another
 // peer: it is looked up again in the newest state that can be read.
 func (a services) mayGiveUp(ctx context.Context, id model.AllocationID) error {
 	c := auth.From(ctx)
-	if c.Kind == auth.Open || c.Role.Covers(model.RoleOperator) {
+	if c.Operates() {
 		return nil
 	}
 	s := a.api.Peer.Reader.State()
@@ -253,5 +196,5 @@ func (a services) mayGiveUp(ctx context.Context, id model.AllocationID) error {
 	case c.Owns(one.User, one.Asked):
 		return nil
 	}
-	return core.Denied("allocation " + string(id) + " is another user's: this needs the role " + model.RoleOperator.String() + "; you have " + c.Role.String())
+	return problem.Denied("allocation " + string(id) + " is another user's: this needs the role " + model.RoleOperator.String() + "; you have " + c.Role.String())
 }

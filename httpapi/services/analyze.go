@@ -9,7 +9,9 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/core"
+	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/httpapi/workload"
@@ -42,7 +44,7 @@ func (a workloads) analyze(ctx context.Context, s *state.State, w *wire.Workload
 	by := a.api.Gate.Terms()
 	k := workload.Knowledge{
 		Fleet: fleetKinds(s), Past: pastRuns(s, w.User, w.ServiceName), Defaults: by.Workloads,
-		Priority: core.MostPriority(ctx),
+		Priority: intake.MostPriority(auth.From(ctx), model.ServiceClass),
 	}
 	k.Advice = by.Advice.Ask(ctx, w)
 	out, err := workload.Analyze(w, &k)

@@ -1,7 +1,6 @@
 package services
 
 import (
-	"context"
 	"encoding/json"
 	"math"
 	"strings"
@@ -9,7 +8,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
-	"github.com/berth-gpu/berth/httpapi/core"
+	"github.com/berth-gpu/berth/httpapi/intake"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/httpapi/workload"
@@ -21,7 +20,8 @@ import (
 // limited to the GPUs of a node of the cluster; a service without any description gets one GPU. A
 // default priority is at most what the caller may ask for. A request that is repeated under its key
 // gets the same size, even if the cluster or the defaults have changed since.
-func (a services) size(ctx context.Context, s *state.State, r *wire.Allocate, c *command.Allocate, actor, key string) error {
+func (a services) size(b *intake.Basis, r *wire.Allocate, c *command.Allocate, actor, key string) error {
+	s := b.State
 	past, _ := s.Request(actor, key)
 	was, again := s.Allocations.Get(model.AllocationOf(c.Service, past.Number))
 	again = again && past.Number > 0
@@ -29,7 +29,7 @@ func (a services) size(ctx context.Context, s *state.State, r *wire.Allocate, c 
 	if r.Workload == "" { // a request without a type has no defaults
 		usual = workload.Default{}
 	}
-	usual.Priority = min(usual.Priority, core.MostPriority(ctx)) // a default gives no additional rights
+	usual.Priority = min(usual.Priority, intake.MostPriority(b.Caller, model.ServiceClass)) // a default gives no additional rights
 	if again {
 		usual.Priority = int64(was.Priority)
 	}
@@ -47,7 +47,7 @@ func (a services) size(ctx context.Context, s *state.State, r *wire.Allocate, c 
 		}
 		return nil
 	case !strings.HasPrefix(c.Data, "{"):
-		a.usual(s, r, c, usual)
+		presume(b, r, c, usual)
 		return nil
 	case r.GPUs != nil:
 		return nil
@@ -55,19 +55,19 @@ func (a services) size(ctx context.Context, s *state.State, r *wire.Allocate, c 
 	return a.analyzed(s, r, c)
 }
 
-// usual applies the defaults of its type to a request, as far as a place can be found with them.
-func (a services) usual(s *state.State, r *wire.Allocate, c *command.Allocate, usual workload.Default) {
+// presume applies the defaults of its type to a request, as far as a place can be found with them.
+func presume(b *intake.Basis, r *wire.Allocate, c *command.Allocate, usual workload.Default) {
 	with := *c
 	if r.GPUs == nil && usual.GPUs > 0 {
 		with.GPUs = uint32(min(usual.GPUs, model.MaxDevices))
-		if fits, _ := a.api.Places.Possible(s, placed(&with)); fits {
+		if b.FitsAllocation(&with) == nil {
 			c.GPUs = with.GPUs
 		}
 		with.GPUs = c.GPUs
 	}
 	if r.GPUMemory == nil && r.Memory == nil && usual.MemoryMB > 0 {
 		with.GPUMemoryMB = uint32(usual.MemoryMB)
-		if fits, _ := a.api.Places.Possible(s, placed(&with)); fits {
+		if b.FitsAllocation(&with) == nil {
 			c.GPUMemoryMB = with.GPUMemoryMB
 		}
 	}
