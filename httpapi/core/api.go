@@ -93,8 +93,7 @@ func New(c Config) *API {
 	a.Life.Server.Handler, a.Life.Server.ErrorLog = a, slog.NewLogLogger(a.Log.Handler(), slog.LevelDebug)
 	a.Held = newHeldRequests(a.Gate, a.Wakes)
 	a.Forward = forward.New(forward.Config{
-		Members: c.Peer.Members, Send: a.send, Client: func(r *http.Request) string { return SenderOf(r.Context()) }, Node: a.Gate.node,
-		Local: a.Gate.local, Secure: func(r *http.Request) bool { return signin.Secure(r.Context()) },
+		Members: c.Peer.Members, Send: forward.Over(c.Peer.Calls), Sender: a.Gate.describe,
 		Refuse: func(w http.ResponseWriter, r *http.Request, code, detail string) {
 			f := problem.Refuse(code, detail)
 			a.noteRefusal(w, r, f.Status, code)

@@ -9,6 +9,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/forward"
+	"github.com/berth-gpu/berth/httpapi/signin"
 	"github.com/berth-gpu/berth/trust"
 )
 
@@ -48,6 +49,11 @@ func (g *gate) local(r *http.Request) bool {
 	}
 	_, is := r.Context().Value(connKey{}).(*trust.LocalConn)
 	return is
+}
+
+// describe fills in what this peer knows of the client that has sent a request.
+func (g *gate) describe(r *http.Request, q *forward.Request) {
+	q.Client, q.Node, q.Local, q.Secure = SenderOf(r.Context()), g.node(r), g.local(r), signin.Secure(r.Context())
 }
 
 // secure reports whether a request came over TLS, to this peer or to a trusted proxy before it.

@@ -2,7 +2,6 @@ package core
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"sync"
 	"time"
@@ -55,32 +54,15 @@ func (a *API) servePassed(w http.ResponseWriter, r *http.Request) {
 
 // AskPeer makes a call at another peer.
 func AskPeer[Q, A any](ctx context.Context, a *API, to peer.Server, n call.Name[Q, A], q *Q) (*A, error) {
-	if a.Peer.Calls == nil {
-		return nil, fmt.Errorf("%w: this peer makes no calls", call.ErrNotSent)
-	}
-	return call.Do(ctx, a.Peer.Calls, to, n, q)
+	return forward.Ask(ctx, a.Peer.Calls, to, n, q)
 }
 
-// AtLeader makes a call at the leader; if this peer leads, own answers it. Without a known leader the error is [peer.ErrNoLeader].
+// AtLeader makes a call at the leader, see [forward.AtLeader].
 func AtLeader[Q, A any](
 	ctx context.Context, a *API, n call.Name[Q, A], q *Q, own func(context.Context, model.PeerID, *Q) (*A, error),
 ) (*A, error) {
-	leader, _ := a.Peer.Members.Leader()
-	switch {
-	case leader.Self:
-		return own(ctx, a.Config.Self, q)
-	case leader.Address == "":
-		return nil, peer.ErrNoLeader
-	}
-	return AskPeer(ctx, a, peer.Server{ID: leader.ID, Address: leader.Address}, n, q)
-}
-
-// send passes a request on to another peer.
-func (a *API) send(ctx context.Context, to peer.Server, q *forward.Request) (*forward.Answer, error) {
-	if a.Peer.Calls == nil {
-		return nil, fmt.Errorf("%w: this peer makes no calls", call.ErrNotSent)
-	}
-	return forward.Over(a.Peer.Calls)(ctx, to, q)
+	here := func(ctx context.Context) (*A, error) { return own(ctx, a.Config.Self, q) }
+	return forward.AtLeader(ctx, a.Peer.Members, a.Peer.Calls, n, q, here)
 }
 
 // passing counts the requests under way that other peers have passed on: they have no connection of the API's

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
@@ -40,10 +41,33 @@ var request = call.Define[Request, Answer](call.Forward, "request")
 // Send passes a request on to a peer.
 type Send func(ctx context.Context, to peer.Server, q *Request) (*Answer, error)
 
+// AtLeader makes a call at the leader; if this peer leads, own answers it. Without a known leader the error is [peer.ErrNoLeader], without
+// a client of calls [call.ErrNotSent].
+func AtLeader[Q, A any](
+	ctx context.Context, m Members, calls *call.Client, n call.Name[Q, A], q *Q, own func(context.Context) (*A, error),
+) (*A, error) {
+	leader, _ := m.Leader()
+	switch {
+	case leader.Self:
+		return own(ctx)
+	case leader.Address == "":
+		return nil, peer.ErrNoLeader
+	}
+	return Ask(ctx, calls, peer.Server{ID: leader.ID, Address: leader.Address}, n, q)
+}
+
+// Ask makes a call at another peer.
+func Ask[Q, A any](ctx context.Context, calls *call.Client, to peer.Server, n call.Name[Q, A], q *Q) (*A, error) {
+	if calls == nil {
+		return nil, fmt.Errorf("%w: this peer makes no calls", call.ErrNotSent)
+	}
+	return call.Do(ctx, calls, to, n, q)
+}
+
 // Over returns what passes requests on over a client of calls.
 func Over(client *call.Client) Send {
 	return func(ctx context.Context, to peer.Server, q *Request) (*Answer, error) {
-		return call.Do(ctx, client, to, request, q)
+		return Ask(ctx, client, to, request, q)
 	}
 }
 

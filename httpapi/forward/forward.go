@@ -19,6 +19,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -54,14 +55,8 @@ type Config struct {
 	Members Members
 	// Send passes requests on to the leader.
 	Send Send
-	// Client returns the address from which a request was sent; nil: that of its connection.
-	Client func(*http.Request) string
-	// Node returns the node whose certificate the sender of a request has; empty: none. nil: there are no certificates.
-	Node func(*http.Request) model.NodeID
-	// Local reports whether root has sent a request on this machine; nil: none is.
-	Local func(*http.Request) bool
-	// Secure reports whether a request came to this peer, or to a proxy before it, over TLS; nil: none did.
-	Secure func(*http.Request) bool
+	// Sender fills in what this peer knows of the client that has sent a request; nil: the address of the connection.
+	Sender func(*http.Request, *Request)
 	// Refuse answers with the problem of a code.
 	Refuse func(w http.ResponseWriter, r *http.Request, code, detail string)
 }
@@ -82,20 +77,8 @@ type Forwarder struct {
 
 // New returns a forwarder.
 func New(c Config) *Forwarder {
-	if c.Client == nil {
-		c.Client = func(r *http.Request) string {
-			host, _, _ := net.SplitHostPort(r.RemoteAddr)
-			return host
-		}
-	}
-	if c.Node == nil {
-		c.Node = func(*http.Request) model.NodeID { return "" }
-	}
-	if c.Local == nil {
-		c.Local = func(*http.Request) bool { return false }
-	}
-	if c.Secure == nil {
-		c.Secure = func(*http.Request) bool { return false }
+	if c.Sender == nil {
+		c.Sender = func(r *http.Request, q *Request) { q.Client, _, _ = net.SplitHostPort(r.RemoteAddr) }
 	}
 	return &Forwarder{Config: c, held: room{most: maxHeld}}
 }
@@ -122,15 +105,9 @@ func (f *Forwarder) Wrap(local http.Handler, rule Rule) http.Handler {
 			return
 		}
 		if code := t.run(rule.Once); code != "" && r.Context().Err() == nil {
-			f.Refuse(w, r, code, details[code])
+			f.Refuse(w, r, code, problem.Usual(code).Detail)
 		}
 	})
-}
-
-// details are the texts that a client gets when all tries have failed.
-var details = map[string]string{
-	wire.CodeNoLeader:       "there is no leader at the moment; nothing was done: try again",
-	wire.CodeOutcomeUnknown: "it is not known whether this was carried out: try again with the same Idempotency-Key",
 }
 
 // name adds an Idempotency-Key to a keyed write without one, and puts the key into the answer.

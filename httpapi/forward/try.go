@@ -152,10 +152,9 @@ func (t *try) there(until context.Context, leader Leader) (code string) {
 	for _, name := range []string{"Origin", "Sec-Fetch-Site", "Cookie"} { // the first two were checked against the name of this peer
 		header.Del(name)
 	}
-	answer, err := t.f.Send(ctx, peer.Server{ID: leader.ID, Address: leader.Address}, &Request{
-		Method: t.r.Method, Target: t.r.URL.RequestURI(), Header: header, Body: t.body, Client: t.f.Client(t.r), Node: t.f.Node(t.r),
-		Local: t.f.Local(t.r), Secure: t.f.Secure(t.r),
-	})
+	q := &Request{Method: t.r.Method, Target: t.r.URL.RequestURI(), Header: header, Body: t.body}
+	t.f.Sender(t.r, q)
+	answer, err := t.f.Send(ctx, peer.Server{ID: leader.ID, Address: leader.Address}, q)
 	switch {
 	case err == nil:
 	case call.Undone(err):

@@ -13,6 +13,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/forward"
 	"github.com/berth-gpu/berth/httpapi/oidc"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -254,9 +255,9 @@ func (a *Accounts) Excuse(f *problem.Failure, account *oidc.Account) *problem.Fa
 
 // settle carries out a change of a user, here or at the leader.
 func (a *Accounts) settle(ctx context.Context, body *command.SetUser, token, from string) (*problem.Failure, error) {
-	leader, _ := a.Members.Leader()
-	switch {
-	case leader.Self:
+	led := false
+	out, err := forward.AtLeader(ctx, a.Members, a.Calls, Settle, &Statement{token, from}, func(ctx context.Context) (*Outcome, error) {
+		led = true
 		c, err := command.New("user:"+body.User, body)
 		if err != nil {
 			return nil, err
@@ -265,23 +266,22 @@ func (a *Accounts) settle(ctx context.Context, body *command.SetUser, token, fro
 		if err != nil {
 			return nil, problem.Unsure(err)
 		}
-		if !results[0].OK() {
-			return problem.Refused(&results[0]), nil
+		if results[0].OK() {
+			return &Outcome{}, nil
 		}
-		return nil, nil //nolint:nilnil // no refusal and no error
-	case leader.ID == "":
-		return problem.Usual(wire.CodeNoLeader), nil
-	case a.Calls == nil:
-		return nil, call.ErrNotSent
-	}
-	out, err := call.Do(ctx, a.Calls, peer.Server{ID: leader.ID, Address: leader.Address}, Settle, &Statement{Token: token, From: from})
-	if err != nil {
-		return problem.Usual(wire.CodeNoLeader), nil //nolint:nilerr // the next try asks the leader of then
-	}
-	if out.Code != "" {
+		f := problem.Refused(&results[0])
+		return &Outcome{f.Code, f.Detail}, nil
+	})
+	switch {
+	case err != nil && led:
+		return nil, err
+	case err != nil:
+		return problem.Usual(wire.CodeNoLeader), nil // the next try asks the leader of then
+	case out.Code != "":
 		return problem.Refuse(out.Code, out.Detail), nil
+	case !led:
+		_, err = a.Reader.Read(ctx, peer.Linearizable) // this peer's state holds the user
 	}
-	_, err = a.Reader.Read(ctx, peer.Linearizable) // this peer's state holds the user
 	return nil, err
 }
 

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/cluster/call"
-	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/auth"
@@ -186,19 +185,12 @@ func (s *Sessions) due(hash model.Hash) bool {
 
 // renew extends a session, through the leader.
 func (s *Sessions) renew(ctx context.Context, hash model.Hash) error {
-	leader, _ := s.Members.Leader()
-	switch {
-	case leader.Self:
+	_, err := forward.AtLeader(ctx, s.Members, s.Calls, Renew, &Renewal{Session: hash}, func(ctx context.Context) (*struct{}, error) {
 		c, err := command.New("peer:"+string(s.Self), &command.RenewSession{Hash: hash})
 		if err == nil {
 			_, _, err = s.Proposer.Propose(ctx, c)
 		}
-		return err
-	case leader.ID == "":
-		return peer.ErrNoLeader
-	case s.Calls == nil:
-		return call.ErrNotSent
-	}
-	_, err := call.Do(ctx, s.Calls, peer.Server{ID: leader.ID, Address: leader.Address}, Renew, &Renewal{Session: hash})
+		return nil, err
+	})
 	return err
 }

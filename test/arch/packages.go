@@ -27,7 +27,6 @@ func oversized() map[string]int {
 		"cmd/berthd":          2250,
 		"fsm/model":           3200,
 		"fsm/state/check":     2050,
-		"httpapi/core":        2100,
 		"node":                2900,
 		"node/runner/process": 3150,
 		"test/sim":            4050,
