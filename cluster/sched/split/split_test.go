@@ -36,6 +36,11 @@ func stays(j Job, ends int64) Job {
 	return j
 }
 
+func overruns(j Job, by int64) Job {
+	j.Over = by
+	return j
+}
+
 func over(j Job, nodes int32) Job {
 	j.Nodes, j.Spread = nodes, false
 	return j
@@ -84,6 +89,13 @@ func TestWho(t *testing.T) {
 			"a job that never yields keeps off the node that a gang waits for",
 			Problem{Room: nodes(2), Today: 2, Jobs: []Job{
 				wants(16, 50), locked(stays(runs(wants(1, 1), Part{0, 1}), 100)), stays(wants(1, 5), 90), stays(wants(1, 5), 200),
+			}},
+			"- [0:1] [0:1] -",
+		},
+		{
+			"a job that takes longer than expected lets no further one past the gang",
+			Problem{Room: nodes(2), Today: 2, Jobs: []Job{
+				wants(16, 50), locked(overruns(stays(runs(wants(1, 1), Part{0, 1}), 100), 80)), stays(wants(1, 5), 20), stays(wants(1, 5), 90),
 			}},
 			"- [0:1] [0:1] -",
 		},
