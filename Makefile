@@ -24,6 +24,9 @@ FLOOD     ?= 10000
 # the race detector, which makes them five to ten times as slow and has nothing to find there.
 PURE = $(shell grep -lrxE '//berth:(pure|single)' --include='*.go' --exclude-dir=testdata --exclude-dir=node_modules . | xargs -n1 dirname | sort -u)
 
+# Tests that are not built with the race detector, because raft has a race there.
+UNRACED = -run '^TestAllPeersAtOtherAddresses$$' ./cluster
+
 # Of all tests those that take longest begin first. Some wait most of the time, so
 # there are more at once than cores. A program with the race detector sleeps for a
 # second before it exits unless GORACE says otherwise, and a run starts hundreds.
@@ -75,7 +78,8 @@ test: ## run the short tests, with the race detector where there are goroutines;
 	@$(TALLY)
 ifeq ($(PKGS),./...)
 	{ $(GOTEST) -short -race $(TESTFLAGS) $(FIRST) $$(go list ./... | grep -vxFf <(go list $(PURE))) || failed=1; \
-	  $(GOTEST) -short $(TESTFLAGS) $(PURE) || failed=1; exit $${failed:-0}; } | bin/tally
+	  $(GOTEST) -short $(TESTFLAGS) $(PURE) || failed=1; \
+	  $(GOTEST) -short $(TESTFLAGS) $(UNRACED) || failed=1; exit $${failed:-0}; } | bin/tally
 else
 	$(GOTEST) -short -race $(TESTFLAGS) $(PKGS) | bin/tally
 endif
