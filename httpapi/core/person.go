@@ -18,7 +18,8 @@ import (
 func (a *API) Basis(ctx context.Context, s *state.State) *intake.Basis {
 	c := auth.From(ctx)
 	return &intake.Basis{
-		State: s, Now: a.Now(s), Caller: c, Projects: func() []string { return a.Gate.Projects(s, c) }, Rules: &a.Gate.Terms().Rules,
+		Settings: s.Settings(), Job: s.Jobs.Get, Yields: func(spec *model.Spec) bool { return state.Yields(s, spec) },
+		Now: a.Now(s), Caller: c, Projects: func() []string { return a.Gate.Projects(s, c) }, Rules: &a.Gate.Terms().Rules,
 		Target:   func(url string) error { return notify.CheckTarget(s, url) },
 		Possible: func(spec *model.Spec) (bool, string) { return a.Places.Possible(s, spec) },
 	}

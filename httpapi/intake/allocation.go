@@ -41,7 +41,7 @@ func PrepareAllocationFor(b *Basis, r *wire.AllocateForJob) (*command.Allocate, 
 	}
 	user := ""
 	if id, err := JobID(r.JobID); err == nil {
-		if job, found := b.State.Jobs.Get(id); found {
+		if job, found := b.Job(id); found {
 			c.Job, c.TTL, c.Project, user = id, 0, job.Spec.Project, job.Spec.User
 		}
 	}

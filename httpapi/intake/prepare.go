@@ -6,7 +6,6 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
-	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -15,7 +14,9 @@ import (
 
 // Basis is what decides about a request for GPUs, apart from the request itself.
 type Basis struct {
-	State    *state.State
+	Settings model.Settings                                // of the state
+	Job      func(model.JobID) (job model.Job, found bool) // returns a job of the state
+	Yields   func(*model.Spec) bool                        // reports whether a job that does not say so may be preempted
 	Now      model.Time
 	Caller   *auth.Caller
 	Projects func() []string // of the caller
@@ -36,7 +37,7 @@ type Basis struct {
 //  7. Whether the job may be preempted follows from the limits of its user and its project.
 //  8. Some nodes must have room for it, which may be booked for its user.
 func Prepare(b *Basis, r *wire.Submit) (*command.Submit, error) {
-	set := b.State.Settings()
+	set := b.Settings
 	parts, err := partitionsOf(r.Slurm, &set.Defaults)
 	if err != nil {
 		return nil, err
@@ -57,7 +58,7 @@ func Prepare(b *Basis, r *wire.Submit) (*command.Submit, error) {
 	if err := b.permit(c); err != nil { // 6.
 		return nil, err
 	}
-	s.Preemptible = !s.WithoutGPUs() && Or(r.Preemptible, state.Yields(b.State, s)) // 7.
+	s.Preemptible = !s.WithoutGPUs() && Or(r.Preemptible, b.Yields(s)) // 7.
 	c.Capped = !b.Caller.Operates()
 	return c, b.fits(s) // 8.
 }
@@ -109,7 +110,7 @@ func (b *Basis) Longer(s *model.Spec, limit time.Duration) error {
 	if err != nil {
 		return fmt.Errorf("what the job asks for in Slurm's language cannot be read: %w", err)
 	}
-	d := b.State.Settings().Defaults
+	d := b.Settings.Defaults
 	d.RefuseUnknown = false // the job is there
 	parts, err := partitionsOf(r, &d)
 	if err != nil {

@@ -58,7 +58,8 @@ func (a services) request(ctx context.Context, in *core.BodyInput, b *wire.Alloc
 	s := a.api.Peer.Reader.State()
 	basis := a.api.Basis(ctx, &s)
 	c, err := intake.PrepareAllocation(basis, b, func(c *command.Allocate) error {
-		return a.size(basis, b, c, core.ClipActor(core.Submitter(ctx, c.User)), in.Key)
+		past, _ := s.Request(core.ClipActor(core.Submitter(ctx, c.User)), in.Key)
+		return a.size(&s, basis, b, c, past)
 	})
 	return a.allocate(ctx, in.Key, c, err)
 }

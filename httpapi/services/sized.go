@@ -19,10 +19,8 @@ import (
 // which a write does not wait, else by the operator's defaults for the workload's type. It is
 // limited to the GPUs of a node of the cluster; a service without any description gets one GPU. A
 // default priority is at most what the caller may ask for. A request that is repeated under its key
-// gets the same size, even if the cluster or the defaults have changed since.
-func (a services) size(b *intake.Basis, r *wire.Allocate, c *command.Allocate, actor, key string) error {
-	s := b.State
-	past, _ := s.Request(actor, key)
+// gets the same size, even if the cluster or the defaults have changed since; past is the former one, zero: there is none.
+func (a services) size(s *state.State, b *intake.Basis, r *wire.Allocate, c *command.Allocate, past model.Request) error {
 	was, again := s.Allocations.Get(model.AllocationOf(c.Service, past.Number))
 	again = again && past.Number > 0
 	usual := a.api.Gate.Terms().Workloads[c.Workload].Given()

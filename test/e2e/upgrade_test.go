@@ -251,8 +251,8 @@ func (u *upgraded) back(names []string) {
 	u.exchange(back, u.old)
 	knows := func(name string) bool {
 		got := u.check(name)
-		return got.Level == command.Level && got.Newest == command.Level+1 && len(got.Blockers) == 1 && strings.Contains(got.Blockers[0], "peer "+back+" runs") && len(got.Next) > 0 &&
-			got.Next[0].Name == back
+		return got.Level == command.Level && got.Newest == command.Level+1 && len(got.Next) > 0 && got.Next[0].Name == back &&
+			len(got.Blockers) == 1 && strings.Contains(got.Blockers[0], "peer "+back+" runs")
 	}
 	waitFor(u.t, "the peers know each other's programs", func() bool { return knows(names[0]) && knows(names[1]) }) // one of them leads, and decides
 	if s := u.berth("", u.apis[names[0][1]-'1'], "cluster", "upgrade", "finalize"); s.code == 0 || !strings.Contains(s.err, "peer "+back+" runs") {
