@@ -3,13 +3,18 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"syscall"
+	"time"
 
 	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/cluster/raftstore"
 	"github.com/berth-gpu/berth/cmd/internal/build"
+	"github.com/berth-gpu/berth/cmd/internal/inspect"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/client/cmdline"
 )
 
 // startAnew is the remedy for a peer whose folder cannot be used.
@@ -48,4 +53,32 @@ func explainHalt(o *options, reason error) error {
 		return fmt.Errorf("%s: peer %s stops: %w", o.data, o.id, reason)
 	}
 	return fmt.Errorf("%s: peer %s stops after a fault: %w", o.data, o.id, reason)
+}
+
+// halt ends the process because the peer has found that it must not go on.
+//
+//berth:halt
+func (s *service) halt(reason error) {
+	code := cmdline.ExitFailure
+	if errors.Is(reason, peer.ErrRemoved) {
+		if !s.leaving.CompareAndSwap(false, true) {
+			return // it ends already
+		}
+		code = cmdline.ExitRemoved
+	}
+	why := cmdline.OneLine(explainHalt(&s.o, reason))
+	s.manager.Stopping(why)
+	s.noteEnd(code, why)
+	if code == cmdline.ExitRemoved { // the request for the removal may have come to this peer, and waits for its answer
+		<-s.web.drain()
+	}
+	s.out.last(s.out.sentence(why), flushLimit)
+	os.Exit(code)
+}
+
+// noteEnd stores why this peer ends, for berth doctor.
+func (s *service) noteEnd(code int, why string) {
+	if err := inspect.NoteEnd(s.o.data, &inspect.Ended{At: time.Now(), Code: code, Why: why}); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		s.log.Warn("end_not_noted", "err", err)
+	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"net"
 	"os"
@@ -370,33 +369,5 @@ func (s *service) handOver(ctx context.Context) error {
 		case <-ctx.Done():
 			return err
 		}
-	}
-}
-
-// halt ends the process because the peer has found that it must not go on.
-//
-//berth:halt
-func (s *service) halt(reason error) {
-	code := cmdline.ExitFailure
-	if errors.Is(reason, peer.ErrRemoved) {
-		if !s.leaving.CompareAndSwap(false, true) {
-			return // it ends already
-		}
-		code = cmdline.ExitRemoved
-	}
-	why := cmdline.OneLine(explainHalt(&s.o, reason))
-	s.manager.Stopping(why)
-	s.noteEnd(code, why)
-	if code == cmdline.ExitRemoved { // the request for the removal may have come to this peer, and waits for its answer
-		<-s.web.drain()
-	}
-	s.out.last(s.out.sentence(why), flushLimit)
-	os.Exit(code)
-}
-
-// noteEnd stores why this peer ends, for berth doctor.
-func (s *service) noteEnd(code int, why string) {
-	if err := inspect.NoteEnd(s.o.data, &inspect.Ended{At: time.Now(), Code: code, Why: why}); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		s.log.Warn("end_not_noted", "err", err)
 	}
 }

@@ -37,8 +37,7 @@ type Basis struct {
 //  7. Whether the job may be preempted follows from the limits of its user and its project.
 //  8. Some nodes must have room for it, which may be booked for its user.
 func Prepare(b *Basis, r *wire.Submit) (*command.Submit, error) {
-	set := b.Settings
-	parts, err := partitionsOf(r.Slurm, &set.Defaults)
+	parts, err := partitionsOf(r.Slurm, &b.Settings.Defaults)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +47,7 @@ func Prepare(b *Basis, r *wire.Submit) (*command.Submit, error) {
 		return nil, err
 	}
 	s := &c.Spec
-	complete(r, s, &set)                   // 3.
+	complete(r, s, &b.Settings)            // 3.
 	if err := parts.check(s); err != nil { // 4.
 		return nil, err
 	}

@@ -124,7 +124,7 @@ func (l *lab) plant(t *testing.T) map[string]string {
 		"a query of a setting":       "query-of-the-adviser-99",
 		"the environment of a job":   "value-in-the-environment-12",
 		"the script of a job":        "word-in-the-command-of-a-job-34",
-		"the path of a webhook":      "T00000000B00000000XXXXXXXXXX",
+		"the path of a webhook":      "T00000000B00000000aBcDeFgHiJ",
 		"the query of a webhook":     "token-of-the-webhook-5678",
 		"an identity of age":         "AGE-SECRET-KEY-1QQPQQYZGRFDN4Y7LSZ8HFJ2WCGX5T3DKEMA0V9UQQPQQYZGRFDN4Y7LSZ8",
 		"a variable of a log":        "hf_AbCdEfGhIjKlMnOpQrStUvWx",

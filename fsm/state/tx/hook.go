@@ -233,12 +233,6 @@ func hold(t *Tx, old, next *model.Rank) {
 	use(t, &job.Spec, func(u *model.Usage) { u.CPUs += is.CPUs - was.CPUs })
 }
 
-func onNodeUse(t *Tx, old, next *model.NodeUse) {
-	reindex(&t.byFree, old, next, func(u *model.NodeUse) (state.FreeKey, bool) {
-		return state.FreeKey{Free: u.Free, Whole: u.Owned+u.Claimed == 0, Node: u.Node}, u.Free > 0
-	})
-}
-
 func onSketch(t *Tx, old, next *model.Sketch) {
 	reindex(&t.SketchAge, old, next, func(k *model.Sketch) (state.SketchAgeKey, bool) {
 		return state.SketchAgeKey{Updated: k.Updated, Sketch: k.Key}, true

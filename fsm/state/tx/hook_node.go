@@ -57,3 +57,9 @@ func relack(t *Tx, old, next *model.Node) {
 		t.lacking.fork().Put(k, state.None{})
 	}
 }
+
+func onNodeUse(t *Tx, old, next *model.NodeUse) {
+	reindex(&t.byFree, old, next, func(u *model.NodeUse) (state.FreeKey, bool) {
+		return state.FreeKey{Free: u.Free, Whole: u.Owned+u.Claimed == 0, Node: u.Node}, u.Free > 0
+	})
+}

@@ -60,3 +60,14 @@ func (c *client) interrupted(s os.Signal) {
 		c.report.states()
 	}
 }
+
+// terminate ends the tasks that still run.
+func (c *client) terminate() {
+	if c.intr.terminated || c.report.open() == 0 {
+		return
+	}
+	c.report.flush()
+	c.intr.terminated = true
+	say("launch/slurm: _step_signal: Terminating StepId=%d.%d", c.file.Job.ID, c.created.Step)
+	_ = c.conn.Send(link.KindEnd) // a lost connection ends the tasks, too
+}

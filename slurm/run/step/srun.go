@@ -371,17 +371,6 @@ func (c *client) released() {
 	}
 }
 
-// terminate ends the tasks that still run.
-func (c *client) terminate() {
-	if c.intr.terminated || c.report.open() == 0 {
-		return
-	}
-	c.report.flush()
-	c.intr.terminated = true
-	say("launch/slurm: _step_signal: Terminating StepId=%d.%d", c.file.Job.ID, c.created.Step)
-	_ = c.conn.Send(link.KindEnd) // a lost connection ends the tasks, too
-}
-
 // send passes standard input on.
 func (c *client) send() {
 	buffer := make([]byte, link.MaxData/2)

@@ -62,13 +62,16 @@ func (s *straySearch) end(pid int) (none bool) {
 		return true
 	}
 	defer func() { _ = unix.Close(fd) }()
-	stat, ok := proc.Look(pid)
 	env, known := proc.Environ(pid)
-	if !ok || stat.Gone() || s.killed[stat.ID] {
+	if known && !s.marked(env) {
 		return true
 	}
-	if !s.marked(env) {
-		return known
+	stat, ok := proc.Look(pid)
+	switch {
+	case !ok || stat.Gone() || s.killed[stat.ID]:
+		return true
+	case !known:
+		return false
 	}
 	s.killed[stat.ID] = true
 	_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) // it may have ended meanwhile
