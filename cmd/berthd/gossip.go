@@ -13,10 +13,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/berth-gpu/berth/cluster/gossip"
-	"github.com/berth-gpu/berth/cmd/internal/build"
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/config"
-	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/trust"
 )
@@ -32,20 +30,6 @@ type rumours struct {
 type gossipKey struct {
 	kind gossip.Kind
 	id   string
-}
-
-// checkGossip checks the addresses of a member for gossip.
-func (h *holding) checkGossip(section string, g config.Gossip) {
-	for _, v := range []struct{ name, address string }{{section + ".gossip", g.GossipListen}, {section + ".advertise_gossip", g.GossipAdvertise}} {
-		if v.address == "" {
-			continue
-		}
-		if _, err := netip.ParseAddrPort(v.address); err != nil && v.name == section+".gossip" {
-			h.refuse("%s: %q is not IP:port, such as 10.0.0.1:7002", h.At(v.name), v.address)
-		} else if _, _, err := model.SplitHostPort(v.address); err != nil && v.name != section+".gossip" {
-			h.refuse("%s: %w", h.At(v.name), err)
-		}
-	}
 }
 
 // startGossip announces a member to the others; nil: no address is set, or the address has no IP address now. seeds are addresses of
@@ -172,18 +156,6 @@ func (r *rumours) Collect(to chan<- prometheus.Metric) {
 	for labels, n := range counts { // order-free: the registry sorts
 		to <- prometheus.MustNewConstMetric(gossipMembers, prometheus.GaugeValue, float64(n), labels[0], labels[1])
 	}
-}
-
-// startGossip announces this peer.
-func (s *service) startGossip() (err error) {
-	seeds := slices.Clone(s.o.seeds)
-	for _, f := range s.o.founders {
-		seeds = append(seeds, f.Address)
-	}
-	s.rumours, err = startGossip(s.o.gossip, s.credentials, gossip.Meta{
-		Kind: gossip.KindPeer, ID: string(s.o.id), RaftAddr: s.o.advertise, APIAddr: s.o.reached, Level: command.Level, Version: build.Version(),
-	}, seeds, s.revocations.admits, s.log)
-	return explainGossip(s.o.gossip.GossipListen, err)
 }
 
 // explainGossip returns why gossip does not start.

@@ -14,6 +14,7 @@ import (
 	"github.com/berth-gpu/berth/cluster/archive"
 	"github.com/berth-gpu/berth/cluster/backup"
 	"github.com/berth-gpu/berth/cluster/peer"
+	"github.com/berth-gpu/berth/cmd/internal/access"
 	"github.com/berth-gpu/berth/cmd/internal/cli"
 	"github.com/berth-gpu/berth/cmd/internal/config"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -185,7 +186,7 @@ func (h *holding) terms() (o apiOptions) {
 	h.provider(&o.terms)
 	if s.CommandRules != "" {
 		var err error
-		if o.terms.Rules, err = readRules(s.CommandRules); err != nil {
+		if o.terms.Rules, err = access.ReadRules(s.CommandRules); err != nil {
 			h.refuseEach(err, "%s: %w", h.At("auth.command_rules"))
 		}
 	}
@@ -281,4 +282,18 @@ func (h *holding) founders(o *options) (all []peer.Server) {
 			h.At("server.id"), h.At("server.advertise"))
 	}
 	return all
+}
+
+// checkGossip checks the addresses of a member for gossip.
+func (h *holding) checkGossip(section string, g config.Gossip) {
+	for _, v := range []struct{ name, address string }{{section + ".gossip", g.GossipListen}, {section + ".advertise_gossip", g.GossipAdvertise}} {
+		if v.address == "" {
+			continue
+		}
+		if _, err := netip.ParseAddrPort(v.address); err != nil && v.name == section+".gossip" {
+			h.refuse("%s: %q is not IP:port, such as 10.0.0.1:7002", h.At(v.name), v.address)
+		} else if _, _, err := model.SplitHostPort(v.address); err != nil && v.name != section+".gossip" {
+			h.refuse("%s: %w", h.At(v.name), err)
+		}
+	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/berth-gpu/berth/cluster"
 	"github.com/berth-gpu/berth/cluster/archive"
 	"github.com/berth-gpu/berth/cluster/backup"
+	"github.com/berth-gpu/berth/cluster/gossip"
 	"github.com/berth-gpu/berth/cluster/notify"
 	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/cluster/raftstore"
@@ -236,6 +237,18 @@ func (s *service) start() error {
 	s.peer = peer
 	s.log.Info("peer started", "peer", s.o.id, "cluster", s.o.cluster, "listen", s.o.listen, "http", s.o.http, "data", s.o.data, "version", build.Version())
 	return nil
+}
+
+// startGossip announces this peer.
+func (s *service) startGossip() (err error) {
+	seeds := slices.Clone(s.o.seeds)
+	for _, f := range s.o.founders {
+		seeds = append(seeds, f.Address)
+	}
+	s.rumours, err = startGossip(s.o.gossip, s.credentials, gossip.Meta{
+		Kind: gossip.KindPeer, ID: string(s.o.id), RaftAddr: s.o.advertise, APIAddr: s.o.reached, Level: command.Level, Version: build.Version(),
+	}, seeds, s.revocations.admits, s.log)
+	return explainGossip(s.o.gossip.GossipListen, err)
 }
 
 // enter founds the cluster or joins it. A peer that is already a member runs while it asks.

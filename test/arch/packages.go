@@ -24,7 +24,6 @@ func oversized() map[string]int {
 	return map[string]int{
 		"cluster":             2550,
 		"cluster/gossip":      2050,
-		"cmd/berthd":          2250,
 		"fsm/model":           3200,
 		"fsm/state/check":     2050,
 		"node":                2900,

@@ -1,4 +1,4 @@
-package main
+package access
 
 import (
 	"bytes"
@@ -43,8 +43,8 @@ type ruleEntry struct {
 	Message string `yaml:"message"`
 }
 
-// readRules reads the file of what jobs may run.
-func readRules(path string) (rules intake.CommandRules, err error) {
+// ReadRules reads the file of what jobs may run.
+func ReadRules(path string) (rules intake.CommandRules, err error) {
 	data, err := os.ReadFile(path) //nolint:gosec // a file that the operator names
 	if err != nil {
 		return rules, err

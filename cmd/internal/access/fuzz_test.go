@@ -1,4 +1,4 @@
-package main
+package access
 
 import (
 	"net/http"
@@ -44,7 +44,7 @@ func FuzzKeys(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		keys, err := parseKeys([]byte(text))
+		keys, err := ParseKeys([]byte(text))
 		if err != nil {
 			holdsNoKey(t, text, err)
 			return
