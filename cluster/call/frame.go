@@ -1,30 +1,40 @@
 package call
 
 import (
-	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
-	"hash/crc32"
-	"io"
 	"time"
+
+	"github.com/berth-gpu/berth/files/frame"
 )
 
 const (
-	frameHeader    = 8  // length and CRC-32C of the payload
-	requestHeader  = 13 // id, milliseconds left, length of the name
-	responseHeader = 9  // id, length of the kind
-	firstRead      = 64 << 10
+	requestHeader  = 13      // id, milliseconds left, length of the name
+	responseHeader = 9       // id, length of the kind
 	helloFrame     = 1 << 10 // most bytes of a caller's first frame
 	maxCaller      = 256     // bytes of a caller's id
 	maxCallName    = 64      // bytes of the name of a call, or of a kind
-	protocol       = 2
+	protocol       = 3
 )
 
-var (
-	errFrame   = errors.New("malformed frame")
-	castagnoli = crc32.MakeTable(crc32.Castagnoli)
+// The kinds of frames, which are part of the protocol.
+const (
+	frameHello   byte = 'H' // the first of a connection
+	frameRequest byte = 'Q'
+	frameAnswer  byte = 'A'
 )
+
+var errFrame = frame.ErrMalformed
+
+// only returns the bounds of frames where one kind of frames is expected.
+func only(expected byte, most int) func(kind byte) int {
+	return func(kind byte) int {
+		if kind != expected {
+			return -1
+		}
+		return most
+	}
+}
 
 // request and response are the content of frames. Numbers are big-endian.
 type request struct {
@@ -40,49 +50,15 @@ type response struct {
 	body []byte
 }
 
-// seal writes length and checksum before a payload that was built behind space for them.
-func seal(frame []byte) []byte {
-	payload := frame[frameHeader:]
-	binary.BigEndian.PutUint32(frame, uint32(len(payload)))
-	binary.BigEndian.PutUint32(frame[4:], crc32.Checksum(payload, castagnoli))
-	return frame
-}
-
-// readFrame reads one payload of at most so many bytes. It trusts a length only as far as data follows it: a
-// frame that claims megabytes and sends none costs a few kilobytes.
-func readFrame(r io.Reader, most int) ([]byte, error) {
-	var header [frameHeader]byte
-	if _, err := io.ReadFull(r, header[:]); err != nil {
-		return nil, err
-	}
-	size, sum := binary.BigEndian.Uint32(header[:]), binary.BigEndian.Uint32(header[4:])
-	if int64(size) > int64(most) {
-		return nil, fmt.Errorf("%w: %d bytes, more than %d", errFrame, size, most)
-	}
-	var payload bytes.Buffer
-	payload.Grow(min(int(size), firstRead))
-	if _, err := io.CopyN(&payload, r, int64(size)); err != nil {
-		if errors.Is(err, io.EOF) {
-			err = io.ErrUnexpectedEOF
-		}
-		return nil, err
-	}
-	if got := crc32.Checksum(payload.Bytes(), castagnoli); got != sum {
-		return nil, fmt.Errorf("%w: checksum %08x, want %08x", errFrame, got, sum)
-	}
-	return payload.Bytes(), nil
-}
-
 // size returns the bytes of the payload.
 func (q request) size() int { return requestHeader + len(q.name) + len(q.body) }
 
 func (q request) frame() []byte {
-	b := make([]byte, frameHeader, frameHeader+q.size())
-	b = binary.BigEndian.AppendUint64(b, q.id)
+	var head [requestHeader + maxCallName]byte
+	b := binary.BigEndian.AppendUint64(head[:0], q.id)
 	b = binary.BigEndian.AppendUint32(b, uint32(q.budget/time.Millisecond))
-	b = append(b, byte(len(q.name)))
-	b = append(b, q.name...)
-	return seal(append(b, q.body...))
+	b = append(append(b, byte(len(q.name))), q.name...)
+	return frame.Append(make([]byte, 0, frame.Header+q.size()), frameRequest, b, q.body)
 }
 
 func parseRequest(payload []byte) (request, error) {
@@ -102,11 +78,10 @@ func parseRequest(payload []byte) (request, error) {
 func (a response) size() int { return responseHeader + len(a.kind) + len(a.body) }
 
 func (a response) frame() []byte {
-	b := make([]byte, frameHeader, frameHeader+a.size())
-	b = binary.BigEndian.AppendUint64(b, a.id)
-	b = append(b, byte(len(a.kind)))
-	b = append(b, a.kind...)
-	return seal(append(b, a.body...))
+	var head [responseHeader + maxCallName]byte
+	b := binary.BigEndian.AppendUint64(head[:0], a.id)
+	b = append(append(b, byte(len(a.kind))), a.kind...)
+	return frame.Append(make([]byte, 0, frame.Header+a.size()), frameAnswer, b, a.body)
 }
 
 func parseResponse(payload []byte) (response, error) {
@@ -123,7 +98,7 @@ func parseResponse(payload []byte) (response, error) {
 
 // hello returns a caller's first frame: the protocol's version, the lane and the caller's id.
 func hello(lane Lane, caller string) []byte {
-	return seal(append(append(make([]byte, frameHeader), protocol, byte(lane)), caller...))
+	return frame.Append(nil, frameHello, []byte{protocol, byte(lane)}, []byte(caller))
 }
 
 func parseHello(payload []byte) (lane Lane, caller string, err error) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/cluster/peer"
+	"github.com/berth-gpu/berth/files/frame"
 )
 
 // suspectAfter is how long a call must have waited before its end by time makes the connection suspect: one that
@@ -133,9 +134,9 @@ func (l *link) leave(id uint64) {
 
 // read passes answers to their calls until the connection ends. An answer that came too late is dropped.
 func (l *link) read() {
-	in := bufio.NewReader(l.conn)
+	in, bounds := bufio.NewReader(l.conn), only(frameAnswer, l.limits.frame)
 	for {
-		payload, err := readFrame(in, l.limits.frame)
+		_, payload, err := frame.Read(in, bounds)
 		if err != nil {
 			l.end(err)
 			return

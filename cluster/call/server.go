@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/cluster/conns"
+	"github.com/berth-gpu/berth/files/frame"
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
@@ -117,7 +118,7 @@ type connection struct {
 // serve reads calls until the connection ends, and returns why it did.
 func (s *Server) serve(conn net.Conn, proven model.PeerID) error {
 	in := bufio.NewReader(conn)
-	payload, err := nextFrame(conn, in, greetTimeout, helloFrame)
+	payload, err := nextFrame(conn, in, greetTimeout, only(frameHello, helloFrame))
 	if err != nil {
 		return err
 	}
@@ -130,8 +131,9 @@ func (s *Server) serve(conn net.Conn, proven model.PeerID) error {
 	}
 	limits, _ := lane.bounds()
 	from := &connection{caller: caller{lane, model.PeerID(id)}, limits: limits, conn: conn, turn: make(chan struct{}, 1)}
+	requests := only(frameRequest, limits.frame)
 	for {
-		payload, err := nextFrame(conn, in, idleTimeout, limits.frame)
+		payload, err := nextFrame(conn, in, idleTimeout, requests)
 		if err != nil {
 			return err
 		}
@@ -170,7 +172,7 @@ func (s *Server) end(from *connection) {
 }
 
 // nextFrame waits for a frame to begin, and less long for it to be complete.
-func nextFrame(conn net.Conn, in *bufio.Reader, patience time.Duration, most int) ([]byte, error) {
+func nextFrame(conn net.Conn, in *bufio.Reader, patience time.Duration, limit func(kind byte) int) ([]byte, error) {
 	if err := conn.SetReadDeadline(time.Now().Add(patience)); err != nil {
 		return nil, err
 	}
@@ -180,7 +182,8 @@ func nextFrame(conn net.Conn, in *bufio.Reader, patience time.Duration, most int
 	if err := conn.SetReadDeadline(time.Now().Add(frameTimeout)); err != nil {
 		return nil, err
 	}
-	return readFrame(in, most)
+	_, payload, err := frame.Read(in, limit)
+	return payload, err
 }
 
 func (s *Server) work(from *connection, q request) response {

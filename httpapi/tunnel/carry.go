@@ -8,19 +8,32 @@ import (
 	"io"
 	"net"
 	"time"
+
+	"github.com/berth-gpu/berth/files/frame"
 )
 
-// The kinds of frames. Each begins with its kind and a number: of frameData the length of what follows, of others an offset.
+// The kinds of frames. The body of all but frameData is a number: an offset.
 const (
-	frameHello = 'H' // the first one of a connection: what has been received
-	frameData  = 'D'
-	frameTaken = 'T' // what has been received and read
-	frameEnd   = 'E' // the end of the stream; counts as one byte
-	frameBeat  = 'B' // nothing
+	frameHello byte = 'H' // the first one of a connection: what has been received
+	frameData  byte = 'D'
+	frameTaken byte = 'T' // what has been received and read
+	frameEnd   byte = 'E' // the end of the stream; counts as one byte
+	frameBeat  byte = 'B' // nothing
 )
 
-// frameHeader is the length of a frame without its data.
-const frameHeader = 9
+// numberBytes is the length of a number.
+const numberBytes = 8
+
+// limit returns the largest body of a kind of frames, or -1 if there is no such kind.
+func limit(kind byte) int {
+	switch kind {
+	case frameData:
+		return maxPiece
+	case frameHello, frameTaken, frameEnd, frameBeat:
+		return numberBytes
+	}
+	return -1
+}
 
 // Carry lets a connection carry the stream until the connection is lost, or the stream is over; it closes the connection. A stream has one
 // connection at a time: the one before is closed.
@@ -37,7 +50,7 @@ func (s *Stream) Carry(conn net.Conn) error {
 	received := s.received
 	s.told = 0 // the connection may have lost what it was to tell
 	s.mu.Unlock()
-	in := bufio.NewReaderSize(conn, maxPiece+frameHeader)
+	in := bufio.NewReaderSize(conn, maxPiece+frame.Header)
 	err := s.greet(conn, in, received)
 	if err != nil {
 		err = errors.Join(errNoGreeting, err)
@@ -74,7 +87,7 @@ func (s *Stream) greet(conn net.Conn, in io.Reader, received uint64) error {
 	_ = conn.SetReadDeadline(time.Now().Add(silence)) // a connection without deadlines is a test's
 	sent := make(chan error, 1)
 	go func() { sent <- writeFrame(conn, frameHello, received, nil) }()
-	kind, other, err := readHeader(in)
+	kind, other, _, err := readFrame(in)
 	if err = errors.Join(err, <-sent); err != nil {
 		return err
 	}
@@ -144,7 +157,7 @@ func (s *Stream) next(conn net.Conn, beat <-chan time.Time) (kind byte, number u
 	case len(rest()) > 0:
 		data = append(data, rest()[:min(len(rest()), maxPiece)]...)
 		s.sent += uint64(len(data))
-		return frameData, uint64(len(data)), data
+		return frameData, 0, data
 	}
 	s.sent++
 	return frameEnd, s.sent, nil
@@ -154,19 +167,9 @@ func (s *Stream) next(conn net.Conn, beat <-chan time.Time) (kind byte, number u
 func (s *Stream) receive(conn net.Conn, in io.Reader) error {
 	for {
 		_ = conn.SetReadDeadline(time.Now().Add(silence)) // a connection without deadlines is a test's
-		kind, number, err := readHeader(in)
+		kind, number, data, err := readFrame(in)
 		if err != nil {
 			return err
-		}
-		var data []byte
-		if kind == frameData {
-			if number > maxPiece {
-				return fmt.Errorf("a frame has %d bytes; it may have %d", number, maxPiece)
-			}
-			data = make([]byte, number)
-			if _, err := io.ReadFull(in, data); err != nil {
-				return err
-			}
 		}
 		if err := s.take(conn, kind, number, data); err != nil {
 			return err
@@ -188,7 +191,7 @@ func (s *Stream) take(conn net.Conn, kind byte, number uint64, data []byte) erro
 			return errors.New("more was sent than the other end may send")
 		}
 		s.in = append(s.in, data...)
-		s.received += number
+		s.received += uint64(len(data))
 	case frameTaken:
 		if number < s.base || number > s.sent {
 			return fmt.Errorf("%d bytes are said to be read, of %d to %d", number, s.base, s.sent)
@@ -198,22 +201,29 @@ func (s *Stream) take(conn net.Conn, kind byte, number uint64, data []byte) erro
 		s.received++
 		s.over = true
 	default:
-		return fmt.Errorf("a frame has the unknown kind %q", kind)
+		return fmt.Errorf("a frame of kind %q is not the first one of its connection", kind)
 	}
 	s.wake()
 	return nil
 }
 
+// writeFrame writes a frame: of frameData its data, of others the number.
 func writeFrame(to io.Writer, kind byte, number uint64, data []byte) error {
-	frame := binary.BigEndian.AppendUint64([]byte{kind}, number)
-	_, err := to.Write(append(frame, data...))
+	if kind != frameData {
+		data = binary.BigEndian.AppendUint64(nil, number)
+	}
+	_, err := to.Write(frame.Append(nil, kind, data))
 	return err
 }
 
-func readHeader(from io.Reader) (kind byte, number uint64, err error) {
-	var head [frameHeader]byte
-	if _, err := io.ReadFull(from, head[:]); err != nil {
-		return 0, 0, err
+// readFrame reads a frame: of frameData its data, of others the number.
+func readFrame(from io.Reader) (kind byte, number uint64, data []byte, err error) {
+	kind, data, err = frame.Read(from, limit)
+	if err != nil || kind == frameData {
+		return kind, 0, data, err
 	}
-	return head[0], binary.BigEndian.Uint64(head[1:]), nil
+	if len(data) != numberBytes {
+		return 0, 0, nil, fmt.Errorf("%w: a number of %d bytes", frame.ErrMalformed, len(data))
+	}
+	return kind, binary.BigEndian.Uint64(data), nil, nil
 }

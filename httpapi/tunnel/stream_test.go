@@ -3,6 +3,7 @@ package tunnel
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"io"
 	"math/rand/v2"
@@ -11,6 +12,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/berth-gpu/berth/files/frame"
 )
 
 // line connects two streams, again whenever it was cut.
@@ -59,8 +62,8 @@ func (l *line) pair() net.Conn {
 	defer l.mu.Unlock()
 	l.conns = [2]net.Conn{one, other}
 	if l.limit > 0 {
-		one = &cutting{Conn: one, left: l.rng.IntN(l.limit) + 2*frameHeader}
-		other = &cutting{Conn: other, left: l.rng.IntN(l.limit) + 2*frameHeader}
+		one = &cutting{Conn: one, left: l.rng.IntN(l.limit) + 2*(frame.Header+numberBytes)}
+		other = &cutting{Conn: other, left: l.rng.IntN(l.limit) + 2*(frame.Header+numberBytes)}
 	}
 	l.done.Go(func() { _ = l.b.Carry(other) })
 	return one
@@ -270,12 +273,18 @@ func TestStreamStaysAlive(t *testing.T) {
 		_ = l.b.Close()
 		l.done.Wait()
 	})
+	number := func(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
+	hello := frame.Append(nil, frameHello, number(0))
 	for name, frames := range map[string][]byte{
-		"no hello":      append([]byte{frameData}, make([]byte, 8)...),
-		"wrong offset":  append([]byte{frameHello}, 0, 0, 0, 0, 0, 0, 0, 9),
-		"unknown":       append(append([]byte{frameHello}, make([]byte, 8)...), append([]byte{'Z'}, make([]byte, 8)...)...),
-		"too large":     append(append([]byte{frameHello}, make([]byte, 8)...), frameData, 0, 0, 0, 0, 0, 1, 0, 1),
-		"never written": append(append([]byte{frameHello}, make([]byte, 8)...), frameTaken, 0, 0, 0, 0, 0, 0, 0, 5),
+		"no hello":        frame.Append(nil, frameData, number(0)),
+		"wrong offset":    frame.Append(nil, frameHello, number(9)),
+		"no number":       frame.Append(nil, frameHello, []byte("short")),
+		"a second hello":  frame.Append(hello, frameHello, number(0)),
+		"unknown":         frame.Append(hello, 'Z', number(0)),
+		"too large":       frame.Append(hello, frameData, make([]byte, maxPiece+1)),
+		"never written":   frame.Append(hello, frameTaken, number(5)),
+		"a bad number":    frame.Append(hello, frameTaken),
+		"a number as end": frame.Append(hello, frameEnd, nil),
 	} {
 		one, other := net.Pipe()
 		go func() { _, _ = io.Copy(io.Discard, other) }()

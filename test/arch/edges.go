@@ -58,7 +58,7 @@ func Edges() []Edge {
 		},
 		{
 			From: []string{"files"}, But: []string{"files"},
-			Why: "helpers for files, and for those of /proc, know nothing of what they hold",
+			Why: "helpers for files, those of /proc and streams know nothing of what these hold",
 		},
 		{
 			From: []string{"image", "trust"}, But: []string{"image", "trust", "files"},

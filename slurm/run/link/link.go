@@ -4,12 +4,13 @@ package link
 
 import (
 	"bufio"
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net"
 	"sync"
+
+	"github.com/berth-gpu/berth/files/frame"
 )
 
 // Kind says what a frame is.
@@ -51,44 +52,23 @@ const (
 // Window is how many frames of input may be on the way: a task that does not read makes srun wait.
 const Window = 8
 
-// header is the length of a frame's header: its kind, and the length of its body.
-const header = 5
-
 // Frame is one message.
 type Frame struct {
 	Kind Kind
 	Body []byte
 }
 
-// limit returns the largest body of a kind.
-func limit(kind Kind) int {
-	switch kind { //nolint:exhaustive // all others are small
-	case KindAsk, KindLaunch, KindCreated, KindJob:
+// limit returns the largest body of a kind, or -1 if there is no such kind.
+func limit(kind byte) int {
+	switch k := Kind(kind); {
+	case k == 0 || k >= kindCount:
+		return -1
+	case k == KindAsk, k == KindLaunch, k == KindCreated, k == KindJob:
 		return maxWord
-	case KindOutput, KindInput:
+	case k == KindOutput, k == KindInput:
 		return MaxData + taskHeader
 	}
 	return maxText
-}
-
-// Read reads a frame. A frame of an unknown kind, or one that is too large, is an error, before memory is taken for its body.
-func Read(in io.Reader) (Frame, error) {
-	var head [header]byte
-	if _, err := io.ReadFull(in, head[:]); err != nil {
-		return Frame{}, err
-	}
-	kind, size := Kind(head[0]), binary.BigEndian.Uint32(head[1:])
-	if kind == 0 || kind >= kindCount {
-		return Frame{}, fmt.Errorf("a frame has the unknown kind %d", kind)
-	}
-	if size > uint32(limit(kind)) {
-		return Frame{}, fmt.Errorf("a frame of kind %d has %d bytes; it may have %d", kind, size, limit(kind))
-	}
-	body := make([]byte, size)
-	if _, err := io.ReadFull(in, body); err != nil {
-		return Frame{}, io.ErrUnexpectedEOF
-	}
-	return Frame{kind, body}, nil
 }
 
 // Conn carries frames. Several goroutines may send; one receives.
@@ -109,16 +89,12 @@ func (c *Conn) Send(kind Kind, parts ...[]byte) error {
 	for _, p := range parts {
 		size += len(p)
 	}
-	if size > limit(kind) {
-		return fmt.Errorf("%d bytes are too many for a frame of kind %d: it may have %d", size, kind, limit(kind))
+	if size > limit(byte(kind)) {
+		return fmt.Errorf("%d bytes are too many for a frame of kind %d: it may have %d", size, kind, limit(byte(kind)))
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.out = append(c.out[:0], byte(kind))
-	c.out = binary.BigEndian.AppendUint32(c.out, uint32(size))
-	for _, p := range parts {
-		c.out = append(c.out, p...)
-	}
+	c.out = frame.Append(c.out[:0], byte(kind), parts...)
 	_, err := c.raw.Write(c.out)
 	if cap(c.out) > 4*MaxData {
 		c.out = nil // of a large frame, once
@@ -136,7 +112,10 @@ func (c *Conn) SendValue(kind Kind, value any) error {
 }
 
 // Receive returns the next frame.
-func (c *Conn) Receive() (Frame, error) { return Read(c.in) }
+func (c *Conn) Receive() (Frame, error) {
+	kind, body, err := frame.Read(c.in, limit)
+	return Frame{Kind(kind), body}, err
+}
 
 // Expect receives a frame of a kind, and reads its value.
 func (c *Conn) Expect(kind Kind, value any) error {
