@@ -15,7 +15,6 @@ import (
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 	"github.com/berth-gpu/berth/httpapi/apitest"
 	"github.com/berth-gpu/berth/httpapi/auth"
-	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -200,7 +199,7 @@ func TestNothingComesBeforeTheFounding(t *testing.T) {
 	s := apitest.New(t)
 	s.With(func(c *statetest.Cluster) { *c = *statetest.Empty(t) })
 	asked := 0
-	h := s.API.Gate.Confirm(http.MethodPost, "/queue/submit", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }))
+	h := s.API.Confirm(http.MethodPost, "/queue/submit", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }))
 	ask := func() *httptest.ResponseRecorder {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/queue/submit", nil))
@@ -273,15 +272,6 @@ func TestWhatUsersMayReserve(t *testing.T) {
 	s.Do(http.MethodDelete, "/reservations/1", "", apitest.As(apitest.Ann)...).Into(new(wire.Reserved))
 }
 
-// A token that was just made through a follower may be used there.
-func TestATokenIsKnownAtOnce(t *testing.T) {
-	s := apitest.NewGuarded(t)
-	s.API.Gate.Peer = &apitest.Behind{Peer: s.Peer, Old: s.State()}
-	var made wire.MadeToken
-	s.Do(http.MethodPost, "/tokens", `{"user":"ann"}`, apitest.As(apitest.Adam)...).Into(&made)
-	s.Do(http.MethodGet, "/queue", "", apitest.As(made.Secret)...).Into(new(wire.Queue))
-}
-
 // An agent's token speaks for its node.
 func TestAgentsShowTheirToken(t *testing.T) {
 	s := apitest.NewGuarded(t)
@@ -290,24 +280,5 @@ func TestAgentsShowTheirToken(t *testing.T) {
 		if (got.Status != http.StatusForbidden) != want {
 			t.Errorf("%s for n2: %d %s", token, got.Status, got.Body)
 		}
-	}
-}
-
-// The peer that leads begins to ask, once, and tells the first token.
-func TestFoundAccess(t *testing.T) {
-	s := apitest.New(t)
-	s.API.Gate.Must = true
-	s.Do(http.MethodGet, "/queue", "").Problem(http.StatusUnauthorized, wire.CodeUnauthenticated)
-	var told []string
-	for range 2 {
-		core.FoundAccess(t.Context(), s.API, func(token string) { told = append(told, token) })
-	}
-	if len(told) != 1 || !s.State().Tokens.Has(auth.HashOf(told[0])) {
-		t.Fatalf("told %q", told)
-	}
-	var who wire.Whoami
-	s.Do(http.MethodGet, "/whoami", "", apitest.As(told[0])...).Into(&who)
-	if who.Kind != "first" {
-		t.Errorf("it is %+v", who)
 	}
 }

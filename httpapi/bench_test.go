@@ -6,7 +6,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -32,9 +31,7 @@ func BenchmarkSubmit(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-		s.API.TakeOver(core.Terms{Rules: rules})
-		s.API.Gate.Callers = auth.NewLimiter(1e9, time.Now)
-		s.API.Gate.Addresses = auth.NewLimiter(1e9, time.Now)
+		s.API.TakeOver(core.Terms{Rules: rules, Rate: 1e9})
 		benchSubmit(b, s, func(c *statetest.Cluster) {
 			apitest.Guard(c)
 			c.Do(&command.MakeToken{Hash: auth.HashOf("berth_bench"), User: "username", Role: model.RoleUser})
@@ -73,7 +70,7 @@ func BenchmarkDecodeSubmission(b *testing.B) {
 			body := []byte(strings.Replace(apitest.BenchBody, `"env":{`, `"env":{`+more.String(), 1))
 			strict := strict.New[wire.Submit]()
 			site := apitest.New(b)
-			s := site.API.Peer.Reader.State()
+			s := site.API.State()
 			basis := site.API.Basis(auth.With(b.Context(), &auth.Caller{Kind: auth.Open, Role: model.RoleAdmin}), &s)
 			b.ReportAllocs()
 			for b.Loop() {

@@ -133,7 +133,7 @@ func TestTheLeaderLooksAgain(t *testing.T) {
 	s := apitest.NewGuarded(t)
 	s.With(func(c *statetest.Cluster) { c.Submit(1, func(b *command.Submit) { b.Spec.User = "ann" }) })
 	rule := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was carried out") })
-	h := s.API.Gate.Confirm(http.MethodPost, "/queue/submit", rule)
+	h := s.API.Confirm(http.MethodPost, "/queue/submit", rule)
 	r := httptest.NewRequest(http.MethodPost, "/queue/submit", nil)
 	r = r.WithContext(auth.With(r.Context(),
 		&auth.Caller{Kind: auth.User, Name: "ann", Role: model.RoleUser, Credential: auth.HashOf(apitest.Ann)}))

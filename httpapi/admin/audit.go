@@ -101,7 +101,7 @@ func (a audits) requests(ctx context.Context, in *refusalsInput, kept port.Refus
 	for i := range list {
 		out.Refusals[i] = wire.Refusal(list[i])
 	}
-	s := a.api.Peer.Reader.State()
+	s := a.api.State()
 	return &core.Answer[wire.Refusals]{Index: s.Index, Body: out}, nil
 }
 

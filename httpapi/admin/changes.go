@@ -34,7 +34,7 @@ func (a events) changes(ctx context.Context, out *subscriber, once bool) {
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
 	for ctx.Err() == nil {
-		s := a.api.Peer.Reader.State()
+		s := a.api.State()
 		at := core.LastOf(&s, set)
 		c := wire.Changed{Index: s.Index, Topics: map[string]uint64{}}
 		for _, t := range watched() {
@@ -47,8 +47,8 @@ func (a events) changes(ctx context.Context, out *subscriber, once bool) {
 		pause := time.NewTimer(changesEvery)
 		for changed := false; !changed; {
 			select {
-			case <-a.api.Wakes.Changed(set, at):
-				s := a.api.Peer.Reader.State()
+			case <-a.api.Changed(set, at):
+				s := a.api.State()
 				changed = core.LastOf(&s, set) > at // it may wake early
 			case <-beat.C:
 				if out.write([]byte(": still here\n\n")) != nil {

@@ -36,7 +36,7 @@ func CheckRecords(ctx context.Context, a *core.API) {
 		}
 	}
 	for ctx.Err() == nil && a.Peer.Archive != nil {
-		if s := a.Peer.Reader.State(); !s.Settings().Incarnation.IsZero() {
+		if s := a.State(); !s.Settings().Incarnation.IsZero() {
 			v, err := audits{a}.verify(ctx)
 			switch {
 			case ctx.Err() != nil:
@@ -50,7 +50,7 @@ func CheckRecords(ctx context.Context, a *core.API) {
 			return
 		}
 		select {
-		case <-a.Wakes.Changed(core.Topics(model.TopicSettings), 0):
+		case <-a.Changed(core.Topics(model.TopicSettings), 0):
 		case <-time.After(checkAgain):
 		case <-ctx.Done():
 		}

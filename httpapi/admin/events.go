@@ -157,7 +157,7 @@ func (a events) send(w http.ResponseWriter, r *http.Request, q *eventStream) {
 func (a events) follow(w http.ResponseWriter, r *http.Request, q *eventStream) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	stop := context.AfterFunc(a.api.Life.Ctx, cancel)
+	stop := context.AfterFunc(a.api.Context(), cancel)
 	defer stop()
 	out := begin(w)
 	if q.changes {

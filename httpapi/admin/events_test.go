@@ -242,7 +242,9 @@ func TestStreamsEndWithTheirPeer(t *testing.T) {
 			continue
 		}
 	}()
-	s.API.Life.Cancel()
+	if err := s.API.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
 	<-done
 }
 

@@ -51,7 +51,7 @@ func (a people) forSelf(c *auth.Caller, body *wire.MakeToken, to *command.MakeTo
 	if everyToken(c) || c.Kind == auth.Once {
 		return nil
 	}
-	s := a.api.Peer.Reader.State()
+	s := a.api.State()
 	switch {
 	case c.Kind != auth.User || !s.Users.Has(model.UserName(c.Name)):
 		return problem.Denied("only users that the cluster knows have tokens of their own: ask an admin for one")
@@ -108,10 +108,10 @@ func (a people) route(doc huma.API) {
 }
 
 func (a people) whoami(ctx context.Context, _ *struct{}) (*core.Answer[wire.Whoami], error) {
-	s := a.api.Peer.Reader.State()
+	s := a.api.State()
 	c := auth.From(ctx)
 	out := &wire.Whoami{
-		Authentication: a.api.Gate.Asks(&s), Name: c.Name, Kind: c.Kind.String(), Role: c.Role.String(), Actor: c.Actor(),
+		Authentication: a.api.Asks(&s), Name: c.Name, Kind: c.Kind.String(), Role: c.Role.String(), Actor: c.Actor(),
 		Projects: []string{},
 	}
 	out.ExpiresAt = c.Expires.Time()
@@ -123,7 +123,7 @@ func (a people) whoami(ctx context.Context, _ *struct{}) (*core.Answer[wire.Whoa
 		out.Session = &one
 	}
 	if c.Name != "" {
-		out.Projects = append(out.Projects, a.api.Gate.Projects(&s, c)...)
+		out.Projects = append(out.Projects, a.api.Projects(&s, c)...)
 	}
 	return &core.Answer[wire.Whoami]{Index: s.Index, Body: out}, nil
 }
@@ -196,7 +196,7 @@ func (a people) make(ctx context.Context, in *core.BodyInput, body *wire.MakeTok
 	if err != nil {
 		return nil, err
 	}
-	s := a.api.Peer.Reader.State()
+	s := a.api.State()
 	row, _ := s.Tokens.Get(c.Hash)
 	out := &wire.MadeToken{Success: true, Secret: secret, Token: view.Token(&s, &row, a.api.Now(&s))}
 	return &core.Answer[wire.MadeToken]{Index: index, Body: out}, nil
@@ -283,12 +283,12 @@ func (a people) set(ctx context.Context, in *userBodyInput, body *wire.SetUser) 
 	if c.Role, err = intake.Role(body.Role); err != nil {
 		return nil, err
 	}
-	s := a.api.Peer.Reader.State()
+	s := a.api.State()
 	_, index, err := a.api.Propose(ctx, in.Key, c)
 	if err != nil {
 		return nil, err
 	}
-	s = a.api.Peer.Reader.State()
+	s = a.api.State()
 	u, _ := s.Users.Get(model.UserName(in.User))
 	tokens := int64(0)
 	for _, t := range s.Tokens.All() {

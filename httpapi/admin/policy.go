@@ -81,7 +81,7 @@ func (a policies) set(ctx context.Context, in *core.BodyInput, b *wire.SetPolicy
 	if err != nil {
 		return nil, err
 	}
-	s := a.api.Peer.Reader.State()
+	s := a.api.State()
 	tuning, names := s.Settings().Tuning, slices.Sorted(maps.Keys(b.Parameters))
 	for _, name := range names {
 		if err := tune(&tuning, name, b.Parameters[name]); err != nil {
@@ -112,7 +112,7 @@ func (a policies) set(ctx context.Context, in *core.BodyInput, b *wire.SetPolicy
 	if err != nil {
 		return nil, err
 	}
-	s = a.api.Peer.Reader.State()
+	s = a.api.State()
 	return &core.Answer[wire.Orchestrator]{Index: index, Body: a.api.Orchestrator(ctx, &s)}, nil
 }
 

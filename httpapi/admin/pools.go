@@ -35,6 +35,6 @@ func (a quotas) setAllocation(ctx context.Context, in *core.BodyInput, b *wire.S
 	if err != nil {
 		return nil, err
 	}
-	s := a.api.Peer.Reader.State()
+	s := a.api.State()
 	return &core.Answer[wire.Allocation]{Index: index, Body: view.Pools(&s)}, nil
 }

@@ -39,7 +39,7 @@ func (a providers) route(doc huma.API) {
 
 // provider returns the identity provider.
 func (a providers) provider() (*signin.Source, error) {
-	p := a.api.Gate.Accounts.Source()
+	p := a.api.Accounts().Source()
 	if p == nil {
 		return nil, problem.Refuse(wire.CodeNotFound, "this cluster has no identity provider (oidc.issuer in the peers' settings): use a token (berth token create)")
 	}
@@ -53,9 +53,9 @@ func (a providers) show(ctx context.Context, _ *struct{}) (*core.Answer[wire.Pro
 	}
 	out := &wire.Provider{Issuer: p.Issuer, ClientID: p.ClientID, Audience: p.Audience, Scopes: p.ScopeList()}
 	if out.Device, err = p.Device(ctx); err != nil {
-		return nil, a.api.Gate.Accounts.Failure(err)
+		return nil, a.api.Accounts().Failure(err)
 	}
-	s := a.api.Peer.Reader.State()
+	s := a.api.State()
 	return &core.Answer[wire.Provider]{Index: s.Index, Body: out}, nil
 }
 
@@ -67,13 +67,13 @@ func (a providers) begin(ctx context.Context, _ *struct{}) (*core.Answer[wire.De
 	if err != nil {
 		return nil, err
 	}
-	s := a.api.Peer.Reader.State()
-	if !a.api.Gate.Asks(&s) {
+	s := a.api.State()
+	if !a.api.Asks(&s) {
 		return nil, errNoSignIn()
 	}
 	d, err := p.Begin(ctx, core.SenderOf(ctx))
 	if err != nil {
-		return nil, a.api.Gate.Accounts.Failure(err)
+		return nil, a.api.Accounts().Failure(err)
 	}
 	out := &wire.Device{
 		Success: true, Code: d.DeviceCode, UserCode: d.UserCode, Address: d.VerificationURI,
@@ -95,7 +95,7 @@ func (a providers) token(ctx context.Context, _ *providerTokenInput, body *wire.
 		return nil, err
 	}
 	switch {
-	case !a.api.Gate.Asks(&s):
+	case !a.api.Asks(&s):
 		return nil, errNoSignIn()
 	case (body.IDToken == "") == (body.Device == ""):
 		return nil, problem.Invalid("id_token", "give either an ID token or a device code")
@@ -104,7 +104,7 @@ func (a providers) token(ctx context.Context, _ *providerTokenInput, body *wire.
 	if body.Device != "" {
 		var at oidc.Progress
 		if token, at, err = p.Poll(ctx, body.Device, core.SenderOf(ctx)); err != nil {
-			return nil, a.api.Gate.Accounts.Failure(err)
+			return nil, a.api.Accounts().Failure(err)
 		}
 		if at != oidc.Done {
 			return &core.Answer[wire.ProviderToken]{
@@ -113,7 +113,7 @@ func (a providers) token(ctx context.Context, _ *providerTokenInput, body *wire.
 			}, nil
 		}
 	}
-	account, f := a.api.Gate.Accounts.Verify(ctx, p.Provider, token)
+	account, f := a.api.Accounts().Verify(ctx, p.Provider, token)
 	if f != nil {
 		return nil, f
 	}
@@ -124,8 +124,8 @@ func (a providers) token(ctx context.Context, _ *providerTokenInput, body *wire.
 func (a providers) signIn(ctx context.Context, account *oidc.Account, life time.Duration, name string) (*core.Answer[wire.ProviderToken],
 	error,
 ) {
-	s := a.api.Peer.Reader.State()
-	change, role, f := a.api.Gate.Accounts.Change(&s, account)
+	s := a.api.State()
+	change, role, f := a.api.Accounts().Change(&s, account)
 	if f != nil {
 		return nil, f
 	}
@@ -134,7 +134,7 @@ func (a providers) signIn(ctx context.Context, account *oidc.Account, life time.
 	if change != nil {
 		_, _, err := a.api.ProposeAs(ctx, actor, "", change)
 		if f, is := errors.AsType[*problem.Failure](err); is {
-			f = a.api.Gate.Accounts.Excuse(f, account)
+			f = a.api.Accounts().Excuse(f, account)
 			if err = nil; f != nil {
 				err = f
 			}
@@ -155,7 +155,7 @@ func (a providers) signIn(ctx context.Context, account *oidc.Account, life time.
 	if err != nil {
 		return nil, err
 	}
-	s = a.api.Peer.Reader.State()
+	s = a.api.State()
 	row, _ := s.Tokens.Get(c.Hash)
 	made := view.Token(&s, &row, a.api.Now(&s))
 	return &core.Answer[wire.ProviderToken]{Index: index, Body: &wire.ProviderToken{Success: true, Secret: secret, Token: &made}}, nil

@@ -88,7 +88,7 @@ func (a quotas) set(ctx context.Context, key string, scope model.ScopeKey, b *wi
 	if err != nil {
 		return nil, err
 	}
-	s := a.api.Peer.Reader.State()
+	s := a.api.State()
 	if q := s.QuotaOf(scope, a.api.Now(&s)); b.OverQuota != "" && b.GPUHours == nil && q.Limit <= 0 {
 		return nil, problem.Invalid("over_quota", "needs gpu_hours: give these, too")
 	}
@@ -96,7 +96,7 @@ func (a quotas) set(ctx context.Context, key string, scope model.ScopeKey, b *wi
 	if err != nil {
 		return nil, err
 	}
-	s = a.api.Peer.Reader.State()
+	s = a.api.State()
 	q := view.Quota(&s, scope, a.api.Now(&s))
 	return &core.Answer[wire.Quota]{Index: index, Body: &q}, nil
 }

@@ -48,7 +48,7 @@ func (a sessions) open(ctx context.Context, _ *signInInput, body *wire.SignIn) (
 	if err != nil {
 		return nil, err
 	}
-	if !a.api.Gate.Asks(&s) {
+	if !a.api.Asks(&s) {
 		return nil, errNoSignIn()
 	}
 	c, user := &command.MakeSession{}, ""
@@ -69,7 +69,7 @@ func (a sessions) open(ctx context.Context, _ *signInInput, body *wire.SignIn) (
 	if err != nil {
 		return nil, err
 	}
-	s = a.api.Peer.Reader.State()
+	s = a.api.State()
 	row, _ := s.Sessions.Get(c.Hash)
 	life := time.Duration(row.Began.Add(session.Life) - a.api.Now(&s))
 	return &core.SignedIn[wire.SignedIn]{
@@ -81,7 +81,7 @@ func (a sessions) open(ctx context.Context, _ *signInInput, body *wire.SignIn) (
 // userOfToken completes the command with a token, and returns its user.
 func (a sessions) userOfToken(s *state.State, secret string, c *command.MakeSession) (string, error) {
 	c.From = auth.HashOf(secret)
-	keys := a.api.Gate.Terms().Keys
+	keys := a.api.Terms().Keys
 	if _, is := keys.Find(c.From); is {
 		return "", problem.Denied("this is a key of the server's configuration, from which no session can be opened: create a token with it (berth token create), and sign in with that")
 	}
@@ -125,7 +125,7 @@ func (a sessions) end(ctx context.Context, in *signOutInput) (*core.SignedIn[wir
 
 func (a sessions) code(ctx context.Context, _ *struct{}) (*core.Answer[wire.Code], error) {
 	c := auth.From(ctx)
-	s := a.api.Peer.Reader.State()
+	s := a.api.State()
 	switch {
 	case c.Kind == auth.Open:
 		return nil, errNoSignIn()
@@ -138,7 +138,7 @@ func (a sessions) code(ctx context.Context, _ *struct{}) (*core.Answer[wire.Code
 	if err != nil {
 		return nil, err
 	}
-	s = a.api.Peer.Reader.State()
+	s = a.api.State()
 	row, _ := s.Sessions.Get(hash)
 	return &core.Answer[wire.Code]{Index: index, Body: &wire.Code{Success: true, Code: secret, ExpiresAt: row.Expires.Time()}}, nil
 }

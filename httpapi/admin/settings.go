@@ -37,7 +37,7 @@ func (a settings) set(ctx context.Context, in *core.BodyInput, b *wire.SetSettin
 	if len(b.Settings) == 0 {
 		return nil, problem.Invalid("settings", "must contain at least one, see GET /cluster/settings")
 	}
-	s := a.api.Peer.Reader.State()
+	s := a.api.State()
 	bodies, err := a.api.Config.Settings.Change(&s, b.Settings)
 	if err != nil {
 		return nil, problem.Invalid("settings", err.Error())
@@ -52,6 +52,6 @@ func (a settings) set(ctx context.Context, in *core.BodyInput, b *wire.SetSettin
 			return nil, err
 		}
 	}
-	s = a.api.Peer.Reader.State()
+	s = a.api.State()
 	return &core.Answer[wire.Settings]{Index: index, Body: &wire.Settings{Settings: a.api.Config.Settings.List(&s)}}, nil
 }

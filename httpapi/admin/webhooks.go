@@ -103,7 +103,7 @@ func (a webhooks) ask(ctx context.Context, r *wire.SetWebhook) (*model.Webhook, 
 		return nil, secretProblem()
 	}
 	w := &model.Webhook{URL: r.URL, Secret: r.Secret, Template: r.Template, Note: r.Note}
-	s := a.api.Peer.Reader.State()
+	s := a.api.State()
 	if err := notify.CheckTarget(&s, r.URL); err != nil {
 		return nil, problem.Invalid("url", err.Error())
 	}
@@ -161,7 +161,7 @@ func (a webhooks) add(ctx context.Context, in *core.SubmitInput, r *wire.SetWebh
 	if err != nil {
 		return nil, err
 	}
-	s = a.api.Peer.Reader.State()
+	s = a.api.State()
 	return a.made(&s, index, "created; keep its secret, which is shown only once", w, w.Secret), nil
 }
 
@@ -252,7 +252,7 @@ func (a webhooks) replace(ctx context.Context, in *webhookInput, r *wire.SetWebh
 	if err != nil {
 		return nil, err
 	}
-	s = a.api.Peer.Reader.State()
+	s = a.api.State()
 	return a.made(&s, index, "changed", w, r.Secret), nil
 }
 
@@ -269,7 +269,7 @@ func (a webhooks) test(ctx context.Context, in *webhookTarget) (*core.Answer[wir
 	if err != nil {
 		return nil, err
 	}
-	s := a.api.Peer.Reader.State()
+	s := a.api.State()
 	out := &wire.WebhookMade{Success: true, Message: "a test event is being sent", Webhook: webhookOf(&s, id)}
 	for k, d := range s.Deliveries.From(model.DeliveryKey{Index: r.Number}) {
 		if k.Index != r.Number {

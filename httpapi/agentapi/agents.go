@@ -76,7 +76,7 @@ func post[Q, A any](a agents, path string, rule *forward.Rule, do func(context.C
 		_, _ = w.Write(data) //nolint:gosec // CBOR under its own type, and no answer is a page; a client that has left needs none
 	}))
 	if rule != nil {
-		h = core.Write{Handler: a.api.Forward.Wrap(a.api.Gate.Confirm(http.MethodPost, path, h), *rule)}
+		h = core.Write{Handler: a.api.Forward.Wrap(a.api.Confirm(http.MethodPost, path, h), *rule)}
 	}
 	a.api.Router.Path(path).Methods(http.MethodPost).Handler(a.api.Around(http.MethodPost, path, h))
 }
@@ -121,7 +121,7 @@ func (a agents) have(ctx context.Context, node model.NodeID, body command.Body) 
 	}
 	r, index, err := a.api.ProposeAs(ctx, nodeActor(node), "", body)
 	if problem, is := errors.AsType[*model.Problem](err); is {
-		return command.Result{Code: model.CodeInvalid, Detail: problem.Error()}, a.api.Peer.Reader.State().Index, nil
+		return command.Result{Code: model.CodeInvalid, Detail: problem.Error()}, a.api.State().Index, nil
 	}
 	if _, is := errors.AsType[*problem.Failure](err); is && r.Code != model.CodeOK && r.Code != model.CodeNotBootstrapped &&
 		r.Code != model.CodeClock {
@@ -156,7 +156,7 @@ func (a agents) register(ctx context.Context, q *agentwire.Register) (*agentwire
 	c := command.Register(*q)
 	address, err := Reachable(c.Address, core.SenderOf(ctx))
 	if err != nil {
-		s := a.api.Peer.Reader.State()
+		s := a.api.State()
 		return &agentwire.Registered{Code: model.CodeInvalid, Detail: err.Error(), Index: s.Index}, s.Index, nil
 	}
 	c.Address = address
@@ -164,7 +164,7 @@ func (a agents) register(ctx context.Context, q *agentwire.Register) (*agentwire
 	if err != nil {
 		return nil, 0, err
 	}
-	s := a.api.Peer.Reader.State()
+	s := a.api.State()
 	if other := r.Code == model.CodeIdentity || r.Code == model.CodeStaleEpoch; other && s.Nodes.Has(q.Node) {
 		a.api.Peer.Telemetry.Refuse(q.Node, fmt.Sprintf("another agent, at %s, registers as %s: %s", cmp.Or(core.SenderOf(ctx), c.Address), q.Node, r.Detail))
 	}
@@ -186,7 +186,7 @@ func (a agents) renew(ctx context.Context, q *agentwire.Renew) (*agentwire.Renew
 	if n := len(q.Samples); code == model.CodeOK && n > 0 && n <= maxSamples { // only of a registered node
 		a.api.Peer.Telemetry.Put(q.Node, q.Samples)
 	}
-	s := a.api.Peer.Reader.State()
+	s := a.api.State()
 	lease, _ := s.Leases.Get(q.Node)
 	return &agentwire.Renewed{
 		Code: code, Newest: lease.Seq, Index: s.Index, Peers: addresses(&s), Voters: a.api.Peer.Members.Status().Silence.Voters,
@@ -236,7 +236,7 @@ func (a agents) desired(ctx context.Context, q *agentwire.Poll) (*model.Desired,
 	}
 	wait, cancel := context.WithTimeout(ctx, max(0, min(q.Wait, pollMost)))
 	defer cancel()
-	stop := context.AfterFunc(a.api.Life.Ctx, cancel)
+	stop := context.AfterFunc(a.api.Context(), cancel)
 	defer stop()
 	level := peer.Default
 	if q.Fresh {
@@ -248,7 +248,7 @@ func (a agents) desired(ctx context.Context, q *agentwire.Poll) (*model.Desired,
 	s, err := a.api.Fresh(ctx, level)
 	for err == nil && s.DesiredIndex(q.Node) <= q.After && wait.Err() == nil {
 		select {
-		case <-a.api.Wakes.Changed(core.Topics(model.TopicNode, model.TopicJob, model.TopicFleet), s.Index):
+		case <-a.api.Changed(core.Topics(model.TopicNode, model.TopicJob, model.TopicFleet), s.Index):
 		case <-wait.Done():
 		}
 		s, err = a.api.Fresh(ctx, peer.Default)
@@ -347,7 +347,7 @@ func (a agents) keepTail(ctx context.Context, q *agentwire.Tail) (state.State, e
 
 // copyTail sends a tail to the other peers, once; a peer that does not accept it goes without.
 func (a agents) copyTail(q *agentwire.Tail) {
-	ctx, cancel := context.WithTimeout(a.api.Life.Ctx, tailLimit)
+	ctx, cancel := context.WithTimeout(a.api.Context(), tailLimit)
 	defer cancel()
 	var copies sync.WaitGroup
 	for _, to := range a.api.Peer.Members.Status().Servers {

@@ -50,7 +50,7 @@ func (s *Site) OpenWith(path string, headers ...string) <-chan *Reply {
 // Settled waits until so many sessions are reviewed.
 func (s *Site) Settled(n int) {
 	s.T.Helper()
-	for s.API.Held.Count() < n {
+	for s.API.Held() < n {
 		select {
 		case <-s.T.Context().Done():
 			s.T.Fatal("the requests do not wait")

@@ -41,7 +41,7 @@ func (a clusterStates) state(ctx context.Context, s *state.State) *wire.ClusterS
 	out := &wire.ClusterState{GPUs: wire.GPUResources{
 		Total: r.TotalGPUs, Available: r.AvailableGPUs, Allocated: r.AllocatedGPUs, Nodes: []wire.NodeResources{},
 	}}
-	nodes := view.Nodes(s, a.api.Now(s), view.ReadingsOf(a.api.Samples.Get(ctx).Readings), view.AllNodes(s))
+	nodes := view.Nodes(s, a.api.Now(s), view.ReadingsOf(a.api.Samples(ctx).Readings), view.AllNodes(s))
 	for i := range nodes {
 		n := &nodes[i]
 		to := wire.NodeResources{NodeID: n.ID, Hostname: n.Hostname, GPUCount: n.GPUCount, GPUType: n.GPUType, GPUs: []wire.GPUResource{}}
@@ -59,7 +59,7 @@ func (a clusterStates) state(ctx context.Context, s *state.State) *wire.ClusterS
 
 // initialize compares the request with the cluster, and changes nothing.
 func (a clusterStates) initialize(_ context.Context, _ *core.BodyInput, b *wire.Initialize) (*core.Answer[wire.Initialized], error) {
-	s := a.api.Peer.Reader.State()
+	s := a.api.State()
 	nodes, err := intake.Count("node_count", b.Nodes, 1, 1<<16, int64(s.Nodes.Len()))
 	if err != nil {
 		return nil, err

@@ -75,14 +75,14 @@ func (a imports) carry(ctx context.Context, in *importInput, body command.Body) 
 		if err != nil {
 			return nil, err
 		}
-		s := a.api.Peer.Reader.State()
+		s := a.api.State()
 		return &core.Answer[wire.Imported]{Index: index, Body: importOf(&s)}, nil
 	}
 	c, err := command.New(core.ClipActor(auth.From(ctx).Actor()), body)
 	if err != nil {
 		return nil, err
 	}
-	s := a.api.Peer.Reader.State()
+	s := a.api.State()
 	at := state.Meta{Index: s.Index + 1, Term: s.Term, At: s.Settings().Clock, By: string(a.api.Config.Self)}
 	_, results, _ := apply.Apply(s, at, []command.Command{c})
 	if !results[0].OK() {
@@ -117,7 +117,7 @@ func (a imports) jobs(ctx context.Context, in *importInput, b *wire.ImportJobs) 
 	if err != nil {
 		return nil, err
 	}
-	s := a.api.Peer.Reader.State()
+	s := a.api.State()
 	r := intake.NewReader(a.api.Basis(ctx, &s), b)
 	if err := r.All(b); err != nil {
 		return nil, err
@@ -133,7 +133,7 @@ func (a imports) jobs(ctx context.Context, in *importInput, b *wire.ImportJobs) 
 		if _, index, err = a.api.Propose(ctx, in.Key, body); err != nil {
 			return nil, a.tooLarge(err)
 		}
-		s = a.api.Peer.Reader.State()
+		s = a.api.State()
 		out = importOf(&s)
 	}
 	out.Again, out.Ended = r.Again, r.Ended
@@ -150,7 +150,7 @@ func (imports) tooLarge(err error) error {
 func (a imports) end(ctx context.Context, in *importInput, b *wire.EndImport) (*core.Answer[wire.Imported], error) {
 	short := intake.Or(b.Short, false)
 	if b.ImportID == "" && short {
-		s := a.api.Peer.Reader.State()
+		s := a.api.State()
 		return a.endOpen(ctx, in, &s)
 	}
 	id, err := importID(b.ImportID)
@@ -179,7 +179,7 @@ func (a imports) settings(ctx context.Context, in *importInput, b *wire.ImportSe
 	if err != nil {
 		return nil, problem.Under("settings", err)
 	}
-	s := a.api.Peer.Reader.State()
+	s := a.api.State()
 	bodies, err := intake.Changes(&intake.Current{Settings: s.Settings(), Queued: s.Allocations.Has}, set)
 	if err != nil {
 		return nil, problem.Under("settings", err)

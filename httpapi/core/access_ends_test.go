@@ -98,7 +98,7 @@ func TestTokensExpireByDefault(t *testing.T) {
 func TestTheFirstTokenIsReplaced(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
-	s.API.Gate.Must = true
+	s.API.Gate().Must = true
 	var told []string
 	found := func() { core.FoundAccess(t.Context(), s.API, func(token string) { told = append(told, token) }) }
 	found()
@@ -113,7 +113,7 @@ func TestTheFirstTokenIsReplaced(t *testing.T) {
 	s.Do(http.MethodPost, "/tokens", `{"user":"root","role":"admin"}`, apitest.As(told[1])...).Into(new(wire.MadeToken))
 
 	s = apitest.New(t)
-	s.API.Gate.Must = true
+	s.API.Gate().Must = true
 	var keys auth.Keys
 	if err := keys.Add(apitest.ServiceKey, auth.Key{Name: "root", Human: true, Role: model.RoleAdmin}); err != nil {
 		t.Fatal(err)
@@ -131,7 +131,7 @@ func TestTheFirstTokenIsReplaced(t *testing.T) {
 func TestRefusalsAreLogged(t *testing.T) {
 	var log bytes.Buffer
 	s := apitest.NewGuarded(t)
-	s.API.Gate.Log = slog.New(slog.NewTextHandler(&log, nil))
+	s.API.Gate().Log = slog.New(slog.NewTextHandler(&log, nil))
 	s.Do(http.MethodGet, "/queue", "", apitest.As("berth_mistyped")...)
 	s.Do(http.MethodPost, "/orchestrator/stop", "", apitest.As(apitest.Ann)...)
 	for _, want := range []string{"unauthenticated", "denied", "user:ann", "/orchestrator/stop", "127.0.0.1"} {
@@ -150,7 +150,7 @@ func limited(t *testing.T, terms core.Terms) *apitest.Site {
 	s := apitest.NewGuarded(t)
 	now := time.Unix(1, 0)
 	clock := func() time.Time { return now }
-	s.API.Gate.Callers, s.API.Gate.Agents, s.API.Gate.Addresses = auth.NewLimiter(0, clock), auth.NewLimiter(0, clock),
+	s.API.Gate().Callers, s.API.Gate().Agents, s.API.Gate().Addresses = auth.NewLimiter(0, clock), auth.NewLimiter(0, clock),
 		auth.NewLimiter(0, clock)
 	terms.Rate = 1
 	s.API.TakeOver(terms)
@@ -211,7 +211,7 @@ func TestClientsBehindAProxy(t *testing.T) {
 	proxies, _ := auth.ParseProxies([]string{"127.0.0.0/8"})
 	s := limited(t, core.Terms{Proxies: proxies})
 	var log bytes.Buffer
-	s.API.Gate.Log = slog.New(slog.NewTextHandler(&log, nil))
+	s.API.Gate().Log = slog.New(slog.NewTextHandler(&log, nil))
 	from := func(address string) *apitest.Reply {
 		return s.Do(http.MethodGet, "/queue", "", "X-Forwarded-For", "1.1.1.1, "+address)
 	}
@@ -222,5 +222,33 @@ func TestClientsBehindAProxy(t *testing.T) {
 	from("203.0.113.8").Problem(http.StatusUnauthorized, wire.CodeUnauthenticated)
 	if !strings.Contains(log.String(), "from=203.0.113.7") || strings.Contains(log.String(), "1.1.1.1") {
 		t.Errorf("the log says %s", &log)
+	}
+}
+
+// A token that was just made through a follower may be used there.
+func TestATokenIsKnownAtOnce(t *testing.T) {
+	s := apitest.NewGuarded(t)
+	s.API.Gate().Peer = &apitest.Behind{Peer: s.Peer, Old: s.State()}
+	var made wire.MadeToken
+	s.Do(http.MethodPost, "/tokens", `{"user":"ann"}`, apitest.As(apitest.Adam)...).Into(&made)
+	s.Do(http.MethodGet, "/queue", "", apitest.As(made.Secret)...).Into(new(wire.Queue))
+}
+
+// The peer that leads begins to ask, once, and tells the first token.
+func TestFoundAccess(t *testing.T) {
+	s := apitest.New(t)
+	s.API.Gate().Must = true
+	s.Do(http.MethodGet, "/queue", "").Problem(http.StatusUnauthorized, wire.CodeUnauthenticated)
+	var told []string
+	for range 2 {
+		core.FoundAccess(t.Context(), s.API, func(token string) { told = append(told, token) })
+	}
+	if len(told) != 1 || !s.State().Tokens.Has(auth.HashOf(told[0])) {
+		t.Fatalf("told %q", told)
+	}
+	var who wire.Whoami
+	s.Do(http.MethodGet, "/whoami", "", apitest.As(told[0])...).Into(&who)
+	if who.Kind != "first" {
+		t.Errorf("it is %+v", who)
 	}
 }

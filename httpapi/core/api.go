@@ -34,27 +34,28 @@ import (
 // MaxBody bounds a user's request, in bytes.
 const MaxBody = 3 << 20 // the environment of a submission has up to a third of this
 
-// API answers requests. It is an http.Handler, and [API.Serve] makes it a server.
+// API answers requests. It is an http.Handler, and [API.Serve] makes it a server. Its exported fields do not change.
 type API struct {
 	Config   Config
 	Peer     Peer
 	Log      *slog.Logger
 	Router   *mux.Router
-	Front    http.Handler
 	Forward  *forward.Forwarder
 	Out      *http.Transport // to agents
 	Places   *places.Cache
-	Wakes    *wakes
-	Samples  *mirror
 	Meter    *meter.Meter
-	Gate     *gate
-	Held     *heldRequests
 	Sessions *signin.Sessions
-	readers  readers
-	Open     *openRequests
-	Life     life
-	Began    time.Time            // of this API
-	answers  []func(*call.Server) // of calls, see AnswerCall
+	Began    time.Time // of this API
+
+	front   http.Handler
+	gate    *gate
+	wakes   *wakes
+	samples *mirror
+	held    *heldRequests
+	open    *openRequests
+	readers readers
+	life    life
+	answers []func(*call.Server) // of calls, see AnswerCall
 }
 
 // New returns an API without paths.
@@ -69,31 +70,31 @@ func New(c Config) *API {
 		c.Peer.Feed = soft.NewFeed(0)
 	}
 	a := &API{
-		Config: c, Peer: c.Peer, Log: c.Log, Router: mux.NewRouter(), Places: places.New(), Wakes: newWakes(c.Peer.Reader), Life: newLife(),
-		Gate: newGate(&c), Began: c.Now(), Open: newOpenRequests(),
+		Config: c, Peer: c.Peer, Log: c.Log, Router: mux.NewRouter(), Places: places.New(), wakes: newWakes(c.Peer.Reader), life: newLife(),
+		gate: newGate(&c), Began: c.Now(), open: newOpenRequests(),
 		Out: &http.Transport{
 			DialContext: c.Dial, MaxIdleConns: 4096, MaxIdleConnsPerHost: 1024, IdleConnTimeout: 90 * time.Second,
 			DisableCompression: true, MaxResponseHeaderBytes: 64 << 10,
 		},
 	}
-	a.Front = front.Wrap(a.shared(a.Router), c.Version, c.Now)
-	a.Samples = newMirror(a.fetchSamples)
+	a.front = front.Wrap(a.shared(a.Router), c.Version, c.Now)
+	a.samples = newMirror(a.fetchSamples)
 	AnswerCall(a, samples, a.ownSamples)
 	a.Sessions = signin.New(signin.Config{
 		Self: c.Self, Reader: c.Peer.Reader, Members: c.Peer.Members, Proposer: c.Peer.Proposer, Calls: c.Peer.Calls, Now: c.Now, Log: a.Log,
-		Life: a.Life.Ctx,
+		Life: a.life.Ctx,
 	})
 	AnswerCall(a, signin.Renew, a.Sessions.Answer)
-	AnswerCall(a, signin.Settle, a.Gate.Accounts.Answer)
+	AnswerCall(a, signin.Settle, a.gate.Accounts.Answer)
 	a.Meter = meter.New(meter.Sources{
 		Reader: c.Peer.Reader, Members: c.Peer.Members, Places: a.Places, Samples: a.presentSamples, Now: c.Now,
 		Expires: c.Expires,
 	}, c.Metrics...)
-	a.Life.Conns.proxy = a.Gate.trusts
-	a.Life.Server.Handler, a.Life.Server.ErrorLog = a, slog.NewLogLogger(a.Log.Handler(), slog.LevelDebug)
-	a.Held = newHeldRequests(a.Gate, a.Wakes)
+	a.life.Conns.proxy = a.gate.trusts
+	a.life.Server.Handler, a.life.Server.ErrorLog = a, slog.NewLogLogger(a.Log.Handler(), slog.LevelDebug)
+	a.held = newHeldRequests(a.gate, a.wakes)
 	a.Forward = forward.New(forward.Config{
-		Members: c.Peer.Members, Send: forward.Over(c.Peer.Calls), Sender: a.Gate.describe,
+		Members: c.Peer.Members, Send: forward.Over(c.Peer.Calls), Sender: a.gate.describe,
 		Refuse: func(w http.ResponseWriter, r *http.Request, code, detail string) {
 			f := problem.Refuse(code, detail)
 			a.noteRefusal(w, r, f.Status, code)
@@ -186,7 +187,7 @@ func (a *API) Document() huma.API {
 			if op.RequestBody == nil {
 				h = strict.Bodiless(a.Log, h)
 			}
-			h = Write{a.Forward.Wrap(a.noting(a.Gate.Confirm(op.Method, op.Path, h)),
+			h = Write{a.Forward.Wrap(a.noting(a.gate.Confirm(op.Method, op.Path, h)),
 				forward.Rule{MaxBody: auth.MaxBody(op.Method, op.Path, MaxBody), Keyed: true})}
 		}
 		route.Handler(a.Around(op.Method, op.Path, h))

@@ -50,7 +50,7 @@ func (a *API) Around(method, route string, next http.Handler) http.Handler {
 			w.Header().Set(wire.HeaderLeader, string(leader.ID))
 		}
 		w.Header().Set("X-Content-Type-Options", "nosniff")
-		if a.Gate.outlived(r) {
+		if a.gate.outlived(r) {
 			w.Header().Set("Connection", "close") // the next request comes with a newer certificate
 		}
 		passed := forward.PassedOn(r.Context()) != nil
@@ -61,7 +61,7 @@ func (a *API) Around(method, route string, next http.Handler) http.Handler {
 		}
 		if f == nil && !passed { // otherwise the peer that passed it on counts it
 			var answered func()
-			if answered, f = a.Open.begin(auth.From(entered.Context()), addressOf(entered)); f == nil {
+			if answered, f = a.open.begin(auth.From(entered.Context()), addressOf(entered)); f == nil {
 				defer answered()
 			}
 		}
@@ -73,7 +73,7 @@ func (a *API) Around(method, route string, next http.Handler) http.Handler {
 		entered = withCaller(entered)
 		a.noteRead(entered, rule)
 		if !changes {
-			if rec.held = a.Held.hold(entered, rule); rec.held != nil {
+			if rec.held = a.held.hold(entered, rule); rec.held != nil {
 				defer rec.held.release()
 				entered = entered.WithContext(rec.held.ctx)
 			}
@@ -87,9 +87,9 @@ func (a *API) Around(method, route string, next http.Handler) http.Handler {
 func (a *API) examine(r *http.Request, rule auth.Rule, known, passed bool) (entered *http.Request, f *problem.Failure) {
 	if !passed {
 		// The cookie counts only if no other credential is shown, and not in requests from the pages of other servers than the peers.
-		r = a.Sessions.Read(r, a.Gate.secure(r), a.Gate.withoutCredential(r) && (!signin.Foreign(r) || a.fromPeer(r)))
-		r = a.Gate.located(r)
-		f = a.Gate.misdirected(r)
+		r = a.Sessions.Read(r, a.gate.secure(r), a.gate.withoutCredential(r) && (!signin.Foreign(r) || a.fromPeer(r)))
+		r = a.gate.located(r)
+		f = a.gate.misdirected(r)
 	}
 	if f == nil {
 		f = a.apart(rule)
@@ -99,13 +99,13 @@ func (a *API) examine(r *http.Request, rule auth.Rule, known, passed bool) (ente
 	}
 	entered = r
 	if f == nil {
-		entered, f = a.Gate.enter(r, rule, known)
+		entered, f = a.gate.enter(r, rule, known)
 	}
-	if f == nil && a.Gate.origins.Check(r) != nil && !a.fromPeer(r) {
+	if f == nil && a.gate.origins.Check(r) != nil && !a.fromPeer(r) {
 		f = problem.Refuse(model.CodeDenied.String(), "requests from pages of other sites may not change anything")
 	}
 	if f == nil && rule.Method == http.MethodGet {
-		f = a.Gate.owns(rule, entered)
+		f = a.gate.owns(rule, entered)
 	}
 	if f == nil && !passed {
 		a.Sessions.Used(auth.From(entered.Context()))

@@ -72,7 +72,7 @@ func serves(s *apitest.Site) (address string, end func()) {
 // A client that never gets done with its header is cut off.
 func TestHalfAHeader(t *testing.T) {
 	s := apitest.New(t)
-	limit := &s.API.Life.Server.ReadHeaderTimeout
+	limit := &s.API.Life().Server.ReadHeaderTimeout
 	*limit = min(*limit, 50*time.Millisecond) // with none there is none here, too
 	address, end := serves(s)
 	conn, err := net.Dial("tcp", address)
@@ -147,7 +147,7 @@ func TestOtherSitesAreCountedAsTheirCallers(t *testing.T) {
 	s := apitest.NewGuarded(t)
 	kept := &apitest.Refusals{}
 	s.API.Peer.Refusals = kept
-	s.API.Gate.Callers = auth.NewLimiter(1, func() time.Time { return time.Unix(1, 0) })
+	s.API.Gate().Callers = auth.NewLimiter(1, func() time.Time { return time.Unix(1, 0) })
 	headers := append(apitest.As(apitest.Ann), "Origin", "https://example.org")
 	for range 2 {
 		s.Do(http.MethodPost, "/queue/submit", `{"command":"x"}`, headers...).Problem(http.StatusForbidden, "denied")
@@ -256,7 +256,7 @@ func FuzzStrict(f *testing.F) {
 			t.Fatalf("%v and %v", got, err)
 		}
 		if err == nil {
-			s := site.API.Peer.Reader.State()
+			s := site.API.State()
 			_, err = intake.Prepare(site.API.Basis(auth.With(t.Context(), &auth.Caller{Kind: auth.Open, Role: model.RoleAdmin}), &s), got)
 		}
 		if err == nil {

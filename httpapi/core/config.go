@@ -106,3 +106,6 @@ type Terms struct {
 	// Advisers are other services that are asked about workloads.
 	Advisers []advice.Adviser
 }
+
+// readLimit bounds the wait until this peer is as new as required.
+const readLimit = 5 * time.Second

@@ -14,7 +14,7 @@ import (
 func flooded(t *testing.T, most, ofEach int) (*apitest.Site, string) {
 	t.Helper()
 	s := apitest.New(t)
-	s.API.Life.Conns.Most, s.API.Life.Conns.OfEach = most, ofEach
+	s.API.Life().Conns.Most, s.API.Life().Conns.OfEach = most, ofEach
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -75,11 +75,11 @@ func TestAFloodOfConnections(t *testing.T) {
 			asks(t, dialFrom(t, "127.0.0.1", at))
 			asks(t, dialFrom(t, "127.0.0.2", at))
 		}
-		if n := s.API.Life.Conns.Open(); n > 40 {
+		if n := s.API.Life().Conns.Open(); n > 40 {
 			t.Fatalf("%d connections are open", n)
 		}
 	}
-	if n := s.API.Life.Conns.Addresses(); n > 2 {
+	if n := s.API.Life().Conns.Addresses(); n > 2 {
 		t.Errorf("%d addresses are kept", n)
 	}
 }
@@ -92,7 +92,7 @@ func TestAFloodFromManyAddresses(t *testing.T) {
 		if i%10 == 0 {
 			asks(t, dialFrom(t, "127.0.0.1", at))
 		}
-		if n := s.API.Life.Conns.Open(); n > 30 {
+		if n := s.API.Life().Conns.Open(); n > 30 {
 			t.Fatalf("%d connections are open", n)
 		}
 	}

@@ -14,7 +14,7 @@ const preflightAge = "600"
 
 // Origins returns the origins under which browsers reach the peers: their public URLs, or else their addresses.
 func (a *API) Origins() (out []string) {
-	s := a.Peer.Reader.State()
+	s := a.State()
 	for _, p := range s.Peers.All() {
 		switch {
 		case p.PublicURL != "":
@@ -43,7 +43,7 @@ func (a *API) shared(next http.Handler) http.Handler {
 		}
 		h := w.Header()
 		h.Add("Vary", "Origin")
-		if !a.fromPeer(r) || a.Gate.misdirected(r) != nil {
+		if !a.fromPeer(r) || a.gate.misdirected(r) != nil {
 			next.ServeHTTP(w, r)
 			return
 		}

@@ -21,19 +21,19 @@ const foundAgain = time.Second
 // It returns when the state requires authentication, or the context ends.
 func FoundAccess(ctx context.Context, a *API, announce func(token string)) {
 	var token string
-	for a.Gate.Must && ctx.Err() == nil {
-		s := a.Peer.Reader.State()
+	for a.gate.Must && ctx.Err() == nil {
+		s := a.State()
 		if token != "" && s.Tokens.Has(auth.HashOf(token)) { // although its proposal got no answer
 			announce(token)
 			return
 		}
-		if s.Settings().Auth.On() && !a.Gate.firstLost(&s) {
+		if s.Settings().Auth.On() && !a.gate.firstLost(&s) {
 			return
 		}
 		leader, until := a.Peer.Members.Leader()
 		if leader.Self && !s.Settings().Incarnation.IsZero() {
 			body := &command.FoundAuth{}
-			if keys := a.Gate.Terms().Keys; !keys.Admin() {
+			if keys := a.gate.Terms().Keys; !keys.Admin() {
 				token = auth.NewToken()
 				body.Token = auth.HashOf(token)
 			}
@@ -41,7 +41,7 @@ func FoundAccess(ctx context.Context, a *API, announce func(token string)) {
 		}
 		select {
 		case <-until.Done():
-		case <-a.Wakes.Changed(Topics(model.TopicSettings), s.Index):
+		case <-a.wakes.Changed(Topics(model.TopicSettings), s.Index):
 		case <-time.After(foundAgain):
 		case <-ctx.Done():
 		}

@@ -19,23 +19,10 @@ func (a *API) Basis(ctx context.Context, s *state.State) *intake.Basis {
 	c := auth.From(ctx)
 	return &intake.Basis{
 		Settings: s.Settings(), Job: s.Jobs.Get, Yields: func(spec *model.Spec) bool { return state.Yields(s, spec) },
-		Now: a.Now(s), Caller: c, Projects: func() []string { return a.Gate.Projects(s, c) }, Rules: &a.Gate.Terms().Rules,
+		Now: a.Now(s), Caller: c, Projects: func() []string { return a.gate.Projects(s, c) }, Rules: &a.gate.Terms().Rules,
 		Target:   func(url string) error { return notify.CheckTarget(s, url) },
 		Possible: func(spec *model.Spec) (bool, string) { return a.Places.Possible(s, spec) },
 	}
-}
-
-// Projects returns the projects of a caller.
-func (g *gate) Projects(s *state.State, c *auth.Caller) (out []string) {
-	key, _ := g.Terms().Keys.Find(c.Credential)
-	out = append(out, key.Projects...)
-	for k := range s.Members.From(model.MemberKey{User: c.Name}) {
-		if k.User != c.Name {
-			break
-		}
-		out = append(out, k.Project)
-	}
-	return out
 }
 
 // ForNode returns an error if the caller is not the agent of a node.
@@ -44,11 +31,6 @@ func ForNode(ctx context.Context, node model.NodeID) error {
 		return problem.Denied("this is the agent of node " + c.Name + ", which may act for that node only")
 	}
 	return nil
-}
-
-// NoJob returns the problem of a job that is not known.
-func NoJob() error {
-	return problem.Refuse(wire.CodeNotFound, "there is no such job, or it has no such task; of jobs that ended long ago only GET /jobs/{job_id} is available")
 }
 
 // HideAddresses reduces the addresses of services of other users to their hosts.
@@ -80,7 +62,7 @@ func (a *API) Sees(ctx context.Context, now *state.State) func(*model.Job) bool 
 	case model.AudienceAll:
 		return func(*model.Job) bool { return true }
 	case model.AudienceProject:
-		projects := a.Gate.Projects(now, c)
+		projects := a.gate.Projects(now, c)
 		return func(j *model.Job) bool {
 			return own(j) || c.Role.Covers(model.RoleUser) && j.Spec.Project != "" && slices.Contains(projects, j.Spec.Project)
 		}

@@ -15,8 +15,7 @@ import (
 
 // Bounds of reads.
 const (
-	readLimit = 5 * time.Second // for this peer to be as new as required
-	waitMost  = time.Minute     // for a change
+	waitMost  = time.Minute // for a change
 	waitUsual = 30 * time.Second
 	// wakeEvery is the least time between two answers to a reader that waits for changes, so that
 	// many readers of a busy list cost little.
@@ -66,7 +65,7 @@ func (a *API) Read(ctx context.Context, q *Watch, set model.TopicSet, differs fu
 	}
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	stop := context.AfterFunc(a.Life.Ctx, cancel)
+	stop := context.AfterFunc(a.life.Ctx, cancel)
 	defer stop()
 	if LastOf(&s, set) <= q.Index {
 		a.await(ctx, &s, set, q.Index, differs)
@@ -82,11 +81,11 @@ func (a *API) Read(ctx context.Context, q *Watch, set model.TopicSet, differs fu
 func (a *API) await(ctx context.Context, first *state.State, set model.TopicSet, after uint64, differs func(was, is *state.State) bool) {
 	for {
 		select {
-		case <-a.Wakes.Changed(set, after):
+		case <-a.wakes.Changed(set, after):
 		case <-ctx.Done():
 			return
 		}
-		s := a.Peer.Reader.State()
+		s := a.State()
 		last := LastOf(&s, set)
 		if last > after && (differs == nil || differs(first, &s)) || s.Index < first.Index {
 			return
@@ -133,7 +132,7 @@ type WatchInput struct{ Watch }
 
 // Orchestrator returns whether jobs are started, and the counts of the scheduler.
 func (a *API) Orchestrator(ctx context.Context, s *state.State) *wire.Orchestrator {
-	set, n, known := s.Settings(), view.Statistics(s, a.Places.Rate(s)), a.Samples.Get(ctx)
+	set, n, known := s.Settings(), view.Statistics(s, a.Places.Rate(s)), a.samples.Get(ctx)
 	leader, _ := a.Peer.Members.Leader()
 	out := &wire.Orchestrator{
 		Running: set.Running && !set.Standstill, Policy: set.Policy, Leader: string(leader.ID),

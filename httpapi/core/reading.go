@@ -75,7 +75,7 @@ func (a *API) readsOthers(r *http.Request, rule auth.Rule, c *auth.Caller) bool 
 	if err != nil {
 		return false
 	}
-	s := a.Peer.Reader.State()
+	s := a.State()
 	job, found := s.Jobs.Get(id)
 	if !found { // it may be in the archive, with any owner
 		return c.Role.Covers(model.RoleOperator)

@@ -26,7 +26,7 @@ import (
 // Rates apply with authentication only.
 func TestWhoeverIsNotAskedIsNotCounted(t *testing.T) {
 	s := apitest.New(t)
-	s.API.Gate.Addresses = auth.NewLimiter(1, func() time.Time { return time.Unix(1, 0) })
+	s.API.Gate().Addresses = auth.NewLimiter(1, func() time.Time { return time.Unix(1, 0) })
 	for range 3 {
 		s.Do(http.MethodGet, "/queue", "").Into(new(wire.Queue))
 	}
@@ -110,7 +110,7 @@ func (b *bounded) Read(ctx context.Context, c peer.Consistency) (state.State, er
 func TestWhoseAnUnknownJobIs(t *testing.T) {
 	s := apitest.NewGuarded(t)
 	reader := &bounded{Peer: s.Peer}
-	s.API.Gate.Peer = reader
+	s.API.Gate().Peer = reader
 	s.Do(http.MethodGet, "/jobs/99/logs", "", apitest.As(apitest.Ann)...).Problem(http.StatusNotFound, wire.CodeNotFound)
 	if !reader.is {
 		t.Error("it was looked for without a limit")
@@ -134,7 +134,7 @@ func TestATokenThatCannotBeLookedFor(t *testing.T) {
 	const stranger = "berth_of_somebody"
 	s := apitest.NewGuarded(t)
 	reader := &asking{Peer: s.Peer}
-	s.API.Gate.Peer = reader
+	s.API.Gate().Peer = reader
 	s.Behind = &problem.Fault{Code: wire.CodeNoLeader, Err: errors.New("there is no leader")}
 	s.Do(http.MethodGet, "/queue", "", apitest.As(stranger)...).Problem(http.StatusServiceUnavailable, wire.CodeNoLeader)
 	s.Do(http.MethodGet, "/healthz", "", apitest.As(stranger)...).Into(new(wire.Health))
@@ -145,7 +145,7 @@ func TestATokenThatCannotBeLookedFor(t *testing.T) {
 	if want := []peer.Consistency{peer.Linearizable, peer.Linearizable, peer.Default}; !slices.Equal(reader.levels, want) {
 		t.Errorf("read were states of levels %v, want %v", reader.levels, want)
 	}
-	s.API.Gate.Must = true
+	s.API.Gate().Must = true
 	s.With(func(c *statetest.Cluster) { *c = *statetest.Empty(t) })
 	s.Do(http.MethodGet, "/queue", "", apitest.As(apitest.Ann)...).Problem(http.StatusServiceUnavailable, wire.CodeNoLeader)
 }
@@ -154,7 +154,7 @@ func TestATokenThatCannotBeLookedFor(t *testing.T) {
 func TestAVouchedTokenThatCannotBeLookedFor(t *testing.T) {
 	s := apitest.NewGuarded(t)
 	f := apitest.NewFollower(t, s, auth.Keys{})
-	f.API.Gate.Peer = &apitest.Behind{Peer: s.Peer, Old: s.State()}
+	f.API.Gate().Peer = &apitest.Behind{Peer: s.Peer, Old: s.State()}
 	s.With(func(c *statetest.Cluster) { c.Do(&command.RemoveUser{User: "bob"}) })
 	f.Do(http.MethodDelete, "/queue/1", "", apitest.As(apitest.Bob)...).Problem(http.StatusUnauthorized, wire.CodeUnauthenticated)
 	s.Behind = &problem.Fault{Code: wire.CodeBehind, Err: errors.New("far behind")}

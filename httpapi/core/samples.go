@@ -44,11 +44,11 @@ func (a *API) answerCalls() {
 
 // servePassed answers a request that another peer has passed on. While the API ends, that peer tries again.
 func (a *API) servePassed(w http.ResponseWriter, r *http.Request) {
-	if !a.Life.passed.begin() {
+	if !a.life.passed.begin() {
 		problem.Usual(wire.CodeNoLeader).Write(w)
 		return
 	}
-	defer a.Life.passed.done()
+	defer a.life.passed.done()
 	a.ServeHTTP(w, r)
 }
 
@@ -120,7 +120,7 @@ func (a *API) fetchSamples(ctx context.Context) (out agentwire.Samples, err erro
 func (a *API) presentSamples() agentwire.Samples {
 	ctx, cancel := context.WithTimeout(context.Background(), samplesLimit+100*time.Millisecond)
 	defer cancel()
-	return a.Samples.Get(ctx)
+	return a.samples.Get(ctx)
 }
 
 // ownSamples returns what this peer knows as the leader.

@@ -35,11 +35,11 @@ func newLife() life {
 }
 
 // ServeHTTP answers one request.
-func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.Front.ServeHTTP(w, r) }
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.front.ServeHTTP(w, r) }
 
 // Serve answers requests on a listener until Shutdown, then returns nil. There may be several listeners.
 func (a *API) Serve(l net.Listener) error {
-	if err := a.Life.Server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+	if err := a.life.Server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil
@@ -48,11 +48,11 @@ func (a *API) Serve(l net.Listener) error {
 // Shutdown accepts no more requests, ends long polls, and waits for requests that are under way
 // until the context ends, including those that other peers have passed on; the remaining ones are cut off.
 func (a *API) Shutdown(ctx context.Context) error {
-	a.Life.Cancel()
-	passed := a.Life.passed.end()
-	err := a.Life.Server.Shutdown(ctx)
+	a.life.Cancel()
+	passed := a.life.passed.end()
+	err := a.life.Server.Shutdown(ctx)
 	if err != nil {
-		err = errors.Join(err, a.Life.Server.Close())
+		err = errors.Join(err, a.life.Server.Close())
 	}
 	select {
 	case <-passed:
@@ -63,7 +63,7 @@ func (a *API) Shutdown(ctx context.Context) error {
 }
 
 // Ending reports whether this API accepts no more requests.
-func (a *API) Ending() bool { return a.Life.Ctx.Err() != nil }
+func (a *API) Ending() bool { return a.life.Ctx.Err() != nil }
 
 // takes reports whether the path of a request has another method.
 func (a *API) takes(r *http.Request, method string) bool {

@@ -16,7 +16,7 @@ import (
 func TestAShareOfOpenRequests(t *testing.T) {
 	t.Parallel()
 	s := apitest.NewGuarded(t)
-	s.API.Open.Each = 3
+	s.API.Open().Each = 3
 	for _, path := range []string{"/events", "/events?types=failed", "/queue?wait=1m&index=999999999"} {
 		s.Open(path, apitest.Ann)
 	}
@@ -32,7 +32,7 @@ func TestAShareOfOpenRequests(t *testing.T) {
 		t.Errorf("the agent is answered %d %s", got.Status, got.Body)
 	}
 	s.Do(http.MethodDelete, "/users/ann", "", apitest.As(apitest.Adam)...).Into(new(wire.Gone)) // which ends them all
-	for s.API.Held.Count() > 0 {
+	for s.API.Held() > 0 {
 		select {
 		case <-t.Context().Done():
 			t.Fatal("they go on")
@@ -65,7 +65,7 @@ func TestConnectionsOfAProxy(t *testing.T) {
 	for range 4 {
 		asks(t, dialFrom(t, "127.0.0.3", at))
 	}
-	if n := s.API.Life.Conns.Open(); n != 4 {
+	if n := s.API.Life().Conns.Open(); n != 4 {
 		t.Errorf("%d connections are open", n)
 	}
 }

@@ -3,6 +3,8 @@ package core
 import (
 	"slices"
 
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/advice"
 	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/signin"
@@ -16,13 +18,7 @@ type terms struct {
 	Advice advice.Advisers
 }
 
-// TakeOver replaces the terms of a running API. A request that is under way may see both the old
-// and the new ones.
-func (a *API) TakeOver(t Terms) {
-	a.Gate.takeOver(t)
-	a.Held.ReviewNow() // of callers whose keys are gone
-}
-
+// takeOver replaces the terms.
 func (g *gate) takeOver(t Terms) {
 	next := &terms{Terms: t}
 	if next.Workloads == nil {
@@ -48,3 +44,16 @@ func (g *gate) takeOver(t Terms) {
 
 // Terms returns the present terms.
 func (g *gate) Terms() *terms { return g.current.Load() }
+
+// Projects returns the projects of a caller.
+func (g *gate) Projects(s *state.State, c *auth.Caller) (out []string) {
+	key, _ := g.Terms().Keys.Find(c.Credential)
+	out = append(out, key.Projects...)
+	for k := range s.Members.From(model.MemberKey{User: c.Name}) {
+		if k.User != c.Name {
+			break
+		}
+		out = append(out, k.Project)
+	}
+	return out
+}

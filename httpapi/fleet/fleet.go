@@ -26,7 +26,7 @@ func (a fleet) route(doc huma.API) {
 				if err != nil {
 					return nil, err
 				}
-				soft := a.api.Samples.Get(ctx)
+				soft := a.api.Samples(ctx)
 				out := &wire.GPUStatus{Nodes: a.list(&s, &soft, view.AllNodes(&s)), ClusterStatus: view.ClusterStatus(&s)}
 				out.ClusterStatus.BusyPercent = view.ReadingsOf(soft.Readings).Busy()
 				return &core.Answer[wire.GPUStatus]{Index: s.Index, Body: out}, nil
@@ -48,7 +48,7 @@ func (a fleet) node(ctx context.Context, in *oneNodeInput) (*core.Answer[wire.No
 		return nil, err
 	}
 	v := a.api.ViewFor(ctx, &s, &s, a.api.Now(&s))
-	soft := a.api.Samples.Get(ctx)
+	soft := a.api.Samples(ctx)
 	out, found := v.Node(model.NodeID(in.Node), soft.Readings)
 	if !found {
 		return nil, problem.Refuse(wire.CodeNotFound, "there is no such node")

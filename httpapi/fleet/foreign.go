@@ -37,7 +37,7 @@ func foreignOn(s *state.State, node model.NodeID, job model.JobID) (out []model.
 
 // foreign returns the unknown attempts that a request means.
 func (a operations) foreign(in *nodeInput, body *wire.Foreign) (state.State, []model.Slot, error) {
-	s := a.api.Peer.Reader.State()
+	s := a.api.State()
 	var job model.JobID
 	if body.Job != "" {
 		var err error

@@ -88,7 +88,7 @@ func (a fleet) nodes(ctx context.Context, in *nodesInput) (*core.Answer[wire.Nod
 	sort, desc := selected.Sort()
 	page, next, total := listing.Page(selected, at[0], in.Limit, sort == "node_id" && !desc, nodeRows(&s),
 		func(r *nodeRow) model.NodeID { return r.node.ID })
-	soft := a.api.Samples.Get(ctx)
+	soft := a.api.Samples(ctx)
 	out := &wire.Nodes{Nodes: a.list(&s, &soft, page), Next: selected.Cursor(next), Layout: layoutOf(&s)}
 	for i := range out.Nodes {
 		if a.api.Config.Gossip != nil {

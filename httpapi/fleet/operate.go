@@ -85,7 +85,7 @@ func (a operations) setNodeMode(ctx context.Context, in *nodeInput, body *wire.S
 	if err != nil {
 		return nil, err
 	}
-	s := a.api.Peer.Reader.State()
+	s := a.api.State()
 	out := &wire.NodeDone{Success: true, NodeID: in.Node, Message: told(mode), Jobs: tasksOn(&s, id)}
 	return &core.Answer[wire.NodeDone]{Index: index, Body: out}, nil
 }
@@ -110,7 +110,7 @@ func (a operations) setNodeLabels(ctx context.Context, in *nodeInput, body *wire
 	if err != nil {
 		return nil, err
 	}
-	s := a.api.Peer.Reader.State()
+	s := a.api.State()
 	n, _ := s.Nodes.Get(id)
 	out := &wire.NodeDone{Success: true, NodeID: in.Node, Message: labelsNow(n.Is()), Jobs: tasksOn(&s, id)}
 	return &core.Answer[wire.NodeDone]{Index: index, Body: out}, nil
@@ -149,7 +149,7 @@ func (a operations) setGPUMode(ctx context.Context, in *gpuInput, body *wire.Set
 	if err != nil {
 		return nil, err
 	}
-	s := a.api.Peer.Reader.State()
+	s := a.api.State()
 	g, _ := s.GPUs.Get(id)
 	out := &wire.NodeDone{Success: true, NodeID: string(g.Node), Message: told(mode), Jobs: []string{}}
 	if slot, _ := s.Slots.Get(model.SlotKey{GPU: id}); slot.Owner == model.OwnerAttempt {
@@ -162,7 +162,7 @@ func (a operations) confirmDead(ctx context.Context, in *nodeInput, body *wire.C
 	if body.Epoch == nil || *body.Epoch < 1 {
 		return nil, problem.Invalid("epoch", "must be given, see GET /nodes")
 	}
-	before := a.api.Peer.Reader.State()
+	before := a.api.State()
 	id := model.NodeID(in.Node)
 	out := &wire.NodeDone{Success: true, NodeID: in.Node, Message: "confirmed dead", Jobs: tasksOn(&before, id)}
 	_, index, err := a.api.Propose(ctx, in.Key, &command.ConfirmDead{Node: id, Epoch: uint64(*body.Epoch), Note: body.Reason})

@@ -35,7 +35,7 @@ func (a options) options(ctx context.Context, in *core.WatchInput) (*core.Answer
 		GPUTypes: gpuTypes(&s), Labels: nodeLabels(&s), Nodes: []string{}, Limits: []wire.Quota{}, Defaults: []wire.SubmitValue{},
 	}
 	if c.Name != "" {
-		out.Projects = append(out.Projects, a.api.Gate.Projects(&s, c)...)
+		out.Projects = append(out.Projects, a.api.Projects(&s, c)...)
 	}
 	if out.AnyProject {
 		out.Projects = append(out.Projects, knownProjects(&s)...)

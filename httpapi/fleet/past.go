@@ -48,7 +48,7 @@ func (a past) route(doc huma.API) {
 }
 
 func (a past) read(_ context.Context, in *pastInput) (*core.Answer[wire.ClusterHistory], error) {
-	s := a.api.Peer.Reader.State()
+	s := a.api.State()
 	columns, err := columnsOf(in.Series)
 	if err != nil {
 		return nil, err

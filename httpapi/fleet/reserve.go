@@ -64,7 +64,7 @@ func (a reservations) list(s *state.State) *wire.Reservations {
 }
 
 func (a reservations) reserve(ctx context.Context, in *core.BodyInput, body *wire.Reserve) (*core.Answer[wire.Reserved], error) {
-	s := a.api.Peer.Reader.State()
+	s := a.api.State()
 	if c := auth.From(ctx); c.Kind != auth.Open && body.User == "" && body.Project == "" && (body.Maintenance == nil || !*body.Maintenance) {
 		body.User = c.Name
 	}
@@ -79,7 +79,7 @@ func (a reservations) reserve(ctx context.Context, in *core.BodyInput, body *wir
 	if err != nil {
 		return nil, err
 	}
-	s = a.api.Peer.Reader.State()
+	s = a.api.State()
 	out := &wire.Reserved{Success: true, Message: "reserved"}
 	now := a.api.Now(&s)
 	if row, found := s.Bookings.Get(model.BookingID(r.Number)); found {
@@ -110,7 +110,7 @@ func (a reservations) mayReserve(ctx context.Context, s *state.State, b *model.B
 // as an operator any.
 func (a reservations) mayUnreserve(ctx context.Context, id model.BookingID) error {
 	c := auth.From(ctx)
-	s := a.api.Peer.Reader.State()
+	s := a.api.State()
 	b, found := s.Bookings.Get(id)
 	if !found && c.Kind != auth.Open { // it may have been acknowledged by another peer
 		var err error
@@ -143,7 +143,7 @@ func (a reservations) cancel(ctx context.Context, in *unreserveInput) (*core.Ans
 func (a reservations) limit(ctx context.Context, in *core.BodyInput, body *wire.SetReservationLimits) (*core.Answer[wire.Reservations],
 	error,
 ) {
-	s := a.api.Peer.Reader.State()
+	s := a.api.State()
 	c, err := intake.Caps(s.Settings().Booking, body)
 	if err != nil {
 		return nil, err
@@ -152,6 +152,6 @@ func (a reservations) limit(ctx context.Context, in *core.BodyInput, body *wire.
 	if err != nil {
 		return nil, err
 	}
-	s = a.api.Peer.Reader.State()
+	s = a.api.State()
 	return &core.Answer[wire.Reservations]{Index: index, Body: a.list(&s)}, nil
 }

@@ -54,8 +54,8 @@ func layoutOf(s *state.State) string {
 
 // samples needs no wait for changes: telemetry is not in the state.
 func (a sampled) samples(ctx context.Context, _ *struct{}) (*core.Answer[wire.Samples], error) {
-	s := a.api.Peer.Reader.State()
-	measured := view.ReadingsOf(a.api.Samples.Get(ctx).Readings)
+	s := a.api.State()
+	measured := view.ReadingsOf(a.api.Samples(ctx).Readings)
 	out := &wire.Samples{
 		Layout: layoutOf(&s), UtilizationPercent: []*int64{}, MemoryUsedGB: []*float64{}, TemperatureCelsius: []*int64{}, PowerWatts: []*int64{},
 		IdleHeldSeconds: []*int64{}, AgeSeconds: []*float64{},

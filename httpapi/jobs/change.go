@@ -92,7 +92,7 @@ func (a changes) cancel(ctx context.Context, in *targetInput) (*core.Answer[wire
 
 // done returns the state of a job after a change.
 func (a changes) done(id model.JobID, what string) *wire.Done {
-	s := a.api.Peer.Reader.State()
+	s := a.api.State()
 	out := &wire.Done{Success: true, JobID: id.String(), Message: what}
 	if job, found := s.Jobs.Get(id); found {
 		v := view.View{State: &s, Now: a.api.Now(&s)}
@@ -117,7 +117,7 @@ func (a changes) setPriority(ctx context.Context, in *jobBodyInput, body *wire.S
 	if err != nil {
 		return nil, err
 	}
-	s := a.api.Peer.Reader.State()
+	s := a.api.State()
 	if job, _ := s.Jobs.Get(id); !auth.From(ctx).Operates() && job.Place.Moved() {
 		return nil, movedBy(&job)
 	}

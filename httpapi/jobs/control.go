@@ -125,7 +125,7 @@ func (a controls) extend(ctx context.Context, in *jobBodyInput, body *wire.Exten
 		return nil, err
 	}
 	c := &command.Extend{Job: id, TimeLimit: time.Duration(intake.Or(body.TimeLimit, 0)), By: time.Duration(intake.Or(body.By, 0))}
-	s := a.api.Peer.Reader.State()
+	s := a.api.State()
 	job, _ := s.Jobs.Get(id)
 	longer := max(c.TimeLimit, job.Spec.TimeLimit+c.By)
 	if err := a.api.Basis(ctx, &s).Longer(&job.Spec, longer); err != nil {
@@ -135,7 +135,7 @@ func (a controls) extend(ctx context.Context, in *jobBodyInput, body *wire.Exten
 	if err != nil {
 		return nil, err
 	}
-	s = a.api.Peer.Reader.State()
+	s = a.api.State()
 	job, _ = s.Jobs.Get(id)
 	return &core.Answer[wire.Done]{Index: index, Body: changes(a).done(id, "may run "+job.Spec.TimeLimit.String())}, nil
 }

@@ -119,7 +119,7 @@ func (a details) warnings(ctx context.Context, gpus []wire.GPURef) (out []string
 	if len(gpus) == 0 {
 		return nil
 	}
-	for _, r := range a.api.Samples.Get(ctx).Readings {
+	for _, r := range a.api.Samples(ctx).Readings {
 		i := slices.IndexFunc(gpus, func(g wire.GPURef) bool { return g.UUID == string(r.Sample.GPU) })
 		if i >= 0 && r.Sample.Warning != "" {
 			out = append(out, fmt.Sprintf("GPU %d of %s: %s", gpus[i].Index, gpus[i].NodeID, r.Sample.Warning))

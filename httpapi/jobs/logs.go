@@ -179,7 +179,7 @@ func nodeAddress(s *state.State, k model.RankKey) string {
 func (a outputs) send(w http.ResponseWriter, r *http.Request, k model.RankKey, node string, in *logInput) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	stop := context.AfterFunc(a.api.Life.Ctx, cancel)
+	stop := context.AfterFunc(a.api.Context(), cancel)
 	defer stop()
 	begun, err := a.pass(ctx, w, k, node, in)
 	if !begun {

@@ -40,7 +40,7 @@ func (a plans) route(doc huma.API) {
 // foreseen adds to a submission's answer when the job is expected to start, and when it would be if
 // it were preemptible. In a long queue, or a moment after another submission, it adds nothing.
 func (a submissions) foreseen(before *state.State, body *command.Submit, out *wire.Submitted) {
-	s := a.api.Peer.Reader.State()
+	s := a.api.State()
 	now := a.api.Now(&s)
 	id, err := intake.JobID(out.JobID)
 	task, found := s.FirstTask(id)
@@ -105,7 +105,7 @@ func tryOut(s *state.State, now model.Time, body *command.Submit) (next state.St
 
 // dryRun answers what a submission would result in, and queues nothing.
 func (a submissions) dryRun(body *command.Submit) (*core.Answer[wire.Submitted], error) {
-	s := a.api.Peer.Reader.State()
+	s := a.api.State()
 	now := a.api.Now(&s)
 	next, key, err := tryOut(&s, now, body)
 	if err != nil {

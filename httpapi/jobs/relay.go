@@ -65,7 +65,7 @@ func (a outputs) relay(ctx context.Context, w http.ResponseWriter, k model.RankK
 func (l *relay) waits(err error) bool {
 	var reader *readerError
 	var status *statusError
-	switch s := l.api.Peer.Reader.State(); {
+	switch s := l.api.State(); {
 	case err == nil:
 		l.away = time.Time{}
 		return true
@@ -90,7 +90,7 @@ func writes(r model.Rank, found bool) bool { return found && !r.Phase.Ended() }
 
 // part asks the node once and passes on what it answers with; done: nothing more will come.
 func (l *relay) part(ctx context.Context) (done bool, err error) {
-	s := l.api.Peer.Reader.State()
+	s := l.api.State()
 	answer, err := l.ask(ctx, l.key, nodeAddress(&s, l.key), &l.in)
 	if status, is := errors.AsType[*statusError](err); is && l.begun && status.status == http.StatusNotFound {
 		return true, nil // what there was has been passed on

@@ -77,7 +77,7 @@ func (a tunnels) serve(w http.ResponseWriter, r *http.Request, k model.RankKey, 
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	stop := context.AfterFunc(a.api.Life.Ctx, cancel)
+	stop := context.AfterFunc(a.api.Context(), cancel)
 	defer stop()
 	server, f := a.dial(ctx, k, node, in)
 	if f != nil {

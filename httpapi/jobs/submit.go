@@ -23,7 +23,7 @@ func (a submissions) route(doc huma.API) {
 
 // submit queues a job. A repeated submission gets the job that it made first.
 func (a submissions) submit(ctx context.Context, in *core.SubmitInput, r *wire.Submit) (*core.Answer[wire.Submitted], error) {
-	s := a.api.Peer.Reader.State()
+	s := a.api.State()
 	body, err := intake.Prepare(a.api.Basis(ctx, &s), r)
 	if err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func (a submissions) submit(ctx context.Context, in *core.SubmitInput, r *wire.S
 
 // submitted returns the answer about a job in the state.
 func (a submissions) submitted(id model.JobID) *wire.Submitted {
-	s := a.api.Peer.Reader.State()
+	s := a.api.State()
 	now := a.api.Now(&s)
 	out := &wire.Submitted{Success: true, JobID: id.String()}
 	job, found := s.Jobs.Get(id)

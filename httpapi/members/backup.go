@@ -62,7 +62,7 @@ func (m members) backupRoute(doc huma.API) {
 
 // resume ends the standstill after a restore. Jobs that would run a second time are in the way, unless the caller forces it.
 func (m members) resume(ctx context.Context, in *resumeInput) (*core.Answer[wire.Gone], error) {
-	s := m.api.Peer.Reader.State()
+	s := m.api.State()
 	set := s.Settings()
 	if twice := runningAndWaiting(&s); len(twice) > 0 && set.Standstill && !in.Force {
 		return nil, problem.Refuse(model.CodeConflict.String(), "jobs wait here and run on nodes, unknown to this state, and would be started a second time: "+

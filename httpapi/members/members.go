@@ -74,7 +74,7 @@ func (m members) revoke(ctx context.Context, in *revokeInput) (*core.Answer[wire
 		return nil, err
 	}
 	member := membership.Member{Role: role, Name: in.Name}
-	s := m.api.Peer.Reader.State()
+	s := m.api.State()
 	known := s.Certificates.Has(member)
 	if role == model.RolePeer && !in.Force {
 		select { // one after the other: each counts on those that the others leave

@@ -69,7 +69,7 @@ func (m members) settled(ctx context.Context) peer.Status {
 // next leader carries the request out.
 func (m members) removePeer(ctx context.Context, in *peerInput) (*core.Answer[wire.Gone], error) {
 	id := model.PeerID(in.ID)
-	s := m.api.Peer.Reader.State()
+	s := m.api.State()
 	_, err := m.known(in.ID)
 	switch half := s.Certificates.Has(membership.Member{Role: model.RolePeer, Name: in.ID}); {
 	case err != nil && !half:
@@ -117,7 +117,7 @@ func (m members) mayGo(st *peer.Status, id model.PeerID) error {
 
 // votersBeside returns how many other voters a peer has, and how many of these are up: they take part, and their certificates count.
 func (m members) votersBeside(st *peer.Status, id model.PeerID) (left, up int) {
-	s := m.api.Peer.Reader.State()
+	s := m.api.State()
 	for _, v := range st.Silence.Voters {
 		if v == id {
 			continue
@@ -184,5 +184,5 @@ func (m members) transfer(ctx context.Context, in *peerInput) (*core.Answer[wire
 
 // changed answers a change outside the state.
 func (m members) changed(text string) (*core.Answer[wire.Gone], error) {
-	return &core.Answer[wire.Gone]{Index: m.api.Peer.Reader.State().Index, Body: &wire.Gone{Success: true, Message: text}}, nil
+	return &core.Answer[wire.Gone]{Index: m.api.State().Index, Body: &wire.Gone{Success: true, Message: text}}, nil
 }

@@ -74,7 +74,7 @@ type probeInput struct{ core.Raw }
 
 // probeMember asks every peer.
 func (m members) probeMember(ctx context.Context, _ *probeInput, body *wire.Probe) (*core.Answer[wire.Probed], error) {
-	s := m.api.Peer.Reader.State()
+	s := m.api.State()
 	q, err := probedMember(ctx, &s, body)
 	if err != nil {
 		return nil, err
@@ -148,7 +148,7 @@ func (m members) askReach(ctx context.Context, s *state.State, server peer.Serve
 func (m members) reach(ctx context.Context, q *reachAsk) (*reached, error) {
 	ctx, cancel := context.WithTimeout(ctx, reachLimit)
 	defer cancel()
-	s, c := m.api.Peer.Reader.State(), &m.api.Config
+	s, c := m.api.State(), &m.api.Config
 	out := &reached{Time: c.Now(), Version: c.Version, Level: command.Level}
 	if c.Reach != nil {
 		out.Gossip, _ = c.Reach(ctx, trust.RolePeer, string(c.Self)) // its own address

@@ -32,7 +32,7 @@ const (
 func RecordOwn(ctx context.Context, a *core.API, leaf *x509.Certificate) {
 	m := members{api: a}
 	for ctx.Err() == nil {
-		s := a.Peer.Reader.State()
+		s := a.State()
 		known, found := s.Certificates.Get(membership.Member{Role: model.RolePeer, Name: string(a.Config.Self)})
 		if found && known.Issued >= model.TimeOf(trust.IssuedAt(leaf)) {
 			return

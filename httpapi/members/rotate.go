@@ -125,14 +125,14 @@ func (m members) takeConfirm(ctx context.Context, from model.PeerID, c *command.
 func Following(a *core.API) *trust.Following {
 	m := members{api: a}
 	newest := func() uint64 {
-		s := a.Peer.Reader.State()
+		s := a.State()
 		return s.Trust().Revision
 	}
 	return &trust.Following{
 		Newest: newest,
 		Wake: func() <-chan struct{} {
-			s := a.Peer.Reader.State()
-			return a.Wakes.Changed(core.Topics(model.TopicSettings), s.Index)
+			s := a.State()
+			return a.Changed(core.Topics(model.TopicSettings), s.Index)
 		},
 		Confirm: m.confirmOwn,
 	}
@@ -142,7 +142,7 @@ func Following(a *core.API) *trust.Following {
 func (m members) confirmOwn(ctx context.Context, revision uint64) error {
 	self := m.api.Config.Self
 	own := membership.Member{Role: model.RolePeer, Name: string(self)}
-	s := m.api.Peer.Reader.State()
+	s := m.api.State()
 	if known, found := s.Certificates.Get(own); found && known.Revision >= revision {
 		return nil
 	}

@@ -81,7 +81,7 @@ type sealingKeeper struct {
 
 // step does what is due, and reports whether that is all.
 func (k *sealingKeeper) step(ctx context.Context) (done bool, err error) {
-	s := k.api.Peer.Reader.State()
+	s := k.api.State()
 	if have := len(k.ring.Keys()); have == 0 || k.missing {
 		answered, err := k.fetch(ctx)
 		if err != nil {

@@ -59,7 +59,7 @@ func (m members) trusted(s *state.State, id model.PeerID) error {
 
 // takeSecrets stores the secrets of the next rotation at this peer.
 func (m members) takeSecrets(_ context.Context, from model.PeerID, s *secrets) (*struct{}, error) {
-	present := m.api.Peer.Reader.State()
+	present := m.api.State()
 	authority, err := m.authority()
 	if err = errors.Join(err, m.trusted(&present, from)); err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func (m members) takeSecrets(_ context.Context, from model.PeerID, s *secrets) (
 
 // showSecrets gives a peer the secrets of the cluster.
 func (m members) showSecrets(_ context.Context, from model.PeerID, _ *struct{}) (*secrets, error) {
-	present := m.api.Peer.Reader.State()
+	present := m.api.State()
 	authority, err := m.authority()
 	if err = errors.Join(err, m.trusted(&present, from)); err != nil {
 		return nil, err

@@ -36,7 +36,7 @@ func (m members) standing(_ context.Context, _ *standingInput, body *wire.Presen
 	if err != nil {
 		return nil, problem.Invalid("certificate", "must be a certificate of X.509 in DER, as base64")
 	}
-	s := m.api.Peer.Reader.State()
+	s := m.api.State()
 	out := &wire.Standing{Success: true, AnsweredBy: string(m.api.Config.Self)}
 	if m.api.Config.Judge != nil {
 		out.Refused, out.Message = explain(&s, leaf, m.api.Config.Judge(leaf))

@@ -200,7 +200,7 @@ func (m members) lockRestart(ctx context.Context, in *core.BodyInput, body *wire
 	if !slices.ContainsFunc(known.Peers, func(p upgrade.Peer) bool { return string(p.ID) == body.Peer }) {
 		return nil, problem.Refuse(wire.CodeNotFound, "there is no peer "+body.Peer+": berth peers lists all")
 	}
-	s := m.api.Peer.Reader.State()
+	s := m.api.State()
 	if !s.Peers.Has(model.PeerID(body.Peer)) {
 		return nil, problem.Refuse(model.CodeConflict.String(), "peer "+body.Peer+" is new, and the cluster has not recorded it yet: ask again")
 	}

@@ -55,7 +55,7 @@ func (a services) route(doc huma.API) {
 
 // request checks a request for GPUs without a job, and makes the allocation.
 func (a services) request(ctx context.Context, in *core.BodyInput, b *wire.Allocate) (*core.Answer[wire.Allocated], error) {
-	s := a.api.Peer.Reader.State()
+	s := a.api.State()
 	basis := a.api.Basis(ctx, &s)
 	c, err := intake.PrepareAllocation(basis, b, func(c *command.Allocate) error {
 		past, _ := s.Request(core.ClipActor(core.Submitter(ctx, c.User)), in.Key)
@@ -85,7 +85,7 @@ func (a services) granted(ctx context.Context, id model.AllocationID) state.Stat
 	ctx, cancel := context.WithTimeout(ctx, grantWait)
 	defer cancel()
 	for {
-		s := a.api.Peer.Reader.State()
+		s := a.api.State()
 		one, _ := s.Allocations.Get(id)
 		if one.State != model.AllocationQueued {
 			return s
@@ -94,9 +94,9 @@ func (a services) granted(ctx context.Context, id model.AllocationID) state.Stat
 			return s
 		}
 		select {
-		case <-a.api.Wakes.Changed(core.Topics(model.TopicFleet), s.Settings().Topics[model.TopicFleet]):
+		case <-a.api.Changed(core.Topics(model.TopicFleet), s.Settings().Topics[model.TopicFleet]):
 		case <-ctx.Done():
-			return a.api.Peer.Reader.State()
+			return a.api.State()
 		}
 	}
 }
@@ -150,20 +150,20 @@ func (a services) changed(index uint64, id model.AllocationID, err error) (*core
 	if err != nil {
 		return nil, err
 	}
-	s := a.api.Peer.Reader.State()
+	s := a.api.State()
 	out, err := a.told(&s, id)
 	return &core.Answer[wire.Allocated]{Index: index, Body: out}, err
 }
 
 // allocateFor allocates GPUs for a job.
 func (a services) allocateFor(ctx context.Context, in *core.BodyInput, b *wire.AllocateForJob) (*core.Answer[wire.Allocated], error) {
-	s := a.api.Peer.Reader.State()
+	s := a.api.State()
 	c, err := intake.PrepareAllocationFor(a.api.Basis(ctx, &s), b)
 	return a.allocate(ctx, in.Key, c, err)
 }
 
 func (a services) releaseFor(ctx context.Context, in *core.BodyInput, b *wire.ReleaseForJob) (*core.Answer[wire.Allocated], error) {
-	s := a.api.Peer.Reader.State()
+	s := a.api.State()
 	one, found := state.AllocatedFor(&s, b.JobID)
 	switch {
 	case b.JobID == "":
@@ -182,7 +182,7 @@ func (a services) mayGiveUp(ctx context.Context, id model.AllocationID) error {
 	if c.Operates() {
 		return nil
 	}
-	s := a.api.Peer.Reader.State()
+	s := a.api.State()
 	one, found := s.Allocations.Get(id)
 	if !found {
 		var err error

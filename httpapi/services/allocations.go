@@ -50,7 +50,7 @@ func (a allocations) route(doc huma.API) {
 func (a allocations) everything(ctx context.Context, s *state.State) *wire.GPUList {
 	v := view.View{State: s, Now: a.api.Now(s)}
 	out := &wire.GPUList{GPUs: []wire.ListedGPU{}, Allocations: []wire.ServiceAllocation{}, Queue: v.Waiting()}
-	nodes := view.Nodes(s, a.api.Now(s), view.ReadingsOf(a.api.Samples.Get(ctx).Readings), view.AllNodes(s))
+	nodes := view.Nodes(s, a.api.Now(s), view.ReadingsOf(a.api.Samples(ctx).Readings), view.AllNodes(s))
 	for i := range nodes {
 		for _, g := range nodes[i].GPUs {
 			out.GPUs = append(out.GPUs, wire.ListedGPU{NodeID: nodes[i].ID, Hostname: nodes[i].Hostname, GPU: g})

@@ -27,7 +27,7 @@ func (a workloads) route(doc huma.API) {
 	o := core.Op("workload", http.MethodPost, "/gpu/workload", "How many GPUs a workload needs, with how much memory, for how long, and why")
 	o.Metadata = map[string]any{core.AnsweredHere: true}
 	core.HandleBody(a.api, doc, o, func(ctx context.Context, _ *workloadInput, b *wire.Workload) (*core.Answer[wire.WorkloadPlan], error) {
-		s := a.api.Peer.Reader.State()
+		s := a.api.State()
 		out, err := a.analyze(ctx, &s, b)
 		if err != nil {
 			return nil, err
@@ -41,12 +41,12 @@ func (a workloads) analyze(ctx context.Context, s *state.State, w *wire.Workload
 	if err := workload.Check(w); err != nil {
 		return nil, workloadProblem(err)
 	}
-	by := a.api.Gate.Terms()
+	by := a.api.Terms()
 	k := workload.Knowledge{
 		Fleet: fleetKinds(s), Past: pastRuns(s, w.User, w.ServiceName), Defaults: by.Workloads,
 		Priority: intake.MostPriority(auth.From(ctx), model.ServiceClass),
 	}
-	k.Advice = by.Advice.Ask(ctx, w)
+	k.Advice = a.api.Advisers().Ask(ctx, w)
 	out, err := workload.Analyze(w, &k)
 	if err != nil {
 		return nil, workloadProblem(err)

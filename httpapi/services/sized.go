@@ -23,7 +23,7 @@ import (
 func (a services) size(s *state.State, b *intake.Basis, r *wire.Allocate, c *command.Allocate, past model.Request) error {
 	was, again := s.Allocations.Get(model.AllocationOf(c.Service, past.Number))
 	again = again && past.Number > 0
-	usual := a.api.Gate.Terms().Workloads[c.Workload].Given()
+	usual := a.api.Terms().Workloads[c.Workload].Given()
 	if r.Workload == "" { // a request without a type has no defaults
 		usual = workload.Default{}
 	}
@@ -77,7 +77,7 @@ func (a services) analyzed(s *state.State, r *wire.Allocate, c *command.Allocate
 	if err := json.Unmarshal([]byte(c.Data), &w.Data); err != nil {
 		return problem.Invalid("workload_data", "must be JSON")
 	}
-	k := workload.Knowledge{Fleet: fleetKinds(s), Past: pastRuns(s, "", r.Service), Defaults: a.api.Gate.Terms().Workloads}
+	k := workload.Knowledge{Fleet: fleetKinds(s), Past: pastRuns(s, "", r.Service), Defaults: a.api.Terms().Workloads}
 	plan, err := workload.Analyze(w, &k)
 	if err != nil {
 		return workloadProblem(err)

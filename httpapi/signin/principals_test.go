@@ -22,7 +22,7 @@ const (
 // withKeys has a site take keys in addition to its identity provider.
 func withKeys(s *apitest.Site, owners map[string]auth.Key) {
 	s.T.Helper()
-	settings := s.API.Gate.Accounts.Source().Settings
+	settings := s.API.Accounts().Source().Settings
 	var keys auth.Keys
 	for secret, owner := range owners { // order-free: a set
 		if err := keys.Add(secret, owner); err != nil {

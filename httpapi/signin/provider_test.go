@@ -274,7 +274,7 @@ func TestProviderStreamEnds(t *testing.T) {
 	done := make(chan *apitest.Reply, 1)
 	go func() { done <- s.Do(http.MethodGet, "/events", "", apitest.As(token)...) }()
 	until := time.Now().Add(20 * time.Second)
-	for s.API.Held.Count() == 0 && time.Now().Before(until) {
+	for s.API.Held() == 0 && time.Now().Before(until) {
 		<-s.Changed(model.TopicSet(0).With(model.TopicSettings), 0)
 	}
 	s.With(func(c *statetest.Cluster) { c.Now = c.Now.Add(time.Minute); c.Do(&command.SetRunning{Running: true}) })
@@ -291,7 +291,9 @@ func TestProviderStreamEnds(t *testing.T) {
 // Requests with tokens that are not valid pay from the bucket of their address.
 func TestProviderFlood(t *testing.T) {
 	s, from := newProvided(t)
-	s.API.Gate.Addresses.Allow(1)
+	terms := *s.API.Terms()
+	terms.Rate = 1
+	s.API.TakeOver(terms)
 	bad := from.Claims("s1", "alice", "ml")
 	bad["aud"] = "other"
 	token := from.Token(bad)

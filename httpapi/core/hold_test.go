@@ -1,4 +1,4 @@
-package httpapi_test
+package core_test
 
 import (
 	"encoding/json"
@@ -97,7 +97,7 @@ func TestEveryWaitingRouteEndsWithItsToken(t *testing.T) {
 		}
 		answers = append(answers, s.Open(path, token))
 	}
-	for s.API.Held.Count() < len(paths) {
+	for s.API.Held() < len(paths) {
 		for i, answer := range answers {
 			select {
 			case got := <-answer:
@@ -133,7 +133,7 @@ func TestSessionsEndWithTheirAuthority(t *testing.T) {
 		}},
 		"the token expires": {model.RoleUser, leaver, wire.CodeUnauthenticated, nil, func(s *apitest.Site) {
 			s.With(func(c *statetest.Cluster) { c.Now = c.Now.Add(time.Hour); c.Do(&command.AdvanceClock{}) })
-			s.API.Held.ReviewNow() // as after reviewEvery
+			s.API.ReviewNow() // as after reviewEvery
 		}},
 		"a key is taken out": {model.RoleUser, key, wire.CodeUnauthenticated, nil, func(s *apitest.Site) { s.API.TakeOver(core.Terms{}) }},
 		"another's token":    {model.RoleUser, leaver, "", streams, func(s *apitest.Site) { s.Do(http.MethodDelete, "/users/bob", "", apitest.As(apitest.Adam)...) }},
@@ -177,7 +177,7 @@ func TestASessionEndsAtItsTokensEnd(t *testing.T) {
 	t.Parallel()
 	s := newLeft(t, model.RoleUser)
 	began, base := time.Now(), s.Now()
-	s.API.Gate.Clock = func() time.Time { return base.Add(time.Since(began)) }
+	s.API.Gate().Clock = func() time.Time { return base.Add(time.Since(began)) }
 	s.With(func(c *statetest.Cluster) {
 		c.Do(&command.DropTokens{Tokens: []model.Hash{auth.HashOf(leaver)}})
 		c.Do(&command.MakeToken{Hash: auth.HashOf(leaver), User: "lea", Expires: model.TimeOf(base).Add(time.Second)})
@@ -232,7 +232,7 @@ func TestSessionsAreForgotten(t *testing.T) {
 		s.With(func(c *statetest.Cluster) {
 			c.Do(&command.MakeToken{Hash: auth.HashOf(leaver), User: "lea", Role: model.RoleUser})
 		})
-		for s.API.Held.Count() > 0 || s.API.Held.Reviews() {
+		for s.API.Held() > 0 || s.API.Reviews() {
 			select {
 			case <-t.Context().Done():
 				t.Fatal("sessions are left")
