@@ -3,7 +3,7 @@
 SHELL       := /usr/bin/env bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: build program release-programs release image packages-test demo dev test test-long slurm-test clients-test hosts vm lint page page-dev page-test page-pictures page-bench aims bench bench-client chaos fuzz notices clean help
+.PHONY: build program release-programs release image packages-test demo dev test test-long slurm-test clients-test hosts vm lint page page-dev page-test page-pictures page-bench aims bench bench-client bench-compare chaos fuzz notices clean help
 
 # How long and how much; each can be set on the command line: make fuzz FUZZTIME=5m
 PKGS      ?= ./...
@@ -24,8 +24,8 @@ FLOOD     ?= 10000
 # the race detector, which makes them five to ten times as slow and has nothing to find there.
 PURE = $(shell grep -lrxE '//berth:(pure|single)' --include='*.go' --exclude-dir=testdata --exclude-dir=node_modules . | xargs -n1 dirname | sort -u)
 
-# Tests that are not built with the race detector, because raft has a race there.
-UNRACED = -run '^TestAllPeersAtOtherAddresses$$' ./cluster
+# Tests that are not built with the race detector: raft has a race in one, and the detector itself allocates in the other.
+UNRACED = -run '^(TestAllPeersAtOtherAddresses|TestCostsOfRequests)$$' ./cluster ./httpapi
 
 # Of all tests those that take longest begin first. Some wait most of the time, so
 # there are more at once than cores. A program with the race detector sleeps for a
@@ -173,6 +173,10 @@ aims: program ## play public traces (TRACES=folder) and hold the figures against
 
 bench-client: release-programs ## measure calls of the client as processes, next to sbatch if that is there; BEFORE=path of an older berth to compare with
 	go run ./test/bench client -md $(if $(BEFORE),-before "$(BEFORE)")
+
+bench-compare: program ## measure the programs of commit BASE and those of this tree in turns (RUNS=3), as rows for RESULTS.md; needs a quiet machine and ten minutes
+	@[ -n "$(BASE)" ] || { echo "which commit is to be compared with? make bench-compare BASE=commit" >&2; exit 1; }
+	go run ./test/bench compare -md -base "$(BASE)" -runs $(or $(RUNS),3) -trials 20
 
 bench: program ## measure the state, the peers, a whole cluster and a flood of connections on this machine
 	go test -run '^$$' -bench . -benchmem ./fsm/... ./cluster/sched ./httpapi ./httpapi/admin

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/hex"
 	"strconv"
@@ -143,7 +144,7 @@ func (i Incarnation) IsZero() bool { return i == Incarnation{} }
 type Hash [32]byte
 
 // Compare orders hashes as bytes.
-func (h Hash) Compare(o Hash) int { return strings.Compare(string(h[:]), string(o[:])) }
+func (h Hash) Compare(o Hash) int { return bytes.Compare(h[:], o[:]) }
 
 // String returns the hash in hexadecimal digits.
 func (h Hash) String() string { return hex.EncodeToString(h[:]) }

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
@@ -37,7 +38,10 @@ type RequestKey struct {
 
 // Compare orders by actor, then time, then id.
 func (k RequestKey) Compare(o RequestKey) int {
-	return cmp.Or(cmp.Compare(k.Actor, o.Actor), cmp.Compare(k.Drawn, o.Drawn), strings.Compare(string(k.ID[:]), string(o.ID[:])))
+	if by := cmp.Or(cmp.Compare(k.Actor, o.Actor), cmp.Compare(k.Drawn, o.Drawn)); by != 0 {
+		return by
+	}
+	return bytes.Compare(k.ID[:], o.ID[:])
 }
 
 // RequestID is a request id as rows hold it.

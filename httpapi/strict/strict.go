@@ -82,16 +82,20 @@ func (s Parser[T]) checkEmpty(body []byte) error {
 		return problem.Refuse(wire.CodeMalformed, "the body must be a JSON object")
 	}
 	for _, name := range s.names {
-		var text *string
-		var list []json.RawMessage
-		raw, tag := fields[name], s.empty[name]
-		switch {
-		case len(raw) == 0:
-		case json.Unmarshal(raw, &text) == nil:
-			if text != nil && tag != "text" && strings.TrimSpace(*text) == "" {
+		raw, tag := bytes.TrimSpace(fields[name]), s.empty[name]
+		if len(raw) == 0 {
+			continue
+		}
+		switch raw[0] {
+		case '"':
+			if tag != "text" && isBlank(raw) {
 				return problem.Invalid(name, "must not be empty: leave it out, or check whether a variable is unset")
 			}
-		case json.Unmarshal(raw, &list) == nil:
+		case '[':
+			var list []json.RawMessage
+			if err := json.Unmarshal(raw, &list); err != nil {
+				return problem.Refuse(wire.CodeMalformed, "the body is not JSON: "+err.Error())
+			}
 			if len(list) == 0 && tag == "never" {
 				return problem.Invalid(name, "must not be an empty list: leave it out, or check whether a variable is unset")
 			}
@@ -103,10 +107,22 @@ func (s Parser[T]) checkEmpty(body []byte) error {
 	return nil
 }
 
-// isBlank reports whether a JSON value is a blank text.
+// isBlank reports whether a JSON value is a blank text. Nearly all texts begin with a letter, and are not parsed.
 func isBlank(raw json.RawMessage) bool {
-	var text *string
-	return json.Unmarshal(raw, &text) == nil && text != nil && strings.TrimSpace(*text) == ""
+	raw = bytes.TrimSpace(raw)
+	if len(raw) < 2 || raw[0] != '"' {
+		return false
+	}
+	for _, c := range raw[1 : len(raw)-1] {
+		if c == '\\' || c >= utf8.RuneSelf { // may stand for a space
+			break
+		}
+		if c > ' ' {
+			return false
+		}
+	}
+	var text string
+	return json.Unmarshal(raw, &text) == nil && strings.TrimSpace(text) == ""
 }
 
 // blame returns which part of a body cannot be parsed. It parses field by field to find the one at

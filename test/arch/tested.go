@@ -30,7 +30,6 @@ func untested() map[string]string {
 		"fsm/state/apply/fleet":     log,
 		"fsm/state/apply/placement": log,
 		"fsm/state/ledger":          log,
-		"httpapi/strict":            "its tests are those of all bodies and queries, in httpapi",
 	}
 }
 

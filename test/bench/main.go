@@ -32,6 +32,7 @@ type setup struct {
 	times
 	plays
 	clients
+	versus
 	markdown, tmpfs bool
 	out, progress   io.Writer
 }
@@ -76,23 +77,25 @@ func parse(args []string, out, progress io.Writer) (*setup, error) {
 		n = len(args)
 	}
 	s.parts, args = args[:n], args[n:]
-	f := flag.NewFlagSet("bench [commit] [failover] [elections] | all | aims | client | upgrade", flag.ContinueOnError)
+	f := flag.NewFlagSet("bench [commit] [failover] [elections] | all | aims | client | upgrade | compare", flag.ContinueOnError)
 	f.SetOutput(progress)
 	f.StringVar(&s.dir, "dir", "test/bench/out", "`folder` for the peers' data, on the disk to measure")
 	f.BoolVar(&s.tmpfs, "tmpfs", false, "measure although the folder is in memory")
 	f.BoolVar(&s.markdown, "md", false, "print Markdown, for RESULTS.md")
 	f.StringVar(&s.profiles, "profile", "", "`folder` for processor profiles of the leaders")
-	f.IntVar(&s.runs, "runs", 3, "runs of each point of commit, and of upgrade")
+	f.IntVar(&s.runs, "runs", 3, "runs of each point of commit, and of upgrade and compare")
 	f.DurationVar(&s.warm, "warm", time.Second, "time before a run is measured")
 	f.DurationVar(&s.each, "run", 2*time.Second, "measured time of a run")
-	f.IntVar(&s.trials, "trials", 30, "trials of failover")
+	f.IntVar(&s.trials, "trials", 30, "trials of failover, and of start in compare")
 	f.DurationVar(&s.watch, "watch", 10*time.Minute, "time of elections")
 	f.StringVar(&s.traces, "traces", "", "`folder` of the traces of aims")
-	f.StringVar(&s.program, "berth", "bin/berth", "the `program` of aims, client and upgrade")
+	f.StringVar(&s.program, "berth", "bin/berth", "the `program` of aims, client, upgrade and compare")
 	f.StringVar(&s.before, "before", "", "an older `program` berth, to compare that of client with")
 	f.IntVar(&s.calls, "calls", 100, "`calls` one after the other in a run of client")
 	f.IntVar(&s.submitted, "submissions", 800, "`submissions` of many processes at once in a run of client")
 	f.IntVar(&s.parallel, "parallel", 16, "`processes` at once")
+	f.StringVar(&s.base, "base", "", "the `commit` to compare with")
+	f.IntVar(&s.jobs, "jobs", 500, "`jobs` of a round of compare")
 	callers := f.String("callers", "1,16,64,256", "numbers of `callers` of commit")
 	if err := f.Parse(args); err != nil {
 		return nil, err
@@ -111,7 +114,8 @@ func (s *setup) check(rest []string, callers string) error {
 	switch {
 	case len(rest) > 0:
 		return fmt.Errorf("%q: name parts before flags", rest[0])
-	case s.runs < 1 || s.trials < 1 || s.each <= 0 || s.warm < 0 || s.watch <= 0, s.calls < 1 || s.submitted < 1 || s.parallel < 1:
+	case s.runs < 1 || s.trials < 1 || s.each <= 0 || s.warm < 0 || s.watch <= 0,
+		s.calls < 1 || s.submitted < 1 || s.parallel < 1 || s.jobs < 1:
 		return errors.New("runs, trials, times, calls, submissions and processes must be positive")
 	case len(s.parts) == 0:
 		s.parts = []string{"commit", "failover"}
@@ -120,7 +124,7 @@ func (s *setup) check(rest []string, callers string) error {
 	}
 	for _, part := range s.parts {
 		if parts[part] == nil {
-			return fmt.Errorf("there is no part %q: commit, failover, elections, all, aims, client or upgrade", part)
+			return fmt.Errorf("there is no part %q: commit, failover, elections, all, aims, client, upgrade or compare", part)
 		}
 	}
 	return nil
@@ -128,6 +132,7 @@ func (s *setup) check(rest []string, callers string) error {
 
 var parts = map[string]func(context.Context, *setup) (*figures.Table, error){
 	"commit": measureCommit, "failover": measureFailover, "elections": measureElections, "aims": measureAims, "client": measureClient, "upgrade": measureUpgrade,
+	"compare": measureCompare,
 }
 
 // measure runs the parts and prints what each has measured, also of one that then

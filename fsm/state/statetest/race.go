@@ -1,0 +1,5 @@
+//go:build race
+
+package statetest
+
+const raced = true
