@@ -77,7 +77,7 @@ func New(c Config) *API {
 			DisableCompression: true, MaxResponseHeaderBytes: 64 << 10,
 		},
 	}
-	a.front = front.Wrap(a.shared(a.Router), c.Version, c.Now)
+	a.front = withProfiles(front.Wrap(a.shared(a.Router), c.Version, c.Now))
 	a.samples = newMirror(a.fetchSamples)
 	AnswerCall(a, samples, a.ownSamples)
 	a.Sessions = signin.New(signin.Config{

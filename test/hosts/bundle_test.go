@@ -203,6 +203,7 @@ func TestSupportBundle(t *testing.T) {
 	for _, name := range []string{
 		"version.txt", "doctor.json", "settings-peer.txt", "certificates-peer.txt", "files-peer.txt", "cluster/peers.json", "cluster/nodes.json", "cluster/upgrade.json",
 		"cluster/rotation.json", "cluster/statistics.json", "cluster/settings.json", "cluster/metrics.txt", "system/kernel.txt", "system/mounts.txt", "logs/1-planted.log",
+		"profiles/goroutines.txt", "profiles/heap.txt", "profiles/mutex.pprof", "profiles/cpu.pprof",
 	} {
 		if b.files[name] == "" {
 			t.Errorf("%s is missing: %v", name, b.all.Left)

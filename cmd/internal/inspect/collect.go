@@ -33,6 +33,9 @@ func Collect(at *examine.Place) (out bundle.Collection) {
 			bundle.Part{Name: "settings-" + role + ".txt", What: "the settings in force, without those that are secret", Collect: m.showSettings},
 			bundle.Part{Name: "certificates-" + role + ".txt", What: "the certificates, without keys", Collect: m.showCertificates},
 			bundle.Part{Name: "files-" + role + ".txt", What: "names, sizes and modes of the files in the data folder", Collect: m.showFiles})
+		if role == rolePeer {
+			out.Parts = append(out.Parts, m.profiles()...)
+		}
 		out.Secrets = append(out.Secrets, m.secrets()...)
 	}
 	return out

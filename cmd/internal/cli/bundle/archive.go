@@ -77,6 +77,9 @@ func (a *archive) add(ctx context.Context, p Part) {
 	case text == "":
 		a.leave(p.Name, "it is empty")
 	default:
+		if !p.Raw {
+			text = a.text(text)
+		}
 		a.put(p.Name, p.What, text)
 	}
 }
@@ -91,15 +94,21 @@ func protected(ctx context.Context, p Part) (text string, err error) {
 	return p.Collect(ctx)
 }
 
-// put writes a text. Every text of a bundle, and each reason in the manifest, passes the filter here or in leave.
-func (a *archive) put(name, what, text string) {
+// text returns a text, or its end, without secrets. Every text of a bundle, and each reason in the manifest, passes the filter here or in
+// leave.
+func (a *archive) text(text string) string {
 	clean := a.filter.Text(text)
 	if cut := len(clean) - mostBytes; cut > 0 {
 		clean = fmt.Sprintf("(the first %d bytes are left out)\n", cut) + clean[cut:]
 	}
-	sum := sha256.Sum256([]byte(clean))
-	a.manifest.Files = append(a.manifest.Files, file{Name: name, What: what, Bytes: len(clean), SHA256: hex.EncodeToString(sum[:])})
-	a.write(name, clean)
+	return clean
+}
+
+// put writes a file, and lists it in the manifest.
+func (a *archive) put(name, what, content string) {
+	sum := sha256.Sum256([]byte(content))
+	a.manifest.Files = append(a.manifest.Files, file{Name: name, What: what, Bytes: len(content), SHA256: hex.EncodeToString(sum[:])})
+	a.write(name, content)
 }
 
 // leave notes that something is not there.

@@ -35,6 +35,7 @@ type Part struct {
 	What string // what it holds
 	// Collect returns the text. An error keeps the part out, and is listed in the manifest.
 	Collect func(ctx context.Context) (string, error)
+	Raw     bool // the content is no text, and has nothing that could be a secret
 }
 
 // Collection is the parts of a role, and secrets of this machine that no part may hold.
@@ -149,7 +150,7 @@ func neverCollected() map[string]string {
 		"data folders": "what the files of the state, of trust and of jobs hold is private; names, sizes and modes are in files-*.txt",
 		"audit trail":  "it holds what users have done: berth audit shows it to operators",
 		"webhooks":     "their addresses and keys let others act in their place; berth webhook list shows them to their owners",
-		"stacks":       "peers and agents have no path that shows their goroutines; systemd's watchdog writes them into the journal when one hangs",
+		"stacks":       "agents have no path that shows their goroutines, as peers have; systemd's watchdog writes them into the journal when one hangs",
 	}
 }
 
