@@ -54,8 +54,8 @@ func TestEndsArePassedOn(t *testing.T) {
 // A job that waits for a time after a begin gets its turn at that moment, by one command.
 func TestDelaysEnd(t *testing.T) {
 	lead(t, nil, func(f *fake, _ *clock) {
+		f.user(t, &command.SetRunning{}) // first: a job that has a place ends only with its node's report
 		f.user(t, job())
-		f.user(t, &command.SetRunning{})
 		b := waitsFor(dependency.AfterBegin, 1)
 		b.After[0].Delay = 2 * time.Minute
 		f.user(t, b)
