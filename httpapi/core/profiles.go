@@ -31,8 +31,8 @@ func withProfiles(next http.Handler) http.Handler {
 		case "trace":
 			pprof.Trace(w, r)
 		case "mutex": // with ?seconds=N: waits are noted for that time only
-			before := runtime.SetMutexProfileFraction(contention)
-			defer runtime.SetMutexProfileFraction(before)
+			runtime.SetMutexProfileFraction(contention)
+			defer runtime.SetMutexProfileFraction(0) // nothing else sets it, and two profiles at once must not leave it on
 			pprof.Index(w, r)
 		default:
 			pprof.Index(w, r)

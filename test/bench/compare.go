@@ -63,13 +63,17 @@ func measureCompare(ctx context.Context, s *setup) (out *figures.Table, err erro
 		return nil, err
 	}
 	tree := filepath.Join(dir, "base")
-	if err := buildBase(ctx, s, tree); err != nil {
+	if err := checkOut(ctx, s, tree); err != nil {
 		return nil, err
 	}
 	defer func() {
 		_, removed := output(context.WithoutCancel(ctx), ".", "git", "worktree", "remove", "--force", tree)
 		err = errors.Join(err, removed)
 	}()
+	s.say("compare: building %s", s.base)
+	if _, err := output(ctx, tree, "make", "program"); err != nil {
+		return nil, err
+	}
 	now, err := filepath.Abs(s.program)
 	if err != nil {
 		return nil, err
@@ -100,18 +104,14 @@ func measureCompare(ctx context.Context, s *setup) (out *figures.Table, err erro
 	return ratios(s, values), nil
 }
 
-// buildBase writes the commit to a folder and builds the programs there.
-func buildBase(ctx context.Context, s *setup, tree string) error {
-	s.say("compare: building %s", s.base)
+// checkOut writes the commit to a folder.
+func checkOut(ctx context.Context, s *setup, tree string) error {
 	if _, err := os.Stat(tree); err == nil { // of a run that was killed
 		if _, err := output(ctx, ".", "git", "worktree", "remove", "--force", tree); err != nil {
 			return err
 		}
 	}
-	if _, err := output(ctx, ".", "git", "worktree", "add", "--force", "--detach", tree, s.base); err != nil {
-		return err
-	}
-	_, err := output(ctx, tree, "make", "program")
+	_, err := output(ctx, ".", "git", "worktree", "add", "--force", "--detach", tree, s.base)
 	return err
 }
 
