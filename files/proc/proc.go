@@ -7,13 +7,14 @@ package proc
 
 import (
 	"bytes"
-	"errors"
-	"io"
 	"iter"
 	"os"
 	"os/user"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"syscall"
 	"time"
 )
 
@@ -118,17 +119,19 @@ func Environ(pid int) (env []byte, known bool) {
 // environ reads an environment with one call: between two the process may have gone on as another program,
 // and the rest would be missing.
 func environ(pid int) (env []byte, readable bool) {
-	f, err := os.Open("/proc/" + strconv.Itoa(pid) + "/environ")
+	f, err := openFile(pid, "environ")
 	if err != nil {
 		return nil, false
 	}
-	defer func() { _ = f.Close() }()
-	for size := 1 << 14; ; size *= 4 {
-		env = make([]byte, size)
-		n, err := f.ReadAt(env, 0)
-		if n < size {
-			return env[:n], errors.Is(err, io.EOF)
+	defer f.close()
+	held := buffers.Get().(*[]byte) //nolint:errcheck // the pool holds nothing else
+	defer buffers.Put(held)
+	for {
+		n, err := f.readAt(*held, 0)
+		if n < len(*held) {
+			return bytes.Clone((*held)[:n]), err == nil
 		}
+		*held = make([]byte, 4*len(*held))
 	}
 }
 
@@ -227,7 +230,48 @@ func Below(pid int, roots func(int) bool) bool {
 	return false
 }
 
+// read returns a whole file of a process.
 func read(pid int, file string) ([]byte, bool) {
-	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/" + file) //nolint:gosec // of a process
-	return data, err == nil
+	f, err := openFile(pid, file)
+	if err != nil {
+		return nil, false
+	}
+	defer f.close()
+	data := make([]byte, 0, 1<<10)
+	for {
+		n, err := f.readAt(data[len(data):cap(data)], int64(len(data)))
+		data = data[:len(data)+n]
+		if n == 0 || err != nil {
+			return data, err == nil
+		}
+		data = slices.Grow(data, 1)
+	}
+}
+
+// buffers are for environments: a look at every process reads hundreds of them.
+var buffers = sync.Pool{New: func() any { return new(make([]byte, 1<<14)) }}
+
+// file is an open file of a process. An os.File asks the kernel six times more for each that is opened, to learn
+// whether reads of it may wait; here none do.
+type file int
+
+func openFile(pid int, name string) (file, error) {
+	for {
+		fd, err := syscall.Open("/proc/"+strconv.Itoa(pid)+"/"+name, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+		if err != syscall.EINTR { //nolint:errorlint // of the call itself
+			return file(fd), err
+		}
+	}
+}
+
+func (f file) close() { _ = syscall.Close(int(f)) }
+
+// readAt returns 0 at the end of the file.
+func (f file) readAt(b []byte, at int64) (int, error) {
+	for {
+		n, err := syscall.Pread(int(f), b, at)
+		if err != syscall.EINTR { //nolint:errorlint // of the call itself
+			return max(n, 0), err
+		}
+	}
 }
