@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 )
@@ -39,6 +40,27 @@ func TestAGoodLife(t *testing.T) {
 	}
 	if got := task(c, job); got.Executed != time.Minute || got.Started == 0 || got.Ended == 0 {
 		t.Errorf("the task keeps %+v", got)
+	}
+}
+
+// The life of a job wakes none that wait for a change of the settings.
+func TestAJobChangesNoSettings(t *testing.T) {
+	c := statetest.New(t)
+	n := c.Node("n1", 4)
+	changed := func() uint64 { return c.State.Settings().Topics[model.TopicSettings] }
+	before := changed()
+	job := c.Submit(2)
+	a := c.Place(job)
+	c.Start(a)
+	c.Exit(a, 0)
+	n.Clean()
+	c.Do(&command.Retire{Jobs: []model.JobID{job}, ArchivedTo: c.State.Index})
+	if after := changed(); after != before {
+		t.Errorf("the settings changed at %d and at %d, when a job ran", before, after)
+	}
+	c.Do(&command.SetRunning{})
+	if changed() == before {
+		t.Error("a change of the settings does not show")
 	}
 }
 

@@ -48,10 +48,11 @@ func (t *Tx) stamp(c *digest.Commit, before *model.Settings) {
 	if after.Incarnation.IsZero() {
 		return
 	}
+	// What jobs count there is no setting: those that wait for settings are many.
 	plain := func(s model.Settings) model.Settings {
 		s.Clock, s.NextJob, s.Services, s.RequestsFrom, s.Totals, s.Topics, s.Audit = 0, 0, 0, 0, model.Totals{}, model.Topics{},
 			model.AuditHead{}
-		s.Requests = model.Requests{}
+		s.Requests, s.ArchivedTo, s.EndedBytes = model.Requests{}, 0, 0
 		return s
 	}
 	if plain(after) != plain(*before) {
