@@ -83,7 +83,7 @@ func (u *unit) local() fence.Local {
 		Rank: u.record.Rank, Incarnation: model.Incarnation(u.record.Incarnation), Placed: u.record.Placed,
 		Stop: u.orders.Stop, Exit: u.exit, Phase: u.phase,
 	}
-	if !u.life.alive && !u.phase.Ended() && u.phase != model.RankRunning {
+	if !u.life.alive && u.life.reads == 0 && !u.phase.Ended() && u.phase != model.RankRunning {
 		l.Phase = model.RankAssigned // the start broke off
 	}
 	return l

@@ -107,3 +107,34 @@ func refusedAs(u *unit, fresh bool) {
 	h := &executor{core: &core{Config: Config{Log: slog.New(slog.DiscardHandler)}}, space: &space{}}
 	h.refused(u, runner.LatchNever, false, nil, fresh)
 }
+
+// A rank whose supervisor has ended is no broken start while its folder is still being read: how it ended is there.
+func TestAStartIsBrokenOnceItsFolderIsRead(t *testing.T) {
+	t.Parallel()
+	u := &unit{record: &runner.Record{}, phase: model.RankTaken, life: life{reads: 1}}
+	if l := u.local(); l.Phase != model.RankTaken {
+		t.Errorf("while its folder is read a rank counts as %s", l.Phase)
+	}
+	u.life.reads = 0
+	if l := u.local(); l.Phase != model.RankAssigned {
+		t.Errorf("without an end in its folder a rank counts as %s", l.Phase)
+	}
+}
+
+// An end that needs no look at the GPUs is taken from the supervisor's word: the folder need not be read.
+func TestAnEndIsTakenFromTheStatus(t *testing.T) {
+	t.Parallel()
+	b := newUnits(&core{})
+	ended := 0
+	b.ended = func(*unit) { ended++ }
+	u := &unit{name: "7", record: &runner.Record{Nonce: "a"}, phase: model.RankRunning, life: life{alive: true}}
+	b.put(u)
+	b.update(runner.Event{Name: "7", Status: runner.Status{Nonce: "b", Phase: model.RankExited, Exit: &model.Exit{Code: 0}}})
+	if u.phase.Ended() {
+		t.Error("the status of another supervisor ends the rank")
+	}
+	b.update(runner.Event{Name: "7", Status: runner.Status{Nonce: "a", Phase: model.RankExited, Exit: &model.Exit{Code: 0}}})
+	if u.phase != model.RankExited || !u.exit.Clean() || ended != 1 {
+		t.Errorf("the rank is %s, ended %d times with %+v", u.phase, ended, u.exit)
+	}
+}

@@ -145,9 +145,12 @@ func (b *units) update(e runner.Event) {
 	case e.Status.Nonce != u.record.Nonce:
 	default:
 		u.status = e.Status
-		if e.Status.Phase == model.RankExited {
+		switch exit := e.Status.Exit; {
+		case e.Status.Phase == model.RankExited && exit != nil && explained(*exit):
+			b.learn(u, model.RankExited, *exit)
+		case e.Status.Phase == model.RankExited:
 			b.reread(u)
-		} else if !u.phase.Ended() {
+		case !u.phase.Ended():
 			u.phase = max(u.phase, e.Status.Phase)
 		}
 	}
@@ -210,10 +213,15 @@ func (b *units) phase(name string, r *runner.Record, s *runner.Status) (model.Ra
 	return phase, exit, err
 }
 
+// explained reports whether the rank's end has a cause that is no fault of a GPU.
+func explained(e model.Exit) bool {
+	return e.Clean() || e.OOM || e.Fenced || e.Delivered != model.ReasonNone
+}
+
 // faulty reports whether one of a rank's GPUs may have caused the rank's end. A driver reports a fault before
 // the process on the GPU dies of the fault.
 func (b *units) faulty(r *runner.Record, e model.Exit) bool {
-	if e.Clean() || e.OOM || e.Fenced || e.Delivered != model.ReasonNone {
+	if explained(e) {
 		return false
 	}
 	for _, v := range b.GPUs.Check(r.IDs()) {
