@@ -43,8 +43,13 @@ var types = map[string]string{
 
 // file is one file as it is sent.
 type file struct {
-	media         string
-	plain, zipped []byte
+	media  string
+	plain  []byte
+	zipped func() []byte // compressed once the first browser asks: most peers show the page to none
+}
+
+func newFile(media string, plain []byte) file {
+	return file{media, plain, sync.OnceValue(func() []byte { return zip(plain) })}
 }
 
 // page is all files of the page.
@@ -53,10 +58,10 @@ type page struct {
 	files  map[string]file
 }
 
-// built is the page, compressed once for all peers of this process.
+// built is the page of all peers of this process.
 var built = sync.OnceValues(func() (*page, error) { return load(dist) })
 
-// load reads the files of a page from the folder dist, and compresses them.
+// load reads the files of a page from the folder dist.
 func load(from fs.FS) (*page, error) {
 	p, sum := &page{files: map[string]file{}}, sha256.New()
 	err := fs.WalkDir(from, "dist", func(name string, d fs.DirEntry, err error) error {
@@ -74,7 +79,7 @@ func load(from fs.FS) (*page, error) {
 		name = strings.TrimPrefix(name, "dist/")
 		fmt.Fprintf(sum, "%q %d\n", name, len(plain))
 		_, _ = sum.Write(plain) // never fails
-		p.files[name] = file{media, plain, zip(plain)}
+		p.files[name] = newFile(media, plain)
 		return nil
 	})
 	if err == nil && p.files[shell].plain == nil {
@@ -134,7 +139,7 @@ func (p *page) document(version string) file {
 		`"./`, `"`+Assets+p.digest+"/",
 		"</head>", `<meta name="berth-version" content="`+html.EscapeString(version)+`"></head>`,
 	).Replace(string(f.plain))
-	return file{f.media, []byte(text), zip([]byte(text))}
+	return newFile(f.media, []byte(text))
 }
 
 // send writes a file, compressed if the client accepts that.
@@ -144,7 +149,7 @@ func send(w http.ResponseWriter, r *http.Request, f file) {
 	h.Set("Vary", "Accept-Encoding")
 	if acceptsGzip(r.Header.Values("Accept-Encoding")) {
 		h.Set("Content-Encoding", "gzip")
-		data = f.zipped
+		data = f.zipped()
 	}
 	h.Set("Content-Length", strconv.Itoa(len(data)))
 	w.WriteHeader(http.StatusOK)

@@ -130,9 +130,9 @@ func TestSizeOfThePage(t *testing.T) {
 		if name == licences { // no part of the page refers to the file
 			continue
 		}
-		whole += len(f.zipped)
+		whole += len(f.zipped())
 		if begin[name] {
-			first += len(f.zipped)
+			first += len(f.zipped())
 		}
 	}
 	if first > firstLoad || whole > wholeLoad {

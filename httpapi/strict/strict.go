@@ -205,8 +205,9 @@ func nameBefore(body []byte, offset int) string {
 
 // unknownField returns an error with the name that was perhaps meant.
 func unknownField(known []string, name string) wire.FieldDetail {
+	plain := strings.ReplaceAll(strings.ReplaceAll(name, "_", ""), "-", "")
 	for _, k := range known {
-		if strings.EqualFold(strings.ReplaceAll(k, "_", ""), strings.NewReplacer("_", "", "-", "").Replace(name)) {
+		if strings.EqualFold(strings.ReplaceAll(k, "_", ""), plain) {
 			return wire.FieldDetail{Field: Clip(name), Message: "is not a field; did you mean " + k + "?"}
 		}
 	}
