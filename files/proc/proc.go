@@ -7,6 +7,7 @@ package proc
 
 import (
 	"bytes"
+	"encoding/binary"
 	"iter"
 	"os"
 	"os/user"
@@ -48,18 +49,56 @@ func (s Stat) Gone() bool { return s.State == 'Z' || s.State == 'X' }
 // All yields the number of every process.
 func All() iter.Seq[int] {
 	return func(yield func(int) bool) {
-		d, err := os.Open("/proc")
-		if err != nil {
-			return
-		}
-		defer func() { _ = d.Close() }()
-		names, _ := d.Readdirnames(-1) // what was read before an error counts
-		for _, name := range names {
-			if pid, err := strconv.Atoi(name); err == nil && !yield(pid) {
+		for pid := range Listed() {
+			if !yield(pid) {
 				return
 			}
 		}
 	}
+}
+
+// Listed yields the number of every process, and the inode of its folder: as long as both are the same, so is the process, while it may
+// have gone on as another program.
+func Listed() iter.Seq2[int, uint64] {
+	return func(yield func(int, uint64) bool) {
+		dir, err := openFile("/proc")
+		if err != nil {
+			return
+		}
+		defer dir.close()
+		buf := make([]byte, 1<<13)
+		for {
+			n, err := syscall.ReadDirent(int(dir), buf)
+			if err == syscall.EINTR { //nolint:errorlint // of the call itself
+				continue
+			}
+			if err != nil || n <= 0 { // what was read before an error counts
+				return
+			}
+			for entry := buf[:n]; len(entry) >= direntName; entry = entry[min(int(binary.NativeEndian.Uint16(entry[16:])), len(entry)):] {
+				if pid, is := number(entry[direntName:]); is && !yield(pid, binary.NativeEndian.Uint64(entry)) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// direntName is where an entry of getdents64(2) has its name, which NUL ends; the inode comes first, the length of the entry at 16.
+const direntName = 19
+
+// number reads the number that a NUL ends.
+func number(text []byte) (n int, is bool) {
+	for i, c := range text {
+		switch {
+		case c == 0:
+			return n, i > 0
+		case c < '0' || c > '9':
+			return 0, false
+		}
+		n = 10*n + int(c-'0')
+	}
+	return 0, false
 }
 
 // Look reads one process.
@@ -119,7 +158,7 @@ func Environ(pid int) (env []byte, known bool) {
 // environ reads an environment with one call: between two the process may have gone on as another program,
 // and the rest would be missing.
 func environ(pid int) (env []byte, readable bool) {
-	f, err := openFile(pid, "environ")
+	f, err := openFile("/proc/" + strconv.Itoa(pid) + "/environ")
 	if err != nil {
 		return nil, false
 	}
@@ -232,7 +271,7 @@ func Below(pid int, roots func(int) bool) bool {
 
 // read returns a whole file of a process.
 func read(pid int, file string) ([]byte, bool) {
-	f, err := openFile(pid, file)
+	f, err := openFile("/proc/" + strconv.Itoa(pid) + "/" + file)
 	if err != nil {
 		return nil, false
 	}
@@ -251,13 +290,13 @@ func read(pid int, file string) ([]byte, bool) {
 // buffers are for environments: a look at every process reads hundreds of them.
 var buffers = sync.Pool{New: func() any { return new(make([]byte, 1<<14)) }}
 
-// file is an open file of a process. An os.File asks the kernel six times more for each that is opened, to learn
+// file is an open file of the kernel's. An os.File asks the kernel six times more for each that is opened, to learn
 // whether reads of it may wait; here none do.
 type file int
 
-func openFile(pid int, name string) (file, error) {
+func openFile(path string) (file, error) {
 	for {
-		fd, err := syscall.Open("/proc/"+strconv.Itoa(pid)+"/"+name, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+		fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 		if err != syscall.EINTR { //nolint:errorlint // of the call itself
 			return file(fd), err
 		}

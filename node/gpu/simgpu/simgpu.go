@@ -34,6 +34,7 @@ type Probe struct {
 	mu      sync.Mutex
 	scanned time.Time // when the newest scan began
 	users   []gpuUser // what it found
+	others  map[int]without
 	last    map[model.GPUID]reading
 	raised  map[model.GPUID][]uint64 // the Xids that were
 }
@@ -170,7 +171,7 @@ func (p *Probe) scan(after time.Time) []gpuUser {
 	defer p.mu.Unlock()
 	if !p.scanned.After(after) {
 		p.scanned = time.Now()
-		p.users = findUsers()
+		p.users = p.findUsers()
 	}
 	return p.users
 }

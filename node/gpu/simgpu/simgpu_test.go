@@ -7,10 +7,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/berth-gpu/berth/files/proc"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/node/gpu"
 	"github.com/berth-gpu/berth/node/gpu/judge"
@@ -167,6 +169,42 @@ func TestCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, "a zombie keeps the GPU", func() bool { return s.Check(ids)[1].Clean() })
+}
+
+// A process that had no GPUs is looked at again: while it is young, when its number is another process's, and after a while.
+func TestProcessesWithoutGPUsAreLookedAtAgain(t *testing.T) {
+	t.Parallel()
+	p, err := Find(filepath.Join(t.TempDir(), "gpus.json"), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid := on(t, p.devices[0].ID, "sleep", "600").Process.Pid
+	sees := func() bool {
+		return slices.ContainsFunc(p.findUsers(), func(u gpuUser) bool { return u.id.PID == pid })
+	}
+	until(t, "the process is not seen", sees)
+	folder := uint64(0)
+	for listed, its := range proc.Listed() {
+		if listed == pid {
+			folder = its
+		}
+	}
+	now := time.Now()
+	for _, v := range []struct {
+		what  string
+		known without
+		seen  bool
+	}{
+		{what: "one that is believed to have none", known: without{folder: folder, next: now.Add(time.Hour)}},
+		{what: "one that is not believed any more", known: without{folder: folder, next: now}, seen: true},
+		{what: "another one with its number", known: without{folder: folder + 1, next: now.Add(time.Hour)}, seen: true},
+		{what: "a young one", known: without{folder: folder, first: now}, seen: true},
+	} {
+		p.others[pid] = v.known
+		if got := sees(); got != v.seen {
+			t.Errorf("%s: seen %t", v.what, got)
+		}
+	}
 }
 
 // A job that sleeps shows nothing, one that spins shows load and what goes with it.

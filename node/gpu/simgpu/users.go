@@ -36,18 +36,46 @@ func (u gpuUser) process() gpu.Process {
 	}
 }
 
+// How long the environment of a process without GPUs is believed. A process gets another one by an exec only, which most
+// processes do right after their start.
+const (
+	young  = 2 * time.Second
+	reread = 5 * time.Second
+)
+
+// without is a process that had no GPUs in its environment.
+type without struct {
+	folder uint64 // inode
+	first  time.Time
+	next   time.Time // when its environment is read again
+}
+
 // findUsers returns the living processes that have GPUs in their environment. The environment of one that has
 // ended, and is not reaped yet, is empty.
-func findUsers() (out []gpuUser) {
-	for pid := range proc.All() {
-		env, _ := proc.Environ(pid)
+func (p *Probe) findUsers() (out []gpuUser) {
+	now, still := time.Now(), make(map[int]without, len(p.others))
+	for pid, folder := range proc.Listed() {
+		w, known := p.others[pid]
+		if known = known && w.folder == folder; known && now.Before(w.next) {
+			still[pid] = w
+			continue
+		}
+		env, sure := proc.Environ(pid)
 		gpus := proc.Variable(env, variable)
 		if gpus == "" {
+			if !known {
+				w = without{folder: folder, first: now}
+			}
+			if sure && now.Sub(w.first) >= young {
+				w.next = now.Add(reread)
+			}
+			still[pid] = w
 			continue
 		}
 		if s, ok := proc.Look(pid); ok {
 			out = append(out, gpuUser{id: s.ID, gpus: gpus, cpu: s.CPU, memoryMB: uint32(s.Resident >> 20)})
 		}
 	}
+	p.others = still
 	return out
 }
