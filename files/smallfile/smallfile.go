@@ -26,6 +26,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -157,8 +158,11 @@ func WriteBytes(path string, data []byte) error { return replaceBytes(path, data
 
 func replaceBytes(path string, data []byte, durable bool) error {
 	next := path + ".new"
-	_ = os.Remove(next)                                                   // the rest of a write that broke off
-	f, err := os.OpenFile(next, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) //nolint:gosec // the caller's own file
+	f, err := create(next)
+	if errors.Is(err, fs.ErrExist) { // the rest of a write that broke off
+		_ = os.Remove(next)
+		f, err = create(next)
+	}
 	if err != nil {
 		return err
 	}
@@ -170,13 +174,17 @@ func replaceBytes(path string, data []byte, durable bool) error {
 		_ = os.Remove(next) // on a full disk it takes what room there is
 		return err
 	}
-	if err := os.Rename(next, path); err != nil {
-		return err
+	if err := syscall.Rename(next, path); err != nil { // os.Rename asks first what is there
+		return &os.LinkError{Op: "rename", Old: next, New: path, Err: err}
 	}
 	if !durable {
 		return nil
 	}
 	return SyncFolder(filepath.Dir(path))
+}
+
+func create(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) //nolint:gosec // the caller's own file
 }
 
 // SyncFolder makes names that were created, changed or removed in a folder durable.
