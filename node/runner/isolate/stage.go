@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -65,8 +66,11 @@ func (p *Plan) File() (*os.File, error) {
 // printing the reason on standard error.
 func Stage() int {
 	runtime.LockOSThread() // the rights that are given up are this thread's, which becomes the job
-	CloseReceived(planFD, reportFD)
-	unix.CloseOnExec(reportFD)
+	// The job gets none of the files that this process was started with; a kernel before 5.11 has no such call.
+	if unix.CloseRange(reportFD, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC) != nil {
+		CloseReceived(planFD, reportFD)
+		unix.CloseOnExec(reportFD)
+	}
 	err := stage()
 	if e, ofHost := errors.AsType[*hostError](err); ofHost {
 		_, _ = unix.Write(reportFD, []byte(e.Error())) // without it the job has failed
