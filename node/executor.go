@@ -25,12 +25,15 @@ type executor struct {
 }
 
 func newExecutor(c *core, k *contact, p *puller, b *units, t *reporter) *executor {
-	b.ended = t.tail
 	h := &executor{
-		core: c, contact: k, puller: p, units: b, blobs: newBlobs(c), cleaner: newCleaner(c, b, t), reaper: &reaper{core: c, units: b},
+		core: c, contact: k, puller: p, units: b, blobs: newBlobs(c), cleaner: newCleaner(c, k, b, t), reaper: &reaper{core: c, units: b},
 		later: map[model.RankKey]time.Time{}, waiting: map[model.RankKey]*waiting{}, pruned: time.Now(),
 	}
 	k.warnings = h.warnings
+	b.ended = func(u *unit) {
+		t.tail(u)
+		h.cleaner.early(u)
+	}
 	return h
 }
 

@@ -37,7 +37,16 @@ type life struct {
 	past  bool // of an earlier boot: its end is not reported
 	held  bool // in memory only: the disk did not take that it never starts
 	reads int  // looks at its folder that are under way
+
+	ran     time.Time // when the agent learned that its job runs
+	checked time.Time // when the check of its GPUs began that comes with its end; zero: none is under way
 }
+
+// How long reports wait, so that one says what two or three would.
+const (
+	startPause = 10 * time.Millisecond  // that a job runs, in case it ends soon
+	cleanPause = 100 * time.Millisecond // that it has ended, for the check of its GPUs
+)
 
 // orders are the agent's orders for a supervisor.
 type orders struct {
@@ -115,8 +124,14 @@ func (u *unit) progress(host string) (model.Progress, bool) {
 	case model.RankNever:
 		p.Detail, p.Excused = model.Clip(cmp.Or(u.status.Note, u.why)), u.status.NoAccount || u.status.Note == "" && u.excuse
 	case model.RankRunning:
+		if time.Since(u.life.ran) < startPause {
+			return p, false
+		}
 		p.Saved = u.status.Saved
 	case model.RankExited:
+		if time.Since(u.life.checked) < cleanPause {
+			return p, false
+		}
 		if u.exit.Refused {
 			p.Detail = model.Clip(u.status.Note)
 		}

@@ -151,6 +151,10 @@ func (b *units) update(e runner.Event) {
 		case e.Status.Phase == model.RankExited:
 			b.reread(u)
 		case !u.phase.Ended():
+			if u.phase < model.RankRunning && e.Status.Phase == model.RankRunning {
+				u.life.ran = time.Now()
+				b.after(startPause)
+			}
 			u.phase = max(u.phase, e.Status.Phase)
 		}
 	}

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"sync"
+	"time"
 )
 
 // worker collects the results of work that runs outside the agent's goroutine.
@@ -20,6 +21,16 @@ func (d *worker) background(work func() func()) {
 		then := work()
 		select {
 		case d.inbox <- then:
+		case <-d.ctx.Done():
+		}
+	})
+}
+
+// after has the agent look at its work once a pause is over.
+func (d *worker) after(pause time.Duration) {
+	time.AfterFunc(pause, func() {
+		select {
+		case d.inbox <- func() {}:
 		case <-d.ctx.Done():
 		}
 	})
