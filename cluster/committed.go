@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/berth-gpu/berth/cluster/raftstore"
+	"github.com/berth-gpu/berth/fsm"
 )
 
 // committedLogs is a log from which no entry that this peer knows as committed is cut off. Raft replaces entries of a follower that
@@ -118,4 +119,19 @@ func (l *committedLogs) save(stable raft.StableStore) error {
 // rests reports whether no entries were stored lately.
 func (l *committedLogs) rests() bool {
 	return time.Since(l.begun)-time.Duration(l.wrote.Load()) >= markRest
+}
+
+// commitTeller is the state machine for raft. At the leader it has followers told of a commit as it applies the entry.
+type commitTeller struct {
+	*fsm.FSM
+
+	peer *Peer
+}
+
+// Apply applies an entry.
+func (c commitTeller) Apply(entry *raft.Log) any {
+	if p := c.peer; p.leads() && !p.wire.transport.quiet.Load() {
+		p.wire.transport.Committed(entry.Index)
+	}
+	return c.FSM.Apply(entry)
 }

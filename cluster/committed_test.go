@@ -1,8 +1,10 @@
 package cluster
 
 import (
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/raft"
 
@@ -35,6 +37,26 @@ func TestAcknowledgedEntriesAreNotCutOff(t *testing.T) {
 			inWorld(t, 3, nil, func(w *world) { testNotCutOff(w, v.jobs, v.away, v.again) })
 		})
 	}
+}
+
+// Followers learn of a commit though no entries follow, long before raft itself would tell them; so does one that comes back later.
+func TestFollowersLearnOfACommitAtOnce(t *testing.T) {
+	inWorld(t, 3, func(m *member) { m.tuning.CommitTimeout = time.Hour }, func(w *world) {
+		l, n := w.leader(), 0
+		for range 3 {
+			w.mustPropose(l, 1)
+			n++
+			w.until("all have the job", func() bool {
+				return !slices.ContainsFunc(w.peers, func(m *member) bool { s := m.State(); return s.Jobs.Len() < n })
+			})
+		}
+		away := w.other(l)
+		w.net.Isolate(away.name)
+		w.mustPropose(l, 1)
+		w.net.HealAll()
+		w.mustPropose(w.leader(), 1)
+		w.until("the one that was away has all jobs", func() bool { s := away.State(); return s.Jobs.Len() == n+2 })
+	})
 }
 
 func testNotCutOff(w *world, jobs int, away, again func(w *world, l *member)) {

@@ -87,7 +87,7 @@ type Tuning struct {
 	SnapshotInterval  time.Duration // how often that is looked at; 30 s
 	TrailingLogs      uint64        // entries kept behind a snapshot; 10240, and not less
 	SnapshotRate      int64         // bytes a second; 64 MiB, 0 keeps the default, negative: unlimited
-	CommitTimeout     time.Duration // how soon an idle follower learns of a commit; 5 ms
+	CommitTimeout     time.Duration // how soon an idle follower learns of a commit of which no request has told it; 200 ms
 	InFlight          int           // entries under way at once; 1
 	RenewWindow       time.Duration // renewals gathered into one entry after an urgent one; 200 ms
 	RenewRest         time.Duration // and without one; 1.8 s, which an agent's patience of 3 s must cover
@@ -141,7 +141,7 @@ func (t Tuning) withDefaults(unguarded Unguarded) Tuning {
 		t.Timeouts = LAN
 	}
 	def(&t.SnapshotInterval, 30*time.Second)
-	def(&t.CommitTimeout, 5*time.Millisecond)
+	def(&t.CommitTimeout, 200*time.Millisecond)
 	def(&t.RenewWindow, 200*time.Millisecond)
 	def(&t.RenewRest, 1800*time.Millisecond)
 	def(&t.StartDeadline, 10*time.Minute)

@@ -159,7 +159,7 @@ func newRaft(p *Peer, conf *raft.Config, s Stores) (*raft.Raft, error) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done) // also if the goroutine is made to end in a store's call
-		r, err = raft.NewRaft(conf, p.fsm, s.Log, s.Stable, s.Snapshots, p.wire.transport)
+		r, err = raft.NewRaft(conf, commitTeller{p.fsm, p}, s.Log, s.Stable, s.Snapshots, p.wire.transport)
 	}()
 	select {
 	case <-done:

@@ -13,9 +13,8 @@ const idleRest = 50 * time.Millisecond
 
 // idle keeps redundant empty replication requests off the wire.
 //
-// Raft sends a follower without new entries an empty AppendEntries after each CommitTimeout (5 ms), because
-// this is how a follower learns that the commit index has moved: some 130 exchanges a second with each
-// follower of a cluster at rest. A request that repeats the term, the previous entry and the commit index of
+// Raft sends a follower without new entries an empty AppendEntries after each CommitTimeout, because
+// this is how a follower learns that the commit index has moved. A request that repeats the term, the previous entry and the commit index of
 // one that the follower acknowledged less than idleRest ago is answered here with that acknowledgement. A new
 // commit index, new entries and a new term differ, so they are sent at once.
 //

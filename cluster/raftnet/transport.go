@@ -50,7 +50,7 @@ type Unguarded struct {
 //   - Replication is not pipelined: after a follower refuses entries once, raft's pipeline can wait on itself for
 //     ever while heartbeats go on, and the follower gets nothing until the leader restarts (hashicorp/raft#612).
 //   - An empty replication request that repeats one acknowledged a moment ago is answered without the network (see
-//     idle).
+//     idle), and followers are told of a commit as soon as it is clear that no entries tell them (see commits).
 //   - Messages that would end the process of a peer that reads them are refused: nil entries, entries out of place,
 //     configurations that cannot be decoded.
 //   - A snapshot whose sender falls silent is given up after Timeout: raft's main goroutine reads it from the
@@ -99,6 +99,7 @@ type Transport struct {
 	relay     *relay
 	book      *book
 	idle      idle
+	commits   commits
 	followed  followed
 	unguarded Unguarded
 	folders   Folders
@@ -173,6 +174,15 @@ func (t *Transport) AppendEntries(id raft.ServerID, target raft.ServerAddress, a
 	resp *raft.AppendEntriesResponse,
 ) error {
 	t.book.campaign(args.Term)
+	t.commits.sends(id, args)
+	err := t.appendEntries(id, target, args, resp)
+	t.tellSoon(t.commits.answered(id, target, args, err == nil && resp.Success && resp.Term == args.Term))
+	return err
+}
+
+func (t *Transport) appendEntries(id raft.ServerID, target raft.ServerAddress, args *raft.AppendEntriesRequest,
+	resp *raft.AppendEntriesResponse,
+) error {
 	said, empty := repetitionOf(target, args)
 	q := *args
 	q.RPCHeader = stamp(t.folders, q.RPCHeader, id)

@@ -8,7 +8,7 @@ import (
 )
 
 // recentEntries is how many of the newest log entries a store keeps in memory. A leader reads the last entry
-// for each follower after every CommitTimeout (5 ms), entries or not; from bbolt that is a third of an idle
+// for each follower after every CommitTimeout, entries or not; from bbolt that was a third of an idle
 // leader's processor time.
 const recentEntries = 32
 
