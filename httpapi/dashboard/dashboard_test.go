@@ -24,7 +24,7 @@ import (
 // The limits of what browsers load, compressed: with the first page, and in all.
 const (
 	firstLoad = 60 << 10
-	wholeLoad = 150 << 10
+	wholeLoad = 200 << 10
 )
 
 const remedy = "; run make page, and commit both folders"

@@ -1,10 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { longest, spans, visible } from "./ansi.ts";
 import description from "../../openapi.json" with { type: "json" };
 import { bytes, duration, isSet, relative } from "./format.ts";
 import { kindOf, level, spread } from "./gpus.ts";
 import { uuidv7 } from "./ids.ts";
-import { Log } from "./log.ts";
 import { Painter, cellsOf, place, type Palette } from "./map.ts";
 import { pages } from "./pages.ts";
 import { backoff } from "./pause.ts";
@@ -20,71 +18,6 @@ test("durations are never negative and have two units", () => {
   expect(relative(0, 5000)).toBe("5 s ago");
   expect([bytes(999), bytes(1500), bytes(25_000_000)]).toEqual(["999 B", "1.5 kB", "25 MB"]);
   expect([isSet(undefined), isSet("0001-01-01T00:00:00Z"), isSet("2026-01-01T00:00:00Z")]).toEqual([false, false, true]);
-});
-
-describe("output", () => {
-  const text = (line: string): string => spans(line).map((s) => s.text).join("");
-
-  test("keeps colours and leaves out every other sequence", () => {
-    expect(spans("a\x1b[1;31mb\x1b[0mc")).toEqual([{ text: "a", style: "" }, { text: "b", style: "c1 bold" }, { text: "c", style: "" }]);
-    expect(text("\x1b]0;title\x07x\x1b]8;;http://evil\x1b\\y\x1b[2J\x1b[?1049h\x1bPq#0\x1b\\z\x1bc\x1b(0")).toBe("xyz");
-    expect(spans("\x1b[38;5;9mx\x1b[38;2;1;2;3my").map((s) => s.style)).toEqual(["c1", "c1"]);
-  });
-
-  test("shows control and direction characters as signs", () => {
-    expect(visible("a\x00\x07\x7f")).toBe("a␀␇␡");
-    expect(visible("x\u202egnp")).toBe("x⟨U+202E⟩gnp");
-    expect(text("half \x1b[")).not.toContain("\x1b");
-  });
-
-  test("shows what a progress bar shows in the end, and cuts long lines", () => {
-    expect(text("10%\r50%\r100%\r")).toBe("100%");
-    expect(text("x".repeat(longest + 10))).toMatch(/^x+ … 10 more characters$/);
-  });
-});
-
-describe("the log", () => {
-  const bytesOf = (s: string): Uint8Array => new TextEncoder().encode(s);
-
-  test("finds each line, however the bytes come", () => {
-    const want = Array.from({ length: 2000 }, (_, i) => `line ${i} ${i % 7 === 0 ? "ä😀" : ""}`);
-    const data = bytesOf(want.join("\n") + "\n");
-    for (const step of [1, 3, 1000, data.length]) {
-      const log = new Log();
-      for (let i = 0; i < data.length; i += step) log.add(data.subarray(i, i + step));
-      expect(log.lines).toBe(2000);
-      expect(log.read(0, 2000)).toEqual(want);
-      expect(log.read(700, 703)).toEqual(want.slice(700, 703));
-    }
-  });
-
-  test("takes earlier output ahead of what there is", () => {
-    const log = new Log();
-    log.add(bytesOf("three\nfo"));
-    const both = log.with(bytesOf("one\ntwo\n"));
-    both.add(bytesOf("ur\n"));
-    expect(both.read(0, 9)).toEqual(["one", "two", "three", "four"]);
-    expect(both.size).toBe(19);
-  });
-
-  test("has an unfinished last line, and empty lines", () => {
-    const log = new Log();
-    log.add(bytesOf("\n\na"));
-    expect([log.lines, log.read(0, 9)]).toEqual([3, ["", "", "a"]]);
-    log.add(bytesOf("b\nc"));
-    expect(log.read(0, 9)).toEqual(["", "", "ab", "c"]);
-  });
-
-  test("drops the oldest beyond its bound, and still numbers lines rightly", () => {
-    const log = new Log(200_000);
-    for (let i = 0; i < 30_000; i++) log.add(bytesOf(`line ${i}\n`));
-    expect(log.lines).toBe(30_000);
-    expect(log.dropped).toBeGreaterThan(0);
-    expect(log.read(29_999, 30_000)).toEqual(["line 29999"]);
-    expect(log.read(0, log.dropped + 1)).toEqual([`line ${log.dropped}`]);
-    expect(log.find("LINE 29998", log.dropped, 1)).toBe(29_998);
-    expect(log.find("line 1 ", log.lines - 1, -1)).toBe(-1);
-  });
 });
 
 test("rows keep their places while they are frozen", () => {

@@ -12,7 +12,7 @@ export type Phase = "reading" | "following" | "interrupted" | "ended" | "part";
 
 export type Sink = {
   begin(offset: number): void; // the output from a byte on comes now, in place of what there is
-  add(data: Uint8Array): void;
+  add(data: Uint8Array, live: boolean): void; // live: written while it was followed
   gap(bytes: number): void; // a part in the middle that the node has not kept
   end(data: Uint8Array): void; // the end of the output that peers keep, in place of what there is: the node does not answer
   is(phase: Phase, why: string): void;
@@ -40,7 +40,7 @@ export async function read(open: Open, path: string, start: Start, live: boolean
         if (done) break;
         tries = -1;
         const data = next + value.length > last ? value.subarray(0, last - next) : value;
-        sink.add(data);
+        sink.add(data, live && next >= size);
         next += data.length;
         if (next >= last) {
           sink.is("part", "");

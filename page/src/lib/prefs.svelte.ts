@@ -20,6 +20,8 @@ const theme = read("berth-theme");
 export const prefs = $state({
   theme: (theme === "light" || theme === "dark" ? theme : "auto") as Theme,
   compact: read("berth-rows") === "compact",
+  wrap: read("berth-wrap") === "on",
+  times: read("berth-line-times") === "on",
 });
 
 export function setTheme(to: Theme): void {
@@ -30,4 +32,14 @@ export function setTheme(to: Theme): void {
 export function setCompact(to: boolean): void {
   prefs.compact = to;
   write("berth-rows", to ? "compact" : "");
+}
+
+export function setWrap(to: boolean): void {
+  prefs.wrap = to;
+  write("berth-wrap", to ? "on" : "");
+}
+
+export function setTimes(to: boolean): void {
+  prefs.times = to;
+  write("berth-line-times", to ? "on" : "");
 }
