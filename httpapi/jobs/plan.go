@@ -32,7 +32,10 @@ func (a plans) route(doc huma.API) {
 				return nil, err
 			}
 			v := view.View{State: &s, Now: a.api.Now(&s)}
-			f, index := a.api.Places.Foreseen(&s, v.Now)
+			f, index, err := a.api.Places.Foreseen(ctx, &s, v.Now)
+			if err != nil {
+				return nil, err
+			}
 			return &core.Answer[wire.Plan]{Index: index, Body: v.Plan(f)}, nil
 		})
 }

@@ -3,8 +3,8 @@
 package places
 
 import (
+	"context"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/berth-gpu/berth/cluster/sched/cores"
@@ -44,10 +44,18 @@ type Cache struct {
 // newestForecast is the newest forecast. It has a lock of its own: on a large cluster making one takes
 // longer than a submission should wait.
 type newestForecast struct {
-	mu   sync.Mutex
-	made atomic.Pointer[forecastOf]
-	at   time.Time // when it was made, and how long that took
-	took time.Duration
+	mu     sync.Mutex
+	make   func(*state.State, model.Time) forecast.Forecast
+	made   *forecastOf
+	making *making   // nil: none is being made
+	at     time.Time // when the newest was made, and how long that took
+	took   time.Duration
+}
+
+// making is a forecast that is being made.
+type making struct {
+	done  chan struct{}
+	panic any // with which it ended
 }
 
 // forecastOf is the forecast for one state.
@@ -73,7 +81,10 @@ type verdict struct {
 
 // New returns an empty cache.
 func New() *Cache {
-	return &Cache{last: map[model.Class]countedPlace{}, verdicts: map[model.Shape]verdict{}, Trials: newTrials()}
+	return &Cache{
+		last: map[model.Class]countedPlace{}, verdicts: map[model.Shape]verdict{}, Trials: newTrials(),
+		forecast: newestForecast{make: forecast.Foresee},
+	}
 }
 
 // Of returns the place of a job that was just submitted. In a long queue it is estimated from a
@@ -139,36 +150,90 @@ func (p *Cache) Rate(s *state.State) float64 {
 	return p.ended.rate
 }
 
-// Foresee returns a forecast for the state, or for one of a moment ago where making one takes long:
-// while one is being made other callers get the one before. A forecast is not used after the
-// scheduler was started or stopped, or under another policy or tuning.
+// Foresee returns a forecast for the state, or for one of a moment ago where making one takes long: while one is being made other
+// callers get the one before. A forecast is not used after the scheduler was started or stopped, or under another policy or tuning. On a
+// machine with much to do a forecast can take many seconds; after a second the caller gets the one before, or an empty one, and the next
+// caller gets the new one.
 func (p *Cache) Foresee(s *state.State, now model.Time) *forecast.Forecast {
-	f, _ := p.Foreseen(s, now)
-	return f
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if f := p.foreseen(ctx, s, now); f != nil {
+		return &f.Forecast
+	}
+	set := s.Settings()
+	return &forecast.Forecast{At: now, Starts: set.Running && !set.Standstill}
 }
 
-// Foreseen also returns the index of the state of the forecast, so that a reader that waits for the
-// next one gets it.
-func (p *Cache) Foreseen(s *state.State, now model.Time) (*forecast.Forecast, uint64) {
+// Foreseen returns what Foresee does and the index of the state of the forecast, so that a reader that waits for the next one gets it. It
+// waits for the first forecast as long as the caller does.
+func (p *Cache) Foreseen(ctx context.Context, s *state.State, now model.Time) (*forecast.Forecast, uint64, error) {
+	short, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	f := p.foreseen(short, s, now)
+	if f == nil {
+		f = p.foreseen(ctx, s, now)
+	}
+	if f == nil {
+		return nil, 0, ctx.Err()
+	}
+	return &f.Forecast, f.index, nil
+}
+
+// foreseen returns a forecast for the state, once the context ends the one before; nil: there is none that fits.
+func (p *Cache) foreseen(ctx context.Context, s *state.State, now model.Time) *forecastOf {
 	f, set := &p.forecast, s.Settings()
 	fits := func(last *forecastOf) bool {
 		return last != nil && last.Starts == (set.Running && !set.Standstill) && last.policy == set.Policy && last.tuning == set.Tuning
 	}
-	if last := f.made.Load(); !fits(last) {
+	for {
 		f.mu.Lock()
-	} else if !f.mu.TryLock() {
-		return &last.Forecast, last.index
+		last, m := f.made, f.making
+		recent := fits(last) && (last.index == s.Index || time.Since(f.at) < foreseePart*f.took)
+		if m == nil && !recent {
+			f.making = f.begin(s, now, &forecastOf{index: s.Index, policy: set.Policy, tuning: set.Tuning})
+		}
+		if recent || m != nil && fits(last) { // another caller waits for the next one
+			f.mu.Unlock()
+			return last
+		}
+		m = f.making
+		f.mu.Unlock()
+		select {
+		case <-m.done:
+			if m.panic != nil {
+				panic(m.panic) // as if this request had made it
+			}
+		case <-ctx.Done():
+			if !fits(last) {
+				return nil
+			}
+			return last
+		}
 	}
-	defer f.mu.Unlock()
-	began, last := time.Now(), f.made.Load()
-	if fits(last) && (last.index == s.Index || began.Sub(f.at) < foreseePart*f.took) {
-		return &last.Forecast, last.index
-	}
-	made := &forecastOf{Forecast: forecast.Foresee(s, now), index: s.Index, policy: set.Policy, tuning: set.Tuning}
-	f.made.Store(made)
-	f.at, f.took = began, time.Since(began)
-	return &made.Forecast, made.index
 }
+
+// begin has a forecast made. The lock is held.
+func (f *newestForecast) begin(s *state.State, now model.Time, next *forecastOf) *making {
+	m, began := &making{done: make(chan struct{})}, time.Now()
+	of := *s
+	go func() {
+		defer func() {
+			m.panic = recover()
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.making = nil
+			if m.panic == nil {
+				f.made, f.at, f.took = next, began, time.Since(began)
+			}
+			close(m.done)
+		}()
+		next.Forecast = f.make(&of, now)
+	}()
+	return m
+}
+
+// patience is for how long a request waits for a newer forecast.
+const patience = time.Second
 
 // TookFor records how long the last forecast took, which bounds when the next one is made.
 func (p *Cache) TookFor(d time.Duration) {
