@@ -4,6 +4,9 @@ package places
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -54,8 +57,8 @@ type newestForecast struct {
 
 // making is a forecast that is being made.
 type making struct {
-	done  chan struct{}
-	panic any // with which it ended
+	done chan struct{}
+	err  error // it panicked
 }
 
 // forecastOf is the forecast for one state.
@@ -157,7 +160,7 @@ func (p *Cache) Rate(s *state.State) float64 {
 func (p *Cache) Foresee(s *state.State, now model.Time) *forecast.Forecast {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	if f := p.foreseen(ctx, s, now); f != nil {
+	if f, err := p.foreseen(ctx, s, now); err == nil {
 		return &f.Forecast
 	}
 	set := s.Settings()
@@ -169,18 +172,18 @@ func (p *Cache) Foresee(s *state.State, now model.Time) *forecast.Forecast {
 func (p *Cache) Foreseen(ctx context.Context, s *state.State, now model.Time) (*forecast.Forecast, uint64, error) {
 	short, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	f := p.foreseen(short, s, now)
-	if f == nil {
-		f = p.foreseen(ctx, s, now)
+	f, err := p.foreseen(short, s, now)
+	if errors.Is(err, context.DeadlineExceeded) {
+		f, err = p.foreseen(ctx, s, now)
 	}
-	if f == nil {
-		return nil, 0, ctx.Err()
+	if err != nil {
+		return nil, 0, err
 	}
 	return &f.Forecast, f.index, nil
 }
 
-// foreseen returns a forecast for the state, once the context ends the one before; nil: there is none that fits.
-func (p *Cache) foreseen(ctx context.Context, s *state.State, now model.Time) *forecastOf {
+// foreseen returns a forecast for the state, once the context ends the one before; an error: there is none that fits.
+func (p *Cache) foreseen(ctx context.Context, s *state.State, now model.Time) (*forecastOf, error) {
 	f, set := &p.forecast, s.Settings()
 	fits := func(last *forecastOf) bool {
 		return last != nil && last.Starts == (set.Running && !set.Standstill) && last.policy == set.Policy && last.tuning == set.Tuning
@@ -194,20 +197,20 @@ func (p *Cache) foreseen(ctx context.Context, s *state.State, now model.Time) *f
 		}
 		if recent || m != nil && fits(last) { // another caller waits for the next one
 			f.mu.Unlock()
-			return last
+			return last, nil
 		}
 		m = f.making
 		f.mu.Unlock()
 		select {
 		case <-m.done:
-			if m.panic != nil {
-				panic(m.panic) // as if this request had made it
+			if m.err != nil {
+				return nil, m.err
 			}
 		case <-ctx.Done():
 			if !fits(last) {
-				return nil
+				return nil, ctx.Err()
 			}
-			return last
+			return last, nil
 		}
 	}
 }
@@ -218,11 +221,13 @@ func (f *newestForecast) begin(s *state.State, now model.Time, next *forecastOf)
 	of := *s
 	go func() {
 		defer func() {
-			m.panic = recover()
+			if fault := recover(); fault != nil { // it takes no peer down
+				m.err = fmt.Errorf("the forecast panicked: %v\n%s", fault, debug.Stack())
+			}
 			f.mu.Lock()
 			defer f.mu.Unlock()
 			f.making = nil
-			if m.panic == nil {
+			if m.err == nil {
 				f.made, f.at, f.took = next, began, time.Since(began)
 			}
 			close(m.done)

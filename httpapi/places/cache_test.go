@@ -1,8 +1,11 @@
 package places
 
+//berth:bubble
+
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -70,20 +73,18 @@ func TestAPlanWithoutAForecast(t *testing.T) {
 	})
 }
 
-// A forecast that panics fails the request that asked for it, and no more.
+// A forecast that panics fails the plan that asked for it, and no more.
 func TestAForecastThatPanics(t *testing.T) {
 	t.Parallel()
-	p, c := New(), statetest.New(t)
-	p.forecast.make = func(*state.State, model.Time) forecast.Forecast { panic("a defect") }
-	s := c.State
-	for range 2 {
-		func() {
-			defer func() {
-				if r := recover(); r != "a defect" {
-					t.Errorf("it ended with %v", r)
-				}
-			}()
-			p.Foresee(&s, 1)
-		}()
-	}
+	synctest.Test(t, func(t *testing.T) {
+		p, c := New(), statetest.New(t)
+		p.forecast.make = func(*state.State, model.Time) forecast.Forecast { panic("a defect") }
+		s := c.State
+		if f := p.Foresee(&s, 1); len(f.Waiting) != 0 {
+			t.Errorf("the forecast is %+v", f)
+		}
+		if _, _, err := p.Foreseen(t.Context(), &s, 1); err == nil || !strings.Contains(err.Error(), "a defect") {
+			t.Errorf("the error is %v", err)
+		}
+	})
 }
