@@ -44,6 +44,7 @@ func TestWrap(t *testing.T) {
 		"a list":                 {"application/json", long, "gzip", true},
 		"with other encodings":   {"application/json; charset=utf-8", long, "br, gzip;q=0.8", true},
 		"a problem":              {wire.ProblemType, long, "gzip", true},
+		"the description":        {"application/openapi+json", long, "gzip", true},
 		"a short one":            {"application/json", "{}", "gzip", false},
 		"a client without it":    {"application/json", long, "", false},
 		"a client that refuses":  {"application/json", long, "gzip;q=0", false},
@@ -145,5 +146,45 @@ func TestTags(t *testing.T) {
 		if got := ask(c.method, append([]string{"If-None-Match", tag}, c.headers...)...); got.StatusCode != c.status || got.Header.Get("Etag") != c.tag {
 			t.Errorf("%s: %d %v", name, got.StatusCode, got.Header)
 		}
+	}
+}
+
+// HEAD has the headers of GET and no body, and does not wait for the end of a stream.
+func TestHead(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/plain")
+		switch {
+		case r.Method != http.MethodGet:
+			w.WriteHeader(http.StatusMethodNotAllowed)
+		case r.URL.Path == "/kept":
+			w.Header().Set("Cache-Control", "public")
+			_, _ = io.WriteString(w, "{}")
+		case r.URL.Path == "/events":
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		case r.URL.Path == "/large":
+			for r.Context().Err() == nil {
+				_, _ = w.Write(make([]byte, 1<<16))
+			}
+		default:
+			_, _ = io.WriteString(w, "{}")
+		}
+	}), "1", time.Now))
+	t.Cleanup(server.Close)
+	for path, cache := range map[string]string{"/": "private, no-store", "/kept": "public", "/events": "private, no-store", "/large": "private, no-store"} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodHead, server.URL+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		body, err := io.ReadAll(answer.Body)
+		if answer.StatusCode != http.StatusOK || len(body) > 0 || err != nil || answer.Header.Get("Cache-Control") != cache || answer.Header.Get("Content-Type") != "text/plain" {
+			t.Errorf("%s: %d %v %q %v", path, answer.StatusCode, answer.Header, body, err)
+		}
+		_ = answer.Body.Close()
 	}
 }

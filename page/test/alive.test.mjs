@@ -61,7 +61,7 @@ test("without any peer the page says so, and keeps what it has", async () => {
   await v.page.getByRole("region", { name: "Peers" }).getByText("p3").waitFor();
   process.kill(cluster.members().get("p2").pid, "SIGKILL");
   process.kill(cluster.members().get("p3").pid, "SIGKILL");
-  await v.page.getByText(/No peer answers since/).waitFor();
+  await v.page.getByText(/No peer has answered for/).waitFor();
   await v.page.getByText(/as of .* from p/).first().waitFor();
   await v.page.getByRole("region", { name: "GPUs", exact: true }).getByText("8", { exact: true }).first().waitFor();
   await v.close();

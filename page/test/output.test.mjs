@@ -76,7 +76,7 @@ test("matches are marked and counted, long lines wrapped, and all is copied and 
   await until("a match is in view", () => inView("step 600 loss and more"));
   assert.deepEqual(await violations(v.page), []);
   await lines.focus();
-  for (const take of [() => v.page.getByRole("button", { name: "Copy", exact: true }).click(), async () => { await lines.focus(); await v.page.keyboard.press("Control+a"); await v.page.keyboard.press("Control+c"); }]) {
+  for (const take of [() => v.page.getByRole("region", { name: "Output", exact: true }).getByRole("button", { name: "Copy", exact: true }).click(), async () => { await lines.focus(); await v.page.keyboard.press("Control+a"); await v.page.keyboard.press("Control+c"); }]) {
     await v.page.evaluate(() => navigator.clipboard.writeText(""));
     await take();
     await until("all lines are copied", async () => {

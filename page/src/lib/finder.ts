@@ -35,8 +35,8 @@ export class Finder {
     return all;
   }
 
-  // beside returns the place in the list of the next line after or before one; -1: there is none.
-  beside(line: number, step: 1 | -1): number {
+  // neighbour returns the place in the list of the next line after or before one; -1: there is none.
+  neighbour(line: number, step: 1 | -1): number {
     if (step > 0) return this.lines.findIndex((l) => l > line);
     for (let i = this.lines.length - 1; i >= 0; i--) if (this.lines[i]! < line) return i;
     return -1;

@@ -1,10 +1,11 @@
 // What GPUs do, as the page shows it: a GPU that is held may work or be idle.
 import type { GPU, Node, Samples } from "./types.ts";
 
-export type Kind = "work" | "idle" | "free" | "busyless" | "closed" | "unhealthy";
+export type Kind = "work" | "unknown" | "idle" | "free" | "busyless" | "closed" | "unhealthy";
 
 export const kinds: { kind: Kind; word: string; sign: string }[] = [
   { kind: "work", word: "working", sign: "" },
+  { kind: "unknown", word: "held, no telemetry", sign: "" },
   { kind: "idle", word: "held idle", sign: "" },
   { kind: "busyless", word: "between jobs", sign: "" },
   { kind: "free", word: "free", sign: "" },
@@ -28,6 +29,7 @@ export function sampleAt(s: Samples | undefined, i: number): Sample {
 // kindOf returns what a GPU of a node does.
 export function kindOf(n: Node, g: GPU, s: Sample): Kind {
   if (g.state === "unhealthy") return "unhealthy";
+  if (g.state === "allocated" && s.utilization === null && s.idle === null) return "unknown";
   if (g.state === "allocated") return s.idle !== null && s.idle >= idleAfter ? "idle" : "work";
   if (g.state !== "free") return "busyless";
   return g.mode || n.state !== "up" ? "closed" : "free";
@@ -35,7 +37,7 @@ export function kindOf(n: Node, g: GPU, s: Sample): Kind {
 
 // spread counts the GPUs of all nodes by what they do, and their utilization.
 export function spread(nodes: Node[], s: Samples | undefined, layout: string | undefined) {
-  const n: Record<Kind, number> = { work: 0, idle: 0, free: 0, busyless: 0, closed: 0, unhealthy: 0 };
+  const n: Record<Kind, number> = { work: 0, unknown: 0, idle: 0, free: 0, busyless: 0, closed: 0, unhealthy: 0 };
   const fits = s !== undefined && s.layout === layout ? s : undefined;
   let i = 0, total = 0, held = 0, heldSum = 0, sum = 0, measured = 0;
   for (const node of nodes) {

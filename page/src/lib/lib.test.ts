@@ -9,7 +9,7 @@ import { backoff } from "./pause.ts";
 import { Order, between } from "./rows.ts";
 import { parse } from "./stream.ts";
 import type { GPU, Node, Samples } from "./types.ts";
-import { brief, reasons } from "./words.ts";
+import { brief, exitText, reasonBrief, reasonText, reasons } from "./words.ts";
 
 test("durations are never negative and have two units", () => {
   expect([-5, 0, 59.4, 61, 600, 3660, 172800, 180000].map(duration)).toEqual(["0 s", "0 s", "59 s", "1 min 1 s", "10 min", "1 h 01 min", "2 d", "2 d 2 h"]);
@@ -33,11 +33,12 @@ test("rows keep their places while they are frozen", () => {
 
 test("GPUs that are held at 0 % are idle", () => {
   const gpu = (state: string, mode?: string): GPU => ({ state, mode }) as GPU;
-  const node = { state: "up", gpus: [gpu("allocated"), gpu("allocated"), gpu("free"), gpu("free", "cordoned"), gpu("unhealthy"), gpu("cleaning")] } as Node;
-  const samples = { layout: "a", utilization_percent: [80, 0, 0, 0, null, 0], idle_held_seconds: [0, 600, null, null, null, null], memory_used_gb: [], temperature_celsius: [], power_watts: [] } as unknown as Samples;
+  const node = { state: "up", gpus: [gpu("allocated"), gpu("allocated"), gpu("free"), gpu("free", "cordoned"), gpu("unhealthy"), gpu("cleaning"), gpu("allocated")] } as Node;
+  const samples = { layout: "a", utilization_percent: [80, 0, 0, 0, null, 0, null], idle_held_seconds: [0, 600, null, null, null, null, null], memory_used_gb: [], temperature_celsius: [], power_watts: [] } as unknown as Samples;
   const s = spread([node], samples, "a");
-  expect(Object.fromEntries(s.parts.map((p) => [p.kind, p.n]))).toEqual({ work: 1, idle: 1, free: 1, closed: 1, unhealthy: 1, busyless: 1 });
-  expect([s.total, s.utilization, s.overall]).toEqual([6, 40, 16]);
+  expect(Object.fromEntries(s.parts.map((p) => [p.kind, p.n]))).toEqual({ work: 1, unknown: 1, idle: 1, free: 1, closed: 1, unhealthy: 1, busyless: 1 });
+  expect([s.total, s.utilization, s.overall]).toEqual([7, 40, 16]);
+  expect(spread([node], undefined, "a").parts.find((p) => p.kind === "work")!.n).toBe(0); // what was not measured is not said to work
   expect(spread([node], samples, "b").measured).toBe(false); // columns of another layout say nothing of these GPUs
   expect(kindOf({ ...node, state: "draining" }, gpu("free"), { utilization: null, memory: null, temperature: null, power: null, idle: null })).toBe("closed");
   expect([null, 0, 39, 100].map(level)).toEqual([1, 1, 2, 5]);
@@ -59,6 +60,10 @@ test("keys of changes are UUIDv7 in order of time", () => {
 test("all reasons of the API have words", () => {
   expect(reasons).toEqual(description.components.schemas.Job.properties.reason["x-words"]);
   expect(Object.keys(description.components.schemas.Blocker.properties.code["x-words"]).filter((c) => !brief[c])).toEqual([]);
+  expect(Object.keys(reasons).filter((c) => !brief[c])).toEqual([]);
+  expect([reasonBrief("gpu_fault; gpus"), reasonText("exit code 1; gpus")]).toEqual(["GPU fault; too few free GPUs", "exit code 1; too few GPUs are free"]);
+  for (const [code, word] of [[126, "executed"], [127, "not found"], [137, "SIGKILL"], [139, "SIGSEGV"], [143, "SIGTERM"]] as const) expect([reasonText("exit code " + code), exitText(code, undefined)].join()).toMatch(new RegExp(word + ".*" + word));
+  expect([exitText(0, 9), exitText(1, 0), exitText(undefined, 0)]).toEqual(["signal 9: killed (SIGKILL), most often for too much main memory", "exit code 1", ""]);
 });
 
 describe("the map", () => {

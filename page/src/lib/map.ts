@@ -159,6 +159,13 @@ function sign(ctx: CanvasRenderingContext2D, c: Cell, s: number, p: Palette): vo
         ctx.lineTo(x + b, y + (c.kind === "closed" ? s - d + b : d - b));
       }
       break;
+    case "unknown":
+      ctx.strokeStyle = p.dim;
+      for (let d = 3; d < s; d += 4) {
+        ctx.moveTo(x + d, y);
+        ctx.lineTo(x + d, y + s);
+      }
+      break;
     default:
       ctx.fillStyle = p.dim;
       for (let i = 2; i < s - 1; i += 4) for (let k = 2; k < s - 1; k += 4) ctx.fillRect(x + i, y + k, 1.5, 1.5);

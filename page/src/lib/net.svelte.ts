@@ -1,9 +1,11 @@
 // The client of the API. It asks the peer that answered last, and goes on at the next one when that fails: reads at once, changes under the same
 // Idempotency-Key, so that none is carried out twice.
+import { text } from "./body.ts";
 import { hear } from "./clock.svelte.ts";
 import { Failure } from "./failure.ts";
 import { uuidv7 } from "./ids.ts";
 import { away, backoff, pause } from "./pause.ts";
+import { race } from "./race.ts";
 import type { Code, Problem } from "./types.ts";
 
 export { Failure };
@@ -18,6 +20,7 @@ export const net = $state({
   peer: "", // its name
   leader: "",
   version: "", // of the program that answered last
+  slow: 0, // how many reads have waited for longer than usual
   away: "", // of a peer under another host, which answers and has no session of this browser; empty: none is needed
 });
 
@@ -85,27 +88,30 @@ export async function handOver(base: string, to: string): Promise<string> {
   return there;
 }
 
-const readLimit = 6000;
-const writeLimit = 8000;
-const firstLimit = 2500; // for a peer to answer while others may
+// Limits hold until an answer begins. One that has begun may take any time, as long as it is not silent.
+const readLimit = 60_000;
+const writeLimit = 8000; // while other peers may be asked
+const lastWriteLimit = 25_000;
+const firstLimit = 2500; // before another peer is asked, too
+const againAfter = 10_000;
+const silence = 15_000;
 
-type Options = { method?: string; body?: unknown; signal?: AbortSignal; known?: string };
+// slowAfter is after which time a read is called slow, in ms.
+export const slowAfter = 4000;
+
+type Options = { method?: string; body?: unknown; signal?: AbortSignal; known?: string; begun?: () => void };
 
 export type Answer<T> = { body: T; tag: string; index: number; status: number };
 
-// get reads, from any peer. With known, an entity tag, the body is undefined if it is the same as then.
+// get reads, from the peer that begins to answer first. With known, an entity tag, the body is undefined if it is the same as then.
 export async function get<T>(path: string, signal?: AbortSignal, known = ""): Promise<Answer<T>> {
-  const order = following().bases;
-  let failed: unknown;
-  for (let i = 0; i < order.length; i++) {
-    try {
-      return await once<T>(order[i]!, path, { signal, known }, i < order.length - 1 ? firstLimit * (i + 1) : readLimit);
-    } catch (e) {
-      if (signal?.aborted || (e instanceof Failure && !passing(e) && !(e.status === 401 && away(order[i]!)))) throw e;
-      failed = e;
-    }
-  }
-  throw failed;
+  // The first is asked twice: a connection may have died without a word, as while a computer slept.
+  const bases = following().bases, order = [...bases, bases[0]!];
+  return race(
+    order.map((base) => (begun, stop) => once<T>(base, path, { signal: signal ? AbortSignal.any([signal, stop]) : stop, known, begun }, readLimit)),
+    (i) => (i < bases.length - 1 ? firstLimit * (i + 1) : againAfter),
+    (e, i) => signal?.aborted === true || (e instanceof Failure && !passing(e) && !(e.status === 401 && away(order[i]!))),
+  );
 }
 
 // passing reports whether another peer, or the same one later, may answer.
@@ -116,13 +122,13 @@ function passing(f: Failure): boolean {
 // sent is when this window last changed something, by the browser's clock: what it changes is read again without delay.
 export const sent = { at: 0 };
 
-// send changes something. It is tried for up to 15 s under one key at all peers, while none answers or the cluster has no leader.
+// send changes something. It is tried for up to 30 s under one key at all peers, while none answers or the cluster has no leader.
 export async function send<T>(method: string, path: string, body?: unknown, only?: string[]): Promise<Answer<T>> {
-  const key = uuidv7(), until = Date.now() + 15_000;
+  const key = uuidv7(), until = Date.now() + 30_000;
   for (let tries = 0; ; tries++) {
     const order = only ?? following().bases;
     try {
-      const done = await once<T>(order[tries % order.length]!, path, { method, body }, writeLimit, key);
+      const done = await once<T>(order[tries % order.length]!, path, { method, body }, order.length > 1 ? writeLimit : lastWriteLimit, key);
       sent.at = Date.now();
       return done;
     } catch (e) {
@@ -143,12 +149,14 @@ async function once<T>(base: string, path: string, o: Options, limit: number, ke
   const sent = Date.now();
   try {
     const r = await fetch(base + path, { method: o.method ?? "GET", headers, body: o.body === undefined ? undefined : JSON.stringify(o.body), cache: "no-store", credentials: "include", signal: stop.signal });
+    clearTimeout(timer);
     note(base, r, sent);
+    o.begun?.();
     const tag = r.headers.get("ETag") ?? "", index = Number(r.headers.get("X-Berth-Index") ?? 0);
     if (r.status === 304) return { body: undefined as T, tag, index, status: 304 };
-    const text = await r.text();
-    if (!r.ok) throw failure(r.status, text, key);
-    return { body: (text ? JSON.parse(text) : undefined) as T, tag, index, status: r.status };
+    const said = await text(r, silence);
+    if (!r.ok) throw failure(r.status, said, key);
+    return { body: (said ? JSON.parse(said) : undefined) as T, tag, index, status: r.status };
   } catch (e) {
     if (e instanceof Failure) throw e;
     if (o.signal?.aborted) throw e;

@@ -155,7 +155,7 @@ describe("a search", () => {
     expect(f.lines).toEqual([0, 2, 4, 6]);
     while (!f.step(1));
     expect(f.lines).toEqual([0, 2, 4, 6]);
-    expect([f.beside(-1, 1), f.beside(2, 1), f.beside(6, 1), f.beside(2, -1), f.beside(0, -1)]).toEqual([0, 2, -1, 0, -1]);
+    expect([f.neighbour(-1, 1), f.neighbour(2, 1), f.neighbour(6, 1), f.neighbour(2, -1), f.neighbour(0, -1)]).toEqual([0, 2, -1, 0, -1]);
   });
 
   test("forgets lines that are gone", () => {

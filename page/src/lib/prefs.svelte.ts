@@ -20,6 +20,7 @@ const theme = read("berth-theme");
 export const prefs = $state({
   theme: (theme === "light" || theme === "dark" ? theme : "auto") as Theme,
   compact: read("berth-rows") === "compact",
+  keys: read("berth-keys") !== "off", // single keys do something
   wrap: read("berth-wrap") === "on",
   times: read("berth-line-times") === "on",
 });
@@ -42,4 +43,9 @@ export function setWrap(to: boolean): void {
 export function setTimes(to: boolean): void {
   prefs.times = to;
   write("berth-line-times", to ? "on" : "");
+}
+
+export function setKeys(to: boolean): void {
+  prefs.keys = to;
+  write("berth-keys", to ? "" : "off");
 }

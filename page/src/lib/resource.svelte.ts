@@ -1,6 +1,6 @@
 // What a page shows of the API: read again when a topic that it depends on has changed, kept while no peer answers, with its age.
 import { untrack } from "svelte";
-import { Failure, enter, get, net, sent } from "./net.svelte.ts";
+import { Failure, enter, get, net, sent, slowAfter } from "./net.svelte.ts";
 import { topics } from "./feed.svelte.ts";
 import { backoff, pause } from "./pause.ts";
 
@@ -20,6 +20,7 @@ export class Resource<T> {
   at = $state(0); // when the value was read, by the browser's clock
   from = $state(""); // the peer that it is from
   loading = $state(false);
+  slow = $state(false); // an answer takes longer than usual
   private tag = "";
   private path = "";
   private running: AbortController | undefined;
@@ -53,6 +54,7 @@ export class Resource<T> {
     this.loading = true;
     for (let tries = 0; !mine.signal.aborted; tries++) {
       const began = (this.began = Date.now());
+      const late = setTimeout(() => this.wait(true), slowAfter);
       try {
         const a = await get<T>(path, mine.signal, this.tag);
         if (mine.signal.aborted) return;
@@ -73,12 +75,20 @@ export class Resource<T> {
         if (f.status === 0) enter("lost");
         if (f.status !== 0 && f.status < 500) break; // asking again gives the same
         await pause(backoff(tries), mine.signal).catch(() => undefined);
+      } finally {
+        clearTimeout(late);
+        if (this.running === mine || !this.running) this.wait(false);
       }
     }
     if (this.running === mine) {
       this.running = undefined;
       this.loading = false;
     }
+  }
+
+  private wait(slow: boolean): void {
+    if (slow !== this.slow) net.slow += slow ? 1 : -1;
+    this.slow = slow;
   }
 
   // retry reads again now.
@@ -94,6 +104,7 @@ export class Resource<T> {
     this.due = undefined;
     this.running?.abort();
     this.running = undefined;
+    this.wait(false);
   }
 }
 

@@ -33,6 +33,22 @@ export function href(to: string): string {
   return root + to;
 }
 
+// name returns the part of the path behind the page's own: the id of a job, the name of a node.
+export function name(path: string): string {
+  const part = path.split("/")[2] ?? "";
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part; // it was typed wrong, and there is no such thing
+  }
+}
+
+// jobPlace returns the place of a job, or of a task of one, as commands name them: "17", "17.3", "17_3".
+export function jobPlace(job: string): string {
+  const task = /^(\d+)[._](\d+)$/.exec(job);
+  return task ? `/jobs/${task[1]}?task=${task[2]}` : "/jobs/" + encodeURIComponent(job);
+}
+
 // follows takes clicks on links into the page; others are the browser's.
 export function follows(e: MouseEvent): void {
   const a = (e.target as Element | null)?.closest?.("a");

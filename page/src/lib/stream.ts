@@ -10,7 +10,7 @@ export type Heard =
 
 // silence is how long a stream may be silent, in ms: peers send a heartbeat every 15 s.
 const silence = 40_000;
-const answerLimit = 4000;
+const answerLimit = 4000, lastLimit = 20_000; // until it begins, while others may be asked or not
 
 export type Follow = { bases: string[] };
 
@@ -21,7 +21,7 @@ export async function follow(to: () => Follow, heard: (h: Heard) => void, signal
     const { bases } = to();
     const base = bases[at % bases.length]!;
     try {
-      await one(base, (h) => { tries = 0; since = 0; heard(h); }, signal);
+      await one(base, tries + 1 < bases.length ? answerLimit : lastLimit, (h) => { tries = 0; since = 0; heard(h); }, signal);
     } catch (e) {
       if (signal.aborted) return;
       const elsewhere = e instanceof Denied && away(base);
@@ -40,11 +40,11 @@ export async function follow(to: () => Follow, heard: (h: Heard) => void, signal
 
 class Denied extends Error {}
 
-async function one(base: string, heard: (h: Heard) => void, signal: AbortSignal): Promise<void> {
+async function one(base: string, limit: number, heard: (h: Heard) => void, signal: AbortSignal): Promise<void> {
   const stop = new AbortController();
   const end = (): void => stop.abort();
   signal.addEventListener("abort", end, { once: true });
-  let timer = setTimeout(end, answerLimit);
+  let timer = setTimeout(end, limit);
   try {
     const r = await fetch(base + "/events?types=changed", { cache: "no-store", credentials: "include", signal: stop.signal });
     if (r.status === 401 || r.status === 403) throw new Denied();

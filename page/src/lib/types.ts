@@ -3,6 +3,7 @@ import type { components } from "./api.d.ts";
 type Schemas = components["schemas"];
 
 export type Job = Schemas["Job"];
+export type Submission = Schemas["Submit"];
 export type Detail = Schemas["Detail"];
 export type Attempt = Schemas["Attempt"];
 export type Queue = Schemas["Queue"];

@@ -74,12 +74,52 @@ export const brief: Record<string, string> = {
   "reserved": "GPUs kept for others",
   "standstill": "standstill",
   "suspending": "about to start",
-  "throttle": "array limit"
+  "throttle": "array limit",
+  "canceled": "canceled",
+  "confirmed_dead": "node confirmed dead",
+  "deadline": "deadline",
+  "disk_limit": "disk limit",
+  "drained": "node drained",
+  "exited": "ended",
+  "gang_broken": "another rank failed",
+  "gpu_fault": "GPU fault",
+  "lead_ended": "rank 0 ended",
+  "lost": "node lost",
+  "preempted": "preempted",
+  "rebooted": "node restarted",
+  "requeued": "requeued",
+  "start_deadline": "ranks not ready in time",
+  "time_limit": "time limit"
 };
 
 // reasonText writes a reason; an ending such as "exit code 3" has its words already.
 export function reasonText(reason: string | undefined): string {
-  return reason ? (reasons[reason] ?? reason) : "";
+  return parts(reason, (one) => reasons[one] ?? one + (ends[one] ? `, ${ends[one]}` : ""));
+}
+
+// parts writes each part of a reason: a job that is tried again has why it ended and why it waits, with a semicolon between them.
+function parts(reason: string | undefined, write: (one: string) => string): string {
+  return (reason ?? "").split("; ").filter(Boolean).map(write).join("; ");
+}
+
+// ends are the exit codes that say more than that a program has failed. A shell makes 128 + N of signal N.
+const ends: Record<string, string> = Object.fromEntries(Object.entries({
+  126: "its program cannot be executed: it needs the right to be, or is no program",
+  127: "its program was not found: the PATH or the folder on the node may differ",
+  130: "interrupted (SIGINT)",
+  134: "it aborted itself (SIGABRT), as after a failed assertion",
+  135: "it read memory that is not there (SIGBUS), as of a full /dev/shm",
+  137: "killed (SIGKILL), most often for too much main memory",
+  139: "it crashed (SIGSEGV): a defect in native code or a library",
+  143: "asked to end (SIGTERM)",
+}).map(([code, words]) => ["exit code " + code, words]));
+
+// exitText writes how a program ended, in words where it has some.
+export function exitText(code: number | undefined, signal: number | undefined, memory = false): string {
+  if (memory) return "the kernel killed a process of it, because its main memory was used up";
+  const words = ends["exit code " + (signal ? 128 + signal : code)];
+  const what = signal ? `signal ${signal}` : code === undefined ? "" : `exit code ${code}`;
+  return what + (what && words ? `: ${words}` : "");
 }
 
 // waitsFor writes why a job waits; one without a reason of its own waits for its turn.
@@ -89,12 +129,12 @@ export function waitsFor(job: { held?: boolean; state: string; reason?: string }
 
 // reasonBrief writes a reason in as few words as fit a row.
 export function reasonBrief(reason: string | undefined): string {
-  return reason ? (brief[reason] ?? reason) : "";
+  return parts(reason, (one) => brief[one] ?? one);
 }
 
 // jobIcons are signs of the states of jobs, which go with the words: colour alone says nothing.
 export const jobIcons: Record<string, string> = {
-  queued: "◷", scheduled: "◔", allocating: "◑", running: "▶", completed: "✓", failed: "✕", canceled: "⊘", held: "⏸",
+  queued: "◷", scheduled: "◔", allocating: "◑", running: "▶\uFE0E", completed: "✓", failed: "✕", canceled: "⊘", held: "⏸\uFE0E",
 };
 
 // priorityName is the word for a priority (1 low to 4 critical; 5 is normal, too, 6 to 8 are high, 9 and 10 critical).
