@@ -87,7 +87,7 @@ test("an operator reads the audit trail, and changes no settings", async () => {
   await page.getByRole("region", { name: "Certificates" }).getByText("p1").first().waitFor();
   assert.equal(await page.getByRole("button", { name: "Refuse" }).first().isDisabled(), true);
   await to("/system?tab=scheduler");
-  await page.getByRole("region", { name: "Scheduler" }).getByText("▶ runs").waitFor();
+  await page.getByRole("region", { name: "Scheduler" }).getByText("▶\uFE0E runs").waitFor();
   assert.equal(await page.getByRole("region", { name: "Scheduler" }).getByRole("button", { name: "Stop" }).isDisabled(), false);
   await close();
 });

@@ -81,7 +81,7 @@ test("the scheduler is stopped and started", async () => {
   await panel.getByText("is stopped: nothing is started").waitFor();
   await panel.getByRole("button", { name: "Start" }).click();
   await v.page.getByRole("dialog").getByRole("button", { name: "Start" }).click();
-  await panel.getByText("▶ runs").waitFor();
+  await panel.getByText("▶\uFE0E runs").waitFor();
   await v.close();
 });
 
