@@ -167,6 +167,9 @@ func (m *member) stores(h *simdisk.Handle) Stores {
 	return s
 }
 
+// calm gives a peer a slow pace of raft, for tests that last for virtual minutes: heartbeats are most of what a quiet minute costs.
+func calm(m *member) { m.tuning.Timeouts, m.tuning.CommitTimeout = WAN, 200*time.Millisecond }
+
 // crash ends a peer as kill -9 does; its disk keeps what was written.
 func (w *world) crash(m *member) {
 	m.host.Crash()

@@ -83,7 +83,7 @@ func TestFoundingWaitsForEveryFounder(t *testing.T) {
 	beforeFounding(t, nil, func(w *world) {
 		p1, p2, p3 := w.peers[0], w.peers[1], w.peers[2]
 		one, two := w.found(p1), w.found(p2)
-		time.Sleep(time.Hour)
+		time.Sleep(10 * time.Minute)
 		if p1.serves() || p2.serves() || !strings.Contains(p1.Status().Waiting, "p3") || !p1.logged("p3") {
 			t.Fatalf("two of three founders: %t, %t, waiting for %q", p1.serves(), p2.serves(), p1.Status().Waiting)
 		}

@@ -58,7 +58,7 @@ func (c *chroniclers) same(what string, least int, of ...*member) []history.Reco
 // All peers have the same records over changes of the leader, a peer that is down, and a restart of all of them.
 func TestPeersKeepOneHistory(t *testing.T) {
 	dir := t.TempDir()
-	inWorld(t, 3, nil, func(w *world) {
+	inWorld(t, 3, calm, func(w *world) {
 		c := &chroniclers{world: w, dir: dir, books: map[*member]*history.Book{}}
 		for _, m := range w.peers {
 			c.keep(m)

@@ -51,7 +51,10 @@ func (w *world) exchange(m *member, level uint32) {
 const newer = command.Level + 1
 
 // old returns a change of peers whose programs know one level less than the newest, and that hold the level.
-func old(m *member) { m.knows, m.tuning.LevelHold, m.program = command.Level, hold, &kept{} }
+func old(m *member) {
+	calm(m)
+	m.knows, m.tuning.LevelHold, m.program = command.Level, hold, &kept{}
+}
 
 // A cluster is founded at the newest level that all its founders know, and rises a while after the last peer was upgraded.
 // Neither a change of the leader nor a restart of peers makes that sooner or later.
