@@ -3,6 +3,7 @@ package auth
 import (
 	"net/http"
 	"slices"
+	"sync"
 
 	"github.com/berth-gpu/berth/fsm/model"
 )
@@ -69,13 +70,21 @@ func (r Rule) NotOwn(c *Caller, user string, submitted model.Time) string {
 
 // Find returns the rule of a route.
 func Find(method, path string) (Rule, bool) {
-	rules := Rules()
-	i := slices.IndexFunc(rules, func(r Rule) bool { return r.Method == method && r.Path == path })
-	if i < 0 {
-		return Rule{}, false
-	}
-	return rules[i], true
+	rule, known := byRoute()[route{method, path}]
+	return rule, known
 }
+
+// route is what a rule is found by.
+type route struct{ method, path string }
+
+// byRoute returns the table as a map, which is made once: each request looks its rule up.
+var byRoute = sync.OnceValue(func() map[route]Rule {
+	out := map[route]Rule{}
+	for _, r := range Rules() {
+		out[route{r.Method, r.Path}] = r
+	}
+	return out
+})
 
 // smallBody bounds the body of a change that callers without a credential may ask for, in bytes: a peer keeps it until the
 // leader has answered.
