@@ -39,9 +39,11 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// startLab starts machines with these addresses, with the program of this tree.
+// startLab starts machines with these addresses, with the program of this tree. The tests of labs, which wait most of the time, run in
+// parallel.
 func startLab(t *testing.T, plan map[string]string) *lab {
 	t.Helper()
+	t.Parallel()
 	if err := missing(); err != nil {
 		t.Skip(err)
 	}

@@ -25,7 +25,6 @@ type lab struct {
 	holder   *exec.Cmd
 	pid      string // of the switch
 	machines []*machine
-	made     []string // folders of this host that were made for the machines' own ones
 }
 
 // plan is the machines and their addresses.
@@ -62,14 +61,6 @@ func newLab(dir, berth, units string) (*lab, error) {
 	if err != nil {
 		return nil, err
 	}
-	for inside := range private() {
-		if _, err := os.Stat(inside); err != nil {
-			if err := os.MkdirAll(inside, 0o755); err != nil {
-				return nil, err
-			}
-			l.made = append(l.made, inside)
-		}
-	}
 	if l.holder, l.pid, err = hold("--net"); err != nil {
 		return nil, err
 	}
@@ -93,8 +84,5 @@ func (l *lab) close() error {
 	}
 	err = errors.Join(err, l.holder.Process.Kill())
 	_ = l.holder.Wait() // it was killed
-	for _, dir := range l.made {
-		err = errors.Join(err, os.Remove(dir))
-	}
 	return err
 }

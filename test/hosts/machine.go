@@ -114,11 +114,11 @@ func (l *lab) boot(name, address string) (*machine, error) {
 	}
 	l.machines = append(l.machines, m)
 	script := "set -e\nhostname " + name + "\nmount -t tmpfs tmpfs /run\nmkdir -p /run/systemd/system\n"
-	for _, dir := range []string{"etc", "home"} { // with accounts of the machine's own
+	for _, dir := range []string{"etc", "home", "var/lib"} { // with accounts and folders of the machine's own
 		script += fmt.Sprintf("mkdir -p /run/own/%[1]s /run/own/%[1]s.work\nmount -t overlay overlay -o lowerdir=/%[1]s,upperdir=/run/own/%[1]s,workdir=/run/own/%[1]s.work /%[1]s\n", dir)
 	}
 	for inside, at := range private() {
-		script += fmt.Sprintf("mount --bind %s %s\n", filepath.Join(m.dir, at), inside)
+		script += fmt.Sprintf("mkdir -p %[2]s\nmount --bind %[1]s %[2]s\n", filepath.Join(m.dir, at), inside)
 	}
 	script += "ip link set lo up\nip link set eth0 up\n"
 	if strings.Contains(address, ":") {
