@@ -19,7 +19,7 @@ func Fill(s *Site, n int) {
 	s.With(func(c *statetest.Cluster) {
 		for i := 0; i < n; i += 100 {
 			var entry []command.Command
-			for j := range 100 {
+			for j := range min(100, n-i) {
 				entry = append(entry, c.Command(statetest.Job(1, func(b *command.Submit) { b.Spec.User = fmt.Sprint("user", j%10) })))
 			}
 			c.Entry(entry...)

@@ -95,7 +95,11 @@ func carried(t *testing.T, s *wire.Snapshot) string {
 
 // Whatever was submitted and came of it: export, import and export again give the same.
 func TestExportsComeBack(t *testing.T) {
-	for seed := range uint64(6) {
+	seeds := uint64(6)
+	if testing.Short() {
+		seeds = 2
+	}
+	for seed := range seeds {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 7))
 			old := inhabitedSite(t, r)
