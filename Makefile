@@ -24,13 +24,17 @@ FLOOD     ?= 10000
 # the race detector, which makes them five to ten times as slow and has nothing to find there.
 PURE = $(shell grep -lrxE '//berth:(pure|single)' --include='*.go' --exclude-dir=testdata --exclude-dir=node_modules . | xargs -n1 dirname | sort -u)
 
+# Without the race detector, and all seeds of the simulator: with it a cluster costs more than five times as much, so that test/sim
+# then runs few random courses and, with -short, no others.
+PLAIN = ./test/sim $(PURE)
+
 # Tests that are not built with the race detector: raft has a race in one, and the detector itself allocates in the other.
 UNRACED = -run '^(TestAllPeersAtOtherAddresses|TestCostsOfRequests)$$' ./cluster ./httpapi
 
 # Of all tests those that take longest begin first. Some wait most of the time, so
 # there are more at once than cores. A program with the race detector sleeps for a
 # second before it exits unless GORACE says otherwise, and a run starts hundreds.
-FIRST  := ./test/e2e ./test/sim ./test/agent
+FIRST  := ./test/e2e ./test/hosts ./cluster ./cmd/berthd ./test/sim ./test/agent
 GOTEST := GORACE=atexit_sleep_ms=20 go test -vet=off -p 3 -timeout 45m -json
 TALLY  := go build -buildvcs=false -o bin/tally ./test/internal/tally
 
@@ -78,7 +82,7 @@ test: ## run the short tests, with the race detector where there are goroutines;
 	@$(TALLY)
 ifeq ($(PKGS),./...)
 	{ $(GOTEST) -short -race $(TESTFLAGS) $(FIRST) $$(go list ./... | grep -vxFf <(go list $(PURE))) || failed=1; \
-	  $(GOTEST) -short $(TESTFLAGS) $(PURE) || failed=1; \
+	  $(GOTEST) -short $(TESTFLAGS) $(PLAIN) || failed=1; \
 	  $(GOTEST) -short $(TESTFLAGS) $(UNRACED) || failed=1; exit $${failed:-0}; } | bin/tally
 else
 	$(GOTEST) -short -race $(TESTFLAGS) $(PKGS) | bin/tally

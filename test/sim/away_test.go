@@ -10,7 +10,7 @@ import (
 // A job goes on while the peers have lost each other for longer than its T, if its agent asks them and all
 // answer that there is no leader. Without the rule it is stopped and starts again.
 func TestJobsGoOnWhileNobodyLeads(t *testing.T) {
-	parallel(t)
+	scripted(t)
 	for _, away := range []bool{false, true} {
 		s := Setup{Seed: 1, Peers: 3, Nodes: 1, GPUs: 1, Away: away, Tuning: leisurely()}
 		var task model.Task
@@ -32,7 +32,7 @@ func TestJobsGoOnWhileNobodyLeads(t *testing.T) {
 
 // A host is cloned once the cluster knows the machine as its node: before that the copy could be the node for good.
 func TestOnlyAKnownHostIsCloned(t *testing.T) {
-	parallel(t)
+	scripted(t)
 	s := Setup{Seed: 1, Peers: 3, Nodes: 1, GPUs: 1, Tuning: leisurely()}
 	r := run(t, s, func(w *World) {
 		if got := cloneHost(w); got != "" {

@@ -63,7 +63,7 @@ func loseFolder(order []int, pause time.Duration) func(*World) {
 // Acknowledged requests survive the loss of one folder of three, whatever was down then and in whatever order
 // the peers come back; without the rule that a peer is identified by its folder, they do not.
 func TestALostFolderLosesNothing(t *testing.T) {
-	parallel(t)
+	scripted(t)
 	orders := [][]int{{1, 2, 0}, {2, 1, 0}, {0, 1, 2}, {2, 0, 1}}
 	for _, broken := range []bool{false, true} {
 		harm := 0

@@ -47,7 +47,7 @@ func (s shuffled) GetLog(index uint64, l *raft.Log) error {
 // A peer that applies in the order of a map is noticed by its digest, and leaves;
 // a peer that does not, stays.
 func TestMutantMapOrder(t *testing.T) {
-	parallel(t)
+	scripted(t)
 	for _, broken := range []bool{false, true} {
 		on := map[string]*atomic.Bool{"p1": {}, "p2": {}, "p3": {}}
 		s := Setup{

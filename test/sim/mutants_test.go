@@ -51,7 +51,7 @@ func mutants() []mutant {
 
 // Each fault in a rule is found, by name; without it nothing is.
 func TestMutant(t *testing.T) {
-	parallel(t)
+	scripted(t)
 	for _, m := range mutants() {
 		t.Run(m.name, func(t *testing.T) {
 			parallel(t)

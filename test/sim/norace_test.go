@@ -4,6 +4,7 @@ package sim
 
 // seedsByDefault is how many clusters a plain go test runs, shortSeeds how many it runs with -short.
 const (
+	underRace      = false
 	seedsByDefault = 50
-	shortSeeds     = 10
+	shortSeeds     = 6
 )

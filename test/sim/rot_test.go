@@ -71,7 +71,7 @@ func flippedBit(w *World) {
 // A flipped bit in the log of one disk is never believed: neither applied nor handed to other peers. Without
 // the checksums of entries it is.
 func TestAFlippedBitIsNotBelieved(t *testing.T) {
-	parallel(t)
+	scripted(t)
 	for _, broken := range []bool{false, true} {
 		s := quiet(Setup{Seed: 1, Peers: 3, Nodes: 2, GPUs: 2})
 		s.Unguarded.NoChecksums = broken

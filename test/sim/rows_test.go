@@ -23,7 +23,7 @@ type course struct {
 // what comes of it is certain.
 func rows(t *testing.T, courses ...course) {
 	t.Helper()
-	parallel(t)
+	scripted(t)
 	for _, c := range courses {
 		t.Run(c.what, func(t *testing.T) {
 			parallel(t)

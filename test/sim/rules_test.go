@@ -19,7 +19,7 @@ type unsaid struct {
 // is the production cluster, from which the requirement is kept, so that neither its scheduler nor its state
 // knows that it does wrong. Where it gets the requirement, nothing is found.
 func TestRules(t *testing.T) {
-	parallel(t)
+	scripted(t)
 	for _, v := range unsaids() {
 		t.Run(v.breach, func(t *testing.T) {
 			parallel(t)

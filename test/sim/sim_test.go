@@ -147,6 +147,16 @@ func parallel(t *testing.T) {
 	}
 }
 
+// scripted is parallel for a test with a course of events of its own. With -short, the race detector sees the random courses of
+// TestSim alone: make test runs all others without it, and make test-long with it.
+func scripted(t *testing.T) {
+	t.Helper()
+	if underRace && testing.Short() {
+		t.Skip("with -short, only TestSim runs with the race detector")
+	}
+	parallel(t)
+}
+
 // run simulates in a bubble of its own.
 func run(t *testing.T, s Setup, script func(*World)) (r *Report) {
 	t.Helper()

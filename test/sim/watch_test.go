@@ -8,7 +8,7 @@ import (
 // A program that survives a defect of its own reports that in its log alone; a run in which one does is
 // broken.
 func TestDefectsInLogsAreSeen(t *testing.T) {
-	parallel(t)
+	scripted(t)
 	for _, v := range []struct {
 		name  string
 		say   func(w *World)
