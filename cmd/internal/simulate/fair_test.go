@@ -17,13 +17,17 @@ import (
 // are of their own size, the smallest users' least or theirs greatest, it takes some days
 // until users with less use lead, and it is so to a tenth.
 func TestUseIsInProportionToShares(t *testing.T) {
-	for _, v := range []struct {
+	for n, v := range []struct {
 		sizes  string
 		draws  int
 		within float64
 	}{{oneSize, 1, 0.05}, {unlikeSizes, 6, 0.05}, {ownSizes, 6, 0.1}, {ownReversed, 6, 0.1}} {
 		for _, preemptible := range []float64{0, 1} {
 			t.Run(fmt.Sprintf("%s, preemptible %.0f", v.sizes, preemptible), func(t *testing.T) {
+				if testing.Short() && n%2 == int(preemptible) {
+					t.Skip("with -short, jobs of each size are preemptible or not")
+				}
+				t.Parallel()
 				shares := []uint32{100, 100, 200, 400}
 				mean := make([]float64, len(shares))
 				for draw := range v.draws {
