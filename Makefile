@@ -24,8 +24,8 @@ FLOOD     ?= 10000
 # the race detector, which makes them five to ten times as slow and has nothing to find there.
 PURE = $(shell grep -lrxE '//berth:(pure|single)' --include='*.go' --exclude-dir=testdata --exclude-dir=node_modules . | xargs -n1 dirname | sort -u)
 
-# Without the race detector, and all seeds of the simulator: with it a cluster costs more than five times as much, so that test/sim
-# then runs few random courses and, with -short, no others.
+# Packages that make test runs without the race detector. Under it a simulated cluster costs more than five times as much, so test/sim
+# runs there, too, but with -short only one random course of events.
 PLAIN = ./test/sim $(PURE)
 
 # Tests that are not built with the race detector: raft has a race in one, and the detector itself allocates in the other.
