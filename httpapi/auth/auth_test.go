@@ -35,6 +35,12 @@ func table() string {
 				call += " (own jobs, whatever the role)"
 			case r.Own:
 				call += " (own jobs)"
+			case r.First && r.Agents:
+				call += " (and agents, and the first token)"
+			case r.First:
+				call += " (and the first token)"
+			case r.Agents:
+				call += " (and agents)"
 			}
 			calls = append(calls, call)
 		}
