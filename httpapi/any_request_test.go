@@ -26,7 +26,8 @@ import (
 // the description knows, none is a defect's, or another than the peer's own trouble allows,
 // the state stays sound, and what was acknowledged is there.
 func TestAnyRequest(t *testing.T) {
-	// these need keys of a cluster, an agent, a machine that joins, a browser, an identity provider, a simulated cluster, or an empty one
+	// these cannot be accepted here: they need keys of a cluster, an agent, a machine that joins, a browser, an identity provider, a simulated
+	// cluster, or an empty one
 	reached := map[string]bool{
 		"GET /cluster/backup": true, "DELETE /nodes/{node_id}": true, "GET /jobs/{job_id}/logs": true, "GET /jobs/{job_id}/steps": true, "GET /nodes/{node_id}/gpus/history": true, "POST /gpu/initialize": true, "POST /cluster/join": true, "POST /cluster/standing": true, "DELETE /session": true,
 		"GET /oidc": true, "POST /oidc/device": true, "POST /oidc/token": true,
@@ -40,9 +41,10 @@ func TestAnyRequest(t *testing.T) {
 		}
 		anyRequests(t, rand.New(rand.NewPCG(seed, 2)), 4000, tries, reached)
 	}
-	for _, route := range paths() {
-		if !reached[route] {
-			t.Errorf("no request to %s was accepted", route)
+	all, _ := apitest.Operations(apitest.NewGuarded(t))
+	for i := range all {
+		if route := all[i].Method + " " + all[i].Path; !reached[route] {
+			t.Errorf("no request to %s was accepted: its definition may need an example of a body (core.Example)", route)
 		}
 	}
 }
@@ -77,7 +79,7 @@ func upset(s *apitest.Site, i int) (code string) {
 
 // due says that an answer from 500 on is the one that the documentation has for how the
 // peer is, or for a node that cannot be reached, without an agent here.
-func due(d *described, w *httptest.ResponseRecorder, trouble string) bool {
+func due(d *apitest.Operation, w *httptest.ResponseRecorder, trouble string) bool {
 	want, status := trouble, http.StatusServiceUnavailable
 	if trouble == wire.CodeNoSpace {
 		status = http.StatusInsufficientStorage
@@ -106,9 +108,9 @@ func anyRequests(t *testing.T, random *rand.Rand, n, tries int, reached map[stri
 	})
 	s.API.Peer.Archive, s.API.Peer.Refusals, s.API.Peer.Reads = &apitest.Shelf{}, &apitest.Refusals{}, &apitest.Refusals{}
 	s.API.Config.Authority, _, _ = apitest.NewKeyring(t, s.Peer)
-	v := newInventor(t, s, random)
+	v := newInventor(s, random)
 	var known []model.JobID
-	send := func(i int, d *described) {
+	send := func(i int, d *apitest.Operation) {
 		reached[d.Method+" "+d.Path] = v.send(t, s, i, d, &known) || reached[d.Method+" "+d.Path]
 	}
 	for i := range n {
@@ -116,7 +118,7 @@ func anyRequests(t *testing.T, random *rand.Rand, n, tries int, reached map[stri
 	}
 	for i := range v.routes {
 		d := &v.routes[i]
-		maker := slices.IndexFunc(v.routes, func(m described) bool {
+		maker := slices.IndexFunc(v.routes, func(m apitest.Operation) bool {
 			return m.Method == http.MethodPost && (d.Method == http.MethodDelete && (m.Path == d.Path || m.Path == path.Dir(d.Path)) ||
 				strings.HasSuffix(d.Path, "-release") && m.Path == strings.TrimSuffix(d.Path, "release")+"allocate")
 		})
@@ -140,7 +142,7 @@ func anyRequests(t *testing.T, random *rand.Rand, n, tries int, reached map[stri
 
 // send makes up a request to a route and reports whether it was accepted, with the job that it
 // submitted in known.
-func (v *inventor) send(t *testing.T, s *apitest.Site, i int, d *described, known *[]model.JobID) (accepted bool) {
+func (v *inventor) send(t *testing.T, s *apitest.Site, i int, d *apitest.Operation, known *[]model.JobID) (accepted bool) {
 	trouble := upset(s, i)
 	r := v.request(t, d)
 	sent := fmt.Sprintf("%s %s", r.Method, r.URL)
@@ -156,7 +158,10 @@ func (v *inventor) send(t *testing.T, s *apitest.Site, i int, d *described, know
 		}
 		return false
 	}
-	v.hear(w.Body.Bytes())
+	var answer any
+	if json.Unmarshal(w.Body.Bytes(), &answer) == nil {
+		v.hear(answer)
+	}
 	var done wire.Submitted
 	if d.Path == "/queue/submit" && json.Unmarshal(w.Body.Bytes(), &done) == nil && done.JobID != "" {
 		id, err := intake.JobID(done.JobID)

@@ -10,7 +10,6 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 	"github.com/berth-gpu/berth/httpapi/apitest"
-	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -37,8 +36,8 @@ func TestRequestsForOtherHosts(t *testing.T) {
 		return []string{"Origin", "http://" + host, "Sec-Fetch-Site", "same-origin"}
 	}
 	for _, host := range []string{"evil.example:10000", "evil.example", "127.0.0.1.evil.example:10000", "10.0.0.7:10000", "0.0.0.0:10000", "[fd00::1]:10000"} {
-		for _, rule := range auth.Rules() {
-			requestFor(s, host, rule.Method, apitest.Filled(rule.Path), "", same(host)...).Problem(http.StatusMisdirectedRequest, wire.CodeMisdirected)
+		for _, rule := range apitest.Routes(s) {
+			requestFor(s, host, rule.Method, rule.Filled, "", same(host)...).Problem(http.StatusMisdirectedRequest, wire.CodeMisdirected)
 		}
 		requestFor(s, host, http.MethodPost, "/queue/submit", `{"command":"id"}`, same(host)...).Problem(http.StatusMisdirectedRequest, wire.CodeMisdirected)
 		p := requestFor(s, host, http.MethodGet, "/nowhere", "", same(host)...).Problem(http.StatusMisdirectedRequest, wire.CodeMisdirected)

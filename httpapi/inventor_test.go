@@ -17,56 +17,19 @@ import (
 	"github.com/berth-gpu/berth/httpapi/apitest"
 )
 
-// described is what the API's description says of one route.
-type described struct {
-	Method, Path string
-
-	Parameters []struct {
-		Name, In string
-		Schema   schema
-	}
-	RequestBody struct {
-		Content map[string]struct{ Schema schema }
-	}
-}
-
-// schema is as much of a JSON schema as the description uses.
-type schema struct {
-	Type       any    // a name, or several
-	Ref        string `json:"$ref"`
-	Enum       []any
-	OneOf      []schema
-	Items      *schema
-	Properties map[string]schema
-	More       json.RawMessage `json:"additionalProperties"`
-}
-
 // inventor makes up requests from the description: most are sound in form, others are
 // wrong in one place, and some are not even JSON.
 type inventor struct {
 	*rand.Rand
 
-	routes  []described
-	schemas map[string]schema
-	heard   map[string][]string // ids of answers, by what they are called
+	routes  []apitest.Operation
+	schemas map[string]apitest.Schema
+	heard   map[string][]string // texts of answers, by their names
 }
 
-func newInventor(t testing.TB, s *apitest.Site, random *rand.Rand) *inventor {
-	var doc struct {
-		Paths      map[string]map[string]described
-		Components struct{ Schemas map[string]schema }
-	}
-	if err := json.Unmarshal(s.Do(http.MethodGet, "/openapi.json", "", apitest.As(apitest.Adam)...).Body, &doc); err != nil {
-		t.Fatal(err)
-	}
-	v := &inventor{Rand: random, schemas: doc.Components.Schemas, heard: map[string][]string{}}
-	for _, path := range slices.Sorted(maps.Keys(doc.Paths)) {
-		for _, method := range slices.Sorted(maps.Keys(doc.Paths[path])) {
-			d := doc.Paths[path][method]
-			d.Method, d.Path = strings.ToUpper(method), path
-			v.routes = append(v.routes, d)
-		}
-	}
+func newInventor(s *apitest.Site, random *rand.Rand) *inventor {
+	v := &inventor{Rand: random, heard: map[string][]string{"token": {apitest.Ann}}}
+	v.routes, v.schemas = apitest.Operations(s)
 	return v
 }
 
@@ -81,31 +44,30 @@ func (v *inventor) text() string {
 		"\x00", "\u202e", "💩", "a\nb", "%s%n", "1e999", "null", strings.Repeat("a", 300), strings.Repeat("(", 70), string([]byte{0xff, 0xfe}))
 }
 
-// hear keeps the ids that an answer tells.
-func (v *inventor) hear(body []byte) {
-	var told struct {
-		Allocation string `json:"allocation_id"`
-		Token      string `json:"id"`
-		Webhook    struct {
-			ID string `json:"webhook_id"`
+// hear keeps the texts of an answer by their names, such as the ids of what it lists.
+func (v *inventor) hear(answer any) {
+	switch of := answer.(type) {
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(of)) {
+			if id, is := of[name].(string); is && id != "" {
+				v.heard[name] = append(v.heard[name], id)
+			}
+			v.hear(of[name])
 		}
-		Reservation struct {
-			ID string `json:"reservation_id"`
-		}
-	}
-	if json.Unmarshal(body, &told) != nil {
-		return
-	}
-	for kind, id := range map[string]string{"allocation_id": told.Allocation, "token_id": told.Token, "webhook_id": told.Webhook.ID, "reservation_id": told.Reservation.ID} {
-		if id != "" {
-			v.heard[kind] = append(v.heard[kind], id)
+	case []any:
+		for _, one := range of {
+			v.hear(one)
 		}
 	}
 }
 
-// known is often an id of a kind that an answer told, else the text.
-func (v *inventor) known(kind, text string) string {
-	if of := v.heard[kind]; len(of) > 0 && !v.one(3) {
+// known is often a text of this name that an answer had, else the other text. A token's id is just "id" in answers.
+func (v *inventor) known(name, text string) string {
+	of := v.heard[name]
+	if name == "token_id" {
+		of = v.heard["id"]
+	}
+	if len(of) > 0 && !v.one(3) {
 		return pick(v, of...)
 	}
 	return text
@@ -116,7 +78,7 @@ func (v *inventor) number() any {
 }
 
 // value is something that a schema allows, or now and then something else.
-func (v *inventor) value(s *schema, deep int) any {
+func (v *inventor) value(s *apitest.Schema, deep int) any {
 	if s.Ref != "" {
 		ref := v.schemas[strings.TrimPrefix(s.Ref, "#/components/schemas/")]
 		s = &ref
@@ -149,7 +111,7 @@ func (v *inventor) value(s *schema, deep int) any {
 	return nil
 }
 
-func (v *inventor) list(s *schema, deep int) any {
+func (v *inventor) list(s *apitest.Schema, deep int) any {
 	out := []any{}
 	for range pick(v, 0, 1, 1, 2, 3, 300) {
 		out = append(out, v.value(s.Items, deep+1))
@@ -157,7 +119,7 @@ func (v *inventor) list(s *schema, deep int) any {
 	return out
 }
 
-func (v *inventor) object(s *schema, deep int) any {
+func (v *inventor) object(s *apitest.Schema, deep int) any {
 	out := map[string]any{}
 	often := pick(v, 2, 4, 16, 64)
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
@@ -165,59 +127,27 @@ func (v *inventor) object(s *schema, deep int) any {
 			out[name] = v.value(&p, deep+1)
 		}
 	}
-	var more schema
+	var more apitest.Schema
 	if json.Unmarshal(s.More, &more) == nil || v.one(40) {
 		out[v.text()] = v.text()
 	}
 	return out
 }
 
-// sound are bodies that are accepted, of those routes that chance hardly finds one for.
-func sound() map[string]string {
-	return map[string]string{ //nolint:gosec // no secrets
-		"/queue/submit":            `{"command":"true","user":"ann","run_id":"1","attached":"1h","dependencies":["afterany:2"]}`,
-		"/queue/bulk":              `{"action":"hold","ids":["2"]}`,
-		"/queue/{job_id}/priority": `{"priority":3}`,
-		"/gpu/allocate":            `{"service_name":"web","user":"ann"}`,
-		"/gpu/release":             `{}`,
-		"/cluster/gpu-allocate":    `{"job_id":"550e8400"}`,
-		"/cluster/gpu-release":     `{"job_id":"550e8400"}`,
-		"/reservations":            `{"user":"ann","gpu_count":1,"start":"+2h","duration":"1h"}`,
-		"/users/{user}":            `{"role":"user"}`,
-		"/tokens":                  `{"user":"ann","name":"laptop"}`,
-		"/session":                 `{"token":"berth_user_ann"}`,
-		"/gpus/{uuid}/mode":        `{"mode":"open"}`,
-		"/orchestrator/allocation": `{"mode":"hybrid"}`,
-		"/webhooks":                `{"url":"https://93.184.215.14/told"}`,
-		"/webhooks/{webhook_id}":   `{"url":"https://93.184.215.15/told"}`,
-		"/cluster/settings":        `{"settings":{"retries":"7"}}`,
-		"/nodes/{node_id}/labels":  `{"set":{"rack":"a"}}`,
-
-		"/cluster/probe": `{"role":"node","name":"n1"}`,
-
-		"/cluster/upgrade/lock":   `{"peer":"p1","key":"x"}`,
-		"/cluster/upgrade/unlock": `{"peer":"p1","key":"x"}`,
-
-		"/nodes/{node_id}/confirm-dead": `{"epoch":1,"reason":"burnt"}`,
-	}
-}
-
-// body is a request's body as it is sent: a sound one, or one made up, or both.
-func (v *inventor) body(path string, s *schema) string {
+// body is a request's body as it is sent: the example, or one made up, or both. Ids that answers told take the place of those of the example.
+func (v *inventor) body(example json.RawMessage, s *apitest.Schema) string {
 	value := v.value(s, 0)
-	if good, known := sound()[path]; known && !v.one(3) {
-		from := map[string]any{}
-		if v.one(2) {
-			from, _ = value.(map[string]any)
-		}
-		all := map[string]any{}
-		if json.Unmarshal([]byte(good), &all) == nil {
-			maps.Copy(all, from)
-			if path == "/gpu/release" {
-				all["allocation_id"] = v.known("allocation_id", v.text())
+	all := map[string]any{}
+	if len(example) > 0 && !v.one(3) && json.Unmarshal(example, &all) == nil {
+		for _, name := range slices.Sorted(maps.Keys(all)) {
+			if text, is := all[name].(string); is {
+				all[name] = v.known(name, text)
 			}
-			value = all
 		}
+		if made, is := value.(map[string]any); is && v.one(2) {
+			maps.Copy(all, made)
+		}
+		value = all
 	}
 	data, err := json.Marshal(value)
 	if err != nil {
@@ -237,7 +167,7 @@ func (v *inventor) body(path string, s *schema) string {
 }
 
 // route returns any route.
-func (v *inventor) route() *described {
+func (v *inventor) route() *apitest.Operation {
 	d := &v.routes[v.IntN(len(v.routes))]
 	for strings.HasSuffix(d.Path, "allocate") && !v.one(10) { // it waits for GPUs for a while
 		d = &v.routes[v.IntN(len(v.routes))]
@@ -246,7 +176,7 @@ func (v *inventor) route() *described {
 }
 
 // request makes up a request to a route.
-func (v *inventor) request(t testing.TB, d *described) *http.Request {
+func (v *inventor) request(t testing.TB, d *apitest.Operation) *http.Request {
 	path, query, header := d.Path, url.Values{}, http.Header{}
 	for i := range d.Parameters {
 		p := &d.Parameters[i]
@@ -274,8 +204,7 @@ func (v *inventor) request(t testing.TB, d *described) *http.Request {
 	}
 	body := ""
 	if c := d.RequestBody.Content["application/json"]; len(d.RequestBody.Content) > 0 {
-		s := c.Schema
-		body = v.body(d.Path, &s)
+		body = v.body(c.Example, &c.Schema)
 	} else if v.one(20) {
 		body = v.text()
 	}

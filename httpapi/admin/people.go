@@ -97,13 +97,13 @@ type userBodyInput struct {
 func (a people) route(doc huma.API) {
 	core.Handle(a.api, doc, core.Op("whoami", http.MethodGet, "/whoami", "The caller's user, role and rights"), a.whoami)
 	core.Handle(a.api, doc, core.Op("tokens", http.MethodGet, "/tokens", "The caller's tokens without their secrets, for admins those of all"), a.tokens)
-	o := core.Op("make-token", http.MethodPost, "/tokens", "Create a token")
+	o := core.Example(core.Op("make-token", http.MethodPost, "/tokens", "Create a token"), `{"user":"ann","name":"laptop"}`)
 	o.Description = "The token is only in this answer. A request that is repeated under its key is refused. Callers below admin create tokens for themselves: " +
 		"with no higher role and no later end than the token that they send."
 	core.HandleBody(a.api, doc, o, a.make)
 	core.Handle(a.api, doc, core.Op("drop-token", http.MethodDelete, "/tokens/{token_id}", "Revoke a token"), a.drop)
 	core.Handle(a.api, doc, core.Op("users", http.MethodGet, "/users", "The users and their roles"), a.users)
-	core.HandleBody(a.api, doc, core.Op("set-user", http.MethodPut, "/users/{user}", "Add a user, or change a user's rights"), a.set)
+	core.HandleBody(a.api, doc, core.Example(core.Op("set-user", http.MethodPut, "/users/{user}", "Add a user, or change a user's rights"), `{"role":"user"}`), a.set)
 	core.Handle(a.api, doc, core.Op("remove-user", http.MethodDelete, "/users/{user}", "Remove a user with their tokens, webhooks and reservations; their jobs stay"), a.remove)
 }
 

@@ -23,7 +23,7 @@ func (a quotas) routePools(doc huma.API) {
 			}
 			return &core.Answer[wire.Allocation]{Index: s.Index, Body: view.Pools(&s)}, nil
 		})
-	core.HandleBody(a.api, doc, core.Op("set-allocation", http.MethodPut, path, "Set how strictly GPUs are guaranteed to their owners"), a.setAllocation)
+	core.HandleBody(a.api, doc, core.Example(core.Op("set-allocation", http.MethodPut, path, "Set how strictly GPUs are guaranteed to their owners"), `{"mode":"hybrid"}`), a.setAllocation)
 }
 
 func (a quotas) setAllocation(ctx context.Context, in *core.BodyInput, b *wire.SetAllocation) (*core.Answer[wire.Allocation], error) {

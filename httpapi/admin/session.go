@@ -31,7 +31,7 @@ type signOutInput struct {
 }
 
 func (a sessions) route(doc huma.API) {
-	o := core.Op("sign-in", http.MethodPost, "/session", "Open a session for a browser, from a token or a one-time code")
+	o := core.Example(core.Op("sign-in", http.MethodPost, "/session", "Open a session for a browser, from a token or a one-time code"), `{"token":"berth_..."}`)
 	o.Description = "The session is a cookie that scripts cannot read, and is not in the body. It ends 12 hours after its last use, 7 days after the sign-in, or together with its token."
 	core.HandleBody(a.api, doc, o, a.open)
 	core.Handle(a.api, doc, core.Op("sign-out", http.MethodDelete, "/session", "End the session that the request is sent with, and those handed over from it"), a.end)

@@ -28,7 +28,7 @@ func (a settings) route(doc huma.API) {
 			}
 			return &core.Answer[wire.Settings]{Index: s.Index, Body: &wire.Settings{Settings: a.api.Config.Settings.List(&s)}}, nil
 		})
-	core.HandleBody(a.api, doc, core.Op("set-settings", http.MethodPut, path, "Change settings of the whole cluster"), a.set)
+	core.HandleBody(a.api, doc, core.Example(core.Op("set-settings", http.MethodPut, path, "Change settings of the whole cluster"), `{"settings":{"retries":"7"}}`), a.set)
 }
 
 // set changes the values in the body; it changes nothing if any of them is not valid. Each command

@@ -52,11 +52,11 @@ func (a webhooks) route(doc huma.API) {
 			}
 			return &core.Answer[wire.Webhooks]{Index: s.Index, Body: webhooksOf(ctx, &s)}, nil
 		})
-	o := core.Op("add-webhook", http.MethodPost, "/webhooks", "Send events to an address")
+	o := core.Example(core.Op("add-webhook", http.MethodPost, "/webhooks", "Send events to an address"), `{"url":"https://hooks.example.org/berth"}`)
 	o.Description = "Deliveries are signed by the standard-webhooks specification. The secret is only in this answer."
 	core.HandleBody(a.api, doc, o, a.add)
 	core.HandleBody(a.api, doc, core.Op("set-webhook-settings", http.MethodPut, "/webhooks/settings", "Set the allowed addresses of webhooks, and the threshold of the backlog event"), a.set)
-	core.HandleBody(a.api, doc, core.Op("replace-webhook", http.MethodPut, "/webhooks/{webhook_id}", "Change a webhook; its secret stays unless a new one is given"), a.replace)
+	core.HandleBody(a.api, doc, core.Example(core.Op("replace-webhook", http.MethodPut, "/webhooks/{webhook_id}", "Change a webhook; its secret stays unless a new one is given"), `{"url":"https://hooks.example.org/berth"}`), a.replace)
 	core.Handle(a.api, doc, core.Op("remove-webhook", http.MethodDelete, "/webhooks/{webhook_id}", "Remove a webhook and what waits for it"),
 		a.remove)
 	o = core.Op("test-webhook", http.MethodPost, "/webhooks/{webhook_id}/test", "Send a test event to a webhook")

@@ -175,8 +175,8 @@ func (a *API) Document() huma.API {
 			},
 			Components: &huma.Components{Schemas: schemas},
 		},
-		Formats:                      map[string]huma.Format{"application/json": format, "json": format},
-		DefaultFormat:                "application/json",
+		Formats:                      map[string]huma.Format{jsonType: format, "json": format},
+		DefaultFormat:                jsonType,
 		RejectUnknownQueryParameters: true,
 		Transformers:                 []huma.Transformer{retell, listing.Project},
 	}
@@ -235,6 +235,10 @@ func HandleMaybeBody[B, I, O any, P withRaw[I]](a *API, doc huma.API, o huma.Ope
 func handleBody[B, I, O any, P withRaw[I]](a *API, doc huma.API, o huma.Operation, must bool, parser strict.Parser[B],
 	do func(context.Context, P, *B) (*O, error),
 ) {
+	content := &huma.MediaType{}
+	if o.RequestBody != nil {
+		content = o.RequestBody.Content[jsonType] // see Example
+	}
 	o.RequestBody = &huma.RequestBody{}
 	Handle(a, doc, o, func(ctx context.Context, in *I) (*O, error) {
 		raw := P(in).raw()
@@ -251,7 +255,8 @@ func handleBody[B, I, O any, P withRaw[I]](a *API, doc huma.API, o huma.Operatio
 	schemas := doc.OpenAPI().Components.Schemas
 	ref := schemas.Schema(reflect.TypeFor[B](), true, "")
 	describeBody(parser, schemas.SchemaFromRef(ref.Ref))
-	o.RequestBody.Content = map[string]*huma.MediaType{"application/json": {Schema: ref}}
+	content.Schema = ref
+	o.RequestBody.Content = map[string]*huma.MediaType{jsonType: content}
 }
 
 // ProblemResponse describes every answer that is a problem.

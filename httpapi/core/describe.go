@@ -19,6 +19,15 @@ func Op(id, method, path, summary string) huma.Operation {
 	return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary}
 }
 
+// jsonType is the media type of bodies.
+const jsonType = "application/json"
+
+// Example returns an operation with an example of its body, in JSON. The description shows it, and tests send it.
+func Example(o huma.Operation, body string) huma.Operation {
+	o.RequestBody = &huma.RequestBody{Content: map[string]*huma.MediaType{jsonType: {Example: json.RawMessage(body)}}}
+	return o
+}
+
 // Raw is a body as it was sent. The inputs of operations with a body embed it.
 type Raw struct{ RawBody []byte }
 

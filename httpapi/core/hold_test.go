@@ -49,35 +49,22 @@ func newLeft(t *testing.T, role model.Role) *apitest.Site {
 	return s
 }
 
-// waitingRoutes lists the requests that wait or stream, as the API describes itself: what
-// takes a time to wait, what follows, and the agents' poll, which is not described.
-func waitingRoutes(t *testing.T, s *apitest.Site) (paths []string) {
-	t.Helper()
-	var doc struct {
-		Paths map[string]struct {
-			Get *struct{ Parameters []struct{ Name string } }
-		}
-	}
-	if err := json.Unmarshal(s.Do(http.MethodGet, "/openapi.json", "", apitest.As(apitest.Adam)...).Body, &doc); err != nil {
-		t.Fatal(err)
-	}
-	for path, item := range doc.Paths {
-		if item.Get == nil {
-			continue
-		}
-		takes := func(name string) bool {
-			return slices.ContainsFunc(item.Get.Parameters, func(p struct{ Name string }) bool { return p.Name == name })
-		}
-		switch path = strings.TrimSuffix(apitest.Filled(path), "?once=true"); {
-		case takes("wait"):
+// waitingRoutes lists the requests that wait or stream, as the API describes itself: what takes a time to wait, what follows, what takes once
+// to end at once, and the agents' poll, which is not described.
+func waitingRoutes(s *apitest.Site) (paths []string) {
+	all, _ := apitest.Operations(s)
+	for i := range all {
+		o, path := &all[i], apitest.Filled(all[i].Path)
+		switch {
+		case o.Method != http.MethodGet:
+		case o.Takes("wait"):
 			paths = append(paths, path+"?wait=1m&index=999999999")
-		case takes("follow"):
+		case o.Takes("follow"):
 			paths = append(paths, path+"?follow=true")
-		case path == "/events":
+		case o.Takes("once"):
 			paths = append(paths, path, path+"?types=changed")
 		}
 	}
-	slices.Sort(paths)
 	return append(paths, agentwire.PathDesired)
 }
 
@@ -85,7 +72,7 @@ func waitingRoutes(t *testing.T, s *apitest.Site) (paths []string) {
 func TestEveryWaitingRouteEndsWithItsToken(t *testing.T) {
 	t.Parallel()
 	s := newLeft(t, model.RoleAdmin)
-	paths := waitingRoutes(t, s)
+	paths := waitingRoutes(s)
 	if len(paths) < 25 {
 		t.Fatalf("only %d routes wait: %q", len(paths), paths)
 	}

@@ -43,9 +43,9 @@ type gpuInput struct {
 
 func (a operations) route(doc huma.API) {
 	core.HandleBody(a.api, doc, core.Op("set-node-mode", http.MethodPut, "/nodes/{node_id}/mode", "Open, cordon or drain a node"), a.setNodeMode)
-	core.HandleBody(a.api, doc, core.Op("set-gpu-mode", http.MethodPut, "/gpus/{uuid}/mode", "Open, cordon or drain one GPU"), a.setGPUMode)
-	core.HandleBody(a.api, doc, core.Op("set-node-labels", http.MethodPatch, "/nodes/{node_id}/labels", "Label a node, with precedence over its agent's labels"), a.setNodeLabels)
-	o := core.Op("confirm-dead", http.MethodPost, "/nodes/{node_id}/confirm-dead", "Confirm that an unreachable node is dead, with all its processes")
+	core.HandleBody(a.api, doc, core.Example(core.Op("set-gpu-mode", http.MethodPut, "/gpus/{uuid}/mode", "Open, cordon or drain one GPU"), `{"mode":"open"}`), a.setGPUMode)
+	core.HandleBody(a.api, doc, core.Example(core.Op("set-node-labels", http.MethodPatch, "/nodes/{node_id}/labels", "Label a node, with precedence over its agent's labels"), `{"set":{"rack":"a"}}`), a.setNodeLabels)
+	o := core.Example(core.Op("confirm-dead", http.MethodPost, "/nodes/{node_id}/confirm-dead", "Confirm that an unreachable node is dead, with all its processes"), `{"epoch":1,"reason":"power supply failed"}`)
 	o.Description = "This is an operator's confirmation of what no machine can detect: jobs that ran there, including those that wait " +
 		"for it (on_lost hold), are started again elsewhere or fail. If the node is alive after all, two attempts of a job may run."
 	core.HandleBody(a.api, doc, o, a.confirmDead)

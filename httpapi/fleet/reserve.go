@@ -40,7 +40,7 @@ func (a reservations) route(doc huma.API) {
 			}
 			return &core.Answer[wire.Reservations]{Index: s.Index, Body: a.list(&s)}, nil
 		})
-	o := core.Op("reserve", http.MethodPost, "/reservations", "Reserve GPUs for a span of time, or nodes for their maintenance")
+	o := core.Example(core.Op("reserve", http.MethodPost, "/reservations", "Reserve GPUs for a span of time, or nodes for their maintenance"), `{"user":"ann","gpu_count":1,"start":"+2h","duration":"1h"}`)
 	o.Description = "Other jobs get these GPUs only if they end in time by their time limits. " +
 		"With maintenance the nodes get no work in that time, and are drained when it begins."
 	core.HandleBody(a.api, doc, o, a.reserve)

@@ -66,7 +66,7 @@ func bulkActions() []bulkAction {
 }
 
 func (a bulks) route(doc huma.API) {
-	o := core.Op("bulk", http.MethodPost, "/queue/bulk", "One change of many jobs, with one result for each")
+	o := core.Example(core.Op("bulk", http.MethodPost, "/queue/bulk", "One change of many jobs, with one result for each"), `{"action":"hold","ids":["2"]}`)
 	o.Description = "All changes are in one log entry. Each job is judged by itself, as by the request for one: what a job does not allow, or the caller may not do to it, is in its result. " +
 		"With expect nothing is done (409 conflict) unless the jobs are still as the caller was shown."
 	core.HandleBody(a.api, doc, o, a.change)

@@ -53,7 +53,7 @@ type switchInput struct {
 
 func (a changes) route(doc huma.API) {
 	core.Handle(a.api, doc, core.Op("cancel", http.MethodDelete, "/queue/{job_id}", "Cancel a job, whether it waits or runs"), a.cancel)
-	core.HandleBody(a.api, doc, core.Op("set-priority", http.MethodPatch, "/queue/{job_id}/priority", "Change the priority of a job, or move it ahead of another one"), a.setPriority)
+	core.HandleBody(a.api, doc, core.Example(core.Op("set-priority", http.MethodPatch, "/queue/{job_id}/priority", "Change the priority of a job, or move it ahead of another one"), `{"priority":3}`), a.setPriority)
 	for _, running := range []bool{true, false} {
 		name, what := "stop", "Stop placements and preemptions; running jobs continue"
 		if running {

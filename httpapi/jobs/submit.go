@@ -17,7 +17,7 @@ import (
 type submissions struct{ api *core.API }
 
 func (a submissions) route(doc huma.API) {
-	o := core.Op("submit", http.MethodPost, "/queue/submit", "Queue a job, or an array of them")
+	o := core.Example(core.Op("submit", http.MethodPost, "/queue/submit", "Queue a job, or an array of them"), `{"command":"python train.py","gpu_count":2,"user":"ann","run_id":"experiment-1"}`)
 	core.HandleParsed(a.api, doc, o, intake.Parser(), a.submit)
 }
 

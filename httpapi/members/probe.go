@@ -63,7 +63,7 @@ var reach = call.Define[reachAsk, reached](call.Forward, "reach-member")
 // probeRoute adds the path by which members and operators find out whether peers reach a member.
 func (m members) probeRoute(doc huma.API) {
 	core.AnswerCall(m.api, reach, func(ctx context.Context, _ model.PeerID, q *reachAsk) (*reached, error) { return m.reach(ctx, q) })
-	o := core.Op("probe-member", http.MethodPost, "/cluster/probe", "Have every peer connect to a member")
+	o := core.Example(core.Op("probe-member", http.MethodPost, "/cluster/probe", "Have every peer connect to a member"), `{"role":"node","name":"n1"}`)
 	o.Description = "Each peer connects to the addresses that the cluster has of the member, its gossip included. Agents may name their own node only. Nothing is changed."
 	o.Metadata = map[string]any{core.AnsweredHere: true}
 	core.HandleMaybeBody(m.api, doc, o, m.probeMember)

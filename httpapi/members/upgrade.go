@@ -34,10 +34,10 @@ func (m members) upgradeRoutes(doc huma.API) {
 	o := core.Op("finalize-upgrade", http.MethodPost, "/cluster/upgrade/finalize", "Raise the feature level at once")
 	o.Description = "Refused while a peer does not know the level or is not up. From then on no peer can go back to an older version."
 	core.Handle(m.api, doc, o, m.finalize)
-	o = core.Op("lock-restart", http.MethodPost, "/cluster/upgrade/lock", "Let one peer restart, and no other meanwhile")
+	o = core.Example(core.Op("lock-restart", http.MethodPost, "/cluster/upgrade/lock", "Let one peer restart, and no other meanwhile"), `{"peer":"p1","key":"550e8400"}`)
 	o.Description = "Refused while another peer has the lock, or another voter is not up or has not caught up."
 	core.HandleBody(m.api, doc, o, m.lockRestart)
-	core.HandleBody(m.api, doc, core.Op("unlock-restart", http.MethodPost, "/cluster/upgrade/unlock", "Free the lock for restarts"), m.unlockRestart)
+	core.HandleBody(m.api, doc, core.Example(core.Op("unlock-restart", http.MethodPost, "/cluster/upgrade/unlock", "Free the lock for restarts"), `{"peer":"p1","key":"550e8400"}`), m.unlockRestart)
 }
 
 // programs returns what this peer knows of the programs of all peers.

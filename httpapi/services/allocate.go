@@ -36,19 +36,19 @@ type renewInput struct {
 }
 
 func (a services) route(doc huma.API) {
-	o := core.Op("allocate", http.MethodPost, "/gpu/allocate", "Ask for GPUs for a service, without a job")
+	o := core.Example(core.Op("allocate", http.MethodPost, "/gpu/allocate", "Ask for GPUs for a service, without a job"), `{"service_name":"web","user":"ann"}`)
 	o.Description = "If none are free the allocation waits in the same queue as jobs, in the policy's order. It ends when it is released, " +
 		"or when its time is over without a renewal."
 	core.HandleBody(a.api, doc, o, a.request)
-	core.HandleBody(a.api, doc, core.Op("release-gpus", http.MethodPost, "/gpu/release", "Release an allocation, or remove it from the queue"),
+	core.HandleBody(a.api, doc, core.Example(core.Op("release-gpus", http.MethodPost, "/gpu/release", "Release an allocation, or remove it from the queue"), `{"allocation_id":"web-1"}`),
 		func(ctx context.Context, in *core.BodyInput, b *wire.Release) (*core.Answer[wire.Allocated], error) {
 			if b.AllocationID == "" {
 				return nil, problem.Invalid("allocation_id", "must be given")
 			}
 			return a.release(ctx, in.Key, model.AllocationID(b.AllocationID))
 		})
-	core.HandleBody(a.api, doc, core.Op("allocate-for-job", http.MethodPost, "/cluster/gpu-allocate", "Ask for GPUs for a job that runs outside Berth"), a.allocateFor)
-	core.HandleBody(a.api, doc, core.Op("release-for-job", http.MethodPost, "/cluster/gpu-release", "Release the GPUs that were allocated for a job"), a.releaseFor)
+	core.HandleBody(a.api, doc, core.Example(core.Op("allocate-for-job", http.MethodPost, "/cluster/gpu-allocate", "Ask for GPUs for a job that runs outside Berth"), `{"job_id":"550e8400"}`), a.allocateFor)
+	core.HandleBody(a.api, doc, core.Example(core.Op("release-for-job", http.MethodPost, "/cluster/gpu-release", "Release the GPUs that were allocated for a job"), `{"job_id":"550e8400"}`), a.releaseFor)
 	o = core.Op("renew-allocation", http.MethodPost, "/gpu/allocations/{allocation_id}/renew", "Renew an allocation: its time starts again from now on")
 	core.HandleMaybeBody(a.api, doc, o, a.renew)
 }
