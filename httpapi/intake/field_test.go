@@ -70,6 +70,47 @@ func reference() string {
 	return b.String()
 }
 
+// The page's options are made of the table of fields.
+func TestGeneratedOptionsOfThePageAreFresh(t *testing.T) {
+	path, want := filepath.Join("..", "..", "page", "src", "lib", "options.ts"), optionsOfThePage()
+	if *update {
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if old, err := os.ReadFile(path); err != nil || string(old) != want {
+		t.Fatalf("%s is stale (%v): go test ./httpapi/intake -run TestGenerated -update, then make page", path, err)
+	}
+}
+
+// optionsOfThePage returns a module of the page with the fields that one option sets.
+func optionsOfThePage() string {
+	var b strings.Builder
+	b.WriteString("// Made of the table of job fields: go test ./httpapi/intake -run TestGenerated -update\n\n" +
+		"// options are the options of \"berth submit\" that set one field of a submission each: the names of the field, the option, and its form.\n" +
+		"export const options: readonly [fields: readonly string[], option: string, form: \"value\" | \"switch\" | \"repeat\"][] = [\n")
+	for _, f := range Fields() {
+		if len(f.Flags) != 1 {
+			continue
+		}
+		flag, form := f.Flags[0], "value"
+		switch flag.Form {
+		case FormSwitch:
+			form = "switch"
+		case FormRepeat:
+			form = "repeat"
+		case FormText, FormNumber, FormList, FormCodes:
+		}
+		name := "--" + flag.Name
+		if flag.Short != "" {
+			name = "-" + flag.Short
+		}
+		names := append([]string{f.Name}, f.Aliases...)
+		fmt.Fprintf(&b, "  [[\"%s\"], \"%s\", \"%s\"],\n", strings.Join(names, `", "`), name, form)
+	}
+	return b.String() + "];\n"
+}
+
 // Every field of a request is in the table under one name, with its meaning; names of options are given once.
 func TestTheTableIsComplete(t *testing.T) {
 	var names, inTable, options []string

@@ -1,47 +1,54 @@
 // A submission in three forms: the body of POST /queue/submit, the fields of a form, and a command line.
 
-export type Body = Record<string, unknown>;
+import { options } from "./options.ts";
 
-// flags are the options of "berth submit" for fields of the body, in the order in which they are written.
-const flags: [field: string, flag: string][] = [
-  ["name", "-J"], ["user", "-u"], ["project", "-A"], ["gpu_count", "-g"], ["gpu_memory_gb", "--gpu-mem"], ["min_gpus", "--min-gpus"], ["nodes", "-N"], ["gpus_per_node", "--gpus-per-node"],
-  ["cpus", "-c"], ["host_memory_gb", "--mem"], ["time_limit", "-t"], ["time_limit_seconds", "-t"], ["estimated_duration", "--estimate"], ["estimated_duration_seconds", "--estimate"], ["priority", "-p"], ["constraint", "-C"], ["nodelist", "-w"], ["exclude", "-x"],
-  ["placement", "--placement"], ["workdir", "-D"], ["begin", "--begin"], ["deadline", "--deadline"], ["max_retries", "--max-retries"], ["idle_stop", "--idle-stop"], ["grace", "--grace"], ["on_lost", "--on-lost"],
-  ["checkpoint_dir", "--checkpoint-dir"], ["checkpoint_signal", "--checkpoint-signal"], ["checkpoint_interval", "--checkpoint-interval"], ["checkpoint_grace", "--checkpoint-grace"], ["stop_signal", "--stop-signal"], ["retry_on", "--retry-on"],
-  ["webhook_url", "--webhook"], ["notify", "--notify"], ["run_id", "--run-id"], ["disconnect_grace", "--disconnect-grace"],
-];
+export type Body = Record<string, unknown>;
 
 // quoted writes a word for a POSIX shell.
 export function quoted(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : "'" + word.replaceAll("'", `'\\''`) + "'";
 }
 
+// together are fields whose options depend on other fields, so that commandLine writes them by itself.
+const together = ["command", "args", "script", "gpu_type", "array_size", "array_limit", "array_indices", "dependencies"];
+
 // commandLine writes a submission as a call of berth; left are the fields that it has no option for.
 export function commandLine(body: Body): { line: string; left: string[] } {
-  const words = ["berth", "submit"], done = new Set(["command", "args", "script", "gpu_type"]);
-  for (const [field, flag] of flags) {
-    const v = body[field];
-    done.add(field);
-    if (v === undefined || v === null || v === "") continue;
-    const text = Array.isArray(v) ? v.join(",") : String(v);
-    words.push(flag, quoted(field === "gpu_count" && body.gpu_type ? `${String(body.gpu_type)}:${text}` : text));
+  const words = ["berth", "submit"], done = new Set(together);
+  for (const [fields, option, form] of options) {
+    for (const field of fields) {
+      if (done.has(field)) continue;
+      const written = optionOf(option, form, body, field);
+      if (!written) continue;
+      done.add(field);
+      words.push(...written);
+    }
   }
   if (body.gpu_type && body.gpu_count === undefined) words.push("-g", quoted(`${String(body.gpu_type)}:1`));
-  if (body.preemptible !== undefined) words.push(body.preemptible === true ? "--preemptible" : "--preemptible=false");
-  for (const f of ["hold", "lead"]) if (body[f] === true) words.push("--" + f);
   const limit = body.array_limit ? `%${String(body.array_limit)}` : "";
   if (body.array_indices) words.push("-a", quoted(String(body.array_indices) + limit));
   else if (body.array_size) words.push("-a", `0-${Number(body.array_size) - 1}${limit}`);
   else if (limit) words.push("-a", limit);
-  for (const p of list(body.params)) words.push("--param", quoted(p));
   if (list(body.dependencies).length) words.push("--dependency", quoted(list(body.dependencies).join(",")));
-  for (const [k, v] of Object.entries((body.env ?? {}) as Record<string, string>)) words.push("-e", quoted(`${k}=${v}`));
-  for (const f of ["preemptible", "hold", "lead", "array_limit", "array_indices", "array_size", "params", "dependencies", "env"]) done.add(f);
   const left = Object.keys(body).filter((f) => !done.has(f));
   if (Array.isArray(body.args)) words.push("--", ...list(body.args).map(quoted));
   else if (body.script !== undefined) words.push("SCRIPT");
   else words.push("--", "sh", "-c", quoted(String(body.command ?? "")));
   return { line: words.join(" "), left };
+}
+
+// optionOf writes one field; undefined: the option cannot say what the field has.
+function optionOf(option: string, form: string, body: Body, field: string): string[] | undefined {
+  const v = body[field];
+  if (v === undefined || v === null || v === "") return [];
+  if (form === "switch") return [v === true ? option : `${option}=false`];
+  if (form === "repeat") {
+    const values = Array.isArray(v) ? list(v) : Object.entries(v).map(([name, value]) => `${name}=${String(value)}`);
+    return values.flatMap((value) => [option, quoted(value)]);
+  }
+  if (typeof v === "object" && !Array.isArray(v) || field === "warn_signal" && body.warn_before !== undefined) return undefined;
+  const text = Array.isArray(v) ? v.join(",") : String(v);
+  return [option, quoted(field === "gpu_count" && body.gpu_type ? `${String(body.gpu_type)}:${text}` : text)];
 }
 
 function list(v: unknown): string[] {
