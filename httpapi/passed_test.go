@@ -4,11 +4,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
-	"time"
 
 	"github.com/berth-gpu/berth/cluster/call"
 	"github.com/berth-gpu/berth/cluster/peer"
-	"github.com/berth-gpu/berth/cluster/soft"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
@@ -90,10 +88,7 @@ func TestNothingIsPassedOnToAnUnfinishedAPI(t *testing.T) {
 	one, port := apitest.NewPeer(t), apitest.NewWire(t, "p1")
 	api := core.New(core.Config{
 		Self: "p1", Now: one.Now, Own: []string{"example.com:80"},
-		Peer: core.Peer{
-			Proposer: one, Reader: one, Members: one, Answers: port.Answers, Calls: port.Calls,
-			Telemetry: soft.NewBoard(func() time.Duration { return 0 }),
-		},
+		Peer: apitest.Parts(t, one, port),
 	})
 	submission := &forward.Request{Method: http.MethodPost, Target: "/queue/submit", Header: http.Header{}, Body: []byte(`{"command":"true"}`)}
 	samples := call.Define[struct{}, agentwire.Samples](call.Bulk, "samples")

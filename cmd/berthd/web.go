@@ -118,9 +118,9 @@ func (w *web) serve(s *service) error {
 		Gossip: heard, Reach: reach, Metrics: metrics, Asks: s.o.api.asks, Terms: s.o.api.terms,
 		Own: append(trust.NamesOf(s.credentials.Leaf()), s.o.http, s.o.reached), Hosts: s.o.api.hosts,
 		Peer: core.Peer{
-			Proposer: joint, Reader: joint, Members: joint, Telemetry: s.peer.Soft().Board, Tails: tails, Beats: joint,
+			Proposer: joint, Reader: joint, Members: joint, Telemetry: s.peer.Soft().Board, Tails: tails, Beats: s.peer.Soft().Beats,
 			Archive: s.peer.Archive(), Refusals: w.refused, Reads: w.reads,
-			Feed: s.peer.Soft().Feed, History: past, Programs: s.peer, Answers: answers, Calls: calls,
+			Feed: s.peer.Soft().Feed, History: past, Answers: answers, Calls: calls,
 		},
 	})
 	ctx, stop := context.WithCancel(context.Background())

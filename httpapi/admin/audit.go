@@ -11,7 +11,6 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/port"
-	"github.com/berth-gpu/berth/httpapi/problem"
 	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -88,9 +87,6 @@ type refusalsInput struct {
 }
 
 func (a audits) requests(ctx context.Context, in *refusalsInput, kept port.Refusals) (*core.Answer[wire.Refusals], error) {
-	if kept == nil {
-		return nil, problem.Refuse(wire.CodeNoArchive, "this peer keeps no such records: ask another")
-	}
 	list, next, err := kept.Find(ctx, archive.RefusalFilter{
 		Actor: in.Actor, Code: in.Code, Since: in.Since, Until: in.Until, Before: in.Before, Limit: in.Limit,
 	})

@@ -21,7 +21,6 @@ import (
 // The trail is told by filters and pages, in the API's words.
 func TestAudit(t *testing.T) {
 	s := apitest.New(t)
-	s.Do(http.MethodGet, "/audit", "").Problem(http.StatusServiceUnavailable, wire.CodeNoArchive)
 	c, err := command.New("user:ann", &command.AdjustLimit{
 		Scope: model.ScopeKey{Kind: model.ScopeUser, Name: "bob"}, Set: []model.LimitValue{{Of: model.LimitGPUs, Value: 4}},
 	})
@@ -142,9 +141,10 @@ func TestAJobThatTheArchiveMayLack(t *testing.T) {
 // What a handler refuses by itself is kept, and what the log tells of is not.
 func TestRefusalsAreKept(t *testing.T) {
 	peer := apitest.NewPeer(t)
-	kept := &apitest.Refusals{}
+	kept, parts := &apitest.Refusals{}, apitest.Parts(t, peer, apitest.NewWire(t, "p1"))
+	parts.Refusals = kept
 	api := apitest.NewAPI(core.Config{
-		Self: "p1", Now: peer.Now, Peer: core.Peer{Proposer: peer, Reader: peer, Members: peer, Refusals: kept},
+		Self: "p1", Now: peer.Now, Peer: parts,
 		Own: []string{"example.com:80"},
 	})
 	ask := func(method, path, body, from string) {
@@ -174,7 +174,6 @@ func TestRefusalsAreKept(t *testing.T) {
 // What this peer has refused before the log is told, and that no other's is.
 func TestRefusalsAreTold(t *testing.T) {
 	s := apitest.New(t)
-	s.Do(http.MethodGet, "/audit/refusals", "").Problem(http.StatusServiceUnavailable, wire.CodeNoArchive)
 	at := time.Unix(1000, 0).UTC()
 	kept := &apitest.Refusals{List: []archive.Refusal{
 		{Time: at, From: "192.0.2.7", Actor: "user:bob", Method: "POST", Path: "/queue/submit", Request: "k", Status: 422, Code: "invalid", Dropped: 3},

@@ -10,11 +10,8 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// verdictOf verifies records that this peer keeps; nil: it keeps none.
+// verdictOf verifies records that this peer keeps.
 func verdictOf(ctx context.Context, kept port.Refusals) (*wire.RequestsVerdict, error) {
-	if kept == nil {
-		return nil, nil
-	}
 	v, err := kept.Verify(ctx)
 	return &wire.RequestsVerdict{OK: v.Bad == 0, Records: v.Records, FirstBad: v.Bad, What: v.What}, err
 }
@@ -31,11 +28,11 @@ func CheckRecords(ctx context.Context, a *core.API) {
 	}{{"refusals", a.Peer.Refusals}, {"reads", a.Peer.Reads}} {
 		if v, err := verdictOf(ctx, kept.of); err != nil {
 			a.Log.Warn("records cannot be verified", "records", kept.name, "err", err)
-		} else if v != nil && !v.OK {
+		} else if !v.OK {
 			a.Log.Error("records were changed", "records", kept.name, "first_bad", v.FirstBad, "what", v.What)
 		}
 	}
-	for ctx.Err() == nil && a.Peer.Archive != nil {
+	for ctx.Err() == nil {
 		if s := a.State(); !s.Settings().Incarnation.IsZero() {
 			v, err := audits{a}.verify(ctx)
 			switch {

@@ -17,9 +17,6 @@ type settings struct{ api *core.API }
 
 func (a settings) route(doc huma.API) {
 	const path = "/cluster/settings"
-	if a.api.Config.Settings == nil {
-		return
-	}
 	core.Handle(a.api, doc, core.Op("settings", http.MethodGet, path, "The settings of the whole cluster, and their allowed values"),
 		func(ctx context.Context, in *core.WatchInput) (*core.Answer[wire.Settings], error) {
 			s, err := a.api.Read(ctx, &in.Watch, core.Topics(model.TopicSettings), nil)

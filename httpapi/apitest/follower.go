@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/cluster/peer"
-	"github.com/berth-gpu/berth/cluster/soft"
 	"github.com/berth-gpu/berth/httpapi"
 	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/core"
@@ -29,17 +28,10 @@ func (f *follower) Leader() (forward.Leader, context.Context) { return f.at, f.u
 func NewFollower(t testing.TB, s *Site, keys auth.Keys) *Site {
 	t.Helper()
 	peer := &follower{s.Peer, forward.Leader{ID: "p1", Address: s.Wired.Address}}
-	tails, err := soft.OpenTails(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
 	port := NewWire(t, "p2")
 	api := httpapi.New(core.Config{
 		Self: "p2", Version: "test", Dial: (&net.Dialer{}).DialContext, Now: func() time.Time { return s.Now() }, Terms: core.Terms{Keys: keys},
-		Peer: core.Peer{
-			Proposer: peer, Reader: peer, Members: peer, Tails: tails, Beats: peer, Answers: port.Answers, Calls: port.Calls,
-			Telemetry: soft.NewBoard(func() time.Duration { return 0 }),
-		},
+		Peer: Parts(t, peer, port),
 	})
 	server := httptest.NewServer(api)
 	t.Cleanup(server.Close)

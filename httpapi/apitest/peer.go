@@ -35,19 +35,11 @@ type Peer struct {
 	until       context.Context
 	end         context.CancelFunc
 	renewed     []command.Renewal
-	Heard       []model.JobID // of clients of attached jobs
-	Moved       []string      // changes of the membership
+	Moved       []string // changes of the membership
 
 	programs func(*upgrade.Cluster) // changes what is known of them
 
 	Feed *soft.Feed
-}
-
-// Hear notes a sign of life of an attached job's client.
-func (p *Peer) Hear(job model.JobID) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.Heard = append(p.Heard, job)
 }
 
 type waiter struct {

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/berth-gpu/berth/cluster/soft"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/model/membership"
 	"github.com/berth-gpu/berth/httpapi"
@@ -75,18 +74,11 @@ func NewSecured(t *testing.T, s *Site, at forward.Leader) *Secured {
 	t.Helper()
 	authority, own, credentials := NewKeyring(t, s.Peer)
 	peer := &follower{s.Peer, at}
-	tails, err := soft.OpenTails(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
 	port := NewWire(t, "p2")
 	api := httpapi.New(core.Config{
 		Self: "p2", Version: "test", Dial: (&net.Dialer{}).DialContext, Now: func() time.Time { return s.Now() }, Prove: issue.ByCertificate(credentials),
 		Authority: authority, Probe: trust.Probe, Judge: credentials.Judge,
-		Peer: core.Peer{
-			Proposer: peer, Reader: peer, Members: peer, Tails: tails, Beats: peer, Answers: port.Answers, Calls: port.Calls,
-			Telemetry: soft.NewBoard(func() time.Duration { return 0 }),
-		},
+		Peer: Parts(t, peer, port),
 	})
 	plain, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -4,7 +4,7 @@
 // answer or the problem that must come. With changes the cluster below, as agents and the scheduler do. NewGuarded turns
 // authentication on, NewFollower and NewSecured add a peer that passes requests on to the first one.
 //
-// Only tests import this package: the tests of each package of the API stand next to it, as an external test package.
+// Only tests and packages below test/ import this package: the tests of each package of the API stand next to it, as an external test package.
 package apitest
 
 import (
@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/cluster/call"
+	"github.com/berth-gpu/berth/cluster/history"
 	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/cluster/soft"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -29,6 +30,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/oidc"
+	"github.com/berth-gpu/berth/httpapi/port"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -107,29 +109,42 @@ func (s *Site) Opened(text string) string {
 // NewAPI returns the API of a peer as a program has it.
 func NewAPI(c core.Config) *core.API { return httpapi.New(c) }
 
-// New returns the API of a peer p1, which leads, listening on loopback.
-func New(t testing.TB) *Site {
+// Parts returns the parts of a peer whose records, telemetry and output are empty.
+func Parts(t testing.TB, peer interface {
+	port.Proposer
+	port.Reader
+	port.Members
+}, wired Wire,
+) core.Peer {
 	t.Helper()
-	peer := NewPeer(t)
 	tails, err := soft.OpenTails(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
+	still := func() time.Duration { return 0 }
+	return core.Peer{
+		Proposer: peer, Reader: peer, Members: peer, Telemetry: soft.NewBoard(still), Tails: tails, Beats: soft.NewBeats(still), Feed: soft.NewFeed(1 << 20),
+		Archive: &Shelf{}, Refusals: &Refusals{}, Reads: &Refusals{}, History: &history.Ring{}, Answers: wired.Answers, Calls: wired.Calls,
+	}
+}
+
+// New returns the API of a peer p1, which leads, listening on loopback.
+func New(t testing.TB) *Site {
+	t.Helper()
+	peer := NewPeer(t)
 	ring, err := sealing.NewRing(sealing.NewKey())
 	if err != nil {
 		t.Fatal(err)
 	}
-	began, ahead, port := time.Now(), new(atomic.Int64), NewWire(t, "p1")
+	began, ahead, wired := time.Now(), new(atomic.Int64), NewWire(t, "p1")
+	boot := func() time.Duration { return time.Since(began) + time.Duration(ahead.Load()) }
+	parts := Parts(t, peer, wired)
+	parts.Feed, parts.Telemetry, parts.Beats = peer.Feed, soft.NewBoard(boot), soft.NewBeats(boot)
 	api := httpapi.New(core.Config{
 		Self: "p1", Version: "test", Sealing: ring, Dial: (&net.Dialer{}).DialContext,
 		// the host of httptest's requests
 		Now: func() time.Time { return peer.Now() }, Expires: func() time.Time { return time.Unix(2_000_000_000, 0) }, Settings: switches{},
-		Own: []string{"example.com:80"},
-		Peer: core.Peer{
-			Proposer: peer, Reader: peer, Members: peer, Tails: tails, Beats: peer, Feed: peer.Feed, Programs: peer, Answers: port.Answers,
-			Calls:     port.Calls,
-			Telemetry: soft.NewBoard(func() time.Duration { return time.Since(began) + time.Duration(ahead.Load()) }),
-		},
+		Own: []string{"example.com:80"}, Peer: parts,
 	})
 	server := httptest.NewServer(api)
 	t.Cleanup(func() {
@@ -138,7 +153,7 @@ func New(t testing.TB) *Site {
 		}
 		server.Close()
 	})
-	return &Site{peer, t, api, server.URL, port, ring, ahead}
+	return &Site{peer, t, api, server.URL, wired, ring, ahead}
 }
 
 // Reply is an answer.

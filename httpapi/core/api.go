@@ -18,7 +18,6 @@ import (
 	"github.com/gorilla/mux"
 
 	"github.com/berth-gpu/berth/cluster/call"
-	"github.com/berth-gpu/berth/cluster/soft"
 	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/forward"
 	"github.com/berth-gpu/berth/httpapi/front"
@@ -65,9 +64,6 @@ func New(c Config) *API {
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
-	}
-	if c.Peer.Feed == nil {
-		c.Peer.Feed = soft.NewFeed(0)
 	}
 	a := &API{
 		Config: c, Peer: c.Peer, Log: c.Log, Router: mux.NewRouter(), Places: places.New(), wakes: newWakes(c.Peer.Reader), life: newLife(),

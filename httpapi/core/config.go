@@ -11,6 +11,7 @@ import (
 
 	"github.com/berth-gpu/berth/cluster/call"
 	"github.com/berth-gpu/berth/cluster/peer"
+	"github.com/berth-gpu/berth/cluster/soft"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/sealing"
 	"github.com/berth-gpu/berth/httpapi/advice"
@@ -63,7 +64,7 @@ type Config struct {
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	Now  func() time.Time // nil: time.Now
 	Log  *slog.Logger     // nil: none
-	// Settings reads and changes the settings of the whole cluster. If nil, the API has no paths for them.
+	// Settings reads and changes the settings of the whole cluster.
 	Settings port.Settings
 	// Metrics are exposed in addition to the API's own.
 	Metrics []prometheus.Collector
@@ -74,17 +75,16 @@ type Peer struct {
 	Proposer  port.Proposer
 	Reader    port.Reader
 	Members   port.Members
-	Telemetry port.Telemetry
-	Tails     port.Tails
-	Beats     port.Beats
-	Archive   port.Archive  // nil: there is none
-	Refusals  port.Refusals // nil: they are not kept
-	Reads     port.Refusals // of other users' data; nil: they are not kept
-	Feed      port.Feed     // nil: there are no events
-	History   port.History  // nil: it is not kept
-	Programs  port.Programs // nil: they are not known
-	Answers   *call.Server  // answers the calls of other peers; nil: there are none
-	Calls     *call.Client  // makes calls at other peers; nil: none can be made
+	Telemetry *soft.Board
+	Tails     *soft.Tails
+	Beats     *soft.Beats
+	Feed      *soft.Feed
+	Archive   port.Archive
+	Refusals  port.Refusals
+	Reads     port.Refusals // of other users' data
+	History   port.History
+	Answers   *call.Server // answers the calls of other peers
+	Calls     *call.Client // makes calls at other peers
 }
 
 // Terms are settings of an API that can change while it runs, see [API.TakeOver].

@@ -112,9 +112,6 @@ const ArchivePatience = 2 * time.Second
 // Archived waits until this peer's archive is complete up to the log index that last returns, and
 // returns the state and the status of the archive.
 func Archived(ctx context.Context, a *API, last func(*state.State) uint64) (s state.State, stand archive.Standing, err error) {
-	if a.Peer.Archive == nil {
-		return s, stand, problem.Refuse(wire.CodeNoArchive, "this peer keeps no archive: ask another")
-	}
 	if s, err = a.Fresh(ctx, peer.Default); err != nil {
 		return s, stand, err
 	}

@@ -48,7 +48,7 @@ func (r *readers) first(key string, now time.Time) bool {
 // peer that answers keeps the records.
 func (a *API) noteRead(r *http.Request, rule auth.Rule) {
 	c := auth.From(r.Context())
-	if a.Peer.Reads == nil || rule.Method != http.MethodGet || c.Credential.IsZero() || !a.readsOthers(r, rule, c) {
+	if rule.Method != http.MethodGet || c.Credential.IsZero() || !a.readsOthers(r, rule, c) {
 		return
 	}
 	now := a.Config.Now().UTC()

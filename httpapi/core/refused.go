@@ -14,9 +14,6 @@ import (
 // noting wraps a handler of writes and the check of its caller: their own refusals are recorded,
 // since they do not reach the log.
 func (a *API) noting(next http.Handler) http.Handler {
-	if a.Peer.Refusals == nil {
-		return next
-	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rec := &recorder{ResponseWriter: w}
 		next.ServeHTTP(rec, r)
@@ -32,9 +29,6 @@ const maxNotedPath = 512
 // noteRefusal records a refusal. Code that refuses a request before its handler calls this function
 // before it answers: a request without an id gets one, which the answer contains.
 func (a *API) noteRefusal(w http.ResponseWriter, r *http.Request, status int, code string) {
-	if a.Peer.Refusals == nil {
-		return
-	}
 	path := r.URL.Path
 	a.Peer.Refusals.Refused(archive.Refusal{
 		Time: a.Config.Now().UTC(), From: SenderOf(r.Context()), Actor: auth.From(r.Context()).Actor(), Method: r.Method,

@@ -40,10 +40,9 @@ func TestRefusalsOfCallersAreKept(t *testing.T) {
 	apitest.Guard(peer.Cluster)
 	peer.Cluster.Submit(1, func(b *command.Submit) { b.Spec.User = "ann" })
 	kept, port := &apitest.Refusals{}, apitest.NewWire(t, "p1")
-	api := apitest.NewAPI(core.Config{
-		Self: "p1", Now: peer.Now, Own: []string{"example.com:80"},
-		Peer: core.Peer{Proposer: peer, Reader: peer, Members: peer, Refusals: kept, Answers: port.Answers},
-	})
+	parts := apitest.Parts(t, peer, port)
+	parts.Refusals = kept
+	api := apitest.NewAPI(core.Config{Self: "p1", Now: peer.Now, Own: []string{"example.com:80"}, Peer: parts})
 	ask := func(r *http.Request) {
 		r.RemoteAddr = "192.0.2.7:4000"
 		w := httptest.NewRecorder()

@@ -33,9 +33,6 @@ func AnswerCall[Q, A any](a *API, n call.Name[Q, A], do func(context.Context, mo
 
 // answerCalls starts to answer calls.
 func (a *API) answerCalls() {
-	if a.Peer.Answers == nil {
-		return
-	}
 	for _, answer := range a.answers {
 		answer(a.Peer.Answers)
 	}

@@ -12,20 +12,9 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// remembered is a history with these records.
-type remembered []history.Record
-
-func (r remembered) Between(from, to history.Minute) (out []history.Record) {
-	for _, one := range r {
-		if one.Minute >= from && one.Minute < to {
-			out = append(out, one)
-		}
-	}
-	return out
-}
-
 // lastHour returns records of each minute of an hour up to a time, but not of the middle.
-func lastHour(now time.Time) (records remembered) {
+func lastHour(now time.Time) *history.Ring {
+	records := &history.Ring{}
 	first := history.Minute(now.Unix()/60) - 60
 	for i := range history.Minute(61) {
 		if i == 30 {
@@ -36,7 +25,7 @@ func lastHour(now time.Time) (records remembered) {
 			one.Values[k] = history.None
 		}
 		one.Values[history.GPUsAllocated], one.Values[history.Utilization] = int64(i), 505
-		records = append(records, one)
+		records.Put(one, first+60)
 	}
 	return records
 }
@@ -82,9 +71,9 @@ func TestTheHistoryOfTheCluster(t *testing.T) {
 	if tag := r.Header.Get("ETag"); tag == "" || s.Do(http.MethodGet, "/cluster/history?until="+at(0), "", "If-None-Match", tag).Status != http.StatusNotModified {
 		t.Error("the same answer is sent again")
 	}
-	s.API.Peer.History = nil
+	s.API.Peer.History = &history.Ring{}
 	if none := get("?series=nodes"); len(none.Series["nodes"]) != history.Kept {
-		t.Errorf("without a history: %+v", none)
+		t.Errorf("with an empty history: %+v", none)
 	}
 }
 

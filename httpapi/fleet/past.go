@@ -78,10 +78,7 @@ func (a past) read(_ context.Context, in *pastInput) (*core.Answer[wire.ClusterH
 			in.Step, steps, mostSteps))
 	}
 	out := &wire.ClusterHistory{Start: from.Time().Time(), Step: int64(in.Step), Series: map[string][]*float64{}}
-	var records []history.Record
-	if a.api.Peer.History != nil {
-		records = a.api.Peer.History.Between(from, from+step*steps)
-	}
+	records := a.api.Peer.History.Between(from, from+step*steps)
 	values := history.Columns(records, from, int(step), int(steps), columns)
 	for i, c := range columns {
 		out.Series[c.String()] = values[i]

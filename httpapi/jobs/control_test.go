@@ -122,11 +122,12 @@ func TestAttach(t *testing.T) {
 	s := apitest.New(t)
 	s.Submit(`{"command":"x","attached":"1m"}`).Into(&wire.Submitted{})
 	s.Submit(`{"command":"x"}`).Into(&wire.Submitted{})
+	s.Ahead.Store(int64(time.Minute))
 	s.Do(http.MethodPost, "/jobs/1/attach", "").Into(&wire.Done{})
 	s.Do(http.MethodPost, "/jobs/2/attach", "").Problem(http.StatusConflict, "conflict")
 	s.Do(http.MethodPost, "/jobs/3/attach", "").Problem(http.StatusNotFound, wire.CodeNotFound)
-	if !slices.Equal(s.Heard, []model.JobID{1}) {
-		t.Errorf("heard of %v", s.Heard)
+	if first, second := s.API.Peer.Beats.Last(1), s.API.Peer.Beats.Last(2); first < time.Minute || second != 0 {
+		t.Errorf("contact at %s and %s", first, second)
 	}
 }
 

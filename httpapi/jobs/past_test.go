@@ -175,6 +175,4 @@ func TestUsage(t *testing.T) {
 	if p := s.Do(http.MethodGet, "/usage", "").Problem(http.StatusUnprocessableEntity, wire.CodeInvalid); !strings.Contains(p.Detail, "shorter") {
 		t.Errorf("too much is refused with %q", p.Detail)
 	}
-	s.API.Peer.Archive = nil
-	s.Do(http.MethodGet, "/usage", "").Problem(http.StatusServiceUnavailable, wire.CodeNoArchive)
 }

@@ -40,23 +40,12 @@ func (m members) upgradeRoutes(doc huma.API) {
 	core.HandleBody(m.api, doc, core.Example(core.Op("unlock-restart", http.MethodPost, "/cluster/upgrade/unlock", "Free the lock for restarts"), `{"peer":"p1","key":"550e8400"}`), m.unlockRestart)
 }
 
-// programs returns what this peer knows of the programs of all peers.
-func (m members) programs() (upgrade.Cluster, error) {
-	if m.api.Peer.Programs == nil {
-		return upgrade.Cluster{}, problem.Refuse(wire.CodeNoLeader, "this peer does not know the programs of the others")
-	}
-	return m.api.Peer.Programs.Programs(), nil
-}
-
 func (m members) upgrade(ctx context.Context, _ *struct{}) (*core.Answer[wire.Upgrade], error) {
 	s, err := m.api.Fresh(ctx, peer.Default)
 	if err != nil {
 		return nil, err
 	}
-	known, err := m.programs()
-	if err != nil {
-		return nil, err
-	}
+	known := m.api.Peer.Members.Programs()
 	return &core.Answer[wire.Upgrade]{Index: s.Index, Body: m.upgradeOf(&s, &known)}, nil
 }
 
@@ -165,10 +154,7 @@ type finalizeInput struct {
 }
 
 func (m members) finalize(ctx context.Context, in *finalizeInput) (*core.Answer[wire.Gone], error) {
-	known, err := m.programs()
-	if err != nil {
-		return nil, err
-	}
+	known := m.api.Peer.Members.Programs()
 	to, why := known.Blockers()
 	switch {
 	case len(why) > 0:
@@ -190,10 +176,7 @@ func (m members) lockRestart(ctx context.Context, in *core.BodyInput, body *wire
 	if !model.Name(body.Peer) {
 		return nil, model.WantName("peer", body.Peer)
 	}
-	known, err := m.programs()
-	if err != nil {
-		return nil, err
-	}
+	known := m.api.Peer.Members.Programs()
 	if known.Leading == 0 {
 		return nil, problem.Usual(wire.CodeNoLeader)
 	}

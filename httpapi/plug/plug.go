@@ -111,9 +111,6 @@ func (p *Plug) Renew(ctx context.Context, r command.Renewal, urgent bool) (model
 	return code, faultOf(err)
 }
 
-// Hear records contact of an attached job's client.
-func (p *Plug) Hear(job model.JobID) { p.Peer.Soft().Beats.Hear(job) }
-
 // Remove removes a peer.
 func (p *Plug) Remove(ctx context.Context, id model.PeerID) error {
 	return faultOf(p.Peer.Remove(ctx, id))

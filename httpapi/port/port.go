@@ -1,4 +1,5 @@
-// Package port contains the interfaces of a peer that the HTTP API needs. Their nouns are those of cluster/peer.
+// Package port contains the interfaces of a peer that the HTTP API needs, where a program, the simulator and tests have different ones. Their
+// nouns are those of cluster/peer.
 package port
 
 import (
@@ -9,7 +10,6 @@ import (
 	"github.com/berth-gpu/berth/cluster/archive"
 	"github.com/berth-gpu/berth/cluster/history"
 	"github.com/berth-gpu/berth/cluster/peer"
-	"github.com/berth-gpu/berth/cluster/soft"
 	"github.com/berth-gpu/berth/cluster/upgrade"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -50,35 +50,8 @@ type Members interface {
 	Remove(ctx context.Context, id model.PeerID) error
 	Promote(ctx context.Context, id model.PeerID) error
 	Transfer(ctx context.Context, to model.PeerID) error
-}
-
-// Programs is what a peer knows of the programs of all peers.
-type Programs interface {
+	// Programs returns what this peer knows of the programs of all peers.
 	Programs() upgrade.Cluster
-}
-
-// Telemetry keeps the telemetry of GPUs, at the leader.
-type Telemetry interface {
-	// Put replaces a node's samples.
-	Put(node model.NodeID, samples []model.Sample)
-	// All returns the newest sample of every GPU.
-	All() []soft.Reading
-	// Refuse notes that another agent registers for a node, and why that was refused. Refused returns why, by node.
-	Refuse(node model.NodeID, why string)
-	Refused() map[model.NodeID]string
-}
-
-// Tails keeps the ends of ranks' output.
-type Tails interface {
-	// Put replaces the tail of a rank.
-	Put(k model.RankKey, t soft.Tail) error
-	// Get returns the tail of a rank.
-	Get(k model.RankKey) (soft.Tail, bool)
-}
-
-// Beats keeps the times of the last contact of clients of attached jobs, at the leader.
-type Beats interface {
-	Hear(job model.JobID)
 }
 
 // Histories returns jobs that have ended.
@@ -118,19 +91,6 @@ type Refusals interface {
 type History interface {
 	// Between returns the records from one minute up to another, which is left out.
 	Between(from, to history.Minute) []history.Record
-}
-
-// Feed keeps the newest notices of the log.
-type Feed interface {
-	// After returns notices after a place, up to a limit; gone reports that some of them are no
-	// longer kept.
-	After(p model.NoticePlace, most int) (list []*soft.Item, gone bool)
-	// Before returns the place after which many of the picked notices follow.
-	Before(many int, pick func(*model.Notice) bool) model.NoticePlace
-	// Last returns the place of the newest notice.
-	Last() model.NoticePlace
-	// Changed returns a channel that is closed once there is a notice after a place.
-	Changed(p model.NoticePlace) <-chan struct{}
 }
 
 // Settings gives access by name to the settings of the whole cluster.

@@ -14,10 +14,12 @@ import (
 
 	"github.com/berth-gpu/berth/cluster"
 	"github.com/berth-gpu/berth/cluster/call"
+	"github.com/berth-gpu/berth/cluster/history"
 	"github.com/berth-gpu/berth/cluster/soft"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi"
+	"github.com/berth-gpu/berth/httpapi/apitest"
 	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/forward"
 	"github.com/berth-gpu/berth/httpapi/problem"
@@ -57,8 +59,11 @@ func openDoor(p *peer, net *simnet.Host, run *cluster.Peer) (*door, error) {
 	d := &door{joint: newJoint(p, run), keys: map[string]bool{}}
 	api := httpapi.New(core.Config{
 		Self: model.PeerID(p.name), Version: "sim", Dial: dialer(net), Now: p.clock.Wall, Log: p.w.logger(p.name), Own: []string{apiAddress(p.name)},
-		// ranks here have no output
-		Peer: core.Peer{Proposer: d, Reader: d, Members: d, Telemetry: soft.NewBoard(p.clock.Boot), Answers: answers, Calls: calls},
+		// ranks here have no output, so there are no tails
+		Peer: core.Peer{
+			Proposer: d, Reader: d, Members: d, Telemetry: soft.NewBoard(p.clock.Boot), Beats: run.Soft().Beats, Feed: run.Soft().Feed,
+			Archive: &apitest.Shelf{}, Refusals: &apitest.Refusals{}, Reads: &apitest.Refusals{}, History: &history.Ring{}, Answers: answers, Calls: calls,
+		},
 	})
 	listener, err := net.Listen(apiAddress(p.name))
 	if err != nil {
