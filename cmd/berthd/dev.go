@@ -2,11 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -26,15 +26,11 @@ simulated GPUs. Jobs are real processes.
 A member that dies is restarted. Ctrl-C ends everything, including the jobs' processes;
 a later start on the same folder finds the jobs and runs them again.`
 
-// readyLimit bounds the start of a cluster on a busy machine.
-const readyLimit = time.Minute
-
 // devFlags are the flags of dev.
 type devFlags struct {
 	devcluster.Config
 
-	keepJobs bool
-	auth     bool
+	auth bool
 }
 
 func newDev() *cobra.Command {
@@ -50,7 +46,7 @@ func newDev() *cobra.Command {
 	cmd.Flags().StringVar(&f.Data, "data", "", "`folder` for everything (default: berth-dev in the user's cache folder)")
 	cmd.Flags().BoolVar(&f.Restart, "restart", true, "restart members that die")
 	cmd.Flags().BoolVar(&f.auth, "auth", false, "ask for tokens; a token of an admin is printed, and kept in the file token of the data folder")
-	cmd.Flags().BoolVar(&f.keepJobs, "keep-jobs", false, "let jobs run on after the cluster's end; a start within five minutes adopts them")
+	cmd.Flags().BoolVar(&f.Jobs, "keep-jobs", false, "let jobs run on after the cluster's end; a start within five minutes adopts them")
 	return cmd
 }
 
@@ -62,12 +58,21 @@ func bindCluster(cmd *cobra.Command, c *devcluster.Config) {
 	cmd.Flags().StringVar(&c.HTTP, "http", config.DefaultHTTP, "`address` of the first peer's API; the others get the next free ports")
 }
 
-func (f *devFlags) run(ctx context.Context, out io.Writer) error {
-	if err := cli.CheckAddress(f.HTTP); err != nil {
+// checkHTTP refuses an address of the API that other machines can reach: the cluster has no authentication of its own.
+func checkHTTP(address string) error {
+	if err := cli.CheckAddress(address); err != nil {
 		return cmdline.Usage("--http: %w", err)
 	}
-	if !cli.OnLoopback(f.HTTP) {
-		return cmdline.Usage("--http: %s can be reached from other machines, and this cluster has no authentication: use a loopback address such as %s", f.HTTP, config.DefaultHTTP)
+	if !cli.OnLoopback(address) {
+		return cmdline.Usage("--http: %s can be reached from other machines, and this cluster has no authentication: use a loopback address such as %s",
+			address, config.DefaultHTTP)
+	}
+	return nil
+}
+
+func (f *devFlags) run(ctx context.Context, out io.Writer) error {
+	if err := checkHTTP(f.HTTP); err != nil {
+		return err
 	}
 	if f.Data == "" {
 		cache, err := os.UserCacheDir()
@@ -80,39 +85,25 @@ func (f *devFlags) run(ctx context.Context, out io.Writer) error {
 		f.Server = append(f.Server, "--auth")
 	}
 	f.Say = func(line string) { fmt.Fprintln(out, line) }
-	cluster, err := devcluster.Start(f.Config)
-	if err != nil {
-		return err
+	err := devcluster.Run(ctx, f.Config, func(ctx context.Context, cluster *devcluster.Cluster) error {
+		f.show(ctx, cluster, out)
+		<-ctx.Done()
+		fmt.Fprintln(out, "Stopping.")
+		return nil
+	})
+	if errors.Is(err, context.Canceled) { // before the cluster was ready: the user changed their mind
+		return nil
 	}
-	err = f.serve(ctx, cluster, out)
-	fmt.Fprintln(out, "Stopping.")
-	stopped := cluster.Stop(context.Background())
-	if !f.keepJobs {
-		cluster.StopJobs(context.Background())
-	}
-	if err != nil {
-		return err
-	}
-	return stopped
+	return err
 }
 
-// serve prints the cluster once it is ready, and waits for the end of the context.
-func (f *devFlags) serve(ctx context.Context, cluster *devcluster.Cluster, out io.Writer) error {
-	limited, cancel := context.WithTimeout(ctx, readyLimit)
-	defer cancel()
-	if err := cluster.Ready(limited); err != nil {
-		if ctx.Err() != nil {
-			return nil //nolint:nilerr // the user changed their mind
-		}
-		return err
-	}
+// show prints the cluster, and what to do with it.
+func (f *devFlags) show(ctx context.Context, cluster *devcluster.Cluster, out io.Writer) {
 	describe(ctx, cluster, out)
 	if token := cluster.Token(); token != "" {
 		fmt.Fprintf(out, "\nThis cluster asks for tokens. As an admin: export BERTH_TOKEN=%s\nIn a browser, signed in: berth ui\n", token)
 	}
 	fmt.Fprintf(out, "\nData in %s. Try: berth submit -g 2 -- sleep 60\nCtrl-C ends the cluster.\n", f.Data)
-	<-ctx.Done()
-	return nil
 }
 
 // describe prints the members with their roles, process ids and addresses.

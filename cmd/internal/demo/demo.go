@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -19,26 +18,16 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// Config is how the demo runs.
-type Config struct {
-	Out      io.Writer
-	Terminal bool              // Out can be drawn on
-	Cluster  devcluster.Config // its Data is made and removed by the demo
-	Keep     bool              // leave the cluster up until the context ends
-}
-
 // Time limits.
 const (
-	readyLimit = 30 * time.Second
-	endLimit   = 90 * time.Second
-	refresh    = 300 * time.Millisecond
-	killAfter  = 7 * time.Second // from the first submission
+	endLimit  = 90 * time.Second
+	refresh   = 300 * time.Millisecond
+	killAfter = 7 * time.Second // from the first submission
 )
 
 // demo is one run of it.
 type demo struct {
-	Config
-
+	out     io.Writer
 	view    *view
 	cluster *devcluster.Cluster
 	api     *client.Client
@@ -47,66 +36,46 @@ type demo struct {
 	verdict verdict
 }
 
-// Run runs the demo. Its error lists everything that did not end as it should.
-func Run(ctx context.Context, c Config) (err error) {
-	dir, err := os.MkdirTemp("", "berth-demo-")
-	if err != nil {
-		return fmt.Errorf("no temporary folder: %w", err)
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	c.Cluster.Data, c.Cluster.Restart = dir, true
+// Run runs the demo on a cluster that is ready, has run no job yet and restarts its members. The terminal says whether out can be drawn on.
+// Its error lists everything that did not end as it should.
+func Run(ctx context.Context, cluster *devcluster.Cluster, out io.Writer, terminal bool) (err error) {
 	d := &demo{
-		Config: c, view: &view{out: c.Out, terminal: c.Terminal, began: time.Now(), all: len(mixture())}, jobs: mixture(),
-		marks: filepath.Join(dir, "marks"),
+		out: out, view: &view{out: out, terminal: terminal, began: time.Now(), all: len(mixture())}, jobs: mixture(),
+		cluster: cluster, marks: filepath.Join(cluster.Folder(), "marks"),
 	}
-	fmt.Fprintf(c.Out, "Starting %d peers and %d nodes with %d simulated GPUs each, as processes on this machine.\n",
-		c.Cluster.Peers, c.Cluster.Nodes, c.Cluster.GPUs)
-	if d.cluster, err = devcluster.Start(c.Cluster); err != nil {
+	if d.api, err = cluster.Client(); err != nil {
 		return err
 	}
-	defer func() {
-		err = errors.Join(err, d.cluster.Stop(context.WithoutCancel(ctx)))
-		d.cluster.StopJobs(context.WithoutCancel(ctx))
-	}()
+	defer d.api.Close()
 	if err := d.perform(ctx); err != nil {
-		d.lastWords()
+		fmt.Fprintf(out, "The logs of the members end with\n%s", cluster.LastLines())
 		return err
 	}
-	return d.keep(ctx)
+	return nil
 }
 
-// perform runs the demo from the ready cluster to the verdict.
-func (d *demo) perform(ctx context.Context) (err error) {
-	limited, cancel := context.WithTimeout(ctx, readyLimit)
-	defer cancel()
-	if err := d.cluster.Ready(limited); err != nil {
-		return err
-	}
-	if d.api, err = d.cluster.Client(); err != nil {
-		return err
-	}
-	d.view.tell("the cluster is ready: %s leads, %d GPUs", d.cluster.Leader(ctx), d.gpus())
+// perform runs the demo to the verdict.
+func (d *demo) perform(ctx context.Context) error {
+	d.view.tell("the cluster is ready: %s leads, %d GPUs", d.cluster.Leader(ctx), d.cluster.GPUs())
 	stop := d.show(ctx)
-	err = d.play(ctx)
+	err := d.play(ctx)
 	stop()
 	d.view.finish()
 	if err != nil {
 		return err
 	}
-	if err := judge(ctx, d.api, d.jobs, d.marks, d.gpus(), &d.verdict); err != nil {
+	if err := judge(ctx, d.api, d.jobs, d.marks, d.cluster.GPUs(), &d.verdict); err != nil {
 		return err
 	}
-	fmt.Fprintln(d.Out)
-	d.verdict.print(d.Out)
-	fmt.Fprintln(d.Out)
+	fmt.Fprintln(d.out)
+	d.verdict.print(d.out)
+	fmt.Fprintln(d.out)
 	if len(d.verdict.faults) > 0 {
 		return fmt.Errorf("the demo failed: %s", strings.Join(d.verdict.faults, "; "))
 	}
-	fmt.Fprintln(d.Out, "Every check holds: no job was lost, none ran twice, and no GPU had two owners.")
+	fmt.Fprintln(d.out, "Every check holds: no job was lost, none ran twice, and no GPU had two owners.")
 	return nil
 }
-
-func (d *demo) gpus() int { return d.Cluster.Nodes * d.Cluster.GPUs }
 
 // play submits the jobs, kills the leader among them, and waits for the end of all.
 func (d *demo) play(ctx context.Context) error {
@@ -227,24 +196,5 @@ func (d *demo) show(ctx context.Context) (stop func()) {
 	return func() {
 		cancel()
 		<-done
-	}
-}
-
-// keep leaves the cluster running until the context ends.
-func (d *demo) keep(ctx context.Context) error {
-	if !d.Keep {
-		return nil
-	}
-	fmt.Fprintf(d.Out, "The cluster keeps running: berth --address %s queue. Ctrl-C ends it.\n", strings.Join(d.cluster.Addresses(), ","))
-	<-ctx.Done()
-	return nil
-}
-
-// lastWords prints the last lines of the members' logs, for a demo that failed.
-func (d *demo) lastWords() {
-	for _, m := range d.cluster.Members() {
-		if line := devcluster.LastLine(m.Log); line != "" {
-			fmt.Fprintf(d.Out, "last line of %s: %s\n", m.Name, table.Short(line, 200))
-		}
 	}
 }

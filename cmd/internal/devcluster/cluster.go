@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/node/runner/isolate"
 )
@@ -28,6 +29,7 @@ type Config struct {
 	Env     []string // more environment for the children, NAME=value
 	Server  []string // more arguments of servers
 	Token   string   // of the cluster's own client
+	Jobs    bool     // jobs may outlive Run; a start within five minutes adopts them
 	Say     func(line string)
 }
 
@@ -48,6 +50,28 @@ const (
 	stopLimit   = 12 * time.Second // for the orderly end of a child
 	leaderLimit = 5 * time.Second  // for a peer that has just started to learn of the leader
 )
+
+// readyLimit bounds the start of a cluster on a busy machine.
+const readyLimit = time.Minute
+
+// Run starts a cluster, calls use once it is ready, and ends it together with its jobs.
+func Run(ctx context.Context, c Config, use func(context.Context, *Cluster) error) error {
+	cl, err := Start(c)
+	if err != nil {
+		return err
+	}
+	limited, cancel := context.WithTimeout(ctx, readyLimit)
+	defer cancel()
+	if err = cl.Ready(limited); err == nil {
+		err = use(ctx, cl)
+	}
+	ended := context.WithoutCancel(ctx)
+	err = errors.Join(err, cl.Stop(ended))
+	if !c.Jobs {
+		cl.StopJobs(ended)
+	}
+	return err
+}
 
 // Start starts all members. They may not answer yet: see [Cluster.Ready].
 func Start(c Config) (*Cluster, error) {
@@ -155,6 +179,20 @@ func (c *Cluster) Members() []Member {
 	return out
 }
 
+// GPUs returns how many GPUs the cluster has.
+func (c *Cluster) GPUs() int { return c.conf.Nodes * c.conf.GPUs }
+
+// LastLines returns the last line of the output of each member, below each other.
+func (c *Cluster) LastLines() string {
+	var b strings.Builder
+	for _, m := range c.Members() {
+		if line := lastLine(m.Log); line != "" {
+			fmt.Fprintf(&b, "%s: %s\n", m.Name, table.Short(line, 200))
+		}
+	}
+	return b.String()
+}
+
 // Addresses returns the addresses of the peers' APIs.
 func (c *Cluster) Addresses() (out []string) {
 	for _, m := range c.Members() {
@@ -190,7 +228,7 @@ func (c *Cluster) Ready(ctx context.Context) error {
 		select {
 		case <-time.After(20 * time.Millisecond):
 		case <-ctx.Done():
-			return fmt.Errorf("the cluster did not become ready: %w; see the logs in %s", ctx.Err(), c.conf.Data)
+			return fmt.Errorf("the cluster did not become ready: %w; its logs in %s end with\n%s", ctx.Err(), c.conf.Data, c.LastLines())
 		}
 	}
 }

@@ -68,7 +68,7 @@ func (m *member) watch(cmd *exec.Cmd, log *os.File, gone chan struct{}, began ti
 	m.cmd, m.PID = nil, 0
 	back := m.c.conf.Restart && !m.stopped
 	if code := cmd.ProcessState.ExitCode(); code > 0 && !m.stopped {
-		m.fault = LastLine(m.Log)
+		m.fault = lastLine(m.Log)
 	}
 	if m.pauses = min(max(m.pauses*2, firstPause), mostPause); time.Since(began) > longLife {
 		m.pauses = firstPause
@@ -122,8 +122,8 @@ func (m *member) info() (Member, string) {
 	return m.Member, m.fault
 }
 
-// LastLine returns the last line of a file of output.
-func LastLine(path string) string {
+// lastLine returns the last line of a file of output.
+func lastLine(path string) string {
 	f, err := os.Open(path) //nolint:gosec // a log of ours
 	if err != nil {
 		return ""
