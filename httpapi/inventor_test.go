@@ -134,7 +134,8 @@ func (v *inventor) object(s *apitest.Schema, deep int) any {
 	return out
 }
 
-// body is a request's body as it is sent: the example, or one made up, or both. Ids that answers told take the place of those of the example.
+// body is a request's body as it is sent: the example, or one made up, or both. Texts of earlier answers take the place of those of the
+// example.
 func (v *inventor) body(example json.RawMessage, s *apitest.Schema) string {
 	value := v.value(s, 0)
 	all := map[string]any{}

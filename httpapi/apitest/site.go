@@ -4,7 +4,8 @@
 // answer or the problem that must come. With changes the cluster below, as agents and the scheduler do. NewGuarded turns
 // authentication on, NewFollower and NewSecured add a peer that passes requests on to the first one.
 //
-// Only tests and packages below test/ import this package: the tests of each package of the API stand next to it, as an external test package.
+// Only tests and packages below test/ import this package.
+// The tests of each package of the API stand next to it, as an external test package.
 package apitest
 
 import (
@@ -123,7 +124,8 @@ func Parts(t testing.TB, peer interface {
 	}
 	still := func() time.Duration { return 0 }
 	return core.Peer{
-		Proposer: peer, Reader: peer, Members: peer, Telemetry: soft.NewBoard(still), Tails: tails, Beats: soft.NewBeats(still), Feed: soft.NewFeed(1 << 20),
+		Proposer: peer, Reader: peer, Members: peer,
+		Telemetry: soft.NewBoard(still), Tails: tails, Beats: soft.NewBeats(still), Feed: soft.NewFeed(1 << 20),
 		Archive: &Shelf{}, Refusals: &Refusals{}, Reads: &Refusals{}, History: &history.Ring{}, Answers: wired.Answers, Calls: wired.Calls,
 	}
 }

@@ -49,8 +49,8 @@ func newLeft(t *testing.T, role model.Role) *apitest.Site {
 	return s
 }
 
-// waitingRoutes lists the requests that wait or stream, as the API describes itself: what takes a time to wait, what follows, what takes once
-// to end at once, and the agents' poll, which is not described.
+// waitingRoutes lists the requests that wait or stream, as the API describes itself: what takes a time to wait, what follows, what takes
+// "once" to end at once, and the agents' poll, which is not described.
 func waitingRoutes(s *apitest.Site) (paths []string) {
 	all, _ := apitest.Operations(s)
 	for i := range all {

@@ -1,5 +1,5 @@
-// Package port contains the interfaces of a peer that the HTTP API needs, where a program, the simulator and tests have different ones. Their
-// nouns are those of cluster/peer.
+// Package port contains the interfaces of a peer that the HTTP API needs, where programs, the simulator and tests have different ones.
+// Their nouns are those of cluster/peer.
 package port
 
 import (

@@ -62,7 +62,8 @@ func openDoor(p *peer, net *simnet.Host, run *cluster.Peer) (*door, error) {
 		// ranks here have no output, so there are no tails
 		Peer: core.Peer{
 			Proposer: d, Reader: d, Members: d, Telemetry: soft.NewBoard(p.clock.Boot), Beats: run.Soft().Beats, Feed: run.Soft().Feed,
-			Archive: &apitest.Shelf{}, Refusals: &apitest.Refusals{}, Reads: &apitest.Refusals{}, History: &history.Ring{}, Answers: answers, Calls: calls,
+			Archive: &apitest.Shelf{}, Refusals: &apitest.Refusals{}, Reads: &apitest.Refusals{}, History: &history.Ring{},
+			Answers: answers, Calls: calls,
 		},
 	})
 	listener, err := net.Listen(apiAddress(p.name))
