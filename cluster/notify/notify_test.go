@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/outbox"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -75,7 +76,8 @@ func TestTheAllocationsPayload(t *testing.T) {
 		Name: "training", Places: "10 9 1 0", Node: "n1", Priority: 5,
 	}
 	m := &Message{}
-	if err := m.encode(&model.Delivery{Key: model.DeliveryKey{Index: 9, Ordinal: 1, Outlet: n.Allocation.Outlet()}, Notice: *n}); err != nil {
+	key := outbox.Key{Index: 9, Ordinal: 1, Outlet: outbox.OfAllocation(n.Allocation)}
+	if err := m.encode(&outbox.Delivery{Key: key, Notice: *n}); err != nil {
 		t.Fatal(err)
 	}
 	// The published shape; its GPUs ascend, whatever the order in which they were chosen.
@@ -101,7 +103,7 @@ func TestTheAllocationsPayload(t *testing.T) {
 	if grantedOf(n).Status != "lost" {
 		t.Error("an allocation that was lost passes for granted")
 	}
-	if err := m.encode(&model.Delivery{Key: model.DeliveryKey{Outlet: "webhook:all"}, Notice: *n}); err != nil || !strings.Contains(string(m.Body), `"allocation.lost"`) {
+	if err := m.encode(&outbox.Delivery{Key: outbox.Key{Outlet: "webhook:all"}, Notice: *n}); err != nil || !strings.Contains(string(m.Body), `"allocation.lost"`) {
 		t.Errorf("a webhook gets %s", m.Body)
 	}
 }
@@ -178,7 +180,7 @@ func FuzzTemplate(f *testing.F) {
 	f.Add("{{range .}}{{end}}")
 	f.Fuzz(func(t *testing.T, source string) {
 		v, err := ParseTemplate(source)
-		if err != nil || len(source) > model.MaxTemplate {
+		if err != nil || len(source) > outbox.MaxTemplate {
 			return
 		}
 		if body, err := v.Render(EventOf(noticeOfAJob())); err == nil && len(body) > maxRendered {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/outbox"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -129,7 +130,7 @@ func (d *dispatch) run(t *testing.T) {
 }
 
 // delivery returns the one of the newest notice.
-func (d *dispatch) delivery() (newest model.Delivery) {
+func (d *dispatch) delivery() (newest outbox.Delivery) {
 	s := d.State()
 	for _, row := range s.Deliveries.All() {
 		newest = row
@@ -146,13 +147,13 @@ func TestAReceiverDiesAndReturns(t *testing.T) {
 	d.with(func(c *statetest.Cluster) { c.Do(hook("a", "http://"+m.at)) })
 	d.run(t)
 	d.with(func(c *statetest.Cluster) { c.Submit(1) })
-	until(t, "the first delivery", func() bool { return d.delivery().State == model.DeliveryDelivered })
+	until(t, "the first delivery", func() bool { return d.delivery().State == outbox.Delivered })
 
 	m.die()
 	d.with(func(c *statetest.Cluster) { c.Submit(1) })
 	for try := uint32(1); try <= 3; try++ {
 		until(t, "another try", func() bool { return d.delivery().Tries == try })
-		if row := d.delivery(); row.Status != 0 || row.Error != "unreachable" || row.State != model.DeliveryPending {
+		if row := d.delivery(); row.Status != 0 || row.Error != "unreachable" || row.State != outbox.Pending {
 			t.Errorf("try %d: %+v", try, row)
 		}
 		d.later()
@@ -163,7 +164,7 @@ func TestAReceiverDiesAndReturns(t *testing.T) {
 	m.live()
 	d.later()
 	until(t, "a try that it dies of", func() bool { return d.delivery().Tries == 5 })
-	if row := d.delivery(); row.State != model.DeliveryPending || row.Status != 0 {
+	if row := d.delivery(); row.State != outbox.Pending || row.Status != 0 {
 		t.Errorf("the unconfirmed delivery is %+v", row)
 	}
 	m.die()

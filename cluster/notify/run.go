@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/outbox"
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
@@ -57,7 +58,7 @@ func (c *Counts) count(m *command.Mark) {
 // Run delivers until the context ends. Only the leader runs it.
 func Run(ctx context.Context, c Config) {
 	r := &runner{
-		Config: c, busy: map[model.DeliveryKey]bool{}, hosts: map[string]int{}, poke: make(chan struct{}, 1),
+		Config: c, busy: map[outbox.Key]bool{}, hosts: map[string]int{}, poke: make(chan struct{}, 1),
 		told: make(chan struct{}, 1),
 	}
 	var work sync.WaitGroup
@@ -97,8 +98,8 @@ type runner struct {
 	told chan struct{} // there is something to note
 
 	mu    sync.Mutex
-	busy  map[model.DeliveryKey]bool // being tried, or tried and not noted yet
-	hosts map[string]int             // tries under way
+	busy  map[outbox.Key]bool // being tried, or tried and not noted yet
+	hosts map[string]int      // tries under way
 	total int
 	marks []command.Mark
 }
@@ -111,10 +112,10 @@ func (r *runner) start(ctx context.Context, work *sync.WaitGroup) (next time.Dur
 	// Not before: a delivery that is no longer busy has been noted, and must not be seen in its old state.
 	now := r.Peer.State()
 	s := &now
-	hosts := map[model.OutletID]string{}
+	hosts := map[outbox.OutletID]string{}
 	taken := map[string]int{}
-	var list []model.Delivery
-	list, next = due(s, r.now(s), maxTries-r.total, func(k model.DeliveryKey) bool {
+	var list []outbox.Delivery
+	list, next = due(s, r.now(s), maxTries-r.total, func(k outbox.Key) bool {
 		host, known := hosts[k.Outlet]
 		if !known {
 			host = hostOf(addressOf(s, k.Outlet))
@@ -143,7 +144,7 @@ func (r *runner) now(s *state.State) model.Time {
 }
 
 // try delivers once and queues the outcome to be noted.
-func (r *runner) try(ctx context.Context, s *state.State, d *model.Delivery, host string) {
+func (r *runner) try(ctx context.Context, s *state.State, d *outbox.Delivery, host string) {
 	began := r.Wall()
 	m := command.Mark{Key: d.Key, Tries: d.Tries + 1}
 	message, err := compose(s, d)

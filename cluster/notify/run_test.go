@@ -13,6 +13,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/outbox"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 )
@@ -152,8 +153,8 @@ func deliverBy(peer Peer, f *fake, r *receivers) (stop func()) {
 }
 
 func hook(id, url string) *command.SetWebhook {
-	return &command.SetWebhook{Webhook: model.Webhook{
-		ID: model.WebhookID(id), Scope: model.ScopeKey{Kind: model.ScopeCluster}, URL: url,
+	return &command.SetWebhook{Webhook: outbox.Webhook{
+		ID: outbox.WebhookID(id), Scope: model.ScopeKey{Kind: model.ScopeCluster}, URL: url,
 		Events: model.NoticeSet(0).With(model.NoticeJobQueued), Secret: model.NewHookSecret([32]byte{1}),
 	}}
 }
@@ -249,13 +250,13 @@ func TestDeadDeliveries(t *testing.T) {
 		r.set("https://a", answers(404))
 		defer deliver(f, r)()
 		f.with(func(c *statetest.Cluster) { c.Do(hook("a", "https://a")); c.Submit(1) })
-		time.Sleep(model.DeliverySpan + time.Hour)
+		time.Sleep(outbox.Span + time.Hour)
 		synctest.Wait()
 		s := f.State()
 		for k := range s.Delivered.All() {
 			d, _ := s.Deliveries.Get(k)
 			tries := r.tries("https://a")
-			if d.State != model.DeliveryDead || d.Status != 404 || int(d.Tries) != len(tries) || tries[len(tries)-1] < model.DeliverySpan {
+			if d.State != outbox.Dead || d.Status != 404 || int(d.Tries) != len(tries) || tries[len(tries)-1] < outbox.Span {
 				t.Errorf("it is %+v, tried %d times", d, len(tries))
 			}
 		}
@@ -318,7 +319,7 @@ func TestDue(t *testing.T) {
 	for range 3 {
 		c.Submit(1)
 	}
-	all := func(model.DeliveryKey) bool { return true }
+	all := func(outbox.Key) bool { return true }
 	list, next := due(&c.State, c.Now, 2, all)
 	if len(list) != 2 || next != never {
 		t.Fatalf("due is %v, next %s", list, next)
@@ -332,7 +333,7 @@ func TestDue(t *testing.T) {
 	if list, next = due(&c.State, c.Now, 9, all); len(list) != 1 || next != time.Minute {
 		t.Errorf("due is %v, next %s", list, next)
 	}
-	if list, _ = due(&c.State, later, 9, func(k model.DeliveryKey) bool { return k.Index != b.Marks[0].Key.Index }); len(list) != 2 {
+	if list, _ = due(&c.State, later, 9, func(k outbox.Key) bool { return k.Index != b.Marks[0].Key.Index }); len(list) != 2 {
 		t.Errorf("due is %v", list)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/outbox"
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
@@ -35,10 +35,10 @@ type Message struct {
 }
 
 // MessageID returns the webhook-id of a delivery.
-func MessageID(d *model.Delivery) string { return ID(&d.Notice) + "." + string(d.Key.Outlet) }
+func MessageID(d *outbox.Delivery) string { return ID(&d.Notice) + "." + string(d.Key.Outlet) }
 
 // compose makes the message of a delivery. An error means that it can never be sent.
-func compose(s *state.State, d *model.Delivery) (*Message, error) {
+func compose(s *state.State, d *outbox.Delivery) (*Message, error) {
 	m := &Message{ID: MessageID(d), rules: rulesOf(s)}
 	hook, is := d.Key.Outlet.Webhook()
 	if !is {
@@ -69,9 +69,9 @@ func compose(s *state.State, d *model.Delivery) (*Message, error) {
 }
 
 // encode makes the body of a delivery without a template.
-func (m *Message) encode(d *model.Delivery) (err error) {
+func (m *Message) encode(d *outbox.Delivery) (err error) {
 	m.JSON = true
-	if d.Notice.Allocation != "" && d.Key.Outlet == d.Notice.Allocation.Outlet() {
+	if d.Notice.Allocation != "" && d.Key.Outlet == outbox.OfAllocation(d.Notice.Allocation) {
 		m.Body, err = json.Marshal(grantedOf(&d.Notice))
 	} else {
 		m.Body, err = json.Marshal(EventOf(&d.Notice))

@@ -15,29 +15,30 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/outbox"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 )
 
 // waiting returns a cluster with one webhook, and one delivery that waits for it.
-func waiting(t *testing.T, url string, change func(*model.Webhook)) (*statetest.Cluster, *model.Delivery) {
+func waiting(t *testing.T, url string, change func(*outbox.Webhook)) (*statetest.Cluster, *outbox.Delivery) {
 	t.Helper()
 	c := statetest.New(t)
-	w := model.Webhook{
+	w := outbox.Webhook{
 		ID: "one", Scope: model.ScopeKey{Kind: model.ScopeCluster}, URL: url, Events: model.AllNotices(), Secret: model.NewHookSecret([32]byte{7}),
 	}
 	change(&w)
 	c.Do(&command.SetNotify{Notify: model.Notify{Allow: "example.com,127.0.0.0/8"}})
 	c.Do(&command.SetWebhook{Webhook: w})
 	c.Submit(1)
-	list, _ := due(&c.State, c.Now, 10, func(model.DeliveryKey) bool { return true })
+	list, _ := due(&c.State, c.Now, 10, func(outbox.Key) bool { return true })
 	if len(list) != 1 {
 		t.Fatalf("%d deliveries wait", len(list))
 	}
 	return c, &list[0]
 }
 
-func sent(t *testing.T, s *state.State, d *model.Delivery) *Message {
+func sent(t *testing.T, s *state.State, d *outbox.Delivery) *Message {
 	t.Helper()
 	m, err := compose(s, d)
 	if err != nil {
@@ -63,7 +64,7 @@ func TestAReceiver(t *testing.T) {
 		w.WriteHeader(http.StatusNoContent)
 	}))
 	defer server.Close()
-	c, d := waiting(t, server.URL+"/hook?key=1", func(*model.Webhook) {})
+	c, d := waiting(t, server.URL+"/hook?key=1", func(*outbox.Webhook) {})
 	m := sent(t, &c.State, d)
 	status, err := outside().Send(t.Context(), m)
 	if status != http.StatusNoContent || err != nil {
@@ -116,7 +117,7 @@ func TestReceiversThatDoNot(t *testing.T) {
 		"/hang":     {0, "unreachable"},
 		"/cut":      {0, "unreachable"},
 	} {
-		c, d := waiting(t, server.URL+path+"?secret=1", func(*model.Webhook) {})
+		c, d := waiting(t, server.URL+path+"?secret=1", func(*outbox.Webhook) {})
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		if path != "/hang" {
 			ctx, cancel = context.WithCancel(t.Context())
@@ -135,7 +136,7 @@ func TestReceiversThatDoNot(t *testing.T) {
 	}
 	dead := httptest.NewServer(nil)
 	dead.Close()
-	c, d := waiting(t, dead.URL, func(*model.Webhook) {})
+	c, d := waiting(t, dead.URL, func(*outbox.Webhook) {})
 	if _, err := outside().Send(t.Context(), sent(t, &c.State, d)); err == nil {
 		t.Error("a receiver that is not there has taken a delivery")
 	}
@@ -158,7 +159,7 @@ func TestOneTextForAllThatIsUnreachable(t *testing.T) {
 		return nil, errors.New("no such host")
 	}
 	for _, url := range []string{dead.URL, "http://inner.example/", "http://metadata.example/", "http://none.example/"} {
-		c, d := waiting(t, url, func(*model.Webhook) {})
+		c, d := waiting(t, url, func(*outbox.Webhook) {})
 		c.Do(&command.SetNotify{Notify: model.Notify{Allow: "*.example,127.0.0.0/8"}})
 		if _, err := w.Send(t.Context(), sent(t, &c.State, d)); err == nil || err.Error() != "unreachable" || errors.Unwrap(err) == nil {
 			t.Errorf("%s: %v", url, err)
@@ -171,7 +172,7 @@ func TestOwnPortsAreNoReceivers(t *testing.T) {
 	var reached atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))
 	defer server.Close()
-	c, d := waiting(t, server.URL, func(*model.Webhook) {})
+	c, d := waiting(t, server.URL, func(*outbox.Webhook) {})
 	c.Do(&command.SetPeer{Peer: model.Peer{ID: "p1", APIAddress: strings.TrimPrefix(server.URL, "http://"), Level: 1}})
 	if _, err := outside().Send(t.Context(), sent(t, &c.State, d)); err == nil || !strings.Contains(errors.Unwrap(err).Error(), "port of this cluster") {
 		t.Errorf("it says %v", err)
@@ -182,11 +183,11 @@ func TestOwnPortsAreNoReceivers(t *testing.T) {
 }
 
 func TestCompose(t *testing.T) {
-	c, d := waiting(t, "https://example.com", func(w *model.Webhook) { w.Template = `{"text": {{json .target}}}` })
+	c, d := waiting(t, "https://example.com", func(w *outbox.Webhook) { w.Template = `{"text": {{json .target}}}` })
 	if m := sent(t, &c.State, d); string(m.Body) != `{"text": "job 1"}` {
 		t.Errorf("the body is %s", m.Body)
 	}
-	c, d = waiting(t, "https://example.com", func(w *model.Webhook) { w.Template = `{{range .}}{{end}}` })
+	c, d = waiting(t, "https://example.com", func(w *outbox.Webhook) { w.Template = `{{range .}}{{end}}` })
 	if _, err := compose(&c.State, d); err == nil || !strings.Contains(err.Error(), "template") {
 		t.Errorf("a template that is none: %v", err)
 	}
@@ -199,7 +200,7 @@ func TestCompose(t *testing.T) {
 	c.Submit(1, func(b *command.Submit) {
 		b.Spec.WebhookURL, b.Spec.Notify = "https://example.com/job", model.JobNotices()
 	})
-	list, _ := due(&c.State, c.Now, 10, func(model.DeliveryKey) bool { return true })
+	list, _ := due(&c.State, c.Now, 10, func(outbox.Key) bool { return true })
 	if m := sent(t, &c.State, &list[0]); m.Secret != secret || m.URL != "https://example.com/job" {
 		t.Errorf("a job's own webhook: %+v", m)
 	}

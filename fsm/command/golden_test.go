@@ -13,6 +13,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/model/dependency"
 	"github.com/berth-gpu/berth/fsm/model/membership"
+	"github.com/berth-gpu/berth/fsm/model/outbox"
 )
 
 var update = flag.Bool("update", false, "write golden files and append to the lock on field numbers")
@@ -170,7 +171,7 @@ func mendLimits(b Body) {
 	case *Adopt:
 		mendAdopt(b)
 	case *SetWebhook:
-		b.Webhook = model.Webhook{
+		b.Webhook = outbox.Webhook{
 			ID: "wh_1", Scope: alice, URL: "https://example.com/hook", Events: model.AllNotices(), Secret: secret,
 			Template: `{"text": {{json .type}}}`, Note: "the team's channel",
 		}

@@ -14,7 +14,9 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/model/dependency"
 	"github.com/berth-gpu/berth/fsm/model/membership"
+	"github.com/berth-gpu/berth/fsm/model/outbox"
 	"github.com/berth-gpu/berth/fsm/model/session"
+	"github.com/berth-gpu/berth/fsm/model/tally"
 )
 
 // lockFile lists every field in logs and snapshots: its number and its type. Lines are added, never changed
@@ -85,12 +87,12 @@ func allFields(t *testing.T) map[string]string {
 		model.Request{},
 		model.RequestUse{},
 		model.Sketch{},
-		model.Tally{},
+		tally.Row{},
 		model.Desired{},
-		model.Webhook{},
-		model.Outlet{},
-		model.Delivery{},
-		model.Warned{},
+		outbox.Webhook{},
+		outbox.Outlet{},
+		outbox.Delivery{},
+		outbox.Warned{},
 		membership.Certificate{},
 		membership.Trust{},
 	}

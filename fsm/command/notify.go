@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/outbox"
 )
 
 // MaxMarks bounds the deliveries of one MarkDeliveries, and the attempts of one
@@ -13,7 +14,7 @@ const MaxMarks = 256
 // SetWebhook makes a webhook, or replaces the one of that id, whose pending deliveries stay. The fields that
 // Apply sets (By, Made) are left out.
 type SetWebhook struct {
-	Webhook model.Webhook `cbor:"1,keyasint,omitempty"`
+	Webhook outbox.Webhook `cbor:"1,keyasint,omitempty"`
 }
 
 // Kind returns KindSetWebhook.
@@ -29,7 +30,7 @@ func (b *SetWebhook) Validate() error {
 
 // DropWebhook removes a webhook, its pending deliveries, and its history.
 type DropWebhook struct {
-	ID model.WebhookID `cbor:"1,keyasint,omitempty"`
+	ID outbox.WebhookID `cbor:"1,keyasint,omitempty"`
 }
 
 // Kind returns KindDropWebhook.
@@ -41,7 +42,7 @@ func (b *DropWebhook) Validate() error { return validHook(b.ID) }
 // TestWebhook queues a test delivery to a webhook. The result's Number is the log index under which the
 // delivery is found.
 type TestWebhook struct {
-	ID model.WebhookID `cbor:"1,keyasint,omitempty"`
+	ID outbox.WebhookID `cbor:"1,keyasint,omitempty"`
 }
 
 // Kind returns KindTestWebhook.
@@ -57,13 +58,13 @@ type MarkDeliveries struct {
 
 // Mark is the outcome of one try.
 type Mark struct {
-	Key    model.DeliveryKey `cbor:"1,keyasint,omitempty"`
-	Tries  uint32            `cbor:"2,keyasint,omitempty"` // with this one; a mark that comes twice counts once
-	OK     bool              `cbor:"3,keyasint,omitempty"` // it was taken
-	Next   model.Time        `cbor:"4,keyasint,omitempty"` // otherwise: when to try again; Never: it is given up
-	Status uint16            `cbor:"5,keyasint,omitempty"` // HTTP status; 0: none came
-	Error  string            `cbor:"6,keyasint,omitempty"`
-	Took   time.Duration     `cbor:"7,keyasint,omitempty"`
+	Key    outbox.Key    `cbor:"1,keyasint,omitempty"`
+	Tries  uint32        `cbor:"2,keyasint,omitempty"` // with this one; a mark that comes twice counts once
+	OK     bool          `cbor:"3,keyasint,omitempty"` // it was taken
+	Next   model.Time    `cbor:"4,keyasint,omitempty"` // otherwise: when to try again; Never: it is given up
+	Status uint16        `cbor:"5,keyasint,omitempty"` // HTTP status; 0: none came
+	Error  string        `cbor:"6,keyasint,omitempty"`
+	Took   time.Duration `cbor:"7,keyasint,omitempty"`
 }
 
 // Kind returns KindMarkDeliveries.

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/outbox"
 )
 
 // TargetJob names a job as the target of a command.
@@ -63,4 +64,4 @@ func targetSome(id model.JobID, task int64) string {
 }
 
 // targetWebhook names a webhook.
-func targetWebhook(id model.WebhookID) string { return "webhook " + string(id) }
+func targetWebhook(id outbox.WebhookID) string { return "webhook " + string(id) }

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/outbox"
 )
 
 // MaxAddress bounds the address of a client, in bytes.
@@ -296,7 +297,7 @@ func validMode(m model.NodeMode) error {
 }
 
 // validHook checks the id of a webhook.
-func validHook(id model.WebhookID) error {
+func validHook(id outbox.WebhookID) error {
 	if !model.Name(string(id)) {
 		return invalid("id", "a webhook's id")
 	}

@@ -89,7 +89,7 @@ const (
 func (m PoolMode) Valid() bool { return m >= PoolDynamic && m <= PoolHybrid }
 
 // String returns the mode's name.
-func (m PoolMode) String() string { return name(m, "dynamic", "dynamic", "static", "hybrid") }
+func (m PoolMode) String() string { return NameOf(m, "dynamic", "dynamic", "static", "hybrid") }
 
 // PoolModeOf returns the mode of a name; PoolDefault for another text.
 func PoolModeOf(text string) PoolMode {
@@ -115,7 +115,7 @@ const (
 func (a Accounts) Valid() bool { return a <= AccountsOwn }
 
 // String returns the name of the way in the API.
-func (a Accounts) String() string { return name(a, "shared", "users", "own") }
+func (a Accounts) String() string { return NameOf(a, "shared", "users", "own") }
 
 // Stranger stands for all users without an agent's account of the same name. No user has this name.
 const Stranger = " "

@@ -28,7 +28,7 @@ const (
 )
 
 // String returns the kind's name.
-func (k BookingKind) String() string { return name(k, "", "reservation", "maintenance") }
+func (k BookingKind) String() string { return NameOf(k, "", "reservation", "maintenance") }
 
 // Booking reserves GPUs for a user or a project, or whole nodes for their maintenance, for a span of time.
 //

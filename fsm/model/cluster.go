@@ -103,7 +103,7 @@ const (
 
 // String returns the topic's name.
 func (t Topic) String() string {
-	return name(t, "node", "job", "queue", "fleet", "settings", "lease")
+	return NameOf(t, "node", "job", "queue", "fleet", "settings", "lease")
 }
 
 // Topics holds for each topic the log index of its last change.

@@ -28,7 +28,7 @@ const (
 )
 
 // String returns the audience's name.
-func (a Audience) String() string { return name(a+1, "", "project", "user", "all") }
+func (a Audience) String() string { return NameOf(a+1, "", "project", "user", "all") }
 
 // JobDefaults returns the parameters of Defaults.
 func JobDefaults() []Parameter[Defaults] {

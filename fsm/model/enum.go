@@ -15,7 +15,7 @@ const (
 func (c Class) Valid() bool { return c >= ClassLow && c <= ClassCritical }
 
 // String returns the class's name.
-func (c Class) String() string { return name(c, "", "low", "normal", "high", "critical") }
+func (c Class) String() string { return NameOf(c, "", "low", "normal", "high", "critical") }
 
 // TaskState is the state of a task.
 type TaskState uint8
@@ -39,7 +39,7 @@ func (s TaskState) Terminal() bool { return s >= TaskCompleted }
 
 // String returns the state's name in API and command line.
 func (s TaskState) String() string {
-	return name(s, "", "queued", "scheduled", "allocating", "running", "completed", "failed", "canceled")
+	return NameOf(s, "", "queued", "scheduled", "allocating", "running", "completed", "failed", "canceled")
 }
 
 // RankPhase is the phase of a rank on its node.
@@ -61,7 +61,7 @@ func (p RankPhase) Ended() bool { return p >= RankExited }
 
 // String returns the phase's name.
 func (p RankPhase) String() string {
-	return name(p, "", "assigned", "taken", "ready", "running", "exited", "never_started", "lost")
+	return NameOf(p, "", "assigned", "taken", "ready", "running", "exited", "never_started", "lost")
 }
 
 // Reason is why an attempt is being stopped or why it ended.
@@ -117,7 +117,7 @@ func (r Reason) Gone() bool { return r >= ReasonLost && r <= ReasonConfirmedDead
 
 // String returns the reason's name.
 func (r Reason) String() string {
-	return name(r, "", "start_deadline", "preempted", "drained", "requeued", "gang_broken", "time_limit",
+	return NameOf(r, "", "start_deadline", "preempted", "drained", "requeued", "gang_broken", "time_limit",
 		"canceled", "exited", "lost", "rebooted", "confirmed_dead", "gpu_fault", "dependency", "deadline", "disk_limit", "lead_ended")
 }
 
@@ -135,7 +135,7 @@ const (
 func (o OnLost) Valid() bool { return o >= OnLostRequeue && o <= OnLostFail }
 
 // String returns the name in API and command line.
-func (o OnLost) String() string { return name(o, "", "requeue", "hold", "fail") }
+func (o OnLost) String() string { return NameOf(o, "", "requeue", "hold", "fail") }
 
 // NodeStatus is a node's contact with the cluster.
 type NodeStatus uint8
@@ -148,7 +148,7 @@ const (
 )
 
 // String returns the status's name.
-func (s NodeStatus) String() string { return name(s, "", "up", "suspect", "dead") }
+func (s NodeStatus) String() string { return NameOf(s, "", "up", "suspect", "dead") }
 
 // NodeMode is an operator's setting for a node.
 type NodeMode uint8
@@ -161,7 +161,7 @@ const (
 )
 
 // String returns the mode's name.
-func (m NodeMode) String() string { return name(m, "open", "cordoned", "draining") }
+func (m NodeMode) String() string { return NameOf(m, "open", "cordoned", "draining") }
 
 // Health is a GPU's verdict.
 type Health uint8
@@ -184,7 +184,7 @@ func (h Health) Valid() bool { return h >= HealthHealthy && h <= HealthMissing }
 
 // String returns the verdict's name.
 func (h Health) String() string {
-	return name(h, "", "healthy", "degraded", "quarantined", "unmanaged", "dirty", "missing")
+	return NameOf(h, "", "healthy", "degraded", "quarantined", "unmanaged", "dirty", "missing")
 }
 
 // Owner is the kind of a slot's owner.
@@ -201,7 +201,7 @@ const (
 
 // String returns the kind's name.
 func (o Owner) String() string {
-	return name(o, "free", "attempt", "allocation", "cleaning", "foreign")
+	return NameOf(o, "free", "attempt", "allocation", "cleaning", "foreign")
 }
 
 // AllocationState is the state of an allocation.
@@ -221,7 +221,7 @@ func (s AllocationState) Terminal() bool { return s >= AllocationReleased }
 
 // String returns the state's name.
 func (s AllocationState) String() string {
-	return name(s, "", "queued", "active", "released", "expired", "lost")
+	return NameOf(s, "", "queued", "active", "released", "expired", "lost")
 }
 
 // ScopeKind is the kind of scope of a limit or of use.
@@ -235,9 +235,10 @@ const (
 )
 
 // String returns the scope's name.
-func (k ScopeKind) String() string { return name(k, "", "cluster", "project", "user") }
+func (k ScopeKind) String() string { return NameOf(k, "", "cluster", "project", "user") }
 
-func name[E ~uint8](e E, names ...string) string {
+// NameOf returns the name of a value, of names from that of 0 on; "unknown" if the value has none.
+func NameOf[E ~uint8](e E, names ...string) string {
 	if int(e) < len(names) {
 		return names[e]
 	}

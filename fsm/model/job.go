@@ -221,7 +221,7 @@ const (
 
 // String returns the event's name.
 func (k EventKind) String() string {
-	return name(k, "", "submitted", "scheduled", "allocating", "running", "stopping", "rank_lost", "requeued",
+	return NameOf(k, "", "submitted", "scheduled", "allocating", "running", "stopping", "rank_lost", "requeued",
 		"completed", "failed", "canceled", "priority", "held", "released", "late_exit", "refused",
 		"extended", "dependencies_met", "dependencies_dropped", "", "", "near_limit")
 }

@@ -58,7 +58,7 @@ const (
 )
 
 // String returns the way's name.
-func (o OverQuota) String() string { return name(o, "stop", "lower") }
+func (o OverQuota) String() string { return NameOf(o, "stop", "lower") }
 
 // Yield is whether jobs may be suspended for others.
 type Yield uint8
@@ -91,7 +91,7 @@ const (
 
 // String returns the value's name.
 func (f LimitField) String() string {
-	return name(f, "", "gpus", "running", "queued", "gpus_per_job", "max_run_time", "gpu_hours", "period", "over_quota",
+	return NameOf(f, "", "gpus", "running", "queued", "gpus_per_job", "max_run_time", "gpu_hours", "period", "over_quota",
 		"reserved_gpus", "preemptible", "gpus_per_user", "max_cpus")
 }
 

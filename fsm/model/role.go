@@ -49,5 +49,5 @@ func (r Role) Covers(least Role) bool {
 
 // String returns the role's name; that of RoleNone is "none".
 func (r Role) String() string {
-	return name(r, "none", "viewer", "user", "operator", "admin", "agent", "peer")
+	return NameOf(r, "none", "viewer", "user", "operator", "admin", "agent", "peer")
 }

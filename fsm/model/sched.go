@@ -83,7 +83,7 @@ const (
 )
 
 // String returns the choice's name.
-func (p Preempts) String() string { return name(p, "lower", "preemptible", "nobody") }
+func (p Preempts) String() string { return NameOf(p, "lower", "preemptible", "nobody") }
 
 // Strategy selects one of several nodes that have room for a job.
 type Strategy uint8
@@ -98,7 +98,7 @@ const (
 
 // String returns the strategy's name.
 func (s Strategy) String() string {
-	return name(s, "best_fit", "spread", "round_robin", "least_loaded")
+	return NameOf(s, "best_fit", "spread", "round_robin", "least_loaded")
 }
 
 // Strategies returns all strategies.
@@ -128,7 +128,7 @@ const (
 
 // String returns the mode's name.
 func (b Backfill) String() string {
-	return name(b, "", "reserve", "none", "skip")
+	return NameOf(b, "", "reserve", "none", "skip")
 }
 
 // Valid reports whether b is one of the modes.

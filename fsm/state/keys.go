@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/model/dependency"
+	"github.com/berth-gpu/berth/fsm/model/outbox"
 )
 
 // InLine reports whether a task waits for nothing but its turn and an instant: it is in the queue.
@@ -26,7 +27,7 @@ func ScopesOf(project, user string) []model.ScopeKey {
 // OutgoingKey orders pending deliveries by when they have to be tried.
 type OutgoingKey struct {
 	Next     model.Time
-	Delivery model.DeliveryKey
+	Delivery outbox.Key
 }
 
 // Compare orders by time, then delivery.

@@ -7,7 +7,9 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/model/dependency"
 	"github.com/berth-gpu/berth/fsm/model/membership"
+	"github.com/berth-gpu/berth/fsm/model/outbox"
 	"github.com/berth-gpu/berth/fsm/model/session"
+	"github.com/berth-gpu/berth/fsm/model/tally"
 	"github.com/berth-gpu/berth/fsm/state/digest"
 	"github.com/berth-gpu/berth/fsm/state/ledger"
 	"github.com/berth-gpu/berth/fsm/state/table"
@@ -64,11 +66,11 @@ type Tables struct {
 	Sessions   table.Table[model.Hash, session.Row]
 	Users      table.Table[model.UserName, model.User]
 	Members    table.Table[model.MemberKey, model.Member]
-	Tallies    table.Table[model.TallyKey, model.Tally]
-	Webhooks   table.Table[model.WebhookID, model.Webhook]
-	Outlets    table.Table[model.OutletID, model.Outlet]
-	Deliveries table.Table[model.DeliveryKey, model.Delivery]
-	Warned     table.Table[model.AttemptKey, model.Warned]
+	Tallies    table.Table[tally.Key, tally.Row]
+	Webhooks   table.Table[outbox.WebhookID, outbox.Webhook]
+	Outlets    table.Table[outbox.OutletID, outbox.Outlet]
+	Deliveries table.Table[outbox.Key, outbox.Delivery]
+	Warned     table.Table[model.AttemptKey, outbox.Warned]
 
 	Certificates table.Table[membership.Member, membership.Certificate]
 	Trusts       table.Table[Only, membership.Trust]
@@ -100,7 +102,7 @@ type Indexes struct {
 	Waiting    table.Table[model.TaskKey, model.AllocationID] // allocations that wait, by turn
 	HeldFor    table.Table[HeldForKey, None]                  // allocations that have not ended, by the user that the GPUs are for
 	Outgoing   table.Table[OutgoingKey, None]                 // deliveries that wait, by when they are to be tried
-	Delivered  table.Table[model.DeliveryKey, None]           // deliveries that have ended, oldest notice first
+	Delivered  table.Table[outbox.Key, None]                  // deliveries that have ended, oldest notice first
 }
 
 // Settings returns the cluster's one row of settings; zero before bootstrap.

@@ -8,6 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/outbox"
 	"github.com/berth-gpu/berth/httpapi/core"
 	"github.com/berth-gpu/berth/httpapi/view"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -40,7 +41,7 @@ func (a deliveries) route(doc huma.API) {
 	})
 	core.Handle(a.api, doc, core.Op("webhook-deliveries", http.MethodGet, "/webhooks/{webhook_id}/deliveries", "Deliveries to one webhook, and their results"),
 		func(ctx context.Context, in *webhookDeliveriesInput) (*core.Answer[wire.Deliveries], error) {
-			id := model.WebhookID(in.ID)
+			id := outbox.WebhookID(in.ID)
 			s := a.api.State()
 			if _, err := findHook(ctx, &s, id); err != nil {
 				return nil, err

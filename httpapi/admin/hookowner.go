@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/outbox"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/problem"
@@ -31,25 +32,25 @@ func hookScope(ctx context.Context, user, project string) (model.ScopeKey, error
 
 // ownHook reports whether the caller may see and change a webhook: their own, or as an operator
 // any.
-func ownHook(ctx context.Context, w *model.Webhook) bool {
+func ownHook(ctx context.Context, w *outbox.Webhook) bool {
 	return auth.From(ctx).Operates() || w.Scope == model.ScopeKey{Kind: model.ScopeUser, Name: auth.From(ctx).Name}
 }
 
 // findHook returns a webhook that the caller may see and change.
-func findHook(ctx context.Context, s *state.State, id model.WebhookID) (model.Webhook, error) {
+func findHook(ctx context.Context, s *state.State, id outbox.WebhookID) (outbox.Webhook, error) {
 	w, found := s.Webhooks.Get(id)
 	switch {
 	case !found:
 		return w, noWebhook()
 	case !ownHook(ctx, &w):
-		return model.Webhook{}, deniedHook(ctx, "a webhook that is not your own")
+		return outbox.Webhook{}, deniedHook(ctx, "a webhook that is not your own")
 	}
 	return w, nil
 }
 
 // ownDelivery reports whether the caller may see the result of a delivery: to their own webhooks,
 // and to the addresses of their own jobs and allocations.
-func ownDelivery(ctx context.Context, s *state.State, d *model.Delivery) bool {
+func ownDelivery(ctx context.Context, s *state.State, d *outbox.Delivery) bool {
 	if auth.From(ctx).Operates() {
 		return true
 	}

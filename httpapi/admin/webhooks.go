@@ -15,6 +15,7 @@ import (
 	"github.com/berth-gpu/berth/cluster/peer"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/outbox"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/core"
@@ -79,7 +80,7 @@ func webhooksOf(ctx context.Context, s *state.State) *wire.Webhooks {
 	return out
 }
 
-func webhookOf(s *state.State, id model.WebhookID) *wire.Webhook {
+func webhookOf(s *state.State, id outbox.WebhookID) *wire.Webhook {
 	w, _ := s.Webhooks.Get(id)
 	sent, _ := s.Outlets.Get(id.Outlet())
 	out := &wire.Webhook{
@@ -98,11 +99,11 @@ func webhookOf(s *state.State, id model.WebhookID) *wire.Webhook {
 }
 
 // ask converts a body to a webhook without id and secret.
-func (a webhooks) ask(ctx context.Context, r *wire.SetWebhook) (*model.Webhook, error) {
+func (a webhooks) ask(ctx context.Context, r *wire.SetWebhook) (*outbox.Webhook, error) {
 	if r.Secret != "" && !model.HookSecret(r.Secret) {
 		return nil, secretProblem()
 	}
-	w := &model.Webhook{URL: r.URL, Secret: r.Secret, Template: r.Template, Note: r.Note}
+	w := &outbox.Webhook{URL: r.URL, Secret: r.Secret, Template: r.Template, Note: r.Note}
 	s := a.api.State()
 	if err := notify.CheckTarget(&s, r.URL); err != nil {
 		return nil, problem.Invalid("url", err.Error())
@@ -116,7 +117,7 @@ func (a webhooks) ask(ctx context.Context, r *wire.SetWebhook) (*model.Webhook, 
 			return nil, err
 		}
 	}
-	if r.Template != "" && len(r.Template) <= model.MaxTemplate {
+	if r.Template != "" && len(r.Template) <= outbox.MaxTemplate {
 		if _, err := notify.ParseTemplate(r.Template); err != nil {
 			return nil, problem.Invalid("template", "cannot be used: "+model.Clip(err.Error()))
 		}
@@ -167,7 +168,7 @@ func (a webhooks) add(ctx context.Context, in *core.SubmitInput, r *wire.SetWebh
 
 // madeBefore answers a repeated request as the first time, with the secret, for as long as requests
 // are remembered: the first answer may have been lost.
-func (a webhooks) madeBefore(ctx context.Context, key string, s *state.State, w, old *model.Webhook) (*core.Answer[wire.WebhookMade],
+func (a webhooks) madeBefore(ctx context.Context, key string, s *state.State, w, old *outbox.Webhook) (*core.Answer[wire.WebhookMade],
 	error,
 ) {
 	same := *w
@@ -191,12 +192,12 @@ func (a webhooks) madeBefore(ctx context.Context, key string, s *state.State, w,
 }
 
 // newHookID returns the id of what is made under a request's key; without a key a new id each time.
-func newHookID(actor, key string) model.WebhookID {
+func newHookID(actor, key string) outbox.WebhookID {
 	if key == "" {
 		key = rand.Text()
 	}
 	sum := sha256.Sum256([]byte(actor + "\x00" + key))
-	return model.WebhookID("wh_" + hex.EncodeToString(sum[:8]))
+	return outbox.WebhookID("wh_" + hex.EncodeToString(sum[:8]))
 }
 
 // remove drops a webhook. A missing one is refused by the command, so that a repeated request is
@@ -205,7 +206,7 @@ func (a webhooks) remove(ctx context.Context, in *webhookTarget) (*core.Answer[w
 	if err := a.mayChange(ctx, in.ID); err != nil {
 		return nil, err
 	}
-	_, index, err := a.api.Propose(ctx, in.Key, &command.DropWebhook{ID: model.WebhookID(in.ID)})
+	_, index, err := a.api.Propose(ctx, in.Key, &command.DropWebhook{ID: outbox.WebhookID(in.ID)})
 	if err != nil {
 		return nil, err
 	}
@@ -218,13 +219,13 @@ func (a webhooks) mayChange(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	if w, found := s.Webhooks.Get(model.WebhookID(id)); found && !ownHook(ctx, &w) {
+	if w, found := s.Webhooks.Get(outbox.WebhookID(id)); found && !ownHook(ctx, &w) {
 		return deniedHook(ctx, "a webhook that is not your own")
 	}
 	return nil
 }
 
-func (a webhooks) made(s *state.State, index uint64, what string, w *model.Webhook, secret string) *core.Answer[wire.WebhookMade] {
+func (a webhooks) made(s *state.State, index uint64, what string, w *outbox.Webhook, secret string) *core.Answer[wire.WebhookMade] {
 	return &core.Answer[wire.WebhookMade]{
 		Index: index,
 		Body:  &wire.WebhookMade{Success: true, Message: what, Webhook: webhookOf(s, w.ID), Secret: secret},
@@ -236,7 +237,7 @@ func (a webhooks) replace(ctx context.Context, in *webhookInput, r *wire.SetWebh
 	if err != nil {
 		return nil, err
 	}
-	old, err := findHook(ctx, &s, model.WebhookID(in.ID))
+	old, err := findHook(ctx, &s, outbox.WebhookID(in.ID))
 	if err != nil {
 		return nil, err
 	}
@@ -261,7 +262,7 @@ func noWebhook() error {
 }
 
 func (a webhooks) test(ctx context.Context, in *webhookTarget) (*core.Answer[wire.WebhookMade], error) {
-	id := model.WebhookID(in.ID)
+	id := outbox.WebhookID(in.ID)
 	if err := a.mayChange(ctx, in.ID); err != nil {
 		return nil, err
 	}
@@ -271,7 +272,7 @@ func (a webhooks) test(ctx context.Context, in *webhookTarget) (*core.Answer[wir
 	}
 	s := a.api.State()
 	out := &wire.WebhookMade{Success: true, Message: "a test event is being sent", Webhook: webhookOf(&s, id)}
-	for k, d := range s.Deliveries.From(model.DeliveryKey{Index: r.Number}) {
+	for k, d := range s.Deliveries.From(outbox.Key{Index: r.Number}) {
 		if k.Index != r.Number {
 			break
 		}

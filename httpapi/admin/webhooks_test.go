@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/berth-gpu/berth/fsm/command"
-	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/outbox"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 	"github.com/berth-gpu/berth/httpapi/apitest"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -39,7 +39,7 @@ func TestWebhooks(t *testing.T) {
 		t.Errorf("changed to %+v", v)
 	}
 	view := s.State()
-	if w, _ := view.Webhooks.Get(model.WebhookID(h.ID)); s.Opened(w.Secret) != made.Secret {
+	if w, _ := view.Webhooks.Get(outbox.WebhookID(h.ID)); s.Opened(w.Secret) != made.Secret {
 		t.Error("the secret did not stay")
 	}
 	s.Do(http.MethodDelete, "/webhooks/"+h.ID, "").Into(&again)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/outbox"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 	"github.com/berth-gpu/berth/httpapi/agentwire"
 	"github.com/berth-gpu/berth/httpapi/apitest"
@@ -41,7 +42,7 @@ func newLeft(t *testing.T, role model.Role) *apitest.Site {
 		c.Submit(1, func(b *command.Submit) { b.Spec.User = "lea" })
 		c.Node("n1", 1).Register(func(r *command.Register) { r.Address = node.Listener.Addr().String() })
 		c.Start(c.Place(1))
-		c.Do(&command.SetWebhook{Webhook: model.Webhook{
+		c.Do(&command.SetWebhook{Webhook: outbox.Webhook{
 			ID: "wh_1", Scope: model.ScopeKey{Kind: model.ScopeUser, Name: "lea"}, URL: "https://hooks.example/x", Events: model.AllNotices(),
 			Secret: "whsec_" + strings.Repeat("A", 32),
 		}})

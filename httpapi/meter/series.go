@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/tally"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/view"
 )
@@ -24,16 +25,16 @@ func (g *gauges) allocations(s *state.State) {
 	const help = "Allocations over the cluster's life by service and outcome; attempts of jobs are those of the service " + ownJobs + "."
 	counts := map[[2]string]uint64{{ownJobs, "allocated"}: s.Settings().Totals.Attempts}
 	var granted uint64
-	for k, n := range s.Tallies.From(model.TallyKey{Kind: model.TallyService}) {
-		if k.Kind != model.TallyService {
+	for k, n := range s.Tallies.From(tally.Key{Kind: tally.Service}) {
+		if k.Kind != tally.Service {
 			break
 		}
-		granted += n.Counts[model.StepGranted]
+		granted += n.Counts[tally.Granted]
 		for step, status := range []string{"queued", "allocated", "canceled", "released", "expired", "lost"} {
 			if n.Counts[step] > 0 {
 				name := k.Name
 				if !g.names {
-					name = model.OtherService
+					name = tally.Other
 				}
 				counts[[2]string{name, status}] += n.Counts[step]
 			}
@@ -67,10 +68,10 @@ func (g *gauges) allocations(s *state.State) {
 
 // spans exposes durations as histograms that are the same at every peer.
 func (g *gauges) spans(s *state.State) {
-	wait, _ := s.Tallies.Get(model.TallyKey{Kind: model.TallyWait})
+	wait, _ := s.Tallies.Get(tally.Key{Kind: tally.Wait})
 	g.histogram("gpu_scheduler_queue_wait_seconds", "Time from when tasks could have run to their first starts, and from the request of allocations to their GPUs.", &wait)
-	for k, n := range s.Tallies.From(model.TallyKey{Kind: model.TallyRun}) {
-		if k.Kind != model.TallyRun {
+	for k, n := range s.Tallies.From(tally.Key{Kind: tally.Run}) {
+		if k.Kind != tally.Run {
 			break
 		}
 		g.histogram("berth_attempt_run_seconds", "Run time of attempts, by how they ended.", &n, "end", k.Name)
@@ -81,10 +82,10 @@ func (g *gauges) spans(s *state.State) {
 		float64(n.Wasted))
 }
 
-func (g *gauges) histogram(name, help string, n *model.Tally, label ...string) {
+func (g *gauges) histogram(name, help string, n *tally.Row, label ...string) {
 	buckets := map[float64]uint64{}
 	sum := uint64(0)
-	for i, most := range model.Spans() {
+	for i, most := range tally.Spans() {
 		sum += n.Counts[i]
 		buckets[most.Seconds()] = sum
 	}
@@ -101,7 +102,7 @@ func (g *gauges) users(s *state.State) {
 		}
 	}
 	slices.SortStableFunc(list, func(a, b model.Usage) int { return int(b.GPUs+b.Queued) - int(a.GPUs+a.Queued) })
-	other, most := model.Usage{Scope: model.ScopeKey{Name: model.OtherService}}, min(len(list), MaxUsers)
+	other, most := model.Usage{Scope: model.ScopeKey{Name: tally.Other}}, min(len(list), MaxUsers)
 	if !g.names {
 		most = 0
 	}

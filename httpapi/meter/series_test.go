@@ -19,6 +19,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/tally"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 	"github.com/berth-gpu/berth/httpapi/apitest"
 	"github.com/berth-gpu/berth/httpapi/meter"
@@ -137,7 +138,7 @@ func TestUsersAreBounded(t *testing.T) {
 		for i := range meter.MaxUsers + 7 {
 			c.Submit(1, func(b *command.Submit) { b.Spec.User = fmt.Sprintf("user-%d", i) })
 		}
-		c.Submit(1, func(b *command.Submit) { b.Spec.User = model.OtherService })
+		c.Submit(1, func(b *command.Submit) { b.Spec.User = tally.Other })
 	})
 	text := string(s.Do(http.MethodGet, "/metrics", "").Body)
 	if n := strings.Count(text, "\nberth_user_queued_tasks{"); n > meter.MaxUsers+1 || !strings.Contains(text, `berth_user_queued_tasks{user="other"} 9`) {

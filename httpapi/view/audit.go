@@ -10,6 +10,7 @@ import (
 	"github.com/berth-gpu/berth/cluster/notify"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/outbox"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -99,7 +100,7 @@ func snake(name string) string {
 }
 
 // Delivery converts the delivery of a notice to the API's form.
-func Delivery(d *model.Delivery) wire.Delivery {
+func Delivery(d *outbox.Delivery) wire.Delivery {
 	e := notify.EventOf(&d.Notice)
 	return wire.Delivery{
 		ID: notify.MessageID(d), To: string(d.Key.Outlet), EventID: e.ID, Type: e.Type, Target: e.Target, At: e.Timestamp,

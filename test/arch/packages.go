@@ -24,7 +24,7 @@ func oversized() map[string]int {
 	return map[string]int{
 		"cluster":             2550,
 		"cluster/gossip":      2050,
-		"fsm/model":           3200,
+		"fsm/model":           2950,
 		"fsm/state/check":     2050,
 		"node":                2900,
 		"node/runner/process": 3150,

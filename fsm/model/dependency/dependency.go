@@ -122,11 +122,13 @@ func (k Kind) Valid() bool { return k >= AfterOK && k <= AfterCorr }
 
 // String returns the kind's name in API and command line.
 func (k Kind) String() string {
-	return name(k, "", "afterok", "afterany", "afternotok", "after", "aftercorr")
+	return model.NameOf(k, "", "afterok", "afterany", "afternotok", "after", "aftercorr")
 }
 
 // Wish returns the awaited event, in a word.
-func (k Kind) Wish() string { return name(k, "", "completed", "ended", "failed", "begun", "completed") }
+func (k Kind) Wish() string {
+	return model.NameOf(k, "", "completed", "ended", "failed", "begun", "completed")
+}
 
 // OfSuccess reports whether the kind asks for completed tasks.
 func (k Kind) OfSuccess() bool { return k == AfterOK || k == AfterCorr }
@@ -161,11 +163,4 @@ const (
 func (s State) Valid() bool { return s >= Waits && s <= Dropped }
 
 // String returns the state's name.
-func (s State) String() string { return name(s, "", "waiting", "met", "never", "dropped") }
-
-func name[E ~uint8](e E, names ...string) string {
-	if int(e) < len(names) {
-		return names[e]
-	}
-	return "unknown"
-}
+func (s State) String() string { return model.NameOf(s, "", "waiting", "met", "never", "dropped") }

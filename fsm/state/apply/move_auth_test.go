@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/outbox"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/check"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
@@ -181,7 +182,7 @@ func TestARemovedUserLeavesNoWebhooksAndReservations(t *testing.T) {
 	for i, user := range []string{"ann", "bob"} {
 		scope := model.ScopeKey{Kind: model.ScopeUser, Name: user}
 		c.Do(&command.SetUser{User: user, Role: model.RoleUser})
-		c.Do(hook(model.WebhookID(user), scope, model.NoticeJobQueued))
+		c.Do(hook(outbox.WebhookID(user), scope, model.NoticeJobQueued))
 		c.Do(&command.Book{Booking: model.Booking{
 			Kind: model.BookGPUs, Owner: scope, GPUs: 1, Nodes: "n1", Start: c.Now.Add(time.Duration(i+1) * 2 * time.Hour),
 			End: c.Now.Add(time.Duration(i+1)*2*time.Hour + time.Hour),

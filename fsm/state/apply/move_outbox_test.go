@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/outbox"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/check"
 	"github.com/berth-gpu/berth/fsm/state/snapshot"
@@ -27,7 +28,7 @@ func again(t *testing.T, s *state.State) state.State {
 	return out
 }
 
-func hook(id model.WebhookID, scope model.ScopeKey, kinds ...model.NoticeKind) *command.SetWebhook {
+func hook(id outbox.WebhookID, scope model.ScopeKey, kinds ...model.NoticeKind) *command.SetWebhook {
 	set := model.NoticeSet(0)
 	for _, k := range kinds {
 		set = set.With(k)
@@ -35,7 +36,7 @@ func hook(id model.WebhookID, scope model.ScopeKey, kinds ...model.NoticeKind) *
 	if len(kinds) == 0 {
 		set = model.AllNotices()
 	}
-	return &command.SetWebhook{Webhook: model.Webhook{
+	return &command.SetWebhook{Webhook: outbox.Webhook{
 		ID: id, Scope: scope, URL: "https://example.com/" + string(id), Events: set, Secret: model.NewHookSecret([32]byte{1}),
 	}}
 }
@@ -121,7 +122,7 @@ func TestMarks(t *testing.T) {
 			t.Errorf("time %d: %d were noted", i, r.Number)
 		}
 	}
-	if c.State.Outlets.Has(model.JobID(1).Outlet()) {
+	if c.State.Outlets.Has(outbox.OfJob(1)) {
 		t.Error("the job's address is kept though nothing waits for it")
 	}
 	later := c.Now.Add(time.Minute)
@@ -132,7 +133,7 @@ func TestMarks(t *testing.T) {
 		}
 	}
 	c.Do(mark(&c.State, 0, func(m *command.Mark) { m.OK, m.Next = false, model.Never }))
-	out, _ := c.State.Outlets.Get(model.WebhookID("all").Outlet())
+	out, _ := c.State.Outlets.Get(outbox.WebhookID("all").Outlet())
 	if out.Pending != 0 || out.Dead != 1 || out.Delivered != 0 || c.State.Outgoing.Len() != 0 || c.State.Delivered.Len() != 2 {
 		t.Errorf("at the end it is %+v", out)
 	}
@@ -143,11 +144,11 @@ func TestTheOutboxIsBounded(t *testing.T) {
 	c := statetest.New(t)
 	c.Unchecked = true
 	c.Do(hook("away", everyone(), model.NoticeJobQueued))
-	for range model.MaxPendingOf + 50 {
+	for range outbox.MaxPendingOf + 50 {
 		c.Submit(1)
 	}
-	out, _ := c.State.Outlets.Get(model.WebhookID("away").Outlet())
-	if out.Pending != model.MaxPendingOf || out.Dropped != 50 {
+	out, _ := c.State.Outlets.Get(outbox.WebhookID("away").Outlet())
+	if out.Pending != outbox.MaxPendingOf || out.Dropped != 50 {
 		t.Errorf("%d wait, %d were dropped", out.Pending, out.Dropped)
 	}
 	if r := c.Try(&command.TestWebhook{ID: "away"}); r.Code != model.CodeLimit {
@@ -156,14 +157,14 @@ func TestTheOutboxIsBounded(t *testing.T) {
 	if err := check.State(&c.State); err != nil {
 		t.Error(err)
 	}
-	for range model.MaxPendingOf {
+	for range outbox.MaxPendingOf {
 		c.Do(mark(&c.State, 0, func(*command.Mark) {}))
 	}
 	for range 10 {
 		c.Submit(1)
 		c.Do(mark(&c.State, 0, func(*command.Mark) {}))
 	}
-	if c.State.Delivered.Len() != model.MaxDelivered || c.State.Deliveries.Len() != model.MaxDelivered {
+	if c.State.Delivered.Len() != outbox.MaxDelivered || c.State.Deliveries.Len() != outbox.MaxDelivered {
 		t.Errorf("%d that ended are kept", c.State.Deliveries.Len())
 	}
 }
@@ -184,7 +185,7 @@ func TestWebhookTrial(t *testing.T) {
 // Again grows, is spread, and ends.
 func TestAgain(t *testing.T) {
 	at := model.Time(1_800_000_000_000_000_000)
-	d := model.Delivery{Notice: model.Notice{At: at}}
+	d := outbox.Delivery{Notice: model.Notice{At: at}}
 	now, tries := at, 0
 	for ; tries < 100; tries++ {
 		low, high := d.Again(now, 0), d.Again(now, 1000)
@@ -197,7 +198,7 @@ func TestAgain(t *testing.T) {
 		now = high
 		d.Tries++
 	}
-	if now != at.Add(model.DeliverySpan) || tries < 15 || tries > 40 {
+	if now != at.Add(outbox.Span) || tries < 15 || tries > 40 {
 		t.Errorf("the last of %d tries is %s after it happened", tries, now.Sub(at))
 	}
 	d.Tries = 1 << 31

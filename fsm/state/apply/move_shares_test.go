@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/outbox"
 	"github.com/berth-gpu/berth/fsm/model/session"
 	"github.com/berth-gpu/berth/fsm/state"
 )
@@ -136,7 +137,7 @@ func crowds() map[string]filling {
 		}, model.CodeLimit, true},
 		"webhooks of many users": {func(_ *testing.T, l *life, _ model.JobID) (last command.Result) {
 			l.Unchecked = true
-			for n := range model.MaxWebhooks {
+			for n := range outbox.MaxWebhooks {
 				l.Actor = fmt.Sprintf("user:eve%d", n/state.MaxWebhooksOf)
 				if last = l.Try(eves(n)); !last.OK() {
 					break
@@ -150,7 +151,7 @@ func crowds() map[string]filling {
 
 // eves returns a webhook for what user eve runs.
 func eves(n int) *command.SetWebhook {
-	return hook(model.WebhookID(fmt.Sprint("eve", n)), model.ScopeKey{Kind: model.ScopeUser, Name: "eve"})
+	return hook(outbox.WebhookID(fmt.Sprint("eve", n)), model.ScopeKey{Kind: model.ScopeUser, Name: "eve"})
 }
 
 // A user has so many tokens in all, whether or not they have expired: the user's own expired ones make room.

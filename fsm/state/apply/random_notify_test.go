@@ -6,12 +6,13 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/outbox"
 )
 
-func anyWebhook(g *gen) model.WebhookID { return model.WebhookID(fmt.Sprintf("wh_%d", g.roll(5))) }
+func anyWebhook(g *gen) outbox.WebhookID { return outbox.WebhookID(fmt.Sprintf("wh_%d", g.roll(5))) }
 
 func drawSetWebhook(g *gen) command.Body {
-	w := model.Webhook{
+	w := outbox.Webhook{
 		ID: anyWebhook(g), Scope: pick(g, model.ScopeKey{Kind: model.ScopeCluster}, model.ScopeKey{Kind: model.ScopeUser, Name: "alice"},
 			model.ScopeKey{Kind: model.ScopeProject, Name: "vision"}),
 		URL: "https://example.com/hook", Secret: model.NewHookSecret([32]byte{byte(g.roll(9))}), Note: pick(g, "", "channel"),
@@ -38,7 +39,7 @@ func drawMarkDeliveries(g *gen) command.Body {
 		}
 	}
 	if len(b.Marks) == 0 || g.roll(9) == 0 {
-		b.Marks = append(b.Marks, command.Mark{Key: model.DeliveryKey{Index: 1, Ordinal: 1, Outlet: "job:1"}, Tries: 1, OK: true})
+		b.Marks = append(b.Marks, command.Mark{Key: outbox.Key{Index: 1, Ordinal: 1, Outlet: "job:1"}, Tries: 1, OK: true})
 	}
 	return b
 }

@@ -7,13 +7,14 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/tally"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/check"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 )
 
-func tally(c *statetest.Cluster, kind model.TallyKind, name string) model.Tally {
-	n, _ := c.State.Tallies.Get(model.TallyKey{Kind: kind, Name: name})
+func tallied(c *statetest.Cluster, kind tally.Kind, name string) tally.Row {
+	n, _ := c.State.Tallies.Get(tally.Key{Kind: kind, Name: name})
 	return n
 }
 
@@ -39,19 +40,19 @@ func TestAllocationsAreTallied(t *testing.T) {
 	grant("a", 0)
 	c.Do(&command.ReleaseAllocation{ID: "a"})
 	c.Do(&command.ReleaseAllocation{ID: "b"})
-	want := [model.TallyWidth]uint64{model.StepAsked: 3, model.StepGranted: 1, model.StepWithdrawn: 1, model.StepReleased: 1}
-	if got := tally(c, model.TallyService, "ocr"); got.Counts != want {
+	want := [tally.Width]uint64{tally.Asked: 3, tally.Granted: 1, tally.Withdrawn: 1, tally.Released: 1}
+	if got := tallied(c, tally.Service, "ocr"); got.Counts != want {
 		t.Errorf("counted %v, want %v", got.Counts, want)
 	}
-	wait := tally(c, model.TallyWait, "")
+	wait := tallied(c, tally.Wait, "")
 	if wait.Sum < 90*time.Second || wait.Sum > 2*time.Minute || wait.Counts[4] != 1 || wait.Total() != 1 {
 		t.Errorf("the waits are %+v", wait)
 	}
-	for i := range model.MaxTallied + 5 {
+	for i := range tally.Most + 5 {
 		allocate(c, model.AllocationID(fmt.Sprintf("x%d", i)), fmt.Sprintf("service-%d", i))
 	}
-	if n, other := c.State.Tallies.Len(), tally(c, model.TallyService, model.OtherService); n != model.MaxTallied+2 ||
-		other.Counts[model.StepAsked] != 6 {
+	if n, other := c.State.Tallies.Len(), tallied(c, tally.Service, tally.Other); n != tally.Most+2 ||
+		other.Counts[tally.Asked] != 6 {
 		t.Errorf("%d tallies, of others %v", n, other.Counts)
 	}
 }
@@ -66,7 +67,7 @@ func TestARebootEndsAnAllocationOnce(t *testing.T) {
 		c.Do(&command.Grant{ID: id, Decided: c.State.Index, Placement: command.Placement{Node: "n1", Epoch: n.Epoch(), Slots: slots}})
 	}
 	n.Reboot()
-	if got := tally(c, model.TallyService, "ocr").Counts[model.StepLost]; got != 2 {
+	if got := tallied(c, tally.Service, "ocr").Counts[tally.Lost]; got != 2 {
 		t.Errorf("%d of 2 allocations are counted as lost", got)
 	}
 }
@@ -77,13 +78,13 @@ func TestRunsAreTallied(t *testing.T) {
 	n := c.Node("n1", 4)
 	one(c, n, model.Exit{Ran: 20 * time.Minute})
 	one(c, n, failing(3*time.Second))
-	if got := tally(c, model.TallyRun, "completed"); got.Counts[7] != 1 || got.Sum != 20*time.Minute {
+	if got := tallied(c, tally.Run, "completed"); got.Counts[7] != 1 || got.Sum != 20*time.Minute {
 		t.Errorf("completed: %+v", got)
 	}
-	if got := tally(c, model.TallyRun, "failed"); got.Counts[1] != 1 || totals(c).Wasted != 3 {
+	if got := tallied(c, tally.Run, "failed"); got.Counts[1] != 1 || totals(c).Wasted != 3 {
 		t.Errorf("failed: %+v, wasted %d", got, totals(c).Wasted)
 	}
-	if got := tally(c, model.TallyWait, ""); got.Total() != 2 {
+	if got := tallied(c, tally.Wait, ""); got.Total() != 2 {
 		t.Errorf("waits: %+v", got)
 	}
 }
@@ -117,20 +118,20 @@ func TestPeaksAreLearnt(t *testing.T) {
 }
 
 func TestCheckNamesBrokenTallies(t *testing.T) {
-	wait := model.TallyKey{Kind: model.TallyWait}
-	service := model.TallyKey{Kind: model.TallyService, Name: "ocr"}
+	wait := tally.Key{Kind: tally.Wait}
+	service := tally.Key{Kind: tally.Service, Name: "ocr"}
 	for name, v := range map[string]struct {
 		want   check.Invariant
 		change func(*state.State)
 	}{
-		"a wait too many": {check.TotalsAgree, func(s *state.State) { statetest.Put(&s.Tallies, wait, func(r *model.Tally) { r.Counts[3]++ }) }},
+		"a wait too many": {check.TotalsAgree, func(s *state.State) { statetest.Put(&s.Tallies, wait, func(r *tally.Row) { r.Counts[3]++ }) }},
 		"an allocation without a request": {check.TotalsAgree, func(s *state.State) {
-			statetest.Put(&s.Tallies, service, func(r *model.Tally) { r.Key, r.Counts[model.StepReleased] = service, 1 })
+			statetest.Put(&s.Tallies, service, func(r *tally.Row) { r.Key, r.Counts[tally.Released] = service, 1 })
 		}},
 		"services without end": {check.References, func(s *state.State) {
-			for i := range model.MaxTallied + 1 {
-				k := model.TallyKey{Kind: model.TallyService, Name: fmt.Sprint(i)}
-				statetest.Put(&s.Tallies, k, func(r *model.Tally) { r.Key = k })
+			for i := range tally.Most + 1 {
+				k := tally.Key{Kind: tally.Service, Name: fmt.Sprint(i)}
+				statetest.Put(&s.Tallies, k, func(r *tally.Row) { r.Key = k })
 			}
 		}},
 		"a peak of no run": {check.References, func(s *state.State) {
@@ -143,7 +144,7 @@ func TestCheckNamesBrokenTallies(t *testing.T) {
 	before := running(t, 4).State
 	after := before
 	after.Index++
-	statetest.Put(&after.Tallies, wait, func(r *model.Tally) { r.Counts[0] = 0 })
+	statetest.Put(&after.Tallies, wait, func(r *tally.Row) { r.Counts[0] = 0 })
 	if err := check.Move(&before, &after); !statetest.Names(err, check.TotalsAgree) {
 		t.Errorf("a tally that falls: %v", err)
 	}

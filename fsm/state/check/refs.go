@@ -7,7 +7,9 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/model/dependency"
 	"github.com/berth-gpu/berth/fsm/model/membership"
+	"github.com/berth-gpu/berth/fsm/model/outbox"
 	"github.com/berth-gpu/berth/fsm/model/session"
+	"github.com/berth-gpu/berth/fsm/model/tally"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/table"
 )
@@ -61,11 +63,11 @@ func checkPlaces(c *checker) {
 	placed(c, s.Sessions, func(r *session.Row) model.Hash { return r.Hash })
 	placed(c, s.Users, func(r *model.User) model.UserName { return model.UserName(r.Name) })
 	placed(c, s.Members, func(r *model.Member) model.MemberKey { return r.Key })
-	placed(c, s.Tallies, func(r *model.Tally) model.TallyKey { return r.Key })
-	placed(c, s.Webhooks, func(r *model.Webhook) model.WebhookID { return r.ID })
-	placed(c, s.Outlets, func(r *model.Outlet) model.OutletID { return r.ID })
-	placed(c, s.Deliveries, func(r *model.Delivery) model.DeliveryKey { return r.Key })
-	placed(c, s.Warned, func(r *model.Warned) model.AttemptKey { return r.Attempt })
+	placed(c, s.Tallies, func(r *tally.Row) tally.Key { return r.Key })
+	placed(c, s.Webhooks, func(r *outbox.Webhook) outbox.WebhookID { return r.ID })
+	placed(c, s.Outlets, func(r *outbox.Outlet) outbox.OutletID { return r.ID })
+	placed(c, s.Deliveries, func(r *outbox.Delivery) outbox.Key { return r.Key })
+	placed(c, s.Warned, func(r *outbox.Warned) model.AttemptKey { return r.Attempt })
 	placed(c, s.Certificates, func(r *membership.Certificate) membership.Member { return r.Member })
 	placed(c, s.Trusts, func(*membership.Trust) state.Only { return state.Only{} })
 }

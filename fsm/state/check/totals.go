@@ -2,6 +2,7 @@ package check
 
 import (
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/tally"
 	"github.com/berth-gpu/berth/fsm/state/table"
 )
 
@@ -239,17 +240,17 @@ func checkTallies(c *checker) {
 	tallied := 0
 	for k, n := range c.s.Tallies.All() {
 		switch k.Kind {
-		case model.TallyService:
-			if k.Name != model.OtherService {
+		case tally.Service:
+			if k.Name != tally.Other {
 				tallied++
 			}
-			asked += n.Counts[model.StepAsked]
-			granted += n.Counts[model.StepGranted]
-			gone := n.Counts[model.StepReleased] + n.Counts[model.StepExpired] + n.Counts[model.StepLost]
-			over += gone + n.Counts[model.StepWithdrawn]
-		case model.TallyWait:
+			asked += n.Counts[tally.Asked]
+			granted += n.Counts[tally.Granted]
+			gone := n.Counts[tally.Released] + n.Counts[tally.Expired] + n.Counts[tally.Lost]
+			over += gone + n.Counts[tally.Withdrawn]
+		case tally.Wait:
 			waits += n.Total()
-		case model.TallyRun:
+		case tally.Run:
 		}
 	}
 	for _, a := range c.s.Allocations.All() {
@@ -258,7 +259,7 @@ func checkTallies(c *checker) {
 		}
 	}
 	started := c.s.Settings().Totals.Started
-	c.hold(tallied <= model.MaxTallied, References, "%d services are counted by themselves", tallied)
+	c.hold(tallied <= tally.Most, References, "%d services are counted by themselves", tallied)
 	c.hold(waits == started+granted, TotalsAgree, "%d waits were counted of %d tasks and %d allocations", waits, started, granted)
 	c.hold(asked == over+open, TotalsAgree, "%d allocations were asked for, %d have ended and %d have not", asked, over, open)
 }

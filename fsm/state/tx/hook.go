@@ -351,12 +351,13 @@ func shift(t *Tx, node model.NodeID, from, to share) {
 	}
 	u, _ := t.NodeUse.Get(node)
 	u.Node = node
-	tally(&u, from, -1)
-	tally(&u, to, 1)
+	addShare(&u, from, -1)
+	addShare(&u, to, 1)
 	t.NodeUse.Put(u)
 }
 
-func tally(u *model.NodeUse, s share, by int32) {
+// addShare changes the count of a share of a node by a number.
+func addShare(u *model.NodeUse, s share, by int32) {
 	n := uint32(by) // wrap-around subtracts
 	switch s {
 	case shareNone:

@@ -4,7 +4,9 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/model/dependency"
 	"github.com/berth-gpu/berth/fsm/model/membership"
+	"github.com/berth-gpu/berth/fsm/model/outbox"
 	"github.com/berth-gpu/berth/fsm/model/session"
+	"github.com/berth-gpu/berth/fsm/model/tally"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/table"
 )
@@ -42,10 +44,10 @@ func (v *tableWalk) tables(s *state.Tables) {
 	stored(v, &t.Members, &s.Members, 27, "members", settings, nil, func(r model.Member) model.MemberKey { return r.Key })
 	stored(v, &t.Tokens, &s.Tokens, 25, "tokens", settings, nil, func(r model.Token) model.Hash { return r.Hash })
 	stored(v, &t.Sessions, &s.Sessions, 36, "sessions", settings, nil, func(r session.Row) model.Hash { return r.Hash })
-	stored(v, &t.Webhooks, &s.Webhooks, 29, "webhooks", settings, nil, func(r model.Webhook) model.WebhookID { return r.ID })
-	stored(v, &t.Outlets, &s.Outlets, 31, "outlets", 0, nil, func(r model.Outlet) model.OutletID { return r.ID })
-	stored(v, &t.Deliveries, &s.Deliveries, 32, "deliveries", job, onDelivery, func(r model.Delivery) model.DeliveryKey { return r.Key })
-	stored(v, &t.Warned, &s.Warned, 33, "warned", 0, nil, func(r model.Warned) model.AttemptKey { return r.Attempt })
+	stored(v, &t.Webhooks, &s.Webhooks, 29, "webhooks", settings, nil, func(r outbox.Webhook) outbox.WebhookID { return r.ID })
+	stored(v, &t.Outlets, &s.Outlets, 31, "outlets", 0, nil, func(r outbox.Outlet) outbox.OutletID { return r.ID })
+	stored(v, &t.Deliveries, &s.Deliveries, 32, "deliveries", job, onDelivery, func(r outbox.Delivery) outbox.Key { return r.Key })
+	stored(v, &t.Warned, &s.Warned, 33, "warned", 0, nil, func(r outbox.Warned) model.AttemptKey { return r.Attempt })
 	stored(v, &t.Certificates, &s.Certificates, 34, "certificates", settings, nil, func(r membership.Certificate) membership.Member { return r.Member })
 	stored(v, &t.Trusts, &s.Trusts, 35, "trust", settings, nil, func(membership.Trust) state.Only { return state.Only{} })
 	stored(v, &t.globals, &s.Globals, 1, "settings", 0, nil, func(model.Settings) state.Only { return state.Only{} })
@@ -70,7 +72,7 @@ func (v *tableWalk) fleet(s *state.Tables) {
 	stored(v, &t.Weights, &s.Weights, 22, "weights", settings, nil, func(r model.Weight) model.ScopeKey { return r.Scope })
 	stored(v, &t.Accounts, &s.Accounts, 23, "accounts", 0, nil, func(r model.Account) model.ScopeKey { return r.Scope })
 	stored(v, &t.Bookings, &s.Bookings, 24, "bookings", settings, onBooking, func(r model.Booking) model.BookingID { return r.ID })
-	stored(v, &t.tallies, &s.Tallies, 40, "tallies", 0, nil, func(r model.Tally) model.TallyKey { return r.Key })
+	stored(v, &t.tallies, &s.Tallies, 40, "tallies", 0, nil, func(r tally.Row) tally.Key { return r.Key })
 }
 
 // indexes registers every index.

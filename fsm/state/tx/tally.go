@@ -3,12 +3,12 @@ package tx
 import (
 	"time"
 
-	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/tally"
 )
 
 // TallySpan counts how long something took.
-func TallySpan(t *Tx, kind model.TallyKind, name string, d time.Duration) {
-	key := model.TallyKey{Kind: kind, Name: name}
+func TallySpan(t *Tx, kind tally.Kind, name string, d time.Duration) {
+	key := tally.Key{Kind: kind, Name: name}
 	n, _ := t.tallies.Get(key)
 	n.Key = key
 	n.Span(d)
@@ -16,11 +16,11 @@ func TallySpan(t *Tx, kind model.TallyKind, name string, d time.Duration) {
 }
 
 // TallyStep counts a step of a service's allocation, under the name that the service is counted under.
-func TallyStep(t *Tx, service string, step model.TallyStep) {
-	key := model.TallyKey{Kind: model.TallyService, Name: service}
+func TallyStep(t *Tx, service string, step tally.Step) {
+	key := tally.Key{Kind: tally.Service, Name: service}
 	n, found := t.tallies.Get(key)
-	if !found && services(t) >= model.MaxTallied {
-		key.Name = model.OtherService
+	if !found && services(t) >= tally.Most {
+		key.Name = tally.Other
 		n, _ = t.tallies.Get(key)
 	}
 	n.Key = key
@@ -30,11 +30,11 @@ func TallyStep(t *Tx, service string, step model.TallyStep) {
 
 // services returns how many services are counted by themselves.
 func services(t *Tx) (n int) {
-	for k := range t.tallies.Now().From(model.TallyKey{Kind: model.TallyService}) {
-		if k.Kind != model.TallyService {
+	for k := range t.tallies.Now().From(tally.Key{Kind: tally.Service}) {
+		if k.Kind != tally.Service {
 			break
 		}
-		if k.Name != model.OtherService {
+		if k.Name != tally.Other {
 			n++
 		}
 	}

@@ -7,7 +7,9 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/model/dependency"
 	"github.com/berth-gpu/berth/fsm/model/membership"
+	"github.com/berth-gpu/berth/fsm/model/outbox"
 	"github.com/berth-gpu/berth/fsm/model/session"
+	"github.com/berth-gpu/berth/fsm/model/tally"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/digest"
 )
@@ -73,17 +75,17 @@ type cells struct {
 
 	Dependencies cell[dependency.Key, dependency.Row]
 	Bookings     cell[model.BookingID, model.Booking]
-	tallies      cell[model.TallyKey, model.Tally]
+	tallies      cell[tally.Key, tally.Row]
 
 	Tokens   cell[model.Hash, model.Token]
 	Sessions cell[model.Hash, session.Row]
 	Users    cell[model.UserName, model.User]
 	Members  cell[model.MemberKey, model.Member]
 
-	Webhooks   cell[model.WebhookID, model.Webhook]
-	Outlets    cell[model.OutletID, model.Outlet]
-	Deliveries cell[model.DeliveryKey, model.Delivery]
-	Warned     cell[model.AttemptKey, model.Warned]
+	Webhooks   cell[outbox.WebhookID, outbox.Webhook]
+	Outlets    cell[outbox.OutletID, outbox.Outlet]
+	Deliveries cell[outbox.Key, outbox.Delivery]
+	Warned     cell[model.AttemptKey, outbox.Warned]
 
 	Certificates cell[membership.Member, membership.Certificate]
 	Trusts       cell[state.Only, membership.Trust]
@@ -114,7 +116,7 @@ type indexes struct {
 	Waiting    index[model.TaskKey, model.AllocationID]
 	HeldFor    index[state.HeldForKey, state.None]
 	Outgoing   index[state.OutgoingKey, state.None]
-	Delivered  index[model.DeliveryKey, state.None]
+	Delivered  index[outbox.Key, state.None]
 }
 
 // wakes returns a set of topics.

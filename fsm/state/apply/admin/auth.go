@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/outbox"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/apply/bookings"
 	"github.com/berth-gpu/berth/fsm/state/tx"
@@ -314,7 +315,7 @@ func RemoveUser(t *tx.Tx, b *command.RemoveUser) command.Result {
 		t.Members.Delete(k)
 	}
 	scope := model.ScopeKey{Kind: model.ScopeUser, Name: b.User}
-	for _, id := range tx.KeysWhere(t.Webhooks.Now().All(), func(w *model.Webhook) bool { return w.Scope == scope }) {
+	for _, id := range tx.KeysWhere(t.Webhooks.Now().All(), func(w *outbox.Webhook) bool { return w.Scope == scope }) {
 		dropWebhook(t, id)
 	}
 	for _, id := range tx.KeysWhere(t.Bookings.Now().All(), func(v *model.Booking) bool { return v.Owner == scope }) {

@@ -3,6 +3,7 @@ package admin
 import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/outbox"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/tx"
 )
@@ -11,7 +12,7 @@ import (
 func SetWebhook(t *tx.Tx, b *command.SetWebhook) command.Result {
 	w := b.Webhook
 	old, found := t.Webhooks.Get(w.ID)
-	most := model.MaxWebhooks
+	most := outbox.MaxWebhooks
 	if b.Webhook.Scope.Kind != model.ScopeCluster {
 		most -= most / state.OperatorPart // the rest is for the cluster's own
 	}
@@ -19,7 +20,7 @@ func SetWebhook(t *tx.Tx, b *command.SetWebhook) command.Result {
 		return tx.Refuse(model.CodeLimit, "there are %d webhooks already: remove some first", t.Webhooks.Size())
 	}
 	if !found && w.Scope.Kind != model.ScopeCluster {
-		own := tx.KeysWhere(t.Webhooks.Now().All(), func(o *model.Webhook) bool { return o.By == t.Actor && o.Scope.Kind != model.ScopeCluster })
+		own := tx.KeysWhere(t.Webhooks.Now().All(), func(o *outbox.Webhook) bool { return o.By == t.Actor && o.Scope.Kind != model.ScopeCluster })
 		if len(own) >= state.MaxWebhooksOf {
 			return tx.Refuse(model.CodeLimit, "%s has made %d webhooks, as many as one caller may have: remove some first", t.Actor, len(own))
 		}
@@ -42,9 +43,9 @@ func DropWebhook(t *tx.Tx, b *command.DropWebhook) command.Result {
 }
 
 // dropWebhook removes a webhook and its pending deliveries.
-func dropWebhook(t *tx.Tx, id model.WebhookID) {
+func dropWebhook(t *tx.Tx, id outbox.WebhookID) {
 	outlet := id.Outlet()
-	for _, k := range tx.KeysOf(t.Deliveries.Now().All(), func(model.DeliveryKey) bool { return true }) {
+	for _, k := range tx.KeysOf(t.Deliveries.Now().All(), func(outbox.Key) bool { return true }) {
 		if k.Outlet == outlet {
 			t.Deliveries.Delete(k)
 		}
@@ -59,7 +60,7 @@ func TestWebhook(t *tx.Tx, b *command.TestWebhook) command.Result {
 	if !found {
 		return tx.Refuse(model.CodeNotFound, "there is no webhook %s", b.ID)
 	}
-	if out, _ := t.Outlets.Get(b.ID.Outlet()); out.Pending >= model.MaxPendingOf || t.Outgoing.Now().Len() >= tx.MostPending(&w) {
+	if out, _ := t.Outlets.Get(b.ID.Outlet()); out.Pending >= outbox.MaxPendingOf || t.Outgoing.Now().Len() >= tx.MostPending(&w) {
 		return tx.Refuse(model.CodeLimit, "%d deliveries wait for webhook %s already: look at why they do not arrive", out.Pending, b.ID)
 	}
 	n := model.Notice{Kind: model.NoticeTest, Detail: "a test of this webhook", Name: string(w.ID)}
@@ -93,18 +94,18 @@ func MarkDeliveries(t *tx.Tx, b *command.MarkDeliveries) command.Result {
 // nothing.
 func mark(t *tx.Tx, m *command.Mark) bool {
 	d, found := t.Deliveries.Get(m.Key)
-	if !found || d.State != model.DeliveryPending || m.Tries != d.Tries+1 {
+	if !found || d.State != outbox.Pending || m.Tries != d.Tries+1 {
 		return false
 	}
 	d.Tries, d.Last, d.Status, d.Error, d.Took = m.Tries, t.Clock, m.Status, m.Error, m.Took
 	out := t.Outlets.Must(m.Key.Outlet)
 	switch {
 	case m.OK:
-		d.State, d.Next = model.DeliveryDelivered, 0
+		d.State, d.Next = outbox.Delivered, 0
 		out.Pending--
 		out.Delivered++
 	case m.Next == model.Never:
-		d.State, d.Next = model.DeliveryDead, 0
+		d.State, d.Next = outbox.Dead, 0
 		out.Pending--
 		out.Dead++
 	default:
@@ -122,8 +123,8 @@ func mark(t *tx.Tx, m *command.Mark) bool {
 
 // trimDelivered removes the oldest deliveries that have ended, beyond those that are kept.
 func trimDelivered(t *tx.Tx) {
-	for t.Delivered.Now().Len() > model.MaxDelivered {
-		for _, k := range tx.KeysOf(t.Delivered.Now().All(), tx.FirstOnly[model.DeliveryKey]()) {
+	for t.Delivered.Now().Len() > outbox.MaxDelivered {
+		for _, k := range tx.KeysOf(t.Delivered.Now().All(), tx.FirstOnly[outbox.Key]()) {
 			t.Deliveries.Delete(k)
 		}
 	}

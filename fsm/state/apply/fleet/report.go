@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/tally"
 	"github.com/berth-gpu/berth/fsm/state/apply/placement"
 	"github.com/berth-gpu/berth/fsm/state/tx"
 )
@@ -153,7 +154,7 @@ func follow(t *tx.Tx, a *model.Attempt) {
 			task.Waited = task.NotRunAt(t.Clock)
 			t.Settings.Totals.Started++
 			t.Settings.Totals.Waited += task.Waited
-			tx.TallySpan(t, model.TallyWait, "", task.Waited)
+			tx.TallySpan(t, tally.Wait, "", task.Waited)
 		}
 	}
 	tx.Event(t, &task, model.Event{What: what, N: a.Key.N})

@@ -5,6 +5,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/outbox"
 	"github.com/berth-gpu/berth/fsm/state/tx"
 )
 
@@ -18,7 +19,7 @@ func NearLimit(t *tx.Tx, b *command.NearLimit) command.Result {
 			continue
 		}
 		n++
-		t.Warned.Put(model.Warned{Attempt: key, At: t.Clock})
+		t.Warned.Put(outbox.Warned{Attempt: key, At: t.Clock})
 		task := t.Tasks.Must(key.TaskKey())
 		tx.Event(t, &task, model.Event{
 			What: model.EventNearLimit, N: key.N, Detail: fmt.Sprintf("it may run %s and began at %s", job.Spec.TimeLimit, a.Started.Time().Format("15:04:05 UTC")),

@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/outbox"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/tx"
 )
@@ -70,16 +71,16 @@ func TestQueueShare(t *testing.T) {
 func TestDeliveriesLeaveRoomForOperators(t *testing.T) {
 	t.Parallel()
 	x := tx.Begin(&state.State{}, state.Meta{Index: 1, Term: 1, At: 1})
-	own, all := &model.Webhook{Scope: model.ScopeKey{Kind: model.ScopeUser, Name: "eve"}},
-		&model.Webhook{Scope: model.ScopeKey{Kind: model.ScopeCluster}}
-	for i := range model.MaxPending {
-		tx.Send(x, &model.Notice{Index: 1, Ordinal: uint32(i)}, model.OutletID(fmt.Sprint("job:", i)), "https://192.0.2.1/", tx.MostPending(own))
+	own, all := &outbox.Webhook{Scope: model.ScopeKey{Kind: model.ScopeUser, Name: "eve"}},
+		&outbox.Webhook{Scope: model.ScopeKey{Kind: model.ScopeCluster}}
+	for i := range outbox.MaxPending {
+		tx.Send(x, &model.Notice{Index: 1, Ordinal: uint32(i)}, outbox.OutletID(fmt.Sprint("job:", i)), "https://192.0.2.1/", tx.MostPending(own))
 	}
-	if n := x.Outgoing.Now().Len(); n != model.MaxPending-state.MaxPendingKept {
-		t.Errorf("%d deliveries wait, want %d", n, model.MaxPending-state.MaxPendingKept)
+	if n := x.Outgoing.Now().Len(); n != outbox.MaxPending-state.MaxPendingKept {
+		t.Errorf("%d deliveries wait, want %d", n, outbox.MaxPending-state.MaxPendingKept)
 	}
-	tx.Send(x, &model.Notice{Index: 2}, model.WebhookID("all").Outlet(), "", tx.MostPending(all))
-	if out, _ := x.Outlets.Get(model.WebhookID("all").Outlet()); out.Pending != 1 {
+	tx.Send(x, &model.Notice{Index: 2}, outbox.WebhookID("all").Outlet(), "", tx.MostPending(all))
+	if out, _ := x.Outlets.Get(outbox.WebhookID("all").Outlet()); out.Pending != 1 {
 		t.Errorf("the webhook of the cluster: %+v", out)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/tally"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/tx"
 )
@@ -226,7 +227,7 @@ func Settle(t *tx.Tx, a model.Attempt, ran time.Duration) {
 	task.Wasted += min(a.Wasted, math.MaxInt64-task.Wasted)
 	t.Settings.Totals.Wasted += uint64(a.Wasted / time.Second)
 	if ran > 0 {
-		tx.TallySpan(t, model.TallyRun, endName(&a), ran)
+		tx.TallySpan(t, tally.Run, endName(&a), ran)
 	}
 	task.Reason, task.ExitCode, task.Signal = a.End, a.ExitCode, a.Signal
 	if task.Held = task.Held || a.Hold; task.Held {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/tally"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/apply/limits"
 	"github.com/berth-gpu/berth/fsm/state/apply/placement"
@@ -36,7 +37,7 @@ func Allocate(t *tx.Tx, b *command.Allocate) command.Result {
 		State: model.AllocationQueued, Index: t.Meta.Index, Asked: t.Clock, Turn: model.TurnOf(t.Settings.NextJob-1, t.Settings.Services),
 	})
 	t.Settings.Services++
-	tx.TallyStep(t, b.Service, model.StepAsked)
+	tx.TallyStep(t, b.Service, tally.Asked)
 	a := t.Allocations.Must(id)
 	tx.AnnounceAllocation(t, &a)
 	return command.Result{Number: number}
@@ -122,8 +123,8 @@ func Grant(t *tx.Tx, b *command.Grant) command.Result {
 	tx.AnnounceAllocation(t, &a)
 	tx.TouchNode(t, b.Placement.Node)
 	placement.Give(t, b.Placement.Node)
-	tx.TallyStep(t, a.Service, model.StepGranted)
-	tx.TallySpan(t, model.TallyWait, "", t.Clock.Sub(a.Asked))
+	tx.TallyStep(t, a.Service, tally.Granted)
+	tx.TallySpan(t, tally.Wait, "", t.Clock.Sub(a.Asked))
 	return tx.OK()
 }
 

@@ -1,18 +1,21 @@
 package services
 
-import "github.com/berth-gpu/berth/fsm/model"
+import (
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/model/tally"
+)
 
 // ended returns the step by which an allocation ends.
-func ended(was, as model.AllocationState) model.TallyStep {
+func ended(was, as model.AllocationState) tally.Step {
 	switch as {
 	case model.AllocationExpired:
-		return model.StepExpired
+		return tally.Expired
 	case model.AllocationLost:
-		return model.StepLost
+		return tally.Lost
 	case model.AllocationQueued, model.AllocationActive, model.AllocationReleased:
 	}
 	if was == model.AllocationQueued {
-		return model.StepWithdrawn
+		return tally.Withdrawn
 	}
-	return model.StepReleased
+	return tally.Released
 }
