@@ -121,17 +121,15 @@ func (l *committedLogs) rests() bool {
 	return time.Since(l.begun)-time.Duration(l.wrote.Load()) >= markRest
 }
 
-// commitTeller is the state machine for raft. At the leader it has followers told of a commit as it applies the entry.
+// commitTeller is the state machine for raft, which tells of each commit before the entry is applied.
 type commitTeller struct {
 	*fsm.FSM
 
-	peer *Peer
+	tell func(index uint64)
 }
 
 // Apply applies an entry.
 func (c commitTeller) Apply(entry *raft.Log) any {
-	if p := c.peer; p.leads() && !p.wire.transport.quiet.Load() {
-		p.wire.transport.Committed(entry.Index)
-	}
+	c.tell(entry.Index)
 	return c.FSM.Apply(entry)
 }

@@ -159,7 +159,7 @@ func newRaft(p *Peer, conf *raft.Config, s Stores) (*raft.Raft, error) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done) // also if the goroutine is made to end in a store's call
-		r, err = raft.NewRaft(conf, commitTeller{p.fsm, p}, s.Log, s.Stable, s.Snapshots, p.wire.transport)
+		r, err = raft.NewRaft(conf, commitTeller{p.fsm, p.tellCommit}, s.Log, s.Stable, s.Snapshots, p.wire.transport)
 	}()
 	select {
 	case <-done:
@@ -213,6 +213,13 @@ func closeWire(p *Peer) {
 		}
 	}
 	p.wire.raftLog.close()
+}
+
+// tellCommit has followers told of a commit, if this peer leads.
+func (p *Peer) tellCommit(index uint64) {
+	if p.leads() && !p.wire.transport.quiet.Load() {
+		p.wire.transport.Committed(index)
+	}
 }
 
 func raftConfig(p *Peer, notices chan bool) *raft.Config {

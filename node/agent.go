@@ -137,12 +137,6 @@ func (a *Agent) watch(now fence.Reading) {
 	}
 }
 
-// later returns the instant d from now.
-func later(d time.Duration) time.Time { return time.Now().Add(d) }
-
-// due reports whether an instant has come.
-func due(t time.Time) bool { return !time.Now().Before(t) }
-
 // outdated reports whether a code requires the agent to register again.
 func outdated(code model.Code) bool {
 	return code == model.CodeStaleEpoch || code == model.CodeStaleIncarnation

@@ -1,5 +1,7 @@
 package node
 
+//berth:bubble
+
 import (
 	"log/slog"
 	"testing"

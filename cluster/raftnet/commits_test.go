@@ -72,7 +72,8 @@ func TestALateAcknowledgementIsFollowedByTheCommit(t *testing.T) {
 	if c.done(id) {
 		t.Error("there is nothing more to tell, and a look is set up")
 	}
-	next := &raft.AppendEntriesRequest{RPCHeader: leader, Term: 5, PrevLogEntry: 7, PrevLogTerm: 5, LeaderCommitIndex: 7, Entries: []*raft.Log{{Index: 8, Term: 5}}}
+	next := &raft.AppendEntriesRequest{RPCHeader: leader, Term: 5, PrevLogEntry: 7, PrevLogTerm: 5, LeaderCommitIndex: 7}
+	next.Entries = []*raft.Log{{Index: 8, Term: 5}}
 	c.sends(id, next)
 	if !c.answered(id, at, next, true) {
 		t.Error("after the acknowledgement no look is set up")

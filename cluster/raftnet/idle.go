@@ -14,9 +14,9 @@ const idleRest = 50 * time.Millisecond
 // idle keeps redundant empty replication requests off the wire.
 //
 // Raft sends a follower without new entries an empty AppendEntries after each CommitTimeout, because
-// this is how a follower learns that the commit index has moved. A request that repeats the term, the previous entry and the commit index of
-// one that the follower acknowledged less than idleRest ago is answered here with that acknowledgement. A new
-// commit index, new entries and a new term differ, so they are sent at once.
+// this is how a follower learns that the commit index has moved. A request that repeats the term, the previous
+// entry and the commit index of one that the follower acknowledged less than idleRest ago is answered here with
+// that acknowledgement. A new commit index, new entries and a new term differ, so they are sent at once.
 //
 // Heartbeats have a goroutine and a rhythm of their own in raft and are always sent, so the follower's
 // election timeout is untouched. The leader may take a follower for alive for up to idleRest longer than it

@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 )
@@ -163,14 +162,12 @@ func environ(pid int) (env []byte, readable bool) {
 		return nil, false
 	}
 	defer f.close()
-	held := buffers.Get().(*[]byte) //nolint:errcheck // the pool holds nothing else
-	defer buffers.Put(held)
-	for {
-		n, err := f.readAt(*held, 0)
-		if n < len(*held) {
-			return bytes.Clone((*held)[:n]), err == nil
+	for size := 1 << 12; ; size *= 4 {
+		env = make([]byte, size)
+		n, err := f.readAt(env, 0)
+		if n < size {
+			return env[:n], err == nil
 		}
-		*held = make([]byte, 4*len(*held))
 	}
 }
 
@@ -286,9 +283,6 @@ func read(pid int, file string) ([]byte, bool) {
 		data = slices.Grow(data, 1)
 	}
 }
-
-// buffers are for environments: a look at every process reads hundreds of them.
-var buffers = sync.Pool{New: func() any { return new(make([]byte, 1<<14)) }}
 
 // file is an open file of the kernel's. An os.File asks the kernel six times more for each that is opened, to learn
 // whether reads of it may wait; here none do.
