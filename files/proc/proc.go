@@ -68,7 +68,7 @@ func Listed() iter.Seq2[int, uint64] {
 		buf := make([]byte, 1<<13)
 		for {
 			n, err := syscall.ReadDirent(int(dir), buf)
-			if err == syscall.EINTR { //nolint:errorlint // of the call itself
+			if err == syscall.EINTR {
 				continue
 			}
 			if err != nil || n <= 0 { // what was read before an error counts
@@ -291,7 +291,7 @@ type file int
 func openFile(path string) (file, error) {
 	for {
 		fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
-		if err != syscall.EINTR { //nolint:errorlint // of the call itself
+		if err != syscall.EINTR {
 			return file(fd), err
 		}
 	}
@@ -303,7 +303,7 @@ func (f file) close() { _ = syscall.Close(int(f)) }
 func (f file) readAt(b []byte, at int64) (int, error) {
 	for {
 		n, err := syscall.Pread(int(f), b, at)
-		if err != syscall.EINTR { //nolint:errorlint // of the call itself
+		if err != syscall.EINTR {
 			return max(n, 0), err
 		}
 	}
