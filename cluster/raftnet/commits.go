@@ -8,7 +8,7 @@ import (
 )
 
 // commitPause is how long a commit may take to go out with new entries before followers are told of it by an empty request.
-const commitPause = time.Millisecond
+const commitPause = 2 * time.Millisecond
 
 // commits tells followers of commits.
 //
